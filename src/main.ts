@@ -10,8 +10,6 @@ import { join, resolve } from 'node:path';
 import { text as readText } from 'node:stream/consumers';
 import type { Trust } from './app/audit/merkle/key-chain.ts';
 import type { Failpoint } from './app/process-runner/types.ts';
-import { greeting } from './cli/greeting.ts';
-import { createCli, runCli } from './cli/ledgerctl.ts';
 import type { CliIo, DemoRequest, StoreToCheck, TokenRequest } from './cli/connection.ts';
 import type { Config } from './config.ts';
 
@@ -62,7 +60,10 @@ const serve = async (): Promise<void> => {
     return undefined;
   });
   if (service === undefined) return;
-  if (process.stdout.isTTY) io.out(greeting(service.http, settings.catalog !== undefined));
+  if (process.stdout.isTTY) {
+    const { greeting } = await import('./cli/greeting.ts');
+    io.out(greeting(service.http, settings.catalog !== undefined));
+  }
   const why = await Promise.race([told, service.broken.catch((error: unknown) => error)]);
   logger.info({ why: why instanceof Error ? why.message : why }, 'stopping');
   await service.stop();
@@ -111,7 +112,16 @@ const actions = {
       stream: process.stdout,
     });
   },
-  mintToken: async (request: TokenRequest) => mint((await config()).secretsDir, request),
+  mintToken: async (request: TokenRequest) => {
+    const { plainSecretsDir } = await import('./composition/secrets-dir.ts');
+    const folder = plainSecretsDir(process.env);
+    if (folder !== undefined) {
+      const token = await mint(folder, request).catch(() => undefined);
+      if (token !== undefined) return token;
+    }
+    // Something is wrong: perhaps with a setting, which says so here.
+    return mint((await config()).secretsDir, request);
+  },
   checkStore: async (which: StoreToCheck) => {
     const { checkSqliteLog, checkSqliteStore } = await import('./adapters/event-store/sqlite/check-store.ts');
     const { events, findings } = await ('file' in which
@@ -145,6 +155,7 @@ const argv = process.argv.slice(2);
 // cannot be written is no fault.
 if (argv[0] !== 'serve')
   enableCompileCache(join(process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'fulfillment-ledger'));
+const { createCli, runCli } = await import('./cli/ledgerctl.ts');
 process.exitCode = await runCli(await createCli(actions, io, argv), argv, io);
 // Whatever is still open by then, a lost connection for example, must not keep a command that is over from ending.
 setTimeout(() => process.exit(), LINGER_MS).unref();

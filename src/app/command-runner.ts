@@ -26,7 +26,7 @@ import {
   type FoldedStream,
   type PastAppend,
 } from './folded-stream.ts';
-import { commandMetadata } from './metadata.ts';
+import { commandMetadata, type CommandContext } from './metadata.ts';
 import type { Clock, RecordRejection } from './ports.ts';
 import { refusalOf, refusedCommand, TOO_MANY_CONFLICTS } from './refusals.ts';
 import type { SnapshotStore } from './snapshot-store.ts';
@@ -38,6 +38,13 @@ export type CommandHooks = {
   onCommand?(type: string, result: CommandResultName, ms: number): void;
   onAppend?(ms: number, events: number): void;
   onConflict?(stream: string): void;
+  /** After each append of a command: what was stored, and the state that it leads to. */
+  onStored?(
+    stream: string,
+    events: readonly DomainEvent[],
+    context: Pick<CommandContext, 'correlationId'>,
+    state: unknown,
+  ): void;
 };
 
 export type CommandRunnerOptions = {
@@ -198,6 +205,7 @@ export const createCommandRunner = (
       });
     });
     keep(attempt, folded);
+    hooks.onStored?.(attempt.stream, events, context, folded.state);
   };
 
   const rejected = <S, C extends { readonly type: string }, E extends DomainEvent>(

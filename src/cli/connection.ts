@@ -67,5 +67,7 @@ export type CliIo = {
 export type Connection = {
   /** `attempts`: tries of one call, the first included; default: some, while the service does not answer. */
   readonly client: (options?: { readonly attempts?: number }) => Promise<ApiClient>;
+  /** Whether the token is one of a provider admin, as far as it says so itself. */
+  readonly isAdmin: () => boolean;
   readonly io: CliIo;
 };

@@ -1,12 +1,16 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { own } from '../domain/json-tools.ts';
+import type { JsonValue } from '../domain/json.ts';
+import { listAt, own } from '../domain/json-tools.ts';
 import { createApiClient } from './api-client.ts';
+import { COMMAND_LIST } from './command-list.ts';
 import type { ResourceContext } from './commands/resource-context.ts';
 import type { CliActions, TokenRequest, CliIo, Connection } from './connection.ts';
 import { examples } from './examples.ts';
 import { CliFailure, EXIT, EXIT_HELP, exitStatusOf, hintOf } from './exit.ts';
 import { messageFor } from './file-errors.ts';
 import { helpOfOptions } from './help.ts';
+import type { KindFacts } from './resources/kinds.ts';
 import { parseDuration, printable, readable } from './output.ts';
 import { DEFAULT_URL, urlOfAddress } from './service-url.ts';
 
@@ -20,14 +24,21 @@ type Parts = {
   readonly resources: () => Promise<ResourceContext>;
 };
 
-const resourcesOf = async (connection: Connection): Promise<ResourceContext> => {
+const resourcesOf = async (
+  connection: Connection,
+  load: () => Promise<{ readonly kinds: readonly KindFacts[] }> = () => import('./resources/kinds.ts'),
+): Promise<ResourceContext> => {
   const [{ kinds }, { createKindNames }, { resourceContext }] = await Promise.all([
-    import('../domain/kinds.ts'),
+    load(),
     import('./resources/kind-names.ts'),
     import('./commands/resource-context.ts'),
   ]);
   return resourceContext(connection, createKindNames(kinds));
 };
+
+/** With the declarations, which know how names are derived. */
+const declared = (connection: Connection): Promise<ResourceContext> =>
+  resourcesOf(connection, () => import('../domain/kinds.ts'));
 
 type Group = { readonly names: readonly string[]; readonly add: (parts: Parts) => Promise<void> };
 
@@ -53,7 +64,11 @@ const GROUPS: readonly Group[] = [
   },
   aboutKinds(['get'], async () => (await import('./commands/get.ts')).addGetCommand),
   aboutKinds(['describe'], async () => (await import('./commands/describe.ts')).addDescribeCommand),
-  aboutKinds(['create', 'apply'], async () => (await import('./commands/write.ts')).addWriteCommands),
+  {
+    names: ['create', 'apply'],
+    add: async ({ program, connection }) =>
+      (await import('./commands/write.ts')).addWriteCommands(program, await declared(connection)),
+  },
   aboutKinds(['label', 'annotate'], async () => (await import('./commands/change.ts')).addMapCommands),
   aboutKinds(['scale'], async () => (await import('./commands/change.ts')).addScaleCommand),
   aboutKinds(['delete'], async () => (await import('./commands/delete.ts')).addDeleteCommand),
@@ -66,12 +81,12 @@ const GROUPS: readonly Group[] = [
   {
     names: ['orders'],
     add: async ({ program, connection, resources }) =>
-      (await import('./commands/orders.ts')).addOrderCommands(program, connection, await resources()),
+      (await import('./commands/orders.ts')).addOrderCommands(program, connection, resources),
   },
   {
     names: ['hubs'],
-    add: async ({ program, connection, resources }) =>
-      (await import('./commands/hubs.ts')).addHubCommands(program, connection, await resources()),
+    add: async ({ program, connection }) =>
+      (await import('./commands/hubs.ts')).addHubCommands(program, connection, { now: Date.now, pause }),
   },
   aboutService('kafka', async () => (await import('./commands/kafka.ts')).addKafkaCommands),
   aboutService('lanes', async () => (await import('./commands/lanes.ts')).addLaneCommands),
@@ -79,25 +94,31 @@ const GROUPS: readonly Group[] = [
   aboutService('store', async () => (await import('./commands/store.ts')).addStoreCommands),
   aboutService('audit', async () => (await import('./commands/audit.ts')).addAuditCommands),
   aboutService('usage', async () => (await import('./commands/usage.ts')).addUsageCommand),
-  aboutKinds(['completion'], async () => (await import('./commands/completion.ts')).addCompletionCommand),
+  aboutKinds(
+    ['completion', '__complete'],
+    async () => (await import('./commands/completion.ts')).addCompletionCommand,
+  ),
 ];
 
-/** Commands that are declared here, so that nothing is to be loaded for them. */
-const OWN = ['serve', 'token'];
-
-/** A command that is called stands in the command line; where none does, or with every Tab, all are needed. */
-const groupsFor = (argv: readonly string[]): readonly Group['add'][] => {
-  const called = GROUPS.filter(({ names }) => names.some((name) => argv.includes(name)));
-  const isOwn = OWN.some((name) => argv.includes(name));
-  const some = (called.length > 0 || isOwn) && !argv.includes('__complete') && !argv.includes('help');
-  return (some ? called : GROUPS).map(({ add }) => add);
+/** A command that is called stands in the command line; of the others only the line of the help is needed. */
+const addCommands = async (parts: Parts, argv: readonly string[] | undefined): Promise<void> => {
+  for (const { names, add } of GROUPS)
+    if (argv === undefined || names.some((name) => argv.includes(name))) await add(parts);
+    else for (const name of names) list(parts.program, name);
 };
 
-/** With the commands that this command line may call; without one, all. Exit statuses: see `exit.ts`. */
+const list = (program: Command, name: string): void => {
+  const listed = own(COMMAND_LIST, name);
+  if (listed === undefined) return;
+  const command = program.command(`${name} ${listed.takes ?? ''}`.trimEnd()).description(listed.about);
+  if (listed.hasOptions === true) command.option('--not-loaded');
+};
+
+/** With the commands that this command line may call, the others by name; without one, all. Exit statuses: `exit.ts`. */
 export const createCli = async (
   actions: CliActions,
   terminal: CliIo,
-  argv: readonly string[] = [],
+  argv?: readonly string[],
 ): Promise<Command> => {
   const io = readable(terminal);
   const program = new Command('ledgerctl')
@@ -127,6 +148,10 @@ export const createCli = async (
 
   const connection: Connection = {
     io,
+    isAdmin: () => {
+      const { token } = program.opts<{ token?: string }>();
+      return token === undefined || namesAdmin(token);
+    },
     client: async ({ attempts = ATTEMPTS } = {}) => {
       const { address, token, timeout } = program.opts<{
         address: string;
@@ -190,7 +215,7 @@ export const createCli = async (
       io.out(`${await actions.mintToken(tenant === undefined ? request : { ...request, tenant })}\n`);
     });
   const parts: Parts = { program, connection, actions, resources: () => resourcesOf(connection) };
-  for (const add of groupsFor(argv)) await add(parts);
+  await addCommands(parts, argv);
   return program;
 };
 
@@ -227,6 +252,16 @@ const ownToken = async ({ mintToken }: CliActions): Promise<string> => {
         cause: error,
       },
     );
+  }
+};
+
+/** What the token claims; whether that is so only the service knows. */
+const namesAdmin = (token: string): boolean => {
+  try {
+    const claims = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()) as JsonValue;
+    return listAt(claims, 'groups').some((group) => group === 'admins' || group === '/admins');
+  } catch {
+    return false;
   }
 };
 

@@ -89,5 +89,5 @@ export const warnOfSimulatedHubs = async (
 /** Roles that were asked for and have nothing to do say so: a silent idle part would look like a working one. */
 export const sayWhatIdles = (config: Config, logger: Logger): void => {
   if (config.roles.includes('publisher') && config.kafkaBrokers.length === 0)
-    logger.warn({ role: 'publisher' }, 'role publisher idles: no LEDGER_KAFKA_BROKERS are set');
+    logger.info({ role: 'publisher' }, 'role publisher idles: no LEDGER_KAFKA_BROKERS are set');
 };

@@ -6,6 +6,9 @@ export const createLogger = (level: string, destination?: DestinationStream) => 
   const options = {
     level,
     base: { pid: process.pid },
+    // As people and tools for logs read them.
+    formatters: { level: (level: string) => ({ level }) },
+    timestamp: pino.stdTimeFunctions.isoTime,
     redact: { paths: [...LOG_REDACT_PATHS], censor: LOG_REDACTED },
   };
   return destination === undefined ? pino(options) : pino(options, destination);

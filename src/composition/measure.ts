@@ -1,5 +1,6 @@
 import type { Metrics } from '../adapters/metrics/metrics.ts';
 import type { CommandHooks } from '../app/command-runner.ts';
+import { logRefusal } from '../app/order-log.ts';
 import type { Logger, RecordRejection } from '../app/ports.ts';
 import type { Publisher } from '../app/publisher/publisher.ts';
 import type { ProcessHooks } from '../app/process-runner/types.ts';
@@ -46,7 +47,7 @@ export const measure = (metrics: Metrics) => {
       const { tenant, subjectId, command, commandId, kind, outcome, code, error, correlationId, actor } =
         record;
       const told = { tenant, subjectId, command, commandId, kind, outcome, code, error, correlationId };
-      logger.info({ rejection: { ...told, roles: actor?.roles, authMethod: actor?.authMethod } }, 'refused');
+      logRefusal(logger, record, { ...told, roles: actor?.roles, authMethod: actor?.authMethod });
       keep(record);
     };
 

@@ -26,6 +26,7 @@ import { createManagementClusterEffects } from '../app/management-cluster-effect
 import type { ManagementClusters } from '../app/management-cluster.ts';
 import { createNameRepair, type NameRepair, type RepairableKind } from '../app/name-repair.ts';
 import { createNames } from '../app/names.ts';
+import { orderLog } from '../app/order-log.ts';
 import type { Ownership } from '../app/ownership.ts';
 import type { Clock, Ids, Logger, RecordRejection, SecretStore, Timers } from '../app/ports.ts';
 import { pause } from '../app/process-runner/pause.ts';
@@ -187,7 +188,7 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
     },
     ...(ports.snapshots === undefined ? {} : { snapshots: ports.snapshots }),
     ...(ports.longFolds === undefined ? {} : { longFolds: ports.longFolds }),
-    ...(hooks === undefined ? {} : { hooks }),
+    hooks: { ...hooks, onStored: orderLog(logger) },
   });
   const names = createNames({ runner, clock, ids });
   const commands = createResourceCommands({

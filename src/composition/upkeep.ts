@@ -117,7 +117,7 @@ async function* rowsOf(
   timers: Timers,
   signal: AbortSignal,
 ): AsyncGenerator<ResourceRow> {
-  for (const rows of resources.pages(kind, { offset: 0, limit: PAGE })) {
+  for (const rows of resources.pages(kind, PAGE)) {
     if (signal.aborted) return;
     yield* rows;
     await pause(timers, 0, signal);

@@ -25,6 +25,8 @@ export type ResourceRow = {
   readonly publicJson: string;
   readonly privateJson: string;
 };
+/** With its place in the order of creation. */
+export type PlacedRow = ResourceRow & { readonly created: string };
 
 /**
  * `documents` are JSON texts of one surface; `total` counts all matches, whatever the page. `places` stand instead of
@@ -85,13 +87,15 @@ export type ResourceReader = {
     page: { readonly offset: number; readonly limit: number },
   ): { readonly rows: readonly ResourceRow[]; readonly total: number };
   /**
-   * All objects of a kind in the order of creation, beginning with the one at `offset`. Each page is read when it is asked
-   * for and goes on behind the last row of the one before, so that the last costs no more than the first.
+   * All objects of a kind in the order of creation. Each page of `limit` is read when it is asked for and goes on behind the
+   * last row of the one before, so that the last costs no more than the first.
    */
-  pages(
+  pages(kind: string, limit: number): Iterable<readonly ResourceRow[]>;
+  /** The last created first, of one tenant or all, beginning before the place `created` of a row. */
+  newest(
     kind: string,
-    page: { readonly offset: number; readonly limit: number },
-  ): Iterable<readonly ResourceRow[]>;
+    page: { readonly tenant?: string; readonly before?: string; readonly limit: number },
+  ): readonly PlacedRow[];
   /**
    * A page of what matches a filter, in any order. Answered at once where an index bounds the work, else from a thread
    * that scans. Throws (or rejects with) ListRefused when too many scans run or one takes too long.

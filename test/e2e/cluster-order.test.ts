@@ -28,6 +28,11 @@ for (const store of [E2E_STORE]) {
     let stack: Stack;
     let alice: ApiClient;
     let admin: ApiClient;
+    const linesAbout = (id: string) =>
+      stack
+        .service()
+        .log.map((line) => JSON.parse(line) as Record<string, unknown>)
+        .filter(({ cluster, msg }) => cluster === id && /order/.test(String(msg)));
 
     before(async () => {
       stack = await createStack(store);
@@ -148,6 +153,26 @@ for (const store of [E2E_STORE]) {
       expect(reason).to.be.a('string').and.not.equal('AsExpected');
       await admin.send('POST', `/api/ledger/v1/orders/${id}/retry`);
       await untilCluster(alice, id, isReady);
+      const lines = linesAbout(id);
+      expect(lines.map(({ msg }) => msg)).to.deep.equal(['order failed', 'order ready']);
+      for (const line of lines) {
+        expect(line).to.include({ level: 'info', tenant: 'acme' });
+        expect(line['hub']).to.match(/^sim-/);
+        expect(line['correlationId']).to.match(/./);
+      }
+      expect(lines[0]).to.include({ reason });
+    });
+
+    it('that a rule refuses has a line in the log with the code', async () => {
+      const refused = await refusal(
+        alice.send('POST', CLUSTERS, { metadata: { name: 'none' }, spec: { template: { id: 'no.such' } } }),
+      );
+      expect(refused.status).to.be.within(400, 404);
+      const said = stack.service().log.filter((line) => line.includes('"msg":"order refused"'));
+      const line = JSON.parse(said.at(-1) ?? '{}') as Record<string, unknown>;
+      expect(line).to.include({ level: 'info', tenant: 'acme', outcome: 'rejected' });
+      expect(line['code']).to.match(/^[A-Z_]+$/);
+      expect(line['correlationId']).to.match(/./);
     });
 
     it("is invisible to another tenant, which gets the same answer as for an id that doesn't exist", async () => {
@@ -202,7 +227,7 @@ for (const store of [E2E_STORE]) {
     it('leaves a service that stops cleanly', async () => {
       await until('the service is ready', async () => (await fetch(`${stack.http()}/readyz`)).ok);
       expect(await stack.stop('SIGTERM')).to.equal(0);
-      expect(stack.service().log.filter((line) => line.includes('"level":50'))).to.deep.equal([]);
+      expect(stack.service().log.filter((line) => line.includes('"level":"error"'))).to.deep.equal([]);
     });
   });
 }

@@ -92,6 +92,7 @@ export const startCliStub = async () => {
     return { code, out, err };
   };
   return {
+    url,
     asked,
     /** What the service answers from now on; undefined is a 404. */
     answers: (how: typeof answer): void => {

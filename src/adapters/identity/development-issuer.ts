@@ -1,12 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { link, open, readFile, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
-// One by one: all of jose takes as long to load as everything else that `ledgerctl` needs for a call.
-import { calculateJwkThumbprint } from 'jose/jwk/thumbprint';
-import { createLocalJWKSet } from 'jose/jwks/local';
+// One by one, and below what only a service needs: `ledgerctl` mints with every call, and loads nothing else for it.
 import { SignJWT } from 'jose/jwt/sign';
-import { exportJWK } from 'jose/key/export';
-import { generateKeyPair } from 'jose/key/generate/keypair';
 import { importJWK } from 'jose/key/import';
 import type { JWK, JWTVerifyGetKey } from 'jose';
 import { makeDirectory } from '../../app/make-directory.ts';
@@ -55,35 +51,52 @@ const isLoopback = (host: string): boolean =>
   host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host);
 
 /** Opens the issuer whose RSA key lives in the secrets directory; the first start creates the key (mode 0600). */
-export const openDevelopmentIssuer = async (secretsDir: string): Promise<DevelopmentIssuer> =>
-  issuerOf(await readOrCreateKey(secretsDir));
-
-const issuerOf = async (key: JWK): Promise<DevelopmentIssuer> => {
-  const kid = key.kid ?? (await calculateJwkThumbprint(key));
-  const privateKey = await importJWK(key, 'RS256');
-  const publicKey: JWK = { kty: 'RSA', kid, alg: 'RS256', use: 'sig', n: key.n ?? '', e: key.e ?? '' };
+export const openDevelopmentIssuer = async (secretsDir: string): Promise<DevelopmentIssuer> => {
+  const { createLocalJWKSet } = await import('jose/jwks/local');
+  const key = await readOrCreateKey(secretsDir);
+  const publicKey: JWK = {
+    kty: 'RSA',
+    kid: await keyIdOf(key),
+    alg: 'RS256',
+    use: 'sig',
+    n: key.n ?? '',
+    e: key.e ?? '',
+  };
   return {
     issuer: DEVELOPMENT_ISSUER,
     keys: createLocalJWKSet({ keys: [publicKey] }),
-    mintToken: (claims) => {
-      const issuedAt = Math.floor(claims.now / 1000);
-      return new SignJWT({
-        typ: 'Bearer',
-        preferred_username: claims.user,
-        ...(claims.email === undefined ? {} : { email: claims.email }),
-        ...(claims.tenant === undefined ? {} : { organization: [claims.tenant] }),
-        ...(claims.audience === undefined ? {} : { aud: claims.audience }),
-        groups: [...(claims.admin === true ? ['admins'] : []), ...(claims.groups ?? [])],
-        realm_access: { roles: [...(claims.roles ?? [])] },
-        jti: randomUUID(),
-      })
-        .setProtectedHeader({ alg: 'RS256', kid, typ: 'JWT' })
-        .setIssuer(DEVELOPMENT_ISSUER)
-        .setSubject(claims.user)
-        .setIssuedAt(issuedAt)
-        .setExpirationTime(issuedAt + claims.ttlSeconds)
-        .sign(privateKey);
-    },
+    mintToken: await minterOf(key),
+  };
+};
+
+const thumbprintOf = async (key: JWK): Promise<string> => {
+  const { calculateJwkThumbprint } = await import('jose/jwk/thumbprint');
+  return calculateJwkThumbprint(key);
+};
+
+const keyIdOf = async (key: JWK): Promise<string> => key.kid ?? (await thumbprintOf(key));
+
+const minterOf = async (key: JWK): Promise<DevelopmentIssuer['mintToken']> => {
+  const kid = await keyIdOf(key);
+  const privateKey = await importJWK(key, 'RS256');
+  return (claims) => {
+    const issuedAt = Math.floor(claims.now / 1000);
+    return new SignJWT({
+      typ: 'Bearer',
+      preferred_username: claims.user,
+      ...(claims.email === undefined ? {} : { email: claims.email }),
+      ...(claims.tenant === undefined ? {} : { organization: [claims.tenant] }),
+      ...(claims.audience === undefined ? {} : { aud: claims.audience }),
+      groups: [...(claims.admin === true ? ['admins'] : []), ...(claims.groups ?? [])],
+      realm_access: { roles: [...(claims.roles ?? [])] },
+      jti: randomUUID(),
+    })
+      .setProtectedHeader({ alg: 'RS256', kid, typ: 'JWT' })
+      .setIssuer(DEVELOPMENT_ISSUER)
+      .setSubject(claims.user)
+      .setIssuedAt(issuedAt)
+      .setExpirationTime(issuedAt + claims.ttlSeconds)
+      .sign(privateKey);
   };
 };
 
@@ -97,7 +110,7 @@ export const mintToken = async (secretsDir: string, claims: TokenClaims): Promis
     throw new Error(
       `no development issuer key in ${secretsDir}: start the service first, or point LEDGER_DATA_DIR / LEDGER_SECRETS_DIR at the service's directory`,
     );
-  return (await issuerOf(key)).mintToken(claims);
+  return (await minterOf(key))(claims);
 };
 
 /** Two processes that start together agree on one key: the file is linked into place and the loser reads it. */
@@ -106,9 +119,11 @@ const readOrCreateKey = async (secretsDir: string): Promise<JWK> => {
   const existing = await readKey(path);
   if (existing !== undefined) return existing;
   await makeDirectory(secretsDir);
+  const { exportJWK } = await import('jose/key/export');
+  const { generateKeyPair } = await import('jose/key/generate/keypair');
   const { privateKey } = await generateKeyPair('RS256', { modulusLength: 2048, extractable: true });
   const jwk = await exportJWK(privateKey);
-  const key = { ...jwk, kid: await calculateJwkThumbprint(jwk), alg: 'RS256' };
+  const key = { ...jwk, kid: await thumbprintOf(jwk), alg: 'RS256' };
   const draft = `${path}.${randomUUID()}`;
   const file = await open(draft, 'wx', 0o600);
   try {

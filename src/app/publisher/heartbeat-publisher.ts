@@ -138,6 +138,8 @@ export const createHeartbeatPublisher = ({
       state: !active ? 'standby' : isHeldUp ? 'waiting' : 'live',
       position: undefined,
       waitingEvents: 0,
+      waitingRecords: 0,
+      isMoreWaiting: false,
       waitingSince: undefined,
       lagSeconds: 0,
       sent,

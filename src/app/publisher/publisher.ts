@@ -312,6 +312,8 @@ const standby = ({ name }: TopicSpec): TopicStatus => ({
   state: 'standby',
   position: undefined,
   waitingEvents: 0,
+  waitingRecords: 0,
+  isMoreWaiting: false,
   waitingSince: undefined,
   lagSeconds: 0,
   sent: 0,

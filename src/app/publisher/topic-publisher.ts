@@ -277,6 +277,8 @@ export const createTopicPublisher = (options: TopicPublisherOptions): TopicPubli
         state: !active ? 'standby' : (failing ?? (isStuck ? 'waiting' : calm)),
         position: reached,
         waitingEvents: running?.session.outbox.size().parcels ?? 0,
+        waitingRecords: running?.session.outbox.size().records ?? 0,
+        isMoreWaiting: active && !atEnd,
         waitingSince: lagSince,
         lagSeconds,
         sent,

@@ -34,6 +34,10 @@ export type TopicStatus = {
   readonly position: Position | undefined;
   /** Events of the log that are read and not confirmed yet: at most what the outbox holds. */
   readonly waitingEvents: number;
+  /** Records that these became. */
+  readonly waitingRecords: number;
+  /** The log was not read to its end: behind these there may be more. */
+  readonly isMoreWaiting: boolean;
   /** When the oldest event was recorded that is not confirmed; undefined: there is none. */
   readonly waitingSince: string | undefined;
   /** Seconds since then; 0 when there is none. */

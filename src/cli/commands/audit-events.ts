@@ -1,5 +1,5 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
-import { kinds } from '../../domain/kinds.ts';
+import { kinds } from '../resources/kinds.ts';
 import { AUDIT, eventTable, refusedNames, type AuditEvent, type Page } from '../audit/event-table.ts';
 import type { Connection } from '../connection.ts';
 import { examples } from '../examples.ts';

@@ -83,13 +83,17 @@ const show = async (
   const single = names.length === 1 && objects.length < 2;
   const surface = api.surfaceOf(kind, 'List');
   if (objects.length > 0 || names.length === 0) {
-    const tenants = options.private && options.tenant === undefined;
+    const tenants = seesTenants(context, options);
     const form = { output, surface, single, header: options.headers, tenants };
     await printObjects(context, kind, objects.slice(0, limit), form);
   }
   if (missing.length > 0) throw notFound(noSuch(kind, missing));
   if (objects.length === 0) context.io.err(`there are no ${kind.kind.words}s that match\n`);
 };
+
+/** Whose each object is, to a caller who sees several tenants and did not choose one. */
+const seesTenants = ({ isAdmin }: ResourceContext, scope: Scope): boolean =>
+  scope.tenant === undefined && (scope.private || isAdmin());
 
 const watch = async (
   context: ResourceContext,
@@ -134,12 +138,13 @@ const watch = async (
 
 /** One line or document per change. Columns are as wide as what was listed first needs, then as each row needs. */
 const changePrinter = async (
-  { io, now }: ResourceContext,
+  context: ResourceContext,
   { kind }: Targets,
-  { output = 'table', headers, tenant, ...options }: GetOptions,
+  { output = 'table', headers, ...options }: GetOptions,
   api: ResourceApi,
   first: () => readonly JsonObject[],
 ): Promise<(change: Change) => Promise<void>> => {
+  const { io, now } = context;
   const surface = api.surfaceOf(kind, 'List');
   if (output === 'json')
     return async ({ type, id, object }) =>
@@ -151,7 +156,7 @@ const changePrinter = async (
   if (output === 'name') return async ({ object }) => io.out(`${nameOf(kind, object)}\n`);
   const paint = painter(io);
   const setUp = () => {
-    const view = { wide: output === 'wide', now: now(), tenants: options.private && tenant === undefined };
+    const view = { wide: output === 'wide', now: now(), tenants: seesTenants(context, options) };
     const columns = columnsFor(kind.kind.kind, first(), view);
     const header = ['event', ...columns.map(({ title }) => title)];
     const rows = first().map((object) => ['LISTED', ...rowOf(object, columns, { now: now(), paint })]);

@@ -121,6 +121,27 @@ export const refuse = (problems: readonly Problem[], force: boolean, consequence
     throw new CliFailure(EXIT.failed, `${consequence}; mend it, or give --force`);
 };
 
+type Capacity = { readonly controlPlanes?: number; readonly nodes?: { readonly [type: string]: number } };
+
+/** What is taken and what is left of each host class, on one line: `h100 3/5`; `-` is left where nothing limits it. */
+export const roomText = ({ limits = {}, used = {} }: Pick<HubAnswer, 'limits' | 'used'>): string => {
+  const [most, taken] = [limits as Capacity, used as Capacity];
+  const classes = Object.keys({ ...most.nodes, ...taken.nodes }).toSorted();
+  const rows: [string, number, number | undefined][] = classes.map((type) => [
+    type,
+    taken.nodes?.[type] ?? 0,
+    most.nodes === undefined ? undefined : (most.nodes[type] ?? 0),
+  ]);
+  if (most.controlPlanes !== undefined)
+    rows.push(['control-planes', taken.controlPlanes ?? 0, most.controlPlanes]);
+  return rows
+    .filter(([, count, limit]) => count > 0 || (limit ?? 0) > 0)
+    .map(
+      ([name, count, limit]) => `${name} ${count}/${limit === undefined ? '-' : Math.max(0, limit - count)}`,
+    )
+    .join(', ');
+};
+
 /** One hub for people. */
 export const hubText = (hub: HubAnswer): string => {
   const { orders = {}, problems = [], lane } = hub;

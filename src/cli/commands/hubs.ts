@@ -10,7 +10,7 @@ import { addCheckCommand } from './hub-check.ts';
 import { addHubCredentialsCommand } from './hub-credentials.ts';
 import { annotateHub } from './hub-annotations.ts';
 import { DOCUMENTS, HUBS, pathOf, repeatable } from './hub-paths.ts';
-import { hubText, type HubAnswer } from './hub-text.ts';
+import { hubText, roomText, type HubAnswer } from './hub-text.ts';
 import type { ResourceContext } from './resource-context.ts';
 
 const DECOMMISSION = 'fulfillment-ledger/decommission';
@@ -44,7 +44,7 @@ const json = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
 const addLooking = (hubs: Command, { client, io }: Connection): void => {
   hubs
     .command('list')
-    .description('hubs and what is wrong with each')
+    .description('hubs, nodes that orders use and that are free by host class, and what is wrong with each')
     .option('--json', 'as JSON', false)
     .addHelpText('after', examples('hubs list'))
     .action(async ({ json: asJson }: { json: boolean }) => {
@@ -58,10 +58,11 @@ const addLooking = (hubs: Command, { client, io }: Connection): void => {
         hub.zone,
         hub.scheduling,
         hub.health,
+        roomText(hub),
         hub.version,
         hub.message,
       ]);
-      const header = ['id', 'adapter', 'mode', 'zone', 'orders', 'health', 'version', 'message'];
+      const header = ['id', 'adapter', 'mode', 'zone', 'orders', 'health', 'used/free', 'version', 'message'];
       return io.out(`${table(header, rows)}\n`);
     });
   hubs

@@ -31,6 +31,9 @@ type TopicLine = {
   readonly topic: string;
   readonly state: string;
   readonly behind_events?: number;
+  readonly waiting_events?: number;
+  readonly waiting_records?: number;
+  readonly more_waiting?: boolean;
   readonly waiting_since?: string;
   readonly lag_seconds?: number;
   readonly sent_records?: number;
@@ -64,6 +67,7 @@ Columns:
   LAST CONFIRMED    when they confirmed some last
   LOG BEHIND        events of the whole log, of all kinds, behind the last one that is done with; few of them become
                     records of this topic. Not told with an EventStoreDB, nor of a topic that is live
+  WAITING           records that are made and not with the brokers yet; + where the log was not read to its end
   WAITING SINCE     when the oldest event was recorded that is not with the brokers yet
   PARKED            streams of which an event cannot be published
   NOW               what is tried, since when, how many tries were in vain and why the last one was
@@ -82,6 +86,7 @@ export const showStatus = (status: KafkaStatus, asJson: boolean, io: Connection[
   }
   if (!asJson) {
     io.out(`${brokersOf(status)}\n`);
+    showWaiting(status, io);
     const missing = new Set(status.problems.filter(isMissing).map(({ topic }) => topic));
     io.out(
       `${table(
@@ -103,6 +108,7 @@ const HEADER = [
   'sent since start',
   'last confirmed',
   'log behind',
+  'waiting',
   'waiting since',
   'parked',
   'now',
@@ -173,10 +179,32 @@ const rowOf = (line: TopicLine, missing: ReadonlySet<string>) => [
   line.sent_records,
   line.confirmed_at,
   line.state === 'live' || line.behind_events === 0 ? undefined : line.behind_events,
+  waitingText(line),
   line.waiting_since === undefined ? undefined : `${line.waiting_since} (${duration(line.lag_seconds ?? 0)})`,
   line.parked?.length === 0 ? undefined : line.parked?.length,
   nowOf(line, missing.has(line.topic)),
 ];
+
+const waitingText = ({ waiting_records: records = 0, more_waiting: more = false }: TopicLine): string =>
+  records === 0 && !more ? '' : `${records}${more ? '+' : ''}`;
+
+/** What waits of all topics together. */
+const showWaiting = ({ topics }: KafkaStatus, io: Connection['io']): void => {
+  const held = topics.filter((topic) => waitingText(topic) !== '');
+  if (held.length === 0) return;
+  const sum = (of: (topic: TopicLine) => number | undefined): number =>
+    held.reduce((total, topic) => total + (of(topic) ?? 0), 0);
+  const records = counted(
+    sum((topic) => topic.waiting_records),
+    'record',
+  );
+  const events = counted(
+    sum((topic) => topic.waiting_events),
+    'event',
+  );
+  const least = held.some(({ more_waiting: more }) => more === true) ? 'at least ' : '';
+  io.out(`waiting: ${least}${records} of ${events}, in ${counted(held.length, 'topic')}\n`);
+};
 
 /** What it does, where that is more than waiting for news. */
 const nowOf = (

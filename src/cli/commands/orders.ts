@@ -4,16 +4,18 @@ import { ApiError, type ApiClient } from '../api-client.ts';
 import type { Connection } from '../connection.ts';
 import { examples } from '../examples.ts';
 import { table } from '../output.ts';
+import { ageOf } from '../resources/cells.ts';
 import { onlyOne } from '../resources/resource-api.ts';
 import type { Lane } from './lanes.ts';
 import { orderText, type OrderDetails } from './order-text.ts';
-import type { ResourceContext } from './resource-context.ts';
+import { positive, type ResourceContext } from './resource-context.ts';
 
 export type Order = {
   readonly id: string;
   readonly name: string;
   readonly tenant: string;
   readonly state: string;
+  readonly ordered_at: string;
   readonly hub?: string;
   /** What it waits for or why it failed, if it does. */
   readonly message?: string;
@@ -23,32 +25,33 @@ export type Order = {
 export const addOrderCommands = (
   program: Command,
   { client, io }: Connection,
-  context: ResourceContext,
+  resources: () => Promise<ResourceContext>,
 ): void => {
   const orders = program.command('orders').description('cluster orders of all tenants');
   orders
     .command('list')
-    .description('orders, oldest first')
-    .option('--state <state>', 'only orders in this state, for example failed')
-    .option('--limit <n>', 'at most so many', '100')
+    .description('orders, newest first')
+    .option('--state <state>', 'only orders in this state, for example failed or degraded')
+    .option('--tenant <name>', 'only orders of this tenant')
+    .option('--limit <n>', 'at most so many; default: all', positive)
     .option('--json', 'as JSON', false)
-    .addHelpText('after', examples('orders list', 'orders list --state failed'))
-    .action(async ({ state, limit, json }: { state?: string; limit: string; json: boolean }) => {
-      const query = new URLSearchParams({ limit, ...(state === undefined ? {} : { state }) });
-      const { items = [] } = await (await client()).get<{ items?: Order[] }>(
-        `/api/ledger/v1/orders?${query.toString()}`,
-      );
+    .addHelpText(
+      'after',
+      examples('orders list', 'orders list --state failed', 'orders list --tenant acme --limit 20'),
+    )
+    .action(async (options: ListOptions) => {
+      const items = await listed(await client(), options);
       const rows = items.map((order) => [
         order.id,
         order.name,
         order.tenant,
         order.state,
+        ageOf(order.ordered_at, Date.now()),
         order.hub,
         order.message,
       ]);
-      io.out(
-        `${json ? JSON.stringify(items, null, 2) : table(['id', 'name', 'tenant', 'state', 'hub', 'message'], rows)}\n`,
-      );
+      const header = ['id', 'name', 'tenant', 'state', 'age', 'hub', 'message'];
+      io.out(`${options.json ? JSON.stringify(items, null, 2) : table(header, rows)}\n`);
     });
   orders
     .command('show')
@@ -58,7 +61,7 @@ export const addOrderCommands = (
     .addHelpText('after', examples('orders show web', 'orders show web --json'))
     .action(async (wanted: string, { json }: { json: boolean }) => {
       const api = await client();
-      const order = await byIdOrName(context, wanted, (id) => api.get<OrderDetails>(pathOf(id)));
+      const order = await byIdOrName(resources, wanted, (id) => api.get<OrderDetails>(pathOf(id)));
       if (json) return io.out(`${JSON.stringify(order, null, 2)}\n`);
       const lanes = order.run === undefined || order.run.effects.length === 0 ? [] : await lanesOf(api);
       io.out(`${orderText(order, lanes)}\n`);
@@ -78,10 +81,41 @@ export const addOrderCommands = (
       .addHelpText('after', examples(`orders ${verb} web`))
       .action(async (wanted: string) => {
         const api = await client();
-        await api.send('POST', `${pathOf(await idOf(context, wanted))}/${verb}`);
+        await api.send('POST', `${pathOf(await idOf(resources, wanted))}/${verb}`);
         io.out(`order ${wanted}: ${done}\n`);
       });
   }
+};
+
+type ListOptions = {
+  readonly state?: string;
+  readonly tenant?: string;
+  readonly limit?: number;
+  readonly json: boolean;
+};
+
+/** Orders that one call asks for. */
+const PAGE = 500;
+
+/** Page after page, to the end or the limit. */
+const listed = async (api: ApiClient, { state, tenant, limit }: ListOptions): Promise<readonly Order[]> => {
+  const orders: Order[] = [];
+  for (let cursor: string | undefined = ''; cursor !== undefined; ) {
+    const left = limit === undefined ? PAGE : Math.min(PAGE, limit - orders.length);
+    if (left === 0) break;
+    const query = new URLSearchParams({
+      limit: String(left),
+      ...(state === undefined ? {} : { state }),
+      ...(tenant === undefined ? {} : { tenant }),
+      ...(cursor === '' ? {} : { cursor }),
+    });
+    const page: { items?: Order[]; next_cursor?: string } = await api.get(
+      `/api/ledger/v1/orders?${query.toString()}`,
+    );
+    orders.push(...(page.items ?? []));
+    cursor = page.next_cursor;
+  }
+  return orders;
 };
 
 /** None from an instance that does not run the processes: the order is shown all the same. */
@@ -97,7 +131,8 @@ const lanesOf = async (api: ApiClient): Promise<readonly Lane[]> => {
 const pathOf = (id: string): string => `/api/ledger/v1/orders/${encodeURIComponent(id)}`;
 
 /** Asked for before anything is done: a call that is refused because a name is no id stays in the audit history. */
-const idOf = async ({ names, open }: ResourceContext, wanted: string): Promise<string> => {
+const idOf = async (resources: () => Promise<ResourceContext>, wanted: string): Promise<string> => {
+  const { names, open } = await resources();
   const kind = names.find('cluster');
   const { objects } = await (await open({ private: true })).find(kind, [wanted]);
   return objects.length === 0 ? wanted : stringAt(onlyOne(kind, wanted, objects), 'id');
@@ -105,7 +140,7 @@ const idOf = async ({ names, open }: ResourceContext, wanted: string): Promise<s
 
 /** An order has the id of its cluster and outlives it; a name finds it while the cluster is there. */
 const byIdOrName = async <T>(
-  { names, open }: ResourceContext,
+  resources: () => Promise<ResourceContext>,
   wanted: string,
   call: (id: string) => Promise<T>,
 ): Promise<T> => {
@@ -113,6 +148,7 @@ const byIdOrName = async <T>(
     return await call(wanted);
   } catch (error) {
     if (!(error instanceof ApiError && error.status === 404)) throw error;
+    const { names, open } = await resources();
     const kind = names.find('cluster');
     const { objects } = await (await open({ private: true })).find(kind, [wanted]);
     if (objects.length === 0) throw error;

@@ -16,6 +16,7 @@ export type ResourceContext = {
   readonly names: KindNames;
   readonly io: CliIo;
   readonly client: () => Promise<ApiClient>;
+  readonly isAdmin: () => boolean;
   readonly open: (scope: Scope) => Promise<ResourceApi>;
   readonly newKey: () => string;
   readonly now: () => number;
@@ -25,10 +26,11 @@ export type ResourceContext = {
 /** Which surface and whose objects; options of every command about resources. */
 export type Scope = { readonly private: boolean; readonly tenant?: string };
 
-export const resourceContext = ({ client, io }: Connection, names: KindNames): ResourceContext => ({
+export const resourceContext = ({ client, io, isAdmin }: Connection, names: KindNames): ResourceContext => ({
   names,
   io,
   client,
+  isAdmin,
   open: async (scope) =>
     createResourceApi({
       client: await client(),

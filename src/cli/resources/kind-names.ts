@@ -1,9 +1,9 @@
 import { InvalidArgumentError } from 'commander';
-import type { AnyKind } from '../../domain/kinds.ts';
+import type { KindFacts } from './kinds.ts';
 
 /** How a kind is called on the command line; everything is derived from its declaration. */
 export type NamedKind = {
-  readonly kind: AnyKind;
+  readonly kind: KindFacts;
   /** `cluster_template`: how answers of the command line name it. */
   readonly singular: string;
   /** `ct`, where it belongs to this kind alone. */
@@ -19,7 +19,7 @@ export type KindNames = {
   find(text: string): NamedKind;
 };
 
-export const createKindNames = (kinds: readonly AnyKind[]): KindNames => {
+export const createKindNames = (kinds: readonly KindFacts[]): KindNames => {
   const initials = kinds.map((kind) => initialsOf(wordsOf(kind)));
   const all = kinds.map((kind, i): NamedKind => {
     const alias = initials[i] ?? '';
@@ -55,7 +55,7 @@ export const createKindNames = (kinds: readonly AnyKind[]): KindNames => {
 const SHORTEST_BEGINNING = 3;
 
 /** Words of `clusterTemplate`. */
-const wordsOf = ({ kind }: AnyKind): string[] =>
+const wordsOf = ({ kind }: KindFacts): string[] =>
   kind
     .replaceAll(/([A-Z])/g, ' $1')
     .toLowerCase()

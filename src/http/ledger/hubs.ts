@@ -35,7 +35,7 @@ const AT_ONCE = 50;
 const listHubs = async (services: HubServices): Promise<LedgerAnswer> => {
   const items: JsonObject[] = [];
   for (const hub of services.hubRegistry?.hubs() ?? []) {
-    items.push(summaryOf(hub));
+    items.push({ ...summaryOf(hub), ...(await roomOf(hub, services)) });
     if (items.length % AT_ONCE === 0) await breathe();
   }
   return { json: { items: items.toSorted(byId) } };
@@ -64,6 +64,11 @@ const summaryOf = ({ facts, deleting, health, adapter, cluster }: RegisteredHub)
 
 const capacityOf = async (id: string, { runner }: HubServices): Promise<HubCapacityState> =>
   (await runner.load(hubCapacity, id)).state;
+
+const roomOf = async ({ facts, limits }: RegisteredHub, services: HubServices): Promise<JsonObject> => ({
+  limits: plain(limits),
+  used: plain((await capacityOf(facts.id, services)).used),
+});
 
 const showHub = async (call: LedgerCall, services: HubServices): Promise<LedgerAnswer> => {
   const hub = await hubOf(call, services);

@@ -138,6 +138,8 @@ const progressOf = (status: TopicStatus, positions: Positions, last: string | un
     ? {}
     : { behind_events: Math.max(0, Number(last) - Number(status.position)) }),
   waiting_events: status.waitingEvents,
+  waiting_records: status.waitingRecords,
+  ...(status.isMoreWaiting ? { more_waiting: true } : {}),
   ...(status.waitingSince === undefined ? {} : { waiting_since: status.waitingSince }),
   lag_seconds: status.lagSeconds,
   sent_records: status.sent,

@@ -55,32 +55,49 @@ const ORDER_STATES: readonly string[] = [
   'delete_failed',
 ];
 
-const listOrders = async ({ query }: LedgerCall, { resources }: OrderServices): Promise<LedgerAnswer> => {
-  const limit = wholeNumber(query, 'limit', DEFAULT_LIMIT, MAX_LIMIT);
-  const start = wholeNumber(query, 'offset', 0, 2 ** 31 - 1);
+const listOrders = async (
+  { query }: LedgerCall,
+  { resources, positions }: OrderServices,
+): Promise<LedgerAnswer> => {
+  const limit = wholeNumber(query, 'limit', DEFAULT_LIMIT, MAX_LIMIT, 1);
+  const cursor = onlyOne(query, 'cursor') ?? '';
+  const tenant = onlyOne(query, 'tenant') ?? '';
   const state = onlyOne(query, 'state') ?? '';
   if (state !== '' && !ORDER_STATES.includes(state))
     throw invalid(`query parameter 'state' must be one of ${ORDER_STATES.join(', ')}`, 'state');
   const items: JsonObject[] = [];
-  const { total } = resources.list(cluster.kind, ALL, { offset: 0, limit: 0 });
-  let offset = start;
-  for (const rows of resources.pages(cluster.kind, { offset: start, limit: PAGE })) {
+  const visible = tenant === '' ? ALL : { tenants: [tenant] };
+  const { total } = resources.list(cluster.kind, visible, { offset: 0, limit: 0 });
+  let place = cursor === '' ? undefined : positions.parse(cursor, 'cursor');
+  let isLast = false;
+  for (let scanned = 0; !isLast && items.length < limit && scanned < MAX_SCANNED; scanned += PAGE) {
+    if (scanned > 0) await breathe();
+    const page = {
+      limit: PAGE,
+      ...(tenant === '' ? {} : { tenant }),
+      ...(place === undefined ? {} : { before: place }),
+    };
+    const rows = resources.newest(cluster.kind, page);
+    isLast = rows.length < PAGE;
     for (const row of rows) {
-      if (items.length === limit) break;
-      offset += 1;
+      if (items.length === limit) {
+        isLast = false;
+        break;
+      }
+      place = row.created;
       const order = orderSummary(row);
       if (state === '' || order['state'] === state) items.push(order);
     }
-    if (items.length === limit || offset - start >= MAX_SCANNED) break;
-    await breathe();
   }
-  return { json: { items, total, ...(offset < total ? { next_offset: offset } : {}) } };
+  const next = isLast || place === undefined ? {} : { next_cursor: positions.format(place) };
+  return { json: { items, total, ...next } };
 };
 
 /** An order in one line: who and where it is, its state in one word, and why. */
 export const orderSummary = (row: ResourceRow): JsonObject => {
   const document = JSON.parse(row.privateJson) as JsonObject;
-  return { ...identity(row), ...progress(document, row.deleting) };
+  const orderedAt = stringAt(objectAt(document, 'metadata'), 'creation_timestamp');
+  return { ...identity(row), ...progress(document, row.deleting), ordered_at: orderedAt };
 };
 
 const identity = (of: { id: string; name: string; tenant: string; project: string }): JsonObject => ({
@@ -97,19 +114,22 @@ const identity = (of: { id: string; name: string; tenant: string; project: strin
 const progress = (document: JsonObject, deleting: boolean): JsonObject => {
   const status = objectAt(document, 'status');
   const word = stringAt(status, 'state').replace('CLUSTER_STATE_', '').toLowerCase();
-  const state = deleting && word !== 'delete_failed' ? 'deleting' : word === '' ? 'accepted' : word;
   const hub = stringAt(status, 'hub');
   const named = (type: string) =>
     listAt(status, 'conditions').find(
       (condition) => stringAt(condition, 'type') === `CLUSTER_CONDITION_TYPE_${type}`,
     );
-  const telling =
-    ['FAILED', 'DEGRADED', 'PROGRESSING']
-      .map(named)
-      .find((condition) => stringAt(condition, 'status') === 'CONDITION_STATUS_TRUE') ?? named('PROGRESSING');
+  const holds = (condition: JsonValue | undefined): boolean =>
+    stringAt(condition, 'status') === 'CONDITION_STATUS_TRUE';
+  const telling = ['FAILED', 'DEGRADED', 'PROGRESSING'].map(named).find(holds) ?? named('PROGRESSING');
+  const state = deleting && word !== 'delete_failed' ? 'deleting' : stateOf(word, holds(named('DEGRADED')));
   const message = stringAt(telling, 'message');
   return { state, ...(hub === '' ? {} : { hub }), ...(message === '' ? {} : { message }) };
 };
+
+/** OSAC's enum has no word for a cluster that runs and is not well. */
+const stateOf = (word: string, isDegraded: boolean): string =>
+  word === '' ? 'accepted' : word === 'ready' && isDegraded ? 'degraded' : word;
 
 const load = async (id: string, { runner }: OrderServices) => {
   const loaded = await runner.load(clusterAggregate, id);

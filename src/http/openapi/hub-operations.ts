@@ -108,6 +108,8 @@ const SUMMARY: JsonObject = {
   'message?': TEXT,
   'version?': TEXT,
   'cluster?': CLUSTER,
+  limits: OPEN,
+  used: OPEN,
 };
 const HOSTS: JsonObject = {
   type: 'object',
@@ -118,8 +120,6 @@ export const HUB_COMPONENTS: { readonly [name: string]: JsonObject } = {
   HubSummary: record(SUMMARY),
   HubDetails: record({
     ...SUMMARY,
-    limits: OPEN,
-    used: OPEN,
     'hosts?': HOSTS,
     problems: listOf(record({ ...PROBLEM, since: TEXT })),
     orders: { type: 'object', additionalProperties: COUNT },

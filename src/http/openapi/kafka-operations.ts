@@ -125,7 +125,12 @@ export const KAFKA_COMPONENTS: { readonly [name: string]: JsonObject } = {
           description:
             'Events of the log behind the position, of all kinds. Not with an EventStoreDB, whose positions count bytes.',
         },
-        waiting_events: COUNT,
+        waiting_events: { ...COUNT, description: 'Events that were read and are not with the brokers yet.' },
+        waiting_records: { ...COUNT, description: 'Records that these became.' },
+        'more_waiting?': {
+          ...FLAG,
+          description: 'The log was not read to its end: more may wait than is counted.',
+        },
         'waiting_since?': {
           ...TIME,
           description: 'When the oldest event was recorded that is not with the brokers yet.',

@@ -53,14 +53,15 @@ const DESCRIPTIONS: { readonly [route: string]: Description | undefined } = {
     lines: 'LogEvent',
   },
   'GET orders': {
-    summary: 'Cluster orders of all tenants',
+    summary: 'Cluster orders of all tenants, newest first',
     ownParameters: [
-      query('limit', { ...COUNT, maximum: 1_000, default: 100 }, 'How many orders.'),
+      query('limit', { ...COUNT, minimum: 1, maximum: 1_000, default: 100 }, 'How many orders.'),
       query(
-        'offset',
-        { ...COUNT, maximum: 2 ** 31 - 1 },
-        'Where to go on: `next_offset` of the page before.',
+        'cursor',
+        TEXT,
+        'Where to go on: `next_cursor` of the page before. No order is passed over or told twice, whatever is ordered meanwhile.',
       ),
+      query('tenant', TEXT, 'Only orders of this tenant.'),
       query(
         'state',
         {
@@ -70,7 +71,7 @@ const DESCRIPTIONS: { readonly [route: string]: Description | undefined } = {
         'Only orders in this state.',
       ),
     ],
-    answer: record({ items: listOf(componentRef('OrderSummary')), total: COUNT, 'next_offset?': COUNT }),
+    answer: record({ items: listOf(componentRef('OrderSummary')), total: COUNT, 'next_cursor?': TEXT }),
   },
   'GET orders/{id}': {
     summary: 'One order: why it waits or failed, what is outstanding, its timeline',
@@ -333,7 +334,7 @@ export const LEDGER_COMPONENTS: { readonly [name: string]: JsonObject } = {
       record({ error: TEXT }),
     ],
   },
-  OrderSummary: record({ ...IDENTITY, ...PROGRESS }),
+  OrderSummary: record({ ...IDENTITY, ...PROGRESS, ordered_at: TIME }),
   Order: record({
     ...IDENTITY,
     ...PROGRESS,

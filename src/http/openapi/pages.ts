@@ -72,6 +72,12 @@ const LINKS: readonly (readonly [href: string, text: string])[] = [
   ['readyz', 'whether this instance should get traffic, and why not'],
 ];
 
+/** What a program that asks for the root is told: where everything else is. */
+export const HOME_INDEX = `${JSON.stringify({
+  name: 'fulfillment-ledger',
+  links: Object.fromEntries(LINKS.map(([path, text]) => [`/${path}`, text])),
+})}\n`;
+
 export const HOME_PAGE = `${head('fulfillment-ledger', ['page.css'])}
 <body>
 <main class="home">

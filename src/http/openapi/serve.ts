@@ -14,7 +14,7 @@ import { ApiError, urlNotFound } from '../errors.ts';
 import { send, type Exchange } from '../exchange.ts';
 import { openApiSteps, type Described } from './document.ts';
 import { readExamples } from './examples.ts';
-import { DOCS_PAGE, DOCS_SCRIPT, HOME_PAGE, PAGE_POLICY, PAGE_STYLE } from './pages.ts';
+import { DOCS_PAGE, DOCS_SCRIPT, HOME_INDEX, HOME_PAGE, PAGE_POLICY, PAGE_STYLE } from './pages.ts';
 
 /**
  * `/openapi.json`, `/asyncapi.json`, `/docs` and `/`: for anybody, without a token. Everything is made or read on the first request, in
@@ -54,6 +54,8 @@ const OWN_FILES: { readonly [name: string]: readonly [text: string, type: string
 };
 const HTML = 'text/html; charset=utf-8';
 const DOCS = '/docs/';
+/** The root as programs see it; no path of a request looks like this. */
+const INDEX = 'index';
 
 export const createDocuments = (served: Omit<Described, 'version'>): Documents => {
   const files = new Map<string, Promise<File>>();
@@ -71,6 +73,7 @@ export const createDocuments = (served: Omit<Described, 'version'>): Documents =
 
   const fileAt = (path: string): Promise<File> | undefined => {
     if (path === '/') return once(path, () => fileOf(HOME_PAGE, HTML));
+    if (path === INDEX) return once(path, () => fileOf(HOME_INDEX, 'application/json'));
     if (path === '/docs') return once(path, () => fileOf(DOCS_PAGE, HTML));
     if (path === '/openapi.json') return once(path, () => openApiFile(served));
     if (path === '/asyncapi.json') return once(path, asyncApiFile);
@@ -85,8 +88,7 @@ export const createDocuments = (served: Omit<Described, 'version'>): Documents =
     serve: async (exchange) => {
       const { request } = exchange;
       const path = (request.url ?? '').split('?', 1)[0] ?? '';
-      // A program that asks for the root asks for something that is not there.
-      if (path === '/' && !(request.headers.accept ?? '').includes('text/html')) throw urlNotFound();
+      const isIndex = path === '/' && !(request.headers.accept ?? '').includes('text/html');
       exchange.route = path.startsWith(DOCS) ? `${DOCS}{file}` : path;
       if (request.method !== 'GET' && request.method !== 'HEAD')
         throw new ApiError('METHOD_NOT_ALLOWED', 'this can only be read', {
@@ -96,7 +98,7 @@ export const createDocuments = (served: Omit<Described, 'version'>): Documents =
         send(exchange, 308, '', { location: '../docs' });
         return;
       }
-      const file = fileAt(path);
+      const file = fileAt(isIndex ? INDEX : path);
       if (file === undefined) throw urlNotFound();
       sendFile(exchange, await file);
     },
@@ -107,7 +109,7 @@ const sendFile = (exchange: Exchange, { body, zipped, type, etag }: File): void 
   const { headers } = exchange.request;
   const common = {
     etag,
-    vary: 'accept-encoding',
+    vary: 'accept, accept-encoding',
     'cache-control': 'no-cache',
     'content-security-policy': PAGE_POLICY,
     'x-content-type-options': 'nosniff',

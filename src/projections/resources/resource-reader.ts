@@ -37,8 +37,10 @@ export const RESOURCE_STATEMENTS = {
     CROSS JOIN resources AS r INDEXED BY resources_by_created ON r.kind = ?1 AND r.created = page.created`,
   pageBehind: `SELECT ${COLUMNS('r')}, r.created FROM resources AS r INDEXED BY resources_by_created
     WHERE kind = ?1 AND created > ?2 ORDER BY created LIMIT ?3`,
-  placeAt: `SELECT created FROM resources INDEXED BY resources_by_created
-    WHERE kind = ?1 ORDER BY created LIMIT 1 OFFSET ?2`,
+  newestOfAll: `SELECT ${COLUMNS('r')}, r.created FROM resources AS r INDEXED BY resources_by_created
+    WHERE kind = ?1 AND created < ?2 ORDER BY created DESC LIMIT ?3`,
+  newestOfTenant: `SELECT ${COLUMNS('r')}, r.created FROM resources AS r INDEXED BY resources_by_tenant
+    WHERE kind = ?1 AND tenant = ?4 AND created < ?2 ORDER BY created DESC LIMIT ?3`,
   totalOfAll: 'SELECT total FROM totals WHERE kind = ?1',
   totalOfTenant: 'SELECT total FROM counts WHERE kind = ?1 AND tenant = ?2',
   markedOfAll: `SELECT ${COLUMNS('r')} FROM marks AS m
@@ -106,20 +108,10 @@ export const resourceReader = (
       ? total(RESOURCE_STATEMENTS.totalOfAll, kind)
       : tenants.reduce((sum, tenant) => sum + total(RESOURCE_STATEMENTS.totalOfTenant, kind, tenant), 0);
 
-  /** Where the row before an offset stands; undefined when there are fewer. */
-  const placeBefore = (kind: string, offset: number): string | undefined =>
-    offset === 0
-      ? ''
-      : (connection.statement(RESOURCE_STATEMENTS.placeAt).get(kind, offset - 1)?.['created'] as
-          | string
-          | undefined);
-  function* pages(
-    kind: string,
-    { offset, limit }: { offset: number; limit: number },
-  ): Generator<readonly ResourceRow[]> {
-    for (let place = placeBefore(kind, offset); place !== undefined; ) {
+  function* pages(kind: string, limit: number): Generator<readonly ResourceRow[]> {
+    for (let place: string | undefined = ''; place !== undefined; ) {
       const rows = connection.rows(RESOURCE_STATEMENTS.pageBehind).all(kind, place, limit);
-      const stored = rows as unknown as PlacedRow[];
+      const stored: readonly PlacedRow[] = rows as unknown as PlacedRow[];
       if (stored.length > 0) yield stored.map(asRow);
       place = stored.length < limit ? undefined : stored.at(-1)?.[11];
     }
@@ -127,6 +119,13 @@ export const resourceReader = (
 
   return {
     pages,
+    newest: (kind, { tenant, before = BEHIND_ALL, limit }) => {
+      const rows =
+        tenant === undefined
+          ? connection.rows(RESOURCE_STATEMENTS.newestOfAll).all(kind, before, limit)
+          : connection.rows(RESOURCE_STATEMENTS.newestOfTenant).all(kind, before, limit, tenant);
+      return (rows as unknown as PlacedRow[]).map((row) => ({ ...asRow(row), created: row[11] }));
+    },
     get: (kind, id, visibility) => {
       const tenants = tenantsOf(visibility);
       if (tenants?.length === 0) return undefined;
@@ -226,6 +225,8 @@ type StoredRow = [
   privateJson: string,
 ];
 type PlacedRow = [...StoredRow, created: string];
+/** Sorts behind every position, which is digits. */
+const BEHIND_ALL = '~';
 
 const asRow = (row: StoredRow | PlacedRow): ResourceRow => ({
   kind: row[0],

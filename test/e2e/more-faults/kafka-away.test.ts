@@ -64,7 +64,7 @@ for (const store of E2E_STORES)
       expect(await stack.stop('SIGTERM')).to.equal(0);
       const { log } = stack.service();
       const warnings = log.filter(
-        (line) => line.includes('"component":"publisher"') && !line.includes('"level":30'),
+        (line) => line.includes('"component":"publisher"') && !line.includes('"level":"info"'),
       );
       expect(warnings, warnings.join('\n')).to.have.length(1);
       expect(warnings[0]).to.include('the Kafka brokers do not answer');

@@ -32,9 +32,15 @@ describe('the pages of the API documentation', () => {
       }
     });
 
-  it('programs find nothing at the root, browsers a page', async () => {
-    expect((await caller('GET', '/')).status).to.equal(404);
-    expect((await caller('GET', '/', undefined, { accept: 'application/json' })).status).to.equal(404);
+  it('programs find links at the root, browsers a page', async () => {
+    for (const accept of ['*/*', 'application/json']) {
+      const index = await caller('GET', '/', undefined, { accept });
+      expect(index.headers.get('content-type')).to.equal('application/json');
+      const links = Object.keys(index.json['links'] as object);
+      expect(links).to.include.members(['/docs', '/openapi.json', '/healthz']);
+      for (const link of links) expect((await caller('GET', link)).status, link).to.be.oneOf([200, 503]);
+    }
+    expect((await caller('POST', '/', {})).status).to.equal(405);
     expect((await caller('GET', '/', undefined, HTML)).text).to.include('href="docs"');
   });
 

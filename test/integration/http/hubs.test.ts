@@ -243,6 +243,10 @@ describe('hubs over HTTP', () => {
       ['hub-1', 'ok', 'open'],
       ['hub-2', 'NoAdapter', 'cordoned'],
     ]);
+    expect(listed.find((each) => textAt(each, 'id') === 'hub-2')).to.deep.include({
+      limits: { controlPlanes: 3 },
+      used: { controlPlanes: 2, nodes: {} },
+    });
     const shown = (await admin('GET', `${HUBS}/hub-2`)).json;
     expect(shown).to.deep.include({ orders: { accepted: 1, unknown: 1 }, limits: { controlPlanes: 3 } });
     expect(shown).to.deep.include({

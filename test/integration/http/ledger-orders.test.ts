@@ -44,9 +44,54 @@ describe('credentials and admin routes over HTTP', () => {
       const failed = itemsOf(await admin('GET', `${LEDGER}/orders?state=failed`));
       expect(failed.map((item) => textAt(item, 'id'))).to.deep.equal([id]);
       expect(failed[0]).to.include({ message: 'no route' });
-      const page = await admin('GET', `${LEDGER}/orders?limit=1`);
-      expect(itemsOf(page)).to.have.length(1);
-      expect(page.json).to.include({ next_offset: 1 });
+    });
+
+    it('list the newest first, page by page, whatever is ordered meanwhile', async () => {
+      const idsOf = (answer: Awaited<ReturnType<Caller>>) =>
+        itemsOf(answer).map((item) => textAt(item, 'id'));
+      const ids = [await order(), await order(), await order()];
+      const first = await admin('GET', `${LEDGER}/orders?limit=2`);
+      expect(idsOf(first)).to.deep.equal([ids[2], ids[1]]);
+      expect(itemsOf(first)[0]?.['ordered_at']).to.match(/^2\d{3}-.+Z$/);
+      await order();
+      const cursor = encodeURIComponent(textAt(first.json, 'next_cursor'));
+      const rest = await admin('GET', `${LEDGER}/orders?limit=1000&cursor=${cursor}`);
+      expect(idsOf(rest)[0]).to.equal(ids[0]);
+      expect(rest.json).to.not.have.property('next_cursor');
+      const all = await admin('GET', `${LEDGER}/orders?limit=1000`);
+      expect(idsOf(all).slice(1)).to.deep.equal([...idsOf(first), ...idsOf(rest)]);
+      for (const wrong of ['x', 'other-store.0000000000000001', '1'])
+        expect((await admin('GET', `${LEDGER}/orders?cursor=${wrong}`)).status, wrong).to.equal(400);
+    });
+
+    it('list those of one tenant', async () => {
+      const all = itemsOf(await admin('GET', `${LEDGER}/orders?limit=1000`));
+      const mine = await admin('GET', `${LEDGER}/orders?tenant=t1&limit=1000`);
+      expect(itemsOf(mine)).to.deep.equal(all.filter((item) => textAt(item, 'tenant') === 't1'));
+      expect(itemsOf(mine)).to.not.have.length(0);
+      const none = await admin('GET', `${LEDGER}/orders?tenant=nobody`);
+      expect(none.json).to.include({ total: 0 });
+      expect(itemsOf(none)).to.deep.equal([]);
+    });
+
+    it('list a cluster that runs degraded as that, and find it by its state', async () => {
+      const id = await order();
+      const told = (type: string, status: boolean, message: string) => ({
+        type: `CLUSTER_CONDITION_TYPE_${type}`,
+        status: `CONDITION_STATUS_${status ? 'TRUE' : 'FALSE'}`,
+        message,
+      });
+      await admin('PATCH', `${PRIVATE}/clusters/${id}`, {
+        status: {
+          state: 'CLUSTER_STATE_READY',
+          conditions: [told('READY', false, ''), told('DEGRADED', true, 'etcd has no leader')],
+        },
+      });
+      const degraded = itemsOf(await admin('GET', `${LEDGER}/orders?state=degraded`));
+      expect(degraded.map((item) => textAt(item, 'id'))).to.deep.equal([id]);
+      expect(degraded[0]).to.include({ state: 'degraded', message: 'etcd has no leader' });
+      const ready = itemsOf(await admin('GET', `${LEDGER}/orders?state=ready`));
+      expect(ready.map((item) => textAt(item, 'id'))).to.not.include(id);
     });
 
     it('say why one waits, in the list and in full, and why one failed', async () => {

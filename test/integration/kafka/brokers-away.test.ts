@@ -22,7 +22,13 @@ describe('the publisher whose brokers do not answer any more', () => {
     expect(running.topic(TOPIC).state).to.equal('live');
     await rig.time.pass(4_000);
     const held = running.topic(TOPIC);
-    expect(held).to.include({ state: 'waiting', waitingEvents: 2, waitingSince: at(2_000), lagSeconds: 5 });
+    expect(held).to.include({
+      state: 'waiting',
+      waitingEvents: 2,
+      waitingRecords: 2,
+      waitingSince: at(2_000),
+      lagSeconds: 5,
+    });
     expect(held.trying).to.deep.equal({
       records: 1,
       since: at(2_000),

@@ -41,12 +41,17 @@ describe('the help of ledgerctl', () => {
       const alone = await createCli(actions, silent, ['--token', 'x', ...command, '--help']);
       expect(commandsOf(alone).map((path) => path.join(' '))).to.include(command.join(' '));
     }
-    const lanes = commandsOf(await createCli(actions, silent, ['lanes', 'list'])).map(([first]) => first);
-    expect(new Set(lanes)).to.deep.equal(new Set(['serve', 'token', 'lanes']));
-    for (const all of [[], ['--help'], ['help', 'lanes'], ['lane'], ['__complete', '--', 'lanes']])
-      expect(commandsOf(await createCli(actions, silent, all)), all.join(' ')).to.have.length(
-        commands.length,
-      );
+  });
+
+  it('lists every command with its line, however few were loaded', async () => {
+    for (const argv of [[], ['--help'], ['lane'], ['help'], ['__complete', '--', ''], ['orders', 'list']]) {
+      const some = await createCli(actions, silent, argv);
+      expect(some.helpInformation(), argv.join(' ')).to.equal(program.helpInformation());
+    }
+    const lists = (await createCli(actions, silent, ['lanes', 'list'])).commands.filter(
+      ({ commands: below }) => below.length > 0,
+    );
+    expect(lists.map((command) => command.name())).to.deep.equal(['lanes']);
   });
 
   it('is asked of every command', () => {

@@ -208,15 +208,29 @@ describe('ledgerctl hubs', () => {
       },
       lane: { breaker: 'open', paused: false, waiting: 3 },
     };
-    answers({
+    const routes = {
       [`GET ${HUBS}`]: { items: [hub] },
       [`GET ${HUBS}/hub-1`]: hub,
       [`GET ${HUBS}/hub-1/orders`]: {
         items: [{ id: 'o1', name: 'web', tenant: 't1', state: 'ready' }],
         total: 1,
       },
-    });
+    };
+    answers(routes);
     expect(await stub().succeeds(['hubs', 'list'])).to.match(/hub-1 +kubernetes +aap +- +open +CrdMissing/);
+    const rooms = [
+      [{}, {}, '-'],
+      [{}, { controlPlanes: 1, nodes: { h100: 3 } }, 'h100 3/-'],
+      [{ nodes: { h100: 8, fc430: 4 } }, { controlPlanes: 1, nodes: { h100: 3 } }, 'fc430 0/4, h100 3/5'],
+      [{ nodes: { h100: 2 } }, { nodes: { h100: 3, cpu: 0 } }, 'h100 3/0'],
+      [{ controlPlanes: 4 }, { controlPlanes: 1, nodes: {} }, 'control-planes 1/3'],
+    ] as const;
+    for (const [limits, used, text] of rooms) {
+      answers({ [`GET ${HUBS}`]: { items: [{ ...hub, limits, used }] } });
+      const listed = await stub().succeeds(['hubs', 'list']);
+      expect(listed.replaceAll(/ +/g, ' ')).to.contain(` CrdMissing ${text} `);
+    }
+    answers(routes);
     const shown = await stub().succeeds(['hubs', 'show', 'hub-1']);
     expect(shown).to.contain('used:       1 control planes, 2 fc430');
     expect(shown).to.contain('CrdMissing since 2026-11-21T12:00:00.000Z: no clusterorders');

@@ -174,7 +174,8 @@ describe('ledgerctl kafka', () => {
     const { code, out } = await stub.run(['kafka', 'status']);
     expect(code).to.equal(0);
     expect(out).to.match(/^brokers: last answer 2026-11-21T12:00:02\.000Z$/m);
-    expect(out).to.match(/osac\.state\.cluster\.v1 +live +12 +2026-11-21T12:00:01\.000Z +- +- +- +-$/m);
+    expect(out).to.match(/osac\.state\.cluster\.v1 +live +12 +2026-11-21T12:00:01\.000Z +- +- +- +- +-$/m);
+    expect(out).to.not.match(/^waiting:/m);
   });
 
   it('plan and status name the topics that were not compared with the log, and are well all the same', async () => {
@@ -229,6 +230,7 @@ describe('ledgerctl kafka', () => {
       state: 'waiting',
       behind_events: 41,
       waiting_events: 7,
+      waiting_records: 9,
       waiting_since: '2026-11-21T12:00:00.000Z',
       lag_seconds: 12,
       trying: {
@@ -247,11 +249,18 @@ describe('ledgerctl kafka', () => {
     expect(out).to.include(
       'brokers: in trouble since 2026-11-21T12:00:05.000Z: connect ECONNREFUSED; last answer 2026-11-21T11:59:59.000Z',
     );
+    expect(out).to.match(/^waiting: 9 records of 7 events, in 1 topic$/m);
     expect(out).to.match(
-      /waiting +12 +- +41 +2026-11-21T12:00:00\.000Z \(12 s\) +- +sending 1 record since 2026-11-21T12:00:00\.000Z, 57 tries in vain: connect/,
+      /waiting +12 +- +41 +9 +2026-11-21T12:00:00\.000Z \(12 s\) +- +sending 1 record since 2026-11-21T12:00:00\.000Z, 57 tries in vain: connect/,
     );
     answers({ configured: true, publishing: true, brokers, topics: [topicOf()], problems: [] });
     expect((await stub.run(['kafka', 'status'])).code, 'brokers in trouble').to.equal(1);
+    const more = topicOf({ topic: 'b', state: 'catching-up', waiting_events: 1, waiting_records: 1 });
+    const topics = [topic, { ...more, more_waiting: true }, topicOf({ topic: 'c' })];
+    answers({ configured: true, publishing: true, brokers, topics, problems: [] });
+    const both = (await stub.run(['kafka', 'status'])).out;
+    expect(both).to.match(/^waiting: at least 10 records of 8 events, in 2 topics$/m);
+    expect(both).to.match(/^b +catching-up +12 +- +- +1\+ +- /m);
   });
 
   it('status ends with 1 for a topic that is held up, a parked stream and a wrong topic', async () => {

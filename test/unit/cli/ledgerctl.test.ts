@@ -187,6 +187,33 @@ describe('ledgerctl with a service', () => {
     expect(absent.code).to.equal(3);
   });
 
+  it('lists orders page after page, newest first, with their age', async () => {
+    const all = Array.from({ length: 1203 }, (_, i) => ({
+      id: `o-${i}`,
+      name: `n${i}`,
+      tenant: 'acme',
+      state: 'degraded',
+      ordered_at: new Date(Date.now() - 3 * 86_400_000).toISOString(),
+    }));
+    answer = (path) => {
+      const query = new URL(path, 'http://x').searchParams;
+      const from = Number(query.get('cursor') ?? 0);
+      const to = from + Number(query.get('limit'));
+      const next = to < all.length ? { next_cursor: String(to) } : {};
+      return { status: 200, body: JSON.stringify({ items: all.slice(from, to), ...next }) };
+    };
+    const list = ['--url', url, 'orders', 'list'];
+    const lines = (await run([...list, '--state', 'degraded', '--tenant', 'acme'])).out.trimEnd().split('\n');
+    expect(lines[0]).to.match(/^ID +NAME +TENANT +STATE +AGE +HUB +MESSAGE$/);
+    expect(lines[1]).to.match(/^o-0 +n0 +acme +degraded +3d +-/);
+    expect(lines).to.have.length(1 + all.length);
+    for (const path of asked) expect(path).to.include('state=degraded&tenant=acme');
+    expect(JSON.parse((await run([...list, '--limit', '701', '--json'])).out)).to.deep.equal(
+      all.slice(0, 701),
+    );
+    expect((await run([...list, '--limit', '0'])).code).to.equal(2);
+  });
+
   it('no lanes are said on stderr', async () => {
     answer = () => ({ status: 200, body: '{}' });
     expect(await run(['--url', url, 'lanes', 'list'])).to.deep.equal({

@@ -28,6 +28,21 @@ describe('ledgerctl reads resources', () => {
       expect(cli.asked.at(-1)?.query.get('limit')).to.equal('7');
     });
 
+    it('tells an admin whose each cluster is, and nobody who sees one tenant only', async () => {
+      cli.holds(web);
+      const claims = (groups: string[]) =>
+        `x.${Buffer.from(JSON.stringify({ groups })).toString('base64url')}.x`;
+      const headOf = async (...argv: string[]) => (await cli.succeeds(argv)).split('\n')[0];
+      expect(await headOf('get', 'clusters')).to.match(/^TENANT +ID +NAME/);
+      expect(await headOf('--token', claims(['admins']), 'get', 'clusters')).to.match(/^TENANT +ID/);
+      expect(await headOf('--token', claims(['/p1/system:viewers']), 'get', 'clusters')).to.match(
+        /^ID +NAME/,
+      );
+      for (const token of ['opaque', 'a.b.c', `a.${Buffer.from('null').toString('base64url')}.c`])
+        expect(await headOf('--token', token, 'get', 'clusters'), token).to.match(/^ID +NAME/);
+      expect(await headOf('get', 'clusters', '--tenant', 'acme')).to.match(/^ID +NAME/);
+    });
+
     it('passes nothing over when objects are deleted between two pages', async () => {
       let all = Array.from({ length: 700 }, (_, i) => ({ id: `h${i}` }));
       cli.answers(({ query }) => {

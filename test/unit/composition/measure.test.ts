@@ -163,6 +163,8 @@ describe('what is measured when Prometheus asks', () => {
       state: 'waiting',
       position: undefined,
       waitingEvents: 3,
+      waitingRecords: 3,
+      isMoreWaiting: false,
       waitingSince: 'then',
       lagSeconds: 12,
       sent: 4,

@@ -16,7 +16,9 @@ describe('runtime', () => {
       scripts: Record<string, string>;
     };
     expect(scripts['start']).to.equal(`exec node ${options} src/main.ts serve`);
-    const [shebang] = readFileSync(join(ROOT, 'src/main.ts'), 'utf8').split('\n');
-    expect(shebang).to.equal(`#!/usr/bin/env -S node ${options}`);
+    for (const file of ['src/main.ts', 'src/ledgerctl.js']) {
+      const [shebang] = readFileSync(join(ROOT, file), 'utf8').split('\n');
+      expect(shebang, file).to.equal(`#!/usr/bin/env -S node ${options}`);
+    }
   });
 });

@@ -124,14 +124,12 @@ describe('view resources', () => {
     for (const id of ['e', 'd', 'c', 'b', 'a']) await log.append(`note-${id}`, written(id));
     await log.append('memo-x', written('x'));
     await settle(models, log);
-    const idsFrom = (offset: number, limit: number) =>
-      [...models.resources.pages('note', { offset, limit })].map((rows) => rows.map(({ id }) => id));
-    expect(idsFrom(0, 2)).to.deep.equal([['e', 'd'], ['c', 'b'], ['a']]);
-    expect(idsFrom(0, 5)).to.deep.equal([['e', 'd', 'c', 'b', 'a']]);
-    expect(idsFrom(3, 2)).to.deep.equal([['b', 'a']]);
-    for (const offset of [5, 6]) expect(idsFrom(offset, 2)).to.deep.equal([]);
+    const idsBy = (limit: number) =>
+      [...models.resources.pages('note', limit)].map((rows) => rows.map(({ id }) => id));
+    expect(idsBy(2)).to.deep.equal([['e', 'd'], ['c', 'b'], ['a']]);
+    expect(idsBy(5)).to.deep.equal([['e', 'd', 'c', 'b', 'a']]);
 
-    const rest = models.resources.pages('note', { offset: 0, limit: 2 })[Symbol.iterator]();
+    const rest = models.resources.pages('note', 2)[Symbol.iterator]();
     rest.next();
     await log.append('note-e', removed);
     await log.append('note-f', written('f'));
@@ -141,6 +139,24 @@ describe('view resources', () => {
       ['c', 'b'],
       ['a', 'f'],
     ]);
+  });
+
+  it('is read from the newest on, each page before the last row of the one before', async () => {
+    for (const id of ['e', 'd', 'c', 'b', 'a']) await log.append(`note-${id}`, written(id));
+    await log.append('memo-x', written('x'));
+    await settle(models, log);
+    const { newest } = models.resources;
+    const idsOf = (rows: readonly ResourceRow[]) => rows.map(({ id }) => id);
+    const first = newest('note', { limit: 2 });
+    expect(idsOf(first)).to.deep.equal(['a', 'b']);
+    await log.append('note-f', written('f'));
+    await log.append('note-d', removed);
+    await settle(models, log);
+    const { created = '', tenant = '' } = first.at(-1) ?? {};
+    expect(idsOf(newest('note', { before: created, limit: 9 }))).to.deep.equal(['c', 'e']);
+    expect(idsOf(newest('note', { tenant, before: created, limit: 9 }))).to.deep.equal(['c', 'e']);
+    expect(newest('note', { tenant: 'nobody', limit: 9 })).to.deep.equal([]);
+    expect(idsOf(newest('note', { limit: 1 }))).to.deep.equal(['f']);
   });
 
   it('hides a foreign document like an absent one', async () => {

@@ -24,6 +24,12 @@ describe("the service's logger", () => {
       expect(JSON.parse(line)).to.include({ msg: 'said', tenant: 'acme', pid: process.pid });
     });
 
+  it('writes levels as words and times as ISO 8601', () => {
+    const { level, time } = JSON.parse(lineOf({})) as { level: unknown; time: string };
+    expect(level).to.equal('info');
+    expect(new Date(time).toISOString()).to.equal(time);
+  });
+
   it('keeps its level and redacts in children as well', () => {
     let written = '';
     const logger = createLogger('warn', { write: (line) => void (written += line) });

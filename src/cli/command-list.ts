@@ -1,0 +1,79 @@
+/** A command as the help of `ledgerctl` lists it. */
+export type Listed = {
+  /** Arguments, as commander writes them. */
+  readonly takes?: string;
+  readonly hasOptions?: true;
+  readonly about: string;
+};
+
+/**
+ * The line of each command, so that help, version, completion and an unknown command load none of them. A spec compares it
+ * with the commands themselves.
+ */
+export const COMMAND_LIST: { readonly [name: string]: Listed } = {
+  demo: {
+    hasOptions: true,
+    about:
+      'order, scale, crash, recover and delete clusters on a service of its own, and check what it claims',
+  },
+  get: {
+    takes: '<kind> [name...]',
+    hasOptions: true,
+    about: 'list objects of a kind, or show those with these ids or names',
+  },
+  describe: {
+    takes: '<kind> [name]',
+    hasOptions: true,
+    about: 'show one object: who and when, spec, status, conditions, and for clusters what happened last',
+  },
+  create: {
+    hasOptions: true,
+    about: 'create the objects of a file; one that exists already is an error',
+  },
+  apply: {
+    hasOptions: true,
+    about: 'make the objects of a file be as the file says: create those that are absent, change the others',
+  },
+  label: {
+    takes: '<kind> <arguments...>',
+    hasOptions: true,
+    about: 'set and remove labels: key=value sets, key- removes',
+  },
+  annotate: {
+    takes: '<kind> <arguments...>',
+    hasOptions: true,
+    about: 'set and remove annotations: key=value sets, key- removes',
+  },
+  scale: {
+    takes: '<kind> <arguments...>',
+    hasOptions: true,
+    about: 'set how many nodes a node set of a cluster has',
+  },
+  delete: { takes: '<kind> [name...]', hasOptions: true, about: 'delete objects by id or name' },
+  kubeconfig: { takes: '<cluster>', hasOptions: true, about: 'print the kubeconfig of a cluster' },
+  password: {
+    takes: '<cluster>',
+    hasOptions: true,
+    about: 'print the administrator password of a cluster',
+  },
+  kinds: { about: 'kinds of objects, with the short forms that commands take' },
+  events: {
+    hasOptions: true,
+    about: 'list events of the log, oldest first; secrets and personal data stay hidden',
+  },
+  orders: { about: 'cluster orders of all tenants' },
+  hubs: { about: 'management clusters: register, check, close, drain, remove' },
+  kafka: { about: 'the Kafka publisher: topics, progress, replays' },
+  lanes: { about: 'queues of effects: per hub, per automation of a hub, and of the scheduler' },
+  projections: { about: 'read models of the instance that answers' },
+  store: { about: 'the embedded event store' },
+  audit: { about: 'the history: who did what, and proofs that it is so' },
+  usage: {
+    hasOptions: true,
+    about: 'billable time by tenant, project, kind and template; exact, from the history',
+  },
+  completion: {
+    takes: '<shell>',
+    about: 'print a script that completes commands, options, kinds and names of objects',
+  },
+};
