@@ -124,7 +124,12 @@ export const place = (
  * A real hub that was reached once: from then on no simulated one takes its orders, also while it is away. One that never
  * answered, as with a kubeconfig that is none, does not count.
  */
-const isReal = ({ hub, adapter, deleting, health }: Candidate): boolean =>
+export const isReal = ({
+  hub,
+  adapter,
+  deleting,
+  health,
+}: Pick<Candidate, 'hub' | 'adapter' | 'deleting' | 'health'>): boolean =>
   !hub.simulated && adapter && !deleting && (health === undefined || health.credentials !== undefined);
 
 /** As the tenant reads it; the recorded reasons name the numbers. */
