@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
+import { durationMs } from './domain/iso-duration.ts';
 
 /**
  * The one schema of the environment (design §8). Every setting has a default, a unit where it has one, and a
@@ -384,6 +385,26 @@ const fields = {
       .refine((text) => text === '' || text === 'allowed', 'must be `allowed` or empty')
       .transform((text) => text === 'allowed'),
     'Whether simulated hubs (ids that begin with `sim-`) may be registered and take orders in production (`NODE_ENV=production`): `allowed`, or empty for no. Elsewhere they always may.',
+  ),
+  placementDeadline: field(
+    'LEDGER_PLACEMENT_DEADLINE',
+    '',
+    'P2D',
+    z
+      .string()
+      .refine(
+        (text) => text === '' || durationMs(text) !== undefined,
+        'must be an ISO 8601 duration of at most 366 days such as PT30M or P2D, without years and months',
+      )
+      .transform((text) => (text === '' ? undefined : text)),
+    'ISO 8601 duration that a cluster order may wait for a place before it fails; it holds for orders from then on, and their annotation `fulfillment-ledger/placement-deadline` wins. Empty: as long as it takes.',
+  ),
+  tenantsSeeJobErrors: field(
+    'LEDGER_TENANTS_SEE_JOB_ERRORS',
+    'false',
+    'true',
+    oneOf('choice', ['true', 'false']).transform((text) => text === 'true'),
+    "Whether tenants read what a failed job of a hub's automation said, in status, timeline and events from then on: `true` or `false`. The provider always does. With `false` they read that the provider's automation failed, with the correlation id.",
   ),
   drainMs: field(
     'LEDGER_DRAIN_MS',

@@ -71,6 +71,7 @@ export const createServed = async (config: Config, opened: Opened, system: Syste
       refusesSimulated: opened.refusesSimulated,
     },
     issuers: opened.verifier.issuers,
+    ...(config.placementDeadline === undefined ? {} : { placementDeadline: config.placementDeadline }),
     formatPosition: positions.format,
     past: createPast({ store, runner: system.runner, readModels: system.readModels, positions, clock }),
   };

@@ -2,6 +2,7 @@ import type { ClusterChanges, ClusterCommand, RequestedNodeSet } from '../../dom
 import type { NamedSecret } from '../../domain/clusters/events.ts';
 import { canonicalNetwork } from '../../domain/clusters/network.ts';
 import { templateReference } from '../../domain/clusters/order-source.ts';
+import { deadlineRejection, placementDeadline } from '../../domain/clusters/placement-deadline.ts';
 import { pullSecretTwice } from '../../domain/clusters/pull-secret.ts';
 import {
   referenceProblems,
@@ -33,7 +34,11 @@ const orThrow = <T extends object>(value: T | Rejection): T => {
   return value as T;
 };
 
-export const clusterCreation = (catalogue: CatalogueReader, room: RoomCheck): Creation<ClusterCommand> => ({
+export const clusterCreation = (
+  catalogue: CatalogueReader,
+  room: RoomCheck,
+  defaults: { readonly placementDeadline?: string },
+): Creation<ClusterCommand> => ({
   ownChecks: true,
   resolve: async ({ id, at, tenant, project, creator, sent, principal, surface }) => {
     const known = catalogue.of(tenant, principal.visibility, project);
@@ -43,7 +48,8 @@ export const clusterCreation = (catalogue: CatalogueReader, room: RoomCheck): Cr
     const resolved = orThrow(
       resolveOrder({ metadata, spec }, await withTemplateSecrets(catalogue, known, spec)),
     );
-    const { nodeSets, zone, template } = resolved;
+    const { nodeSets, zone, template, annotations } = resolved;
+    checkDeadline(annotations);
     room.order({ tenant, template: template.id, nodeSets, ...(zone === undefined ? {} : { zone }) });
     const order = { ...resolved, ...(await pullSecretFacts(catalogue, resolved.pullSecretSecret)) };
     return {
@@ -52,6 +58,7 @@ export const clusterCreation = (catalogue: CatalogueReader, room: RoomCheck): Cr
         return {
           type: 'OrderCluster',
           ...order,
+          ...placementDeadline(annotations, defaults.placementDeadline),
           id,
           at,
           tenant,
@@ -120,6 +127,11 @@ export const clusterRevision = (catalogue: CatalogueReader, room: RoomCheck): Re
   },
 });
 
+const checkDeadline = (annotations: { readonly [key: string]: string }): void => {
+  const wrong = deadlineRejection(annotations);
+  if (wrong !== undefined) throw refused(wrong);
+};
+
 /** The zone that an order was made with stays; one that does not exist is not taken as an annotation either. */
 const checkRoom = async (
   { before, after, tenant }: Change,
@@ -129,6 +141,7 @@ const checkRoom = async (
   const zoneIn = (document: JsonObject): string =>
     own(textsAt(objectAt(document, 'metadata'), 'annotations'), ZONE_ANNOTATION) ?? '';
   const zone = zoneIn(after);
+  if (annotations !== undefined) checkDeadline(annotations);
   if (annotations !== undefined && zone !== '' && zone !== zoneIn(before)) room.zone(zone);
   if (nodeSets === undefined) return;
   const template = stringAt(valueAt(after, 'spec.template'), 'id');

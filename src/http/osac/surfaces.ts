@@ -36,6 +36,8 @@ export type OsacServices = WriteServices &
     /** Issuers that clients may sign in with, as capabilities shows them. */
     readonly issuers: readonly string[];
     readonly formatPosition: (position: string) => string;
+    /** ISO duration that an order may wait for a place, unless it says so itself; absent: as long as it takes. */
+    readonly placementDeadline?: string;
     /** Reads of the past (`as_of`). */
     readonly past: Past;
   };
@@ -83,7 +85,7 @@ const surfaceTable = (
       surface,
       cluster,
       {
-        creation: clusterCreation(catalogue, room),
+        creation: clusterCreation(catalogue, room, given),
         revision: clusterRevision(catalogue, room),
         remove: { command: (at) => ({ type: 'DeleteCluster', at }) as const },
         extras: clusterExtras(surface, services),
