@@ -24,7 +24,7 @@ export const deadlineRejection = (annotations: Annotations): Rejection | undefin
     : reject(
         'invalid',
         'INVALID_DEADLINE',
-        `annotation '${DEADLINE_ANNOTATION}' must be an ISO 8601 duration of at most 366 days such as PT30M or P2D, without years and months`,
+        `annotation '${DEADLINE_ANNOTATION}' must be an ISO 8601 duration such as PT30M or P2D, without years and months`,
         { field: 'metadata.annotations' },
       );
 };

@@ -155,6 +155,7 @@ describe('the deadline that an order is taken with', () => {
       ['P1DT2H3M4S', ((26 * 60 + 3) * 60 + 4) * 1_000],
       ['P2W', 14 * 24 * 60 * MINUTE],
       ['P366D', 366 * 24 * 60 * MINUTE],
+      ['P99W', 99 * 7 * 24 * 60 * MINUTE],
     ];
     for (const [text, ms] of known) expect(durationMs(text), text).to.equal(ms);
     for (const wrong of [
@@ -169,7 +170,7 @@ describe('the deadline that an order is taken with', () => {
       '30m',
       'PT1.5H',
       'P-1D',
-      'P367D',
+      'P1000D',
       'PT5M ',
       'pt5m',
       '1800',
