@@ -12,6 +12,6 @@ export const durationMs = (text: string): number | undefined => {
   if (parts === null) return undefined;
   const [weeks = 0, days = 0, hours = 0, minutes = 0, seconds = 0] = parts
     .slice(1)
-    .map((part = '0') => Number(part));
+    .map((part: string | undefined) => Number(part ?? 0));
   return ((((weeks * 7 + days) * 24 + hours) * 60 + minutes) * 60 + seconds) * SECOND_MS;
 };

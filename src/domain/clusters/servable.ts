@@ -151,15 +151,15 @@ const refuseSize = (
   more: { readonly free?: number } = {},
 ): Rejection => {
   const sets = Object.entries(nodeSets).filter(([, { hostType, size }]) => hostType.id === id && size > 0);
-  const [[name = '', set] = []] = sets;
-  const words = set?.hostType.name ?? id;
+  const [first] = sets;
+  const words = first?.[1].hostType.name ?? id;
   const named = sets.map(([each]) => `'${each}'`).join(', ');
   return reject(
     'failed-precondition',
     'CAPACITY_IMPOSSIBLE',
     `node set${sets.length > 1 ? 's' : ''} ${named}: ${wanted} ${words} can never be had: ${possible}`,
     {
-      field: `spec.node_sets.${name}.size`,
+      field: `spec.node_sets.${first?.[0] ?? ''}.size`,
       facts: { host_type: words, wanted, possible: most, ...more },
     },
   );

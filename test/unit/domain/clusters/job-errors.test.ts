@@ -64,7 +64,7 @@ describe('what tenants read of a failed job', () => {
   }
   it('is its end where it is long', () => {
     const event = recorded(onHub, { correlationId: 'c-1', shown: true }, `${'x'.repeat(5_000)}the cause`);
-    const { message } = event?.data as { message: string };
+    const message = String((event?.data as { message?: string } | undefined)?.message);
     expect(message.length).to.be.lessThan(1_100);
     expect(message).to.match(/^the provider's automation failed: …x+the cause \(correlation id c-1\)$/);
   });
