@@ -42,6 +42,10 @@ const oneOf = <Word extends string>(what: string, words: readonly Word[]) =>
 /** A DNS label, as names of tenants and of Kubernetes namespaces are. */
 const LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 
+/** ISO 8601, as `src/domain/iso-duration.ts` reads it. */
+const DURATION =
+  /^P(?=.*[1-9])(?:\d{1,2}W|(?:\d{1,3}D)?(?:T(?=\d)(?:\d{1,4}H)?(?:\d{1,6}M)?(?:\d{1,8}S)?)?)$/;
+
 /** What an issuer may claim; see `IssuerScope` of the identity port. */
 type IssuerScope = {
   readonly tenants: 'all' | readonly string[];
@@ -384,6 +388,26 @@ const fields = {
       .refine((text) => text === '' || text === 'allowed', 'must be `allowed` or empty')
       .transform((text) => text === 'allowed'),
     'Whether simulated hubs (ids that begin with `sim-`) may be registered and take orders in production (`NODE_ENV=production`): `allowed`, or empty for no. Elsewhere they always may.',
+  ),
+  placementDeadline: field(
+    'LEDGER_PLACEMENT_DEADLINE',
+    '',
+    'P2D',
+    z
+      .string()
+      .refine(
+        (text) => text === '' || DURATION.test(text),
+        'must be an ISO 8601 duration such as PT30M or P2D, without years and months',
+      )
+      .transform((text) => (text === '' ? undefined : text)),
+    'ISO 8601 duration that a cluster order may wait for a place before it fails; it holds for orders from then on, and their annotation `fulfillment-ledger/placement-deadline` wins. Empty: as long as it takes.',
+  ),
+  tenantsSeeJobErrors: field(
+    'LEDGER_TENANTS_SEE_JOB_ERRORS',
+    'false',
+    'true',
+    oneOf('choice', ['true', 'false']).transform((text) => text === 'true'),
+    "Whether tenants read what a failed job of a hub's automation said, in status, timeline and events from then on: `true` or `false`. The provider always does. With `false` they read that the provider's automation failed, with the correlation id.",
   ),
   drainMs: field(
     'LEDGER_DRAIN_MS',

@@ -171,6 +171,7 @@ export const openSystem = async (
     instance,
     clusters: opened.clusters,
     refusesSimulated: opened.refusesSimulated,
+    tenantsSeeJobErrors: config.tenantsSeeJobErrors,
     automations: opened.automations,
     secrets: opened.secrets,
     snapshots: opened.snapshots,

@@ -66,10 +66,12 @@ export const createServed = async (config: Config, opened: Opened, system: Syste
     access: createAccessJournal({ journal: createDayJournal(store), codec: system.codec, clock, instance }),
     hubs: {
       adapterOf: (id: string) => system.hubs.get(id)?.adapter,
+      healthOf: (id: string) => system.hubs.get(id)?.health,
       identify: clusterIdentifier(opened.clusters),
       refusesSimulated: opened.refusesSimulated,
     },
     issuers: opened.verifier.issuers,
+    ...(config.placementDeadline === undefined ? {} : { placementDeadline: config.placementDeadline }),
     formatPosition: positions.format,
     past: createPast({ store, runner: system.runner, readModels: system.readModels, positions, clock }),
   };

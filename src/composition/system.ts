@@ -73,6 +73,8 @@ export type SystemPorts = {
   readonly clusters: ManagementClusters;
   /** Simulated hubs take no orders here. */
   readonly refusesSimulated?: boolean;
+  /** Tenants read what failed jobs of the hubs' automation said. */
+  readonly tenantsSeeJobErrors?: boolean;
   /** Adapters of the hubs' automation; absent: only hubs are worked on that run their own. */
   readonly automations?: Automations;
   readonly secrets: SecretStore;
@@ -261,7 +263,23 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
     effectDeadlinesMs: { [AUTOMATION_PORT]: AUTOMATION_EFFECT_DEADLINE_MS },
     // A cluster that is gone gives its name back in the same step.
     commandTargets: {
-      cluster: (id, command, context) => commands.execute(cluster, id, command as ClusterCommand, context),
+      cluster: (id, command, context) =>
+        commands.execute(
+          cluster,
+          id,
+          {
+            ...(command as ClusterCommand),
+            ...(command.type === 'RecordObservation'
+              ? {
+                  jobErrors: {
+                    correlationId: context.correlationId,
+                    shown: ports.tenantsSeeJobErrors === true,
+                  },
+                }
+              : {}),
+          },
+          context,
+        ),
     },
     // Instances that stand by need neither watch the hubs nor repair names.
     whileLive: (signal) => owning.run(signal),

@@ -7,6 +7,7 @@ import {
   createStack,
   isReady,
   refusal,
+  registerNowhere,
   until,
   untilCluster,
   untilGone,
@@ -39,6 +40,7 @@ for (const store of [E2E_STORE]) {
       await stack.start();
       alice = await stack.client({ tenant: 'acme', user: 'alice' });
       admin = await stack.client({ admin: true, user: 'root' });
+      await registerNowhere(stack);
     });
     after(() => stack.dispose());
 
@@ -115,20 +117,32 @@ for (const store of [E2E_STORE]) {
     });
 
     it('waits with a stated reason while no hub has room, and goes on when one does', async () => {
-      const { id } = await alice.send<ClusterBody>('POST', CLUSTERS, {
-        metadata: { name: 'too-big', annotations: FAST },
-        spec: { template: { id: 'osac.templates.ocp_training' }, node_sets: { training: { size: 20 } } },
+      const training = (name: string, size: number): object => ({
+        metadata: { name, annotations: FAST },
+        spec: { template: { id: 'osac.templates.ocp_training' }, node_sets: { training: { size } } },
       });
+      const never = await refusal(alice.send('POST', CLUSTERS, training('too-big', 20)));
+      expect(never.status).to.equal(400);
+      expect(never.body).to.deep.include({
+        code: 9,
+        message: "node set 'training': 20 h100 can never be had: one cluster can have at most 16",
+      });
+      const first = await alice.send<ClusterBody>('POST', CLUSTERS, training('first', 10));
+      await untilCluster(alice, first.id, isReady);
+      const { id } = await alice.send<ClusterBody>('POST', CLUSTERS, training('second', 10));
       const waiting = await untilCluster(alice, id, (c) =>
         (c.status?.conditions ?? []).some(({ reason }) => reason === 'WaitingForCapacity'),
       );
       expect(waiting.status?.state).to.equal('CLUSTER_STATE_PROGRESSING');
+      expect(waiting.status?.conditions?.map(({ message }) => message)).to.include('waiting for 10 × h100');
       await admin.send('PATCH', `${PRIVATE}/hubs/sim-east-2`, {
         spec: { capacity: { nodes: { h100: 64, fc430: 48 } } },
       });
       await untilCluster(alice, id, isReady);
-      await alice.send('DELETE', `${CLUSTERS}/${id}`);
-      await untilGone(alice, id);
+      for (const done of [id, first.id]) {
+        await alice.send('DELETE', `${CLUSTERS}/${done}`);
+        await untilGone(alice, done);
+      }
     });
 
     it('can be cancelled before its dispatch, in the same request', async () => {

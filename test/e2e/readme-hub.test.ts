@@ -6,7 +6,14 @@ import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { startAap, type AapStandIn } from '../support/aap/aap-server.ts';
 import { ledgerctlOn } from '../support/e2e-cli.ts';
-import { AS_DEPLOYED, CLUSTERS, createStack, SERVE, type Stack } from '../support/e2e-stack.ts';
+import {
+  AS_DEPLOYED,
+  CLUSTERS,
+  createStack,
+  registerNowhere,
+  SERVE,
+  type Stack,
+} from '../support/e2e-stack.ts';
 import { loadDefinitions, startKubeApiServer, type KubeApiServer } from '../support/kube-apiserver/start.ts';
 import { startRulebook, type RulebookStandIn } from '../support/rulebook/rulebook-server.ts';
 
@@ -120,6 +127,7 @@ describe('the chapter "Connect a management cluster"', function () {
 
   it('checks, shows, closes, drains, renews and removes', async () => {
     const alice = await stack.client({ tenant: 'acme', user: 'alice' });
+    await registerNowhere(stack);
     await alice.send('POST', CLUSTERS, {
       metadata: { name: 'my-cluster', annotations: { 'fulfillment-ledger/zone': 'nowhere' } },
       spec: { template: { id: 'osac.templates.ocp_small' } },

@@ -61,6 +61,15 @@ export const E2E_STORE: StoreKind = ((): StoreKind => {
 export const CLUSTERS = '/api/fulfillment/v1/clusters';
 export const PRIVATE = '/api/private/v1';
 
+/** Registers a hub in zone `nowhere` that nothing reaches: orders for this zone are taken, and wait. */
+export const registerNowhere = async (stack: Stack): Promise<void> => {
+  const admin = await stack.client({ admin: true, user: 'root' });
+  await admin.send('POST', `${PRIVATE}/hubs`, {
+    id: 'hub-nowhere',
+    spec: { namespace: 'osac-hub', zone: 'nowhere', capacity: { nodes: { fc430: 8, 'ci-worker': 8 } } },
+  });
+};
+
 export type ClusterBody = {
   readonly id: string;
   readonly metadata: {

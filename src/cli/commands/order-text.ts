@@ -18,7 +18,14 @@ export type OrderDetails = {
   };
   /** What its hub still has to do before it is gone. */
   readonly waiting_for?: readonly string[];
-  readonly failure?: { readonly reason: string; readonly message: string; readonly permanent: boolean };
+  readonly failure?: {
+    readonly reason: string;
+    readonly message: string;
+    /** What its hub or the job there said. */
+    readonly detail?: string;
+    readonly permanent: boolean;
+  };
+  readonly change_failed?: { readonly detail?: string };
   readonly run?: Run;
   readonly timeline: readonly TimelineItem[];
 };
@@ -101,7 +108,11 @@ const why = (order: OrderDetails): string[] => {
       : [`Had failed before it was deleted: ${failure.reason}: ${failure.message}`];
   if (failure !== undefined) {
     const end = failure.permanent ? 'it waits for a retry or a deletion' : 'it is still being tried';
-    return [`Failed: ${failure.reason}: ${failure.message} (${end})`, ...lastTrouble(timeline)];
+    return [
+      `Failed: ${failure.reason}: ${failure.message} (${end})`,
+      ...said(failure.detail),
+      ...lastTrouble(timeline),
+    ];
   }
   if (waiting !== undefined)
     return [
@@ -116,8 +127,11 @@ const why = (order: OrderDetails): string[] => {
       ),
     ];
   if (waitingFor.length > 0) return [`Waits for its hub to remove: ${waitingFor.join(', ')}`];
-  return message === undefined ? [] : [message];
+  return [...(message === undefined ? [] : [message]), ...said(order.change_failed?.detail)];
 };
+
+const said = (detail: string | undefined): string[] =>
+  detail === undefined ? [] : [`The hub said: ${detail}`];
 
 /** The next try of an effect is due and does not come while its lane is closed. */
 const held = ({ run }: OrderDetails, lanes: readonly Lane[]): string[] =>

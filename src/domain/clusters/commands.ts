@@ -10,6 +10,7 @@ import type {
   PlacementDecision,
   ResolvedVersion,
 } from './events.ts';
+import type { JobErrors } from './failure-texts.ts';
 import type { Assessment } from './observation.ts';
 
 type Ordered = Extract<ClusterEvent, { type: 'ClusterOrdered' }>['data'];
@@ -81,7 +82,13 @@ export type ClusterReport =
   | { readonly type: 'StartDispatch'; readonly at: string }
   | { readonly type: 'RecordPlaced'; readonly at: string; readonly uid: string }
   | { readonly type: 'RecordSpecSynced'; readonly at: string }
-  | { readonly type: 'RecordObservation'; readonly at: string; readonly assessment: Assessment }
+  | {
+      readonly type: 'RecordObservation';
+      readonly at: string;
+      readonly assessment: Assessment;
+      /** What tenants read of a failed job; absent: that it failed. */
+      readonly jobErrors?: JobErrors;
+    }
   | {
       readonly type: 'RecordFailure';
       readonly at: string;

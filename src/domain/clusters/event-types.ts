@@ -80,6 +80,7 @@ export const clusterEventTypes: readonly EventType[] = typesOf(
         pullSecretSecret: namedSecret.exactOptional(),
         network: network.exactOptional(),
         zone: text.exactOptional(),
+        placementDeadline: text.exactOptional(),
       },
       { providerOnly: ['version.releaseImage', 'pullSecret', 'nodeSets.*.fabricInterface'] },
     ],

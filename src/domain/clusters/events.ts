@@ -100,6 +100,8 @@ export type ClusterEvent =
         readonly network?: { readonly podCidr?: string; readonly serviceCidr?: string };
         /** Requested zone, from annotation `fulfillment-ledger/zone`. */
         readonly zone?: string;
+        /** ISO duration that it may wait for a place: annotation `fulfillment-ledger/placement-deadline`, or the setting. */
+        readonly placementDeadline?: string;
       }
     >
   | DomainEvent<

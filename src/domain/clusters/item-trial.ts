@@ -3,6 +3,7 @@ import type { JsonObject, JsonValue } from '../json.ts';
 import { isObject, listAt, objectAt, stringAt } from '../json-tools.ts';
 import { withValueAtPlace } from '../places.ts';
 import type { Catalogue, CatalogueObject } from './catalogue.ts';
+import type { NodeSet } from './events.ts';
 import { clusterGovernance } from './item-governance.ts';
 import { canonicalNetwork } from './network.ts';
 import { parametersOf } from './parameters.ts';
@@ -17,6 +18,7 @@ export const trialRejection = (
   item: JsonObject,
   template: Pick<CatalogueObject, 'id' | 'document'>,
   catalogue: Pick<Catalogue, 'hostType'>,
+  neverServed: (nodeSets: { readonly [name: string]: NodeSet }) => Rejection | undefined,
 ): Rejection | undefined => {
   const governance = clusterGovernance({ name: '', document: item }, template, () => undefined);
   const spec = governance.item.definitions.reduce<JsonObject>(
@@ -26,8 +28,10 @@ export const trialRejection = (
         : (withValueAtPlace(filled, segments, governance.asStored(segments, fallback)) as JsonObject),
     {},
   );
+  const nodeSets = orderedNodeSets(spec, template, catalogue);
   const found = [
-    orderedNodeSets(spec, template, catalogue),
+    nodeSets,
+    isRefused(nodeSets) ? {} : (neverServed(nodeSets) ?? {}),
     parametersOf(withoutRequired(template), objectAt(spec, 'template_parameters')),
     canonicalNetwork(objectAt(spec, 'network')),
     sshKeyRejection({ sshPublicKey: stringAt(spec, 'ssh_public_key') }) ?? {},

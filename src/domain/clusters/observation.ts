@@ -1,4 +1,5 @@
 import { configVersion } from './config-version.ts';
+import { AUTOMATION_FAILED } from './failure-texts.ts';
 import { clusterConditions, JOB_STATUS_UNKNOWN, type ObservedConditions } from './observed-conditions.ts';
 import { factsOf, latestJob } from './observed-facts.ts';
 import type {
@@ -148,8 +149,8 @@ const failedJob = ({ jobId, state, message: words }: ObservedJob): Failure =>
   state === 'Failed' || state === 'Canceled'
     ? {
         reason: `Job${state}`,
-        message: `job ${jobId} of the hub ended as ${state}`,
-        ...detailOf(words),
+        message: AUTOMATION_FAILED,
+        detail: `job ${jobId} ended as ${state}${words === undefined || words === '' ? '' : `: ${words}`}`,
       }
     : {
         reason: JOB_STATUS_UNKNOWN,

@@ -61,7 +61,7 @@ export type Placement =
   | { readonly placed: true; readonly hub: HubFacts; readonly decision: PlacementDecision }
   | {
       readonly placed: false;
-      /** For the tenant: why it waits, without naming hubs. */
+      /** For the tenant: what but room it waits for, without a word of hubs; empty: room. */
       readonly message: string;
       readonly decision: PlacementDecision;
     };
@@ -117,17 +117,29 @@ export const place = (
     undefined,
   );
   if (best !== undefined) return { placed: true, hub: best.hub, decision };
-  return { placed: false, message: waitingMessage(filtered.map(({ refusals }) => refusals)), decision };
+  return {
+    placed: false,
+    message: otherThanRoom(
+      request,
+      filtered.map(({ refusals }) => refusals),
+    ),
+    decision,
+  };
 };
 
 /**
  * A real hub that was reached once: from then on no simulated one takes its orders, also while it is away. One that never
  * answered, as with a kubeconfig that is none, does not count.
  */
-const isReal = ({ hub, adapter, deleting, health }: Candidate): boolean =>
+export const isReal = ({
+  hub,
+  adapter,
+  deleting,
+  health,
+}: Pick<Candidate, 'hub' | 'adapter' | 'deleting' | 'health'>): boolean =>
   !hub.simulated && adapter && !deleting && (health === undefined || health.credentials !== undefined);
 
-/** As the tenant reads it; the recorded reasons name the numbers. */
+/** The recorded reasons name hubs and numbers; `kind` is what a tenant may learn of it. */
 type Refusal = { readonly kind: RefusalKind; readonly text: string };
 type RefusalKind =
   | 'leaving'
@@ -193,28 +205,20 @@ const healthRefusal = ({ hub, adapter, health }: Candidate): Refusal | undefined
     : { kind: 'unreachable', text: 'NotChecked: the hub was not looked at yet' };
 };
 
-const WAITING: { readonly [Kind in RefusalKind]: string } = {
-  leaving: 'being deregistered',
-  cordoned: 'closed to new orders',
-  unreachable: 'not reachable',
-  unfit: 'not ready for orders',
-  zone: 'in another zone',
-  template: 'without this template',
-  playbooks: `whose playbooks would carry out a value of the order: it holds ${TEMPLATE_WORDS}`,
-  capacity: 'without enough capacity',
-  other: 'not eligible',
-};
+/** What passes without anybody changing the order or what is offered. */
+const PASSING: readonly RefusalKind[] = ['capacity', 'cordoned', 'unreachable', 'unfit'];
 
-const waitingMessage = (refusals: readonly (readonly Refusal[])[]): string => {
-  if (refusals.length === 0) return 'no management cluster is registered';
-  const counts = new Map<string, number>();
-  for (const [first] of refusals) {
-    const text = first === undefined ? WAITING.other : WAITING[first.kind];
-    counts.set(text, (counts.get(text) ?? 0) + 1);
-  }
-  const parts = [...counts].sort(byKey).map(([text, count]) => `${count} ${text}`);
-  return `no management cluster fits: ${parts.join(', ')}`;
+/** Told of the hub that is nearest to taking it; of how many there are, nothing shows. */
+const otherThanRoom = ({ template }: PlacementRequest, hubs: readonly (readonly Refusal[])[]): string => {
+  const isAny = (...kinds: readonly RefusalKind[]): boolean =>
+    hubs.some((refusals) => refusals.every(({ kind }) => kinds.includes(kind)));
+  if (isAny('capacity')) return '';
+  if (isAny(...PASSING)) return NOT_NOW;
+  if (isAny(...PASSING, 'playbooks'))
+    return `a value of the order holds ${TEMPLATE_WORDS}, which the playbooks that build it would carry out`;
+  return isAny(...PASSING, 'template') ? `template '${template}' is not offered` : NOT_NOW;
 };
+const NOT_NOW = 'the provider takes no orders for it at the moment';
 
 const scoresOf = (
   request: PlacementRequest,

@@ -11,6 +11,7 @@ import {
   type PlacementDecision,
 } from './events.ts';
 import { changeWords } from './change-words.ts';
+import { toldOfJob, type JobErrors } from './failure-texts.ts';
 import type { Assessment } from './observation.ts';
 import type { StoppedChange } from './observed.ts';
 
@@ -62,7 +63,7 @@ const reportOnDispatched = (
       ];
     }
     case 'RecordObservation':
-      return report.assessment.found ? recordObservation(state, at, report.assessment) : [];
+      return report.assessment.found ? recordObservation(state, report, report.assessment) : [];
     case 'ReportNotAccepting':
       return state.notAccepting !== undefined || state.deletionRequestedAt !== undefined
         ? []
@@ -210,13 +211,17 @@ const confirmAbsence = (
 
 type Found = Extract<Assessment, { found: true }>;
 
-const recordObservation = (state: Dispatched, at: string, assessment: Found): ClusterEvent[] => {
+const recordObservation = (
+  state: Dispatched,
+  { at, jobErrors }: Report<'RecordObservation'>,
+  assessment: Found,
+): ClusterEvent[] => {
   // A deletion has its own report; what is being torn down is neither ready nor degraded.
   if (state.deletionRequestedAt !== undefined) return [];
   return [
     ...conditionEvents(state, at, assessment),
     ...measuredEvents(state, at, assessment),
-    ...verdictEvents(state, at, assessment),
+    ...verdictEvents(state, at, assessment, jobErrors),
   ];
 };
 
@@ -248,7 +253,12 @@ const measuredEvents = (state: Dispatched, at: string, assessment: Found): Clust
   return events;
 };
 
-const verdictEvents = (state: Dispatched, at: string, { verdict }: Found): ClusterEvent[] => {
+const verdictEvents = (
+  state: Dispatched,
+  at: string,
+  { verdict }: Found,
+  jobErrors: JobErrors | undefined,
+): ClusterEvent[] => {
   const cleared: ClusterEvent[] =
     state.failure === undefined && state.changeFailed === undefined
       ? []
@@ -258,7 +268,7 @@ const verdictEvents = (state: Dispatched, at: string, { verdict }: Found): Clust
   switch (verdict.kind) {
     case 'ready': {
       if (verdict.stopped !== undefined) {
-        return [...recovered, ...stoppedEvents(state, at, verdict.stopped)];
+        return [...recovered, ...stoppedEvents(state, at, verdict.stopped, jobErrors)];
       }
       const isBuilt = state.built !== undefined && changeWords(state.built, state) === '';
       const ready: ClusterEvent[] =
@@ -277,11 +287,11 @@ const verdictEvents = (state: Dispatched, at: string, { verdict }: Found): Clust
         : [{ type: 'ClusterDegraded', data: { at, reason, message } }];
       return verdict.stopped === undefined
         ? [...cleared, ...degraded]
-        : [...degraded, ...stoppedEvents(state, at, verdict.stopped)];
+        : [...degraded, ...stoppedEvents(state, at, verdict.stopped, jobErrors)];
     }
     case 'failed': {
       const { kind: _kind, ...said } = verdict;
-      const failure = { ...said, permanent: false };
+      const failure = { ...toldOfJob(said, jobErrors), permanent: false };
       if (state.failure?.permanent === true || sameJson(state.failure, failure)) return [];
       return [{ type: 'ClusterFailed', data: { at, ...failure } }];
     }
@@ -291,10 +301,17 @@ const verdictEvents = (state: Dispatched, at: string, { verdict }: Found): Clust
 };
 
 /** The order itself has not failed. That a change waits, the workflow tells by itself. */
-const stoppedEvents = (state: Dispatched, at: string, stopped: StoppedChange): ClusterEvent[] => {
+const stoppedEvents = (
+  state: Dispatched,
+  at: string,
+  stopped: StoppedChange,
+  jobErrors: JobErrors | undefined,
+): ClusterEvent[] => {
   const cleared: ClusterEvent[] =
     state.failure === undefined ? [] : [{ type: 'ClusterFailureCleared', data: { at } }];
-  return stopped.why === 'failed' ? [...cleared, ...changeFailed(state, at, stopped)] : cleared;
+  return stopped.why === 'failed'
+    ? [...cleared, ...changeFailed(state, at, toldOfJob(stopped, jobErrors))]
+    : cleared;
 };
 
 const deletionRequested = (): Rejection =>

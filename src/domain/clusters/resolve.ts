@@ -35,7 +35,10 @@ export type OrderRequest = {
 
 type Ordered = Extract<ClusterEvent, { type: 'ClusterOrdered' }>['data'];
 /** Everything of the first event but who and when. */
-export type ResolvedOrder = Omit<Ordered, 'id' | 'at' | 'tenant' | 'project' | 'creator'>;
+export type ResolvedOrder = Omit<
+  Ordered,
+  'id' | 'at' | 'tenant' | 'project' | 'creator' | 'placementDeadline'
+>;
 
 export const ZONE_ANNOTATION = 'fulfillment-ledger/zone';
 

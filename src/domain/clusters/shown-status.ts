@@ -97,7 +97,7 @@ export const readyAs = (state: StoredCluster): Pick<ShownCondition, 'reason' | '
   }
   if (waiting !== undefined) {
     const change = built === undefined ? '' : changeWords(built, state);
-    const message = `${change === '' ? '' : `${change} waits: `}${waiting.message}`;
+    const message = `${change === '' ? '' : `${change}: `}${waiting.message}`;
     return { reason: RESIZE_WAITING, message };
   }
   return { reason: 'AsExpected', message: '' };

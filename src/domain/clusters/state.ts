@@ -56,6 +56,7 @@ export type Order = {
   readonly pullSecretSecret?: NamedSecret;
   readonly network?: { readonly podCidr?: string; readonly serviceCidr?: string };
   readonly zone?: string;
+  readonly placementDeadline?: string;
   /** As shown; ours among them while `ours`. */
   readonly finalizers: readonly string[];
   /** Our finalizer stands: from the start of dispatch until absence was observed. */

@@ -2,13 +2,16 @@ import type { ClusterChanges, ClusterCommand, RequestedNodeSet } from '../../dom
 import type { NamedSecret } from '../../domain/clusters/events.ts';
 import { canonicalNetwork } from '../../domain/clusters/network.ts';
 import { templateReference } from '../../domain/clusters/order-source.ts';
+import { deadlineRejection, placementDeadline } from '../../domain/clusters/placement-deadline.ts';
 import { pullSecretTwice } from '../../domain/clusters/pull-secret.ts';
 import {
   referenceProblems,
   resolveOrder,
   usableVersion,
+  ZONE_ANNOTATION,
   type Catalogue,
 } from '../../domain/clusters/resolve.ts';
+import type { NodeSets } from '../../domain/clusters/servable.ts';
 import { fabricInterfaceOf } from '../../domain/catalog/host-type.resource.ts';
 import { isRefused, type Rejection } from '../../domain/decider.ts';
 import { numberAt, objectAt, own, sameJson, stringAt, textsAt, valueAt } from '../../domain/json-tools.ts';
@@ -18,6 +21,7 @@ import type { SecretRef } from '../../domain/secret-ref.ts';
 import type { CatalogueReader } from './catalogue.ts';
 import { refused, type Creation } from './creates.ts';
 import { problemText, referencesInvalid } from './references.ts';
+import type { RoomCheck } from './room-check.ts';
 import { HIDDEN } from './secrets.ts';
 import type { Change, Revision } from './updates.ts';
 
@@ -30,7 +34,11 @@ const orThrow = <T extends object>(value: T | Rejection): T => {
   return value as T;
 };
 
-export const clusterCreation = (catalogue: CatalogueReader): Creation<ClusterCommand> => ({
+export const clusterCreation = (
+  catalogue: CatalogueReader,
+  room: RoomCheck,
+  defaults: { readonly placementDeadline?: string },
+): Creation<ClusterCommand> => ({
   ownChecks: true,
   resolve: async ({ id, at, tenant, project, creator, sent, principal, surface }) => {
     const known = catalogue.of(tenant, principal.visibility, project);
@@ -40,6 +48,9 @@ export const clusterCreation = (catalogue: CatalogueReader): Creation<ClusterCom
     const resolved = orThrow(
       resolveOrder({ metadata, spec }, await withTemplateSecrets(catalogue, known, spec)),
     );
+    const { nodeSets, zone, template, annotations } = resolved;
+    checkDeadline(annotations);
+    room.order({ tenant, template: template.id, nodeSets, ...(zone === undefined ? {} : { zone }) });
     const order = { ...resolved, ...(await pullSecretFacts(catalogue, resolved.pullSecretSecret)) };
     return {
       command: (secrets, abandonedBefore) => {
@@ -47,6 +58,7 @@ export const clusterCreation = (catalogue: CatalogueReader): Creation<ClusterCom
         return {
           type: 'OrderCluster',
           ...order,
+          ...placementDeadline(annotations, defaults.placementDeadline),
           id,
           at,
           tenant,
@@ -103,13 +115,68 @@ const pullSecretFacts = async (
   throw referencesInvalid([{ field: 'object.spec.pull_secret_secret', description }]);
 };
 
-export const clusterRevision = (catalogue: CatalogueReader): Revision<ClusterCommand> => ({
-  command: async (change) => ({
-    type: 'ReviseCluster',
-    at: change.at,
-    changes: { ...changesOf(change, catalogue), ...(await pullSecretChanges(change, catalogue)) },
-  }),
+export const clusterRevision = (catalogue: CatalogueReader, room: RoomCheck): Revision<ClusterCommand> => ({
+  command: async (change) => {
+    const changes = changesOf(change, catalogue);
+    await checkRoom(change, changes, room);
+    return {
+      type: 'ReviseCluster',
+      at: change.at,
+      changes: { ...changes, ...(await pullSecretChanges(change, catalogue)) },
+    };
+  },
 });
+
+const checkDeadline = (annotations: { readonly [key: string]: string }): void => {
+  const wrong = deadlineRejection(annotations);
+  if (wrong !== undefined) throw refused(wrong);
+};
+
+/** The zone that an order was made with stays; one that does not exist is not taken as an annotation either. */
+const checkRoom = async (
+  { before, after, tenant }: Change,
+  { annotations, nodeSets }: ClusterChanges,
+  room: RoomCheck,
+): Promise<void> => {
+  const zoneIn = (document: JsonObject): string =>
+    own(textsAt(objectAt(document, 'metadata'), 'annotations'), ZONE_ANNOTATION) ?? '';
+  const zone = zoneIn(after);
+  if (annotations !== undefined) checkDeadline(annotations);
+  if (annotations !== undefined && zone !== '' && zone !== zoneIn(before)) room.zone(zone);
+  if (nodeSets === undefined) return;
+  const template = stringAt(valueAt(after, 'spec.template'), 'id');
+  const former = zoneIn(before);
+  await room.change(
+    { tenant, template, nodeSets: setsOf(nodeSets), ...(former === '' ? {} : { zone: former }) },
+    setsIn(before),
+    stringAt(objectAt(before, 'status'), 'hub') || undefined,
+  );
+};
+
+/** Those of a known host type; what is wrong with the others is said elsewhere. */
+const setsOf = (requested: { readonly [name: string]: RequestedNodeSet }): NodeSets =>
+  Object.fromEntries(
+    Object.entries(requested).flatMap(
+      ([
+        name,
+        {
+          hostType: { id, name: words = id },
+          size,
+        },
+      ]) =>
+        id === undefined || words === undefined ? [] : [[name, { hostType: { id, name: words }, size }]],
+    ),
+  );
+
+const setsIn = (document: JsonObject): NodeSets =>
+  setsOf(
+    Object.fromEntries(
+      Object.entries(objectAt(objectAt(document, 'spec'), 'node_sets')).map(([name, set]) => [
+        name,
+        { hostType: referenceOf(objectAt(set, 'host_type')) ?? {}, size: numberAt(set, 'size') },
+      ]),
+    ),
+  );
 
 /** Only what differs; texts and maps that are gone are given as empty ones. */
 const changesOf = (change: Change, catalogue: CatalogueReader): ClusterChanges => {

@@ -9,6 +9,7 @@ import {
   type OrderPlace,
 } from '../../app/management-cluster.ts';
 import { isLiveCluster, type ClusterState } from '../../domain/clusters/state.ts';
+import type { HubHealth } from '../../domain/hubs/health.ts';
 import { clusterAggregate } from '../../domain/kinds.ts';
 import { ApiError, invalid, objectNotFound, rejected } from '../errors.ts';
 import type { Handler, IdMessage } from './call.ts';
@@ -24,6 +25,8 @@ export type CredentialServices = WriteServices & { readonly hubs: HubAdapters };
 /** The registered hubs, as far as they are reached from here. */
 export type HubAdapters = {
   adapterOf(hubId: string): ManagementCluster | undefined;
+  /** What looking at it showed last. Absent: nothing is known here. */
+  healthOf?(hubId: string): HubHealth | undefined;
   /** Absent: nothing tells from here which cluster credentials lead to. */
   readonly identify?: ClusterIdentifier;
   /** True: no simulated hub may be registered here. */

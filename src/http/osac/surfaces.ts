@@ -20,6 +20,7 @@ import { getAsOf, listAsOf, type Past } from './as-of.ts';
 import { listHandler } from './lists.ts';
 import { getHandler, timelineHandler } from './reads.ts';
 import type { KindService, SingleService, SurfaceTable } from './rest.ts';
+import { createRoomCheck } from './room-check.ts';
 import { concealing, createNameToken, type PersonalDocuments } from './personal.ts';
 import { deleteHandler, type Removal } from './deletes.ts';
 import type { LookServices } from '../looks.ts';
@@ -35,6 +36,8 @@ export type OsacServices = WriteServices &
     /** Issuers that clients may sign in with, as capabilities shows them. */
     readonly issuers: readonly string[];
     readonly formatPosition: (position: string) => string;
+    /** ISO duration that an order may wait for a place, unless it says so itself; absent: as long as it takes. */
+    readonly placementDeadline?: string;
     /** Reads of the past (`as_of`). */
     readonly past: Past;
   };
@@ -60,8 +63,9 @@ const surfaceTable = (
   const nameToken = createNameToken(given.requestHash);
   const services = { ...given, commands: concealing(given.commands, { ...given, nameToken }) };
   const table = new Map<string, KindService>();
-  const withNames = { ...services, messageOf, schemas };
   const catalogue = createCatalogueReader(services.resources, services.runner, schemas.judge);
+  const room = createRoomCheck(services, catalogue);
+  const withNames = { ...services, messageOf, schemas, room };
   const add = (service: KindService | undefined): void => {
     if (service !== undefined)
       table.set(service.collection, withProjectRights(surface, service, services.resources));
@@ -81,8 +85,8 @@ const surfaceTable = (
       surface,
       cluster,
       {
-        creation: clusterCreation(catalogue),
-        revision: clusterRevision(catalogue),
+        creation: clusterCreation(catalogue, room, given),
+        revision: clusterRevision(catalogue, room),
         remove: { command: (at) => ({ type: 'DeleteCluster', at }) as const },
         extras: clusterExtras(surface, services),
       },

@@ -32,8 +32,8 @@ const SUMMARIES: { readonly [type: string]: Summary } = {
         `${data['simulated'] === true ? ' (simulated)' : ''}${starterOf(data['mode'])}${whyChosen(data)}.`,
   PlacementDeferred: (data) =>
     data['runs'] === true
-      ? `The change waits for room; the cluster runs on as before${because(data)}.`
-      : `The order waits for a place${because(data)}.`,
+      ? `The change is ${textOf(data['message'])}; the cluster runs on as before.`
+      : `The order is ${textOf(data['message'])}.`,
   ClusterDispatchStarted: (data) => `The order is being sent to its hub${from(textOf(data['hub']), ', ')}.`,
   ClusterOrderPlaced: (data) => `The hub${quoted(data['hub'])} stored the order.`,
   ClusterSpecSynced: (data) => `The hub${quoted(data['hub'])} stored the changed specification.`,

@@ -15,7 +15,7 @@ import { logFile } from '../../../src/adapters/event-store/sqlite/files.ts';
 import { callerOf, readiness, type Reply } from '../../support/e2e-http.ts';
 import { metadataText, readLog } from '../../support/e2e-log.ts';
 import { runMain } from '../../support/e2e-process.ts';
-import { AS_DEPLOYED, CLUSTERS, createStack, until, type Stack } from '../../support/e2e-stack.ts';
+import { AS_DEPLOYED, CLUSTERS, createStack, PRIVATE, until, type Stack } from '../../support/e2e-stack.ts';
 
 const PAGE = 4096;
 /** Blocks of 1 KiB that no file of the service may outgrow: above what a start needs, soon reached by orders. */
@@ -30,6 +30,11 @@ const LIFTS = existsSync(PRLIMIT);
 /** Posts orders by their number. */
 const ordersOf = async (stack: Stack): Promise<(n: number) => Promise<Reply>> => {
   const call = await callerOf(stack, { tenant: 'acme', user: 'alice' });
+  const asAdmin = await callerOf(stack, { admin: true, user: 'root' });
+  // Nothing reaches this hub: orders for its zone are taken, and wait. It may be there already.
+  await asAdmin('POST', `${PRIVATE}/hubs`, {
+    body: { id: 'hub-nowhere', spec: { namespace: 'osac-hub', zone: 'nowhere' } },
+  });
   /** Padded, so that a few dozen orders reach the limit. */
   const annotations = { note: 'x'.repeat(PADDING), 'fulfillment-ledger/zone': 'nowhere' };
   return (n: number): Promise<Reply> =>

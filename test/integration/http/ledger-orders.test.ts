@@ -96,7 +96,7 @@ describe('credentials and admin routes over HTTP', () => {
 
     it('say why one waits, in the list and in full, and why one failed', async () => {
       const id = await order();
-      const message = 'no management cluster fits: 1 full';
+      const message = 'waiting for 3 × fc430';
       const decision = {
         weightsVersion: 1,
         candidates: [{ hub: 'sim-1', fits: false, reasons: ['full'], scores: {}, total: 0 }],
@@ -164,7 +164,7 @@ describe('credentials and admin routes over HTTP', () => {
       const stopped = {
         why: 'failed',
         reason: 'JobFailed',
-        message: 'job 110 of the hub ended as Failed',
+        message: "the provider's automation failed",
         detail: 'no hosts on aap.internal',
       } as const;
       const verdict = { kind: 'ready', stopped } as const;
@@ -173,7 +173,7 @@ describe('credentials and admin routes over HTTP', () => {
         { type: 'RecordSpecSynced', at: AT },
         { type: 'RecordObservation', at: AT, assessment: { ...assessment, verdict } },
       );
-      const message = "resize of node set 'workers' from 3 to 4 failed: job 110 of the hub ended as Failed";
+      const message = "resize of node set 'workers' from 3 to 4 failed: the provider's automation failed";
       const ChangeFailed = { status: 'True', reason: 'JobFailed', message, since: AT };
       for (const path of ['clusters', 'orders']) {
         const shown = await admin('GET', `${LEDGER}/${path}/${id}`);

@@ -93,7 +93,9 @@ describe('scheduler', function () {
     await known(fixture, 2);
     const result = await place(fixture.scheduler, request('c1'));
     expect(result.placed).to.equal(false);
-    expect(result).to.have.property('message').that.includes('no management cluster fits');
+    expect(result)
+      .to.have.property('message')
+      .that.includes('the provider takes no orders for it at the moment');
     expect(await readAll(fixture.store, 'hubCapacity-sim-blocked')).to.deep.equal([]);
   });
 

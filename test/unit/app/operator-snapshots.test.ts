@@ -137,7 +137,7 @@ const CASES: { readonly [file: string]: Case } = {
     expect: {
       ...READY,
       progressing: 'ChangeFailed',
-      why: "new node set 'h100' of 2 h100 failed: job 110 of the hub ended as Failed",
+      why: "new node set 'h100' of 2 h100 failed: the provider's automation failed",
     },
   },
   // The order has not changed at all: only the HostedCluster of the next file shows it.

@@ -100,6 +100,20 @@ describe('orders show', () => {
     expect(text).to.include('Last step: Step apply:0 does not succeed. (attempt 5)');
   });
 
+  it('shows what the hub or its job said, of an order and of a change that failed', () => {
+    const detail = 'job 7 ended as Failed: no hosts on aap.internal';
+    const message = "the provider's automation failed (correlation id c-1)";
+    const failed = orderText({
+      ...order,
+      failure: { reason: 'JobFailed', message, detail, permanent: false },
+    });
+    expect(failed).to.include(`The hub said: ${detail}`);
+    expect(orderText({ ...order, message, change_failed: { detail } })).to.include(
+      `${message}\n\nThe hub said: ${detail}`,
+    );
+    expect(orderText(order)).to.not.include('The hub said');
+  });
+
   it('shows what is outstanding: effects with their attempts, timers, commands', () => {
     const lines = orderText({
       ...order,

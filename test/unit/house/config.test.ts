@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { readFileSync } from 'node:fs';
 import { BadSetting, readConfig, settings } from '../../../src/config.ts';
 import { configurationTable } from '../../support/configuration-table.ts';
+import { durationMs } from '../../../src/domain/iso-duration.ts';
 
 const refusal = (environment: Record<string, string>): string => {
   try {
@@ -114,6 +115,21 @@ describe('settings', () => {
   it('names every bad variable at once', () => {
     const message = refusal({ LEDGER_ROLES: 'cook', LEDGER_LOG_LEVEL: 'loud' });
     expect(message).to.include('LEDGER_ROLES').and.include('LEDGER_LOG_LEVEL');
+  });
+
+  it('takes a deadline for placements as orders do', () => {
+    for (const text of ['PT30M', 'P2D', 'P1DT12H', 'P99W']) {
+      expect(readConfig({ LEDGER_PLACEMENT_DEADLINE: text }).placementDeadline).to.equal(text);
+      expect(durationMs(text), text).to.be.greaterThan(0);
+    }
+    for (const text of ['PT0S', 'P1Y', 'P1M', '30m', 'P100W', 'PT']) {
+      expect(refusal({ LEDGER_PLACEMENT_DEADLINE: text })).to.include('ISO 8601 duration');
+      expect(durationMs(text), text).to.equal(undefined);
+    }
+    expect(readConfig({}).placementDeadline).to.equal(undefined);
+    expect(readConfig({}).tenantsSeeJobErrors).to.equal(false);
+    expect(readConfig({ LEDGER_TENANTS_SEE_JOB_ERRORS: 'true' }).tenantsSeeJobErrors).to.equal(true);
+    expect(refusal({ LEDGER_TENANTS_SEE_JOB_ERRORS: 'yes' })).to.include('it can name true, false');
   });
 
   it('does not repeat credentials of a connection string', () => {

@@ -195,14 +195,17 @@ describe('summaries', () => {
     expect(
       summaryOf('ClusterChangeFailed', {
         change: "resize of node set 'workers' from 2 to 3",
-        message: 'job 7 of the hub ended as Failed',
+        message: "the provider's automation failed (correlation id c-1)",
       }),
     ).to.equal(
-      "The resize of node set 'workers' from 2 to 3 failed: job 7 of the hub ended as Failed. The cluster runs on as before.",
+      "The resize of node set 'workers' from 2 to 3 failed: the provider's automation failed (correlation id c-1). The cluster runs on as before.",
     );
     expect(summaryOf('NodesObserved', { ready: {} })).to.equal('The hub does not show node counts any more.');
-    expect(summaryOf('PlacementDeferred', { message: 'no room', runs: true })).to.equal(
-      'The change waits for room; the cluster runs on as before: no room.',
+    expect(summaryOf('PlacementDeferred', { message: 'waiting for 2 × h100', runs: true })).to.equal(
+      'The change is waiting for 2 × h100; the cluster runs on as before.',
+    );
+    expect(summaryOf('PlacementDeferred', { message: 'waiting for 2 × h100 in zone east' })).to.equal(
+      'The order is waiting for 2 × h100 in zone east.',
     );
     expect(
       summaryOf('ClusterConditionsObserved', { conditions: { NodesReady: { status: 'True' } } }),

@@ -10,6 +10,7 @@ import { assess, type Assessment } from '../observation.ts';
 import type { ClusterObservation } from '../observed.ts';
 import { evolveRun } from './evolve.ts';
 import { isOvertaken, versionOf } from './observed-version.ts';
+import { PLACEMENT_DEADLINE, placementDueAt } from './placement-deadline.ts';
 import { desiredOf, type Missing, type OpenRun, type OrderRun } from './run.ts';
 import { EFFECT_RULES } from './step.ts';
 import { timersOf } from './reconsider.ts';
@@ -75,6 +76,7 @@ const begin = (event: InputEvent, at: string): readonly RunEvent[] => {
   if (ordered.type !== 'ClusterOrdered') return [];
   const { id, template, templateParameters, nodeSets, version, sshPublicKey, pullSecret, network, zone } =
     ordered.data;
+  const { placementDeadline } = ordered.data;
   const simulation = ordered.data.annotations[SIMULATION_ANNOTATION];
   const facts = asJson({
     template,
@@ -85,6 +87,7 @@ const begin = (event: InputEvent, at: string): readonly RunEvent[] => {
     ...(pullSecret === undefined ? {} : { pullSecret }),
     ...(network === undefined ? {} : { network }),
     ...(zone === undefined ? {} : { zone }),
+    ...(placementDeadline === undefined ? {} : { placementDeadline }),
     ...(simulation === undefined ? {} : { simulation }),
   });
   const { tenant, revision } = event;
@@ -257,5 +260,7 @@ const wantedTimers = (run: OpenRun): { readonly [timerId: string]: string } => {
     const wait = Math.min(RETRY_MAX_MS, RETRY_FIRST_MS * 2 ** Math.min(10, run.waitedOut ?? 0));
     timers[PLACEMENT_RETRY] = later(run.waiting.at, wait);
   }
+  const placeBy = placementDueAt(run);
+  if (placeBy !== undefined) timers[PLACEMENT_DEADLINE] = placeBy;
   return timers;
 };

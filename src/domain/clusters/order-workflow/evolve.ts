@@ -5,6 +5,7 @@ import type { OrderedSpec } from '../cluster-order-manifest.ts';
 import { failureSentence } from '../failure-texts.ts';
 import { JOB_REASONS } from '../observation.ts';
 import type { PlaceResult } from '../placement.ts';
+import { waitingWords } from '../room-words.ts';
 import {
   claimBeforeApply,
   NOTHING_REACHED,
@@ -19,6 +20,7 @@ import { activeSteps, overdueCommandOf, overdueName, overdueSteps } from './step
 import { stringAt } from '../../json-tools.ts';
 import { driftCorrected, jobSeen, prepared, requestTaken, withoutNews } from './evolve-automation.ts';
 import { observed } from './evolve-observation.ts';
+import { PLACEMENT_DEADLINE, placementFailure } from './placement-deadline.ts';
 import { isCertainlyUnsent, RECONSIDER_HUB } from './reconsider.ts';
 import { changedSpec } from './spec-changes.ts';
 import { statusText } from './wanted-status.ts';
@@ -29,7 +31,12 @@ export const evolveRun = (state: OrderRun, event: RunEvent): OrderRun => {
     return state.status === 'none' ? stamped(started(event.data), event) : state;
   if (state.status !== 'open') return state;
   if (event.type === 'RunClosed') return { status: 'closed' };
-  return stamped(evolveOpen(state, event), event);
+  return stamped(withinDeadline(evolveOpen(state, event), event), event);
+};
+
+const withinDeadline = (run: OpenRun, event: RunEvent): OpenRun => {
+  const problem = placementFailure(run, event.data.at);
+  return problem === undefined ? run : { ...withProblem(withoutWaiting(run), problem), halted: problem };
 };
 
 /** Since when a step is active, or is to be told of as overdue: deadlines count from then, and its command carries that time. */
@@ -42,9 +49,10 @@ const stamped = (run: OpenRun, event: RunEvent): OpenRun => {
 };
 
 const started = ({ runId, tenant, facts, revision }: Started): OpenRun => {
-  const { zone, simulation, ...spec } = facts as unknown as OrderedSpec & {
+  const { zone, simulation, placementDeadline, ...spec } = facts as unknown as OrderedSpec & {
     zone?: string;
     simulation?: string;
+    placementDeadline?: string;
   };
   return {
     status: 'open',
@@ -52,6 +60,7 @@ const started = ({ runId, tenant, facts, revision }: Started): OpenRun => {
     tenant,
     ...(zone === undefined ? {} : { zone }),
     ...(simulation === undefined ? {} : { simulation }),
+    ...(placementDeadline === undefined ? {} : { placementDeadline }),
     spec,
     specRevision: 0,
     lastInput: revision,
@@ -187,6 +196,7 @@ const retried = (run: OpenRun): OpenRun => {
     reconsidering: _asking,
     reconsidered: _asked,
     changeFailed: _failed,
+    placementOverdue: _overdue,
     built,
     gone,
     applied,
@@ -293,9 +303,18 @@ const placed = (run: OpenRun, result: JsonObject, at: string): OpenRun => {
   const answer = result as unknown as PlaceResult;
   // An attempt that was settled by giving back has no answer, and a deleted order does not wait.
   if (run.deletion !== undefined && result['placed'] !== true) return run;
-  if (!answer.placed) return { ...run, waiting: { message: answer.message, decision: answer.decision, at } };
+  if (!answer.placed) {
+    const message = waitingWords(run.spec.nodeSets, { zone: run.zone, why: answer.message });
+    return { ...run, waiting: { message, decision: answer.decision, at } };
+  }
   const claim = run.sent['place']?.claim ?? wantedClaim(run);
-  const { replacing: _replaced, reconsidering: _asked, waitedOut: _waited, ...kept } = withoutWaiting(run);
+  const {
+    replacing: _replaced,
+    reconsidering: _asked,
+    waitedOut: _waited,
+    placementOverdue: _overdue,
+    ...kept
+  } = withoutWaiting(run);
   const stepsAssigned = run.stepsAssigned && run.hub?.hub === answer.hub;
   return { ...kept, hub: answer, held: claim, stepsAssigned };
 };
@@ -310,7 +329,8 @@ const resized = (run: OpenRun, result: JsonObject, at: string): OpenRun => {
   const reason = typeof result['message'] === 'string' ? result['message'] : 'no room left';
   const hub = run.hub?.hub ?? '';
   const candidate = { hub, fits: false, reasons: [reason], scores: {}, total: 0 };
-  const message = 'the management cluster of this cluster has no room for more nodes of this kind';
+  const held = run.held?.nodes ?? {};
+  const message = waitingWords(run.spec.nodeSets, { zone: run.zone, held });
   const decision = { weightsVersion: run.hub?.decision.weightsVersion ?? 0, candidates: [candidate] };
   return { ...run, waiting: { message, decision, at } };
 };
@@ -336,6 +356,7 @@ const timerFired = (
 ): OpenRun => {
   const run = withoutTimer(before, timerId);
   if (timerId === RECONSIDER_HUB) return reconsidered(run);
+  if (timerId === PLACEMENT_DEADLINE) return { ...run, placementOverdue: true };
   if (timerId !== 'placement-retry') {
     return { ...run, overdue: { ...run.overdue, [timerId.slice('deadline:'.length)]: 'fired' } };
   }

@@ -165,9 +165,10 @@ export const FORWARD: readonly Step[] = [
     },
   },
   {
+    // Of a cluster that runs the control plane stands all along: what the hub was not sent yet takes it no time.
     name: 'nodes',
     phase: 'forward',
-    after: ['control-plane'],
+    after: ['apply', 'trigger', 'control-plane'],
     done: reachedStep('nodes'),
     deadline: {
       ms: NODES_DEADLINE_MS,

@@ -71,9 +71,9 @@ export const LIVE: readonly Step[] = [
     done: () => false,
     work: ({ problem }) => {
       if (problem === undefined) return undefined;
-      const { number, at, reason, message: detail, permanent } = problem;
-      const message = failureSentence(reason);
-      return cluster(number, { type: 'RecordFailure', at, reason, message, detail, permanent });
+      const { number, at, reason, message: detail, permanent, told } = problem;
+      const failure = told === undefined ? { message: failureSentence(reason), detail } : { message: told };
+      return cluster(number, { type: 'RecordFailure', at, reason, ...failure, permanent });
     },
   },
 ];

@@ -20,6 +20,10 @@ export type OpenRun = {
   readonly clusterId: string;
   readonly tenant: string;
   readonly zone?: string;
+  /** ISO duration that it may wait for its first place; absent: as long as it takes. */
+  readonly placementDeadline?: string;
+  /** That time has passed; what may still get it a place is let end. */
+  readonly placementOverdue?: true;
   /** How a simulated hub is to behave for this order. */
   readonly simulation?: string;
   readonly spec: OrderedSpec;
@@ -156,6 +160,8 @@ export type Problem = {
   readonly reason: string;
   readonly message: string;
   readonly permanent: boolean;
+  /** For the tenant; absent: the sentence of its reason. */
+  readonly told?: string;
 };
 
 export const NOTHING_REACHED: OpenRun['reached'] = {

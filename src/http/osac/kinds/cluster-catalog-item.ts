@@ -24,10 +24,14 @@ import { canonicalDocument, MESSAGES } from '../messages.ts';
 import { find, problemText, type Home } from '../references.ts';
 import type { Principal } from '../principal.ts';
 import type { KindService } from '../rest.ts';
+import type { RoomCheck } from '../room-check.ts';
 import type { Revision } from '../updates.ts';
 
 /** What an item promises is checked when it is written, so that an order cannot fail by it (osac-api.md §10). */
-type Services = Pick<CreateServices, 'resources' | 'messageOf'> & { readonly schemas: JsonSchemas };
+type Services = Pick<CreateServices, 'resources' | 'messageOf'> & {
+  readonly schemas: JsonSchemas;
+  readonly room: RoomCheck;
+};
 
 type Place = {
   readonly home: Home;
@@ -78,8 +82,13 @@ const checkedItem = async (document: JsonObject, services: Services, place: Plac
     const result = find({ kind: 'hostType', local: false }, reference, place.home, services.resources, ALL);
     return 'row' in result ? objectOf(result.row) : undefined;
   };
-  const trial = parsed === undefined ? undefined : trialRejection(document, parsed, { hostType });
-  if (trial !== undefined) throw refused(trial);
+  if (parsed !== undefined) {
+    const { tenant } = place.home;
+    const trial = trialRejection(document, parsed, { hostType }, (nodeSets) =>
+      services.room.never({ tenant, template: parsed.id, nodeSets }),
+    );
+    if (trial !== undefined) throw refused(trial);
+  }
   return withVersionDefault(document, services, place);
 };
 

@@ -6,6 +6,7 @@ import type { HubAdapters } from '../credentials.ts';
 import type { Removal } from '../deletes.ts';
 import type { Surface } from '../messages.ts';
 import type { KindService } from '../rest.ts';
+import type { RoomCheck } from '../room-check.ts';
 import type { Revision } from '../updates.ts';
 import { catalogItemCreation, catalogItemRevision, hidingUnpublished } from './cluster-catalog-item.ts';
 import { clusterVersionCreation, clusterVersionRevision } from './cluster-version.ts';
@@ -33,6 +34,7 @@ export type DocumentParts = {
 export type PartServices = CreateServices & {
   readonly schemas: JsonSchemas;
   readonly hubs: HubAdapters;
+  readonly room: RoomCheck;
 };
 
 const boundUsers = (services: CreateServices): DocumentParts => ({

@@ -61,7 +61,10 @@ describe('cluster order on a hub whose automation we run: aap', () => {
     run.commands();
     expect(run.cluster()).to.have.nested.property('failure.reason', 'JobFailed');
     expect(run.cluster()).to.have.nested.property('failure.permanent', false);
-    expect(run.cluster()).to.have.nested.property('failure.detail', 'fatal: no hosts');
+    expect(run.cluster()).to.have.nested.property(
+      'failure.detail',
+      'job 101 ended as Failed: fatal: no hosts',
+    );
     const again = run.effect('trigger');
     expect(again.effectId).to.equal('trigger:0.0.1');
     expect(msUntil(run, again)).to.be.within(MINUTE, 2 * MINUTE);

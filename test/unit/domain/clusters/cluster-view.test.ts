@@ -79,7 +79,7 @@ describe('clusters: what is shown', () => {
   it('says why an order waits, without naming hubs', () => {
     const deferred: ClusterEvent = {
       type: 'PlacementDeferred',
-      data: { at: AT, message: 'no management cluster fits: 1 without enough capacity', decision: noRoom },
+      data: { at: AT, message: 'waiting for 3 × fc430', decision: noRoom },
     };
     const shown = status(order, deferred);
     expect(shown['state']).to.equal('CLUSTER_STATE_PROGRESSING');

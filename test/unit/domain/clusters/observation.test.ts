@@ -96,13 +96,13 @@ describe('clusters: what a hub shows and what it means', () => {
   });
   it('takes FAILED from the latest job, and lets it go when a newer one runs', () => {
     const cases: [Partial<ObservedJob>, string, string][] = [
-      [{ state: 'Failed', message: 'boom' }, 'JobFailed', 'job 102 of the hub ended as Failed'],
-      [{ state: 'Canceled' }, 'JobCanceled', 'job 102 of the hub ended as Canceled'],
+      [{ state: 'Failed', message: 'boom' }, 'JobFailed', 'job 102 ended as Failed: boom'],
+      [{ state: 'Canceled' }, 'JobCanceled', 'job 102 ended as Canceled'],
     ];
-    for (const [change, reason, message] of cases) {
+    for (const [change, reason, detail] of cases) {
       const order = observedOrder({ phase: 'Progressing', jobs: [job(change)] });
-      const detail = change.message === undefined ? {} : { detail: change.message };
-      expect(seen(healthy({ order })).verdict).to.deep.equal({ kind: 'failed', reason, message, ...detail });
+      const message = "the provider's automation failed";
+      expect(seen(healthy({ order })).verdict).to.deep.equal({ kind: 'failed', reason, message, detail });
     }
     const unanswered = job({ state: 'Running', message: 'Failed to get job status: https://aap.internal' });
     const unknown = seen(healthy({ order: observedOrder({ phase: 'Progressing', jobs: [unanswered] }) }));

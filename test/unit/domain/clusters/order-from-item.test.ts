@@ -222,12 +222,15 @@ describe('clusters: ordered from a catalogue item', () => {
 describe('clusters: what an item promises', () => {
   const promised = (...field_definitions: JsonObject[]) => ({ title: 'x', field_definitions });
   const trial = (...definitions: JsonObject[]) =>
-    trialRejection(promised(...definitions), template, catalogue);
+    trialRejection(promised(...definitions), template, catalogue, () => undefined);
   const fits = (...definitions: JsonObject[]) => templateMisfit(promised(...definitions), template);
 
   it('can be ordered', () => {
     for (const one of items)
-      expect(trialRejection(one.document, template, catalogue), one.id).to.equal(undefined);
+      expect(
+        trialRejection(one.document, template, catalogue, () => undefined),
+        one.id,
+      ).to.equal(undefined);
     expect(
       trial(
         { path: 'node_sets.workers.host_type', default: { id: 'fc430' } },

@@ -106,7 +106,7 @@ describe('cluster order: changes of the spec', () => {
     expect(run.effects()).to.deep.equal(['read']);
     expect(run.timers()).to.include('placement-retry');
     expect(run.commands()).to.deep.equal(['DeferPlacement']);
-    expect(JSON.stringify(cluster.view(run.cluster()))).to.contain('no room for more nodes');
+    expect(JSON.stringify(cluster.view(run.cluster()))).to.contain('waiting for 47 × fc430');
     run.fire('placement-retry');
     run.perform('resize', done({ resized: false }));
     scale(run, 4);

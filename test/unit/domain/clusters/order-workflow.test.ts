@@ -113,7 +113,7 @@ describe('cluster order: the way to READY', () => {
 });
 
 describe('cluster order: waiting for capacity', () => {
-  const nothingFits = done({ placed: false, message: 'no management cluster fits', decision: noRoom });
+  const nothingFits = done({ placed: false, message: '', decision: noRoom });
 
   it('says why, waits, and tries again when something may have changed', () => {
     const run = createOrderRun();

@@ -95,13 +95,24 @@ describe('clusters: placement', () => {
     expect(reasonsOf(placement, 'sim-6')).to.deep.equal(['template osac.templates.small is not offered']);
     expect(reasonsOf(placement, 'sim-7')[0]).to.contain('leaves no room');
     expect(reasonsOf(placement, 'sim-8')).to.deep.equal(['control planes: 1 wanted, 0 left']);
-    if (placement.placed) throw new Error('nothing fits');
-    expect(placement.message).to.equal(
-      'no management cluster fits: 1 being deregistered, 2 in another zone, 1 not eligible, 2 not reachable, ' +
-        '1 without enough capacity, 1 without this template',
-    );
-    expect(placement.message).to.not.contain('sim-');
-    expect(place(request, [])).to.deep.include({ message: 'no management cluster is registered' });
+  });
+  it('tells the tenant what but room it waits for, and nothing of hubs or how many there are', () => {
+    const told = (hubs: readonly Candidate[], zone = 'east'): string => {
+      const placement = place({ ...request, zone }, hubs);
+      if (placement.placed) throw new Error('something fits');
+      return placement.message;
+    };
+    const full = candidate('sim-1', capacity(9, 9, 9, 9), { zone: 'east' });
+    const closed = candidate('sim-2', {}, { zone: 'east', scheduling: 'cordoned' });
+    const other = candidate('sim-3', {}, { zone: 'east', templates: ['other'] });
+    const west = candidate('sim-4', {}, { zone: 'west' });
+    const notNow = 'the provider takes no orders for it at the moment';
+    expect(told([west, closed, other, full]), 'room').to.equal('');
+    for (const passing of [closed, { ...full, blocked: true }, { ...full, adapter: false }])
+      expect(told([other, west, passing])).to.equal(notNow);
+    expect(told([west, other])).to.equal("template 'osac.templates.small' is not offered");
+    for (const hubs of [[], [west], [west, west], [{ ...full, deleting: true }]])
+      expect(told(hubs)).to.equal(notNow);
   });
   it('looks at the namespace of the tenant where the hub has one', () => {
     const namespaces = { t1: 'n'.repeat(24) };
@@ -148,10 +159,6 @@ describe('clusters: placement', () => {
       'hub is cordoned',
       'hub is draining',
     ]);
-    if (placement.placed) throw new Error('nothing fits');
-    expect(placement.message).to.equal(
-      'no management cluster fits: 2 closed to new orders, 4 not reachable, 1 not ready for orders',
-    );
     expect(hubOf(place(request, [...hubs, candidate('hub-8', { health: well })]))).to.equal('hub-8');
     expect(hubOf(place(request, [candidate('sim-1', { health: {} })]))).to.equal('sim-1');
   });
@@ -169,7 +176,7 @@ describe('clusters: placement', () => {
     ]);
     expect(none).to.have.property(
       'message',
-      'no management cluster fits: 2 whose playbooks would carry out a value of the order: it holds an Ansible template ({{, {%, {# or #jinja2:)',
+      'a value of the order holds an Ansible template ({{, {%, {# or #jinja2:), which the playbooks that build it would carry out',
     );
     expect(hubOf(place(request, [eda]))).to.equal('hub-e');
   });
