@@ -46,7 +46,7 @@ export const SIMULATION_KEYS = {
   finish: life('duration', '300ms', 'end of the work until the job is Succeeded'),
   delete: life('duration', '1s', 'deletion request until HostedCluster and `infrastructure` are gone'),
   namespace: life('duration', '300ms', 'from there until the namespace and the order are gone'),
-  retry: life('duration', '1s', 'failed or canceled job until the next one (a real operator: 2 min)'),
+  retry: life('duration', '1s', 'failed or canceled job until the next one; doubles with each failed one, to 30 min (a real operator starts at 2 min)'),
   noPhase: life('span', '0', 'the operator does nothing for so long: status empty, no phase'),
   noHosts: life('span', '0', 'status of the order stays frozen for so long, for want of hosts'),
   failInstall: life('calls', '', 'provision jobs (counted from 1) that end Failed'),

@@ -18,7 +18,7 @@ import { asJson } from './as-json.ts';
  */
 export const clusterOrderWorkflow: Workflow<OrderRun, RunEvent> = {
   name: CLUSTER_ORDER,
-  stateVersion: 5,
+  stateVersion: 6,
   inputTypes: INPUT_TYPES,
   runIdOf: ({ stream }) => {
     const { category, id } = parseStreamName(stream);
