@@ -10,7 +10,7 @@ import { addCheckCommand } from './hub-check.ts';
 import { addHubCredentialsCommand } from './hub-credentials.ts';
 import { annotateHub } from './hub-annotations.ts';
 import { DOCUMENTS, HUBS, pathOf, repeatable } from './hub-paths.ts';
-import { hubText, type HubAnswer } from './hub-text.ts';
+import { hubText, lanesText, type HubAnswer } from './hub-text.ts';
 import type { ResourceContext } from './resource-context.ts';
 
 const DECOMMISSION = 'fulfillment-ledger/decommission';
@@ -58,10 +58,11 @@ const addLooking = (hubs: Command, { client, io }: Connection): void => {
         hub.zone,
         hub.scheduling,
         hub.health,
+        lanesText(hub.lanes),
         hub.version,
         hub.message,
       ]);
-      const header = ['id', 'adapter', 'mode', 'zone', 'orders', 'health', 'version', 'message'];
+      const header = ['id', 'adapter', 'mode', 'zone', 'orders', 'health', 'lanes', 'version', 'message'];
       return io.out(`${table(header, rows)}\n`);
     });
   hubs
