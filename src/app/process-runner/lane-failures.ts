@@ -31,7 +31,7 @@ export type LaneFailures = {
 };
 
 /** What the far side denies to one order says nothing of the others, until it denies it to several. */
-const OF_ONE_ORDER: ReadonlySet<string> = new Set(['Forbidden', 'AutomationForbidden']);
+export const OF_ONE_ORDER: ReadonlySet<string> = new Set(['Forbidden', 'AutomationForbidden']);
 /** So many orders that fail, with no success between, are not single ones. */
 const SEVERAL = 3;
 /** What passed within so long shows that the far side works. */

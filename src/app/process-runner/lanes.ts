@@ -2,7 +2,13 @@ import type { EffectOutcome } from '../../domain/workflow.ts';
 import type { Timers } from '../ports.ts';
 import { createCallCounts, type CallCounts } from './call-counts.ts';
 import { createFairQueue, type FairQueue, type Priority } from './fair-queue.ts';
-import { createLaneFailures, PASSING_MS, type Caller, type LaneFailures } from './lane-failures.ts';
+import {
+  createLaneFailures,
+  OF_ONE_ORDER,
+  PASSING_MS,
+  type Caller,
+  type LaneFailures,
+} from './lane-failures.ts';
 import { createTokenBucket, type Pacing, type TokenBucket } from './token-bucket.ts';
 import type { LanePause, LaneStatus, ProcessRunnerSettings } from './types.ts';
 
@@ -27,6 +33,7 @@ export type Lanes = {
    * after failures is woken.
    */
   probe(lane: string): void;
+  /** Nothing new should come here. */
   blocked(lane: string): boolean;
   /** How often in a row this effect failed in its lane. */
   failuresOf(lane: string, by: Caller): number;
@@ -269,15 +276,19 @@ export const createLanes = (options: {
 
   /** `isFresh`: an order waits of which nothing failed. It tries nearly at once, and the others after a while. */
   const armProbe = (lane: Lane, isFresh: boolean): void => {
-    const { at, failed } = lane.fresh;
-    const { breakerHalfOpenMs } = settings;
-    const pause = Math.min(breakerHalfOpenMs, FRESH_FIRST_MS * 2 ** Math.min(failed, 20));
-    const due = isFresh && !lane.tripped ? at + pause : lane.openedAt + breakerHalfOpenMs;
-    const wait = Math.min(due, lane.openedAt + breakerHalfOpenMs) - nowMs();
+    const latest = lane.openedAt + settings.breakerHalfOpenMs;
+    const wait = (isFresh && !lane.tripped ? Math.min(freshAt(lane), latest) : latest) - nowMs();
     lane.cancelProbe?.();
     if (wait <= 0) tryOne(lane);
     else lane.cancelProbe = timers.after(wait, () => tryOne(lane));
   };
+
+  const freshAt = ({ fresh: { at, failed } }: Lane): number =>
+    at + Math.min(settings.breakerHalfOpenMs, FRESH_FIRST_MS * 2 ** Math.min(failed, 20));
+
+  /** What was denied to some orders may be granted to the next one, which tries. */
+  const takesNew = (lane: Lane): boolean =>
+    OF_ONE_ORDER.has(lane.openedBy?.reason ?? '') && nowMs() >= freshAt(lane);
 
   const tryOne = (lane: Lane): void => {
     lane.cancelProbe?.();
@@ -329,7 +340,7 @@ export const createLanes = (options: {
     },
     blocked: (name) => {
       const lane = lanes.get(name);
-      return lane !== undefined && (lane.paused || lane.breaker === 'open');
+      return lane !== undefined && (lane.paused || (lane.breaker === 'open' && !takesNew(lane)));
     },
     status: () => [...lanes.values()].filter((lane) => !isIdle(lane)).map(statusOf),
     close: () => {

@@ -212,9 +212,7 @@ describe('ledgerctl with a service', () => {
       body: JSON.stringify(
         path.endsWith('/lanes')
           ? {
-              items: [
-                { ...lane, in_flight: 1, waiting: 7, failing_orders: 1, failing },
-              ],
+              items: [{ ...lane, in_flight: 1, waiting: 7, failing_orders: 1, failing }],
             }
           : { ...lane, breaker: 'closed', paused: path.endsWith('pause') },
       ),

@@ -158,7 +158,9 @@ describe('what is measured when Prometheus asks', () => {
         'ledger_process_lane_opened_by{lane="hub:hub-1",order="o1",error="Unavailable: connect ECONNREFUSED"} 1\n',
       );
       lanes = [];
-      expect(await metrics.text()).to.not.match(/ledger_process_lane_(open|opened_by|paused|parked|in_flight)\{/);
+      expect(await metrics.text()).to.not.match(
+        /ledger_process_lane_(open|opened_by|paused|parked|in_flight)\{/,
+      );
     } finally {
       metrics.close();
     }

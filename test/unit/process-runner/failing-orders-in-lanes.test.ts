@@ -129,11 +129,12 @@ describe('orders that fail in a lane', () => {
     expect(lanes.blocked(LANE)).to.equal(true);
     await time.pass(30_000);
     expect(running).to.deep.equal([]);
+    expect(lanes.blocked(LANE), 'new orders may be placed').to.equal(false);
     ask('new');
     await time.pass(1_000);
     expect(running.map(({ order }) => order)).to.deep.equal(['new']);
     end('new', done);
-    expect(lanes.blocked(LANE)).to.equal(false);
+    expect(lanes.status()[0]?.breaker).to.equal('closed');
     expect(
       running.map(({ order }) => order),
       'what waited goes at once',
