@@ -315,6 +315,8 @@ const outcomeOfAutomationError = (error: AutomationError): EffectOutcome => {
       return refused('AutomationRefused', message);
     case 'unauthorized':
       return failed('AutomationUnauthorized', message, retryAfterMs);
+    case 'forbidden':
+      return failed('AutomationForbidden', message, retryAfterMs);
     case 'not-found':
       return failed('AutomationNotFound', message, retryAfterMs);
     case 'throttled':

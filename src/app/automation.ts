@@ -85,6 +85,7 @@ export type Automations = {
 export type AutomationErrorKind =
   | 'invalid' // refused for good: not JSON for it, too large
   | 'unauthorized'
+  | 'forbidden' // known, but not allowed: perhaps this template alone
   | 'not-found' // the template or endpoint does not exist
   | 'throttled'
   | 'unavailable' // certainly not done

@@ -84,7 +84,8 @@ export const outcomeOfHubError = (error: HubError): EffectOutcome => {
     case 'not-ready':
       return failed('NotReady', message, retryAfterMs);
     case 'unauthorized':
-      return failed('Unauthorized', message, retryAfterMs);
+      // What is denied may be denied to this order alone; credentials that are not known are good for none.
+      return failed(error.facts['status'] === 403 ? 'Forbidden' : 'Unauthorized', message, retryAfterMs);
     case 'other-cluster':
       return failed('DifferentCluster', message, retryAfterMs);
     case 'throttled':

@@ -65,11 +65,16 @@ export const measure = (metrics: Metrics) => {
       metrics.timersDue.set(processes.timersDue);
       metrics.timerLateness.set(processes.timerLatenessSeconds);
       // A lane that is well and idle is not told of: what stood there would stand for ever.
-      for (const gauge of [metrics.laneOpen, metrics.laneParked, metrics.laneInFlight]) gauge.reset();
+      const { laneOpen, laneOpenedBy, lanePaused, laneParked, laneInFlight } = metrics;
+      for (const gauge of [laneOpen, laneOpenedBy, lanePaused, laneParked, laneInFlight]) gauge.reset();
       for (const lane of processes.lanes) {
-        metrics.laneOpen.set({ lane: lane.lane }, lane.breaker === 'closed' ? 0 : 1);
-        metrics.laneParked.set({ lane: lane.lane }, lane.waiting);
-        metrics.laneInFlight.set({ lane: lane.lane }, lane.inFlight);
+        laneOpen.set({ lane: lane.lane }, lane.breaker === 'closed' ? 0 : 1);
+        lanePaused.set({ lane: lane.lane }, lane.paused ? 1 : 0);
+        laneParked.set({ lane: lane.lane }, lane.waiting);
+        laneInFlight.set({ lane: lane.lane }, lane.inFlight);
+        if (lane.openedBy === undefined) continue;
+        const { order, reason, message } = lane.openedBy;
+        laneOpenedBy.set({ lane: lane.lane, order, error: `${reason}: ${message}` }, 1);
       }
       const marked = (mark: string): number => system.readModels.resources.countMarked('cluster', mark);
       const { hubProblem, hubLeavingOrders, hubWatchUp, hubUnknownOrders, hubGhosts } = metrics;

@@ -44,7 +44,8 @@ import type { LongFolds } from '../app/long-folds.ts';
 import type { SnapshotStore } from '../app/snapshot-store.ts';
 import { clusterOrderWorkflow } from '../domain/clusters/order-workflow/workflow.ts';
 import type { ClusterCommand } from '../domain/clusters/commands.ts';
-import { aggregates, cluster, kinds } from '../domain/kinds.ts';
+import { LANE_PAUSES } from '../domain/hubs/lane-pauses.ts';
+import { aggregates, cluster, kinds, lanePausesAggregate } from '../domain/kinds.ts';
 import type { OpenPersonal } from '../domain/personal.ts';
 import { processEventTypes } from '../domain/process/event-types.ts';
 import { eventTypes } from '../domain/registry.ts';
@@ -289,6 +290,8 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
     logger: logger.child({ component: 'processes' }),
     ownership: ports.ownership,
     dataFile: ports.processFile,
+    pausedLanes: async () =>
+      new Map(Object.entries((await runner.load(lanePausesAggregate, LANE_PAUSES)).state.paused)),
     lanePacing: pacingOfLanes(hubs, (hub) => observer.ordersOn(hub)),
     hooks: lookWhenClosed((hub) => lane.lookSoon(hub), hooks),
     ...(ports.failpoint === undefined ? {} : { failpoint: ports.failpoint }),

@@ -12,6 +12,7 @@ import { instanceType } from './compute/instance-type.resource.ts';
 import type { Decider, DomainEvent } from './decider.ts';
 import { HUB_CAPACITY_CATEGORY, hubCapacityDecider } from './hubs/capacity.ts';
 import { hub } from './hubs/hub.resource.ts';
+import { LANE_PAUSES_CATEGORY, lanePausesDecider } from './hubs/lane-pauses.ts';
 import { diskImage } from './images/disk-image.resource.ts';
 import { objectAt, stringAt } from './json-tools.ts';
 import { NAME_CATEGORY, nameDecider } from './naming/name.ts';
@@ -125,6 +126,12 @@ const hubCapacityAggregate = {
   stateVersion: 2,
 } as const;
 
+export const lanePausesAggregate = {
+  category: LANE_PAUSES_CATEGORY,
+  decider: lanePausesDecider,
+  stateVersion: 1,
+} as const;
+
 export const retentionAggregate = {
   category: RETENTION_CATEGORY,
   decider: retentionDecider,
@@ -151,6 +158,7 @@ export const aggregates: readonly AnyAggregate[] = [
   ...kinds.map((kind) => forgetAggregate(aggregateOf(kind))),
   forgetAggregate(nameAggregate),
   forgetAggregate(hubCapacityAggregate),
+  forgetAggregate(lanePausesAggregate),
   forgetAggregate(retentionAggregate),
   forgetAggregate(auditGrantAggregate),
   forgetAggregate(auditGrantNoticeAggregate),

@@ -118,6 +118,8 @@ export type PendingEffect = {
   readonly priority?: 'deletion' | 'work' | 'read';
   /** ISO time before which it must not start (backoff), if any. */
   readonly notBefore?: string;
+  /** What of that stands although its lane works again: not the rest after a failure. */
+  readonly firmUntil?: string;
   /**
    * A timed read (`mode` is `observe`): performed as soon as it is pending and again this many milliseconds after
    * each answer, as long as it stays pending. It changes nothing on the far side, so the runner appends no

@@ -128,6 +128,7 @@ describe('the service, started again', function () {
     await admin.send('PATCH', `${PRIVATE}/host_types/fc430`, { title: 'Renamed by an admin' });
     await admin.send('PATCH', `${PRIVATE}/hubs/sim-west-1`, { spec: { capacity: { control_planes: 3 } } });
     await admin.send('DELETE', `${PRIVATE}/tenants/globex`);
+    await admin.send('POST', `/api/ledger/v1/lanes/hub:sim-west-1/pause`, { reason: 'upgrade' });
     kept = await seen(admin);
     expect(JSON.stringify(kept)).to.include('Renamed by an admin');
     events = (await readLog(stack)).filter(({ stream }) => !stream.startsWith('sys-')).length;
@@ -144,6 +145,18 @@ describe('the service, started again', function () {
     expect(await seen(await stack.client({ admin: true, user: 'root' }))).to.deep.equal(kept);
     const since = (await readLog(stack)).filter(({ stream }) => !stream.startsWith('sys-')).slice(events);
     expect(since.map(({ type }) => type).filter((type) => !type.startsWith('Name'))).to.deep.equal([]);
+  });
+
+  it('keeps a paused lane paused, and says why and since when', async () => {
+    const admin = await stack.client({ admin: true, user: 'root' });
+    type Lanes = { items: { lane: string; paused: boolean; pause?: { reason: string } }[] };
+    const paused = async () =>
+      (await admin.get<Lanes>(`/api/ledger/v1/lanes`)).items.find(({ lane }) => lane === 'hub:sim-west-1');
+    await until('the processes run here', async () => (await paused()) !== undefined);
+    expect(await paused()).to.deep.include({ paused: true });
+    expect((await paused())?.pause).to.include({ reason: 'upgrade' });
+    await admin.send('POST', `/api/ledger/v1/lanes/hub:sim-west-1/resume`);
+    expect(await paused(), 'idle lanes are not kept').to.equal(undefined);
   });
 
   it('every line of its log is one JSON object', async () => {

@@ -73,6 +73,12 @@ export const createMetrics = () => {
     watches: gauge('ledger_watches', 'Watches that are open.'),
     watchesWaiting: gauge('ledger_watches_waiting', 'Open watches whose readers do not take what was sent.'),
     laneOpen: gauge('ledger_process_lane_open', '1 while the circuit breaker of a lane is open.', ['lane']),
+    laneOpenedBy: gauge(
+      'ledger_process_lane_opened_by',
+      '1 while the circuit breaker of a lane is open: the order and the error that opened it. One series for each open lane.',
+      ['lane', 'order', 'error'],
+    ),
+    lanePaused: gauge('ledger_process_lane_paused', '1 while people hold a lane back.', ['lane']),
     laneParked: gauge(
       'ledger_process_lane_parked',
       'Effects that wait behind an open circuit breaker or a full lane.',

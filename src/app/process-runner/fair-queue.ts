@@ -10,6 +10,9 @@ export type FairQueue<Item> = {
   add(item: Item, by: { readonly tenant: string; readonly priority: Priority }): void;
   /** Takes what is next; undefined when nothing waits. */
   take(): Item | undefined;
+  /** Takes the item of the lowest rank, of equal ones that whose turn it is; looks at all that wait. */
+  takeLowest(rank: (item: Item) => number): Item | undefined;
+  some(wanted: (item: Item) => boolean): boolean;
   readonly size: number;
 };
 
@@ -60,6 +63,25 @@ export const createFairQueue = <Item>(): FairQueue<Item> => {
       chosen.overtaken = 0;
       return next(chosen);
     },
+    takeLowest: (rank) => {
+      let best: { readonly item: Item; readonly rank: number; readonly remove: () => void } | undefined;
+      for (const of of classes)
+        for (const [tenant, items] of of.tenants)
+          for (const item of items) {
+            const ranked = rank(item);
+            if (best !== undefined && best.rank <= ranked) continue;
+            const remove = (): void => {
+              items.delete(item);
+              if (items.size === 0) of.tenants.delete(tenant);
+              of.size -= 1;
+            };
+            best = { item, rank: ranked, remove };
+          }
+      best?.remove();
+      return best?.item;
+    },
+    some: (wanted) =>
+      classes.some(({ tenants }) => tenants.values().some((items) => items.values().some(wanted))),
     get size() {
       return classes.reduce((sum, { size }) => sum + size, 0);
     },

@@ -2,8 +2,15 @@ import type { EffectOutcome } from '../../domain/workflow.ts';
 import type { Timers } from '../ports.ts';
 import { createCallCounts, type CallCounts } from './call-counts.ts';
 import { createFairQueue, type FairQueue, type Priority } from './fair-queue.ts';
+import {
+  createLaneFailures,
+  OF_ONE_ORDER,
+  PASSING_MS,
+  type Caller,
+  type LaneFailures,
+} from './lane-failures.ts';
 import { createTokenBucket, type Pacing, type TokenBucket } from './token-bucket.ts';
-import type { LaneStatus, ProcessRunnerSettings } from './types.ts';
+import type { LanePause, LaneStatus, ProcessRunnerSettings } from './types.ts';
 
 /** How a slot ended: with the effect's outcome, or `unused` when there was nothing to do after all. */
 export type SlotEnd = EffectOutcome | 'unused';
@@ -14,15 +21,22 @@ export type Slot = { readonly lane: string; release(end: SlotEnd): void };
 export type Lanes = {
   /**
    * Calls `granted` when the lane has room, its pace allows it and its breaker lets it through; possibly at once.
-   * `by`: whose effect it is and what kind of one; tenants take turns, deletions go first.
+   * `by`: whose effect it is and what kind of one; tenants take turns, deletions go first, and orders take turns at
+   * trying a lane that is closed off.
    */
   enqueue(lane: string, granted: (slot: Slot) => void, by?: Asker): void;
-  pause(lane: string): void;
+  pause(lane: string, pause?: LanePause): void;
   /** Ends a pause and closes the breaker. */
   resume(lane: string): void;
-  /** Something says that the far side works again: an open breaker lets one effect through to try, at once. */
+  /**
+   * Something says that the far side works again: an open breaker lets one effect through to try, at once, and what rests
+   * after failures is woken.
+   */
   probe(lane: string): void;
+  /** Nothing new should come here. */
   blocked(lane: string): boolean;
+  /** How often in a row this effect failed in its lane. */
+  failuresOf(lane: string, by: Caller): number;
   /** Calls of the last hour; undefined when there were none. */
   calls(lane: string): ReturnType<CallCounts['of']>;
   status(): readonly LaneStatus[];
@@ -30,17 +44,27 @@ export type Lanes = {
   close(): void;
 };
 
-export type Asker = { readonly tenant: string; readonly priority: Priority };
-const NOBODY: Asker = { tenant: '', priority: 'work' };
+export type Asker = { readonly tenant: string; readonly priority: Priority } & Caller;
+const NOBODY: Asker = { tenant: '', priority: 'work', order: '', effect: '' };
+
+type Waiting = { readonly granted: (slot: Slot) => void; readonly by: Asker };
 
 type Lane = {
   readonly name: string;
   breaker: 'closed' | 'open' | 'half-open';
   paused: boolean;
+  pause: LanePause | undefined;
   inFlight: number;
-  failures: number;
-  lastReason: string | undefined;
-  readonly waiting: FairQueue<(slot: Slot) => void>;
+  readonly failures: LaneFailures;
+  /** What closed it off; the breaker says whether it still does. */
+  openedBy: LaneStatus['openedBy'];
+  /** Credentials were refused: another order would fare the same. */
+  tripped: boolean;
+  /** When it was closed off, or its last try failed. */
+  openedAt: number;
+  /** Of orders of which nothing had failed: when the last try failed, and how many did since it was closed off. */
+  fresh: { at: number; failed: number };
+  readonly waiting: FairQueue<Waiting>;
   /** Absent: as fast as there are slots. */
   bucket: TokenBucket | undefined;
   pacing: Pacing | undefined;
@@ -63,6 +87,9 @@ const NOT_THE_LANES_FAULT = new Set([
 /** Every further call would fail in the same way: credentials are refused (management-cluster.md §10.4), or lead elsewhere. */
 const TRIPS_AT_ONCE = new Set(['Unauthorized', 'AutomationUnauthorized', 'DifferentCluster']);
 
+/** Until an order that has not failed yet tries a lane that is closed off; doubles with each that fails, too. */
+const FRESH_FIRST_MS = 1_000;
+
 type Verdict = 'good' | 'bad' | 'trip' | 'neutral';
 const verdict = (end: SlotEnd): Verdict => {
   if (end === 'unused') return 'neutral';
@@ -70,6 +97,10 @@ const verdict = (end: SlotEnd): Verdict => {
   if (TRIPS_AT_ONCE.has(end.reason)) return 'trip';
   return NOT_THE_LANES_FAULT.has(end.reason) ? 'good' : 'bad';
 };
+
+/** Orders that are named of one lane. */
+const MAX_SHOWN = 5;
+const MAX_MESSAGE = 300;
 
 /**
  * Lanes keep a slow or dead hub from delaying the others: each has its own slots and its own circuit breaker. An open
@@ -80,6 +111,8 @@ export const createLanes = (options: {
   readonly settings: Pick<ProcessRunnerSettings, 'laneConcurrency' | 'breakerFailures' | 'breakerHalfOpenMs'>;
   readonly timers: Timers;
   readonly changed?: (lane: LaneStatus) => void;
+  /** A lane works again: what rests after failures in it may go on, one alone where only a try is wanted. */
+  readonly wake?: (lane: string, howMany: 'all' | 'one') => void;
   /** Monotonic milliseconds. Default: those of this process. */
   readonly nowMs?: () => number;
   /** How fast a lane may go, asked anew each time; undefined: as fast as it can. Default: no lane is paced. */
@@ -97,9 +130,13 @@ export const createLanes = (options: {
       name,
       breaker: 'closed',
       paused: false,
+      pause: undefined,
       inFlight: 0,
-      failures: 0,
-      lastReason: undefined,
+      failures: createLaneFailures(settings.breakerFailures, nowMs),
+      openedBy: undefined,
+      tripped: false,
+      openedAt: 0,
+      fresh: { at: -Infinity, failed: 0 },
       waiting: createFairQueue(),
       bucket: undefined,
       pacing: undefined,
@@ -110,15 +147,22 @@ export const createLanes = (options: {
     return lane;
   };
 
-  const statusOf = (lane: Lane): LaneStatus => ({
-    lane: lane.name,
-    breaker: lane.breaker,
-    paused: lane.paused,
-    inFlight: lane.inFlight,
-    waiting: lane.waiting.size,
-    consecutiveFailures: lane.failures,
-    ...(lane.lastReason === undefined ? {} : { lastReason: lane.lastReason }),
-  });
+  const statusOf = (lane: Lane): LaneStatus => {
+    const failing = lane.failures.failing();
+    return {
+      lane: lane.name,
+      breaker: lane.breaker,
+      paused: lane.paused,
+      ...(lane.pause === undefined ? {} : { pause: lane.pause }),
+      inFlight: lane.inFlight,
+      waiting: lane.waiting.size,
+      consecutiveFailures: lane.failures.counted(),
+      failing: failing.slice(0, MAX_SHOWN),
+      failingOrders: lane.failures.failingOrders(),
+      ...(lane.breaker === 'closed' || lane.openedBy === undefined ? {} : { openedBy: lane.openedBy }),
+      ...(failing[0] === undefined ? {} : { lastReason: failing[0].reason }),
+    };
+  };
 
   const room = (lane: Lane): boolean => {
     if (closed || lane.paused || lane.breaker === 'open') return false;
@@ -128,11 +172,21 @@ export const createLanes = (options: {
   const pump = (lane: Lane): void => {
     while (lane.waiting.size > 0 && room(lane) && paced(lane)) {
       lane.inFlight += 1;
-      lane.waiting.take()?.(slotOf(lane));
+      const next = lane.breaker === 'half-open' ? lane.waiting.takeLowest(turnIn(lane)) : lane.waiting.take();
+      next?.granted(slotOf(lane, next.by));
     }
-    // One that may not burst again yet is kept, or its pace would be forgotten; who lists lanes does not see it.
-    if (isIdle(lane) && lane.bucket?.isFull() !== false) forget(lane);
+    // One that may not burst again yet, or has just worked, is kept, or that would be forgotten; who lists lanes does not
+    // see it.
+    const passedAt = lane.failures.passedAt() ?? -Infinity;
+    const isFresh = lane.bucket?.isFull() !== false && nowMs() - passedAt > PASSING_MS;
+    if (isIdle(lane) && isFresh) forget(lane);
   };
+
+  /** Whose turn it is to try: of whom nothing failed, then whose last failure is longest ago. */
+  const turnIn =
+    ({ failures }: Lane) =>
+    ({ by }: Waiting): number =>
+      failures.lastFailureOf(by.order) ?? -Infinity;
 
   const forget = (lane: Lane): void => {
     stopWaiting(lane);
@@ -150,7 +204,7 @@ export const createLanes = (options: {
     lane.waiting.size === 0 &&
     lane.breaker === 'closed' &&
     !lane.paused &&
-    lane.failures === 0;
+    lane.failures.failingOrders() === 0;
 
   /** Takes what one effect costs. Not yet: comes back by itself when it may. */
   const paced = (lane: Lane): boolean => {
@@ -170,7 +224,7 @@ export const createLanes = (options: {
     return false;
   };
 
-  const slotOf = (lane: Lane): Slot => {
+  const slotOf = (lane: Lane, by: Asker): Slot => {
     let released = false;
     return {
       lane: lane.name,
@@ -179,36 +233,62 @@ export const createLanes = (options: {
         released = true;
         lane.inFlight -= 1;
         if (end === 'unused') lane.bucket?.giveBack();
-        judge(lane, end);
+        judge(lane, end, by);
         pump(lane);
       },
     };
   };
 
-  const judge = (lane: Lane, end: SlotEnd): void => {
+  const judge = (lane: Lane, end: SlotEnd, by: Asker): void => {
     const judged = verdict(end);
-    if (judged === 'neutral') return;
+    if (judged === 'neutral' || end === 'unused') return;
     counts.note(lane.name, judged === 'good');
-    if (judged === 'good') {
-      lane.failures = 0;
-      lane.lastReason = undefined;
+    if (judged === 'good' || end.outcome === 'done') {
+      lane.failures.passed(by);
       if (lane.breaker !== 'closed') shut(lane);
       return;
     }
-    lane.failures += 1;
-    lane.lastReason = end === 'unused' || end.outcome === 'done' ? undefined : end.reason;
-    if (lane.breaker === 'half-open' || judged === 'trip' || lane.failures >= settings.breakerFailures) {
-      open(lane);
-    }
+    const isFresh = lane.failures.lastFailureOf(by.order) === undefined;
+    const closes = lane.failures.failed(by, end.reason, end.message);
+    lane.tripped = judged === 'trip';
+    if (lane.breaker === 'half-open' && isFresh) lane.fresh = { at: nowMs(), failed: lane.fresh.failed + 1 };
+    if (lane.breaker === 'half-open' || judged === 'trip' || closes) open(lane, by.order, end);
   };
 
-  const open = (lane: Lane): void => {
+  const open = (
+    lane: Lane,
+    order: string,
+    { reason, message }: { reason: string; message: string },
+  ): void => {
     if (lane.breaker === 'open') return;
+    if (lane.breaker === 'closed') {
+      lane.openedBy = { order, reason, message: message.slice(0, MAX_MESSAGE) };
+      lane.fresh = { at: nowMs(), failed: 0 };
+    }
     lane.breaker = 'open';
-    lane.cancelProbe?.();
-    lane.cancelProbe = timers.after(settings.breakerHalfOpenMs, () => tryOne(lane));
+    lane.openedAt = nowMs();
+    armProbe(
+      lane,
+      lane.waiting.some(({ by }) => lane.failures.lastFailureOf(by.order) === undefined),
+    );
     options.changed?.(statusOf(lane));
   };
+
+  /** `isFresh`: an order waits of which nothing failed. It tries nearly at once, and the others after a while. */
+  const armProbe = (lane: Lane, isFresh: boolean): void => {
+    const latest = lane.openedAt + settings.breakerHalfOpenMs;
+    const wait = (isFresh && !lane.tripped ? Math.min(freshAt(lane), latest) : latest) - nowMs();
+    lane.cancelProbe?.();
+    if (wait <= 0) tryOne(lane);
+    else lane.cancelProbe = timers.after(wait, () => tryOne(lane));
+  };
+
+  const freshAt = ({ fresh: { at, failed } }: Lane): number =>
+    at + Math.min(settings.breakerHalfOpenMs, FRESH_FIRST_MS * 2 ** Math.min(failed, 20));
+
+  /** What was denied to some orders may be granted to the next one, which tries. */
+  const takesNew = (lane: Lane): boolean =>
+    OF_ONE_ORDER.has(lane.openedBy?.reason ?? '') && nowMs() >= freshAt(lane);
 
   const tryOne = (lane: Lane): void => {
     lane.cancelProbe?.();
@@ -223,35 +303,44 @@ export const createLanes = (options: {
     lane.cancelProbe?.();
     lane.cancelProbe = undefined;
     lane.breaker = 'closed';
-    lane.failures = 0;
+    lane.tripped = false;
     options.changed?.(statusOf(lane));
+    options.wake?.(lane.name, 'all');
   };
 
   return {
     enqueue: (name, granted, by = NOBODY) => {
       const lane = laneOf(name);
-      lane.waiting.add(granted, by);
+      lane.waiting.add({ granted, by }, by);
+      if (lane.breaker === 'open' && lane.failures.lastFailureOf(by.order) === undefined)
+        armProbe(lane, true);
       pump(lane);
     },
     probe: (name) => {
       const lane = lanes.get(name);
       if (lane !== undefined) tryOne(lane);
+      if (closed || lane?.paused === true) return;
+      if (lane === undefined || lane.breaker === 'closed') options.wake?.(name, 'all');
+      else if (lane.waiting.size === 0 && lane.inFlight === 0) options.wake?.(name, 'one');
     },
+    failuresOf: (name, by) => lanes.get(name)?.failures.failuresOf(by) ?? 0,
     calls: (name) => counts.of(name),
-    pause: (name) => {
+    pause: (name, pause) => {
       const lane = laneOf(name);
       lane.paused = true;
+      lane.pause = pause;
       options.changed?.(statusOf(lane));
     },
     resume: (name) => {
       const lane = laneOf(name);
       lane.paused = false;
+      lane.pause = undefined;
       shut(lane);
       pump(lane);
     },
     blocked: (name) => {
       const lane = lanes.get(name);
-      return lane !== undefined && (lane.paused || lane.breaker === 'open');
+      return lane !== undefined && (lane.paused || (lane.breaker === 'open' && !takesNew(lane)));
     },
     status: () => [...lanes.values()].filter((lane) => !isIdle(lane)).map(statusOf),
     close: () => {

@@ -14,11 +14,16 @@ type Due = { readonly due: boolean; readonly keep?: Alarm };
 export type Planner = {
   /** Starts what is outstanding and not under way; keeps run and alarms in the index. */
   plan(actor: Actor, run: Run): void;
+  /** A lane works again: what rests after failures in it is tried at once. */
+  wakeLane(lane: string, howMany: 'all' | 'one'): void;
 };
 
 /** A command that its workflow still wants after its result is repeated, but not in a busy loop. */
 const REPEAT_FIRST_MS = 500;
 const REPEAT_MAX_MS = 60_000;
+
+/** A timed read that fails is made at twice the interval each time, up to this one. */
+const READ_REST_MAX_MS = 5 * 60_000;
 
 /** What only looks can wait for what does something. */
 const priorityOf = ({ priority, everyMs }: PendingEffect): Priority =>
@@ -33,8 +38,27 @@ export const createPlanner = (
 ): Planner => {
   const { index, memory, lanes, work, timers, steady, settings, post } = options;
 
+  /** Runs that rest after failures, and the lanes in which they do. */
+  const resting = new Map<string, Set<string>>();
+  /** Runs whose rest in this lane is over. */
+  const woken = new Map<string, string>();
+
+  const rests = (run: Run, lane: string): void => {
+    resting.set(run.key, (resting.get(run.key) ?? new Set<string>()).add(lane));
+  };
+
+  const wakeLane = (lane: string, howMany: 'all' | 'one'): void => {
+    const runs = [...resting].filter(([, lanesOf]) => lanesOf.has(lane)).map(([run]) => run);
+    for (const run of howMany === 'all' ? runs : runs.slice(0, 1)) {
+      resting.delete(run);
+      woken.set(run, lane);
+      post(run, { kind: 'look' });
+    }
+  };
+
   const plan = (actor: Actor, run: Run): void => {
     if (run.revision < 0) return;
+    resting.delete(run.key);
     const pending = pendingOf(run);
     pruneStarts(run, pending);
     const offset = actor.offset ?? steady.offset();
@@ -47,6 +71,7 @@ export const createPlanner = (
       if (alarm.keep !== undefined) alarms.push(alarm.keep);
     }
     memory.keep(run, pending, alarms);
+    woken.delete(run.key);
     if (options.isDraining()) return;
     const [command] = pending.commands;
     if (command !== undefined) startCommand(actor, run, command);
@@ -55,15 +80,16 @@ export const createPlanner = (
       lanes.enqueue(
         effect.lane,
         (slot) => post(run.key, { kind: 'start-effect', effectId: effect.effectId, slot }),
-        { tenant: run.tenant, priority: priorityOf(effect) },
+        { tenant: run.tenant, priority: priorityOf(effect), order: run.runId, effect: effect.effectId },
       );
     }
   };
 
   /** May this attempt start now, and if not, when. */
   const gateOf = (actor: Actor, run: Run, effect: PendingEffect, offset: number): Due => {
-    const { effectId, attempt, notBefore } = effect;
+    const { effectId, attempt, lane } = effect;
     if (actor.busy.has(effectId)) return { due: false };
+    const notBefore = woken.get(run.key) === lane ? effect.firmUntil : effect.notBefore;
     const until = [notBefore, heldUntil(run, effect)]
       .filter((time) => time !== undefined)
       .toSorted()
@@ -72,7 +98,9 @@ export const createPlanner = (
     const wanted = alarmAt(gateAlarm(effectId, attempt), until, offset);
     const stored = storedAlarm(run, wanted.key);
     const gate = stored?.due === wanted.due ? stored : { ...wanted, fired: 0 };
-    return isOver(gate) ? { due: true } : { due: false, keep: gate };
+    if (isOver(gate)) return { due: true };
+    if (attempt > 1) rests(run, lane);
+    return { due: false, keep: gate };
   };
 
   /**
@@ -80,8 +108,13 @@ export const createPlanner = (
    * while it is under way, so that after a restart nothing but the alarm has to be looked at.
    */
   const readAlarm = (actor: Actor, run: Run, effect: PendingEffect): Due => {
-    const { effectId, everyMs = 0 } = effect;
+    const { effectId, lane } = effect;
+    const failures = lanes.failuresOf(lane, { order: run.runId, effect: effectId });
+    const everyMs = restedRead(effect.everyMs ?? 0, failures);
     const key = readAlarmKey(effectId);
+    if (failures > 0 && woken.get(run.key) === lane && !actor.busy.has(effectId) && !actor.read.has(effectId))
+      return { due: true, keep: alarmIn(key, everyMs, steady) };
+    if (failures > 0) rests(run, lane);
     const next = (): Alarm => alarmIn(key, everyMs, steady);
     if (actor.read.delete(effectId)) return { due: false, keep: next() };
     const stored = storedAlarm(run, key);
@@ -139,5 +172,10 @@ export const createPlanner = (
     });
   };
 
-  return { plan };
+  return { plan, wakeLane };
 };
+
+const restedRead = (everyMs: number, failures: number): number =>
+  failures < 2
+    ? everyMs
+    : Math.max(everyMs, Math.min(READ_REST_MAX_MS, everyMs * 2 ** Math.min(failures - 1, 10)));

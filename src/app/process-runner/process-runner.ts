@@ -81,7 +81,7 @@ export const createProcessRunner = (options: ProcessRunnerOptions): ProcessRunne
       session?.observe(streamName(workflow, runId), observation) ?? false,
     isClosed: (workflow, runId) => session?.isClosed(streamName(workflow, runId)) ?? false,
     isUnknown: (workflow, runId) => session?.isUnknown(streamName(workflow, runId)) ?? false,
-    pauseLane: (lane) => session?.lanes.pause(lane),
+    pauseLane: (lane, pause) => session?.lanes.pause(lane, pause),
     resumeLane: (lane) => session?.lanes.resume(lane),
     laneBlocked: (lane) => session?.lanes.blocked(lane) ?? false,
     probeLane: (lane) => session?.lanes.probe(lane),

@@ -26,6 +26,8 @@ export type Runs = {
   queued(): number;
   /** Runs that hold anything in memory. */
   active(): number;
+  /** A lane works again: what rests after failures in it is tried at once. */
+  wakeLane(lane: string, howMany: 'all' | 'one'): void;
   /** Stops a run whose history cannot be folded, or whose state cannot be kept. */
   poison(key: string, error: unknown): void;
   /** Nothing is started any more; what is under way is still recorded. */
@@ -307,6 +309,7 @@ export const createRuns = (options: RunsOptions): Runs => {
     isActive: (key) => actors.has(key),
     queued: () => queued,
     active: () => actors.size,
+    wakeLane: planner.wakeLane,
     poison: (key, error) => (parked.has(key) ? undefined : giveUp(actorOf(key), undefined, error)),
     drain: () => {
       draining = true;

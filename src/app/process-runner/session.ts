@@ -84,6 +84,7 @@ export const createSession = (options: SessionOptions): Session => {
       logger[level]({ lane: name, breaker, paused, waiting, reason }, LANE_NEWS[breaker]);
       hooks.laneChanged?.(lane);
     },
+    wake: (lane, howMany) => runs.wakeLane(lane, howMany),
   });
   const work = createWork({ ...options, log, hooks, failpoint, settings, signal: hardStop.signal });
   const epoch = lease.epoch;
@@ -205,6 +206,11 @@ export const createSession = (options: SessionOptions): Session => {
     anchored = true;
   };
 
+  /** Before anything may be let through. */
+  const restorePauses = async (): Promise<void> => {
+    for (const [lane, pause] of (await options.pausedLanes?.()) ?? []) lanes.pause(lane, pause);
+  };
+
   const runWhileLive = async (signal: AbortSignal): Promise<void> => {
     await reachedLive.promise;
     if (!signal.aborted) await options.whileLive?.(signal);
@@ -260,7 +266,9 @@ export const createSession = (options: SessionOptions): Session => {
       if (signal.aborted) letGo();
       else signal.addEventListener('abort', letGo, { once: true });
       const loops = [
-        anchor(signal).then(() => Promise.all([intake.run(signal, room), tick(signal)])),
+        restorePauses()
+          .then(() => anchor(signal))
+          .then(() => Promise.all([intake.run(signal, room), tick(signal)])),
         lookAtAll(signal),
         runWhileLive(signal),
       ];

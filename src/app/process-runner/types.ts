@@ -7,6 +7,7 @@ import type { EventStore, Position } from '../event-store.ts';
 import type { Ownership } from '../ownership.ts';
 import type { EventMetadata } from '../metadata.ts';
 import type { Clock, Logger, Timers } from '../ports.ts';
+import type { FailingOrder } from './lane-failures.ts';
 import type { Pacing } from './token-bucket.ts';
 
 /** What an effect port learns about the call besides operation and arguments. */
@@ -158,20 +159,32 @@ export type ProcessRunnerOptions = {
   readonly lanePacing?: (lane: string) => Pacing | undefined;
   /** Runs beside the workflows while this instance owns them and has caught up, for example the hub observer. */
   readonly whileLive?: (signal: AbortSignal) => Promise<void>;
+  /** Lanes that people hold back, read when this instance begins to own the processes. Default: none. */
+  readonly pausedLanes?: () => Promise<ReadonlyMap<string, LanePause>>;
   readonly hooks?: ProcessHooks;
   readonly failpoint?: Failpoint;
   readonly settings?: Partial<ProcessRunnerSettings>;
 };
+
+/** Who holds a lane back, since when (ISO) and why. */
+export type LanePause = { readonly by: string; readonly at: string; readonly reason: string };
 
 export type LaneStatus = {
   readonly lane: string;
   readonly breaker: 'closed' | 'open' | 'half-open';
   /** True when an operator paused it. */
   readonly paused: boolean;
+  readonly pause?: LanePause;
   readonly inFlight: number;
   /** Effects that wait for a slot; with an open breaker or a pause they are parked. */
   readonly waiting: number;
+  /** Failures in a row that count against the lane. */
   readonly consecutiveFailures: number;
+  /** Orders whose last attempt failed: those that failed last, and how many there are. */
+  readonly failing: readonly FailingOrder[];
+  readonly failingOrders: number;
+  /** While the breaker is not closed: the failure that opened it. */
+  readonly openedBy?: { readonly order: string; readonly reason: string; readonly message: string };
   /** Reason of the last failure, if it has not recovered since. */
   readonly lastReason?: string;
 };
@@ -210,7 +223,7 @@ export type ProcessRunner = {
   /** True when no such run was ever; false also while this instance is not the owner. */
   isUnknown(workflow: string, runId: string): boolean;
   /** Operator: parks a lane, or lets it go on at once (also closes its breaker). */
-  pauseLane(lane: string): void;
+  pauseLane(lane: string, pause?: LanePause): void;
   resumeLane(lane: string): void;
   /** True when a lane's breaker is open or it is paused: nothing should be placed there. */
   laneBlocked(lane: string): boolean;

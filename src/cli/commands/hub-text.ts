@@ -67,6 +67,18 @@ export type HubAnswer = {
   /** Absent: another instance watches it, or nobody. */
   readonly watch?: Watch;
   readonly lane?: { readonly breaker: string; readonly paused: boolean; readonly waiting: number };
+  /** In lists; absent: the instance that answers does not run the processes. */
+  readonly lanes?: readonly { readonly lane: string; readonly breaker: string; readonly paused: boolean }[];
+};
+
+/** One word for the lanes of a hub: closed or paused ones are named. */
+export const lanesText = (lanes: HubAnswer['lanes']): string | undefined => {
+  if (lanes === undefined) return undefined;
+  const held = lanes.flatMap(({ lane, breaker, paused }) => {
+    const name = lane.startsWith('automation:') ? lane.split(':').slice(0, 2).join(':') : 'hub';
+    return paused ? [`${name} paused`] : breaker === 'closed' ? [] : [`${name} closed`];
+  });
+  return held.length === 0 ? 'open' : held.join(', ');
 };
 
 const problemLine = ({ code, message, since }: Problem): string =>

@@ -10,7 +10,7 @@ import { addCheckCommand } from './hub-check.ts';
 import { addHubCredentialsCommand } from './hub-credentials.ts';
 import { annotateHub } from './hub-annotations.ts';
 import { DOCUMENTS, HUBS, pathOf, repeatable } from './hub-paths.ts';
-import { hubText, roomText, type HubAnswer } from './hub-text.ts';
+import { hubText, lanesText, roomText, type HubAnswer } from './hub-text.ts';
 import type { ResourceContext } from './resource-context.ts';
 
 const DECOMMISSION = 'fulfillment-ledger/decommission';
@@ -59,10 +59,22 @@ const addLooking = (hubs: Command, { client, io }: Connection): void => {
         hub.scheduling,
         hub.health,
         roomText(hub),
+        lanesText(hub.lanes),
         hub.version,
         hub.message,
       ]);
-      const header = ['id', 'adapter', 'mode', 'zone', 'orders', 'health', 'used/free', 'version', 'message'];
+      const header = [
+        'id',
+        'adapter',
+        'mode',
+        'zone',
+        'orders',
+        'health',
+        'used/free',
+        'lanes',
+        'version',
+        'message',
+      ];
       return io.out(`${table(header, rows)}\n`);
     });
   hubs

@@ -11,7 +11,19 @@ export type Lane = {
   readonly in_flight?: number;
   readonly waiting?: number;
   readonly consecutive_failures?: number;
+  readonly pause?: { readonly by: string; readonly at: string; readonly reason: string };
   readonly last_reason?: string;
+  readonly failing_orders?: number;
+  readonly failing?: readonly Failing[];
+  readonly opened_by?: Omit<Failing, 'failures' | 'set_aside'>;
+};
+
+type Failing = {
+  readonly order: string;
+  readonly failures: number;
+  readonly reason: string;
+  readonly message: string;
+  readonly set_aside: boolean;
 };
 
 /** `ledgerctl lanes`: the queues of effects towards each far side, on the instance that runs the processes. */
@@ -31,17 +43,20 @@ export const addLaneCommands = (program: Command, { client, io }: Connection): v
         stateOf(lane),
         lane.in_flight,
         lane.waiting,
-        lane.consecutive_failures,
-        lane.last_reason,
+        lane.failing_orders,
+        lane.pause?.reason,
       ]);
       if (items.length === 0) return io.err('no lane has work or trouble\n');
-      io.out(`${table(['lane', 'state', 'in flight', 'waiting', 'failures', 'last reason'], rows)}\n`);
+      io.out(`${table(['lane', 'state', 'in flight', 'waiting', 'failing orders', 'paused for'], rows)}\n`);
+      const failing = items.flatMap(failingIn);
+      const header = ['lane', 'order', 'failures', 'counts', 'reason', 'last error'];
+      if (failing.length > 0) io.out(`\n${table(header, failing)}\n`);
     });
   for (const [verb, description] of [
-    ['pause', 'hold a lane back until it is resumed or the processes start anew'],
+    ['pause', 'hold a lane back until it is resumed, also over restarts of the service'],
     ['resume', 'let a lane go on, at once also when it waits for its next try'],
-  ] as const)
-    lanes
+  ] as const) {
+    const command = lanes
       .command(`${verb} <lane>`)
       .description(description)
       .addHelpText('after', NAMES)
@@ -50,12 +65,26 @@ export const addLaneCommands = (program: Command, { client, io }: Connection): v
         '\nExit status:\n  0  done\n  3  there is no such lane: the nearest ones are named\n',
       )
       .addHelpText('after', examples(`lanes ${verb} hub:sim-east-1`))
-      .action(async (name: string) => {
+      .action(async (name: string, { reason }: { reason?: string }) => {
         const path = `/api/ledger/v1/lanes/${encodeURIComponent(name)}/${verb}`;
-        const lane = await (await client()).send<Lane>('POST', path);
+        const body = reason === undefined ? undefined : { reason };
+        const lane = await (await client()).send<Lane>('POST', path, body);
         io.out(`lane ${lane.lane}: ${stateOf(lane)}\n`);
       });
+    if (verb === 'pause') command.option('--reason <text>', 'why; shown by `lanes list`');
+  }
 };
+
+/** `set aside`: others pass, so that it is tried at its own pauses and does not close the lane. */
+const failingIn = ({ lane, failing = [] }: Lane): (string | number)[][] =>
+  failing.map(({ order, failures, set_aside: aside, reason, message }) => [
+    lane,
+    order,
+    failures,
+    aside ? 'set aside' : 'against the lane',
+    reason,
+    message,
+  ]);
 
 const NAMES = `
 A lane is

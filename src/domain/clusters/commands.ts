@@ -97,6 +97,8 @@ export type ClusterReport =
       readonly detail?: string;
       readonly permanent: boolean;
     }
+  /** What failed for this reason came through; what else has failed, has. */
+  | { readonly type: 'EndFailure'; readonly at: string; readonly reason: string }
   | { readonly type: 'ReportNotAccepting'; readonly at: string; readonly since: string }
   | {
       readonly type: 'ReportLost';

@@ -63,6 +63,33 @@ export type Assessment =
       readonly duplicates?: readonly string[];
     };
 
+/**
+ * The same failure, told by another try: only its first words are kept, or each try would be news. Whatever else changed,
+ * has.
+ */
+export const withKnownFailure = (known: Assessment | undefined, shown: Assessment): Assessment => {
+  if (known?.found !== true || !shown.found) return shown;
+  const [was, is] = [failureIn(known.verdict), failureIn(shown.verdict)];
+  if (was === undefined || was.reason !== is?.reason) return shown;
+  const { kind } = shown.verdict;
+  const isStopped = kind === 'ready' || kind === 'degraded';
+  const verdict = isStopped
+    ? { ...shown.verdict, stopped: { why: 'failed' as const, ...was } }
+    : { kind: 'failed' as const, ...was };
+  const { TemplateApplied: before } = known.conditions;
+  const { TemplateApplied: now } = shown.conditions;
+  const conditions =
+    before.reason === now.reason ? { ...shown.conditions, TemplateApplied: before } : shown.conditions;
+  return { ...shown, verdict, conditions };
+};
+
+const failureIn = (verdict: Verdict): Failure | undefined => {
+  const said = verdict.kind === 'failed' ? verdict : 'stopped' in verdict ? verdict.stopped : undefined;
+  if (said === undefined || ('why' in said && said.why === 'waits')) return undefined;
+  const { reason, message, detail } = said;
+  return { reason, message, ...(detail === undefined ? {} : { detail }) };
+};
+
 /** Pure: an observation and what we want, to what it means. Holds no times, so that equal means unchanged. */
 export const assess = (observation: ClusterObservation, desired: DesiredCluster): Assessment => {
   const { order, hostedCluster, duplicates } = observation;
@@ -139,13 +166,13 @@ const stoppedChange = (
 /** Failures that a newer job ends. */
 export const JOB_REASONS: readonly string[] = ['JobFailed', 'JobCanceled', JOB_STATUS_UNKNOWN];
 
-const failureOf = ({ order, job, jobFailed }: ObservedFacts): Failure | undefined => {
-  if (job !== undefined && jobFailed) return failedJob(job);
+const failureOf = ({ order, job, failedJob }: ObservedFacts): Failure | undefined => {
+  if (failedJob !== undefined) return jobFailure(failedJob);
   const isRetrying = job !== undefined && job.state !== 'Succeeded';
   return order.phase === 'Failed' && !isRetrying ? failedPhase(order) : undefined;
 };
 
-const failedJob = ({ jobId, state, message: words }: ObservedJob): Failure =>
+const jobFailure = ({ jobId, state, message: words }: ObservedJob): Failure =>
   state === 'Failed' || state === 'Canceled'
     ? {
         reason: `Job${state}`,

@@ -82,11 +82,11 @@ const infrastructureReady = ({ order, hosted, missingHosts }: ObservedFacts): Sh
 };
 
 const templateApplied = (facts: ObservedFacts, { automation, jobUnknownLong }: DesiredCluster): Shown => {
-  const { job, jobDone, jobFailed, jobUnknown, specMatches, specSeen } = facts;
+  const { job, jobDone, failedJob, jobUnknown, specMatches, specSeen } = facts;
   if (job?.vanished === true || (job !== undefined && jobUnknown && jobUnknownLong === true))
     return shown('Unknown', JOB_STATUS_UNKNOWN, `the hub cannot tell the state of its job ${job.jobId}`);
-  if (job !== undefined && jobFailed)
-    return shown('False', 'JobFailed', `job ${job.jobId} of the hub has failed`);
+  if (failedJob !== undefined)
+    return shown('False', 'JobFailed', `job ${failedJob.jobId} of the hub has failed`);
   if (!specMatches) return shown('False', 'SpecNotStored', 'the hub still holds another spec');
   if (!specSeen) return shown('False', 'SpecNotSeen', 'the operator has not taken up the present spec');
   if (!jobDone) {

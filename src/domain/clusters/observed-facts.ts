@@ -30,6 +30,11 @@ export const factsOf = (
   const hosted = observation.hostedCluster;
   const version = observation.specVersion ?? configVersion(order.spec);
   const job = automation === undefined ? latestJob(order.jobs, 'provision') : launchedJob(automation);
+  const ended = isRunningJob(job) ? formerJob(order.jobs, desired) : job;
+  // One for what was stored before a retry or a change says nothing of the present spec.
+  const isOfPresentSpec =
+    automation === undefined ? (ended?.configVersion ?? version) === version : automation.asked;
+  const failed = ended !== undefined && isFailedJob(ended) && isOfPresentSpec ? ended : undefined;
   const ready = readyNodes(order, hosted, desired);
   const nodesReached = ready === undefined ? undefined : everySet(nodeSets, ready, (is, size) => is === size);
   const specMatches = sameSpec(order.spec, desired.spec);
@@ -41,8 +46,6 @@ export const factsOf = (
     specMatches,
     specSeen: controller === 'ledger' || order.desiredConfigVersion === version,
     job,
-    // One for what was stored before a retry or a change says nothing of the present spec.
-    jobFailed: job !== undefined && isFailedJob(job) && (job.configVersion ?? version) === version,
     jobCurrent:
       automation === undefined
         ? specMatches && (job?.configVersion ?? version) === version
@@ -57,6 +60,7 @@ export const factsOf = (
     nodesShort: ready !== undefined && !everySet(nodeSets, ready, (is, size) => is >= size),
     builtNodesShort: ready !== undefined && isShortOfBuilt(ready, desired),
     lost: desired.wasAvailable && hosted === null,
+    ...(failed === undefined ? {} : { failedJob: failed }),
     ...(missing === undefined ? {} : { missingHosts: missing }),
     ...(work === undefined ? {} : { work }),
   };
@@ -153,7 +157,7 @@ export const latestJob = (jobs: readonly ObservedJob[], type: string): ObservedJ
 
 type Automation = NonNullable<DesiredCluster['automation']>;
 
-const launchedJob = ({ job }: Automation): ObservedJob | undefined =>
+const launchedJob = ({ job }: Pick<Automation, 'job'>): ObservedJob | undefined =>
   job === undefined
     ? undefined
     : {
@@ -165,6 +169,21 @@ const launchedJob = ({ job }: Automation): ObservedJob | undefined =>
         ...(job.outputTail === undefined ? {} : { message: job.outputTail }),
       };
 
+const isRunningJob = (job: ObservedJob | undefined): boolean =>
+  job !== undefined && job.vanished !== true && !ENDED.includes(job.state);
+
+/** A try that failed has failed until a later one succeeds: what still runs says nothing yet. */
+const formerJob = (
+  jobs: readonly ObservedJob[],
+  { automation, since = '' }: DesiredCluster,
+): ObservedJob | undefined =>
+  automation === undefined
+    ? latestJob(
+        jobs.filter(({ state, timestamp }) => ENDED.includes(state) && timestamp >= since),
+        'provision',
+      )
+    : automation.failed && launchedJob({ job: automation.failed });
+
 const isDoneFor = (job: ObservedJob | undefined, version: string): boolean =>
   job === undefined || (job.state === 'Succeeded' && (job.configVersion ?? version) === version);
 
@@ -172,7 +191,6 @@ const isDoneFor = (job: ObservedJob | undefined, version: string): boolean =>
 const isDoneByUs = ({ asked, mode, job }: Automation, workSeen: boolean): boolean =>
   asked && (mode === 'eda' ? workSeen : job?.state === 'Succeeded' || job?.vanished === true);
 
-/** FAILED comes from the latest job; it clears when a newer one appears (operator-run.md §4.4). */
 const isFailedJob = ({ state, vanished }: ObservedJob): boolean =>
   state === 'Failed' || state === 'Canceled' || vanished === true;
 

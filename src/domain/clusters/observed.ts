@@ -119,6 +119,8 @@ export type DesiredCluster = {
   readonly wasReady: boolean;
   /** What it was READY with last, whatever is wanted now: what fails now is a change of it. */
   readonly built?: DesiredCluster['nodeSets'];
+  /** When the present spec, or its retry, was asked for: jobs from before say nothing of it once a newer one runs. */
+  readonly since?: string;
   /** What is known of the present change from before: it failed, or it waits. */
   readonly stopped?: StoppedChange;
   /** The hub has not been able to tell the state of its job for longer than any fault should last. */
@@ -130,6 +132,8 @@ export type DesiredCluster = {
     readonly asked: boolean;
     /** aap: the job that was launched last. */
     readonly job?: LaunchedJob;
+    /** The one before it, for the same, which failed. */
+    readonly failed?: LaunchedJob;
   };
 };
 
@@ -141,7 +145,8 @@ export type ObservedFacts = {
   /** The operator has seen the stored spec. */
   readonly specSeen: boolean;
   readonly job: ObservedJob | undefined;
-  readonly jobFailed: boolean;
+  /** The latest job for the present spec that has ended, if it failed: also while the next one runs. */
+  readonly failedJob?: ObservedJob;
   /** The job, if there is one, is about the present spec. */
   readonly jobCurrent: boolean;
   /** The hub could not ask its automation about the job: nothing is known of its end. */

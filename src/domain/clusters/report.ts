@@ -32,6 +32,10 @@ export const reportOnCluster = (state: ClusterState, report: ClusterReport): Dec
       return startDispatch(state, report.at);
     case 'RecordFailure':
       return recordFailure(state, report);
+    case 'EndFailure':
+      return state.failure?.permanent === false && state.failure.reason === report.reason
+        ? [{ type: 'ClusterFailureCleared', data: { at: report.at } }]
+        : [];
     default:
       return state.status === 'dispatched'
         ? reportOnDispatched(state, report)
@@ -43,7 +47,7 @@ const reportOnDispatched = (
   state: Dispatched,
   report: Exclude<
     ClusterReport,
-    { type: 'SelectHub' | 'DeferPlacement' | 'StartDispatch' | 'RecordFailure' }
+    { type: 'SelectHub' | 'DeferPlacement' | 'StartDispatch' | 'RecordFailure' | 'EndFailure' }
   >,
 ): Decision<ClusterEvent> => {
   const { at } = report;
@@ -169,9 +173,17 @@ const recordFailure = (state: LiveCluster, report: Report<'RecordFailure'>): Dec
     if (state.changeFailed !== undefined && !failure.permanent && failure.detail === undefined) return [];
     return changeFailed(state, at, failure);
   }
-  if (sameJson(state.failure, failure)) return [];
-  return [{ type: 'ClusterFailed', data: { at, ...failure } }];
+  // A deadline says less than what was told before.
+  const isDeadline = !failure.permanent && failure.detail === undefined;
+  if (isDeadline && state.failure?.detail !== undefined) return [];
+  return isTold(state.failure, failure) ? [] : [{ type: 'ClusterFailed', data: { at, ...failure } }];
 };
+
+/** It is the first of each reason that is told; the ones after it are further tries. */
+const isTold = (
+  known: LiveCluster['failure'],
+  { reason, permanent }: { reason: string; permanent: boolean },
+): boolean => known?.reason === reason && known.permanent === permanent;
 
 const changeFailed = (
   state: Dispatched,
@@ -180,8 +192,10 @@ const changeFailed = (
 ): ClusterEvent[] => {
   const change = state.built === undefined ? '' : changeWords(state.built, state);
   const failed = { change, reason, message, ...(detail === undefined ? {} : { detail }) };
-  const { since: _since, ...known } = state.changeFailed ?? {};
-  return sameJson(known, failed) ? [] : [{ type: 'ClusterChangeFailed', data: { at, ...failed } }];
+  const { changeFailed: known } = state;
+  return known?.change === change && known.reason === reason
+    ? []
+    : [{ type: 'ClusterChangeFailed', data: { at, ...failed } }];
 };
 
 const blockDeletion = (state: Dispatched, report: Report<'BlockDeletion'>): Decision<ClusterEvent> => {
@@ -277,8 +291,9 @@ const verdictEvents = (
     }
     case 'progressing': {
       const busy: ClusterEvent[] = state.ready ? [{ type: 'ClusterReconfiguring', data: { at } }] : [];
-      // What needs somebody's decision is not undone by the hub merely working on.
-      return [...(state.failure?.permanent === true ? [] : cleared), ...recovered, ...busy];
+      // A hub that merely works on has not succeeded: FAILED stands. What was lost and is there again, is.
+      const goesOn = state.failure?.permanent !== true && (state.changeFailed ?? state.lost) !== undefined;
+      return [...(goesOn ? cleared : []), ...recovered, ...busy];
     }
     case 'degraded': {
       const { reason, message } = verdict;
@@ -292,7 +307,7 @@ const verdictEvents = (
     case 'failed': {
       const { kind: _kind, ...said } = verdict;
       const failure = { ...toldOfJob(said, jobErrors), permanent: false };
-      if (state.failure?.permanent === true || sameJson(state.failure, failure)) return [];
+      if (state.failure?.permanent === true || isTold(state.failure, failure)) return [];
       return [{ type: 'ClusterFailed', data: { at, ...failure } }];
     }
     default:

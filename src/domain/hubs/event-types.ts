@@ -61,4 +61,14 @@ const hubCapacityTypes: readonly EventType[] = typesOf({ context: 'hubs', audien
   ['HubCapacityClosed', { hub: text, hubRevision: count }],
 ]);
 
-export const hubEventTypes: readonly EventType[] = [...hubDocumentTypes, ...hubCapacityTypes];
+/** Registry entries of the lanes that people hold back. */
+const lanePauseTypes: readonly EventType[] = typesOf({ context: 'hubs', audience: 'provider' }, [
+  ['LanePaused', { lane: text, by: text, reason: text }],
+  ['LaneResumed', { lane: text, by: text }],
+]);
+
+export const hubEventTypes: readonly EventType[] = [
+  ...hubDocumentTypes,
+  ...hubCapacityTypes,
+  ...lanePauseTypes,
+];

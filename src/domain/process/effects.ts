@@ -23,8 +23,10 @@ export type EffectState = {
 };
 
 export type Backoff = { readonly firstMs: number; readonly maxMs: number };
-/** 1 s, doubled up to 60 s (management-cluster.md §10.4). */
-export const BACKOFF: Backoff = { firstMs: 1_000, maxMs: 60_000 };
+/** 1 s, doubled up to 30 min: what goes on failing rests, and its lane wakes it when the far side works again. */
+export const BACKOFF: Backoff = { firstMs: 1_000, maxMs: 30 * 60_000 };
+/** Of what fails here, not on a far side: 1 s, doubled up to 60 s. */
+export const OWN_BACKOFF: Backoff = { firstMs: 1_000, maxMs: 60_000 };
 
 export const kindOfEffect = (effectId: string): string => effectId.slice(0, effectId.indexOf(':'));
 

@@ -1,4 +1,5 @@
 import { automationConnectionOf } from '../../app/hub-check.ts';
+import { lanesOfHub } from '../../app/hub-lanes.ts';
 import { watchesByHub, type HubWatch } from '../../app/hub-watches.ts';
 import type { RegisteredHub } from '../../app/hub-registry.ts';
 import { hubCapacity } from '../../app/scheduler.ts';
@@ -35,10 +36,31 @@ const AT_ONCE = 50;
 const listHubs = async (services: HubServices): Promise<LedgerAnswer> => {
   const items: JsonObject[] = [];
   for (const hub of services.hubRegistry?.hubs() ?? []) {
-    items.push({ ...summaryOf(hub), ...(await roomOf(hub, services)) });
+    items.push({
+      ...summaryOf(hub),
+      ...(await roomOf(hub, services)),
+      ...lanesIn(services, hub.facts.id),
+    });
     if (items.length % AT_ONCE === 0) await breathe();
   }
   return { json: { items: items.toSorted(byId) } };
+};
+
+/** Lanes of a hub that work or have trouble, on the instance that runs the processes; idle ones are well. */
+const lanesIn = ({ lanes }: HubServices, id: string): { readonly lanes?: JsonObject[] } => {
+  const status = lanes?.status();
+  if (status?.epoch === undefined) return {};
+  const names = lanesOfHub(id);
+  const known = status.lanes
+    .filter(({ lane }) => names.includes(lane))
+    .map(({ lane, breaker, paused, waiting, failingOrders }) => ({
+      lane,
+      breaker,
+      paused,
+      waiting,
+      failing_orders: failingOrders,
+    }));
+  return { lanes: known };
 };
 
 const byId = (left: JsonObject, right: JsonObject): number =>

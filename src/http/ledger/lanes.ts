@@ -1,21 +1,30 @@
+import type { Clock } from '../../app/ports.ts';
 import { lanesOfHub, SCHEDULER_LANE } from '../../app/hub-lanes.ts';
 import type { HubRegistry } from '../../app/hub-registry.ts';
 import type { LaneStatus, ProcessRunner } from '../../app/process-runner/types.ts';
+import type { CommandRunner } from '../../app/command.ts';
+import { LANE_PAUSES, type LanePauseCommand } from '../../domain/hubs/lane-pauses.ts';
 import type { JsonObject } from '../../domain/json.ts';
+import { lanePausesAggregate } from '../../domain/kinds.ts';
 import { ApiError } from '../errors.ts';
+import { contextOf, type LookServices } from '../looks.ts';
 import { meant } from '../nearest.ts';
 import type { ActServices } from './acts.ts';
+import { once, osacCall } from './osac-call.ts';
 import type { LedgerCall, LedgerRoute } from './serve.ts';
 
 /**
  * Lanes of the instance that answers: each carries the effects on one far side (`hub:<id>`, `automation:<mode>:<id>`,
- * `scheduler`). A pause holds until it is ended or the processes start anew.
+ * `scheduler`). A pause is an event: it holds until somebody ends it, whichever instance runs the processes.
  */
-export type LaneServices = ActServices & {
-  readonly lanes?: Pick<ProcessRunner, 'status' | 'pauseLane' | 'resumeLane'>;
-  /** Absent where no hubs are followed: then only lanes with work or trouble and the scheduler's are known. */
-  readonly hubRegistry?: Pick<HubRegistry, 'hubs'>;
-};
+export type LaneServices = ActServices &
+  Pick<LookServices, 'ids' | 'requestHash' | 'personal'> & {
+    readonly runner: Pick<CommandRunner, 'execute'>;
+    readonly clock: Pick<Clock, 'now'>;
+    readonly lanes?: Pick<ProcessRunner, 'status' | 'pauseLane' | 'resumeLane'>;
+    /** Absent where no hubs are followed: then only lanes with work or trouble and the scheduler's are known. */
+    readonly hubRegistry?: Pick<HubRegistry, 'hubs'>;
+  };
 
 export const laneRoutes = (services: LaneServices): readonly LedgerRoute[] => [
   {
@@ -28,8 +37,11 @@ export const laneRoutes = (services: LaneServices): readonly LedgerRoute[] => [
     path: 'lanes/{lane}/pause',
     handler: async (call) => {
       const on = nameOf(call, services);
+      const reason = reasonOf(call);
       await services.recordAct(call, { act: 'lanes/pause', on });
-      owner(services).pauseLane(on);
+      const [by, at] = [call.principal.subjectId, services.clock.now()];
+      await record(call, services, { type: 'PauseLane', at, lane: on, by, reason });
+      owner(services).pauseLane(on, { at, by, reason });
       return { json: stateOf(call, services) };
     },
   },
@@ -39,11 +51,33 @@ export const laneRoutes = (services: LaneServices): readonly LedgerRoute[] => [
     handler: async (call) => {
       const on = nameOf(call, services);
       await services.recordAct(call, { act: 'lanes/resume', on });
+      const [by, at] = [call.principal.subjectId, services.clock.now()];
+      await record(call, services, { type: 'ResumeLane', at, lane: on, by });
       owner(services).resumeLane(on);
       return { json: stateOf(call, services) };
     },
   },
 ];
+
+const MAX_REASON = 200;
+
+/** Why, as everybody may read it who lists lanes. Throws ApiError 400. */
+const reasonOf = ({ body }: LedgerCall): string => {
+  const { reason = '' } = body;
+  if (typeof reason !== 'string' || reason.length > MAX_REASON)
+    throw new ApiError(
+      'INVALID_ARGUMENT',
+      `field 'reason' must be a text of at most ${MAX_REASON} characters`,
+    );
+  return reason;
+};
+
+/** Before it is done: a pause that is not recorded would end with the process. */
+const record = async (call: LedgerCall, services: LaneServices, command: LanePauseCommand): Promise<void> => {
+  const asked = { what: call.route, query: call.body, method: call.verb };
+  const context = await contextOf(osacCall(once(call)), asked, services);
+  await services.runner.execute(lanePausesAggregate, LANE_PAUSES, command, context);
+};
 
 /** Only the instance that runs the processes has lanes; another one would pause nothing. Throws ApiError. */
 const owner = ({ lanes }: LaneServices): NonNullable<LaneServices['lanes']> => {
@@ -99,8 +133,18 @@ const shown = (lane: LaneStatus): JsonObject => ({
   lane: lane.lane,
   breaker: lane.breaker,
   paused: lane.paused,
+  ...(lane.pause === undefined ? {} : { pause: { ...lane.pause } }),
   in_flight: lane.inFlight,
   waiting: lane.waiting,
   consecutive_failures: lane.consecutiveFailures,
+  failing_orders: lane.failingOrders,
+  failing: lane.failing.map(({ order, failures, reason, message, setAside }) => ({
+    order,
+    failures,
+    reason,
+    message,
+    set_aside: setAside,
+  })),
+  ...(lane.openedBy === undefined ? {} : { opened_by: { ...lane.openedBy } }),
   ...(lane.lastReason === undefined ? {} : { last_reason: lane.lastReason }),
 });

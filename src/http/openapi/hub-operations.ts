@@ -117,7 +117,21 @@ const HOSTS: JsonObject = {
 };
 
 export const HUB_COMPONENTS: { readonly [name: string]: JsonObject } = {
-  HubSummary: record(SUMMARY),
+  HubSummary: record({
+    ...SUMMARY,
+    'lanes?': {
+      ...listOf(
+        record({
+          lane: TEXT,
+          breaker: { type: 'string', enum: ['closed', 'open', 'half-open'] },
+          paused: FLAG,
+          waiting: COUNT,
+          failing_orders: COUNT,
+        }),
+      ),
+      description: 'Lanes with work or trouble; absent where the instance does not run the processes.',
+    },
+  }),
   HubDetails: record({
     ...SUMMARY,
     'hosts?': HOSTS,

@@ -112,9 +112,11 @@ const DESCRIPTIONS: { readonly [route: string]: Description | undefined } = {
     errors: ['FAILED_PRECONDITION'],
   },
   'POST lanes/{lane}/pause': {
-    summary: 'Holds back the work of one lane',
+    summary: 'Holds back the work of one lane until it is resumed, also over restarts',
     pathNames: LANE,
-    body: NO_BODY,
+    body: record({
+      'reason?': { ...TEXT, maxLength: 200, description: 'Why; shown to everybody who lists lanes.' },
+    }),
     answer: 'Lane',
     errors: ['FAILED_PRECONDITION', 'NOT_FOUND'],
   },
@@ -367,7 +369,13 @@ export const LEDGER_COMPONENTS: { readonly [name: string]: JsonObject } = {
     paused: FLAG,
     'in_flight?': COUNT,
     'waiting?': COUNT,
+    'pause?': record({ by: TEXT, at: TEXT, reason: TEXT }),
     'consecutive_failures?': COUNT,
+    'failing_orders?': { ...COUNT, description: 'Orders whose last attempt failed.' },
+    'failing?': listOf(
+      record({ order: TEXT, failures: COUNT, reason: TEXT, message: TEXT, set_aside: FLAG }),
+    ),
+    'opened_by?': record({ order: TEXT, reason: TEXT, message: TEXT }),
     'last_reason?': TEXT,
   }),
   Projection: record({

@@ -25,6 +25,9 @@ const operated = () => {
     inFlight: 1,
     waiting: 7,
     consecutiveFailures: 5,
+    failing: [{ order: 'o1', failures: 5, reason: 'Unavailable', message: '503', setAside: false }],
+    failingOrders: 1,
+    openedBy: { order: 'o1', reason: 'Unavailable', message: '503' },
     lastReason: 'Unavailable',
   };
   const lanes = new Map([[lane.lane, lane]]);
@@ -121,11 +124,20 @@ describe('operations over HTTP', () => {
         in_flight: 1,
         waiting: 7,
         consecutive_failures: 5,
+        failing_orders: 1,
+        failing: [{ order: 'o1', failures: 5, reason: 'Unavailable', message: '503', set_aside: false }],
+        opened_by: { order: 'o1', reason: 'Unavailable', message: '503' },
         last_reason: 'Unavailable',
       },
     ]);
-    const paused = await admin('POST', `${LEDGER}/lanes/hub%3Asim-1/pause`);
+    const reason = 'upgrade';
+    const paused = await admin('POST', `${LEDGER}/lanes/hub%3Asim-1/pause`, { reason });
     expect(paused.json, paused.text).to.include({ lane: 'hub:sim-1', paused: true });
+    const long = await admin('POST', `${LEDGER}/lanes/hub%3Asim-1/pause`, { reason: 'x'.repeat(201) });
+    expect(long.status).to.equal(400);
+    const [event] = await readAll(service.store, 'lanePauses-all');
+    expect(event?.data, 'by whom and why').to.include({ lane: 'hub:sim-1', reason });
+    expect(event?.data['by']).to.be.a('string').that.is.not.empty;
     const resumed = await admin('POST', `${LEDGER}/lanes/hub:sim-1/resume`);
     expect(resumed.json).to.include({ paused: false, breaker: 'closed' });
     expect((await admin('POST', `${LEDGER}/lanes/nonsense/pause`)).status).to.equal(404);

@@ -8,7 +8,15 @@ import { LEDGER } from './dispatching.ts';
 
 const WATCHES = { admin: `${PRIVATE}/events/watch`, alice: '/api/events/v1/events' };
 const KUBECONFIG = Buffer.from('kind: Config # a-secret-token').toString('base64');
-const LANE = { lane: 'hub:hub-1', breaker: 'closed', paused: false, inFlight: 0, waiting: 0 };
+const LANE = {
+  lane: 'hub:hub-1',
+  breaker: 'closed',
+  paused: false,
+  inFlight: 0,
+  waiting: 0,
+  failing: [],
+  failingOrders: 0,
+};
 const HUB = {
   facts: { id: 'hub-1', mode: 'operator', namespace: 'osac', namespaces: {}, endpoints: {}, automation: {} },
   tenant: 'shared',
@@ -81,6 +89,9 @@ describe('acts and looks of operators', function () {
   /** Commands about a document: they are events of it. */
   const COMMANDS: { readonly [path: string]: readonly string[] } = {
     'orders/{id}/cancel': ['ClusterDeletionRequested', 'ClusterDeleted', 'NameReleased'],
+    // Pauses are events of their own, too: they outlive the process.
+    'lanes/{lane}/pause': ['OperatorActed', 'LanePaused'],
+    'lanes/{lane}/resume': ['OperatorActed', 'LaneResumed'],
   };
 
   it('are events with their actor, whatever is done', async () => {

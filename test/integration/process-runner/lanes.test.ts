@@ -1,11 +1,12 @@
 import { expect } from 'chai';
-import type { LaneStatus } from '../../../src/app/process-runner/types.ts';
+import type { AnyWorkflow, LaneStatus } from '../../../src/app/process-runner/types.ts';
 import {
   isDone,
   orderToy,
   readAll,
   startToyRunner,
   toyStore,
+  toyWorkflow,
   type ToyRunner,
 } from '../../support/toy-workflow.ts';
 import { createWorkshop } from '../../support/toy-workshop.ts';
@@ -91,5 +92,66 @@ describe('process runner lanes', () => {
     expect(runner.laneBlocked('shop:one')).to.equal(true);
     runner.resumeLane('shop:one');
     await eventually('t1 is done', () => isDone(store, 't1'));
+  });
+
+  it('begins with what was paused before, and lets nothing of it through until it is resumed', async () => {
+    const store = toyStore();
+    const workshop = createWorkshop();
+    const pause = { by: 'u-1', at: '2026-11-21T12:00:00.000Z', reason: 'upgrade' };
+    const runner = startToyRunner({
+      store,
+      workshop,
+      instance: 'a',
+      more: { pausedLanes: async () => new Map([['shop:one', pause]]) },
+    });
+    running.push(runner);
+    await orderToy(store, { id: 't1' });
+    await orderToy(store, { id: 't2', shop: 'two' });
+    await eventually('parked', () => runner.status().lanes[0]?.waiting === 1);
+    await eventually('t2 is done', () => isDone(store, 't2'));
+    expect(runner.status().lanes[0]).to.deep.include({ lane: 'shop:one', paused: true, pause });
+    runner.resumeLane('shop:one');
+    await eventually('t1 is done', () => isDone(store, 't1'));
+  });
+
+  it('wakes what rests after failures as soon as its lane works again, and leaves other lanes alone', async () => {
+    const store = toyStore();
+    const workshop = createWorkshop();
+    for (const shop of ['one', 'other']) workshop.mood(shop, 'dead');
+    const rests: typeof toyWorkflow = {
+      ...toyWorkflow,
+      pending: (state) => {
+        const pending = toyWorkflow.pending(state);
+        const rested = (time: string): string => new Date(Date.parse(time) + 30 * 60_000).toISOString();
+        return {
+          ...pending,
+          effects: pending.effects.map((effect) =>
+            effect.notBefore === undefined ? effect : { ...effect, notBefore: rested(effect.notBefore) },
+          ),
+        };
+      },
+    };
+    const runner = startToyRunner({
+      store,
+      workshop,
+      instance: 'a',
+      more: {
+        workflows: [rests as unknown as AnyWorkflow],
+        settings: { breakerFailures: 2, laneConcurrency: 2, breakerHalfOpenMs: 50 },
+      },
+    });
+    running.push(runner);
+    for (const id of ['t1', 't2']) await orderToy(store, { id });
+    await orderToy(store, { id: 't3', shop: 'other' });
+    await eventually('each was tried once', () => workshop.calls.length === 3);
+    await eventually('the lane is closed off', () =>
+      runner.status().lanes.some(({ lane, breaker }) => lane === 'shop:one' && breaker !== 'closed'),
+    );
+    for (const shop of ['one', 'other']) workshop.mood(shop, 'well');
+    await orderToy(store, { id: 't4' });
+    for (const id of ['t4', 't1', 't2']) await eventually(`${id} is done`, () => isDone(store, id));
+    expect(await isDone(store, 't3'), 'nothing says that the other shop works').to.equal(false);
+    runner.probeLane('shop:other');
+    await eventually('t3 is done', () => isDone(store, 't3'));
   });
 });

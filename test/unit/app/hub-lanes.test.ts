@@ -77,6 +77,8 @@ describe('lanes of hubs', () => {
       inFlight: 0,
       waiting: 0,
       consecutiveFailures: 1,
+      failing: [],
+      failingOrders: 0,
     });
     hooks.laneChanged?.(status('hub:hub-1', 'open'));
     hooks.laneChanged?.(status('hub:hub-1', 'closed'));

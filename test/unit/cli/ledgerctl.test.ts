@@ -225,22 +225,32 @@ describe('ledgerctl with a service', () => {
 
   it('lanes are listed, paused and resumed', async () => {
     const lane = { lane: 'hub:sim-1', breaker: 'open', paused: false };
+    const failing = [
+      {
+        order: 'o1',
+        failures: 5,
+        reason: 'Forbidden',
+        message: 'clusterorders is forbidden',
+        set_aside: true,
+      },
+    ];
     answer = (path) => ({
       status: 200,
       body: JSON.stringify(
         path.endsWith('/lanes')
           ? {
-              items: [
-                { ...lane, in_flight: 1, waiting: 7, consecutive_failures: 5, last_reason: 'Unavailable' },
-              ],
+              items: [{ ...lane, in_flight: 1, waiting: 7, failing_orders: 1, failing }],
             }
           : { ...lane, breaker: 'closed', paused: path.endsWith('pause') },
       ),
     });
     const { out } = await run(['--url', url, 'lanes', 'list']);
     expect(out.split('\n')).to.deep.equal([
-      'LANE       STATE         IN FLIGHT  WAITING  FAILURES  LAST REASON',
-      'hub:sim-1  breaker open  1          7        5         Unavailable',
+      'LANE       STATE         IN FLIGHT  WAITING  FAILING ORDERS  PAUSED FOR',
+      'hub:sim-1  breaker open  1          7        1               -',
+      '',
+      'LANE       ORDER  FAILURES  COUNTS     REASON     LAST ERROR',
+      'hub:sim-1  o1     5         set aside  Forbidden  clusterorders is forbidden',
       '',
     ]);
     expect((await run(['--url', url, 'lanes', 'pause', 'hub:sim-1'])).out).to.equal(

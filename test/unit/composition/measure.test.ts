@@ -140,6 +140,9 @@ describe('what is measured when Prometheus asks', () => {
       inFlight: 0,
       waiting: 7,
       consecutiveFailures: 5,
+      failing: [],
+      failingOrders: 1,
+      openedBy: { order: 'o1', reason: 'Unavailable', message: 'connect ECONNREFUSED' },
     };
     let lanes: readonly LaneStatus[] = [open];
     const system = {
@@ -149,9 +152,15 @@ describe('what is measured when Prometheus asks', () => {
     const metrics = createMetrics();
     try {
       measure(metrics).follow(system, readiness);
-      expect(await metrics.text()).to.match(/ledger_process_lane_open\{lane="hub:hub-1"\} 1/);
+      const text = await metrics.text();
+      expect(text).to.match(/ledger_process_lane_open\{lane="hub:hub-1"\} 1/);
+      expect(text).to.include(
+        'ledger_process_lane_opened_by{lane="hub:hub-1",order="o1",error="Unavailable: connect ECONNREFUSED"} 1\n',
+      );
       lanes = [];
-      expect(await metrics.text()).to.not.match(/ledger_process_lane_(open|parked|in_flight)\{/);
+      expect(await metrics.text()).to.not.match(
+        /ledger_process_lane_(open|opened_by|paused|parked|in_flight)\{/,
+      );
     } finally {
       metrics.close();
     }

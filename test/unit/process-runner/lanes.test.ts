@@ -262,7 +262,7 @@ describe('lanes', () => {
             else took.set(hub, [...(took.get(hub) ?? []), time.clock.monotonicMs() - ordered]);
           });
         },
-        { tenant, priority: 'work' },
+        { tenant, priority: 'work', order: `${hub}-${tenant}-${ordered}`, effect: 'apply' },
       );
     for (let second = 0; second < 60; second += 1) {
       for (const hub of ['hung', 'well', 'good']) for (const tenant of ['a', 'b']) call(hub, tenant);

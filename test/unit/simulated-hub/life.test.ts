@@ -188,8 +188,13 @@ describe('life of a ClusterOrder on the simulated hub', () => {
         .filter((state, index, all) => state.jobs.at(-1)?.jobId !== all[index - 1]?.jobs.at(-1)?.jobId)
         .map(({ ms }) => ms);
       const gaps = launches.slice(1).map((ms, index) => ms - (launches[index] ?? 0));
-      expect(gaps.slice(0, 6)).to.deep.equal([1000, 2000, 4000, 8000, 15_000, 15_000]);
-      expect(at(record, 600_000).order?.jobs).to.have.length(10);
+      expect(gaps.slice(0, 6)).to.deep.equal([1000, 2000, 4000, 8000, 16_000, 32_000]);
+      const later = historyOf(record, 4 * 3_600_000).map(({ jobs }) =>
+        Date.parse(jobs.at(-1)?.timestamp ?? ''),
+      );
+      const pauses = [...new Set(later)].slice(-3).map((time, i, all) => time - (all[i - 1] ?? time));
+      expect(pauses.slice(1), 'at most 30 minutes').to.deep.equal([1_800_000, 1_800_000]);
+      expect(at(record, 3_600_000).order?.jobs).to.have.length(10);
     });
 
     it('a canceled job changes no condition and is launched again', () => {

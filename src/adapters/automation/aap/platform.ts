@@ -149,8 +149,7 @@ const detailOf = ({ text }: HttpAnswer): string | undefined => {
 
 const meaningOf = (status: number, kind: HttpCall['kind']): readonly [AutomationErrorKind, string] => {
   if (status === 401) return ['unauthorized', 'the token of the hub is not accepted'];
-  if (status === 403)
-    return ['unauthorized', "the token's user lacks a right, for example to run the template"];
+  if (status === 403) return ['forbidden', "the token's user lacks a right, for example to run the template"];
   if (status === 429) return ['throttled', 'it is asked too often'];
   if (status === 503) return ['unavailable', 'it is not there just now'];
   if (status >= 500 || status === 408) {

@@ -122,7 +122,8 @@ const refusalOf = (answer: HttpAnswer, values: readonly string[]): AutomationErr
 
 const meaningOf = (status: number, said: string): readonly [AutomationErrorKind, string] => {
   if (status === 401 || status === 403) {
-    return ['unauthorized', 'token and HMAC secret of the hub must be those of the rulebook'];
+    const kind = status === 401 ? 'unauthorized' : 'forbidden';
+    return [kind, 'token and HMAC secret of the hub must be those of the rulebook'];
   }
   if (status === 400 && /signature/i.test(said)) {
     return ['unauthorized', 'it wants a signature; give the hub the HMAC secret of the rulebook'];

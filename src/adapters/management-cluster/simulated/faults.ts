@@ -49,7 +49,7 @@ export const decideFault = (sources: readonly FaultSource[], now: number, isWrit
 const faultOf = ({ given, counts, defaultSeed }: FaultSource, now: number, isWrite: boolean): Fault => {
   const settings = callSettings(given);
   const seed = settings.seed === '' ? defaultSeed : settings.seed;
-  const among = (key: 'slowCalls' | 'unavailable' | 'unauthorized' | 'throttle'): boolean =>
+  const among = (key: 'slowCalls' | 'unavailable' | 'unauthorized' | 'forbidden' | 'throttle'): boolean =>
     isAmong(settings[key], counts.calls, `${seed}/${key}`);
   const writeAmong = (key: 'late' | 'lostAnswer' | 'conflict' | 'invalid'): boolean =>
     isWrite && isAmong(settings[key], counts.writes, `${seed}/${key}`);
@@ -58,6 +58,7 @@ const faultOf = ({ given, counts, defaultSeed }: FaultSource, now: number, isWri
     refusal: refusalOf({
       unavailable: lasts(settings.dead, counts.firstAt, now) || among('unavailable'),
       unauthorized: among('unauthorized'),
+      forbidden: among('forbidden'),
       throttle: among('throttle'),
       conflict: writeAmong('conflict'),
       invalid: writeAmong('invalid'),
@@ -75,6 +76,7 @@ const lasts = (span: Span, since: number, now: number): boolean =>
 const refusalOf = (fault: {
   unavailable: boolean;
   unauthorized: boolean;
+  forbidden: boolean;
   throttle: boolean;
   conflict: boolean;
   invalid: boolean;
@@ -84,7 +86,11 @@ const refusalOf = (fault: {
   if (fault.unavailable)
     return new HubError('unavailable', 'simulated: 503, the hub is down', { retryAfterMs });
   if (fault.unauthorized)
-    return new HubError('unauthorized', 'simulated: 403, the hub refuses our credential');
+    return new HubError('unauthorized', 'simulated: 401, the hub refuses our credential', {
+      facts: { status: 401 },
+    });
+  if (fault.forbidden)
+    return new HubError('unauthorized', 'simulated: 403, the hub denies us this', { facts: { status: 403 } });
   if (fault.throttle) return new HubError('throttled', 'simulated: 429, too many requests', { retryAfterMs });
   if (fault.conflict) {
     return new HubError('conflict', 'simulated: 409, the object has been modified; read it again');

@@ -8,8 +8,8 @@ const JOBS_PER_ORDER = 100_000;
 const KEPT_JOBS = 10;
 /** Time in which the operator reacts to a change. */
 export const REACTION_MS = 10;
-/** Retries: max(retry, 2 × gap), at most 15 × retry, as the operator's 2 min and 30 min (operator-run.md §3). */
-const LONGEST_RETRY = 15;
+/** Retries: max(retry, 2 × gap), at most 30 min, as the operator's (operator-run.md §3). */
+const LONGEST_RETRY_MS = 30 * 60_000;
 const TERMINAL: ReadonlySet<Job['state']> = new Set(['Succeeded', 'Failed', 'Canceled']);
 
 export type LaunchedJob = {
@@ -64,7 +64,7 @@ export const createJobs = (record: OrderRecord, agenda: Agenda, order: OrderObje
     },
     /** Milliseconds until the operator launches again by itself; the pause counts from the launch. */
     retryDelay: (failed: boolean): number => {
-      lastGap = failed ? Math.min(Math.max(retry, 2 * lastGap), LONGEST_RETRY * retry) : retry;
+      lastGap = failed ? Math.min(Math.max(retry, 2 * lastGap), Math.max(retry, LONGEST_RETRY_MS)) : retry;
       const since = agenda.now() - (latest?.launchedAt ?? agenda.now());
       return Math.max(REACTION_MS, lastGap - since);
     },

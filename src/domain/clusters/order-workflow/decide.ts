@@ -6,7 +6,7 @@ import { kindOfEffect, later, recordOutcome, type EffectRules } from '../../proc
 import type { RunEvent } from '../../process/events.ts';
 import type { InputEvent, WorkflowInput } from '../../workflow.ts';
 import type { ClusterEvent } from '../events.ts';
-import { assess, type Assessment } from '../observation.ts';
+import { assess, withKnownFailure, type Assessment } from '../observation.ts';
 import type { ClusterObservation } from '../observed.ts';
 import { evolveRun } from './evolve.ts';
 import { isOvertaken, versionOf } from './observed-version.ts';
@@ -186,7 +186,7 @@ const taken = (
   at: string,
 ): readonly RunEvent[] => {
   if (isOvertaken(run, observation)) return [];
-  const seen = withKnownDuplicates(run, assessment);
+  const seen = withKnownFailure(run.observation?.assessment, withKnownDuplicates(run, assessment));
   if (!run.recordNext && sameJson(run.observation?.assessment, seen)) return [];
   const number = run.observations + 1;
   const version = versionOf(observation);

@@ -35,10 +35,12 @@ export const requestTaken = (
   const dot = instance.lastIndexOf('.');
   const [wording, repeats] = [instance.slice(0, dot), Number(instance.slice(dot + 1))];
   const wanted = repeats > 0 ? run.asked[purpose] : purpose === 'provision' ? firstRequest(run) : undefined;
+  const former = repeats > 0 ? run.asked[purpose]?.job : undefined;
   const asked: Asked = {
     wording,
     repeats,
     at,
+    ...(former === undefined ? {} : { failed: former }),
     ...(job === undefined ? {} : { job }),
     ...(wanted?.again === undefined ? {} : { again: wanted.again }),
   };
@@ -55,14 +57,18 @@ export const requestTaken = (
   };
   // It was not asked again: the request before shows after all.
   if (repeats > 0 && result['did'] === 'observed') return next;
-  return withNews(next, {
-    type: 'RecordAutomationRequest',
-    at,
-    mode,
-    purpose,
-    repeats,
-    ...(job === undefined ? {} : { job: job.id, template: job.template }),
-  });
+  return isRetry(purpose, asked) ? next : withNews(next, ...requestNews(next, purpose, asked));
+};
+
+/** Another try at building it: counted, and told with its count once it has succeeded. */
+const isRetry = (purpose: AutomationPurpose, { repeats }: Asked): boolean =>
+  purpose === 'provision' && repeats > 0;
+
+const requestNews = (run: OpenRun, purpose: AutomationPurpose, asked: Asked): readonly ClusterReport[] => {
+  const mode = automationMode(run);
+  const { at, repeats, job } = asked;
+  const ran = job === undefined ? {} : { job: job.id, template: job.template };
+  return mode === undefined ? [] : [{ type: 'RecordAutomationRequest', at, mode, purpose, repeats, ...ran }];
 };
 
 const jobOf = (shown: JsonObject[string] | undefined, seenAt: string): RunningJob | undefined => {
@@ -95,20 +101,23 @@ export const jobSeen = (
   const { vanished: _vanished, outputTail: _tail, ...kept } = asked.job;
   const tail = outputTail === undefined ? {} : { outputTail };
   const job = { ...kept, state, ...(vanished === true ? { vanished } : {}), ...tail, seenAt: at };
-  return withNews(
-    { ...run, asked: { ...run.asked, [purpose]: { ...asked, job } }, recordNext: true },
-    {
-      type: 'RecordJob',
-      at,
-      purpose,
-      job: id,
-      template: job.template,
-      // Recorded from the platform's own closed list.
-      state: state as JobState,
-      ...tail,
-    },
-  );
+  const next = { ...run, asked: { ...run.asked, [purpose]: { ...asked, job } }, recordNext: true };
+  const retry = isRetry(purpose, asked);
+  if (retry && UNTOLD.includes(state)) return next;
+  return withNews(next, ...(retry ? requestNews(next, purpose, { ...asked, job }) : []), {
+    type: 'RecordJob',
+    at,
+    purpose,
+    job: id,
+    template: job.template,
+    // Recorded from the platform's own closed list.
+    state: state as JobState,
+    ...tail,
+  });
 };
+
+/** States of a retry's job that say nothing new: it runs, or it has failed like the ones before. */
+const UNTOLD: readonly string[] = ['Pending', 'Waiting', 'Running', 'Failed', 'Canceled'];
 
 /** Finalizer, namespace and rights are there. */
 export const prepared = (run: OpenRun, { result, at }: Succeeded): OpenRun => {
@@ -136,5 +145,7 @@ export const withFinished = (run: OpenRun): OpenRun => {
     run.observation !== undefined &&
     run.observation.at > provision.at &&
     run.applied?.revision === run.specRevision;
-  return isFinished ? { ...run, asked: { ...run.asked, provision: { ...provision, finished: true } } } : run;
+  if (!isFinished) return run;
+  const next = { ...run, asked: { ...run.asked, provision: { ...provision, finished: true as const } } };
+  return isRetry('provision', provision) ? withNews(next, ...requestNews(run, 'provision', provision)) : next;
 };

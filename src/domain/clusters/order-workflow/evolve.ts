@@ -18,7 +18,14 @@ import {
 import { CHECK_OF_DELETION } from './looking-steps.ts';
 import { activeSteps, overdueCommandOf, overdueName, overdueSteps } from './steps.ts';
 import { stringAt } from '../../json-tools.ts';
-import { driftCorrected, jobSeen, prepared, requestTaken, withoutNews } from './evolve-automation.ts';
+import {
+  driftCorrected,
+  jobSeen,
+  prepared,
+  requestTaken,
+  withNews,
+  withoutNews,
+} from './evolve-automation.ts';
 import { observed } from './evolve-observation.ts';
 import { PLACEMENT_DEADLINE, placementFailure } from './placement-deadline.ts';
 import { isCertainlyUnsent, RECONSIDER_HUB } from './reconsider.ts';
@@ -101,7 +108,7 @@ const evolveOpen = (run: OpenRun, event: RunEvent): OpenRun => {
       return withEffect({ ...run, sent }, event);
     }
     case 'EffectSucceeded':
-      return succeeded(withEffect(run, event), event.data);
+      return succeeded(noLongerFailing(withEffect(run, event), event.data), event.data);
     case 'EffectRefused': {
       const { at, reason, message } = event.data;
       const problem = { at, reason, message, permanent: true };
@@ -109,7 +116,11 @@ const evolveOpen = (run: OpenRun, event: RunEvent): OpenRun => {
     }
     case 'EffectStalled': {
       const { at, reason, message } = event.data;
-      return withProblem(withEffect(run, event), { at, reason, message, permanent: false });
+      const stalled = {
+        ...withEffect(run, event),
+        failing: { kind: kindOfEffect(event.data.effectId), reason },
+      };
+      return withProblem(stalled, { at, reason, message, permanent: false });
     }
     case 'EffectFailed':
     case 'EffectOutcomeUnknown':
@@ -159,12 +170,13 @@ const inputTaken = (
       return { ...kept, overdue: {}, deletion: { at } };
     }
     case 'ClusterRetryRequested':
-      return retried(run);
+      return { ...retried(run), triesSince: at };
     default:
       return {
         ...withoutFormerChange(run),
         ...(type === 'ClusterSpecRevised' && run.asked.provision !== undefined ? { otherChanged: true } : {}),
         ...(run.applied === undefined ? {} : { changes: { first: run.changes?.first ?? at, last: at } }),
+        triesSince: at,
         spec: changedSpec(run.spec, type, facts),
         specRevision: revision,
         drift: 0,
@@ -197,6 +209,7 @@ const retried = (run: OpenRun): OpenRun => {
     reconsidered: _asked,
     changeFailed: _failed,
     placementOverdue: _overdue,
+    failing: _failing,
     built,
     gone,
     applied,
@@ -237,10 +250,8 @@ const wasNeverTaken = (run: OpenRun): boolean =>
 const settledOnHub = ({ replacing, reconsidering: _asking, ...run }: OpenRun): OpenRun =>
   replacing === true ? { ...run, selected: true } : run;
 
-const succeeded = (
-  run: OpenRun,
-  { effectId, attempt, result, at }: Extract<RunEvent, { type: 'EffectSucceeded' }>['data'],
-): OpenRun => {
+type Succeeded = Extract<RunEvent, { type: 'EffectSucceeded' }>['data'];
+const succeeded = (run: OpenRun, { effectId, attempt, result, at }: Succeeded): OpenRun => {
   switch (kindOfEffect(effectId)) {
     case 'place':
       return placed({ ...run, capacityTries: run.capacityTries + 1 }, result, at);
@@ -273,6 +284,14 @@ const succeeded = (
     default:
       return run;
   }
+};
+
+/** The call that people were told of as failing came through. */
+const noLongerFailing = (run: OpenRun, { effectId, at }: Succeeded): OpenRun => {
+  const { failing, ...kept } = run;
+  return failing === undefined || failing.kind !== kindOfEffect(effectId)
+    ? run
+    : withNews(kept, { type: 'EndFailure', at, reason: failing.reason });
 };
 
 /** A change that could not be sent goes on; one whose job failed has failed until a newer job succeeds. */

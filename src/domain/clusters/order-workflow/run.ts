@@ -31,6 +31,10 @@ export type OpenRun = {
   readonly specRevision: number;
   /** Revision of the cluster's last event that was taken in. */
   readonly lastInput: number;
+  /** When the spec was last changed, or its retry asked for; absent: it is as it was ordered. */
+  readonly triesSince?: string;
+  /** What people were told of as failing, until it succeeds. */
+  readonly failing?: { readonly kind: string; readonly reason: string };
   /** Operator retries so far: effects of a new cycle have ids of their own. */
   readonly cycle: number;
   readonly hub?: PlacedHub;
@@ -134,6 +138,8 @@ export type Asked = {
   readonly repeats: number;
   readonly at: string;
   readonly job?: RunningJob;
+  /** The job before it, for the same, which failed. */
+  readonly failed?: RunningJob;
   readonly again?: 'nodes' | 'other';
   /** eda: the hub once showed that there was nothing left of it to do. */
   readonly finished?: true;
@@ -221,6 +227,7 @@ export const desiredOf = (run: OpenRun): DesiredCluster => ({
   controller: run.hub?.controller ?? 'operator',
   wasAvailable: run.wasAvailable,
   wasReady: run.reached.ready,
+  ...(run.triesSince === undefined ? {} : { since: run.triesSince }),
   ...(run.overdue[JOB_STATUS] === undefined ? {} : { jobUnknownLong: true }),
   ...(run.built === undefined ? {} : { built: run.built }),
   ...stoppedOf(run),
@@ -244,7 +251,15 @@ const automationOf = (run: OpenRun): Pick<DesiredCluster, 'automation'> => {
   if (mode === undefined) return {};
   const { provision } = run.asked;
   const asked = provision?.wording === provisionWording(run) && run.applied?.revision === run.specRevision;
-  return { automation: { mode, asked, ...(provision?.job === undefined ? {} : { job: provision.job }) } };
+  const { job, failed } = provision ?? {};
+  return {
+    automation: {
+      mode,
+      asked,
+      ...(job === undefined ? {} : { job }),
+      ...(failed === undefined ? {} : { failed }),
+    },
+  };
 };
 
 /** How we run the automation of its hub; undefined: the hub does that itself, or is simulated and does everything. */

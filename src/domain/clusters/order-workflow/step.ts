@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../json.ts';
-import { BACKOFF, type Backoff } from '../../process/effects.ts';
+import { BACKOFF, OWN_BACKOFF, type Backoff } from '../../process/effects.ts';
 import type { ClusterCommand } from '../commands.ts';
 import type { OpenRun } from './run.ts';
 
@@ -62,8 +62,8 @@ export const EFFECT_RULES: {
     readonly mayBeRefused: boolean;
   };
 } = {
-  place: { backoff: BACKOFF, attempts: 10, mayBeRefused: true },
-  resize: { backoff: BACKOFF, attempts: 10, mayBeRefused: true },
+  place: { backoff: OWN_BACKOFF, attempts: 10, mayBeRefused: true },
+  resize: { backoff: OWN_BACKOFF, attempts: 10, mayBeRefused: true },
   apply: { backoff: BACKOFF, attempts: 10, mayBeRefused: true },
   check: { backoff: BACKOFF, attempts: 10, mayBeRefused: false },
   prepare: { backoff: BACKOFF, attempts: 10, mayBeRefused: true },
@@ -73,7 +73,7 @@ export const EFFECT_RULES: {
   status: { backoff: BACKOFF, attempts: 10, mayBeRefused: false },
   finish: { backoff: BACKOFF, attempts: 30, mayBeRefused: false },
   delete: { backoff: BACKOFF, attempts: 10, mayBeRefused: false },
-  release: { backoff: BACKOFF, attempts: 10, mayBeRefused: false },
+  release: { backoff: OWN_BACKOFF, attempts: 10, mayBeRefused: false },
 };
 
 const MINUTE = 60_000;

@@ -114,6 +114,7 @@ const effectOf = (run: OpenRun, todo: Exclude<Work, { kind: 'command' }>): reado
       lane,
       ...next,
       ...(notBefore === undefined ? {} : { notBefore }),
+      ...(todo.notBefore === undefined ? {} : { firmUntil: todo.notBefore }),
       // What is deleted frees hardware that others wait for.
       ...(run.deletion === undefined ? {} : { priority: 'deletion' as const }),
     },

@@ -147,13 +147,17 @@ describe('clusters: observations', () => {
     expect(verdict(history, degraded)).to.deep.equal([]);
     expect(verdict(history)).to.deep.equal(['ClusterRecovered']);
   });
-  it('shows failure, which clears when the hub goes on', () => {
+  it('shows failure once for each reason, which stands while the hub merely goes on, and clears when it succeeds', () => {
     const broken = assessment({ verdict: { kind: 'failed', reason: 'JobFailed', message: 'boom' } });
     const working = assessment({ verdict: { kind: 'progressing' } });
     expect(verdict(onHub, broken)).to.include('ClusterFailed');
     const history = after(onHub, broken);
     expect(verdict(history, broken)).to.deep.equal([]);
-    expect(verdict(history, working)).to.deep.equal(['ClusterFailureCleared']);
+    const again = assessment({ verdict: { kind: 'failed', reason: 'JobFailed', message: 'boom, too' } });
+    expect(verdict(history, again)).to.deep.equal([]);
+    const canceled = assessment({ verdict: { kind: 'failed', reason: 'JobCanceled', message: 'by hand' } });
+    expect(verdict(history, canceled)).to.deep.equal(['ClusterFailed']);
+    expect(verdict(history, working)).to.deep.equal([]);
     expect(verdict(history)).to.deep.equal(['ClusterFailureCleared', 'ClusterBecameReady']);
   });
   it('does not clear what needs a decision of somebody', () => {

@@ -94,7 +94,7 @@ describe('clusters: what a hub shows and what it means', () => {
     ).to.equal('a');
     expect(latestJob([], 'provision')).to.equal(undefined);
   });
-  it('takes FAILED from the latest job, and lets it go when a newer one runs', () => {
+  it('takes FAILED from the latest job that has ended, also while a newer one runs', () => {
     const cases: [Partial<ObservedJob>, string, string][] = [
       [{ state: 'Failed', message: 'boom' }, 'JobFailed', 'job 102 ended as Failed: boom'],
       [{ state: 'Canceled' }, 'JobCanceled', 'job 102 ended as Canceled'],
@@ -112,7 +112,11 @@ describe('clusters: what a hub shows and what it means', () => {
       phase: 'Failed',
       jobs: [job({ state: 'Failed' }), job({ jobId: '103', state: 'Running', timestamp: time(6) })],
     });
-    expect(kind(healthy({ order: retrying }))).to.equal('progressing');
+    const known = { message: 'job 102 of the hub ended as Failed', reason: 'JobFailed' };
+    expect(seen(healthy({ order: retrying })).verdict).to.deep.include({ kind: 'failed', ...known });
+    expect(seen(healthy({ order: retrying }), { since: time(6) }).verdict, 'a person’s retry').to.deep.equal({
+      kind: 'progressing',
+    });
     const conditions = [
       { type: 'Progressing', status: 'False', reason: 'ProvisioningFailed', message: 'traceback' },
     ];
