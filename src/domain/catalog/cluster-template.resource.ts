@@ -52,6 +52,7 @@ export const clusterTemplate: ResourceKind<DocumentState, DocumentCommand, Clust
   nameScope: 'project',
   deriveName: (document) => nameFromId(stringAt(document, 'id')),
   event: { field: 'cluster_template', public: true },
+  outsideProjectsForAll: true,
   defaultTenant: 'shared',
   privateOnly: ['metadata.finalizers', 'spec_defaults.pull_secret'],
   secrets: SECRETS,

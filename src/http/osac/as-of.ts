@@ -6,7 +6,8 @@ import type { Clock } from '../../app/ports.ts';
 import type { DomainEvent } from '../../domain/decider.ts';
 import { aggregateOf } from '../../domain/kinds.ts';
 import type { ResourceKind } from '../../domain/resource.ts';
-import type { ListPage, ReadModels, ResourceReader, Visibility } from '../../projections/read-models.ts';
+import type { ListPage, ReadModels, ResourceReader } from '../../projections/read-models.ts';
+import { sees, seesTenant, type Placed } from '../../projections/visibility.ts';
 import type { AsOfRequest } from '../../projections/resources/as-of-table.ts';
 import type { ChangeReader } from '../../projections/resources/change-reader.ts';
 import { ApiError, objectNotFound } from '../errors.ts';
@@ -73,8 +74,11 @@ export const getAsOf =
     if (message.asOf === undefined) return now(call);
     const read = async (): Promise<Answer> => {
       const position = await past.moments.resolve(message.asOf ?? '', 'as_of');
-      const visible = (tenant: string): boolean => sees(principal.visibility, tenant);
-      const document = await documentAsOf(kind, message.id, { surface, position, past, visible, signal });
+      const { visibility } = principal;
+      const visible = (tenant: string): boolean => seesTenant(visibility, tenant);
+      const shown = (placed: Placed): boolean => sees(visibility, kind.kind, placed);
+      const how = { surface, position, past, visible, shown, signal };
+      const document = await documentAsOf(kind, message.id, how);
       if (document === undefined) throw objectNotFound(message.id);
       return { body: document.text };
     };
@@ -93,6 +97,7 @@ export const documentAsOf = async <S, C extends { readonly type: string }, E ext
     position,
     past,
     visible = () => true,
+    shown = ({ tenant }) => visible(tenant),
     signal,
   }: {
     readonly surface: Surface;
@@ -100,6 +105,8 @@ export const documentAsOf = async <S, C extends { readonly type: string }, E ext
     readonly past: Pick<Past, 'asOf'>;
     /** Whose objects may be seen. Default: everybody's. */
     readonly visible?: (tenant: string) => boolean;
+    /** Which of their objects. Default: all. */
+    readonly shown?: (placed: Placed) => boolean;
     readonly signal?: AbortSignal;
   },
 ): Promise<{ readonly tenant: string; readonly text: string } | undefined> => {
@@ -111,7 +118,7 @@ export const documentAsOf = async <S, C extends { readonly type: string }, E ext
   });
   const view = loaded === undefined ? undefined : kind.view(loaded.state);
   if (loaded === undefined || view === undefined || !view.exists || view.archived) return undefined;
-  if (!visible(view.tenant)) return undefined;
+  if (!shown(view)) return undefined;
   return {
     tenant: view.tenant,
     text: JSON.stringify(shownDocument(kind, view.document, loaded.version, surface)),
@@ -173,6 +180,3 @@ const tooOld = (): ApiError => {
     violations: [{ field: 'as_of', description }],
   });
 };
-
-const sees = (visibility: Visibility, tenant: string): boolean =>
-  'all' in visibility || visibility.tenants.includes(tenant);
