@@ -18,7 +18,7 @@ import {
 } from '../../support/http-service.ts';
 import { PUBLIC_WATCH, watch } from '../../support/watching.ts';
 
-const groups = (...names: string[]): TokenOptions['claims'] => ({ organization: { t1: { groups: names } } });
+const groups = (...names: string[]): object => ({ organization: { t1: { groups: names } } });
 const VIEWER = '/p1/system:viewers';
 const MANAGER = '/p1/system:managers';
 
