@@ -23,6 +23,7 @@ import type { KindService, SingleService, SurfaceTable } from './rest.ts';
 import { concealing, createNameToken, type PersonalDocuments } from './personal.ts';
 import { deleteHandler, type Removal } from './deletes.ts';
 import type { LookServices } from '../looks.ts';
+import { throughItems, withinItem } from './through-items.ts';
 import { updateHandler, type Revision } from './updates.ts';
 import type { WriteServices } from './write-context.ts';
 
@@ -81,8 +82,8 @@ const surfaceTable = (
       surface,
       cluster,
       {
-        creation: clusterCreation(catalogue),
-        revision: clusterRevision(catalogue),
+        creation: throughItems(clusterCreation(catalogue), catalogue),
+        revision: withinItem(clusterRevision(catalogue), catalogue, services.resources),
         remove: { command: (at) => ({ type: 'DeleteCluster', at }) as const },
         extras: clusterExtras(surface, services),
       },
