@@ -174,9 +174,17 @@ describe('who may call what', () => {
     }
   }
 
-  for (const path of ['kubeconfig', 'password', 'timeline'])
+  for (const [path, method] of [
+    ['kubeconfig', 'GetKubeconfig'],
+    ['password', 'GetPassword'],
+    ['timeline', 'GetTimeline'],
+  ] as const)
     it(`GET clusters/{id}/${path}`, async () => {
       const url = `${PUBLIC}/clusters/nope/${path}`;
+      for (const { name, roles } of CALLERS) {
+        const { status } = await (callers.get(name) as Caller)('GET', url);
+        expect(status, name).to.equal(allows(roles, 'Clusters', method) ? 404 : 403);
+      }
       const replies = await Promise.all([anonymous, user, other, admin].map((caller) => caller('GET', url)));
       expect(replies.map(({ status }) => status)).to.deep.equal([401, 404, 404, 404]);
       const hidden = await Promise.all(
