@@ -144,6 +144,24 @@ describe('rights inside a tenant', () => {
           }
       });
 
+  it('what was deleted in another project stays absent, and nothing tells that it was there', async () => {
+    for (const kind of ['cluster', 'diskImage', 'secret']) {
+      const { collection } = kinds.find((one) => one.kind === kind) as { collection: string };
+      const sample = KIND_SAMPLES[kind]?.body('gone', { user: () => '' }) as JsonObject;
+      const metadata = { ...(sample['metadata'] as JsonObject), project: 'p2' };
+      const id = await made(await admin('POST', `${PRIVATE}/${collection}`, { ...sample, metadata }), kind);
+      expect((await admin('DELETE', `${PRIVATE}/${collection}/${id}`)).status, kind).to.equal(200);
+      for (const name of ['viewer', 'manager'])
+        for (const { verb, path, body } of routesOf(collection)) {
+          const ask = async (asked: string): Promise<readonly unknown[]> => {
+            const reply = await as(name)(verb, path(asked), body);
+            return [reply.status, reply.text.replaceAll(asked, '<id>'), reply.headers.get('x-ledger-reason')];
+          };
+          expect(await ask(id), `${name} ${verb} ${path(id)}`).to.deep.equal(await ask(randomUUID()));
+        }
+    }
+  });
+
   it('lists, their totals, their past and their filters hold the own projects alone', async () => {
     const past = encodeURIComponent(new Date().toISOString());
     const foreign = encodeURIComponent('this.metadata.project in ["p2", ""] && this.metadata.tenant == "t1"');
