@@ -21,10 +21,18 @@ export type AsOf = {
   ): Promise<Loaded<S> | undefined>;
 };
 
+type Placed = { readonly tenant: string; readonly project: string; readonly name: string };
+
+/**
+ * Whether an object is one of the caller's: every stream that is asked for begins with an event that says where its object
+ * lies. Without a place: whether any object of the tenant is.
+ */
+export type Visible = (tenant: string, placed?: Placed) => boolean;
+
 export type AsOfOptions = {
   readonly signal?: AbortSignal;
-  /** Whose streams are wanted: every one that is asked for begins with an event that names its tenant. Default: any. */
-  readonly visible?: (tenant: string) => boolean;
+  /** Whose streams are wanted, and which of them. Default: any. */
+  readonly visible?: Visible;
 };
 
 export const createAsOf = ({
@@ -42,7 +50,7 @@ export const createAsOf = ({
   const assertAbsent = (
     stream: string,
     first: RecordedEvent | undefined,
-    { position, visible }: { readonly position: Position; readonly visible: (tenant: string) => boolean },
+    { position, visible }: { readonly position: Position; readonly visible: Visible },
   ): void => {
     const leaf = guard.standing(stream, 0);
     if (leaf === undefined || leaf.position > position || !visible(leaf.tenant)) return;
@@ -54,7 +62,7 @@ export const createAsOf = ({
     load: async (aggregate, id, position, { signal, visible = () => true } = {}) => {
       const stream = streamName(aggregate.category, id);
       const first = await firstOf(store, stream, signal);
-      if (first === undefined || !visible(stringAt(first.data, 'tenant'))) {
+      if (first === undefined || !visible(stringAt(first.data, 'tenant'), placeOf(first))) {
         assertAbsent(stream, first, { position, visible });
         return undefined;
       }
@@ -68,6 +76,13 @@ export const createAsOf = ({
     },
   };
 };
+
+/** Where an object lies, as its first event says. */
+const placeOf = ({ data }: RecordedEvent): Placed => ({
+  tenant: stringAt(data, 'tenant'),
+  project: stringAt(data, 'project'),
+  name: stringAt(data, 'name'),
+});
 
 /** Undefined also where the stream begins later: its first event was taken out. */
 const firstOf = async (

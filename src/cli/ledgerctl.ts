@@ -188,6 +188,7 @@ export const createCli = async (
       examples(
         'token --tenant acme --user alice',
         'token --tenant acme --user carol --role tenant-admin --ttl 8h',
+        'token --tenant acme --user rita --role tenant-reader',
         'token --tenant acme --user audrey --role auditor',
         'token --tenant acme --user dave --project-role p1=manager',
         'token --user operator --admin',
@@ -220,7 +221,13 @@ export const createCli = async (
 };
 
 /** Realm roles that give rights (osac-api.md §7 Roles). */
-const REALM_ROLES: readonly string[] = ['tenant-admin', 'tenant-idp-manager', 'osac-csi-driver', 'auditor'];
+const REALM_ROLES: readonly string[] = [
+  'tenant-admin',
+  'tenant-idp-manager',
+  'tenant-reader',
+  'auditor',
+  'osac-csi-driver',
+];
 
 type TokenOptions = {
   readonly tenant?: string;

@@ -45,6 +45,11 @@ export type ResourceKind<
    * that is not their own. Default: always true.
    */
   readonly published?: (document: JsonObject) => boolean;
+  /**
+   * Objects that lie in no project are the whole tenant's, also for callers who are limited to projects: the catalogue, which
+   * orders in a project are made from, and users, whom memberships name.
+   */
+  readonly outsideProjectsForAll?: true;
   /** Who chooses the id: the client may; always generated; always equal to the name. */
   readonly ids: 'client-may-choose' | 'generated' | 'equals-name';
   /** What is wrong with an id that somebody chooses, whatever is stored under it; default: nothing. */

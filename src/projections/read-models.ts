@@ -5,10 +5,11 @@ import type { AuditReader } from './audit/audit-reader.ts';
 import type { AsOfRequest } from './resources/as-of-table.ts';
 import type { ChangeReader } from './resources/change-reader.ts';
 import type { UsageReader } from './usage/usage-reader.ts';
+import type { Visibility } from './visibility.ts';
+
+export type { Visibility } from './visibility.ts';
 
 /** What the HTTP thread reads. Every statement behind these is indexed and bounded (design §5, Threads). */
-export type Visibility = { readonly all: true } | { readonly tenants: readonly string[] };
-
 export type ResourceRow = {
   readonly kind: string;
   readonly id: string;

@@ -3,12 +3,26 @@ import { RIGHTS, type AnyMethod } from '../../src/domain/tenancy/rights.ts';
 
 const COLUMNS = [
   'client',
+  'tenant-reader',
   'tenant-admin',
   'tenant-idp-manager',
-  'project-viewer',
+  'project-member',
   'project-manager',
 ] as const;
-const TITLES = ['every user', '`tenant-admin`', '`tenant-idp-manager`', 'viewer of a project', 'manager'];
+const TITLES = [
+  'no realm role, no project',
+  '`tenant-reader`, `auditor`',
+  '`tenant-admin`',
+  '`tenant-idp-manager`',
+  'viewer of a project',
+  'manager of a project',
+];
+/** What a caller has beside the role of the column: a member is a viewer, a manager both. */
+const WITH: { readonly [R in (typeof COLUMNS)[number]]?: readonly (typeof ALSO)[number][] } = {
+  'project-member': ['project-viewer'],
+  'project-manager': ['project-member', 'project-viewer'],
+};
+const ALSO = ['project-member', 'project-viewer'] as const;
 
 const LETTERS: Readonly<Record<AnyMethod, string>> = {
   List: 'L',
@@ -21,6 +35,7 @@ const LETTERS: Readonly<Record<AnyMethod, string>> = {
   GetTimeline: 'T',
   Watch: 'W',
 };
+const ORDER = Object.keys(LETTERS) as readonly AnyMethod[];
 const STANDARD: readonly AnyMethod[] = ['List', 'Get', 'Create', 'Update', 'Delete'];
 
 type Row = { readonly shown: string; readonly service: string; readonly offered: readonly AnyMethod[] };
@@ -36,9 +51,14 @@ export const rightsTable = (kinds: readonly AnyKind[]): string => {
     `|---|${TITLES.map(() => '---|').join('')}`,
     ...[...rows.sort((a, b) => a.shown.localeCompare(b.shown)), events].map(
       (row) =>
-        `| \`${row.shown}\` | ${COLUMNS.map((role) => cell(row, RIGHTS[role][row.service])).join(' | ')} |`,
+        `| \`${row.shown}\` | ${COLUMNS.map((role) => cell(row, rightsOf(role, row.service))).join(' | ')} |`,
     ),
   ].join('\n');
+};
+
+const rightsOf = (role: (typeof COLUMNS)[number], service: string): readonly AnyMethod[] => {
+  const given = [role, ...(WITH[role] ?? [])].flatMap((one) => RIGHTS[one][service] ?? []);
+  return ORDER.filter((method) => given.includes(method));
 };
 
 /** Rights to what the kind does not offer are none. */

@@ -119,6 +119,8 @@ export const createIssuerKeys = (options: IssuerKeysOptions): IssuerKeys => {
         error instanceof errors.JWKSNoMatchingKey && options.now() - fetchedAt > REFETCH_EVERY_MS;
       if (!mayBeNew) throw error;
       await refresh();
+      // A key of after the last fetch, perhaps: what the issuer does not tell now cannot be told to be wrong.
+      if (failedAt !== undefined) throw new IssuerUnreachable(options.issuer, RETRY_AFTER_FAILURE_MS);
       return present()(header, token);
     }
   };

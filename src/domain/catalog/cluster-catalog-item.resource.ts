@@ -47,6 +47,7 @@ export const clusterCatalogItem: ResourceKind<DocumentState, DocumentCommand, Cl
   publicList: [{ filter: 'this.published', when: 'always' }],
   listed: (document) => document['published'] === true,
   published: (document) => isPublished(document),
+  outsideProjectsForAll: true,
   defaultTenant: 'shared',
   privateOnly: ['metadata.finalizers', 'tenant'],
   secrets: [],

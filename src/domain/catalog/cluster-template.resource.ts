@@ -52,8 +52,9 @@ export const clusterTemplate: ResourceKind<DocumentState, DocumentCommand, Clust
   nameScope: 'project',
   deriveName: (document) => nameFromId(stringAt(document, 'id')),
   event: { field: 'cluster_template', public: true },
+  outsideProjectsForAll: true,
   defaultTenant: 'shared',
-  privateOnly: ['metadata.finalizers', 'spec_defaults.pull_secret'],
+  privateOnly: ['metadata.finalizers', 'spec_defaults.pull_secret', 'spec'],
   secrets: SECRETS,
   immutable: [],
   references: [
@@ -97,6 +98,10 @@ const idRejection = (id: string): Rejection | undefined => {
 
 /** True when a hub accepts the id as `templateID`. */
 export const isOrderableTemplateId = (id: string): boolean => TEMPLATE_ID.test(id);
+
+/** True: tenants order it through catalogue items only. */
+export const isItemsOnly = (document: JsonObject): boolean =>
+  objectAt(document, 'spec')['items_only'] === true;
 
 /** A value and an object at once would leave open which one counts (osac-api.md §11 ClusterSpec). */
 const pullSecretRejection = (document: JsonObject, secrets: Secrets): Rejection | undefined =>

@@ -86,6 +86,7 @@ export const clusterVersion: ResourceKind<DocumentState, DocumentCommand, Cluste
     const { state, enabled } = objectAt(document, 'spec');
     return (state === ACTIVE || state === DEPRECATED) && enabled === true;
   },
+  outsideProjectsForAll: true,
   defaultTenant: 'shared',
   privateOnly: ['metadata.finalizers', 'spec.image'],
   secrets: [],

@@ -1,6 +1,6 @@
 import { reject, type Rejection } from '../decider.ts';
 import type { JsonObject, JsonValue } from '../json.ts';
-import { isObject, listAt, stringAt } from '../json-tools.ts';
+import { isObject, listAt, own, sameJson, stringAt } from '../json-tools.ts';
 import { valueAtPlace, withValueAtPlace } from '../places.ts';
 
 /**
@@ -70,6 +70,39 @@ export const governedSpec = (spec: JsonObject, governance: Governance): JsonObje
     }
   }
   return governed;
+};
+
+/** Why an ordered spec may not be changed this way: what stays as it was is not judged, whatever the item says of it now. */
+export const changeRejection = (
+  before: JsonObject,
+  after: JsonObject,
+  governance: Governance,
+): Rejection | undefined => {
+  const { item, kind } = governance;
+  const uncovered = uncoveredPaths(changedPart(before, after), item.definitions, kind);
+  if (uncovered.length > 0) return notAllowed(item.name, uncovered);
+  for (const definition of item.definitions) {
+    const value = valueAtPlace(after, definition.segments);
+    if (sameJson(valueAtPlace(before, definition.segments), value)) continue;
+    const wrong =
+      value === undefined && definition.editable
+        ? missing(definition, item.name)
+        : judged(definition, value ?? null, governance);
+    if (wrong !== undefined) return wrong;
+  }
+  return undefined;
+};
+
+/** What differs, as `after` has it; null: it is gone. */
+const changedPart = (before: JsonObject, after: JsonObject): JsonObject => {
+  const keys = new Set([...Object.keys(before), ...Object.keys(after)]);
+  const changed: [string, JsonValue][] = [];
+  for (const key of keys) {
+    const [was, is] = [own(before, key), own(after, key)];
+    if (sameJson(was, is)) continue;
+    changed.push([key, isObject(was) && isObject(is) ? changedPart(was, is) : (is ?? null)]);
+  }
+  return Object.fromEntries(changed);
 };
 
 /** Paths of definitions as a tree of keys: compared key by key, since a key that holds a dot is not two keys. */

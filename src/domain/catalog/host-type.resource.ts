@@ -31,6 +31,7 @@ export const hostType: ResourceKind<DocumentState, DocumentCommand, HostTypeEven
   nameScope: 'project',
   deriveName: (document) => nameFromId(stringAt(document, 'id')),
   event: { field: 'host_type', public: true },
+  outsideProjectsForAll: true,
   defaultTenant: 'shared',
   privateOnly: ['metadata.finalizers'],
   secrets: [],

@@ -1,5 +1,5 @@
 import { isPublished } from '../catalog/cluster-catalog-item.resource.ts';
-import { isOrderableTemplateId } from '../catalog/cluster-template.resource.ts';
+import { isItemsOnly, isOrderableTemplateId } from '../catalog/cluster-template.resource.ts';
 import { governedSpec } from '../catalog/field-governance.ts';
 import { isRefused, reject, type Rejection } from '../decider.ts';
 import type { JsonObject } from '../json.ts';
@@ -69,6 +69,21 @@ const withTemplate = (
         { field: 'spec.template' },
       );
 };
+
+/**
+ * Why a tenant may not order this way. Items of the template's own tenant count alone: those of `shared` are the provider's,
+ * and the bounds of any other item are the tenant's own to write.
+ */
+export const itemsOnlyRejection = ({ template, item }: OrderSource): Rejection | undefined =>
+  !isItemsOnly(template.document) || item?.tenant === template.tenant
+    ? undefined
+    : reject(
+        'invalid',
+        'TEMPLATE_ITEMS_ONLY',
+        `cluster template '${template.name}' is ordered through catalog items of its provider only: ` +
+          "give 'spec.catalog_item' in place of 'spec.template'",
+        { field: item === undefined ? 'spec.template' : ITEM },
+      );
 
 /** The spec as the item governs it; without an item as it was sent. */
 export const orderedSpec = (

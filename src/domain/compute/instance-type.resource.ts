@@ -73,6 +73,7 @@ export const instanceType: ResourceKind<DocumentState, DocumentCommand, Instance
     const { state } = objectAt(document, 'spec');
     return state === STAGES.active || state === STAGES.deprecated;
   },
+  outsideProjectsForAll: true,
   defaultTenant: SHARED,
   privateOnly: ['metadata.finalizers'],
   secrets: [],

@@ -8,10 +8,10 @@ export const boundUserIds = (document: JsonObject): readonly string[] =>
   listAt(objectAt(document, 'spec'), 'users').map((user) => stringAt(user, 'id'));
 
 /**
- * The document as it is stored: ready, unless a controller said otherwise, for these users. They are stored by id
- * alone: a user's name is personal data, and events cannot forget it (design §4).
+ * The document as it is stored, in its first status unless a controller reported another one, for these users. They are
+ * stored by id alone: a user's name is personal data, and events cannot forget it (design §4).
  */
-export const withBoundUsers = (document: JsonObject, ready: string): JsonObject => {
+export const withBoundUsers = (document: JsonObject, first: JsonObject): JsonObject => {
   const spec = objectAt(document, 'spec');
   const users = listAt(spec, 'users').map(idOnly);
   const { users: _derived, ...status } = objectAt(document, 'status');
@@ -19,7 +19,7 @@ export const withBoundUsers = (document: JsonObject, ready: string): JsonObject 
   return {
     ...document,
     spec: { ...spec, ...shown },
-    status: { state: ready, ...status, ...shown },
+    status: { ...(stringAt(status, 'state') === '' ? { ...first, ...status } : status), ...shown },
   };
 };
 

@@ -17,7 +17,7 @@ import type { ProjectMembershipEvent } from './events.ts';
  * in a project; the pair is a unique value, so that of two creations at once only one gets it.
  */
 const ROLES = ['PROJECT_MEMBERSHIP_ROLE_VIEWER', 'PROJECT_MEMBERSHIP_ROLE_MANAGER'];
-const READY = 'PROJECT_MEMBERSHIP_STATE_READY';
+const FIRST = { state: 'PROJECT_MEMBERSHIP_STATE_READY' };
 
 export const projectMembershipDecider = documentDecider({
   words: 'project membership',
@@ -28,7 +28,7 @@ export const projectMembershipDecider = documentDecider({
     retired: 'ProjectMembershipRevoked',
   },
   immutable: [],
-  normalize: (document) => withBoundUsers(document, READY),
+  normalize: (document) => withBoundUsers(document, FIRST),
   check: (document, context) => membershipRejection(document, context),
 });
 

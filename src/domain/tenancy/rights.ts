@@ -6,17 +6,23 @@ import type { Method } from '../resource.ts';
  * are not declared yet stand here too, so that declaring one opens it to those whom the table names.
  *
  * Rights of a project role hold inside its project only; all others hold for the caller's own tenants (and reading
- * `shared`). Which objects a caller sees and may write is decided beside this table: see `http/osac/authorization.ts`.
+ * `shared`), of a `project-member` for the projects that the token names. Which objects a caller sees and may write is
+ * decided beside this table: see `http/osac/authorization.ts`.
  */
 export type Role =
   | 'admin'
+  /** Every user whose token names neither a realm role of this table nor a project. */
   | 'client'
+  /** A user whose token names projects and no realm role: sees these projects and nothing else of the tenant. */
+  | 'project-member'
+  /** Reads all of the own tenants, changes nothing and is shown no credentials. */
+  | 'tenant-reader'
   | 'tenant-admin'
   | 'tenant-idp-manager'
   | 'project-viewer'
   | 'project-manager'
   | 'csi-driver'
-  /** Reads the history of the own tenants (`/api/audit/v1`); on OSAC's surfaces it adds nothing. */
+  /** Reads the history of the own tenants (`/api/audit/v1`); on OSAC's surfaces it is a `tenant-reader`. */
   | 'auditor';
 
 /** Roles that a caller has in some project of a tenant. */
@@ -34,52 +40,6 @@ const READ: readonly Method[] = ['List', 'Get'];
 const each = (services: readonly string[], methods: readonly AnyMethod[]): Rights =>
   Object.fromEntries(services.map((service) => [service, methods]));
 
-const CATALOG_ITEMS = [
-  'ClusterCatalogItems',
-  'ComputeInstanceCatalogItems',
-  'BareMetalInstanceCatalogItems',
-] as const;
-
-const client: Rights = {
-  ...each(
-    [
-      'BareMetalInstances',
-      'ComputeInstances',
-      'DiskImages',
-      'Subnets',
-      'VirtualNetworks',
-      'SecurityGroups',
-      'ExternalIPs',
-      'ExternalIPAttachments',
-      'NATGateways',
-      'Secrets',
-    ],
-    ALL,
-  ),
-  // The timeline is our addition to each order.
-  Clusters: [...ALL, 'GetKubeconfig', 'GetPassword', 'GetTimeline'],
-  ...each(
-    [
-      ...CATALOG_ITEMS,
-      'ClusterTemplates',
-      'ComputeInstanceTemplates',
-      'BareMetalInstanceTemplates',
-      'InstanceTypes',
-      'BareMetalInstanceTypes',
-      'ClusterVersions',
-      'HostTypes',
-      'ExternalIPPools',
-      'Roles',
-      'RoleBindings',
-    ],
-    READ,
-  ),
-  Projects: ['List'],
-  ProjectMemberships: ['List'],
-  ConsoleSessions: ['Create'],
-  Events: ['Watch'],
-};
-
 const together = (...parts: readonly Rights[]): Rights => {
   const union: Record<string, readonly AnyMethod[]> = {};
   for (const part of parts)
@@ -88,9 +48,71 @@ const together = (...parts: readonly Rights[]): Rights => {
   return union;
 };
 
+const CATALOG_ITEMS = [
+  'ClusterCatalogItems',
+  'ComputeInstanceCatalogItems',
+  'BareMetalInstanceCatalogItems',
+] as const;
+
+/** What tenants order and own. */
+const ORDERS = [
+  'BareMetalInstances',
+  'Clusters',
+  'ComputeInstances',
+  'DiskImages',
+  'Subnets',
+  'VirtualNetworks',
+  'SecurityGroups',
+  'ExternalIPs',
+  'ExternalIPAttachments',
+  'NATGateways',
+] as const;
+
+const catalogue: Rights = each(
+  [
+    ...CATALOG_ITEMS,
+    'ClusterTemplates',
+    'ComputeInstanceTemplates',
+    'BareMetalInstanceTemplates',
+    'InstanceTypes',
+    'BareMetalInstanceTypes',
+    'ClusterVersions',
+    'HostTypes',
+    'ExternalIPPools',
+    'Roles',
+    'RoleBindings',
+  ],
+  READ,
+);
+
+/** Orders are read and their timelines, our addition; nothing is changed, and nothing opens a machine. */
+const member: Rights = {
+  ...each(ORDERS, READ),
+  Clusters: [...READ, 'GetTimeline'],
+  ...catalogue,
+  Projects: ['List'],
+  ProjectMemberships: ['List'],
+  Events: ['Watch'],
+};
+
+/** Orders are changed, and the keys to them handed out. */
+const owner: Rights = {
+  ...each([...ORDERS, 'Secrets'], ALL),
+  Clusters: [...ALL, 'GetKubeconfig', 'GetPassword'],
+  ConsoleSessions: ['Create'],
+};
+
+const client: Rights = together(member, owner);
+
+const reader: Rights = together(member, {
+  ...each(['IdentityProviders', 'Users', 'Projects', 'ProjectMemberships'], READ),
+});
+
 /** On the public surface. */
 export const RIGHTS: { readonly [R in Exclude<Role, 'admin'>]: Rights } = {
   client,
+  'project-member': member,
+  'tenant-reader': reader,
   'tenant-admin': together(client, {
     ...each(CATALOG_ITEMS, ALL),
     IdentityProviders: ALL,
@@ -107,17 +129,19 @@ export const RIGHTS: { readonly [R in Exclude<Role, 'admin'>]: Rights } = {
     RoleBindings: ALL,
   }),
   'project-viewer': { Projects: ['Get'] },
-  'project-manager': {
+  'project-manager': together(owner, {
     Projects: ['Get', 'Update', 'Delete'],
     ProjectMemberships: ['Get', 'Create', 'Update', 'Delete'],
-  },
+  }),
   'csi-driver': {},
-  auditor: {},
+  auditor: reader,
 };
 
 /** On the private surface, besides admins. */
 export const PRIVATE_RIGHTS: { readonly [R in Exclude<Role, 'admin'>]: Rights } = {
   client: {},
+  'project-member': {},
+  'tenant-reader': {},
   'tenant-admin': {},
   'tenant-idp-manager': {},
   'project-viewer': {},

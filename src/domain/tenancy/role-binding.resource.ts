@@ -16,7 +16,20 @@ import type { RoleBindingEvent } from './events.ts';
  * the original, but a binding without one would say nothing; one without users is what is left when the last has gone.
  * Names are unique in the tenant: tenants write bindings, and must not learn of each other's by a name that is taken.
  */
-const READY = 'ROLE_BINDING_STATE_READY';
+const FIRST = {
+  state: 'ROLE_BINDING_STATE_PENDING',
+  message:
+    'recorded only: rights come from the token, so the binding takes effect once the token issuer gives these users the ' +
+    'role; what provisions the issuer reports that here',
+};
+
+/** A binding by itself changes nothing for anybody, so only a report makes it ready; what it waited for goes with it. */
+const withStatus = (document: JsonObject): JsonObject => {
+  const stored = withBoundUsers(document, FIRST);
+  const { message, ...status } = objectAt(stored, 'status');
+  const waited = message === FIRST.message && stringAt(status, 'state') !== FIRST.state;
+  return waited ? { ...stored, status } : stored;
+};
 
 export const roleBindingDecider = documentDecider({
   words: 'role binding',
@@ -27,7 +40,7 @@ export const roleBindingDecider = documentDecider({
     retired: 'RoleUnbound',
   },
   immutable: [],
-  normalize: (document) => withBoundUsers(document, READY),
+  normalize: withStatus,
   check: (document) => (roleIdOf(document) === '' ? roleMissing() : repeatedUser(document)),
 });
 

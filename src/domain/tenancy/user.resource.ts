@@ -63,6 +63,7 @@ export const user: ResourceKind<DocumentState, DocumentCommand, UserEvent> = {
   event: { field: 'user', public: false },
   ids: 'generated',
   nameScope: 'tenant',
+  outsideProjectsForAll: true,
   defaultTenant: 'shared',
   privateOnly: ['metadata.finalizers', 'status.keycloak_user_id'],
   secrets: SECRETS,

@@ -1,4 +1,4 @@
-import { createAsOf, type AsOf } from '../../app/as-of.ts';
+import { createAsOf, type AsOf, type Visible } from '../../app/as-of.ts';
 import { createLeafGuard } from '../../app/audit/held-reads.ts';
 import type { CommandRunner } from '../../app/command.ts';
 import type { EventStore, Position } from '../../app/event-store.ts';
@@ -6,7 +6,8 @@ import type { Clock } from '../../app/ports.ts';
 import type { DomainEvent } from '../../domain/decider.ts';
 import { aggregateOf } from '../../domain/kinds.ts';
 import type { ResourceKind } from '../../domain/resource.ts';
-import type { ListPage, ReadModels, ResourceReader, Visibility } from '../../projections/read-models.ts';
+import type { ListPage, ReadModels, ResourceReader } from '../../projections/read-models.ts';
+import { sees, seesTenant } from '../../projections/visibility.ts';
 import type { AsOfRequest } from '../../projections/resources/as-of-table.ts';
 import type { ChangeReader } from '../../projections/resources/change-reader.ts';
 import { ApiError, objectNotFound } from '../errors.ts';
@@ -73,8 +74,11 @@ export const getAsOf =
     if (message.asOf === undefined) return now(call);
     const read = async (): Promise<Answer> => {
       const position = await past.moments.resolve(message.asOf ?? '', 'as_of');
-      const visible = (tenant: string): boolean => sees(principal.visibility, tenant);
-      const document = await documentAsOf(kind, message.id, { surface, position, past, visible, signal });
+      const { visibility } = principal;
+      const visible: Visible = (tenant, placed) =>
+        placed === undefined ? seesTenant(visibility, tenant) : sees(visibility, kind.kind, placed);
+      const how = { surface, position, past, visible, signal };
+      const document = await documentAsOf(kind, message.id, how);
       if (document === undefined) throw objectNotFound(message.id);
       return { body: document.text };
     };
@@ -99,19 +103,19 @@ export const documentAsOf = async <S, C extends { readonly type: string }, E ext
     readonly position: string;
     readonly past: Pick<Past, 'asOf'>;
     /** Whose objects may be seen. Default: everybody's. */
-    readonly visible?: (tenant: string) => boolean;
+    readonly visible?: Visible;
     readonly signal?: AbortSignal;
   },
 ): Promise<{ readonly tenant: string; readonly text: string } | undefined> => {
   if (position === BEFORE_EVERYTHING) return undefined;
   const loaded = await past.asOf.load(aggregateOf(kind), id, position, {
-    // Every kind begins with an event that names its tenant, which never changes.
+    // Every kind begins with an event that names its tenant, project and name, which never change.
     visible,
     ...(signal === undefined ? {} : { signal }),
   });
   const view = loaded === undefined ? undefined : kind.view(loaded.state);
   if (loaded === undefined || view === undefined || !view.exists || view.archived) return undefined;
-  if (!visible(view.tenant)) return undefined;
+  if (!visible(view.tenant, view)) return undefined;
   return {
     tenant: view.tenant,
     text: JSON.stringify(shownDocument(kind, view.document, loaded.version, surface)),
@@ -173,6 +177,3 @@ const tooOld = (): ApiError => {
     violations: [{ field: 'as_of', description }],
   });
 };
-
-const sees = (visibility: Visibility, tenant: string): boolean =>
-  'all' in visibility || visibility.tenants.includes(tenant);

@@ -1,4 +1,5 @@
 import { allows, type AnyMethod, type ProjectRole } from '../../domain/tenancy/rights.ts';
+import type { Visibility } from '../../projections/visibility.ts';
 import type { Surface } from './messages.ts';
 import { BUILT_IN_TENANTS, type Principal, type ProjectRoles } from './principal.ts';
 
@@ -41,6 +42,25 @@ export const mayCallOn = (
 ): boolean =>
   mayCallAnywhere(principal, surface, governed, method) ||
   allows(rolesIn(principal.projects?.get(tenant), project), governed.service, method, surface);
+
+/**
+ * What of all that the caller sees this method may be used on: everything by a right that holds anywhere, else what lies in
+ * the projects where a role allows it, and what is shared. Pure.
+ */
+export const visibilityFor = (
+  principal: Caller & Pick<Principal, 'visibility' | 'tenants'>,
+  surface: Surface,
+  governed: Governed,
+  method: AnyMethod,
+): Visibility => {
+  const { visibility, tenants, projects } = principal;
+  if ('all' in visibility || mayCallAnywhere(principal, surface, governed, method)) return visibility;
+  const allowed = (tenant: string): readonly string[] =>
+    (projects?.get(tenant)?.viewers ?? []).filter((project) =>
+      mayCallOn(principal, surface, governed, method, { tenant, project }),
+    );
+  return { ...visibility, within: Object.fromEntries(tenants.map((tenant) => [tenant, allowed(tenant)])) };
+};
 
 const projectRolesOf = ({ projects }: Caller): readonly ProjectRole[] => {
   if (projects === undefined || projects.size === 0) return [];

@@ -147,7 +147,7 @@ const create = async <S, C extends { readonly type: string }, E extends DomainEv
     .catch(async (error: unknown) => {
       // A command of somebody else made it: the id is taken, and whose command it was is not told (design §7).
       const taken = error instanceof IdempotencyMismatch;
-      if (!taken || isWritable(principal, await viewOf(kind, id, services))) throw error;
+      if (!taken || isWritable(kind.kind, principal, await viewOf(kind, id, services))) throw error;
       throw refused(alreadyExists(kind.words, id, name));
     });
   if (outcome.outcome === 'rejected') throw rejected(outcome.rejection);

@@ -88,7 +88,7 @@ const removeOnce = async <S, C extends { readonly type: string }, E extends Doma
   const { id } = message;
   const aggregate = { category: kind.kind, decider: kind.decider, stateVersion: kind.stateVersion };
   const loaded = await services.runner.load(aggregate, id);
-  const live = assertWritable(principal, kind.view(loaded.state), id);
+  const live = assertWritable(kind.kind, principal, kind.view(loaded.state), id);
   const revision = Number(loaded.revision);
   assertUnchanged(
     { kind: kind.kind, id },

@@ -87,14 +87,17 @@ const ADMIN_SERVICE_ACCOUNTS = [
   'template-publisher',
 ];
 const CSI_DRIVER_ROLE = 'osac-csi-driver';
-const AUDITOR_ROLE = 'auditor';
+/** Realm roles that only read; each is a role of the table under its own name. */
+const READING_ROLES = ['tenant-reader', 'auditor'] as const;
 
 export const principalOf = (token: VerifiedToken, options: PrincipalOptions = {}): Principal => {
   const account = token.serviceAccount ? serviceAccountOf(token.subject) : undefined;
-  const roles = rolesOf(token, isAdmin(token, account, options));
-  const admin = roles.includes('admin');
+  const provider = isAdmin(token, account, options);
   const named = account === undefined ? token.organizations : [account.namespace];
   const tenants = [...new Set(named)].filter(notBuiltIn);
+  const projects = token.serviceAccount ? new Map<string, ProjectRoles>() : projectsOf(token, tenants);
+  const roles = rolesOf(token, provider, projects.size > 0);
+  const admin = roles.includes('admin');
   const seesAll = admin || roles.includes('csi-driver');
   const homeTenant = tenants[0] ?? (seesAll ? SHARED_TENANT : undefined);
   return {
@@ -104,10 +107,15 @@ export const principalOf = (token: VerifiedToken, options: PrincipalOptions = {}
     ...actingFor(token, homeTenant ?? ''),
     admin,
     roles,
-    projects: token.serviceAccount ? new Map() : projectsOf(token, tenants),
+    projects,
     tenants,
     homeTenant,
-    visibility: seesAll ? { all: true } : { tenants: [...tenants, SHARED_TENANT] },
+    visibility: seesAll
+      ? { all: true }
+      : {
+          tenants: [...tenants, SHARED_TENANT],
+          ...(roles.includes('project-member') ? { within: withinOf(tenants, projects) } : {}),
+        },
     authMethod: account === undefined ? 'jwt' : 'service-account',
     tokenIdHash: token.tokenIdHash,
   };
@@ -131,21 +139,35 @@ const actingFor = (
 };
 
 /**
- * `tenant-admin` implies `tenant-idp-manager` (osac-api.md §7 Roles). The CSI driver sees all tenants, so it is nothing
+ * `tenant-admin` implies `tenant-idp-manager` (osac-api.md §7 Roles). A user without a realm role has OSAC's client rights, or
+ * is limited to the projects that the token names. The CSI driver sees all tenants, so it is nothing
  * else: with a client's rights too it could read and change everybody's orders.
  */
-const rolesOf = ({ realmRoles, serviceAccount }: VerifiedToken, admin: boolean): readonly Role[] => {
+const rolesOf = (
+  { realmRoles, serviceAccount }: VerifiedToken,
+  admin: boolean,
+  inProjects: boolean,
+): readonly Role[] => {
   if (admin) return ['admin'];
   if (serviceAccount) return ['client'];
   if (realmRoles.includes(CSI_DRIVER_ROLE)) return ['csi-driver'];
   const tenantAdmin = realmRoles.includes('tenant-admin');
-  return [
-    'client',
+  const writing: readonly Role[] = [
     ...(tenantAdmin ? (['tenant-admin'] as const) : []),
     ...(tenantAdmin || realmRoles.includes('tenant-idp-manager') ? (['tenant-idp-manager'] as const) : []),
-    ...(realmRoles.includes(AUDITOR_ROLE) ? (['auditor'] as const) : []),
   ];
+  const reading = READING_ROLES.filter((role) => realmRoles.includes(role));
+  if (writing.length > 0) return ['client', ...writing, ...reading];
+  if (reading.length > 0) return reading;
+  return [inProjects ? 'project-member' : 'client'];
 };
+
+/** The projects that the token names, tenant by tenant: nothing else of these tenants is seen. */
+const withinOf = (
+  tenants: readonly string[],
+  projects: Principal['projects'],
+): { readonly [tenant: string]: readonly string[] } =>
+  Object.fromEntries(tenants.map((tenant) => [tenant, projects.get(tenant)?.viewers ?? []]));
 
 /** `/<project>/system:viewers`; a project inside another is written as a path or with its dotted name. */
 const PROJECT_GROUP = /^\/(.+)\/system:(viewers|managers)$/;

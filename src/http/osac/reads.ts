@@ -7,8 +7,8 @@ import type {
   ResourceRow,
   TimelineEntry,
   TimelineReader,
-  Visibility,
 } from '../../projections/read-models.ts';
+import { sees } from '../../projections/visibility.ts';
 import { objectNotFound } from '../errors.ts';
 import { BEFORE_EVERYTHING } from '../moments.ts';
 import { recordTimelineLook, type LookServices } from '../looks.ts';
@@ -53,7 +53,7 @@ export const timelineHandler =
     let tenant = resources.get(kind.kind, message.id, principal.visibility)?.tenant;
     if (tenant === undefined) {
       const view = kind.view((await runner.load(aggregateOf(kind), message.id)).state);
-      if (!view.exists || !sees(principal.visibility, view.tenant)) throw objectNotFound(message.id);
+      if (!view.exists || !sees(principal.visibility, kind.kind, view)) throw objectNotFound(message.id);
       tenant = view.tenant;
     }
     const audience = surface === 'private' && principal.admin ? 'provider' : 'tenant';
@@ -111,6 +111,3 @@ const entryText = (entry: TimelineEntry, formatPosition: (position: string) => s
   `{"position":${JSON.stringify(formatPosition(entry.position))},"at":${JSON.stringify(entry.at)},"type":${JSON.stringify(entry.type)},` +
   `"summary":${JSON.stringify(entry.summary)},"actor":${JSON.stringify(entry.actor)},` +
   `"correlation_id":${JSON.stringify(entry.correlationId)},"data":${entry.data || '{}'}}`;
-
-const sees = (visibility: Visibility, tenant: string): boolean =>
-  'all' in visibility || visibility.tenants.includes(tenant);

@@ -147,7 +147,8 @@ const reachable = (visibility: Visibility, home: Home): Visibility =>
 
 const near = (visibility: Visibility, { tenant }: Home): Visibility => {
   const both = [...new Set([tenant, SHARED_TENANT])];
-  return { tenants: 'all' in visibility ? both : both.filter((one) => visibility.tenants.includes(one)) };
+  if ('all' in visibility) return { tenants: both };
+  return { ...visibility, tenants: both.filter((one) => visibility.tenants.includes(one)) };
 };
 
 /**

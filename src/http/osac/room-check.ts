@@ -50,7 +50,7 @@ export const createRoomCheck = (
   const rows = (): readonly ResourceRow[] => {
     const generation = resources.generation(hub.kind);
     if (known?.generation !== generation)
-      known = { generation, rows: [...resources.pages(hub.kind, { offset: 0, limit: PAGE })].flat() };
+      known = { generation, rows: [...resources.pages(hub.kind, PAGE)].flat() };
     return known.rows;
   };
 

@@ -24,6 +24,7 @@ import { createRoomCheck } from './room-check.ts';
 import { concealing, createNameToken, type PersonalDocuments } from './personal.ts';
 import { deleteHandler, type Removal } from './deletes.ts';
 import type { LookServices } from '../looks.ts';
+import { throughItems, withinItem } from './through-items.ts';
 import { updateHandler, type Revision } from './updates.ts';
 import type { WriteServices } from './write-context.ts';
 
@@ -85,8 +86,8 @@ const surfaceTable = (
       surface,
       cluster,
       {
-        creation: clusterCreation(catalogue, room, given),
-        revision: clusterRevision(catalogue, room),
+        creation: throughItems(clusterCreation(catalogue, room, given), catalogue),
+        revision: withinItem(clusterRevision(catalogue, room), catalogue, services.resources),
         remove: { command: (at) => ({ type: 'DeleteCluster', at }) as const },
         extras: clusterExtras(surface, services),
       },

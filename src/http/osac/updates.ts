@@ -122,7 +122,7 @@ const update = async <S, C extends { readonly type: string }, E extends DomainEv
   const started = services.clock.monotonicMs();
   for (let repeats = 0; ; repeats += 1) {
     const loaded = await services.runner.load(aggregate, id);
-    const live = assertWritable(principal, kind.view(loaded.state), id);
+    const live = assertWritable(kind.kind, principal, kind.view(loaded.state), id);
     const stored = { revision: Number(loaded.revision), version: loaded.version };
     assertUnchanged({ kind: kind.kind, id }, stored, {
       ifRevision: metadata.ifRevision,

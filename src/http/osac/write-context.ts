@@ -11,6 +11,7 @@ import { publicDocument, type ResourceKind, type ResourceView } from '../../doma
 import { streamName } from '../../domain/stream-name.ts';
 import type { ResourceReader } from '../../projections/read-models.ts';
 import { privateDocument } from '../../projections/resources/fold.ts';
+import { sees } from '../../projections/visibility.ts';
 import { ApiError, objectNotFound } from '../errors.ts';
 import { outcomeUnknown } from '../exchange.ts';
 import { OutcomeUnknown } from '../../app/event-store.ts';
@@ -197,7 +198,8 @@ export const settledBefore = async <S, C extends { readonly type: string }, E ex
   if (!write.repeatable) return undefined;
   const aggregate = { category: kind.kind, decider: kind.decider, stateVersion: kind.stateVersion };
   // Before anything is compared: a foreign id must not answer otherwise than one that never was (design §7).
-  if (!isWritable(principal, kind.view((await runner.load(aggregate, id)).state))) return undefined;
+  if (!isWritable(kind.kind, principal, kind.view((await runner.load(aggregate, id)).state)))
+    return undefined;
   const indexed = resources.findCommand(write.commandId);
   if (indexed !== undefined && indexed.stream !== streamName(kind.kind, id)) return undefined;
   const past = indexed ?? (exists ? await runner.find(aggregate, id, write.commandId) : undefined);
@@ -244,20 +246,21 @@ export const settling = async <T>(write: Write, run: () => Promise<T>): Promise<
 };
 
 /** The object is or was there, and the caller may write it. */
-export const isWritable = ({ visibility, admin, tenants }: Principal, view: ResourceView): boolean =>
-  view.exists &&
-  ('all' in visibility || visibility.tenants.includes(view.tenant)) &&
-  (admin || tenants.includes(view.tenant));
+export const isWritable = (
+  kind: string,
+  { visibility, admin, tenants }: Principal,
+  view: ResourceView,
+): boolean => view.exists && sees(visibility, kind, view) && (admin || tenants.includes(view.tenant));
 
 /** What a caller may touch of an existing object: visible (else 404) and writable (else 403). */
 export const assertWritable = (
+  kind: string,
   principal: Principal,
   view: ResourceView,
   id: string,
 ): Extract<ResourceView, { exists: true }> => {
   if (!view.exists || view.archived) throw objectNotFound(id);
-  const { visibility } = principal;
-  if (!('all' in visibility) && !visibility.tenants.includes(view.tenant)) throw objectNotFound(id);
+  if (!sees(principal.visibility, kind, view)) throw objectNotFound(id);
   if (!principal.admin && !principal.tenants.includes(view.tenant))
     throw new ApiError('PERMISSION_DENIED', `objects of tenant '${view.tenant}' are read-only for tenants`);
   return view;

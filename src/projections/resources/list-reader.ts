@@ -2,6 +2,7 @@ import type { FilterNode, OrderTerm } from '../filter/ast.ts';
 import { sortKeyOf, type Sql } from '../filter/to-sql.ts';
 import { fieldsOf } from '../filter/walk.ts';
 import type { ListPage, ListQuery } from '../read-models.ts';
+import { limitOf } from '../visibility.ts';
 import type { ReadConnection } from '../runner/read-connection.ts';
 import {
   accessOf,
@@ -63,9 +64,14 @@ export const listReader =
     if (tenants?.length === 0) return { documents: [], total: 0 };
     // Tenants without such objects are no way to go: nearly always that is `shared`.
     const present = connection.together(() => tenants?.filter((tenant) => totalOf(query.kind, [tenant]) > 0));
+    const limited = (of: readonly string[] | undefined): Asked => {
+      const limit = limitOf(query.visibility, query.kind, of);
+      const all = limit === undefined ? conditions : [...conditions, limit];
+      return { query, tenants: of, conditions: all, bounds };
+    };
     // Who has such objects now says nothing about then.
-    if (query.asOf !== undefined) return scan(connection, scans, { query, tenants, conditions, bounds });
-    const asked: Asked = { query, tenants: present, conditions, bounds };
+    if (query.asOf !== undefined) return scan(connection, scans, limited(tenants));
+    const asked = limited(present);
     return (
       connection.together(() => answerFromIndex(connection, totalOf, asked)) ?? scan(connection, scans, asked)
     );

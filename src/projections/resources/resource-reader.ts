@@ -1,5 +1,6 @@
 import type { PastAppend } from '../../app/folded-stream.ts';
 import type { ResourceReader, ResourceRow, Visibility } from '../read-models.ts';
+import { sees } from '../visibility.ts';
 import type { ReadConnection } from '../runner/read-connection.ts';
 import { commandBytes } from './commands.ts';
 import { listReader, type ListBounds } from './list-reader.ts';
@@ -135,7 +136,8 @@ export const resourceReader = (
           : connection
               .rows((getOf[tenants.length] ??= getOfTenants(tenants.length)))
               .get(kind, id, ...tenants);
-      return row === undefined ? undefined : asRow(row as unknown as StoredRow);
+      const found = row === undefined ? undefined : asRow(row as unknown as StoredRow);
+      return found === undefined || sees(visibility, kind, found) ? found : undefined;
     },
     findByName: (kind, name, visibility) => {
       const tenants = tenantsOf(visibility);
@@ -143,7 +145,7 @@ export const resourceReader = (
         tenants === undefined
           ? all(RESOURCE_STATEMENTS.byNameOfAll, kind, name)
           : tenants.flatMap((tenant) => all(RESOURCE_STATEMENTS.byNameOfTenant, kind, name, tenant));
-      return rows.toSorted(byId);
+      return rows.filter((row) => sees(visibility, kind, row)).toSorted(byId);
     },
     list: (kind, visibility, { offset, limit }) => {
       const tenants = tenantsOf(visibility);
@@ -167,7 +169,7 @@ export const resourceReader = (
         tenants === undefined
           ? all(RESOURCE_STATEMENTS.markedOfAll, kind, mark)
           : tenants.flatMap((tenant) => all(RESOURCE_STATEMENTS.markedOfTenant, kind, mark, tenant));
-      return rows.toSorted(byId);
+      return rows.filter((row) => sees(visibility, kind, row)).toSorted(byId);
     },
     generation: connection.generation,
     countMarked: (kind, mark) => total(RESOURCE_STATEMENTS.countMarked, kind, mark),

@@ -49,12 +49,31 @@ const CALLERS: readonly { name: string; token: TokenOptions; roles: readonly Rol
   {
     name: 'project viewer',
     token: { user: 'vic', claims: { organization: { t1: { groups: ['/p1/system:viewers'] } } } },
-    roles: ['client', 'project-viewer'],
+    roles: ['project-member', 'project-viewer'],
   },
   {
     name: 'project manager',
     token: { user: 'max', tenants: ['t1'], claims: { groups: ['/p1/system:managers'] } },
-    roles: ['client', 'project-viewer', 'project-manager'],
+    roles: ['project-member', 'project-viewer', 'project-manager'],
+  },
+  {
+    name: 'reader of a tenant',
+    token: { user: 'rita', tenants: ['t1'], roles: ['tenant-reader'] },
+    roles: ['tenant-reader'],
+  },
+  {
+    name: 'auditor of a tenant',
+    token: { user: 'audrey', tenants: ['t1'], roles: ['auditor'] },
+    roles: ['auditor'],
+  },
+  {
+    name: 'reader of a tenant who manages a project',
+    token: {
+      user: 'remy',
+      roles: ['tenant-reader'],
+      claims: { organization: { t1: { groups: ['/p1/system:managers'] } } },
+    },
+    roles: ['tenant-reader', 'project-viewer', 'project-manager'],
   },
   {
     name: 'CSI driver',
@@ -139,7 +158,7 @@ describe('who may call what', () => {
           expect(statuses.get('anonymous')).to.equal(401);
           for (const { name, roles } of CALLERS) {
             // A project role says nothing of an object that names no project.
-            const nowhere = kind.service === 'ProjectMemberships' && method === 'Create';
+            const nowhere = method === 'Create';
             const asked = nowhere ? roles.filter((role) => !role.startsWith('project-')) : roles;
             const allowed = allows(asked, kind.service, method, surface);
             const expected = allowed
@@ -155,9 +174,17 @@ describe('who may call what', () => {
     }
   }
 
-  for (const path of ['kubeconfig', 'password', 'timeline'])
+  for (const [path, method] of [
+    ['kubeconfig', 'GetKubeconfig'],
+    ['password', 'GetPassword'],
+    ['timeline', 'GetTimeline'],
+  ] as const)
     it(`GET clusters/{id}/${path}`, async () => {
       const url = `${PUBLIC}/clusters/nope/${path}`;
+      for (const { name, roles } of CALLERS) {
+        const { status } = await (callers.get(name) as Caller)('GET', url);
+        expect(status, name).to.equal(allows(roles, 'Clusters', method) ? 404 : 403);
+      }
       const replies = await Promise.all([anonymous, user, other, admin].map((caller) => caller('GET', url)));
       expect(replies.map(({ status }) => status)).to.deep.equal([401, 404, 404, 404]);
       const hidden = await Promise.all(
@@ -312,9 +339,10 @@ describe('who may call what', () => {
       const [own, next, foreign] = ['t1/p1', 't1/p2', 't2/p1'].map((key) => `projects/${ids.get(key)}`);
       expect(await status(name, 'GET', own ?? ''), name).to.equal(get);
       expect(await status(name, 'PATCH', own ?? '', patch), name).to.equal(update);
-      const anywhere = name === 'tenant admin';
-      expect(await status(name, 'GET', next ?? ''), name).to.equal(anywhere ? 200 : 403);
-      expect(await status(name, 'PATCH', next ?? '', patch), name).to.equal(anywhere ? 200 : 403);
+      // Another project is absent to those who are limited to theirs.
+      const beside = name === 'tenant admin' ? 200 : 404;
+      expect(await status(name, 'GET', next ?? ''), name).to.equal(get === 403 ? 403 : beside);
+      expect(await status(name, 'PATCH', next ?? '', patch), name).to.equal(update === 403 ? 403 : beside);
       expect(await status(name, 'GET', foreign ?? ''), name).to.equal(name === 'user' ? 403 : 404);
       expect(await status(name, 'GET', 'projects'), name).to.equal(200);
     }
@@ -338,14 +366,14 @@ describe('who may call what', () => {
     expect(theirs.status, theirs.text).to.equal(200);
     for (const [reply, expected] of [
       [mine, 200],
-      [theirs, 403],
+      [theirs, 404],
     ] as const) {
       const path = `project_memberships/${textAt(reply.json, 'id')}`;
       expect(await status('project manager', 'GET', path)).to.equal(expected);
       expect(await status('project viewer', 'GET', path)).to.equal(403);
       expect(await status('project manager', 'DELETE', path)).to.equal(expected);
     }
-    expect(await status('project manager', 'DELETE', `projects/${ids.get('t1/p2')}`)).to.equal(403);
+    expect(await status('project manager', 'DELETE', `projects/${ids.get('t1/p2')}`)).to.equal(404);
     expect(await status('project manager', 'DELETE', `projects/${ids.get('t1/p1')}`)).to.equal(200);
   });
 });

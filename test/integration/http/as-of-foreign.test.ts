@@ -35,7 +35,11 @@ describe('as_of of foreign objects', () => {
     const position = (await order(alice, 'mine')) && ((await stage.service.store.lastPosition()) ?? '');
     const asOf = encodeURIComponent(stage.service.positions.format(position));
     const early = encodeURIComponent('2020-01-01T00:00:00Z');
+    const groups = ['/ai/system:managers'];
+    const manager = await callerFor({ user: 'max', claims: { organization: { t2: { groups } } } });
     const paths: readonly [Caller, (id: string) => string][] = [
+      // Of the same tenant, and outside the projects that the caller is limited to.
+      [manager, (id) => `${PUBLIC}/clusters/${id}?as_of=${asOf}`],
       [alice, (id) => `${PUBLIC}/clusters/${id}?as_of=${asOf}`],
       [auditor, (id) => `${AUDIT}/resources/cluster/${id}?as_of=${asOf}`],
       [auditor, (id) => `${AUDIT}/resources/cluster/${id}`],

@@ -105,23 +105,6 @@ describe('cluster catalogue items over HTTP', () => {
       expect(reply.json, reply.text).to.have.nested.property('spec.network.pod_cidr', '10.132.0.0/14');
     });
 
-    it('are held to it when they are placed, not in their later changes (osac-api.md §10, §11)', async () => {
-      const { id } = await made({
-        field_definitions: [
-          { path: 'node_sets.workers.size', editable: true, validation_schema: '{"maximum":5}' },
-          { path: 'network.pod_cidr', default: '10.132.0.0/14' },
-        ],
-      });
-      const ordered = await order({ catalog_item: { id }, node_sets: { workers: { size: 5 } } });
-      const path = `${PUBLIC}/clusters/${textAt(ordered.json, 'id')}`;
-      const scaled = await user('PATCH', path, {
-        spec: { node_sets: { workers: { size: 6 } }, ssh_public_key: 'ssh-ed25519 AAAA' },
-      });
-      expect(scaled.status, scaled.text).to.equal(200);
-      expect(scaled.json).to.have.nested.property('spec.node_sets.workers.size', 6);
-      expect(scaled.json).to.have.nested.property('spec.ssh_public_key', 'ssh-ed25519 AAAA');
-    });
-
     it('never repeat a secret that a schema refuses', async () => {
       const { id } = await made({
         field_definitions: [{ path: 'pull_secret', editable: true, validation_schema: '{"pattern":"^[{]"}' }],

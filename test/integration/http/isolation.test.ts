@@ -123,19 +123,27 @@ describe('tenants see and change their own and nothing else', () => {
       ...(here && manager === thing.name ? (['project-manager'] as const) : []),
     ];
   };
+  const rolesSomewhere = ({ roles, viewer, manager }: Person): readonly Role[] => [
+    ...roles,
+    ...(viewer === undefined ? [] : (['project-viewer'] as const)),
+    ...(manager === undefined ? [] : (['project-manager'] as const)),
+  ];
   /** What the sheet says of one call, without asking the service. */
   const expectedOf = (person: Person, verb: keyof typeof METHODS, thing: Thing): number => {
     const method = METHODS[verb];
-    const anywhere = [
-      ...person.roles,
-      ...(person.viewer === undefined ? [] : (['project-viewer'] as const)),
-      ...(person.manager === undefined ? [] : (['project-manager'] as const)),
-    ];
-    if (!allows(anywhere, thing.service, method)) return 403;
-    if (![...person.tenants, 'shared'].includes(thing.tenant)) return 404;
+    if (!allows(rolesSomewhere(person), thing.service, method)) return 403;
+    if (!isSeen(person, thing)) return 404;
     if (!allows(rolesFor(person, thing), thing.service, method)) return 403;
     return verb === 'GET' || person.tenants.includes(thing.tenant) ? 200 : 403;
   };
+  /** Kinds whose objects outside projects are the whole tenant's. */
+  const WHOLE_TENANTS = ['cluster_templates', 'cluster_catalog_items', 'users'];
+  const isSeen = ({ tenants, viewer }: Person, { collection, tenant, name }: Thing): boolean =>
+    tenant === 'shared' ||
+    (tenants.includes(tenant) &&
+      (viewer === undefined ||
+        WHOLE_TENANTS.includes(collection) ||
+        (collection === 'projects' && name === viewer)));
   const people = fc.constantFrom(...PEOPLE);
   const verbs = fc.constantFrom('GET', 'PATCH', 'DELETE') as fc.Arbitrary<keyof typeof METHODS>;
   const anyThing = fc.nat().map((n) => things[n % things.length] as Thing);
@@ -156,7 +164,7 @@ describe('tenants see and change their own and nothing else', () => {
   it('and cannot tell what belongs to others from what never was', async () => {
     await checkAsync(
       fc.asyncProperty(people, verbs, anyThing, async (person, verb, thing) => {
-        fc.pre(![...person.tenants, 'shared'].includes(thing.tenant));
+        fc.pre(!isSeen(person, thing));
         const absent = randomUUID();
         const [foreign, nothing] = await Promise.all(
           [thing.id, absent].map((id) => call(person, verb, `${thing.collection}/${id}`, bodyOf(verb))),
@@ -175,7 +183,7 @@ describe('tenants see and change their own and nothing else', () => {
       return reads.join('\n').replaceAll(id, '<id>');
     };
     for (const person of PEOPLE)
-      for (const thing of things.filter(({ tenant }) => ![...person.tenants, 'shared'].includes(tenant)))
+      for (const thing of things.filter((one) => !isSeen(person, one)))
         for (const verb of ['GET', 'PATCH', 'DELETE']) {
           const foreign = await wayOf(person, verb, thing.collection, thing.id);
           const absent = await wayOf(person, verb, thing.collection, randomUUID());
@@ -202,22 +210,20 @@ describe('tenants see and change their own and nothing else', () => {
         const declared = kinds.find((kind) => kind.collection === collection);
         const reply = await call(person, 'GET', collection);
         const listing = `${person.name} ${collection}: ${reply.text}`;
-        if (!allows(person.roles, declared?.service ?? '', 'List')) {
+        if (!allows(rolesSomewhere(person), declared?.service ?? '', 'List')) {
           expect(reply.status, listing).to.equal(403);
           continue;
         }
         const visible = [...person.tenants, 'shared'];
-        const wanted = things.filter(
-          (thing) => thing.collection === collection && visible.includes(thing.tenant),
-        );
+        const wanted = things.filter((thing) => thing.collection === collection && isSeen(person, thing));
         const items = itemsOf(reply);
         for (const item of items) expect(visible, listing).to.include(textAt(item, 'metadata', 'tenant'));
         const ids = items.map((item) => textAt(item, 'id'));
         expect(ids, listing).to.include.members(wanted.map(({ id }) => id));
         expect(Number(reply.json['total'] ?? 0), listing).to.equal(items.length);
-        const foreign = things.find(
-          (thing) => thing.collection === collection && !visible.includes(thing.tenant),
-        );
+        const hidden = things.filter((thing) => thing.collection === collection && !isSeen(person, thing));
+        for (const { id } of hidden) expect(ids, listing).not.to.include(id);
+        const [foreign] = hidden;
         if (foreign === undefined) continue;
         const found = await Promise.all(
           [foreign.id, randomUUID()].map((id) =>
@@ -443,7 +449,7 @@ describe('tenants see and change their own and nothing else', () => {
         await admin('POST', `${PRIVATE}/disk_images`, { metadata: { name, tenant }, ...BODIES[1]?.spec });
       for (const { person, filter, watching } of watches) {
         const wanted = ['t2', 'shared', 't1']
-          .filter((tenant) => [...person.tenants, 'shared'].includes(tenant))
+          .filter((tenant) => isSeen(person, { collection: 'disk_images', tenant } as Thing))
           .filter((tenant) => tenant === 't2' || filter !== filters[1]);
         const events = await watching.count(wanted.length + 1);
         expect(

@@ -139,4 +139,51 @@ describe('a read model that is late', () => {
       await there.close();
     }
   });
+
+  it('nothing is deleted that it cannot know to be unused: another instance may have bound the user', async () => {
+    const log = createMemoryEventStore({ singleWriter: false });
+    let behind = Promise.resolve();
+    const lagging: EventStore = {
+      ...log,
+      async *subscribe(options) {
+        for await (const item of log.subscribe(options)) {
+          await behind;
+          yield item;
+        }
+      },
+    };
+    const held = Promise.withResolvers<void>();
+    const here = await startTestService({ store: lagging, positions: { writeWaitMs: 1 } });
+    const there = await startTestService({ store: log });
+    try {
+      const token = await there.token({ user: 'root', admin: true });
+      const root = callerOf(there, token);
+      await seedCatalogue(root);
+      behind = held.promise;
+      const make = async (collection: string, body: object): Promise<string> => {
+        const reply = await root('POST', `${PRIVATE}/${collection}`, body);
+        expect(reply.status, reply.text).to.equal(200);
+        return textAt(reply.json, 'id');
+      };
+      const user = await make('users', { metadata: { name: 'u', tenant: 't1' }, spec: { username: 'u' } });
+      const role = await make('roles', { metadata: { name: 'r' }, spec: { title: 'R' } });
+      await make('role_bindings', {
+        metadata: { name: 'b', tenant: 't1' },
+        spec: { role: { id: role }, users: [{ id: user }] },
+      });
+      const remove = () => callerOf(here, token)('DELETE', `${PRIVATE}/users/${user}`);
+      const late = await remove();
+      expect(late.status, late.text).to.equal(503);
+      expect(late.headers.get('retry-after')).to.match(/^\d+$/);
+      expect((await root('GET', `${PRIVATE}/users/${user}`)).status).to.equal(200);
+      held.resolve();
+      const known = await remove();
+      expect([known.status, known.headers.get('x-ledger-reason')]).to.deep.equal([400, 'STILL_REFERENCED']);
+      expect((await root('GET', `${PRIVATE}/users/${user}`)).status).to.equal(200);
+    } finally {
+      held.resolve();
+      await here.close();
+      await there.close();
+    }
+  });
 });

@@ -1,8 +1,12 @@
 import { expect } from 'chai';
 import { connect } from 'node:net';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
+import { createIssuerKeys } from '../../../src/adapters/identity/issuer-keys.ts';
+import { createTokenVerifier } from '../../../src/adapters/identity/token-verifier.ts';
 import type { EventStore } from '../../../src/app/event-store.ts';
+import { createAuthenticator } from '../../../src/http/authenticate.ts';
 import {
+  ISSUER,
   PRIVATE,
   PUBLIC,
   callerOf,
@@ -95,6 +99,67 @@ describe('limits over HTTP', () => {
       }
       expect((await bob('GET', CLUSTERS)).status, 'a valid token from there').to.equal(200);
       for (const probe of ['/healthz', '/readyz']) expect((await nobody('GET', probe)).status).to.equal(200);
+    });
+  });
+
+  describe('while the keys of the token issuer cannot be had', () => {
+    let away = false;
+    let started: TestService;
+    before(async () => {
+      started = await startTestService({
+        admission: { rateLimitAddress: 3 },
+        guard: (_models, authenticate) => {
+          const keys = createIssuerKeys({
+            issuer: ISSUER,
+            now: () => 1_000_000,
+            fetch: () => Promise.reject(new Error('connection refused')),
+          });
+          const without = createAuthenticator({
+            verifier: createTokenVerifier({ issuers: new Map([[ISSUER, keys]]), now: () => Date.now() }),
+            tenantExists: () => true,
+            monotonicMs: () => 0,
+          });
+          return (...call) => (away ? without : authenticate)(...call);
+        },
+      });
+      await seedCatalogue(callerOf(started, await started.token({ user: 'root', admin: true })));
+      away = true;
+    });
+    after(() => started.close());
+
+    it('every caller with a token of it gets 503 and is no stranger, however many stand behind one address', async () => {
+      const callers = await Promise.all(
+        Array.from({ length: 8 }, async (_, i) =>
+          callerOf(started, await started.token({ user: `user-${i}`, tenants: ['t1'] })),
+        ),
+      );
+      for (const caller of callers)
+        for (const [verb, path, body] of [
+          ['GET', CLUSTERS, undefined],
+          ['POST', CLUSTERS, { metadata: { name: 'away' }, spec: SPEC }],
+          ['GET', '/api/events/v1/events', undefined],
+          ['GET', '/api/ledger/v1/orders', undefined],
+        ] as const) {
+          const reply = await caller(verb, path, body);
+          expect(reply.status, `${verb} ${path} ${reply.text}`).to.equal(503);
+          expect(reply.headers.get('x-ledger-reason'), path).to.equal('ISSUER_UNREACHABLE');
+          expect(Number(reply.headers.get('retry-after')), path).to.be.within(1, 5);
+          expect(reply.headers.get('ratelimit'), path).to.equal(null);
+        }
+      // What is wrong before anybody asks who calls is told, and counted for nobody either.
+      for (const caller of callers)
+        expect((await caller('POST', CLUSTERS, '{"nope":1}')).status).to.equal(400);
+    });
+
+    it('strangers from that address are counted as ever, and bar no one who has a token', async () => {
+      const alice = callerOf(started, await started.token({ user: 'alice', tenants: ['t1'] }));
+      const statuses: number[] = [];
+      for (const caller of Array.from({ length: 5 }, (_, i) =>
+        callerOf(started, i % 2 === 0 ? undefined : 'a.b.c'),
+      ))
+        statuses.push((await caller('GET', CLUSTERS)).status);
+      expect(statuses).to.deep.equal([401, 401, 401, 429, 429]);
+      expect((await alice('GET', CLUSTERS)).status).to.equal(503);
     });
   });
 

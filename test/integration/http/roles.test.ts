@@ -110,7 +110,7 @@ describe('HTTP: roles, role bindings, project memberships', () => {
       spec: { ...(role === undefined ? {} : { role }), users },
     });
 
-    it('bind users of their tenant, shown by id, and are ready', async () => {
+    it('bind users of their tenant, shown by id, and wait for the token issuer', async () => {
       const made = await owner(
         'POST',
         `${PUBLIC}/role_bindings`,
@@ -121,10 +121,13 @@ describe('HTTP: roles, role bindings, project memberships', () => {
         role: { id: TENANT_ADMIN, name: 'tenant-admin' },
         users: [{ id: alice }, { id: bob }],
       });
-      expect(made.json['status']).to.deep.equal({ state: 'ROLE_BINDING_STATE_READY' });
+      const { message, ...status } = made.json['status'] as { message?: string };
+      expect(status).to.deep.equal({ state: 'ROLE_BINDING_STATE_PENDING' });
+      expect(message).to.contain('rights come from the token');
       const seen = await admin('GET', `${PRIVATE}/role_bindings/${textAt(made.json, 'id')}`);
       expect(seen.json['status']).to.deep.equal({
-        state: 'ROLE_BINDING_STATE_READY',
+        state: 'ROLE_BINDING_STATE_PENDING',
+        message,
         users: [{ id: alice }, { id: bob }],
       });
       const stored = await collect(service.store.readAll({ limit: 1_000 }));

@@ -110,6 +110,13 @@ describe('ledgerctl without a service', () => {
     expect((await run([...argv, 'tenant-admin', 'tenant-idp-manager'])).err).to.equal('');
   });
 
+  it('token knows every realm role that gives a right', async () => {
+    const roles = ['tenant-admin', 'tenant-idp-manager', 'tenant-reader', 'auditor', 'osac-csi-driver'];
+    const { out, err } = await run(['token', '--tenant', 't', '--user', 'u', '--role', ...roles]);
+    expect(err).to.equal('');
+    expect(JSON.parse(out)).to.deep.include({ roles });
+  });
+
   it('a command that has no token of its own says how to give one', async () => {
     const { code, err } = await run(['orders', 'list'], {
       mintToken: () => Promise.reject(new Error('no key')),

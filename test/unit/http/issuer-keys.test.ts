@@ -107,6 +107,20 @@ describe('issuer keys', () => {
     await verifier.verify(known);
   });
 
+  it('says so too of a key that came after the last fetch, and never that such a token is wrong', async () => {
+    const verifier = verifierOf();
+    await verifier.verify(await token(0));
+    served = publicKeys;
+    down = true;
+    clock += 61_000;
+    for (let i = 0; i < 2; i += 1)
+      expect(await failure(verifier.verify(await token(1)))).to.be.instanceOf(IssuerUnreachable);
+    await verifier.verify(await token(0));
+    down = false;
+    clock += 5_001;
+    await verifier.verify(await token(1));
+  });
+
   it('withdraws a key that the issuer lists no more, and the tokens that it signed', async () => {
     served = publicKeys;
     const verifier = verifierOf();

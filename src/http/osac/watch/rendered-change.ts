@@ -1,9 +1,11 @@
+import { objectAt, stringAt } from '../../../domain/json-tools.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import type { FilterNode } from '../../../projections/filter/ast.ts';
 import { evaluate } from '../../../projections/filter/evaluate.ts';
 import type { Change, ChangeKey } from '../../../projections/resources/change-reader.ts';
 import type { ChangeType } from '../../../projections/resources/changes.ts';
 import { privatePaths, publicText, type PrivatePaths } from '../../../projections/resources/fold.ts';
+import { sees, type Placed } from '../../../projections/visibility.ts';
 import type { Surface } from '../messages.ts';
 import type { Audience, WatchedKind } from './audience.ts';
 
@@ -57,6 +59,11 @@ export const createRenderer = ({ kinds, formatId, nowMs }: RendererOptions): Ren
       bySurface.set(surface, made);
       return made;
     };
+    let place: Placed | undefined;
+    const placed = (): Placed => {
+      const metadata = objectAt(JSON.parse(change.document) as JsonObject, 'metadata');
+      return { tenant, project: stringAt(metadata, 'project'), name: stringAt(metadata, 'name') };
+    };
     return {
       position,
       n,
@@ -65,6 +72,8 @@ export const createRenderer = ({ kinds, formatId, nowMs }: RendererOptions): Ren
       concerns: (audience, filter) => {
         if (known === undefined || !audience.kinds.has(kind)) return false;
         if (audience.tenants?.has(tenant) === false) return false;
+        const limit = audience.limits?.get(kind);
+        if (limit !== undefined && !sees(limit, kind, (place ??= placed()))) return false;
         return filter === undefined || rendering(known, audience.surface).matches(filter, nowMs);
       },
       frame: (surface, framing) => (known === undefined ? '' : rendering(known, surface).frame(framing)),

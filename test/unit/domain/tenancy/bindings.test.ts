@@ -108,10 +108,14 @@ describe('project memberships', () => {
 describe('role bindings', () => {
   const { given } = specify(roleBinding.decider);
   const spec = { role: { id: 'r1', name: 'r' }, users: [{ id: 'u1' }] };
-  const document = { spec, status: { state: 'ROLE_BINDING_STATE_READY', users: [{ id: 'u1' }] } };
+  const message =
+    'recorded only: rights come from the token, so the binding takes effect once the token issuer gives these users the ' +
+    'role; what provisions the issuer reports that here';
+  const pending = { state: 'ROLE_BINDING_STATE_PENDING', message };
+  const document = { spec, status: { ...pending, users: [{ id: 'u1' }] } };
   const bound: RoleBindingEvent = { type: 'RoleBound', data: { ...facts, document } };
 
-  it('are ready with a role, which may change but not go, and may lose all users', () => {
+  it('have a role, which may change but not go, and may lose all users', () => {
     given().when(create({ spec })).thenEvents(bound);
     given()
       .when(create({ spec: { users: [] } }))
@@ -124,7 +128,7 @@ describe('role bindings', () => {
       .when(revise({ spec: other, status: document.status }))
       .thenEvents({
         type: 'RoleBindingRevised',
-        data: { at: later, document: { spec: other, status: { state: 'ROLE_BINDING_STATE_READY' } } },
+        data: { at: later, document: { spec: other, status: pending } },
       });
     given(bound)
       .when(revise({ spec: { ...spec, users: [{ id: 'u1' }, { id: 'u1' }] } }))
@@ -133,12 +137,30 @@ describe('role bindings', () => {
       .when(remove)
       .thenEvents({ type: 'RoleUnbound', data: { at: later } });
   });
+  it('change nothing by themselves, so they wait until a provisioner says that they do', () => {
+    const ready = { state: 'ROLE_BINDING_STATE_READY' };
+    const users = [{ id: 'u1' }];
+    // A change of one field leaves the message beside it as it was.
+    given(bound)
+      .when(revise({ spec, status: { ...pending, ...ready, users } }))
+      .thenEvents({
+        type: 'RoleBindingRevised',
+        data: { at: later, document: { spec, status: { ...ready, users } } },
+      });
+    const failed = { state: 'ROLE_BINDING_STATE_FAILED', message: 'realm refuses' };
+    given(bound)
+      .when(revise({ spec, status: { ...failed, users } }))
+      .thenEvents({
+        type: 'RoleBindingRevised',
+        data: { at: later, document: { spec, status: { ...failed, users } } },
+      });
+  });
   it('protect role and users', () => {
     expect(roleBinding.pointsAt(document)).to.deep.equal([
       { kind: 'role', id: 'r1' },
       { kind: 'user', id: 'u1' },
     ]);
-    expect(roleBinding.view(given(bound).state())).to.include({ state: 'ROLE_BINDING_STATE_READY' });
+    expect(roleBinding.view(given(bound).state())).to.include({ state: 'ROLE_BINDING_STATE_PENDING' });
     expect(roleBinding.view(given().state())).to.deep.equal({ exists: false });
   });
 });

@@ -22,7 +22,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file osac/private/v1/cluster_templates.proto.
  */
 export const file_osac_private_v1_cluster_templates: GenFile = /*@__PURE__*/
-  fileDesc("Cidvc2FjL3ByaXZhdGUvdjEvY2x1c3Rlcl90ZW1wbGF0ZXMucHJvdG8SD29zYWMucHJpdmF0ZS52MSK8AwoPQ2x1c3RlclRlbXBsYXRlEgoKAmlkGAEgASgJEisKCG1ldGFkYXRhGAIgASgLMhkub3NhYy5wcml2YXRlLnYxLk1ldGFkYXRhEg0KBXRpdGxlGAMgASgJEhMKC2Rlc2NyaXB0aW9uGAQgASgJEkcKCnBhcmFtZXRlcnMYBSADKAsyMy5vc2FjLnByaXZhdGUudjEuQ2x1c3RlclRlbXBsYXRlUGFyYW1ldGVyRGVmaW5pdGlvbhJBCglub2RlX3NldHMYBiADKAsyLi5vc2FjLnByaXZhdGUudjEuQ2x1c3RlclRlbXBsYXRlLk5vZGVTZXRzRW50cnkSQwoNc3BlY19kZWZhdWx0cxgHIAEoCzIsLm9zYWMucHJpdmF0ZS52MS5DbHVzdGVyVGVtcGxhdGVTcGVjRGVmYXVsdHMSIQoYYWxsb3dlZF9yZXNvdXJjZV9jbGFzc2VzGOgHIAMoCRpYCg1Ob2RlU2V0c0VudHJ5EgsKA2tleRgBIAEoCRI2CgV2YWx1ZRgCIAEoCzInLm9zYWMucHJpdmF0ZS52MS5DbHVzdGVyVGVtcGxhdGVOb2RlU2V0OgI4ASKdAQoiQ2x1c3RlclRlbXBsYXRlUGFyYW1ldGVyRGVmaW5pdGlvbhIMCgRuYW1lGAEgASgJEg0KBXRpdGxlGAIgASgJEhMKC2Rlc2NyaXB0aW9uGAMgASgJEhAKCHJlcXVpcmVkGAQgASgIEgwKBHR5cGUYBSABKAkSJQoHZGVmYXVsdBgGIAEoCzIULmdvb2dsZS5wcm90b2J1Zi5BbnkiXQoWQ2x1c3RlclRlbXBsYXRlTm9kZVNldBI1Cglob3N0X3R5cGUYASABKAsyIi5vc2FjLnByaXZhdGUudjEuSG9zdFR5cGVSZWZlcmVuY2USDAoEc2l6ZRgCIAEoBSK4AgobQ2x1c3RlclRlbXBsYXRlU3BlY0RlZmF1bHRzEhgKC3B1bGxfc2VjcmV0GAEgASgJSACIAQESGwoOc3NoX3B1YmxpY19rZXkYAiABKAlIAYgBARI1CgduZXR3b3JrGAQgASgLMh8ub3NhYy5wcml2YXRlLnYxLkNsdXN0ZXJOZXR3b3JrSAKIAQESOQoHdmVyc2lvbhgFIAEoCzIoLm9zYWMucHJpdmF0ZS52MS5DbHVzdGVyVmVyc2lvblJlZmVyZW5jZRJBChJwdWxsX3NlY3JldF9zZWNyZXQYBiABKAsyJS5vc2FjLnByaXZhdGUudjEuU2VjcmV0TG9jYWxSZWZlcmVuY2VCDgoMX3B1bGxfc2VjcmV0QhEKD19zc2hfcHVibGljX2tleUIKCghfbmV0d29yayJVChhDbHVzdGVyVGVtcGxhdGVSZWZlcmVuY2USCgoCaWQYASABKAkSDAoEbmFtZRgCIAEoCRIPCgdwcm9qZWN0GAMgASgJEg4KBnNoYXJlZBgEIAEoCCKZAQobQ2x1c3RlclRlbXBsYXRlc0xpc3RSZXF1ZXN0EhMKBm9mZnNldBgBIAEoBUgAiAEBEhIKBWxpbWl0GAIgASgFSAGIAQESEwoGZmlsdGVyGAMgASgJSAKIAQESEgoFb3JkZXIYBCABKAlIA4gBAUIJCgdfb2Zmc2V0QggKBl9saW1pdEIJCgdfZmlsdGVyQggKBl9vcmRlciJsChxDbHVzdGVyVGVtcGxhdGVzTGlzdFJlc3BvbnNlEgwKBHNpemUYASABKAUSDQoFdG90YWwYAiABKAUSLwoFaXRlbXMYAyADKAsyIC5vc2FjLnByaXZhdGUudjEuQ2x1c3RlclRlbXBsYXRlIigKGkNsdXN0ZXJUZW1wbGF0ZXNHZXRSZXF1ZXN0EgoKAmlkGAEgASgJIk8KG0NsdXN0ZXJUZW1wbGF0ZXNHZXRSZXNwb25zZRIwCgZvYmplY3QYASABKAsyIC5vc2FjLnByaXZhdGUudjEuQ2x1c3RlclRlbXBsYXRlIlEKHUNsdXN0ZXJUZW1wbGF0ZXNDcmVhdGVSZXF1ZXN0EjAKBm9iamVjdBgBIAEoCzIgLm9zYWMucHJpdmF0ZS52MS5DbHVzdGVyVGVtcGxhdGUiUgoeQ2x1c3RlclRlbXBsYXRlc0NyZWF0ZVJlc3BvbnNlEjAKBm9iamVjdBgBIAEoCzIgLm9zYWMucHJpdmF0ZS52MS5DbHVzdGVyVGVtcGxhdGUikAEKHUNsdXN0ZXJUZW1wbGF0ZXNVcGRhdGVSZXF1ZXN0EjAKBm9iamVjdBgBIAEoCzIgLm9zYWMucHJpdmF0ZS52MS5DbHVzdGVyVGVtcGxhdGUSLwoLdXBkYXRlX21hc2sYAiABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrEgwKBGxvY2sYAyABKAgiUgoeQ2x1c3RlclRlbXBsYXRlc1VwZGF0ZVJlc3BvbnNlEjAKBm9iamVjdBgBIAEoCzIgLm9zYWMucHJpdmF0ZS52MS5DbHVzdGVyVGVtcGxhdGUiKwodQ2x1c3RlclRlbXBsYXRlc0RlbGV0ZVJlcXVlc3QSCgoCaWQYASABKAkiIAoeQ2x1c3RlclRlbXBsYXRlc0RlbGV0ZVJlc3BvbnNlIisKHUNsdXN0ZXJUZW1wbGF0ZXNTaWduYWxSZXF1ZXN0EgoKAmlkGAEgASgJIiAKHkNsdXN0ZXJUZW1wbGF0ZXNTaWduYWxSZXNwb25zZTKFBQoQQ2x1c3RlclRlbXBsYXRlcxJjCgRMaXN0Eiwub3NhYy5wcml2YXRlLnYxLkNsdXN0ZXJUZW1wbGF0ZXNMaXN0UmVxdWVzdBotLm9zYWMucHJpdmF0ZS52MS5DbHVzdGVyVGVtcGxhdGVzTGlzdFJlc3BvbnNlEmAKA0dldBIrLm9zYWMucHJpdmF0ZS52MS5DbHVzdGVyVGVtcGxhdGVzR2V0UmVxdWVzdBosLm9zYWMucHJpdmF0ZS52MS5DbHVzdGVyVGVtcGxhdGVzR2V0UmVzcG9uc2USaQoGQ3JlYXRlEi4ub3NhYy5wcml2YXRlLnYxLkNsdXN0ZXJUZW1wbGF0ZXNDcmVhdGVSZXF1ZXN0Gi8ub3NhYy5wcml2YXRlLnYxLkNsdXN0ZXJUZW1wbGF0ZXNDcmVhdGVSZXNwb25zZRJpCgZVcGRhdGUSLi5vc2FjLnByaXZhdGUudjEuQ2x1c3RlclRlbXBsYXRlc1VwZGF0ZVJlcXVlc3QaLy5vc2FjLnByaXZhdGUudjEuQ2x1c3RlclRlbXBsYXRlc1VwZGF0ZVJlc3BvbnNlEmkKBkRlbGV0ZRIuLm9zYWMucHJpdmF0ZS52MS5DbHVzdGVyVGVtcGxhdGVzRGVsZXRlUmVxdWVzdBovLm9zYWMucHJpdmF0ZS52MS5DbHVzdGVyVGVtcGxhdGVzRGVsZXRlUmVzcG9uc2USaQoGU2lnbmFsEi4ub3NhYy5wcml2YXRlLnYxLkNsdXN0ZXJUZW1wbGF0ZXNTaWduYWxSZXF1ZXN0Gi8ub3NhYy5wcml2YXRlLnYxLkNsdXN0ZXJUZW1wbGF0ZXNTaWduYWxSZXNwb25zZWIGcHJvdG8z", [file_google_protobuf_any, file_google_protobuf_field_mask, file_osac_private_v1_cluster_network, file_osac_private_v1_cluster_versions, file_osac_private_v1_host_types, file_osac_private_v1_metadata, file_osac_private_v1_references]);
+  fileDesc("Cidvc2FjL3ByaXZhdGUvdjEvY2x1c3Rlcl90ZW1wbGF0ZXMucHJvdG8SD29zYWMucHJpdmF0ZS52MSLxAwoPQ2x1c3RlclRlbXBsYXRlEgoKAmlkGAEgASgJEisKCG1ldGFkYXRhGAIgASgLMhkub3NhYy5wcml2YXRlLnYxLk1ldGFkYXRhEg0KBXRpdGxlGAMgASgJEhMKC2Rlc2NyaXB0aW9uGAQgASgJEkcKCnBhcmFtZXRlcnMYBSADKAsyMy5vc2FjLnByaXZhdGUudjEuQ2x1c3RlclRlbXBsYXRlUGFyYW1ldGVyRGVmaW5pdGlvbhJBCglub2RlX3NldHMYBiADKAsyLi5vc2FjLnByaXZhdGUudjEuQ2x1c3RlclRlbXBsYXRlLk5vZGVTZXRzRW50cnkSQwoNc3BlY19kZWZhdWx0cxgHIAEoCzIsLm9zYWMucHJpdmF0ZS52MS5DbHVzdGVyVGVtcGxhdGVTcGVjRGVmYXVsdHMSIQoYYWxsb3dlZF9yZXNvdXJjZV9jbGFzc2VzGOgHIAMoCRIzCgRzcGVjGOkHIAEoCzIkLm9zYWMucHJpdmF0ZS52MS5DbHVzdGVyVGVtcGxhdGVTcGVjGlgKDU5vZGVTZXRzRW50cnkSCwoDa2V5GAEgASgJEjYKBXZhbHVlGAIgASgLMicub3NhYy5wcml2YXRlLnYxLkNsdXN0ZXJUZW1wbGF0ZU5vZGVTZXQ6AjgBIioKE0NsdXN0ZXJUZW1wbGF0ZVNwZWMSEwoKaXRlbXNfb25seRjoByABKAginQEKIkNsdXN0ZXJUZW1wbGF0ZVBhcmFtZXRlckRlZmluaXRpb24SDAoEbmFtZRgBIAEoCRINCgV0aXRsZRgCIAEoCRITCgtkZXNjcmlwdGlvbhgDIAEoCRIQCghyZXF1aXJlZBgEIAEoCBIMCgR0eXBlGAUgASgJEiUKB2RlZmF1bHQYBiABKAsyFC5nb29nbGUucHJvdG9idWYuQW55Il0KFkNsdXN0ZXJUZW1wbGF0ZU5vZGVTZXQSNQoJaG9zdF90eXBlGAEgASgLMiIub3NhYy5wcml2YXRlLnYxLkhvc3RUeXBlUmVmZXJlbmNlEgwKBHNpemUYAiABKAUiuAIKG0NsdXN0ZXJUZW1wbGF0ZVNwZWNEZWZhdWx0cxIYCgtwdWxsX3NlY3JldBgBIAEoCUgAiAEBEhsKDnNzaF9wdWJsaWNfa2V5GAIgASgJSAGIAQESNQoHbmV0d29yaxgEIAEoCzIfLm9zYWMucHJpdmF0ZS52MS5DbHVzdGVyTmV0d29ya0gCiAEBEjkKB3ZlcnNpb24YBSABKAsyKC5vc2FjLnByaXZhdGUudjEuQ2x1c3RlclZlcnNpb25SZWZlcmVuY2USQQoScHVsbF9zZWNyZXRfc2VjcmV0GAYgASgLMiUub3NhYy5wcml2YXRlLnYxLlNlY3JldExvY2FsUmVmZXJlbmNlQg4KDF9wdWxsX3NlY3JldEIRCg9fc3NoX3B1YmxpY19rZXlCCgoIX25ldHdvcmsiVQoYQ2x1c3RlclRlbXBsYXRlUmVmZXJlbmNlEgoKAmlkGAEgASgJEgwKBG5hbWUYAiABKAkSDwoHcHJvamVjdBgDIAEoCRIOCgZzaGFyZWQYBCABKAgimQEKG0NsdXN0ZXJUZW1wbGF0ZXNMaXN0UmVxdWVzdBITCgZvZmZzZXQYASABKAVIAIgBARISCgVsaW1pdBgCIAEoBUgBiAEBEhMKBmZpbHRlchgDIAEoCUgCiAEBEhIKBW9yZGVyGAQgASgJSAOIAQFCCQoHX29mZnNldEIICgZfbGltaXRCCQoHX2ZpbHRlckIICgZfb3JkZXIibAocQ2x1c3RlclRlbXBsYXRlc0xpc3RSZXNwb25zZRIMCgRzaXplGAEgASgFEg0KBXRvdGFsGAIgASgFEi8KBWl0ZW1zGAMgAygLMiAub3NhYy5wcml2YXRlLnYxLkNsdXN0ZXJUZW1wbGF0ZSIoChpDbHVzdGVyVGVtcGxhdGVzR2V0UmVxdWVzdBIKCgJpZBgBIAEoCSJPChtDbHVzdGVyVGVtcGxhdGVzR2V0UmVzcG9uc2USMAoGb2JqZWN0GAEgASgLMiAub3NhYy5wcml2YXRlLnYxLkNsdXN0ZXJUZW1wbGF0ZSJRCh1DbHVzdGVyVGVtcGxhdGVzQ3JlYXRlUmVxdWVzdBIwCgZvYmplY3QYASABKAsyIC5vc2FjLnByaXZhdGUudjEuQ2x1c3RlclRlbXBsYXRlIlIKHkNsdXN0ZXJUZW1wbGF0ZXNDcmVhdGVSZXNwb25zZRIwCgZvYmplY3QYASABKAsyIC5vc2FjLnByaXZhdGUudjEuQ2x1c3RlclRlbXBsYXRlIpABCh1DbHVzdGVyVGVtcGxhdGVzVXBkYXRlUmVxdWVzdBIwCgZvYmplY3QYASABKAsyIC5vc2FjLnByaXZhdGUudjEuQ2x1c3RlclRlbXBsYXRlEi8KC3VwZGF0ZV9tYXNrGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLkZpZWxkTWFzaxIMCgRsb2NrGAMgASgIIlIKHkNsdXN0ZXJUZW1wbGF0ZXNVcGRhdGVSZXNwb25zZRIwCgZvYmplY3QYASABKAsyIC5vc2FjLnByaXZhdGUudjEuQ2x1c3RlclRlbXBsYXRlIisKHUNsdXN0ZXJUZW1wbGF0ZXNEZWxldGVSZXF1ZXN0EgoKAmlkGAEgASgJIiAKHkNsdXN0ZXJUZW1wbGF0ZXNEZWxldGVSZXNwb25zZSIrCh1DbHVzdGVyVGVtcGxhdGVzU2lnbmFsUmVxdWVzdBIKCgJpZBgBIAEoCSIgCh5DbHVzdGVyVGVtcGxhdGVzU2lnbmFsUmVzcG9uc2UyhQUKEENsdXN0ZXJUZW1wbGF0ZXMSYwoETGlzdBIsLm9zYWMucHJpdmF0ZS52MS5DbHVzdGVyVGVtcGxhdGVzTGlzdFJlcXVlc3QaLS5vc2FjLnByaXZhdGUudjEuQ2x1c3RlclRlbXBsYXRlc0xpc3RSZXNwb25zZRJgCgNHZXQSKy5vc2FjLnByaXZhdGUudjEuQ2x1c3RlclRlbXBsYXRlc0dldFJlcXVlc3QaLC5vc2FjLnByaXZhdGUudjEuQ2x1c3RlclRlbXBsYXRlc0dldFJlc3BvbnNlEmkKBkNyZWF0ZRIuLm9zYWMucHJpdmF0ZS52MS5DbHVzdGVyVGVtcGxhdGVzQ3JlYXRlUmVxdWVzdBovLm9zYWMucHJpdmF0ZS52MS5DbHVzdGVyVGVtcGxhdGVzQ3JlYXRlUmVzcG9uc2USaQoGVXBkYXRlEi4ub3NhYy5wcml2YXRlLnYxLkNsdXN0ZXJUZW1wbGF0ZXNVcGRhdGVSZXF1ZXN0Gi8ub3NhYy5wcml2YXRlLnYxLkNsdXN0ZXJUZW1wbGF0ZXNVcGRhdGVSZXNwb25zZRJpCgZEZWxldGUSLi5vc2FjLnByaXZhdGUudjEuQ2x1c3RlclRlbXBsYXRlc0RlbGV0ZVJlcXVlc3QaLy5vc2FjLnByaXZhdGUudjEuQ2x1c3RlclRlbXBsYXRlc0RlbGV0ZVJlc3BvbnNlEmkKBlNpZ25hbBIuLm9zYWMucHJpdmF0ZS52MS5DbHVzdGVyVGVtcGxhdGVzU2lnbmFsUmVxdWVzdBovLm9zYWMucHJpdmF0ZS52MS5DbHVzdGVyVGVtcGxhdGVzU2lnbmFsUmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_any, file_google_protobuf_field_mask, file_osac_private_v1_cluster_network, file_osac_private_v1_cluster_versions, file_osac_private_v1_host_types, file_osac_private_v1_metadata, file_osac_private_v1_references]);
 
 /**
  * What a cluster is ordered from (osac-api.md §11 Cluster templates).
@@ -71,6 +71,13 @@ export type ClusterTemplate = Message<"osac.private.v1.ClusterTemplate"> & {
    * @generated from field: repeated string allowed_resource_classes = 1000;
    */
   allowedResourceClasses: string[];
+
+  /**
+   * What the provider alone sets and sees. An addition of this service.
+   *
+   * @generated from field: osac.private.v1.ClusterTemplateSpec spec = 1001;
+   */
+  spec?: ClusterTemplateSpec | undefined;
 };
 
 /**
@@ -120,6 +127,13 @@ export type ClusterTemplateJson = {
    * @generated from field: repeated string allowed_resource_classes = 1000;
    */
   allowedResourceClasses?: string[];
+
+  /**
+   * What the provider alone sets and sees. An addition of this service.
+   *
+   * @generated from field: osac.private.v1.ClusterTemplateSpec spec = 1001;
+   */
+  spec?: ClusterTemplateSpecJson;
 };
 
 /**
@@ -128,6 +142,37 @@ export type ClusterTemplateJson = {
  */
 export const ClusterTemplateSchema: GenMessage<ClusterTemplate, {jsonType: ClusterTemplateJson}> = /*@__PURE__*/
   messageDesc(file_osac_private_v1_cluster_templates, 0);
+
+/**
+ * @generated from message osac.private.v1.ClusterTemplateSpec
+ */
+export type ClusterTemplateSpec = Message<"osac.private.v1.ClusterTemplateSpec"> & {
+  /**
+   * True: tenants order this template through catalogue items of its own tenant only. An addition of this service.
+   *
+   * @generated from field: bool items_only = 1000;
+   */
+  itemsOnly: boolean;
+};
+
+/**
+ * @generated from message osac.private.v1.ClusterTemplateSpec
+ */
+export type ClusterTemplateSpecJson = {
+  /**
+   * True: tenants order this template through catalogue items of its own tenant only. An addition of this service.
+   *
+   * @generated from field: bool items_only = 1000;
+   */
+  itemsOnly?: boolean;
+};
+
+/**
+ * Describes the message osac.private.v1.ClusterTemplateSpec.
+ * Use `create(ClusterTemplateSpecSchema)` to create a new message.
+ */
+export const ClusterTemplateSpecSchema: GenMessage<ClusterTemplateSpec, {jsonType: ClusterTemplateSpecJson}> = /*@__PURE__*/
+  messageDesc(file_osac_private_v1_cluster_templates, 1);
 
 /**
  * @generated from message osac.private.v1.ClusterTemplateParameterDefinition
@@ -208,7 +253,7 @@ export type ClusterTemplateParameterDefinitionJson = {
  * Use `create(ClusterTemplateParameterDefinitionSchema)` to create a new message.
  */
 export const ClusterTemplateParameterDefinitionSchema: GenMessage<ClusterTemplateParameterDefinition, {jsonType: ClusterTemplateParameterDefinitionJson}> = /*@__PURE__*/
-  messageDesc(file_osac_private_v1_cluster_templates, 1);
+  messageDesc(file_osac_private_v1_cluster_templates, 2);
 
 /**
  * @generated from message osac.private.v1.ClusterTemplateNodeSet
@@ -245,7 +290,7 @@ export type ClusterTemplateNodeSetJson = {
  * Use `create(ClusterTemplateNodeSetSchema)` to create a new message.
  */
 export const ClusterTemplateNodeSetSchema: GenMessage<ClusterTemplateNodeSet, {jsonType: ClusterTemplateNodeSetJson}> = /*@__PURE__*/
-  messageDesc(file_osac_private_v1_cluster_templates, 2);
+  messageDesc(file_osac_private_v1_cluster_templates, 3);
 
 /**
  * @generated from message osac.private.v1.ClusterTemplateSpecDefaults
@@ -312,7 +357,7 @@ export type ClusterTemplateSpecDefaultsJson = {
  * Use `create(ClusterTemplateSpecDefaultsSchema)` to create a new message.
  */
 export const ClusterTemplateSpecDefaultsSchema: GenMessage<ClusterTemplateSpecDefaults, {jsonType: ClusterTemplateSpecDefaultsJson}> = /*@__PURE__*/
-  messageDesc(file_osac_private_v1_cluster_templates, 3);
+  messageDesc(file_osac_private_v1_cluster_templates, 4);
 
 /**
  * Template of a cluster.
@@ -373,7 +418,7 @@ export type ClusterTemplateReferenceJson = {
  * Use `create(ClusterTemplateReferenceSchema)` to create a new message.
  */
 export const ClusterTemplateReferenceSchema: GenMessage<ClusterTemplateReference, {jsonType: ClusterTemplateReferenceJson}> = /*@__PURE__*/
-  messageDesc(file_osac_private_v1_cluster_templates, 4);
+  messageDesc(file_osac_private_v1_cluster_templates, 5);
 
 /**
  * @generated from message osac.private.v1.ClusterTemplatesListRequest
@@ -430,7 +475,7 @@ export type ClusterTemplatesListRequestJson = {
  * Use `create(ClusterTemplatesListRequestSchema)` to create a new message.
  */
 export const ClusterTemplatesListRequestSchema: GenMessage<ClusterTemplatesListRequest, {jsonType: ClusterTemplatesListRequestJson}> = /*@__PURE__*/
-  messageDesc(file_osac_private_v1_cluster_templates, 5);
+  messageDesc(file_osac_private_v1_cluster_templates, 6);
 
 /**
  * @generated from message osac.private.v1.ClusterTemplatesListResponse
@@ -477,7 +522,7 @@ export type ClusterTemplatesListResponseJson = {
  * Use `create(ClusterTemplatesListResponseSchema)` to create a new message.
  */
 export const ClusterTemplatesListResponseSchema: GenMessage<ClusterTemplatesListResponse, {jsonType: ClusterTemplatesListResponseJson}> = /*@__PURE__*/
-  messageDesc(file_osac_private_v1_cluster_templates, 6);
+  messageDesc(file_osac_private_v1_cluster_templates, 7);
 
 /**
  * @generated from message osac.private.v1.ClusterTemplatesGetRequest
@@ -504,7 +549,7 @@ export type ClusterTemplatesGetRequestJson = {
  * Use `create(ClusterTemplatesGetRequestSchema)` to create a new message.
  */
 export const ClusterTemplatesGetRequestSchema: GenMessage<ClusterTemplatesGetRequest, {jsonType: ClusterTemplatesGetRequestJson}> = /*@__PURE__*/
-  messageDesc(file_osac_private_v1_cluster_templates, 7);
+  messageDesc(file_osac_private_v1_cluster_templates, 8);
 
 /**
  * @generated from message osac.private.v1.ClusterTemplatesGetResponse
@@ -531,7 +576,7 @@ export type ClusterTemplatesGetResponseJson = {
  * Use `create(ClusterTemplatesGetResponseSchema)` to create a new message.
  */
 export const ClusterTemplatesGetResponseSchema: GenMessage<ClusterTemplatesGetResponse, {jsonType: ClusterTemplatesGetResponseJson}> = /*@__PURE__*/
-  messageDesc(file_osac_private_v1_cluster_templates, 8);
+  messageDesc(file_osac_private_v1_cluster_templates, 9);
 
 /**
  * @generated from message osac.private.v1.ClusterTemplatesCreateRequest
@@ -558,7 +603,7 @@ export type ClusterTemplatesCreateRequestJson = {
  * Use `create(ClusterTemplatesCreateRequestSchema)` to create a new message.
  */
 export const ClusterTemplatesCreateRequestSchema: GenMessage<ClusterTemplatesCreateRequest, {jsonType: ClusterTemplatesCreateRequestJson}> = /*@__PURE__*/
-  messageDesc(file_osac_private_v1_cluster_templates, 9);
+  messageDesc(file_osac_private_v1_cluster_templates, 10);
 
 /**
  * @generated from message osac.private.v1.ClusterTemplatesCreateResponse
@@ -585,7 +630,7 @@ export type ClusterTemplatesCreateResponseJson = {
  * Use `create(ClusterTemplatesCreateResponseSchema)` to create a new message.
  */
 export const ClusterTemplatesCreateResponseSchema: GenMessage<ClusterTemplatesCreateResponse, {jsonType: ClusterTemplatesCreateResponseJson}> = /*@__PURE__*/
-  messageDesc(file_osac_private_v1_cluster_templates, 10);
+  messageDesc(file_osac_private_v1_cluster_templates, 11);
 
 /**
  * @generated from message osac.private.v1.ClusterTemplatesUpdateRequest
@@ -632,7 +677,7 @@ export type ClusterTemplatesUpdateRequestJson = {
  * Use `create(ClusterTemplatesUpdateRequestSchema)` to create a new message.
  */
 export const ClusterTemplatesUpdateRequestSchema: GenMessage<ClusterTemplatesUpdateRequest, {jsonType: ClusterTemplatesUpdateRequestJson}> = /*@__PURE__*/
-  messageDesc(file_osac_private_v1_cluster_templates, 11);
+  messageDesc(file_osac_private_v1_cluster_templates, 12);
 
 /**
  * @generated from message osac.private.v1.ClusterTemplatesUpdateResponse
@@ -659,7 +704,7 @@ export type ClusterTemplatesUpdateResponseJson = {
  * Use `create(ClusterTemplatesUpdateResponseSchema)` to create a new message.
  */
 export const ClusterTemplatesUpdateResponseSchema: GenMessage<ClusterTemplatesUpdateResponse, {jsonType: ClusterTemplatesUpdateResponseJson}> = /*@__PURE__*/
-  messageDesc(file_osac_private_v1_cluster_templates, 12);
+  messageDesc(file_osac_private_v1_cluster_templates, 13);
 
 /**
  * @generated from message osac.private.v1.ClusterTemplatesDeleteRequest
@@ -686,7 +731,7 @@ export type ClusterTemplatesDeleteRequestJson = {
  * Use `create(ClusterTemplatesDeleteRequestSchema)` to create a new message.
  */
 export const ClusterTemplatesDeleteRequestSchema: GenMessage<ClusterTemplatesDeleteRequest, {jsonType: ClusterTemplatesDeleteRequestJson}> = /*@__PURE__*/
-  messageDesc(file_osac_private_v1_cluster_templates, 13);
+  messageDesc(file_osac_private_v1_cluster_templates, 14);
 
 /**
  * @generated from message osac.private.v1.ClusterTemplatesDeleteResponse
@@ -705,7 +750,7 @@ export type ClusterTemplatesDeleteResponseJson = {
  * Use `create(ClusterTemplatesDeleteResponseSchema)` to create a new message.
  */
 export const ClusterTemplatesDeleteResponseSchema: GenMessage<ClusterTemplatesDeleteResponse, {jsonType: ClusterTemplatesDeleteResponseJson}> = /*@__PURE__*/
-  messageDesc(file_osac_private_v1_cluster_templates, 14);
+  messageDesc(file_osac_private_v1_cluster_templates, 15);
 
 /**
  * @generated from message osac.private.v1.ClusterTemplatesSignalRequest
@@ -732,7 +777,7 @@ export type ClusterTemplatesSignalRequestJson = {
  * Use `create(ClusterTemplatesSignalRequestSchema)` to create a new message.
  */
 export const ClusterTemplatesSignalRequestSchema: GenMessage<ClusterTemplatesSignalRequest, {jsonType: ClusterTemplatesSignalRequestJson}> = /*@__PURE__*/
-  messageDesc(file_osac_private_v1_cluster_templates, 15);
+  messageDesc(file_osac_private_v1_cluster_templates, 16);
 
 /**
  * @generated from message osac.private.v1.ClusterTemplatesSignalResponse
@@ -751,7 +796,7 @@ export type ClusterTemplatesSignalResponseJson = {
  * Use `create(ClusterTemplatesSignalResponseSchema)` to create a new message.
  */
 export const ClusterTemplatesSignalResponseSchema: GenMessage<ClusterTemplatesSignalResponse, {jsonType: ClusterTemplatesSignalResponseJson}> = /*@__PURE__*/
-  messageDesc(file_osac_private_v1_cluster_templates, 16);
+  messageDesc(file_osac_private_v1_cluster_templates, 17);
 
 /**
  * Templates that clusters are ordered from.
