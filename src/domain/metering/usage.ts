@@ -39,6 +39,9 @@ export type UsageDimension = (typeof USAGE_DIMENSIONS)[number];
 /** Kinds that are metered in this release. */
 export const METERED_KINDS = ['cluster'] as const;
 
+/** True where values are ids, so that rows carry names beside them. */
+export const isNamed = (dimension: UsageDimension): boolean => NAME_OF[dimension] !== undefined;
+
 export type UsagePeriod = { readonly fromMs: number; readonly toMs: number };
 
 export type UsageQuery = {
