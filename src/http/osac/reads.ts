@@ -112,5 +112,5 @@ const entryText = (entry: TimelineEntry, formatPosition: (position: string) => s
   `"summary":${JSON.stringify(entry.summary)},"actor":${JSON.stringify(entry.actor)},` +
   `"correlation_id":${JSON.stringify(entry.correlationId)},"data":${entry.data || '{}'}}`;
 
-const sees = (visibility: Visibility, tenant: string): boolean =>
+export const sees = (visibility: Visibility, tenant: string): boolean =>
   'all' in visibility || visibility.tenants.includes(tenant);
