@@ -181,8 +181,7 @@ const statusOf = (state: StoredCluster): JsonObject => {
     hub,
     api_endpoint: endpoints?.apiEndpoint,
     ingress_endpoint: endpoints?.ingressEndpoint,
-    state_transition_time:
-      isUntouched(state) || shownState(state) === '' ? undefined : state.stateSince,
+    state_transition_time: isUntouched(state) || shownState(state) === '' ? undefined : state.stateSince,
   });
 };
 

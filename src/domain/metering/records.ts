@@ -67,10 +67,7 @@ export const lifecycleRecords = (
 };
 
 /** One record for each component that is billed, as of the start of the window; none for a cluster that is not. */
-export const heartbeatRecords = (
-  meter: ClusterMeter,
-  windowStartMs: number,
-): readonly MeteringRecord[] => {
+export const heartbeatRecords = (meter: ClusterMeter, windowStartMs: number): readonly MeteringRecord[] => {
   const { cluster, open } = meter;
   const resource = resourceOf(cluster);
   if (resource === undefined || !isStoredCluster(cluster)) return [];

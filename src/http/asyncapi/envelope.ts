@@ -46,7 +46,8 @@ export const SITE: JsonObject = {
 const DELIVERED: JsonObject = {
   osacdelivered: {
     ...TIME,
-    description: 'Time of the first READY, from which on `usage` bills; absent before it. See docs/streams.md.',
+    description:
+      'Time of the first READY, from which on `usage` bills; absent before it. See docs/streams.md.',
   },
 };
 const RESOURCE: JsonObject = {

@@ -34,7 +34,11 @@ export const USAGE_DESCRIPTIONS: { readonly [route: string]: Description } = {
         { type: 'string', default: 'tenant,project,kind,template' },
         `What rows are told apart by: a comma list of ${dimensions.join(', ')}; empty: nothing.`,
       ),
-      query('tenant', GIVEN, 'Only this tenant. A caller of a tenant may name an own one; default: the first of the token.'),
+      query(
+        'tenant',
+        GIVEN,
+        'Only this tenant. A caller of a tenant may name an own one; default: the first of the token.',
+      ),
       query('project', TEXT, 'Only this project; empty: what is in none.'),
       query('kind', { type: 'string', enum: [...METERED_KINDS] }, 'Only this kind.'),
       query('template', GIVEN, 'Only this template, by id.'),

@@ -5,7 +5,9 @@ import type { Handler, IdMessage } from './call.ts';
 import { sees } from './reads.ts';
 import type { KindService } from './rest.ts';
 
-type Deletable = Pick<ResourceKind, 'kind' | 'collection'> & { readonly view: (state: never) => ResourceView };
+type Deletable = Pick<ResourceKind, 'kind' | 'collection'> & {
+  readonly view: (state: never) => ResourceView;
+};
 
 /**
  * Who could read an object that was deleted is told that it was (design §7). To everybody else it is absent: foreign and
@@ -28,7 +30,8 @@ export const tellingDeleted = (
         if (!isAbsent) throw error;
         const state = resources.stateOf(kind, id);
         const last = state === undefined ? undefined : view(state as never);
-        if (last?.exists !== true || !last.archived || !sees(call.principal.visibility, last.tenant)) throw error;
+        if (last?.exists !== true || !last.archived || !sees(call.principal.visibility, last.tenant))
+          throw error;
         const timeline = service.extras.has('timeline')
           ? `${prefix}/${collection}/${encodeURIComponent(id)}/timeline`
           : undefined;

@@ -78,7 +78,9 @@ const surfaceTable = (
     const service = kindService(surface, kind, { creation, revision, remove, extras: new Map() }, services);
     // A kind with rules of its own about who reads what (drafts of items) says itself what is absent.
     const served =
-      service === undefined || own.serving === undefined ? told(service, kind) : own.serving(service, surface);
+      service === undefined || own.serving === undefined
+        ? told(service, kind)
+        : own.serving(service, surface);
     add(withAfterWrite(served, own.after));
   }
   const clusters = kindService(

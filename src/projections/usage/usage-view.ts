@@ -101,7 +101,9 @@ const openUsage = (db: DatabaseSync, codec: Pick<Decode, 'decode'>): ReturnType<
 };
 
 const openIntervals = (db: DatabaseSync) => {
-  const insert = db.prepare('INSERT OR REPLACE INTO intervals VALUES (?, ?, ?, ?, NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?)');
+  const insert = db.prepare(
+    'INSERT OR REPLACE INTO intervals VALUES (?, ?, ?, ?, NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
+  );
   const end = db.prepare(
     'UPDATE intervals SET until_ms = ? WHERE resource = ? AND component = ? AND node_set = ? AND since_ms = ?',
   );
@@ -131,8 +133,7 @@ const openIntervals = (db: DatabaseSync) => {
         nodeCount,
       );
     },
-    deliver: (id: string, deliveredMs: number | undefined): void =>
-      void deliver.run(deliveredMs ?? null, id),
+    deliver: (id: string, deliveredMs: number | undefined): void => void deliver.run(deliveredMs ?? null, id),
     close: (id: string, { component: { component, nodeSet }, sinceMs, untilMs }: ClosedInterval): void => {
       if (untilMs > sinceMs) end.run(untilMs, id, component, nodeSet, sinceMs);
       else drop.run(id, component, nodeSet, sinceMs);

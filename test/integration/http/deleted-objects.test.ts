@@ -1,5 +1,12 @@
 import { expect } from 'chai';
-import { PRIVATE, PUBLIC, callerOf, textAt, type Caller, type TestService } from '../../support/http-service.ts';
+import {
+  PRIVATE,
+  PUBLIC,
+  callerOf,
+  textAt,
+  type Caller,
+  type TestService,
+} from '../../support/http-service.ts';
 import { CLUSTERS, SMALL, startOrdering, type Ordering } from './ordering.ts';
 
 /** Who could read an object is told that it was deleted; to everybody else it never was. */
@@ -67,7 +74,8 @@ describe('an object that was deleted', () => {
     await user('DELETE', path);
     const reply = await user('GET', path);
     expect([reply.status, reply.json['message']]).to.satisfy(
-      ([status, message]: [number, string]) => status === 404 && /not found: it was deleted at [^;]*$/.test(message),
+      ([status, message]: [number, string]) =>
+        status === 404 && /not found: it was deleted at [^;]*$/.test(message),
     );
     expect((await other('GET', path)).text).not.to.contain('deleted');
   });

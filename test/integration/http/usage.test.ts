@@ -105,7 +105,15 @@ describe('usage over HTTP', () => {
 
   it('is exact by tenant, project, kind and template, within the period alone', async () => {
     expect(await rows(NOVEMBER)).to.deep.equal([
-      { ...whole, tenant: 'acme', project: '', ...ofTemplate, resource_seconds: 3600, node_seconds: 3600, ...built },
+      {
+        ...whole,
+        tenant: 'acme',
+        project: '',
+        ...ofTemplate,
+        resource_seconds: 3600,
+        node_seconds: 3600,
+        ...built,
+      },
       {
         ...whole,
         tenant: 'acme',
@@ -115,7 +123,15 @@ describe('usage over HTTP', () => {
         node_seconds: 5 * 64_800.5,
         ...built,
       },
-      { ...whole, tenant: 'other', project: '', ...ofTemplate, resource_seconds: 1, node_seconds: 5, ...built },
+      {
+        ...whole,
+        tenant: 'other',
+        project: '',
+        ...ofTemplate,
+        resource_seconds: 1,
+        node_seconds: 5,
+        ...built,
+      },
     ]);
   });
 
@@ -161,14 +177,14 @@ describe('usage over HTTP', () => {
   it('counts the time before the first READY apart, and bills none of it', async () => {
     const at = (minute: string): string => `2026-08-01T00:${minute}:00.000Z`;
     const never: ClusterEvent[] = [
-      { type: 'ClusterOrdered', data: { ...ordered, id: 'never', at: at('00'), tenant: 'acme', name: 'never' } },
+      {
+        type: 'ClusterOrdered',
+        data: { ...ordered, id: 'never', at: at('00'), tenant: 'acme', name: 'never' },
+      },
       { type: 'ClusterFailed', data: { at: at('30'), reason: 'x', message: 'y', permanent: true } },
     ];
     await tell('never', never);
-    await tell(
-      'slow',
-      history('slow', { tenant: 'acme', name: 'slow-one' }, at('20'), at('50'), at('00')),
-    );
+    await tell('slow', history('slow', { tenant: 'acme', name: 'slow-one' }, at('20'), at('50'), at('00')));
     const august = 'from=2026-08-01T00:00:00Z&to=2026-08-02T00:00:00Z&by=resource';
     const day = { period_start: '2026-08-01T00:00:00.000Z', period_end: '2026-08-02T00:00:00.000Z' };
     expect(await rows(august)).to.deep.equal([
@@ -319,7 +335,9 @@ describe('usage over HTTP', () => {
       const shown = await itemsFor(alice, NOVEMBER);
       expect(shown).to.deep.equal(await rows(`${NOVEMBER}&tenant=acme`));
       expect(await itemsFor(alice, `${NOVEMBER}&tenant=acme`)).to.deep.equal(shown);
-      expect(await itemsFor(alice, `${NOVEMBER}&by=resource&resource=c3`), 'of another tenant').to.deep.equal([]);
+      expect(await itemsFor(alice, `${NOVEMBER}&by=resource&resource=c3`), 'of another tenant').to.deep.equal(
+        [],
+      );
       const csv = await alice('GET', `${USAGE}?${NOVEMBER}&by=tenant&format=csv`);
       expect(csv.text).to.contain('acme').and.not.to.contain('other');
       const bob = callerOf(service, await service.token({ user: 'bob', tenants: ['empty'] }));

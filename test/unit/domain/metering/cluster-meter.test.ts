@@ -240,7 +240,10 @@ describe('what a cluster is billed for', () => {
 
   describe('delivery', () => {
     const deliveredAt = (...history: readonly ClusterEvent[]): string | undefined => {
-      const { deliveredMs } = history.reduce((before, past) => meterEvent(before, past).meter, initialMeter());
+      const { deliveredMs } = history.reduce(
+        (before, past) => meterEvent(before, past).meter,
+        initialMeter(),
+      );
       return deliveredMs === undefined ? undefined : new Date(deliveredMs).toISOString();
     };
 
@@ -250,7 +253,9 @@ describe('what a cluster is billed for', () => {
       const reconfiguring: ClusterEvent = { type: 'ClusterReconfiguring', data: { at: time(12) } };
       const again: ClusterEvent = { type: 'ClusterBecameReady', data: { at: time(14) } };
       expect(deliveredAt(...readyHistory, failed(11), cleared(12))).to.equal(time(9));
-      expect(deliveredAt(...readyHistory, resized(11, 'workers', 3, 5), reconfiguring, again)).to.equal(time(9));
+      expect(deliveredAt(...readyHistory, resized(11, 'workers', 3, 5), reconfiguring, again)).to.equal(
+        time(9),
+      );
       expect(deliveredAt(...readyHistory, deletionRequested, deleted)).to.equal(time(9));
     });
 

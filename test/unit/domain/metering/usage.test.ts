@@ -74,9 +74,7 @@ describe('usage of a period', () => {
     });
 
     it('ends with the first READY, from which on it is billed', () =>
-      expect(
-        rowsOf(interval({ deliveredMs: 160 }), { ...workers, deliveredMs: 160 }),
-      ).to.deep.equal([
+      expect(rowsOf(interval({ deliveredMs: 160 }), { ...workers, deliveredMs: 160 })).to.deep.equal([
         [0, 0, 0, 50, 150],
         [1, 40, 120, 10, 30],
       ]));
