@@ -79,6 +79,11 @@ export class ListRefused extends Error {
 export type ResourceReader = {
   /** Foreign and absent ids run the same statement and both give undefined. */
   get(kind: string, id: string, visibility: Visibility): ResourceRow | undefined;
+  /**
+   * The folded state of an object, also of one that was deleted, whoever may see it. Foreign and absent ids run the same
+   * statement; undefined: it never was.
+   */
+  stateOf(kind: string, id: string): unknown;
   /** Live (not archived) objects of this name that the caller may see, all projects, lowest id first. */
   findByName(kind: string, name: string, visibility: Visibility): readonly ResourceRow[];
   /** In the order of creation. `limit` 0 gives only the total. */

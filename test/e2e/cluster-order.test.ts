@@ -46,7 +46,7 @@ for (const store of [E2E_STORE]) {
 
     it('becomes READY, is scaled, shows its credentials, and is gone after its deletion', async () => {
       const ordered = await alice.send<ClusterBody>('POST', CLUSTERS, small('whole-life'));
-      expect(ordered.status).to.deep.equal({});
+      expect(ordered.status).to.deep.equal({ state: 'CLUSTER_STATE_PROGRESSING' });
       const ready = await untilCluster(alice, ordered.id, isReady);
       expect(ready.status?.node_sets?.['workers']?.size).to.equal(2);
       expect(await alice.text(`${CLUSTERS}/${ordered.id}/kubeconfig`)).to.include('clusters:');

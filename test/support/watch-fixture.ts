@@ -58,6 +58,8 @@ export const fakeChanges = (): FakeChanges => {
       const last = rows.at(-1);
       return last === undefined ? (pruned ?? BEFORE_ALL_CHANGES) : { position: last.position, n: last.n };
     },
+    documentBefore: ({ kind, id, ...key }) =>
+      rows.findLast((row) => row.kind === kind && row.id === id && compareKeys(row, key) < 0)?.document,
     prunedTo: () => pruned,
     onAdvance: (listener) => {
       listeners.add(listener);
@@ -180,6 +182,7 @@ export const hubFixture = (settings: Partial<WatchSettings> = {}): HubFixture =>
     render: createRenderer({
       kinds: [{ ...kind, event: { field: 'cluster', public: true } }],
       formatId,
+      documentBefore: changes.documentBefore,
       nowMs: () => Date.parse(time.clock.now()),
     }),
     formatId,

@@ -58,7 +58,7 @@ export const heartbeatsOf = (meter: ClusterMeter, windowStartMs: number): readon
  */
 const meteringRecord = (
   topic: string,
-  { type, id, time, resource, data }: MeteringRecord,
+  { type, id, time, resource, delivered, data }: MeteringRecord,
   added: JsonObject,
 ): KafkaRecord => {
   const { osacproject: _project, ...place } = added;
@@ -76,6 +76,7 @@ const meteringRecord = (
         osacresourcetype: RESOURCE_TYPE,
         osactenant: resource.tenant,
         ...(resource.project === '' ? {} : { osacproject: resource.project }),
+        ...(delivered === undefined ? {} : { osacdelivered: delivered }),
       },
       data,
     }),

@@ -66,7 +66,7 @@ const cell = (value: string | number | undefined): string | number | undefined =
 export const addUsageCommand = (program: Command, { client, io }: Connection): void => {
   program
     .command('usage')
-    .description('billable time by tenant, project, kind and template; exact, from the history')
+    .description('billed and provisioning time by tenant, project, kind and template')
     .option('--from <time>', 'begin, for example 2026-11-01T00:00:00Z (default: of this month in UTC)')
     .option('--to <time>', 'end (default: now)')
     .addOption(
@@ -82,7 +82,7 @@ export const addUsageCommand = (program: Command, { client, io }: Connection): v
       `what rows are told apart by, comma list: ${DIMENSIONS.join(', ')} (default: the first four; '': nothing)`,
       dimensions,
     )
-    .option('--tenant <name>', 'only this tenant')
+    .option('--tenant <name>', 'only this tenant (default: all for provider admins, else the own one)')
     .option('--project <name>', "only this project; '': what is in none")
     .addOption(new Option('--kind <kind>', 'only this kind').choices(METERED_KINDS))
     .option('--template <id>', 'only this template, by id')
@@ -104,8 +104,9 @@ export const addUsageCommand = (program: Command, { client, io }: Connection): v
     )
     .addHelpText(
       'after',
-      '\nresource_seconds is the time of clusters, node_seconds that of ordered nodes, each node for itself. Times with an\n' +
-        'offset are taken as such (2026-11-01T00:00:00+01:00); periods begin at full hours, days and months in UTC.',
+      '\nresource_seconds is the billed time of clusters, node_seconds that of ordered nodes, each node for itself. A cluster\n' +
+        'is billed from its first READY on; provisioning_resource_seconds and provisioning_node_seconds are the time before.\n' +
+        'Times with an offset are taken as such (2026-11-01T00:00:00+01:00); periods begin at full hours, days and months in UTC.',
     )
     .action(async (options: UsageOptions) => {
       const query = new URLSearchParams({ format: options.output === 'table' ? 'json' : options.output });

@@ -6,7 +6,7 @@ import { isStoredCluster, type ClusterState, type StoredCluster } from './state.
 import type { ClusterCommand } from './commands.ts';
 import { clusterDecider } from './decide.ts';
 import type { ClusterEvent, NodeSet } from './events.ts';
-import { effectiveState, shownConditions, shownState } from './shown-status.ts';
+import { effectiveState, isUntouched, shownConditions, shownState } from './shown-status.ts';
 
 /** Declaration of clusters and how they show (osac-api.md §11 Clusters). */
 export const cluster: ResourceKind<ClusterState, ClusterCommand, ClusterEvent> = {
@@ -112,7 +112,7 @@ const clusterView = (state: ClusterState): ResourceView => {
       id,
       metadata: metadataOf(state),
       spec: specOf(state),
-      // A cluster's status is always there, at first empty (osac-api.md §12 Create).
+      // A cluster's status is always there (osac-api.md §12 Create).
       status: statusOf(state),
     },
     ...secretsOf(ownPullSecret(state)),
@@ -181,7 +181,7 @@ const statusOf = (state: StoredCluster): JsonObject => {
     hub,
     api_endpoint: endpoints?.apiEndpoint,
     ingress_endpoint: endpoints?.ingressEndpoint,
-    state_transition_time: shownState(state) === '' ? undefined : state.stateSince,
+    state_transition_time: isUntouched(state) || shownState(state) === '' ? undefined : state.stateSince,
   });
 };
 

@@ -18,23 +18,26 @@ export type ShownCondition = {
   readonly message: string;
 };
 
-/** Empty: nothing has happened to the order yet (OSAC shows an empty status). */
+/** An order is progressing from its first moment; empty: nothing shows it any more. */
 export const shownState = (state: StoredCluster): ShownState => {
   if (state.status === 'dispatched' && state.deletionRequestedAt !== undefined) {
     return 'CLUSTER_STATE_DELETING';
   }
   if (state.failure !== undefined) return 'CLUSTER_STATE_FAILED';
   if (state.status === 'dispatched' && state.ready) return 'CLUSTER_STATE_READY';
-  const untouched = state.status === 'accepted' && state.waiting === undefined;
-  return untouched || state.status === 'deleted' ? '' : 'CLUSTER_STATE_PROGRESSING';
+  return state.status === 'deleted' ? '' : 'CLUSTER_STATE_PROGRESSING';
 };
 
 /** What a reader sees: the status that a private caller wrote wins until the next observation (design §6). */
 export const effectiveState = (state: StoredCluster): string =>
   state.reported === undefined ? shownState(state) : stringAt(state.reported, 'state');
 
+/** Nothing has happened to the order yet: its state is all that there is to show. */
+export const isUntouched = ({ status, waiting, failure }: StoredCluster): boolean =>
+  status === 'accepted' && waiting === undefined && failure === undefined;
+
 export const shownConditions = (state: StoredCluster): readonly ShownCondition[] => {
-  if (shownState(state) === '') return [];
+  if (isUntouched(state) || shownState(state) === '') return [];
   const degraded = state.status === 'dispatched' ? state.degraded : undefined;
   const ready = shownState(state) === 'CLUSTER_STATE_READY' && degraded === undefined;
   const failure = shownState(state) === 'CLUSTER_STATE_DELETING' ? undefined : state.failure;

@@ -24,12 +24,14 @@ export type ClusterMeter = {
   readonly atMs: number;
   /** It has been billable before: the next time is `resumed`, not `started`. */
   readonly started: boolean;
+  /** Time of the first READY: bills of `usage` begin there, while OSAC's metering bills the installation too. */
+  readonly deliveredMs?: number;
   /** Components that are billed at present, in their order; empty while nothing is. */
   readonly open: readonly OpenInterval[];
 };
 
 /** Raised with every change of what the fold gives: whoever stores meters builds them anew. */
-export const METER_VERSION = 1;
+export const METER_VERSION = 2;
 
 export type OpenInterval = { readonly component: Component; readonly sinceMs: number };
 export type ClosedInterval = OpenInterval & { readonly untilMs: number };
@@ -62,16 +64,23 @@ export const initialMeter = (): ClusterMeter => ({
 /** Folds one event of the cluster's stream. Total, as every fold is: what makes no sense in this state changes nothing. */
 export const meterEvent = (before: ClusterMeter, event: ClusterEvent): Metered => {
   const cluster = evolveCluster(before.cluster, event);
-  const meter: ClusterMeter = {
-    ...before,
-    cluster,
-    atMs: Math.max(before.atMs, Date.parse(event.data.at) || 0),
-  };
+  const atMs = Math.max(before.atMs, Date.parse(event.data.at) || 0);
+  const meter: ClusterMeter = { ...before, cluster, atMs, ...deliveredBy(before, cluster, atMs) };
   if (cluster === before.cluster || !isStoredCluster(cluster)) return unchanged(meter);
   if (!isStoredCluster(before.cluster)) return created(meter, cluster);
   if (!isLiveCluster(cluster)) return deleted(meter, before.cluster);
   return transition(meter, before.cluster, cluster);
 };
+
+/** Delivery is final: what happens to a cluster later does not take it back. */
+const deliveredBy = (
+  { deliveredMs }: ClusterMeter,
+  cluster: ClusterState,
+  atMs: number,
+): Pick<ClusterMeter, 'deliveredMs'> =>
+  deliveredMs === undefined && isLiveCluster(cluster) && stateOf(cluster) === 'READY'
+    ? { deliveredMs: atMs }
+    : {};
 
 const BILLABLE: ReadonlySet<string> = new Set(['PROGRESSING', 'READY']);
 const DELETING = 'DELETING';
@@ -82,10 +91,12 @@ export const stateOf = (cluster: StoredCluster): string =>
 
 const unchanged = (meter: ClusterMeter): Metered => ({ meter, changes: [], closed: [], opened: [] });
 
-const created = (meter: ClusterMeter, cluster: StoredCluster): Metered => ({
-  ...unchanged(meter),
-  changes: [{ type: 'created', currentState: stateOf(cluster) }],
-});
+/** An order is progressing from its first moment, so that its billing by OSAC's rule starts with its creation. */
+const created = (meter: ClusterMeter, cluster: StoredCluster): Metered => {
+  const currentState = stateOf(cluster);
+  const started = begun(meter, cluster, { currentState });
+  return { ...started, changes: [{ type: 'created', currentState }, ...started.changes] };
+};
 
 /** What was still billed ends first, component by component; the deletion itself then ends nothing more. */
 const deleted = (meter: ClusterMeter, before: StoredCluster): Metered => {

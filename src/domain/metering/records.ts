@@ -17,6 +17,8 @@ export type MeteringRecord = {
   /** ISO. */
   readonly time: string;
   readonly resource: MeteredResource;
+  /** ISO time of the first READY; absent: there was none. What lies before it is no part of our bills. */
+  readonly delivered?: string;
   readonly data: JsonObject;
 };
 
@@ -29,9 +31,10 @@ export type MeteredResource = {
 /** Records of one event of a cluster: what changed with it, as `meterEvent` says, and the meter after it. */
 export const lifecycleRecords = (
   eventId: string,
-  { cluster, atMs }: ClusterMeter,
+  meter: ClusterMeter,
   changes: readonly Change[],
 ): readonly MeteringRecord[] => {
+  const { cluster, atMs } = meter;
   const resource = resourceOf(cluster);
   // An event without resource or tenant is never published (metering-events.md §3).
   if (resource === undefined || !isStoredCluster(cluster)) return [];
@@ -45,6 +48,7 @@ export const lifecycleRecords = (
     id: component === undefined ? eventId : `${eventId}/${componentId(component)}`,
     time: isoOf(atMs),
     resource,
+    ...deliveryOf(meter),
     data: {
       resource_id: resource.id,
       resource_type: RESOURCE_TYPE,
@@ -63,10 +67,8 @@ export const lifecycleRecords = (
 };
 
 /** One record for each component that is billed, as of the start of the window; none for a cluster that is not. */
-export const heartbeatRecords = (
-  { cluster, open }: ClusterMeter,
-  windowStartMs: number,
-): readonly MeteringRecord[] => {
+export const heartbeatRecords = (meter: ClusterMeter, windowStartMs: number): readonly MeteringRecord[] => {
+  const { cluster, open } = meter;
   const resource = resourceOf(cluster);
   if (resource === undefined || !isStoredCluster(cluster)) return [];
   const window = `hb/${resource.id}/${Math.floor(windowStartMs / 1000)}`;
@@ -75,6 +77,7 @@ export const heartbeatRecords = (
     id: `${window}/${componentId(interval.component)}`,
     time: isoOf(windowStartMs),
     resource,
+    ...deliveryOf(meter),
     data: {
       resource_id: resource.id,
       resource_type: RESOURCE_TYPE,
@@ -87,6 +90,9 @@ export const heartbeatRecords = (
     },
   }));
 };
+
+const deliveryOf = ({ deliveredMs }: ClusterMeter): Pick<MeteringRecord, 'delivered'> =>
+  deliveredMs === undefined ? {} : { delivered: isoOf(deliveredMs) };
 
 /** 0 for one that began in the window itself. */
 const lengthMs = ({ sinceMs }: OpenInterval, atMs: number): number => Math.max(0, atMs - sinceMs);

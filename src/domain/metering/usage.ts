@@ -1,7 +1,7 @@
 import type { OpenInterval } from './cluster-meter.ts';
 
 /**
- * Billable time of a period, added up from intervals (issue-wide rule: exact, in milliseconds, and the same as what the
+ * Provisioning and billed time of a period, added up from intervals (issue-wide rule: exact, in milliseconds, and the same as what the
  * history says). Pure: whoever has the intervals can recompute any bill.
  */
 export type UsageInterval = {
@@ -11,6 +11,8 @@ export type UsageInterval = {
   readonly project: string;
   /** Template id. */
   readonly template: string;
+  readonly resourceName: string;
+  readonly templateName: string;
   readonly component: OpenInterval['component']['component'];
   readonly nodeSet: string;
   readonly hostType: string;
@@ -18,6 +20,8 @@ export type UsageInterval = {
   readonly sinceMs: number;
   /** Undefined: it goes on. */
   readonly untilMs: number | undefined;
+  /** When its resource was first READY: from then on it is billed. Undefined: it never was. */
+  readonly deliveredMs: number | undefined;
 };
 
 /** What usage may be told apart by, beside the periods. */
@@ -34,6 +38,9 @@ export type UsageDimension = (typeof USAGE_DIMENSIONS)[number];
 
 /** Kinds that are metered in this release. */
 export const METERED_KINDS = ['cluster'] as const;
+
+/** True where values are ids, so that rows carry names beside them. */
+export const isNamed = (dimension: UsageDimension): boolean => NAME_OF[dimension] !== undefined;
 
 export type UsagePeriod = { readonly fromMs: number; readonly toMs: number };
 
@@ -52,10 +59,21 @@ export type UsageRow = {
   readonly period: number;
   /** The values of `by`, in its order. */
   readonly values: readonly string[];
-  /** Time for which resources existed billably: of a cluster, its control plane's. */
+  /** Names of what the values are ids of; undefined where a value is a name itself. */
+  readonly names: readonly (string | undefined)[];
+  /** Billed time of resources, which begins with their first READY: of a cluster, its control plane's. */
   readonly resourceMs: Milliseconds;
   /** The same of nodes: each interval times the number of nodes that were ordered. */
   readonly nodeMs: Milliseconds;
+  /** Time before the first READY, of resources and of nodes: nobody is billed for it. */
+  readonly provisioningMs: Milliseconds;
+  readonly provisioningNodeMs: Milliseconds;
+};
+
+/** Dimensions whose values are ids, and what names them. */
+const NAME_OF: { readonly [Dimension in UsageDimension]?: 'resourceName' | 'templateName' } = {
+  resource: 'resourceName',
+  template: 'templateName',
 };
 
 /** A bigint where a number would not be exact any more: a year of 300,000 nodes. */
@@ -82,25 +100,30 @@ export type UsageSum = {
 };
 
 export const createUsageSum = ({ periods, by, only, asOfMs }: UsageQuery): UsageSum => {
-  type Sum = { resourceMs: Milliseconds; nodeMs: Milliseconds };
+  type Sum = { -readonly [Amount in keyof typeof NO_TIME]: Milliseconds };
   /** By the values first: most intervals reach over many periods, and a text for each would take most of the time. */
-  type Group = { readonly values: readonly string[]; readonly sums: Map<number, Sum> };
+  type Group = Pick<UsageRow, 'values' | 'names'> & { readonly sums: Map<number, Sum> };
   const groups = new Map<string, Group>();
   const wanted = Object.entries(only) as [keyof typeof only, string][];
   let size = 0;
 
-  const groupOf = (values: readonly string[]): Group => {
+  const groupOf = (interval: UsageInterval): Group => {
+    const values = by.map((dimension) => interval[dimension]);
     const key = JSON.stringify(values);
     const known = groups.get(key);
     if (known !== undefined) return known;
-    const group: Group = { values, sums: new Map() };
+    const names = by.map((dimension) => {
+      const name = NAME_OF[dimension];
+      return name === undefined ? undefined : interval[name];
+    });
+    const group: Group = { values, names, sums: new Map() };
     groups.set(key, group);
     return group;
   };
   const sumOf = ({ sums }: Group, period: number): Sum => {
     const known = sums.get(period);
     if (known !== undefined) return known;
-    const sum: Sum = { resourceMs: 0, nodeMs: 0 };
+    const sum: Sum = { ...NO_TIME };
     sums.set(period, sum);
     size += 1;
     return sum;
@@ -109,15 +132,23 @@ export const createUsageSum = ({ periods, by, only, asOfMs }: UsageQuery): Usage
   const add = (interval: UsageInterval): void => {
     if (!wanted.every(([dimension, value]) => interval[dimension] === value)) return;
     const until = Math.min(interval.untilMs ?? asOfMs, asOfMs);
-    const group = groupOf(by.map((dimension) => interval[dimension]));
+    const delivered = interval.deliveredMs ?? Infinity;
+    const group = groupOf(interval);
     for (let i = firstAfter(periods, interval.sinceMs); i < periods.length; i += 1) {
       const period = periods[i];
       if (period === undefined || period.fromMs >= until) return;
-      const ms = Math.min(until, period.toMs) - Math.max(interval.sinceMs, period.fromMs);
-      if (ms <= 0) continue;
+      const [start, end] = [Math.max(interval.sinceMs, period.fromMs), Math.min(until, period.toMs)];
+      if (end <= start) continue;
       const sum = sumOf(group, i);
-      if (interval.component === 'control_plane') sum.resourceMs = plus(sum.resourceMs, ms, 1);
-      else sum.nodeMs = plus(sum.nodeMs, ms, interval.nodeCount);
+      const billed = Math.max(0, end - Math.max(start, delivered));
+      const provisioning = end - start - billed;
+      if (interval.component === 'control_plane') {
+        sum.resourceMs = plus(sum.resourceMs, billed, 1);
+        sum.provisioningMs = plus(sum.provisioningMs, provisioning, 1);
+      } else {
+        sum.nodeMs = plus(sum.nodeMs, billed, interval.nodeCount);
+        sum.provisioningNodeMs = plus(sum.provisioningNodeMs, provisioning, interval.nodeCount);
+      }
     }
   };
 
@@ -126,13 +157,16 @@ export const createUsageSum = ({ periods, by, only, asOfMs }: UsageQuery): Usage
     size: () => size,
     rows: () =>
       [...groups.values()]
-        .flatMap(({ values, sums }) =>
-          [...sums].map(([period, { resourceMs, nodeMs }]) => ({ period, values, resourceMs, nodeMs })),
+        .flatMap(({ values, names, sums }) =>
+          [...sums].flatMap(([period, sum]) =>
+            Object.values(sum).some((ms) => ms > 0) ? [{ period, values, names, ...sum }] : [],
+          ),
         )
-        .filter(({ resourceMs, nodeMs }) => resourceMs > 0 || nodeMs > 0)
         .sort(inOrder),
   };
 };
+
+const NO_TIME = { resourceMs: 0, nodeMs: 0, provisioningMs: 0, provisioningNodeMs: 0 };
 
 const inOrder = (left: UsageRow, right: UsageRow): number => {
   if (left.period !== right.period) return left.period - right.period;

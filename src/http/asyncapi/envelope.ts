@@ -42,6 +42,14 @@ const CAUSES: JsonObject = {
 export const SITE: JsonObject = {
   osacsite: { ...TEXT, description: 'Hub; only where the provider alone reads.' },
 };
+/** On metering records only. */
+const DELIVERED: JsonObject = {
+  osacdelivered: {
+    ...TIME,
+    description:
+      'Time of the first READY, from which on `usage` bills; absent before it. See docs/streams.md.',
+  },
+};
 const RESOURCE: JsonObject = {
   osacresourceid: TEXT,
   osacresourcetype: TEXT,
@@ -65,7 +73,7 @@ export const meteringEnvelope = (
     type,
     data,
     { id: { ...TEXT, pattern: ids }, source: { enum: [...sources] }, ...RESOURCE, osactenant: TEXT },
-    { ...PLACE, ...CAUSES },
+    { ...PLACE, ...CAUSES, ...DELIVERED },
   );
 
 const envelope = (type: string, data: JsonObject, always: JsonObject, sometimes: JsonObject): JsonObject => {

@@ -11,7 +11,7 @@ import { isDryRun } from '../osac/call.ts';
 import type { Principal } from '../osac/principal.ts';
 
 /**
- * Our own admin surface `/api/ledger/v1` (provider staff only): JSON in, JSON or newline-delimited JSON out, errors as
+ * Our own surface `/api/ledger/v1` (provider staff, but for routes that say otherwise): JSON in, JSON or newline-delimited JSON out, errors as
  * RFC 9457 problem documents. A route is a row: verb, path template, handler.
  */
 export type LedgerRoute = {
@@ -20,6 +20,8 @@ export type LedgerRoute = {
   readonly path: string;
   /** Names of the fields that its body may have, dotted. Default: none is told. */
   readonly fields?: readonly string[];
+  /** Who may use it, where that is not whoever may use the surface. Throws ApiError 403. */
+  readonly mayEnter?: (principal: Principal) => void;
   readonly handler: (call: LedgerCall) => Promise<LedgerAnswer> | LedgerAnswer;
 };
 
@@ -112,9 +114,9 @@ export const serveLedger = (
     });
   };
 
-  const enter = async (exchange: Exchange): Promise<Principal> => {
+  const enter = async (exchange: Exchange, assertMay = mayEnter): Promise<Principal> => {
     const principal = await admitted(exchange, { authenticate, admission });
-    mayEnter(principal);
+    assertMay(principal);
     return principal;
   };
 
@@ -138,7 +140,7 @@ export const serveLedger = (
     if (wanted === undefined) throw verbNotAllowed(candidates.map((candidate) => candidate.route.verb));
     const { route, path } = wanted;
     exchange.writes = route.verb !== 'GET';
-    const principal = await enter(exchange);
+    const principal = await enter(exchange, route.mayEnter);
     if (exchange.writes && isDryRun(exchange.request.headers)) throw cannotBeTried();
     const body = route.verb === 'POST' ? await countedObject(exchange, principal, admission) : {};
     const { fields } = route;

@@ -1,4 +1,5 @@
 import {
+  isNamed,
   METERED_KINDS,
   USAGE_DIMENSIONS,
   type UsageDimension,
@@ -30,6 +31,12 @@ export const DIMENSION_NAMES: { readonly [Dimension in UsageDimension]: string }
   nodeSet: 'node_set',
   hostType: 'host_type',
 };
+/** Its column, and beside an id that of the name. */
+export const columnsFor = (dimension: UsageDimension): readonly string[] => {
+  const column = DIMENSION_NAMES[dimension];
+  return isNamed(dimension) ? [column, `${column}_name`] : [column];
+};
+
 export const USAGE_PERIODS = ['total', 'hour', 'day', 'month'] as const;
 type PeriodName = (typeof USAGE_PERIODS)[number];
 export const USAGE_FORMATS = ['json', 'ndjson', 'csv'] as const;

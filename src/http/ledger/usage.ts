@@ -10,14 +10,24 @@ import type { ReadModels, ResourceReader } from '../../projections/read-models.t
 import type { UsageReader } from '../../projections/usage/usage-reader.ts';
 import { UsageRefused } from '../../projections/usage/usage-refused.ts';
 import { ApiError, invalid } from '../errors.ts';
-import { recordLook, type LookServices, type RecordedLook } from '../looks.ts';
+import { recordLook, type LookServices, type RecordedLook, type Tell } from '../looks.ts';
+import type { Principal } from '../osac/principal.ts';
 import type { Positions } from '../positions.ts';
 import { once, osacCall } from './osac-call.ts';
 import { breathe } from './query.ts';
 import type { LedgerAnswer, LedgerCall, LedgerRoute } from './serve.ts';
-import { DIMENSION_NAMES, readUsageRequest, type UsageFormat, type UsageRequest } from './usage-query.ts';
+import {
+  columnsFor,
+  DIMENSION_NAMES,
+  readUsageRequest,
+  type UsageFormat,
+  type UsageRequest,
+} from './usage-query.ts';
 
-/** Billable time by tenant, project, kind, template and period, from the same intervals that metering publishes. */
+/**
+ * Billed and provisioning time by tenant, project, kind, template and period, from the same intervals that metering
+ * publishes. Provider admins read that of all, everybody else that of the own tenant.
+ */
 export type UsageServices = LookServices & {
   readonly readModels: Pick<ReadModels, 'status' | 'usage' | 'waitFor'>;
   readonly resources: Pick<ResourceReader, 'get'>;
@@ -29,24 +39,60 @@ export type UsageServices = LookServices & {
 const USAGE_VIEW = 'usage';
 
 export const usageRoutes = (services: UsageServices): readonly LedgerRoute[] => [
-  { verb: 'GET', path: 'usage', handler: (call) => answerUsage(call, services) },
+  {
+    verb: 'GET',
+    path: 'usage',
+    mayEnter: onlyWholeTenants,
+    handler: (call) => answerUsage(call, services),
+  },
 ];
+
+/** Roles that see all of their tenant: who is limited to projects would be shown what others have used. */
+const TENANT_WIDE: readonly string[] = [
+  'client',
+  'tenant-reader',
+  'tenant-admin',
+  'tenant-idp-manager',
+  'auditor',
+];
+
+const onlyWholeTenants = ({ admin, roles, tenants }: Principal): void => {
+  if (admin || (tenants.length > 0 && roles.some((role) => TENANT_WIDE.includes(role)))) return;
+  throw new ApiError(
+    'PERMISSION_DENIED',
+    'usage is told of whole tenants: to provider admins, and to callers who see all of their tenant',
+  );
+};
+
+/**
+ * Of callers of a tenant only that tenant's, the first that the token names where it names several. Another tenant is
+ * refused without a look at whether it is there.
+ */
+const ofOwnTenant = (request: UsageRequest, { admin, tenants }: Principal): UsageRequest => {
+  if (admin) return request;
+  const { query } = request;
+  const tenant = query.only.tenant ?? tenants[0] ?? '';
+  if (!tenants.includes(tenant))
+    throw invalid(`query parameter 'tenant': '${tenant.slice(0, 100)}' is no tenant of yours`, 'tenant');
+  return { ...request, query: { ...query, only: { ...query.only, tenant } } };
+};
 
 const answerUsage = async (call: LedgerCall, services: UsageServices): Promise<LedgerAnswer> => {
   const { headers = {}, query, signal } = call;
   const now = services.clock.now();
-  const request = readUsageRequest(query, headers.accept, Date.parse(now));
+  const { admin } = call.principal;
+  const request = ofOwnTenant(readUsageRequest(query, headers.accept, Date.parse(now)), call.principal);
   await services.positions.waitForMinimum(headers['x-ledger-min-position'], USAGE_VIEW);
   await waitForAll(services);
   const { usage } = services.readModels;
   const status = services.readModels.status().find(({ name }) => name === USAGE_VIEW);
   if (usage === undefined || status === undefined)
     throw new ApiError('UNIMPLEMENTED', 'this instance keeps no usage');
-  if (status.parkedStreams.length > 0 && !request.incomplete) throw parked(status.parkedStreams.length);
-  const look = await lookOf(request, call, services);
-  const { tell } = await recordLook(osacCall(once(call)), look, services);
+  if (status.parkedStreams.length > 0 && !request.incomplete)
+    throw admin ? parked(status.parkedStreams.length) : partlyUnknown();
+  const tell = admin ? await recordedLook(request, call, services) : undefined;
   const rows = await sum(usage, request.query, signal);
-  await tell(await tenantsIn(rows, request, usage, signal));
+  await tell?.(await tenantsIn(rows, request, usage, signal));
   const position = status.position === undefined ? undefined : services.positions.format(status.position);
   return {
     pieces: piecesOf(request, rows, { now, position }),
@@ -80,6 +126,24 @@ const parked = (count: number): ApiError =>
     `the usage of ${count} clusters is not known, because an event of each could not be applied: see the projection '${USAGE_VIEW}', or ask with incomplete=true to leave them out`,
     { reason: 'USAGE_INCOMPLETE', retryAfterSeconds: 60 },
   );
+
+/** The same to a tenant, who need not know how many clusters there are. */
+const partlyUnknown = (): ApiError =>
+  new ApiError(
+    'UNAVAILABLE',
+    'the usage of some clusters is not known at present; try again later, or ask with incomplete=true for the rest',
+    { reason: 'USAGE_INCOMPLETE', retryAfterSeconds: 60 },
+  );
+
+/** Admins look at what is others'; a tenant that reads its own usage looks at nobody's history. */
+const recordedLook = async (
+  request: UsageRequest,
+  call: LedgerCall,
+  services: UsageServices,
+): Promise<Tell> => {
+  const look = await lookOf(request, call, services);
+  return (await recordLook(osacCall(once(call)), look, services)).tell;
+};
 
 /** The look as it is recorded: of what was typed only names that are there stand in it in clear. */
 const lookOf = async (
@@ -176,15 +240,21 @@ const refusal = (cause: UsageRefused): ApiError => {
 type Row = { readonly [column: string]: string | number };
 
 const rowOf = (
-  { period, values, resourceMs, nodeMs }: UsageRow,
+  { period, values, names, resourceMs, nodeMs, provisioningMs, provisioningNodeMs }: UsageRow,
   { periods }: UsageQuery,
   by: readonly UsageDimension[],
 ): Row => ({
   period_start: isoOf(periods[period]?.fromMs ?? 0),
   period_end: isoOf(periods[period]?.toMs ?? 0),
-  ...Object.fromEntries(by.map((dimension, i) => [DIMENSION_NAMES[dimension], values[i] ?? ''])),
+  ...Object.fromEntries(
+    by.flatMap((dimension, i) =>
+      columnsFor(dimension).map((column, n) => [column, (n === 0 ? values : names)[i] ?? '']),
+    ),
+  ),
   resource_seconds: secondsOf(resourceMs),
   node_seconds: secondsOf(nodeMs),
+  provisioning_resource_seconds: secondsOf(provisioningMs),
+  provisioning_node_seconds: secondsOf(provisioningNodeMs),
 });
 
 const isoOf = (ms: number): string => new Date(ms).toISOString();
@@ -219,9 +289,11 @@ async function* piecesOf(
 const columnsOf = (by: readonly UsageDimension[]): readonly string[] => [
   'period_start',
   'period_end',
-  ...by.map((dimension) => DIMENSION_NAMES[dimension]),
+  ...by.flatMap(columnsFor),
   'resource_seconds',
   'node_seconds',
+  'provisioning_resource_seconds',
+  'provisioning_node_seconds',
 ];
 
 const textOf = (format: UsageFormat, by: readonly UsageDimension[]): ((row: Row) => string) => {

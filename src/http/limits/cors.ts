@@ -25,6 +25,7 @@ const EXPOSED = [
   'Www-Authenticate',
   'Grpc-Metadata-Content-Type',
   'X-Ledger-Command-Id',
+  'X-Ledger-Deleted-At',
   'X-Ledger-Position',
   'X-Ledger-Reason',
   'X-Ledger-Watch-Id',

@@ -204,7 +204,7 @@ const writeAnswer = (served: Served, description: string): JsonObject => {
   const wrapped: JsonObject = { type: 'object', properties: { object }, additionalProperties: false };
   return {
     description,
-    headers: headerRefs('ETag', 'X_Ledger_Position'),
+    headers: headerRefs('ETag', 'X_Ledger_Position', 'X_Ledger_Deleted_At'),
     content: jsonContent(served.kind.wrapsReplies === true ? wrapped : object),
   };
 };

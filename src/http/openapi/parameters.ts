@@ -132,6 +132,10 @@ export const HEADERS = {
     TEXT,
     'Position of the last event that this write stored; absent when nothing changed.',
   ),
+  X_Ledger_Deleted_At: answerHeader(
+    TEXT,
+    'Of a repeated write, which is answered as before: the object was deleted since, at this time.',
+  ),
   X_Ledger_Reason: answerHeader(TEXT, 'Stable name of what is wrong, in CONSTANT_CASE.'),
   X_Ledger_Command_Id: answerHeader(
     UUID,

@@ -1,18 +1,22 @@
 import type { JsonObject } from '../../domain/json.ts';
-import { METERED_KINDS } from '../../domain/metering/usage.ts';
-import { DIMENSION_NAMES, USAGE_FORMATS, USAGE_PERIODS } from '../ledger/usage-query.ts';
+import { METERED_KINDS, USAGE_DIMENSIONS } from '../../domain/metering/usage.ts';
+import { columnsFor, DIMENSION_NAMES, USAGE_FORMATS, USAGE_PERIODS } from '../ledger/usage-query.ts';
 import { listOf, query, record, TEXT, TIME, type Description } from './ledger-schemas.ts';
 import { componentRef } from './message-schemas.ts';
 
 const SECONDS: JsonObject = { type: 'number', minimum: 0 };
 const GIVEN: JsonObject = { type: 'string', minLength: 1 };
 const dimensions = Object.values(DIMENSION_NAMES);
+const columns = USAGE_DIMENSIONS.flatMap(columnsFor);
 
 /** What the route of usage on `/api/ledger/v1` is for. */
 export const USAGE_DESCRIPTIONS: { readonly [route: string]: Description } = {
   'GET usage': {
-    summary: 'Billable time by tenant, project, kind, template and period',
+    summary: 'Billed and provisioning time by tenant, project, kind, template and period',
     description:
+      'Provider admins read the usage of all tenants; a token of a tenant reads that of its own tenant. A cluster is billed from ' +
+      'its first READY on, while it shows PROGRESSING or READY: also while it is degraded or resized. FAILED and DELETING are ' +
+      'not billed. Time before the first READY is provisioning time, which nobody is billed for. ' +
       'Exact to the millisecond, from the same intervals that the metering topics tell. What goes on is counted up to `as_of`. ' +
       'Rows are ordered by period and then by the values of `by`; what has no length has no row. The same rows come as CSV ' +
       '(RFC 4180, with a header) or as one JSON object per line. The answer is of everything that was stored before the question ' +
@@ -30,7 +34,11 @@ export const USAGE_DESCRIPTIONS: { readonly [route: string]: Description } = {
         { type: 'string', default: 'tenant,project,kind,template' },
         `What rows are told apart by: a comma list of ${dimensions.join(', ')}; empty: nothing.`,
       ),
-      query('tenant', GIVEN, 'Only this tenant.'),
+      query(
+        'tenant',
+        GIVEN,
+        'Only this tenant. A caller of a tenant may name an own one; default: the first of the token.',
+      ),
       query('project', TEXT, 'Only this project; empty: what is in none.'),
       query('kind', { type: 'string', enum: [...METERED_KINDS] }, 'Only this kind.'),
       query('template', GIVEN, 'Only this template, by id.'),
@@ -65,11 +73,16 @@ export const USAGE_COMPONENTS: { readonly [name: string]: JsonObject } = {
   UsageRow: record({
     period_start: TIME,
     period_end: TIME,
-    ...Object.fromEntries(dimensions.map((name) => [`${name}?`, TEXT])),
+    ...Object.fromEntries(columns.map((name) => [`${name}?`, TEXT])),
     resource_seconds: {
       ...SECONDS,
-      description: 'Time for which resources were billed: of a cluster, its control plane.',
+      description: 'Time for which resources are billed: of a cluster, its control plane.',
     },
     node_seconds: { ...SECONDS, description: 'The same of ordered nodes, each node for itself.' },
+    provisioning_resource_seconds: {
+      ...SECONDS,
+      description: 'Time before the first READY, which is not billed: of a cluster, its control plane.',
+    },
+    provisioning_node_seconds: { ...SECONDS, description: 'The same of ordered nodes.' },
   }),
 };

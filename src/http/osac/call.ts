@@ -77,6 +77,8 @@ export type Answer = {
   readonly etag?: string;
   /** Position of the last event that this call wrote. */
   readonly position?: string;
+  /** Of a repeated write, answered as before: the object was deleted since, ISO. */
+  readonly deletedAt?: string;
 };
 
 export type Handler<Message> = (call: Call<Message>) => Promise<Answer> | Answer;

@@ -364,4 +364,5 @@ const headersOf = (answer: Answer): Record<string, string> => ({
   'grpc-metadata-content-type': GRPC_CONTENT,
   'cache-control': 'no-store',
   ...(answer.etag === undefined ? {} : { etag: answer.etag }),
+  ...(answer.deletedAt === undefined ? {} : { 'x-ledger-deleted-at': answer.deletedAt }),
 });

@@ -15,6 +15,7 @@ import { credentialHandler, type HubAdapters } from './credentials.ts';
 import { documentCreation, documentRevision } from './documents.ts';
 import { documentParts } from './kinds/parts.ts';
 import { MESSAGES, type Surface } from './messages.ts';
+import { tellingDeleted } from './deleted.ts';
 import { withProjectRights } from './project-rights.ts';
 import { getAsOf, listAsOf, type Past } from './as-of.ts';
 import { listHandler } from './lists.ts';
@@ -71,6 +72,8 @@ const surfaceTable = (
     if (service !== undefined)
       table.set(service.collection, withProjectRights(surface, service, services.resources));
   };
+  const told = (service: KindService | undefined, kind: Parameters<typeof tellingDeleted>[1]) =>
+    service === undefined ? undefined : tellingDeleted(service, kind, prefix, services.resources);
   for (const declared of documentKinds) {
     const kind = revealing(declared, { open: given.people.open, nameToken });
     const own = documentParts[kind.kind]?.(withNames) ?? {};
@@ -78,22 +81,25 @@ const surfaceTable = (
     const revision = own.revision ?? documentRevision;
     const remove = { command: (at: string) => ({ type: 'DeleteDocument', at }) as const, ...own.removal };
     const service = kindService(surface, kind, { creation, revision, remove, extras: new Map() }, services);
-    const served = service === undefined ? undefined : (own.serving?.(service, surface) ?? service);
+    // A kind with rules of its own about who reads what (drafts of items) says itself what is absent.
+    const served =
+      service === undefined || own.serving === undefined
+        ? told(service, kind)
+        : own.serving(service, surface);
     add(withAfterWrite(served, own.after));
   }
-  add(
-    kindService(
-      surface,
-      cluster,
-      {
-        creation: throughItems(clusterCreation(catalogue, room, given), catalogue),
-        revision: withinItem(clusterRevision(catalogue, room), catalogue, services.resources),
-        remove: { command: (at) => ({ type: 'DeleteCluster', at }) as const },
-        extras: clusterExtras(surface, services),
-      },
-      services,
-    ),
+  const clusters = kindService(
+    surface,
+    cluster,
+    {
+      creation: throughItems(clusterCreation(catalogue, room, given), catalogue),
+      revision: withinItem(clusterRevision(catalogue, room), catalogue, services.resources),
+      remove: { command: (at) => ({ type: 'DeleteCluster', at }) as const },
+      extras: clusterExtras(surface, services),
+    },
+    services,
   );
+  add(told(clusters, cluster));
   return {
     surface,
     prefix,

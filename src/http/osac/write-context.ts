@@ -136,12 +136,17 @@ const actorOf = async (principal: Principal, personal: WriteServices['personal']
   return { ...actor, ...(encrypted === undefined ? {} : { personal: encrypted }) };
 };
 
-type Shown = { readonly view: ResourceView; readonly revision: number; readonly version: number };
+type Shown = {
+  readonly view: ResourceView;
+  readonly revision: number;
+  readonly version: number;
+  readonly deletedAt?: string;
+};
 
 /** The reply of a write: the object as it is after it, rendered as reads render it. */
 export const writeAnswer = (
   kind: Answered,
-  { view, revision, version }: Shown,
+  { view, revision, version, deletedAt }: Shown,
   surface: Surface,
   position: string | undefined,
   add: (document: JsonObject) => JsonObject = (document) => document,
@@ -150,6 +155,7 @@ export const writeAnswer = (
   return {
     body: replyText(kind, add(shownDocument(kind, view.document, version, surface))),
     etag: etagOf(kind.kind, revision),
+    ...(deletedAt === undefined ? {} : { deletedAt }),
     ...(position === undefined ? {} : { position }),
   };
 };
@@ -198,8 +204,8 @@ export const settledBefore = async <S, C extends { readonly type: string }, E ex
   if (!write.repeatable) return undefined;
   const aggregate = { category: kind.kind, decider: kind.decider, stateVersion: kind.stateVersion };
   // Before anything is compared: a foreign id must not answer otherwise than one that never was (design §7).
-  if (!isWritable(kind.kind, principal, kind.view((await runner.load(aggregate, id)).state)))
-    return undefined;
+  const now = kind.view((await runner.load(aggregate, id)).state);
+  if (!isWritable(kind.kind, principal, now)) return undefined;
   const indexed = resources.findCommand(write.commandId);
   if (indexed !== undefined && indexed.stream !== streamName(kind.kind, id)) return undefined;
   const past = indexed ?? (exists ? await runner.find(aggregate, id, write.commandId) : undefined);
@@ -211,6 +217,9 @@ export const settledBefore = async <S, C extends { readonly type: string }, E ex
     revision: past.revision,
     version: loaded.version,
     position: loaded.position,
+    ...(now.exists && now.archived && now.deletionTimestamp !== undefined
+      ? { deletedAt: now.deletionTimestamp }
+      : {}),
   };
 };
 

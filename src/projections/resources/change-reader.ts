@@ -29,6 +29,8 @@ export type ChangeReader = {
    * first one is given whatever its size). Fewer than `rows` may come although there are more; none means the end.
    */
   after(key: ChangeKey, page: ChangePage): readonly Change[];
+  /** The document of the same object before this change; undefined: there was none, or it is no longer kept. */
+  documentBefore(change: ChangeKey & Pick<Change, 'kind' | 'id'>): string | undefined;
   /** The last change so far; `BEFORE_ALL_CHANGES` when there was none. */
   newest(): ChangeKey;
   /** The last change that retention removed: what lies before it cannot be read any more. Undefined: none was. */
@@ -48,6 +50,8 @@ export const compareKeys = (a: ChangeKey, b: ChangeKey): number =>
 export const CHANGE_STATEMENTS = {
   after: `SELECT position, n, kind, id, tenant, type, document FROM changes
     WHERE (position, n) > (?1, ?2) ORDER BY position, n LIMIT ?3`,
+  documentBefore: `SELECT document FROM changes INDEXED BY changes_by_object
+    WHERE kind = ?1 AND id = ?2 AND (position, n) < (?3, ?4) ORDER BY position DESC, n DESC LIMIT 1`,
   newest: `SELECT position, n FROM changes
     WHERE position = (SELECT max(position) FROM changes) ORDER BY n DESC LIMIT 1`,
   prunedTo: 'SELECT pruned_position AS position, pruned_n AS n FROM newest WHERE one = 1',
@@ -87,6 +91,10 @@ export const changeReader = (connection: ReadConnection): ChangeReader => {
         if (size >= page.characters) break;
       }
       return found;
+    },
+    documentBefore: ({ kind, id, position, n }) => {
+      const row = connection.statement(CHANGE_STATEMENTS.documentBefore).get(kind, id, position, n);
+      return row === undefined ? undefined : String(row['document']);
     },
     newest: () => {
       const row = connection.statement(CHANGE_STATEMENTS.newest).get();

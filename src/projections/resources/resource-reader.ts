@@ -1,4 +1,5 @@
 import type { PastAppend } from '../../app/folded-stream.ts';
+import { streamName } from '../../domain/stream-name.ts';
 import type { ResourceReader, ResourceRow, Visibility } from '../read-models.ts';
 import { sees } from '../visibility.ts';
 import type { ReadConnection } from '../runner/read-connection.ts';
@@ -29,6 +30,7 @@ const COLUMNS = (table: string): string =>
  */
 export const RESOURCE_STATEMENTS = {
   getOfAll: `SELECT ${COLUMNS('r')} FROM resources AS r WHERE kind = ?1 AND id = ?2`,
+  stateOf: 'SELECT state FROM states WHERE stream = ?1',
   byNameOfAll: `SELECT ${COLUMNS('r')} FROM resources AS r WHERE kind = ?1 AND name = ?2`,
   byNameOfTenant: `SELECT ${COLUMNS('r')} FROM resources AS r
     WHERE kind = ?1 AND tenant = ?3 AND name = ?2`,
@@ -126,6 +128,10 @@ export const resourceReader = (
           ? connection.rows(RESOURCE_STATEMENTS.newestOfAll).all(kind, before, limit)
           : connection.rows(RESOURCE_STATEMENTS.newestOfTenant).all(kind, before, limit, tenant);
       return (rows as unknown as PlacedRow[]).map((row) => ({ ...asRow(row), created: row[11] }));
+    },
+    stateOf: (kind, id) => {
+      const row = connection.statement(RESOURCE_STATEMENTS.stateOf).get(streamName(kind, id));
+      return row === undefined ? undefined : (JSON.parse(String(row['state'])) as unknown);
     },
     get: (kind, id, visibility) => {
       const tenants = tenantsOf(visibility);

@@ -1,4 +1,4 @@
-/** Tables of the view `usage`: the meter of every cluster, and its billable intervals. */
+/** Tables of the view `usage`: the meter of every cluster, and the intervals that OSAC's metering bills. */
 export const USAGE_SCHEMA = `
   -- Each cluster's meter as of a revision of its stream. billed: some of its components are at present.
   CREATE TABLE meters (
@@ -9,7 +9,7 @@ export const USAGE_SCHEMA = `
   ) STRICT;
   CREATE INDEX meters_billed ON meters (billed, resource);
 
-  -- Milliseconds since 1970; until_ms NULL: it goes on. Nothing of no length is kept.
+  -- Milliseconds since 1970; until_ms NULL: it goes on. Nothing of no length is kept. delivered_ms: first READY of the cluster; NULL: not yet.
   CREATE TABLE intervals (
     resource TEXT NOT NULL,
     component TEXT NOT NULL CHECK (component IN ('control_plane', 'worker')),
@@ -20,6 +20,9 @@ export const USAGE_SCHEMA = `
     tenant TEXT NOT NULL,
     project TEXT NOT NULL,
     template TEXT NOT NULL,
+    resource_name TEXT NOT NULL,
+    template_name TEXT NOT NULL,
+    delivered_ms INTEGER,
     host_type TEXT NOT NULL,
     node_count INTEGER NOT NULL,
     PRIMARY KEY (resource, component, node_set, since_ms)

@@ -11,7 +11,7 @@ import { UsageRefused } from './usage-refused.ts';
 export const MAX_USAGE_ROWS = 100_000;
 
 const COLUMNS =
-  'kind, resource, tenant, project, template, component, node_set, host_type, node_count, since_ms, until_ms';
+  'kind, resource, tenant, project, template, resource_name, template_name, component, node_set, host_type, node_count, since_ms, until_ms, delivered_ms';
 
 /** Adds up one file, all of it as it was at the beginning. Holds its thread until it is done: not for the HTTP thread. */
 export const scanUsageFile = (path: string, query: UsageQuery): readonly UsageRow[] => {
@@ -46,10 +46,13 @@ const intervalOf = (row: Record<string, unknown>): UsageInterval => ({
   tenant: String(row['tenant']),
   project: String(row['project']),
   template: String(row['template']),
+  resourceName: String(row['resource_name']),
+  templateName: String(row['template_name']),
   component: row['component'] === 'control_plane' ? 'control_plane' : 'worker',
   nodeSet: String(row['node_set']),
   hostType: String(row['host_type']),
   nodeCount: Number(row['node_count']),
   sinceMs: Number(row['since_ms']),
   untilMs: row['until_ms'] === null ? undefined : Number(row['until_ms']),
+  deliveredMs: row['delivered_ms'] === null ? undefined : Number(row['delivered_ms']),
 });

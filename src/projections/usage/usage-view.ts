@@ -19,10 +19,10 @@ import { verifyUsage } from './verify.ts';
 
 export type UsageViewOptions = { readonly codec: Pick<Decode, 'decode'>; readonly stateVersion: number };
 
-/** Billable intervals of clusters, as the metering topics tell them too: both fold the same events by one function. */
+/** Intervals of clusters that OSAC's metering bills, with the first READY, from which on `usage` bills them, as the metering topics tell them too: both fold the same events by one function. */
 export const usageView = ({ codec, stateVersion }: UsageViewOptions): View => ({
   name: 'usage',
-  version: 1,
+  version: 2,
   settings: JSON.stringify({ stateVersion, meter: METER_VERSION }),
   schema: USAGE_SCHEMA,
   tables: USAGE_TABLES,
@@ -70,6 +70,7 @@ const openUsage = (db: DatabaseSync, codec: Pick<Decode, 'decode'>): ReturnType<
     const { meter, closed, opened } = meterEvent(entry.meter, codec.decode(event) as ClusterEvent);
     for (const interval of closed) intervals.close(id, interval);
     for (const interval of opened) intervals.open(meter, interval);
+    if (meter.deliveredMs !== entry.meter.deliveredMs) intervals.deliver(id, meter.deliveredMs);
     entry.meter = meter;
     entry.revision = event.revision;
     dirty.add(id);
@@ -100,17 +101,21 @@ const openUsage = (db: DatabaseSync, codec: Pick<Decode, 'decode'>): ReturnType<
 };
 
 const openIntervals = (db: DatabaseSync) => {
-  const insert = db.prepare('INSERT OR REPLACE INTO intervals VALUES (?, ?, ?, ?, NULL, ?, ?, ?, ?, ?, ?)');
+  const insert = db.prepare(
+    'INSERT OR REPLACE INTO intervals VALUES (?, ?, ?, ?, NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
+  );
   const end = db.prepare(
     'UPDATE intervals SET until_ms = ? WHERE resource = ? AND component = ? AND node_set = ? AND since_ms = ?',
   );
+  const deliver = db.prepare('UPDATE intervals SET delivered_ms = ? WHERE resource = ?');
   const drop = db.prepare(
     'DELETE FROM intervals WHERE resource = ? AND component = ? AND node_set = ? AND since_ms = ?',
   );
   return {
-    open: ({ cluster }: ClusterMeter, { component: of, sinceMs }: OpenInterval): void => {
+    open: (meter: ClusterMeter, { component: of, sinceMs }: OpenInterval): void => {
+      const { cluster, deliveredMs = null } = meter;
       if (!isStoredCluster(cluster)) return;
-      const { id, tenant, project, template } = cluster;
+      const { id, tenant, project, template, name } = cluster;
       const { component, nodeSet, hostType, nodeCount } = of;
       insert.run(
         id,
@@ -121,10 +126,14 @@ const openIntervals = (db: DatabaseSync) => {
         tenant,
         project,
         template.id,
+        name,
+        template.name,
+        deliveredMs,
         hostType,
         nodeCount,
       );
     },
+    deliver: (id: string, deliveredMs: number | undefined): void => void deliver.run(deliveredMs ?? null, id),
     close: (id: string, { component: { component, nodeSet }, sinceMs, untilMs }: ClosedInterval): void => {
       if (untilMs > sinceMs) end.run(untilMs, id, component, nodeSet, sinceMs);
       else drop.run(id, component, nodeSet, sinceMs);

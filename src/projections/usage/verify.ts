@@ -23,7 +23,7 @@ export const verifyUsage = async (
     .prepare('SELECT resource, revision FROM meters WHERE rowid % ? = 0 LIMIT ?')
     .all(step, SAMPLES);
   const stored = db.prepare(
-    'SELECT component, node_set, since_ms, until_ms FROM intervals WHERE resource = ?',
+    'SELECT component, node_set, since_ms, until_ms, delivered_ms FROM intervals WHERE resource = ?',
   );
   for (const { resource, revision } of sampled) {
     const id = String(resource);
@@ -45,9 +45,9 @@ const foldedIntervals = async (
   readStream: ReadStream,
 ): Promise<readonly string[]> => {
   let meter = initialMeter();
-  const rows: string[] = [];
+  const rows: (readonly (string | number | null)[])[] = [];
   const add = ({ component: { component, nodeSet }, sinceMs }: OpenInterval, until: number | null): void =>
-    void rows.push(JSON.stringify([component, nodeSet, sinceMs, until]));
+    void rows.push([component, nodeSet, sinceMs, until]);
   for await (const event of readStream(streamName(CLUSTER_CATEGORY, id))) {
     if (event.revision > revision) break;
     const step = meterEvent(meter, codec.decode(event) as ClusterEvent);
@@ -56,5 +56,5 @@ const foldedIntervals = async (
     meter = step.meter;
   }
   for (const interval of meter.open) add(interval, null);
-  return rows.toSorted();
+  return rows.map((row) => JSON.stringify([...row, meter.deliveredMs ?? null])).toSorted();
 };

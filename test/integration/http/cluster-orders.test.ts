@@ -64,7 +64,7 @@ describe('clusters over HTTP', () => {
           ssh_public_key: 'ssh-ed25519 A',
           version,
         },
-        status: {},
+        status: { state: 'CLUSTER_STATE_PROGRESSING' },
       });
       expect([...service.secrets.values.values()].map(String)).to.include('SENTINEL');
       const log: string[] = [];

@@ -151,8 +151,8 @@ describe('acts and looks of operators', function () {
       [`${LEDGER}/events?stream=cluster-${id}`, 'log'],
       [`${LEDGER}/events?tenant=t1&limit=5`, 'log'],
       [`${LEDGER}/events?limit=1000`, 'log'],
-      [`${LEDGER}/usage?tenant=t1&from=2020-01-01T00:00:00Z`, 'usage'],
-      [`${LEDGER}/usage?by=resource&from=2020-01-01T00:00:00Z`, 'usage'],
+      [`${LEDGER}/usage?tenant=t1&from=2020-01-01T00:00:00Z&to=2020-02-01T00:00:00Z`, 'usage'],
+      [`${LEDGER}/usage?by=resource&from=2020-01-01T00:00:00Z&to=2020-02-01T00:00:00Z`, 'usage'],
       [`${LEDGER}/orders/${id}`, 'timeline'],
       [`${PRIVATE}/clusters/${id}/timeline`, 'timeline'],
       [`${PUBLIC}/clusters/${id}/timeline`, 'timeline'],
@@ -161,7 +161,7 @@ describe('acts and looks of operators', function () {
       const [read, ...notices] = await leftBy(() => admin('GET', path));
       expect([read?.type, read?.data['what']], path).to.deep.equal(['AuditRead', what]);
       if (what === 'usage') {
-        // Nothing has been billed yet: of nobody something was shown.
+        // Nothing was used in this time: of nobody something was shown.
         expect(notices).to.deep.equal([]);
         continue;
       }
@@ -194,7 +194,7 @@ describe('acts and looks of operators', function () {
     const insider = await callerFor({ user: 'insider', tenants: ['t2'], admin: true });
     const looks: readonly (readonly [path: string, told: readonly string[]])[] = [
       [`${LEDGER}/orders/${id}`, ['t1']],
-      [`${LEDGER}/usage?from=2020-01-01T00:00:00Z`, []],
+      [`${LEDGER}/usage?from=2020-01-01T00:00:00Z&to=2020-02-01T00:00:00Z`, []],
       [`/api/audit/v1/events?tenant=t1&limit=5`, ['t1']],
     ];
     const tenants = (events: readonly RecordedEvent[]) =>

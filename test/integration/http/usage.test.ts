@@ -11,16 +11,25 @@ import {
   type Caller,
   type TestService,
 } from '../../support/http-service.ts';
-import { noRoom, ordered } from '../../unit/domain/clusters/samples.ts';
+import { dispatched, ordered, selected } from '../../unit/domain/clusters/samples.ts';
 
 const USAGE = '/api/ledger/v1/usage';
 const NOVEMBER = 'from=2026-11-01T00:00:00Z&to=2026-11-03T00:00:00Z';
 const codec = createEventCodec(eventTypes);
 
-/** An order that is progressing from `from` on, and fails at `until`, if it does. */
-const history = (id: string, more: object, from: string, until?: string): ClusterEvent[] => [
-  { type: 'ClusterOrdered', data: { ...ordered, id, at: '2026-10-01T00:00:00.000Z', ...more } },
-  { type: 'PlacementDeferred', data: { at: from, message: 'no room', decision: noRoom } },
+/** A cluster that is ready from `from` on, and fails at `until`, if it does; `orderedAt`: it was not ready at once. */
+const history = (
+  id: string,
+  more: object,
+  from: string,
+  until?: string,
+  orderedAt: string = from,
+): ClusterEvent[] => [
+  { type: 'ClusterOrdered', data: { ...ordered, id, at: orderedAt, ...more } },
+  ...[selected, dispatched].map(
+    (event) => ({ ...event, data: { ...event.data, at: orderedAt } }) as ClusterEvent,
+  ),
+  { type: 'ClusterBecameReady', data: { at: from } },
   ...(until === undefined
     ? []
     : ([
@@ -71,7 +80,8 @@ describe('usage over HTTP', () => {
   after(() => service.close());
 
   const whole = { period_start: '2026-11-01T00:00:00.000Z', period_end: '2026-11-03T00:00:00.000Z' };
-  const ofTemplate = { kind: 'cluster', template: 'osac.templates.small' };
+  const ofTemplate = { kind: 'cluster', template: 'osac.templates.small', template_name: 'small' };
+  const built = { provisioning_resource_seconds: 0, provisioning_node_seconds: 0 };
 
   it('is a look at the history of each tenant that it shows, and of nobody where it only adds up', async () => {
     const toldBy = async (query: string): Promise<readonly unknown[]> => {
@@ -95,7 +105,15 @@ describe('usage over HTTP', () => {
 
   it('is exact by tenant, project, kind and template, within the period alone', async () => {
     expect(await rows(NOVEMBER)).to.deep.equal([
-      { ...whole, tenant: 'acme', project: '', ...ofTemplate, resource_seconds: 3600, node_seconds: 3600 },
+      {
+        ...whole,
+        tenant: 'acme',
+        project: '',
+        ...ofTemplate,
+        resource_seconds: 3600,
+        node_seconds: 3600,
+        ...built,
+      },
       {
         ...whole,
         tenant: 'acme',
@@ -103,8 +121,17 @@ describe('usage over HTTP', () => {
         ...ofTemplate,
         resource_seconds: 64_800.5,
         node_seconds: 5 * 64_800.5,
+        ...built,
       },
-      { ...whole, tenant: 'other', project: '', ...ofTemplate, resource_seconds: 1, node_seconds: 5 },
+      {
+        ...whole,
+        tenant: 'other',
+        project: '',
+        ...ofTemplate,
+        resource_seconds: 1,
+        node_seconds: 5,
+        ...built,
+      },
     ]);
   });
 
@@ -123,6 +150,7 @@ describe('usage over HTTP', () => {
         node_set: nodeSet,
         resource_seconds: resourceSeconds,
         node_seconds: nodeSeconds,
+        ...built,
       })),
     );
     const months = await rows(
@@ -134,12 +162,49 @@ describe('usage over HTTP', () => {
         period_end: '2026-11-01T00:00:00.000Z',
         resource_seconds: 0.001,
         node_seconds: 0.005,
+        ...built,
       },
       {
         period_start: '2026-11-01T00:00:00.000Z',
         period_end: '2026-11-02T00:00:00.000Z',
         resource_seconds: 1,
         node_seconds: 5,
+        ...built,
+      },
+    ]);
+  });
+
+  it('counts the time before the first READY apart, and bills none of it', async () => {
+    const at = (minute: string): string => `2026-08-01T00:${minute}:00.000Z`;
+    const never: ClusterEvent[] = [
+      {
+        type: 'ClusterOrdered',
+        data: { ...ordered, id: 'never', at: at('00'), tenant: 'acme', name: 'never' },
+      },
+      { type: 'ClusterFailed', data: { at: at('30'), reason: 'x', message: 'y', permanent: true } },
+    ];
+    await tell('never', never);
+    await tell('slow', history('slow', { tenant: 'acme', name: 'slow-one' }, at('20'), at('50'), at('00')));
+    const august = 'from=2026-08-01T00:00:00Z&to=2026-08-02T00:00:00Z&by=resource';
+    const day = { period_start: '2026-08-01T00:00:00.000Z', period_end: '2026-08-02T00:00:00.000Z' };
+    expect(await rows(august)).to.deep.equal([
+      {
+        ...day,
+        resource: 'never',
+        resource_name: 'never',
+        resource_seconds: 0,
+        node_seconds: 0,
+        provisioning_resource_seconds: 1800,
+        provisioning_node_seconds: 5 * 1800,
+      },
+      {
+        ...day,
+        resource: 'slow',
+        resource_name: 'slow-one',
+        resource_seconds: 1800,
+        node_seconds: 5 * 1800,
+        provisioning_resource_seconds: 1200,
+        provisioning_node_seconds: 5 * 1200,
       },
     ]);
   });
@@ -151,9 +216,9 @@ describe('usage over HTTP', () => {
     expect((csv.headers.get('x-ledger-position') ?? '') >= last).to.equal(true);
     const period = '2026-11-01T00:00:00.000Z,2026-11-03T00:00:00.000Z';
     expect(csv.text.split('\r\n')).to.deep.equal([
-      'period_start,period_end,resource,node_set,host_type,resource_seconds,node_seconds',
-      `${period},c2,'=cmd(),"say ""h"", please",0,3600`,
-      `${period},c2,_control_plane,_control_plane,3600,0`,
+      'period_start,period_end,resource,resource_name,node_set,host_type,resource_seconds,node_seconds,provisioning_resource_seconds,provisioning_node_seconds',
+      `${period},c2,my-cluster,'=cmd(),"say ""h"", please",0,3600,0,0`,
+      `${period},c2,my-cluster,_control_plane,_control_plane,3600,0,0,0`,
       '',
     ]);
     const accepted = await admin('GET', query, undefined, { accept: 'text/csv' });
@@ -183,7 +248,9 @@ describe('usage over HTTP', () => {
       'GET',
       `${USAGE}?from=2026-01-01T00:00:00Z&to=2026-02-01T00:00:00Z&by=&format=csv`,
     );
-    expect(csv.text).to.equal('period_start,period_end,resource_seconds,node_seconds\r\n');
+    expect(csv.text).to.equal(
+      'period_start,period_end,resource_seconds,node_seconds,provisioning_resource_seconds,provisioning_node_seconds\r\n',
+    );
   });
 
   it('names the parameter that is wrong', async () => {
@@ -246,15 +313,68 @@ describe('usage over HTTP', () => {
       const [from, until] = ['2026-11-01T00:00:00.000Z', '2026-11-01T00:00:01.000Z'];
       await tell(id, history(id, { nodeSets }, from, until));
       const csv = await admin('GET', `${USAGE}?${NOVEMBER}&by=node_set&resource=${id}&format=csv`);
-      expect(csv.text).to.contain(`,${shown},0,1\r\n`);
+      expect(csv.text).to.contain(`,${shown},0,1,0,0\r\n`);
     }
   });
 
-  it('is for provider admins alone', async () => {
-    await admin('POST', `${PRIVATE}/tenants`, { metadata: { name: 'acme' } });
-    const tenant = callerOf(service, await service.token({ user: 'alice', tenants: ['acme'] }));
-    expect((await tenant('GET', USAGE)).status).to.equal(403);
-    expect((await callerOf(service)('GET', USAGE)).status).to.equal(401);
+  describe('read by a tenant', () => {
+    let alice: Caller;
+    const itemsFor = async (caller: Caller, query: string): Promise<readonly Record<string, unknown>[]> => {
+      const reply = await caller('GET', `${USAGE}?${query}`);
+      expect(reply.status, reply.text).to.equal(200);
+      return (reply.json as unknown as { items: Record<string, unknown>[] }).items;
+    };
+
+    before(async () => {
+      for (const name of ['acme', 'other', 'empty'])
+        await admin('POST', `${PRIVATE}/tenants`, { metadata: { name } });
+      alice = callerOf(service, await service.token({ user: 'alice', tenants: ['acme'] }));
+    });
+
+    it('is of that tenant alone, also as CSV', async () => {
+      const shown = await itemsFor(alice, NOVEMBER);
+      expect(shown).to.deep.equal(await rows(`${NOVEMBER}&tenant=acme`));
+      expect(await itemsFor(alice, `${NOVEMBER}&tenant=acme`)).to.deep.equal(shown);
+      expect(await itemsFor(alice, `${NOVEMBER}&by=resource&resource=c3`), 'of another tenant').to.deep.equal(
+        [],
+      );
+      const csv = await alice('GET', `${USAGE}?${NOVEMBER}&by=tenant&format=csv`);
+      expect(csv.text).to.contain('acme').and.not.to.contain('other');
+      const bob = callerOf(service, await service.token({ user: 'bob', tenants: ['empty'] }));
+      expect(await itemsFor(bob, NOVEMBER)).to.deep.equal([]);
+    });
+
+    it('tells nothing of a tenant that is not theirs, be it there or not', async () => {
+      const [foreign, absent] = await Promise.all(
+        ['other', 'nobody'].map((tenant) => alice('GET', `${USAGE}?${NOVEMBER}&tenant=${tenant}`)),
+      );
+      expect(foreign?.status).to.equal(400);
+      const plain = (text: string, tenant: string): string =>
+        text.replaceAll(tenant, '-').replace(/"(request_id|instance)":"[^"]*"/g, '');
+      expect(plain(foreign?.text ?? '', 'other')).to.equal(plain(absent?.text ?? '', 'nobody'));
+    });
+
+    it('of two tenants is of the first, or of the one that is asked for', async () => {
+      const both = callerOf(service, await service.token({ user: 'carol', tenants: ['other', 'acme'] }));
+      const tenantsOf = async (query: string) =>
+        new Set((await itemsFor(both, query)).map((row) => row['tenant']));
+      expect([...(await tenantsOf(NOVEMBER))]).to.deep.equal(['other']);
+      expect([...(await tenantsOf(`${NOVEMBER}&tenant=acme`))]).to.deep.equal(['acme']);
+    });
+
+    it('is a read of what is theirs, and no look at the history', async () => {
+      await itemsFor(alice, NOVEMBER);
+      const before = (await service.store.lastPosition()) ?? '';
+      await itemsFor(alice, NOVEMBER);
+      expect(await service.store.lastPosition()).to.equal(before);
+    });
+
+    it('needs a token of a tenant; all else of this surface stays with admins', async () => {
+      expect((await callerOf(service)('GET', USAGE)).status).to.equal(401);
+      const nobody = callerOf(service, await service.token({ user: 'dave' }));
+      expect((await nobody('GET', USAGE)).status).to.equal(403);
+      expect((await alice('GET', '/api/ledger/v1/orders')).status).to.equal(403);
+    });
   });
 });
 

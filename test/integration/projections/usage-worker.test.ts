@@ -32,7 +32,7 @@ describe('usage of a file, on a thread of its own', () => {
     db.exec(`
       WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < ${MAX_USAGE_ROWS})
       INSERT INTO intervals SELECT 'c' || i, 'control_plane', '_control_plane', i, CASE i % 2 WHEN 0 THEN i + 10 END,
-        'cluster', 't' || (i % ${TENANTS}), '', 'small', '_control_plane', 1 FROM n`);
+        'cluster', 't' || (i % ${TENANTS}), '', 'small', 'c', 'Small', 0, '_control_plane', 1 FROM n`);
     db.close();
   });
   after(() => rmSync(folder, { recursive: true }));

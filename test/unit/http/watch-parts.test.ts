@@ -4,6 +4,8 @@ import { kinds } from '../../../src/domain/kinds.ts';
 import { RIGHTS, type Role } from '../../../src/domain/tenancy/rights.ts';
 import { ApiError } from '../../../src/http/errors.ts';
 import { audienceOf } from '../../../src/http/osac/watch/audience.ts';
+import { createRenderer } from '../../../src/http/osac/watch/rendered-change.ts';
+import type { ChangeType } from '../../../src/projections/resources/changes.ts';
 import { createSlices, SLICE_MS } from '../../../src/http/osac/watch/slices.ts';
 import { createWatchIds } from '../../../src/http/osac/watch/watch-id.ts';
 import { createPositions } from '../../../src/http/positions.ts';
@@ -60,6 +62,53 @@ describe('watch ids', () => {
         },
       ),
     );
+  });
+});
+
+describe('a change', () => {
+  const audience = (surface: 'public' | 'private') => ({
+    key: surface,
+    surface,
+    tenants: undefined,
+    kinds: new Set(['cluster']),
+  });
+  const document = (metadata: object, status: object, spec: object = { size: 1 }): string =>
+    JSON.stringify({ id: 'c1', metadata, spec, status });
+  /** Whom the change from one document to the other is told. */
+  const toldTo = (before: string | undefined, after: string, type: ChangeType = 'updated') => {
+    const render = createRenderer({
+      kinds: kinds.filter(({ kind }) => kind === 'cluster'),
+      formatId: ({ position }) => position,
+      documentBefore: () => before,
+      nowMs: () => 0,
+    });
+    const change = { position: '7', n: 0, kind: 'cluster', id: 'c1', tenant: 't1', type, document: after };
+    const { concerns } = render(change);
+    return (['public', 'private'] as const).filter((surface) => concerns(audience(surface), undefined));
+  };
+  const first = document({ version: 1 }, { state: 'CLUSTER_STATE_PROGRESSING' });
+
+  it('of what tenants see is told on both surfaces', () =>
+    expect(toldTo(first, document({ version: 2 }, { state: 'CLUSTER_STATE_READY' }))).to.deep.equal([
+      'public',
+      'private',
+    ]));
+
+  it('of what only the provider sees is told on the private one', () => {
+    const placed = document({ version: 2 }, { state: 'CLUSTER_STATE_PROGRESSING', hub: 'h1' });
+    expect(toldTo(first, placed)).to.deep.equal(['private']);
+    const held = document({ version: 2, finalizers: ['x'] }, { state: 'CLUSTER_STATE_PROGRESSING' });
+    expect(toldTo(first, held)).to.deep.equal(['private']);
+  });
+
+  it('that only counts on is told to nobody', () =>
+    expect(toldTo(first, first.replace('"version":1', '"version":2'))).to.deep.equal([]));
+
+  it('that creates, deletes, or follows what is no longer kept is told to all', () => {
+    expect(toldTo(undefined, first, 'created')).to.deep.equal(['public', 'private']);
+    expect(toldTo(first, first, 'created')).to.deep.equal(['public', 'private']);
+    expect(toldTo(first, first, 'deleted')).to.deep.equal(['public', 'private']);
+    expect(toldTo(undefined, first)).to.deep.equal(['public', 'private']);
   });
 });
 

@@ -35,26 +35,31 @@ const lifeOf = (n: number, history: readonly ClusterEvent[]): Life => {
   return { id, tenant, events };
 };
 
-/** Billable time of a period, straight from the documents that reads showed, each for as long as it was the newest. */
+/**
+ * Time of a period, straight from the documents that reads showed, each for as long as it was the newest: billed once one
+ * showed READY, provisioning before.
+ */
 const fromHistory = (
   lives: readonly Life[],
   { fromMs, toMs }: UsagePeriod,
   asOfMs: number,
   tenant?: string,
 ) => {
-  const total = { resourceMs: 0, nodeMs: 0 };
+  const total = { resourceMs: 0, nodeMs: 0, provisioningMs: 0, provisioningNodeMs: 0 };
   for (const life of lives) {
     if (tenant !== undefined && life.tenant !== tenant) continue;
     let state = initialCluster();
     let now = 0;
+    let delivered = false;
     const add = (until: number): void => {
       if (!isStoredCluster(state)) return;
       const view = clusterKind.view(state);
       if (!view.exists || view.archived || !isBillable(view.document)) return;
+      delivered ||= stringAt(objectAt(view.document, 'status'), 'state') === 'CLUSTER_STATE_READY';
       const ms = Math.max(0, Math.min(until, toMs, asOfMs) - Math.max(now, fromMs));
-      total.resourceMs += ms;
+      total[delivered ? 'resourceMs' : 'provisioningMs'] += ms;
       for (const set of Object.values(objectAt(objectAt(view.document, 'spec'), 'node_sets')))
-        total.nodeMs += ms * numberAt(set, 'size');
+        total[delivered ? 'nodeMs' : 'provisioningNodeMs'] += ms * numberAt(set, 'size');
     };
     for (const { type, data } of life.events) {
       const next = Math.max(now, Date.parse(stringAt(data, 'at')));
@@ -103,10 +108,11 @@ const fold = (log: readonly RecordedEvent[], flushEvery: number, fresh: boolean)
   return db;
 };
 
-const total = (rows: readonly UsageRow[]) => ({
-  resourceMs: rows.reduce((sum, row) => sum + Number(row.resourceMs), 0),
-  nodeMs: rows.reduce((sum, row) => sum + Number(row.nodeMs), 0),
-});
+const AMOUNTS = ['resourceMs', 'nodeMs', 'provisioningMs', 'provisioningNodeMs'] as const;
+const total = (rows: readonly UsageRow[]) =>
+  Object.fromEntries(
+    AMOUNTS.map((amount) => [amount, rows.reduce((sum, row) => sum + Number(row[amount]), 0)]),
+  );
 const logs = fc.record({
   histories: fc.array(clusterHistories(25), { maxLength: 4 }),
   order: fc.array(fc.nat({ max: 3 }), { maxLength: 60 }),

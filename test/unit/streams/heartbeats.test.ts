@@ -35,7 +35,10 @@ describe('heartbeats', () => {
     const ids = Array.from({ length: 120 }, (_, i) => `c${String(i).padStart(3, '0')}`);
     const billed = billedOf({
       ...Object.fromEntries(ids.map((id) => [id, readyHistory])),
-      ordered: [order],
+      failed: [
+        order,
+        { type: 'ClusterFailed', data: { at: order.data.at, reason: 'x', message: 'y', permanent: true } },
+      ],
       deleting: [...readyHistory, deletionRequested],
     });
     const pages = [...heartbeats(billed, { nowMs: NOW, intervalMs: MINUTE })];

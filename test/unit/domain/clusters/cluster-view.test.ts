@@ -38,7 +38,7 @@ const observed = (history: ClusterEvent[], seen = assessment()): ClusterEvent[] 
 const AT = time(30);
 
 describe('clusters: what is shown', () => {
-  it('shows a new order as OSAC does, with an empty status and secrets as stars', () => {
+  it('shows a new order as OSAC does, but for its state, with secrets as stars', () => {
     expect(view(order).document).to.deep.equal({
       id: ID,
       metadata: {
@@ -59,7 +59,7 @@ describe('clusters: what is shown', () => {
         ssh_public_key: 'ssh-ed25519 AAAA',
         version: { id: 'v1', name: '4-20-3-abcd' },
       },
-      status: {},
+      status: { state: 'CLUSTER_STATE_PROGRESSING' },
     });
   });
   it('leaves out what is not there', () => {

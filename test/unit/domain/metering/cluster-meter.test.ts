@@ -54,26 +54,20 @@ const written = (minute: number, state: string): ClusterEvent => ({
 });
 
 describe('what a cluster is billed for', () => {
-  it('is told when it is created, as a whole', () =>
-    given().when(order).thenChanges('cluster created: - -> UNSPECIFIED'));
-
-  it('starts once it makes progress: control plane and every node set', () =>
-    given(order)
-      .when(selected)
+  it('starts with the order, which is told as a whole, then control plane and every node set', () =>
+    given()
+      .when(order)
       .thenChanges(
-        '_control_plane x1 started: UNSPECIFIED -> PROGRESSING',
-        'gpu x2 started: UNSPECIFIED -> PROGRESSING',
-        'workers x3 started: UNSPECIFIED -> PROGRESSING',
+        'cluster created: - -> PROGRESSING',
+        '_control_plane x1 started: - -> PROGRESSING',
+        'gpu x2 started: - -> PROGRESSING',
+        'workers x3 started: - -> PROGRESSING',
       ));
 
-  it('includes the wait for room, which the state shows as progress', () =>
-    given(order)
-      .when(waiting)
-      .thenChanges(
-        '_control_plane x1 started: UNSPECIFIED -> PROGRESSING',
-        'gpu x2 started: UNSPECIFIED -> PROGRESSING',
-        'workers x3 started: UNSPECIFIED -> PROGRESSING',
-      ));
+  it('goes on while a hub is chosen or the order waits for room, which the state shows as progress', () => {
+    given(order).when(selected).thenNothing();
+    given(order).when(waiting).thenNothing();
+  });
 
   it('goes on from PROGRESSING to READY without a word', () =>
     given(...onHub)
@@ -84,9 +78,9 @@ describe('what a cluster is billed for', () => {
     given(...readyHistory)
       .when(failed(11))
       .thenChanges(
-        '_control_plane x1 suspended after 600 s: READY -> FAILED',
-        'gpu x2 suspended after 600 s: READY -> FAILED',
-        'workers x3 suspended after 600 s: READY -> FAILED',
+        '_control_plane x1 suspended after 660 s: READY -> FAILED',
+        'gpu x2 suspended after 660 s: READY -> FAILED',
+        'workers x3 suspended after 660 s: READY -> FAILED',
       ));
 
   it('goes on through a change that fails, or that waits', () => {
@@ -106,8 +100,8 @@ describe('what a cluster is billed for', () => {
     given(...readyHistory, resize, busy, failedChange)
       .when(deletionRequested)
       .thenChanges(
-        '_control_plane x1 suspended after 1140 s: READY -> DELETING',
-        'gpu x2 suspended after 1140 s: READY -> DELETING',
+        '_control_plane x1 suspended after 1200 s: READY -> DELETING',
+        'gpu x2 suspended after 1200 s: READY -> DELETING',
         'workers x5 suspended after 540 s: READY -> DELETING',
       );
   });
@@ -132,15 +126,15 @@ describe('what a cluster is billed for', () => {
   it('is updated for the node set that was resized, and for no other', () => {
     given(...readyHistory)
       .when(resized(6, 'workers', 3, 5))
-      .thenChanges('workers x5 updated after 480 s: READY -> READY');
+      .thenChanges('workers x5 updated after 540 s: READY -> READY');
     given(...readyHistory, resized(11, 'workers', 3, 5))
       .when(resized(12, 'workers', 5, 4))
       .thenChanges('workers x4 updated after 60 s: READY -> READY');
     given(...readyHistory, resized(11, 'workers', 3, 5))
       .when(failed(13))
       .thenChanges(
-        '_control_plane x1 suspended after 720 s: READY -> FAILED',
-        'gpu x2 suspended after 720 s: READY -> FAILED',
+        '_control_plane x1 suspended after 780 s: READY -> FAILED',
+        'gpu x2 suspended after 780 s: READY -> FAILED',
         'workers x5 suspended after 120 s: READY -> FAILED',
       );
   });
@@ -164,9 +158,9 @@ describe('what a cluster is billed for', () => {
     given(...readyHistory, added, { type: 'NodeSetRemoved', data: { at: time(13), name: 'arm' } })
       .when(failed(14))
       .thenChanges(
-        '_control_plane x1 suspended after 780 s: READY -> FAILED',
-        'gpu x2 suspended after 780 s: READY -> FAILED',
-        'workers x3 suspended after 780 s: READY -> FAILED',
+        '_control_plane x1 suspended after 840 s: READY -> FAILED',
+        'gpu x2 suspended after 840 s: READY -> FAILED',
+        'workers x3 suspended after 840 s: READY -> FAILED',
       );
   });
 
@@ -181,9 +175,9 @@ describe('what a cluster is billed for', () => {
         },
       })
       .thenChanges(
-        '_control_plane x1 updated after 600 s: READY -> READY',
-        'gpu x2 updated after 600 s: READY -> READY',
-        'workers x3 updated after 600 s: READY -> READY',
+        '_control_plane x1 updated after 660 s: READY -> READY',
+        'gpu x2 updated after 660 s: READY -> READY',
+        'workers x3 updated after 660 s: READY -> READY',
       ));
 
   it('is not touched by what is no dimension', () => {
@@ -204,9 +198,9 @@ describe('what a cluster is billed for', () => {
     given(order, waiting, { type: 'ClusterDeletionRequested', data: { at: time(5) } })
       .when({ type: 'ClusterDeleted', data: { at: time(5), how: 'not-dispatched' } })
       .thenChanges(
-        '_control_plane x1 suspended after 240 s: PROGRESSING -> DELETING',
-        'gpu x2 suspended after 240 s: PROGRESSING -> DELETING',
-        'workers x3 suspended after 240 s: PROGRESSING -> DELETING',
+        '_control_plane x1 suspended after 300 s: PROGRESSING -> DELETING',
+        'gpu x2 suspended after 300 s: PROGRESSING -> DELETING',
+        'workers x3 suspended after 300 s: PROGRESSING -> DELETING',
         'cluster deleted: PROGRESSING -> DELETING',
       ));
 
@@ -214,9 +208,9 @@ describe('what a cluster is billed for', () => {
     given(...readyHistory)
       .when(written(11, 'CLUSTER_STATE_FAILED'))
       .thenChanges(
-        '_control_plane x1 suspended after 600 s: READY -> FAILED',
-        'gpu x2 suspended after 600 s: READY -> FAILED',
-        'workers x3 suspended after 600 s: READY -> FAILED',
+        '_control_plane x1 suspended after 660 s: READY -> FAILED',
+        'gpu x2 suspended after 660 s: READY -> FAILED',
+        'workers x3 suspended after 660 s: READY -> FAILED',
       );
     given(...readyHistory, written(11, 'CLUSTER_STATE_FAILED'))
       .when({ type: 'NodesObserved', data: { at: time(12), ready: { workers: 3, gpu: 2 } } })
@@ -231,9 +225,9 @@ describe('what a cluster is billed for', () => {
     given(...readyHistory)
       .when({ ...failed(0) })
       .thenChanges(
-        '_control_plane x1 suspended after 480 s: READY -> FAILED',
-        'gpu x2 suspended after 480 s: READY -> FAILED',
-        'workers x3 suspended after 480 s: READY -> FAILED',
+        '_control_plane x1 suspended after 540 s: READY -> FAILED',
+        'gpu x2 suspended after 540 s: READY -> FAILED',
+        'workers x3 suspended after 540 s: READY -> FAILED',
       );
     given(...readyHistory, failed(0), cleared(1))
       .when(failed(10))
@@ -242,6 +236,37 @@ describe('what a cluster is billed for', () => {
         'gpu x2 suspended after 60 s: READY -> FAILED',
         'workers x3 suspended after 60 s: READY -> FAILED',
       );
+  });
+
+  describe('delivery', () => {
+    const deliveredAt = (...history: readonly ClusterEvent[]): string | undefined => {
+      const { deliveredMs } = history.reduce(
+        (before, past) => meterEvent(before, past).meter,
+        initialMeter(),
+      );
+      return deliveredMs === undefined ? undefined : new Date(deliveredMs).toISOString();
+    };
+
+    it('is the first READY, and stays that whatever follows', () => {
+      expect(deliveredAt(...onHub)).to.equal(undefined);
+      expect(deliveredAt(...readyHistory)).to.equal(time(9));
+      const reconfiguring: ClusterEvent = { type: 'ClusterReconfiguring', data: { at: time(12) } };
+      const again: ClusterEvent = { type: 'ClusterBecameReady', data: { at: time(14) } };
+      expect(deliveredAt(...readyHistory, failed(11), cleared(12))).to.equal(time(9));
+      expect(deliveredAt(...readyHistory, resized(11, 'workers', 3, 5), reconfiguring, again)).to.equal(
+        time(9),
+      );
+      expect(deliveredAt(...readyHistory, deletionRequested, deleted)).to.equal(time(9));
+    });
+
+    it('does not come about by a failure, a wait or a deletion', () => {
+      expect(deliveredAt(order, waiting)).to.equal(undefined);
+      expect(deliveredAt(...onHub, failed(11))).to.equal(undefined);
+      expect(deliveredAt(...onHub, deletionRequested, deleted)).to.equal(undefined);
+    });
+
+    it('follows what is shown: a written READY is one', () =>
+      expect(deliveredAt(...onHub, written(7, 'CLUSTER_STATE_READY'))).to.equal(time(7)));
   });
 
   it('is nothing before the order and after the end', () => {

@@ -12,6 +12,9 @@ const interval = (change: Partial<UsageInterval> = {}): UsageInterval => ({
   tenant: 't1',
   project: 'p1',
   template: 'small',
+  resourceName: 'first',
+  templateName: 'Small',
+  deliveredMs: 0,
   component: 'control_plane',
   nodeSet: '_control_plane',
   hostType: '_control_plane',
@@ -42,6 +45,56 @@ const given = (...intervals: readonly UsageInterval[]) => ({
 describe('usage of a period', () => {
   it('is the time of the control plane, and of each node', () =>
     given(interval(), workers).when({}).thenRows([0, 100, 300]));
+
+  describe('before delivery', () => {
+    const rowsOf = (...intervals: readonly UsageInterval[]) => {
+      const periods = [
+        { fromMs: 0, toMs: 150 },
+        { fromMs: 150, toMs: 1_000 },
+      ];
+      const sum = createUsageSum({ periods, by: [], only: {}, asOfMs: 1_000 });
+      for (const one of intervals) sum.add(one);
+      return sum
+        .rows()
+        .map(({ period, resourceMs, nodeMs, provisioningMs, provisioningNodeMs }) => [
+          period,
+          resourceMs,
+          nodeMs,
+          provisioningMs,
+          provisioningNodeMs,
+        ]);
+    };
+
+    it('is provisioning, and not billed', () => {
+      const never = { deliveredMs: undefined };
+      expect(rowsOf(interval(never), { ...workers, ...never })).to.deep.equal([
+        [0, 0, 0, 50, 150],
+        [1, 0, 0, 50, 150],
+      ]);
+    });
+
+    it('ends with the first READY, from which on it is billed', () =>
+      expect(rowsOf(interval({ deliveredMs: 160 }), { ...workers, deliveredMs: 160 })).to.deep.equal([
+        [0, 0, 0, 50, 150],
+        [1, 40, 120, 10, 30],
+      ]));
+  });
+
+  it('carries the names of resource and template beside their ids', () => {
+    const sum = createUsageSum({
+      periods: [{ fromMs: 0, toMs: 1_000 }],
+      by: ['template', 'resource'],
+      only: {},
+      asOfMs: 1_000,
+    });
+    sum.add(interval());
+    expect(sum.rows().map(({ values, names }) => [values, names])).to.deep.equal([
+      [
+        ['small', 'c1'],
+        ['Small', 'first'],
+      ],
+    ]);
+  });
 
   it('begins and ends with the period', () => {
     given(interval())
@@ -131,7 +184,15 @@ describe('usage of a period', () => {
       sum.add(interval({ resource: `c${i}`, tenant: `t${i % 10}`, sinceMs: 0, untilMs: undefined }));
     expect(sum.size()).to.equal(3_650);
     expect(sum.rows()).to.have.length(3_650);
-    expect(sum.rows()[10]).to.deep.equal({ period: 1, values: ['t0'], resourceMs: 30 * day, nodeMs: 0 });
+    expect(sum.rows()[10]).to.deep.equal({
+      period: 1,
+      values: ['t0'],
+      names: [undefined],
+      resourceMs: 30 * day,
+      nodeMs: 0,
+      provisioningMs: 0,
+      provisioningNodeMs: 0,
+    });
   });
 
   it('takes names for what they are', () =>
