@@ -12,7 +12,7 @@ import type { Trust } from './app/audit/merkle/key-chain.ts';
 import type { Failpoint } from './app/process-runner/types.ts';
 import { greeting } from './cli/greeting.ts';
 import { createCli, runCli } from './cli/ledgerctl.ts';
-import type { CliIo, DemoRequest, StoreToCheck, TokenRequest } from './cli/connection.ts';
+import type { CliActions, CliIo, DemoRequest, StoreToCheck, TokenRequest } from './cli/connection.ts';
 import type { Config } from './config.ts';
 
 const io: CliIo = {
@@ -122,6 +122,10 @@ const actions = {
   verifyStore: async (which: StoreToCheck, trust?: Trust) => {
     const { verifyStoppedStore } = await import('./composition/stopped-store.ts');
     return verifyStoppedStore(which, trust);
+  },
+  showEvent: async (...which: Parameters<CliActions['showEvent']>) => {
+    const { lookIntoStore } = await import('./composition/stored-event.ts');
+    return lookIntoStore(...which);
   },
   defaultDataDir: process.env['LEDGER_DATA_DIR'] ?? './data',
   ...(process.env['LEDGER_HTTP_ADDRESS'] === undefined

@@ -1,6 +1,7 @@
 import type { JsonObject } from '../domain/json.ts';
 import type { StoreReport } from '../app/audit/bundle/verify-store.ts';
 import type { Trust } from '../app/audit/merkle/key-chain.ts';
+import type { EventFault, StoredEvent } from '../app/stored-event.ts';
 import type { ApiClient } from './api-client.ts';
 
 /** What the command line cannot do over HTTP; the composition root brings it. */
@@ -15,6 +16,8 @@ export type CliActions = {
   checkStore(which: StoreToCheck): Promise<{ readonly events: number; readonly findings: readonly string[] }>;
   /** Compares a stopped store, or one file, with all heads that were signed over it. */
   verifyStore(which: StoreToCheck, trust?: Trust): Promise<StoreReport>;
+  /** One event as it is stored, and what is wrong with it. Changes nothing. */
+  showEvent(which: StoreToLookInto, stream: string, revision: number): Promise<EventAsStored>;
   readonly defaultDataDir: string;
   /** `LEDGER_HTTP_ADDRESS` as it is set; absent: it is not. */
   readonly httpAddress?: string;
@@ -40,6 +43,20 @@ export type DemoRequest = {
 };
 
 export type StoreToCheck = { readonly dataDir: string } | { readonly file: string };
+
+/** `store`: connection string of an EventStoreDB. */
+export type StoreToLookInto = StoreToCheck | { readonly store: string };
+
+export type EventAsStored =
+  | {
+      readonly outcome: 'found';
+      readonly event: StoredEvent;
+      readonly faults: readonly EventFault[];
+      /** Number of the leaf that the audit tree beside the log has of this very event. */
+      readonly leaf?: number;
+    }
+  /** Revisions of the stream that are there, where that is known. */
+  | { readonly outcome: 'absent'; readonly revisions?: { readonly first: number; readonly last: number } };
 
 export type TokenRequest = {
   readonly tenant?: string;

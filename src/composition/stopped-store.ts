@@ -84,10 +84,8 @@ const assertStopped = (file: string): void => {
 const treeBeside = (
   dataDir: string,
 ): { readonly kept: KeptTree; readonly served: ServedTrees; readonly close: () => void } | undefined => {
-  const folder = join(dataDir, 'read-models');
   try {
-    const name = basename(readFileSync(join(folder, 'audit.current'), 'utf8').trim());
-    const { reader, close } = openAuditReader(join(folder, name));
+    const { reader, close } = auditReaderBeside(dataDir);
     const recordAt = (index: number) => {
       try {
         return reader.leaf(index)?.record;
@@ -99,6 +97,13 @@ const treeBeside = (
   } catch {
     return undefined;
   }
+};
+
+/** Throws where no tree that can be read lies beside the log. */
+export const auditReaderBeside = (dataDir: string): ReturnType<typeof openAuditReader> => {
+  const folder = join(dataDir, 'read-models');
+  const name = basename(readFileSync(join(folder, 'audit.current'), 'utf8').trim());
+  return openAuditReader(join(folder, name));
 };
 
 /** A file that is damaged, or of another version, is a tree that does not reach. */

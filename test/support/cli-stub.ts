@@ -46,6 +46,7 @@ const actions: CliActions = {
   mintToken: async () => 'token',
   checkStore: unused,
   verifyStore: unused,
+  showEvent: unused,
   defaultDataDir: 'data',
   eventStore: 'sqlite',
   version: '1',

@@ -19,6 +19,7 @@ const actions: CliActions = {
   mintToken: unused,
   checkStore: unused,
   verifyStore: unused,
+  showEvent: unused,
   defaultDataDir: 'data',
   eventStore: 'memory',
   version: '1',

@@ -10,6 +10,7 @@ const actions: CliActions = {
   mintToken: async () => 'token',
   checkStore: unused,
   verifyStore: unused,
+  showEvent: unused,
   defaultDataDir: 'data',
   eventStore: 'sqlite',
   version: '1',

@@ -136,6 +136,7 @@ describe('bundles in files', () => {
       mintToken: unused,
       checkStore: async () => ({ events: 50, findings: [] }),
       verifyStore: async () => storeReport,
+      showEvent: unused,
       defaultDataDir: 'data',
       eventStore: 'sqlite',
       version: '1',
