@@ -32,7 +32,7 @@ export const bookkeepingEventTypes: readonly EventType[] = typesOf(
       },
     ],
     ['KafkaParkingChanged', { streams: z.array(parkedStream) }],
-    ['DeploymentBound', { fingerprint: text }],
+    ['DeploymentBound', { fingerprint: text, deploymentId: text, name: text, formerIds: z.array(text) }],
     ['StoreIdentified', { storeId: text }],
     ...auditTreeEventTypes,
   ],
