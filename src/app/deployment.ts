@@ -69,12 +69,15 @@ export const readDeployment = async (
  * Puts a restored log under a new deployment id, which takes the hubs over from the former one. Throws where no service
  * has ever started on the log, or one starts on it at the same moment.
  */
-export const rebindDeployment = async (store: EventStore, writer: Writer): Promise<Deployment> => {
+export const rebindDeployment = async (
+  store: EventStore,
+  { deploymentId, ...writer }: Writer & { /** Default: a new one. */ readonly deploymentId?: string },
+): Promise<Deployment> => {
   const { revision, bound } = await newest(store);
   if (bound === undefined) throw new Error('no service has started on this event log yet');
   const next = {
     ...bound,
-    deploymentId: writer.ids.uuidv7(),
+    deploymentId: deploymentId ?? writer.ids.uuidv7(),
     formerIds: [...bound.formerIds, bound.deploymentId],
   };
   if (await bind(store, revision, next, writer)) return next;

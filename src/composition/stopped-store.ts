@@ -19,12 +19,7 @@ import { openAuditReader } from '../projections/audit/audit-reader.ts';
  * where there is no store, or a service writes to it.
  */
 export const verifyStoppedStore = async (which: StoreToCheck, trust?: Trust): Promise<StoreReport> => {
-  const file = 'file' in which ? which.file : logFile(which.dataDir);
-  if (!existsSync(file))
-    throw new CliFailure(
-      EXIT.usage,
-      `there is no event log at ${file}: give the data directory of an embedded store, or a backup of one`,
-    );
+  const file = logIn(which);
   if ('file' in which && !looksLikeStore(file))
     throw new CliFailure(
       EXIT.usage,
@@ -45,6 +40,16 @@ export const verifyStoppedStore = async (which: StoreToCheck, trust?: Trust): Pr
     tree?.close();
     await log.close();
   }
+};
+
+/** Throws CliFailure where there is no file. */
+export const logIn = (which: StoreToCheck): string => {
+  const file = 'file' in which ? which.file : logFile(which.dataDir);
+  if (existsSync(file)) return file;
+  throw new CliFailure(
+    EXIT.usage,
+    `there is no event log at ${file}: give the data directory of an embedded store, or a backup of one`,
+  );
 };
 
 const NO_TREE =

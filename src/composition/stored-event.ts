@@ -1,10 +1,9 @@
-import { logFile } from '../adapters/event-store/sqlite/files.ts';
 import { readStoredEvent } from '../adapters/event-store/sqlite/stored-event.ts';
 import { isLeafStream, leafHashOf, leafOf } from '../app/audit/merkle/leaf.ts';
 import { lookAtEvent, type EventFault, type EventLook, type StoredEvent } from '../app/stored-event.ts';
 import type { EventAsStored, StoreToLookInto } from '../cli/connection.ts';
 import { registry } from '../domain/registry.ts';
-import { auditReaderBeside } from './stopped-store.ts';
+import { auditReaderBeside, logIn } from './stopped-store.ts';
 
 /** One event as the store keeps it, with everything that is wrong with it. Opens nothing for writing. */
 export const lookIntoStore = async (
@@ -27,8 +26,7 @@ export const lookIntoStore = async (
 };
 
 const readFrom = async (which: StoreToLookInto, stream: string, revision: number) => {
-  if (!('store' in which))
-    return readStoredEvent('file' in which ? which.file : logFile(which.dataDir), stream, revision);
+  if (!('store' in which)) return readStoredEvent(logIn(which), stream, revision);
   const remote = await import('../adapters/event-store/eventstoredb/stored-event.ts');
   const event = await remote.readStoredEvent(which.store, stream, revision);
   return event === undefined ? ({ outcome: 'absent' } as const) : ({ outcome: 'found', event } as const);

@@ -22,6 +22,7 @@ export const ledgerctlOn =
       demo: ofAProcess,
       verifyStore: ofAProcess,
       showEvent: ofAProcess,
+      restoreStore: ofAProcess,
       mintToken: (request) => mintToken(join(stack.dataDir, 'secrets'), { ...request, now: Date.now() }),
       checkStore: async (which) => {
         const { events, findings } = await ('file' in which

@@ -4,6 +4,7 @@ import { examples } from '../examples.ts';
 import { EXIT } from '../exit.ts';
 import { counted } from '../output.ts';
 import { assertStorePath } from '../store-path.ts';
+import { addRestoreCommand } from './store-restore.ts';
 import { addShowCommand } from './store-show.ts';
 
 /** `ledgerctl store`: online backup of a running service; check, look and restore of what lies there. */
@@ -58,4 +59,5 @@ export const addStoreCommands = (program: Command, connection: Connection, actio
       if (findings.length > 0) process.exitCode = EXIT.failed;
     });
   addShowCommand(store, connection, actions);
+  addRestoreCommand(store, connection, actions);
 };

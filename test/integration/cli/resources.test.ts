@@ -20,6 +20,7 @@ const actions: CliActions = {
   checkStore: unused,
   verifyStore: unused,
   showEvent: unused,
+  restoreStore: unused,
   defaultDataDir: 'data',
   eventStore: 'memory',
   version: '1',

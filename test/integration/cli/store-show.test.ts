@@ -26,6 +26,7 @@ const actions: CliActions = {
   checkStore: unused,
   verifyStore: unused,
   showEvent: lookIntoStore,
+  restoreStore: unused,
   defaultDataDir: 'data',
   eventStore: 'sqlite',
   version: '1',

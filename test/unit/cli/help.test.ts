@@ -11,6 +11,7 @@ const actions: CliActions = {
   checkStore: unused,
   verifyStore: unused,
   showEvent: unused,
+  restoreStore: unused,
   defaultDataDir: 'data',
   eventStore: 'sqlite',
   version: '1',

@@ -16,6 +16,7 @@ const actions: CliActions = {
   checkStore: async (which) => ({ events: 'file' in which ? 1 : 2, findings: [] }),
   verifyStore: unused,
   showEvent: unused,
+  restoreStore: unused,
   defaultDataDir: 'data',
   eventStore: 'sqlite',
   version: '1.2.3',

@@ -137,6 +137,7 @@ describe('bundles in files', () => {
       checkStore: async () => ({ events: 50, findings: [] }),
       verifyStore: async () => storeReport,
       showEvent: unused,
+      restoreStore: unused,
       defaultDataDir: 'data',
       eventStore: 'sqlite',
       version: '1',
