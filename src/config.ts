@@ -204,6 +204,18 @@ const fields = {
     z.string().transform((text) => (text === '' ? undefined : text)),
     'Audience that every token must name in its claim `aud`. Empty: the claim is not looked at.',
   ),
+  deploymentName: field(
+    'LEDGER_DEPLOYMENT_NAME',
+    'ledger',
+    'prod-east',
+    z
+      .string()
+      .regex(
+        /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/,
+        'must be 1 to 63 letters, digits, dots, hyphens or underscores',
+      ),
+    'Name of this deployment: its mark on the hubs shows it, and a restore of its backup asks for it. The same for all instances on one event log.',
+  ),
   deploymentNamespace: field(
     'LEDGER_DEPLOYMENT_NAMESPACE',
     '',

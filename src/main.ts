@@ -10,13 +10,25 @@ import { join, resolve } from 'node:path';
 import { text as readText } from 'node:stream/consumers';
 import type { Trust } from './app/audit/merkle/key-chain.ts';
 import type { Failpoint } from './app/process-runner/types.ts';
-import type { CliIo, DemoRequest, StoreToCheck, TokenRequest } from './cli/connection.ts';
+import type { CliActions, CliIo, DemoRequest, StoreToCheck, TokenRequest } from './cli/connection.ts';
 import type { Config } from './config.ts';
+
+const readLine = async (): Promise<string> => {
+  const { createInterface } = await import('node:readline');
+  const lines = createInterface({ input: process.stdin });
+  try {
+    for await (const line of lines) return line;
+    return '';
+  } finally {
+    lines.close();
+  }
+};
 
 const io: CliIo = {
   out: (text) => process.stdout.write(text),
   err: (text) => process.stderr.write(text),
   stdin: () => readText(process.stdin),
+  line: readLine,
   colour: process.stdout.isTTY && (process.env['NO_COLOR'] ?? '') === '',
 };
 const projectFolder = resolve(import.meta.dirname, import.meta.filename.endsWith('.ts') ? '..' : '../..');
@@ -92,6 +104,8 @@ const mint = async (secretsDir: string, request: TokenRequest): Promise<string> 
 /** Loaded here: a demo without Kafka need not load its client. */
 const brokerTopics = async () => (await import('./adapters/kafka/topic-contents.ts')).topicContents;
 
+const secretsDir = process.env['LEDGER_SECRETS_DIR'];
+
 const actions = {
   serve,
   demo: async ({ catalog, ...request }: DemoRequest) => {
@@ -133,6 +147,17 @@ const actions = {
     const { verifyStoppedStore } = await import('./composition/stopped-store.ts');
     return verifyStoppedStore(which, trust);
   },
+  showEvent: async (...which: Parameters<CliActions['showEvent']>) => {
+    const { lookIntoStore } = await import('./composition/stored-event.ts');
+    return lookIntoStore(...which);
+  },
+  restoreStore: async (...request: Parameters<CliActions['restoreStore']>) => {
+    // As of a service: nobody else's to read.
+    process.umask(0o077);
+    const { restoreStore } = await import('./composition/restore.ts');
+    return restoreStore(...request);
+  },
+  ...(secretsDir === undefined || secretsDir === '' ? {} : { secretsDir }),
   defaultDataDir: process.env['LEDGER_DATA_DIR'] ?? './data',
   ...(process.env['LEDGER_HTTP_ADDRESS'] === undefined
     ? {}

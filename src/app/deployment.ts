@@ -1,13 +1,21 @@
+import type { DeploymentData } from '../domain/bookkeeping/events.ts';
 import { createBookkeeping } from './bookkeeping.ts';
-import { WrongExpectedRevision, type EventStore } from './event-store.ts';
+import { WrongExpectedRevision, type EventStore, type ExpectedRevision } from './event-store.ts';
 import type { Clock, Ids } from './ports.ts';
 
 /**
- * The log belongs to one set of deployment keys (design §8, LEDGER_SECRETS_DIR). An instance with others could not
- * read the secrets that the log refers to and would not recognise repeated requests, so it must not start.
+ * The log belongs to one deployment: an id that its mark on the hubs carries (docs/hubs.md "One driver per hub"), a name that
+ * people know it by, and one set of keys (LEDGER_SECRETS_DIR). An instance with other keys could not read the secrets that
+ * the log refers to and would not recognise repeated requests, so it must not start.
  */
 export const DEPLOYMENT_STREAM = 'sys-deployment';
 const TYPE = 'DeploymentBound' as const;
+/** Each event says everything; the older ones only show what it was before. */
+const MAX_COUNT = 100;
+/** Instances that start together with different names give up after so many rounds. */
+const TRIES = 5;
+
+export type Deployment = Omit<DeploymentData, 'at'>;
 
 export class DeploymentMismatch extends Error {
   override readonly name = 'DeploymentMismatch';
@@ -20,47 +28,90 @@ export class DeploymentMismatch extends Error {
   }
 }
 
-/** Binds an empty log to the fingerprint; throws DeploymentMismatch when the log is bound to another one. */
+type Writer = { readonly clock: Pick<Clock, 'now'>; readonly ids: Ids; readonly instance: string };
+
+/**
+ * Gives an empty log its deployment id and binds it to the fingerprint; records a changed name. Throws DeploymentMismatch
+ * when the log is bound to another fingerprint.
+ */
 export const assertDeployment = async ({
   store,
   fingerprint,
-  clock,
-  ids,
-  instance,
-}: {
-  store: EventStore;
+  name,
+  ...writer
+}: Writer & {
+  readonly store: EventStore;
   /** Of the deployment keys; says nothing about them. */
-  fingerprint: string;
-  clock: Clock;
-  ids: Ids;
-  instance: string;
-}): Promise<void> => {
-  const bound = (await boundTo(store)) ?? (await bind(store, fingerprint, { clock, ids, instance }));
-  if (bound !== fingerprint) throw new DeploymentMismatch(bound, fingerprint);
-};
-
-const boundTo = async (store: EventStore): Promise<string | undefined> => {
-  for await (const event of store.readStream(DEPLOYMENT_STREAM, { limit: 1 })) {
-    const fingerprint = event.data['fingerprint'];
-    if (event.type === TYPE && typeof fingerprint === 'string') return fingerprint;
+  readonly fingerprint: string;
+  /** LEDGER_DEPLOYMENT_NAME. */
+  readonly name: string;
+}): Promise<Deployment> => {
+  for (let tries = 0; tries < TRIES; tries += 1) {
+    const { revision, bound } = await newest(store);
+    if (bound !== undefined && bound.fingerprint !== fingerprint)
+      throw new DeploymentMismatch(bound.fingerprint, fingerprint);
+    if (bound?.name === name) return bound;
+    const next =
+      bound === undefined
+        ? { fingerprint, deploymentId: writer.ids.uuidv7(), name, formerIds: [] }
+        : { ...bound, name };
+    if (await bind(store, revision, next, writer)) return next;
   }
-  return undefined;
+  throw new Error(`${DEPLOYMENT_STREAM}: other instances keep on changing it; start this one again`);
 };
 
-/** Two instances may start at once: whoever comes second reads what the first one wrote. */
+/** The deployment that a log belongs to; undefined: no service has started on it yet. */
+export const readDeployment = async (
+  store: Pick<EventStore, 'readStream'>,
+): Promise<Deployment | undefined> => (await newest(store)).bound;
+
+/**
+ * Puts a restored log under a new deployment id, which takes the hubs over from the former one. Throws where no service
+ * has ever started on the log, or one starts on it at the same moment.
+ */
+export const rebindDeployment = async (
+  store: EventStore,
+  { deploymentId, ...writer }: Writer & { /** Default: a new one. */ readonly deploymentId?: string },
+): Promise<Deployment> => {
+  const { revision, bound } = await newest(store);
+  if (bound === undefined) throw new Error('no service has started on this event log yet');
+  const next = {
+    ...bound,
+    deploymentId: deploymentId ?? writer.ids.uuidv7(),
+    formerIds: [...bound.formerIds, bound.deploymentId],
+  };
+  if (await bind(store, revision, next, writer)) return next;
+  throw new Error(`${DEPLOYMENT_STREAM}: a service writes to this event log; stop it first`);
+};
+
+const newest = async (
+  store: Pick<EventStore, 'readStream'>,
+): Promise<{ readonly revision: ExpectedRevision; readonly bound: Deployment | undefined }> => {
+  for await (const { revision, data } of store.readStream(DEPLOYMENT_STREAM, {
+    direction: 'backward',
+    limit: 1,
+  })) {
+    const { fingerprint, deploymentId, name, formerIds } = data as unknown as DeploymentData;
+    return { revision, bound: { fingerprint, deploymentId, name, formerIds } };
+  }
+  return { revision: 'no_stream', bound: undefined };
+};
+
+/** False: somebody else was faster. */
 const bind = async (
   store: EventStore,
-  fingerprint: string,
-  { clock, ids, instance }: { clock: Clock; ids: Ids; instance: string },
-): Promise<string> => {
-  const bound = { type: TYPE, data: { at: clock.now(), fingerprint } };
+  expected: ExpectedRevision,
+  deployment: Deployment,
+  { clock, ids, instance }: Writer,
+): Promise<boolean> => {
+  const bound = { type: TYPE, data: { at: clock.now(), ...deployment } };
   const event = createBookkeeping(instance)(DEPLOYMENT_STREAM, bound, 'BindDeployment', ids.uuidv7());
   try {
-    await store.append(DEPLOYMENT_STREAM, 'no_stream', [event]);
-    await store.setMaxCount(DEPLOYMENT_STREAM, 1);
-    return fingerprint;
+    if (expected === 'no_stream') await store.setMaxCount(DEPLOYMENT_STREAM, MAX_COUNT);
+    await store.append(DEPLOYMENT_STREAM, expected, [event]);
+    return true;
   } catch (error) {
-    if (error instanceof WrongExpectedRevision) return (await boundTo(store)) ?? fingerprint;
+    if (error instanceof WrongExpectedRevision) return false;
     throw error;
   }
 };

@@ -6,6 +6,9 @@ import type { EffectCall } from './process-runner/types.ts';
 
 /** What the effect ports that work with a hub have in common. */
 
+/** Reason of an effect that was not sent because another service drives the hub (hub-marks.ts). */
+export const DRIVEN_ELSEWHERE = 'HubDrivenElsewhere';
+
 /** An outcome that ends the effect from deep inside; `outcomeOf` makes it the effect's own. */
 export class Ended extends Error {
   override readonly name = 'Ended';
@@ -86,6 +89,8 @@ export const outcomeOfHubError = (error: HubError): EffectOutcome => {
     case 'unauthorized':
       // What is denied may be denied to this order alone; credentials that are not known are good for none.
       return failed(error.facts['status'] === 403 ? 'Forbidden' : 'Unauthorized', message, retryAfterMs);
+    case 'driven-elsewhere':
+      return failed(DRIVEN_ELSEWHERE, message, retryAfterMs);
     case 'other-cluster':
       return failed('DifferentCluster', message, retryAfterMs);
     case 'throttled':

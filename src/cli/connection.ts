@@ -1,6 +1,9 @@
 import type { JsonObject } from '../domain/json.ts';
 import type { StoreReport } from '../app/audit/bundle/verify-store.ts';
 import type { Trust } from '../app/audit/merkle/key-chain.ts';
+import type { Deployment } from '../app/deployment.ts';
+import type { LogSurvey } from '../app/restore.ts';
+import type { EventFault, StoredEvent } from '../app/stored-event.ts';
 import type { ApiClient } from './api-client.ts';
 
 /** What the command line cannot do over HTTP; the composition root brings it. */
@@ -15,9 +18,15 @@ export type CliActions = {
   checkStore(which: StoreToCheck): Promise<{ readonly events: number; readonly findings: readonly string[] }>;
   /** Compares a stopped store, or one file, with all heads that were signed over it. */
   verifyStore(which: StoreToCheck, trust?: Trust): Promise<StoreReport>;
+  /** One event as it is stored, and what is wrong with it. Changes nothing. */
+  showEvent(which: StoreToLookInto, stream: string, revision: number): Promise<EventAsStored>;
+  /** Puts a log under a new deployment id; undefined: the dialogue said no, and nothing was changed. */
+  restoreStore(request: RestoreRequest, dialogue: RestoreDialogue): Promise<Deployment | undefined>;
   readonly defaultDataDir: string;
   /** `LEDGER_HTTP_ADDRESS` as it is set; absent: it is not. */
   readonly httpAddress?: string;
+  /** `LEDGER_SECRETS_DIR` as it is set; absent: it is not. */
+  readonly secretsDir?: string;
   /** `LEDGER_EVENT_STORE` as it is set. */
   readonly eventStore: string;
   readonly version: string;
@@ -41,6 +50,32 @@ export type DemoRequest = {
 
 export type StoreToCheck = { readonly dataDir: string } | { readonly file: string };
 
+/** `store`: connection string of an EventStoreDB. */
+export type StoreToLookInto = StoreToCheck | { readonly store: string };
+
+/** A backup that goes into a new data directory, or the connection string of an EventStoreDB that was restored already. */
+export type RestoreRequest =
+  | { readonly file: string; readonly dataDir: string; readonly secretsDir?: string }
+  | { readonly store: string; readonly secretsDir?: string };
+
+export type RestoreDialogue = {
+  /** Shown what the log holds before anything is changed. */
+  readonly confirm: (survey: LogSurvey) => Promise<boolean>;
+  readonly tell: (line: string) => void;
+  readonly pause: (ms: number) => Promise<void>;
+};
+
+export type EventAsStored =
+  | {
+      readonly outcome: 'found';
+      readonly event: StoredEvent;
+      readonly faults: readonly EventFault[];
+      /** Number of the leaf that the audit tree beside the log has of this very event. */
+      readonly leaf?: number;
+    }
+  /** Revisions of the stream that are there, where that is known. */
+  | { readonly outcome: 'absent'; readonly revisions?: { readonly first: number; readonly last: number } };
+
 export type TokenRequest = {
   readonly tenant?: string;
   readonly user: string;
@@ -57,6 +92,8 @@ export type CliIo = {
   readonly err: (text: string) => void;
   /** Everything that comes in; default: nothing does. */
   readonly stdin?: () => Promise<string>;
+  /** The first line that comes in; '' at the end of the input. Default: nothing does. */
+  readonly line?: () => Promise<string>;
   /** Colours are wanted: a terminal, and NO_COLOR is not set. Default: no. */
   readonly colour?: boolean;
   /** Ends what goes on until it is interrupted; default: the process itself is ended. */

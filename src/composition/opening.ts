@@ -84,7 +84,14 @@ export const openPorts = async (config: Config, ports: Process, closers: Closers
     metrics.foreignEvents.reset();
     metrics.foreignEvents.inc(foreignEvents());
   });
-  await assertDeployment({ store, fingerprint: keys.fingerprint, clock, ids, instance });
+  const deployment = await assertDeployment({
+    store,
+    fingerprint: keys.fingerprint,
+    name: config.deploymentName,
+    clock,
+    ids,
+    instance,
+  });
 
   const clusters = createClusters({
     dir: join(config.dataDir, 'hubs'),
@@ -135,6 +142,7 @@ export const openPorts = async (config: Config, ports: Process, closers: Closers
     personal,
     openPersonal,
     store,
+    deployment,
     sqlite,
     readerConfig,
     clusters,
@@ -179,6 +187,7 @@ export const openSystem = async (
     openPersonal: opened.openPersonal,
     recordRejection: opened.recordRejection,
     ownership: createLeaseOwnership({ ...lease, name: 'processes' }),
+    driver: { deployment: opened.deployment, holder: directory },
     ...(auditKeyFiles !== undefined && {
       auditor: {
         keyFiles: auditKeyFiles,

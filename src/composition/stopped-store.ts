@@ -19,12 +19,7 @@ import { openAuditReader } from '../projections/audit/audit-reader.ts';
  * where there is no store, or a service writes to it.
  */
 export const verifyStoppedStore = async (which: StoreToCheck, trust?: Trust): Promise<StoreReport> => {
-  const file = 'file' in which ? which.file : logFile(which.dataDir);
-  if (!existsSync(file))
-    throw new CliFailure(
-      EXIT.usage,
-      `there is no event log at ${file}: give the data directory of an embedded store, or a backup of one`,
-    );
+  const file = logIn(which);
   if ('file' in which && !looksLikeStore(file))
     throw new CliFailure(
       EXIT.usage,
@@ -45,6 +40,16 @@ export const verifyStoppedStore = async (which: StoreToCheck, trust?: Trust): Pr
     tree?.close();
     await log.close();
   }
+};
+
+/** Throws CliFailure where there is no file. */
+export const logIn = (which: StoreToCheck): string => {
+  const file = 'file' in which ? which.file : logFile(which.dataDir);
+  if (existsSync(file)) return file;
+  throw new CliFailure(
+    EXIT.usage,
+    `there is no event log at ${file}: give the data directory of an embedded store, or a backup of one`,
+  );
 };
 
 const NO_TREE =
@@ -84,10 +89,8 @@ const assertStopped = (file: string): void => {
 const treeBeside = (
   dataDir: string,
 ): { readonly kept: KeptTree; readonly served: ServedTrees; readonly close: () => void } | undefined => {
-  const folder = join(dataDir, 'read-models');
   try {
-    const name = basename(readFileSync(join(folder, 'audit.current'), 'utf8').trim());
-    const { reader, close } = openAuditReader(join(folder, name));
+    const { reader, close } = auditReaderBeside(dataDir);
     const recordAt = (index: number) => {
       try {
         return reader.leaf(index)?.record;
@@ -99,6 +102,13 @@ const treeBeside = (
   } catch {
     return undefined;
   }
+};
+
+/** Throws where no tree that can be read lies beside the log. */
+export const auditReaderBeside = (dataDir: string): ReturnType<typeof openAuditReader> => {
+  const folder = join(dataDir, 'read-models');
+  const name = basename(readFileSync(join(folder, 'audit.current'), 'utf8').trim());
+  return openAuditReader(join(folder, name));
 };
 
 /** A file that is damaged, or of another version, is a tree that does not reach. */

@@ -20,6 +20,10 @@ import {
 import { finishDecommissions } from '../app/hub-decommission.ts';
 import { createHubHealth, type HubHealthMonitor } from '../app/hub-health.ts';
 import { createClusterLooks } from '../app/hub-looks.ts';
+import { drivenAutomations, drivenClusters } from '../app/driven-hubs.ts';
+import type { Deployment } from '../app/deployment.ts';
+import { createHubEpochs } from '../app/hub-epochs.ts';
+import { createHubMarks, type HubMarks } from '../app/hub-marks.ts';
 import { createHubObserver, type HubObserver } from '../app/hub-observer.ts';
 import { createHubRegistry, type HubRegistry } from '../app/hub-registry.ts';
 import { createManagementClusterEffects } from '../app/management-cluster-effects.ts';
@@ -57,7 +61,8 @@ import { createViews } from '../projections/views.ts';
 import { createAuditing, type AuditorPorts, type Auditing } from './auditing.ts';
 import { caughtUpWith } from './caught-up.ts';
 import { describeRun, refsOfRun } from './run-state.ts';
-import { createSecretSweeper, createSecretUses, type SecretSweeper } from '../app/stored-secrets.ts';
+import { SWEEP_EVERY_MS, sweepSecrets } from './secret-sweeps.ts';
+import { createSecretSweeper, createSecretUses } from '../app/stored-secrets.ts';
 
 /** Everything outside the system. The simulation schedules exactly these and nothing else. */
 export type SystemPorts = {
@@ -80,6 +85,11 @@ export type SystemPorts = {
   readonly automations?: Automations;
   readonly secrets: SecretStore;
   readonly ownership: Ownership;
+  /** Whose mark stands on the hubs that this instance drives, and the id of its data directory. */
+  readonly driver: {
+    readonly deployment: Pick<Deployment, 'deploymentId' | 'name' | 'formerIds'>;
+    readonly holder: string;
+  };
   readonly recordRejection: RecordRejection;
   /** The role `auditor`; absent: no tree over the log is kept or signed. */
   readonly auditor?: AuditorPorts;
@@ -99,6 +109,7 @@ export type SystemPorts = {
     readonly hubCallDeadlineMs?: number;
     readonly automation?: Partial<AutomationEffectSettings>;
     readonly hubCheckMs?: number;
+    readonly drivingEpochMs?: number;
   };
 };
 
@@ -109,6 +120,7 @@ export type System = {
   readonly readModels: ReadModels;
   readonly hubs: HubRegistry;
   readonly hubHealth: HubHealthMonitor;
+  readonly marks: HubMarks;
   readonly processes: ProcessRunner;
   readonly observer: HubObserver;
   readonly names: NameRepair;
@@ -209,9 +221,21 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
   const hubs = createHubRegistry({
     store,
     codec,
-    clusters: ports.clusters,
+    clusters: drivenClusters(ports.clusters, {
+      assertDriven: (hub, signal) => marks.assertDriven(hub, signal),
+    }),
     timers,
     logger: logger.child({ component: 'hub-registry' }),
+  });
+  const marks = createHubMarks({
+    registry: hubs,
+    epochs: createHubEpochs({ store, clock, ids, instance, holder: ports.driver.holder }),
+    ...ports.driver,
+    report: (hub, driver) => hubHealth.report(hub, { driver }),
+    clock,
+    timers,
+    logger: logger.child({ component: 'hub-marks' }),
+    ...(ports.settings?.drivingEpochMs === undefined ? {} : { epochMs: ports.settings.drivingEpochMs }),
   });
 
   const lane: {
@@ -238,7 +262,8 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
     looks,
     ...(deadline === undefined ? {} : { callDeadlineMs: deadline }),
   });
-  const { automations } = ports;
+  const automations =
+    ports.automations === undefined ? undefined : drivenAutomations(ports.automations, marks);
   const automation =
     automations === undefined
       ? {}
@@ -288,7 +313,9 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
     timers,
     instance,
     logger: logger.child({ component: 'processes' }),
-    ownership: ports.ownership,
+    ownership: marks.marking(ports.ownership),
+    isHeldBack: ({ operation, args }) =>
+      DRIVING.includes(operation) && typeof args['hub'] === 'string' && marks.isHeldBack(args['hub']),
     dataFile: ports.processFile,
     pausedLanes: async () =>
       new Map(Object.entries((await runner.load(lanePausesAggregate, LANE_PAUSES)).state.paused)),
@@ -363,6 +390,7 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
     readModels,
     hubs,
     hubHealth,
+    marks,
     processes,
     observer,
     names: repair,
@@ -384,7 +412,16 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
       try {
         await Promise.all([
           processes.start(signal),
-          sweepSecrets(ports, sweeper, () => processes.status().state === 'live', signal),
+          marks.run(signal),
+          sweepSecrets(
+            ports,
+            sweeper,
+            {
+              isLive: () => processes.status().state === 'live',
+              isHeldBack: () => hubs.hubs().some(({ facts }) => marks.isHeldBack(facts.id)),
+            },
+            signal,
+          ),
         ]);
       } finally {
         stopProbing();
@@ -397,33 +434,16 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
   };
 };
 
+/** Operations of effects that write to a hub or have its automation act. */
+const DRIVING: readonly string[] = [
+  'applyClusterOrder',
+  'deleteClusterOrder',
+  'prepareOrder',
+  'writeOrderStatus',
+  'releaseOrder',
+  'trigger',
+  'cancel',
+];
+
 /** Announced references that a deletion withdraws before it looks again. */
 const ANNOUNCED_AT_ONCE = 100;
-
-/** Milliseconds between two sweeps, and the age below which a stored secret may still get its event. */
-const SWEEP_EVERY_MS = 3_600_000;
-/** Milliseconds after the start until what a crash left is looked for; other work comes first. */
-const FIRST_SWEEP_MS = 60_000;
-
-/**
- * Removes secrets that nothing uses any more. Only while the runs are up to date: one that has not heard of a new
- * secret yet still needs the old one.
- */
-const sweepSecrets = async (
-  { clock, timers, logger }: SystemPorts,
-  sweeper: SecretSweeper,
-  isLive: () => boolean,
-  signal: AbortSignal,
-): Promise<void> => {
-  for (let wait = FIRST_SWEEP_MS; !signal.aborted; wait = SWEEP_EVERY_MS) {
-    await pause(timers, wait, signal);
-    if (signal.aborted || !isLive()) continue;
-    try {
-      const swept = await sweeper.sweep(clock.now(), signal);
-      if (swept.removed > 0) logger.info(swept, 'secrets that nothing uses any more were removed');
-    } catch (error) {
-      if (!signal.aborted)
-        logger.warn({ err: error }, 'secrets that nothing uses are looked for again later');
-    }
-  }
-};

@@ -184,6 +184,8 @@ export type ProjectionStatus = {
   readonly lagSeconds: number;
   readonly parkedStreams: readonly {
     readonly stream: string;
+    /** Of the event that could not be applied. */
+    readonly revision: number;
     readonly position: Position;
     readonly error: string;
   }[];

@@ -46,6 +46,8 @@ const actions: CliActions = {
   mintToken: async () => 'token',
   checkStore: unused,
   verifyStore: unused,
+  showEvent: unused,
+  restoreStore: unused,
   defaultDataDir: 'data',
   eventStore: 'sqlite',
   version: '1',

@@ -21,6 +21,8 @@ export const ledgerctlOn =
       serve: ofAProcess,
       demo: ofAProcess,
       verifyStore: ofAProcess,
+      showEvent: ofAProcess,
+      restoreStore: ofAProcess,
       mintToken: (request) => mintToken(join(stack.dataDir, 'secrets'), { ...request, now: Date.now() }),
       checkStore: async (which) => {
         const { events, findings } = await ('file' in which

@@ -90,6 +90,7 @@ const DETAILS: { readonly [type: string]: (data: Values, tenant: string) => stri
     const typed = Object.hasOwn(data, 'named') ? [wordOf(data['named'])] : [];
     return joined(textAt(data, 'act'), [...parts, ...typed].filter((part) => part !== '').join(', '));
   },
+  LogRestored: (data) => `from a backup that ends at ${textAt(data, 'lastEventAt')}`,
   AuditExportRequested: (data) => {
     const request = valuesAt(data, 'request');
     const [format, tenant] = [textAt(request, 'format'), textAt(request, 'tenant')];

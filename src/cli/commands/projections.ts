@@ -29,6 +29,13 @@ export const addProjectionCommands = (program: Command, { client, io }: Connecti
         view.parkedStreams.length,
       ]);
       io.out(`${table(['name', 'version', 'state', 'position', 'lag', 'parked'], rows)}\n`);
+      const parked = items.find(({ parkedStreams }) => parkedStreams.length > 0);
+      const [first] = parked?.parkedStreams ?? [];
+      if (first !== undefined)
+        io.err(
+          `hint: ledgerctl projections status ${parked?.name} lists the parked streams; on the machine of the service, ` +
+            `ledgerctl store show ${first.stream} ${first.revision} shows the event as it is stored\n`,
+        );
     });
   projections
     .command('status <name>')

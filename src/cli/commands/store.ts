@@ -4,9 +4,12 @@ import { examples } from '../examples.ts';
 import { EXIT } from '../exit.ts';
 import { counted } from '../output.ts';
 import { assertStorePath } from '../store-path.ts';
+import { addRestoreCommand } from './store-restore.ts';
+import { addShowCommand } from './store-show.ts';
 
-/** `ledgerctl store`: online backup of a running service, full check of a stopped one. */
-export const addStoreCommands = (program: Command, { client, io }: Connection, actions: CliActions): void => {
+/** `ledgerctl store`: online backup of a running service; check, look and restore of what lies there. */
+export const addStoreCommands = (program: Command, connection: Connection, actions: CliActions): void => {
+  const { client, io } = connection;
   const wanted = (options: { dataDir: string; file?: string }, named: boolean): StoreToCheck => {
     if (options.file !== undefined) {
       if (named) throw new InvalidArgumentError('--file and --data-dir exclude each other');
@@ -53,6 +56,10 @@ export const addStoreCommands = (program: Command, { client, io }: Connection, a
           ? `${counted(events, 'event')}, nothing wrong\n`
           : `${counted(events, 'event')}, ${counted(findings.length, 'finding')}\n`,
       );
-      if (findings.length > 0) process.exitCode = EXIT.failed;
+      if (findings.length === 0) return;
+      process.exitCode = EXIT.failed;
+      io.err('hint: ledgerctl store show <stream> <revision> shows one event as it is stored\n');
     });
+  addShowCommand(store, connection, actions);
+  addRestoreCommand(store, connection, actions);
 };

@@ -158,6 +158,22 @@ export type OperatorActEvent = DomainEvent<
   }
 >;
 
+/**
+ * `operatorAct-_.<day>`: a person has put this log, as it came from a backup, under a new deployment id. What was recorded
+ * between its last event and this one is not in it.
+ */
+export type LogRestoredEvent = DomainEvent<
+  'LogRestored',
+  {
+    readonly at: string;
+    readonly formerId: string;
+    readonly deploymentId: string;
+    /** Of the last event that the backup holds. */
+    readonly lastPosition: string;
+    readonly lastEventAt: string;
+  }
+>;
+
 /** What an export holds. */
 export type ExportRequest = {
   readonly format: 'native' | 'ocsf';

@@ -28,8 +28,10 @@ export type BookkeepingEvent =
     >
   /** `sys-kafkaParked-<topic>`: all streams that the topic leaves out at present. */
   | DomainEvent<'KafkaParkingChanged', { readonly at: string; readonly streams: readonly ParkedStream[] }>
-  /** `sys-deployment`: the deployment keys that this log belongs to. */
-  | DomainEvent<'DeploymentBound', { readonly at: string; readonly fingerprint: string }>
+  /** `sys-deployment`: the newest one says which deployment this log belongs to. */
+  | DomainEvent<'DeploymentBound', DeploymentData>
+  /** `sys-driving`: event n began epoch n + 1, before anything of that epoch was written to a hub (app/hub-epochs.ts). */
+  | DomainEvent<'DrivingEpochBegun', DrivingEpochData>
   /** `sys-store`: the id of a store that has none by itself. */
   | DomainEvent<'StoreIdentified', { readonly at: string; readonly storeId: string }>
   | AuditTreeEvent;
@@ -45,6 +47,27 @@ export type ParkedStream = {
   /** `newer-release`: the event is of one, and is tried again by each publisher that begins. Absent: anything else. */
   readonly reason?: 'newer-release';
   readonly at: string;
+};
+
+export type DrivingEpochData = {
+  readonly at: string;
+  readonly epoch: number;
+  /** Tells it from the epoch of this number in a copy of the log. */
+  readonly nonce: string;
+  /** Data directory of the instance that began it. */
+  readonly holder: string;
+};
+
+export type DeploymentData = {
+  readonly at: string;
+  /** Of the deployment keys. */
+  readonly fingerprint: string;
+  /** What the mark on each hub carries. A log restored from a backup is given another one. */
+  readonly deploymentId: string;
+  /** What people know the deployment by. */
+  readonly name: string;
+  /** Ids that this log had before, oldest first: their marks on hubs are taken over. */
+  readonly formerIds: readonly string[];
 };
 
 export type LeaseData = {

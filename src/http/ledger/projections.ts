@@ -77,6 +77,7 @@ const shown = (status: ProjectionStatus, services: ProjectionServices): JsonObje
     ...positionOf(position, services),
     parkedStreams: parkedStreams.map((parked) => ({
       stream: parked.stream,
+      revision: parked.revision,
       error: parked.error,
       ...positionOf(parked.position, services),
     })),

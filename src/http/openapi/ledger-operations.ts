@@ -384,7 +384,7 @@ export const LEDGER_COMPONENTS: { readonly [name: string]: JsonObject } = {
     'position?': TEXT,
     caughtUp: FLAG,
     lagSeconds: { type: 'number' },
-    parkedStreams: listOf(record({ stream: TEXT, error: TEXT, 'position?': TEXT })),
+    parkedStreams: listOf(record({ stream: TEXT, revision: COUNT, error: TEXT, 'position?': TEXT })),
     state: { type: 'string', enum: ['live', 'rebuilding', 'stopped', 'failed'] },
     'rebuild?': record({ events: COUNT, 'position?': TEXT, 'target?': TEXT }),
     'error?': TEXT,

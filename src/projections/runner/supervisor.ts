@@ -248,8 +248,9 @@ export const superviseView = (options: SupervisorOptions): Supervisor => {
       position: progress.position,
       caughtUp: progress.caughtUp,
       lagSeconds: lagSeconds(),
-      parkedStreams: progress.parked.map(({ stream, position, error: text }) => ({
+      parkedStreams: progress.parked.map(({ stream, revision, position, error: text }) => ({
         stream,
+        revision,
         position,
         error: text,
       })),

@@ -21,7 +21,7 @@ const allBookkeeping = async () => {
   const clock = createFakeClock();
   const [instance, ids] = ['one', createFakeIds('one')];
   await identify(store, instance);
-  await assertDeployment({ store, fingerprint: 'f00d', clock, ids, instance });
+  await assertDeployment({ store, fingerprint: 'f00d', name: 'ledger', clock, ids, instance });
   const checkpoint = createCheckpoint({ store, name: 'checkpoint-names', clock, ids, instance });
   await checkpoint.load();
   await checkpoint.save('0000000000000005');

@@ -19,6 +19,8 @@ const actions: CliActions = {
   mintToken: unused,
   checkStore: unused,
   verifyStore: unused,
+  showEvent: unused,
+  restoreStore: unused,
   defaultDataDir: 'data',
   eventStore: 'memory',
   version: '1',

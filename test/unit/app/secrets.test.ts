@@ -4,7 +4,6 @@ import { Writable } from 'node:stream';
 import { inspect } from 'node:util';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
 import { createMemoryKeyStore } from '../../../src/adapters/keys/memory-key-store.ts';
-import { assertDeployment, DeploymentMismatch, DEPLOYMENT_STREAM } from '../../../src/app/deployment.ts';
 import { subjectIdOf, secretVersionOf } from '../../../src/app/identifiers.ts';
 import type { KeyStore } from '../../../src/app/ports.ts';
 import { LOG_REDACT_PATHS, LOG_REDACTED } from '../../../src/app/redaction.ts';
@@ -121,38 +120,6 @@ describe('subjects and personal metadata', () => {
     expect(failed).to.be.instanceOf(Error);
     broken = false;
     expect(await metadata.personal('s1', { userName: 'ann' })).to.have.property('ct');
-  });
-});
-
-describe('binding of a log to its deployment', () => {
-  const bind = (store: ReturnType<typeof createMemoryEventStore>, fingerprint: string) =>
-    assertDeployment({
-      store,
-      fingerprint,
-      clock: createFakeClock(),
-      ids: createFakeIds(fingerprint),
-      instance: 'i',
-    });
-
-  it('is made by the first start and accepts the same keys from then on', async () => {
-    const store = createMemoryEventStore();
-    await bind(store, 'f1');
-    await bind(store, 'f1');
-    expect(await store.currentRevision(DEPLOYMENT_STREAM)).to.equal(0);
-  });
-
-  it('refuses a start with other keys, naming the setting', async () => {
-    const store = createMemoryEventStore();
-    await bind(store, 'f1');
-    const refused: unknown = await bind(store, 'f2').catch((error: unknown) => error);
-    expect(refused).to.be.instanceOf(DeploymentMismatch);
-    expect(String(refused)).to.include('LEDGER_SECRETS_DIR');
-  });
-
-  it('lets only one of two first starts with different keys through', async () => {
-    const store = createMemoryEventStore();
-    const both = await Promise.allSettled([bind(store, 'f1'), bind(store, 'f2')]);
-    expect(both.map(({ status }) => status).toSorted()).to.deep.equal(['fulfilled', 'rejected']);
   });
 });
 

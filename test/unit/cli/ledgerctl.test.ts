@@ -15,6 +15,8 @@ const actions: CliActions = {
   mintToken: async (request) => JSON.stringify(request),
   checkStore: async (which) => ({ events: 'file' in which ? 1 : 2, findings: [] }),
   verifyStore: unused,
+  showEvent: unused,
+  restoreStore: unused,
   defaultDataDir: 'data',
   eventStore: 'sqlite',
   version: '1.2.3',

@@ -49,6 +49,7 @@ describe('settings', () => {
     ['LEDGER_LOG_LEVEL', 'loud', 'info'],
     ['LEDGER_STORE_DEADLINE_MS', '10s', 'milliseconds'],
     ['LEDGER_DATA_DIR', '', 'directory'],
+    ['LEDGER_DEPLOYMENT_NAME', 'prod east', '1 to 63 letters'],
     ['LEDGER_CORS_ORIGINS', 'ui.example', 'origins like https://host:port'],
     ['LEDGER_CORS_ORIGINS', 'https://ui.example/', 'origins like https://host:port'],
     ['LEDGER_RATE_LIMIT_TENANT', '-1', 'whole number'],

@@ -51,6 +51,8 @@ const program = await createCli(
     mintToken: () => Promise.reject(new Error('not in a test')),
     checkStore: () => Promise.reject(new Error('not in a test')),
     verifyStore: () => Promise.reject(new Error('not in a test')),
+    showEvent: () => Promise.reject(new Error('not in a test')),
+    restoreStore: () => Promise.reject(new Error('not in a test')),
     defaultDataDir: 'data',
     eventStore: 'sqlite',
     version: '0.0.0',

@@ -80,7 +80,8 @@ const leaveWal = (file: string): void => {
   }
 };
 
-const sync = (path: string): void => {
+/** What a file or directory holds is on disk. */
+export const sync = (path: string): void => {
   const descriptor = openSync(path, 'r');
   try {
     fsyncSync(descriptor);

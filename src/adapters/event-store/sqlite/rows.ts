@@ -28,8 +28,8 @@ export const checksum = (
   recordedAt: number,
   id: string,
   type: string,
-  data: string,
-  metadata: string,
+  data: string | Uint8Array,
+  metadata: string | Uint8Array,
 ): number =>
   crc32(metadata, crc32(data, crc32(`${position}\n${stream}\n${revision}\n${recordedAt}\n${id}\n${type}\n`)));
 

@@ -136,6 +136,8 @@ describe('bundles in files', () => {
       mintToken: unused,
       checkStore: async () => ({ events: 50, findings: [] }),
       verifyStore: async () => storeReport,
+      showEvent: unused,
+      restoreStore: unused,
       defaultDataDir: 'data',
       eventStore: 'sqlite',
       version: '1',

@@ -1,0 +1,76 @@
+import type { StoredEvent } from '../../../app/stored-event.ts';
+import { formatPosition } from '../shared/position.ts';
+import { checksum } from './rows.ts';
+import { openLogForReading } from './schema.ts';
+
+export type StoredEventFound =
+  | { readonly outcome: 'found'; readonly event: StoredEvent }
+  /** Revisions of the stream that are there; undefined: there is no such stream. */
+  | { readonly outcome: 'absent'; readonly revisions?: { readonly first: number; readonly last: number } };
+
+/** One event as it lies in an embedded log, sound or not, also beside the service that writes there. Opens for reading only. */
+export const readStoredEvent = (file: string, stream: string, revision: number): StoredEventFound => {
+  const db = openLogForReading(file);
+  try {
+    const row = db
+      .prepare(
+        `SELECT e.position, e.recorded_at, e.checksum, e.id, e.type,
+                CAST(e.data AS BLOB) AS data, CAST(e.metadata AS BLOB) AS metadata
+         FROM events e JOIN streams s ON s.id = e.stream WHERE s.name = ? AND e.revision = ?`,
+      )
+      .get(stream, revision) as Row | undefined;
+    if (row !== undefined) return { outcome: 'found', event: eventOf(row, stream, revision) };
+    const { first, last } = (db
+      .prepare(
+        'SELECT min(revision) AS first, max(revision) AS last FROM events WHERE stream = (SELECT id FROM streams WHERE name = ?)',
+      )
+      .get(stream) ?? {}) as { first?: number | null; last?: number | null };
+    return typeof first === 'number' && typeof last === 'number'
+      ? { outcome: 'absent', revisions: { first, last } }
+      : { outcome: 'absent' };
+  } finally {
+    db.close();
+  }
+};
+
+type Row = {
+  readonly position: number;
+  readonly recorded_at: number;
+  readonly checksum: number;
+  readonly id: string;
+  readonly type: string;
+  readonly data: Uint8Array;
+  readonly metadata: Uint8Array;
+};
+
+const eventOf = (row: Row, stream: string, revision: number): StoredEvent => {
+  const { position, recorded_at: recordedAt, id, type, data, metadata } = row;
+  const computed = checksum(position, stream, revision, recordedAt, id, type, data, metadata);
+  return {
+    position: formatPosition(position),
+    stream,
+    revision,
+    id,
+    type,
+    recordedAt: timeOf(recordedAt),
+    data,
+    metadata,
+    faults:
+      computed === row.checksum
+        ? []
+        : [
+            {
+              at: 'checksum',
+              problem: `stored ${hex(row.checksum)}, computed ${hex(computed)}: a byte of this event was changed in the file`,
+            },
+          ],
+  };
+};
+
+/** A damaged row may hold a number that is no time. */
+const timeOf = (ms: number): string => {
+  const time = new Date(ms);
+  return Number.isNaN(time.getTime()) ? `${ms} (no time)` : time.toISOString();
+};
+
+const hex = (crc: number): string => (crc >>> 0).toString(16).padStart(8, '0');
