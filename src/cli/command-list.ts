@@ -70,7 +70,7 @@ export const COMMAND_LIST: { readonly [name: string]: Listed } = {
   audit: { about: 'the history: who did what, and proofs that it is so' },
   usage: {
     hasOptions: true,
-    about: 'billable time by tenant, project, kind and template; exact, from the history',
+    about: 'billed and provisioning time by tenant, project, kind and template',
   },
   completion: {
     takes: '<shell>',

@@ -93,6 +93,7 @@ describe('registry: every event type', () => {
       auditGrant: 'AuditGrantGiven',
       auditGrantNotice: 'AuditGrantNoticed',
       auditExport: 'AuditExportRequested',
+      lanePauses: 'LanePaused',
       clusterOrder: 'RunStarted',
     };
     check(

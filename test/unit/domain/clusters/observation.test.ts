@@ -112,7 +112,7 @@ describe('clusters: what a hub shows and what it means', () => {
       phase: 'Failed',
       jobs: [job({ state: 'Failed' }), job({ jobId: '103', state: 'Running', timestamp: time(6) })],
     });
-    const known = { message: 'job 102 of the hub ended as Failed', reason: 'JobFailed' };
+    const known = { message: "the provider's automation failed", reason: 'JobFailed' };
     expect(seen(healthy({ order: retrying })).verdict).to.deep.include({ kind: 'failed', ...known });
     expect(seen(healthy({ order: retrying }), { since: time(6) }).verdict, 'a person’s retry').to.deep.equal({
       kind: 'progressing',
