@@ -5,7 +5,7 @@ import { E2E_STORES, createStack, until, type Stack } from '../support/e2e-stack
 /** One process at a time works in a data directory, whichever store holds the log. */
 for (const store of E2E_STORES)
   describe(`the data directory (${store})`, function () {
-    this.timeout(60_000);
+    this.timeout(180_000);
     let stack: Stack;
     beforeEach(async () => {
       stack = await createStack(store);

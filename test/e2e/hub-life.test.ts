@@ -29,7 +29,7 @@ type HubBody = { readonly status?: { readonly conditions?: readonly Condition[] 
 type Check = { readonly ok: boolean; readonly problems: readonly { readonly code: string }[] };
 
 describe('the life of a Kubernetes hub, over HTTP', function () {
-  this.timeout(90_000);
+  this.timeout(180_000);
   let stack: Stack;
   let alice: ApiClient;
   let admin: ApiClient;
