@@ -17,7 +17,7 @@ const ADDRESS = 'http://127.0.0.1:8001';
 const NPX = `npx() { shift; node '${join(import.meta.dirname, '../../src/main.ts')}' "$@"; }\n`;
 
 describe('the examples of the guide for administrators', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
   let stack: Stack;
   let folder: string;
 

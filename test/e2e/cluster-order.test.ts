@@ -25,7 +25,7 @@ const small = (name: string, more: object = {}): object => ({
 
 for (const store of [E2E_STORE]) {
   describe(`a cluster order over HTTP (${store})`, function () {
-    this.timeout(60_000);
+    this.timeout(180_000);
     let stack: Stack;
     let alice: ApiClient;
     let admin: ApiClient;

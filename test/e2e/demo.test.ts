@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { runMain } from '../support/e2e-process.ts';
 
 describe('the demo', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
 
   it('ends with 1, and says what, as soon as something is not as it says', async () => {
     const { code, out } = await runMain(['demo', '--template', 'osac.templates.nobody_has_this']);

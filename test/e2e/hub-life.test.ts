@@ -29,7 +29,7 @@ type HubBody = { readonly status?: { readonly conditions?: readonly Condition[] 
 type Check = { readonly ok: boolean; readonly problems: readonly { readonly code: string }[] };
 
 describe('the life of a Kubernetes hub, over HTTP', function () {
-  this.timeout(90_000);
+  this.timeout(180_000);
   let stack: Stack;
   let alice: ApiClient;
   let admin: ApiClient;
@@ -113,7 +113,7 @@ describe('the life of a Kubernetes hub, over HTTP', function () {
     server.faults.clear();
     const from = Date.now();
     await untilCluster(alice, first.id, (c) => isReady(c) && c.spec.node_sets['workers']?.size === 4);
-    expect(Date.now() - from).to.be.lessThan(15_000);
+    expect(Date.now() - from).to.be.lessThan(25_000);
     expect(await complete()).to.deep.equal(before);
   });
 

@@ -7,7 +7,7 @@ import { E2E_STORE, createStack, until, type Stack } from '../support/e2e-stack.
 
 /** The commands about resources as a customer types them, with the real service behind them. */
 describe('ledgerctl about resources', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
   let stack: Stack;
   let token: string;
 

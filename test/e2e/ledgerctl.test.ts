@@ -21,7 +21,7 @@ import {
 
 /** Every command as an operator types it, against a running service. Exit statuses: 0 done, 1 failed, 2 usage, 3 not found or conflict, 4 unavailable. */
 describe('ledgerctl', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
   let stack: Stack;
   let alice: ApiClient;
   let ready: string;

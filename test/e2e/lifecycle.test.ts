@@ -25,7 +25,7 @@ const order = (name: string, more: object = {}): object => ({
 });
 
 describe('the end of the service', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
   let stack: Stack;
 
   before(async () => {
@@ -102,7 +102,7 @@ describe('the end of the service', function () {
 });
 
 describe('the service, started again', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
   let stack: Stack;
   let id: string;
   let kept: Record<string, unknown>;
@@ -180,7 +180,7 @@ describe('the service, started again', function () {
 });
 
 describe('the service while it runs', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
   let stack: Stack;
 
   before(async () => {

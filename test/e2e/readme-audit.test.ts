@@ -13,7 +13,7 @@ const blockOf = (text: string): string => /```sh\n([\s\S]*?)```/.exec(text)?.[1]
 
 /** What auditors are told to type, typed. */
 describe('the chapters for auditors', function () {
-  this.timeout(90_000);
+  this.timeout(180_000);
   let stack: Stack;
   let folder: string;
 

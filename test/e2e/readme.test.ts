@@ -14,7 +14,7 @@ const run = promisify(execFile);
 const HEADING = '### By example';
 
 describe('the examples of the README', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
   let stack: Stack;
   let folder: string;
   let block: string;

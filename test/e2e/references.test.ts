@@ -13,7 +13,7 @@ const CROSSING = 4;
 
 /** Two services on one EventStoreDB: what one refers to while the other one deletes it (`src/app/referrals.ts`). */
 describe('references and deletions of two services on one log', function () {
-  this.timeout(90_000);
+  this.timeout(180_000);
   let stack: Stack;
   let second: ServiceProcess;
   let directory: string;

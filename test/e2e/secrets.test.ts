@@ -43,7 +43,7 @@ const kubeconfig = (name: string): string =>
 
 for (const store of [E2E_STORE]) {
   describe(`the values of secrets (${store})`, function () {
-    this.timeout(90_000);
+    this.timeout(180_000);
     let stack: Stack;
     let root: Caller;
     let alice: Caller;

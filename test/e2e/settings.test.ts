@@ -2,6 +2,7 @@ import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { BadSetting, readConfig } from '../../src/config.ts';
 import { runMain, startMain } from '../support/e2e-process.ts';
 import { eventually } from '../support/eventually.ts';
 
@@ -15,7 +16,9 @@ describe('settings that cannot be used', function () {
   afterEach(() => rmSync(dir, { recursive: true }));
 
   const free = { LEDGER_HTTP_ADDRESS: '127.0.0.1:0', LEDGER_METRICS_ADDRESS: '127.0.0.1:0' };
-  const bad: readonly (readonly [environment: Record<string, string>, ...says: readonly string[]])[] = [
+  type Bad = readonly [environment: Record<string, string>, ...says: readonly string[]];
+  /** What their text alone shows. */
+  const unreadable: readonly Bad[] = [
     [
       { LEDGER_HTTP_ADDRESS: 'nonsense' },
       'LEDGER_HTTP_ADDRESS: must be host:port',
@@ -36,6 +39,18 @@ describe('settings that cannot be used', function () {
     [{ LEDGER_LOG_LEVEL: 'loud' }, 'LEDGER_LOG_LEVEL:', 'Example: LEDGER_LOG_LEVEL=info'],
     [{ LEDGER_STORE_DEADLINE_MS: '1s' }, 'LEDGER_STORE_DEADLINE_MS: must be a whole number of milliseconds'],
     [{ LEDGER_TRUSTED_ISSUERS: 'http://sso' }, 'LEDGER_TRUSTED_ISSUERS: must be https URLs'],
+    [
+      { LEDGER_TRUSTED_ISSUERS: 'https://me:hunter2@sso.example' },
+      'LEDGER_TRUSTED_ISSUERS: must hold no user name or password (got a value with credentials)',
+    ],
+    [
+      { LEDGER_TRUSTED_ISSUERS: 'https://sso.example=acme;Globex' },
+      'LEDGER_TRUSTED_ISSUERS: "Globex" is no tenant, nor one of *, admins, services',
+      'Example: LEDGER_TRUSTED_ISSUERS=https://sso.example.com/realms/osac=acme;admins',
+    ],
+  ];
+  /** What only a start finds out, and how it says the others. */
+  const unusable: readonly Bad[] = [
     [
       { LEDGER_HTTP_ADRESS: '127.0.0.1:1', LEDGER_SOMETHING_ELSE: 'x' },
       'LEDGER_HTTP_ADRESS: there is no such setting; did you mean LEDGER_HTTP_ADDRESS',
@@ -70,15 +85,6 @@ describe('settings that cannot be used', function () {
     ],
     [{ LEDGER_ROLES: '', LEDGER_LOG_LEVEL: 'x' }, 'LEDGER_ROLES:', 'LEDGER_LOG_LEVEL:'],
     [
-      { LEDGER_TRUSTED_ISSUERS: 'https://me:hunter2@sso.example' },
-      'LEDGER_TRUSTED_ISSUERS: must hold no user name or password (got a value with credentials)',
-    ],
-    [
-      { LEDGER_TRUSTED_ISSUERS: 'https://sso.example=acme;Globex' },
-      'LEDGER_TRUSTED_ISSUERS: "Globex" is no tenant, nor one of *, admins, services',
-      'Example: LEDGER_TRUSTED_ISSUERS=https://sso.example.com/realms/osac=acme;admins',
-    ],
-    [
       { NODE_ENV: 'Production' },
       'refused when NODE_ENV=production; set LEDGER_TRUSTED_ISSUERS, for example https://',
     ],
@@ -88,10 +94,28 @@ describe('settings that cannot be used', function () {
     ],
   ];
 
+  it('are refused as they are read: which variable, what is wrong, an example', () => {
+    for (const [environment, ...says] of unreadable) {
+      let refusal: unknown;
+      try {
+        readConfig(environment);
+      } catch (error) {
+        refusal = error;
+      }
+      expect(refusal, JSON.stringify(environment)).to.be.instanceOf(BadSetting);
+      for (const text of says)
+        expect((refusal as Error).message)
+          .to.include(text)
+          .and.not.include('hunter2');
+    }
+  });
+
   it('are refused at the start: which variable, what is wrong, an example; exit status 1', async () => {
     // Two at a time: each start has a bound of its own, which all at once would use up on a busy machine.
-    for (let at = 0; at < bad.length; at += 2)
-      await Promise.all(bad.slice(at, at + 2).map((one, n) => isRefused(one, join(dir, String(at + n)))));
+    for (let at = 0; at < unusable.length; at += 2)
+      await Promise.all(
+        unusable.slice(at, at + 2).map((one, n) => isRefused(one, join(dir, String(at + n)))),
+      );
   });
 
   it('a data directory that every user can write to is refused', async () => {
@@ -137,7 +161,7 @@ describe('settings that cannot be used', function () {
     await production.ended;
   });
 
-  const isRefused = async ([settings, ...says]: (typeof bad)[number], dataDir: string): Promise<void> => {
+  const isRefused = async ([settings, ...says]: Bad, dataDir: string): Promise<void> => {
     const environment = JSON.stringify(settings);
     const run = await runMain(['serve'], { LEDGER_DATA_DIR: dataDir, ...free, ...settings });
     expect(run.code, environment).to.equal(1);

@@ -9,7 +9,7 @@ import { until } from '../support/e2e-stack.ts';
 
 /** A start that cannot be made ends the process, says why in one sentence, and leaves nothing behind it. */
 describe('a start that fails', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
   let dir: string;
   let taken: Server;
   let address: string;
@@ -80,7 +80,7 @@ describe('a start that fails', function () {
 
 /** What people type puts npm and a shell between the signal and the service. */
 describe('npm start', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
   let dir: string;
   beforeEach(() => {
     dir = mkdtempSync(join(tmpdir(), 'ledger-e2e-npm-'));

@@ -22,7 +22,7 @@ const DEADLINE_MS = 3_000;
 
 /** Design §4, Unknown outcome: every 503 left no event, every 504 is settled by its retry. */
 describe('an event store that is away or late', function () {
-  this.timeout(60_000);
+  this.timeout(180_000);
   let stack: Stack;
   let alice: Caller;
   let existing: string;

@@ -74,6 +74,6 @@ export const startAuditStage = async (options: TestServiceOptions = {}) => {
 export const reasonOf = (reply: Reply): string => `${reply.status} ${textAt(reply.json, 'code')}`;
 export const detailOf = (reply: Reply): string => textAt(reply.json, 'detail');
 
-/** Waits for a condition; throws after thirty seconds. */
+/** Waits for a condition; throws after a minute. */
 export const until = (holds: () => Promise<boolean>): Promise<void> =>
-  eventually('what was waited for', holds, 30_000);
+  eventually('what was waited for', holds, 60_000);

@@ -14,7 +14,7 @@ export type Running = {
 
 const [MAIN = ''] = SERVE;
 /** A command line that has not ended by then hangs. */
-const BOUND_MS = 30_000;
+const BOUND_MS = 90_000;
 
 /**
  * Starts `main.ts` with these arguments, as `npx ledgerctl` does, with these settings and no others of the service's

@@ -177,7 +177,7 @@ const LAST_LOOK_MS = 100;
 export const until = (
   what: string,
   holds: () => Promise<boolean> | boolean,
-  boundMs = 30_000,
+  boundMs = 60_000,
 ): Promise<void> => eventually(what, holds, boundMs, LAST_LOOK_MS);
 
 /** Waits until a cluster is as wanted; returns it. */

@@ -87,7 +87,7 @@ describe('EventStoreDB adapter: what an answer settles', () => {
         const { error, ms } = await timed(call);
         expect(error).to.be.instanceOf(EventTooLarge);
         expect((error as Error).message).to.include(says);
-        expect(ms).to.be.below(2_000);
+        expect(ms, 'not at the deadline').to.be.below(9_000);
         expect(peer.stats.calls.append - append, 'sent once').to.equal(1);
         expect(idsIn(peer, 'order-1')).to.deep.equal([]);
       }
@@ -106,7 +106,7 @@ describe('EventStoreDB adapter: what an answer settles', () => {
       expect(error).to.equal(undefined);
       expect(value).to.include({ revision: 0, duplicate: true });
       expect(value?.position).to.match(/^\d{40}$/);
-      expect(ms).to.be.below(5_000);
+      expect(ms, 'not at the deadline').to.be.below(9_000);
     });
 
     it('is one also when the stream cannot be read, and has its position when it can', async () => {
@@ -146,7 +146,7 @@ describe('EventStoreDB adapter: what an answer settles', () => {
       const { error, ms } = await timed(store.append('order-1', 0, [event('Paid')]));
       expect(error).to.be.instanceOf(StreamDeleted).and.to.include({ stream: 'order-1' });
       expect(error).to.not.be.instanceOf(StoreUnavailable);
-      expect(ms).to.be.below(2_000);
+      expect(ms, 'not at the deadline').to.be.below(9_000);
       expect(peer.stats.calls.append - append).to.equal(1);
     });
   });
@@ -160,12 +160,12 @@ describe('EventStoreDB adapter: what an answer settles', () => {
     for (const [what, fields] of Object.entries(strangers))
       it(`with ${what} is one, and never unknown`, async () => {
         const peer = await bench.peer();
-        const store = await bench.store(peer, { deadlineMs: 3_000 });
+        const store = await bench.store(peer, { deadlineMs: 30_000 });
         await store.append('order-1', 'no_stream', [event('Placed')]);
         peer.log.inject('order-1', fields);
         const { error, ms } = await timed(store.append('order-1', 0, [event('Paid')]));
         expect(error).to.be.instanceOf(WrongExpectedRevision).and.to.include({ expected: 0, actual: 1 });
-        expect(ms).to.be.below(2_500);
+        expect(ms, 'not at the deadline').to.be.below(25_000);
       });
 
     it('is one also when nothing can be read', async () => {

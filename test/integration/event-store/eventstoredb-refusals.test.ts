@@ -47,10 +47,10 @@ describe('EventStoreDB adapter: rights, passwords and certificates', () => {
     );
   };
 
-  describe('at the start, within 3 s', () => {
+  describe('at the start, and not only at the deadline', () => {
     const said = ({ error, ms }: { error: unknown; ms: number }): string => {
       expect(error).to.be.instanceOf(BadSetting);
-      expect(ms).to.be.below(3_000);
+      expect(ms, 'not at the deadline').to.be.below(9_000);
       const { message } = error as Error;
       expect(message).to.include('LEDGER_EVENT_STORE').and.to.not.include('wrong-password');
       return message;
@@ -131,7 +131,7 @@ describe('EventStoreDB adapter: rights, passwords and certificates', () => {
       const { error, ms } = await timed(call);
       expect(error).to.be.instanceOf(StoreUnavailable).and.to.include({ reason });
       expect((error as Error).message).to.include(says);
-      expect(ms).to.be.below(3_000);
+      expect(ms, 'not at the deadline').to.be.below(9_000);
     };
 
     it('a right that is taken away is said by the ping, and by reads and appends that need it', async () => {

@@ -53,7 +53,7 @@ describe('check of a Kubernetes hub', function () {
     const report = await checkOf(withRights(await start()));
     expect(report).to.deep.include({ problems: [], canReadNodePools: false, canReadAgents: false });
     expect(report.version).to.equal('v1.36.3');
-    expect(Math.abs(report.clockSkewMs ?? Number.NaN)).to.be.lessThan(2_000);
+    expect(Math.abs(report.clockSkewMs ?? Number.NaN)).to.be.lessThan(60_000);
   });
 
   it('is shown node pools and hosts with the recommended rights of a hub that an operator looks after', async () => {
@@ -320,7 +320,7 @@ describe('check of a Kubernetes hub', function () {
     for (const clockSkewMs of [hour, -hour]) {
       const report = await checkOf(withRights(await start({ clockSkewMs })));
       expect(report.problems).to.deep.equal([]);
-      expect(Math.abs((report.clockSkewMs ?? 0) - clockSkewMs)).to.be.lessThan(2_000);
+      expect(Math.abs((report.clockSkewMs ?? 0) - clockSkewMs)).to.be.lessThan(60_000);
     }
   });
 

@@ -232,8 +232,8 @@ describe('a provider who holds the key', () => {
     for (let n = 0; n < 100_000; n += 1) many.set(`schemas/${n}`, Buffer.alloc(0));
     const began = performance.now();
     expect((await check(many)).ok).to.equal(false);
-    expect(performance.now() - began).to.be.lessThan(8_000);
-  }).timeout(30_000);
+    expect(performance.now() - began).to.be.lessThan(40_000);
+  }).timeout(60_000);
 });
 
 describe('files of an export that are none', () => {
