@@ -157,7 +157,7 @@ describe('ledgerctl', function () {
 
   it('orders list, show, retry and cancel', async () => {
     const table = await succeeds('orders', 'list');
-    expect(table.split('\n')[0]).to.match(/^ID +NAME +TENANT +STATE +HUB +MESSAGE$/);
+    expect(table.split('\n')[0]).to.match(/^ID +NAME +TENANT +STATE +AGE +HUB +MESSAGE$/);
     expect(table).to.match(new RegExp(`^${ready} +seen +acme +ready +sim-`, 'm'));
     expect(table).to.match(new RegExp(`^${waiting} +waiting +acme +progressing +- +\\S`, 'm'));
     const readyOnes = JSON.parse(await succeeds('orders', 'list', '--state', 'ready', '--json')) as {

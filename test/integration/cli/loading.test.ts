@@ -36,7 +36,7 @@ describe('what a call of ledgerctl loads', function () {
     });
     expect(code, err).to.equal(0);
     const modules = (JSON.parse(readFileSync(file, 'utf8')) as string[]).filter((each) =>
-      /^file:/.test(each),
+      each.startsWith('file:'),
     );
     const packages = modules.flatMap((each) => /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(each)?.[1] ?? []);
     return {
