@@ -308,4 +308,23 @@ describe('ledgerctl', function () {
       'list',
     );
   });
+
+  it('orders that their hub denies everything are named, and close it to nobody', async () => {
+    const zone = { 'fulfillment-ledger/zone': 'east' };
+    const denied = await Promise.all(
+      ['denied-1', 'denied-2'].map((name) => order(name, { ...zone, simulation: 'forbidden=all' })),
+    );
+    const wells: string[] = [];
+    const tries = async () =>
+      /^hub:sim-east-1 +\S+ +(\d+) +\S.* +Forbidden +\S/m.exec(await succeeds('lanes', 'list'))?.[1] ?? '0';
+    await until('four tries of one were denied', async () => Number(await tries()) >= 4);
+    for (const name of ['well-1', 'well-2', 'well-3'])
+      wells.push(await order(name, { ...zone, simulation: 'factor=0.05' }));
+    for (const id of wells) await untilCluster(alice, id, isReady);
+    const listed = await succeeds('lanes', 'list');
+    for (const id of denied)
+      expect(listed).to.match(new RegExp(`^hub:sim-east-1 +${id} +\\d+ +.*Forbidden`, 'm'));
+    expect(listed).to.match(/^hub:sim-east-1 +working/m);
+    expect(await succeeds('hubs', 'list')).to.match(/^sim-east-1 .* open /m);
+  });
 });

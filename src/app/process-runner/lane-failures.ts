@@ -1,4 +1,4 @@
-/** Whose effect it is, and which one. */
+/** Whose effect it is, and what it does: another instance of the same is another attempt of it. */
 export type Caller = { readonly order: string; readonly effect: string };
 
 /** An effect that failed in its last attempts. */
@@ -39,6 +39,8 @@ export const PASSING_MS = 120_000;
 /** Effects that are remembered as failing; the ones that failed longest ago are forgotten. */
 const MAX_FAILING = 500;
 const MAX_MESSAGE = 300;
+/** Longer than any rest: what was not tried again since is not wanted any more (deleted, moved to another hub). */
+const FORGET_MS = 45 * 60_000;
 
 type Entry = Caller & { failures: number; reason: string; message: string; at: number; passesBefore: number };
 
@@ -65,6 +67,7 @@ export const createLaneFailures = (limit: number, nowMs: () => number): LaneFail
     [...recent].some(([key, at]) => !entries.has(key) && nowMs() - at <= PASSING_MS);
 
   const noted = (by: Caller, reason: string, message: string): Entry => {
+    prune();
     const key = keyOf(by);
     const known = entries.get(key);
     const { failures = 0, passesBefore = passes } = known ?? {};
@@ -84,6 +87,13 @@ export const createLaneFailures = (limit: number, nowMs: () => number): LaneFail
     if (known === undefined) return;
     entries.delete(key);
     if (!entries.values().some(({ order }) => order === known.order)) failedAt.delete(known.order);
+  };
+
+  const prune = (): void => {
+    for (const [key, { at }] of entries) {
+      if (nowMs() - at <= FORGET_MS) return;
+      forget(key);
+    }
   };
 
   return {
@@ -111,7 +121,10 @@ export const createLaneFailures = (limit: number, nowMs: () => number): LaneFail
     failuresOf: (by) => entries.get(keyOf(by))?.failures ?? 0,
     counted: () => counted,
     lastFailureOf: (order) => failedAt.get(order),
-    failingOrders: () => failedAt.size,
+    failingOrders: () => {
+      prune();
+      return failedAt.size;
+    },
     failing: () =>
       [...entries.values()].toReversed().map((entry) => ({
         order: entry.order,

@@ -86,7 +86,7 @@ export const createPlanner = (
       lanes.enqueue(
         effect.lane,
         (slot) => post(run.key, { kind: 'start-effect', effectId: effect.effectId, slot }),
-        { tenant: run.tenant, priority: priorityOf(effect), order: run.runId, effect: effect.effectId },
+        { tenant: run.tenant, priority: priorityOf(effect), order: run.runId, effect: effect.operation },
       );
     }
   };
@@ -115,7 +115,7 @@ export const createPlanner = (
    */
   const readAlarm = (actor: Actor, run: Run, effect: PendingEffect): Due => {
     const { effectId, lane } = effect;
-    const failures = lanes.failuresOf(lane, { order: run.runId, effect: effectId });
+    const failures = lanes.failuresOf(lane, { order: run.runId, effect: effect.operation });
     const everyMs = restedRead(effect.everyMs ?? 0, failures);
     const key = readAlarmKey(effectId);
     if (failures > 0 && woken.get(run.key) === lane && !actor.busy.has(effectId) && !actor.read.has(effectId))

@@ -45,6 +45,9 @@ const WAKE_BATCH = 128;
 const ANCHOR_BATCH = 200;
 /** Milliseconds after which what was written to the index is committed. */
 const COMMIT_MS = 250;
+/** Milliseconds until paused lanes are read again, doubled each time. */
+const PAUSES_FIRST_MS = 250;
+const PAUSES_MAX_MS = 10_000;
 /** Shortest wait between two looks at the timers. */
 const TICK_MS = 5;
 
@@ -206,9 +209,17 @@ export const createSession = (options: SessionOptions): Session => {
     anchored = true;
   };
 
-  /** Before anything may be let through. */
-  const restorePauses = async (): Promise<void> => {
-    for (const [lane, pause] of (await options.pausedLanes?.()) ?? []) lanes.pause(lane, pause);
+  /** Before anything may be let through: while the store does not say what is held back, everything is. */
+  const restorePauses = async (signal: AbortSignal): Promise<void> => {
+    for (let tries = 0; !signal.aborted; tries += 1) {
+      try {
+        for (const [lane, held] of (await options.pausedLanes?.()) ?? []) lanes.pause(lane, held);
+        return;
+      } catch (error) {
+        logger.warn({ err: error }, 'paused lanes cannot be read; trying again');
+        await pause(timers, Math.min(PAUSES_MAX_MS, PAUSES_FIRST_MS * 2 ** Math.min(tries, 10)), signal);
+      }
+    }
   };
 
   const runWhileLive = async (signal: AbortSignal): Promise<void> => {
@@ -266,7 +277,7 @@ export const createSession = (options: SessionOptions): Session => {
       if (signal.aborted) letGo();
       else signal.addEventListener('abort', letGo, { once: true });
       const loops = [
-        restorePauses()
+        restorePauses(signal)
           .then(() => anchor(signal))
           .then(() => Promise.all([intake.run(signal, room), tick(signal)])),
         lookAtAll(signal),

@@ -267,7 +267,7 @@ describe('automation platform', function () {
     [{ status: 504 }, 'unknown-outcome', 0],
     [{ status: 503 }, 'unavailable', 0],
     [{ status: 429, retryAfter: 7 }, 'throttled', 0],
-    [{ status: 403 }, 'unauthorized', 0],
+    [{ status: 403 }, 'forbidden', 0],
     [{ status: 400 }, 'invalid', 0],
   ] as const) {
     it(`a launch met with ${JSON.stringify(behaviour)} is ${kind}`, async () => {

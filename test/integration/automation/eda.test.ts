@@ -153,7 +153,7 @@ describe('Event-Driven Ansible', function () {
     [{ status: 400, text: 'Invalid JSON payload' }, 'invalid'],
     [{ status: 400, text: 'Signature header not found' }, 'unauthorized'],
     [{ status: 401 }, 'unauthorized'],
-    [{ status: 403 }, 'unauthorized'],
+    [{ status: 403 }, 'forbidden'],
     [{ status: 404 }, 'not-found'],
     [{ status: 405 }, 'not-found'],
     [{ status: 302 }, 'not-found'],

@@ -193,6 +193,7 @@ describe('effects of a hub’s automation', function () {
 
     for (const [behaviour, outcome, reason] of [
       [{ status: 401 }, 'failed', 'AutomationUnauthorized'],
+      [{ status: 403 }, 'failed', 'AutomationForbidden'],
       [{ status: 413 }, 'refused', 'AutomationRefused'],
       [{ status: 405 }, 'failed', 'AutomationNotFound'],
       [{ status: 429 }, 'failed', 'AutomationThrottled'],

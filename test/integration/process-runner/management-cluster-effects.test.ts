@@ -201,4 +201,13 @@ describe('effects on a management cluster', function () {
       if (outcome === 'failed') expect(outcomeOfHubError(error)).to.include({ retryAfterMs: 7 });
     });
   }
+  it('tells what is denied (403) from credentials that are not known (401)', () => {
+    for (const [status, reason] of [
+      [401, 'Unauthorized'],
+      [403, 'Forbidden'],
+    ] as const)
+      expect(outcomeOfHubError(new HubError('unauthorized', 'no', { facts: { status } }))).to.include({
+        reason,
+      });
+  });
 });

@@ -203,6 +203,15 @@ describe('orders that fail in a lane', () => {
     expect(woken.at(-1)).to.equal(`${LANE} all`);
   });
 
+  it('forgets what failed and was not tried again, since its order was deleted or went elsewhere', async () => {
+    const { time, call, lanes } = setUp();
+    call('gone', denied);
+    await time.pass(44 * MINUTE);
+    expect(lanes.status()[0]).to.include({ failingOrders: 1 });
+    await time.pass(2 * MINUTE);
+    expect(lanes.status()).to.deep.equal([]);
+  });
+
   it('names five of many orders that fail, and says how many there are', () => {
     const { call, status } = setUp();
     for (let i = 0; i < 600; i += 1) {

@@ -29,18 +29,22 @@ describe('faults of the simulated hub', () => {
     assertNoSecondObject(bench.file);
   });
 
-  const refusals: [fault: string, kind: string][] = [
+  const refusals: [fault: string, kind: string, status?: number][] = [
     ['conflict=1', 'conflict'],
     ['409=1', 'conflict'],
     ['invalid=1', 'invalid'],
     ['429=1,retryAfter=7s', 'throttled'],
     ['503=1', 'unavailable'],
-    ['unauthorized=1', 'unauthorized'],
+    ['unauthorized=1', 'unauthorized', 401],
+    ['401=1', 'unauthorized', 401],
+    ['forbidden=1', 'unauthorized', 403],
+    ['403=1', 'unauthorized', 403],
   ];
-  for (const [fault, kind] of refusals) {
+  for (const [fault, kind, status] of refusals) {
     it(`${fault}: refused as ${kind}, nothing done, the next call succeeds`, async () => {
       const error = await hubErrorOf(create(fault));
       expect(error.kind).to.equal(kind);
+      expect(error.facts['status']).to.equal(status);
       if (kind === 'throttled') expect(error.retryAfterMs).to.equal(7000);
       expect(readHubOrders(bench.file)).to.deep.equal([]);
       expect((await create(fault)).name).to.equal('order-a');

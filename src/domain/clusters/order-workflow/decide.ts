@@ -132,9 +132,12 @@ const effectEnded = (
 /** Until its hub took it, an order may go to another one: only while it is certain that no attempt came through. */
 const rulesOf = (run: OpenRun, kind: string): EffectRules | undefined => {
   const rules = own(EFFECT_RULES, kind);
-  return rules !== undefined && kind === 'apply' && run.applied === undefined
-    ? { ...rules, everyFailure: true }
-    : rules;
+  if (rules === undefined || kind !== 'apply' || run.applied !== undefined) return rules;
+  // Asking for another place begins a new count of attempts, but no shorter rest.
+  const again = Math.min(10, run.reconsidered ?? 0);
+  const { firstMs, maxMs } = rules.backoff;
+  const backoff = { firstMs: Math.min(maxMs, firstMs * 8 ** again), maxMs };
+  return { ...rules, everyFailure: true, backoff, attempts: Math.max(1, rules.attempts >> again) };
 };
 
 const MAX_TAIL = 4_000;

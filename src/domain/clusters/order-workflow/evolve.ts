@@ -197,7 +197,12 @@ const withoutFormerChange = (run: OpenRun): OpenRun => {
 /** As after a retry, but that it may stay where it is. */
 const reconsidered = (run: OpenRun): OpenRun =>
   isCertainlyUnsent(run)
-    ? { ...retried(run), reconsidering: true, reconsidered: (run.reconsidered ?? 0) + 1 }
+    ? {
+        ...retried(run),
+        ...(run.failing === undefined ? {} : { failing: run.failing }),
+        reconsidering: true,
+        reconsidered: (run.reconsidered ?? 0) + 1,
+      }
     : run;
 
 /** A new cycle: effects get new ids, deadlines start again, what vanished is built again. */

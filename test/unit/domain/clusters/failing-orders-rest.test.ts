@@ -260,4 +260,39 @@ describe('an order that goes on failing rests', () => {
       expect(stateOf(run), 'the try succeeded').to.equal('CLUSTER_STATE_PROGRESSING');
       expect(run.replayed()).to.deep.equal(run.state());
     });
+
+  it('an order that asks for another place again and again is told once, rests longer each time, and is cleared by the try that succeeds', () => {
+    const run = createOrderRun();
+    run.order();
+    run.perform('place', done(placedOn()));
+    run.commands();
+    const end = Date.parse(run.at()) + WINDOW_MS;
+    let tries = 0;
+    for (;;) {
+      const effects = run.pending().effects.map(({ effectId, notBefore = run.at() }) => ({
+        kind: effectId.slice(0, effectId.indexOf(':')),
+        at: Math.max(Date.parse(run.at()), Date.parse(notBefore)),
+      }));
+      const timers = run
+        .pending()
+        .timers.map(({ timerId, dueAt }) => ({ kind: timerId, at: Date.parse(dueAt) }));
+      const [next] = [...effects, ...timers].toSorted((a, b) => a.at - b.at);
+      if (next === undefined || next.at > end) break;
+      run.after(Math.max(0, next.at - Date.parse(run.at())));
+      if (next.kind === 'apply') {
+        tries += 1;
+        run.perform('apply', failed('Forbidden'));
+      } else if (next.kind === 'place') run.perform('place', done(placedOn()));
+      else run.fire(next.kind);
+      run.commands();
+    }
+    expect(tries).to.be.within(10, 25);
+    expect(stateOf(run)).to.equal(FAILED);
+    expect(run.clusterTypes().filter((type) => type === 'ClusterFailed')).to.have.lengthOf(1);
+    expect(run.runTypes().length, 'events of the run').to.be.below(110);
+    run.perform('apply', done({ uid: 'uid-1' }));
+    run.commands();
+    expect(stateOf(run), 'the try succeeded').to.equal('CLUSTER_STATE_PROGRESSING');
+    expect(run.replayed()).to.deep.equal(run.state());
+  });
 });
