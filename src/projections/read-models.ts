@@ -86,7 +86,7 @@ export type ResourceReader = {
   stateOf(kind: string, id: string): unknown;
   /** Live (not archived) objects of this name that the caller may see, all projects, lowest id first. */
   findByName(kind: string, name: string, visibility: Visibility): readonly ResourceRow[];
-  /** In the order of creation. `limit` 0 gives only the total. */
+  /** In the order of creation, of whole tenants: not for callers. `limit` 0 gives only the total. */
   list(
     kind: string,
     visibility: Visibility,
@@ -115,7 +115,7 @@ export type ResourceReader = {
   countMarked(kind: string, mark: string): number;
   /** Grows whenever objects of this kind may have changed: what was read at the same number is still so. */
   generation(kind: string): number;
-  /** True when a live object of these tenants points at it. */
+  /** True when a live object of these tenants, wherever it lies in them, points at it. */
   isReferenced(kind: string, id: string, visibility: Visibility): boolean;
   /** Live objects of any tenant that point at it, by kind and id; for callers who see all. */
   referencedBy(

@@ -130,7 +130,10 @@ describe('what somebody has only typed', function () {
   const claims = (name: string, admin = false): object => ({
     sub: name,
     preferred_username: name,
-    ...(admin ? { groups: ['admins'] } : { organization: ['acme'], realm_access: { roles: ['auditor'] } }),
+    // An auditor alone only reads.
+    ...(admin
+      ? { groups: ['admins'] }
+      : { organization: ['acme'], realm_access: { roles: ['auditor', 'tenant-idp-manager'] } }),
   });
   const SMALL = { template: { id: 'osac.templates.ocp_ci_small' } };
 

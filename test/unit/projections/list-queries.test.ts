@@ -126,6 +126,10 @@ const queries: fc.Arbitrary<Query> = fc.record({
   visibility: fc.oneof(
     fc.constant({ all: true } as const),
     fc.subarray(['t1', 't2', 'shared', 'nobody', 't1']).map((tenants) => ({ tenants })),
+    fc.record({
+      tenants: fc.subarray(['t1', 't2', 'shared']),
+      within: fc.record({ t1: fc.subarray(['p', 'p.q', 'p-q', '']) }),
+    }),
   ),
   surface: fc.constantFrom('public', 'private'),
   listedOnly: fc.boolean(),
@@ -134,11 +138,18 @@ const queries: fc.Arbitrary<Query> = fc.record({
   atOnce: fc.option(fc.nat(2_000), { nil: undefined }),
 });
 
+const isSeen = (visibility: Visibility, tenant: string, project: string): boolean =>
+  'all' in visibility ||
+  (visibility.tenants.includes(tenant) &&
+    (tenant !== 't1' ||
+      visibility.within === undefined ||
+      visibility.within['t1']?.includes(project) === true));
+
 const naively = (documents: readonly JsonObject[], query: Query): ListPage => {
   const { visibility, filter, listedOnly, order, offset, limit, surface } = query;
   const matching = documents.filter(
     (document) =>
-      ('all' in visibility || visibility.tenants.includes(at(document, 'metadata.tenant') ?? '')) &&
+      isSeen(visibility, at(document, 'metadata.tenant') ?? '', at(document, 'metadata.project') ?? '') &&
       (filter === undefined || filter.holds(document) === true) &&
       (!listedOnly || objectAt(document, 'spec')['template'] !== undefined),
   );

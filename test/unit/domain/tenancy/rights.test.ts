@@ -3,6 +3,13 @@ import { allows, PRIVATE_RIGHTS, RIGHTS, type AnyMethod } from '../../../../src/
 
 /** osac-api.md §7 Roles. */
 describe('the table of rights, as data', () => {
+  const READING =
+    'BareMetalInstances LG; Clusters LG GetTimeline; ComputeInstances LG; DiskImages LG; Subnets LG; VirtualNetworks LG; ' +
+    'SecurityGroups LG; ExternalIPs LG; ExternalIPAttachments LG; NATGateways LG; ClusterCatalogItems LG; ' +
+    'ComputeInstanceCatalogItems LG; BareMetalInstanceCatalogItems LG; ClusterTemplates LG; ComputeInstanceTemplates LG; ' +
+    'BareMetalInstanceTemplates LG; InstanceTypes LG; BareMetalInstanceTypes LG; ClusterVersions LG; HostTypes LG; ' +
+    'ExternalIPPools LG; Roles LG; RoleBindings LG; Projects L; ProjectMemberships L; Events Watch';
+  const WHOLE_TENANT = `${READING}; IdentityProviders LG; Users LG; Projects G; ProjectMemberships G`;
   /** Read off the sheet once more, so that a change of the table does not pass unseen. */
   const SHEET: Readonly<Record<string, string>> = {
     client:
@@ -17,7 +24,13 @@ describe('the table of rights, as data', () => {
       'IdentityProviders LGCUD; Users LGCUD; Projects LGCUD; ProjectMemberships LGCUD; RoleBindings LGCUD; Roles LG',
     'tenant-idp-manager': 'IdentityProviders LGCUD; Users LG; Roles LG; RoleBindings LGCUD',
     'project-viewer': 'Projects G',
-    'project-manager': 'Projects GUD; ProjectMemberships GCUD',
+    'project-manager':
+      'Projects GUD; ProjectMemberships GCUD; BareMetalInstances LGCUD; Clusters LGCUD GetKubeconfig GetPassword; ' +
+      'ComputeInstances LGCUD; DiskImages LGCUD; Subnets LGCUD; VirtualNetworks LGCUD; SecurityGroups LGCUD; ' +
+      'ExternalIPs LGCUD; ExternalIPAttachments LGCUD; NATGateways LGCUD; Secrets LGCUD; ConsoleSessions C',
+    'project-member': READING,
+    'tenant-reader': WHOLE_TENANT,
+    auditor: WHOLE_TENANT,
     'csi-driver': '',
   };
   const LETTERS: Readonly<Record<string, AnyMethod>> = {
@@ -39,6 +52,11 @@ describe('the table of rights, as data', () => {
       }),
     );
   const inherits = ['tenant-admin', 'tenant-idp-manager'];
+
+  it('has no role that the sheet does not know', () => {
+    expect(Object.keys(RIGHTS)).to.have.members(Object.keys(SHEET));
+    expect(Object.keys(PRIVATE_RIGHTS)).to.have.members(Object.keys(SHEET));
+  });
 
   for (const role of Object.keys(SHEET))
     it(`gives ${role} exactly what the sheet lists`, () => {
