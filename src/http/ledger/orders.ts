@@ -97,7 +97,9 @@ const identity = (of: { id: string; name: string; tenant: string; project: strin
 const progress = (document: JsonObject, deleting: boolean): JsonObject => {
   const status = objectAt(document, 'status');
   const word = stringAt(status, 'state').replace('CLUSTER_STATE_', '').toLowerCase();
-  const state = deleting && word !== 'delete_failed' ? 'deleting' : word === '' ? 'accepted' : word;
+  // Tenants read PROGRESSING from the first moment; an operator also wants to know that nothing has been done yet.
+  const untouched = word === '' || (word === 'progressing' && listAt(status, 'conditions').length === 0);
+  const state = deleting && word !== 'delete_failed' ? 'deleting' : untouched ? 'accepted' : word;
   const hub = stringAt(status, 'hub');
   const named = (type: string) =>
     listAt(status, 'conditions').find(
