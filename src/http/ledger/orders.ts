@@ -114,6 +114,8 @@ const identity = (of: { id: string; name: string; tenant: string; project: strin
 const progress = (document: JsonObject, deleting: boolean): JsonObject => {
   const status = objectAt(document, 'status');
   const word = stringAt(status, 'state').replace('CLUSTER_STATE_', '').toLowerCase();
+  // Tenants read PROGRESSING from the first moment; an operator also wants to know that nothing has been done yet.
+  const untouched = word === '' || (word === 'progressing' && listAt(status, 'conditions').length === 0);
   const hub = stringAt(status, 'hub');
   const named = (type: string) =>
     listAt(status, 'conditions').find(
@@ -122,14 +124,19 @@ const progress = (document: JsonObject, deleting: boolean): JsonObject => {
   const holds = (condition: JsonValue | undefined): boolean =>
     stringAt(condition, 'status') === 'CONDITION_STATUS_TRUE';
   const telling = ['FAILED', 'DEGRADED', 'PROGRESSING'].map(named).find(holds) ?? named('PROGRESSING');
-  const state = deleting && word !== 'delete_failed' ? 'deleting' : stateOf(word, holds(named('DEGRADED')));
+  const state =
+    deleting && word !== 'delete_failed'
+      ? 'deleting'
+      : untouched
+        ? 'accepted'
+        : stateOf(word, holds(named('DEGRADED')));
   const message = stringAt(telling, 'message');
   return { state, ...(hub === '' ? {} : { hub }), ...(message === '' ? {} : { message }) };
 };
 
 /** OSAC's enum has no word for a cluster that runs and is not well. */
 const stateOf = (word: string, isDegraded: boolean): string =>
-  word === '' ? 'accepted' : word === 'ready' && isDegraded ? 'degraded' : word;
+  word === 'ready' && isDegraded ? 'degraded' : word;
 
 const load = async (id: string, { runner }: OrderServices) => {
   const loaded = await runner.load(clusterAggregate, id);

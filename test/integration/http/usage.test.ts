@@ -373,6 +373,9 @@ describe('usage over HTTP', () => {
       expect((await callerOf(service)('GET', USAGE)).status).to.equal(401);
       const nobody = callerOf(service, await service.token({ user: 'dave' }));
       expect((await nobody('GET', USAGE)).status).to.equal(403);
+      const driver = { user: 'csi', tenants: ['acme'], roles: ['osac-csi-driver'] };
+      const seesNoTenant = callerOf(service, await service.token(driver));
+      expect((await seesNoTenant('GET', USAGE)).status).to.equal(403);
       expect((await alice('GET', '/api/ledger/v1/orders')).status).to.equal(403);
     });
   });
