@@ -42,7 +42,7 @@ export const surveyLog = async (store: Reading): Promise<LogSurvey> => {
     const states = folded.get(category);
     const decider = kindOf(category)?.decider;
     if (states === undefined || decider === undefined) continue;
-    const before = states.get(event.stream) ?? decider.initialState;
+    const before = states.get(event.stream) ?? decider.initialState();
     states.set(event.stream, decider.evolve(before, codec.decode(event) as never));
   }
   const statesOf = (kind: string): unknown[] => [...(folded.get(kind)?.values() ?? [])];

@@ -12,7 +12,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
-import { logFile } from '../../../src/adapters/event-store/sqlite/files.ts';
 import { openSqliteEventStore } from '../../../src/adapters/event-store/sqlite/sqlite-event-store.ts';
 import { openDeploymentKeys } from '../../../src/adapters/keys/deployment-keys.ts';
 import { createBookkeeping } from '../../../src/app/bookkeeping.ts';
