@@ -6,6 +6,9 @@ import type { EffectCall } from './process-runner/types.ts';
 
 /** What the effect ports that work with a hub have in common. */
 
+/** Reason of an effect that was not sent because another service drives the hub (hub-marks.ts). */
+export const DRIVEN_ELSEWHERE = 'HubDrivenElsewhere';
+
 /** An outcome that ends the effect from deep inside; `outcomeOf` makes it the effect's own. */
 export class Ended extends Error {
   override readonly name = 'Ended';
@@ -85,6 +88,8 @@ export const outcomeOfHubError = (error: HubError): EffectOutcome => {
       return failed('NotReady', message, retryAfterMs);
     case 'unauthorized':
       return failed('Unauthorized', message, retryAfterMs);
+    case 'driven-elsewhere':
+      return failed(DRIVEN_ELSEWHERE, message, retryAfterMs);
     case 'other-cluster':
       return failed('DifferentCluster', message, retryAfterMs);
     case 'throttled':

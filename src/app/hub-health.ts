@@ -31,6 +31,8 @@ export type HubHealthMonitor = {
     automation: AutomationCandidate | undefined,
     signal: AbortSignal,
   ): Promise<HubCheck>;
+  /** Records what was found otherwise than by a look. */
+  report(hub: RegisteredHub, findings: HubFindings): Promise<void>;
   /** Something says that this hub may have changed: its loop looks at it now instead of later. */
   lookSoon(id: string): void;
 };
@@ -235,6 +237,9 @@ export const createHubHealth = (options: HubHealthOptions): HubHealthMonitor => 
         logger,
         signal,
       });
+    },
+    report: async (hub, findings) => {
+      await record(hub, findings);
     },
     lookSoon: (id) => loops.get(id)?.wake(),
   };

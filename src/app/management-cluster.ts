@@ -1,3 +1,4 @@
+import type { HubMark } from '../domain/hubs/mark.ts';
 import type { JsonObject } from '../domain/json.ts';
 import type { SecretRef } from '../domain/secret-ref.ts';
 
@@ -189,6 +190,9 @@ export type CheckOptions = CallOptions & {
   readonly thorough?: boolean;
 };
 
+/** The mark as the hub holds it. `version` changes with each write, whoever writes. */
+export type StoredMark = { readonly mark: HubMark; readonly version: string };
+
 export type ManagementCluster = {
   readonly hubId: string;
   readonly simulated: boolean;
@@ -196,6 +200,13 @@ export type ManagementCluster = {
   check(options: CheckOptions): Promise<HubReport>;
   /** Which cluster answers. Undefined: the rights do not show it. Absent where that cannot be asked. Throws HubError. */
   identify?(options: CallOptions): Promise<string | undefined>;
+  /** Which deployment drives this hub (domain/hubs/mark.ts). Undefined: no mark stands there. Throws HubError. */
+  readMark(options: CallOptions): Promise<StoredMark | undefined>;
+  /**
+   * Writes the mark over exactly the version that was read; undefined: where none stands. Returns the new version, or
+   * undefined when somebody else was faster. Throws HubError.
+   */
+  writeMark(mark: HubMark, over: string | undefined, options: CallOptions): Promise<string | undefined>;
   /** Undefined: the hub has no agents or its rights do not show them. */
   inventory(options: CallOptions): Promise<HubInventory | undefined>;
   /** Creates the namespace of a tenant when it is not there; labels it with `tenant-ref` and `project` (§0). */
@@ -256,6 +267,7 @@ export type HubErrorKind =
   | 'not-found' // 404 of the object
   | 'not-ready' // 404 of the kind: the hub has no CRD yet
   | 'unauthorized' // 401, 403: park all work of this hub
+  | 'driven-elsewhere' // the mark says that another service drives the hub: nothing was sent
   | 'other-cluster' // what answers is not the hub: park all its work, and believe nothing
   | 'throttled' // 429
   | 'unavailable' // certainly not done: connection refused, 503 before processing

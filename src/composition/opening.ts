@@ -186,6 +186,7 @@ export const openSystem = async (
     openPersonal: opened.openPersonal,
     recordRejection: opened.recordRejection,
     ownership: createLeaseOwnership({ ...lease, name: 'processes' }),
+    driver: { deployment: opened.deployment, holder: directory },
     ...(auditKeyFiles !== undefined && {
       auditor: {
         keyFiles: auditKeyFiles,

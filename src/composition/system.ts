@@ -20,6 +20,10 @@ import {
 import { finishDecommissions } from '../app/hub-decommission.ts';
 import { createHubHealth, type HubHealthMonitor } from '../app/hub-health.ts';
 import { createClusterLooks } from '../app/hub-looks.ts';
+import { drivenAutomations, drivenClusters } from '../app/driven-hubs.ts';
+import type { Deployment } from '../app/deployment.ts';
+import { createHubEpochs } from '../app/hub-epochs.ts';
+import { createHubMarks, type HubMarks } from '../app/hub-marks.ts';
 import { createHubObserver, type HubObserver } from '../app/hub-observer.ts';
 import { createHubRegistry, type HubRegistry } from '../app/hub-registry.ts';
 import { createManagementClusterEffects } from '../app/management-cluster-effects.ts';
@@ -76,6 +80,11 @@ export type SystemPorts = {
   readonly automations?: Automations;
   readonly secrets: SecretStore;
   readonly ownership: Ownership;
+  /** Whose mark stands on the hubs that this instance drives, and the id of its data directory. */
+  readonly driver: {
+    readonly deployment: Pick<Deployment, 'deploymentId' | 'name' | 'formerIds'>;
+    readonly holder: string;
+  };
   readonly recordRejection: RecordRejection;
   /** The role `auditor`; absent: no tree over the log is kept or signed. */
   readonly auditor?: AuditorPorts;
@@ -95,6 +104,7 @@ export type SystemPorts = {
     readonly hubCallDeadlineMs?: number;
     readonly automation?: Partial<AutomationEffectSettings>;
     readonly hubCheckMs?: number;
+    readonly drivingEpochMs?: number;
   };
 };
 
@@ -105,6 +115,7 @@ export type System = {
   readonly readModels: ReadModels;
   readonly hubs: HubRegistry;
   readonly hubHealth: HubHealthMonitor;
+  readonly marks: HubMarks;
   readonly processes: ProcessRunner;
   readonly observer: HubObserver;
   readonly names: NameRepair;
@@ -205,9 +216,21 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
   const hubs = createHubRegistry({
     store,
     codec,
-    clusters: ports.clusters,
+    clusters: drivenClusters(ports.clusters, {
+      assertDriven: (hub, signal) => marks.assertDriven(hub, signal),
+    }),
     timers,
     logger: logger.child({ component: 'hub-registry' }),
+  });
+  const marks = createHubMarks({
+    registry: hubs,
+    epochs: createHubEpochs({ store, clock, ids, instance, holder: ports.driver.holder }),
+    ...ports.driver,
+    report: (hub, driver) => hubHealth.report(hub, { driver }),
+    clock,
+    timers,
+    logger: logger.child({ component: 'hub-marks' }),
+    ...(ports.settings?.drivingEpochMs === undefined ? {} : { epochMs: ports.settings.drivingEpochMs }),
   });
 
   const lane: {
@@ -234,7 +257,8 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
     looks,
     ...(deadline === undefined ? {} : { callDeadlineMs: deadline }),
   });
-  const { automations } = ports;
+  const automations =
+    ports.automations === undefined ? undefined : drivenAutomations(ports.automations, marks);
   const automation =
     automations === undefined
       ? {}
@@ -268,7 +292,9 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
     timers,
     instance,
     logger: logger.child({ component: 'processes' }),
-    ownership: ports.ownership,
+    ownership: marks.marking(ports.ownership),
+    isHeldBack: ({ operation, args }) =>
+      DRIVING.includes(operation) && typeof args['hub'] === 'string' && marks.isHeldBack(args['hub']),
     dataFile: ports.processFile,
     lanePacing: pacingOfLanes(hubs, (hub) => observer.ordersOn(hub)),
     hooks: lookWhenClosed((hub) => lane.lookSoon(hub), hooks),
@@ -341,6 +367,7 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
     readModels,
     hubs,
     hubHealth,
+    marks,
     processes,
     observer,
     names: repair,
@@ -362,6 +389,7 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
       try {
         await Promise.all([
           processes.start(signal),
+          marks.run(signal),
           sweepSecrets(ports, sweeper, () => processes.status().state === 'live', signal),
         ]);
       } finally {
@@ -374,6 +402,17 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
     close: () => readModels.close(),
   };
 };
+
+/** Operations of effects that write to a hub or have its automation act. */
+const DRIVING: readonly string[] = [
+  'applyClusterOrder',
+  'deleteClusterOrder',
+  'prepareOrder',
+  'writeOrderStatus',
+  'releaseOrder',
+  'trigger',
+  'cancel',
+];
 
 /** Announced references that a deletion withdraws before it looks again. */
 const ANNOUNCED_AT_ONCE = 100;

@@ -139,6 +139,8 @@ export const fakeCluster = (hubId: string, more: Partial<ManagementCluster> = {}
     findClusterOrders: unexpected('find'),
     getHostedCluster: unexpected('get-hosted-cluster'),
     readSecret: unexpected('read-secret'),
+    readMark: unexpected('read-mark'),
+    writeMark: unexpected('write-mark'),
     check: unexpected('check'),
     inventory: unexpected('inventory'),
     ensureTenantNamespace: unexpected('ensure-tenant-namespace'),

@@ -57,6 +57,7 @@ const NOT_THE_LANES_FAULT = new Set([
   'NotFound',
   'OrderMissing',
   'BeingDeleted',
+  'HubDrivenElsewhere',
   'StoreUnavailable',
   'StoreOutcomeUnknown',
 ]);

@@ -2,7 +2,7 @@ import type { PendingCommand, PendingEffect } from '../../domain/workflow.ts';
 import type { Priority } from './fair-queue.ts';
 import type { Alarm, StoredAlarm } from './run-index.ts';
 import { Stopped } from './run-log.ts';
-import { alarmAt, alarmIn, gateAlarm, readAlarmKey, timerAlarms } from './run-memory.ts';
+import { alarmAt, alarmIn, gateAlarm, heldAlarm, readAlarmKey, timerAlarms } from './run-memory.ts';
 import { pendingOf, pruneStarts, type Run } from './run.ts';
 import type { Actor, Item } from './actor.ts';
 import type { RunsOptions } from './runs-options.ts';
@@ -19,6 +19,9 @@ export type Planner = {
 /** A command that its workflow still wants after its result is repeated, but not in a busy loop. */
 const REPEAT_FIRST_MS = 500;
 const REPEAT_MAX_MS = 60_000;
+
+/** Milliseconds until an effect that is held back is looked at again. */
+const HELD_MS = 10_000;
 
 /** What only looks can wait for what does something. */
 const priorityOf = ({ priority, everyMs }: PendingEffect): Priority =>
@@ -43,6 +46,10 @@ export const createPlanner = (
     for (const effect of pending.effects) {
       const alarm =
         effect.everyMs === undefined ? gateOf(actor, run, effect, offset) : readAlarm(actor, run, effect);
+      if (alarm.due && options.isHeldBack?.(effect) === true) {
+        alarms.push(alarmIn(heldAlarm(effect.effectId), HELD_MS, steady));
+        continue;
+      }
       if (alarm.due) due.push(effect);
       if (alarm.keep !== undefined) alarms.push(alarm.keep);
     }

@@ -127,6 +127,8 @@ export const createRunMemory = (options: {
 export const timerAlarm = (timerId: string): string => `t:${timerId}`;
 /** Alarm key of the moment before which an attempt must not start. */
 export const gateAlarm = (effectId: string, attempt: number): string => `e:${effectId}#${attempt}`;
+/** Alarm key of an effect that is held back. */
+export const heldAlarm = (effectId: string): string => `h:${effectId}`;
 /** Alarm key of a timed read. */
 export const readAlarmKey = (effectId: string): string => `r:${effectId}`;
 export const timerOfAlarm = (alarm: string): string | undefined =>

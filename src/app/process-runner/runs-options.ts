@@ -1,3 +1,4 @@
+import type { PendingEffect } from '../../domain/workflow.ts';
 import type { Clock, Logger, Timers } from '../ports.ts';
 import type { Lanes } from './lanes.ts';
 import type { RunIndex } from './run-index.ts';
@@ -25,6 +26,7 @@ export type RunsOptions = {
   readonly epoch: number;
   readonly settings: ProcessRunnerSettings;
   readonly effectDeadlinesMs?: { readonly [port: string]: number };
+  readonly isHeldBack?: (effect: PendingEffect) => boolean;
   /** The index failed: everything stops and starts anew. */
   readonly broken: (error: unknown) => void;
 };

@@ -1,6 +1,6 @@
 import type { DomainEvent } from '../../domain/decider.ts';
 import type { JsonObject } from '../../domain/json.ts';
-import type { EffectOutcome, PendingCommand, Workflow } from '../../domain/workflow.ts';
+import type { EffectOutcome, PendingCommand, PendingEffect, Workflow } from '../../domain/workflow.ts';
 import type { Aggregate, CommandContext, CommandOutcome, CommandRunner } from '../command.ts';
 import type { EventCodec } from '../event-codec.ts';
 import type { EventStore, Position } from '../event-store.ts';
@@ -156,6 +156,8 @@ export type ProcessRunnerOptions = {
   readonly dataFile: string;
   /** How fast a lane may go, asked before each effect; undefined: as fast as it has slots. Default: no lane is paced. */
   readonly lanePacing?: (lane: string) => Pacing | undefined;
+  /** Effects that must not be tried now, without an event: they are looked at again after a while. Default: none. */
+  readonly isHeldBack?: (effect: PendingEffect) => boolean;
   /** Runs beside the workflows while this instance owns them and has caught up, for example the hub observer. */
   readonly whileLive?: (signal: AbortSignal) => Promise<void>;
   readonly hooks?: ProcessHooks;

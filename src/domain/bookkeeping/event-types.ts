@@ -33,6 +33,7 @@ export const bookkeepingEventTypes: readonly EventType[] = typesOf(
     ],
     ['KafkaParkingChanged', { streams: z.array(parkedStream) }],
     ['DeploymentBound', { fingerprint: text, deploymentId: text, name: text, formerIds: z.array(text) }],
+    ['DrivingEpochBegun', { epoch: count, nonce: text, holder: text }],
     ['StoreIdentified', { storeId: text }],
     ...auditTreeEventTypes,
   ],

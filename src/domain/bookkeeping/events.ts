@@ -30,6 +30,8 @@ export type BookkeepingEvent =
   | DomainEvent<'KafkaParkingChanged', { readonly at: string; readonly streams: readonly ParkedStream[] }>
   /** `sys-deployment`: the newest one says which deployment this log belongs to. */
   | DomainEvent<'DeploymentBound', DeploymentData>
+  /** `sys-driving`: event n began epoch n + 1, before anything of that epoch was written to a hub (app/hub-epochs.ts). */
+  | DomainEvent<'DrivingEpochBegun', DrivingEpochData>
   /** `sys-store`: the id of a store that has none by itself. */
   | DomainEvent<'StoreIdentified', { readonly at: string; readonly storeId: string }>
   | AuditTreeEvent;
@@ -45,6 +47,15 @@ export type ParkedStream = {
   /** `newer-release`: the event is of one, and is tried again by each publisher that begins. Absent: anything else. */
   readonly reason?: 'newer-release';
   readonly at: string;
+};
+
+export type DrivingEpochData = {
+  readonly at: string;
+  readonly epoch: number;
+  /** Tells it from the epoch of this number in a copy of the log. */
+  readonly nonce: string;
+  /** Data directory of the instance that began it. */
+  readonly holder: string;
 };
 
 export type DeploymentData = {

@@ -40,6 +40,8 @@ const hubDocumentTypes: readonly EventType[] = [
     ['HubCredentialsRefused', { problems }],
     ['HubIdentified', { cluster: text }],
     ['HubFoundToBeAnotherCluster', { problems }],
+    ['HubFoundDrivenElsewhere', { problems }],
+    ['HubDrivingResumed', {}],
     ['HubFoundComplete', {}],
     ['HubFoundIncomplete', { problems }],
     ['HubAutomationAnswered', {}],

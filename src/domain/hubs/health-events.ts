@@ -27,6 +27,9 @@ export type HubHealthEvent =
   | DomainEvent<'HubIdentified', { readonly at: string; readonly cluster: string }>
   /** Other credentials, or the same address, lead to another cluster: nothing is done there, and nothing believed. */
   | DomainEvent<'HubFoundToBeAnotherCluster', Problems>
+  /** The mark on the hub says that another service drives it: nothing is done there (mark.ts). */
+  | DomainEvent<'HubFoundDrivenElsewhere', Problems>
+  | DomainEvent<'HubDrivingResumed', { readonly at: string }>
   /** Kinds, rights, namespace and version are as orders need them. */
   | DomainEvent<'HubFoundComplete', { readonly at: string }>
   | DomainEvent<'HubFoundIncomplete', Problems>

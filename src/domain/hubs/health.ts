@@ -5,10 +5,17 @@ import type { HostCount, HubHealthEvent, HubProblemFact } from './health-events.
 import { differentCluster } from './identity.ts';
 
 /**
- * Health of a hub: what can be wrong is five things, each with its own pair of events, and each says since when. What
+ * Health of a hub: what can be wrong is six things, each with its own pair of events, and each says since when. What
  * was not looked at, because something before it failed, keeps what was last known of it.
  */
-export const ASPECTS = ['reachable', 'credentials', 'identity', 'requirements', 'automation'] as const;
+export const ASPECTS = [
+  'reachable',
+  'credentials',
+  'identity',
+  'driver',
+  'requirements',
+  'automation',
+] as const;
 export type AspectName = (typeof ASPECTS)[number];
 
 export type Aspect = {
@@ -92,6 +99,7 @@ const GOOD: { readonly [Name in AspectName]: HubHealthEvent['type'] } = {
   reachable: 'HubBecameReachable',
   credentials: 'HubCredentialsAccepted',
   identity: 'HubIdentified',
+  driver: 'HubDrivingResumed',
   requirements: 'HubFoundComplete',
   automation: 'HubAutomationAnswered',
 };
@@ -99,6 +107,7 @@ const BAD: { readonly [Name in AspectName]: HubHealthEvent['type'] } = {
   reachable: 'HubBecameUnreachable',
   credentials: 'HubCredentialsRefused',
   identity: 'HubFoundToBeAnotherCluster',
+  driver: 'HubFoundDrivenElsewhere',
   requirements: 'HubFoundIncomplete',
   automation: 'HubAutomationFailed',
 };
@@ -141,6 +150,8 @@ export const decideHealth = (
     const told = findings[aspect];
     const { cluster } = findings;
     const isOther = aspect === 'identity' && cluster !== undefined && cluster !== health.cluster;
+    // That a hub is driven is the rule, and worth telling only after it was not.
+    if (aspect === 'driver' && health.driver === undefined && told?.length === 0) continue;
     if (told === undefined || !(isOther || isNews(health[aspect], told, at))) continue;
     const problems = told.slice(0, MAX_PROBLEMS).map(plainProblem);
     const good = aspect === 'identity' ? { at, cluster } : { at };
@@ -224,6 +235,7 @@ const CONDITIONS: {
   reachable: { type: 'Reachable', good: 'Connected', bad: 'Unreachable' },
   credentials: { type: 'CredentialsAccepted', good: 'Accepted', bad: 'Refused' },
   identity: { type: 'SameCluster', good: 'Identified', bad: 'DifferentCluster' },
+  driver: { type: 'DrivenHere', good: 'MarkHeld', bad: 'DrivenElsewhere' },
   requirements: { type: 'Compatible', good: 'Complete', bad: 'Incomplete' },
   automation: { type: 'AutomationReachable', good: 'Connected', bad: 'Failing' },
 };

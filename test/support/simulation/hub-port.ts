@@ -67,6 +67,9 @@ export const createHubPort = ({ hub, life, faults, witness }: HubPortOptions): M
       call(`get hosted ${ref.name}`, false, (options) => hub.getHostedCluster(ref, options), by),
     readSecret: (ref, by) =>
       call(`read secret ${ref.name}`, false, (options) => hub.readSecret(ref, options), by),
+    readMark: (by) => call('read mark', false, (options) => hub.readMark(options), by),
+    writeMark: (mark, over, by) =>
+      call('write mark', true, (options) => hub.writeMark(mark, over, options), by),
     check: (by) => call('check', false, (options) => hub.check(options), by),
     inventory: (by) => call('inventory', false, (options) => hub.inventory(options), by),
     ensureTenantNamespace: (namespace, by) =>

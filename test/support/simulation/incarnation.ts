@@ -91,6 +91,10 @@ export const startIncarnation = async (options: IncarnationOptions): Promise<Inc
     automations: options.automations,
     secrets: slowly(options.secrets, life),
     ownership: ownership(options.store, timers),
+    driver: {
+      deployment: { deploymentId: 'deployment', name: 'ledger', formerIds: [] },
+      holder: options.processFile === ':memory:' ? life.name : options.processFile,
+    },
     recordRejection: () => undefined,
     readModels: {
       dir: undefined,

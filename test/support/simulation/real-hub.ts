@@ -1,3 +1,4 @@
+import { createMemoryMark } from '../memory-mark.ts';
 import {
   CLUSTER_ORDER_UUID_LABEL,
   clusterNamespace,
@@ -225,8 +226,11 @@ export const createRealHub = (id: string, plan: RealHubPlan, agenda: Agenda): Re
     }
   }
 
+  const { readMark, writeMark } = createMemoryMark();
   const cluster: ManagementCluster = {
     hubId: id,
+    readMark,
+    writeMark,
     simulated: false,
     createClusterOrder: async (manifest, { effectId }) => create(manifest, effectId),
     patchClusterOrder: async (place, spec) => {

@@ -23,6 +23,7 @@ export const AGENTS: Kind = {
 };
 export const NAMESPACES: Kind = { group: '', version: 'v1', plural: 'namespaces' };
 export const SECRETS: Kind = { group: '', version: 'v1', plural: 'secrets' };
+export const LEASES: Kind = { group: 'coordination.k8s.io', version: 'v1', plural: 'leases' };
 export const SERVICE_ACCOUNTS: Kind = { group: '', version: 'v1', plural: 'serviceaccounts' };
 export const ROLE_BINDINGS: Kind = {
   group: 'rbac.authorization.k8s.io',
@@ -93,6 +94,8 @@ export type Api = {
     by: CallOptions,
     secrets?: readonly (string | undefined)[],
   ): Promise<JsonObject>;
+  /** PUT of the whole object; with `metadata.resourceVersion` over that version only (HubError `conflict`). */
+  replace(kind: Kind, object: JsonObject, by: CallOptions): Promise<JsonObject>;
   /** RFC 7396; only the fields in `patch` change. */
   mergePatch(
     kind: Kind,
@@ -219,6 +222,15 @@ export const createApi = (connection: ApiConnection, credentials: readonly (stri
         },
         by,
       );
+    },
+    replace: (kind, object, by) => {
+      const at = {
+        namespace: stringAt(objectAt(object, 'metadata'), 'namespace'),
+        name: stringAt(objectAt(object, 'metadata'), 'name'),
+      };
+      const query = { fieldManager: FIELD_MANAGER };
+      const call = { what: sayOf('update', kind, at), method: 'PUT', path: pathOf(kind, at), query } as const;
+      return ask({ ...call, body: object }, by);
     },
     mergePatch: (kind, at, patch, by, secrets = []) =>
       ask(

@@ -15,6 +15,7 @@ import type { OrderFields } from './crd-fields.ts';
 import type { Identity } from './identity.ts';
 import {
   controllerRights,
+  markRights,
   orderRights,
   READ_AGENTS,
   READ_IDENTITY,
@@ -267,6 +268,7 @@ const rightProblems = async (
   const places = placesOf(needs);
   const needed: readonly (readonly [Right, string])[] = [
     ...orderRights(places).map((right) => [right, 'hub-access.yaml'] as const),
+    ...markRights(namespace).map((right) => [right, 'hub-access.yaml'] as const),
     ...(tenantNamespaces
       ? tenantNamespaceRights().map((right) => [right, 'tenant-namespaces.yaml'] as const)
       : []),

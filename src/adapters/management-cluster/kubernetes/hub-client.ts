@@ -13,6 +13,7 @@ import { orderOperations } from './orders.ts';
 import type { HubOperations } from './protocol.ts';
 import { createRights } from './rights.ts';
 import { surroundingsOperations } from './surroundings.ts';
+import { markOperations } from './marks.ts';
 import { watchOrders, type OrderWatch, type WatchNote, type WatchSettings } from './watch.ts';
 
 export type HubClientOptions = {
@@ -114,6 +115,8 @@ export const createHubClient = (options: HubClientOptions): HubClient => {
       findClusterOrders: async (namespace, id, by) => (await ready(by)).findClusterOrders(namespace, id, by),
       getHostedCluster: async (ref, by) => (await ready(by)).getHostedCluster(ref, by),
       readSecret: async (ref, by) => (await ready(by)).readSecret(ref, by),
+      readMark: async (by) => (await ready(by)).readMark(by),
+      writeMark: async (mark, over, by) => (await ready(by)).writeMark(mark, over, by),
       prepare: async (place, by) => (await ready(by)).prepare(place, by),
       writeStatus: async (place, status, by) => (await ready(by)).writeStatus(place, status, by),
       release: async (place, by) => (await ready(by)).release(place, by),
@@ -179,6 +182,7 @@ const connect = async (
         checkHub({ api: asked, rights, identity, needs, clock, orderFields, thorough }, by),
       identify: (by: CallOptions) => identity.read(by),
       ...orderOperations(api),
+      ...markOperations(api, needs.namespace),
       ...surroundingsOperations(api, rights, needs),
       ...clusterOrderController(api, needs.namespace, () => clock.now()),
     },

@@ -206,6 +206,8 @@ export const createKubernetesHub = (options: KubernetesHubOptions): KubernetesHu
     findClusterOrders: (namespace, clusterId, by) => run('findClusterOrders', [namespace, clusterId], by),
     getHostedCluster: (ref, by) => run('getHostedCluster', [ref], by),
     readSecret: (ref, by) => run('readSecret', [ref], by),
+    readMark: (by) => run('readMark', [], by),
+    writeMark: (mark, over, by) => run('writeMark', [mark, over], by),
     controller: {
       prepare: (place, by) => run('prepare', [place], by),
       writeStatus: (place, status, by) => run('writeStatus', [place, status], by),

@@ -22,6 +22,8 @@ export type HubOperations = Pick<
   | 'findClusterOrders'
   | 'getHostedCluster'
   | 'readSecret'
+  | 'readMark'
+  | 'writeMark'
 > &
   Required<Pick<ManagementCluster, 'identify'>> &
   ClusterOrderController & {
@@ -40,6 +42,7 @@ const WRITES: readonly Operation[] = [
   'patchClusterOrder',
   'deleteClusterOrder',
   'ensureTenantNamespace',
+  'writeMark',
   'prepare',
   'writeStatus',
   'release',

@@ -8,6 +8,7 @@ import {
   CLUSTER_ROLES,
   CLUSTER_ORDERS,
   HOSTED_CLUSTERS,
+  LEASES,
   NAMESPACES,
   NODE_POOLS,
   pathOf,
@@ -17,6 +18,7 @@ import {
   type Api,
   type Kind,
 } from './api.ts';
+import { MARK_NAME } from './marks.ts';
 
 /** One thing that the hub's RBAC may allow. Without a namespace: in every namespace. */
 export type Right = {
@@ -47,6 +49,12 @@ export const orderRights = (namespaces: readonly string[]): readonly Right[] => 
   ),
   ...rights(HOSTED_CLUSTERS, ['get']),
   ...rights(SECRETS, ['get']),
+];
+
+/** The mark of the deployment that drives the hub (marks.ts). RBAC cannot grant a creation by name. */
+export const markRights = (namespace: string): readonly Right[] => [
+  ...rights(LEASES, ['create'], { namespace }),
+  ...rights(LEASES, ['get', 'update'], { namespace, name: MARK_NAME }),
 ];
 
 /** `tenant_namespaces`: orders may be anywhere, and their namespaces are made (ops/rbac/tenant-namespaces.yaml). */

@@ -1,3 +1,5 @@
+import type { StoredMark } from '../../../app/management-cluster.ts';
+import type { HubMark } from '../../../domain/hubs/mark.ts';
 import { createWorkerThread, programBeside, type FromThread } from '../worker-thread.ts';
 import { createHubEngine, type HubEngine, type HubEngineOptions } from './engine.ts';
 import type { CallMeta, CallRequest, EngineAnswer, Tampering, WatchPoll } from './protocol.ts';
@@ -10,6 +12,8 @@ export type Ask =
   | { readonly do: 'watch'; readonly namespace: string }
   | { readonly do: 'poll'; readonly watch: number; readonly now: number }
   | { readonly do: 'unwatch'; readonly watch: number }
+  | { readonly do: 'read-mark' }
+  | { readonly do: 'write-mark'; readonly mark: HubMark; readonly over: string | undefined }
   | { readonly do: 'synchronous' }
   | { readonly do: 'close' };
 
@@ -20,11 +24,15 @@ export type Told<A extends Ask> = A extends { do: 'call' }
   ? EngineAnswer
   : A extends { do: 'tamper' }
     ? { readonly now: number }
-    : A extends { do: 'watch' | 'synchronous' }
-      ? number
-      : A extends { do: 'poll' }
-        ? WatchPoll
-        : undefined;
+    : A extends { do: 'read-mark' }
+      ? StoredMark | undefined
+      : A extends { do: 'write-mark' }
+        ? string | undefined
+        : A extends { do: 'watch' | 'synchronous' }
+          ? number
+          : A extends { do: 'poll' }
+            ? WatchPoll
+            : undefined;
 
 /**
  * Where engines run. `hub` names one opened adapter (two adapters on one file are two hubs here). Rejects with
@@ -89,6 +97,10 @@ export const createEngineRoom = (monotonicMs: () => number) => {
         return engineOf(hub).watches.poll(question.watch, question.now);
       case 'unwatch':
         return engines.get(hub)?.watches.close(question.watch);
+      case 'read-mark':
+        return engineOf(hub).readMark();
+      case 'write-mark':
+        return engineOf(hub).writeMark(question.mark, question.over);
       case 'synchronous':
         return engineOf(hub).synchronous();
       case 'close':

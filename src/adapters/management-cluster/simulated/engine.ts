@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { HubError, type ClusterOrderManifest } from '../../../app/management-cluster.ts';
+import { HubError, type ClusterOrderManifest, type StoredMark } from '../../../app/management-cluster.ts';
+import type { HubMark } from '../../../domain/hubs/mark.ts';
 import { createApiServer, ownSettings, type Result, type Target } from './api-server.ts';
 import { decideFault, type Fault } from './faults.ts';
 import { openHubFile, type CallRow, type Counts } from './hub-file.ts';
@@ -154,6 +155,14 @@ export const createHubEngine = (options: HubEngineOptions, monotonicMs: () => nu
     );
     return fault.silent || fault.refusal !== undefined;
   };
+  /** Beside the calls: no fault touches it, and the journal is of effects. */
+  const readMark = (): StoredMark | undefined => {
+    const text = file.getValue('mark');
+    return text === undefined
+      ? undefined
+      : { mark: JSON.parse(text) as HubMark, version: file.getValue('mark_version') ?? '' };
+  };
+
   const watches = createWatches(file, timeOf, hubIsDown);
 
   return {
@@ -168,6 +177,17 @@ export const createHubEngine = (options: HubEngineOptions, monotonicMs: () => nu
       ),
     tamper: (deed: Tampering, meta: CallMeta) => file.transaction(() => tamperInside(deed, meta)),
     watches,
+    readMark,
+    /** Over exactly the version that was read. Undefined: another one stands there. */
+    writeMark: (mark: HubMark, over: string | undefined): string | undefined =>
+      file.transaction(() => {
+        const stored = readMark();
+        if (stored?.version !== over) return undefined;
+        const version = String(Number(stored?.version ?? file.getValue('mark_version') ?? 0) + 1);
+        file.setValue('mark_version', version);
+        file.setValue('mark', JSON.stringify(mark));
+        return version;
+      }),
     synchronous: file.synchronous,
     close: file.close,
   };

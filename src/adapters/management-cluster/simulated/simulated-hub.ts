@@ -173,6 +173,16 @@ export const createSimulatedHub = (options: SimulatedHubOptions): SimulatedHub =
     }
   };
 
+  /** Tried once: what keeps a mark comes back every few seconds. */
+  const markCall = async <T>(verb: string, by: CallOptions, run: () => Promise<T>): Promise<T> => {
+    const what = `${verb} on simulated hub ${options.hubId}`;
+    if (by.signal.aborted) throw new HubError('unavailable', `${what}: given up before it was sent`);
+    if (closing.signal.aborted) throw new HubError('unavailable', `${what}: the adapter is closed`);
+    return run().catch((error: unknown) => {
+      throw error instanceof HubError ? error : troubleOfOurOwn(error, verb === 'write mark', what);
+    });
+  };
+
   const tamper = async (deed: Tampering): Promise<void> => {
     const meta = { now: time.now(), effectId: 'tampering', arrived: true };
     const { now } = await ask({ do: 'tamper', deed, meta });
@@ -254,6 +264,8 @@ export const createSimulatedHub = (options: SimulatedHubOptions): SimulatedHub =
       const order = await call<ObservedClusterOrder | undefined>({ op: 'get', ref }, by);
       return order === undefined ? undefined : wholeObject(ref.namespace, order);
     },
+    readMark: (by) => markCall('read mark', by, () => ask({ do: 'read-mark' })),
+    writeMark: (mark, over, by) => markCall('write mark', by, () => ask({ do: 'write-mark', mark, over })),
     watchClusterOrders,
     close,
     control: {

@@ -36,6 +36,7 @@ export const clusterOrderWorkflow: Workflow<OrderRun, RunEvent> = {
       'HubBecameReachable',
       'HubCredentialsAccepted',
       'HubIdentified',
+      'HubDrivingResumed',
       'HubFoundComplete',
       'HubAutomationAnswered',
       'HubCapacityDeclared',
