@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { lockDataDirectory, writerOf } from '../adapters/data-directory/lock.ts';
 import { backupLog, sync } from '../adapters/event-store/sqlite/backup.ts';
@@ -109,6 +109,8 @@ const assertEmpty = (dataDir: string): void => {
 };
 
 const assertSound = async (file: string): Promise<void> => {
+  if (statSync(file).isDirectory())
+    throw new CliFailure(EXIT.usage, `--file: ${file} is a directory: name the backup in it`);
   const { findings, count } = await checkSqliteLog(file);
   const [first] = findings;
   if (first !== undefined)

@@ -59,7 +59,8 @@ import { createViews } from '../projections/views.ts';
 import { createAuditing, type AuditorPorts, type Auditing } from './auditing.ts';
 import { caughtUpWith } from './caught-up.ts';
 import { describeRun, refsOfRun } from './run-state.ts';
-import { createSecretSweeper, createSecretUses, type SecretSweeper } from '../app/stored-secrets.ts';
+import { SWEEP_EVERY_MS, sweepSecrets } from './secret-sweeps.ts';
+import { createSecretSweeper, createSecretUses } from '../app/stored-secrets.ts';
 
 /** Everything outside the system. The simulation schedules exactly these and nothing else. */
 export type SystemPorts = {
@@ -390,7 +391,15 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
         await Promise.all([
           processes.start(signal),
           marks.run(signal),
-          sweepSecrets(ports, sweeper, () => processes.status().state === 'live', signal),
+          sweepSecrets(
+            ports,
+            sweeper,
+            {
+              isLive: () => processes.status().state === 'live',
+              isHeldBack: () => hubs.hubs().some(({ facts }) => marks.isHeldBack(facts.id)),
+            },
+            signal,
+          ),
         ]);
       } finally {
         stopProbing();
@@ -416,31 +425,3 @@ const DRIVING: readonly string[] = [
 
 /** Announced references that a deletion withdraws before it looks again. */
 const ANNOUNCED_AT_ONCE = 100;
-
-/** Milliseconds between two sweeps, and the age below which a stored secret may still get its event. */
-const SWEEP_EVERY_MS = 3_600_000;
-/** Milliseconds after the start until what a crash left is looked for; other work comes first. */
-const FIRST_SWEEP_MS = 60_000;
-
-/**
- * Removes secrets that nothing uses any more. Only while the runs are up to date: one that has not heard of a new
- * secret yet still needs the old one.
- */
-const sweepSecrets = async (
-  { clock, timers, logger }: SystemPorts,
-  sweeper: SecretSweeper,
-  isLive: () => boolean,
-  signal: AbortSignal,
-): Promise<void> => {
-  for (let wait = FIRST_SWEEP_MS; !signal.aborted; wait = SWEEP_EVERY_MS) {
-    await pause(timers, wait, signal);
-    if (signal.aborted || !isLive()) continue;
-    try {
-      const swept = await sweeper.sweep(clock.now(), signal);
-      if (swept.removed > 0) logger.info(swept, 'secrets that nothing uses any more were removed');
-    } catch (error) {
-      if (!signal.aborted)
-        logger.warn({ err: error }, 'secrets that nothing uses are looked for again later');
-    }
-  }
-};

@@ -17,7 +17,10 @@ export const addRestoreCommand = (store: Command, { io }: Connection, actions: C
     )
     .option('--file <file>', 'the backup (ledgerctl store backup)')
     .option('--data-dir <directory>', 'where it goes: a directory that is empty or absent; with --file')
-    .option('--store <esdb>', 'connection string of an EventStoreDB whose files were restored')
+    .option(
+      '--store <esdb>',
+      'connection string of an EventStoreDB whose files were restored (default: LEDGER_EVENT_STORE, if it is one)',
+    )
     .option(
       '--secrets-dir <directory>',
       'copy of LEDGER_SECRETS_DIR that was made with the backup: checked against the log, not copied',
@@ -35,7 +38,9 @@ ${examples(
 )}`,
     )
     .action(async (options: Options) => {
-      const request = await requestOf(options);
+      const named = [options.file, options.dataDir, options.store].some((given) => given !== undefined);
+      const esdb = !named && actions.eventStore.startsWith('esdb') ? { store: actions.eventStore } : {};
+      const request = await requestOf({ ...options, ...esdb });
       const { confirm: name } = options;
       const deployment = await actions.restoreStore(request, {
         confirm: async (survey) => {

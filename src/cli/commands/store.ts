@@ -56,7 +56,9 @@ export const addStoreCommands = (program: Command, connection: Connection, actio
           ? `${counted(events, 'event')}, nothing wrong\n`
           : `${counted(events, 'event')}, ${counted(findings.length, 'finding')}\n`,
       );
-      if (findings.length > 0) process.exitCode = EXIT.failed;
+      if (findings.length === 0) return;
+      process.exitCode = EXIT.failed;
+      io.err('hint: ledgerctl store show <stream> <revision> shows one event as it is stored\n');
     });
   addShowCommand(store, connection, actions);
   addRestoreCommand(store, connection, actions);

@@ -205,6 +205,7 @@ describe('ledgerctl store restore', function () {
       ['--store', 'esdb://h', '--file', backup],
       ['--store', 'sqlite'],
       ['--file', join(folder, 'nothing'), '--data-dir', target()],
+      ['--file', folder, '--data-dir', target()],
     ])
       expect((await restore(argv)).code, argv.join(' ')).to.equal(EXIT.usage);
   });
@@ -263,6 +264,16 @@ describe('ledgerctl store restore', function () {
       expect(out).to.include('the same EventStoreDB');
       expect((await readDeployment(store))?.formerIds).to.deep.equal([bound.deploymentId]);
       expect((await all(store)).map(({ type }) => type)).to.include('LogRestored');
+    });
+
+    it('is the one of LEDGER_EVENT_STORE where nothing is named', async () => {
+      const { connectionString, store, bound } = await log();
+      const { more } = waiting(async () => undefined);
+      const { code } = await restore(['--confirm', NAME], {
+        more: { ...more, eventStore: connectionString },
+      });
+      expect(code).to.equal(EXIT.done);
+      expect((await readDeployment(store))?.formerIds).to.deep.equal([bound.deploymentId]);
     });
 
     it('is refused while a lease is renewed, before and after the name was typed', async () => {
