@@ -13,6 +13,7 @@ import { contentOf } from '../../../src/app/audit/exports/content.ts';
 import type { Trust } from '../../../src/app/audit/merkle/key-chain.ts';
 import type { TreeHead } from '../../../src/app/audit/tree-heads.ts';
 import { openBundle } from '../../../src/cli/audit/bundle-source.ts';
+import { lookIntoStore } from '../../../src/composition/stored-event.ts';
 import { verifyStoppedStore } from '../../../src/composition/stopped-store.ts';
 import { registry } from '../../../src/domain/registry.ts';
 import { audit, followed, openAuditView, openSigning } from '../../support/audit/open-audit.ts';
@@ -187,6 +188,13 @@ describe('a store that was signed', () => {
     // The read model still has the tree that was signed.
     expect(report.findings[2]).to.deep.include({ code: 'changed-event', event: 'cluster-c2@5', place: 27 });
     expect(report.count).to.equal(3);
+    // A look at that one event shows it, too, and that the original is the one in the tree.
+    const look = await lookIntoStore({ dataDir: copy }, 'cluster-c2', 5);
+    expect('faults' in look && look.faults).to.deep.include({
+      at: 'leaf',
+      problem: 'the audit tree has another event as leaf 27',
+    });
+    expect(await lookIntoStore({ dataDir }, 'cluster-c2', 5)).to.include({ leaf: 27 });
     const unnamed = report.findings.filter(({ code }) => code === 'root');
     // Without it, or with one that is damaged, the name is all that is lost.
     writeFileSync(join(copy, 'read-models/audit.current'), 'events.db');
