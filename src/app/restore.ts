@@ -50,9 +50,14 @@ export const surveyLog = async (store: Reading): Promise<LogSurvey> => {
     deployment,
     events,
     last,
-    hubs: statesOf('hub').filter((state) => kindOf('hub')?.view(state).exists === true).length,
+    hubs: statesOf('hub').filter(isRegistered).length,
     ordersUnderWay: statesOf('cluster').filter((state) => isUnderWay(state as ClusterState)).length,
   };
+};
+
+const isRegistered = (state: unknown): boolean => {
+  const view = kindOf('hub')?.view(state);
+  return view?.exists === true && !view.archived;
 };
 
 const isUnderWay = (state: ClusterState): boolean =>

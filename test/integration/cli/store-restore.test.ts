@@ -26,6 +26,7 @@ import { restoreStore } from '../../../src/composition/restore.ts';
 import { createBench, event } from '../../support/eventstoredb-peer/fixture.ts';
 import { createFakeClock } from '../../support/fake-context.ts';
 import { createFakeIds } from '../../support/fake-incarnation.ts';
+import { callerOf, PRIVATE, PUBLIC, seedCatalogue, startTestService } from '../../support/http-service.ts';
 
 const unused = () => Promise.reject(new Error('not in this test'));
 const actions: CliActions = {
@@ -208,6 +209,30 @@ describe('ledgerctl store restore', function () {
       ['--file', folder, '--data-dir', target()],
     ])
       expect((await restore(argv)).code, argv.join(' ')).to.equal(EXIT.usage);
+  });
+
+  it('counts the hubs that are registered, and the orders that are neither settled nor gone', async () => {
+    const store = createMemoryEventStore();
+    await begin(store, 'f1');
+    const service = await startTestService({ store });
+    try {
+      const admin = callerOf(service, await service.token({ admin: true, user: 'root' }));
+      const alice = callerOf(service, await service.token({ tenants: ['t1'], user: 'alice' }));
+      await seedCatalogue(admin);
+      const { hubs } = await surveyLog(store);
+      for (const id of ['sim-8', 'sim-9'])
+        expect((await admin('POST', `${PRIVATE}/hubs`, { id, spec: { namespace: 'osac' } })).status).to.equal(
+          200,
+        );
+      expect((await admin('DELETE', `${PRIVATE}/hubs/sim-9`)).status).to.equal(200);
+      const spec = { template: { id: 'osac.templates.small' } };
+      for (const name of ['one', 'dropped', 'other'])
+        await alice('POST', `${PUBLIC}/clusters`, { id: name, metadata: { name }, spec });
+      await alice('DELETE', `${PUBLIC}/clusters/dropped`);
+      expect(await surveyLog(store)).to.include({ hubs: hubs + 1, ordersUnderWay: 2 });
+    } finally {
+      await service.close();
+    }
   });
 
   it('has nothing to restore in a log on which no service has started', async () => {
