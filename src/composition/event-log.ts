@@ -4,6 +4,7 @@ import {
   type SqliteEventStore,
 } from '../adapters/event-store/sqlite/sqlite-event-store.ts';
 import { StoreUnavailable, type EventStore } from '../app/event-store.ts';
+import type { HubMarks } from '../app/hub-marks.ts';
 import { OWN_CATEGORIES } from '../app/own-categories.ts';
 import type { Logger } from '../app/ports.ts';
 import { BadSetting, type Config } from '../config.ts';
@@ -75,7 +76,11 @@ const noEventStore = (error: unknown): unknown => {
 };
 
 /** What only the embedded store offers over the admin routes. */
-export const embeddedStoreServices = (sqlite: SqliteEventStore | undefined) =>
+export const embeddedStoreServices = (
+  sqlite: SqliteEventStore | undefined,
+  marks: Pick<HubMarks, 'beginEpoch'>,
+  logger: Logger,
+) =>
   sqlite === undefined
     ? {}
     : {
@@ -84,6 +89,10 @@ export const embeddedStoreServices = (sqlite: SqliteEventStore | undefined) =>
           const { target, bytes } = await sqlite.backup(file).catch((error: unknown) => {
             throw notBackedUp(error);
           });
+          // From here on the backup does not know the newest epoch on the hubs; without it that comes with the next one.
+          await marks
+            .beginEpoch()
+            .catch((error: unknown) => logger.warn({ err: error }, 'no driving epoch begun after a backup'));
           return { file: target, bytes };
         },
         checkStore: async () => {

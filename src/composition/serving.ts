@@ -207,7 +207,7 @@ export const serve = async (
       hubHealth: system.hubHealth,
       hubWatches: system.observer.status,
       clusters: opened.clusters,
-      ...embeddedStoreServices(opened.sqlite),
+      ...embeddedStoreServices(opened.sqlite, system.marks, opened.logger),
     }),
     auditRoutes: auditApi?.routes ?? withoutAuditor(),
     readiness: readiness.check,

@@ -7,6 +7,7 @@ import {
   type ClusterOrderWatchEvent,
   type ObservedClusterOrder,
 } from '../../../src/app/management-cluster.ts';
+import type { HubMark } from '../../../src/domain/hubs/mark.ts';
 import { failure, untilHolds, type ManagementClusterUnderTest } from './contract-kit.ts';
 
 /** What every adapter of the port does, whatever cluster is behind it (management-cluster.md §10). */
@@ -393,6 +394,56 @@ export const describeManagementClusterContract = (
         await other.close();
         await other.close();
         expect((await failure(other.getClusterOrder(refOf('order-a'), by()))).kind).to.equal('unavailable');
+      });
+    });
+
+    describe('the mark', () => {
+      const mark: HubMark = {
+        deploymentId: 'deployment-1',
+        name: 'prod-east',
+        formerIds: ['deployment-0'],
+        epoch: 7,
+        nonce: 'nonce-7',
+        holder: '6f0c2f6e@ledger-0:2049:131077',
+        renewedAt: '2026-11-21T12:00:00.000Z',
+        released: false,
+      };
+      /** The hub may tell the time more exactly. */
+      const read = async (cluster = hub.cluster) => {
+        const stored = await cluster.readMark(by());
+        if (stored === undefined) return undefined;
+        const { renewedAt: _at, ...rest } = stored.mark;
+        return { version: stored.version, mark: rest };
+      };
+      const { renewedAt: _at, ...shown } = mark;
+
+      it('is absent at first, and then read as it was written, by every instance', async () => {
+        expect(await read()).to.equal(undefined);
+        const version = await hub.cluster.writeMark(mark, undefined, by());
+        expect(await read()).to.deep.equal({ version, mark: shown });
+        expect(await read(await hub.another())).to.deep.equal({ version, mark: shown });
+      });
+
+      it('is written over exactly what was read: of two one wins', async () => {
+        const first = await hub.cluster.writeMark(mark, undefined, by());
+        expect(await hub.cluster.writeMark({ ...mark, nonce: 'late' }, undefined, by())).to.equal(undefined);
+        const other = await hub.another();
+        const second = await other.writeMark({ ...mark, epoch: 8, nonce: 'nonce-8' }, first, by());
+        expect(second).to.be.a('string').and.not.equal(first);
+        expect(await hub.cluster.writeMark({ ...mark, nonce: 'late' }, first, by())).to.equal(undefined);
+        expect((await read())?.mark).to.include({ epoch: 8, nonce: 'nonce-8' });
+      });
+
+      it('is renewed by a write that changes nothing but its version, and says that it was given back', async () => {
+        const first = await hub.cluster.writeMark(mark, undefined, by());
+        const second = await hub.cluster.writeMark(
+          { ...mark, renewedAt: '2026-11-21T12:00:05.000Z' },
+          first,
+          by(),
+        );
+        expect(second).not.to.equal(first);
+        await hub.cluster.writeMark({ ...mark, released: true }, second, by());
+        expect((await read())?.mark).to.deep.equal({ ...shown, released: true });
       });
     });
   });

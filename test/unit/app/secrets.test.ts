@@ -2,15 +2,12 @@ import { expect } from 'chai';
 import { pino } from 'pino';
 import { Writable } from 'node:stream';
 import { inspect } from 'node:util';
-import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
 import { createMemoryKeyStore } from '../../../src/adapters/keys/memory-key-store.ts';
 import { subjectIdOf, secretVersionOf } from '../../../src/app/identifiers.ts';
 import type { KeyStore } from '../../../src/app/ports.ts';
 import { LOG_REDACT_PATHS, LOG_REDACTED } from '../../../src/app/redaction.ts';
 import { Secret } from '../../../src/app/secret.ts';
 import { createPersonalMetadata } from '../../../src/app/subjects.ts';
-import { createFakeClock } from '../../support/fake-context.ts';
-import { createFakeIds } from '../../support/fake-incarnation.ts';
 
 describe('Secret', () => {
   const secret = new Secret('hunter2');
