@@ -28,8 +28,8 @@ export type HubMarks = {
   marking(ownership: Ownership): Ownership;
   /** Throws HubError when this instance must not write to the hub now. Looks at the mark where it is not known. */
   assertDriven(hub: string, signal: AbortSignal): Promise<void>;
-  /** True once it is known that another service drives the hub, or may do so. Cheap. */
-  isHeldBack(hub: string): boolean;
+  /** Why nothing may be done on the hub: another service drives it, or may do so. Undefined: it may. Cheap. */
+  heldBack(hub: string): string | undefined;
   /** Begins a new epoch and writes it to the hubs: whatever was copied of the log is behind from then on. */
   beginEpoch(): Promise<void>;
 };
@@ -177,7 +177,7 @@ export const createHubMarks = (options: HubMarksOptions): HubMarks => {
         mark.held = undefined;
         if (mark.verdict !== 'waiting')
           logger.info({ hub: id }, 'waiting whether another service drives a hub');
-        return judge(mark, 'waiting', `whether ${sayHolder(seen?.stored.mark)} still drives this hub`);
+        return judge(mark, 'waiting', `waiting whether ${sayHolder(seen?.stored.mark)} still drives it`);
       }
       if (decision.do === 'stay-away') {
         mark.held = undefined;
@@ -308,12 +308,16 @@ export const createHubMarks = (options: HubMarksOptions): HubMarks => {
     cancel();
   };
 
+  const sayLeftAlone = (hub: string, { message, verdict }: Mark): string =>
+    `hub ${hub} is left alone: ${message || verdict}`;
   const refuse = (hub: string, mark: Mark): HubError =>
-    new HubError('driven-elsewhere', `hub ${hub} is left alone: ${mark.message || mark.verdict}`);
+    new HubError('driven-elsewhere', sayLeftAlone(hub, mark));
 
-  const isHeldBack = (id: string): boolean => {
-    const verdict = marks.get(id)?.verdict;
-    return verdict !== undefined && verdict !== 'unknown' && verdict !== 'driven';
+  const heldBack = (id: string): string | undefined => {
+    const mark = marks.get(id);
+    return mark === undefined || mark.verdict === 'unknown' || mark.verdict === 'driven'
+      ? undefined
+      : sayLeftAlone(id, mark);
   };
 
   return {
@@ -362,7 +366,7 @@ export const createHubMarks = (options: HubMarksOptions): HubMarks => {
       if (isFresh(mark)) return;
       if (hub?.adapter === undefined || !owns())
         throw new HubError('unavailable', `hub ${id}: this instance does not own the processes`);
-      for (let round = 0; round < ROUNDS && !isHeldBack(id); round += 1) {
+      for (let round = 0; round < ROUNDS && heldBack(id) === undefined; round += 1) {
         // The epoch is begun as soon as the processes are owned.
         if (term?.epoch === undefined) await Promise.race([begun.promise, aborted(signal)]);
         await look(hub, signal).catch(asNotSent);
@@ -370,7 +374,7 @@ export const createHubMarks = (options: HubMarksOptions): HubMarks => {
       }
       throw refuse(id, mark);
     },
-    isHeldBack,
+    heldBack,
     beginEpoch: async () => {
       if (term === undefined || !owns()) return;
       await nextEpoch(term);

@@ -4,6 +4,7 @@ import type { AnyWorkflow } from '../app/process-runner/types.ts';
 import { secretRefsIn, type StoredValue } from '../app/stored-secrets.ts';
 import type { JsonObject, JsonValue } from '../domain/json.ts';
 import { streamName } from '../domain/stream-name.ts';
+import type { PendingEffect } from '../domain/workflow.ts';
 
 /** What the run of an order still means to hand to a hub; nothing once it is closed. */
 export const refsOfRun = async (
@@ -37,6 +38,8 @@ export const describeRun = async (
   runId: string,
   store: EventStore,
   codec: EventCodec,
+  /** Why an effect is not tried; undefined: it is. */
+  heldBack: (effect: PendingEffect) => string | undefined,
 ): Promise<JsonObject | undefined> => {
   const { state, events } = await foldRun(workflow, runId, store, codec);
   if (events === 0) return undefined;
@@ -45,13 +48,18 @@ export const describeRun = async (
     closed: workflow.isClosed(state),
     events,
     commands: commands.map(({ command }) => command.type),
-    effects: effects.map(({ operation, attempt, mode, lane, notBefore }) => ({
-      operation,
-      attempt,
-      mode,
-      lane,
-      ...(notBefore === undefined ? {} : { not_before: notBefore }),
-    })),
+    effects: effects.map((effect) => {
+      const { operation, attempt, mode, lane, notBefore } = effect;
+      const held = heldBack(effect);
+      return {
+        operation,
+        attempt,
+        mode,
+        lane,
+        ...(notBefore === undefined ? {} : { not_before: notBefore }),
+        ...(held === undefined ? {} : { held_back: held }),
+      };
+    }),
     timers: timers.map(({ timerId, dueAt }) => ({ timer: timerId, due_at: dueAt })),
   };
 };

@@ -51,6 +51,7 @@ import { aggregates, cluster, kinds } from '../domain/kinds.ts';
 import type { OpenPersonal } from '../domain/personal.ts';
 import { processEventTypes } from '../domain/process/event-types.ts';
 import { eventTypes } from '../domain/registry.ts';
+import type { PendingEffect } from '../domain/workflow.ts';
 import type { JsonObject } from '../domain/json.ts';
 import { appliedTo } from '../projections/applied-to.ts';
 import { openReadModels, type ReadModelsOptions } from '../projections/open-read-models.ts';
@@ -272,6 +273,8 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
             ...(ports.settings?.automation === undefined ? {} : { settings: ports.settings.automation }),
           }),
         };
+  const heldBack = ({ operation, args: { hub } }: PendingEffect): string | undefined =>
+    DRIVING.includes(operation) && typeof hub === 'string' ? marks.heldBack(hub) : undefined;
   // The runner knows no workflow's own types: state and run events pass through it unseen.
   const workflow = clusterOrderWorkflow as unknown as AnyWorkflow;
   const processes = createProcessRunner({
@@ -294,8 +297,7 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
     instance,
     logger: logger.child({ component: 'processes' }),
     ownership: marks.marking(ports.ownership),
-    isHeldBack: ({ operation, args }) =>
-      DRIVING.includes(operation) && typeof args['hub'] === 'string' && marks.isHeldBack(args['hub']),
+    isHeldBack: (effect) => heldBack(effect) !== undefined,
     dataFile: ports.processFile,
     lanePacing: pacingOfLanes(hubs, (hub) => observer.ordersOn(hub)),
     hooks: lookWhenClosed((hub) => lane.lookSoon(hub), hooks),
@@ -406,7 +408,7 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
         stopDeclaring();
       }
     },
-    runOf: (clusterId) => describeRun(workflow, clusterId, store, codec),
+    runOf: (clusterId) => describeRun(workflow, clusterId, store, codec, heldBack),
     idle: () => runner.idle(),
     close: () => readModels.close(),
   };

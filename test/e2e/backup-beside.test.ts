@@ -107,6 +107,8 @@ describe('a backup that is started beside the live service, on the same hubs', f
     const writes = calls.filter(({ operation }) => ['create', 'patch', 'delete'].includes(operation));
     expect(writes.filter(({ effectId }) => effectId.includes(fresh))).to.deep.equal([]);
     expect(writes.filter(({ operation }) => operation === 'delete')).to.deep.equal([]);
+    const told = JSON.stringify(await beside.admin.get<object>(`/api/ledger/v1/orders/${id}`));
+    expect(told).to.match(/"held_back":"hub sim-[^"]* is left alone: /);
     expect(isReady(await alice.get<ClusterBody>(`${CLUSTERS}/${id}`))).to.equal(true);
   });
 

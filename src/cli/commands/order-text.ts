@@ -35,6 +35,8 @@ type Run = {
     readonly mode: string;
     readonly lane: string;
     readonly not_before?: string;
+    /** Why it is not tried. */
+    readonly held_back?: string;
   }[];
   readonly timers: readonly { readonly timer: string; readonly due_at: string }[];
 };
@@ -115,6 +117,8 @@ const why = (order: OrderDetails): string[] => {
         ]),
       ),
     ];
+  const held = order.run?.effects.find(({ held_back: because }) => because !== undefined)?.held_back;
+  if (held !== undefined) return [`Waits: ${held}`];
   if (waitingFor.length > 0) return [`Waits for its hub to remove: ${waitingFor.join(', ')}`];
   return message === undefined ? [] : [message];
 };

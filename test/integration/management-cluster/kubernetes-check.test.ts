@@ -175,9 +175,16 @@ describe('check of a Kubernetes hub', function () {
   it('names each right that is not there', async () => {
     const server = await start({ namespaces: [NS, 'acme-orders'] });
     expect(codes(await checkOf(withRights(server), { namespace: 'acme-orders' })).toSorted()).to.deep.equal(
-      ['create', 'delete', 'get', 'list', 'patch', 'watch'].map(
-        (verb) => `RightMissing ${verb} clusterorders.osac.openshift.io in namespace acme-orders`,
-      ),
+      [
+        ...['create', 'delete', 'get', 'list', 'patch', 'watch'].map(
+          (verb) => `${verb} clusterorders.osac.openshift.io`,
+        ),
+        // The mark of the deployment that drives the hub.
+        'create leases.coordination.k8s.io',
+        ...['get', 'update'].map((verb) => `${verb} leases.coordination.k8s.io fulfillment-ledger`),
+      ]
+        .map((right) => `RightMissing ${right} in namespace acme-orders`)
+        .toSorted(),
     );
     const nobody = server.kubeconfig({ token: server.tokenFor({ name: 'nobody', groups: [] }) });
     const subjects = codes(await checkOf(nobody));

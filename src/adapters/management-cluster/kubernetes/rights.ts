@@ -84,10 +84,12 @@ export const READ_NODE_POOLS: Right = { kind: NODE_POOLS, verb: 'list' };
 export const READ_AGENTS: Right = { kind: AGENTS, verb: 'list' };
 export const READ_IDENTITY: Right = { kind: NAMESPACES, verb: 'get', name: IDENTITY_NAMESPACE };
 
-export const sayRight = ({ kind, verb, namespace, part, name }: Right): string =>
-  `${verb} ${kind.plural}${part === undefined ? '' : `/${part}`}${kind.group === '' ? '' : `.${kind.group}`} ${
-    name ?? (namespace === undefined ? 'in every namespace' : `in namespace ${namespace}`)
-  }`;
+export const sayRight = ({ kind, verb, namespace, part, name }: Right): string => {
+  const what = `${verb} ${kind.plural}${part === undefined ? '' : `/${part}`}${kind.group === '' ? '' : `.${kind.group}`}`;
+  const where = namespace === undefined ? 'in every namespace' : `in namespace ${namespace}`;
+  if (name === undefined) return `${what} ${where}`;
+  return namespace === undefined ? `${what} ${name}` : `${what} ${name} ${where}`;
+};
 
 /** Milliseconds after which an answer is asked for again. */
 const REMEMBER_MS = 600_000;

@@ -52,6 +52,31 @@ describe('hubs: health', () => {
       .map((each) => each as JsonObject)
       .find((each) => each['type'] === type);
 
+  it('given a hub that another service drives: says so, is not ready, and tells when it is driven here again', () => {
+    const elsewhere = { code: 'DrivenElsewhere', message: 'deployment east drives it', subject: 'copy' };
+    const found = after(report(WELL), report({ driver: [] }), report({ driver: [elsewhere] }, minutes(1)));
+    expect(found.at(-1)).to.deep.equal({
+      type: 'HubFoundDrivenElsewhere',
+      data: { at: minutes(1), problems: [elsewhere] },
+    });
+    expect(found.filter(({ type }) => type === 'HubDrivingResumed')).to.deep.equal([]);
+    expect(condition(found, 'DrivenHere')).to.include({
+      status: 'CONDITION_STATUS_FALSE',
+      reason: 'DrivenElsewhere',
+    });
+    expect(condition(found, 'Ready')).to.include({
+      status: 'CONDITION_STATUS_FALSE',
+      reason: 'DrivenElsewhere',
+    });
+    const again = seen(registered(), [
+      report(WELL),
+      report({ driver: [elsewhere] }, minutes(1)),
+      report({ driver: [] }, minutes(2)),
+    ]);
+    expect(again.at(-1)).to.deep.equal({ type: 'HubDrivingResumed', data: { at: minutes(2) } });
+    expect(condition(again, 'Ready')).to.include({ status: 'CONDITION_STATUS_TRUE' });
+  });
+
   it('a first look that finds nothing wrong tells that all is well, each thing once', () => {
     given(registered())
       .when(report(WELL))
