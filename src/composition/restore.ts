@@ -94,6 +94,7 @@ const assertEmpty = (dataDir: string): void => {
   const refuse = (why: string): never => {
     throw new CliFailure(EXIT.usage, `--data-dir: ${why}`);
   };
+  if (!statSync(dataDir).isDirectory()) refuse(`${dataDir} is no directory`);
   const found = readdirSync(dataDir)
     .filter((name) => !EMPTY_HOLDS.test(name))
     .toSorted();

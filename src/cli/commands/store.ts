@@ -58,7 +58,8 @@ export const addStoreCommands = (program: Command, connection: Connection, actio
       );
       if (findings.length === 0) return;
       process.exitCode = EXIT.failed;
-      io.err('hint: ledgerctl store show <stream> <revision> shows one event as it is stored\n');
+      if (findings.some((finding) => /^(checksum|json): /.test(finding)))
+        io.err('hint: ledgerctl store show <stream> <revision> shows one event as it is stored\n');
     });
   addShowCommand(store, connection, actions);
   addRestoreCommand(store, connection, actions);

@@ -207,6 +207,7 @@ describe('ledgerctl store restore', function () {
       ['--store', 'sqlite'],
       ['--file', join(folder, 'nothing'), '--data-dir', target()],
       ['--file', folder, '--data-dir', target()],
+      ['--file', backup, '--data-dir', backup],
     ])
       expect((await restore(argv)).code, argv.join(' ')).to.equal(EXIT.usage);
   });

@@ -133,6 +133,11 @@ describe('ledgerctl without a service', () => {
     const here = { defaultDataDir: folder };
     expect((await run(['store', 'check'], here)).out).to.equal('2 events, nothing wrong\n');
     expect((await run(['store', 'check', '--file', file])).out).to.equal('1 event, nothing wrong\n');
+    const damaged = { checkStore: async () => ({ events: 1, findings: ['checksum: event a@0 …'] }) };
+    const found = await run(['store', 'check', '--file', file], damaged);
+    expect(found).to.include({ out: 'checksum: event a@0 …\n1 event, 1 finding\n' });
+    expect(found.err).to.include('ledgerctl store show <stream> <revision>');
+    process.exitCode = undefined;
     const remote = { eventStore: 'esdb://host' };
     const refused = await run(['store', 'check'], remote);
     expect(refused.code).to.equal(2);
