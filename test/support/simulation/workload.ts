@@ -85,9 +85,14 @@ export const createWorkload = (world: World, clients: Clients, random: Random): 
       tenant,
     );
     const patient = random.chance(0.85);
-    const reply = random.chance(0.2)
+    let reply = random.chance(0.2)
       ? await clients.sendTwice(request)
       : await clients.send(request, { patient });
+    // As in `mustCreate`: the instance may not know the template yet that another one has just taken.
+    for (let tries = 0; tries < 100 && reply?.reason === 'INVALID_ARGUMENT'; tries += 1) {
+      await agenda.sleep('client', 200);
+      reply = await clients.send(request, { patient });
+    }
     const isTooLarge = reply?.reason === 'CAPACITY_IMPOSSIBLE' && plan.hubs.some(({ nodes }) => nodes < size);
     if (reply !== undefined && reply.status !== 200 && reply.status !== 409 && !isTooLarge) {
       world.fail(new Violation(`an order was refused: ${reply.status} ${reply.reason} ${reply.message}`));
