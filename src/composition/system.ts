@@ -398,7 +398,7 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
             sweeper,
             {
               isLive: () => processes.status().state === 'live',
-              isHeldBack: () => hubs.hubs().some(({ facts }) => marks.isHeldBack(facts.id)),
+              isHeldBack: () => hubs.hubs().some(({ facts }) => marks.heldBack(facts.id) !== undefined),
             },
             signal,
           ),
