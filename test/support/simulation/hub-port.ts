@@ -68,9 +68,12 @@ export const createHubPort = ({ hub, life, faults, witness }: HubPortOptions): M
     readSecret: (ref, by) =>
       call(`read secret ${ref.name}`, false, (options) => hub.readSecret(ref, options), by),
     readMark: (by) => call('read mark', false, (options) => hub.readMark(options), by),
-    // No moment to die in: drills count those of the orders, and a service may die while it gives its marks back.
+    // No moment to die in: drills count those of the orders, and a service may die while it gives its marks back. But one
+    // that has died, and whose last answer still arrives, keeps no mark.
     writeMark: (mark, over, by) =>
-      call('write mark', false, (options) => hub.writeMark(mark, over, options), by),
+      life.isAlive()
+        ? call('write mark', false, (options) => hub.writeMark(mark, over, options), by)
+        : life.never,
     check: (by) => call('check', false, (options) => hub.check(options), by),
     inventory: (by) => call('inventory', false, (options) => hub.inventory(options), by),
     ensureTenantNamespace: (namespace, by) =>
