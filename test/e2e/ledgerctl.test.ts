@@ -158,8 +158,8 @@ describe('ledgerctl', function () {
   it('orders list, show, retry and cancel', async () => {
     const table = await succeeds('orders', 'list');
     expect(table.split('\n')[0]).to.match(/^ID +NAME +TENANT +STATE +AGE +HUB +MESSAGE$/);
-    expect(table).to.match(new RegExp(`^${ready} +seen +acme +ready +sim-`, 'm'));
-    expect(table).to.match(new RegExp(`^${waiting} +waiting +acme +progressing +- +\\S`, 'm'));
+    expect(table).to.match(new RegExp(`^${ready} +seen +acme +ready +\\d+[smhd] +sim-`, 'm'));
+    expect(table).to.match(new RegExp(`^${waiting} +waiting +acme +progressing +\\d+[smhd] +- +\\S`, 'm'));
     const readyOnes = JSON.parse(await succeeds('orders', 'list', '--state', 'ready', '--json')) as {
       id: string;
     }[];
