@@ -120,10 +120,10 @@ describe('the life of a Kubernetes hub, over HTTP', function () {
   it('that is cordoned takes no new orders until it is opened again', async () => {
     await patchHub({ spec: { scheduling: 'cordoned' } });
     const held = await order('held');
-    type Order = { readonly waiting?: { readonly message: string } };
+    type Order = { readonly waiting?: { readonly decision: object } };
     await until('it waits', async () => {
       const { waiting } = await admin.get<Order>(`/api/ledger/v1/orders/${held.id}`);
-      return waiting?.message.includes('closed to new orders') === true;
+      return JSON.stringify(waiting?.decision ?? {}).includes('hub is cordoned');
     });
     await patchHub({ spec: { scheduling: 'open' } });
     await untilCluster(alice, held.id, isReady);

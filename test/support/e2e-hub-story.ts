@@ -208,7 +208,7 @@ export const hubStory = (title: string, story: HubStory, startServer?: () => Pro
         await resize(4);
         const failed = await untilCluster(alice, id, (seen) => isReady(seen) && whyReady(seen) !== '');
         expect(whyReady(failed)).to.match(
-          /^resize of node set 'workers' from 3 to 4 failed: job \d+ of the hub ended as Failed$/,
+          /^resize of node set 'workers' from 3 to 4 failed: the provider's automation failed \(correlation id \S+\)$/,
         );
         await resize(3);
         await untilCluster(alice, id, (seen) => isReady(seen) && whyReady(seen) === '');
