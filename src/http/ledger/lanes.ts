@@ -35,6 +35,7 @@ export const laneRoutes = (services: LaneServices): readonly LedgerRoute[] => [
   {
     verb: 'POST',
     path: 'lanes/{lane}/pause',
+    fields: ['reason'],
     handler: async (call) => {
       const on = nameOf(call, services);
       const reason = reasonOf(call);
