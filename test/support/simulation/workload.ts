@@ -91,7 +91,7 @@ export const createWorkload = (world: World, clients: Clients, random: Random): 
     // As in `mustCreate`: the instance may not know the template yet that another one has just taken.
     for (let tries = 0; tries < 100 && reply?.reason === 'INVALID_ARGUMENT'; tries += 1) {
       await agenda.sleep('client', 200);
-      reply = await clients.send(request, { patient });
+      reply = await clients.send({ ...request, idempotencyKey: key() }, { patient });
     }
     const isTooLarge = reply?.reason === 'CAPACITY_IMPOSSIBLE' && plan.hubs.some(({ nodes }) => nodes < size);
     if (reply !== undefined && reply.status !== 200 && reply.status !== 409 && !isTooLarge) {
