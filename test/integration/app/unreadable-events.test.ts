@@ -39,7 +39,7 @@ describe('an event of ours that cannot be read', () => {
     const [status] = models.status();
     expect(status).to.include({ state: 'live', caughtUp: true });
     expect(status?.parkedStreams).to.deep.equal([
-      { stream: 'note-a', position, error: `NoteChanged: ${REASON}` },
+      { stream: 'note-a', revision: 1, position, error: `NoteChanged: ${REASON}` },
     ]);
     expect(models.resources.get('note', 'b', { all: true })?.id).to.equal('b');
     expect(models.resources.get('note', 'a', { all: true })?.revision).to.equal(0);

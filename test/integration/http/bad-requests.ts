@@ -233,7 +233,7 @@ export const badRequests = (
     get('an unknown collection', `${PUBLIC}/nope`, 404, 5, /^Not Found$/),
     get('an unknown subresource', `${CLUSTERS}/x/nope`, 404, 5, /^Not Found$/),
     get('a path too long', `${CLUSTERS}/x/y/z`, 404, 5, /^Not Found$/),
-    get('no path at all', '/', 404, 5, /^Not Found$/),
+    get('a path of one segment', '/nothing', 404, 5, /^Not Found$/),
     get('a collection that only looks like one', `${PUBLIC}/__proto__`, 404, 5, /^Not Found$/),
     get('a subresource that only looks like one', `${CLUSTERS}/x/constructor`, 404, 5, /^Not Found$/),
     get('a bad limit', `${CLUSTERS}?limit=1e3`, 400, 3, /parsing field "limit"/),
