@@ -1,5 +1,7 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
+import { durationMs } from './domain/iso-duration.ts';
+import { LABEL, readIssuers } from './domain/tenancy/trusted-issuers.ts';
 
 /**
  * The one schema of the environment (design §8). Every setting has a default, a unit where it has one, and a
@@ -38,70 +40,6 @@ const oneOf = <Word extends string>(what: string, words: readonly Word[]) =>
   z.enum(words, {
     error: ({ input }) => `there is no ${what} ${JSON.stringify(input)}; it can name ${words.join(', ')}`,
   });
-
-/** A DNS label, as names of tenants and of Kubernetes namespaces are. */
-const LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
-
-/** ISO 8601, as `src/domain/iso-duration.ts` reads it. */
-const DURATION =
-  /^P(?=.*[1-9])(?:\d{1,2}W|(?:\d{1,3}D)?(?:T(?=\d)(?:\d{1,4}H)?(?:\d{1,6}M)?(?:\d{1,8}S)?)?)$/;
-
-/** What an issuer may claim; see `IssuerScope` of the identity port. */
-type IssuerScope = {
-  readonly tenants: 'all' | readonly string[];
-  readonly admins: boolean;
-  readonly services: boolean;
-};
-/** `scope` absent: everything. */
-type TrustedIssuer = { readonly issuer: string; readonly scope?: IssuerScope };
-const SCOPE_WORDS = ['*', 'admins', 'services'];
-
-/** A tenant of such a name would be taken for the word that was meant. */
-const MISSPELT: ReadonlyMap<string, string> = new Map([
-  ['admin', 'admins'],
-  ['service', 'services'],
-  ['all', '*'],
-]);
-
-/** A scope from `acme;globex;admins;services`, or what is wrong with it. */
-const readScope = (text: string): IssuerScope | string => {
-  if (text.trim() === '')
-    return 'what it may claim is missing after `=`: tenants, `*`, `admins` or `services`, divided by `;`';
-  const words = text.split(';').map((word) => word.trim());
-  const tenants = words.filter((word) => !SCOPE_WORDS.includes(word));
-  const misspelt = tenants.find((word) => MISSPELT.has(word));
-  if (misspelt !== undefined)
-    return `${JSON.stringify(misspelt)} is no scope; write \`${MISSPELT.get(misspelt)}\``;
-  const odd = tenants.find((word) => !LABEL.test(word));
-  if (odd !== undefined) return `${JSON.stringify(odd)} is no tenant, nor one of ${SCOPE_WORDS.join(', ')}`;
-  return {
-    tenants: words.includes('*') ? 'all' : tenants,
-    admins: words.includes('admins'),
-    services: words.includes('services'),
-  };
-};
-
-/** An issuer from `<issuer>` or `<issuer>=<scope>`, or what is wrong with it. */
-const readIssuer = (text: string): TrustedIssuer | string => {
-  const [issuer = '', ...rest] = text.split('=');
-  const url = URL.canParse(issuer) ? new URL(issuer) : undefined;
-  if (url?.protocol !== 'https:') return 'must be https URLs, each alone or followed by `=` and its scope';
-  if (url.username !== '' || url.password !== '') return 'must hold no user name or password';
-  if (rest.length === 0) return { issuer };
-  const scope = readScope(rest.join('='));
-  return typeof scope === 'string' ? scope : { issuer, scope };
-};
-
-const readIssuers = (texts: readonly string[]): TrustedIssuer[] | string => {
-  const issuers: TrustedIssuer[] = [];
-  for (const text of texts) {
-    const read = readIssuer(text);
-    if (typeof read === 'string') return read;
-    if (issuers.some(({ issuer }) => issuer === read.issuer)) return `${read.issuer} is named twice`;
-    issuers.push(read);
-  }
-  return issuers;
-};
 
 const trustedIssuers = commaList.transform((texts, context) => {
   const read = readIssuers(texts);
@@ -408,7 +346,7 @@ const fields = {
     z
       .string()
       .refine(
-        (text) => text === '' || DURATION.test(text),
+        (text) => text === '' || durationMs(text) !== undefined,
         'must be an ISO 8601 duration such as PT30M or P2D, without years and months',
       )
       .transform((text) => (text === '' ? undefined : text)),

@@ -42,16 +42,6 @@ export type VerifiedToken = {
   readonly tokenIdHash: string;
 };
 
-/** What an issuer may claim of the holders of its tokens. */
-export type IssuerScope = {
-  /** Tenants that it may speak for. */
-  readonly tenants: 'all' | readonly string[];
-  /** Provider admins. */
-  readonly admins: boolean;
-  /** Service accounts of Kubernetes. */
-  readonly services: boolean;
-};
-
 export type TokenVerifier = {
   /** Issuers that clients may use, as capabilities shows them. */
   readonly issuers: readonly string[];

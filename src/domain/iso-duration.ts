@@ -1,4 +1,3 @@
-/** `src/config.ts` has the same one. */
 const DURATION =
   /^P(?=.*[1-9])(?:(\d{1,2})W|(?:(\d{1,3})D)?(?:T(?=\d)(?:(\d{1,4})H)?(?:(\d{1,6})M)?(?:(\d{1,8})S)?)?)$/;
 const SECOND_MS = 1_000;

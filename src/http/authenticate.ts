@@ -1,10 +1,5 @@
-import {
-  IssuerUnreachable,
-  TokenRejected,
-  type IssuerScope,
-  type TokenVerifier,
-  type VerifiedToken,
-} from '../app/identity.ts';
+import { IssuerUnreachable, TokenRejected, type TokenVerifier, type VerifiedToken } from '../app/identity.ts';
+import type { IssuerScope } from '../domain/tenancy/trusted-issuers.ts';
 import type { Logger } from '../app/ports.ts';
 import { ApiError, unauthenticated } from './errors.ts';
 import { claimBeyond } from './osac/issuer-scope.ts';

@@ -20,7 +20,7 @@ import { createRefusalRecorder } from '../../src/app/audit/refusal-recorder.ts';
 import { createCommandRunner } from '../../src/app/command-runner.ts';
 import { createEventCodec } from '../../src/app/event-codec.ts';
 import type { EventStore } from '../../src/app/event-store.ts';
-import type { IssuerScope } from '../../src/app/identity.ts';
+import type { IssuerScope } from '../../src/domain/tenancy/trusted-issuers.ts';
 import type { ClusterIdentifier } from '../../src/app/hub-identity.ts';
 import type { ManagementCluster } from '../../src/app/management-cluster.ts';
 import type { Encrypted } from '../../src/app/metadata.ts';

@@ -1,4 +1,5 @@
-import type { IssuerScope, VerifiedToken } from '../../app/identity.ts';
+import type { VerifiedToken } from '../../app/identity.ts';
+import type { IssuerScope } from '../../domain/tenancy/trusted-issuers.ts';
 import type { Principal } from './principal.ts';
 
 /**
