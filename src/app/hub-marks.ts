@@ -68,6 +68,8 @@ type Mark = {
   held: { readonly version: string; readonly sentAt: number } | undefined;
   /** What somebody else wrote, and since when it stands unchanged. */
   seen: { readonly stored: StoredMark; readonly since: number; readonly renewals: number } | undefined;
+  /** Ids that were replaced on this hub by whoever drove it before: they stay replaced whoever drives next. */
+  replaced: readonly string[];
   /** A look that is under way. */
   looking: Promise<void> | undefined;
   /** Verdict that the hub's document tells; undefined: not known. */
@@ -93,6 +95,7 @@ export const createHubMarks = (options: HubMarksOptions): HubMarks => {
       message: '',
       held: undefined,
       seen: undefined,
+      replaced: [],
       looking: undefined,
       told: undefined,
     };
@@ -107,10 +110,10 @@ export const createHubMarks = (options: HubMarksOptions): HubMarks => {
   const isFresh = ({ held }: Mark): boolean =>
     held !== undefined && clock.monotonicMs() - held.sentAt < MARK_DURATION_MS;
 
-  const markNow = (epoch: Epoch, released: boolean): HubMark => ({
+  const markNow = (epoch: Epoch, released: boolean, { replaced }: Mark): HubMark => ({
     deploymentId,
     name,
-    formerIds: [...formerIds],
+    formerIds: [...new Set([...formerIds, ...replaced])],
     ...epoch,
     holder,
     renewedAt: clock.now(),
@@ -133,7 +136,7 @@ export const createHubMarks = (options: HubMarksOptions): HubMarks => {
   ): Promise<boolean> => {
     const sentAt = clock.monotonicMs();
     const { id } = hub.facts;
-    const version = await hub.adapter?.writeMark(markNow(epoch, false), over, callOf(id, signal));
+    const version = await hub.adapter?.writeMark(markNow(epoch, false, mark), over, callOf(id, signal));
     mark.held = version === undefined ? undefined : { version, sentAt };
     return version !== undefined;
   };
@@ -195,6 +198,7 @@ export const createHubMarks = (options: HubMarksOptions): HubMarks => {
           'the mark on a hub is taken over',
         );
       if (!owns()) return;
+      mark.replaced = stored?.mark.formerIds.filter((id) => id !== deploymentId) ?? [];
       if (await write(hub, mark, epoch, stored?.version, signal)) {
         if (mark.verdict !== 'driven')
           logger.info({ hub: id, ...epoch }, 'hub marked; this service drives it');
@@ -299,7 +303,7 @@ export const createHubMarks = (options: HubMarksOptions): HubMarks => {
       mark.verdict = 'unknown';
       const adapter = registry.get(id)?.adapter;
       if (held === undefined || adapter === undefined || bound.signal.aborted) return;
-      await adapter.writeMark(markNow(epoch, true), held.version, callOf(id, bound.signal, RELEASE_MS));
+      await adapter.writeMark(markNow(epoch, true, mark), held.version, callOf(id, bound.signal, RELEASE_MS));
     });
     const late = Promise.withResolvers<void>();
     bound.signal.addEventListener('abort', () => late.resolve(), { once: true });

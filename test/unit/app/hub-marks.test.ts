@@ -86,6 +86,24 @@ describe('marks on hubs', () => {
     expect(await back.drives()).to.equal(true);
   });
 
+  it('remember who was replaced when a third deployment drives next', async () => {
+    const { start, newLog, copy, rebind, time } = stage();
+    const replaced = await start(newLog());
+    const backup = await copy(replaced.log);
+    await rebind(backup);
+    const restored = await start(backup);
+    expect(await restored.drives()).to.equal(true);
+    await restored.stop();
+    const third = await start(newLog());
+    expect(await third.drives()).to.equal(true);
+    third.kill();
+    for (let left = 4; left > 0; left -= 1) {
+      await time.pass(MARK_DURATION_MS);
+      expect(await replaced.drives()).to.equal(false);
+    }
+    expect(codesOf(replaced)).to.deep.equal(['replaced']);
+  });
+
   it('are left to nobody after a person removed them: the next look takes the hub and the condition ends', async () => {
     const { start, newLog, copy, time, mark } = stage();
     const live = await start(newLog());
