@@ -250,6 +250,8 @@ export const createHubMarks = (options: HubMarksOptions): HubMarks => {
     while (!signal.aborted) {
       const hub = registry.get(id);
       if (hub === undefined) return;
+      // One that begins during the look is not in it.
+      const next = begun.promise;
       try {
         await look(hub, signal);
         failing = false;
@@ -261,7 +263,7 @@ export const createHubMarks = (options: HubMarksOptions): HubMarks => {
       const rested = new AbortController();
       const waits = AbortSignal.any([signal, rested.signal]);
       const resting = pause(timers, failing ? AGAIN_MS : MARK_RENEW_MS, waits);
-      await Promise.race([resting, begun.promise]);
+      await Promise.race([resting, next]);
       rested.abort();
     }
   };

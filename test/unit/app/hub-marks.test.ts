@@ -26,6 +26,18 @@ describe('marks on hubs', () => {
     expect(await again.drives()).to.equal(true);
   });
 
+  it('are written without an order, although the first look goes on while the service becomes the owner', async () => {
+    const { start, newLog, time, mark } = stage();
+    const { readMark } = mark;
+    mark.readMark = async (by) => {
+      await new Promise<void>((resolve) => time.timers.after(200, resolve));
+      return readMark(by);
+    };
+    await start(newLog());
+    await time.pass(1_000);
+    expect(mark.stored()?.mark).to.include({ epoch: 1 });
+  });
+
   it('are renewed while the service lives, and tell the epoch of its log', async () => {
     const { start, newLog, time, mark } = stage();
     const service = await start(newLog());
