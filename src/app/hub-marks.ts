@@ -64,6 +64,8 @@ type Verdict = 'unknown' | 'driven' | 'waiting' | MarkRefusal;
 type Mark = {
   verdict: Verdict;
   message: string;
+  /** Ids that the mark before ours kept away: whoever was replaced stays so, whoever drives next. */
+  replaced: readonly string[];
   /** What we wrote last: valid for a mark's duration from when it was sent. */
   held: { readonly version: string; readonly sentAt: number } | undefined;
   /** What somebody else wrote, and since when it stands unchanged. */
@@ -91,6 +93,7 @@ export const createHubMarks = (options: HubMarksOptions): HubMarks => {
     const mark: Mark = {
       verdict: 'unknown',
       message: '',
+      replaced: [],
       held: undefined,
       seen: undefined,
       looking: undefined,
@@ -107,10 +110,10 @@ export const createHubMarks = (options: HubMarksOptions): HubMarks => {
   const isFresh = ({ held }: Mark): boolean =>
     held !== undefined && clock.monotonicMs() - held.sentAt < MARK_DURATION_MS;
 
-  const markNow = (epoch: Epoch, released: boolean): HubMark => ({
+  const markNow = ({ replaced }: Mark, epoch: Epoch, released: boolean): HubMark => ({
     deploymentId,
     name,
-    formerIds: [...formerIds],
+    formerIds: [...new Set([...formerIds, ...replaced])],
     ...epoch,
     holder,
     renewedAt: clock.now(),
@@ -133,7 +136,7 @@ export const createHubMarks = (options: HubMarksOptions): HubMarks => {
   ): Promise<boolean> => {
     const sentAt = clock.monotonicMs();
     const { id } = hub.facts;
-    const version = await hub.adapter?.writeMark(markNow(epoch, false), over, callOf(id, signal));
+    const version = await hub.adapter?.writeMark(markNow(mark, epoch, false), over, callOf(id, signal));
     mark.held = version === undefined ? undefined : { version, sentAt };
     return version !== undefined;
   };
@@ -195,6 +198,7 @@ export const createHubMarks = (options: HubMarksOptions): HubMarks => {
           'the mark on a hub is taken over',
         );
       if (!owns()) return;
+      mark.replaced = stored?.mark.formerIds.filter((id) => id !== deploymentId) ?? [];
       if (await write(hub, mark, epoch, stored?.version, signal)) {
         if (mark.verdict !== 'driven')
           logger.info({ hub: id, ...epoch }, 'hub marked; this service drives it');
@@ -301,7 +305,7 @@ export const createHubMarks = (options: HubMarksOptions): HubMarks => {
       mark.verdict = 'unknown';
       const adapter = registry.get(id)?.adapter;
       if (held === undefined || adapter === undefined || bound.signal.aborted) return;
-      await adapter.writeMark(markNow(epoch, true), held.version, callOf(id, bound.signal, RELEASE_MS));
+      await adapter.writeMark(markNow(mark, epoch, true), held.version, callOf(id, bound.signal, RELEASE_MS));
     });
     const late = Promise.withResolvers<void>();
     bound.signal.addEventListener('abort', () => late.resolve(), { once: true });

@@ -7,7 +7,10 @@ export type HubMark = {
   readonly deploymentId: string;
   /** What people know the deployment by. */
   readonly name: string;
-  /** Ids under which this deployment's log drove before it was restored: services that still have one stay away. */
+  /**
+   * Ids under which this deployment's log drove before it was restored, and those in the mark that this one was taken from:
+   * services that still have one stay away.
+   */
   readonly formerIds: readonly string[];
   /** Begun by the driver before it wrote the mark; its log knows number and nonce of each of its epochs. */
   readonly epoch: number;

@@ -98,6 +98,28 @@ describe('marks on hubs', () => {
     expect(await back.drives()).to.equal(true);
   });
 
+  it('keep a replaced service away also when another restored one took over from the one that replaced it', async () => {
+    const { start, newLog, copy, rebind, time } = stage();
+    const first = newLog();
+    const live = await start(first);
+    await live.drives();
+    const [one, other] = [await copy(first), await copy(first)];
+    await rebind(one);
+    await rebind(other);
+    const restored = await start(one);
+    expect(await restored.drives()).to.equal(true);
+    const again = await copy(one);
+    await rebind(again);
+    const replacing = await start(again);
+    expect(await replacing.drives()).to.equal(true);
+    const sibling = await start(other);
+    replacing.kill();
+    await time.pass(2 * MARK_DURATION_MS);
+    sibling.kill();
+    await time.pass(4 * MARK_DURATION_MS);
+    expect(await restored.drives()).to.equal(false);
+  });
+
   it('are left to nobody after a person removed them: the next look takes the hub and the condition ends', async () => {
     const { start, newLog, copy, time, mark } = stage();
     const live = await start(newLog());
