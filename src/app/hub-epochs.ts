@@ -57,8 +57,9 @@ export const createHubEpochs = ({
       throw new Error(`${DRIVING_STREAM}: other instances keep on beginning epochs`);
     },
     knows: async ({ epoch, nonce }) => {
+      if (!Number.isSafeInteger(epoch) || epoch < 1) return false;
       for await (const event of store.readStream(DRIVING_STREAM, { from: epoch - 1, limit: 1 }))
-        return event.data['nonce'] === nonce;
+        if (event.revision === epoch - 1) return event.data['nonce'] === nonce;
       // Older than what is kept is what this log once had; newer is what it never had.
       const last = await store.currentRevision(DRIVING_STREAM);
       return last !== 'no_stream' && last >= epoch - 1;

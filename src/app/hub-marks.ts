@@ -64,12 +64,12 @@ type Verdict = 'unknown' | 'driven' | 'waiting' | MarkRefusal;
 type Mark = {
   verdict: Verdict;
   message: string;
+  /** Ids that the mark before ours kept away: whoever was replaced stays so, whoever drives next. */
+  replaced: readonly string[];
   /** What we wrote last: valid for a mark's duration from when it was sent. */
   held: { readonly version: string; readonly sentAt: number } | undefined;
   /** What somebody else wrote, and since when it stands unchanged. */
   seen: { readonly stored: StoredMark; readonly since: number; readonly renewals: number } | undefined;
-  /** Ids that were replaced on this hub by whoever drove it before: they stay replaced whoever drives next. */
-  replaced: readonly string[];
   /** A look that is under way. */
   looking: Promise<void> | undefined;
   /** Verdict that the hub's document tells; undefined: not known. */
@@ -93,9 +93,9 @@ export const createHubMarks = (options: HubMarksOptions): HubMarks => {
     const mark: Mark = {
       verdict: 'unknown',
       message: '',
+      replaced: [],
       held: undefined,
       seen: undefined,
-      replaced: [],
       looking: undefined,
       told: undefined,
     };
@@ -110,7 +110,7 @@ export const createHubMarks = (options: HubMarksOptions): HubMarks => {
   const isFresh = ({ held }: Mark): boolean =>
     held !== undefined && clock.monotonicMs() - held.sentAt < MARK_DURATION_MS;
 
-  const markNow = (epoch: Epoch, released: boolean, { replaced }: Mark): HubMark => ({
+  const markNow = ({ replaced }: Mark, epoch: Epoch, released: boolean): HubMark => ({
     deploymentId,
     name,
     formerIds: [...new Set([...formerIds, ...replaced])],
@@ -136,7 +136,7 @@ export const createHubMarks = (options: HubMarksOptions): HubMarks => {
   ): Promise<boolean> => {
     const sentAt = clock.monotonicMs();
     const { id } = hub.facts;
-    const version = await hub.adapter?.writeMark(markNow(epoch, false, mark), over, callOf(id, signal));
+    const version = await hub.adapter?.writeMark(markNow(mark, epoch, false), over, callOf(id, signal));
     mark.held = version === undefined ? undefined : { version, sentAt };
     return version !== undefined;
   };
@@ -254,6 +254,8 @@ export const createHubMarks = (options: HubMarksOptions): HubMarks => {
     while (!signal.aborted) {
       const hub = registry.get(id);
       if (hub === undefined) return;
+      // One that begins during the look is not in it.
+      const next = begun.promise;
       try {
         await look(hub, signal);
         failing = false;
@@ -265,7 +267,7 @@ export const createHubMarks = (options: HubMarksOptions): HubMarks => {
       const rested = new AbortController();
       const waits = AbortSignal.any([signal, rested.signal]);
       const resting = pause(timers, failing ? AGAIN_MS : MARK_RENEW_MS, waits);
-      await Promise.race([resting, begun.promise]);
+      await Promise.race([resting, next]);
       rested.abort();
     }
   };
@@ -303,7 +305,7 @@ export const createHubMarks = (options: HubMarksOptions): HubMarks => {
       mark.verdict = 'unknown';
       const adapter = registry.get(id)?.adapter;
       if (held === undefined || adapter === undefined || bound.signal.aborted) return;
-      await adapter.writeMark(markNow(epoch, true, mark), held.version, callOf(id, bound.signal, RELEASE_MS));
+      await adapter.writeMark(markNow(mark, epoch, true), held.version, callOf(id, bound.signal, RELEASE_MS));
     });
     const late = Promise.withResolvers<void>();
     bound.signal.addEventListener('abort', () => late.resolve(), { once: true });

@@ -1,6 +1,6 @@
 import { namespaceOf } from '../domain/hubs/hub-facts.ts';
 import type { HubRegistry, RegisteredHub } from './hub-registry.ts';
-import { createHubReader, type HubReaderOptions } from './hub-reader.ts';
+import { createHubReader, type HubReader, type HubReaderOptions } from './hub-reader.ts';
 import type { ManagementCluster } from './management-cluster.ts';
 import type { Clock, Timers } from './ports.ts';
 import { pause } from './process-runner/pause.ts';
@@ -48,7 +48,8 @@ type Watch = {
   readonly hub: RegisteredHub;
   readonly stop: AbortController;
   readonly ended: Promise<void>;
-  status: { -readonly [Key in keyof HubWatchStatus]: HubWatchStatus[Key] };
+  readonly reader: HubReader;
+  status: { -readonly [Key in keyof Omit<HubWatchStatus, 'unknown'>]: HubWatchStatus[Key] };
 };
 
 /**
@@ -67,12 +68,14 @@ export const createHubObserver = (options: HubObserverOptions): HubObserver => {
     signal: AbortSignal,
   ): void => {
     const stop = new AbortController();
-    const counts = { orders: 0, unknown: 0, observations: 0, orphans: 0, failures: 0 };
+    const counts = { orders: 0, observations: 0, orphans: 0, failures: 0 };
     const status = { hub: hub.facts.id, namespace, synced: false, ...counts };
     const until = AbortSignal.any([signal, stop.signal]);
-    const ended = watchHub({ ...options, hub, cluster, namespace, status, signal: until });
+    const watch = { ...options, hub, cluster, namespace, status, signal: until };
+    const reader = createHubReader(watch);
+    const ended = watchHub({ ...watch, reader });
     logger.info({ hub: hub.facts.id, namespace, simulated: cluster.simulated }, 'watching hub');
-    watches.add({ hub, stop, ended, status });
+    watches.add({ hub, stop, ended, reader, status });
   };
 
   const changed = (id: string, hub: RegisteredHub | undefined, signal: AbortSignal): void => {
@@ -103,7 +106,7 @@ export const createHubObserver = (options: HubObserverOptions): HubObserver => {
       watches.clear();
       await Promise.all(ending);
     },
-    status: () => [...watches].map(({ status }) => ({ ...status })),
+    status: () => [...watches].map(({ status, reader }) => ({ ...status, unknown: reader.unknown() })),
     ordersOn: (hub) => {
       let orders = 0;
       for (const { status } of watches) if (status.hub === hub) orders += status.orders;
@@ -120,12 +123,12 @@ const namespacesOf = ({ facts }: RegisteredHub, tenants: readonly string[]): Rea
     ...(facts.tenantNamespaces ? tenants.map((tenant) => namespaceOf(facts, tenant)) : []),
   ]);
 
-type HubWatch = HubObserverOptions & HubReaderOptions & Pick<Watch, 'status'>;
+type HubWatch = HubObserverOptions & HubReaderOptions & Pick<Watch, 'reader' | 'status'>;
 
 /** Follows one hub for ever; never rejects. */
 const watchHub = async (watch: HubWatch): Promise<void> => {
-  const { hub, cluster, status, signal, timers, logger, backoffMs = 1_000, backoffMaxMs = 60_000 } = watch;
-  const reader = createHubReader(watch);
+  const { hub, cluster, reader, status, signal, timers, logger } = watch;
+  const { backoffMs = 1_000, backoffMaxMs = 60_000 } = watch;
   for (let failures = 0; !signal.aborted; ) {
     try {
       for await (const event of cluster.watchClusterOrders(watch.namespace, signal)) {

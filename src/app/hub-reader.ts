@@ -16,7 +16,7 @@ import type { Logger } from './ports.ts';
 const MAX_WAITING = 500;
 const CALL_DEADLINE_MS = 10_000;
 
-type Known = { readonly clusterId: string; digest: string; unknown?: boolean };
+type Known = { readonly clusterId: string; digest: string };
 
 /** Names with the label of one cluster. Two of them are one too many: only one is its order. */
 type Bearers = { readonly names: Set<string>; wereMany: boolean };
@@ -26,7 +26,7 @@ export type HubReaderOptions = {
   readonly namespace: string;
   readonly cluster: ManagementCluster;
   /** Counted up here. */
-  readonly status: { orders: number; unknown: number; observations: number; orphans: number };
+  readonly status: { orders: number; observations: number; orphans: number };
   readonly signal: AbortSignal;
   readonly logger: Logger;
   /** The turns of whoever looks at a cluster, the workflow's own reads included. */
@@ -49,6 +49,8 @@ export type HubReaderOptions = {
 
 export type HubReader = {
   take(event: ClusterOrderWatchEvent): Promise<void>;
+  /** How many orders are there that nobody here ordered, as of now: one that was adopted shows no change on its hub. */
+  unknown(): number;
   /** Resolves when nothing is being read any more. */
   idle(): Promise<void>;
 };
@@ -59,6 +61,7 @@ export const createHubReader = (watch: HubReaderOptions): HubReader => {
   /** By name on the hub; what it holds of ours. */
   const known = new Map<string, Known>();
   const bearers = new Map<string, Bearers>();
+  const strangers = new Set<Known>();
   /** Undefined: it is read anew. */
   const waiting = new Map<string, ObservedClusterOrder | undefined>();
   /** Names being read: of one order a second read must not overtake the first. */
@@ -114,7 +117,7 @@ export const createHubReader = (watch: HubReaderOptions): HubReader => {
     if (entry === undefined) return;
     known.delete(name);
     status.orders = known.size;
-    if (entry.unknown === true) status.unknown -= 1;
+    strangers.delete(entry);
     const left = bearers.get(entry.clusterId);
     left?.names.delete(name);
     if (left?.names.size === 0) bearers.delete(entry.clusterId);
@@ -134,11 +137,7 @@ export const createHubReader = (watch: HubReaderOptions): HubReader => {
       if (watch.isOver?.(entry.clusterId) === true) return await removeOrphan(order, entry);
       if (bearerOf(entry.clusterId) !== name) return;
       if (watch.isUnknown?.(entry.clusterId) === true) return countUnknown(order, entry);
-      if (entry.unknown === true && known.get(name) === entry) {
-        // Somebody ordered its cluster here meanwhile, and it was adopted.
-        entry.unknown = false;
-        status.unknown -= 1;
-      }
+      strangers.delete(entry);
       const observation = await observationOf(cluster, watch.namespace, order, callOptions('observer', name));
       if (known.get(name) !== entry || signal.aborted) return;
       feed(entry, { ...observation, ...othersOf(name, entry.clusterId) } as unknown as JsonObject);
@@ -150,9 +149,8 @@ export const createHubReader = (watch: HubReaderOptions): HubReader => {
   };
 
   const countUnknown = ({ name }: ObservedClusterOrder, entry: Known): void => {
-    if (entry.unknown === true || known.get(name) !== entry) return;
-    entry.unknown = true;
-    status.unknown += 1;
+    if (strangers.has(entry) || known.get(name) !== entry) return;
+    strangers.add(entry);
     logger.debug(
       { hub: hub.facts.id, order: name, cluster: entry.clusterId },
       'an order that nobody here knows',
@@ -221,6 +219,7 @@ export const createHubReader = (watch: HubReaderOptions): HubReader => {
       pump();
       while (waiting.size > MAX_WAITING && !signal.aborted) await changed.promise;
     },
+    unknown: () => [...strangers].filter(({ clusterId }) => watch.isUnknown?.(clusterId) === true).length,
     idle: async () => {
       waiting.clear();
       while (reading.size > 0) await changed.promise;

@@ -8,7 +8,7 @@ export type HubMark = {
   /** What people know the deployment by. */
   readonly name: string;
   /**
-   * Ids under which this deployment's log drove before it was restored, and those that were replaced on this hub before:
+   * Ids under which this deployment's log drove before it was restored, and those in the mark that this one was taken from:
    * services that still have one stay away.
    */
   readonly formerIds: readonly string[];

@@ -96,7 +96,7 @@ export const principalOf = (token: VerifiedToken, options: PrincipalOptions = {}
   const named = account === undefined ? token.organizations : [account.namespace];
   const tenants = [...new Set(named)].filter(notBuiltIn);
   const projects = token.serviceAccount ? new Map<string, ProjectRoles>() : projectsOf(token, tenants);
-  const roles = rolesOf(token, provider, projects.size > 0);
+  const roles = rolesOf(token, provider, namesProjects(token));
   const admin = roles.includes('admin');
   const seesAll = admin || roles.includes('csi-driver');
   const homeTenant = tenants[0] ?? (seesAll ? SHARED_TENANT : undefined);
@@ -171,6 +171,15 @@ const withinOf = (
 
 /** `/<project>/system:viewers`; a project inside another is written as a path or with its dotted name. */
 const PROJECT_GROUP = /^\/(.+)\/system:(viewers|managers)$/;
+/** Also written in another form, or where the tenant that it is of cannot be told: it gives no role, and limits. */
+const MEANT_FOR_PROJECT = /(^|\/)system:(viewers|managers)\/?$/;
+
+/** Such a token is limited to projects, even when none of them is known by it: else the claim's form would lift the limit. */
+const namesProjects = ({ serviceAccount, groups, tenantGroups }: VerifiedToken): boolean =>
+  !serviceAccount &&
+  (tenantGroups === undefined ? groups : [...tenantGroups.values()].flat()).some((group) =>
+    MEANT_FOR_PROJECT.test(group),
+  );
 
 /**
  * Project roles from the groups inside each tenant (osac-api.md §7 Roles). Where `organization` is a list, the token's

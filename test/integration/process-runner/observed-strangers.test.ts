@@ -80,6 +80,19 @@ describe('hub observer', function () {
     expect(observer.status()[0]).to.include({ orders: 1, unknown: 0 });
   });
 
+  it('nor one that shows no change: what is adopted and at rest is not written to', async () => {
+    let ordered = false;
+    const script = scripted([
+      { type: 'applied', order: order('adopted', { phase: 'Ready' }) },
+      { type: 'synced', names: ['order-adopted'], resourceVersion: '1' },
+    ]);
+    const { register, observer } = onFake({ watchClusterOrders: script.watch }, undefined, () => !ordered);
+    await register('sim-a');
+    await eventually('it is strange', () => observer.status()[0]?.unknown === 1);
+    ordered = true;
+    expect(observer.status()[0]).to.include({ orders: 1, unknown: 0 });
+  });
+
   it('tells of two orders with the label of one cluster, and keeps to the one of its name', async () => {
     const ours = orderName('c1');
     const copy = order('c1', { name: 'order-copy', uid: 'uid-copy' });

@@ -154,6 +154,22 @@ describe('principals', () => {
     ]);
   });
 
+  const VIEWER = '/p1/system:viewers';
+  for (const [what, claims] of [
+    ['of several tenants in a list', { organizations: ['t1', 't2'], groups: [VIEWER] }],
+    ['of a tenant beside a built-in one', { organizations: ['t1', 'system'], groups: [VIEWER] }],
+    ['without the path', { groups: ['system:managers'] }],
+    ['without the first slash', { tenantGroups: new Map([['t1', ['p1/system:viewers']]]) }],
+    ['with a slash at its end', { tenantGroups: new Map([['t1', ['/p1/system:managers/']]]) }],
+  ] as const)
+    it(`with a project group ${what} have no client's rights, and see no project`, () => {
+      const { roles, visibility, projects } = principalOf(token(claims));
+      expect(roles).to.deep.equal(['project-member']);
+      expect([...projects]).to.deep.equal([]);
+      const within = 'within' in visibility ? Object.values(visibility.within ?? {}).flat() : undefined;
+      expect(within).to.deep.equal([]);
+    });
+
   it('have an id that depends on tenant, issuer and subject and tells none of them', () => {
     const id = (more: Partial<VerifiedToken>): string => principalOf(token(more)).subjectId;
     expect(id({})).to.match(/^[0-9a-f]{8}-[0-9a-f]{4}-5/);
