@@ -19,6 +19,7 @@ const by = (): CallOptions => call({ deadlineMs: 20_000 });
 const COLLECTIONS: { readonly [kind: string]: string } = {
   ServiceAccount: `/api/v1/namespaces/${NS}/serviceaccounts`,
   Secret: `/api/v1/namespaces/${NS}/secrets`,
+  Role: `/apis/rbac.authorization.k8s.io/v1/namespaces/${NS}/roles`,
   RoleBinding: `/apis/rbac.authorization.k8s.io/v1/namespaces/${NS}/rolebindings`,
   ClusterRole: '/apis/rbac.authorization.k8s.io/v1/clusterroles',
   ClusterRoleBinding: '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings',
