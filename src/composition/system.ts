@@ -4,6 +4,7 @@ import {
   createAutomationEffects,
   type AutomationEffectSettings,
 } from '../app/automation-effects.ts';
+import { repairCapacity } from '../app/capacity-repair.ts';
 import { createCommandRunner, type CommandHooks } from '../app/command-runner.ts';
 import type { CommandRunner } from '../app/command.ts';
 import { createCheckpoint } from '../app/checkpoint.ts';
@@ -48,8 +49,9 @@ import type { LongFolds } from '../app/long-folds.ts';
 import type { SnapshotStore } from '../app/snapshot-store.ts';
 import { clusterOrderWorkflow } from '../domain/clusters/order-workflow/workflow.ts';
 import type { ClusterCommand } from '../domain/clusters/commands.ts';
+import { isStoredCluster } from '../domain/clusters/state.ts';
 import { LANE_PAUSES } from '../domain/hubs/lane-pauses.ts';
-import { aggregates, cluster, kinds, lanePausesAggregate } from '../domain/kinds.ts';
+import { aggregates, cluster, clusterAggregate, kinds, lanePausesAggregate } from '../domain/kinds.ts';
 import type { OpenPersonal } from '../domain/personal.ts';
 import { processEventTypes } from '../domain/process/event-types.ts';
 import { eventTypes } from '../domain/registry.ts';
@@ -381,6 +383,14 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
       observer.run(signal),
       hubHealth.run(signal),
       finishDecommissions(ending),
+      repairCapacity({
+        ...ending,
+        isOver: (clusterId) => processes.isClosed(workflow.name, clusterId),
+        ownerOf: async (clusterId) => {
+          const { state } = await runner.load(clusterAggregate, clusterId, { signal });
+          return isStoredCluster(state) ? state : undefined;
+        },
+      }),
       repair.run(signal),
     ]);
   };

@@ -170,7 +170,13 @@ export const ROWS: readonly Row[] = [
   {
     name: 'what follows hubs',
     is: (event) =>
-      internal(event, 'workflow:hub-registry', 'workflow:hub-health', 'workflow:hub-decommission'),
+      internal(
+        event,
+        'workflow:hub-registry',
+        'workflow:hub-health',
+        'workflow:hub-decommission',
+        'workflow:capacity-repair',
+      ),
     there: ['requestHash', 'hub'],
     absent: { ...SERVICE, 'actor.onBehalfOf': OWN, ticket: OWN, traceparent: OWN, inputs: NO_RUN },
   },

@@ -1,0 +1,107 @@
+import { expect } from 'chai';
+import { repairCapacity } from '../../../src/app/capacity-repair.ts';
+import { StoreUnavailable } from '../../../src/app/event-store.ts';
+import { hubCapacity } from '../../../src/app/scheduler.ts';
+import { claimedBy } from '../../../src/domain/hubs/capacity.ts';
+import { eventually } from '../../support/eventually.ts';
+import { commandContext, hubFixture, type HubFixture } from '../../support/hub-fixture.ts';
+import { silentLogger } from '../../support/loggers.ts';
+import { manualTime } from '../../support/manual-time.ts';
+import { readAll } from '../../support/toy-workflow.ts';
+
+const MINUTE = 60_000;
+
+/**
+ * An order gives back what it knows to hold. A reservation whose answer was lost may be stored after that: the network
+ * was slow, or the instance that sent it was suspended and repeats it.
+ */
+describe('capacity of orders that are over', () => {
+  let fixture: HubFixture;
+  beforeEach(() => {
+    fixture = hubFixture();
+  });
+  afterEach(() => fixture.stop());
+
+  const reserve = async (clusterId: string, tenant: string): Promise<void> => {
+    const at = '2026-01-01T00:00:00.000Z';
+    const claim = { controlPlanes: 1, nodes: { fc430: 2 } };
+    const command = { type: 'ReserveCapacity', at, clusterId, claim } as const;
+    const context = commandContext(`reserve-${clusterId}`, tenant);
+    expect((await fixture.commandRunner.execute(hubCapacity, 'sim-a', command, context)).outcome).to.equal(
+      'accepted',
+    );
+  };
+  const held = async (): Promise<readonly string[]> =>
+    claimedBy((await fixture.commandRunner.load(hubCapacity, 'sim-a')).state);
+  const registered = async (): Promise<void> => {
+    await fixture.register('sim-a');
+    await eventually('the hub is known', () => fixture.registry.hubs().length === 1);
+  };
+  /** Time in which the repair runs passes; then it is stopped. */
+  const repairing = async (
+    over: readonly string[],
+    during: (pass: (ms: number) => Promise<void>) => Promise<void>,
+    commandRunner = fixture.commandRunner,
+  ): Promise<void> => {
+    const time = manualTime();
+    const stop = new AbortController();
+    const ended = repairCapacity({
+      registry: fixture.registry,
+      commandRunner,
+      isOver: (clusterId) => over.includes(clusterId),
+      ownerOf: async () => ({ tenant: 'globex', project: 'default' }),
+      ...time,
+      logger: silentLogger,
+      signal: stop.signal,
+    });
+    await during(time.pass);
+    stop.abort();
+    await ended;
+  };
+
+  it('is given back when it was reserved after their end, and that of others stays', async () => {
+    await registered();
+    await reserve('goes-on', 'acme');
+    await repairing(['over'], async (pass) => {
+      await pass(MINUTE);
+      await reserve('over', 'globex');
+      await pass(2 * MINUTE);
+      expect(await held()).to.deep.equal(['goes-on']);
+    });
+    const events = await readAll(fixture.store, 'hubCapacity-sim-a');
+    const last = events.at(-1);
+    expect(last?.type).to.equal('HubCapacityReleased');
+    expect(last?.metadata).to.deep.include({ tenant: 'globex', hub: 'sim-a' });
+  });
+
+  it('counts no more among the clusters of its tenant there', async () => {
+    await registered();
+    await reserve('over', 'globex');
+    await eventually('it is counted', () => fixture.registry.tenantClusters('sim-a', 'globex') === 1);
+    await repairing(['over'], (pass) => pass(MINUTE));
+    await eventually('it is not counted', () => fixture.registry.tenantClusters('sim-a', 'globex') === 0);
+  });
+
+  it('is found also after the store was away', async () => {
+    await registered();
+    await reserve('over', 'globex');
+    let away = true;
+    const { commandRunner } = fixture;
+    const loses: typeof commandRunner = {
+      ...commandRunner,
+      execute: (...args) =>
+        away ? Promise.reject(new StoreUnavailable('away', 'down')) : commandRunner.execute(...args),
+    };
+    await repairing(
+      ['over'],
+      async (pass) => {
+        await pass(MINUTE);
+        expect(await held()).to.deep.equal(['over']);
+        away = false;
+        await pass(2 * MINUTE);
+        expect(await held()).to.deep.equal([]);
+      },
+      loses,
+    );
+  });
+});
