@@ -21,6 +21,8 @@ export type LaneFailures = {
   failuresOf(by: Caller): number;
   /** Consecutive failures that count against the lane. */
   counted(): number;
+  /** Those are failures of so many orders that it is not single ones that fail. */
+  ofSeveral(): boolean;
   /** Monotonic time of this order's last failure; undefined: nothing of it fails. */
   lastFailureOf(order: string): number | undefined;
   failingOrders(): number;
@@ -61,6 +63,7 @@ export const createLaneFailures = (limit: number, nowMs: () => number): LaneFail
   let passedAt: number | undefined;
 
   const keyOf = ({ order, effect }: Caller): string => `${order}\n${effect}`;
+  const ofSeveral = (): boolean => streak.size >= SEVERAL;
   const isAside = ({ passesBefore }: Entry): boolean => passesBefore < passes;
   /** Something that does not fail now has passed a moment ago. */
   const othersPass = (): boolean =>
@@ -116,10 +119,11 @@ export const createLaneFailures = (limit: number, nowMs: () => number): LaneFail
       if (isAside(entry) && (ofOne || works)) return false;
       streak.add(by.order);
       counted += 1;
-      return counted >= limit && (streak.size >= SEVERAL || (!ofOne && !works));
+      return counted >= limit && (ofSeveral() || (!ofOne && !works));
     },
     failuresOf: (by) => entries.get(keyOf(by))?.failures ?? 0,
     counted: () => counted,
+    ofSeveral,
     lastFailureOf: (order) => failedAt.get(order),
     failingOrders: () => {
       prune();

@@ -287,9 +287,11 @@ export const createLanes = (options: {
   const freshAt = ({ fresh: { at, failed } }: Lane): number =>
     at + Math.min(settings.breakerHalfOpenMs, FRESH_FIRST_MS * 2 ** Math.min(failed, 20));
 
-  /** What was denied to some orders may be granted to the next one, which tries. */
+  /** What fails for few orders, or is denied to some, may succeed for the next one, which tries. */
   const takesNew = (lane: Lane): boolean =>
-    OF_ONE_ORDER.has(lane.openedBy?.reason ?? '') && nowMs() >= freshAt(lane);
+    (OF_ONE_ORDER.has(lane.openedBy?.reason ?? '') || !lane.failures.ofSeveral()) &&
+    !lane.tripped &&
+    nowMs() >= freshAt(lane);
 
   const tryOne = (lane: Lane): void => {
     lane.cancelProbe?.();

@@ -76,6 +76,9 @@ export const createSession = (options: SessionOptions): Session => {
     folded: (run) => memory.touch(run),
     signal: hardStop.signal,
   });
+  const wakeTimer = (timerId: string): void => {
+    if (index.wake(timerAlarm(timerId), steady.monotonicMs(), WAKE_BATCH) > 0) wakeTicker();
+  };
   const lanes = createLanes({
     settings,
     timers,
@@ -87,7 +90,12 @@ export const createSession = (options: SessionOptions): Session => {
       logger[level]({ lane: name, breaker, paused, waiting, reason }, LANE_NEWS[breaker]);
       hooks.laneChanged?.(lane);
     },
-    wake: (lane, howMany) => runs.wakeLane(lane, howMany),
+    wake: (lane, howMany) => {
+      runs.wakeLane(lane, howMany);
+      if (howMany === 'one') return;
+      // What waits for a place may get one there now.
+      for (const { wakes } of workflows) if (wakes !== undefined) wakeTimer(wakes.timerId);
+    },
   });
   const work = createWork({ ...options, log, hooks, failpoint, settings, signal: hardStop.signal });
   const epoch = lease.epoch;
@@ -119,9 +127,7 @@ export const createSession = (options: SessionOptions): Session => {
     clock,
     timers,
     logger,
-    wake: (timerId) => {
-      if (index.wake(timerAlarm(timerId), steady.monotonicMs(), WAKE_BATCH) > 0) wakeTicker();
-    },
+    wake: wakeTimer,
     live: () => {
       reachedLive.resolve();
       logger.info({ epoch, ...index.counts() }, 'process runner is live');

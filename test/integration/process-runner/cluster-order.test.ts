@@ -83,6 +83,18 @@ describe('cluster orders on simulated hubs', function () {
     expect(selected?.data['hub']).to.equal('sim-north');
   });
 
+  it('goes on at once with what waited for a place because the lane of its hub was held back', async () => {
+    const fixture = start();
+    await fixture.register('sim-a');
+    await eventually('live', () => fixture.processes.status().state === 'live');
+    fixture.processes.pauseLane('hub:sim-a');
+    await fixture.order('c1');
+    await has(fixture, 'c1', 'PlacementDeferred');
+    fixture.processes.resumeLane('hub:sim-a');
+    // Its own pause is 30 s; this waits for 20.
+    await has(fixture, 'c1', 'HubSelected');
+  });
+
   for (const point of FAILPOINTS.filter((name) => name !== 'before-timer')) {
     it(`survives a crash at ${point}: READY with one order on the hub`, async () => {
       const store = createMemoryEventStore();

@@ -66,6 +66,16 @@ describe('objects of a hub', () => {
     expect(hosted.conditions[0]?.message).not.to.contain('Y2FuYXJ5');
   });
 
+  it('tell what a job printed without the credentials in it', () => {
+    const message = 'failed: login with password=hunter2 and Authorization: Bearer abc.def refused';
+    const read = observedClusterOrder({
+      status: { provisioningJobs: [{ type: 'provision', state: 'Failed', jobID: '1', message }] },
+    });
+    expect(read.jobs[0]?.message)
+      .to.match(/^failed: login with password=\*\*\* /)
+      .and.not.match(/hunter2|abc\.def/);
+  });
+
   it('whatever they hold is read without a fault, and as JSON', () => {
     check(
       fc.property(order, (object) => {

@@ -98,6 +98,30 @@ describe('orders that fail in a lane', () => {
     }
   });
 
+  for (const orders of [1, 2])
+    it(`a quiet hub on which nothing but ${orders} of its orders is tried, and fails, takes a new one`, async () => {
+      const { time, call, ask, end, lanes } = setUp();
+      for (let i = 0; i < 5; i += 1) call(`o${i % orders}`, away);
+      await time.pass(2_000);
+      expect(lanes.blocked(LANE)).to.equal(false);
+      ask('new');
+      end('new', done);
+      expect(lanes.status()[0]?.breaker).to.equal('closed');
+    });
+
+  it('a hub that fails for every order that comes takes no further one', async () => {
+    const { time, call, ask, end, lanes } = setUp();
+    for (let i = 0; i < 5; i += 1) call('o0', away);
+    for (const order of ['o1', 'o2']) {
+      await time.pass(10_000);
+      expect(lanes.blocked(LANE), `before ${order}`).to.equal(false);
+      ask(order);
+      end(order, away);
+    }
+    await time.pass(30_000);
+    expect(lanes.blocked(LANE)).to.equal(true);
+  });
+
   it('a hub that denies everything closes the lane once several orders met it', () => {
     const { call, lanes } = setUp();
     for (let i = 0; i < 40; i += 1) call(`o${i % 2}`, denied);

@@ -7,6 +7,7 @@ import type {
 import { CLUSTER_ORDER_UUID_LABEL } from '../../../app/management-cluster.ts';
 import type { JsonObject, JsonValue } from '../../../domain/json.ts';
 import { isObject, listAt, objectAt, stringAt } from '../../../domain/json-tools.ts';
+import { redacted } from '../../automation/redact.ts';
 import { withoutSecretFields } from './api-errors.ts';
 
 /**
@@ -165,7 +166,7 @@ const jobOf = (job: JsonValue): readonly Job[] => {
       type: type as Job['type'],
       state: JOB_STATES.includes(state) ? (state as Job['state']) : 'Unknown',
       timestamp: text(job, 'timestamp'),
-      ...filled({ message: explanation(job), configVersion: text(job, 'configVersion') }),
+      ...filled({ message: lastWords(job), configVersion: text(job, 'configVersion') }),
     },
   ];
 };
@@ -210,8 +211,13 @@ const text = (holder: JsonValue, key: string): string => cut(stringAt(holder, ke
 const MAX_EXPLANATION = 65_536;
 
 /** Why something is as it is. Operators pass on what API servers say, and these repeat the value that they refuse. */
-const explanation = (holder: JsonValue): string =>
-  cut(withoutSecretFields(stringAt(holder, 'message').slice(0, MAX_EXPLANATION)));
+const explanation = (holder: JsonValue): string => cut(whole(holder));
+
+/** The same of a job, whose last words may hold what it printed. */
+const lastWords = (job: JsonValue): string => cut(redacted(whole(job)));
+
+const whole = (holder: JsonValue): string =>
+  withoutSecretFields(stringAt(holder, 'message').slice(0, MAX_EXPLANATION));
 
 const wholeNumber = (value: JsonValue | undefined): number | undefined =>
   // The sum has no sign where there is nothing: -0 is not what JSON says of it.
