@@ -17,6 +17,8 @@ export type LaneFailures = {
   passed(by: Caller): void;
   /** Returns true when the lane is to be closed: the fault is not that of single orders. */
   failed(by: Caller, reason: string, message: string): boolean;
+  /** Nothing of this order is tried any more. */
+  forget(order: string): void;
   /** How often in a row this effect failed. */
   failuresOf(by: Caller): number;
   /** Consecutive failures that count against the lane. */
@@ -117,6 +119,10 @@ export const createLaneFailures = (limit: number, nowMs: () => number): LaneFail
       streak.add(by.order);
       counted += 1;
       return counted >= limit && (streak.size >= SEVERAL || (!ofOne && !works));
+    },
+    forget: (order) => {
+      if (!failedAt.has(order)) return;
+      for (const [key, entry] of entries) if (entry.order === order) forget(key);
     },
     failuresOf: (by) => entries.get(keyOf(by))?.failures ?? 0,
     counted: () => counted,

@@ -35,6 +35,8 @@ export type Lanes = {
   probe(lane: string): void;
   /** Nothing new should come here. */
   blocked(lane: string): boolean;
+  /** The order's run has ended: no lane names it any more. */
+  forget(order: string): void;
   /** How often in a row this effect failed in its lane. */
   failuresOf(lane: string, by: Caller): number;
   /** Calls of the last hour; undefined when there were none. */
@@ -323,6 +325,13 @@ export const createLanes = (options: {
       if (closed || lane?.paused === true) return;
       if (lane === undefined || lane.breaker === 'closed') options.wake?.(name, 'all');
       else if (lane.waiting.size === 0 && lane.inFlight === 0) options.wake?.(name, 'one');
+    },
+    forget: (order) => {
+      for (const lane of lanes.values()) {
+        if (lane.failures.lastFailureOf(order) === undefined) continue;
+        lane.failures.forget(order);
+        pump(lane);
+      }
     },
     failuresOf: (name, by) => lanes.get(name)?.failures.failuresOf(by) ?? 0,
     calls: (name) => counts.of(name),
