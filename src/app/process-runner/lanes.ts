@@ -35,8 +35,8 @@ export type Lanes = {
   probe(lane: string): void;
   /** Nothing new should come here. */
   blocked(lane: string): boolean;
-  /** The order's run has ended: no lane names it any more. */
-  forget(order: string): void;
+  /** What the order still wants; failures of anything else say nothing of its lanes any more. */
+  keep(order: string, wanted: readonly Wanted[]): void;
   /** How often in a row this effect failed in its lane. */
   failuresOf(lane: string, by: Caller): number;
   /** Calls of the last hour; undefined when there were none. */
@@ -46,6 +46,7 @@ export type Lanes = {
   close(): void;
 };
 
+export type Wanted = { readonly lane: string; readonly operation: string };
 export type Asker = { readonly tenant: string; readonly priority: Priority } & Caller;
 const NOBODY: Asker = { tenant: '', priority: 'work', order: '', effect: '' };
 
@@ -326,10 +327,14 @@ export const createLanes = (options: {
       if (lane === undefined || lane.breaker === 'closed') options.wake?.(name, 'all');
       else if (lane.waiting.size === 0 && lane.inFlight === 0) options.wake?.(name, 'one');
     },
-    forget: (order) => {
+    keep: (order, wanted) => {
       for (const lane of lanes.values()) {
         if (lane.failures.lastFailureOf(order) === undefined) continue;
-        lane.failures.forget(order);
+        const here = wanted.filter((effect) => effect.lane === lane.name);
+        lane.failures.keep(
+          order,
+          here.map(({ operation }) => operation),
+        );
         pump(lane);
       }
     },

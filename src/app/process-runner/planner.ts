@@ -77,7 +77,7 @@ export const createPlanner = (
       if (alarm.keep !== undefined) alarms.push(alarm.keep);
     }
     memory.keep(run, pending, alarms);
-    if (run.workflow.isClosed(run.state)) lanes.forget(run.runId);
+    lanes.keep(run.runId, pending.effects);
     woken.delete(run.key);
     if (options.isDraining()) return;
     const [command] = pending.commands;
