@@ -65,11 +65,13 @@ export const measure = (metrics: Metrics) => {
       metrics.timersDue.set(processes.timersDue);
       metrics.timerLateness.set(processes.timerLatenessSeconds);
       // A lane that is well and idle is not told of: what stood there would stand for ever.
-      const { laneOpen, laneOpenedBy, lanePaused, laneParked, laneInFlight } = metrics;
-      for (const gauge of [laneOpen, laneOpenedBy, lanePaused, laneParked, laneInFlight]) gauge.reset();
+      const { laneOpen, laneOpenedBy, lanePaused, laneParked, laneFailing, laneInFlight } = metrics;
+      for (const gauge of [laneOpen, laneOpenedBy, lanePaused, laneParked, laneFailing, laneInFlight])
+        gauge.reset();
       for (const lane of processes.lanes) {
         laneOpen.set({ lane: lane.lane }, lane.breaker === 'closed' ? 0 : 1);
         lanePaused.set({ lane: lane.lane }, lane.paused ? 1 : 0);
+        laneFailing.set({ lane: lane.lane }, lane.failingOrders);
         laneParked.set({ lane: lane.lane }, lane.waiting);
         laneInFlight.set({ lane: lane.lane }, lane.inFlight);
         if (lane.openedBy === undefined) continue;

@@ -84,6 +84,11 @@ export const createMetrics = () => {
       'Effects that wait behind an open circuit breaker or a full lane.',
       ['lane'],
     ),
+    laneFailing: gauge(
+      'ledger_process_lane_failing_orders',
+      'Orders of which something failed in a lane and has not succeeded since.',
+      ['lane'],
+    ),
     laneInFlight: gauge('ledger_process_lane_in_flight', 'Effects that run now.', ['lane']),
     parkedRuns: gauge('ledger_process_parked_runs', 'Runs of orders that a fault stopped; the others go on.'),
     effects: counter('ledger_effects_total', 'Effects by port, operation and outcome.', [

@@ -17,6 +17,8 @@ export type LaneFailures = {
   passed(by: Caller): void;
   /** Returns true when the lane is to be closed: the fault is not that of single orders. */
   failed(by: Caller, reason: string, message: string): boolean;
+  /** Of this order only these effects are still wanted. */
+  keep(order: string, effects: readonly string[]): void;
   /** How often in a row this effect failed. */
   failuresOf(by: Caller): number;
   /** Consecutive failures that count against the lane. */
@@ -41,7 +43,7 @@ export const PASSING_MS = 120_000;
 /** Effects that are remembered as failing; the ones that failed longest ago are forgotten. */
 const MAX_FAILING = 500;
 const MAX_MESSAGE = 300;
-/** Longer than any rest: what was not tried again since is not wanted any more (deleted, moved to another hub). */
+/** Longer than any rest: what was not tried again since is not wanted any more. */
 const FORGET_MS = 45 * 60_000;
 
 type Entry = Caller & { failures: number; reason: string; message: string; at: number; passesBefore: number };
@@ -120,6 +122,11 @@ export const createLaneFailures = (limit: number, nowMs: () => number): LaneFail
       streak.add(by.order);
       counted += 1;
       return counted >= limit && (ofSeveral() || (!ofOne && !works));
+    },
+    keep: (order, effects) => {
+      for (const [key, entry] of entries) {
+        if (entry.order === order && !effects.includes(entry.effect)) forget(key);
+      }
     },
     failuresOf: (by) => entries.get(keyOf(by))?.failures ?? 0,
     counted: () => counted,

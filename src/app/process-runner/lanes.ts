@@ -35,6 +35,8 @@ export type Lanes = {
   probe(lane: string): void;
   /** Nothing new should come here. */
   blocked(lane: string): boolean;
+  /** What the order still wants; failures of anything else say nothing of its lanes any more. */
+  keep(order: string, wanted: readonly Wanted[]): void;
   /** How often in a row this effect failed in its lane. */
   failuresOf(lane: string, by: Caller): number;
   /** Calls of the last hour; undefined when there were none. */
@@ -44,6 +46,7 @@ export type Lanes = {
   close(): void;
 };
 
+export type Wanted = { readonly lane: string; readonly operation: string };
 export type Asker = { readonly tenant: string; readonly priority: Priority } & Caller;
 const NOBODY: Asker = { tenant: '', priority: 'work', order: '', effect: '' };
 
@@ -325,6 +328,17 @@ export const createLanes = (options: {
       if (closed || lane?.paused === true) return;
       if (lane === undefined || lane.breaker === 'closed') options.wake?.(name, 'all');
       else if (lane.waiting.size === 0 && lane.inFlight === 0) options.wake?.(name, 'one');
+    },
+    keep: (order, wanted) => {
+      for (const lane of lanes.values()) {
+        if (lane.failures.lastFailureOf(order) === undefined) continue;
+        const here = wanted.filter((effect) => effect.lane === lane.name);
+        lane.failures.keep(
+          order,
+          here.map(({ operation }) => operation),
+        );
+        pump(lane);
+      }
     },
     failuresOf: (name, by) => lanes.get(name)?.failures.failuresOf(by) ?? 0,
     calls: (name) => counts.of(name),

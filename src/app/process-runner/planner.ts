@@ -77,6 +77,7 @@ export const createPlanner = (
       if (alarm.keep !== undefined) alarms.push(alarm.keep);
     }
     memory.keep(run, pending, alarms);
+    lanes.keep(run.runId, pending.effects);
     woken.delete(run.key);
     if (options.isDraining()) return;
     const [command] = pending.commands;

@@ -87,7 +87,10 @@ export const createSession = (options: SessionOptions): Session => {
     changed: (lane) => {
       const { lane: name, breaker, paused, waiting, lastReason: reason } = lane;
       const level = breaker === 'open' || paused ? 'warn' : 'info';
-      logger[level]({ lane: name, breaker, paused, waiting, reason }, LANE_NEWS[breaker]);
+      logger[level](
+        { lane: name, breaker, paused, waiting, reason },
+        paused ? 'lane paused' : LANE_NEWS[breaker],
+      );
       hooks.laneChanged?.(lane);
     },
     wake: (lane, howMany) => {
@@ -325,9 +328,9 @@ export const createSession = (options: SessionOptions): Session => {
 };
 
 const LANE_NEWS: { readonly [breaker in LaneStatus['breaker']]: string } = {
-  open: 'a lane is closed off; its effects wait',
-  'half-open': 'a lane is tried with one effect',
-  closed: 'a lane works, or is paused',
+  open: 'lane closed off',
+  'half-open': 'lane tried with one effect',
+  closed: 'lane works',
 };
 
 /** What the index depends on: another store, workflow or shape of a state starts it anew. */

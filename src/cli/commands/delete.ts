@@ -58,11 +58,11 @@ const victimsOf = async (
   const victims: Victim[] = [];
   for (const { kind, names } of targets) {
     if (names.length === 0) throw new CliFailure(EXIT.usage, 'give the ids or names of what to delete');
-    const { objects, missing } = await api.find(kind, names);
+    const { objects, missing, deleted } = await api.find(kind, names);
     for (const name of names)
       if (!missing.includes(name)) victims.push({ kind, object: onlyOne(kind, name, objects) });
     if (missing.length > 0 && !ignoreNotFound)
-      throw notFound(`${noSuch(kind, missing)}; nothing was deleted`);
+      throw notFound(`${noSuch(kind, missing, deleted)}; nothing was deleted`);
   }
   const ids = new Set<string>();
   return victims.filter(({ kind, object }) => {

@@ -76,9 +76,9 @@ const show = async (
     ...(order === undefined ? {} : { order }),
     ...(limit === undefined ? {} : { limit }),
   };
-  const { objects, missing } =
+  const { objects, missing, deleted } =
     names.length === 0
-      ? { objects: await api.list(kind, query), missing: [] }
+      ? { objects: await api.list(kind, query), missing: [], deleted: new Map<string, string>() }
       : await api.find(kind, names, filter);
   const single = names.length === 1 && objects.length < 2;
   const surface = api.surfaceOf(kind, 'List');
@@ -87,7 +87,7 @@ const show = async (
     const form = { output, surface, single, header: options.headers, tenants };
     await printObjects(context, kind, objects.slice(0, limit), form);
   }
-  if (missing.length > 0) throw notFound(noSuch(kind, missing));
+  if (missing.length > 0) throw notFound(noSuch(kind, missing, deleted));
   if (objects.length === 0) context.io.err(`there are no ${kind.kind.words}s that match\n`);
 };
 

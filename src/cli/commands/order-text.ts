@@ -69,6 +69,7 @@ export const orderText = (order: OrderDetails, lanes: readonly Lane[] = []): str
     ...stopped(order),
     ...why(order),
     ...held(order, lanes),
+    ...failingNow(order, lanes),
     conditionsText(order),
     outstanding(order),
     table(
@@ -118,7 +119,7 @@ const why = (order: OrderDetails): string[] => {
   }
   if (waiting !== undefined)
     return [
-      `Waits for a hub: ${waiting.message}`,
+      `Waits for ${order.hub === undefined ? 'a hub' : 'room on its hub'}: ${waiting.message}`,
       table(
         ['candidate', 'fits', 'reasons'],
         waiting.decision.candidates.map(({ hub, fits, reasons }) => [
@@ -145,6 +146,19 @@ const held = ({ run }: OrderDetails, lanes: readonly Lane[]): string[] =>
       const { lane: name, last_reason: reason = '' } = lane;
       return `Waits for lane ${name}: ${stateOf(lane)}${reason === '' ? '' : `, ${reason}`} (ledgerctl lanes list)`;
     });
+
+/** It goes on by itself; the timeline keeps only its first failure for each reason. */
+const failingNow = ({ id, run }: OrderDetails, lanes: readonly Lane[]): string[] =>
+  run === undefined
+    ? []
+    : lanes.flatMap(({ lane, failing = [] }) =>
+        failing
+          .filter(({ order }) => order === id)
+          .map(({ failures, reason, message, set_aside: aside }) => {
+            const where = `lane ${lane}${aside ? ' (set aside)' : ''}`;
+            return `Failing in ${where}: ${reason}: ${message} (failures: ${failures}; the service retries by itself)`;
+          }),
+      );
 
 const TROUBLE = ['EffectRefused', 'EffectFailed', 'EffectStalled', 'EffectOutcomeUnknown'];
 

@@ -41,6 +41,7 @@ export const addOrderCommands = (
     )
     .action(async (options: ListOptions) => {
       const items = await listed(await client(), options);
+      if (items.length === 0 && !options.json) return io.err('there are no orders that match\n');
       const rows = items.map((order) => [
         order.id,
         order.name,

@@ -56,7 +56,12 @@ export type ResourceApi = {
   credential(kind: NamedKind, id: string, which: 'kubeconfig' | 'password'): Promise<string>;
 };
 
-export type Found = { readonly objects: readonly JsonObject[]; readonly missing: readonly string[] };
+export type Found = {
+  readonly objects: readonly JsonObject[];
+  readonly missing: readonly string[];
+  /** When those of the missing were deleted of which the caller may know it. */
+  readonly deleted: ReadonlyMap<string, string>;
+};
 export type Tagged = { readonly object: JsonObject; readonly etag?: string };
 
 export type ResourceApiOptions = {
@@ -109,14 +114,20 @@ export const createResourceApi = ({
     return [...seen.values()].slice(0, query.limit);
   };
 
-  const read = async (kind: NamedKind, id: string): Promise<Tagged | undefined> => {
+  const read = async (
+    kind: NamedKind,
+    id: string,
+    deleted?: Map<string, string>,
+  ): Promise<Tagged | undefined> => {
     if (!addressable(id)) return undefined;
     try {
       const { value, ...tag } = await client.tagged<JsonObject>(object(kind, 'Get', id));
       return { object: value, ...tag };
     } catch (error) {
-      if (error instanceof ApiError && error.status === 404) return undefined;
-      throw error;
+      if (!(error instanceof ApiError && error.status === 404)) throw error;
+      const at = deletedAt(error);
+      if (at !== '') deleted?.set(id, at);
+      return undefined;
     }
   };
 
@@ -130,23 +141,28 @@ export const createResourceApi = ({
     }
     const objects = new Map<string, JsonObject>();
     const missing: string[] = [];
+    const deleted = new Map<string, string>();
     for (const name of names) {
       const matches = found.filter((candidate) => named(candidate, name));
       // Lists leave out what may be read by id all the same, for example an obsolete instance type.
       const only =
-        matches.length === 0 && filter === undefined ? (await read(kind, name))?.object : undefined;
+        matches.length === 0 && filter === undefined ? (await read(kind, name, deleted))?.object : undefined;
       for (const match of only === undefined ? matches : [only]) objects.set(stringAt(match, 'id'), match);
       if (matches.length === 0 && only === undefined) missing.push(name);
     }
-    return { objects: [...objects.values()], missing };
+    return { objects: [...objects.values()], missing, deleted };
   };
 
   return {
     surfaceOf,
     list,
     find,
-    read,
-    one: async (kind, wanted) => onlyOne(kind, wanted, (await find(kind, [wanted])).objects),
+    read: (kind, id) => read(kind, id),
+    one: async (kind, wanted) => {
+      const { objects, missing, deleted } = await find(kind, [wanted]);
+      if (missing.length > 0) throw notFound(noSuch(kind, missing, deleted));
+      return onlyOne(kind, wanted, objects);
+    },
     create: async (kind, document, options) =>
       unwrapped(kind, await client.send('POST', collection(kind, 'Create'), document, headersOf(options))),
     update: async (kind, id, document, options) => {
@@ -184,8 +200,29 @@ export const createResourceApi = ({
 export const nameOf = (kind: NamedKind, object: JsonObject): string =>
   `${kind.singular}/${stringAt(objectAt(object, 'metadata'), 'name') || stringAt(object, 'id')}`;
 
-export const noSuch = (kind: NamedKind, missing: readonly string[]): string =>
-  `there is no ${kind.kind.words} ${missing.map((name) => `'${name}'`).join(', ')}`;
+export const noSuch = (
+  kind: NamedKind,
+  missing: readonly string[],
+  deleted: ReadonlyMap<string, string> = new Map(),
+): string => {
+  const named = missing.map((name) => {
+    const at = deleted.get(name);
+    return at === undefined ? `'${name}'` : `'${name}' (deleted at ${at})`;
+  });
+  return `there is no ${kind.kind.words} ${named.join(', ')}`;
+};
+
+/** A caller who could read an object is told that it was deleted; empty: nothing is told. */
+const deletedAt = ({ body }: ApiError): string => {
+  const details = listAt(body as JsonObject, 'details');
+  return stringAt(
+    objectAt(
+      details.find((one) => stringAt(one, 'reason') === 'DELETED'),
+      'metadata',
+    ),
+    'deleted_at',
+  );
+};
 
 /**
  * The one of these objects that has this id, else this name. Throws CliFailure when there is none, or when several have

@@ -263,10 +263,13 @@ const withSet = (state: LiveCluster, name: string, set: NodeSet): Pick<Order, 'n
   nodeSets: { ...state.nodeSets, [name]: set },
 });
 
-const specChanged = (state: LiveCluster, change: Partial<Order>): LiveCluster =>
-  state.status === 'dispatched'
-    ? { ...withoutChangeFailure(state), ...change, specPending: true }
-    : { ...state, ...change };
+const specChanged = (state: LiveCluster, change: Partial<Order>): LiveCluster => {
+  if (state.status !== 'dispatched') return { ...state, ...change };
+  const { waiting, ...kept } = withoutChangeFailure(state);
+  // A cluster that runs waited for room for its former change.
+  const waits = state.built === undefined && waiting !== undefined ? { waiting } : {};
+  return { ...kept, ...waits, ...change, specPending: true };
+};
 
 /** Stamps what is shown with the time at which it changed. */
 const withTimes = (before: LiveCluster, after: StoredCluster, at: string): StoredCluster => {

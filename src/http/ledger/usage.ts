@@ -60,7 +60,7 @@ const onlyWholeTenants = ({ admin, roles, tenants }: Principal): void => {
   if (admin || (tenants.length > 0 && roles.some((role) => TENANT_WIDE.includes(role)))) return;
   throw new ApiError(
     'PERMISSION_DENIED',
-    'usage is told of whole tenants: to provider admins, and to callers who see all of their tenant',
+    'usage covers whole tenants: a token that is limited to projects cannot read it',
   );
 };
 

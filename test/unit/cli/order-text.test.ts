@@ -62,6 +62,28 @@ describe('orders show', () => {
     expect(orderText({ ...order, run }, working)).to.not.include('Waits for lane');
   });
 
+  it('names the last error of a step that is tried again in a lane that works', () => {
+    const effects = [{ operation: 'applyClusterOrder', attempt: 6, mode: 'perform', lane: 'hub:h1' }];
+    const run = { commands: [], effects, timers: [] };
+    const failing = [
+      { order: 'c1', failures: 5, reason: 'Forbidden', message: '403, denied', set_aside: true },
+      { order: 'c2', failures: 1, reason: 'Unavailable', message: 'gone', set_aside: false },
+    ];
+    const lanes = [{ lane: 'hub:h1', breaker: 'closed', paused: false, failing }];
+    const text = orderText({ ...order, run }, lanes);
+    expect(text.split('\n')).to.include(
+      'Failing in lane hub:h1 (set aside): Forbidden: 403, denied (failures: 5; the service retries by itself)',
+    );
+    expect(text).to.not.include('gone');
+  });
+
+  it('says of a cluster on a hub that it waits for room, of others that they wait for a hub', () => {
+    const waiting = { message: 'waiting for 2 × fc430', decision: { candidates: [] } };
+    expect(orderText({ ...order, waiting })).to.include('Waits for a hub: waiting for 2 × fc430');
+    const placed = orderText({ ...order, hub: 'sim-1', waiting });
+    expect(placed).to.include('Waits for room on its hub: waiting for 2 × fc430');
+  });
+
   it('says who decided what, where it was not the service itself', () => {
     const timeline = [
       { at: AT, type: 'ClusterOrdered', summary: 'It was ordered.', actor: 'user-1' },

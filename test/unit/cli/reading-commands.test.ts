@@ -83,6 +83,23 @@ describe('ledgerctl reads resources', () => {
       ]);
     });
 
+    it('says of an id when its object was deleted', async () => {
+      const at = '2026-11-22T23:52:20.613Z';
+      const details = [{ reason: 'DELETED', metadata: { deleted_at: at } }];
+      cli.answers(({ path }) =>
+        path.endsWith('/c1') ? { status: 404, body: { code: 5, message: 'not found', details } } : page(),
+      );
+      for (const argv of [
+        ['get', 'cluster', 'c1'],
+        ['describe', 'cluster', 'c1'],
+        ['delete', 'cluster', 'c1'],
+      ]) {
+        const { code, err } = await cli.run(argv);
+        expect(err).to.match(new RegExp(`^ledgerctl: there is no cluster 'c1' \\(deleted at ${at}\\)`));
+        expect(code).to.equal(3);
+      }
+    });
+
     it('prints what was found, names what was not, and exits with 3', async () => {
       cli.holds(web);
       const { code, out, err } = await cli.run(['get', 'cluster', 'web', 'gone', 'lost', '-o', 'name']);

@@ -157,9 +157,10 @@ describe('what is measured when Prometheus asks', () => {
       expect(text).to.include(
         'ledger_process_lane_opened_by{lane="hub:hub-1",order="o1",error="Unavailable: connect ECONNREFUSED"} 1\n',
       );
+      expect(text).to.match(/ledger_process_lane_failing_orders\{lane="hub:hub-1"\} 1/);
       lanes = [];
       expect(await metrics.text()).to.not.match(
-        /ledger_process_lane_(open|opened_by|paused|parked|in_flight)\{/,
+        /ledger_process_lane_(open|opened_by|paused|parked|failing_orders|in_flight)\{/,
       );
     } finally {
       metrics.close();

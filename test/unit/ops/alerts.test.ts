@@ -49,6 +49,7 @@ describe('alert rules, runbooks and dashboards', () => {
       'ledger_projection_parked_streams',
       'ledger_process_lane_open',
       'ledger_process_lane_parked',
+      'ledger_process_lane_failing_orders',
       'ledger_timer_lateness_seconds',
       'ledger_orders_waiting',
       'ledger_orders_needing_operator',

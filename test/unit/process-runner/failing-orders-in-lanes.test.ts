@@ -146,6 +146,21 @@ describe('orders that fail in a lane', () => {
     expect(tried).to.deep.equal(['o0', 'o1', 'o2', 'o3', 'o4', 'o0', 'o1', 'o2', 'o3', 'o4']);
   });
 
+  it('an order that no longer wants what failed is named no more', () => {
+    const { call, lanes, status } = setUp();
+    call('o1', denied);
+    call('o2', denied);
+    lanes.keep('o1', [{ lane: LANE, operation: 'apply:0' }]);
+    lanes.keep('o2', [
+      { lane: LANE, operation: 'delete:0' },
+      { lane: 'hub:south', operation: 'apply:0' },
+    ]);
+    expect(status().failing.map(({ order }) => order)).to.deep.equal(['o1']);
+    expect(status()).to.include({ failingOrders: 1 });
+    lanes.keep('o1', []);
+    expect(lanes.status()).to.deep.equal([]);
+  });
+
   it('a new order tries a closed lane nearly at once, and opens it for all', async () => {
     const { time, call, ask, end, running, lanes, woken } = setUp();
     for (let i = 0; i < 5; i += 1) call(`o${i % 3}`, denied);

@@ -77,6 +77,7 @@ describe('a change that waits for room on its hub', () => {
     it(`is taken back, and nothing of it is left (${kind})`, () => {
       const run = waiting(make);
       expect(scale(run, 3)).to.deep.include({ accepted: true });
+      expect(JSON.stringify(cluster.view(run.cluster())), 'at once').to.not.include('waiting for');
       expect(run.effects()).to.include('apply').and.to.not.include('resize');
       run.perform('apply', done({ uid: 'uid-1', did: 'unchanged' }));
       run.commands();
