@@ -9,7 +9,7 @@ import type { EffectOutcome, PendingEffect } from '../../../../src/domain/workfl
 import { orderMoves, type OrderMove } from '../../../support/arbitraries/order-steps.ts';
 import { createOrderRun, done, failed, placedOn, refused, unknown } from './order-run.ts';
 import { hosted, observedOrder, time } from './samples.ts';
-import { check } from '../../../support/property.ts';
+import { cases, check } from '../../../support/property.ts';
 
 /** How the hub's automation is run; absent: a simulated hub does everything by itself. */
 type Automated = { readonly mode: 'eda' | 'aap'; readonly controller: 'operator' | 'ledger' };
@@ -287,7 +287,7 @@ describe('cluster order: whatever happens', () => {
         expect(hub.reserved()).to.equal(false);
         expect(run.cluster()).to.have.property('status', 'deleted');
       }),
-      { numRuns: 300 },
+      { numRuns: cases(300) },
     );
   });
   it('an order that is not deleted becomes ready as soon as the world lets it', function () {
@@ -307,7 +307,7 @@ describe('cluster order: whatever happens', () => {
           });
         },
       ),
-      { numRuns: 300 },
+      { numRuns: cases(300) },
     );
   });
 });
