@@ -50,10 +50,10 @@ describe('simulation', function () {
   });
 
   it('says of one that fails what failed and how to repeat it, which ends alike', async () => {
-    const task = { seed: 2, bug: 'a read model misses an event' } as const;
+    const task = { seed: 1, bug: 'a read model misses an event' } as const;
     const report = await reportOn(task);
     expect(sayFailure(report, 5)).to.match(
-      /\n\nseed 2: .+\nplan: \{.+\nrepeat it with: npm run sim -- --seed 2$/s,
+      /\n\nseed 1: .+\nplan: \{.+\nrepeat it with: npm run sim -- --seed 1$/s,
     );
     const { failure, hash } = await reportOn(task);
     expect([failure, hash]).to.deep.equal([report.failure, report.hash]);

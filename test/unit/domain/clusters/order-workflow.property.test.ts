@@ -277,7 +277,7 @@ const play = (moves: readonly OrderMove[], by?: Automated, orderly = 0) => {
 
 describe('cluster order: whatever happens', () => {
   it('one object at most, no lost capacity, and absence before "deleted"', function () {
-    this.timeout(60_000);
+    this.timeout(600_000);
     check(
       fc.property(orderMoves(), automated(), fc.nat({ max: 6 }), (moves, by, orderly) => {
         const { run, hub, finish } = play(moves, by, orderly);
@@ -291,7 +291,7 @@ describe('cluster order: whatever happens', () => {
     );
   });
   it('an order that is not deleted becomes ready as soon as the world lets it', function () {
-    this.timeout(60_000);
+    this.timeout(600_000);
     check(
       fc.property(
         orderMoves().map((moves) => moves.filter(({ move }) => move !== 'delete' && move !== 'cancel')),
