@@ -23,14 +23,20 @@ export type HubCheck = {
 };
 
 /** Milliseconds that one call of a look may take, and all of them together. */
-const CALL_MS = 10_000;
-const LOOK_MS = 30_000;
+const PATIENCE = { callMs: 10_000, lookMs: 30_000 };
+/**
+ * Of a look for which a person waits: nothing looks again by itself, and a loaded machine of ours, which may have to
+ * start the thread of the hub first, must not make a healthy hub unreachable.
+ */
+const PATIENCE_AWAITED = { callMs: 30_000, lookMs: 50_000 };
 
 export type Look = {
   readonly hub: string;
   readonly cluster: ManagementCluster;
   /** Tries an order as well: CheckOptions. */
   readonly thorough: boolean;
+  /** Somebody waits for the answer. */
+  readonly awaited: boolean;
   /** Absent: the hub's operator runs its automation itself. */
   readonly automation?: Automation;
   readonly timers: Timers;
@@ -39,22 +45,23 @@ export type Look = {
 };
 
 /**
- * Really connects to a hub and its automation. Ends within 30 s, whatever they do; never throws for what they do. Once
- * `signal` is aborted the answer means nothing.
+ * Really connects to a hub and its automation. Ends within 30 s, or 50 s where it is awaited, whatever they do; never
+ * throws for what they do. Once `signal` is aborted the answer means nothing.
  */
 export const lookAtHub = async (look: Look): Promise<HubCheck> => {
   const { hub, timers, logger, signal } = look;
+  const { callMs, lookMs } = look.awaited ? PATIENCE_AWAITED : PATIENCE;
   const late = Promise.withResolvers<HubCheck>();
   const stop = new AbortController();
-  const cancel = timers.after(LOOK_MS, () => {
+  const cancel = timers.after(lookMs, () => {
     stop.abort();
     late.resolve(
-      checkOf({ problems: [unreachable(`the hub did not answer everything within ${LOOK_MS / 1000} s`)] }),
+      checkOf({ problems: [unreachable(`the hub did not answer everything within ${lookMs / 1000} s`)] }),
     );
   });
   const options: CallOptions = {
     effectId: `hub-check/${hub}`,
-    deadlineMs: CALL_MS,
+    deadlineMs: callMs,
     signal: AbortSignal.any([signal, stop.signal]),
   };
   try {

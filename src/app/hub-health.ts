@@ -4,7 +4,7 @@ import { aggregateOf, hub as hubKind } from '../domain/kinds.ts';
 import type { AutomationCandidate, Automations } from './automation.ts';
 import type { CommandRunner } from './command.ts';
 import { StoreUnavailable, OutcomeUnknown, type Position } from './event-store.ts';
-import { automationConnectionOf, lookAtHub, type HubCheck } from './hub-check.ts';
+import { automationConnectionOf, lookAtHub, type HubCheck, type Look } from './hub-check.ts';
 import type { HubRegistry, RegisteredHub } from './hub-registry.ts';
 import type { ManagementCluster } from './management-cluster.ts';
 import { derivedCommandId } from './identifiers.ts';
@@ -82,7 +82,7 @@ export const createHubHealth = (options: HubHealthOptions): HubHealthMonitor => 
 
   const look = async (
     hub: RegisteredHub,
-    thorough: boolean,
+    how: Pick<Look, 'thorough' | 'awaited'>,
     signal: AbortSignal,
   ): Promise<HubCheck | undefined> => {
     if (hub.adapter === undefined) return undefined;
@@ -91,7 +91,7 @@ export const createHubHealth = (options: HubHealthOptions): HubHealthMonitor => 
     return lookAtHub({
       hub: hub.facts.id,
       cluster: hub.adapter,
-      thorough,
+      ...how,
       ...(automation === undefined ? {} : { automation }),
       timers,
       logger,
@@ -137,7 +137,7 @@ export const createHubHealth = (options: HubHealthOptions): HubHealthMonitor => 
     before: Doubt | undefined,
     signal: AbortSignal,
   ): Promise<{ readonly doubt?: Doubt; readonly counted: boolean }> => {
-    const check = await look(hub, thorough, signal);
+    const check = await look(hub, { thorough, awaited: false }, signal);
     if (check === undefined || signal.aborted) return { counted: true };
     const { id } = hub.facts;
     const doubt = doubtOf(check.findings);
@@ -220,7 +220,7 @@ export const createHubHealth = (options: HubHealthOptions): HubHealthMonitor => 
       }
     },
     check: async (hub, signal) => {
-      const check = await look(hub, true, signal);
+      const check = await look(hub, { thorough: true, awaited: true }, signal);
       if (check === undefined) return undefined;
       signal.throwIfAborted();
       const position = await record(hub, check.findings);
@@ -232,6 +232,7 @@ export const createHubHealth = (options: HubHealthOptions): HubHealthMonitor => 
         hub: adapter.hubId,
         cluster: adapter,
         thorough: true,
+        awaited: true,
         ...(automation === undefined ? {} : { automation }),
         timers,
         logger,

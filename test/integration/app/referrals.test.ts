@@ -9,7 +9,7 @@ import { DELETION_ANNOUNCED } from '../../../src/domain/announcements.ts';
 import { collect, fakeContext } from '../../support/fake-context.ts';
 import { crashing } from '../../support/fake-incarnation.ts';
 import { delaying } from '../../support/held-appends.ts';
-import { checkAsync } from '../../support/property.ts';
+import { cases, checkAsync } from '../../support/property.ts';
 import {
   at,
   create,
@@ -140,7 +140,7 @@ const isExpected = (error: unknown): boolean =>
 describe('what is referred to, and its deletion', () => {
   it('no interleaving leaves an object whose target or tenant is gone', async function () {
     this.timeout(60_000);
-    await checkAsync(neverDangling(), { numRuns: 500 });
+    await checkAsync(neverDangling(), { numRuns: cases(500) });
   });
 
   it('and the property finds a deletion that does not wait for the read model', async function () {
@@ -277,7 +277,7 @@ describe('what is referred to, and its deletion', () => {
 
   it('no interleaving of two instances does, whichever of them dies', async function () {
     this.timeout(120_000);
-    await checkAsync(neverDanglingOnTwo(), { numRuns: 500 });
+    await checkAsync(neverDanglingOnTwo(), { numRuns: cases(500) });
   });
 
   for (const [words, planted] of [

@@ -84,9 +84,9 @@ describe('effects of a hub’s automation', function () {
       rulebook.next('forget');
       const since = now();
       expect(await trigger(effectCall())).to.deep.equal(POSTED);
-      const [outcome, ms] = await timed(trigger(effectCall(), { since }));
-      expect(outcome).to.deep.equal(POSTED);
-      expect(ms).to.be.at.least(SETTLES / 2);
+      expect(await trigger(effectCall(), { since })).to.deep.equal(POSTED);
+      // From the first: on a slow machine that has taken a part of it.
+      expect(Date.now() - Date.parse(since)).to.be.at.least(SETTLES / 2);
       await eventually('the playbook runs', () => rulebook.runs.length === 1);
       // And not a third time, now that something is to be seen.
       expect(await trigger(effectCall(), { since })).to.have.nested.property('result.did', 'observed');

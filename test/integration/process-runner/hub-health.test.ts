@@ -24,6 +24,8 @@ describe('hub health', () => {
   const looks = new Map<string, number>();
   /** Which of a hub's looks, counted from 1, were thorough. */
   const thorough = new Map<string, number[]>();
+  /** Milliseconds that each look gave the hub for its answer. */
+  let patience: number[] = [];
   /** Which cluster answers as a hub, and which one its adapter was told last. */
   const clusters = new Map<string, string>();
   const told = new Map<string, string | undefined>();
@@ -38,6 +40,7 @@ describe('hub health', () => {
       check: async (asked): Promise<HubReport> => {
         const look = (looks.get(id) ?? 0) + 1;
         looks.set(id, look);
+        patience.push(asked.deadlineMs);
         if (asked.thorough === true) thorough.set(id, [...(thorough.get(id) ?? []), look]);
         const problems = answers.get(id) ?? [];
         if (problems === 'hang') return new Promise<never>(() => undefined);
@@ -71,6 +74,7 @@ describe('hub health', () => {
     answers.clear();
     looks.clear();
     thorough.clear();
+    patience = [];
     clusters.clear();
     told.clear();
     automationProblems = [];
@@ -143,6 +147,15 @@ describe('hub health', () => {
     if (hub === undefined) throw new Error('not registered');
     await monitor.check(hub, stop.controller.signal);
     expect(thorough.get('hub-1')?.at(-1)).to.equal(last + 1);
+  });
+  it('has more patience where somebody waits for the answer: nothing looks again by itself', async () => {
+    await register('hub-1');
+    expect(patience).to.deep.equal([10_000]);
+    const hub = hubs.registry.get('hub-1');
+    if (hub === undefined) throw new Error('not registered');
+    await monitor.check(hub, stop.controller.signal);
+    await monitor.checkCandidate(adapter('hub-2'), undefined, stop.controller.signal);
+    expect(patience.slice(-2)).to.deep.equal([30_000, 30_000]);
   });
   it('tells at once what is wrong with a new hub, and at once when it was mended by a change', async () => {
     answers.set('hub-1', [unauthorized]);

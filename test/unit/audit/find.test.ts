@@ -6,7 +6,7 @@ import type { AuditReader } from '../../../src/projections/audit/audit-reader.ts
 import { intersect, remembering, union, type AuditQuery } from '../../../src/projections/audit/find.ts';
 import { audit, followed, openAuditView } from '../../support/audit/open-audit.ts';
 import { createHistoryWriter, histories, TENANTS, type Step } from '../../support/audit/random-history.ts';
-import { check, checkAsync } from '../../support/property.ts';
+import { cases, check, checkAsync } from '../../support/property.ts';
 
 const numbers = fc.uniqueArray(fc.nat(60), { maxLength: 40 }).map((list) => list.toSorted((a, b) => a - b));
 const listOf = (values: readonly number[]) => remembering((index) => values.find((value) => value >= index));
@@ -203,7 +203,7 @@ describe('questions of auditors', () => {
           }
         },
       ),
-      { numRuns: 250 },
+      { numRuns: cases(250) },
     );
   });
 

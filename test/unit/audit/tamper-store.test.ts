@@ -10,7 +10,7 @@ import { signedLog, stoppedLog } from '../../support/audit/signed-log.ts';
 import { leavesOfLog, logVictim, tamperLog } from '../../support/audit/tampering/log.ts';
 import { checkAsync } from '../../support/property.ts';
 
-const MUTATIONS = Number(process.env['LEDGER_TEST_MUTATIONS'] ?? 600);
+const MUTATIONS = Number(process.env['LEDGER_TEST_MUTATIONS'] ?? 200);
 const draws = fc.record({
   kind: fc.nat(1000),
   a: fc.nat(10_000),

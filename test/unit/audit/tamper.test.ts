@@ -42,7 +42,7 @@ import { checkAsync } from '../../support/property.ts';
  * Mutations of an export, a store, a mirror of the tiles, and a log before it is signed, in equal shares, each checked with what `audit verify` runs: whatever changes content, order or membership of what
  * the auditor's pin covers is found, and its place is named. 10,000 of them with the fault suites.
  */
-const MUTATIONS = Number(process.env['LEDGER_TEST_MUTATIONS'] ?? 600);
+const MUTATIONS = Number(process.env['LEDGER_TEST_MUTATIONS'] ?? 200);
 const SIZE = 24;
 const HEADS = [5, 6, 11, 16, 24];
 

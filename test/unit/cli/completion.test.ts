@@ -53,7 +53,7 @@ describe('ledgerctl completes', () => {
   });
 
   it('in a bash without ledgerctl on the PATH, as the README and its help say', async function () {
-    this.timeout(30_000);
+    this.timeout(180_000);
     const line = 'ledgerctl() { npx ledgerctl "$@"; }; source <(ledgerctl completion bash)';
     expect(readFileSync('README.md', 'utf8')).to.include(`\`${line}\``);
     expect(await cli.succeeds(['completion', '--help'])).to.include(line);

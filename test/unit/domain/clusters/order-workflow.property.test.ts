@@ -9,7 +9,7 @@ import type { EffectOutcome, PendingEffect } from '../../../../src/domain/workfl
 import { orderMoves, type OrderMove } from '../../../support/arbitraries/order-steps.ts';
 import { createOrderRun, done, failed, placedOn, refused, unknown } from './order-run.ts';
 import { hosted, observedOrder, time } from './samples.ts';
-import { check } from '../../../support/property.ts';
+import { cases, check } from '../../../support/property.ts';
 
 /** How the hub's automation is run; absent: a simulated hub does everything by itself. */
 type Automated = { readonly mode: 'eda' | 'aap'; readonly controller: 'operator' | 'ledger' };
@@ -277,7 +277,7 @@ const play = (moves: readonly OrderMove[], by?: Automated, orderly = 0) => {
 
 describe('cluster order: whatever happens', () => {
   it('one object at most, no lost capacity, and absence before "deleted"', function () {
-    this.timeout(60_000);
+    this.timeout(600_000);
     check(
       fc.property(orderMoves(), automated(), fc.nat({ max: 6 }), (moves, by, orderly) => {
         const { run, hub, finish } = play(moves, by, orderly);
@@ -287,11 +287,11 @@ describe('cluster order: whatever happens', () => {
         expect(hub.reserved()).to.equal(false);
         expect(run.cluster()).to.have.property('status', 'deleted');
       }),
-      { numRuns: 300 },
+      { numRuns: cases(300) },
     );
   });
   it('an order that is not deleted becomes ready as soon as the world lets it', function () {
-    this.timeout(60_000);
+    this.timeout(600_000);
     check(
       fc.property(
         orderMoves().map((moves) => moves.filter(({ move }) => move !== 'delete' && move !== 'cancel')),
@@ -307,7 +307,7 @@ describe('cluster order: whatever happens', () => {
           });
         },
       ),
-      { numRuns: 300 },
+      { numRuns: cases(300) },
     );
   });
 });

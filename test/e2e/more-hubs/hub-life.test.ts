@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import type { ApiClient } from '../../src/cli/api-client.ts';
-import { DECOMMISSION_ANNOTATION } from '../../src/domain/hubs/hub.resource.ts';
+import type { ApiClient } from '../../../src/cli/api-client.ts';
+import { DECOMMISSION_ANNOTATION } from '../../../src/domain/hubs/hub.resource.ts';
 import {
   CLUSTERS,
   PRIVATE,
@@ -12,10 +12,10 @@ import {
   untilGone,
   type ClusterBody,
   type Stack,
-} from '../support/e2e-stack.ts';
-import { startKubeApiServer, type KubeApiServer } from '../support/kube-apiserver/start.ts';
-import { hubAccessOf, rbacOf } from '../support/kubernetes-hub.ts';
-import { startQuickOperator } from '../support/quick-operator.ts';
+} from '../../support/e2e-stack.ts';
+import { startKubeApiServer, type KubeApiServer } from '../../support/kube-apiserver/start.ts';
+import { hubAccessOf, rbacOf } from '../../support/kubernetes-hub.ts';
+import { startQuickOperator } from '../../support/quick-operator.ts';
 
 const NS = 'osac-hub';
 const HUBS = '/api/ledger/v1/hubs';

@@ -2,10 +2,10 @@ import { expect } from 'chai';
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { logFile } from '../../src/adapters/event-store/sqlite/files.ts';
-import { simulatedHubFile } from '../../src/adapters/management-cluster/simulated/simulated-hubs.ts';
-import { createApiClient, type ApiClient } from '../../src/cli/api-client.ts';
-import { startService, type ServiceProcess } from '../../src/cli/demo/service-process.ts';
+import { logFile } from '../../../src/adapters/event-store/sqlite/files.ts';
+import { simulatedHubFile } from '../../../src/adapters/management-cluster/simulated/simulated-hubs.ts';
+import { createApiClient, type ApiClient } from '../../../src/cli/api-client.ts';
+import { startService, type ServiceProcess } from '../../../src/cli/demo/service-process.ts';
 import {
   CLUSTERS,
   createStack,
@@ -17,8 +17,8 @@ import {
   untilReady,
   type ClusterBody,
   type Stack,
-} from '../support/e2e-stack.ts';
-import { readHubCalls } from '../support/hub-journal.ts';
+} from '../../support/e2e-stack.ts';
+import { readHubCalls } from '../../support/hub-journal.ts';
 
 type Hub = {
   readonly id: string;
