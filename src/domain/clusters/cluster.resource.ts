@@ -60,7 +60,7 @@ export const cluster: ResourceKind<ClusterState, ClusterCommand, ClusterEvent> =
   protectedWhileReferenced: false,
   marks: (document) => marksOf(objectAt(document, 'status')),
   decider: clusterDecider,
-  stateVersion: 3,
+  stateVersion: 4,
   view: (state) => clusterView(state),
 };
 

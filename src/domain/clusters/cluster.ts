@@ -90,7 +90,11 @@ const evolveOrder = (state: LiveCluster, event: ClusterEvent): StoredCluster => 
     }
     case 'ClusterFailed': {
       const { at: _at, ...failure } = event.data;
-      return { ...observed(state), failure };
+      return {
+        ...observed(state),
+        failure,
+        failedFor: [...new Set([...(state.failedFor ?? []), failure.reason])],
+      };
     }
     case 'ClusterFailureCleared':
     case 'ClusterRetryRequested':
@@ -255,7 +259,7 @@ const withoutChangeFailure = (state: Dispatched): Dispatched => {
 };
 
 const withoutFailure = (state: LiveCluster): LiveCluster => {
-  const { failure: _failure, ...kept } = state;
+  const { failure: _failure, failedFor: _reasons, ...kept } = state;
   return kept as LiveCluster;
 };
 

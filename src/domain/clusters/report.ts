@@ -176,14 +176,17 @@ const recordFailure = (state: LiveCluster, report: Report<'RecordFailure'>): Dec
   // A deadline says less than what was told before.
   const isDeadline = !failure.permanent && failure.detail === undefined;
   if (isDeadline && state.failure?.detail !== undefined) return [];
-  return isTold(state.failure, failure) ? [] : [{ type: 'ClusterFailed', data: { at, ...failure } }];
+  return isTold(state, failure) ? [] : [{ type: 'ClusterFailed', data: { at, ...failure } }];
 };
 
 /** It is the first of each reason that is told; the ones after it are further tries. */
 const isTold = (
-  known: LiveCluster['failure'],
+  { failure, failedFor = [] }: LiveCluster,
   { reason, permanent }: { reason: string; permanent: boolean },
-): boolean => known?.reason === reason && known.permanent === permanent;
+): boolean =>
+  failure !== undefined &&
+  failure.permanent === permanent &&
+  (failure.reason === reason || failedFor.includes(reason));
 
 const changeFailed = (
   state: Dispatched,
@@ -307,7 +310,7 @@ const verdictEvents = (
     case 'failed': {
       const { kind: _kind, ...said } = verdict;
       const failure = { ...toldOfJob(said, jobErrors), permanent: false };
-      if (state.failure?.permanent === true || isTold(state.failure, failure)) return [];
+      if (state.failure?.permanent === true || isTold(state, failure)) return [];
       return [{ type: 'ClusterFailed', data: { at, ...failure } }];
     }
     default:

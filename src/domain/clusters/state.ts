@@ -69,6 +69,8 @@ export type Order = {
     readonly detail?: string;
     readonly permanent: boolean;
   };
+  /** Reasons that were told of the present failure, the first one first. */
+  readonly failedFor?: readonly string[];
   /** Why it waits, when no hub has room. */
   readonly waiting?: {
     readonly message: string;

@@ -90,18 +90,21 @@ describe('an order that goes on failing rests', () => {
     jobs.fails();
     const since = told(run);
     jobs.launch();
-    const canceled = observedOrder({
-      jobs: [
-        { jobId: '101', type: 'provision', state: 'Failed', timestamp: time(3), configVersion: VERSION },
-        { jobId: '102', type: 'provision', state: 'Canceled', timestamp: time(5), configVersion: VERSION },
-      ],
-      conditions: [],
-      phase: 'Failed',
-    });
-    run.observe({ order: canceled, hostedCluster: null });
-    run.commands();
-    expect(since().cluster.filter((type) => type === 'ClusterFailed')).to.have.lengthOf(1);
+    const ended: ObservedJob[] = [
+      { jobId: '101', type: 'provision', state: 'Failed', timestamp: time(3), configVersion: VERSION },
+    ];
+    const ends = (state: 'Failed' | 'Canceled'): void => {
+      const number = ended.length;
+      const timestamp = time(3 + 2 * number);
+      ended.push({ jobId: `10${number}`, type: 'provision', state, timestamp, configVersion: VERSION });
+      const order = observedOrder({ jobs: [...ended], conditions: [], phase: 'Failed' });
+      run.observe({ order, hostedCluster: null });
+      run.commands();
+    };
+    ends('Canceled');
     expect(run.cluster()).to.have.nested.property('failure.reason', 'JobCanceled');
+    for (const state of ['Failed', 'Canceled', 'Failed'] as const) ends(state);
+    expect(since().cluster.filter((type) => type === 'ClusterFailed')).to.have.lengthOf(1);
   });
 
   it('a person’s retry shows PROGRESSING while its own try runs, and FAILED when that failed', () => {
