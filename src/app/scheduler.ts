@@ -50,7 +50,7 @@ export const createScheduler = (options: {
   readonly clock: Clock;
   readonly logger: Logger;
   /** True while nothing may be placed on this hub: its lane is paused or its circuit breaker open. */
-  readonly isBlocked: (hub: string) => boolean;
+  readonly isBlocked: (hub: string, clusterId: string) => boolean;
   /** Calls of the last hour to this hub, and how many failed. Default: nothing is known. */
   readonly callsOf?: (hub: string) => Candidate['calls'];
   /** Simulated hubs take nothing new, also those that are registered already. */
@@ -150,7 +150,7 @@ export const createScheduler = (options: {
       hub: hub.facts,
       deleting: hub.deleting || isClosedFor(capacity, hub.revision),
       adapter: hub.adapter !== undefined,
-      blocked: options.isBlocked(hub.facts.id),
+      blocked: options.isBlocked(hub.facts.id, request.clusterId),
       health: hub.health,
       ...callsOf(hub.facts.id),
       limits: hub.limits,

@@ -242,7 +242,7 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
   });
 
   const lane: {
-    blocked: (hub: string) => boolean;
+    blocked: (hub: string, clusterId: string) => boolean;
     calls: ProcessRunner['laneCalls'];
     lookSoon: (hub: string) => void;
   } = { blocked: () => false, calls: () => undefined, lookSoon: () => undefined };
@@ -252,7 +252,7 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
     commandRunner: runner,
     clock,
     logger,
-    isBlocked: (hub) => lane.blocked(hub),
+    isBlocked: (hub, clusterId) => lane.blocked(hub, clusterId),
     callsOf: (hub) => lane.calls(hub),
     refusesSimulated: ports.refusesSimulated === true,
   });
@@ -328,7 +328,7 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
     ...(ports.failpoint === undefined ? {} : { failpoint: ports.failpoint }),
     ...(ports.settings?.processes === undefined ? {} : { settings: ports.settings.processes }),
   });
-  lane.blocked = (hub) => processes.laneBlocked(laneOfHub(hub));
+  lane.blocked = (hub, clusterId) => processes.laneBlocked(laneOfHub(hub), clusterId);
   lane.calls = (hub) => processes.laneCalls(laneOfHub(hub));
   const observer = createHubObserver({
     registry: hubs,
@@ -350,7 +350,7 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
     logger: logger.child({ component: 'hub-health' }),
     ...(ports.settings?.hubCheckMs === undefined ? {} : { intervalMs: ports.settings.hubCheckMs }),
     recovered: (hub) => lanesOfHub(hub).forEach(processes.probeLane),
-    isHeldUp: (hub) => lanesOfHub(hub).some(processes.laneBlocked),
+    isHeldUp: (hub) => lanesOfHub(hub).some((each) => processes.laneBlocked(each)),
   });
   lane.lookSoon = hubHealth.lookSoon;
   const repair = createNameRepair({

@@ -105,7 +105,7 @@ export const orderFixture = (options: {
         commandRunner,
         clock,
         logger,
-        isBlocked: (hub) => processes?.laneBlocked(`hub:${hub}`) ?? false,
+        isBlocked: (hub, clusterId) => processes?.laneBlocked(`hub:${hub}`, clusterId) ?? false,
       }),
       'management-cluster': createManagementClusterEffects({
         registry,

@@ -25,6 +25,8 @@ export type LaneFailures = {
   counted(): number;
   /** Those are failures of so many orders that it is not single ones that fail. */
   ofSeveral(): boolean;
+  /** This order is one of those, whatever it wants now. */
+  isAmong(order: string): boolean;
   /** Monotonic time of this order's last failure; undefined: nothing of it fails. */
   lastFailureOf(order: string): number | undefined;
   failingOrders(): number;
@@ -131,6 +133,7 @@ export const createLaneFailures = (limit: number, nowMs: () => number): LaneFail
     failuresOf: (by) => entries.get(keyOf(by))?.failures ?? 0,
     counted: () => counted,
     ofSeveral,
+    isAmong: (order) => streak.has(order),
     lastFailureOf: (order) => failedAt.get(order),
     failingOrders: () => {
       prune();

@@ -33,8 +33,8 @@ export type Lanes = {
    * after failures is woken.
    */
   probe(lane: string): void;
-  /** Nothing new should come here. */
-  blocked(lane: string): boolean;
+  /** Nothing new should come here, nor this order, which fails here itself. */
+  blocked(lane: string, order?: string): boolean;
   /** What the order still wants; failures of anything else say nothing of its lanes any more. */
   keep(order: string, wanted: readonly Wanted[]): void;
   /** How often in a row this effect failed in its lane. */
@@ -355,9 +355,12 @@ export const createLanes = (options: {
       shut(lane);
       pump(lane);
     },
-    blocked: (name) => {
+    blocked: (name, order = '') => {
       const lane = lanes.get(name);
-      return lane !== undefined && (lane.paused || (lane.breaker === 'open' && !takesNew(lane)));
+      return (
+        lane !== undefined &&
+        (lane.paused || (lane.breaker === 'open' && (!takesNew(lane) || lane.failures.isAmong(order))))
+      );
     },
     status: () => [...lanes.values()].filter((lane) => !isIdle(lane)).map(statusOf),
     close: () => {

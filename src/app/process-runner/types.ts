@@ -227,8 +227,11 @@ export type ProcessRunner = {
   /** Operator: parks a lane, or lets it go on at once (also closes its breaker). */
   pauseLane(lane: string, pause?: LanePause): void;
   resumeLane(lane: string): void;
-  /** True when a lane's breaker is open or it is paused: nothing should be placed there. */
-  laneBlocked(lane: string): boolean;
+  /**
+   * True when a lane is paused, or its breaker open and nothing new should come: nothing should be placed there. `order`: the
+   * one that asks; where it fails itself, it should not come either.
+   */
+  laneBlocked(lane: string, order?: string): boolean;
   /** The far side seems to work again: a lane with an open breaker tries one effect at once instead of later. */
   probeLane(lane: string): void;
   /** Effects of a lane in the last hour, and how many failed; undefined when there were none. */

@@ -109,6 +109,18 @@ describe('orders that fail in a lane', () => {
       expect(lanes.status()[0]?.breaker).to.equal('closed');
     });
 
+  it('a hub that takes new orders takes not the one that fails there, which asks for a place again', async () => {
+    const { time, call, ask, end, lanes } = setUp();
+    for (let i = 0; i < 5; i += 1) call('o0', away);
+    await time.pass(2_000);
+    lanes.keep('o0', []);
+    expect(lanes.blocked(LANE, 'o0')).to.equal(true);
+    expect(lanes.blocked(LANE, 'new')).to.equal(false);
+    ask('new');
+    end('new', done);
+    expect(lanes.blocked(LANE, 'o0')).to.equal(false);
+  });
+
   it('a hub that fails for every order that comes takes no further one', async () => {
     const { time, call, ask, end, lanes } = setUp();
     for (let i = 0; i < 5; i += 1) call('o0', away);
