@@ -271,11 +271,20 @@ describe('JSON schemas of governed fields', () => {
           logger: false,
         });
         const compiled = oracle.compile(drawn as object);
+        // For some schemas its own code breaks (a list of evaluated names that it has not made): that is no verdict.
+        const verdictOf = (instance: JsonValue): boolean => {
+          try {
+            return compiled(instance) as boolean;
+          } catch (error) {
+            fc.pre(!(error instanceof TypeError));
+            throw error;
+          }
+        };
         for (const instance of values)
           expect(
             misfit(drawn as object, instance) === undefined,
             JSON.stringify({ drawn, instance }),
-          ).to.equal(compiled(instance));
+          ).to.equal(verdictOf(instance));
       }),
       { numRuns: 150 },
     );
