@@ -229,7 +229,7 @@ const unmappedOf = ({ leaf, event: { metadata, position, data } }: OcsfSource): 
   position,
   data_sha256: leaf.data,
   metadata_sha256: leaf.metadata,
-  ...(leaf.v === 2 ? { hidden_sha256: leaf.hidden } : {}),
+  ...(leaf.hidden === undefined ? {} : { hidden_sha256: leaf.hidden }),
   ...some('causation_id', stringAt(metadata, 'causationId')),
   ...some('on_behalf_of', stringAt(objectAt(metadata, 'actor'), 'onBehalfOf')),
   ...some('vouched_by', stringAt(objectAt(metadata, 'actor'), 'vouchedBy')),
