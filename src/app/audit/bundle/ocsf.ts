@@ -108,7 +108,7 @@ const READS: ReadonlySet<string> = new Set([
 
 /**
  * OSAC's methods (`osac.public.v1.Hubs/List`), our commands (`OrderCluster`) and calls of our own surfaces
- * (`DELETE /audit.v1/holds/{id}`), of which older events hold the path alone: nothing can be told of these.
+ * (`DELETE /audit.v1/holds/{id}`).
  */
 const VERBS: readonly (readonly [RegExp, Activity])[] = [
   [/ \/.*\/(retry|pause|resume|rebuild)$/, 'update'],
