@@ -204,7 +204,7 @@ describe('audit view', () => {
     await append('cluster-theirs', 'ClusterOrdered', { tenant: 'globex', actor: { subjectId: 'bob' } });
     await append('user-bob', 'UserCreated', { tenant: 'globex', actor: { subjectId: 'bob' } });
     await append('hub-h1', 'HubRegistered', { tenant: '', actor: { subjectId: 'root' } });
-    // What older releases have written down in clear, since somebody had it.
+    // By somebody who may read more than this tenant.
     const asked = ['mine', 'theirs', 'nothing', 'later'].map((id) => ({ kind: 'cluster', id }));
     const others = [
       { kind: 'hub', resource_id: 'h1' },
