@@ -20,11 +20,6 @@ const create = (spec: JsonObject, id = 'hub-1'): DocumentCommand => ({
   creator: 'system',
   document: { spec: { namespace: 'osac-hub', ...spec } },
 });
-const registered = (spec: JsonObject) =>
-  ({
-    type: 'HubRegistered',
-    data: { id: 'hub-1', at, tenant: 'shared', project: '', name: 'hub-1', creator: 's', document: { spec } },
-  }) as const;
 
 const EDA = { mode: 'eda', endpoints: { eda: 'https://rulebook.osac:5000' } };
 const PEM = '-----BEGIN CERTIFICATE-----\nTUlJQg==\n-----END CERTIFICATE-----\n';
