@@ -83,7 +83,7 @@ export const createWork = (options: {
           tenant: context.tenant,
           project: context.project,
           commandId,
-          // One key is one command: its first wording stands.
+          // One key is one command, also after a release that words it differently: its first wording stands.
           requestHash: commandId,
           correlationId: context.correlationId,
           causationId: context.causationId,
