@@ -32,7 +32,7 @@ export const clusterTemplateDecider = documentDecider({
   check: (document, { id, previous, secrets }) =>
     (previous === undefined ? idRejection(id) : undefined) ??
     pullSecretRejection(document, secrets) ??
-    nodeSetsRejection(document, previous) ??
+    nodeSetsRejection(document) ??
     classesRejection(document) ??
     parametersRejection(document),
 });
@@ -80,7 +80,7 @@ export const clusterTemplate: ResourceKind<DocumentState, DocumentCommand, Clust
   view: (state) => documentView(state, SECRETS),
 };
 
-/** Templates of earlier releases may have a UUID, which no hub accepts: they can be changed and deleted. */
+/** A hub takes no other id as `templateID`. */
 const idRejection = (id: string): Rejection | undefined => {
   if (id.length > 253)
     return reject('invalid', 'INVALID_ID', 'the id of a template has at most 253 characters', {
@@ -115,11 +115,10 @@ const pullSecretRejection = (document: JsonObject, secrets: Secrets): Rejection 
       )
     : undefined;
 
-const nodeSetsRejection = (document: JsonObject, previous: JsonObject | undefined): Rejection | undefined => {
-  const known = objectAt(previous, 'node_sets');
+const nodeSetsRejection = (document: JsonObject): Rejection | undefined => {
   for (const [name, set] of Object.entries(objectAt(document, 'node_sets'))) {
     const field = `node_sets.${name}`;
-    const badName = Object.hasOwn(known, name) ? undefined : nodeSetNameRejection(name, field);
+    const badName = nodeSetNameRejection(name, field);
     if (badName !== undefined) return badName;
     const reference = referenceOf(isObject(set) ? set['host_type'] : undefined);
     if (reference === undefined || Object.keys(reference).length === 0) {

@@ -1,20 +1,7 @@
 import { z } from 'zod';
 import type { EventType } from '../event-type.ts';
 import { documentTypes } from '../catalog/document-types.ts';
-import type { JsonObject } from '../json.ts';
-import { objectAt } from '../json-tools.ts';
 import { count, counts, text, typesOf } from '../schemas.ts';
-
-/**
- * Version 1 called the namespaces of single tenants `tenant_namespaces`, which has said since whether each tenant gets
- * one of its own.
- */
-const withNamespaces = (data: JsonObject): JsonObject => {
-  const document = objectAt(data, 'document');
-  const { tenant_namespaces: named, ...spec } = objectAt(document, 'spec');
-  if (typeof named !== 'object' || named === null) return data;
-  return { ...data, document: { ...document, spec: { ...spec, namespaces: named } } };
-};
 
 const problems = z.array(z.strictObject({ code: text, message: text, subject: text.exactOptional() }));
 const hosts = z.record(z.string(), z.strictObject({ free: count, ours: count, foreign: count }));
@@ -28,11 +15,7 @@ const hubDocumentTypes: readonly EventType[] = [
     revised: 'HubRevised',
     deletionRequested: 'HubDeregistrationRequested',
     retired: 'HubDeregistered',
-  }).map((entry) =>
-    ['HubRegistered', 'HubRevised'].includes(entry.type)
-      ? { ...entry, version: 2, upcast: { 1: withNamespaces } }
-      : entry,
-  ),
+  }),
   ...typesOf(ofHubs, [
     ['HubBecameReachable', {}],
     ['HubBecameUnreachable', { problems }],

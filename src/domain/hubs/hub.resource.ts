@@ -87,12 +87,9 @@ const documents = documentDecider({
   immutable: [],
   // What a caller sends as status is not kept: the view derives it.
   normalize: ({ status: _sent, ...document }) => document,
-  check: (document, { id, previous, secrets }) =>
-    hubSpecRejection(
-      objectAt(document, 'spec'),
-      { simulated: isSimulatedHub(id) },
-      previous === undefined ? undefined : objectAt(previous, 'spec'),
-    ) ?? ownModeRejection(document, secrets),
+  check: (document, { id, secrets }) =>
+    hubSpecRejection(objectAt(document, 'spec'), { simulated: isSimulatedHub(id) }) ??
+    ownModeRejection(document, secrets),
 });
 
 /** A hub's document and what looking at it showed. */

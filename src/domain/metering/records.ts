@@ -1,7 +1,7 @@
 import { isStoredCluster } from '../clusters/state.ts';
 import type { JsonObject } from '../json.ts';
 import { stateOf, type Change, type ClusterMeter, type OpenInterval } from './cluster-meter.ts';
-import { componentId, type Component } from './components.ts';
+import type { Component } from './components.ts';
 
 /**
  * Metering events in OSAC's own form (metering-events.md §3 to §6), without the envelope of the broker. Field names, their
@@ -45,7 +45,7 @@ export const lifecycleRecords = (
   };
   return changes.map(({ type, component, durationMs, previousState, currentState }) => ({
     type: `osac.resource.${type}.v1`,
-    id: component === undefined ? eventId : `${eventId}/${componentId(component)}`,
+    id: component === undefined ? eventId : `${eventId}/${component.nodeSet}`,
     time: isoOf(atMs),
     resource,
     ...deliveryOf(meter),
@@ -74,7 +74,7 @@ export const heartbeatRecords = (meter: ClusterMeter, windowStartMs: number): re
   const window = `hb/${resource.id}/${Math.floor(windowStartMs / 1000)}`;
   return open.map((interval) => ({
     type: 'osac.resource.heartbeat.v1',
-    id: `${window}/${componentId(interval.component)}`,
+    id: `${window}/${interval.component.nodeSet}`,
     time: isoOf(windowStartMs),
     resource,
     ...deliveryOf(meter),

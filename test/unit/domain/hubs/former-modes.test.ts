@@ -184,7 +184,7 @@ describe('hubs that are switched while orders run on them', () => {
         .when(revise({ ...edaSpec, automation: { aap: former } }))
         .thenRejected('INVALID_HUB', { field });
   });
-  it('the facts of a hub name what is kept by mode; hubs of before keep nothing', () => {
+  it('the facts of a hub name what is kept by mode', () => {
     expect(hubFacts({ id: 'hub-1', document: { spec: aapSpec } }).formerAutomation).to.deep.equal({
       eda: { templatePrefix: 'osac', ca: CA, endpoint: EDA_URL },
     });
