@@ -5,7 +5,7 @@ import type { SecretRef } from './secret-ref.ts';
 
 /**
  * Declaration of an OSAC kind, as plain data (design §7). Routes, validation, both views, name rules, references
- * and the read model come from it; adding a kind means writing one of these beside its events.
+ * and the read model come from it. Kinds of documents are written with `documentKind` (catalog/document-kind.ts).
  */
 export type ResourceKind<
   State = unknown,
@@ -22,8 +22,15 @@ export type ResourceKind<
   readonly message: string;
   /** Service name in method names of errors: `ClusterTemplates`. */
   readonly service: string;
+  /** First and last event of an object: they complete a name reservation, or end what holds it. */
+  readonly events: { readonly created: string; readonly retired: string };
   /** Methods served per surface (osac-api.md §2). Who may call them: `tenancy/rights.ts`. */
   readonly methods: { readonly public: readonly Method[]; readonly private: readonly Method[] };
+  /**
+   * Who may use it on the public surface: `offered` things all users of a tenant read, `owned` ones those change who
+   * order. Default: admins, and whom `tenancy/rights.ts` names.
+   */
+  readonly rights?: 'offered' | 'owned';
   /** Create and Update answer `{"object": …}` (osac-api.md §2 Deviations). Default: the bare object. */
   readonly wrapsReplies?: true;
   /** Payload field of the kind in `Event`, and whether public watchers see it (osac-api.md §11 Event). */

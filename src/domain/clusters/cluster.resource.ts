@@ -15,6 +15,7 @@ export const cluster: ResourceKind<ClusterState, ClusterCommand, ClusterEvent> =
   words: 'cluster',
   message: 'Cluster',
   service: 'Clusters',
+  events: { created: 'ClusterOrdered', retired: 'ClusterDeleted' },
   methods: {
     public: ['List', 'Get', 'Create', 'Update', 'Delete'],
     private: ['List', 'Get', 'Create', 'Update', 'Delete'],
