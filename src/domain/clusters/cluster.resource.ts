@@ -16,6 +16,7 @@ export const cluster: ResourceKind<ClusterState, ClusterCommand, ClusterEvent> =
   message: 'Cluster',
   service: 'Clusters',
   events: { created: 'ClusterOrdered', retired: 'ClusterDeleted' },
+  rights: 'owned',
   methods: {
     public: ['List', 'Get', 'Create', 'Update', 'Delete'],
     private: ['List', 'Get', 'Create', 'Update', 'Delete'],
