@@ -122,6 +122,8 @@ export type ResourceKind<
   readonly pointsAt: (document: JsonObject) => readonly { readonly kind: string; readonly id: string }[];
   /** True: an object that something points at cannot be deleted. */
   readonly protectedWhileReferenced: boolean;
+  /** What the body of a creation must hold beside a name: for the OpenAPI document, and for the tests of all kinds. */
+  readonly example?: JsonObject;
   /** Looked-up marks, for example `default` of the default ClusterVersion. */
   readonly marks?: (document: JsonObject) => readonly string[];
   /** The aggregate behind it. */

@@ -50,6 +50,7 @@ type Declaration<
     | 'deriveName'
     | 'uniqueValues'
     | 'personal'
+    | 'example'
     | 'marks'
   > &
     // Parts with a default.
