@@ -88,7 +88,7 @@ export const kinds: readonly AnyKind[] = [
 
 /** Kinds without work to carry out: what their objects are is what their documents say. */
 export const documentKinds: readonly DocumentKind[] = kinds.filter(
-  (kind): kind is AnyKind & DocumentKind => 'context' in kind,
+  (kind): kind is AnyKind & DocumentKind => 'hidden' in kind,
 );
 
 /** What begins and ends the objects of every kind. */

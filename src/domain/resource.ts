@@ -133,6 +133,15 @@ export type ResourceKind<
   readonly view: (state: State) => ResourceView;
 };
 
+/** Names that follow from the kind's own; an odd plural or capitals (`ExternalIPs`) are said beside them. */
+export const regularNames = (
+  kind: string,
+): Pick<ResourceKind, 'words' | 'collection' | 'message' | 'service'> => {
+  const words = kind.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+  const message = `${kind.slice(0, 1).toUpperCase()}${kind.slice(1)}`;
+  return { words, message, collection: `${words.replaceAll(' ', '_')}s`, service: `${message}s` };
+};
+
 export type Method = 'List' | 'Get' | 'Create' | 'Update' | 'Delete';
 
 /** What every surface, projection and check needs to know of a folded document. */

@@ -2,7 +2,7 @@ import type { Decider, DomainEvent } from '../decider.ts';
 import type { JsonObject, JsonValue } from '../json.ts';
 import { stringAt, valueAt, withoutPaths } from '../json-tools.ts';
 import { placesOf, valueAtPlace } from '../places.ts';
-import type { Method, ResourceKind, ResourceView } from '../resource.ts';
+import { regularNames, type Method, type ResourceKind, type ResourceView } from '../resource.ts';
 import {
   documentDecider,
   documentView,
@@ -57,6 +57,10 @@ type Declaration<
     Partial<
       Pick<
         ResourceKind<State, Command, Event>,
+        | 'words'
+        | 'collection'
+        | 'message'
+        | 'service'
         | 'methods'
         | 'ids'
         | 'nameScope'
@@ -71,7 +75,7 @@ type Declaration<
     Pick<DocumentRules, 'storedName' | 'normalize' | 'check'> &
     Pick<DocumentKind, 'context' | 'inCatalogue'> & {
       readonly yieldSlot?: (at: string) => NoInfer<Command>;
-      /** In camel case; names of collection, message, service and payload field follow from it. */
+      /** In camel case; `regularNames` and the payload field of watches follow from it. */
       readonly kind: string;
       readonly events: Names;
       /** Public watchers are not told of its changes. */
@@ -114,30 +118,25 @@ export const documentKind = <
 ): DocumentKind<State, Command, Event> => {
   const { kind, untold, unshown = [], state: statePath, publicList, alsoPointsAt, ...given } = declaration;
   const { storedName: _rule, normalize: _fill, check: _check, behaviour, render, view, ...own } = given;
-  const words = kind.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
-  const field = words.replaceAll(' ', '_');
-  const message = `${kind.slice(0, 1).toUpperCase()}${kind.slice(1)}`;
+  const names = regularNames(kind);
   const { methods = { public: ALL, private: ALL }, ids = 'client-may-choose' } = given;
   const { immutable = [], secrets = [], references = [] } = given;
   const privateOnly =
     methods.public.length === 0 ? [] : ['metadata.finalizers', ...(given.privateOnly ?? [])];
-  const documents = documentDecider({ ...given, words, ids, immutable });
+  const documents = documentDecider({ ...names, ...given, ids, immutable });
   const withoutUnshown = withoutPaths(unshown);
   const shown = (document: JsonObject, facts: DocumentFacts): JsonObject =>
     withoutUnshown(render === undefined ? document : render(document, facts));
   return {
+    ...names,
     nameScope: 'project',
     defaultTenant: 'shared',
     protectedWhileReferenced: true,
     stateVersion: 1,
     ...own,
     kind,
-    words,
-    collection: `${field}s`,
-    message,
-    service: `${message}s`,
     methods,
-    event: { field, public: untold !== true },
+    event: { field: names.words.replaceAll(' ', '_'), public: untold !== true },
     ...(publicList === undefined ? {} : listing(publicList)),
     ids,
     privateOnly,

@@ -62,6 +62,11 @@ describe('the declaration of a document kind', () => {
     });
     expect(shelf.methods.public).to.include.members(['List', 'Delete']);
   });
+  it('leaves irregular names to the kind', () => {
+    const names = { words: 'external IP', collection: 'ips', message: 'ExternalIP', service: 'ExternalIPs' };
+    const ip = documentKind({ kind: 'externalIp', context: 'networks', events, ...names });
+    expect(ip).to.deep.include({ ...names, event: { field: 'external_ip', public: true } });
+  });
   it('names its events, and says what tenants see of them', () => {
     const [created, revised, ...others] = documentTypes(shelf);
     const providerOnly = [
