@@ -1,9 +1,9 @@
-import { documentKind } from './document-kind.ts';
 import { specSegments } from '../clusters/spec-paths.ts';
 import { reject, type Rejection } from '../decider.ts';
 import type { JsonObject, JsonValue } from '../json.ts';
 import { isObject, listAt, objectAt, stringAt, withoutValueAt } from '../json-tools.ts';
 import { referenceOf } from '../references.ts';
+import { documentKind } from './document-kind.ts';
 
 /** Templates as they are offered: which fields a customer sets, and within which bounds (osac-api.md §10). */
 export const MAX_FIELD_DEFINITIONS = 100;

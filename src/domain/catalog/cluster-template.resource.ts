@@ -1,10 +1,10 @@
-import { documentKind } from './document-kind.ts';
-import type { Secrets } from './document.ts';
 import { reject, type Rejection } from '../decider.ts';
 import type { JsonObject } from '../json.ts';
 import { isObject, listAt, numberAt, objectAt, stringAt, textOf } from '../json-tools.ts';
 import { emptyReference, referenceOf } from '../references.ts';
 import { nameFromId } from './derived-names.ts';
+import type { Secrets } from './document.ts';
+import { documentKind } from './document-kind.ts';
 import { MAX_INT32, TEMPLATE_ID } from './limits.ts';
 import { nodeSetNameRejection } from './node-set-names.ts';
 

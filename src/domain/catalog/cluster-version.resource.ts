@@ -1,9 +1,9 @@
-import { documentKind } from './document-kind.ts';
-import type { NormalizeContext } from './document.ts';
 import { reject, type Rejection } from '../decider.ts';
 import type { JsonObject } from '../json.ts';
 import { codePoints, objectAt, stringAt } from '../json-tools.ts';
 import { nameFromVersion } from './derived-names.ts';
+import type { NormalizeContext } from './document.ts';
+import { documentKind } from './document-kind.ts';
 import { SEMVER } from './limits.ts';
 
 /** OpenShift versions that clusters run (osac-api.md §11 Cluster versions). */

@@ -30,80 +30,55 @@ export type DocumentKind<
   readonly inCatalogue?: true;
 };
 
+/** What `documentKind` makes, from other things that are said. */
+type Made =
+  | 'kind'
+  | 'events'
+  | 'event'
+  | 'publicList'
+  | 'listed'
+  | 'pointsAt'
+  | 'decider'
+  | 'view'
+  | 'yieldSlot';
+
 type Declaration<
   Names extends DocumentEventNames,
   State,
   Command extends AnyCommand,
   Event extends DomainEvent,
-> =
-  // Rare parts of a kind, as they are.
-  Pick<
-    ResourceKind<State, Command, Event>,
-    | 'wrapsReplies'
-    | 'published'
-    | 'outsideProjectsForAll'
-    | 'rights'
-    | 'idRule'
-    | 'idFrom'
-    | 'nameRule'
-    | 'projectOf'
-    | 'deriveName'
-    | 'uniqueValues'
-    | 'personal'
-    | 'example'
-    | 'marks'
-  > &
-    // Parts with a default.
-    Partial<
-      Pick<
-        ResourceKind<State, Command, Event>,
-        | 'words'
-        | 'collection'
-        | 'message'
-        | 'service'
-        | 'methods'
-        | 'ids'
-        | 'nameScope'
-        | 'defaultTenant'
-        | 'secrets'
-        | 'immutable'
-        | 'references'
-        | 'protectedWhileReferenced'
-        | 'stateVersion'
-      >
-    > &
-    Pick<DocumentRules, 'storedName' | 'normalize' | 'check'> &
-    Pick<DocumentKind, 'context' | 'inCatalogue'> & {
-      readonly yieldSlot?: (at: string) => NoInfer<Command>;
-      /** In camel case; `regularNames` and the payload field of watches follow from it. */
-      readonly kind: string;
-      readonly events: Names;
-      /** Public watchers are not told of its changes. */
-      readonly untold?: true;
-      /** Beside `metadata.finalizers`. */
-      readonly privateOnly?: readonly string[];
-      /** Paths that are stored and shown to nobody. */
-      readonly unshown?: readonly string[];
-      /** Where the document says its state. */
-      readonly state?: string;
-      /** What public lists show: documents with one of these values, unless a filter asks about the path. */
-      readonly publicList?: readonly {
-        readonly path: string;
-        readonly is: readonly (string | true)[];
-        /** Whatever a filter asks. */
-        readonly always?: true;
-      }[];
-      /** What it points at beside its `references`. */
-      readonly alsoPointsAt?: ResourceKind['pointsAt'];
-      /** Behaviour beside that of a document. */
-      readonly behaviour?: (
-        documents: Decider<DocumentState, DocumentCommand, DocumentEventOf<Names>>,
-      ) => Decider<State, Command, Event>;
-      /** Adds derived values to what is shown. */
-      readonly render?: (document: JsonObject, facts: DocumentFacts) => JsonObject;
-      /** Changes the view as a whole. */
-      readonly view?: (shown: Extract<ResourceView, { exists: true }>, state: State) => ResourceView;
-    };
+> = Partial<Omit<ResourceKind<State, Command, Event>, Made>> &
+  Pick<DocumentRules, 'storedName' | 'normalize' | 'check'> &
+  Pick<DocumentKind, 'context' | 'inCatalogue'> & {
+    /** In camel case; `regularNames` and the payload field of watches follow from it. */
+    readonly kind: string;
+    readonly events: Names;
+    /** Public watchers are not told of its changes. */
+    readonly untold?: true;
+    /** Paths that are stored and shown to nobody. */
+    readonly unshown?: readonly string[];
+    /** Where the document says its state. */
+    readonly state?: string;
+    /** What public lists show: documents with one of these values, unless a filter asks about the path. */
+    readonly publicList?: readonly {
+      readonly path: string;
+      readonly is: readonly (string | true)[];
+      /** Whatever a filter asks. */
+      readonly always?: true;
+    }[];
+    /** Makes it show no longer that it has a slot; which commands there are is for `behaviour` to say. */
+    readonly yieldSlot?: (at: string) => NoInfer<Command>;
+    /** What it points at beside its `references`. */
+    readonly alsoPointsAt?: ResourceKind['pointsAt'];
+    /** Behaviour beside that of a document. */
+    readonly behaviour?: (
+      documents: Decider<DocumentState, DocumentCommand, DocumentEventOf<Names>>,
+    ) => Decider<State, Command, Event>;
+    /** Adds derived values to what is shown. */
+    readonly render?: (document: JsonObject, facts: DocumentFacts) => JsonObject;
+    /** Changes the view as a whole. */
+    readonly view?: (shown: Extract<ResourceView, { exists: true }>, state: State) => ResourceView;
+  };
 
 const ALL: readonly Method[] = ['List', 'Get', 'Create', 'Update', 'Delete'];
 

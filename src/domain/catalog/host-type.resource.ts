@@ -1,7 +1,7 @@
-import { documentKind } from './document-kind.ts';
 import type { JsonObject } from '../json.ts';
 import { stringAt } from '../json-tools.ts';
 import { nameFromId } from './derived-names.ts';
+import { documentKind } from './document-kind.ts';
 
 /** Kinds of hosts that node sets ask for (osac-api.md §11 Host types). */
 export const hostType = documentKind({

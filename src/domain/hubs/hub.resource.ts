@@ -54,8 +54,6 @@ export const KUBECONFIG_PATH = 'spec.kubeconfig';
 const secret = (path: string, kind: 'automation-token' | 'automation-key') =>
   ({ path, kind, reads: 'absent', encoding: 'text' }) as const;
 
-/** A hub's document and what looking at it showed. */
-export type HubState = DocumentState & { readonly health?: HubHealth };
 const EVENTS = {
   created: 'HubRegistered',
   revised: 'HubRevised',
@@ -64,6 +62,9 @@ const EVENTS = {
 } as const;
 type HubDocumentEvent = DocumentEventOf<typeof EVENTS>;
 type Documents = Decider<DocumentState, DocumentCommand, HubDocumentEvent>;
+
+/** A hub's document and what looking at it showed. */
+export type HubState = DocumentState & { readonly health?: HubHealth };
 export type HubEvent = HubDocumentEvent | HubHealthEvent;
 export type HubCommand = DocumentCommand | ReportHubCheck | FinishDeregistration;
 

@@ -1,8 +1,8 @@
-import { documentKind } from '../catalog/document-kind.ts';
 import type { CheckContext } from '../catalog/document.ts';
+import { documentKind } from '../catalog/document-kind.ts';
 import { reject, type Rejection } from '../decider.ts';
-import { objectAt, stringAt } from '../json-tools.ts';
 import type { JsonObject } from '../json.ts';
+import { objectAt, stringAt } from '../json-tools.ts';
 import { boundUserIds, repeatedUser, withBoundUsers } from './bound-users.ts';
 
 /**

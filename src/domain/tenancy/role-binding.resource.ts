@@ -1,8 +1,8 @@
 import { documentKind } from '../catalog/document-kind.ts';
 import { reject, type Rejection } from '../decider.ts';
-import { objectAt, stringAt } from '../json-tools.ts';
 import type { JsonObject } from '../json.ts';
-import { boundUserIds, repeatedUser, withBoundUsers } from './bound-users.ts';
+import { objectAt, stringAt } from '../json-tools.ts';
+import { repeatedUser, withBoundUsers } from './bound-users.ts';
 
 /**
  * Role bindings (osac-api-more.md Role bindings): users of one tenant who have a role. The role may be changed, as in

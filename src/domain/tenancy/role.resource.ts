@@ -1,8 +1,8 @@
-import { documentKind } from '../catalog/document-kind.ts';
 import { isStored } from '../catalog/document.ts';
-import { reject, type Decider } from '../decider.ts';
-import { objectAt, stringAt } from '../json-tools.ts';
+import { documentKind } from '../catalog/document-kind.ts';
+import { reject } from '../decider.ts';
 import type { JsonObject } from '../json.ts';
+import { objectAt, stringAt } from '../json-tools.ts';
 
 /** Roles (osac-api-more.md Roles): named once for all tenants, written by admins. */
 const READY = 'ROLE_STATE_READY';

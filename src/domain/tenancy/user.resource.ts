@@ -1,8 +1,8 @@
-import { documentKind } from '../catalog/document-kind.ts';
 import type { NormalizeContext } from '../catalog/document.ts';
+import { documentKind } from '../catalog/document-kind.ts';
 import { reject, type Rejection } from '../decider.ts';
-import { codePoints, objectAt, valueAt, withValueAt } from '../json-tools.ts';
 import type { JsonObject, JsonValue } from '../json.ts';
+import { codePoints, objectAt, valueAt, withValueAt } from '../json-tools.ts';
 import { validationFailed } from '../metadata-rules.ts';
 import { BUILT_IN_TENANTS } from './tenant.resource.ts';
 
