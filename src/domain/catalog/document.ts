@@ -66,7 +66,8 @@ export type DocumentState =
   | ({ readonly status: 'deleting' | 'retired'; readonly deletedAt: string } & DocumentFacts);
 
 /** A kind's own rules, as its declaration gives them (`document-kind.ts`). */
-export type DocumentRules = Pick<ResourceKind, 'words' | 'ids' | 'immutable' | 'nameRule'> & {
+export type DocumentRules = Pick<ResourceKind, 'words' | 'immutable' | 'nameRule'> & {
+  readonly ids?: ResourceKind['ids'];
   readonly events: DocumentEventNames;
   /** What is wrong with a name that is stored, where the service itself stores others than clients may choose. */
   readonly storedName?: (name: string) => Rejection | undefined;
