@@ -1,3 +1,5 @@
+import { kinds } from '../../src/domain/kinds.ts';
+
 /** What a kind needs to be created by an admin, beside a name. */
 type Sample = {
   readonly body: (name: string, around: Around) => object;
@@ -10,7 +12,8 @@ export const named = (name: string, more: object = {}): object => ({
 });
 const b64 = (text: string): string => Buffer.from(text).toString('base64');
 
-export const KIND_SAMPLES: { readonly [kind: string]: Sample } = {
+/** Of kinds that need more than their declared example. */
+const OWN: { readonly [kind: string]: Sample } = {
   cluster: { body: (name) => ({ ...named(name), spec: { ...SPEC, pull_secret: '{"auths":{}}' } }) },
   clusterCatalogItem: {
     body: (name) => ({ ...named(name), title: 'Item', template: { id: 'osac.templates.small' } }),
@@ -40,7 +43,6 @@ export const KIND_SAMPLES: { readonly [kind: string]: Sample } = {
       },
     }),
   },
-  hostType: { body: (name) => ({ ...named(name), title: 'H' }) },
   hub: { body: (name) => ({ ...named(name), spec: { namespace: 'osac', kubeconfig: b64('K') } }) },
   instanceType: {
     body: (name) => ({ metadata: { name }, spec: { cores: 2, memory_gib: 4, description: 'I' } }),
@@ -54,7 +56,6 @@ export const KIND_SAMPLES: { readonly [kind: string]: Sample } = {
       },
     }),
   },
-  project: { body: (name) => named(name) },
   projectMembership: {
     body: (name, { user }) => ({
       ...named(name, { project: 'house' }),
@@ -77,3 +78,10 @@ export const KIND_SAMPLES: { readonly [kind: string]: Sample } = {
     }),
   },
 };
+
+export const KIND_SAMPLES: { readonly [kind: string]: Sample } = Object.fromEntries(
+  kinds.map(({ kind, example }) => [
+    kind,
+    OWN[kind] ?? { body: (name: string) => ({ ...named(name), ...example }) },
+  ]),
+);

@@ -1,22 +1,14 @@
 import { z } from 'zod';
 import type { EventType } from '../event-type.ts';
-import { documentTypes } from '../catalog/document-types.ts';
 import { count, counts, text, typesOf } from '../schemas.ts';
 
 const problems = z.array(z.strictObject({ code: text, message: text, subject: text.exactOptional() }));
 const hosts = z.record(z.string(), z.strictObject({ free: count, ours: count, foreign: count }));
 
-const ofHubs = { context: 'hubs', audience: 'provider', resource: 'hub' } as const;
-
-/** Registry entries of a hub's own stream: its document, and what looking at it showed. */
-const hubDocumentTypes: readonly EventType[] = [
-  ...documentTypes(ofHubs, {
-    created: 'HubRegistered',
-    revised: 'HubRevised',
-    deletionRequested: 'HubDeregistrationRequested',
-    retired: 'HubDeregistered',
-  }),
-  ...typesOf(ofHubs, [
+/** Registry entries of what looking at a hub showed. */
+const hubHealthTypes: readonly EventType[] = typesOf(
+  { context: 'hubs', audience: 'provider', resource: 'hub' },
+  [
     ['HubBecameReachable', {}],
     ['HubBecameUnreachable', { problems }],
     ['HubCredentialsAccepted', {}],
@@ -31,8 +23,8 @@ const hubDocumentTypes: readonly EventType[] = [
     ['HubAutomationFailed', { problems }],
     ['HubVersionSeen', { version: text }],
     ['HubHostsCounted', { hosts }],
-  ]),
-];
+  ],
+);
 
 /** Registry entries of a hub's capacity stream. */
 const claim = z.strictObject({ controlPlanes: count, nodes: counts });
@@ -53,7 +45,7 @@ const lanePauseTypes: readonly EventType[] = typesOf({ context: 'hubs', audience
 ]);
 
 export const hubEventTypes: readonly EventType[] = [
-  ...hubDocumentTypes,
+  ...hubHealthTypes,
   ...hubCapacityTypes,
   ...lanePauseTypes,
 ];

@@ -12,7 +12,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   projections: ['projections', 'app', 'domain'],
   adapters: ['adapters', 'app', 'domain'],
   http: ['http', 'app', 'projections', 'domain', 'gen'],
-  cli: ['cli', 'app', 'projections', 'domain'],
+  cli: ['cli', 'app', 'projections', 'domain', 'gen'],
   gen: ['gen'],
   'config.ts': ['domain'],
 };

@@ -4,7 +4,6 @@ import {
   type DocumentCommand,
   type DocumentState,
 } from '../../../../src/domain/catalog/document.ts';
-import type { ClusterTemplateEvent, HostTypeEvent } from '../../../../src/domain/catalog/events.ts';
 import {
   clusterTemplate,
   isOrderableTemplateId,
@@ -12,7 +11,10 @@ import {
 import { fabricInterfaceOf, hostType } from '../../../../src/domain/catalog/host-type.resource.ts';
 import { nameFromId, nameFromVersion } from '../../../../src/domain/catalog/derived-names.ts';
 import type { JsonObject } from '../../../../src/domain/json.ts';
-import { specify } from '../../../support/decider-spec.ts';
+import { specify, type EventOf } from '../../../support/decider-spec.ts';
+
+type ClusterTemplateEvent = EventOf<typeof clusterTemplate>;
+type HostTypeEvent = EventOf<typeof hostType>;
 
 const at = '2026-11-21T12:00:00.000Z';
 const later = '2026-11-21T13:00:00.000Z';
