@@ -3,7 +3,7 @@ import { own } from '../json-tools.ts';
 import { isUnresolved } from './effects.ts';
 import type { Run } from './run.ts';
 import type { Row, Table, Told } from './table.ts';
-import { isWound } from './undo.ts';
+import { hasStartedUndo, isWound } from './undo.ts';
 
 /** What the subject would make of it, asked on its folded state: events, nothing, or a refusal for now. */
 export const answerTo = <Subject, Command extends Told, Memo>(
@@ -87,14 +87,17 @@ export const stamped = <Subject, Command extends Told, Memo>(
   return { ...run, since, overdue };
 };
 
-/** An abort that comes when the pivot is done has no effect; one while nobody knows waits until a look has shown it. */
+/**
+ * An abort that comes when the pivot is done has no effect; one while nobody knows waits until a look has shown it. What
+ * the subject recorded before the abort may be folded after it, so that only an undoing that was started settles it.
+ */
 const wound = <Subject, Command extends Told, Memo>(
   table: Table<Subject, Command, Memo>,
   run: Run<Subject, Memo>,
 ): Run<Subject, Memo> => {
-  if (run.undoing === true || run.passed === true) return run;
+  if (run.passed === true || hasStartedUndo(table, run)) return run;
   if (table.pivots.some((row) => isStepDone(table, run, row, ''))) {
-    const { aborted: _without, ...kept } = run;
+    const { aborted: _without, undoing: _wanted, ...kept } = run;
     return { ...kept, passed: true };
   }
   const doubtful = table.pivots.some(({ kind }) => isUnresolved(run.effects[kind]));

@@ -93,7 +93,7 @@ const recorded = <Subject, Command extends Told, Memo>(
     case 'RunAborted': {
       if (run.passed === true || run.ending !== undefined || run.aborted !== undefined) return run;
       const { at, by, reason } = own.data;
-      return { ...withoutHalt(run), aborted: { at, by, reason } };
+      return { ...run, aborted: { at, by, reason } };
     }
   }
 };

@@ -32,6 +32,9 @@ const undoInstance = ({ undos }: AnyRun, kind: string): string => String(undos[k
 export const isWound = (run: AnyRun): boolean =>
   (run.ending !== undefined || run.aborted !== undefined) && run.passed === undefined;
 
+export const hasStartedUndo = <R, Command>({ undos }: UndoTable<R, Command>, run: AnyRun): boolean =>
+  run.undoing === true && undos.keys().some((kind) => run.effects[undoKind(kind)] !== undefined);
+
 /** A success now would come too late for the undoing that has begun. */
 export const isLate = (run: AnyRun, kind: string): boolean =>
   run.undoing === true && run.effects[undoKind(kind)]?.id === `${undoKind(kind)}:${undoInstance(run, kind)}`;
