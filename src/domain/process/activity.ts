@@ -2,7 +2,7 @@ import { isRejection } from '../decider.ts';
 import { own } from '../json-tools.ts';
 import { isUnresolved } from './effects.ts';
 import type { AnyRun } from './run.ts';
-import type { Row, Table, Told } from './table.ts';
+import type { Row, Table, Told } from './row.ts';
 import { hasStartedUndo, isUnwinding } from './undo.ts';
 
 /** What the subject would make of it, asked on its folded state: events, nothing, or a refusal for now. */

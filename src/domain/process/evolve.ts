@@ -5,7 +5,8 @@ import { stamped } from './activity.ts';
 import { evolveEffect, instanceOfEffect, kindOfEffect, type EffectState } from './effects.ts';
 import type { RunEvent, RunEventOf } from './events.ts';
 import type { AnyRun, Problem } from './run.ts';
-import { CHECK, type Table } from './table.ts';
+import type { Table } from './row.ts';
+import { CHECK } from './table.ts';
 import { afterSuccess } from './undo.ts';
 
 /** Name of the timer of a step's deadline. */

@@ -4,7 +4,8 @@ import type { Work } from './declaration.ts';
 import { instanceOfEffect, isUnresolved, later, nextAttempt } from './effects.ts';
 import { DEADLINE } from './evolve.ts';
 import type { AnyRun } from './run.ts';
-import { rulesOf, type Row, type Table, type Told } from './table.ts';
+import type { Row, Table, Told } from './row.ts';
+import { rulesOf } from './table.ts';
 
 export const NOTHING: Pending = { commands: [], effects: [], timers: [] };
 

@@ -1,34 +1,8 @@
-import type { DomainEvent } from '../decider.ts';
 import type { JsonObject } from '../json.ts';
-import type { Declaration, Step, Undo } from './declaration.ts';
 import { BACKOFF, type EffectRules } from './effects.ts';
+import { kindOf, type AnyDeclaration, type Row, type Table } from './row.ts';
 import type { AnyRun } from './run.ts';
 import { rowsOfUndo } from './undo.ts';
-
-/** A command, and a declaration, as the engine knows them: it never looks into subject, memo or commands. */
-export type Told = { readonly type: string };
-export type AnyDeclaration = Declaration<unknown, Told, DomainEvent, unknown>;
-export type AnyStep = Step<AnyRun, Told>;
-export type AnyUndo = Undo<AnyRun, Told>;
-
-/** A step of the declaration, or one that the engine adds: undo, settling before it, and the look after a deadline. */
-export type Row = Omit<AnyStep, 'phase' | 'effect' | 'undo'> & {
-  readonly phase: NonNullable<AnyStep['phase']> | 'undo' | 'always';
-  /** Of its effect. */
-  readonly kind: string;
-};
-
-/** The declaration made ready: rows by name and kind, defaults filled in. */
-export type Table = {
-  readonly declared: AnyDeclaration;
-  readonly rows: readonly Row[];
-  readonly byName: ReadonlyMap<string, Row>;
-  /** The first row of each kind of effect: its rules, and what its success tells. */
-  readonly byKind: ReadonlyMap<string, Row>;
-  readonly pivots: readonly Row[];
-  /** By kind of effect. */
-  readonly undos: ReadonlyMap<string, AnyUndo>;
-};
 
 /** Name of the look that follows a deadline that passed, and kind of its effect. */
 export const CHECK = 'check';
@@ -63,8 +37,6 @@ export const tableOf = (declared: AnyDeclaration): Table => {
     undos: new Map(undo),
   };
 };
-
-export const kindOf = ({ name, effect }: AnyStep): string => effect ?? name;
 
 const checkOf = ({ check, observe }: AnyDeclaration): readonly Row[] => {
   if (check === undefined) return [];
