@@ -19,38 +19,33 @@ export const answerTo = (
 
 /** Since when each step is active; `at`: now, for those that were not before. */
 const activeSince = (table: Table, run: AnyRun, at: string): { readonly [step: string]: string } => {
-  const known = { done: new Map<string, boolean>(), passes: new Map<string, boolean>() };
-  const since = (row: Row): string => run.since[row.name] ?? at;
-  const once = (map: Map<string, boolean>, row: Row, find: () => boolean): boolean => {
-    const found = map.get(row.name) ?? find();
-    map.set(row.name, found);
-    return found;
-  };
-  const isDone = (row: Row): boolean => once(known.done, row, () => isStepDone(table, run, row, since(row)));
-  const isLeftOut = (row: Row): boolean =>
-    own(run.skipped, row.name) !== undefined || row.needed?.(run) === false;
-  const mayFollow = ({ after = [] }: Row): boolean =>
-    after.every((name) => {
-      const row = table.byName.get(name);
-      return (
-        row === undefined || once(known.passes, row, () => (isLeftOut(row) ? mayFollow(row) : isDone(row)))
-      );
-    });
+  const { rows, after, declared } = table;
+  const halted = run.halted !== undefined || declared.halts?.(run) !== undefined;
   const applies: { readonly [Phase in Row['phase']]: boolean } = {
-    forward:
-      run.ending === undefined &&
-      run.aborted === undefined &&
-      run.halted === undefined &&
-      table.declared.halts?.(run) === undefined,
+    forward: run.ending === undefined && run.aborted === undefined && !halted,
     live: run.ending === undefined,
     deletion: run.ending !== undefined,
     undo: isUnwinding(run),
     always: true,
   };
+  // Asked for each event of each run, by row: what several steps come after is worked out once.
+  const done: (boolean | undefined)[] = [];
+  const passed: (boolean | undefined)[] = [];
+  const isDone = (row: Row, i: number): boolean =>
+    (done[i] ??= isStepDone(table, run, row, run.since[row.name] ?? at));
+  const isLeftOut = (row: Row): boolean =>
+    own(run.skipped, row.name) !== undefined || row.needed?.(run) === false;
+  const mayFollow = (i: number): boolean => after[i]?.every(passes) ?? true;
+  const passes = (i: number): boolean => {
+    const row = rows[i];
+    if (row === undefined) return true;
+    return (passed[i] ??= isLeftOut(row) ? mayFollow(i) : isDone(row, i));
+  };
   const active: { [step: string]: string } = {};
-  for (const row of table.rows) {
-    if (applies[row.phase] && !isLeftOut(row) && mayFollow(row) && !isDone(row))
-      active[row.name] = since(row);
+  for (const [i, row] of rows.entries()) {
+    if (applies[row.phase] && !isLeftOut(row) && mayFollow(i) && !isDone(row, i)) {
+      active[row.name] = run.since[row.name] ?? at;
+    }
   }
   return active;
 };

@@ -19,6 +19,8 @@ export type Row = Omit<AnyStep, 'phase' | 'effect' | 'undo'> & {
 export type Table = {
   readonly declared: AnyDeclaration;
   readonly rows: readonly Row[];
+  /** Of each row, the numbers of those that it comes after. */
+  readonly after: readonly (readonly number[])[];
   readonly byName: ReadonlyMap<string, Row>;
   /** The first row of each kind of effect: its rules, and what its success tells. */
   readonly byKind: ReadonlyMap<string, Row>;

@@ -14,10 +14,11 @@ export const tableOf = (declared: AnyDeclaration): Table => {
   const rows = [...own, ...checkOf(declared), ...rowsOfUndo(steps)];
   const byName = new Map(rows.map((row) => [row.name, row]));
   if (byName.size < rows.length) throw new TypeError(`${workflow}: two steps have one name`);
-  for (const { name, after = [] } of rows) {
-    const unknown = after.find((other) => !byName.has(other));
-    if (unknown !== undefined) throw new TypeError(`${name}: no step is called ${unknown}`);
-  }
+  const names = rows.map(({ name }) => name);
+  const numberOf = (other: string): number => {
+    if (!byName.has(other)) throw new TypeError(`${workflow}: no step is called ${other}`);
+    return names.indexOf(other);
+  };
   for (const { name, pivot, work, undo } of steps) {
     if (pivot === true && work !== undefined && undo === undefined)
       throw new TypeError(`${name}: a pivot with an effect needs undo`);
@@ -25,6 +26,7 @@ export const tableOf = (declared: AnyDeclaration): Table => {
   return {
     declared,
     rows,
+    after: rows.map(({ after = [] }) => after.map(numberOf)),
     byName,
     // The first of a kind stands: the last that is set.
     byKind: new Map(

@@ -198,6 +198,12 @@ describe('the pivot', () => {
     run.perform('walls', unknown);
     run.abort();
     expect(run.effect('walls')).to.include({ operation: 'look' });
+    const beside = createBuilding({ ...PIVOT, roof: { after: ['base'] } });
+    beside.perform('base', done());
+    beside.perform('roof', done());
+    beside.perform('walls', unknown);
+    beside.abort();
+    expect(beside.effects(), 'the roof stands beside it').to.deep.equal(['walls']);
     const happened = run.perform('walls', there);
     expect(happened.map(({ type }) => type)).to.deep.equal(['EffectSucceeded']);
     expect(run.effects(), 'the abort came too late').to.deep.equal(['roof']);
