@@ -33,7 +33,7 @@ export const refused: EffectOutcome = {
   message: 'the spec is wrong',
 };
 
-/** As stored: `inputs` is the revision of the subject that an own event was appended upon; people's decisions have none. */
+/** As stored: `inputs` says how many of the subject's events an own event comes after. */
 type Stored = FoldedEvent & { readonly inputs?: number };
 
 /**
@@ -118,9 +118,9 @@ export const createStepRun = <
   const carryOut = (pending: PendingCommand): CommandResult => {
     const key = pending.key ?? `observation ${subjectLog.length} ${runLog.length}`;
     const known = carriedOut.get(key);
-    const result =
-      known ?? append(pending.command as unknown as Command, pending.cause ?? runLog.at(-1)?.id ?? '');
-    if (result.accepted) carriedOut.set(key, result);
+    const newest = inOrder(heard).findLast(({ type }) => type !== 'EffectStarted')?.id ?? '';
+    const result = known ?? append(pending.command as unknown as Command, pending.cause ?? newest);
+    if (result.accepted) carriedOut.set(key, { accepted: true, changed: false });
     hear();
     return result;
   };
@@ -167,8 +167,10 @@ export const createStepRun = <
         .reduce(people.evolve, people.initialState());
       const events = people.decide(own, given);
       if (isRejection(events)) return { accepted: false, code: events.code, message: events.message };
-      for (const event of events) runLog.push(stored('run', event, runLog, 'request'));
-      if (events.length > 0) state = replayed(heard);
+      for (const event of events) {
+        runLog.push({ ...stored('run', event, runLog, 'request'), inputs: subjectLog.length });
+      }
+      if (events.length > 0) run.restart();
       return { accepted: true, changed: events.length > 0 };
     },
     pending,

@@ -3,7 +3,7 @@ import { own } from '../json-tools.ts';
 import { isUnresolved } from './effects.ts';
 import type { AnyRun } from './run.ts';
 import type { Row, Table, Told } from './row.ts';
-import { hasStartedUndo, isUnwinding } from './undo.ts';
+import { isUnwinding } from './undo.ts';
 
 /** What the subject would make of it, asked on its folded state: events, nothing, or a refusal for now. */
 export const answerTo = (
@@ -68,14 +68,11 @@ export const stamped = (table: Table, folded: AnyRun, at: string): AnyRun => {
   return { ...run, since, overdue };
 };
 
-/**
- * An abort that comes when the pivot is done has no effect; one while nobody knows waits until a look has shown it. What
- * the subject recorded before the abort may be folded after it, so that only an undoing that was started settles it.
- */
+/** An abort that comes when the pivot is done has no effect; one while nobody knows waits until a look has shown it. */
 const unwinding = (table: Table, run: AnyRun): AnyRun => {
-  if (run.passed === true || hasStartedUndo(table, run)) return run;
+  if (run.passed === true || run.undoing === true) return run;
   if (table.pivots.some((row) => isStepDone(table, run, row, ''))) {
-    const { aborted: _without, undoing: _wanted, ...kept } = run;
+    const { aborted: _without, ...kept } = run;
     return { ...kept, passed: true };
   }
   const doubtful = table.pivots.some(({ kind }) => isUnresolved(run.effects[kind]));

@@ -45,7 +45,6 @@ export const commandTo = ({ declared }: Table, run: AnyRun, command: Told): Pend
   aggregate: declared.subject.category,
   id: run.id,
   command: command as unknown as PendingCommand['command'],
-  cause: run.cause,
 });
 
 export const timersOf = ({ rows, declared }: Table, run: AnyRun): readonly PendingTimer[] => {

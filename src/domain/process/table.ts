@@ -55,7 +55,7 @@ const checkOf = ({ check, observe }: AnyDeclaration): readonly Row[] => {
         Object.values(run.overdue).some(({ checked }) => checked === undefined) ||
         check.wanted?.(run) !== undefined,
       work: (run) => ({ call: check.call(run), instance: instance(run) }),
-      record: (run, answer, now) => observe?.(run, answer, now),
+      record: check.record ?? observe ?? ((): undefined => undefined),
       keep: check.keep ?? ((): JsonObject => ({})),
       rules: { ...check.rules, mayBeRefused: false },
     },

@@ -1,6 +1,6 @@
 import { instanceOfEffect, isUnresolved } from './effects.ts';
 import type { AnyRun } from './run.ts';
-import { kindOf, type AnyStep, type Row, type Table } from './row.ts';
+import { kindOf, type AnyStep, type Row } from './row.ts';
 
 /** In `after` of a deletion step: nothing is left to undo. */
 export const UNDO = 'undo';
@@ -19,9 +19,6 @@ const undoInstance = ({ undos }: AnyRun, kind: string): string => String(undos[k
 /** Undoing is what the run is at; until a pivot in doubt is settled it is only wanted. */
 export const isUnwinding = (run: AnyRun): boolean =>
   (run.ending !== undefined || run.aborted !== undefined) && run.passed === undefined;
-
-export const hasStartedUndo = ({ undos }: Table, run: AnyRun): boolean =>
-  run.undoing === true && undos.keys().some((kind) => run.effects[undoKind(kind)] !== undefined);
 
 /** A success now would come too late for the undoing that has begun. */
 export const isLate = (run: AnyRun, kind: string): boolean =>

@@ -218,16 +218,6 @@ describe('the pivot', () => {
     run.result('walls:0', done());
     expect(run.effects()).to.deep.equal(['undo-walls']);
   });
-  it('counts as done before an abort that the run hears of first, as long as nothing was undone', () => {
-    const pivot: Changes = { open: { pivot: true } };
-    const run = built(ALL, pivot);
-    run.commands();
-    // Nothing of the run's own tells that the shed was open by then.
-    run.abort();
-    expect(run.replayed()).to.deep.equal(run.state());
-    expect(run.state()).to.include({ passed: true }).and.not.have.property('aborted');
-    expect(run.effects()).to.deep.equal(['watch']);
-  });
   it('leaves a deletion to the rows that the kind has for it', () => {
     const run = built(['base', 'walls'], PIVOT);
     run.remove();
