@@ -3,6 +3,7 @@ import { isRejection, type Decider, type DomainEvent } from '../../src/domain/de
 import type { JsonObject } from '../../src/domain/json.ts';
 import { runDecisionsDecider, type RunDecision } from '../../src/domain/process/decisions.ts';
 import type { Step } from '../../src/domain/process/declaration.ts';
+import { processEventTypes } from '../../src/domain/process/event-types.ts';
 import type { RunEvent } from '../../src/domain/process/events.ts';
 import type {
   CommandResult,
@@ -14,6 +15,7 @@ import type {
   WorkflowInput,
 } from '../../src/domain/workflow.ts';
 
+const SCHEMAS = new Map(processEventTypes.map(({ type, schema }) => [type, schema]));
 const START = Date.parse('2026-11-21T12:00:00.000Z');
 
 export const done = (result: object = {}): EffectOutcome => ({
@@ -87,6 +89,7 @@ export const createStepRun = <
   };
   const record = (...events: readonly RunEvent[]): readonly RunEvent[] => {
     for (const event of events) {
+      SCHEMAS.get(event.type)?.parse(event.data);
       const own = { ...stored('run', event, runLog, ''), inputs: heard };
       runLog.push(own);
       state = workflow.evolve(state, own);
