@@ -56,6 +56,14 @@ describe('steps of a run', () => {
     expect(workflow.pending(state)).to.deep.equal({ commands: [], effects: [], timers: [] });
     expect(workflow.isClosed(state)).to.equal(false);
   });
+  it('fold events of types that nobody knows yet', () => {
+    const run = createBuilding();
+    const newer = { ...(run.subjectLog()[0] as FoldedEvent), type: 'FromTheFuture' };
+    const { evolve } = stepWorkflow(shedDeclaration());
+    for (const of of ['subject', 'run'] as const) {
+      expect(evolve(run.state(), { ...newer, of }).since).to.deep.equal(run.state().since);
+    }
+  });
   it('are refused where they name a step that there is not, one twice, or come after themselves', () => {
     expect(() => createBuilding({ roof: { after: ['wall'] } })).to.throw('no step is called wall');
     expect(() => createBuilding({ open: { name: 'watch' } })).to.throw('two steps have one name');
