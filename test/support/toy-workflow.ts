@@ -150,9 +150,9 @@ export const TOY_BACKOFF_MS = 20;
 const SUBJECT_TYPES = ['ToyOrdered', 'ToyPartArrived', 'ToyPainted', 'ToyPolished', 'ToySeen'];
 
 const evolve = (before: ToyRun, event: FoldedEvent): ToyRun => {
+  if (before.status === 'closed') return before;
   const mark = `${event.of === 'run' ? 'r' : 's'}${event.revision}`;
   const state = { ...before, folded: [...before.folded, mark] };
-  if (state.status === 'closed') return state;
   const next =
     event.of === 'run'
       ? evolveOwn(state, event as FoldedEvent & ToyRunEvent)

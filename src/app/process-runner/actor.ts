@@ -58,8 +58,7 @@ export const newActor = (key: string): Actor => ({
 });
 
 /** Something was started whose end is still to be recorded. */
-export const underWay = (actor: Actor): boolean =>
-  actor.busy.values().some((stage) => stage === 'running');
+export const underWay = (actor: Actor): boolean => actor.busy.values().some((stage) => stage === 'running');
 
 /** Nothing would be lost by forgetting it. */
 export const isSpent = (actor: Actor): boolean => actor.busy.size === 0 && !actor.delayed;

@@ -124,7 +124,10 @@ export const createIntake = (options: {
     const isOwn = event.stream === key;
     const known = isOwn ? run.revision : run.subjectRevision;
     if (event.revision <= known) return;
-    if (event.revision > known + 1 || (isOwn && (inputsOf(event, run.subject) ?? -1) !== run.subjectRevision)) {
+    if (
+      event.revision > known + 1 ||
+      (isOwn && (inputsOf(event, run.subject) ?? -1) !== run.subjectRevision)
+    ) {
       behind.set(key, progress.begun(event.position, anchorOf(event)));
       return;
     }

@@ -182,9 +182,7 @@ describe('process runner', () => {
     expect(await runner.retryRun('toyRun', 'bad')).to.equal(true);
     await eventually('goes on', () => runner.status().parkedRuns.length === 0);
     expect(runner.observe('toyRun', 'bad', { colour: 'green' })).to.equal(true);
-    await eventually('observed', async () =>
-      (await toyRunIn(store, 'bad')).toy.seen.includes('green'),
-    );
+    await eventually('observed', async () => (await toyRunIn(store, 'bad')).toy.seen.includes('green'));
     await orderToy(store, { id: 'good', shop: 'two' });
     await eventually('good is done', () => isDone(store, 'good'));
     expect(runner.observe('toyRun', 'good', { colour: 'red' })).to.equal(false);
