@@ -257,6 +257,7 @@ export const toyWorkflow: Workflow<ToyRun, ToyRunEvent> = {
       case 'command-result': {
         const { to, result } = input;
         if (to?.kind !== 'effect-result' || (result.accepted && result.changed)) return nothing();
+        if (state.parts.find(({ name }) => name === to.effectId)?.made !== false) return nothing();
         const done: ToyRunEvent = { type: 'EffectSucceeded', data: { at, effectId: to.effectId } };
         if (result.accepted) return nothing(done);
         const { code } = result;
@@ -424,17 +425,17 @@ export const appendToy = async (
   id: string,
   type: string,
   data: object,
-  category: 'toy' | 'toyRun' = 'toy',
+  more: { readonly category?: 'toy' | 'toyRun'; readonly commandId?: string; readonly requestHash?: string } = {},
 ): Promise<void> => {
-  const stream = `${category}-${id}`;
+  const stream = `${more.category ?? 'toy'}-${id}`;
   const expected = await store.currentRevision(stream);
   const metadata = {
     tenant: `tenant-of-${id}`,
     project: 'default',
     actor: { subjectId: 'someone', roles: [], authMethod: 'jwt' },
     command: type,
-    commandId: `${id}-${type}-${expected}`,
-    requestHash: '',
+    commandId: more.commandId ?? `${id}-${type}-${expected}`,
+    requestHash: more.requestHash ?? '',
     correlationId: `correlation-of-${id}`,
     ticket: `ticket-of-${id}`,
     traceparent: `trace-of-${id}`,

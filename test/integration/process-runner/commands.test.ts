@@ -2,6 +2,7 @@ import { rmSync } from 'node:fs';
 import { expect } from 'chai';
 import { createCommandRunner } from '../../../src/app/command-runner.ts';
 import type { EventStore } from '../../../src/app/event-store.ts';
+import { derivedCommandId } from '../../../src/app/identifiers.ts';
 import type { AnyWorkflow, CommandTarget } from '../../../src/app/process-runner/types.ts';
 import { systemClock } from '../../../src/adapters/system/system-ports.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -57,6 +58,23 @@ describe('what a run tells its subject', () => {
       ['EffectSucceeded', 'body'],
     ]);
     expect(await typesIn(store, 'toy-t1')).to.deep.equal(['ToyOrdered', 'ToyPartArrived', 'ToyPartArrived']);
+  });
+
+  it('counts as said when it was carried out before upon another start of the effect', async () => {
+    const store = toyStore(false);
+    const workshop = closedShop();
+    await orderToy(store, { id: 't1', parts: ['body', 'wheel'] });
+    const commandId = derivedCommandId('toyRun-t1', 'command', 'effect:body');
+    await appendToy(store, 't1', 'ToyPartArrived', { part: 'body' }, { commandId, requestHash: commandId });
+    workshop.mood('one', 'well');
+    start({ store, workshop, instance: 'a' });
+    await eventually('t1 is done', () => isDone(store, 't1'));
+    const own = (await readAll(store, 'toyRun-t1')).map(({ type, data }) => [type, data['effectId']]);
+    expect(own).to.deep.equal([
+      ['EffectStarted', 'body'],
+      ['EffectSucceeded', 'body'],
+      ['EffectStarted', 'wheel'],
+    ]);
   });
 
   it('may be refused: the run records that and what its effect did, in one append', async () => {
