@@ -208,7 +208,7 @@ export type ProcessRunnerStatus = {
   /** How late the oldest due timer is, in seconds; 0 when none is due. */
   readonly timerLatenessSeconds: number;
   readonly lanes: readonly LaneStatus[];
-  /** Runs that a bug or poison input stopped; the rest goes on. */
+  /** Runs that a bug or an unreadable event stopped; the rest goes on. */
   readonly parkedRuns: readonly { readonly run: string; readonly error: string }[];
   /** Times that wall clock and monotonic clock were seen to part by more than the tolerance. */
   readonly clockDivergences: number;
