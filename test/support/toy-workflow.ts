@@ -425,7 +425,11 @@ export const appendToy = async (
   id: string,
   type: string,
   data: object,
-  more: { readonly category?: 'toy' | 'toyRun'; readonly commandId?: string; readonly requestHash?: string } = {},
+  more: {
+    readonly category?: 'toy' | 'toyRun';
+    readonly commandId?: string;
+    readonly requestHash?: string;
+  } = {},
 ): Promise<void> => {
   const stream = `${more.category ?? 'toy'}-${id}`;
   const expected = await store.currentRevision(stream);
