@@ -162,6 +162,41 @@ describe('what a run tells its subject', () => {
     expect(await seen()).to.deep.equal(colours);
   });
 
+  it('is not caused by the start of an effect that is still under way', async () => {
+    const store = toyStore(false);
+    const workshop = createWorkshop();
+    workshop.mood('one', 'silent');
+    const more = { settings: { effectDeadlineMs: 60_000, stopGraceMs: 0 } };
+    const runner = start({ store, workshop, instance: 'a', more });
+    await orderToy(store, { id: 't1' });
+    await eventually('called', () => workshop.calls.length > 0);
+    expect(runner.observe('toyRun', 't1', { colour: 'red' })).to.equal(true);
+    await eventually('told', async () => (await typesIn(store, 'toy-t1')).includes('ToySeen'));
+    const [ordered, seen] = await readAll(store, 'toy-t1');
+    expect(seen?.metadata['causationId']).to.equal(ordered?.id);
+  });
+
+  it('is done for the person who decided last, be it in the stream of the run', async () => {
+    const store = toyStore(false);
+    const runner = start({ store, workshop: closedShop(), instance: 'a' });
+    await live(runner);
+    runner.pauseLane('shop:one');
+    await orderToy(store, { id: 't1' });
+    for (const [type, category] of [
+      ['ToyPainted', 'toy'],
+      ['ToyHurried', 'toyRun'],
+    ] as const) {
+      const subjectId = `from ${category}`;
+      await appendToy(store, 't1', type, { colour: 'x' }, { category, subjectId });
+      const end = await store.lastPosition();
+      await eventually('folded', () => runner.status().position === end);
+      runner.observe('toyRun', 't1', { colour: category });
+      await eventually('told', async () => (await toyRunIn(store, 't1')).toy.seen.includes(category));
+      const last = (await readAll(store, 'toy-t1')).at(-1);
+      expect(last?.metadata['actor']).to.include({ onBehalfOf: subjectId });
+    }
+  });
+
   it('is folded with what came to the subject while the command was under way', async () => {
     const store = toyStore(false);
     const toy = toyOf(store);
