@@ -100,7 +100,8 @@ export const RUN_INDEX_STATEMENTS = {
   save: `INSERT INTO runs (key, workflow, run_id, revision, subject_revision, closed, work, memory)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?)
        ON CONFLICT (key) DO UPDATE SET revision = excluded.revision,
-         subject_revision = excluded.subject_revision, closed = excluded.closed, work = excluded.work, memory = excluded.memory`,
+         subject_revision = excluded.subject_revision, closed = excluded.closed,
+         work = excluded.work, memory = excluded.memory`,
   alarms: 'SELECT key, due, due_mono AS dueMono, fired FROM alarms WHERE run = ?',
   setAlarm: `INSERT INTO alarms (run, key, due, due_mono, mono, fired) VALUES (?1, ?2, ?3, ?4, ?4, 0)
        ON CONFLICT (run, key) DO UPDATE SET due = excluded.due, due_mono = excluded.due_mono,
