@@ -1,0 +1,102 @@
+import { isRejection } from '../decider.ts';
+import { own } from '../json-tools.ts';
+import { isUnresolved } from './effects.ts';
+import type { Run } from './run.ts';
+import type { Row, Table, Told } from './table.ts';
+import { isWound } from './undo.ts';
+
+/** What the subject would make of it, asked on its folded state: events, nothing, or a refusal for now. */
+export const answerTo = <Subject, Command extends Told, Memo>(
+  { decider }: Table<Subject, Command, Memo>,
+  run: Run<Subject, Memo>,
+  command: Command | undefined,
+): 'events' | 'nothing' | 'refused' => {
+  if (command === undefined) return 'nothing';
+  const decision = decider.decide(run.subject, command);
+  if (isRejection(decision)) return 'refused';
+  return decision.length === 0 ? 'nothing' : 'events';
+};
+
+/** Since when each step is active; `at`: now, for those that were not before. */
+const activeSince = <Subject, Command extends Told, Memo>(
+  table: Table<Subject, Command, Memo>,
+  run: Run<Subject, Memo>,
+  at: string,
+): { readonly [step: string]: string } => {
+  type R = Row<Run<Subject, Memo>, Command>;
+  const known = { done: new Map<string, boolean>(), passes: new Map<string, boolean>() };
+  const since = (row: R): string => run.since[row.name] ?? at;
+  const once = (map: Map<string, boolean>, row: R, find: () => boolean): boolean => {
+    const found = map.get(row.name) ?? find();
+    map.set(row.name, found);
+    return found;
+  };
+  const isDone = (row: R): boolean => once(known.done, row, () => isStepDone(table, run, row, since(row)));
+  const isLeftOut = (row: R): boolean =>
+    own(run.skipped, row.name) !== undefined || row.needed?.(run) === false;
+  const mayFollow = ({ after = [] }: R): boolean =>
+    after.every((name) => {
+      const row = table.byName.get(name);
+      return (
+        row === undefined || once(known.passes, row, () => (isLeftOut(row) ? mayFollow(row) : isDone(row)))
+      );
+    });
+  const applies: { readonly [Phase in R['phase']]: boolean } = {
+    forward:
+      run.ending === undefined &&
+      run.aborted === undefined &&
+      run.halted === undefined &&
+      table.declared.halts?.(run) === undefined,
+    live: run.ending === undefined,
+    deletion: run.ending !== undefined,
+    undo: isWound(run),
+    always: true,
+  };
+  const active: { [step: string]: string } = {};
+  for (const row of table.rows) {
+    if (applies[row.phase] && !isLeftOut(row) && mayFollow(row) && !isDone(row))
+      active[row.name] = since(row);
+  }
+  return active;
+};
+
+const isStepDone = <Subject, Command extends Told, Memo>(
+  table: Table<Subject, Command, Memo>,
+  run: Run<Subject, Memo>,
+  row: Row<Run<Subject, Memo>, Command>,
+  since: string,
+): boolean => {
+  if (row.done !== undefined) return row.done(run);
+  if (row.tell !== undefined) return answerTo(table, run, row.tell(run, since)) === 'nothing';
+  const last = run.done[row.kind];
+  if (row.work === undefined || last === undefined || isUnresolved(run.effects[row.kind])) return false;
+  const instance = row.work(run, since)?.instance;
+  return instance === undefined || String(instance) === last.instance;
+};
+
+/** Marks what the folded events made possible: the pivot passed, undoing began, steps became active or are no longer. */
+export const stamped = <Subject, Command extends Told, Memo>(
+  table: Table<Subject, Command, Memo>,
+  folded: Run<Subject, Memo>,
+  at: string,
+): Run<Subject, Memo> => {
+  if (folded.status === 'none') return folded;
+  const run = wound(table, folded);
+  const since = activeSince(table, run, at);
+  const overdue = Object.fromEntries(Object.entries(run.overdue).filter(([step]) => step in since));
+  return { ...run, since, overdue };
+};
+
+/** An abort that comes when the pivot is done has no effect; one while nobody knows waits until a look has shown it. */
+const wound = <Subject, Command extends Told, Memo>(
+  table: Table<Subject, Command, Memo>,
+  run: Run<Subject, Memo>,
+): Run<Subject, Memo> => {
+  if (run.undoing === true || run.passed === true) return run;
+  if (table.pivots.some((row) => isStepDone(table, run, row, ''))) {
+    const { aborted: _without, ...kept } = run;
+    return { ...kept, passed: true };
+  }
+  const doubtful = table.pivots.some(({ kind }) => isUnresolved(run.effects[kind]));
+  return isWound(run) && !doubtful ? { ...run, undoing: true } : run;
+};

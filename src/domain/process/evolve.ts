@@ -1,0 +1,205 @@
+import type { DomainEvent } from '../decider.ts';
+import { stringAt } from '../json-tools.ts';
+import type { JsonObject } from '../json.ts';
+import type { FoldedEvent } from '../workflow.ts';
+import { stamped } from './activity.ts';
+import { evolveEffect, instanceOfEffect, kindOfEffect } from './effects.ts';
+import type { RunEvent, RunEventOf } from './events.ts';
+import type { Problem, Run } from './run.ts';
+import { CHECK, type Table, type Told } from './table.ts';
+import { afterSuccess } from './undo.ts';
+
+/** Name of the timer of a step's deadline. */
+export const DEADLINE = 'deadline:';
+
+/** Folds an event of the subject or of the run. Accepts everything ever stored. */
+export const evolveRun =
+  <Subject, Command extends Told, Memo>(table: Table<Subject, Command, Memo>) =>
+  (before: Run<Subject, Memo>, event: FoldedEvent): Run<Subject, Memo> => {
+    const { memo, retries, lifts } = table.declared;
+    const at = stringAt(event.data, 'at');
+    let run = event.of === 'subject' ? heard(table, before, event, at) : recorded(table, before, event);
+    if (retries?.(run, event) === true) run = startedOver(run);
+    if (run.halted !== undefined && lifts?.(run, event) === true) run = withoutHalt(run);
+    if (memo !== undefined) run = { ...run, memo: memo.evolve(run.memo, event, run) };
+    return stamped(table, run, at);
+  };
+
+const heard = <Subject, Command extends Told, Memo>(
+  { declared, decider, idOf }: Table<Subject, Command, Memo>,
+  before: Run<Subject, Memo>,
+  event: FoldedEvent,
+  at: string,
+): Run<Subject, Memo> => {
+  const subject = decider.evolve(before.subject, event satisfies DomainEvent);
+  let run: Run<Subject, Memo> = { ...before, subject, subjectRevision: event.revision, cause: event.id };
+  if (run.status === 'none' && declared.begins(subject)) {
+    run = { ...run, status: 'open', id: idOf(subject), tenant: event.tenant };
+  }
+  if (run.ending === undefined && declared.ends?.(subject) !== undefined) {
+    run = { ...withoutHalt(run), ending: { at }, overdue: {} };
+  }
+  for (const [kind, effect] of Object.entries(run.effects)) {
+    if (effect.startId === event.causationId && effect.status !== 'done') {
+      run = succeeded(run, { kind, effectId: effect.id, at });
+    }
+  }
+  return run;
+};
+
+const recorded = <Subject, Command extends Told, Memo>(
+  table: Table<Subject, Command, Memo>,
+  before: Run<Subject, Memo>,
+  event: FoldedEvent,
+): Run<Subject, Memo> => {
+  // Own events are read by the registry's schema before they come here.
+  const { type, data } = event as unknown as RunEvent;
+  const own = { type, data } as RunEvent;
+  if (own.type === 'EffectStarted') return withEffect(before, own, event.id);
+  const run = { ...before, cause: event.id };
+  const kindOf = (step: string): string => table.byName.get(step)?.kind ?? step;
+  switch (own.type) {
+    case 'EffectSucceeded':
+    case 'EffectSettled': {
+      const { effectId, at } = own.data;
+      const kind = kindOfEffect(effectId);
+      if (run.effects[kind]?.id !== effectId) return run;
+      if (own.type === 'EffectSucceeded') {
+        return succeeded(run, { kind, effectId, at, result: own.data.result });
+      }
+      return own.data.found ? succeeded(run, { kind, effectId, at }) : withEffect(run, own, event.id);
+    }
+    case 'EffectFailed':
+    case 'EffectOutcomeUnknown':
+      return withEffect(run, own, event.id);
+    case 'EffectRefused': {
+      const problem = problemOf(own.data, true);
+      return { ...withEffect(run, own, event.id), halted: problem, problem };
+    }
+    case 'EffectStalled':
+      return { ...withEffect(run, own, event.id), problem: problemOf(own.data, false) };
+    case 'TimerFired':
+      return timerFired(run, own.data, table.declared.check !== undefined);
+    case 'CommandRefused': {
+      const { key, code } = own.data;
+      return { ...run, refused: { ...run.refused, [stepOfKey(key)]: code } };
+    }
+    case 'RunRetried':
+      return startedOver(run);
+    case 'StepSkipped':
+      return skipped(run, own.data, kindOf(own.data.step));
+    case 'StepResumed':
+      return resumed(run, own.data, kindOf(own.data.step));
+    case 'RunAborted': {
+      if (run.passed === true || run.ending !== undefined || run.aborted !== undefined) return run;
+      const { at, by, reason } = own.data;
+      return { ...withoutHalt(run), aborted: { at, by, reason } };
+    }
+  }
+};
+
+/** Keys of commands that tell something by themselves: `<step>@<revision of the subject>`. */
+export const stepOfKey = (key: string): string => key.slice(0, key.lastIndexOf('@'));
+
+const withEffect = <Subject, Memo>(
+  run: Run<Subject, Memo>,
+  event: RunEvent,
+  eventId: string,
+): Run<Subject, Memo> => {
+  const kind = kindOfEffect((event.data as { readonly effectId: string }).effectId);
+  const effect = evolveEffect(run.effects[kind], event, eventId);
+  return effect === undefined ? run : { ...run, effects: { ...run.effects, [kind]: effect } };
+};
+
+const problemOf = (
+  { at, effectId, reason, message }: RunEventOf<'EffectRefused' | 'EffectStalled'>['data'],
+  permanent: boolean,
+): Problem => ({ at, effect: kindOfEffect(effectId), reason, message, permanent });
+
+type Success = {
+  readonly kind: string;
+  readonly effectId: string;
+  readonly at: string;
+  readonly result?: JsonObject;
+};
+
+const succeeded = <Subject, Memo>(
+  before: Run<Subject, Memo>,
+  { kind, effectId, at, result }: Success,
+): Run<Subject, Memo> => {
+  const effect = before.effects[kind];
+  if (effect === undefined) return before;
+  const done = {
+    instance: instanceOfEffect(effectId),
+    at,
+    times: (before.done[kind]?.times ?? 0) + 1,
+    ...(result === undefined ? {} : { result }),
+    ...(effect.facts === undefined ? {} : { facts: effect.facts }),
+  };
+  const { problem, ...kept } = before;
+  const run: Run<Subject, Memo> = {
+    ...kept,
+    ...(problem === undefined || problem.effect === kind ? {} : { problem }),
+    effects: { ...before.effects, [kind]: { ...effect, status: 'done' } },
+    done: { ...before.done, [kind]: done },
+    overdue: kind === CHECK ? checkedOverdue(before.overdue, at) : before.overdue,
+  };
+  return afterSuccess(before, run, effectId, kind);
+};
+
+const checkedOverdue = (
+  overdue: Run<unknown, unknown>['overdue'],
+  checked: string,
+): Run<unknown, unknown>['overdue'] =>
+  Object.fromEntries(Object.entries(overdue).map(([step, times]) => [step, { checked, ...times }]));
+
+const timerFired = <Subject, Memo>(
+  run: Run<Subject, Memo>,
+  { timerId, at }: RunEventOf<'TimerFired'>['data'],
+  isLookedInto: boolean,
+): Run<Subject, Memo> =>
+  timerId.startsWith(DEADLINE)
+    ? {
+        ...run,
+        fired: run.fired + 1,
+        overdue: {
+          ...run.overdue,
+          [timerId.slice(DEADLINE.length)]: { fired: at, ...(isLookedInto ? {} : { checked: at }) },
+        },
+      }
+    : run;
+
+const withoutHalt = <Subject, Memo>(run: Run<Subject, Memo>): Run<Subject, Memo> => {
+  const { halted: _halted, problem: _problem, ...kept } = run;
+  return kept;
+};
+
+/** A new cycle: effects get new ids, and deadlines start again. */
+const startedOver = <Subject, Memo>(run: Run<Subject, Memo>): Run<Subject, Memo> =>
+  run.ending !== undefined || run.aborted !== undefined
+    ? run
+    : { ...withoutHalt(run), cycle: run.cycle + 1, overdue: {}, since: {}, refused: {} };
+
+const skipped = <Subject, Memo>(
+  run: Run<Subject, Memo>,
+  { step, at, by, reason }: RunEventOf<'StepSkipped'>['data'],
+  kind: string,
+): Run<Subject, Memo> => ({
+  ...(run.halted?.effect === kind ? withoutHalt(run) : run),
+  skipped: { ...run.skipped, [step]: { at, by, reason } },
+});
+
+/** What was refused of it is tried once more, at once. */
+const resumed = <Subject, Memo>(
+  run: Run<Subject, Memo>,
+  { step, at }: RunEventOf<'StepResumed'>['data'],
+  kind: string,
+): Run<Subject, Memo> => {
+  const { [step]: _skipped, ...others } = run.skipped;
+  const effect = run.effects[kind];
+  const again =
+    effect?.status === 'refused'
+      ? { effects: { ...run.effects, [kind]: { ...effect, status: 'failed' as const, notBefore: at } } }
+      : {};
+  return { ...run, skipped: others, ...again };
+};
