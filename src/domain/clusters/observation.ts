@@ -114,7 +114,7 @@ const verdictOf = (
   const done = runs && nodes.status !== 'False' && specDone;
   // Of a job without a record the hub still shows what it has done.
   if (done && job?.vanished === true) return { kind: 'ready' };
-  const failure = failureOf(facts);
+  const failure = desired.retrying === true ? undefined : failureOf(facts);
   const stopped = desired.built === undefined ? undefined : stoppedChange(facts, failure, specDone, desired);
   if (failure !== undefined && desired.built === undefined) return { kind: 'failed', ...failure };
   if (done) return { kind: 'ready' };

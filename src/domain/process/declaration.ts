@@ -47,6 +47,8 @@ export type Declaration<
     readonly call: (run: Run<Subject, Memo>) => Call;
     /** Asks for a look besides; another text asks for another look. */
     readonly wanted?: (run: Run<Subject, Memo>) => string | undefined;
+    /** What the answer tells the subject. Default: as any other look. */
+    readonly record?: (run: Run<Subject, Memo>, answer: JsonObject, now: string) => Command | undefined;
     /** What of the answer is kept where the subject had nothing to record of it. Default: nothing. */
     readonly keep?: (run: Run<Subject, Memo>, answer: JsonObject) => JsonObject;
     readonly rules?: Partial<EffectRules>;

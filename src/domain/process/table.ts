@@ -86,7 +86,7 @@ const checkOf = <Subject, Command extends Told, Event extends DomainEvent, Memo>
           instance: [run.cycle, run.fired, phase, check.wanted?.(run) ?? ''].join('.'),
         };
       },
-      record: (run, answer, now) => observe?.(run, answer, now),
+      record: check.record ?? observe ?? ((): undefined => undefined),
       keep: check.keep ?? ((): JsonObject => ({})),
       rules: { ...check.rules, mayBeRefused: false },
     },

@@ -3,7 +3,7 @@ import { isUnresolved, kindOfEffect } from '../../process/effects.ts';
 import type { Done } from '../../process/run.ts';
 import type { FoldedEvent } from '../../workflow.ts';
 import { PLACEMENT_DEADLINE, PLACEMENT_RETRY, RECONSIDER_HUB, retryDueAt } from './timers.ts';
-import { isNeverTaken, isSent, type OrderRun } from './run.ts';
+import { isCertainlyUnsent, isNeverTaken, isSent, type OrderRun } from './run.ts';
 
 /** What a run remembers that neither the cluster nor the book of its effects says. */
 export type Memo = {
@@ -108,9 +108,10 @@ const ofRun = (memo: Memo, { type, data }: FoldedEvent, run: OrderRun, at: strin
   if (type === 'EffectRefused' && kind === 'apply' && FOUND_THERE.has(reason)) {
     return { ...memo, foundThere: true };
   }
+  if (type === 'RunRetried' && run.ending === undefined) return { ...startedOver(memo, run), triesSince: at };
   if (type !== 'TimerFired') return memo;
   if (timerId === PLACEMENT_DEADLINE) return { ...memo, placementOverdue: true };
-  if (timerId === RECONSIDER_HUB && reconsiders(run, memo)) {
+  if (timerId === RECONSIDER_HUB && isCertainlyUnsent(run)) {
     const { failing, triesSince } = memo;
     return {
       ...startedOver(memo, run),
@@ -127,8 +128,6 @@ const ofRun = (memo: Memo, { type, data }: FoldedEvent, run: OrderRun, at: strin
 
 /** Timers run on the monotonic clock: one that is due may be recorded a little before its wall-clock time. */
 const EARLY_MS = 1_000;
-
-const reconsiders = (run: OrderRun, _memo: Memo): boolean => run.ending === undefined;
 
 /** As the new cycle of the run: what was tried before counts no more. */
 const startedOver = (memo: Memo, run: OrderRun): Memo => ({

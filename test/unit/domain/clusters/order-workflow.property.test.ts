@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { configVersion } from '../../../../src/domain/clusters/observation.ts';
 import type { ClusterObservation, ClusterOrderSpecShape } from '../../../../src/domain/clusters/observed.ts';
-import { RECONSIDER_HUB } from '../../../../src/domain/clusters/order-workflow/reconsider.ts';
+import { RECONSIDER_HUB } from '../../../../src/domain/clusters/order-workflow/timers.ts';
 import type { ClusterCommand } from '../../../../src/domain/clusters/commands.ts';
 import type { EffectOutcome, PendingEffect } from '../../../../src/domain/workflow.ts';
 import { orderMoves, type OrderMove } from '../../../support/arbitraries/order-steps.ts';
@@ -282,7 +282,7 @@ describe('cluster order: whatever happens', () => {
       fc.property(orderMoves(), automated(), fc.nat({ max: 6 }), (moves, by, orderly) => {
         const { run, hub, finish } = play(moves, by, orderly);
         run.command({ type: 'DeleteCluster', at: time(58) });
-        finish(() => run.state().status === 'closed');
+        finish(() => run.isClosed());
         expect(hub.exists()).to.equal(false);
         expect(hub.reserved()).to.equal(false);
         expect(run.cluster()).to.have.property('status', 'deleted');

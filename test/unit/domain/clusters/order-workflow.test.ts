@@ -3,7 +3,7 @@ import { orderName } from '../../../../src/domain/clusters/cluster-order-manifes
 import {
   ACCEPT_DEADLINE_MS,
   CONTROL_PLANE_DEADLINE_MS,
-} from '../../../../src/domain/clusters/order-workflow/step.ts';
+} from '../../../../src/domain/clusters/order-workflow/forward-steps.ts';
 import { clusterOrderWorkflow } from '../../../../src/domain/clusters/order-workflow/workflow.ts';
 import { createOrderRun, done, failed, placedOn, refused, unknown } from './order-run.ts';
 import { HUB, healthy, hosted, ID, noRoom, observedOrder, ordered, time } from './samples.ts';
@@ -296,7 +296,7 @@ describe('cluster order: effects that go wrong', () => {
     run.commands();
     run.perform('release', done());
     expect(run.cluster()).to.have.property('status', 'deleted');
-    expect(run.runTypes().at(-1)).to.equal('RunClosed');
+    expect(run.isClosed()).to.equal(true);
   });
   it('are told to people after many attempts, and go on', () => {
     const run = atHub();

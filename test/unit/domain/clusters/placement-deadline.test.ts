@@ -93,7 +93,7 @@ describe('cluster order: a deadline for its place', () => {
       expect(run.clusterTypes().slice(-2)).to.deep.equal(['ClusterDeletionRequested', 'ClusterDeleted']);
       run.perform('release', done());
       run.commands();
-      expect(run.state().status).to.equal('closed');
+      expect(run.isClosed()).to.equal(true);
     }
   });
   it('needs no timer where a place is found at once, and none without a deadline', () => {

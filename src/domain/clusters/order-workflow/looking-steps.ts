@@ -1,0 +1,102 @@
+import type { JsonObject } from '../../json.ts';
+import type { ClusterCommand } from '../commands.ts';
+import { assess, type Assessment } from '../observation.ts';
+import type { ClusterObservation } from '../observed.ts';
+import { versionOf } from '../observed-version.ts';
+import { jobShown } from './automation-steps.ts';
+import {
+  desiredOf,
+  hasReached,
+  hubOf,
+  isAbsent,
+  isSent,
+  mayBeOnHub,
+  onItsHub,
+  type OrderRun,
+} from './run.ts';
+import { ownJob, withoutOwnJobs } from './waiting-for.ts';
+import { observeCall, READ_BUSY_MS, READ_READY_MS, type Step } from './work.ts';
+
+/** The timed read: the only source of degradation and loss (operator-run.md §4.3). */
+export const reading = (phase: 'live' | 'deletion'): Step => ({
+  name: `read-${phase}`,
+  phase,
+  effect: 'read',
+  after: phase === 'deletion' ? ['delete'] : [],
+  needed: (run) => (phase === 'live' ? isSent(run) : mayBeOnHub(run) && !isAbsent(run)),
+  work: (run) => ({
+    everyMs: run.ending === undefined && hasReached(run, 'ready') ? READ_READY_MS : READ_BUSY_MS,
+    call: observeCall(run),
+  }),
+});
+
+/** What a look tells the cluster; one that misses it is a suspicion until a check of its own. */
+export const observe = (run: OrderRun, shown: JsonObject, at: string): ClusterCommand | undefined =>
+  Object.hasOwn(shown, 'job') ? jobShown(run, shown, at) : look(run, observationOf(shown), at);
+
+/** An observation says something only once the order was sent, and while it is not known to be gone. */
+const look = (
+  run: OrderRun,
+  observation: ClusterObservation | undefined,
+  at: string,
+): ClusterCommand | undefined => {
+  const isExpected = run.ending === undefined ? isSent(run) : isDeletionSent(run);
+  if (!isExpected || observation === undefined || isAbsent(run)) return undefined;
+  // An order may have been meant for another hub before: what is seen there is not this one.
+  if (observation.hub !== undefined && observation.hub !== hubOf(run)?.id) return undefined;
+  const assessment = assess(observation, desiredOf(run));
+  const version = versionOf(observation);
+  const { askedAt } = observation;
+  return {
+    type: 'RecordObservation',
+    at,
+    assessment,
+    ...(version === undefined ? {} : { version }),
+    ...(askedAt === undefined ? {} : { askedAt }),
+    ...(run.effects['apply']?.status === 'refused' ? { settles: true } : {}),
+    ...(run.ending === undefined ? {} : { waitingFor: waitingFor(run, assessment) }),
+  };
+};
+
+const waitingFor = (run: OrderRun, assessment: Assessment): readonly string[] =>
+  assessment.found ? [...ownJob(run), ...withoutOwnJobs(run, assessment.waitingFor)] : [];
+
+const isDeletionSent = ({ effects: { delete: sent } }: OrderRun): boolean => sent?.status === 'done';
+
+/** A look that settles deadlines that passed, and what another look has missed. */
+export const confirm = (run: OrderRun, shown: JsonObject, at: string): ClusterCommand | undefined => {
+  const observation = observationOf(shown);
+  const report = look(run, observation, at);
+  if (report?.type !== 'RecordObservation') return report;
+  const what = missingIn(report.assessment, run);
+  if (what === undefined) return report;
+  if (run.ending === undefined) return { type: 'ReportLost', at, what };
+  // A look from before the deletion was sent cannot confirm absence.
+  const since = run.done['delete']?.at ?? '';
+  const isAfter = (run.effects['check']?.startedAt ?? '') >= since;
+  return what === 'cluster-order' && isAfter ? { type: 'ConfirmAbsence', at } : report;
+};
+
+const missingIn = (
+  assessment: Assessment,
+  { ending }: OrderRun,
+): 'cluster-order' | 'hosted-cluster' | undefined => {
+  // Gone is what has left nothing behind: a HostedCluster without its order still runs.
+  if (!assessment.found) return ending !== undefined && assessment.left !== undefined ? undefined : 'cluster-order';
+  return assessment.verdict.kind === 'hosted-cluster-lost' ? 'hosted-cluster' : undefined;
+};
+
+/** What the last look shows to be missing, and when it did first. */
+export const suspicion = (run: OrderRun): string | undefined => {
+  const { seen, seenAt = '', lost, ours } = onItsHub(run) ?? {};
+  if (seen?.missing === undefined || seen.missing === lost || ours !== true) return undefined;
+  return `${seen.missing}.${seenAt}`;
+};
+
+/** Undefined when it is not an observation: an empty answer must never count as absence. */
+const observationOf = (value: object): ClusterObservation | undefined => {
+  const { order } = value as { order?: unknown };
+  return order === null || (typeof order === 'object' && order !== null)
+    ? (value as ClusterObservation)
+    : undefined;
+};
