@@ -143,8 +143,6 @@ const evolveProgress = (before: LiveCluster, event: ClusterEvent): LiveCluster =
       return requested(state, event.data, false);
     case 'AutomationJobChanged':
       return jobChanged(state, event.data);
-    case 'ClusterOrdersDuplicated':
-      return { ...state, duplicates: event.data.names };
     case 'ClusterOrderSeen': {
       const { at: seenAt, version: _version, ...seen } = event.data;
       return withFinished({ ...state, seen, seenAt });

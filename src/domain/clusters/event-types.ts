@@ -86,6 +86,7 @@ const seen = {
   differs: z.literal(true).exactOptional(),
   jobUnknown: z.literal(true).exactOptional(),
   work: z.enum(['nothing', 'busy', 'resting', 'cleaning', 'finished']).exactOptional(),
+  duplicates: z.array(text).exactOptional(),
 };
 
 export const clusterEventTypes: readonly EventType[] = typesOf(

@@ -109,6 +109,8 @@ export type Seen = {
   readonly jobUnknown?: true;
   /** Where we run the automation: what is to be seen of its work. */
   readonly work?: HubWork;
+  /** Further objects with the cluster's label. */
+  readonly duplicates?: readonly string[];
 };
 
 export type ClusterEvent =

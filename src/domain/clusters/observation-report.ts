@@ -48,11 +48,11 @@ const whileWanted = (state: Dispatched, report: Report): ClusterEvent[] => {
     const left = assessment.left === undefined ? {} : { left: assessment.left };
     return seenEvents(state, at, { missing: 'cluster-order', ...left });
   }
-  const { duplicates = [] } = assessment;
+  const { duplicates: names = [] } = assessment;
   const duplicated: ClusterEvent[] =
-    duplicates.length === 0 || sameJson(duplicates, state.duplicates)
+    names.length === 0 || sameJson(names, state.seen.duplicates)
       ? []
-      : [{ type: 'ClusterOrdersDuplicated', data: { at, hub: state.hub.id, names: duplicates } }];
+      : [{ type: 'ClusterOrdersDuplicated', data: { at, hub: state.hub.id, names } }];
   // An order that nobody has taken up shows nothing yet; a status that somebody wrote ends with any look.
   const isSilent =
     !assessment.accepted && Object.keys(state.conditions).length === 0 && state.reported === undefined;
@@ -69,7 +69,10 @@ const whileWanted = (state: Dispatched, report: Report): ClusterEvent[] => {
 
 const seenOf = (state: Dispatched, assessment: Found, isSilent: boolean): Seen => {
   const { verdict, accepted, specMatches, jobUnknown, work } = assessment;
+  // Only the watch sees all orders at once; a look by name says nothing of others.
+  const duplicates = assessment.duplicates ?? state.seen.duplicates ?? [];
   return {
+    ...(duplicates.length === 0 ? {} : { duplicates }),
     ...(verdict.kind === 'hosted-cluster-lost' ? { missing: 'hosted-cluster' } : {}),
     ...(accepted || isSilent ? {} : { unaccepted: true }),
     // While a change is on its way it is no wonder.

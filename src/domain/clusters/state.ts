@@ -145,7 +145,6 @@ export type Progress = {
   readonly seenAt?: string;
   /** Which state of which objects left the last events of a look. */
   readonly seenVersion?: ObservedVersion & { readonly at: string };
-  readonly duplicates?: readonly string[];
   /** Its control plane was seen, so that a missing HostedCluster was lost. */
   readonly wasAvailable?: true;
   /** It was READY with the present spec, so that a fault is a degradation. */

@@ -65,7 +65,9 @@ export const resizeCall = (run: OrderRun, claim: ReturnType<typeof wantedClaim>)
   onScheduler('resize', { hub: hubOf(run)?.id ?? '', clusterId: run.id, claim: asJson(claim) });
 
 export const releaseCall = (run: OrderRun): Call => {
-  const hub = hubOf(run)?.id;
+  // A hub that was found too late to be told of holds the place all the same.
+  const found = run.done['place']?.result?.['hub'];
+  const hub = hubOf(run)?.id ?? (typeof found === 'string' ? found : undefined);
   return onScheduler('release', { ...(hub === undefined ? {} : { hub }), clusterId: run.id });
 };
 
