@@ -177,7 +177,8 @@ const play = (moves: readonly OrderMove[], by?: Automated, orderly = 0) => {
       }
       case 'effect': {
         const effect = effects[move.pick % Math.max(1, effects.length)];
-        if (effect !== undefined) perform(effect, move.fate);
+        if (effect?.everyMs !== undefined) show(effect);
+        else if (effect !== undefined) perform(effect, move.fate);
         return;
       }
       case 'observe': {
@@ -216,7 +217,7 @@ const play = (moves: readonly OrderMove[], by?: Automated, orderly = 0) => {
     run.result(effectId, outcome);
   }
 
-  function showJob(effect: PendingEffect): void {
+  function show(effect: PendingEffect): void {
     const answer = hub.perform(effect);
     if (answer.outcome !== 'done') return;
     run.input({ kind: 'observation', observation: answer.result, now: run.at() });
@@ -255,7 +256,7 @@ const play = (moves: readonly OrderMove[], by?: Automated, orderly = 0) => {
     run.commands();
     for (const effect of run.pending().effects) {
       if (effect.everyMs === undefined) perform(effect, 'done');
-      else if (effect.operation === 'job') showJob(effect);
+      else if (effect.operation === 'job') show(effect);
     }
     hub.progress();
     run.observe(hub.look());
