@@ -53,7 +53,7 @@ export const createStepRun = <
     steps = [],
   }: {
     readonly id?: string;
-    readonly steps?: readonly Pick<Step<never, never>, 'name' | 'mayBeSkipped'>[];
+    readonly steps?: readonly Pick<Step<never, never>, 'name' | 'mayBeSkipped' | 'pivot'>[];
   } = {},
 ) => {
   const people = runDecisionsDecider(steps);

@@ -14,13 +14,14 @@ type Reasoned = { readonly at: string; readonly by: string; readonly reason: str
 export type RunDecisions = { readonly skipped: readonly string[]; readonly aborted: boolean };
 
 /**
- * Decider of a run's own stream for people's commands. It knows no subject: an abort after the pivot is recorded, and has
- * no effect.
+ * Decider of a run's own stream for people's commands. It does not know whether the pivot is done: an abort after that is
+ * recorded and has no effect.
  */
 export const runDecisionsDecider = (
-  steps: readonly Pick<Step<never, never>, 'name' | 'mayBeSkipped'>[],
+  steps: readonly Pick<Step<never, never>, 'name' | 'mayBeSkipped' | 'pivot'>[],
 ): Decider<RunDecisions, RunDecision, RunEvent> => {
   const skippable = new Map(steps.map(({ name, mayBeSkipped }) => [name, mayBeSkipped === true]));
+  const hasPivot = steps.some(({ pivot }) => pivot === true);
   const refusalOf = (command: RunDecision): Rejection | undefined => {
     if (command.reason.trim() === '') {
       return reject('invalid', 'REASON_REQUIRED', 'a reason is required', { field: 'reason' });
@@ -52,7 +53,8 @@ export const runDecisionsDecider = (
       if (command.type === 'AbortRun') {
         return aborted ? [] : [{ type: 'RunAborted', data: { at, by, reason } }];
       }
-      if (aborted) return reject('failed-precondition', 'RUN_ABORTED', 'the run was aborted');
+      // With a pivot the abort may have come too late.
+      if (aborted && !hasPivot) return reject('failed-precondition', 'RUN_ABORTED', 'the run was aborted');
       if (command.type === 'RetryRun') return [{ type: 'RunRetried', data: { at, by, reason } }];
       const { step } = command;
       const isSkipped = skipped.includes(step);

@@ -3,7 +3,7 @@ import { stringAt } from '../json-tools.ts';
 import type { JsonObject } from '../json.ts';
 import type { FoldedEvent } from '../workflow.ts';
 import { stamped } from './activity.ts';
-import { evolveEffect, instanceOfEffect, kindOfEffect } from './effects.ts';
+import { evolveEffect, instanceOfEffect, kindOfEffect, type EffectState } from './effects.ts';
 import type { RunEvent, RunEventOf } from './events.ts';
 import type { Problem, Run } from './run.ts';
 import { CHECK, type Table, type Told } from './table.ts';
@@ -178,7 +178,20 @@ const withoutHalt = <Subject, Memo>(run: Run<Subject, Memo>): Run<Subject, Memo>
 const startedOver = <Subject, Memo>(run: Run<Subject, Memo>): Run<Subject, Memo> =>
   run.ending !== undefined || run.aborted !== undefined
     ? run
-    : { ...withoutHalt(run), cycle: run.cycle + 1, overdue: {}, since: {}, refused: {} };
+    : {
+        ...withoutHalt(run),
+        cycle: run.cycle + 1,
+        overdue: {},
+        since: {},
+        refused: {},
+        effects: Object.fromEntries(
+          Object.entries(run.effects).map(([kind, effect]) => [kind, doubted(effect)]),
+        ),
+      };
+
+/** A refusal says nothing of an attempt before it that had no answer: it is settled before another takes its place. */
+const doubted = (effect: EffectState): EffectState =>
+  effect.status === 'refused' && effect.doubt ? { ...effect, status: 'unknown' } : effect;
 
 const skipped = <Subject, Memo>(
   run: Run<Subject, Memo>,
