@@ -142,7 +142,7 @@ export type ProcessRunnerOptions = {
   /** Where a command on this aggregate goes instead of to the command runner. */
   readonly commandTargets?: { readonly [aggregate: string]: CommandTarget };
   readonly workflows: readonly AnyWorkflow[];
-  /** Types of the events in run streams; with the workflows' inputs they are the subscription's filter. */
+  /** Types of the events in run streams; with those of the workflows' subjects they are the subscription's filter. */
   readonly runEventTypes: readonly string[];
   readonly effectPorts: { readonly [port: string]: EffectPort };
   /** Ports whose attempts may take longer than `effectDeadlineMs`: milliseconds by port. */
