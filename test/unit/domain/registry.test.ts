@@ -8,7 +8,6 @@ import type { JsonObject } from '../../../src/domain/json.ts';
 import { aggregates } from '../../../src/domain/kinds.ts';
 import { clusterOrderWorkflow } from '../../../src/domain/clusters/order-workflow/workflow.ts';
 import type { OrderRun } from '../../../src/domain/clusters/order-workflow/run.ts';
-import type { RunEvent } from '../../../src/domain/process/events.ts';
 import { createRegistry, eventTypes, redact, registry } from '../../../src/domain/registry.ts';
 import { check } from '../../support/property.ts';
 
@@ -45,7 +44,11 @@ const folds: readonly {
   {
     name: clusterOrderWorkflow.name,
     initial: clusterOrderWorkflow.initialState,
-    evolve: (state, event) => clusterOrderWorkflow.evolve(state as OrderRun, event as RunEvent),
+    evolve: (state, { type, data }) => {
+      const event = { type, data: data as JsonObject, revision: 0, id: 'e', causationId: 'c', tenant: 't' };
+      const of = registry.get(type)?.context === 'process' ? 'run' : 'subject';
+      return clusterOrderWorkflow.evolve(state as OrderRun, { ...event, of });
+    },
   },
 ];
 
@@ -94,7 +97,7 @@ describe('registry: every event type', () => {
       auditGrantNotice: 'AuditGrantNoticed',
       auditExport: 'AuditExportRequested',
       lanePauses: 'LanePaused',
-      clusterOrder: 'RunStarted',
+      clusterOrder: 'ClusterOrdered',
     };
     check(
       fc.property(
@@ -128,7 +131,7 @@ describe('registry: every event type', () => {
         ).to.include(resource);
       if (changesDocument === false)
         expect(type).to.match(
-          /Abandoned|Announced|Automation|Corrected|Duplicated|Entered|Placed|Prepared|Revealed|Withdrawn/,
+          /Abandoned|Announced|Automation|Corrected|Duplicated|Entered|Placed|Prepared|Revealed|Seen|Tried|Withdrawn/,
         );
     }
   });

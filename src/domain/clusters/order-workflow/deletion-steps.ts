@@ -52,7 +52,7 @@ export const DELETION: readonly Step[] = [
   {
     name: 'report-blocked',
     phase: 'deletion',
-    needed: (run) => waitingFor(run).length > 0,
+    needed: (run) => !isAbsent(run) && waitingFor(run).length > 0,
     tell: (run, at) => ({ type: 'BlockDeletion', at, waitingFor: waitingFor(run) }),
   },
   {

@@ -63,6 +63,8 @@ const STEPS: readonly Step[] = [
   reading('deletion'),
 ];
 
+export const CLUSTER_ORDER = 'clusterOrder';
+
 const CHANGES: readonly string[] = ['NodeSetAdded', 'NodeSetResized', 'NodeSetRemoved', 'ClusterSpecRevised'];
 
 /** What was built can be changed again after a change that failed; what was found to be there is no longer refused. */
@@ -75,7 +77,7 @@ const lifts = (run: OrderRun, { of, type }: FoldedEvent): boolean =>
  * absence (design §6). One run per cluster, in `clusterOrder-<cluster id>`.
  */
 export const clusterOrderWorkflow = stepWorkflow<ClusterState, ClusterCommand, ClusterEvent, Memo>({
-  name: 'clusterOrder',
+  name: CLUSTER_ORDER,
   stateVersion: 7,
   subject: {
     category: CLUSTER_CATEGORY,
