@@ -95,6 +95,9 @@ const recorded = <Subject, Command extends Told, Memo>(
       const { at, by, reason } = own.data;
       return { ...withoutHalt(run), aborted: { at, by, reason } };
     }
+    // Of a newer release.
+    default:
+      return before;
   }
 };
 

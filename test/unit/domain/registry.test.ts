@@ -46,7 +46,8 @@ const folds: readonly {
     initial: clusterOrderWorkflow.initialState,
     evolve: (state, { type, data }) => {
       const event = { type, data: data as JsonObject, revision: 0, id: 'e', causationId: 'c', tenant: 't' };
-      const of = registry.get(type)?.context === 'process' ? 'run' : 'subject';
+      const isOwn = ['process', undefined].includes(registry.get(type)?.context);
+      const of = isOwn ? 'run' : 'subject';
       return clusterOrderWorkflow.evolve(state as OrderRun, { ...event, of });
     },
   },
@@ -191,7 +192,7 @@ describe('registry: redaction', () => {
     expect(shown.data).to.not.have.nested.property('nodeSets.workers.fabricInterface');
     expect(shown.data).to.not.have.property('pullSecret');
     expect(sampleOf('ClusterOrdered')).to.deep.equal(before);
-    expect(redact(sampleOf('ClusterBecameReady'), 'tenant')).to.deep.equal(sampleOf('ClusterBecameReady'));
+    expect(redact(sampleOf('ClusterLabelled'), 'tenant')).to.deep.equal(sampleOf('ClusterLabelled'));
     const absent: DomainEvent = { type: 'ClusterSpecRevised', data: { at: 'x', spec: {} } };
     expect(redact(absent, 'tenant')).to.deep.equal(absent);
     const odd: DomainEvent = { type: 'ClusterSpecRevised', data: { at: 'x', spec: null } };
