@@ -172,6 +172,7 @@ export const createStepRun = <
       return { accepted: true, changed: events.length > 0 };
     },
     pending,
+    isClosed: (): boolean => workflow.isClosed(state),
     effect,
     begin,
     start: (kind: string): PendingEffect => begin(effect(kind)),

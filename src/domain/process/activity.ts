@@ -1,47 +1,42 @@
 import { isRejection } from '../decider.ts';
 import { own } from '../json-tools.ts';
 import { isUnresolved } from './effects.ts';
-import type { Run } from './run.ts';
+import type { AnyRun } from './run.ts';
 import type { Row, Table, Told } from './table.ts';
-import { isWound } from './undo.ts';
+import { hasStartedUndo, isUnwinding } from './undo.ts';
 
 /** What the subject would make of it, asked on its folded state: events, nothing, or a refusal for now. */
-export const answerTo = <Subject, Command extends Told, Memo>(
-  { decider }: Table<Subject, Command, Memo>,
-  run: Run<Subject, Memo>,
-  command: Command | undefined,
+export const answerTo = (
+  { declared }: Table,
+  run: AnyRun,
+  command: Told | undefined,
 ): 'events' | 'nothing' | 'refused' => {
   if (command === undefined) return 'nothing';
-  const decision = decider.decide(run.subject, command);
+  const decision = declared.subject.decider.decide(run.subject, command);
   if (isRejection(decision)) return 'refused';
   return decision.length === 0 ? 'nothing' : 'events';
 };
 
 /** Since when each step is active; `at`: now, for those that were not before. */
-const activeSince = <Subject, Command extends Told, Memo>(
-  table: Table<Subject, Command, Memo>,
-  run: Run<Subject, Memo>,
-  at: string,
-): { readonly [step: string]: string } => {
-  type R = Row<Run<Subject, Memo>, Command>;
+const activeSince = (table: Table, run: AnyRun, at: string): { readonly [step: string]: string } => {
   const known = { done: new Map<string, boolean>(), passes: new Map<string, boolean>() };
-  const since = (row: R): string => run.since[row.name] ?? at;
-  const once = (map: Map<string, boolean>, row: R, find: () => boolean): boolean => {
+  const since = (row: Row): string => run.since[row.name] ?? at;
+  const once = (map: Map<string, boolean>, row: Row, find: () => boolean): boolean => {
     const found = map.get(row.name) ?? find();
     map.set(row.name, found);
     return found;
   };
-  const isDone = (row: R): boolean => once(known.done, row, () => isStepDone(table, run, row, since(row)));
-  const isLeftOut = (row: R): boolean =>
+  const isDone = (row: Row): boolean => once(known.done, row, () => isStepDone(table, run, row, since(row)));
+  const isLeftOut = (row: Row): boolean =>
     own(run.skipped, row.name) !== undefined || row.needed?.(run) === false;
-  const mayFollow = ({ after = [] }: R): boolean =>
+  const mayFollow = ({ after = [] }: Row): boolean =>
     after.every((name) => {
       const row = table.byName.get(name);
       return (
         row === undefined || once(known.passes, row, () => (isLeftOut(row) ? mayFollow(row) : isDone(row)))
       );
     });
-  const applies: { readonly [Phase in R['phase']]: boolean } = {
+  const applies: { readonly [Phase in Row['phase']]: boolean } = {
     forward:
       run.ending === undefined &&
       run.aborted === undefined &&
@@ -49,7 +44,7 @@ const activeSince = <Subject, Command extends Told, Memo>(
       table.declared.halts?.(run) === undefined,
     live: run.ending === undefined,
     deletion: run.ending !== undefined,
-    undo: isWound(run),
+    undo: isUnwinding(run),
     always: true,
   };
   const active: { [step: string]: string } = {};
@@ -60,12 +55,7 @@ const activeSince = <Subject, Command extends Told, Memo>(
   return active;
 };
 
-const isStepDone = <Subject, Command extends Told, Memo>(
-  table: Table<Subject, Command, Memo>,
-  run: Run<Subject, Memo>,
-  row: Row<Run<Subject, Memo>, Command>,
-  since: string,
-): boolean => {
+const isStepDone = (table: Table, run: AnyRun, row: Row, since: string): boolean => {
   if (row.done !== undefined) return row.done(run);
   if (row.tell !== undefined) return answerTo(table, run, row.tell(run, since)) === 'nothing';
   const last = run.done[row.kind];
@@ -75,28 +65,24 @@ const isStepDone = <Subject, Command extends Told, Memo>(
 };
 
 /** Marks what the folded events made possible: the pivot passed, undoing began, steps became active or are no longer. */
-export const stamped = <Subject, Command extends Told, Memo>(
-  table: Table<Subject, Command, Memo>,
-  folded: Run<Subject, Memo>,
-  at: string,
-): Run<Subject, Memo> => {
+export const stamped = (table: Table, folded: AnyRun, at: string): AnyRun => {
   if (folded.status === 'none') return folded;
-  const run = wound(table, folded);
+  const run = unwinding(table, folded);
   const since = activeSince(table, run, at);
   const overdue = Object.fromEntries(Object.entries(run.overdue).filter(([step]) => step in since));
   return { ...run, since, overdue };
 };
 
-/** An abort that comes when the pivot is done has no effect; one while nobody knows waits until a look has shown it. */
-const wound = <Subject, Command extends Told, Memo>(
-  table: Table<Subject, Command, Memo>,
-  run: Run<Subject, Memo>,
-): Run<Subject, Memo> => {
-  if (run.undoing === true || run.passed === true) return run;
+/**
+ * An abort that comes when the pivot is done has no effect; one while nobody knows waits until a look has shown it. What
+ * the subject recorded before the abort may be folded after it, so that only an undoing that was started settles it.
+ */
+const unwinding = (table: Table, run: AnyRun): AnyRun => {
+  if (run.passed === true || hasStartedUndo(table, run)) return run;
   if (table.pivots.some((row) => isStepDone(table, run, row, ''))) {
-    const { aborted: _without, ...kept } = run;
+    const { aborted: _without, undoing: _wanted, ...kept } = run;
     return { ...kept, passed: true };
   }
   const doubtful = table.pivots.some(({ kind }) => isUnresolved(run.effects[kind]));
-  return isWound(run) && !doubtful ? { ...run, undoing: true } : run;
+  return isUnwinding(run) && !doubtful ? { ...run, undoing: true } : run;
 };

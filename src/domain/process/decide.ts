@@ -11,16 +11,16 @@ import { isUnresolved, kindOfEffect, recordOutcome, type EffectState } from './e
 import type { RunEvent } from './events.ts';
 import { stepOfKey } from './evolve.ts';
 import { commandTo, offered, timersOf } from './pending.ts';
-import type { Run } from './run.ts';
-import { rulesOf, type Table, type Told } from './table.ts';
-import { isLate, isWound, undoneKind } from './undo.ts';
+import type { AnyRun } from './run.ts';
+import { rulesOf, type Table } from './table.ts';
+import { isLate, isUnwinding, undoneKind } from './undo.ts';
 
 type InputOf<Kind extends WorkflowInput['kind']> = Extract<WorkflowInput, { readonly kind: Kind }>;
 
 /** What to record of an input, and what to tell the subject of it. */
 export const decideRun =
-  <Subject, Command extends Told, Memo>(table: Table<Subject, Command, Memo>) =>
-  (run: Run<Subject, Memo>, input: WorkflowInput): Reaction<RunEvent> => {
+  (table: Table) =>
+  (run: AnyRun, input: WorkflowInput): Reaction<RunEvent> => {
     if (run.status === 'none') return NO_REACTION;
     switch (input.kind) {
       // Everything that follows by itself is read off the state.
@@ -44,9 +44,9 @@ const recording = (...events: readonly RunEvent[]): Reaction<RunEvent> => ({ eve
 
 const STILL_THERE = 'StillThere';
 
-const effectEnded = <Subject, Command extends Told, Memo>(
-  table: Table<Subject, Command, Memo>,
-  run: Run<Subject, Memo>,
+const effectEnded = (
+  table: Table,
+  run: AnyRun,
   { effectId, outcome, now }: InputOf<'effect-result'>,
 ): Reaction<RunEvent> => {
   const kind = kindOfEffect(effectId);
@@ -55,7 +55,8 @@ const effectEnded = <Subject, Command extends Told, Memo>(
   const rules = rulesOf(table, run, kind);
   const recordAs = (as: EffectOutcome, mayBeRefused = rules.mayBeRefused): Reaction<RunEvent> =>
     recording(...recordOutcome(effect, effectId, as, now, { ...rules, mayBeRefused }));
-  if (table.undos.has(kind) && isWound(run)) return wound(table, run, effect, kind, outcome, now, recordAs);
+  if (table.undos.has(kind) && isUnwinding(run))
+    return unwound(table, run, effect, kind, outcome, now, recordAs);
   if (outcome.outcome !== 'done') return recordAs(outcome);
   const { result } = outcome;
   const undone = undoneKind(kind);
@@ -74,9 +75,9 @@ const effectEnded = <Subject, Command extends Told, Memo>(
 const RECORD = 'effect:';
 
 /** An answer to what is to be undone, or a look at it, tells whether it is there. */
-const wound = <Subject, Command extends Told, Memo>(
-  table: Table<Subject, Command, Memo>,
-  run: Run<Subject, Memo>,
+const unwound = (
+  table: Table,
+  run: AnyRun,
   effect: EffectState,
   kind: string,
   outcome: EffectOutcome,
@@ -97,16 +98,12 @@ const wound = <Subject, Command extends Told, Memo>(
     : recordAs({ outcome: 'done', result });
 };
 
-const kept = <Subject, Command extends Told, Memo>(
-  { byKind }: Table<Subject, Command, Memo>,
-  run: Run<Subject, Memo>,
-  kind: string,
-  result: JsonObject,
-): JsonObject => byKind.get(kind)?.keep?.(run, result) ?? result;
+const kept = ({ byKind }: Table, run: AnyRun, kind: string, result: JsonObject): JsonObject =>
+  byKind.get(kind)?.keep?.(run, result) ?? result;
 
-const observed = <Subject, Command extends Told, Memo>(
-  table: Table<Subject, Command, Memo>,
-  run: Run<Subject, Memo>,
+const observed = (
+  table: Table,
+  run: AnyRun,
   { observation, now }: InputOf<'observation'>,
 ): Reaction<RunEvent> => {
   const events: RunEvent[] = [];
@@ -126,9 +123,9 @@ const observed = <Subject, Command extends Told, Memo>(
 };
 
 /** Whatever came of a command is folded by now: what it was to record and did not is recorded here. */
-const answered = <Subject, Command extends Told, Memo>(
-  table: Table<Subject, Command, Memo>,
-  run: Run<Subject, Memo>,
+const answered = (
+  table: Table,
+  run: AnyRun,
   { commandKey, result, to, now: at }: InputOf<'command-result'>,
 ): Reaction<RunEvent> => {
   if (commandKey.startsWith(RECORD)) {

@@ -1,12 +1,11 @@
-import type { DomainEvent } from '../decider.ts';
 import { stringAt } from '../json-tools.ts';
 import type { JsonObject } from '../json.ts';
 import type { FoldedEvent } from '../workflow.ts';
 import { stamped } from './activity.ts';
 import { evolveEffect, instanceOfEffect, kindOfEffect, type EffectState } from './effects.ts';
 import type { RunEvent, RunEventOf } from './events.ts';
-import type { Problem, Run } from './run.ts';
-import { CHECK, type Table, type Told } from './table.ts';
+import type { AnyRun, Problem } from './run.ts';
+import { CHECK, type Table } from './table.ts';
 import { afterSuccess } from './undo.ts';
 
 /** Name of the timer of a step's deadline. */
@@ -14,8 +13,8 @@ export const DEADLINE = 'deadline:';
 
 /** Folds an event of the subject or of the run. Accepts everything ever stored. */
 export const evolveRun =
-  <Subject, Command extends Told, Memo>(table: Table<Subject, Command, Memo>) =>
-  (before: Run<Subject, Memo>, event: FoldedEvent): Run<Subject, Memo> => {
+  (table: Table) =>
+  (before: AnyRun, event: FoldedEvent): AnyRun => {
     const { memo, retries, lifts } = table.declared;
     const at = stringAt(event.data, 'at');
     let run = event.of === 'subject' ? heard(table, before, event, at) : recorded(table, before, event);
@@ -25,16 +24,11 @@ export const evolveRun =
     return stamped(table, run, at);
   };
 
-const heard = <Subject, Command extends Told, Memo>(
-  { declared, decider, idOf }: Table<Subject, Command, Memo>,
-  before: Run<Subject, Memo>,
-  event: FoldedEvent,
-  at: string,
-): Run<Subject, Memo> => {
-  const subject = decider.evolve(before.subject, event satisfies DomainEvent);
-  let run: Run<Subject, Memo> = { ...before, subject, subjectRevision: event.revision, cause: event.id };
+const heard = ({ declared }: Table, before: AnyRun, event: FoldedEvent, at: string): AnyRun => {
+  const subject = declared.subject.decider.evolve(before.subject, event);
+  let run: AnyRun = { ...before, subject, subjectRevision: event.revision, cause: event.id };
   if (run.status === 'none' && declared.begins(subject)) {
-    run = { ...run, status: 'open', id: idOf(subject), tenant: event.tenant };
+    run = { ...run, status: 'open', id: declared.subject.idOf(subject), tenant: event.tenant };
   }
   if (run.ending === undefined && declared.ends?.(subject) !== undefined) {
     run = { ...withoutHalt(run), ending: { at }, overdue: {} };
@@ -47,11 +41,7 @@ const heard = <Subject, Command extends Told, Memo>(
   return run;
 };
 
-const recorded = <Subject, Command extends Told, Memo>(
-  table: Table<Subject, Command, Memo>,
-  before: Run<Subject, Memo>,
-  event: FoldedEvent,
-): Run<Subject, Memo> => {
+const recorded = (table: Table, before: AnyRun, event: FoldedEvent): AnyRun => {
   // Own events are read by the registry's schema before they come here.
   const { type, data } = event as unknown as RunEvent;
   const own = { type, data } as RunEvent;
@@ -93,7 +83,7 @@ const recorded = <Subject, Command extends Told, Memo>(
     case 'RunAborted': {
       if (run.passed === true || run.ending !== undefined || run.aborted !== undefined) return run;
       const { at, by, reason } = own.data;
-      return { ...withoutHalt(run), aborted: { at, by, reason } };
+      return { ...run, aborted: { at, by, reason } };
     }
     // Of a newer release.
     default:
@@ -104,11 +94,7 @@ const recorded = <Subject, Command extends Told, Memo>(
 /** Keys of commands that tell something by themselves: `<step>@<revision of the subject>`. */
 export const stepOfKey = (key: string): string => key.slice(0, key.lastIndexOf('@'));
 
-const withEffect = <Subject, Memo>(
-  run: Run<Subject, Memo>,
-  event: RunEvent,
-  eventId: string,
-): Run<Subject, Memo> => {
+const withEffect = (run: AnyRun, event: RunEvent, eventId: string): AnyRun => {
   const kind = kindOfEffect((event.data as { readonly effectId: string }).effectId);
   const effect = evolveEffect(run.effects[kind], event, eventId);
   return effect === undefined ? run : { ...run, effects: { ...run.effects, [kind]: effect } };
@@ -126,10 +112,7 @@ type Success = {
   readonly result?: JsonObject;
 };
 
-const succeeded = <Subject, Memo>(
-  before: Run<Subject, Memo>,
-  { kind, effectId, at, result }: Success,
-): Run<Subject, Memo> => {
+const succeeded = (before: AnyRun, { kind, effectId, at, result }: Success): AnyRun => {
   const effect = before.effects[kind];
   if (effect === undefined) return before;
   const done = {
@@ -140,7 +123,7 @@ const succeeded = <Subject, Memo>(
     ...(effect.facts === undefined ? {} : { facts: effect.facts }),
   };
   const { problem, ...kept } = before;
-  const run: Run<Subject, Memo> = {
+  const run: AnyRun = {
     ...kept,
     ...(problem === undefined || problem.effect === kind ? {} : { problem }),
     effects: { ...before.effects, [kind]: { ...effect, status: 'done' } },
@@ -150,17 +133,14 @@ const succeeded = <Subject, Memo>(
   return afterSuccess(before, run, effectId, kind);
 };
 
-const checkedOverdue = (
-  overdue: Run<unknown, unknown>['overdue'],
-  checked: string,
-): Run<unknown, unknown>['overdue'] =>
+const checkedOverdue = (overdue: AnyRun['overdue'], checked: string): AnyRun['overdue'] =>
   Object.fromEntries(Object.entries(overdue).map(([step, times]) => [step, { checked, ...times }]));
 
-const timerFired = <Subject, Memo>(
-  run: Run<Subject, Memo>,
+const timerFired = (
+  run: AnyRun,
   { timerId, at }: RunEventOf<'TimerFired'>['data'],
   isLookedInto: boolean,
-): Run<Subject, Memo> =>
+): AnyRun =>
   timerId.startsWith(DEADLINE)
     ? {
         ...run,
@@ -172,13 +152,13 @@ const timerFired = <Subject, Memo>(
       }
     : run;
 
-const withoutHalt = <Subject, Memo>(run: Run<Subject, Memo>): Run<Subject, Memo> => {
+const withoutHalt = (run: AnyRun): AnyRun => {
   const { halted: _halted, problem: _problem, ...kept } = run;
   return kept;
 };
 
 /** A new cycle: effects get new ids, and deadlines start again. */
-const startedOver = <Subject, Memo>(run: Run<Subject, Memo>): Run<Subject, Memo> =>
+const startedOver = (run: AnyRun): AnyRun =>
   run.ending !== undefined || run.aborted !== undefined
     ? run
     : {
@@ -196,21 +176,17 @@ const startedOver = <Subject, Memo>(run: Run<Subject, Memo>): Run<Subject, Memo>
 const doubted = (effect: EffectState): EffectState =>
   effect.status === 'refused' && effect.doubt ? { ...effect, status: 'unknown' } : effect;
 
-const skipped = <Subject, Memo>(
-  run: Run<Subject, Memo>,
+const skipped = (
+  run: AnyRun,
   { step, at, by, reason }: RunEventOf<'StepSkipped'>['data'],
   kind: string,
-): Run<Subject, Memo> => ({
+): AnyRun => ({
   ...(run.halted?.effect === kind ? withoutHalt(run) : run),
   skipped: { ...run.skipped, [step]: { at, by, reason } },
 });
 
 /** What was refused of it is tried once more, at once. */
-const resumed = <Subject, Memo>(
-  run: Run<Subject, Memo>,
-  { step, at }: RunEventOf<'StepResumed'>['data'],
-  kind: string,
-): Run<Subject, Memo> => {
+const resumed = (run: AnyRun, { step, at }: RunEventOf<'StepResumed'>['data'], kind: string): AnyRun => {
   const { [step]: _skipped, ...others } = run.skipped;
   const effect = run.effects[kind];
   const again =

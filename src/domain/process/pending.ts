@@ -3,15 +3,12 @@ import { answerTo } from './activity.ts';
 import type { Work } from './declaration.ts';
 import { instanceOfEffect, isUnresolved, later, nextAttempt } from './effects.ts';
 import { DEADLINE } from './evolve.ts';
-import type { Run } from './run.ts';
+import type { AnyRun } from './run.ts';
 import { rulesOf, type Row, type Table, type Told } from './table.ts';
 
 export const NOTHING: Pending = { commands: [], effects: [], timers: [] };
 
-export const pendingOf = <Subject, Command extends Told, Memo>(
-  table: Table<Subject, Command, Memo>,
-  run: Run<Subject, Memo>,
-): Pending => {
+export const pendingOf = (table: Table, run: AnyRun): Pending => {
   const effects = new Map<string, PendingEffect>();
   for (const row of table.rows) {
     const since = run.since[row.name];
@@ -23,12 +20,9 @@ export const pendingOf = <Subject, Command extends Told, Memo>(
 };
 
 /** What the subject is told by itself: exactly what it would record something of. */
-export const offered = <Subject, Command extends Told, Memo>(
-  table: Table<Subject, Command, Memo>,
-  run: Run<Subject, Memo>,
-): readonly PendingCommand[] => {
+export const offered = (table: Table, run: AnyRun): readonly PendingCommand[] => {
   const told: PendingCommand[] = [];
-  const offer = (name: string, command: Command | undefined): void => {
+  const offer = (name: string, command: Told | undefined): void => {
     if (command === undefined || answerTo(table, run, command) !== 'events') return;
     told.push({ ...commandTo(table, run, command), key: `${name}@${run.subjectRevision}` });
   };
@@ -46,21 +40,14 @@ export const offered = <Subject, Command extends Told, Memo>(
   return told;
 };
 
-export const commandTo = <Subject, Command extends Told, Memo>(
-  { category }: Table<Subject, Command, Memo>,
-  run: Run<Subject, Memo>,
-  command: Command,
-): PendingCommand => ({
-  aggregate: category,
+export const commandTo = ({ declared }: Table, run: AnyRun, command: Told): PendingCommand => ({
+  aggregate: declared.subject.category,
   id: run.id,
   command: command as unknown as PendingCommand['command'],
   cause: run.cause,
 });
 
-export const timersOf = <Subject, Command extends Told, Memo>(
-  { rows, declared }: Table<Subject, Command, Memo>,
-  run: Run<Subject, Memo>,
-): readonly PendingTimer[] => {
+export const timersOf = ({ rows, declared }: Table, run: AnyRun): readonly PendingTimer[] => {
   const timers = Object.entries(declared.timers?.(run) ?? {});
   for (const { name, deadline } of rows) {
     const since = run.since[name];
@@ -71,10 +58,10 @@ export const timersOf = <Subject, Command extends Told, Memo>(
   return timers.map(([timerId, dueAt]) => ({ timerId, dueAt }));
 };
 
-const effectOf = <Subject, Command extends Told, Memo>(
-  table: Table<Subject, Command, Memo>,
-  run: Run<Subject, Memo>,
-  { kind, phase }: Row<Run<Subject, Memo>, Command>,
+const effectOf = (
+  table: Table,
+  run: AnyRun,
+  { kind, phase }: Row,
   { call, instance = run.cycle, facts, notBefore: firmUntil, everyMs }: Work,
 ): PendingEffect | undefined => {
   const { port, operation, args, lane } = call;

@@ -43,6 +43,9 @@ export type Run<Subject, Memo> = {
   readonly cause: string;
 };
 
+/** As the engine knows it. */
+export type AnyRun = Run<unknown, unknown>;
+
 export type Done = {
   readonly instance: string;
   readonly at: string;

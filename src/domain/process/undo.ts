@@ -1,17 +1,11 @@
-import type { Step, Undo } from './declaration.ts';
 import { instanceOfEffect, isUnresolved } from './effects.ts';
-import type { Run } from './run.ts';
-import type { Row } from './table.ts';
+import type { AnyRun } from './run.ts';
+import { kindOf, type AnyStep, type Row, type Table } from './table.ts';
 
 /**
  * Compensation (design §6): what was begun is undone in reverse order of dependency, each with observed absence. An
  * attempt without an answer is settled by a look first. A success that comes after that is undone again.
  */
-export type UndoTable<R, Command> = {
-  /** By kind of effect. */
-  readonly undos: ReadonlyMap<string, Undo<R, Command>>;
-};
-
 /** In `after` of a deletion step: nothing is left to undo. */
 export const UNDO = 'undo';
 
@@ -20,8 +14,6 @@ const undoKind = (kind: string): string => `undo-${kind}`;
 export const undoneKind = (kind: string): string | undefined =>
   kind.startsWith('undo-') ? kind.slice('undo-'.length) : undefined;
 
-type AnyRun = Run<unknown, unknown>;
-
 /** It is to be undone: an attempt was started, and was not undone since. */
 const isBegun = ({ effects }: AnyRun, kind: string): boolean =>
   effects[kind] !== undefined && effects[kind].status !== 'undone';
@@ -29,15 +21,18 @@ const isBegun = ({ effects }: AnyRun, kind: string): boolean =>
 const undoInstance = ({ undos }: AnyRun, kind: string): string => String(undos[kind] ?? 0);
 
 /** Undoing is what the run is at; until a pivot in doubt is settled it is only wanted. */
-export const isWound = (run: AnyRun): boolean =>
+export const isUnwinding = (run: AnyRun): boolean =>
   (run.ending !== undefined || run.aborted !== undefined) && run.passed === undefined;
+
+export const hasStartedUndo = ({ undos }: Table, run: AnyRun): boolean =>
+  run.undoing === true && undos.keys().some((kind) => run.effects[undoKind(kind)] !== undefined);
 
 /** A success now would come too late for the undoing that has begun. */
 export const isLate = (run: AnyRun, kind: string): boolean =>
   run.undoing === true && run.effects[undoKind(kind)]?.id === `${undoKind(kind)}:${undoInstance(run, kind)}`;
 
 /** Folds a success of this kind, as far as undoing goes. */
-export const afterSuccess = <R extends AnyRun>(before: R, run: R, effectId: string, kind: string): R => {
+export const afterSuccess = (before: AnyRun, run: AnyRun, effectId: string, kind: string): AnyRun => {
   if (isLate(before, kind)) {
     return { ...run, undos: { ...run.undos, [kind]: (run.undos[kind] ?? 0) + 1 } };
   }
@@ -50,67 +45,74 @@ export const afterSuccess = <R extends AnyRun>(before: R, run: R, effectId: stri
   return { ...run, done, effects: { ...run.effects, [undone]: { ...effect, status: 'undone' } } };
 };
 
-export const rowsOfUndo = <R extends AnyRun, Command>(
-  steps: readonly Step<R, Command>[],
-): UndoTable<R, Command> & { readonly rows: readonly Row<R, Command>[] } => {
-  const undos = new Map<string, Undo<R, Command>>();
-  const rows: Row<R, Command>[] = [];
+export const rowsOfUndo = (steps: readonly AnyStep[]): readonly Row[] => {
   const dependents = dependentsOf(steps);
-  for (const { name, effect, undo, pivot } of steps) {
-    if (undo === undefined) continue;
-    const kind = effect ?? name;
-    undos.set(kind, undo);
-    rows.push({
-      name: `settle-${name}`,
-      phase: 'undo',
-      kind,
-      needed: (run) => isUnresolved(run.effects[kind]) && (run.undoing === true || pivot === true),
-      done: () => false,
-      work: (run) => {
-        const { id = '', facts } = run.effects[kind] ?? {};
-        return {
-          call: undo.look(run, id),
-          instance: instanceOfEffect(id),
-          ...(facts === undefined ? {} : { facts }),
-        };
-      },
-    });
-    rows.push({
-      name: `undo-${name}`,
-      phase: 'undo',
-      kind: undoKind(kind),
-      after: [`settle-${name}`, ...dependents(name).map((other) => `undo-${other}`)],
-      needed: (run) => run.undoing === true && isBegun(run, kind),
-      done: () => false,
-      work: (run) => ({
-        call: undo.call(run, run.effects[kind]?.id ?? ''),
-        instance: undoInstance(run, kind),
-      }),
-      ...(undo.record === undefined ? {} : { record: undo.record }),
-      rules: { ...undo.rules, mayBeRefused: false },
-    });
-  }
-  const kinds = [...undos.keys()];
-  rows.push({
+  const undoable = steps.filter(({ undo }) => undo !== undefined);
+  const kinds = undoable.map(kindOf);
+  const all: Row = {
     name: UNDO,
     phase: 'undo',
     kind: '',
     done: (run) => run.passed === true || (run.undoing === true && !kinds.some((kind) => isBegun(run, kind))),
-  });
-  return { undos, rows };
+  };
+  return [...undoable.flatMap((step) => rowsOf(step, undoable, dependents)), all];
 };
 
-/** Steps with undo that come after this one, directly or not. */
-const dependentsOf = <R, Command>(
-  steps: readonly Step<R, Command>[],
-): ((name: string) => readonly string[]) => {
-  const reach = (name: string, path: readonly string[]): readonly string[] => {
-    if (path.includes(name)) throw new TypeError(`${name} comes after itself`);
-    return steps
-      .filter(({ after = [] }) => after.includes(name))
-      .flatMap((step) => [step.name, ...reach(step.name, [...path, name])]);
+const rowsOf = (
+  step: AnyStep,
+  undoable: readonly AnyStep[],
+  dependents: (name: string) => ReadonlySet<string>,
+): readonly Row[] => {
+  const { name, undo, pivot } = step;
+  if (undo === undefined) return [];
+  const kind = kindOf(step);
+  const after = dependents(name);
+  const settle: Row = {
+    name: `settle-${name}`,
+    phase: 'undo',
+    kind,
+    needed: (run) => isUnresolved(run.effects[kind]) && (run.undoing === true || pivot === true),
+    done: () => false,
+    work: (run) => {
+      const { id = '', facts } = run.effects[kind] ?? {};
+      return {
+        call: undo.look(run, id),
+        instance: instanceOfEffect(id),
+        ...(facts === undefined ? {} : { facts }),
+      };
+    },
   };
-  const undoable = new Set(steps.filter(({ undo }) => undo !== undefined).map(({ name }) => name));
+  const remove: Row = {
+    name: `undo-${name}`,
+    phase: 'undo',
+    kind: undoKind(kind),
+    after: [
+      settle.name,
+      ...undoable.filter((other) => after.has(other.name)).map((other) => `undo-${other.name}`),
+    ],
+    needed: (run) => run.undoing === true && isBegun(run, kind),
+    done: () => false,
+    work: (run) => ({
+      call: undo.call(run, run.effects[kind]?.id ?? ''),
+      instance: undoInstance(run, kind),
+    }),
+    ...(undo.record === undefined ? {} : { record: undo.record }),
+    rules: { ...undo.rules, mayBeRefused: false },
+  };
+  return [settle, remove];
+};
+
+/** Steps that come after one, directly or not. */
+const dependentsOf = (steps: readonly AnyStep[]): ((name: string) => ReadonlySet<string>) => {
+  const known = new Map<string, ReadonlySet<string>>();
+  const reach = (name: string, path: readonly string[]): ReadonlySet<string> => {
+    if (path.includes(name)) throw new TypeError(`${name} comes after itself`);
+    const direct = steps.filter(({ after = [] }) => after.includes(name)).map((step) => step.name);
+    const found =
+      known.get(name) ?? new Set(direct.flatMap((step) => [step, ...reach(step, [...path, name])]));
+    known.set(name, found);
+    return found;
+  };
   for (const { name } of steps) reach(name, []);
-  return (name) => [...new Set(reach(name, []))].filter((other) => undoable.has(other));
+  return (name) => reach(name, []);
 };

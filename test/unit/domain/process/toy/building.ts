@@ -1,6 +1,6 @@
 import { listAt, textOf } from '../../../../../src/domain/json-tools.ts';
 import type { JsonObject } from '../../../../../src/domain/json.ts';
-import type { Call, Declaration, Step } from '../../../../../src/domain/process/declaration.ts';
+import type { Call, Declaration, Step, Undo } from '../../../../../src/domain/process/declaration.ts';
 import type { Run } from '../../../../../src/domain/process/run.ts';
 import { stepWorkflow } from '../../../../../src/domain/process/step-workflow.ts';
 import { UNDO } from '../../../../../src/domain/process/undo.ts';
@@ -26,13 +26,15 @@ const part = (name: Part, after: readonly string[]): Step<ShedRun, ShedCommand> 
   after,
   work: () => ({ call: inYard('build', { part: name }), facts: { colour: 'red' } }),
   ...(name === 'walls' ? {} : { record: (_run, _result, at) => ({ type: 'NotePart', at, part: name }) }),
-  undo: {
-    call: () => inYard('remove', { part: name }),
-    look: () => inYard('look', { part: name }),
-    absent: (_run, answer) => answer['there'] === false,
-    shown: (_run, observation) => partsIn(observation).includes(name),
-    record: (_run, _answer, at) => ({ type: 'NoteRemoval', at, part: name }),
-  },
+  undo: undoOf(name),
+});
+
+export const undoOf = (name: Part): Undo<ShedRun, ShedCommand> => ({
+  call: () => inYard('remove', { part: name }),
+  look: () => inYard('look', { part: name }),
+  absent: (_run, answer) => answer['there'] === false,
+  shown: (_run, observation) => partsIn(observation).includes(name),
+  record: (_run, _answer, at) => ({ type: 'NoteRemoval', at, part: name }),
 });
 
 const partsIn = (observation: JsonObject): readonly string[] => listAt(observation, 'parts').map(textOf);
