@@ -51,7 +51,7 @@ const historyOf = (id: string, n: number): Step[] => [
       },
     ],
   },
-  started('place'),
+  started('place:0.0'),
   {
     stream: 'cluster',
     events: [
@@ -63,6 +63,8 @@ const historyOf = (id: string, n: number): Step[] => [
           namespace: 'osac',
           mode: 'operator',
           simulated: true,
+          controller: 'operator',
+          steps: {},
           orderName,
           decision: {
             weightsVersion: 1,
@@ -73,8 +75,20 @@ const historyOf = (id: string, n: number): Step[] => [
       { type: 'ClusterDispatchStarted', data: { at: AT, hub, orderName } },
     ],
   },
-  started('apply'),
+  started('apply:0.0.0'),
   { stream: 'cluster', events: [{ type: 'ClusterOrderPlaced', data: { at: AT, hub, orderName, uid: id } }] },
+  {
+    stream: 'cluster',
+    events: [
+      {
+        type: 'ClusterConditionsObserved',
+        data: {
+          at: AT,
+          conditions: { ClusterAvailable: { status: 'False', reason: 'NotReady', message: '', since: AT } },
+        },
+      },
+    ],
+  },
   {
     stream: 'cluster',
     events: [

@@ -92,7 +92,7 @@ describe('audit view', () => {
 
   it('finds what happened to a document: its own events, its workflow run, refused calls that named it', async () => {
     await append('cluster-c1', 'ClusterOrdered');
-    await append('clusterOrder-c1', 'RunStarted');
+    await append('clusterOrder-c1', 'EffectStarted');
     await append('cluster-c2', 'ClusterOrdered');
     await append('refusal-acme.2026-01-01', 'RequestRefused', {
       data: { kind: 'cluster', resourceId: 'c1', outcome: 'denied' },

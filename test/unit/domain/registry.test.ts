@@ -7,7 +7,6 @@ import type { JsonObject } from '../../../src/domain/json.ts';
 import { aggregates, kinds } from '../../../src/domain/kinds.ts';
 import { clusterOrderWorkflow } from '../../../src/domain/clusters/order-workflow/workflow.ts';
 import type { OrderRun } from '../../../src/domain/clusters/order-workflow/run.ts';
-import type { RunEvent } from '../../../src/domain/process/events.ts';
 import { createRegistry, eventTypes, redact, registry } from '../../../src/domain/registry.ts';
 import { eventSamples, type EventSample } from '../../support/event-samples.ts';
 import { check } from '../../support/property.ts';
@@ -38,7 +37,12 @@ const folds: readonly {
   {
     name: clusterOrderWorkflow.name,
     initial: clusterOrderWorkflow.initialState,
-    evolve: (state, event) => clusterOrderWorkflow.evolve(state as OrderRun, event as RunEvent),
+    evolve: (state, { type, data }) => {
+      const event = { type, data: data as JsonObject, revision: 0, id: 'e', causationId: 'c', tenant: 't' };
+      const isOwn = ['process', undefined].includes(registry.get(type)?.context);
+      const of = isOwn ? 'run' : 'subject';
+      return clusterOrderWorkflow.evolve(state as OrderRun, { ...event, of });
+    },
   },
 ];
 
@@ -72,7 +76,7 @@ describe('registry: every event type', () => {
       auditGrantNotice: 'AuditGrantNoticed',
       auditExport: 'AuditExportRequested',
       lanePauses: 'LanePaused',
-      clusterOrder: 'RunStarted',
+      clusterOrder: 'ClusterOrdered',
     };
     check(
       fc.property(
@@ -106,7 +110,7 @@ describe('registry: every event type', () => {
         ).to.include(resource);
       if (changesDocument === false)
         expect(type).to.match(
-          /Abandoned|Announced|Automation|Corrected|Duplicated|Entered|Placed|Prepared|Revealed|Withdrawn/,
+          /Abandoned|Announced|Automation|Corrected|Duplicated|Entered|Placed|Prepared|Revealed|Seen|Tried|Withdrawn/,
         );
     }
   });
@@ -166,7 +170,7 @@ describe('registry: redaction', () => {
     expect(shown.data).to.not.have.nested.property('nodeSets.workers.fabricInterface');
     expect(shown.data).to.not.have.property('pullSecret');
     expect(sampleOf('ClusterOrdered')).to.deep.equal(before);
-    expect(redact(sampleOf('ClusterBecameReady'), 'tenant')).to.deep.equal(sampleOf('ClusterBecameReady'));
+    expect(redact(sampleOf('ClusterLabelled'), 'tenant')).to.deep.equal(sampleOf('ClusterLabelled'));
     const absent: DomainEvent = { type: 'ClusterSpecRevised', data: { at: 'x', spec: {} } };
     expect(redact(absent, 'tenant')).to.deep.equal(absent);
     const odd: DomainEvent = { type: 'ClusterSpecRevised', data: { at: 'x', spec: null } };

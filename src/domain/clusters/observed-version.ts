@@ -1,5 +1,5 @@
-import type { ClusterObservation } from '../observed.ts';
-import type { ObjectVersion, ObservedVersion, OpenRun } from './run.ts';
+import type { ObjectVersion, ObservedVersion } from './events.ts';
+import type { ClusterObservation } from './observed.ts';
 
 /** Which state of which objects an observation shows; undefined when it shows none, or does not say. */
 export const versionOf = ({ order, hostedCluster }: ClusterObservation): ObservedVersion | undefined => {
@@ -18,13 +18,14 @@ const stateOf = ({ uid, resourceVersion }: Partial<ObjectVersion>): ObjectVersio
  * has just handed over, may still be answered. Versions that went back count only where the hub was asked after the newer
  * one had been taken in: it was restored from a backup then.
  */
-export const isOvertaken = ({ observation: last }: OpenRun, observation: ClusterObservation): boolean => {
-  const shown = versionOf(observation);
-  if (last?.version === undefined || shown === undefined) return false;
-  const { askedAt } = observation;
+export const isOvertaken = (
+  last: (ObservedVersion & { readonly at: string }) | undefined,
+  { version: shown, askedAt }: { readonly version?: ObservedVersion; readonly askedAt?: string },
+): boolean => {
+  if (last === undefined || shown === undefined) return false;
   if (askedAt !== undefined && askedAt > last.at) return false;
-  const isSameOrder = isOfSame(shown, last.version) && shown.resourceVersion === last.version.resourceVersion;
-  return isOlder(shown, last.version) || (isSameOrder && isOlder(shown.hosted, last.version.hosted));
+  const isSameOrder = isOfSame(shown, last) && shown.resourceVersion === last.resourceVersion;
+  return isOlder(shown, last) || (isSameOrder && isOlder(shown.hosted, last.hosted));
 };
 
 const isOfSame = (left: ObjectVersion, right: ObjectVersion): boolean => left.uid === right.uid;
