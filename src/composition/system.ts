@@ -385,8 +385,8 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
       finishDecommissions(ending),
       repairCapacity({
         ...ending,
-        isOver: (clusterId) => processes.isClosed(workflow.name, clusterId),
-        ownerOf: async (clusterId) => {
+        isOver: ({ id }) => processes.isClosed(workflow.name, id),
+        ownerOf: async ({ id: clusterId }) => {
           const { state } = await runner.load(clusterAggregate, clusterId, { signal });
           return isStoredCluster(state) ? state : undefined;
         },

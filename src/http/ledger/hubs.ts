@@ -4,6 +4,7 @@ import { watchesByHub, type HubWatch } from '../../app/hub-watches.ts';
 import type { RegisteredHub } from '../../app/hub-registry.ts';
 import { hubCapacity } from '../../app/scheduler.ts';
 import { ghostMark } from '../../domain/clusters/cluster.resource.ts';
+import { holderKey, holderOf } from '../../domain/holder.ts';
 import { claimedBy, type HubCapacityState } from '../../domain/hubs/capacity.ts';
 import { ASPECTS, firstProblem } from '../../domain/hubs/health.ts';
 import { AUTOMATED_MODES } from '../../domain/hubs/former-modes.ts';
@@ -149,21 +150,21 @@ const problemsOf = ({ health }: RegisteredHub): JsonObject[] =>
     (health[aspect]?.problems ?? []).map((problem) => ({ ...problem, since: health[aspect]?.since ?? '' })),
   );
 
-/** Orders that hold capacity on a hub, in the order of their ids. What the read model does not know yet is only an id. */
+/** Orders that hold capacity on a hub, by kind and id. What the read model does not know yet is only an id. */
 const eachOrder = async (
   capacity: HubCapacityState,
   { resources }: HubServices,
   see: (order: JsonObject) => void,
   { offset, limit } = { offset: 0, limit: Number.POSITIVE_INFINITY },
 ): Promise<number> => {
-  const ids = claimedBy(capacity).toSorted();
-  const page = ids.slice(offset, offset + limit);
-  for (const [i, id] of page.entries()) {
-    const row: ResourceRow | undefined = resources.get(cluster.kind, id, { all: true });
-    see(row === undefined ? { id, state: 'unknown' } : orderSummary(row));
+  const holders = claimedBy(capacity).map(holderKey).toSorted().map(holderOf);
+  const page = holders.slice(offset, offset + limit);
+  for (const [i, { kind, id }] of page.entries()) {
+    const row: ResourceRow | undefined = resources.get(kind, id, { all: true });
+    see(row === undefined ? { kind, id, state: 'unknown' } : orderSummary(row));
     if (i % AT_ONCE === AT_ONCE - 1) await breathe();
   }
-  return ids.length;
+  return holders.length;
 };
 
 const listOrdersOf = async (call: LedgerCall, services: HubServices): Promise<LedgerAnswer> => {

@@ -2,6 +2,7 @@ import { templateInOrder } from '../ansible-templates.ts';
 import type { JsonObject } from '../../json.ts';
 import { isUnresolved } from '../../process/effects.ts';
 import { asJson } from './as-json.ts';
+import { CLUSTER_CATEGORY } from '../cluster.ts';
 import { clusterOrderDraft, orderName } from '../cluster-order-manifest.ts';
 import type { ClusterCommand } from '../commands.ts';
 import type { AutomationPurpose } from '../events.ts';
@@ -44,6 +45,9 @@ export const triggerCall = (run: OpenRun, purpose: AutomationPurpose, more: Json
   return onAutomation(run, 'trigger', { purpose, place, ...more });
 };
 
+/** Who claims room on a hub. */
+const holderOf = ({ clusterId }: OpenRun): JsonObject => ({ kind: CLUSTER_CATEGORY, id: clusterId });
+
 export const placeCall = (run: OpenRun): Call => {
   const ansibleTemplate = templateInOrder(run.spec);
   return {
@@ -51,9 +55,10 @@ export const placeCall = (run: OpenRun): Call => {
     operation: 'place',
     lane: 'scheduler',
     args: {
-      clusterId: run.clusterId,
+      holder: holderOf(run),
       tenant: run.tenant,
       template: run.spec.template.id,
+      objectName: orderName(run.clusterId),
       ...(run.zone === undefined ? {} : { zone: run.zone }),
       claim: asJson(wantedClaim(run)),
       ...(ansibleTemplate === undefined ? {} : { ansibleTemplate }),
@@ -66,7 +71,7 @@ export const releaseCall = (run: OpenRun): Call => ({
   port: 'scheduler',
   operation: 'release',
   lane: 'scheduler',
-  args: { ...(run.hub === undefined ? {} : { hub: run.hub.hub }), clusterId: run.clusterId },
+  args: { ...(run.hub === undefined ? {} : { hub: run.hub.hub }), holder: holderOf(run) },
 });
 
 export const observeCall = (run: OpenRun): Call => ({
@@ -132,7 +137,7 @@ export const resizeWork = (run: OpenRun, claim: ReturnType<typeof wantedClaim>):
         port: 'scheduler',
         operation: 'resize',
         lane: 'scheduler',
-        args: { hub: run.hub?.hub ?? '', clusterId: run.clusterId, claim: asJson(claim) },
+        args: { hub: run.hub?.hub ?? '', holder: holderOf(run), claim: asJson(claim) },
       })
     : undefined;
 

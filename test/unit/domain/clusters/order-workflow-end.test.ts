@@ -21,10 +21,10 @@ describe('cluster order: the end', () => {
     run.order();
     const { effectId } = run.start('place');
     remove(run);
-    const settling = { mode: 'observe', operation: 'release', args: { clusterId: ID } };
+    const settling = { mode: 'observe', operation: 'release', args: { holder: { kind: 'cluster', id: ID } } };
     expect(run.effect('place'), 'the reservation may have happened').to.deep.include(settling);
     run.result(effectId, done(placedOn()));
-    expect(run.effect('release').args).to.deep.equal({ hub: HUB, clusterId: ID });
+    expect(run.effect('release').args).to.deep.equal({ hub: HUB, holder: { kind: 'cluster', id: ID } });
     run.perform('release', done());
     expect(run.state()).to.deep.equal({ status: 'closed' });
     expect(run.clusterTypes()).to.include('ClusterDeleted').and.not.include('HubSelected');
