@@ -3,18 +3,21 @@ import { clusterEventTypes } from '../../../src/domain/clusters/event-types.ts';
 import { processEventTypes } from '../../../src/domain/process/event-types.ts';
 import { openReadModels } from '../../../src/projections/open-read-models.ts';
 import type { ReadModels } from '../../../src/projections/read-models.ts';
-import { summaryOf } from '../../../src/projections/timeline/summaries.ts';
+import { actingCluster } from '../../../src/domain/clusters/acting.ts';
+import type { JsonObject } from '../../../src/domain/json.ts';
+import { summaryOf as tell } from '../../../src/projections/timeline/summaries.ts';
 import { createViews } from '../../../src/projections/views.ts';
 import { createTestLog, type TestLog } from '../../support/projections/log.ts';
 import { settle } from '../../support/projections/open-notes.ts';
 
+const summaryOf = (type: string, data: JsonObject) => tell(actingCluster, type, data);
 const AT = '2026-01-01T00:00:00.000Z';
 
 describe('view timeline', () => {
   let log: TestLog;
   let models: ReadModels;
   const of = (audience: 'tenant' | 'provider', after?: string, limit = 100) =>
-    models.timeline.of('c1', { audience, limit, ...(after !== undefined && { after }) });
+    models.timeline.of('cluster', 'c1', { audience, limit, ...(after !== undefined && { after }) });
 
   beforeEach(async () => {
     log = createTestLog();
@@ -70,9 +73,9 @@ describe('view timeline', () => {
       [data + 1, 2],
       [5 * data, 5],
     ] as const)
-      expect(models.timeline.of('c1', { audience: 'tenant', limit: 100, characters })).to.have.length(
-        entries,
-      );
+      expect(
+        models.timeline.of('cluster', 'c1', { audience: 'tenant', limit: 100, characters }),
+      ).to.have.length(entries);
   });
 
   it('shows tenants neither fields nor words that only the provider may see', async () => {
