@@ -14,9 +14,13 @@ export type KindFacts = Pick<
   | 'wrapsReplies'
   | 'event'
   | 'deriveName'
-> & { readonly publicList?: readonly Pick<NonNullable<AnyKind['publicList']>[number], 'when'>[] };
+> & {
+  readonly publicList?: readonly Pick<NonNullable<AnyKind['publicList']>[number], 'when'>[];
+  /** Its objects are carried out: they are orders and have a timeline. */
+  readonly acts?: true;
+};
 
-type Exceptions = Partial<Pick<KindFacts, 'ids' | 'methods' | 'wrapsReplies' | 'publicList'>> & {
+type Exceptions = Partial<Pick<KindFacts, 'ids' | 'methods' | 'wrapsReplies' | 'publicList' | 'acts'>> & {
   /** Tenants are not told of its changes. */
   readonly isUntold?: true;
 };
@@ -30,7 +34,7 @@ const unlessMentioned = (...fields: string[]) =>
  * deciders, which take longer to load than most commands take. A spec compares the two.
  */
 const KINDS: { readonly [kind: string]: Exceptions } = {
-  cluster: {},
+  cluster: { acts: true },
   clusterCatalogItem: { isUntold: true, publicList: [{ when: 'always' }] },
   clusterTemplate: {},
   clusterVersion: { ids: 'generated', publicList: unlessMentioned('spec.state', 'spec.enabled') },

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { kinds } from '../../../src/cli/resources/kinds.ts';
+import { actingKindOf } from '../../../src/domain/acting-kinds.ts';
 import { kinds as declared } from '../../../src/domain/kinds.ts';
 
 describe('the kinds of the command line', () => {
@@ -9,8 +10,9 @@ describe('the kinds of the command line', () => {
 
   for (const [i, facts] of kinds.entries())
     it(`says of a ${facts.words} what its declaration says`, () => {
-      const { publicList, wrapsReplies, ...rest } = facts;
+      const { publicList, wrapsReplies, acts, ...rest } = facts;
       expect(declared[i]).to.deep.include(rest);
+      expect(actingKindOf(facts.kind) !== undefined).to.equal(acts === true);
       expect(declared[i]?.wrapsReplies).to.equal(wrapsReplies);
       expect(declared[i]?.publicList?.map(({ when }) => ({ when }))).to.deep.equal(publicList);
     });
