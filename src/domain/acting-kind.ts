@@ -1,5 +1,6 @@
 import type { DomainEvent } from './decider.ts';
 import type { JsonObject } from './json.ts';
+import type { Meter } from './metering/meter.ts';
 import type { ResourceKind } from './resource.ts';
 import type { SecretRef } from './secret-ref.ts';
 import type { Sentences } from './sentences.ts';
@@ -27,6 +28,8 @@ export type ActingKind<
   readonly secretsOf?: (state: State) => readonly SecretRef[];
   /** What is added to a command of its workflow before it is decided. */
   readonly completed?: (command: Command, facts: CommandFacts) => Command;
+  /** Absent: nobody is billed for it. */
+  readonly meter?: Meter<State>;
 };
 
 /** `deeds`: what an effect is for, by its name; `timers`: a sentence for one that fired, by its id. */

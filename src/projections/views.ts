@@ -1,5 +1,5 @@
-import { actingKinds } from '../domain/acting-kinds.ts';
-import { cluster, kinds } from '../domain/kinds.ts';
+import { actingKinds, meteredKinds } from '../domain/acting-kinds.ts';
+import { kinds } from '../domain/kinds.ts';
 import { revealing, type OpenPersonal } from '../domain/personal.ts';
 import { registry } from '../domain/registry.ts';
 import { auditView } from './audit/audit-view.ts';
@@ -50,6 +50,6 @@ export const createViews = ({
     kinds: actingKinds,
     words: { decode: codec.decode, redact: registry.redact },
   }),
-  usageView({ codec, stateVersion: cluster.stateVersion }),
+  usageView({ codec, kinds: meteredKinds }),
   ...(audit ? [auditView()] : []),
 ];

@@ -1,3 +1,4 @@
+import { meteredKinds } from '../../domain/acting-kinds.ts';
 import type { AnyKind } from '../../domain/kinds.ts';
 import type { Registry } from '../../domain/registry.ts';
 import { EVERYTHING, type TopicSpec } from './stream.ts';
@@ -73,7 +74,11 @@ const meteringSpecs = (): readonly TopicSpec[] => {
     retentionMs: 30 * DAY_MS,
   } as const;
   return [
-    { name: METERING_TOPICS.lifecycle, ...spec, filter: { streamPrefixes: ['cluster-'] } },
+    {
+      name: METERING_TOPICS.lifecycle,
+      ...spec,
+      filter: { streamPrefixes: meteredKinds.map(({ kind }) => `${kind}-`) },
+    },
     { name: METERING_TOPICS.heartbeat, ...spec },
     { name: METERING_TOPICS.corrections, ...spec },
   ];

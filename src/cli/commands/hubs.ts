@@ -16,6 +16,7 @@ import type { ResourceContext } from './resource-context.ts';
 const DECOMMISSION = 'fulfillment-ledger/decommission';
 
 type Order = {
+  readonly kind: string;
   readonly id: string;
   readonly name?: string;
   readonly tenant?: string;

@@ -2,6 +2,7 @@ import type { ActingKind, AnyWorkflow } from '../acting-kind.ts';
 import { cluster } from './cluster.resource.ts';
 import type { ClusterCommand } from './commands.ts';
 import type { ClusterEvent } from './events.ts';
+import { clusterMeter } from './meter.ts';
 import { clusterOrderDetails } from './order-details.ts';
 import { clusterOrderWorkflow } from './order-workflow/workflow.ts';
 import { CLUSTER_DEEDS, CLUSTER_SENTENCES, CLUSTER_TIMERS } from './sentences.ts';
@@ -30,4 +31,5 @@ export const actingCluster: ActingKind<ClusterState, ClusterCommand, ClusterEven
     command.type === 'RecordObservation'
       ? { ...command, jobErrors: { correlationId, shown: tenantsSeeJobErrors } }
       : command,
+  meter: clusterMeter,
 };

@@ -1,3 +1,4 @@
+import { DatabaseSync } from 'node:sqlite';
 import { expect } from 'chai';
 import { clusterEventTypes } from '../../../src/domain/clusters/event-types.ts';
 import { processEventTypes } from '../../../src/domain/process/event-types.ts';
@@ -6,7 +7,12 @@ import type { ReadModels } from '../../../src/projections/read-models.ts';
 import { actingCluster } from '../../../src/domain/clusters/acting.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import { summaryOf as tell } from '../../../src/projections/timeline/summaries.ts';
+import { openReadConnection } from '../../../src/projections/runner/read-connection.ts';
+import { timelineReader } from '../../../src/projections/timeline/timeline-reader.ts';
+import { timelineView } from '../../../src/projections/timeline/timeline-view.ts';
 import { createViews } from '../../../src/projections/views.ts';
+import { recorded } from '../../support/streams/samples.ts';
+import { toyKind } from '../../support/toy-kind.ts';
 import { createTestLog, type TestLog } from '../../support/projections/log.ts';
 import { settle } from '../../support/projections/open-notes.ts';
 
@@ -105,6 +111,38 @@ describe('view timeline', () => {
     await log.append('cluster-c1', { type: 'OfANewerRelease', data: { anything: 'x' } });
     await settle(models, log, 'timeline');
     expect(of('provider')).to.deep.equal([]);
+  });
+});
+
+describe('view timeline of several kinds', () => {
+  it('keeps objects of one id apart, each told as its kind declares', () => {
+    const view = timelineView({
+      words: { decode: ({ type, data }) => ({ type, data }), redact: (event) => event },
+      kinds: [toyKind, actingCluster],
+    });
+    const db = new DatabaseSync(':memory:');
+    db.exec(view.schema);
+    const apply = view.open(db);
+    for (const [revision, [stream, type, data]] of [
+      ['toy-c1', 'ToyMade', {}],
+      ['toyRun-c1', 'EffectSucceeded', { effectId: 'wind:1' }],
+      ['toyRun-c1', 'TimerFired', { timerId: 'nap' }],
+      ['cluster-c1', 'ClusterBecameReady', {}],
+      ['toy-c1', 'ToyBroken', { why: 'rust' }],
+      ['hub-c1', 'HubRevised', {}],
+    ].entries() as Iterable<[number, [string, string, JsonObject]]>)
+      apply(recorded(type, data, { stream, revision }));
+    const { of } = timelineReader(openReadConnection(db));
+    const told = (kind: string) =>
+      of(kind, 'c1', { limit: 9, audience: 'provider' }).map(({ summary }) => summary);
+    expect(told('toy')).to.have.members([
+      'A toy was made.',
+      'Step wind:1 (to wind it up) is done.',
+      'It has slept enough.',
+      'The toy broke: rust.',
+    ]);
+    expect(told('cluster')).to.deep.equal(['The cluster is ready.']);
+    expect(view.filter).to.deep.equal({ streamPrefixes: ['toy-', 'toyRun-', 'cluster-', 'clusterOrder-'] });
   });
 });
 

@@ -13,6 +13,7 @@ import {
   createStreamFolds,
   type FoldMemoryOptions,
 } from '../../../src/app/streams/stream-folds.ts';
+import { clusterMeter } from '../../../src/domain/clusters/meter.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import { registry } from '../../../src/domain/registry.ts';
 
@@ -108,9 +109,9 @@ describe('metering records', () => {
       .slice(0, after + 1)
       .reduce((fold, event) => foldMeter(registry, fold, event), emptyMeter()).meter;
     const startMs = Date.parse(windowStart);
-    expect(heartbeatsOf(meter, startMs).map(shown)).to.deep.equal(records);
+    expect(heartbeatsOf(meter ?? clusterMeter.initial(), startMs).map(shown)).to.deep.equal(records);
     const last = history.reduce((fold, event) => foldMeter(registry, fold, event), emptyMeter()).meter;
-    expect(heartbeatsOf(last, startMs), 'of what is not billed').to.deep.equal([]);
+    expect(heartbeatsOf(last ?? clusterMeter.initial(), startMs), 'of what is not billed').to.deep.equal([]);
   });
 
   it('are not made of a cluster without a tenant', async () => {

@@ -5,6 +5,7 @@ import type { CapacityClaim, HubCapacityEvent } from '../../../../src/domain/hub
 import { holderKey } from '../../../../src/domain/holder.ts';
 import {
   capacityLimitsOf,
+  claimedBy,
   claimOf,
   hubCapacityDecider,
   limitsWithHosts,
@@ -147,6 +148,20 @@ describe('hubs: capacity', () => {
     given(reserved('c1', claim(1)), released)
       .when({ type: 'ReleaseCapacity', at, holder: held('c1') })
       .thenNothing();
+  });
+  it('is held by kind and id: another kind of the same id holds apart', () => {
+    const pool = { kind: 'externalIpPool', id: 'c1' };
+    const both: HubCapacityEvent[] = [
+      reserved('c1', claim(1)),
+      { type: 'HubCapacityReserved', data: { at, holder: pool, claim: claim(0, 2) } },
+    ];
+    const state = given(...both).state();
+    expect(claimOf(state, held('c1'))).to.deep.equal(claim(1));
+    expect(claimOf(state, pool)).to.deep.equal(claim(0, 2));
+    expect(claimedBy(state)).to.deep.equal([held('c1'), pool]);
+    given(...both)
+      .when({ type: 'ReleaseCapacity', at, holder: pool })
+      .thenEvents({ type: 'HubCapacityReleased', data: { at, holder: pool } });
   });
   it('lets a claim grow by what is left on a nearly full hub, its own share counted once', () => {
     const nearlyFull = [declared(2, 4), reserved('c1', claim(1, 2)), reserved('c2', claim(1, 1))];

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { ClusterEvent } from '../../../../src/domain/clusters/events.ts';
-import { initialMeter, meterEvent } from '../../../../src/domain/metering/cluster-meter.ts';
+import { clusterMeter } from '../../../../src/domain/clusters/meter.ts';
 import {
   heartbeatRecords,
   lifecycleRecords,
@@ -10,10 +10,13 @@ import { deletionRequested, order, ordered, readyHistory, time } from '../cluste
 
 /** given these events, when this one (with this id), then these records. */
 const given = (...history: readonly ClusterEvent[]) => {
-  const meter = history.reduce((before, event) => meterEvent(before, event).meter, initialMeter());
+  const meter = history.reduce(
+    (before, event) => clusterMeter.fold(before, event).meter,
+    clusterMeter.initial(),
+  );
   return {
     when: (event: ClusterEvent): readonly MeteringRecord[] => {
-      const step = meterEvent(meter, event);
+      const step = clusterMeter.fold(meter, event);
       return lifecycleRecords('e1', step.meter, step.changes);
     },
     heartbeatAt: (minute: number): readonly MeteringRecord[] =>
@@ -28,7 +31,7 @@ describe('metering records (metering-events.md §3 to §6)', () => {
         type: 'osac.resource.created.v1',
         id: 'e1',
         time: time(0),
-        resource: { id: ordered.id, tenant: 't1', project: '' },
+        resource: { type: 'cluster_order', id: ordered.id, tenant: 't1', project: '' },
         data: {
           resource_id: ordered.id,
           resource_type: 'cluster_order',
@@ -114,25 +117,6 @@ describe('metering records (metering-events.md §3 to §6)', () => {
   it('are not made of what belongs to nobody', () => {
     expect(given().when({ type: 'ClusterOrdered', data: { ...ordered, tenant: '' } })).to.deep.equal([]);
     expect(given().heartbeatAt(1)).to.deep.equal([]);
-  });
-
-  it('have ids of their own, whatever the node sets of earlier releases are named', () => {
-    const set = { hostType: { id: 'h1', name: 'h1' }, size: 1 };
-    const names = ['_control_plane', 'a/b', 'worker/_x', '_x', 'worker', '__proto__'];
-    const nodeSets = Object.fromEntries(names.map((name) => [name, set]));
-    const old: ClusterEvent = { type: 'ClusterOrdered', data: { ...ordered, nodeSets } };
-    const [, ...started] = given().when(old);
-    expect(started).to.have.length(names.length + 1);
-    expect(new Set(started.map(({ id }) => id)).size).to.equal(started.length);
-    expect(started.map(({ id }) => id)).to.include.members([
-      'e1/_control_plane',
-      'e1/worker',
-      'e1/worker/_x',
-    ]);
-    const beats = given(old)
-      .heartbeatAt(5)
-      .map(({ id }) => id);
-    expect(new Set(beats).size).to.equal(names.length + 1);
   });
 
   it('of heartbeats are computed from the meter, as of the start of the window', () => {
