@@ -28,7 +28,7 @@ describe('kinds that act', () => {
     const files = SERVING.flatMap((pattern) => globSync(pattern));
     expect(files.length).to.be.greaterThan(30);
     const found = files.flatMap((file) => {
-      const text = readFileSync(file, 'utf8').replaceAll(/\/\*\*.*?\*\/|\/\/.*$/gms, '');
+      const text = readFileSync(file, 'utf8').replaceAll(/\/\*\*.*?\*\/|\/\/[^\n]*/gs, '');
       const folders = [...text.matchAll(/from '[^']*domain\/(clusters)\/[^']*'/g)].map(
         ([, folder]) => folder,
       );
