@@ -15,44 +15,42 @@ import type { HubRegistry } from '../app/hub-registry.ts';
 import { createManagementClusterEffects, HUB_WRITES } from '../app/management-cluster-effects.ts';
 import type { Clock, Logger, SecretStore, Timers } from '../app/ports.ts';
 import type { ProcessPort } from '../app/process-port.ts';
-import type { EffectPort } from '../app/process-runner/types.ts';
 import { createScheduler } from '../app/scheduler.ts';
 import type { PendingEffect } from '../domain/workflow.ts';
 
-/** What effects are carried out by, by the name of the port that workflows give. */
-export type EffectPorts = {
-  readonly effectPorts: { readonly [port: string]: EffectPort };
-  readonly effectDeadlinesMs: { readonly [port: string]: number };
-  /** Why an effect must not be tried now: somebody else drives its hub. */
-  readonly heldBack: (effect: PendingEffect) => string | undefined;
+/** What effects need of what is outside the system. */
+export type EffectSurroundings = {
+  readonly secrets: SecretStore;
+  readonly clock: Clock;
+  readonly timers: Timers;
+  readonly logger: Logger;
+  /** Adapters of the hubs' automation; absent: only hubs are worked on that run their own. */
+  readonly automations?: Automations;
+  /** Simulated hubs take no orders here. */
+  readonly refusesSimulated?: boolean;
+  readonly settings?: {
+    readonly hubCallDeadlineMs?: number;
+    readonly automation?: Partial<AutomationEffectSettings>;
+  };
 };
 
-export const createEffectPorts = ({
-  hubs,
-  looks,
-  runner,
-  marks,
-  processes,
-  ports,
-}: {
-  readonly hubs: HubRegistry;
-  readonly looks: ClusterLooks;
-  readonly runner: CommandRunner;
-  readonly marks: HubMarks;
-  readonly processes: ProcessPort;
-  readonly ports: {
-    readonly secrets: SecretStore;
-    readonly clock: Clock;
-    readonly timers: Timers;
-    readonly logger: Logger;
-    readonly automations?: Automations;
-    readonly refusesSimulated?: boolean;
-    readonly settings?: {
-      readonly hubCallDeadlineMs?: number;
-      readonly automation?: Partial<AutomationEffectSettings>;
-    };
-  };
-}): EffectPorts => {
+/** What effects are carried out by, by the name of the port that workflows give. */
+export const createEffectPorts = (
+  {
+    hubs,
+    looks,
+    runner,
+    marks,
+    processes,
+  }: {
+    readonly hubs: HubRegistry;
+    readonly looks: ClusterLooks;
+    readonly runner: CommandRunner;
+    readonly marks: HubMarks;
+    readonly processes: ProcessPort;
+  },
+  ports: EffectSurroundings,
+) => {
   const { secrets, clock, timers, logger, automations, settings = {} } = ports;
   const { hubCallDeadlineMs: callDeadlineMs, automation } = settings;
   const scheduler = createScheduler({
@@ -87,7 +85,8 @@ export const createEffectPorts = ({
   return {
     effectPorts: { scheduler, 'management-cluster': managementClusters, ...called },
     effectDeadlinesMs: { [AUTOMATION_PORT]: AUTOMATION_EFFECT_DEADLINE_MS },
-    heldBack: ({ operation, args: { hub } }) =>
+    /** Why an effect must not be tried now: somebody else drives its hub. */
+    heldBack: ({ operation, args: { hub } }: PendingEffect): string | undefined =>
       writes.includes(operation) && typeof hub === 'string' ? marks.heldBack(hub) : undefined,
   };
 };

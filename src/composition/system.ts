@@ -1,11 +1,9 @@
-import type { AutomationEffectSettings } from '../app/automation-effects.ts';
 import { repairCapacity } from '../app/capacity-repair.ts';
 import { createCommandRunner, type CommandHooks } from '../app/command-runner.ts';
 import type { CommandRunner } from '../app/command.ts';
 import { createCheckpoint } from '../app/checkpoint.ts';
 import { createEventCodec, type EventCodec } from '../app/event-codec.ts';
 import type { EventStore } from '../app/event-store.ts';
-import type { Automations } from '../app/automation.ts';
 import { lanesOfHub, lookWhenClosed, pacingOfLanes, probeOnNewCredentials } from '../app/hub-lanes.ts';
 import { finishDecommissions } from '../app/hub-decommission.ts';
 import { createHubHealth, type HubHealthMonitor } from '../app/hub-health.ts';
@@ -21,7 +19,7 @@ import { createNameRepair, type NameRepair, type RepairableKind } from '../app/n
 import { createNames } from '../app/names.ts';
 import { orderLog } from '../app/order-log.ts';
 import type { Ownership } from '../app/ownership.ts';
-import type { Clock, Ids, Logger, RecordRejection, SecretStore, Timers } from '../app/ports.ts';
+import type { Ids, RecordRejection } from '../app/ports.ts';
 import { createProcessPort, type ProcessPort } from '../app/process-port.ts';
 import { pause } from '../app/process-runner/pause.ts';
 import { createProcessRunner } from '../app/process-runner/process-runner.ts';
@@ -51,31 +49,23 @@ import type { ReadModels } from '../projections/read-models.ts';
 import { createViews } from '../projections/views.ts';
 import { createAuditing, type AuditorPorts, type Auditing } from './auditing.ts';
 import { caughtUpWith } from './caught-up.ts';
-import { createEffectPorts } from './effect-ports.ts';
+import { createEffectPorts, type EffectSurroundings } from './effect-ports.ts';
 import { describeRun, refsOfRun } from './run-state.ts';
 import { SWEEP_EVERY_MS, sweepSecrets } from './secret-sweeps.ts';
 import { createSecretSweeper, createSecretUses } from '../app/stored-secrets.ts';
 
 /** Everything outside the system. The simulation schedules exactly these and nothing else. */
-export type SystemPorts = {
+export type SystemPorts = EffectSurroundings & {
   readonly store: EventStore;
-  readonly clock: Clock;
-  readonly timers: Timers;
   readonly ids: Ids;
   /** Salts of events that hide something (`createEventCodec`); default: by chance. Simulations make their own. */
   readonly newSalt?: () => string;
-  readonly logger: Logger;
   /** Name of this process incarnation, unique among all that share the store. */
   readonly instance: string;
   /** Adapters of management clusters. */
   readonly clusters: ManagementClusters;
-  /** Simulated hubs take no orders here. */
-  readonly refusesSimulated?: boolean;
   /** Tenants read what failed jobs of the hubs' automation said. */
   readonly tenantsSeeJobErrors?: boolean;
-  /** Adapters of the hubs' automation; absent: only hubs are worked on that run their own. */
-  readonly automations?: Automations;
-  readonly secrets: SecretStore;
   readonly ownership: Ownership;
   /** Whose mark stands on the hubs that this instance drives, and the id of its data directory. */
   readonly driver: {
@@ -98,8 +88,6 @@ export type SystemPorts = {
   readonly settings?: {
     readonly processes?: Partial<ProcessRunnerSettings>;
     readonly nameGraceMs?: number;
-    readonly hubCallDeadlineMs?: number;
-    readonly automation?: Partial<AutomationEffectSettings>;
     readonly hubCheckMs?: number;
     readonly drivingEpochMs?: number;
   };
@@ -254,7 +242,7 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
     timers,
     logger: logger.child({ component: 'hub-observer' }),
   });
-  const effects = createEffectPorts({ hubs, looks, runner, marks, processes: port, ports });
+  const effects = createEffectPorts({ hubs, looks, runner, marks, processes: port }, ports);
   const repair = createNameRepair({
     store,
     runner,

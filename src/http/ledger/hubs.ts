@@ -3,6 +3,7 @@ import { lanesOfHub } from '../../app/hub-lanes.ts';
 import { watchesByHub, type HubWatch } from '../../app/hub-watches.ts';
 import type { RegisteredHub } from '../../app/hub-registry.ts';
 import { hubCapacity } from '../../app/scheduler.ts';
+import { actingKinds } from '../../domain/acting-kinds.ts';
 import { ghostMark } from '../../domain/clusters/cluster.resource.ts';
 import { holderKey, holderOf } from '../../domain/holder.ts';
 import { claimedBy, type HubCapacityState } from '../../domain/hubs/capacity.ts';
@@ -10,7 +11,6 @@ import { ASPECTS, firstProblem } from '../../domain/hubs/health.ts';
 import { AUTOMATED_MODES } from '../../domain/hubs/former-modes.ts';
 import { own, stringAt } from '../../domain/json-tools.ts';
 import type { JsonObject } from '../../domain/json.ts';
-import { cluster } from '../../domain/kinds.ts';
 import type { ResourceRow } from '../../projections/read-models.ts';
 import { hubCheckRoutes } from './hub-checks.ts';
 import { hubOf, plain, type HubServices } from './hub-services.ts';
@@ -112,7 +112,10 @@ const showHub = async (call: LedgerCall, services: HubServices): Promise<LedgerA
       problems: problemsOf(hub),
       orders: Object.fromEntries(states),
       ...formerOf(hub),
-      ghosts: services.resources.countMarked(cluster.kind, ghostMark(id)),
+      ghosts: actingKinds.reduce(
+        (sum, { kind }) => sum + services.resources.countMarked(kind, ghostMark(id)),
+        0,
+      ),
       ...watchText(watchesByHub(services.hubWatches?.() ?? []).get(id)),
       ...(lane === undefined
         ? {}

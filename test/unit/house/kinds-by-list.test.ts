@@ -4,7 +4,7 @@ import { actingKinds } from '../../../src/domain/acting-kinds.ts';
 
 /** What serves every kind that acts takes it from the list (`domain/acting-kinds.ts`): a next one changes none of these. */
 const SERVING = [
-  'src/app/{capacity-repair,order-log,process-port,stored-secrets}.ts',
+  'src/app/{capacity-repair,order-log,own-categories,process-port,restore,stored-secrets}.ts',
   'src/app/streams/*.ts',
   'src/composition/{effect-ports,run-state,system}.ts',
   'src/domain/{acting-kind,holder,sentences}.ts',
