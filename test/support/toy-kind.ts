@@ -1,5 +1,6 @@
 import type { ActingKind, AnyWorkflow } from '../../src/domain/acting-kind.ts';
 import type { DomainEvent } from '../../src/domain/decider.ts';
+import { because } from '../../src/domain/sentences.ts';
 import { meterOf, type Meter } from '../../src/domain/metering/meter.ts';
 
 /**
@@ -46,7 +47,7 @@ export const toyKind: Pick<ActingKind, 'kind' | 'workflow' | 'timeline' | 'state
   stateVersion: 1,
   workflow: { name: 'toyRun' } as unknown as AnyWorkflow,
   timeline: {
-    sentences: { ToyMade: 'A toy was made.', ToyBroken: ({ why }) => `The toy broke: ${String(why)}.` },
+    sentences: { ToyMade: 'A toy was made.', ToyBroken: (data) => `The toy broke${because(data)}.` },
     deeds: { wind: 'wind it up' },
     timers: { nap: 'It has slept enough.' },
   },

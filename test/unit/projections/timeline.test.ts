@@ -128,7 +128,7 @@ describe('view timeline of several kinds', () => {
       ['toyRun-c1', 'EffectSucceeded', { effectId: 'wind:1' }],
       ['toyRun-c1', 'TimerFired', { timerId: 'nap' }],
       ['cluster-c1', 'ClusterBecameReady', {}],
-      ['toy-c1', 'ToyBroken', { why: 'rust' }],
+      ['toy-c1', 'ToyBroken', { reason: 'rust' }],
       ['hub-c1', 'HubRevised', {}],
     ].entries() as Iterable<[number, [string, string, JsonObject]]>)
       apply(recorded(type, data, { stream, revision }));
