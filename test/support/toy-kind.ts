@@ -17,28 +17,30 @@ const evolve = (state: ToyState, event: ToyEvent): ToyState => {
   return event.type === 'ToyBroken' && state !== undefined ? { ...state, broken: true } : state;
 };
 
-const meter = meterOf<ToyState, ToyEvent>(
-  {
-    version: 1,
-    resourceType: 'toy',
-    facts: (state) =>
-      state && {
-        id: state.id,
-        tenant: state.tenant,
-        project: '',
-        name: 'a toy',
-        template: { id: '', name: '' },
-        state: state.broken ? 'BROKEN' : 'READY',
-        isBillable: !state.broken,
-        isDelivered: true,
-        isGone: state.broken,
-        dimensions: {},
-      },
-    components: () => [{ component: 'toy', nodeSet: 'toy', hostType: '', nodeCount: 1, dimensions: {} }],
-    sameComponents: () => true,
-  },
-  { initialState: () => undefined, evolve },
-) as Meter;
+export const toyMeter = (more: { readonly isOurs?: true } = {}): Meter =>
+  meterOf<ToyState, ToyEvent>(
+    {
+      ...more,
+      version: 1,
+      resourceType: 'toy',
+      facts: (state) =>
+        state && {
+          id: state.id,
+          tenant: state.tenant,
+          project: '',
+          name: 'a toy',
+          template: { id: '', name: '' },
+          state: state.broken ? 'BROKEN' : 'READY',
+          isBillable: !state.broken,
+          isDelivered: true,
+          isGone: state.broken,
+          dimensions: {},
+        },
+      components: () => [{ component: 'toy', nodeSet: 'toy', hostType: '', nodeCount: 1, dimensions: {} }],
+      sameComponents: () => true,
+    },
+    { initialState: () => undefined, evolve },
+  ) as Meter;
 
 export const toyKind: Pick<ActingKind, 'kind' | 'workflow' | 'timeline' | 'stateVersion'> & {
   readonly meter: Meter;
@@ -51,5 +53,5 @@ export const toyKind: Pick<ActingKind, 'kind' | 'workflow' | 'timeline' | 'state
     deeds: { wind: 'wind it up' },
     timers: { nap: 'It has slept enough.' },
   },
-  meter,
+  meter: toyMeter(),
 };

@@ -14,7 +14,7 @@ import { extensionsOf, structured } from './cloud-event.ts';
 import { liftEvent } from './lift.ts';
 import type { KafkaRecord, RecordMapper } from './stream.ts';
 import type { StreamFolds } from './stream-folds.ts';
-import { METERING_TOPICS } from './topics.ts';
+import { meteringTopicOf, METERING_TOPICS } from './topics.ts';
 
 /** The meter of one object after an event, and what it said of it; nothing before its first. */
 export type MeterFold = { readonly meter?: Metering; readonly step?: Metered };
@@ -29,7 +29,7 @@ export const foldMeter = (registry: Registry, { meter }: MeterFold, event: Recor
   return { meter: step.meter, step };
 };
 
-/** Records of `osac.metering.lifecycle`: what changed in what somebody is billed for (metering-events.md §7). */
+/** Records of `osac.metering.lifecycle`, or of the topic of what OSAC does not meter: what changed in what somebody is billed for (metering-events.md §7). */
 export const createLifecycleMapper =
   ({ folds }: { readonly folds: StreamFolds<MeterFold> }): RecordMapper =>
   (event) =>
@@ -39,7 +39,7 @@ export const createLifecycleMapper =
       if (meter === undefined || changes.length === 0) return [];
       const place = extensionsOf(event);
       return lifecycleRecords(event.id, meter, changes).map((record) =>
-        meteringRecord(METERING_TOPICS.lifecycle, record, place),
+        meteringRecord(meteringTopicOf(meter.facts ?? {}), record, place),
       );
     });
 

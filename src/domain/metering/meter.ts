@@ -27,6 +27,7 @@ export type Metering<State = unknown> = {
 export type MeteredFacts = {
   /** `resource_type` of its records. */
   readonly resourceType: string;
+  readonly isOurs?: true;
   readonly id: string;
   readonly tenant: string;
   readonly project: string;
@@ -60,9 +61,11 @@ export type MeterRules<State> = {
   /** Raised with every change of what the fold gives: whoever stores meters builds them anew. */
   readonly version: number;
   readonly resourceType: string;
+  /** OSAC does not meter it: its records go to a topic of their own, without heartbeats. */
+  readonly isOurs?: true;
   /** Kind of what `template` names in bills. */
   readonly templateKind?: string;
-  readonly facts: (state: State) => Omit<MeteredFacts, 'resourceType'> | undefined;
+  readonly facts: (state: State) => Omit<MeteredFacts, 'resourceType' | 'isOurs'> | undefined;
   readonly components: (state: State) => readonly Component[];
   /** True only where the components cannot differ; most events tell of progress. */
   readonly sameComponents: (before: State, after: State) => boolean;
@@ -112,7 +115,8 @@ export const meterOf = <State, Event extends DomainEvent>(
     if (state === before.state) return unchanged({ ...before, atMs });
     const facts = rules.facts(state);
     if (facts === undefined) return unchanged({ ...before, state, atMs });
-    const told = { ...facts, resourceType: rules.resourceType };
+    const { resourceType, isOurs } = rules;
+    const told = { ...facts, resourceType, ...(isOurs && { isOurs }) };
     const meter = { ...before, state, facts: told, atMs, ...deliveredBy(before, told, atMs) };
     if (before.facts === undefined) return created(rules, meter, told);
     if (told.isGone) return deleted(meter, before.facts);

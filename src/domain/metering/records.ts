@@ -62,7 +62,7 @@ export const lifecycleRecords = (
 /** One record for each component that is billed, as of the start of the window; none for what is not. */
 export const heartbeatRecords = (meter: Metering, windowStartMs: number): readonly MeteringRecord[] => {
   const { facts, open } = meter;
-  if (facts === undefined || !isPublished(facts)) return [];
+  if (facts === undefined || facts.isOurs === true || !isPublished(facts)) return [];
   const resource = resourceOf(facts);
   const window = `hb/${resource.id}/${Math.floor(windowStartMs / 1000)}`;
   return open.map((interval) => ({
