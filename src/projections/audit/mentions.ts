@@ -18,7 +18,7 @@ export type Mention =
   /** What the first event of the same stream, or the one before this, is about; of it only objects with the id at `idAt`. */
   | { readonly as: 'first' | 'before'; readonly idAt?: string };
 
-const CLUSTER: Mention = { kind: 'cluster', idAt: 'clusterId' };
+const HOLDER: Mention = { kindAt: 'holder.kind', idAt: 'holder.id' };
 const HUB: Mention = { kind: 'hub', idAt: 'hub' };
 const PERSON: Mention = { kind: 'user', idAt: 'subjectId' };
 const GRANT: Mention = { kind: 'auditGrant', idAt: 'grantId' };
@@ -29,9 +29,9 @@ export const MENTIONS: { readonly [type: string]: readonly Mention[] } = {
   NameReserved: [{ kindAt: 'kind', idAt: 'holder' }, { streamAt: 'stream' }, { streamAt: 'takenFrom' }],
   NameReleased: [{ as: 'before', idAt: 'holder' }],
   HubCapacityDeclared: [HUB],
-  HubCapacityReserved: [CLUSTER],
-  HubCapacityResized: [CLUSTER],
-  HubCapacityReleased: [CLUSTER],
+  HubCapacityReserved: [HOLDER],
+  HubCapacityResized: [HOLDER],
+  HubCapacityReleased: [HOLDER],
   HubCapacityClosed: [HUB],
   ProjectEntered: [{ streamAt: 'stream' }, { streamAt: 'left.*' }],
   AuditRead: [

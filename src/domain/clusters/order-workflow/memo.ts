@@ -189,7 +189,15 @@ const succeeded = (
   return result !== undefined && result['placed'] !== true
     ? memo
     : {
-        ...without(memo, 'waiting', 'waitedOut', 'replacing', 'reconsidering', 'placementOverdue', 'unplaced'),
+        ...without(
+          memo,
+          'waiting',
+          'waitedOut',
+          'replacing',
+          'reconsidering',
+          'placementOverdue',
+          'unplaced',
+        ),
         ...held,
       };
 };

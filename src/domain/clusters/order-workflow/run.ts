@@ -57,7 +57,9 @@ export const isApplied = (run: OrderRun): boolean => {
   if (run.done['apply']?.instance === instance) return !isUnresolved(run.effects['apply']);
   // It was refused, yet a look has shown it: an attempt before had been taken.
   const { id, status } = run.effects['apply'] ?? {};
-  return status === 'refused' && id === `apply:${instance}` && onItsHub(run)?.specPending === false && isSent(run);
+  return (
+    status === 'refused' && id === `apply:${instance}` && onItsHub(run)?.specPending === false && isSent(run)
+  );
 };
 
 /** The hub took it once, and it is not known to be gone. */
@@ -169,9 +171,7 @@ export const provisionWording = (run: OrderRun): string => {
 /** Nothing of it is on its hub, for certain: nothing was ever sent, or every attempt failed before it came through. */
 export const isCertainlyUnsent = (run: OrderRun): boolean => {
   const apply = run.effects['apply'];
-  return (
-    isNeverTaken(run) && (apply === undefined || (apply.status === 'failed' && !apply.doubt))
-  );
+  return isNeverTaken(run) && (apply === undefined || (apply.status === 'failed' && !apply.doubt));
 };
 
 /** No attempt to send it was ever answered as taken. */

@@ -56,7 +56,10 @@ export const timersOf = (run: OrderRun): { readonly [timerId: string]: string } 
   const [retry, placeBy] = [retryDueAt(run.memo), placementDueAt(run)];
   const since = run.since['apply'];
   const reconsiders = since !== undefined && run.ending === undefined && isCertainlyUnsent(run);
-  const wait = Math.min(RECONSIDER_MAX_MS, RECONSIDER_FIRST_MS * 2 ** Math.min(10, run.memo.reconsidered ?? 0));
+  const wait = Math.min(
+    RECONSIDER_MAX_MS,
+    RECONSIDER_FIRST_MS * 2 ** Math.min(10, run.memo.reconsidered ?? 0),
+  );
   return {
     ...(retry === undefined ? {} : { [PLACEMENT_RETRY]: retry }),
     ...(placeBy === undefined ? {} : { [PLACEMENT_DEADLINE]: placeBy }),
