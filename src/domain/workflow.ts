@@ -119,7 +119,10 @@ export type PendingCommand = {
   readonly aggregate: string;
   readonly id: string;
   readonly command: { readonly type: string } & JsonObject;
-  /** Id of the event that it follows from, for the causation of what it records; default: the run's newest event. */
+  /**
+   * Id of the event that it follows from, for the causation of what it records. Default: the newest folded event of either
+   * stream but for starts of effects, since what follows from such a start is the success of that effect.
+   */
   readonly cause?: string;
 };
 

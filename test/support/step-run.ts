@@ -3,6 +3,7 @@ import { isRejection, type Decider, type DomainEvent } from '../../src/domain/de
 import type { JsonObject } from '../../src/domain/json.ts';
 import { runDecisionsDecider, type RunDecision } from '../../src/domain/process/decisions.ts';
 import type { Step } from '../../src/domain/process/declaration.ts';
+import { processEventTypes } from '../../src/domain/process/event-types.ts';
 import type { RunEvent } from '../../src/domain/process/events.ts';
 import type {
   CommandResult,
@@ -14,6 +15,7 @@ import type {
   WorkflowInput,
 } from '../../src/domain/workflow.ts';
 
+const SCHEMAS = new Map(processEventTypes.map(({ type, schema }) => [type, schema]));
 const START = Date.parse('2026-11-21T12:00:00.000Z');
 
 export const done = (result: object = {}): EffectOutcome => ({
@@ -33,7 +35,7 @@ export const refused: EffectOutcome = {
   message: 'the spec is wrong',
 };
 
-/** As stored: `inputs` is the revision of the subject that an own event was appended upon; people's decisions have none. */
+/** As stored: `inputs` says how many of the subject's events an own event comes after. */
 type Stored = FoldedEvent & { readonly inputs?: number };
 
 /**
@@ -87,6 +89,7 @@ export const createStepRun = <
   };
   const record = (...events: readonly RunEvent[]): readonly RunEvent[] => {
     for (const event of events) {
+      SCHEMAS.get(event.type)?.parse(event.data);
       const own = { ...stored('run', event, runLog, ''), inputs: heard };
       runLog.push(own);
       state = workflow.evolve(state, own);
@@ -118,9 +121,9 @@ export const createStepRun = <
   const carryOut = (pending: PendingCommand): CommandResult => {
     const key = pending.key ?? `observation ${subjectLog.length} ${runLog.length}`;
     const known = carriedOut.get(key);
-    const result =
-      known ?? append(pending.command as unknown as Command, pending.cause ?? runLog.at(-1)?.id ?? '');
-    if (result.accepted) carriedOut.set(key, result);
+    const newest = inOrder(heard).findLast(({ type }) => type !== 'EffectStarted')?.id ?? '';
+    const result = known ?? append(pending.command as unknown as Command, pending.cause ?? newest);
+    if (result.accepted) carriedOut.set(key, { accepted: true, changed: false });
     hear();
     return result;
   };
@@ -167,8 +170,10 @@ export const createStepRun = <
         .reduce(people.evolve, people.initialState());
       const events = people.decide(own, given);
       if (isRejection(events)) return { accepted: false, code: events.code, message: events.message };
-      for (const event of events) runLog.push(stored('run', event, runLog, 'request'));
-      if (events.length > 0) state = replayed(heard);
+      for (const event of events) {
+        runLog.push({ ...stored('run', event, runLog, 'request'), inputs: subjectLog.length });
+      }
+      if (events.length > 0) run.restart();
       return { accepted: true, changed: events.length > 0 };
     },
     pending,

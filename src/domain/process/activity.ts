@@ -2,8 +2,8 @@ import { isRejection } from '../decider.ts';
 import { own } from '../json-tools.ts';
 import { isUnresolved } from './effects.ts';
 import type { AnyRun } from './run.ts';
-import type { Row, Table, Told } from './table.ts';
-import { hasStartedUndo, isUnwinding } from './undo.ts';
+import type { Row, Table, Told } from './row.ts';
+import { isUnwinding } from './undo.ts';
 
 /** What the subject would make of it, asked on its folded state: events, nothing, or a refusal for now. */
 export const answerTo = (
@@ -19,38 +19,33 @@ export const answerTo = (
 
 /** Since when each step is active; `at`: now, for those that were not before. */
 const activeSince = (table: Table, run: AnyRun, at: string): { readonly [step: string]: string } => {
-  const known = { done: new Map<string, boolean>(), passes: new Map<string, boolean>() };
-  const since = (row: Row): string => run.since[row.name] ?? at;
-  const once = (map: Map<string, boolean>, row: Row, find: () => boolean): boolean => {
-    const found = map.get(row.name) ?? find();
-    map.set(row.name, found);
-    return found;
-  };
-  const isDone = (row: Row): boolean => once(known.done, row, () => isStepDone(table, run, row, since(row)));
-  const isLeftOut = (row: Row): boolean =>
-    own(run.skipped, row.name) !== undefined || row.needed?.(run) === false;
-  const mayFollow = ({ after = [] }: Row): boolean =>
-    after.every((name) => {
-      const row = table.byName.get(name);
-      return (
-        row === undefined || once(known.passes, row, () => (isLeftOut(row) ? mayFollow(row) : isDone(row)))
-      );
-    });
+  const { rows, after, declared } = table;
+  const halted = run.halted !== undefined || declared.halts?.(run) !== undefined;
   const applies: { readonly [Phase in Row['phase']]: boolean } = {
-    forward:
-      run.ending === undefined &&
-      run.aborted === undefined &&
-      run.halted === undefined &&
-      table.declared.halts?.(run) === undefined,
+    forward: run.ending === undefined && run.aborted === undefined && !halted,
     live: run.ending === undefined,
     deletion: run.ending !== undefined,
     undo: isUnwinding(run),
     always: true,
   };
+  // Asked for each event of each run, by row: what several steps come after is worked out once.
+  const done: (boolean | undefined)[] = [];
+  const passed: (boolean | undefined)[] = [];
+  const isDone = (row: Row, i: number): boolean =>
+    (done[i] ??= isStepDone(table, run, row, run.since[row.name] ?? at));
+  const isLeftOut = (row: Row): boolean =>
+    own(run.skipped, row.name) !== undefined || row.needed?.(run) === false;
+  const mayFollow = (i: number): boolean => after[i]?.every(passes) ?? true;
+  const passes = (i: number): boolean => {
+    const row = rows[i];
+    if (row === undefined) return true;
+    return (passed[i] ??= isLeftOut(row) ? mayFollow(i) : isDone(row, i));
+  };
   const active: { [step: string]: string } = {};
-  for (const row of table.rows) {
-    if (applies[row.phase] && !isLeftOut(row) && mayFollow(row) && !isDone(row))
-      active[row.name] = since(row);
+  for (const [i, row] of rows.entries()) {
+    if (applies[row.phase] && !isLeftOut(row) && mayFollow(i) && !isDone(row, i)) {
+      active[row.name] = run.since[row.name] ?? at;
+    }
   }
   return active;
 };
@@ -73,14 +68,11 @@ export const stamped = (table: Table, folded: AnyRun, at: string): AnyRun => {
   return { ...run, since, overdue };
 };
 
-/**
- * An abort that comes when the pivot is done has no effect; one while nobody knows waits until a look has shown it. What
- * the subject recorded before the abort may be folded after it, so that only an undoing that was started settles it.
- */
+/** An abort that comes when the pivot is done has no effect; one while nobody knows waits until a look has shown it. */
 const unwinding = (table: Table, run: AnyRun): AnyRun => {
-  if (run.passed === true || hasStartedUndo(table, run)) return run;
+  if (run.passed === true || run.undoing === true) return run;
   if (table.pivots.some((row) => isStepDone(table, run, row, ''))) {
-    const { aborted: _without, undoing: _wanted, ...kept } = run;
+    const { aborted: _without, ...kept } = run;
     return { ...kept, passed: true };
   }
   const doubtful = table.pivots.some(({ kind }) => isUnresolved(run.effects[kind]));

@@ -12,7 +12,8 @@ import type { RunEvent } from './events.ts';
 import { stepOfKey } from './evolve.ts';
 import { commandTo, offered, timersOf } from './pending.ts';
 import type { AnyRun } from './run.ts';
-import { rulesOf, type Table } from './table.ts';
+import type { Table } from './row.ts';
+import { rulesOf } from './table.ts';
 import { isLate, isUnwinding, undoneKind } from './undo.ts';
 
 type InputOf<Kind extends WorkflowInput['kind']> = Extract<WorkflowInput, { readonly kind: Kind }>;

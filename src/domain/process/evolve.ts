@@ -5,7 +5,8 @@ import { stamped } from './activity.ts';
 import { evolveEffect, instanceOfEffect, kindOfEffect, type EffectState } from './effects.ts';
 import type { RunEvent, RunEventOf } from './events.ts';
 import type { AnyRun, Problem } from './run.ts';
-import { CHECK, type Table } from './table.ts';
+import type { Table } from './row.ts';
+import { CHECK } from './table.ts';
 import { afterSuccess } from './undo.ts';
 
 /** Name of the timer of a step's deadline. */
@@ -26,7 +27,7 @@ export const evolveRun =
 
 const heard = ({ declared }: Table, before: AnyRun, event: FoldedEvent, at: string): AnyRun => {
   const subject = declared.subject.decider.evolve(before.subject, event);
-  let run: AnyRun = { ...before, subject, subjectRevision: event.revision, cause: event.id };
+  let run: AnyRun = { ...before, subject, subjectRevision: event.revision };
   if (run.status === 'none' && declared.begins(subject)) {
     run = { ...run, status: 'open', id: declared.subject.idOf(subject), tenant: event.tenant };
   }
@@ -41,12 +42,10 @@ const heard = ({ declared }: Table, before: AnyRun, event: FoldedEvent, at: stri
   return run;
 };
 
-const recorded = (table: Table, before: AnyRun, event: FoldedEvent): AnyRun => {
+const recorded = (table: Table, run: AnyRun, event: FoldedEvent): AnyRun => {
   // Own events are read by the registry's schema before they come here.
   const { type, data } = event as unknown as RunEvent;
   const own = { type, data } as RunEvent;
-  if (own.type === 'EffectStarted') return withEffect(before, own, event.id);
-  const run = { ...before, cause: event.id };
   const kindOf = (step: string): string => table.byName.get(step)?.kind ?? step;
   switch (own.type) {
     case 'EffectSucceeded':
@@ -59,6 +58,7 @@ const recorded = (table: Table, before: AnyRun, event: FoldedEvent): AnyRun => {
       }
       return own.data.found ? succeeded(run, { kind, effectId, at }) : withEffect(run, own, event.id);
     }
+    case 'EffectStarted':
     case 'EffectFailed':
     case 'EffectOutcomeUnknown':
       return withEffect(run, own, event.id);
@@ -87,7 +87,7 @@ const recorded = (table: Table, before: AnyRun, event: FoldedEvent): AnyRun => {
     }
     // Of a newer release.
     default:
-      return before;
+      return run;
   }
 };
 

@@ -4,7 +4,8 @@ import type { Work } from './declaration.ts';
 import { instanceOfEffect, isUnresolved, later, nextAttempt } from './effects.ts';
 import { DEADLINE } from './evolve.ts';
 import type { AnyRun } from './run.ts';
-import { rulesOf, type Row, type Table, type Told } from './table.ts';
+import type { Row, Table, Told } from './row.ts';
+import { rulesOf } from './table.ts';
 
 export const NOTHING: Pending = { commands: [], effects: [], timers: [] };
 
@@ -44,7 +45,6 @@ export const commandTo = ({ declared }: Table, run: AnyRun, command: Told): Pend
   aggregate: declared.subject.category,
   id: run.id,
   command: command as unknown as PendingCommand['command'],
-  cause: run.cause,
 });
 
 export const timersOf = ({ rows, declared }: Table, run: AnyRun): readonly PendingTimer[] => {

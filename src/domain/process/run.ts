@@ -39,8 +39,6 @@ export type Run<Subject, Memo> = {
   readonly undoing?: true;
   /** By kind of effect: how often its undoing had to begin again, because a success came late. */
   readonly undos: { readonly [kind: string]: number };
-  /** Id of the newest event but for starts of effects: what is told by itself follows from it. */
-  readonly cause: string;
 };
 
 /** As the engine knows it. */
@@ -88,5 +86,4 @@ export const initialRun = <Subject, Memo>(subject: Subject, memo: Memo): Run<Sub
   refused: {},
   skipped: {},
   undos: {},
-  cause: '',
 });

@@ -6,7 +6,8 @@ import type { RunEvent } from './events.ts';
 import { evolveRun } from './evolve.ts';
 import { NOTHING, pendingOf } from './pending.ts';
 import { initialRun, type AnyRun, type Run } from './run.ts';
-import { tableOf, type AnyDeclaration, type Told } from './table.ts';
+import type { AnyDeclaration, Told } from './row.ts';
+import { tableOf } from './table.ts';
 
 /** A process manager from a declaration (design §6): one run per subject, in `<name>-<id of the subject>`. */
 export const stepWorkflow = <Subject, Command extends Told, Event extends DomainEvent, Memo = null>(

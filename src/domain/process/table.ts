@@ -1,34 +1,8 @@
-import type { DomainEvent } from '../decider.ts';
 import type { JsonObject } from '../json.ts';
-import type { Declaration, Step, Undo } from './declaration.ts';
 import { BACKOFF, type EffectRules } from './effects.ts';
+import { kindOf, type AnyDeclaration, type Row, type Table } from './row.ts';
 import type { AnyRun } from './run.ts';
 import { rowsOfUndo } from './undo.ts';
-
-/** A command, and a declaration, as the engine knows them: it never looks into subject, memo or commands. */
-export type Told = { readonly type: string };
-export type AnyDeclaration = Declaration<unknown, Told, DomainEvent, unknown>;
-export type AnyStep = Step<AnyRun, Told>;
-export type AnyUndo = Undo<AnyRun, Told>;
-
-/** A step of the declaration, or one that the engine adds: undo, settling before it, and the look after a deadline. */
-export type Row = Omit<AnyStep, 'phase' | 'effect' | 'undo'> & {
-  readonly phase: NonNullable<AnyStep['phase']> | 'undo' | 'always';
-  /** Of its effect. */
-  readonly kind: string;
-};
-
-/** The declaration made ready: rows by name and kind, defaults filled in. */
-export type Table = {
-  readonly declared: AnyDeclaration;
-  readonly rows: readonly Row[];
-  readonly byName: ReadonlyMap<string, Row>;
-  /** The first row of each kind of effect: its rules, and what its success tells. */
-  readonly byKind: ReadonlyMap<string, Row>;
-  readonly pivots: readonly Row[];
-  /** By kind of effect. */
-  readonly undos: ReadonlyMap<string, AnyUndo>;
-};
 
 /** Name of the look that follows a deadline that passed, and kind of its effect. */
 export const CHECK = 'check';
@@ -40,10 +14,11 @@ export const tableOf = (declared: AnyDeclaration): Table => {
   const rows = [...own, ...checkOf(declared), ...rowsOfUndo(steps)];
   const byName = new Map(rows.map((row) => [row.name, row]));
   if (byName.size < rows.length) throw new TypeError(`${workflow}: two steps have one name`);
-  for (const { name, after = [] } of rows) {
-    const unknown = after.find((other) => !byName.has(other));
-    if (unknown !== undefined) throw new TypeError(`${name}: no step is called ${unknown}`);
-  }
+  const names = rows.map(({ name }) => name);
+  const numberOf = (other: string): number => {
+    if (!byName.has(other)) throw new TypeError(`${workflow}: no step is called ${other}`);
+    return names.indexOf(other);
+  };
   for (const { name, pivot, work, undo } of steps) {
     if (pivot === true && work !== undefined && undo === undefined)
       throw new TypeError(`${name}: a pivot with an effect needs undo`);
@@ -51,6 +26,7 @@ export const tableOf = (declared: AnyDeclaration): Table => {
   return {
     declared,
     rows,
+    after: rows.map(({ after = [] }) => after.map(numberOf)),
     byName,
     // The first of a kind stands: the last that is set.
     byKind: new Map(
@@ -63,8 +39,6 @@ export const tableOf = (declared: AnyDeclaration): Table => {
     undos: new Map(undo),
   };
 };
-
-export const kindOf = ({ name, effect }: AnyStep): string => effect ?? name;
 
 const checkOf = ({ check, observe }: AnyDeclaration): readonly Row[] => {
   if (check === undefined) return [];

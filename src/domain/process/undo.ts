@@ -1,11 +1,7 @@
 import { instanceOfEffect, isUnresolved } from './effects.ts';
 import type { AnyRun } from './run.ts';
-import { kindOf, type AnyStep, type Row, type Table } from './table.ts';
+import { kindOf, type AnyStep, type Row } from './row.ts';
 
-/**
- * Compensation (design §6): what was begun is undone in reverse order of dependency, each with observed absence. An
- * attempt without an answer is settled by a look first. A success that comes after that is undone again.
- */
 /** In `after` of a deletion step: nothing is left to undo. */
 export const UNDO = 'undo';
 
@@ -23,9 +19,6 @@ const undoInstance = ({ undos }: AnyRun, kind: string): string => String(undos[k
 /** Undoing is what the run is at; until a pivot in doubt is settled it is only wanted. */
 export const isUnwinding = (run: AnyRun): boolean =>
   (run.ending !== undefined || run.aborted !== undefined) && run.passed === undefined;
-
-export const hasStartedUndo = ({ undos }: Table, run: AnyRun): boolean =>
-  run.undoing === true && undos.keys().some((kind) => run.effects[undoKind(kind)] !== undefined);
 
 /** A success now would come too late for the undoing that has begun. */
 export const isLate = (run: AnyRun, kind: string): boolean =>
@@ -45,6 +38,10 @@ export const afterSuccess = (before: AnyRun, run: AnyRun, effectId: string, kind
   return { ...run, done, effects: { ...run.effects, [undone]: { ...effect, status: 'undone' } } };
 };
 
+/**
+ * Compensation: what was begun is undone in reverse order of dependency, each with observed absence. An attempt without an
+ * answer is settled by a look first. A success that comes after that is undone again.
+ */
 export const rowsOfUndo = (steps: readonly AnyStep[]): readonly Row[] => {
   const dependents = dependentsOf(steps);
   const undoable = steps.filter(({ undo }) => undo !== undefined);

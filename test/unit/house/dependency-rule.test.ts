@@ -87,6 +87,14 @@ describe('dependency rule', () => {
     expect(importsOf('src/main.ts')).to.include('./composition/service.ts').and.to.include('node:path');
   });
 
+  it('lets the step engine know no other folder of the domain', () => {
+    const engine = sources.filter((file) => file.startsWith('src/domain/process/'));
+    const targets = engine.flatMap((file) =>
+      importsOf(file).flatMap((path) => (path.startsWith('.') ? [dirname(join(dirname(file), path))] : [])),
+    );
+    expect([...new Set(targets)].toSorted()).to.deep.equal(['src/domain', 'src/domain/process']);
+  });
+
   for (const file of sources) {
     const name = relative('src', file);
     if (ROOT_FILES_THAT_SEE_EVERYTHING.test(name)) continue;

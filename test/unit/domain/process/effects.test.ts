@@ -114,6 +114,12 @@ describe('a refused effect', () => {
     expect(run.commands()).to.deep.equal(['ReportProblem']);
     expect(run.pending().commands).to.deep.equal([]);
   });
+  it('stays refused whatever comes late', () => {
+    const run = halted();
+    run.result('base:0', done());
+    expect(run.subjectTypes()).to.not.include('PartBuilt');
+    expect(run.state()).to.have.property('halted');
+  });
   it('is tried again under another id by a retry, of an operator or of the subject', () => {
     const byOperator = halted();
     byOperator.retry();

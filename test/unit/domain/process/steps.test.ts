@@ -1,8 +1,9 @@
 import { expect } from 'chai';
 import type { FoldedEvent } from '../../../../src/domain/workflow.ts';
 import { stepWorkflow } from '../../../../src/domain/process/step-workflow.ts';
-import { done } from '../../../support/step-run.ts';
+import { createStepRun, done } from '../../../support/step-run.ts';
 import { createBuilding, shedDeclaration } from './toy/building.ts';
+import { shedDecider } from './toy/shed.ts';
 
 describe('steps of a run', () => {
   it('are carried out one after the other, and each fact is stored once', () => {
@@ -60,8 +61,8 @@ describe('steps of a run', () => {
     const run = createBuilding();
     const newer = { ...(run.subjectLog()[0] as FoldedEvent), type: 'FromTheFuture' };
     const { evolve } = stepWorkflow(shedDeclaration());
-    for (const of of ['subject', 'run'] as const) {
-      expect(evolve(run.state(), { ...newer, of }).since).to.deep.equal(run.state().since);
+    for (const stream of ['subject', 'run'] as const) {
+      expect(evolve(run.state(), { ...newer, of: stream }).since).to.deep.equal(run.state().since);
     }
   });
   it('are refused where they name a step that there is not, one twice, or come after themselves', () => {
@@ -184,6 +185,30 @@ describe('the memo of a run', () => {
     expect(run.state().memo).to.deep.equal({ nudges: 1 });
     expect(run.timers()).to.deep.equal([]);
     expect(run.fire('nudge'), 'it is no longer kept').to.deep.equal([]);
+  });
+  it('may halt the forward steps as long as it has a reason', () => {
+    const { memo: _memo, ...declared } = shedDeclaration();
+    const run = createStepRun(
+      stepWorkflow({
+        ...declared,
+        memo: {
+          initial: { nudges: 0 },
+          evolve: ({ nudges }, { type }) => ({
+            nudges: type === 'TimerFired' ? 1 : type === 'YardSeen' ? 0 : nudges,
+          }),
+        },
+        halts: ({ memo, since }) =>
+          memo.nudges === 0
+            ? undefined
+            : { at: since['base'] ?? '', effect: '', reason: 'Nudged', message: 'nudged', permanent: true },
+      }),
+      shedDecider,
+    );
+    run.command({ type: 'Order', at: run.now(), id: run.id });
+    run.fire('nudge');
+    expect(run.effects()).to.deep.equal([]);
+    run.observe({ parts: ['moss'] });
+    expect(run.effects()).to.deep.equal(['base']);
   });
   it('hears of every event with the run that has folded it', () => {
     const seen: string[] = [];
