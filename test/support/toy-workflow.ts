@@ -42,6 +42,7 @@ export type ToyEvent =
   | DomainEvent<'ToyPartArrived', { readonly part: string }>
   | DomainEvent<'ToyShopOpened', { readonly shop: string }>
   | DomainEvent<'ToyPainted', { readonly colour: string }>
+  | DomainEvent<'ToyPatienceSet', { readonly at: string; readonly patienceMs: number }>
   | DomainEvent<'ToyPolished', { readonly times: number }>
   | DomainEvent<'ToySeen', { readonly colour: string }>;
 
@@ -147,7 +148,16 @@ export type ToyRun = {
 /** Milliseconds between two attempts at one part. */
 export const TOY_BACKOFF_MS = 20;
 
-const SUBJECT_TYPES = ['ToyOrdered', 'ToyPartArrived', 'ToyPainted', 'ToyPolished', 'ToySeen'];
+const later = (time: string, ms: number): string => new Date(Date.parse(time) + ms).toISOString();
+
+const SUBJECT_TYPES = [
+  'ToyPatienceSet',
+  'ToyOrdered',
+  'ToyPartArrived',
+  'ToyPainted',
+  'ToyPolished',
+  'ToySeen',
+];
 
 const evolve = (before: ToyRun, event: FoldedEvent): ToyRun => {
   if (before.status === 'closed') return before;
@@ -179,9 +189,11 @@ const evolveSubject = (before: ToyRun, event: FoldedEvent & ToyEvent): ToyRun =>
         shop,
         lookEveryMs,
         parts: parts.map((name) => ({ name, ...fresh })),
-        ...(patienceMs !== undefined && { deadline: new Date(Date.parse(at) + patienceMs).toISOString() }),
+        ...(patienceMs !== undefined && { deadline: later(at, patienceMs) }),
       };
     }
+    case 'ToyPatienceSet':
+      return { ...state, deadline: later(event.data.at, event.data.patienceMs) };
     case 'ToyPainted':
       return { ...state, colours: [...state.colours, event.data.colour] };
     case 'ToyPartArrived': {
@@ -257,6 +269,7 @@ export const toyWorkflow: Workflow<ToyRun, ToyRunEvent> = {
       case 'command-result': {
         const { to, result } = input;
         if (to?.kind !== 'effect-result' || (result.accepted && result.changed)) return nothing();
+        if (state.parts.find(({ name }) => name === to.effectId)?.made !== false) return nothing();
         const done: ToyRunEvent = { type: 'EffectSucceeded', data: { at, effectId: to.effectId } };
         if (result.accepted) return nothing(done);
         const { code } = result;
@@ -303,7 +316,7 @@ const effectOf = (state: ToyRun, part: Part): PendingEffect => ({
   lane: `shop:${state.shop}`,
   ...(state.colours.length > 0 && { facts: { paintedWith: [...state.colours] } }),
   ...(part.attempts > 0 && {
-    notBefore: new Date(Date.parse(part.startedAt) + TOY_BACKOFF_MS).toISOString(),
+    notBefore: later(part.startedAt, TOY_BACKOFF_MS),
   }),
 });
 
@@ -424,17 +437,22 @@ export const appendToy = async (
   id: string,
   type: string,
   data: object,
-  category: 'toy' | 'toyRun' = 'toy',
+  more: {
+    readonly category?: 'toy' | 'toyRun';
+    readonly commandId?: string;
+    readonly requestHash?: string;
+    readonly subjectId?: string;
+  } = {},
 ): Promise<void> => {
-  const stream = `${category}-${id}`;
+  const stream = `${more.category ?? 'toy'}-${id}`;
   const expected = await store.currentRevision(stream);
   const metadata = {
     tenant: `tenant-of-${id}`,
     project: 'default',
-    actor: { subjectId: 'someone', roles: [], authMethod: 'jwt' },
+    actor: { subjectId: more.subjectId ?? 'someone', roles: [], authMethod: 'jwt' },
     command: type,
-    commandId: `${id}-${type}-${expected}`,
-    requestHash: '',
+    commandId: more.commandId ?? `${id}-${type}-${expected}`,
+    requestHash: more.requestHash ?? '',
     correlationId: `correlation-of-${id}`,
     ticket: `ticket-of-${id}`,
     traceparent: `trace-of-${id}`,

@@ -20,8 +20,8 @@ export type Item =
     }
   | { readonly kind: 'start-effect'; readonly effectId: string; readonly slot: Slot }
   /**
-   * The run's stream holds more than was folded: what somebody else wrote, or our own append that is still on its way. No
-   * `revision`: what was folded is out of order, or stopped by a bug.
+   * The run's stream holds more than was folded: what somebody else wrote, or our own append that is on its way.
+   * No `revision`: what was folded is out of order, or stopped by a bug.
    */
   | { readonly kind: 'refold'; readonly revision?: number; readonly settled: () => void }
   /** See what is outstanding. `start`: also what follows from the state by itself. */

@@ -13,7 +13,7 @@ const MAX_CONFLICTS = 50;
 /** The input that a command is the reaction to. */
 type Root = Exclude<WorkflowInput, { kind: 'command-result' }>;
 
-/** What a run decides on one input, the record of it and the commands that follow. All reject when it cannot be recorded. */
+/** What a run decides on one input, the record of it and the commands that follow. All reject when that fails. */
 export type Decisions = {
   /** Decide, append, carry out; on a conflict decide again on what is there now. */
   decide(actor: Actor, run: Run, why: AppendCause, input: (now: string) => WorkflowInput): Promise<void>;

@@ -3,8 +3,8 @@ import { foldRecorded, inputsOf, newRun, type Run } from './run.ts';
 import type { AnyWorkflow, RunCodec } from './types.ts';
 
 /**
- * A run from its two streams alone. An event of its own comes right behind what of the subject it was appended upon, as its
- * metadata say. A person's decision says nothing: it comes where the log has it.
+ * A run from its two streams alone. An event of its own comes right behind the one of the subject that it was
+ * appended upon, which its metadata name. A person's decision names none: it comes where the log has it.
  */
 export const foldRun = async (
   workflow: AnyWorkflow,

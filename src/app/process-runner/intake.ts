@@ -20,13 +20,14 @@ import { createSlices } from './slices.ts';
 import type { AnyWorkflow, RunCodec } from './types.ts';
 
 /**
- * The runner's one subscription. Until the end of the log was reached once, events are only folded, as they come: deciding
- * on one whose consequences lie further on would be work for nothing. From then on every event goes to its run at once.
+ * The runner's one subscription. Until the end of the log was reached once, events are only folded, as they come:
+ * deciding on one whose consequences lie further on would be work for nothing. From then on every event goes to its
+ * run at once.
  */
 export type Intake = {
   /**
-   * Returns when the subscription has ended. `room` is waited for before an event is taken while live. Throws LogReplaced
-   * when the index was folded from another log.
+   * Returns when the subscription has ended. `room` is waited for before an event is taken while live. Throws
+   * LogReplaced when the index was folded from another log.
    */
   run(signal: AbortSignal, room: () => Promise<void>): Promise<void>;
   readonly progress: Progress;
@@ -59,7 +60,7 @@ export const createIntake = (options: {
   const bySubject = groupBy(workflows, (workflow) => [workflow.subject]);
   const wakeTypes = groupBy(workflows, (workflow) => workflow.wakes?.types ?? []);
   const categories = new Set(workflows.map((workflow) => workflow.name));
-  /** Runs whose events came out of order while catching up, with what lets the checkpoint pass the first of them. */
+  /** Runs whose events came out of order while catching up, and what lets the checkpoint pass the first of them. */
   const behind = new Map<string, () => void>();
   const woken = new Set<string>();
   let live = false;

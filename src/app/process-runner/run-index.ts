@@ -7,7 +7,7 @@ export type RunRow = {
   readonly key: string;
   readonly workflow: string;
   readonly runId: string;
-  /** Revisions that `memory` was folded to, of the run's stream and of its subject's; -1: no event of that stream. */
+  /** Revisions that `memory` was folded to, of the run's stream and of its subject's; -1: no event. */
   readonly revision: number;
   readonly subjectRevision: number;
   readonly closed: boolean;
@@ -93,14 +93,15 @@ export const RUN_INDEX_SCHEMA = `
 `;
 /** Run on the HTTP thread: each walks an index (a spec looks at the plans). */
 export const RUN_INDEX_STATEMENTS = {
-  load: `SELECT key, workflow, run_id AS runId, revision, subject_revision AS subjectRevision, closed, work, memory
-       FROM runs WHERE key = ?`,
+  load: `SELECT key, workflow, run_id AS runId, revision, subject_revision AS subjectRevision,
+       closed, work, memory FROM runs WHERE key = ?`,
   closed: 'SELECT closed FROM runs WHERE key = ?',
   revisions: 'SELECT revision, subject_revision AS subjectRevision FROM runs WHERE key = ?',
   save: `INSERT INTO runs (key, workflow, run_id, revision, subject_revision, closed, work, memory)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-       ON CONFLICT (key) DO UPDATE SET revision = excluded.revision, subject_revision = excluded.subject_revision,
-         closed = excluded.closed, work = excluded.work, memory = excluded.memory`,
+       ON CONFLICT (key) DO UPDATE SET revision = excluded.revision,
+         subject_revision = excluded.subject_revision, closed = excluded.closed,
+         work = excluded.work, memory = excluded.memory`,
   alarms: 'SELECT key, due, due_mono AS dueMono, fired FROM alarms WHERE run = ?',
   setAlarm: `INSERT INTO alarms (run, key, due, due_mono, mono, fired) VALUES (?1, ?2, ?3, ?4, ?4, 0)
        ON CONFLICT (run, key) DO UPDATE SET due = excluded.due, due_mono = excluded.due_mono,

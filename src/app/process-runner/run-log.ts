@@ -40,8 +40,8 @@ export type CommandEnd = {
 
 export type RunLog = {
   /**
-   * Appends at the run's revision and folds the events. `conflict`: somebody else wrote; the run was folded again and
-   * the caller decides again. Waits out an unavailable store; an unknown outcome is settled by repeating.
+   * Appends at the run's revision and folds the events. `conflict`: somebody else wrote; the run was folded again,
+   * and the caller decides again. Waits out an unavailable store; an unknown outcome is settled by repeating.
    * Throws Stopped, EventTooLarge, and what the codec throws for events that their schema refuses.
    */
   append(run: Run, events: readonly DomainEvent[], cause: AppendCause): Promise<'appended' | 'conflict'>;

@@ -26,9 +26,9 @@ export type Run = {
   tenant: string;
   project: string;
   correlationId: string;
-  /** Who made the newest request that the run folded, its ticket and trace: what it does now is done for that. */
+  /** Who made the newest request that was folded, its ticket and trace: what the run does is done for that. */
   asked: Asked;
-  /** Id of the newest event: what follows is caused by it. A start of an effect leads to its own outcome alone. */
+  /** Id of the newest event: it causes what follows. A start of an effect causes its own outcome alone. */
   lastEventId: string;
   /** Newest `EffectStarted` per effect that is still outstanding. */
   started: { [effectId: string]: EffectStart };
@@ -89,7 +89,7 @@ export const newRun = (workflow: AnyWorkflow, runId: string): Run => ({
 export type FoldedMetadata = Asking &
   Pick<EventMetadata, 'tenant' | 'project' | 'correlationId' | 'causationId' | 'instance'>;
 
-/** Folds one stored event of either stream; what is folded already is ignored, as is a type that the workflow does not name. */
+/** Folds one stored event of either stream, unless it is folded already or the workflow does not name its type. */
 export const foldRecorded = (run: Run, recorded: RecordedEvent, codec: RunCodec): void => {
   const { id, revision, metadata } = recorded;
   const of = recorded.stream === run.key ? 'run' : 'subject';
@@ -125,7 +125,7 @@ const noteStart = (run: Run, id: string, data: unknown, instance: string): void 
   run.started[effectId] = { ...start, ...(firstAt === undefined ? {} : { firstAt }) };
 };
 
-/** How far the subject was folded when this event of a run was appended; undefined: a person's decision does not say. */
+/** How far the subject was folded when this event of a run was appended; undefined: a person's decision. */
 export const inputsOf = (recorded: RecordedEvent, subject: string): number | undefined =>
   (recorded.metadata as Partial<Pick<EventMetadata, 'inputs'>>).inputs?.[subject];
 

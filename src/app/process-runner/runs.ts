@@ -40,7 +40,7 @@ export type Runs = {
 };
 
 export const createRuns = (options: RunsOptions): Runs => {
-  const { index, memory, log, work, clock, logger, hooks, failpoint, settings } = options;
+  const { index, memory, log, work, clock, steady, logger, hooks, failpoint, settings } = options;
   const { decide, settle, observe, carryOut, recordStart } = createDecisions(options);
   const actors = new Map<string, Actor>();
   const ready = createReadyRuns();
@@ -159,6 +159,7 @@ export const createRuns = (options: RunsOptions): Runs => {
     switch (item.kind) {
       case 'subject':
         await log.take(run, item.event);
+        actor.offset = steady.offset();
         return item.settled();
       case 'observation':
         return observe(actor, run, item.observation);
@@ -189,6 +190,7 @@ export const createRuns = (options: RunsOptions): Runs => {
         return startEffect(actor, run, item.effectId, item.slot);
       case 'refold':
         if (item.revision === undefined || run.revision < item.revision) await log.refold(run);
+        actor.offset = steady.offset();
         return item.settled();
       case 'look':
         if (item.start === true) run.unsettled = true;

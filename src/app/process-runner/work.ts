@@ -125,10 +125,10 @@ export const createWork = (options: {
         const { code, message } = done.rejection;
         return { result: { accepted: false, code, message }, end: { stream, revision, events: [], context } };
       }
-      // What was stored under this id before may have been led to by something else.
+      // What was stored under this id before, another attempt may have led to: this one left nothing.
       const events = done.replayed ? [] : done.events;
       return {
-        result: { accepted: true, changed: done.events.length > 0 },
+        result: { accepted: true, changed: events.length > 0 },
         end: { stream, revision, events, context },
       };
     } catch (error) {

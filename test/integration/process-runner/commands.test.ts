@@ -2,6 +2,7 @@ import { rmSync } from 'node:fs';
 import { expect } from 'chai';
 import { createCommandRunner } from '../../../src/app/command-runner.ts';
 import type { EventStore } from '../../../src/app/event-store.ts';
+import { derivedCommandId } from '../../../src/app/identifiers.ts';
 import type { AnyWorkflow, CommandTarget } from '../../../src/app/process-runner/types.ts';
 import { systemClock } from '../../../src/adapters/system/system-ports.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -57,6 +58,23 @@ describe('what a run tells its subject', () => {
       ['EffectSucceeded', 'body'],
     ]);
     expect(await typesIn(store, 'toy-t1')).to.deep.equal(['ToyOrdered', 'ToyPartArrived', 'ToyPartArrived']);
+  });
+
+  it('counts as said when it was carried out before upon another start of the effect', async () => {
+    const store = toyStore(false);
+    const workshop = closedShop();
+    await orderToy(store, { id: 't1', parts: ['body', 'wheel'] });
+    const commandId = derivedCommandId('toyRun-t1', 'command', 'effect:body');
+    await appendToy(store, 't1', 'ToyPartArrived', { part: 'body' }, { commandId, requestHash: commandId });
+    workshop.mood('one', 'well');
+    start({ store, workshop, instance: 'a' });
+    await eventually('t1 is done', () => isDone(store, 't1'));
+    const own = (await readAll(store, 'toyRun-t1')).map(({ type, data }) => [type, data['effectId']]);
+    expect(own).to.deep.equal([
+      ['EffectStarted', 'body'],
+      ['EffectSucceeded', 'body'],
+      ['EffectStarted', 'wheel'],
+    ]);
   });
 
   it('may be refused: the run records that and what its effect did, in one append', async () => {
@@ -142,6 +160,41 @@ describe('what a run tells its subject', () => {
       await eventually(`${colour} is told`, async () => (await seen()).length === i + 1);
     }
     expect(await seen()).to.deep.equal(colours);
+  });
+
+  it('is not caused by the start of an effect that is still under way', async () => {
+    const store = toyStore(false);
+    const workshop = createWorkshop();
+    workshop.mood('one', 'silent');
+    const more = { settings: { effectDeadlineMs: 60_000, stopGraceMs: 0 } };
+    const runner = start({ store, workshop, instance: 'a', more });
+    await orderToy(store, { id: 't1' });
+    await eventually('called', () => workshop.calls.length > 0);
+    expect(runner.observe('toyRun', 't1', { colour: 'red' })).to.equal(true);
+    await eventually('told', async () => (await typesIn(store, 'toy-t1')).includes('ToySeen'));
+    const [ordered, seen] = await readAll(store, 'toy-t1');
+    expect(seen?.metadata['causationId']).to.equal(ordered?.id);
+  });
+
+  it('is done for the person who decided last, be it in the stream of the run', async () => {
+    const store = toyStore(false);
+    const runner = start({ store, workshop: closedShop(), instance: 'a' });
+    await live(runner);
+    runner.pauseLane('shop:one');
+    await orderToy(store, { id: 't1' });
+    for (const [type, category] of [
+      ['ToyPainted', 'toy'],
+      ['ToyHurried', 'toyRun'],
+    ] as const) {
+      const subjectId = `from ${category}`;
+      await appendToy(store, 't1', type, { colour: 'x' }, { category, subjectId });
+      const end = await store.lastPosition();
+      await eventually('folded', () => runner.status().position === end);
+      runner.observe('toyRun', 't1', { colour: category });
+      await eventually('told', async () => (await toyRunIn(store, 't1')).toy.seen.includes(category));
+      const last = (await readAll(store, 'toy-t1')).at(-1);
+      expect(last?.metadata['actor']).to.include({ onBehalfOf: subjectId });
+    }
   });
 
   it('is folded with what came to the subject while the command was under way', async () => {

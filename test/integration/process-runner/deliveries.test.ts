@@ -82,7 +82,7 @@ describe('process runner', () => {
           },
         };
         const holed = yielding(store, (event) =>
-          event.stream === `${stream}-open` && left.includes(String(event.data['colour'])) ? 0 : 1,
+          event.stream === `${stream}-open` && left.some((colour) => event.data['colour'] === colour) ? 0 : 1,
         );
         const second = start({
           store: holed,

@@ -34,7 +34,8 @@ const append = async (...args: Parameters<typeof appendToy>): Promise<void> => {
 
 const paint = (store: EventStore, colour: string): Promise<void> =>
   append(store, 't1', 'ToyPainted', { colour });
-const decide = (store: EventStore): Promise<void> => append(store, 't1', 'ToyHurried', {}, 'toyRun');
+const decide = (store: EventStore): Promise<void> =>
+  append(store, 't1', 'ToyHurried', {}, { category: 'toyRun' });
 
 describe('the order in which a run is folded from its two streams', function () {
   this.timeout(60_000);

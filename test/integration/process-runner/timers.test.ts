@@ -85,6 +85,20 @@ describe('process runner timers', () => {
     });
   }
 
+  it('is on time when it was set after a jump, while the run is busy with something older', async () => {
+    const store = toyStore();
+    const clock = settableClock();
+    const workshop = createWorkshop();
+    workshop.mood('one', 'silent');
+    const more = { clock, settings: { ...settings, effectDeadlineMs: 60_000 } };
+    start({ store, workshop, instance: 'a', more });
+    await orderToy(store, { id: 't1' });
+    await eventually('called', () => workshop.calls.length > 0);
+    clock.jump(HOUR);
+    await appendToy(store, 't1', 'ToyPatienceSet', { at: clock.now(), patienceMs: 30 });
+    await eventually('fired', () => fired(store, 't1'));
+  });
+
   it('does not delay a retry when the wall clock jumps back', async () => {
     const store = toyStore();
     const clock = settableClock();
