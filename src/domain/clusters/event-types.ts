@@ -177,11 +177,7 @@ export const clusterEventTypes: readonly EventType[] = typesOf(
       { ...hubAndOrder, uid: text },
       { ...INTERNAL, providerOnly: ['hub', 'orderName', 'uid'] },
     ],
-    [
-      'ClusterSpecSynced',
-      { ...hubAndOrder, ...look },
-      { providerOnly: ['hub', 'orderName', 'version'] },
-    ],
+    ['ClusterSpecSynced', { ...hubAndOrder, ...look }, { providerOnly: ['hub', 'orderName', 'version'] }],
     [
       'ClusterSpacePrepared',
       { ...hubAndOrder, created: z.array(text) },

@@ -218,10 +218,7 @@ export type ClusterEvent =
       { readonly at: string; readonly hub: string; readonly orderName: string; readonly uid: string }
     >
   /** A changed spec (sizes, version …) is stored on the hub; what its controller makes of it is not known yet. */
-  | DomainEvent<
-      'ClusterSpecSynced',
-      Look & { readonly hub: string; readonly orderName: string }
-    >
+  | DomainEvent<'ClusterSpecSynced', Look & { readonly hub: string; readonly orderName: string }>
   /** Where we are the controller of a hub's orders: what the order needed there was made (management-cluster.md §1.1). */
   | DomainEvent<
       'ClusterSpacePrepared',
@@ -280,10 +277,7 @@ export type ClusterEvent =
       }
     >
   /** The hub holds further objects with this cluster's label, which we did not make. */
-  | DomainEvent<
-      'ClusterOrdersDuplicated',
-      Look & { readonly hub: string; readonly names: readonly string[] }
-    >
+  | DomainEvent<'ClusterOrdersDuplicated', Look & { readonly hub: string; readonly names: readonly string[] }>
   // --- what was observed on the hub
   /** What a look showed that no document does; everything that is absent is as it should be. */
   | DomainEvent<'ClusterOrderSeen', Look & Seen>
@@ -300,10 +294,7 @@ export type ClusterEvent =
         readonly ingressEndpoint: string;
       }
     >
-  | DomainEvent<
-      'NodesObserved',
-      Look & { readonly ready: { readonly [nodeSet: string]: number } }
-    >
+  | DomainEvent<'NodesObserved', Look & { readonly ready: { readonly [nodeSet: string]: number } }>
   | DomainEvent<'ClusterBecameReady', Look>
   /** READY no longer holds because the desired size or spec changed and is being worked on. */
   | DomainEvent<'ClusterReconfiguring', Look>

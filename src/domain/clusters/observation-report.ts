@@ -193,7 +193,6 @@ const stoppedEvents = (
     : cleared;
 };
 
-
 /** It is the first of each reason that is told; the ones after it are further tries. */
 export const isTold = (
   { failure, failedFor = [] }: LiveCluster,
@@ -215,4 +214,3 @@ export const changeFailed = (
     ? []
     : [{ type: 'ClusterChangeFailed', data: { at, ...failed } }];
 };
-

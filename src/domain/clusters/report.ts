@@ -87,7 +87,8 @@ const recordApplied = (
   if (generation > 0 && generation === state.generation && (state.specPending || state.waiting)) {
     events.push({ type: 'ClusterSpecSynced', data: order });
     // What it waited for, as READY, is carried out now.
-    if (state.ready && state.waiting !== undefined) events.push({ type: 'ClusterReconfiguring', data: { at } });
+    if (state.ready && state.waiting !== undefined)
+      events.push({ type: 'ClusterReconfiguring', data: { at } });
   } else if (state.seen.differs === true && fields.length > 0) {
     events.push({ type: 'ClusterDriftCorrected', data: { ...order, fields } });
   }

@@ -101,7 +101,10 @@ describe('view timeline', () => {
   });
 
   it('leaves out internal events and types it does not know', async () => {
-    await log.append('cluster-c1', { type: 'AutomationTried', data: { at: AT, purpose: 'provision', repeats: 1, wording: '0.0' } });
+    await log.append('cluster-c1', {
+      type: 'AutomationTried',
+      data: { at: AT, purpose: 'provision', repeats: 1, wording: '0.0' },
+    });
     await log.append('cluster-c1', { type: 'OfANewerRelease', data: { anything: 'x' } });
     await settle(models, log, 'timeline');
     expect(of('provider')).to.deep.equal([]);

@@ -31,7 +31,11 @@ const KIND_OF: { readonly [Purpose in AutomationPurpose]: 'trigger' | 'undo' } =
   deprovision: 'undo',
 };
 
-const request = (run: OrderRun, purpose: AutomationPurpose, wanted: Request | undefined): Work | undefined => {
+const request = (
+  run: OrderRun,
+  purpose: AutomationPurpose,
+  wanted: Request | undefined,
+): Work | undefined => {
   // An earlier request that may have happened is settled under its own id, whatever is wanted now.
   if (wanted === undefined && !isUnresolved(run.effects[KIND_OF[purpose]])) return undefined;
   const { wording = '', repeats = 0, notBefore, again, since, cleaning } = wanted ?? {};

@@ -213,11 +213,5 @@ export const FORWARD: readonly Step[] = [
     'NodesTimedOut',
     'the nodes did not become ready',
   ),
-  awaited(
-    'ready',
-    ['nodes'],
-    READY_DEADLINE_MS,
-    'InstallTimedOut',
-    'the cluster did not become ready',
-  ),
+  awaited('ready', ['nodes'], READY_DEADLINE_MS, 'InstallTimedOut', 'the cluster did not become ready'),
 ];

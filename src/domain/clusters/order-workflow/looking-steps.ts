@@ -82,7 +82,8 @@ const missingIn = (
   { ending }: OrderRun,
 ): 'cluster-order' | 'hosted-cluster' | undefined => {
   // Gone is what has left nothing behind: a HostedCluster without its order still runs.
-  if (!assessment.found) return ending !== undefined && assessment.left !== undefined ? undefined : 'cluster-order';
+  if (!assessment.found)
+    return ending !== undefined && assessment.left !== undefined ? undefined : 'cluster-order';
   return assessment.verdict.kind === 'hosted-cluster-lost' ? 'hosted-cluster' : undefined;
 };
 

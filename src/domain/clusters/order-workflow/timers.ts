@@ -2,8 +2,7 @@ import { durationMs } from '../../iso-duration.ts';
 import { later } from '../../process/effects.ts';
 import type { Problem } from '../../process/run.ts';
 import { waitingWords } from '../room-words.ts';
-import type { Memo } from './memo.ts';
-import { isCertainlyUnsent, orderOf, type OrderRun } from './run.ts';
+import { isCertainlyUnsent, orderOf, type Memo, type OrderRun } from './run.ts';
 
 /** Placing again is tried at growing intervals; a hub's news wakes it at once and makes no interval longer. */
 export const PLACEMENT_RETRY = 'placement-retry';
@@ -56,7 +55,10 @@ export const timersOf = (run: OrderRun): { readonly [timerId: string]: string } 
   const [retry, placeBy] = [retryDueAt(run.memo), placementDueAt(run)];
   const since = run.since['apply'];
   const reconsiders = since !== undefined && run.ending === undefined && isCertainlyUnsent(run);
-  const wait = Math.min(RECONSIDER_MAX_MS, RECONSIDER_FIRST_MS * 2 ** Math.min(10, run.memo.reconsidered ?? 0));
+  const wait = Math.min(
+    RECONSIDER_MAX_MS,
+    RECONSIDER_FIRST_MS * 2 ** Math.min(10, run.memo.reconsidered ?? 0),
+  );
   return {
     ...(retry === undefined ? {} : { [PLACEMENT_RETRY]: retry }),
     ...(placeBy === undefined ? {} : { [PLACEMENT_DEADLINE]: placeBy }),

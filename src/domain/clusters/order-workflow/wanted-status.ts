@@ -47,9 +47,7 @@ export const wantedStatus = (run: OrderRun): WantedStatus | undefined => {
 /** A look has found it, and none has missed it since. */
 const isShown = ({ seen, conditions, deletionRequestedAt, lost }: Dispatched): boolean => {
   if (seen.missing === 'cluster-order' || seen.left !== undefined || lost === 'cluster-order') return false;
-  return deletionRequestedAt === undefined
-    ? Object.keys(conditions).length > 0
-    : seen.deleting !== undefined;
+  return deletionRequestedAt === undefined ? Object.keys(conditions).length > 0 : seen.deleting !== undefined;
 };
 
 /** One text for one status; empty: none. */

@@ -141,9 +141,7 @@ describe('cluster order: the end', () => {
     for (let attempt = 1; attempt <= 11; attempt += 1) run.perform('delete', refused);
     expect(count(run, 'EffectRefused')).to.equal(0);
     expect(run.commands()).to.deep.equal(['BlockDeletion']);
-    expect(run.cluster()).to.have.deep.property('waitingFor', [
-      'ValidationFailed: the spec is wrong',
-    ]);
+    expect(run.cluster()).to.have.deep.property('waitingFor', ['ValidationFailed: the spec is wrong']);
     run.perform('delete', done({ existed: true }));
     run.observe(NOWHERE);
     run.perform('check', done(NOWHERE));
