@@ -1,4 +1,5 @@
 import type { CapacityClaim } from '../../hubs/capacity-events.ts';
+import { stringAt } from '../../json-tools.ts';
 import { isUnresolved, kindOfEffect } from '../../process/effects.ts';
 import type { Done } from '../../process/run.ts';
 import type { FoldedEvent } from '../../workflow.ts';
@@ -6,7 +7,7 @@ import { PLACEMENT_DEADLINE, PLACEMENT_RETRY, RECONSIDER_HUB, retryDueAt } from 
 import { isCertainlyUnsent, isNeverTaken, isSent, type Memo, type OrderRun } from './run.ts';
 
 export const evolveMemo = (before: Memo, event: FoldedEvent, run: OrderRun): Memo => {
-  const at = typeof event.data['at'] === 'string' ? event.data['at'] : '';
+  const at = stringAt(event.data, 'at');
   const heard = event.of === 'subject' ? ofCluster(before, event, run, at) : ofRun(before, event, run, at);
   const success = successOf(event, run);
   const memo = success === undefined ? heard : succeeded(heard, event, success, run, at);
@@ -62,12 +63,13 @@ const driftsNow = ({ drift }: Memo, run: OrderRun): boolean =>
   drift < MAX_DRIFT && run.ending === undefined && run.effects['apply']?.status === 'done';
 
 /** Refusals that say that its hub holds it already. */
-const FOUND_THERE: ReadonlySet<unknown> = new Set(['DuplicateOrders', 'NetworkRangeNotRemovable']);
+const FOUND_THERE: ReadonlySet<string> = new Set(['DuplicateOrders', 'NetworkRangeNotRemovable']);
 
 const ofRun = (memo: Memo, { type, data }: FoldedEvent, run: OrderRun, at: string): Memo => {
-  const kind = typeof data['effectId'] === 'string' ? kindOfEffect(data['effectId']) : '';
-  const { reason, timerId } = data;
-  if (type === 'EffectStalled') return { ...memo, failing: { kind, reason: String(reason) } };
+  const kind = kindOfEffect(stringAt(data, 'effectId'));
+  const { timerId } = data;
+  const reason = stringAt(data, 'reason');
+  if (type === 'EffectStalled') return { ...memo, failing: { kind, reason } };
   if (type === 'EffectRefused' && kind === 'apply' && FOUND_THERE.has(reason)) {
     return { ...memo, foundThere: true };
   }
@@ -118,8 +120,8 @@ type Success = { readonly kind: string; readonly done: Done };
 const successOf = ({ of, type, data, causationId }: FoldedEvent, run: OrderRun): Success | undefined => {
   const kind =
     of === 'run'
-      ? type === 'EffectSucceeded' && typeof data['effectId'] === 'string'
-        ? kindOfEffect(data['effectId'])
+      ? type === 'EffectSucceeded'
+        ? kindOfEffect(stringAt(data, 'effectId'))
         : undefined
       : Object.entries(run.effects).find(
           ([, { startId, status }]) => startId === causationId && status === 'done',
