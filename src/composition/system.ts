@@ -20,7 +20,7 @@ import {
 } from '../app/hub-lanes.ts';
 import { finishDecommissions } from '../app/hub-decommission.ts';
 import { createHubHealth, type HubHealthMonitor } from '../app/hub-health.ts';
-import { createClusterLooks } from '../app/hub-looks.ts';
+import { createObjectLooks } from '../app/hub-looks.ts';
 import { drivenAutomations, drivenClusters } from '../app/driven-hubs.ts';
 import type { Deployment } from '../app/deployment.ts';
 import { createHubEpochs } from '../app/hub-epochs.ts';
@@ -257,7 +257,7 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
     refusesSimulated: ports.refusesSimulated === true,
   });
   const deadline = ports.settings?.hubCallDeadlineMs;
-  const looks = createClusterLooks();
+  const looks = createObjectLooks();
   const managementClusters = createManagementClusterEffects({
     registry: hubs,
     secrets: ports.secrets,
@@ -333,9 +333,9 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
   const observer = createHubObserver({
     registry: hubs,
     looks,
-    observe: (clusterId, observation) => processes.observe(workflow.name, clusterId, observation),
-    isOver: (clusterId) => processes.isClosed(workflow.name, clusterId),
-    isUnknown: (clusterId) => processes.isUnknown(workflow.name, clusterId),
+    observe: (_kind, clusterId, observation) => processes.observe(workflow.name, clusterId, observation),
+    isOver: (_kind, clusterId) => processes.isClosed(workflow.name, clusterId),
+    isUnknown: (_kind, clusterId) => processes.isUnknown(workflow.name, clusterId),
     clock,
     timers,
     logger: logger.child({ component: 'hub-observer' }),
@@ -448,6 +448,8 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
 
 /** Operations of effects that write to a hub or have its automation act. */
 const DRIVING: readonly string[] = [
+  'applyObject',
+  'deleteObject',
   'applyClusterOrder',
   'deleteClusterOrder',
   'prepareOrder',

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import type { HubChannel } from '../../src/adapters/management-cluster/kubernetes/channel.ts';
 import type { ManagementCluster } from '../../src/app/management-cluster.ts';
+import { CLUSTER_ORDER } from '../../src/domain/clusters/hub-objects.ts';
 import type { ManagementClusterUnderTest } from '../integration/management-cluster/contract-kit.ts';
 import { kubeconfigOf } from './kube-apiserver/kubeconfig.ts';
 import { kubeClient, type KubeAccess } from './kube-client.ts';
@@ -86,7 +87,7 @@ export const hubsUnderTest = (
           await faults.pause();
           // Reads find out which of the kept connections are closed.
           const read = { effectId: 'probe', deadlineMs: 60_000, signal: new AbortController().signal };
-          await cluster.findClusterOrders(namespace, 'nobody', read).catch(() => undefined);
+          await cluster.find(CLUSTER_ORDER, namespace, 'nobody', read).catch(() => undefined);
         },
         healthy,
       },

@@ -1,4 +1,5 @@
-import { HubError, type HubErrorKind, type ObservedClusterOrder } from '../../app/management-cluster.ts';
+import { HubError, type HubErrorKind } from '../../app/management-cluster.ts';
+import type { OwnedShown } from '../../domain/hubs/hub-object.ts';
 import type { JsonObject } from '../../domain/json.ts';
 
 /** A HubError as plain data: errors lose their class and fields between threads. Its cause stays where it was. */
@@ -6,7 +7,7 @@ export type HubErrorData = {
   readonly kind: HubErrorKind;
   readonly message: string;
   readonly retryAfterMs?: number;
-  readonly order?: ObservedClusterOrder;
+  readonly object?: OwnedShown;
   readonly facts?: JsonObject;
 };
 
@@ -14,13 +15,13 @@ export const errorData = (error: HubError): HubErrorData => ({
   kind: error.kind,
   message: error.message,
   ...(error.retryAfterMs === undefined ? {} : { retryAfterMs: error.retryAfterMs }),
-  ...(error.order === undefined ? {} : { order: error.order }),
+  ...(error.object === undefined ? {} : { object: error.object }),
   facts: error.facts,
 });
 
 export const hubError = (data: HubErrorData): HubError =>
   new HubError(data.kind, data.message, {
     ...(data.retryAfterMs === undefined ? {} : { retryAfterMs: data.retryAfterMs }),
-    ...(data.order === undefined ? {} : { order: data.order }),
+    ...(data.object === undefined ? {} : { object: data.object }),
     ...(data.facts === undefined ? {} : { facts: data.facts }),
   });

@@ -1,6 +1,7 @@
+import { CLUSTER_ORDER } from '../../../src/domain/clusters/hub-objects.ts';
 import { expect } from 'chai';
-import { watchOrders, type OrderWatch } from '../../../src/adapters/management-cluster/kubernetes/watch.ts';
-import type { ClusterOrderWatchEvent } from '../../../src/app/management-cluster.ts';
+import { watchObjects, type ObjectWatch } from '../../../src/adapters/management-cluster/kubernetes/watch.ts';
+import type { HubObjectEvent } from '../../../src/domain/hubs/hub-object.ts';
 import { manualTime, type ManualTime } from '../../support/manual-time.ts';
 import { away, fakeHub } from './fake-hub.ts';
 
@@ -9,13 +10,14 @@ const MINUTE = 60_000;
 describe('watch of the orders of a hub', () => {
   let time: ManualTime;
   let hub: ReturnType<typeof fakeHub>;
-  let watch: OrderWatch;
+  let watch: ObjectWatch;
   let notes: string[];
-  let seen: ClusterOrderWatchEvent[];
+  let seen: HubObjectEvent[];
 
   const start = (): void => {
-    watch = watchOrders({
+    watch = watchObjects({
       api: hub.api,
+      kind: CLUSTER_ORDER,
       namespace: 'osac-hub',
       timers: time.timers,
       random: () => 0.5,
@@ -37,7 +39,7 @@ describe('watch of the orders of a hub', () => {
       .map((event) =>
         event.type === 'synced'
           ? `synced ${event.names.join(',')}`
-          : `${event.type} ${event.order.name}@${event.order.resourceVersion}`,
+          : `${event.type} ${event.object.name}@${event.object.resourceVersion}`,
       );
 
   beforeEach(() => {

@@ -1,11 +1,12 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { HubError, type ClusterOrderSpec } from '../../../src/app/management-cluster.ts';
+import { HubError } from '../../../src/app/management-cluster.ts';
+import type { ClusterOrderSpec } from '../../../src/domain/clusters/hub-objects.ts';
 import {
   checkManifest,
   configVersion,
   patchSpec,
-} from '../../../src/adapters/management-cluster/simulated/spec.ts';
+} from '../../../src/adapters/management-cluster/simulated/behaviours/cluster-order/spec.ts';
 import { configVersion as expectedVersion } from '../../../src/domain/clusters/observation.ts';
 import { manifestOf } from './hub-support.ts';
 import { anyText } from '../../support/arbitraries/any-text.ts';

@@ -1,10 +1,10 @@
 import type {
   CallOptions,
-  ClusterOrderController,
-  ClusterOrderWatchEvent,
+  HubController,
   HubReport,
   ManagementCluster,
 } from '../../../app/management-cluster.ts';
+import type { HubObjectEvent } from '../../../domain/hubs/hub-object.ts';
 import type { HubErrorData } from '../error-data.ts';
 import type { FromThread } from '../worker-thread.ts';
 import type { HubNeeds } from './check.ts';
@@ -14,40 +14,45 @@ export type HubOperations = Pick<
   ManagementCluster,
   | 'inventory'
   | 'ensureTenantNamespace'
-  | 'readClusterOrder'
-  | 'createClusterOrder'
-  | 'patchClusterOrder'
-  | 'deleteClusterOrder'
-  | 'getClusterOrder'
-  | 'findClusterOrders'
-  | 'getHostedCluster'
+  | 'create'
+  | 'patch'
+  | 'delete'
+  | 'get'
+  | 'read'
+  | 'find'
   | 'readSecret'
   | 'readMark'
   | 'writeMark'
 > &
   Required<Pick<ManagementCluster, 'identify'>> &
-  ClusterOrderController & {
+  HubController & {
     /** `thorough` as in CheckOptions, of which only CallOptions pass by themselves. */
     check(thorough: boolean, options: CallOptions): Promise<HubReport>;
   };
 
 export type Operation = keyof HubOperations;
-/** Arguments without the CallOptions. */
-export type ArgumentsOf<Op extends Operation> =
-  Parameters<HubOperations[Op]> extends [...infer Given, CallOptions] ? Given : never;
-export type ResultOf<Op extends Operation> = Awaited<ReturnType<HubOperations[Op]>>;
 
-const WRITES: readonly Operation[] = [
-  'createClusterOrder',
-  'patchClusterOrder',
-  'deleteClusterOrder',
-  'ensureTenantNamespace',
-  'writeMark',
-  'prepare',
-  'writeStatus',
-  'release',
-];
-export const isWrite = (op: Operation): boolean => WRITES.includes(op);
+/** `kinded`: its first argument is a declared kind, of which the word alone passes between threads. */
+const OPERATIONS: { readonly [Op in Operation]: { readonly writes?: true; readonly kinded?: true } } = {
+  check: {},
+  identify: {},
+  inventory: {},
+  ensureTenantNamespace: { writes: true },
+  create: { writes: true, kinded: true },
+  patch: { writes: true, kinded: true },
+  delete: { writes: true, kinded: true },
+  get: { kinded: true },
+  read: { kinded: true },
+  find: { kinded: true },
+  readSecret: {},
+  readMark: {},
+  writeMark: { writes: true },
+  prepare: { writes: true, kinded: true },
+  writeStatus: { writes: true, kinded: true },
+  release: { writes: true, kinded: true },
+};
+export const isWrite = (op: Operation): boolean => OPERATIONS[op].writes === true;
+export const isKinded = (op: Operation): boolean => OPERATIONS[op].kinded === true;
 
 /** One union of questions, so that the worker and the inline mode run the same code. Plain data only. */
 export type Ask =
@@ -63,7 +68,7 @@ export type Ask =
       readonly call: number;
     }
   | { readonly do: 'abort'; readonly call: number }
-  | { readonly do: 'watch'; readonly namespace: string }
+  | { readonly do: 'watch'; readonly kind: string; readonly namespace: string }
   | { readonly do: 'next'; readonly watch: number }
   | { readonly do: 'unwatch'; readonly watch: number }
   | { readonly do: 'close' };
@@ -72,7 +77,7 @@ export type Ask =
 export type Told<A extends Ask> = A extends { do: 'watch' }
   ? number
   : A extends { do: 'next' }
-    ? readonly ClusterOrderWatchEvent[] | undefined
+    ? readonly HubObjectEvent[] | undefined
     : A extends { do: 'call' }
       ? unknown
       : undefined;

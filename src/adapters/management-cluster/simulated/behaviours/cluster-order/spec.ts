@@ -1,17 +1,11 @@
-import {
-  HubError,
-  type ClusterOrderManifest,
-  type ClusterOrderSpec,
-} from '../../../app/management-cluster.ts';
-import type { JsonObject } from '../../../domain/json.ts';
+import type { ClusterOrderManifest, ClusterOrderSpec } from '../../../../../domain/clusters/hub-objects.ts';
+import { invalidObject, type Cause } from '../behaviour.ts';
 
 /**
  * What the API server and the operator do with a ClusterOrder's spec, rebuilt on the hub's side: CRD validation
  * (management-cluster.md §1.1 with the recorded answers of operator-run.md §2 h), merge patch and the hash that the
  * operator shows as `desiredConfigVersion`. Deliberately independent of the same rules on our own side.
  */
-type Cause = { field: string; reason: string; message: string };
-
 const TEMPLATE_ID = /^[a-zA-Z_][a-zA-Z0-9._]*$/;
 const RELEASE_IMAGE = /^.+\/.+:.+$/;
 const CIDR = /^([0-9]{1,3}\.){3}[0-9]{1,3}\/[0-9]{1,2}$/;
@@ -143,12 +137,7 @@ const wrongType = (field: string, type: string, value: unknown): Cause =>
     'FieldValueTypeInvalid',
   );
 
-export const invalid = (name: string, causes: readonly Cause[]): HubError => {
-  const texts = causes.map(({ field, message }) => `${field}: ${message}`);
-  const text = texts.length === 1 ? texts[0] : `[${texts.join(', ')}]`;
-  const facts: JsonObject = { name, causes: causes.map((one) => ({ ...one })) };
-  return new HubError('invalid', `ClusterOrder.osac.openshift.io "${name}" is invalid: ${text}`, { facts });
-};
+const invalid = (name: string, causes: readonly Cause[]) => invalidObject('ClusterOrder', name, causes);
 
 /**
  * FNV-1a 64 of the spec as the operator's Go types encode it: fixed key order, empty fields left out, `<`, `>`, `&`
