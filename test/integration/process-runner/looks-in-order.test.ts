@@ -93,7 +93,7 @@ describe('looks at one cluster, by the watch of its hub and on a timer', () => {
     const observer = createHubObserver({
       registry: fixture.registry,
       looks,
-      observe: (_id, observation) => {
+      observe: (_kind, _id, observation) => {
         tell('watch', observation as unknown as ClusterObservation);
         return true;
       },
