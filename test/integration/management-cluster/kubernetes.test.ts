@@ -37,7 +37,7 @@ const suite = (name: string, inWorker: boolean): void => {
       await server.close();
     });
 
-    describeManagementClusterContract(name, underTest);
+    describeManagementClusterContract(name, underTest, inWorker ? undefined : 'kept');
 
     describe(`rights of the adapter ${name}`, () => {
       it('those of hub-access.yaml are enough for everything above', () => {

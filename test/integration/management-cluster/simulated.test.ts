@@ -6,6 +6,7 @@ import {
   type SimulatedHub,
 } from '../../../src/adapters/management-cluster/simulated/simulated-hub.ts';
 import { systemClock, systemTimers } from '../../../src/adapters/system/system-ports.ts';
+import { BEHAVIOURS_WITH_POOLS } from '../../support/pool-kind.ts';
 import type { ManagementClusterUnderTest } from './contract-kit.ts';
 import { describeManagementClusterContract } from './contract.ts';
 
@@ -25,6 +26,7 @@ const underTest = (inline: boolean) => (): Promise<ManagementClusterUnderTest> =
       settings: QUICK,
       watchPollMs: 20,
       inline,
+      ...(inline ? { behaviours: BEHAVIOURS_WITH_POOLS } : {}),
     });
     opened.push(hub);
     return hub;
@@ -50,4 +52,4 @@ const underTest = (inline: boolean) => (): Promise<ManagementClusterUnderTest> =
 };
 
 describeManagementClusterContract('simulated hub in a worker thread', underTest(false));
-describeManagementClusterContract('simulated hub in the same thread', underTest(true));
+describeManagementClusterContract('simulated hub in the same thread', underTest(true), 'ready');
