@@ -7,7 +7,6 @@ import {
   type Drift,
   type HubObject,
   type Manifest,
-  type ObjectMeta,
   type ObjectPlace,
   type ObjectType,
   type OwnedObject,
@@ -23,215 +22,39 @@ import {
   filled,
   shownConditions,
   shownCount,
-  shownLastWords,
   shownList,
   shownMeta,
   shownPart,
   shownText,
-  wholeNumber,
-  wholeText,
   type Condition,
 } from '../hubs/shown.ts';
 import type { JsonObject } from '../json.ts';
-import { sameJson } from '../json-tools.ts';
+import { sameJson, withoutPaths } from '../json-tools.ts';
 import { namespaceFits, orderName } from './cluster-order-manifest.ts';
 import { configVersion } from './config-version.ts';
-import type { ClusterObservation, ClusterOrderSpecShape } from './observed.ts';
+import type { ClusterObservation, ClusterOrderSpecShape, ObservedHosted } from './observed.ts';
+import {
+  CLUSTER_ORDER_UUID_LABEL,
+  observedClusterOrder,
+  patched,
+  written,
+  type Job,
+  type ObservedClusterOrder,
+  type Phase,
+} from './order-codec.ts';
 import { relaunchParameters } from './relaunch.ts';
 
 /** What a cluster is on a hub: the objects that we write there, and those of others that we read. */
+export { CLUSTER_ORDER_UUID_LABEL };
+export type { ObservedClusterOrder };
 export type ClusterOrderSpec = ClusterOrderSpecShape;
 export type ClusterOrderManifest = Manifest<ClusterOrderSpec>;
 
-export const CLUSTER_ORDER_UUID_LABEL = `${OSAC_GROUP}/clusterorder-uuid`;
 /** Back-pointer of everything that belongs to an order: the order's name (management-cluster.md §0). */
 export const CLUSTER_ORDER_LABEL = `${OSAC_GROUP}/clusterorder`;
 
 /** `<namespace>-<order>`: where a cluster's own objects are; its HostedCluster has the order's name (§1.1, §3.1). */
 export const clusterNamespace = ({ namespace, name }: ObjectPlace): string => `${namespace}-${name}`;
-
-const TEMPLATE_ID = /^[a-zA-Z_][a-zA-Z0-9._]*$/;
-const RELEASE_IMAGE = /^.+\/.+:.+$/;
-const LABEL_NAME = /^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/;
-const CIDR = /^(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})\/(\d{1,2})$/;
-const MAX_NODES = 2 ** 31 - 1;
-
-const limitedText = (bytes: number) =>
-  z.string().refine((text) => new TextEncoder().encode(text).length <= bytes, `has more than ${bytes} bytes`);
-
-const isJsonObject = (text: string): boolean => {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null && !Array.isArray(value);
-  } catch {
-    return false;
-  }
-};
-
-const isCidr = (text: string): boolean => {
-  const [, a, b, c, d, length] = CIDR.exec(text) ?? [];
-  return length !== undefined && [a, b, c, d].every((part) => Number(part) <= 255) && Number(length) <= 32;
-};
-const range = z.string().refine(isCidr, 'is not an IPv4 range');
-
-/** Ansible takes only one entry of a class. The operator drops an empty list, and the generation moves without us. */
-const nodeRequests = z
-  .array(
-    z.object({
-      resourceClass: z.string().regex(LABEL_NAME, 'is not a label value'),
-      numberOfNodes: z.int('is not a number of nodes').min(0, 'is below 0').max(MAX_NODES, 'is too high'),
-    }),
-  )
-  .superRefine((requests, { addIssue }) => {
-    for (const [index, { resourceClass }] of requests.entries())
-      if (requests.findIndex((other) => other.resourceClass === resourceClass) !== index)
-        addIssue({ code: 'custom', path: [index, 'resourceClass'], message: 'is there twice' });
-  });
-
-const written = z.object({
-  templateID: z.string().regex(TEMPLATE_ID, 'is not a template id'),
-  templateParameters: z.string().refine(isJsonObject, 'is not a JSON object as text'),
-  nodeRequests,
-  pullSecret: z.exactOptional(limitedText(262_144)),
-  sshPublicKey: z.exactOptional(limitedText(16_384)),
-  releaseImage: z.exactOptional(
-    limitedText(512).refine(
-      (image) => image === '' || RELEASE_IMAGE.test(image),
-      'is not an image with a tag or digest',
-    ),
-  ),
-  network: z.exactOptional(
-    z.object({ podCIDR: z.exactOptional(range), serviceCIDR: z.exactOptional(range) }),
-  ),
-});
-const { shape } = written;
-const patched = z.object({
-  ...shape,
-  templateID: z.exactOptional(shape.templateID),
-  templateParameters: z.exactOptional(shape.templateParameters),
-  nodeRequests: z.exactOptional(shape.nodeRequests),
-});
-
-/** Counts as they are stored, negative ones too: the CRD has no minimum (operator-run.md §3). */
-const shownNodes = shownList(
-  z.object({
-    resourceClass: shownText,
-    numberOfNodes: wholeNumber.transform((number) => number ?? 0),
-  }),
-);
-
-const PHASES = ['Progressing', 'Failed', 'Ready', 'Deleting'] as const;
-const JOB_STATES = ['Pending', 'Waiting', 'Running', 'Succeeded', 'Failed', 'Canceled', 'Unknown'] as const;
-/** The operator keeps 10 jobs (§1.9). */
-const MAX_JOBS = 50;
-const MAX_WRITTEN_JOBS = 10;
-
-type Job = {
-  readonly jobId: string;
-  readonly type: 'provision' | 'deprovision';
-  readonly state: (typeof JOB_STATES)[number];
-  readonly timestamp: string;
-  readonly message?: string;
-  readonly configVersion?: string;
-};
-
-const shownJob = z
-  .object({
-    jobID: shownText,
-    type: z.enum(['provision', 'deprovision']),
-    state: z.enum(JOB_STATES).catch('Unknown'),
-    timestamp: shownText,
-    message: shownLastWords,
-    configVersion: shownText,
-  })
-  .transform(
-    ({ jobID, type, state, timestamp, ...texts }): Job => ({
-      jobId: jobID,
-      type,
-      state,
-      timestamp,
-      ...filled(texts),
-    }),
-  );
-
-const shownOrder = shownPart({
-  spec: shownPart({
-    // Compared and hashed as a whole, and never recorded: these are not cut.
-    templateID: wholeText,
-    templateParameters: wholeText,
-    nodeRequests: shownNodes,
-    pullSecret: wholeText,
-    sshPublicKey: wholeText,
-    releaseImage: wholeText,
-    network: shownPart({ podCIDR: shownText, serviceCIDR: shownText }).transform(filled),
-  }).transform(
-    ({ templateID, templateParameters, nodeRequests: requests, network, ...texts }): ClusterOrderSpec => ({
-      templateID,
-      templateParameters,
-      nodeRequests: requests,
-      ...filled(texts),
-      ...(Object.keys(network).length === 0 ? {} : { network }),
-    }),
-  ),
-  status: shownPart({
-    phase: z.enum(PHASES).optional().catch(undefined),
-    conditions: shownConditions,
-    desiredConfigVersion: shownText,
-    provisioningJobs: shownList<Job>(shownJob, MAX_JOBS),
-    clusterReference: z
-      .object({ namespace: shownText, hostedClusterName: shownText })
-      .optional()
-      .catch(undefined),
-    // Named after the resource class of a node request; only that there are hosts, and how many, is of use.
-    nodeSets: shownList(z.object({ name: z.string().min(1), agents: z.array(z.unknown()).catch([]) })),
-    nodeRequests: shownNodes,
-    apiEndpoint: shownText,
-    ingressEndpoint: shownText,
-  }),
-});
-
-/** One ClusterOrder as the hub shows it. */
-export type ObservedClusterOrder = ObjectMeta & {
-  readonly spec: ClusterOrderSpec;
-  /** Absent is a state of its own: the hub has not accepted the order (operator-run.md §4.1). */
-  readonly phase?: (typeof PHASES)[number];
-  readonly conditions: readonly Condition[];
-  readonly desiredConfigVersion?: string;
-  readonly jobs: readonly Job[];
-  readonly clusterReference?: { readonly namespace: string; readonly hostedClusterName: string };
-  /** `status.nodeSets`: hosts that the operator took for the order; absent until it has found enough of them. */
-  readonly nodeSets?: readonly { readonly resourceClass: string; readonly hosts: number }[];
-  /** `status.nodeRequests`: what the operator counted; only meaningful for orders with one node request (§2.2). */
-  readonly observedNodes?: ClusterOrderSpec['nodeRequests'];
-  readonly apiEndpoint?: string;
-  readonly ingressEndpoint?: string;
-};
-
-const observedClusterOrder = (object: unknown): ObservedClusterOrder => {
-  const { spec, status } = shownOrder.parse(object);
-  const {
-    phase,
-    conditions,
-    provisioningJobs,
-    clusterReference,
-    nodeSets,
-    nodeRequests: nodes,
-    ...texts
-  } = status;
-  return {
-    ...shownMeta(object, CLUSTER_ORDER_UUID_LABEL),
-    spec,
-    ...(phase === undefined ? {} : { phase }),
-    conditions,
-    jobs: provisioningJobs,
-    ...(clusterReference === undefined ? {} : { clusterReference }),
-    ...(nodeSets.length === 0
-      ? {}
-      : { nodeSets: nodeSets.map(({ name, agents }) => ({ resourceClass: name, hosts: agents.length })) }),
-    ...(nodes.length === 0 ? {} : { observedNodes: nodes }),
-    ...filled(texts),
-  };
-};
 
 const HYPERSHIFT = { group: 'hypershift.openshift.io', version: 'v1beta1' } as const;
 
@@ -253,24 +76,11 @@ const shownHosted = shownPart({
   }),
 });
 
-export type ObservedHostedCluster = {
-  readonly name: string;
+export type ObservedHostedCluster = Omit<ObservedHosted, 'conditions'> & {
   readonly namespace: string;
-  /** Which object in which state; absent where nobody compares it. */
-  readonly uid?: string;
-  readonly resourceVersion?: string;
-  readonly deletionTimestamp?: string;
   readonly conditions: readonly Condition[];
-  readonly controlPlaneEndpoint?: { readonly host: string; readonly port: number };
-  readonly baseDomain?: string;
   readonly kubeconfigSecret?: string;
   readonly passwordSecret?: string;
-  /** Ready nodes by resource class, as NodePools show them; absent when the hub's RBAC does not allow it. */
-  readonly nodePools?: readonly {
-    readonly resourceClass: string;
-    readonly desired: number;
-    readonly ready: number;
-  }[];
 };
 
 /** Replicas of a NodePool are the nodes that are there (§3.2). */
@@ -365,6 +175,8 @@ const ORDER: ObjectType = {
   plural: 'clusterorders',
 };
 
+/** The operator keeps as many (§1.9). */
+const MAX_JOBS = 10;
 const FINALIZER = `${OSAC_GROUP}/finalizer`;
 const ACCOUNT = 'osac';
 const HUB_ACCESS = 'hub-access';
@@ -400,7 +212,7 @@ const companions = (place: ObjectPlace, hubNamespace: string): readonly [Compani
 
 /** What a controller writes into a ClusterOrder's status (§1.1). */
 export type ClusterOrderStatus = {
-  readonly phase: (typeof PHASES)[number];
+  readonly phase: Phase;
   readonly conditions: readonly Condition[];
   readonly desiredConfigVersion: string;
   readonly nodeRequests?: ClusterOrderSpec['nodeRequests'];
@@ -424,7 +236,7 @@ const statusObject = (place: ObjectPlace, status: ClusterOrderStatus): JsonObjec
   ...(status.jobs === undefined
     ? {}
     : {
-        provisioningJobs: status.jobs.slice(-MAX_WRITTEN_JOBS).map(({ jobId, timestamp, ...job }) => ({
+        provisioningJobs: status.jobs.slice(-MAX_JOBS).map(({ jobId, timestamp, ...job }) => ({
           jobID: jobId,
           ...job,
           timestamp: wholeSeconds(timestamp),
@@ -432,24 +244,19 @@ const statusObject = (place: ObjectPlace, status: ClusterOrderStatus): JsonObjec
       }),
 });
 
+const withoutPlaces = withoutPaths(['namespace', 'kubeconfigSecret', 'passwordSecret']);
+
 /** The order and its HostedCluster, as the workflow judges them. The pull secret stays here; its hash goes along. */
 const observation = (
   shown: ObservedClusterOrder | undefined,
   hosted: ObservedHostedCluster | null | undefined,
 ): ClusterObservation => {
-  const {
-    namespace: _place,
-    kubeconfigSecret: _kubeconfig,
-    passwordSecret: _password,
-    ...rest
-  } = hosted ?? { namespace: '' };
-  const hostedCluster =
-    hosted === undefined || hosted === null ? hosted : (rest as Omit<ObservedHostedCluster, 'namespace'>);
-  if (shown === undefined)
-    return {
-      order: null,
-      ...(hostedCluster === undefined || hostedCluster === null ? {} : { hostedCluster }),
-    };
+  const beside =
+    hosted === undefined
+      ? {}
+      : { hostedCluster: hosted === null ? null : withoutPlaces<ObservedHosted>(hosted) };
+  // Of an order that is gone only what it left behind is news.
+  if (shown === undefined) return { order: null, ...(hosted === null ? {} : beside) };
   const {
     name: _name,
     namespace: _namespace,
@@ -461,11 +268,7 @@ const observation = (
     spec: { pullSecret: _secret, ...spec },
     ...order
   } = shown;
-  return {
-    order: { ...order, spec },
-    specVersion: configVersion(shown.spec),
-    ...(hostedCluster === undefined ? {} : { hostedCluster }),
-  };
+  return { order: { ...order, spec }, specVersion: configVersion(shown.spec), ...beside };
 };
 
 /**

@@ -212,7 +212,8 @@ const specFaults = (codec: z.ZodType, spec: object): readonly Fault[] => {
   return [...empty, ...others.filter(({ field }) => !said.has(field))];
 };
 
-const fieldOf = (path: readonly PropertyKey[]): string =>
+/** Where in a spec. */
+export const fieldOf = (path: readonly PropertyKey[]): string =>
   path.reduce<string>(
     (text, step) => (typeof step === 'number' ? `${text}[${step}]` : `${text}.${String(step)}`),
     'spec',

@@ -4,7 +4,6 @@ import { systemClock, systemTimers } from '../../../src/adapters/system/system-p
 import { createObjectLooks } from '../../../src/app/hub-looks.ts';
 import { createHubObserver } from '../../../src/app/hub-observer.ts';
 import { createManagementClusterEffects } from '../../../src/app/management-cluster-effects.ts';
-import type { ManagementCluster } from '../../../src/app/management-cluster.ts';
 import type {
   ObservedClusterOrder,
   ObservedHostedCluster,

@@ -6,7 +6,7 @@ import { createHubObserver } from '../../../src/app/hub-observer.ts';
 import type { CallOptions } from '../../../src/app/management-cluster.ts';
 import { createManagementClusterEffects } from '../../../src/app/management-cluster-effects.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
-import { objectAt } from '../../../src/domain/json-tools.ts';
+import { objectAt, stringAt } from '../../../src/domain/json-tools.ts';
 import { eventually } from '../../support/eventually.ts';
 import { effectCall, hubFixture } from '../../support/hub-fixture.ts';
 import { silentLogger } from '../../support/loggers.ts';
@@ -115,9 +115,7 @@ describe('effects on objects of a declared kind', () => {
       objects: OBJECTS_WITH_POOLS,
       observe: (kind, id, observation) => {
         const object = observation['object'] ?? null;
-        told.push(
-          `${kind} ${id} ${object === null ? 'gone' : String(objectAt(observation, 'object')['phase'])}`,
-        );
+        told.push(`${kind} ${id} ${object === null ? 'gone' : stringAt(object, 'phase')}`);
         return true;
       },
       clock,

@@ -2,10 +2,9 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import type { ObservedClusterOrder } from '../../../src/domain/clusters/hub-objects.ts';
 import { replay } from '../../../src/adapters/management-cluster/simulated/behaviours/cluster-order/life.ts';
-import type { Write } from '../../../src/adapters/management-cluster/simulated/record.ts';
 import type { OrderRecord } from '../../../src/adapters/management-cluster/simulated/behaviours/cluster-order/shown.ts';
 import { lifeSettings, parseSettings } from '../../../src/adapters/management-cluster/simulated/settings.ts';
-import { configVersion } from '../../../src/adapters/management-cluster/simulated/behaviours/cluster-order/spec.ts';
+import { configVersion } from '../../../src/domain/clusters/config-version.ts';
 import { manifestOf } from './hub-support.ts';
 import { check } from '../../support/property.ts';
 

@@ -4,6 +4,7 @@ import {
   type ClusterOrderManifest,
   type ClusterOrderSpec,
 } from '../../../../../domain/clusters/hub-objects.ts';
+import { configVersion } from '../../../../../domain/clusters/config-version.ts';
 import { SECRET } from '../../../../../domain/hubs/hub-objects.ts';
 import type { Behaviour, Beside } from '../behaviour.ts';
 import { readCredential } from './credentials.ts';
@@ -15,7 +16,7 @@ import {
   passwordSecret,
   type OrderRecord,
 } from './shown.ts';
-import { checkManifest, configVersion, patchSpec } from './spec.ts';
+import { checkManifest, patchSpec } from './spec.ts';
 
 const inHostedNamespace: Beside['isOf'] = (record, { namespace }) => hostedNamespace(record) === namespace;
 const hostedOf = (life: object) => (life as OrderLife).beside;
