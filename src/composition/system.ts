@@ -11,13 +11,7 @@ import { createCheckpoint } from '../app/checkpoint.ts';
 import { createEventCodec, type EventCodec } from '../app/event-codec.ts';
 import type { EventStore } from '../app/event-store.ts';
 import type { Automations } from '../app/automation.ts';
-import {
-  laneOfHub,
-  lanesOfHub,
-  lookWhenClosed,
-  pacingOfLanes,
-  probeOnNewCredentials,
-} from '../app/hub-lanes.ts';
+import { lanesOfHub, lookWhenClosed, pacingOfLanes, probeOnNewCredentials } from '../app/hub-lanes.ts';
 import { finishDecommissions } from '../app/hub-decommission.ts';
 import { createHubHealth, type HubHealthMonitor } from '../app/hub-health.ts';
 import { createObjectLooks } from '../app/hub-looks.ts';
@@ -50,6 +44,7 @@ import type { SnapshotStore } from '../app/snapshot-store.ts';
 import { clusterOrderWorkflow } from '../domain/clusters/order-workflow/workflow.ts';
 import type { ClusterCommand } from '../domain/clusters/commands.ts';
 import { isStoredCluster } from '../domain/clusters/state.ts';
+import { laneOf } from '../domain/hubs/hub-object.ts';
 import { LANE_PAUSES } from '../domain/hubs/lane-pauses.ts';
 import { aggregates, cluster, clusterAggregate, kinds, lanePausesAggregate } from '../domain/kinds.ts';
 import type { OpenPersonal } from '../domain/personal.ts';
@@ -328,8 +323,8 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
     ...(ports.failpoint === undefined ? {} : { failpoint: ports.failpoint }),
     ...(ports.settings?.processes === undefined ? {} : { settings: ports.settings.processes }),
   });
-  lane.blocked = (hub, clusterId) => processes.laneBlocked(laneOfHub(hub), clusterId);
-  lane.calls = (hub) => processes.laneCalls(laneOfHub(hub));
+  lane.blocked = (hub, clusterId) => processes.laneBlocked(laneOf(hub), clusterId);
+  lane.calls = (hub) => processes.laneCalls(laneOf(hub));
   const observer = createHubObserver({
     registry: hubs,
     looks,

@@ -93,6 +93,8 @@ export type OwnedObject<
   relaunch?(stored: Shown, wanted: Spec): object | undefined;
   /** Label by which other objects point to one of these, with its name. */
   readonly backLabel?: string;
+  /** Its effects on a hub have a lane of their own: a thousand small objects must not hold those of other kinds up. */
+  readonly ownLane?: true;
   /** One object that is read by name together with it, and what both come to for its run. */
   readonly observed?: Observed;
   /** Where nobody else reconciles it: our controller's part. */
@@ -140,6 +142,10 @@ export const OWNED_VERBS = ['create', 'delete', 'get', 'list', 'patch', 'watch']
 
 export const apiVersionOf = ({ group, version }: ObjectType): string =>
   group === '' ? version : `${group}/${version}`;
+
+/** Lane of the effects on a hub, on objects of this kind where it has one of its own there. */
+export const laneOf = (hub: string, kind?: Pick<OwnedObject, 'kind' | 'ownLane'>): string =>
+  kind?.ownLane === true ? `hub:${hub}:${kind.kind}` : `hub:${hub}`;
 
 /** The object of a manifest: no status, no finalizers, and of labels and annotations only our own. */
 export const objectOf = (kind: OwnedObject, { spec, ...metadata }: Manifest): JsonObject =>
