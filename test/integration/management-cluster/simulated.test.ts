@@ -8,6 +8,7 @@ import {
 import { systemClock, systemTimers } from '../../../src/adapters/system/system-ports.ts';
 import { BEHAVIOURS_WITH_POOLS } from '../../support/pool-kind.ts';
 import type { ManagementClusterUnderTest } from './contract-kit.ts';
+import { describeDeclaredKindContract } from './contract-kinds.ts';
 import { describeManagementClusterContract } from './contract.ts';
 
 /** Stages long enough to be seen, short enough for a suite: an order is Ready after some 150 ms. */
@@ -52,4 +53,5 @@ const underTest = (inline: boolean) => (): Promise<ManagementClusterUnderTest> =
 };
 
 describeManagementClusterContract('simulated hub in a worker thread', underTest(false));
-describeManagementClusterContract('simulated hub in the same thread', underTest(true), 'ready');
+describeManagementClusterContract('simulated hub in the same thread', underTest(true));
+describeDeclaredKindContract('simulated hub', underTest(true), 'ready');
