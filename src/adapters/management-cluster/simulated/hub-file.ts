@@ -194,8 +194,6 @@ export const openHubFile = (file: string) => {
       )
         .all(after, withGone ? 1 : 0, limit)
         .map((row) => ({ record: recordIn(row), changed: Number(row['changed']) })),
-    objectBySequence: (sequence: number): ObjectRecord | undefined =>
-      recordOf(sql('SELECT record FROM objects WHERE sequence = ?').get(sequence)),
     addCall: (row: CallRow): void => {
       sql(
         `INSERT INTO calls (at, effect_id, operation, kind, namespace, object, result, answer, duration_ms, instance)

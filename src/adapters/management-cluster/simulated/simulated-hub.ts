@@ -15,6 +15,7 @@ import {
 } from '../../../domain/hubs/hub-object.ts';
 import { SECRET } from '../../../domain/hubs/hub-objects.ts';
 import type { Clock, Timers } from '../../../app/ports.ts';
+import { pause } from '../../../app/process-runner/pause.ts';
 import { isOwned } from '../../../domain/hub-objects.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import {
@@ -28,7 +29,7 @@ import {
 } from './channel.ts';
 import type { HubEngineOptions } from './engine.ts';
 import { createHubTime } from './hub-time.ts';
-import { pause, withPatience } from './patience.ts';
+import { withPatience } from './patience.ts';
 import type { Behaviour } from './behaviours/behaviour.ts';
 import { hubError, isWrite, type CallRequest, type Tampering } from './protocol.ts';
 import { givenSettings, parseSettings } from './settings.ts';
@@ -147,12 +148,12 @@ export const createSimulatedHub = (options: SimulatedHubOptions): SimulatedHub =
         case 'silent':
           return await new Promise<never>(() => undefined);
         case 'late':
-          await pause(timers, answer.afterMs, closing.signal, new Set());
+          await pause(timers, answer.afterMs, closing.signal);
           arrived = true;
           continue;
         case 'answer':
           if (isWrite(request.op)) wake();
-          if (answer.delayMs > 0) await pause(timers, answer.delayMs, closing.signal, new Set());
+          if (answer.delayMs > 0) await pause(timers, answer.delayMs, closing.signal);
           if (!answer.outcome.ok) throw hubError(answer.outcome.error);
           return answer.outcome.value as T;
       }
@@ -161,6 +162,17 @@ export const createSimulatedHub = (options: SimulatedHubOptions): SimulatedHub =
 
   const wake = (): void => {
     for (const waker of wakers) waker();
+  };
+
+  /** For so long, or until this instance writes something. */
+  const rest = async (ms: number, signal: AbortSignal): Promise<void> => {
+    const woken = new AbortController();
+    const waker = (): void => woken.abort();
+    wakers.add(waker);
+    signal.addEventListener('abort', waker);
+    if (!signal.aborted) await pause(timers, ms, woken.signal);
+    wakers.delete(waker);
+    signal.removeEventListener('abort', waker);
   };
 
   const call = async <T>(request: CallRequest, options_: CallOptions): Promise<T> => {
@@ -217,11 +229,11 @@ export const createSimulatedHub = (options: SimulatedHubOptions): SimulatedHub =
           yield event;
         }
         // What many writes bring at once is told at once.
-        await pause(timers, WATCH_GATHER_MS, signal, new Set());
+        await pause(timers, WATCH_GATHER_MS, signal);
         if (told.events.length > 0) continue;
         const untilNext = told.nextAt === undefined ? Number.POSITIVE_INFINITY : told.nextAt - time.now();
         const waitMs = Math.min(Math.max(1, untilNext), options.watchPollMs ?? WATCH_POLL_MS);
-        await pause(timers, waitMs, signal, wakers);
+        await rest(waitMs, signal);
       }
     } finally {
       await ask({ do: 'unwatch', watch }).catch(() => undefined);
@@ -241,7 +253,7 @@ export const createSimulatedHub = (options: SimulatedHubOptions): SimulatedHub =
         if (signal.aborted) return;
         // Lists again afterwards, as a watch does after `410 Gone`; callers hear it by the next `synced`.
         if (!(error instanceof Error)) throw error;
-        await pause(timers, WATCH_RETRY_MS, signal, new Set());
+        await pause(timers, WATCH_RETRY_MS, signal);
       }
     }
   };

@@ -81,7 +81,7 @@ export const createProvisioning = (
 
   /** Degraded comes and goes on the HostedCluster only: the order does not change (operator-run.md §2 e). */
   const planDegradations = (): void => {
-    for (let flip = 0; flip < life.degraded; flip += 1) {
+    for (let flip = 0; flip < (life.degraded ?? 0); flip += 1) {
       const start = life.degradedAfter + flip * (life.degradedAfter + life.degradedFor);
       order.later(start, () => hosted.degraded(true));
       order.later(start + life.degradedFor, () => hosted.degraded(false));
