@@ -32,7 +32,7 @@ export type HubObserver = {
   /** Watches every registered hub that has an adapter; returns when `signal` was aborted. */
   run(signal: AbortSignal): Promise<void>;
   status(): readonly HubWatchStatus[];
-  /** Orders of ours that a hub shows now, in all its namespaces. */
+  /** Objects of ours that a hub shows now, in all its namespaces; not those of kinds with a lane of their own. */
   ordersOn(hub: string): number;
 };
 
@@ -66,6 +66,7 @@ type Watch = {
 export const createHubObserver = (options: HubObserverOptions): HubObserver => {
   const { registry, logger } = options;
   const kinds = ownedObjects(options.objects);
+  const apart = new Set(kinds.filter(({ ownLane }) => ownLane === true).map(({ kind }) => kind));
   const watches = new Set<Watch>();
 
   const start = (
@@ -121,7 +122,8 @@ export const createHubObserver = (options: HubObserverOptions): HubObserver => {
     status: () => [...watches].map(({ status, reader }) => ({ ...status, unknown: reader.unknown() })),
     ordersOn: (hub) => {
       let orders = 0;
-      for (const { status } of watches) if (status.hub === hub) orders += status.orders;
+      for (const { status } of watches)
+        if (status.hub === hub && !apart.has(status.kind)) orders += status.orders;
       return orders;
     },
   };

@@ -39,6 +39,7 @@ export const POOL: OwnedObject<PoolSpec, ShownPool> = {
   version: 'v1alpha1',
   plural: 'externalippools',
   idLabel: ID_LABEL,
+  ownLane: true,
   owner: 'pool',
   called: 'pools',
   nameOf: (id) => `pool-${id}`,

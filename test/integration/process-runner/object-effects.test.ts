@@ -131,9 +131,10 @@ describe('effects on objects of a declared kind', () => {
     await eventually('both kinds are followed', () => observer.status().length === 2);
     await run('applyObject', { ...ARGS, spec: SPEC });
     await eventually('it is seen ready', () => told.includes('ExternalIPPool pool-1 Ready'));
+    expect(observer.status().find(({ kind }) => kind === POOL.kind)?.orders).to.equal(1);
+    expect(observer.ordersOn(HUB)).to.equal(0);
     await run('deleteObject', ARGS);
     await eventually('its end is seen', () => told.includes('ExternalIPPool pool-1 gone'));
-    expect(observer.ordersOn(HUB)).to.equal(0);
   });
 
   it('are refused for a kind that is only read', async () => {

@@ -244,6 +244,14 @@ export const watchObjects = (options: {
       } catch (error) {
         if (closing.signal.aborted) return;
         if (renewing.signal.aborted) continue;
+        const until = AbortSignal.any([closing.signal, renewing.signal]);
+        if (kind.required !== true && error instanceof HubError && error.kind === 'not-ready') {
+          // It has no such kind, hence no such objects, until somebody installs it.
+          known.clear();
+          pending.push({ type: 'synced', names: [], resourceVersion: '' }, 0);
+          await pause(timers, relistMs, until);
+          continue;
+        }
         failures += 1;
         if (error instanceof Expired && failures === 1) {
           note('debug', { namespace }, 'the version of a watch is gone; listing');
@@ -254,8 +262,7 @@ export const watchObjects = (options: {
           { namespace, err: error, failures },
           `watching ${kind.plural} of a hub failed; listing again`,
         );
-        const signal = AbortSignal.any([closing.signal, renewing.signal]);
-        await pause(timers, delayOf(error, failures), signal);
+        await pause(timers, delayOf(error, failures), until);
       } finally {
         if (renewing.signal.aborted) renewing = new AbortController();
       }
