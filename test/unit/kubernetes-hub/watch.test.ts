@@ -163,6 +163,7 @@ describe('watch of the orders of a hub', () => {
     await time.pass(6 * MINUTE);
     expect(told()).to.deep.equal(['applied a@101', 'synced a']);
     watch.close();
+    notes.splice(0);
     hub.failLists(new HubError('not-ready', 'no such kind'));
     start();
     await time.pass(0);
