@@ -44,7 +44,6 @@ export const POOL: OwnedObject<PoolSpec, ShownPool> = {
   called: 'pools',
   nameOf: (id) => `pool-${id}`,
   spec,
-  patch: spec.partial() as OwnedObject<PoolSpec, ShownPool>['patch'],
   secretFields: [],
   sample: { spec: { cidrs: ['192.0.2.0/24'], ipFamily: 'IPv4' }, status: { phase: 'Ready' } },
   rights: [{ verbs: OWNED_VERBS, within: 'orders', setup: 'hub-access' }],

@@ -36,7 +36,6 @@ import type { ClusterObservation, ClusterOrderSpecShape, ObservedHosted } from '
 import {
   CLUSTER_ORDER_UUID_LABEL,
   observedClusterOrder,
-  patched,
   written,
   type Job,
   type ObservedClusterOrder,
@@ -295,7 +294,6 @@ export const CLUSTER_ORDER: OwnedObject<ClusterOrderSpec, ObservedClusterOrder> 
   nameOf: orderName,
   placeFits: ({ namespace, name }) => namespaceFits(namespace, name),
   spec: written,
-  patch: patched,
   secretFields: ['pullSecret'],
   shown: observedClusterOrder,
   rights: [

@@ -72,14 +72,6 @@ export const written = z.object({
     z.object({ podCIDR: z.exactOptional(range), serviceCIDR: z.exactOptional(range) }),
   ),
 });
-const { shape } = written;
-export const patched = z.object({
-  ...shape,
-  templateID: z.exactOptional(shape.templateID),
-  templateParameters: z.exactOptional(shape.templateParameters),
-  nodeRequests: z.exactOptional(shape.nodeRequests),
-});
-
 /** Counts as they are stored, negative ones too: the CRD has no minimum (operator-run.md §3). */
 const shownNodes = shownList(
   z.object({

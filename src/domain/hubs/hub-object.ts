@@ -80,9 +80,7 @@ export type OwnedObject<
   /** Above this the namespace and name of an object are too long for what is named after them. */
   readonly placeFits?: (place: ObjectPlace) => boolean;
   /** Fields that we write and no others. It also refuses what a CRD stores although nobody can work with it. */
-  readonly spec: z.ZodType<Spec>;
-  /** The same for a merge patch. */
-  readonly patch: z.ZodType<Partial<Spec>>;
+  readonly spec: z.ZodObject & z.ZodType<Spec>;
   /** Fields of the spec that hold secrets: never repeated, and not kept by simulated hubs. */
   readonly secretFields: readonly string[];
   /** With every field that we write or read; for a dry run. */
@@ -198,15 +196,16 @@ export const manifestFaults = (kind: OwnedObject, manifest: Manifest): readonly 
   ];
 };
 
+/** The same of the fields of a merge patch. */
 export const patchFaults = (kind: OwnedObject, spec: object): readonly Fault[] =>
   Object.keys(spec).length === 0
     ? [{ field: 'spec', message: 'changes nothing' }]
-    : specFaults(kind.patch, spec);
+    : specFaults(kind.spec.partial(), spec);
 
 /** Null removes what is immutable and lets it come back changed (operator-run.md §2 h). */
 const specFaults = (codec: z.ZodType, spec: object): readonly Fault[] => {
   const empty = Object.entries(spec).flatMap(([field, value]: [string, unknown]) =>
-    value === null
+    value === null || value === undefined
       ? [{ field: `spec.${field}`, message: 'is null' }]
       : typeof value === 'object' && Object.keys(value as object).length === 0
         ? [{ field: `spec.${field}`, message: 'is empty' }]

@@ -10,7 +10,7 @@ import type { Condition } from '../../../domain/hubs/shown.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import { isObject, listAt, objectAt, sameJson, stringAt } from '../../../domain/json-tools.ts';
 import type { Api } from './api.ts';
-import { createAlone, listed } from './objects.ts';
+import { ensure, listed } from './objects.ts';
 
 /** Others write the object, too: a change that met one of theirs is made again. */
 const ATTEMPTS = 4;
@@ -55,10 +55,11 @@ export const hubController = (api: Api, hubNamespace: string, now: () => string)
       const written = await rewrite(kind, place, withFinalizer(kind, name, finalizer), by);
       if (written === 'written') created.push(`finalizer ${finalizer}`);
       const [own, ...inside] = companions(place, hubNamespace);
-      if (await ensure(api, kind, own, by)) created.push(`${own.word} ${own.name}`);
+      const label = kind.backLabel ?? '';
+      if (await ensure(api, own, label, by)) created.push(`${own.word} ${own.name}`);
       await onlyNamespaceOf(api, kind, own, name, by);
       for (const one of inside)
-        if (await ensure(api, kind, one, by)) created.push(`${one.word} ${one.namespace}/${one.name}`);
+        if (await ensure(api, one, label, by)) created.push(`${one.word} ${one.namespace}/${one.name}`);
       return { created };
     },
 
@@ -122,26 +123,6 @@ const withoutFinalizer =
     if (!finalizers.includes(finalizer)) return undefined;
     return { metadata: { finalizers: finalizers.filter((one) => one !== finalizer) } };
   };
-
-/** True when it had to be made. What has the name and is not of this object is never used: it would be deleted later. */
-const ensure = async (api: Api, kind: OwnedObject, wanted: Companion, by: CallOptions): Promise<boolean> => {
-  const { of, word, name, namespace, object } = wanted;
-  const existing = await api.get(of, { name, ...(namespace === undefined ? {} : { namespace }) }, by);
-  if (existing === undefined) {
-    await createAlone(api, of, object, by);
-    return true;
-  }
-  const label = kind.backLabel ?? '';
-  const owner = stringAt(objectAt(objectAt(object, 'metadata'), 'labels'), label);
-  const metadata = objectAt(existing, 'metadata');
-  if (stringAt(metadata, 'deletionTimestamp') !== '')
-    throw new HubError('conflict', `${word} ${name} is being deleted`);
-  if (stringAt(objectAt(metadata, 'labels'), label) !== owner)
-    throw new HubError('already-exists', `${word} ${name} is there and not of ${kind.kind} ${owner}`);
-  if (!sameJson(existing['roleRef'] ?? null, object['roleRef'] ?? null))
-    throw new HubError('already-exists', `${word} ${name} grants another role; remove it`);
-  return false;
-};
 
 /** The Ansible content finds the namespace by label and wants exactly one (§8.2). */
 const onlyNamespaceOf = async (

@@ -4,16 +4,16 @@ import {
   manifestFaults,
   objectOf,
   patchFaults,
+  type Companion,
   type Fault,
   type HubObject,
   type Manifest,
   type ObjectPlace,
-  type ObjectType,
   type OwnedObject,
   type OwnedShown,
 } from '../../../domain/hubs/hub-object.ts';
 import type { JsonObject } from '../../../domain/json.ts';
-import { isObject, objectAt, stringAt } from '../../../domain/json-tools.ts';
+import { isObject, objectAt, sameJson, stringAt } from '../../../domain/json-tools.ts';
 import type { Api, Kind, Listed } from './api.ts';
 import type { Rights } from './rights.ts';
 
@@ -86,7 +86,7 @@ export const objectOperations = (api: Api, rights: Pick<Rights, 'has'>): ObjectO
     get,
     patch: async (kind, place, spec, by) => {
       refuse(kind, place.name, patchFaults(kind, spec));
-      const patch = { spec: JSON.parse(JSON.stringify(kind.patch.parse(spec))) as JsonObject };
+      const patch = { spec: JSON.parse(JSON.stringify(kind.spec.partial().parse(spec))) as JsonObject };
       const stored = await api.mergePatch(kind, at(place), patch, by, secretsIn(kind, spec));
       return kind.shown(stored);
     },
@@ -140,19 +140,35 @@ const wholeObject = (object: JsonObject): JsonObject => {
 
 const at = ({ namespace, name }: ObjectPlace): ObjectPlace => ({ namespace, name });
 
-/** Creates what was not there a moment ago. Another instance was faster: the next look says whose it is. */
-export const createAlone = async (
+/**
+ * Makes an object where there is none; true when it had to. One of that name whose label says something else is
+ * somebody's, and never used; one that has just been made is looked at by the next try.
+ */
+export const ensure = async (
   api: Api,
-  kind: ObjectType,
-  object: JsonObject,
+  { of, word, name, namespace, object }: Companion,
+  label: string,
   by: CallOptions,
-): Promise<void> => {
-  try {
-    await api.create(kind, object, by);
-  } catch (error) {
-    if (!(error instanceof HubError) || error.kind !== 'already-exists') throw error;
-    const name = stringAt(objectAt(object, 'metadata'), 'name');
-    const message = `${kind.kind} ${name} has just been made by somebody`;
-    throw new HubError('conflict', message, { cause: error });
+): Promise<boolean> => {
+  const existing = await api.get(of, { name, ...(namespace === undefined ? {} : { namespace }) }, by);
+  if (existing === undefined) {
+    try {
+      await api.create(of, object, by);
+      return true;
+    } catch (error) {
+      if (!(error instanceof HubError) || error.kind !== 'already-exists') throw error;
+      throw new HubError('conflict', `${word} ${name} has just been made by somebody`, { cause: error });
+    }
   }
+  const labelOf = (one: JsonObject): string => stringAt(objectAt(objectAt(one, 'metadata'), 'labels'), label);
+  if (stringAt(objectAt(existing, 'metadata'), 'deletionTimestamp') !== '')
+    throw new HubError('conflict', `${word} ${name} is being deleted`);
+  if (labelOf(existing) !== labelOf(object))
+    throw new HubError(
+      'already-exists',
+      `${word} ${name} is somebody else's: it has no label ${label}=${labelOf(object)}`,
+    );
+  if (!sameJson(existing['roleRef'] ?? null, object['roleRef'] ?? null))
+    throw new HubError('already-exists', `${word} ${name} grants another role; remove it`);
+  return false;
 };

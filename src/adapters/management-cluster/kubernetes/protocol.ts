@@ -10,21 +10,10 @@ import type { FromThread } from '../worker-thread.ts';
 import type { HubNeeds } from './check.ts';
 
 /** What can be done with a hub besides watching it. Each takes its CallOptions last. */
-export type HubOperations = Pick<
-  ManagementCluster,
-  | 'inventory'
-  | 'ensureTenantNamespace'
-  | 'create'
-  | 'patch'
-  | 'delete'
-  | 'get'
-  | 'read'
-  | 'find'
-  | 'readSecret'
-  | 'readMark'
-  | 'writeMark'
+export type HubOperations = Omit<
+  Required<ManagementCluster>,
+  'hubId' | 'simulated' | 'check' | 'controller' | 'watch' | 'close'
 > &
-  Required<Pick<ManagementCluster, 'identify'>> &
   HubController & {
     /** `thorough` as in CheckOptions, of which only CallOptions pass by themselves. */
     check(thorough: boolean, options: CallOptions): Promise<HubReport>;
@@ -32,27 +21,13 @@ export type HubOperations = Pick<
 
 export type Operation = keyof HubOperations;
 
-/** `kinded`: its first argument is a declared kind, of which the word alone passes between threads. */
-const OPERATIONS: { readonly [Op in Operation]: { readonly writes?: true; readonly kinded?: true } } = {
-  check: {},
-  identify: {},
-  inventory: {},
-  ensureTenantNamespace: { writes: true },
-  create: { writes: true, kinded: true },
-  patch: { writes: true, kinded: true },
-  delete: { writes: true, kinded: true },
-  get: { kinded: true },
-  read: { kinded: true },
-  find: { kinded: true },
-  readSecret: {},
-  readMark: {},
-  writeMark: { writes: true },
-  prepare: { writes: true, kinded: true },
-  writeStatus: { writes: true, kinded: true },
-  release: { writes: true, kinded: true },
-};
-export const isWrite = (op: Operation): boolean => OPERATIONS[op].writes === true;
-export const isKinded = (op: Operation): boolean => OPERATIONS[op].kinded === true;
+const CONTROLLING: readonly Operation[] = ['prepare', 'writeStatus', 'release'];
+const WRITES: readonly Operation[] = ['create', 'patch', 'delete', ...CONTROLLING];
+/** Their first argument is a declared kind, of which the word alone passes between threads. */
+const KINDED: readonly Operation[] = [...WRITES, 'get', 'read', 'find'];
+export const isKinded = (op: Operation): boolean => KINDED.includes(op);
+export const isWrite = (op: Operation): boolean =>
+  WRITES.includes(op) || op === 'ensureTenantNamespace' || op === 'writeMark';
 
 /** One union of questions, so that the worker and the inline mode run the same code. Plain data only. */
 export type Ask =

@@ -9,7 +9,7 @@ import { AGENT, NAMESPACE, RESOURCE_CLASS_LABEL, SECRET } from '../../../domain/
 import { objectAt, own, stringAt } from '../../../domain/json-tools.ts';
 import type { Api } from './api.ts';
 import type { HubNeeds } from './check.ts';
-import { createAlone, listed } from './objects.ts';
+import { ensure, listed } from './objects.ts';
 import { READ_AGENTS, type Rights } from './rights.ts';
 
 const CLAIMED_LABEL = 'agent-install.openshift.io/clusterdeployment-namespace';
@@ -46,7 +46,15 @@ export const surroundingsOperations = (
     }
   },
 
-  ensureTenantNamespace: ({ name, tenant }, by) => ensureNamespace(api, { name, tenant, hubNamespace }, by),
+  /** A namespace of that name without our labels is somebody else's, and nobody is let into it. */
+  ensureTenantNamespace: async ({ name, tenant }, by) => {
+    if (!isDnsLabel(name) || !isLabelValue(tenant))
+      throw new HubError('invalid', `namespace ${name}: name or tenant is not a Kubernetes name`);
+    const labels = { [TENANT_LABEL]: tenant, [PROJECT_LABEL]: hubNamespace };
+    const object = { apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels } };
+    const wanted = { of: NAMESPACE, word: 'namespace', name, object };
+    return { created: await ensure(api, wanted, TENANT_LABEL, by) };
+  },
 });
 
 /** Free is what the operator takes as free (§3.3): of the class, nothing of ours on it, not claimed by a hosted cluster. */
@@ -76,34 +84,4 @@ const countAgents = async (
     counts.set(resourceClass, count);
   }
   return Object.fromEntries(counts);
-};
-
-/** A namespace of that name without our labels is somebody else's, and nobody is let into it. */
-const ensureNamespace = async (
-  api: Api,
-  { name, tenant, hubNamespace }: { name: string; tenant: string; hubNamespace: string },
-  by: CallOptions,
-): Promise<{ created: boolean }> => {
-  if (!isDnsLabel(name) || !isLabelValue(tenant))
-    throw new HubError('invalid', `namespace ${name}: name or tenant is not a Kubernetes name`);
-  const existing = await api.get(NAMESPACE, { name }, by);
-  if (existing === undefined) {
-    const labels = { [TENANT_LABEL]: tenant, [PROJECT_LABEL]: hubNamespace };
-    await createAlone(
-      api,
-      NAMESPACE,
-      { apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels } },
-      by,
-    );
-    return { created: true };
-  }
-  const metadata = objectAt(existing, 'metadata');
-  if (stringAt(metadata, 'deletionTimestamp') !== '')
-    throw new HubError('conflict', `namespace ${name} is being deleted`);
-  if (stringAt(objectAt(metadata, 'labels'), TENANT_LABEL) !== tenant)
-    throw new HubError(
-      'already-exists',
-      `namespace ${name} is not labelled ${TENANT_LABEL} for this tenant; label it, or choose another one`,
-    );
-  return { created: false };
 };
