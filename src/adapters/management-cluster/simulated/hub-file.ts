@@ -46,7 +46,7 @@ CREATE TABLE call_counts (
   writes     INTEGER NOT NULL
 ) STRICT;
 `;
-const SCHEMA_VERSION = 1;
+const SCHEMA_VERSION = 2;
 const BUSY_TIMEOUT_MS = 5000;
 
 export type StoredRecord = { readonly record: ObjectRecord; readonly changed: number };
@@ -70,7 +70,7 @@ export type Attempt<T> =
 
 export type HubFile = ReturnType<typeof openHubFile>;
 
-/** Opens or creates the file. Throws when it cannot, or when a newer version wrote it. */
+/** Opens or creates the file. Throws when it cannot, or when the file has another form. */
 export const openHubFile = (file: string) => {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   const db = new DatabaseSync(file, { timeout: BUSY_TIMEOUT_MS });
@@ -254,11 +254,8 @@ const prepareSchema = (db: DatabaseSync, file: string): void => {
   db.exec('BEGIN IMMEDIATE');
   try {
     const version = Number(db.prepare('PRAGMA user_version').get()?.['user_version']);
-    if (version > SCHEMA_VERSION) {
-      throw new Error(
-        `${file} was written by a newer version (schema ${version}, known is ${SCHEMA_VERSION})`,
-      );
-    }
+    if (version !== 0 && version !== SCHEMA_VERSION)
+      throw new Error(`${file} has another form (schema ${version}, not ${SCHEMA_VERSION}); remove it`);
     if (version === 0) db.exec(`${SCHEMA} PRAGMA user_version = ${SCHEMA_VERSION};`);
     db.exec('COMMIT');
   } catch (error) {
