@@ -79,7 +79,10 @@ export type OwnedObject<
   readonly nameOf: (id: string) => string;
   /** Above this the namespace and name of an object are too long for what is named after them. */
   readonly placeFits?: (place: ObjectPlace) => boolean;
-  /** Fields that we write and no others. It also refuses what a CRD stores although nobody can work with it. */
+  /**
+   * Fields that we write and no others. It also refuses what a CRD stores although nobody can work with it. A patch is any
+   * part of it, so what it refuses is about single fields.
+   */
   readonly spec: z.ZodObject & z.ZodType<Spec>;
   /** Fields of the spec that hold secrets: never repeated, and not kept by simulated hubs. */
   readonly secretFields: readonly string[];

@@ -3,7 +3,7 @@ import { own } from '../../../domain/json-tools.ts';
 
 /**
  * How a simulated hub behaves: durations of its work and faults on purpose. Given per object by the annotation
- * `simulation` of a ClusterOrder and per hub by `configure`. One table declares every key; README.md shows it and a
+ * `simulation` of an object and per hub by `configure`. One table declares every key; README.md shows it and a
  * test keeps both in step.
  */
 export type Span = number | 'forever';
