@@ -87,11 +87,12 @@ const missingIn = (
   return assessment.verdict.kind === 'hosted-cluster-lost' ? 'hosted-cluster' : undefined;
 };
 
-/** What the last look shows to be missing, and when it did first. */
+/** What the last look shows to be missing, and when it did first. A look that ends a deletion comes after it was sent. */
 export const suspicion = (run: OrderRun): string | undefined => {
   const { seen, seenAt = '', lost, ours } = onItsHub(run) ?? {};
-  if (seen?.missing === undefined || seen.missing === lost || ours !== true) return undefined;
-  return `${seen.missing}.${seenAt}`;
+  if (seen?.missing === undefined || ours !== true) return undefined;
+  if (run.ending === undefined) return seen.missing === lost ? undefined : `${seen.missing}.${seenAt}`;
+  return isDeletionSent(run) ? `${seen.missing}.${seenAt}.${run.done['delete']?.at ?? ''}` : undefined;
 };
 
 /** Undefined when it is not an observation: an empty answer must never count as absence. */

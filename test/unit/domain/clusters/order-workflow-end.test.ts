@@ -164,6 +164,22 @@ describe('cluster order: the end', () => {
     run.command({ type: 'ReviseCluster', at: time(41), changes: { finalizers: [] } });
     expect(run.cluster()).to.have.property('status', 'deleted');
   });
+  it('confirms the absence of what was lost before, by a look after the deletion', () => {
+    const run = createOrderRun();
+    run.toReady(healthy());
+    run.observe(NOWHERE);
+    run.perform('check', done(NOWHERE));
+    expect(run.clusterTypes()).to.include('ClusterLostOnHub');
+    remove(run);
+    expect(run.effects(), 'a look from before the deletion confirms nothing').to.not.include('check');
+    run.perform('delete', done({ existed: false }));
+    run.observe(NOWHERE);
+    run.perform('check', done(NOWHERE));
+    run.commands();
+    run.perform('release', done());
+    expect(run.isClosed()).to.equal(true);
+    expect(run.cluster()).to.have.property('status', 'deleted');
+  });
   it('ignores the answer of a resize that comes too late', () => {
     const run = createOrderRun();
     run.toReady(healthy());
