@@ -2,6 +2,7 @@ import { actingKinds } from '../../domain/acting-kinds.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { own } from '../../domain/json-tools.ts';
 import type { ErrorName } from '../errors.ts';
+import { DECISION_NAMES, decisionSchema, type DecisionName } from '../ledger/order-decisions.ts';
 import { ORDER_STATES } from '../ledger/orders.ts';
 import type { LedgerRoute } from '../ledger/serve.ts';
 import { componentRef } from './message-schemas.ts';
@@ -41,6 +42,12 @@ const ACT: readonly ParameterName[] = [
   'If_Match',
   'X_Ledger_Ticket',
 ];
+const DECISION = record({ at: TIME, by: TEXT, reason: TEXT });
+const DECISIONS: { readonly [name in DecisionName]: string } = {
+  skip: 'Skips a step of an order: what comes after it goes on',
+  resume: 'Takes a skipped step of an order up again',
+  abort: 'Aborts an order before its pivot: what was begun for it is undone in reverse order',
+};
 /** What operators do here cannot be tried. */
 const NO_DRY_RUN: ErrorName = 'UNIMPLEMENTED';
 
@@ -101,6 +108,26 @@ const DESCRIPTIONS: { readonly [route: string]: Description | undefined } = {
     headers: ['X_Ledger_Position'],
     errors: [...OF_ONE_OBJECT, ...ANY_WRITE, 'STALE_ETAG'],
   },
+  ...Object.fromEntries(
+    DECISION_NAMES.map((name): [string, Description] => [
+      `POST orders/{id}/${name}`,
+      {
+        summary: DECISIONS[name],
+        description: 'Where the decision holds already nothing happens, and the answer is the same.',
+        pathNames: ORDER_ID,
+        ownParameters: [KIND],
+        parameters: ACT,
+        body: decisionSchema(name),
+        answer: record({
+          id: TEXT,
+          skipped: listOf(record({ step: TEXT, at: TIME, by: TEXT, reason: TEXT })),
+          'aborted?': DECISION,
+        }),
+        headers: ['X_Ledger_Position'],
+        errors: [...OF_ONE_OBJECT, ...ANY_WRITE, 'STALE_ETAG'],
+      },
+    ]),
+  ),
   ...Object.fromEntries(
     actingKinds.map(({ collection, words }) => [
       `GET ${collection}/{id}`,
