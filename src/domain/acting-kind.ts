@@ -56,6 +56,8 @@ export type OrderWords<State, Command> = {
   readonly retry?: (at: string) => Command;
   /** Absent: operators cannot. */
   readonly cancel?: (at: string) => Command;
+  /** Operators may have what was begun undone. Absent: deletion is the way. */
+  readonly abort?: true;
 };
 
 export type OrderDetails = {

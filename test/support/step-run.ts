@@ -1,11 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import { isRejection, type Decider, type DomainEvent } from '../../src/domain/decider.ts';
 import type { JsonObject } from '../../src/domain/json.ts';
-import {
-  runDecisionsDecider,
-  type DecidedStep,
-  type RunDecision,
-} from '../../src/domain/process/decisions.ts';
+import { runDecisionsDecider, type RunDecision } from '../../src/domain/process/decisions.ts';
+import type { Step } from '../../src/domain/process/declaration.ts';
 import { processEventTypes } from '../../src/domain/process/event-types.ts';
 import type { RunEvent } from '../../src/domain/process/events.ts';
 import type {
@@ -58,7 +55,7 @@ export const createStepRun = <
     steps = [],
   }: {
     readonly id?: string;
-    readonly steps?: readonly DecidedStep[];
+    readonly steps?: readonly Pick<Step<never, never>, 'name' | 'mayBeSkipped' | 'pivot'>[];
   } = {},
 ) => {
   const people = runDecisionsDecider(steps);

@@ -14,11 +14,6 @@ export type RunDecision =
 
 export type RunDecisions = Pick<AnyRun, 'skipped' | 'aborted'>;
 
-/** What a row says that decisions go by. */
-export type DecidedStep = Pick<Step<never, never>, 'name' | 'mayBeSkipped' | 'pivot'> & {
-  readonly undo?: unknown;
-};
-
 /** A workflow whose runs take decisions of people. */
 export type Decidable = { readonly decisions: Decider<RunDecisions, RunDecision, RunEvent> };
 
@@ -26,17 +21,17 @@ export type Decidable = { readonly decisions: Decider<RunDecisions, RunDecision,
  * Decider of a run's own stream for people's commands. It does not know whether the pivot is done: an abort after that is
  * recorded and has no effect.
  */
-export const runDecisionsDecider = (steps: readonly DecidedStep[]): Decidable['decisions'] => {
+export const runDecisionsDecider = (
+  steps: readonly Pick<Step<never, never>, 'name' | 'mayBeSkipped' | 'pivot'>[],
+): Decidable['decisions'] => {
   const skippable = steps.filter(({ mayBeSkipped }) => mayBeSkipped === true).map(({ name }) => name);
   const choice = `steps that may be skipped: ${skippable.join(', ') || 'none'}`;
   const hasPivot = steps.some(({ pivot }) => pivot === true);
-  const hasUndo = steps.some(({ undo }) => undo !== undefined);
   const refusalOf = (command: RunDecision): Rejection | undefined => {
     if (command.reason.trim() === '') {
       return reject('invalid', 'REASON_REQUIRED', 'a reason is required', { field: 'reason' });
     }
-    if (command.type === 'RetryRun') return undefined;
-    if (command.type === 'AbortRun') return hasUndo ? undefined : never('NO_ABORT', NO_ABORT);
+    if (command.type === 'RetryRun' || command.type === 'AbortRun') return undefined;
     const { step } = command;
     if (skippable.includes(step)) return undefined;
     return steps.some(({ name }) => name === step)
@@ -81,7 +76,6 @@ export const runDecisionsDecider = (steps: readonly DecidedStep[]): Decidable['d
   };
 };
 
-const NO_ABORT = 'an order of this kind cannot be aborted: delete it instead';
 const TOO_LATE = 'what is done cannot be undone any more: delete it instead';
 
 const never = (code: string, message: string): Rejection => reject('failed-precondition', code, message);

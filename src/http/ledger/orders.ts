@@ -342,6 +342,10 @@ const decide = async (
   services: OrderServices,
 ): Promise<LedgerAnswer> => {
   const { kind, view, revision } = await load(call, services);
+  if (name === 'abort' && kind.order.abort !== true)
+    throw new ApiError('FAILED_PRECONDITION', `a ${kind.words} cannot be aborted: delete it instead`, {
+      reason: 'NO_ABORT',
+    });
   const asCall = osacCall(call, kind.kind);
   const made = { at: services.clock.now(), by: call.principal.subjectId };
   const decision = readDecision(name, call.body, made);

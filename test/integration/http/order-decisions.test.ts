@@ -74,7 +74,7 @@ const house = (): ActingKind => {
   const cluster = actingKindOf('cluster');
   if (cluster === undefined) throw new TypeError('clusters act');
   const { retry: _none, ...order } = cluster.order;
-  return { ...cluster, workflow: workflow as unknown as AnyWorkflow, order };
+  return { ...cluster, workflow: workflow as unknown as AnyWorkflow, order: { ...order, abort: true } };
 };
 
 /** The far side: what stands there, and what it does with walls. */
@@ -348,7 +348,7 @@ describe('decisions about clusters, of which no step is skipped', () => {
     expect(abort.status, abort.text).to.equal(400);
     expect(abort.json).to.include({
       code: 'NO_ABORT',
-      detail: 'an order of this kind cannot be aborted: delete it instead',
+      detail: 'a cluster cannot be aborted: delete it instead',
     });
     for (const verb of ['skip', 'resume']) {
       const body = { step: 'apply', reason: REASON };
@@ -374,12 +374,16 @@ describe('decisions about clusters, of which no step is skipped', () => {
       expect(status).to.equal(400);
       return json['detail'];
     };
-    expect(await refusalOf('abort', {})).to.equal("field 'reason' must be a text of 1 to 200 characters");
-    expect(await refusalOf('abort', { reason: ' ' })).to.include("field 'reason' must be");
-    expect(await refusalOf('abort', { reason: 'x'.repeat(201) })).to.include("field 'reason' must be");
+    expect(await refusalOf('skip', { step: 'apply' })).to.equal(
+      "field 'reason' must be a text of 1 to 200 characters",
+    );
+    expect(await refusalOf('skip', { step: 'apply', reason: ' ' })).to.include("field 'reason' must be");
+    expect(await refusalOf('skip', { step: 'apply', reason: 'x'.repeat(201) })).to.include(
+      "field 'reason' must be",
+    );
     expect(await refusalOf('skip', { reason: REASON })).to.include("field 'step' must be");
-    expect(await refusalOf('abort', { reason: REASON, step: 'apply' })).to.equal(
-      'the request body may hold only reason',
+    expect(await refusalOf('skip', { reason: REASON, step: 'apply', by: 'me' })).to.equal(
+      'the request body may hold only reason and step',
     );
   });
 });

@@ -76,7 +76,7 @@ describe('a decision about a run', () => {
   const made = { at, by: 'ann', reason: 'because' };
   const of = specify(
     runDecisionsDecider([
-      { name: 'base', undo: {} },
+      { name: 'base' },
       { name: 'walls', mayBeSkipped: true },
       { name: 'roof', mayBeSkipped: true },
     ]),
@@ -145,12 +145,6 @@ describe('a decision about a run', () => {
       .given(aborted)
       .when({ type: 'RetryRun', ...made })
       .thenEvents({ type: 'RunRetried', data: made });
-  });
-  it('is no abort where nothing can be undone', () => {
-    specify(runDecisionsDecider([{ name: 'base' }]))
-      .given()
-      .when({ type: 'AbortRun', ...made })
-      .thenRejected('NO_ABORT', { kind: 'failed-precondition' });
   });
   it('is refused when it comes too late for the run', () => {
     const [abort, retry, skip] = [
