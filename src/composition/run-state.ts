@@ -5,6 +5,8 @@ import { isKnown } from '../app/process-runner/run.ts';
 import { secretRefsIn, type StoredValue } from '../app/stored-secrets.ts';
 import type { ActingKind } from '../domain/acting-kind.ts';
 import type { JsonObject, JsonValue } from '../domain/json.ts';
+import { shownDecisions } from '../domain/process/decisions.ts';
+import type { AnyRun } from '../domain/process/run.ts';
 import type { PendingEffect } from '../domain/workflow.ts';
 
 /** What the run of an order still means to hand to a hub; nothing once it is closed. */
@@ -34,6 +36,7 @@ export const describeRun = async (
   return {
     closed: workflow.isClosed(state),
     events: revision + 1,
+    ...shownDecisions(state as AnyRun),
     commands: commands.map(({ command }) => command.type),
     effects: effects.map((effect) => {
       const { operation, attempt, mode, lane, notBefore } = effect;

@@ -5,10 +5,11 @@ import type { Meter } from './metering/meter.ts';
 import type { ResourceKind } from './resource.ts';
 import type { SecretRef } from './secret-ref.ts';
 import type { Sentences } from './sentences.ts';
+import type { Decidable } from './process/decisions.ts';
 import type { Workflow } from './workflow.ts';
 
 /** A workflow whose type parameters are of no interest to whoever walks over all of them. */
-export type AnyWorkflow = Workflow<unknown, DomainEvent>;
+export type AnyWorkflow = Workflow<unknown, DomainEvent> & Decidable;
 
 /**
  * A kind whose objects are carried out by a workflow: a resource and what else its declaration holds. Timeline, orders,
@@ -51,9 +52,12 @@ export type OrderWords<State, Command> = {
   /** What its state may be in one word: that of its document, `accepted` before it says any, `deleting`. */
   readonly states: readonly string[];
   readonly details: (state: State) => OrderDetails;
-  /** Absent: operators cannot. */
+  /** Absent: its run is retried. */
   readonly retry?: (at: string) => Command;
+  /** Absent: operators cannot. */
   readonly cancel?: (at: string) => Command;
+  /** Operators may have what was begun undone. Absent: deletion is the way. */
+  readonly abort?: true;
 };
 
 export type OrderDetails = {

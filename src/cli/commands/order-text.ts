@@ -33,7 +33,11 @@ export type OrderDetails = {
 
 type Condition = { readonly status: string; readonly reason: string; readonly message: string };
 type Candidate = { readonly hub: string; readonly fits: boolean; readonly reasons: readonly string[] };
+type Decision = { readonly at: string; readonly by: string; readonly reason: string };
 type Run = {
+  /** What people decided about it, as far as it holds. */
+  readonly skipped?: readonly (Decision & { readonly step: string })[];
+  readonly aborted?: Decision;
   /** The fault that stopped the work on it, if one did. */
   readonly parked?: string;
   readonly commands: readonly string[];
@@ -68,6 +72,7 @@ export const orderText = (order: OrderDetails, lanes: readonly Lane[] = []): str
       [[order.kind, order.id, order.name, order.tenant, order.state, order.hub]],
     ),
     ...stopped(order),
+    ...decided(order),
     ...why(order),
     ...held(order, lanes),
     ...failingNow(order, lanes),
@@ -102,6 +107,13 @@ const stopped = ({ run }: OrderDetails): string[] =>
     : [
         `Stopped by a fault: ${run.parked} (nothing happens for it until it is retried or the service restarts)`,
       ];
+
+const decided = ({ run }: OrderDetails): string[] => [
+  ...(run?.aborted === undefined ? [] : [`Aborted ${sayOf(run.aborted)}`]),
+  ...(run?.skipped ?? []).map((decision) => `Step ${decision.step} skipped ${sayOf(decision)}`),
+];
+
+const sayOf = ({ by, at, reason }: Decision): string => `by user ${by} at ${at}: ${reason}`;
 
 /** Why it is not further: it failed, no hub fits, or its hub has not let go. */
 const why = (order: OrderDetails): string[] => {

@@ -22,7 +22,7 @@ export type Order = {
   readonly message?: string;
 };
 
-/** `ledgerctl orders`: what is under way, and the two things an operator can do about it. */
+/** `ledgerctl orders`: what is under way, and what an operator can do about it. */
 export const addOrderCommands = (
   program: Command,
   { client, io }: Connection,
@@ -72,26 +72,44 @@ export const addOrderCommands = (
       const lanes = order.run === undefined || order.run.effects.length === 0 ? [] : await lanesOf(api);
       io.out(`${orderText(order, lanes)}\n`);
     });
-  for (const [verb, description, done] of [
-    ['retry', 'try a failed order again', 'retry requested'],
-    [
-      'cancel',
-      'cancel an order that no hub has taken yet; its object is removed, as if it had been deleted',
-      'cancelled, its object is removed',
-    ],
-  ] as const) {
-    orders
-      .command(verb)
-      .argument('<order>', ORDER)
-      .description(description)
-      .addHelpText('after', examples(`orders ${verb} web`))
-      .action(async (wanted: string) => {
+  for (const [verb, about, done, example, ...options] of ACTS) {
+    const command = orders.command(verb).argument('<order>', ORDER).description(about);
+    for (const [flags, meaning] of options) command.requiredOption(flags, meaning);
+    command
+      .addHelpText('after', examples(`orders ${verb} web${example}`))
+      .action(async (wanted: string, body: object) => {
         const api = await client();
-        await api.send('POST', pathOf(await orderNamed(resources, wanted), `/${verb}`));
+        const path = pathOf(await orderNamed(resources, wanted), `/${verb}`);
+        await api.send('POST', path, options.length === 0 ? undefined : body);
         io.out(`order ${wanted}: ${done}\n`);
       });
   }
 };
+
+type Option = readonly [flags: string, meaning: string];
+const STEP: Option = ['--step <name>', 'which step'];
+const REASON: Option = ['--reason <text>', 'why; stays in the history of the order'];
+const OF_STEP = ' --step dns --reason "done by hand"';
+
+type Act = readonly [verb: string, about: string, done: string, example: string, ...needed: Option[]];
+const ACTS: readonly Act[] = [
+  ['retry', 'try a failed order again', 'retry requested', ''],
+  [
+    'cancel',
+    'cancel an order that no hub has taken yet; its object is removed, as if it had been deleted',
+    'cancelled, its object is removed',
+    '',
+  ],
+  ['skip', 'skip a step: what comes after it goes on', 'step skipped', OF_STEP, STEP, REASON],
+  ['resume', 'take a skipped step up again', 'step resumed', OF_STEP, STEP, REASON],
+  [
+    'abort',
+    'abort an order: what was begun for it is undone in reverse order',
+    'aborted, what was begun for it is undone',
+    ' --reason "wrong site"',
+    REASON,
+  ],
+];
 
 const ORDER = 'id or name of what was ordered, or kind/name';
 

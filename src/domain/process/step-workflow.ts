@@ -1,6 +1,7 @@
 import type { DomainEvent } from '../decider.ts';
 import type { Workflow } from '../workflow.ts';
 import { decideRun } from './decide.ts';
+import { runDecisionsDecider, type Decidable } from './decisions.ts';
 import type { Declaration } from './declaration.ts';
 import type { RunEvent } from './events.ts';
 import { evolveRun } from './evolve.ts';
@@ -12,11 +13,13 @@ import { tableOf } from './table.ts';
 /** A process manager from a declaration (design §6): one run per subject, in `<name>-<id of the subject>`. */
 export const stepWorkflow = <Subject, Command extends Told, Event extends DomainEvent, Memo = null>(
   declaration: Declaration<Subject, Command, Event, Memo>,
-): Workflow<Run<Subject, Memo>, RunEvent> =>
+): StepWorkflow<Run<Subject, Memo>> =>
   // The engine hands subject, memo and commands on to the declaration's own functions, and nowhere else.
-  workflowOf(declaration as unknown as AnyDeclaration) as unknown as Workflow<Run<Subject, Memo>, RunEvent>;
+  workflowOf(declaration as unknown as AnyDeclaration) as unknown as StepWorkflow<Run<Subject, Memo>>;
 
-const workflowOf = (declared: AnyDeclaration): Workflow<AnyRun, RunEvent> => {
+export type StepWorkflow<State> = Workflow<State, RunEvent> & Decidable;
+
+const workflowOf = (declared: AnyDeclaration): StepWorkflow<AnyRun> => {
   const table = tableOf(declared);
   const { name, stateVersion, wakes, subject, memo, ends, hubOf } = declared;
   const isClosed = (run: AnyRun): boolean =>
@@ -33,5 +36,6 @@ const workflowOf = (declared: AnyDeclaration): Workflow<AnyRun, RunEvent> => {
     ...(wakes === undefined ? {} : { wakes }),
     ...(hubOf === undefined ? {} : { hubOf }),
     isClosed,
+    decisions: runDecisionsDecider(declared.steps),
   };
 };

@@ -1,3 +1,4 @@
+import type { CommandContext } from '../../app/command.ts';
 import type { ExpectedRevision } from '../../app/event-store.ts';
 import { actingKinds } from '../../domain/acting-kinds.ts';
 import type { ActingKind } from '../../domain/acting-kind.ts';
@@ -9,18 +10,37 @@ import type { PlacedRow, ReadModels, ResourceRow } from '../../projections/read-
 import { ApiError, invalid, objectNotFound, rejected } from '../errors.ts';
 import { recordTimelineLook, type LookServices } from '../looks.ts';
 import { onlyOne } from '../osac/query.ts';
-import { beginWrite, commandContext, settling, type WriteServices } from '../osac/write-context.ts';
+import {
+  beginWrite,
+  commandContext,
+  settling,
+  type Write,
+  type WriteServices,
+} from '../osac/write-context.ts';
 import type { Positions } from '../positions.ts';
 import type { ProcessRunner } from '../../app/process-runner/types.ts';
 import type { ActServices } from './acts.ts';
+import {
+  applied,
+  DECISION_NAMES,
+  decideRun,
+  fieldsOf,
+  orderDeleted,
+  readDecision,
+  type DecisionName,
+  type DecisionServices,
+} from './order-decisions.ts';
 import { once, osacCall } from './osac-call.ts';
 import { breathe, wholeNumber } from './query.ts';
 import type { LedgerAnswer, LedgerCall, LedgerRoute } from './serve.ts';
 
-/** Objects of every kind that acts, as an operator sees them, and the two things that can be done about one. */
+/** Objects of every kind that acts, as an operator sees them, and what can be done about one. */
 export type OrderServices = WriteServices &
   LookServices &
-  ActServices & {
+  ActServices &
+  DecisionServices & {
+    /** Default: every kind that acts. */
+    readonly acting?: readonly ActingKind[];
     readonly readModels: Pick<ReadModels, 'timeline'>;
     readonly positions: Positions;
     /** State of the workflow run of an order, if it is known here. */
@@ -34,6 +54,14 @@ export const orderRoutes = (services: OrderServices): readonly LedgerRoute[] => 
   { verb: 'GET', path: 'orders/{id}', handler: (call) => showOrder(call, services) },
   { verb: 'POST', path: 'orders/{id}/retry', handler: (call) => act(call, 'retry', services) },
   { verb: 'POST', path: 'orders/{id}/cancel', handler: (call) => act(call, 'cancel', services) },
+  ...DECISION_NAMES.map(
+    (name): LedgerRoute => ({
+      verb: 'POST',
+      path: `orders/{id}/${name}`,
+      fields: fieldsOf(name),
+      handler: (call) => decide(call, name, services),
+    }),
+  ),
   ...actingKinds.map(
     (kind): LedgerRoute => ({
       verb: 'GET',
@@ -54,25 +82,23 @@ const MAX_SCANNED = 10_000;
 export const ORDER_STATES: readonly string[] = [...new Set(actingKinds.flatMap(({ order }) => order.states))];
 
 /** Those of the query parameter `kind`; all without it. */
-const kindsAsked = (query: URLSearchParams): readonly ActingKind[] => {
+const kindsAsked = (
+  query: URLSearchParams,
+  { acting = actingKinds }: Pick<OrderServices, 'acting'>,
+): readonly ActingKind[] => {
   const wanted = onlyOne(query, 'kind') ?? '';
-  const found = actingKinds.filter(({ kind }) => wanted === '' || kind === wanted);
+  const found = acting.filter(({ kind }) => wanted === '' || kind === wanted);
   if (found.length > 0) return found;
-  throw invalid(
-    `query parameter 'kind' must be one of ${actingKinds.map(({ kind }) => kind).join(', ')}`,
-    'kind',
-  );
+  throw invalid(`query parameter 'kind' must be one of ${acting.map(({ kind }) => kind).join(', ')}`, 'kind');
 };
 
-const listOrders = async (
-  { query }: LedgerCall,
-  { resources, positions }: OrderServices,
-): Promise<LedgerAnswer> => {
+const listOrders = async ({ query }: LedgerCall, services: OrderServices): Promise<LedgerAnswer> => {
+  const { resources, positions } = services;
   const limit = wholeNumber(query, 'limit', DEFAULT_LIMIT, MAX_LIMIT, 1);
   const cursor = onlyOne(query, 'cursor') ?? '';
   const tenant = onlyOne(query, 'tenant') ?? '';
   const state = onlyOne(query, 'state') ?? '';
-  const kinds = kindsAsked(query);
+  const kinds = kindsAsked(query, services);
   if (state !== '' && !ORDER_STATES.includes(state))
     throw invalid(`query parameter 'state' must be one of ${ORDER_STATES.join(', ')}`, 'state');
   const items: JsonObject[] = [];
@@ -188,20 +214,13 @@ const loadOf = async (
 /** The one of this id, among the kinds that the caller means. */
 const load = async ({ path, query }: LedgerCall, services: OrderServices): Promise<Found> => {
   const id = path['id'] ?? '';
-  const loaded = await Promise.all(kindsAsked(query).map((kind) => loadOf(kind, id, services)));
+  const loaded = await Promise.all(kindsAsked(query, services).map((kind) => loadOf(kind, id, services)));
   const [found, ...others] = loaded.filter((each) => each !== undefined);
   if (found === undefined) throw objectNotFound(id);
   if (others.length === 0) return found;
   const names = [found, ...others].map(({ kind }) => kind.kind).join(', ');
   throw invalid(`order '${id}': objects of kinds ${names} have this id; name one by 'kind'`, 'kind');
 };
-
-/** It can still be looked at, so that it were not found would be strange. */
-const orderDeleted = (id: string): ApiError =>
-  new ApiError('FAILED_PRECONDITION', `order '${id}' is deleted: nothing can be done about it any more`, {
-    reason: 'ORDER_DELETED',
-    recorded: true,
-  });
 
 /** Of what happened, the oldest; all of it is at the object's own `timeline`. */
 const MAX_TIMELINE = 1_000;
@@ -278,7 +297,7 @@ const act = async (
     const found = await loadOf(kind, id, services);
     if (found === undefined) throw objectNotFound(id);
     const { state, view, revision: before } = found;
-    const context = await commandContext(asCall, write, view, services);
+    const context = await contextOf(asCall, write, view, services);
     // A run that a bug stopped is looked at again, whatever has become of its order.
     const parked = services.processes?.parkedFor(workflow.name, id) !== undefined;
     if (name === 'retry' && parked)
@@ -286,22 +305,53 @@ const act = async (
     const resumed = name === 'retry' && (await services.processes?.retryRun(workflow.name, id)) === true;
     if (resumed && (view.archived || order.details(state).failure['failure'] === undefined))
       return { json: { id, revision: Number(before), resumed } };
-    const command = order[name]?.(services.clock.now());
+    const at = services.clock.now();
+    const command = order[name]?.(at);
+    if (command === undefined && name === 'retry') {
+      const retry = { type: 'RetryRun', at, by: call.principal.subjectId, reason: RETRY_REASON } as const;
+      const decided = await decideRun({ kind, id, revision: before }, retry, context, services);
+      return { ...decided, json: { id, revision: Number(before) } };
+    }
     if (command === undefined)
       throw new ApiError('FAILED_PRECONDITION', `a ${kind.words} has no ${name}`, { reason: 'NO_SUCH_ACT' });
-    const outcome = await services.commands.execute(kind, id, command, {
-      ...context,
-      ...(asCall.metadata.ifRevision === undefined ? {} : { ifRevision: asCall.metadata.ifRevision }),
-    });
+    const outcome = await services.commands.execute(kind, id, command, context);
     if (outcome.outcome === 'rejected')
-      throw outcome.rejection.kind === 'not-found' ? orderDeleted(id) : rejected(outcome.rejection);
+      throw rejected(outcome.rejection.kind === 'not-found' ? orderDeleted(id) : outcome.rejection);
     const { position, revision } = outcome.loaded;
-    if (position !== undefined) await services.positions.applied(position);
-    return {
-      json: { id, revision: Number(revision) },
-      ...(position === undefined
-        ? {}
-        : { headers: { 'x-ledger-position': services.positions.format(position) } }),
-    };
+    return applied({ id, revision: Number(revision) }, position, services);
+  });
+};
+
+/** A retry is asked for without a reason. */
+const RETRY_REASON = 'retry requested';
+
+const contextOf = async (
+  asCall: ReturnType<typeof osacCall>,
+  write: Write,
+  view: Stored,
+  services: OrderServices,
+): Promise<CommandContext> => {
+  const { ifRevision } = asCall.metadata;
+  const context = await commandContext(asCall, write, view, services);
+  return { ...context, ...(ifRevision === undefined ? {} : { ifRevision }) };
+};
+
+const decide = async (
+  call: LedgerCall,
+  name: DecisionName,
+  services: OrderServices,
+): Promise<LedgerAnswer> => {
+  const { kind, view, revision } = await load(call, services);
+  if (name === 'abort' && kind.order.abort !== true)
+    throw new ApiError('FAILED_PRECONDITION', `a ${kind.words} cannot be aborted: delete it instead`, {
+      reason: 'NO_ABORT',
+    });
+  const asCall = osacCall(call, kind.kind);
+  const made = { at: services.clock.now(), by: call.principal.subjectId };
+  const decision = readDecision(name, call.body, made);
+  const write = beginWrite(asCall, { act: name, ...call.body }, services);
+  return settling(write, async () => {
+    const context = await contextOf(asCall, write, view, services);
+    return decideRun({ kind, id: view.id, revision }, decision, context, services);
   });
 };

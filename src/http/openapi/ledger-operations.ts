@@ -2,6 +2,7 @@ import { actingKinds } from '../../domain/acting-kinds.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { own } from '../../domain/json-tools.ts';
 import type { ErrorName } from '../errors.ts';
+import { decisionSchema, type DecisionName } from '../ledger/order-decisions.ts';
 import { ORDER_STATES } from '../ledger/orders.ts';
 import type { LedgerRoute } from '../ledger/serve.ts';
 import { componentRef } from './message-schemas.ts';
@@ -41,6 +42,27 @@ const ACT: readonly ParameterName[] = [
   'If_Match',
   'X_Ledger_Ticket',
 ];
+const orderAct = (summary: string, body: JsonObject, answer: JsonObject): Description => ({
+  summary,
+  pathNames: ORDER_ID,
+  ownParameters: [KIND],
+  parameters: ACT,
+  body,
+  answer,
+  headers: ['X_Ledger_Position'],
+  errors: [...OF_ONE_OBJECT, ...ANY_WRITE, 'STALE_ETAG'],
+});
+const DONE = record({ id: TEXT, revision: COUNT, 'resumed?': FLAG });
+const DECISION = { at: TIME, by: TEXT, reason: TEXT };
+const DECISIONS = record({
+  id: TEXT,
+  skipped: listOf(record({ step: TEXT, ...DECISION })),
+  'aborted?': record(DECISION),
+});
+const decision = (name: DecisionName, summary: string): Description => ({
+  ...orderAct(summary, decisionSchema(name), DECISIONS),
+  description: 'Where the decision holds already nothing happens, and the answer is the same.',
+});
 /** What operators do here cannot be tried. */
 const NO_DRY_RUN: ErrorName = 'UNIMPLEMENTED';
 
@@ -81,26 +103,11 @@ const DESCRIPTIONS: { readonly [route: string]: Description | undefined } = {
     answer: 'Order',
     errors: OF_ONE_OBJECT,
   },
-  'POST orders/{id}/retry': {
-    summary: 'Tries a failed order again',
-    pathNames: ORDER_ID,
-    ownParameters: [KIND],
-    parameters: ACT,
-    body: NO_BODY,
-    answer: record({ id: TEXT, revision: COUNT, 'resumed?': FLAG }),
-    headers: ['X_Ledger_Position'],
-    errors: [...OF_ONE_OBJECT, ...ANY_WRITE, 'STALE_ETAG'],
-  },
-  'POST orders/{id}/cancel': {
-    summary: 'Cancels an order that no hub has been asked for yet',
-    pathNames: ORDER_ID,
-    ownParameters: [KIND],
-    parameters: ACT,
-    body: NO_BODY,
-    answer: record({ id: TEXT, revision: COUNT, 'resumed?': FLAG }),
-    headers: ['X_Ledger_Position'],
-    errors: [...OF_ONE_OBJECT, ...ANY_WRITE, 'STALE_ETAG'],
-  },
+  'POST orders/{id}/retry': orderAct('Tries a failed order again', NO_BODY, DONE),
+  'POST orders/{id}/cancel': orderAct('Cancels an order that no hub has been asked for yet', NO_BODY, DONE),
+  'POST orders/{id}/skip': decision('skip', 'Skips a step of an order: what comes after it goes on'),
+  'POST orders/{id}/resume': decision('resume', 'Takes a skipped step of an order up again'),
+  'POST orders/{id}/abort': decision('abort', 'Aborts an order: what was begun is undone in reverse order'),
   ...Object.fromEntries(
     actingKinds.map(({ collection, words }) => [
       `GET ${collection}/{id}`,

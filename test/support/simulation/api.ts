@@ -97,6 +97,8 @@ export const createApi = (options: {
     recordAct: actRecorder(services),
     readModels,
     positions,
+    store: ports.store,
+    codec: system.codec,
     runOf: system.runOf,
   });
 

@@ -71,6 +71,7 @@ describe('the help of ledgerctl', () => {
     ];
     names.push('label', 'annotate', 'scale', 'kubeconfig', 'password', 'completion');
     names.push('orders list', 'orders show', 'orders retry', 'orders cancel');
+    names.push('orders skip', 'orders resume', 'orders abort');
     names.push('lanes list', 'lanes pause', 'lanes resume', 'store backup', 'store check');
     names.push('projections list', 'projections status', 'projections rebuild', 'projections digest');
     expect(commands.map((path) => path.join(' '))).to.include.members(names);

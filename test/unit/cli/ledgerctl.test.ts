@@ -151,11 +151,15 @@ describe('ledgerctl with a service', () => {
   let server: Server;
   let url: string;
   let asked: string[];
+  /** Bodies of the requests. */
+  let sent: string[];
   let answer: (path: string) => { status: number; body: string };
   beforeEach(async () => {
     asked = [];
+    sent = [];
     server = createServer((request, response) => {
       asked.push(request.url ?? '');
+      request.on('data', (part: Buffer) => sent.push(part.toString()));
       const { status, body } = answer(request.url ?? '');
       response.writeHead(status, { 'x-request-id': 'r-1' }).end(body);
     }).listen(0, '127.0.0.1');
@@ -202,6 +206,30 @@ describe('ledgerctl with a service', () => {
     const absent = await run(['--url', url, 'orders', 'retry', 'db']);
     expect(absent.err).to.include('/orders/db/retry answered 404: absent');
     expect(absent.code).to.equal(3);
+  });
+
+  it('tells the service which step of an order is skipped, and why', async () => {
+    answer = (path) =>
+      path.startsWith('/api/private/')
+        ? { status: 200, body: '{"items":[{"id":"o-1","metadata":{"name":"web"}}]}' }
+        : { status: 200, body: '{"id":"o-1"}' };
+    const why = ['--reason', 'done by hand'];
+    for (const [verb, ...options] of [
+      ['skip', '--step', 'dns'],
+      ['resume', '--step', 'dns'],
+      ['abort'],
+    ] as const) {
+      asked.length = 0;
+      const { out, err } = await run(['--url', url, 'orders', verb, 'cluster/web', ...options, ...why]);
+      expect(out, err).to.match(/^order cluster\/web: /);
+      expect(asked.at(-1)).to.equal(`/api/ledger/v1/orders/o-1/${verb}?kind=cluster`);
+      const step = verb === 'abort' ? {} : { step: 'dns' };
+      expect(JSON.parse(sent.at(-1) ?? '')).to.deep.equal({ ...step, reason: 'done by hand' });
+    }
+    asked.length = 0;
+    const silent = await run(['--url', url, 'orders', 'abort', 'o-1']);
+    expect(silent.err).to.include("required option '--reason <text>' not specified");
+    expect(asked).to.deep.equal([]);
   });
 
   it('lists orders page after page, newest first, with their age', async () => {

@@ -30,6 +30,18 @@ describe('orders show', () => {
     expect(lines).to.include(`${AT}  ClusterOrdered  It was ordered.`);
   });
 
+  it('tells which steps are skipped, and that it is aborted, by whom and why', () => {
+    const made = { at: AT, by: 'u1', reason: 'done by hand' };
+    const run = { commands: [], effects: [], timers: [] };
+    const skipped = [{ ...made, step: 'dns' }];
+    const lines = orderText({ ...order, run: { ...run, skipped } }).split('\n');
+    expect(lines).to.include(`Step dns skipped by user u1 at ${AT}: done by hand`);
+    expect(orderText({ ...order, run: { ...run, skipped: [], aborted: made } }).split('\n')).to.include(
+      `Aborted by user u1 at ${AT}: done by hand`,
+    );
+    expect(orderText(order)).not.to.match(/skipped|Aborted/);
+  });
+
   it('tells of one that is gone what was observed last, and nothing that is still to come', () => {
     const { NodesReady } = order.conditions;
     const gone: OrderDetails = { ...order, state: 'deleted', conditions: { NodesReady } as never };

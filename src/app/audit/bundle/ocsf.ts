@@ -111,7 +111,7 @@ const READS: ReadonlySet<string> = new Set([
  * (`DELETE /audit.v1/holds/{id}`).
  */
 const VERBS: readonly (readonly [RegExp, Activity])[] = [
-  [/ \/.*\/(retry|pause|resume|rebuild)$/, 'update'],
+  [/ \/.*\/(retry|pause|resume|skip|abort|rebuild)$/, 'update'],
   [/ \/.*\/cancel$/, 'delete'],
   [/^(GET|HEAD) /, 'read'],
   [/^POST /, 'create'],
@@ -123,7 +123,10 @@ const VERBS: readonly (readonly [RegExp, Activity])[] = [
     /\/Delete\w*$|^(Delete|Remove|Withdraw|Retire|Release|Cancel|Destroy|Erase|BeginErasure|Discard)/,
     'delete',
   ],
-  [/\/Update\w*$|^(Update|Revise|Resize|Change|Set|Describe|Label|Annotate|Retry|Extend)/, 'update'],
+  [
+    /\/Update\w*$|^(Update|Revise|Resize|Change|Set|Describe|Label|Annotate|Retry|Skip|Resume|Abort|Extend)/,
+    'update',
+  ],
 ];
 
 const statusDetail = (refused: boolean, { event: { data }, revealed }: OcsfSource): JsonObject =>

@@ -308,6 +308,8 @@ describe('OCSF API Activity', () => {
       'PUT /audit.v1/exports/{id}': 'Update',
       'PATCH /audit.v1/exports/{id}': 'Update',
       'POST /ledger.v1/orders/{id}/retry': 'Update',
+      'POST /ledger.v1/orders/{id}/abort': 'Update',
+      SkipStep: 'Update',
       'POST /ledger.v1/orders/{id}/cancel': 'Delete',
       'POST /ledger.v1/hubs/check': 'Create',
       'POST /ledger.v1/kafka/topics/{topic}/parked/{stream}/retry': 'Update',

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { runDecisionsDecider } from '../../../../src/domain/process/decisions.ts';
+import { refusedBy, runDecisionsDecider } from '../../../../src/domain/process/decisions.ts';
 import { specify } from '../../../support/decider-spec.ts';
 import { done, refused, unknown } from '../../../support/step-run.ts';
 import { createBuilding } from './toy/building.ts';
@@ -75,7 +75,11 @@ describe('a decision about a run', () => {
   const at = '2026-11-21T12:00:00.000Z';
   const made = { at, by: 'ann', reason: 'because' };
   const of = specify(
-    runDecisionsDecider([{ name: 'base' }, { name: 'walls', mayBeSkipped: true }, { name: 'roof' }]),
+    runDecisionsDecider([
+      { name: 'base' },
+      { name: 'walls', mayBeSkipped: true },
+      { name: 'roof', mayBeSkipped: true },
+    ]),
   );
   const skipped = { type: 'StepSkipped', data: { ...made, step: 'walls' } } as const;
   const aborted = { type: 'RunAborted', data: made } as const;
@@ -87,10 +91,22 @@ describe('a decision about a run', () => {
   it('names a step that there is, and that may be skipped', () => {
     of.given()
       .when({ type: 'SkipStep', step: 'moat', ...made })
-      .thenRejected('UNKNOWN_STEP');
+      .thenRejected('UNKNOWN_STEP', {
+        kind: 'invalid',
+        field: 'step',
+        message: "step 'moat' not found; steps that may be skipped: walls, roof",
+      });
     of.given()
       .when({ type: 'SkipStep', step: 'base', ...made })
-      .thenRejected('NOT_SKIPPABLE');
+      .thenRejected('NOT_SKIPPABLE', {
+        message: "step 'base' may not be skipped; steps that may be skipped: walls, roof",
+      });
+    specify(runDecisionsDecider([{ name: 'base' }]))
+      .given()
+      .when({ type: 'ResumeStep', step: 'base', ...made })
+      .thenRejected('NOT_SKIPPABLE', {
+        message: "step 'base' may not be skipped; steps that may be skipped: none",
+      });
     of.given()
       .when({ type: 'SkipStep', step: 'walls', ...made })
       .thenEvents(skipped);
@@ -129,5 +145,22 @@ describe('a decision about a run', () => {
       .given(aborted)
       .when({ type: 'RetryRun', ...made })
       .thenEvents({ type: 'RunRetried', data: made });
+  });
+  it('is refused when it comes too late for the run', () => {
+    const [abort, retry, skip] = [
+      { type: 'AbortRun', ...made },
+      { type: 'RetryRun', ...made },
+      { type: 'SkipStep', step: 'walls', ...made },
+    ] as const;
+    const run = createBuilding({ roof: { pivot: true } });
+    for (const step of ['base', 'walls']) run.perform(step, done());
+    expect(refusedBy(run.state(), abort)).to.equal(undefined);
+    run.perform('roof', done());
+    expect(refusedBy(run.state(), abort)).to.include({ code: 'PIVOT_PASSED' });
+    expect(refusedBy(run.state(), retry)).to.equal(undefined);
+    run.remove();
+    for (const decision of [abort, retry])
+      expect(refusedBy(run.state(), decision)).to.include({ code: 'DELETION_REQUESTED' });
+    expect(refusedBy(run.state(), skip), 'a step of the deletion may be in the way').to.equal(undefined);
   });
 });
