@@ -21,10 +21,14 @@ export const documentTypes = ({
   const audience = methods.public.length === 0 ? 'provider' : 'tenant';
   const whole = { document: jsonObject, secrets: secrets.exactOptional() };
   const about = { id: text, tenant: text, project: text, name: text, creator: text };
-  return typesOf({ context, audience, resource: kind }, [
-    [events.created, { ...about, ...whole }, { ...more, begins: true }],
-    [events.revised, whole, more],
-    [events.deletionRequested, {}],
-    [events.retired, {}],
-  ]);
+  return typesOf(
+    { context, audience, resource: kind },
+    {
+      [events.created]: { ...about, ...whole },
+      [events.revised]: whole,
+      [events.deletionRequested]: {},
+      [events.retired]: {},
+    },
+    { [events.created]: { ...more, begins: true }, [events.revised]: more },
+  );
 };
