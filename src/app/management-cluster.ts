@@ -8,6 +8,7 @@ import type {
 } from '../domain/hubs/hub-object.ts';
 import type { Condition } from '../domain/hubs/shown.ts';
 import type { HubMark } from '../domain/hubs/mark.ts';
+import type { HostCounts } from '../domain/hubs/health.ts';
 import type { JsonObject } from '../domain/json.ts';
 import type { SecretRef } from '../domain/secret-ref.ts';
 
@@ -50,17 +51,6 @@ export type HubReport = {
   /** What the rights allow besides the order itself. */
   readonly canReadNodePools?: boolean;
   readonly canReadAgents?: boolean;
-};
-
-/** Agents (bare-metal hosts) of a hub by resource class (management-cluster.md §3.3). */
-export type HubInventory = {
-  readonly [resourceClass: string]: {
-    readonly free: number;
-    /** Labelled with a ClusterOrder of ours. */
-    readonly ours: number;
-    /** Claimed by somebody else. */
-    readonly foreign: number;
-  };
 };
 
 /**
@@ -127,7 +117,7 @@ export type ManagementCluster = {
    */
   writeMark(mark: HubMark, over: string | undefined, options: CallOptions): Promise<string | undefined>;
   /** Undefined: the hub has no agents or its rights do not show them. */
-  inventory(options: CallOptions): Promise<HubInventory | undefined>;
+  inventory(options: CallOptions): Promise<HostCounts | undefined>;
   /** Creates the namespace of a tenant when it is not there; labels it with `tenant-ref` and `project` (§0). */
   ensureTenantNamespace(
     namespace: { readonly name: string; readonly tenant: string },

@@ -139,6 +139,23 @@ export const workflowActor = (workflow: string, onBehalfOf?: string): Actor =>
 /** Whose doing it is in the end: for whom the actor acts, else the actor. */
 export const principalIn = ({ subjectId, onBehalfOf }: Actor): string => onBehalfOf ?? subjectId;
 
+/** Context of a command by which the service itself looks after a hub, or what is on it, on somebody's behalf. */
+export const hubContext = (
+  commandId: string,
+  by: string,
+  hub: string,
+  { tenant, project }: Pick<CommandContext, 'tenant' | 'project'>,
+): CommandContext => ({
+  tenant,
+  project,
+  actor: workflowActor(by),
+  commandId,
+  requestHash: commandId,
+  correlationId: commandId,
+  causationId: commandId,
+  hub,
+});
+
 /** Context of a command that the service gives itself. `causationId`: the event or command that led to it. */
 export const systemContext = (
   commandId: string,

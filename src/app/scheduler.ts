@@ -3,7 +3,6 @@ import { place } from '../domain/clusters/placement.ts';
 import type { CapacityClaim, HubCapacityEvent } from '../domain/hubs/capacity-events.ts';
 import {
   claimOf,
-  HUB_CAPACITY_CATEGORY,
   hubCapacityDecider,
   isClosedFor,
   type HubCapacityCommand,
@@ -13,22 +12,20 @@ import { namespaceOf } from '../domain/hubs/hub-facts.ts';
 import type { JsonObject } from '../domain/json.ts';
 import type { Holder } from '../domain/holder.ts';
 import { own, sameJson } from '../domain/json-tools.ts';
+import { hubCapacityAggregate } from '../domain/kinds.ts';
 import type { EffectOutcome } from '../domain/workflow.ts';
 import type { Aggregate, CommandOutcome, CommandRunner } from './command.ts';
 import { OutcomeUnknown, StoreUnavailable } from './event-store.ts';
 import type { HubRegistry, RegisteredHub } from './hub-registry.ts';
 import { derivedCommandId } from './identifiers.ts';
-import { workflowActor } from './metadata.ts';
+import { hubContext } from './metadata.ts';
 import type { Clock, Logger } from './ports.ts';
 import { askedOf } from './process-runner/run.ts';
 import type { EffectCall, EffectPort } from './process-runner/types.ts';
 
 /** The one stream that owns what a hub can still take. */
-export const hubCapacity: Aggregate<HubCapacityState, HubCapacityCommand, HubCapacityEvent> = {
-  category: HUB_CAPACITY_CATEGORY,
-  decider: hubCapacityDecider,
-  stateVersion: 3,
-};
+export const hubCapacity: Aggregate<HubCapacityState, HubCapacityCommand, HubCapacityEvent> =
+  hubCapacityAggregate;
 
 /** Choices that may be refused by the capacity stream before the order is tried again later (fleet-and-networks.md §2.9). */
 const MAX_ROUNDS = 5;
@@ -293,16 +290,8 @@ export const declareCapacities = (options: {
     const { state, revision } = await commandRunner.load(hubCapacity, id);
     if (isDeclared(state, hub)) return;
     const commandId = derivedCommandId('declare-capacity', id, hub.revision, revision);
-    await commandRunner.execute(hubCapacity, id, declarationOf(hub, clock.now()), {
-      tenant: hub.tenant,
-      project: hub.project,
-      actor: workflowActor('hub-registry'),
-      commandId,
-      requestHash: commandId,
-      correlationId: commandId,
-      causationId: commandId,
-      hub: id,
-    });
+    const context = hubContext(commandId, 'hub-registry', id, hub);
+    await commandRunner.execute(hubCapacity, id, declarationOf(hub, clock.now()), context);
   };
   return registry.onChange((id, hub) => {
     if (hub === undefined || !options.isOwner()) return;

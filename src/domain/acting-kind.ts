@@ -5,10 +5,9 @@ import type { Meter } from './metering/meter.ts';
 import type { ResourceKind } from './resource.ts';
 import type { SecretRef } from './secret-ref.ts';
 import type { Sentences } from './sentences.ts';
-import type { Workflow } from './workflow.ts';
+import type { AnyWorkflow } from './workflow.ts';
 
-/** A workflow whose type parameters are of no interest to whoever walks over all of them. */
-export type AnyWorkflow = Workflow<unknown, DomainEvent>;
+export type { AnyWorkflow };
 
 /**
  * A kind whose objects are carried out by a workflow: a resource and what else its declaration holds. Timeline, orders,

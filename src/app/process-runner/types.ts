@@ -1,6 +1,6 @@
 import type { DomainEvent } from '../../domain/decider.ts';
 import type { JsonObject } from '../../domain/json.ts';
-import type { EffectOutcome, PendingCommand, PendingEffect, Workflow } from '../../domain/workflow.ts';
+import type { AnyWorkflow, EffectOutcome, PendingCommand, PendingEffect } from '../../domain/workflow.ts';
 import type { Aggregate, CommandContext, CommandOutcome, CommandRunner } from '../command.ts';
 import type { EventCodec } from '../event-codec.ts';
 import type { EventStore, Position } from '../event-store.ts';
@@ -9,6 +9,8 @@ import type { EventMetadata } from '../metadata.ts';
 import type { Clock, Logger, Timers } from '../ports.ts';
 import type { FailingOrder } from './lane-failures.ts';
 import type { Pacing } from './token-bucket.ts';
+
+export type { AnyWorkflow };
 
 /** What an effect port learns about the call besides operation and arguments. */
 export type EffectCall = {
@@ -43,9 +45,6 @@ export type EffectPort = (operation: string, args: JsonObject, call: EffectCall)
 
 /** What the runner needs of the schema registry. */
 export type RunCodec = Pick<EventCodec, 'encodeAll' | 'decode'>;
-
-/** A workflow whose type parameters are of no interest to the runner: state and run events pass through it unseen. */
-export type AnyWorkflow = Workflow<unknown, DomainEvent>;
 
 /** Any aggregate by the name that workflows use in `PendingCommand.aggregate`. */
 export type Aggregates = { readonly [name: string]: Aggregate<unknown, { type: string }, DomainEvent> };
@@ -116,11 +115,7 @@ export type ProcessHooks = {
   readonly clockDiverged?: (deltaMs: number) => void;
 };
 
-/**
- * Named points at which a test or the simulation may stop the process: `before-run-append`, `after-run-append`,
- * `before-command`, `after-command-before-record`, `before-effect-started`, `after-effect-started`,
- * `after-effect-before-record`, `before-timer`.
- */
+/** Named points at which a test or the simulation may stop the process. */
 export type Failpoint = (name: FailpointName) => void | Promise<void>;
 export const FAILPOINTS = [
   'before-run-append',

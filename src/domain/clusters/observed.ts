@@ -75,7 +75,7 @@ export type LaunchedJob = {
   readonly outputTail?: string;
 };
 
-/** The payload of an `observation` input, and the result of the effect `observeCluster`. */
+/** The payload of an `observation` input, and the result of the effect `observeObject`. */
 export type ClusterObservation = {
   /** Who shows it; absent: the hub that was asked. */
   readonly hub?: string;

@@ -1,4 +1,4 @@
-import type { Decider } from '../decider.ts';
+import type { DataOf, Decider } from '../decider.ts';
 import { own } from '../json-tools.ts';
 import type { EventOf } from '../schemas.ts';
 import type { LANE_PAUSE } from './event-types.ts';
@@ -8,14 +8,13 @@ export const LANE_PAUSES_CATEGORY = 'lanePauses';
 export const LANE_PAUSES = 'all';
 
 export type LanePauseEvent = EventOf<typeof LANE_PAUSE>;
-type DataOf<Type extends LanePauseEvent['type']> = Extract<LanePauseEvent, { type: Type }>['data'];
 
 export type LanePauseCommand =
-  | ({ readonly type: 'PauseLane' } & DataOf<'LanePaused'>)
-  | ({ readonly type: 'ResumeLane' } & DataOf<'LaneResumed'>);
+  | ({ readonly type: 'PauseLane' } & DataOf<LanePauseEvent, 'LanePaused'>)
+  | ({ readonly type: 'ResumeLane' } & DataOf<LanePauseEvent, 'LaneResumed'>);
 
 export type LanePauses = {
-  readonly paused: { readonly [lane: string]: Omit<DataOf<'LanePaused'>, 'lane'> };
+  readonly paused: { readonly [lane: string]: Omit<DataOf<LanePauseEvent, 'LanePaused'>, 'lane'> };
 };
 
 export const lanePausesDecider: Decider<LanePauses, LanePauseCommand, LanePauseEvent> = {
