@@ -1,7 +1,7 @@
 import { CLUSTER_ORDER, HOSTED_CLUSTER, hostedPlace } from '../domain/clusters/hub-objects.ts';
 import type { ObjectPlace } from '../domain/hubs/hub-object.ts';
 import type { JsonObject } from '../domain/json.ts';
-import { objectAt, stringAt } from '../domain/json-tools.ts';
+import { defined, objectAt, stringAt } from '../domain/json-tools.ts';
 import type { EffectOutcome } from '../domain/workflow.ts';
 import {
   AutomationError,
@@ -178,8 +178,7 @@ export const createAutomationEffects = (options: {
       const question = {
         purpose,
         since: new Date(Date.parse(base) + skewMs).toISOString(),
-        ...(again === undefined ? {} : { again }),
-        ...(cleaning === undefined ? {} : { cleaning }),
+        ...defined({ again, cleaning }),
       };
       return evidenceOf(now, question);
     };

@@ -8,6 +8,7 @@ import type {
 } from '../domain/hubs/hub-object.ts';
 import type { Condition } from '../domain/hubs/shown.ts';
 import type { HubMark } from '../domain/hubs/mark.ts';
+import type { HubProblemFact } from '../domain/hubs/health-events.ts';
 import type { HostCounts } from '../domain/hubs/health.ts';
 import type { JsonObject } from '../domain/json.ts';
 import type { SecretRef } from '../domain/secret-ref.ts';
@@ -31,13 +32,7 @@ export type HubProblemCode =
   | 'CrdMissing' // a kind of management-cluster.md §1 that we write, or a field of it, is not there
   | 'RightMissing'; // SelfSubjectAccessReview says no
 
-export type HubProblem = {
-  readonly code: HubProblemCode;
-  /** What is wrong and what to do; never a credential. */
-  readonly message: string;
-  /** The kind, verb or file that it is about. */
-  readonly subject?: string;
-};
+export type HubProblem = HubProblemFact & { readonly code: HubProblemCode };
 
 /** Result of really connecting to a hub. No problems: orders can be sent there. */
 export type HubReport = {

@@ -13,6 +13,7 @@ import type {
   StoppedChange,
 } from './observed.ts';
 import type { Endpoints } from './state.ts';
+import { defined } from '../json-tools.ts';
 
 export { configVersion, latestJob };
 
@@ -90,8 +91,7 @@ export const assess = (observation: ClusterObservation, desired: DesiredCluster)
     ...(controlPlane === undefined ? {} : { controlPlane }),
     ready: facts.ready,
     verdict: verdictOf(facts, conditions, desired),
-    ...(facts.work === undefined ? {} : { work: facts.work }),
-    ...(duplicates === undefined ? {} : { duplicates }),
+    ...defined({ work: facts.work, duplicates }),
   };
 };
 

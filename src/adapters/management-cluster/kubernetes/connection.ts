@@ -3,6 +3,7 @@ import https, { type RequestOptions } from 'node:https';
 import type { KubeConfig } from '@kubernetes/client-node';
 import type { Timers } from '../../../app/ports.ts';
 import type { KubeAccess } from './kubeconfig.ts';
+import { defined } from '../../../domain/json-tools.ts';
 
 /**
  * HTTP to one API server. TLS, proxies and credentials are those of @kubernetes/client-node's KubeConfig; requests are
@@ -136,13 +137,10 @@ const kubeConfig = async (access: KubeAccess): Promise<KubeConfig> => {
   return config;
 };
 const clusterPart = ({ caData, tlsServerName, proxyUrl }: Partial<KubeAccess>) => ({
-  ...(caData === undefined ? {} : { caData }),
-  ...(tlsServerName === undefined ? {} : { tlsServerName }),
-  ...(proxyUrl === undefined ? {} : { proxyUrl }),
+  ...defined({ caData, tlsServerName, proxyUrl }),
 });
 const userPart = ({ certData, keyData }: Partial<KubeAccess>) => ({
-  ...(certData === undefined ? {} : { certData }),
-  ...(keyData === undefined ? {} : { keyData }),
+  ...defined({ certData, keyData }),
 });
 
 /** As it is written in a URL, without what else a URL may hold. */
@@ -263,11 +261,7 @@ export const openConnection = async (access: KubeAccess, timers: Timers): Promis
 
 /** What a proxy's agent needs once more per request. */
 const tlsOptions = ({ ca, cert, key, servername, rejectUnauthorized }: RequestOptions): RequestOptions => ({
-  ...(ca === undefined ? {} : { ca }),
-  ...(cert === undefined ? {} : { cert }),
-  ...(key === undefined ? {} : { key }),
-  ...(servername === undefined ? {} : { servername }),
-  ...(rejectUnauthorized === undefined ? {} : { rejectUnauthorized }),
+  ...defined({ ca, cert, key, servername, rejectUnauthorized }),
 });
 
 const headersOf = ({ body, contentType, accept, effectId }: ApiRequest): http.OutgoingHttpHeaders => ({
