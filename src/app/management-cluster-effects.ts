@@ -50,7 +50,7 @@ export type ApplyObjectArgs = ObjectArgs & {
   readonly relaunch?: boolean;
 };
 
-/** Arguments of `writeStatus`: times of conditions are made here, from when it was seen. */
+/** Arguments of `writeStatus`. */
 export type StatusArgs = ObjectArgs & {
   readonly status: { readonly conditions: readonly Condition[] };
   /** ISO time of the observation that it is made of. */
@@ -270,12 +270,8 @@ export const createManagementClusterEffects = (options: {
     const shown = await oursAt(kind, args, call);
     // Gone meanwhile: there is nothing to say any more.
     if (shown === undefined) return done({});
-    const { conditions: before = [] } = shown as { readonly conditions?: readonly Condition[] };
-    const conditions = status.conditions.map((condition) => {
-      const known = before.find(({ type }) => type === condition.type);
-      const since = known?.status === condition.status ? known.lastTransitionTime : undefined;
-      return { ...condition, lastTransitionTime: since ?? at };
-    });
+    // A condition whose status stays keeps the time that it has (HubController).
+    const conditions = status.conditions.map((one) => ({ ...one, lastTransitionTime: at }));
     const wanted = { ...status, conditions, ...kind.controlled?.stated(shown as never) };
     await controller.writeStatus(kind, args, wanted, optionsOf(call));
     return done({});

@@ -33,9 +33,11 @@ export type Shapes = { readonly [type: string]: z.ZodRawShape };
 
 /** The events of these shapes. */
 export type EventOf<Some extends Shapes> = {
-  [Type in keyof Some & string]: DomainEvent<Type, Readonly<EventData<Some[Type]>>>;
+  [Type in keyof Some & string]: DomainEvent<Type, EventData<Some[Type]>>;
 }[keyof Some & string];
-type EventData<Shape extends z.ZodRawShape> = z.infer<z.ZodObject<typeof at & Shape, z.core.$strict>>;
+export type EventData<Shape extends z.ZodRawShape> = Readonly<
+  z.infer<z.ZodObject<typeof at & Shape, z.core.$strict>>
+>;
 
 /** Registry entries of one context; `about`: what differs from the context. */
 export const typesOf = (

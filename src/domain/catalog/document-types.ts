@@ -1,8 +1,15 @@
 import type { EventType } from '../event-type.ts';
-import { jsonObject, secrets, text, typesOf } from '../schemas.ts';
+import { jsonObject, secrets, text, typesOf, type Shapes } from '../schemas.ts';
 import type { DocumentKind } from './document-kind.ts';
 
 type Described = Pick<DocumentKind, 'kind' | 'context' | 'events' | 'methods' | 'hidden' | 'personal'>;
+
+/** `secrets`: references of the write-only values, by the path where the document would hold them; absent: there are none. */
+const whole = { document: jsonObject, secrets: secrets.exactOptional() };
+export const DOCUMENT_SHAPES = {
+  created: { id: text, tenant: text, project: text, name: text, creator: text, ...whole },
+  revised: whole,
+} as const satisfies Shapes;
 
 /** Registry entries of a document kind. */
 export const documentTypes = ({
@@ -19,13 +26,11 @@ export const documentTypes = ({
     ...(personal === undefined ? {} : { personal: inDocument(personal) }),
   };
   const audience = methods.public.length === 0 ? 'provider' : 'tenant';
-  const whole = { document: jsonObject, secrets: secrets.exactOptional() };
-  const about = { id: text, tenant: text, project: text, name: text, creator: text };
   return typesOf(
     { context, audience, resource: kind },
     {
-      [events.created]: { ...about, ...whole },
-      [events.revised]: whole,
+      [events.created]: DOCUMENT_SHAPES.created,
+      [events.revised]: DOCUMENT_SHAPES.revised,
       [events.deletionRequested]: {},
       [events.retired]: {},
     },

@@ -1,6 +1,8 @@
 import type { DomainEvent } from '../decider.ts';
-import type { JsonObject } from '../json.ts';
-import type { SecretRef } from '../secret-ref.ts';
+import type { EventData } from '../schemas.ts';
+import type { DOCUMENT_SHAPES } from './document-types.ts';
+
+type Shapes = typeof DOCUMENT_SHAPES;
 
 /** Names of the four events of a document kind, in the kind's own words. */
 export type DocumentEventNames = {
@@ -13,30 +15,9 @@ export type DocumentEventNames = {
 /**
  * Document kinds share one decider factory that still emits named events. `document` is the resource in OSAC's private JSON form without `id`, server-set metadata and secrets.
  */
-export type DocumentCreated<Type extends string> = DomainEvent<
-  Type,
-  {
-    readonly id: string;
-    readonly at: string;
-    readonly tenant: string;
-    readonly project: string;
-    readonly name: string;
-    readonly creator: string;
-    readonly document: JsonObject;
-    /** References of the write-only values, by the path where the document would hold them. */
-    readonly secrets?: { readonly [path: string]: SecretRef };
-  }
->;
+export type DocumentCreated<Type extends string> = DomainEvent<Type, EventData<Shapes['created']>>;
 /** The whole document after the change (small, and what changed is the difference to the event before). */
-export type DocumentRevised<Type extends string> = DomainEvent<
-  Type,
-  {
-    readonly at: string;
-    readonly document: JsonObject;
-    /** As after the change; absent when there are none. */
-    readonly secrets?: { readonly [path: string]: SecretRef };
-  }
->;
+export type DocumentRevised<Type extends string> = DomainEvent<Type, EventData<Shapes['revised']>>;
 export type DocumentDeletionRequested<Type extends string> = DomainEvent<Type, { readonly at: string }>;
 export type DocumentRetired<Type extends string> = DomainEvent<Type, { readonly at: string }>;
 

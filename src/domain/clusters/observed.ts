@@ -1,3 +1,6 @@
+import type { Condition } from '../hubs/shown.ts';
+import type { Job } from './order-codec.ts';
+
 /**
  * What a hub shows of one cluster, and what that means (design §6 "Status is what was observed",
  * operator-run.md §4). The shapes below are those of the management-cluster port, as JSON.
@@ -12,21 +15,14 @@ export type ClusterOrderSpecShape = {
   readonly network?: { readonly podCIDR?: string; readonly serviceCIDR?: string };
 };
 
-export type ObservedCondition = {
-  readonly type: string;
+export type ObservedCondition = Omit<Condition, 'lastTransitionTime' | 'status'> & {
   readonly status: string;
-  readonly reason?: string;
-  readonly message?: string;
 };
 
-export type ObservedJob = {
-  readonly jobId: string;
+/** `vanished`: its platform no longer has a record of it. */
+export type ObservedJob = Omit<Job, 'state' | 'type'> & {
   readonly type: string;
   readonly state: string;
-  readonly timestamp: string;
-  readonly message?: string;
-  readonly configVersion?: string;
-  /** Its platform no longer has a record of it. */
   readonly vanished?: boolean;
 };
 

@@ -130,6 +130,7 @@ export type RunningJob = LaunchedJob & {
 };
 
 export type LiveCluster = Exclude<ClusterState, { status: 'absent' | 'abandoned' | 'deleted' }>;
+export type Dispatched = Extract<LiveCluster, { status: 'dispatched' }>;
 export type StoredCluster = LiveCluster | Extract<ClusterState, { status: 'deleted' }>;
 
 export const initialCluster = (): ClusterState => ({ status: 'absent' });
