@@ -1,6 +1,6 @@
 import type { HubProblemFact } from '../domain/hubs/health-events.ts';
 import { findingsOf, type HostCounts, type HubFindings } from '../domain/hubs/health.ts';
-import type { FormerFacts, HubMode } from '../domain/hubs/hub-facts.ts';
+import type { HubMode } from '../domain/hubs/hub-facts.ts';
 import { defined, own } from '../domain/json-tools.ts';
 import type { Automation, AutomationConnection } from './automation.ts';
 import type { RegisteredHub } from './hub-registry.ts';
@@ -109,7 +109,8 @@ const checkOf = (report: HubReport, failing?: readonly string[], hosts?: HostCou
 
 /**
  * How the automation of a hub is called in a mode, by default in that of the hub; undefined where its operator runs it, or
- * where no address is known. A hub that was switched has kept what its orders of the other mode need.
+ * where no address is known. A hub that was switched has kept what its orders of the other mode need; where that
+ * was cleared both are called in the same way.
  */
 export const automationConnectionOf = (
   hub: Pick<RegisteredHub, 'facts' | 'automation' | 'formerAutomation' | 'tenant'>,
@@ -117,11 +118,19 @@ export const automationConnectionOf = (
 ): AutomationConnection | undefined => {
   const { facts, tenant } = hub;
   if (mode === 'operator') return undefined;
-  const isPresent = mode === facts.mode;
-  const settings = isPresent ? facts.automation : own(facts.formerAutomation ?? {}, mode);
-  const secrets = isPresent ? hub.automation : own(hub.formerAutomation ?? {}, mode);
-  const { endpoint = '', templatePrefix = 'osac', ca }: Partial<FormerFacts> = settings ?? {};
-  const url = own(facts.endpoints, mode) || endpoint;
-  if (url === '') return undefined;
-  return { hub: facts.id, mode, url, templatePrefix, ...defined({ ca }), ...secrets, tenant };
+  const settings = mode === facts.mode ? undefined : own(facts.formerAutomation ?? {}, mode);
+  const secrets = mode === facts.mode ? undefined : own(hub.formerAutomation ?? {}, mode);
+  const url = (own(facts.endpoints, mode) ?? '') || settings?.endpoint;
+  if (url === undefined || url === '') return undefined;
+  const kept = settings !== undefined || secrets !== undefined;
+  const { templatePrefix, ca } = kept ? (settings ?? { templatePrefix: 'osac' }) : facts.automation;
+  return {
+    hub: facts.id,
+    mode,
+    url,
+    templatePrefix,
+    ...(ca === undefined ? {} : { ca }),
+    ...(kept ? secrets : hub.automation),
+    tenant,
+  };
 };

@@ -1,15 +1,9 @@
 import type { EventType } from '../event-type.ts';
-import { jsonObject, secrets, text, typesOf, type Shapes } from '../schemas.ts';
+import { typesOf } from '../schemas.ts';
+import { DOCUMENT_SHAPES } from './events.ts';
 import type { DocumentKind } from './document-kind.ts';
 
 type Described = Pick<DocumentKind, 'kind' | 'context' | 'events' | 'methods' | 'hidden' | 'personal'>;
-
-/** `secrets`: references of the write-only values, by the path where the document would hold them; absent: there are none. */
-const whole = { document: jsonObject, secrets: secrets.exactOptional() };
-export const DOCUMENT_SHAPES = {
-  created: { id: text, tenant: text, project: text, name: text, creator: text, ...whole },
-  revised: whole,
-} as const satisfies Shapes;
 
 /** Registry entries of a document kind. */
 export const documentTypes = ({

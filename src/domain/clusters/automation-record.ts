@@ -1,6 +1,6 @@
 import type { ClusterReport } from './commands.ts';
 import type { AutomationPurpose, ClusterEvent, JobState } from './events.ts';
-import type { Asked, LiveCluster, RunningJob, Dispatched } from './state.ts';
+import type { Asked, Dispatched, RunningJob } from './state.ts';
 
 /** What a hub's automation was asked for, and how its jobs stand. */
 type Report<Type extends ClusterReport['type']> = Extract<ClusterReport, { type: Type }>;

@@ -1,5 +1,4 @@
 import type { Condition } from '../hubs/shown.ts';
-import type { Job } from './order-codec.ts';
 
 /**
  * What a hub shows of one cluster, and what that means (design §6 "Status is what was observed",
@@ -19,10 +18,14 @@ export type ObservedCondition = Omit<Condition, 'lastTransitionTime' | 'status'>
   readonly status: string;
 };
 
-/** `vanished`: its platform no longer has a record of it. */
-export type ObservedJob = Omit<Job, 'state' | 'type'> & {
+export type ObservedJob = {
+  readonly jobId: string;
   readonly type: string;
   readonly state: string;
+  readonly timestamp: string;
+  readonly message?: string;
+  readonly configVersion?: string;
+  /** Its platform no longer has a record of it. */
   readonly vanished?: boolean;
 };
 

@@ -35,18 +35,19 @@ const pairOf = ({ ref, url }: Sent): string => `${ref.id} ${ref.version} ${origi
 const isStored = ({ ref }: Sent, { secrets }: Hub): boolean =>
   Object.values(secrets).some(({ id, version }) => id === ref.id && version === ref.version);
 
-/** Where the hub's values go: those of its mode, and of each other one what was kept for it. */
+/** Where the hub's values go: those of its mode, and of each other one what was kept for it, else the same values. */
 const sentBy = ({ document, secrets }: Hub): readonly Sent[] => {
   const spec = objectAt(document, 'spec');
   const automation = objectAt(spec, 'automation');
   return AUTOMATED_MODES.flatMap((mode) => {
     const names = AUTOMATION_SECRETS[mode];
-    const isPresent = mode === stringAt(spec, 'mode');
-    const kept = isPresent ? '' : stringAt(objectAt(automation, mode), 'endpoint');
-    const url = stringAt(objectAt(spec, 'endpoints'), mode) || kept;
+    const former = names.map((name) => formerSecretPath(mode, name));
+    const isKept = automation[mode] !== undefined || former.some((path) => own(secrets, path) !== undefined);
+    const isFormer = mode !== stringAt(spec, 'mode') && isKept;
+    const endpoint = stringAt(objectAt(spec, 'endpoints'), mode);
+    const url = endpoint === '' && isFormer ? stringAt(objectAt(automation, mode), 'endpoint') : endpoint;
     if (url === '') return [];
-    return names.flatMap((name) => {
-      const path = isPresent ? `spec.automation.${name}` : formerSecretPath(mode, name);
+    return (isFormer ? former : names.map((name) => `spec.automation.${name}`)).flatMap((path) => {
       const ref = own(secrets, path);
       return ref === undefined ? [] : [{ path, ref, mode, url }];
     });
