@@ -1,13 +1,14 @@
 import { DELETION_ANNOUNCED, REFERENCES_ANNOUNCED, type Announcement } from '../domain/announcements.ts';
-import type { Decider, DomainEvent } from '../domain/decider.ts';
+import type { DomainEvent } from '../domain/decider.ts';
 import type { AnyKind } from '../domain/kinds.ts';
 import { reject } from '../domain/decider.ts';
-import type { CommandContext, CommandRunner, Loaded } from './command.ts';
+import type { Aggregate, CommandContext, CommandRunner, Loaded } from './command.ts';
 import type { ExpectedRevision, Position } from './event-store.ts';
 import { derivedCommandId } from './identifiers.ts';
 import { systemContext } from './metadata.ts';
-import { aggregateOf, streamOf } from './names.ts';
+import { deciding, streamOf } from './names.ts';
 import type { Clock } from './ports.ts';
+import { defined } from '../domain/json-tools.ts';
 
 /** An object by kind and id. */
 export type Pointer = { readonly kind: string; readonly id: string };
@@ -106,8 +107,7 @@ export const createAnnouncements = ({
       const { ifRevision, ifVersion } = context;
       return announce(kind, id, undefined, event, {
         ...step(context),
-        ...(ifRevision === undefined ? {} : { ifRevision }),
-        ...(ifVersion === undefined ? {} : { ifVersion }),
+        ...defined({ ifRevision, ifVersion }),
       });
     },
     withdraw: async (kind, id, revision) => {
@@ -121,20 +121,8 @@ export const createAnnouncements = ({
   };
 };
 
-/** The kind's own fold with one decision. */
-const announcing = (
-  kind: AnyKind,
-): {
-  readonly category: string;
-  readonly stateVersion: number;
-  readonly decider: Decider<unknown, Announce, DomainEvent>;
-} => ({
-  ...aggregateOf(kind),
-  decider: {
-    ...kind.decider,
-    decide: (state, { event }) => {
-      const announcement = event(state);
-      return announcement === undefined ? [] : [announcement];
-    },
-  },
-});
+const announcing = (kind: AnyKind): Aggregate<unknown, Announce, DomainEvent> =>
+  deciding(kind, (state, { event }) => {
+    const announcement = event(state);
+    return announcement === undefined ? [] : [announcement];
+  });

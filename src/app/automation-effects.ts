@@ -1,7 +1,7 @@
 import { CLUSTER_ORDER, HOSTED_CLUSTER, hostedPlace } from '../domain/clusters/hub-objects.ts';
 import type { ObjectPlace } from '../domain/hubs/hub-object.ts';
 import type { JsonObject } from '../domain/json.ts';
-import { objectAt, stringAt } from '../domain/json-tools.ts';
+import { defined, objectAt, stringAt } from '../domain/json-tools.ts';
 import type { EffectOutcome } from '../domain/workflow.ts';
 import {
   AutomationError,
@@ -52,25 +52,19 @@ export type TriggerArgs = {
 /** Arguments of `job` and `cancel` (mode aap). */
 export type JobArgs = { readonly hub: string; readonly job: Pick<AutomationJob, 'id' | 'workflow'> };
 
-export type AutomationEffectSettings = {
-  /** Milliseconds until a request that was sent is surely refused or accepted. Default 30,000 (real-servers.md §2.3). */
-  readonly requestDeadlineMs: number;
-  /** Milliseconds after that until its effect shows: a listener may have it queued. Default 30,000. */
-  readonly queuedGraceMs: number;
-  /** Milliseconds after that until a job is listed. Default 10,000. */
-  readonly launchGraceMs: number;
-  /** Milliseconds between the two last looks for a job. Default 2,000. */
-  readonly lookAgainMs: number;
-  /** Milliseconds that one call to the hub or for a job may take. Default 10,000. */
-  readonly callDeadlineMs: number;
-};
-const DEFAULTS: AutomationEffectSettings = {
+const DEFAULTS = {
+  /** Milliseconds until a request that was sent is surely refused or accepted (real-servers.md §2.3). */
   requestDeadlineMs: 30_000,
+  /** Milliseconds after that until its effect shows: a listener may have it queued. */
   queuedGraceMs: 30_000,
+  /** Milliseconds after that until a job is listed. */
   launchGraceMs: 10_000,
+  /** Milliseconds between the two last looks for a job. */
   lookAgainMs: 2_000,
+  /** Milliseconds that one call to the hub or for a job may take. */
   callDeadlineMs: 10_000,
 };
+export type AutomationEffectSettings = Readonly<typeof DEFAULTS>;
 
 /** How far back jobs are looked for when nobody remembers the first attempt. */
 const LONG_AGO_MS = 24 * 3_600_000;
@@ -178,8 +172,7 @@ export const createAutomationEffects = (options: {
       const question = {
         purpose,
         since: new Date(Date.parse(base) + skewMs).toISOString(),
-        ...(again === undefined ? {} : { again }),
-        ...(cleaning === undefined ? {} : { cleaning }),
+        ...defined({ again, cleaning }),
       };
       return evidenceOf(now, question);
     };

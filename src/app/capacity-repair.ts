@@ -4,7 +4,7 @@ import type { CommandRunner } from './command.ts';
 import type { ExpectedRevision } from './event-store.ts';
 import type { HubRegistry } from './hub-registry.ts';
 import { derivedCommandId } from './identifiers.ts';
-import { workflowActor } from './metadata.ts';
+import { hubContext } from './metadata.ts';
 import type { Clock, Logger, Timers } from './ports.ts';
 import { pause } from './process-runner/pause.ts';
 import { createSlices } from './process-runner/slices.ts';
@@ -40,17 +40,7 @@ export const repairCapacity = async (options: {
     if (owner === undefined) return;
     const commandId = derivedCommandId('capacity-repair', hub, holderKey(holder), revision);
     const command = { type: 'ReleaseCapacity', at: clock.now(), holder } as const;
-    const context = {
-      tenant: owner.tenant,
-      project: owner.project,
-      actor: workflowActor('capacity-repair'),
-      commandId,
-      requestHash: commandId,
-      correlationId: commandId,
-      causationId: commandId,
-      hub,
-      signal,
-    };
+    const context = { ...hubContext(commandId, 'capacity-repair', hub, owner), signal };
     const done = await commandRunner.execute(hubCapacity, hub, command, context, { step: true });
     if (done.outcome === 'accepted' && done.events.length > 0)
       logger.info(

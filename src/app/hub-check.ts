@@ -1,22 +1,15 @@
 import type { HubProblemFact } from '../domain/hubs/health-events.ts';
 import { findingsOf, type HostCounts, type HubFindings } from '../domain/hubs/health.ts';
 import type { HubMode } from '../domain/hubs/hub-facts.ts';
-import { own } from '../domain/json-tools.ts';
+import { defined, own } from '../domain/json-tools.ts';
 import type { Automation, AutomationConnection } from './automation.ts';
 import type { RegisteredHub } from './hub-registry.ts';
 import type { CallOptions, HubProblem, HubReport, ManagementCluster } from './management-cluster.ts';
 import type { Logger, Timers } from './ports.ts';
 
 /** What one look at a hub comes to: the adapter's report, with what its automation says. */
-export type HubCheck = {
+export type HubCheck = Omit<HubReport, 'problems'> & {
   readonly problems: readonly HubProblemFact[];
-  readonly version?: string;
-  /** The hub's clock minus ours, in milliseconds. */
-  readonly clockSkewMs?: number;
-  /** Which cluster answered; absent: its rights do not show it. */
-  readonly cluster?: string;
-  readonly canReadNodePools?: boolean;
-  readonly canReadAgents?: boolean;
   readonly hosts?: HostCounts;
   /** The same by what it says something about; what was not reached is absent. */
   readonly findings: HubFindings;
@@ -109,8 +102,7 @@ const checkOf = (report: HubReport, failing?: readonly string[], hosts?: HostCou
     ...(hosts === undefined ? {} : { hosts }),
     findings: {
       ...findingsOf(report),
-      ...(automation === undefined ? {} : { automation }),
-      ...(hosts === undefined ? {} : { hosts }),
+      ...defined({ automation, hosts }),
     },
   };
 };

@@ -3,7 +3,7 @@ import type { CommandContext, CommandRunner } from './command.ts';
 import { OutcomeUnknown, StoreUnavailable } from './event-store.ts';
 import type { HubRegistry, RegisteredHub } from './hub-registry.ts';
 import { derivedCommandId } from './identifiers.ts';
-import { workflowActor } from './metadata.ts';
+import { hubContext } from './metadata.ts';
 import type { Clock, Logger, Timers } from './ports.ts';
 import { pause } from './process-runner/pause.ts';
 import type { ResourceCommands } from './resource-commands.ts';
@@ -28,18 +28,10 @@ export const finishDecommissions = async (options: {
 }): Promise<void> => {
   const { registry, commandRunner, commands, clock, timers, logger, signal } = options;
 
-  const contextOf = ({ facts, tenant, project, revision }: RegisteredHub, step: string): CommandContext => {
-    const commandId = derivedCommandId('finish-deregistration', facts.id, revision, step, clock.now());
-    return {
-      tenant,
-      project,
-      actor: workflowActor('hub-decommission'),
-      commandId,
-      requestHash: commandId,
-      correlationId: commandId,
-      causationId: commandId,
-      hub: facts.id,
-    };
+  const contextOf = (hub: RegisteredHub, step: string): CommandContext => {
+    const { id } = hub.facts;
+    const commandId = derivedCommandId('finish-deregistration', id, hub.revision, step, clock.now());
+    return hubContext(commandId, 'hub-decommission', id, hub);
   };
 
   const finish = async (hub: RegisteredHub): Promise<void> => {

@@ -8,7 +8,7 @@ import { automationConnectionOf, lookAtHub, type HubCheck, type Look } from './h
 import type { HubRegistry, RegisteredHub } from './hub-registry.ts';
 import type { ManagementCluster } from './management-cluster.ts';
 import { derivedCommandId } from './identifiers.ts';
-import { workflowActor } from './metadata.ts';
+import { hubContext } from './metadata.ts';
 import type { Clock, Ids, Logger, Timers } from './ports.ts';
 import { pause } from './process-runner/pause.ts';
 
@@ -112,16 +112,7 @@ export const createHubHealth = (options: HubHealthOptions): HubHealthMonitor => 
         ...(kubeconfig === undefined ? {} : { kubeconfig }),
         findings,
       },
-      {
-        tenant: hub.tenant,
-        project: hub.project,
-        actor: workflowActor('hub-health'),
-        commandId,
-        requestHash: commandId,
-        correlationId: commandId,
-        causationId: commandId,
-        hub: id,
-      },
+      hubContext(commandId, 'hub-health', id, hub),
     );
     if (outcome.outcome === 'rejected' || outcome.events.length === 0) return undefined;
     const news = outcome.events.map(({ type }) => type);

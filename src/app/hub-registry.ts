@@ -23,6 +23,7 @@ import type { HubConnection, ManagementCluster, ManagementClusters } from './man
 import type { EventMetadata } from './metadata.ts';
 import type { Logger, Timers } from './ports.ts';
 import { pause } from './process-runner/pause.ts';
+import { defined } from '../domain/json-tools.ts';
 
 export type AutomationSecrets = { readonly token?: SecretRef; readonly hmacSecret?: SecretRef };
 
@@ -240,8 +241,7 @@ export const connectionOf = ({
   controller: facts.controller,
   tenantNamespaces: facts.tenantNamespaces,
   otherNamespaces: Object.values(facts.namespaces),
-  ...(kubeconfig === undefined ? {} : { kubeconfig }),
-  ...(cluster === undefined ? {} : { cluster }),
+  ...defined({ kubeconfig, cluster }),
 });
 
 const seenOf = (state: HubState): Pick<RegisteredHub, 'health' | 'limits'> => {
@@ -273,7 +273,6 @@ const secretsOf = (
   const { [tokenPath]: token, [hmacSecretPath]: hmacSecret } = secrets;
   if (token === undefined && hmacSecret === undefined) return undefined;
   return {
-    ...(token === undefined ? {} : { token }),
-    ...(hmacSecret === undefined ? {} : { hmacSecret }),
+    ...defined({ token, hmacSecret }),
   };
 };

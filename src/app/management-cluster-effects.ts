@@ -1,5 +1,3 @@
-import type { ClusterOrderDraft } from '../domain/clusters/cluster-order-manifest.ts';
-import { CLUSTER_ORDER, type ClusterOrderStatus } from '../domain/clusters/hub-objects.ts';
 import { hubObjectOf, isOwned } from '../domain/hub-objects.ts';
 import {
   plainDrift,
@@ -52,19 +50,9 @@ export type ApplyObjectArgs = ObjectArgs & {
   readonly relaunch?: boolean;
 };
 
-/** Where a ClusterOrder is, in the words of its workflow. */
-export type OrderRef = Omit<ObjectRef, 'id'> & { readonly clusterId: string };
-
-/** Arguments of `applyClusterOrder`. */
-export type ApplyArgs = {
-  readonly hub: string;
-  readonly clusterId: string;
-  readonly manifest: ClusterOrderDraft;
-  readonly pullSecret?: SecretRef;
-} & Pick<ApplyObjectArgs, 'tenantNamespace' | 'unsent' | 'relaunch'>;
-/** Arguments of `writeOrderStatus`: times of conditions are made here, from when it was seen. */
-export type StatusArgs = OrderRef & {
-  readonly status: Omit<ClusterOrderStatus, 'desiredConfigVersion'>;
+/** Arguments of `writeStatus`. */
+export type StatusArgs = ObjectArgs & {
+  readonly status: { readonly conditions: readonly Condition[] };
   /** ISO time of the observation that it is made of. */
   readonly at: string;
 };
@@ -76,11 +64,9 @@ const RELEASE_AGAIN_MS = 5_000;
 export const HUB_WRITES: readonly string[] = [
   'applyObject',
   'deleteObject',
-  'applyClusterOrder',
-  'deleteClusterOrder',
-  'prepareOrder',
-  'writeOrderStatus',
-  'releaseOrder',
+  'prepareObject',
+  'writeStatus',
+  'releaseObject',
 ];
 
 /**
@@ -90,12 +76,11 @@ export const HUB_WRITES: readonly string[] = [
  * - `deleteObject` ObjectArgs → {existed}: asks for deletion; absence is confirmed by later observations only.
  * - `observeObject` ObjectArgs → what its kind says of an observation; with `askedAt` when it is there.
  *
- * `applyClusterOrder`, `deleteClusterOrder` and `observeCluster` are these for ClusterOrders. Where nobody else reconciles
- * them (`controller: ledger`):
+ * Where nobody else reconciles it (`controller: ledger`):
  *
- * - `prepareOrder` OrderRef → {created}: finalizer, namespace, account and rights.
- * - `writeOrderStatus` StatusArgs → {}.
- * - `releaseOrder` OrderRef → {}: done when namespace and finalizer are gone; until then it fails with what it waits for.
+ * - `prepareObject` ObjectArgs → {created}: finalizer, namespace, account and rights.
+ * - `writeStatus` StatusArgs → {}.
+ * - `releaseObject` ObjectArgs → {}: done when namespace and finalizer are gone; until then it fails with what it waits for.
  *
  * Everything here may be repeated at any time: names are deterministic, patches say what should be, and an object that
  * is there already is ours when the label with our id says so.
@@ -277,7 +262,7 @@ export const createManagementClusterEffects = (options: {
   };
 
   const writeStatus = async (
-    { status, at, ...args }: ObjectArgs & Pick<StatusArgs, 'status' | 'at'>,
+    { status, at, ...args }: StatusArgs,
     call: EffectCall,
   ): Promise<EffectOutcome> => {
     const kind = kindOf(args.object);
@@ -285,12 +270,8 @@ export const createManagementClusterEffects = (options: {
     const shown = await oursAt(kind, args, call);
     // Gone meanwhile: there is nothing to say any more.
     if (shown === undefined) return done({});
-    const { conditions: before = [] } = shown as { readonly conditions?: readonly Condition[] };
-    const conditions = status.conditions.map((condition) => {
-      const known = before.find(({ type }) => type === condition.type);
-      const since = known?.status === condition.status ? known.lastTransitionTime : undefined;
-      return { ...condition, lastTransitionTime: since ?? at };
-    });
+    // A condition whose status stays keeps the time that it has (HubController).
+    const conditions = status.conditions.map((one) => ({ ...one, lastTransitionTime: at }));
     const wanted = { ...status, conditions, ...kind.controlled?.stated(shown as never) };
     await controller.writeStatus(kind, args, wanted, optionsOf(call));
     return done({});
@@ -306,34 +287,15 @@ export const createManagementClusterEffects = (options: {
       : failed('BeingDeleted', `waiting for ${waitingFor.join(', ')}`, RELEASE_AGAIN_MS);
   };
 
-  /** The same in the words of the cluster's workflow. */
-  const ofOrder =
-    <Args extends ObjectArgs>(run: (args: Args, call: EffectCall) => Promise<EffectOutcome>) =>
-    ({ clusterId, ...args }: OrderRef, call: EffectCall): Promise<EffectOutcome> =>
-      run({ ...args, id: clusterId, object: CLUSTER_ORDER.kind } as unknown as Args, call);
-
   const operations: {
     readonly [operation: string]: (args: never, call: EffectCall) => Promise<EffectOutcome>;
   } = {
     applyObject: apply,
     deleteObject: remove,
     observeObject: observe,
-    applyClusterOrder: ({ clusterId, manifest, pullSecret, ...args }: ApplyArgs, call: EffectCall) =>
-      apply(
-        {
-          ...args,
-          ...manifest,
-          object: CLUSTER_ORDER.kind,
-          id: clusterId,
-          ...(pullSecret === undefined ? {} : { secrets: { pullSecret } }),
-        },
-        call,
-      ),
-    deleteClusterOrder: ofOrder(remove),
-    observeCluster: ofOrder(observe),
-    prepareOrder: ofOrder(prepare),
-    writeOrderStatus: ofOrder(writeStatus),
-    releaseOrder: ofOrder(release),
+    prepareObject: prepare,
+    writeStatus,
+    releaseObject: release,
   };
 
   return async (operation, args, call) => {

@@ -8,6 +8,8 @@ import type {
 } from '../domain/hubs/hub-object.ts';
 import type { Condition } from '../domain/hubs/shown.ts';
 import type { HubMark } from '../domain/hubs/mark.ts';
+import type { HubProblemFact } from '../domain/hubs/health-events.ts';
+import type { HostCounts } from '../domain/hubs/health.ts';
 import type { JsonObject } from '../domain/json.ts';
 import type { SecretRef } from '../domain/secret-ref.ts';
 
@@ -30,13 +32,7 @@ export type HubProblemCode =
   | 'CrdMissing' // a kind of management-cluster.md §1 that we write, or a field of it, is not there
   | 'RightMissing'; // SelfSubjectAccessReview says no
 
-export type HubProblem = {
-  readonly code: HubProblemCode;
-  /** What is wrong and what to do; never a credential. */
-  readonly message: string;
-  /** The kind, verb or file that it is about. */
-  readonly subject?: string;
-};
+export type HubProblem = HubProblemFact & { readonly code: HubProblemCode };
 
 /** Result of really connecting to a hub. No problems: orders can be sent there. */
 export type HubReport = {
@@ -50,17 +46,6 @@ export type HubReport = {
   /** What the rights allow besides the order itself. */
   readonly canReadNodePools?: boolean;
   readonly canReadAgents?: boolean;
-};
-
-/** Agents (bare-metal hosts) of a hub by resource class (management-cluster.md §3.3). */
-export type HubInventory = {
-  readonly [resourceClass: string]: {
-    readonly free: number;
-    /** Labelled with a ClusterOrder of ours. */
-    readonly ours: number;
-    /** Claimed by somebody else. */
-    readonly foreign: number;
-  };
 };
 
 /**
@@ -127,7 +112,7 @@ export type ManagementCluster = {
    */
   writeMark(mark: HubMark, over: string | undefined, options: CallOptions): Promise<string | undefined>;
   /** Undefined: the hub has no agents or its rights do not show them. */
-  inventory(options: CallOptions): Promise<HubInventory | undefined>;
+  inventory(options: CallOptions): Promise<HostCounts | undefined>;
   /** Creates the namespace of a tenant when it is not there; labels it with `tenant-ref` and `project` (§0). */
   ensureTenantNamespace(
     namespace: { readonly name: string; readonly tenant: string },

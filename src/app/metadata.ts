@@ -71,21 +71,11 @@ export type EventMetadata = {
 /** Metadata of one command: everything but what belongs to each event alone. */
 export type CommandMetadata = Omit<EventMetadata, 'schemaVersion' | 'hidden'>;
 
-/** Everything about a command but the command itself. */
-export type CommandContext = {
-  readonly tenant: string;
-  readonly project: string;
-  readonly actor: Actor;
-  /** UUIDv5(scope, Idempotency-Key) or a fresh UUIDv7; workflows derive it from run and key. */
-  readonly commandId: string;
-  /** HMAC over the canonical request; same command id with another hash is refused. */
-  readonly requestHash: string;
-  readonly correlationId: string;
-  readonly causationId: string;
-  readonly ticket?: string;
-  readonly traceparent?: string;
-  readonly source?: Encrypted;
-  readonly hub?: string;
+/**
+ * Everything about a command but the command itself. `commandId`: UUIDv5(scope, Idempotency-Key) or a fresh UUIDv7; workflows
+ * derive it from run and key. The same one with another `requestHash` is refused.
+ */
+export type CommandContext = Omit<CommandMetadata, 'command' | 'occurredAt' | 'instance' | 'inputs'> & {
   /** Names of the fields that the request set, for the record of a refusal: no values, and no keys that the caller chose. */
   readonly fields?: () => readonly string[];
   /** Refuses with `conflict` when the document's version or the stream's revision differs (If-Match, lock=true). */
@@ -138,6 +128,23 @@ export const workflowActor = (workflow: string, onBehalfOf?: string): Actor =>
 
 /** Whose doing it is in the end: for whom the actor acts, else the actor. */
 export const principalIn = ({ subjectId, onBehalfOf }: Actor): string => onBehalfOf ?? subjectId;
+
+/** Context of a command by which the service itself looks after a hub, or what is on it, on somebody's behalf. */
+export const hubContext = (
+  commandId: string,
+  by: string,
+  hub: string,
+  { tenant, project }: Pick<CommandContext, 'tenant' | 'project'>,
+): CommandContext => ({
+  tenant,
+  project,
+  actor: workflowActor(by),
+  commandId,
+  requestHash: commandId,
+  correlationId: commandId,
+  causationId: commandId,
+  hub,
+});
 
 /** Context of a command that the service gives itself. `causationId`: the event or command that led to it. */
 export const systemContext = (

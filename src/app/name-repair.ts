@@ -13,7 +13,7 @@ import {
   type RecordedEvent,
 } from './event-store.ts';
 import { systemContext } from './metadata.ts';
-import { aggregateOf, claimsOf, everyClaimOf, resourceOf, type Names } from './names.ts';
+import { aggregateOf, claimsOf, deciding, everyClaimOf, resourceOf, type Names } from './names.ts';
 import type { Clock, Ids, Logger, Timers } from './ports.ts';
 import { pause } from './process-runner/pause.ts';
 import { settleSlot } from './slots.ts';
@@ -316,18 +316,13 @@ type Fence = {
 };
 
 /**
- * The kind's own fold with one decision: a resource that does not own the name (and is not gone for good) gets
- * `CreationAbandoned`. On a resource that exists the event changes nothing but the revision, which is its purpose.
+ * A resource that does not own the name (and is not gone for good) gets `CreationAbandoned`. On a resource that exists the
+ * event changes nothing but the revision, which is its purpose.
  */
-const fenceOf = (kind: RepairableKind): Aggregate<unknown, Fence, DomainEvent> => ({
-  ...aggregateOf(kind),
-  decider: {
-    ...kind.decider,
-    decide: (state, { at, nameId, commandId }) => {
-      const view = kind.view(state);
-      const gone = view.exists && view.archived && kind.idOnce === true;
-      if (gone || claimsOf(kind, view).some(({ id }) => id === nameId)) return [];
-      return [{ type: 'CreationAbandoned', data: { at, commandId } }];
-    },
-  },
-});
+const fenceOf = (kind: RepairableKind): Aggregate<unknown, Fence, DomainEvent> =>
+  deciding(kind, (state, { at, nameId, commandId }) => {
+    const view = kind.view(state);
+    const gone = view.exists && view.archived && kind.idOnce === true;
+    if (gone || claimsOf(kind, view).some(({ id }) => id === nameId)) return [];
+    return [{ type: 'CreationAbandoned', data: { at, commandId } }];
+  });

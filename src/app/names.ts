@@ -1,12 +1,13 @@
 import { hash } from 'node:crypto';
 import canonicalize from 'canonicalize';
-import type { Decider, DomainEvent } from '../domain/decider.ts';
+import type { Decider, Decision, DomainEvent } from '../domain/decider.ts';
 import type { NameEvent } from '../domain/naming/events.ts';
 import { NAME_CATEGORY, nameDecider, type NameCommand, type NameState } from '../domain/naming/name.ts';
 import type { ResourceKind, ResourceView } from '../domain/resource.ts';
 import { parseStreamName, streamName } from '../domain/stream-name.ts';
 import type { Aggregate, CommandContext, CommandRunner } from './command.ts';
 import type { Clock, Ids } from './ports.ts';
+import { defined } from '../domain/json-tools.ts';
 
 /**
  * Names and other values that only one resource may have (design §4). Each is owned by a stream of its own.
@@ -60,8 +61,7 @@ export const everyClaimOf = (
       id: nameStreamId(scope, '', '', value),
       field,
       value,
-      ...(slot === undefined ? {} : { slot }),
-      ...(taken === undefined ? {} : { taken }),
+      ...defined({ slot, taken }),
     })),
   ];
 };
@@ -191,5 +191,18 @@ export const resourceOf = (stream: string): { kind: string; id: string } => {
 export const aggregateOf = <S, C extends { readonly type: string }, E extends DomainEvent>(
   kind: ResourceKind<S, C, E>,
 ): Aggregate<S, C, E> => ({ category: kind.kind, decider: kind.decider, stateVersion: kind.stateVersion });
+
+/** The kind's own fold with one decision, which is none of its commands. */
+export const deciding = <C extends { readonly type: string }>(
+  kind: Pick<
+    ResourceKind<unknown, { readonly type: string }, DomainEvent>,
+    'kind' | 'decider' | 'stateVersion'
+  >,
+  decide: (state: unknown, command: C) => Decision<DomainEvent>,
+): Aggregate<unknown, C, DomainEvent> => ({
+  category: kind.kind,
+  decider: { ...kind.decider, decide },
+  stateVersion: kind.stateVersion,
+});
 
 export const streamOf = (kind: { readonly kind: string }, id: string): string => streamName(kind.kind, id);

@@ -1,10 +1,10 @@
 import { LRUCache } from 'lru-cache';
-import { reject, type Decider, type DomainEvent, type Rejection } from '../domain/decider.ts';
+import { reject, type DomainEvent, type Rejection } from '../domain/decider.ts';
 import { kindOf, project, type AnyKind } from '../domain/kinds.ts';
-import type { CommandContext, CommandRunner } from './command.ts';
+import type { Aggregate, CommandContext, CommandRunner } from './command.ts';
 import { derivedCommandId } from './identifiers.ts';
 import { systemContext } from './metadata.ts';
-import { aggregateOf, nameStreamId, resourceOf, type Names } from './names.ts';
+import { aggregateOf, deciding, nameStreamId, resourceOf, type Names } from './names.ts';
 import type { Clock } from './ports.ts';
 
 /**
@@ -126,21 +126,10 @@ export const settleEntries = async (
 
 type Fence = { readonly type: 'FenceEntry'; readonly at: string; readonly commandId: string };
 
-/** The kind's own fold with one decision: the stream of what does not exist (any more) is moved on. */
-const fenceOf = (
-  kind: AnyKind,
-): {
-  readonly category: string;
-  readonly stateVersion: number;
-  readonly decider: Decider<unknown, Fence, DomainEvent>;
-} => ({
-  ...aggregateOf(kind),
-  decider: {
-    ...kind.decider,
-    decide: (state, { at, commandId }) => {
-      const view = kind.view(state);
-      const final = view.exists && (!view.archived || kind.idOnce === true);
-      return final ? [] : [{ type: 'CreationAbandoned', data: { at, commandId } }];
-    },
-  },
-});
+/** The stream of what does not exist (any more) is moved on. */
+const fenceOf = (kind: AnyKind): Aggregate<unknown, Fence, DomainEvent> =>
+  deciding(kind, (state, { at, commandId }) => {
+    const view = kind.view(state);
+    const final = view.exists && (!view.archived || kind.idOnce === true);
+    return final ? [] : [{ type: 'CreationAbandoned', data: { at, commandId } }];
+  });

@@ -3,6 +3,7 @@ import type { ExpectedRevision } from './event-store.ts';
 import type { FoldedStream } from './folded-stream.ts';
 import type { CommandContext } from './metadata.ts';
 import type { RejectionRecord } from './ports.ts';
+import { defined } from '../domain/json-tools.ts';
 
 /** The kinds of "no" of the domain, by their names in the catalogue of public errors. */
 export const ERROR_OF = {
@@ -73,8 +74,7 @@ export const refusedCommand = (
   message: rejection.message,
   at,
   correlationId: context.correlationId,
-  ...(context.traceparent === undefined ? {} : { traceparent: context.traceparent }),
-  ...(context.ticket === undefined ? {} : { ticket: context.ticket }),
+  ...defined({ traceparent: context.traceparent, ticket: context.ticket }),
   actor: context.actor,
   ...(context.source === undefined ? {} : { source: context.source }),
   kind: about.category,

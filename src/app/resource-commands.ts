@@ -63,21 +63,14 @@ export type ResourceCommandsOptions = {
   readonly onLeftBehind?: (error: unknown) => void;
   /** Creations in projects that are remembered until another one follows; default 10,000. Room is taken at once. */
   readonly rememberedEntries?: number;
-  /** Bounds how long a creation and a deletion wait for each other. Default: those of the process. */
-  readonly timers?: Timers;
+  /** Bounds how long a creation and a deletion wait for each other. */
+  readonly timers: Timers;
   /** `ReferralsOptions.caughtUp`. Default: there is no read model to wait for. */
   readonly caughtUp?: ReferralsOptions['caughtUp'];
   /** `ReferralsOptions.announcedTo`. Default: nothing is announced. */
   readonly announcedTo?: ReferralsOptions['announcedTo'];
   /** `EventStore.singleWriter`. Default true. */
   readonly singleWriter?: boolean;
-};
-
-const processTimers: Timers = {
-  after: (ms, run) => {
-    const timer = setTimeout(run, ms);
-    return () => clearTimeout(timer);
-  },
 };
 
 /** How often a command is repeated because it was abandoned while it ran, or because a gone resource held a name. */
@@ -90,7 +83,7 @@ export const createResourceCommands = ({
   recordRejection,
   onLeftBehind = () => undefined,
   rememberedEntries,
-  timers = processTimers,
+  timers,
   caughtUp = async () => true,
   announcedTo = () => [],
   singleWriter = true,

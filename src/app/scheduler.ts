@@ -3,32 +3,29 @@ import { place } from '../domain/clusters/placement.ts';
 import type { CapacityClaim, HubCapacityEvent } from '../domain/hubs/capacity-events.ts';
 import {
   claimOf,
-  HUB_CAPACITY_CATEGORY,
   hubCapacityDecider,
   isClosedFor,
   type HubCapacityCommand,
   type HubCapacityState,
 } from '../domain/hubs/capacity.ts';
 import { namespaceOf } from '../domain/hubs/hub-facts.ts';
-import type { JsonObject } from '../domain/json.ts';
 import type { Holder } from '../domain/holder.ts';
 import { own, sameJson } from '../domain/json-tools.ts';
+import { hubCapacityAggregate } from '../domain/kinds.ts';
 import type { EffectOutcome } from '../domain/workflow.ts';
 import type { Aggregate, CommandOutcome, CommandRunner } from './command.ts';
 import { OutcomeUnknown, StoreUnavailable } from './event-store.ts';
+import { done, failed, refused } from './hub-effects.ts';
 import type { HubRegistry, RegisteredHub } from './hub-registry.ts';
 import { derivedCommandId } from './identifiers.ts';
-import { workflowActor } from './metadata.ts';
+import { hubContext } from './metadata.ts';
 import type { Clock, Logger } from './ports.ts';
 import { askedOf } from './process-runner/run.ts';
 import type { EffectCall, EffectPort } from './process-runner/types.ts';
 
 /** The one stream that owns what a hub can still take. */
-export const hubCapacity: Aggregate<HubCapacityState, HubCapacityCommand, HubCapacityEvent> = {
-  category: HUB_CAPACITY_CATEGORY,
-  decider: hubCapacityDecider,
-  stateVersion: 3,
-};
+export const hubCapacity: Aggregate<HubCapacityState, HubCapacityCommand, HubCapacityEvent> =
+  hubCapacityAggregate;
 
 /** Choices that may be refused by the capacity stream before the order is tried again later (fleet-and-networks.md §2.9). */
 const MAX_ROUNDS = 5;
@@ -135,8 +132,8 @@ export const createScheduler = (options: {
     if (isDeclared(capacity, hub)) return seen;
     const { id } = hub.facts;
     const command = declarationOf(hub, clock.now());
-    const done = await execute(id, command, call, hub.revision, JSON.stringify(hub.limits));
-    return { hub, capacity: done.loaded.state };
+    const stated = await execute(id, command, call, hub.revision, JSON.stringify(hub.limits));
+    return { hub, capacity: stated.loaded.state };
   };
 
   const callsOf = (hub: string): Pick<Candidate, 'calls'> => {
@@ -180,12 +177,12 @@ export const createScheduler = (options: {
       if (chosen === undefined) {
         // The hub went away between the look and the choice.
         if (choice.placed) continue;
-        return done(choice);
+        return done(choice satisfies PlaceResult);
       }
       const reserved = await reserve(chosen, request, call, round, seen);
       if (reserved) return done(resultOf(chosen, choice, request.tenant));
     }
-    return { outcome: 'failed', reason: 'Crowded', message: 'other orders were faster each time' };
+    return failed('Crowded', 'other orders were faster each time');
   };
 
   const chosenHub = (choice: Placement): RegisteredHub | undefined =>
@@ -219,9 +216,9 @@ export const createScheduler = (options: {
     if (hub !== undefined) await declared(await look(hub, call), call);
     const command: HubCapacityCommand = { type: 'ResizeReservation', at: clock.now(), holder, claim };
     const outcome = await execute(id, command, call);
-    if (outcome.outcome === 'accepted') return { outcome: 'done', result: { resized: true } };
+    if (outcome.outcome === 'accepted') return done({ resized: true });
     const { code, message } = outcome.rejection;
-    return { outcome: 'done', result: { resized: false, code, message } };
+    return done({ resized: false, code, message });
   };
 
   const release = async (args: { readonly holder: Holder; readonly hub?: string }, call: EffectCall) => {
@@ -236,7 +233,7 @@ export const createScheduler = (options: {
       if (capacity !== undefined && claimOf(capacity, args.holder) !== undefined)
         await give(id, args.holder, call, 0);
     }
-    return { outcome: 'done', result: {} } satisfies EffectOutcome;
+    return done({});
   };
 
   return async (operation, args, call) => {
@@ -245,11 +242,7 @@ export const createScheduler = (options: {
       if (operation === 'place') return await placeOrder(args as unknown as PlacementRequest, call);
       if (operation === 'resize') return await resize(args as never, call);
       if (operation === 'release') return await release(args as never, call);
-      return {
-        outcome: 'refused',
-        reason: 'NoSuchOperation',
-        message: `no operation is called ${operation}`,
-      };
+      return refused('NoSuchOperation', `no operation is called ${operation}`);
     } catch (error) {
       return storeOutcome(error);
     }
@@ -261,14 +254,7 @@ const fits = ({ decision }: Placement, hub: RegisteredHub): boolean =>
 
 /** Reserving twice is harmless (it is found again), so a lost answer needs nothing but another attempt. */
 const storeOutcome = (error: unknown): EffectOutcome => {
-  if (error instanceof StoreUnavailable) {
-    return {
-      outcome: 'failed',
-      reason: 'StoreUnavailable',
-      message: error.message,
-      retryAfterMs: error.retryAfterMs,
-    };
-  }
+  if (error instanceof StoreUnavailable) return failed('StoreUnavailable', error.message, error.retryAfterMs);
   if (error instanceof OutcomeUnknown) {
     return { outcome: 'unknown', reason: 'StoreOutcomeUnknown', message: error.message };
   }
@@ -293,16 +279,8 @@ export const declareCapacities = (options: {
     const { state, revision } = await commandRunner.load(hubCapacity, id);
     if (isDeclared(state, hub)) return;
     const commandId = derivedCommandId('declare-capacity', id, hub.revision, revision);
-    await commandRunner.execute(hubCapacity, id, declarationOf(hub, clock.now()), {
-      tenant: hub.tenant,
-      project: hub.project,
-      actor: workflowActor('hub-registry'),
-      commandId,
-      requestHash: commandId,
-      correlationId: commandId,
-      causationId: commandId,
-      hub: id,
-    });
+    const context = hubContext(commandId, 'hub-registry', id, hub);
+    await commandRunner.execute(hubCapacity, id, declarationOf(hub, clock.now()), context);
   };
   return registry.onChange((id, hub) => {
     if (hub === undefined || !options.isOwner()) return;
@@ -324,11 +302,6 @@ const declarationOf = ({ facts, limits, revision }: RegisteredHub, at: string): 
   hub: facts.id,
   limits,
   hubRevision: revision,
-});
-
-const done = (result: PlaceResult): EffectOutcome => ({
-  outcome: 'done',
-  result: result as unknown as JsonObject,
 });
 
 const resultOf = ({ facts }: RegisteredHub, { decision }: Placement, tenant: string): PlaceResult => ({

@@ -17,6 +17,7 @@ import type { AuditServices } from '../http/audit/services.ts';
 import type { LedgerRoute } from '../http/ledger/serve.ts';
 import type { ReadModels } from '../projections/read-models.ts';
 import type { Auditing } from './auditing.ts';
+import { defined } from '../domain/json-tools.ts';
 
 /** `/api/audit/v1` and the exports behind it. */
 export type AuditApi = { readonly routes: readonly LedgerRoute[]; readonly exports: AuditExports };
@@ -73,8 +74,7 @@ export const createAuditApi = (ports: AuditApiPorts): AuditApi => {
     rest,
     halted: auditing.halted,
     suspect: auditing.suspect,
-    ...(ports.keepMs === undefined ? {} : { keepMs: ports.keepMs }),
-    ...(ports.exportsKept === undefined ? {} : { keptOfTenant: ports.exportsKept }),
+    ...defined({ keepMs: ports.keepMs, keptOfTenant: ports.exportsKept }),
   });
   const services: AuditServices = {
     runner,

@@ -8,6 +8,7 @@ import type { JsonObject, JsonValue } from '../domain/json.ts';
 import { shownDecisions } from '../domain/process/decisions.ts';
 import type { AnyRun } from '../domain/process/run.ts';
 import type { PendingEffect } from '../domain/workflow.ts';
+import { defined } from '../domain/json-tools.ts';
 
 /** What the run of an order still means to hand to a hub; nothing once it is closed. */
 export const refsOfRun = async (
@@ -46,8 +47,7 @@ export const describeRun = async (
         attempt,
         mode,
         lane,
-        ...(notBefore === undefined ? {} : { not_before: notBefore }),
-        ...(held === undefined ? {} : { held_back: held }),
+        ...defined({ not_before: notBefore, held_back: held }),
       };
     }),
     timers: timers.map(({ timerId, dueAt }) => ({ timer: timerId, due_at: dueAt })),

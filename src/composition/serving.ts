@@ -32,6 +32,7 @@ import { moduleUrl, type Opened } from './opening.ts';
 import { createReadiness, type ReadinessProbe } from './readiness.ts';
 import { createStartGate, type StartGate } from './start-gate.ts';
 import type { System } from './system.ts';
+import { defined } from '../domain/json-tools.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -202,8 +203,7 @@ export const serve = async (
       runOf: system.runOf,
       processes: system.processes,
       lanes: system.processes,
-      ...(publisher === undefined ? {} : { publisher }),
-      ...(auditing === undefined ? {} : { auditing }),
+      ...defined({ publisher, auditing }),
       suspect,
       hubRegistry: system.hubs,
       hubHealth: system.hubHealth,

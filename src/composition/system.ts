@@ -53,6 +53,7 @@ import { createEffectPorts, type EffectSurroundings } from './effect-ports.ts';
 import { describeRun, refsOfRun } from './run-state.ts';
 import { SWEEP_EVERY_MS, sweepSecrets } from './secret-sweeps.ts';
 import { createSecretSweeper, createSecretUses } from '../app/stored-secrets.ts';
+import { defined } from '../domain/json-tools.ts';
 
 /** Everything outside the system. The simulation schedules exactly these and nothing else. */
 export type SystemPorts = EffectSurroundings & {
@@ -141,8 +142,7 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
       find: async (stream, commandId) => readModels.resources.findAppend(stream, commandId),
       appliedTo: (stream) => appliedTo(readModels, 'resources', stream),
     },
-    ...(ports.snapshots === undefined ? {} : { snapshots: ports.snapshots }),
-    ...(ports.longFolds === undefined ? {} : { longFolds: ports.longFolds }),
+    ...defined({ snapshots: ports.snapshots, longFolds: ports.longFolds }),
     hooks: { ...hooks, onStored: orderLog(logger) },
   });
   const names = createNames({ runner, clock, ids });

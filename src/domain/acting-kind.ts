@@ -6,10 +6,10 @@ import type { ResourceKind } from './resource.ts';
 import type { SecretRef } from './secret-ref.ts';
 import type { Sentences } from './sentences.ts';
 import type { Decidable } from './process/decisions.ts';
-import type { Workflow } from './workflow.ts';
+import type { AnyWorkflow as UntypedWorkflow } from './workflow.ts';
 
-/** A workflow whose type parameters are of no interest to whoever walks over all of them. */
-export type AnyWorkflow = Workflow<unknown, DomainEvent> & Decidable;
+/** A workflow whose runs people may decide about; its type parameters are of no interest to whoever walks over all. */
+export type AnyWorkflow = UntypedWorkflow & Decidable;
 
 /**
  * A kind whose objects are carried out by a workflow: a resource and what else its declaration holds. Timeline, orders,

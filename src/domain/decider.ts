@@ -9,6 +9,12 @@ export type DomainEvent<Type extends string = string, Data = unknown> = {
   readonly data: Data;
 };
 
+/** What events of a type hold. */
+export type DataOf<Event extends DomainEvent, Type extends Event['type']> = Extract<
+  Event,
+  { readonly type: Type }
+>['data'];
+
 export type Decider<State, Command, Event extends DomainEvent> = {
   readonly initialState: () => State;
   readonly evolve: (state: State, event: Event) => State;

@@ -146,3 +146,7 @@ export const byKey = ([left]: readonly [string, unknown], [right]: readonly [str
 
 /** A text as Unicode code points, as protobuf validation counts them. */
 export const codePoints = (text: string): readonly string[] => Array.from(text);
+
+/** Without what is undefined: events and answers leave out what they do not know. */
+export const defined = <T extends object>(values: T): { [Key in keyof T]?: Exclude<T[Key], undefined> } =>
+  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as never;

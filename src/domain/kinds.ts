@@ -37,7 +37,7 @@ export type AnyAggregate = {
 
 // Deciders are contravariant in commands and events, so the lists forget their types in one place.
 const forget = (kind: unknown): AnyKind => inProject(kind as AnyKind);
-const forgetAggregate = (aggregate: unknown): AnyAggregate => aggregate as AnyAggregate;
+const forgetAggregate = (aggregate: object): AnyAggregate => aggregate as AnyAggregate;
 
 /** What lies in a named project points at it, whatever its kind: such a project cannot be deleted. */
 const inProject = (kind: AnyKind): AnyKind => ({
@@ -111,48 +111,27 @@ export const aggregateOf = <State, Command extends { readonly type: string }, Ev
 
 export const clusterAggregate = aggregateOf(cluster);
 export const clusterTemplateAggregate = aggregateOf(clusterTemplate);
-export const nameAggregate = { category: NAME_CATEGORY, decider: nameDecider, stateVersion: 2 } as const;
-const hubCapacityAggregate = {
-  category: HUB_CAPACITY_CATEGORY,
-  decider: hubCapacityDecider,
-  stateVersion: 3,
-} as const;
-
-export const lanePausesAggregate = {
-  category: LANE_PAUSES_CATEGORY,
-  decider: lanePausesDecider,
-  stateVersion: 1,
-} as const;
-
-export const retentionAggregate = {
-  category: RETENTION_CATEGORY,
-  decider: retentionDecider,
-  stateVersion: 3,
-} as const;
-export const auditGrantAggregate = {
-  category: AUDIT_GRANT_CATEGORY,
-  decider: auditGrantDecider,
-  stateVersion: 1,
-} as const;
-export const auditGrantNoticeAggregate = {
-  category: AUDIT_GRANT_NOTICE_CATEGORY,
-  decider: auditGrantNoticeDecider,
-  stateVersion: 1,
-} as const;
-export const auditExportAggregate = {
-  category: AUDIT_EXPORT_CATEGORY,
-  decider: auditExportDecider,
-  stateVersion: 1,
-} as const;
+const owning = <Known>(category: string, decider: Known, stateVersion: number) => ({
+  category,
+  decider,
+  stateVersion,
+});
+export const nameAggregate = owning(NAME_CATEGORY, nameDecider, 2);
+export const hubCapacityAggregate = owning(HUB_CAPACITY_CATEGORY, hubCapacityDecider, 3);
+export const lanePausesAggregate = owning(LANE_PAUSES_CATEGORY, lanePausesDecider, 1);
+export const retentionAggregate = owning(RETENTION_CATEGORY, retentionDecider, 3);
+export const auditGrantAggregate = owning(AUDIT_GRANT_CATEGORY, auditGrantDecider, 1);
+export const auditGrantNoticeAggregate = owning(AUDIT_GRANT_NOTICE_CATEGORY, auditGrantNoticeDecider, 1);
+export const auditExportAggregate = owning(AUDIT_EXPORT_CATEGORY, auditExportDecider, 1);
 
 /** Every aggregate, by its stream category: what workflows name in their commands. */
 export const aggregates: readonly AnyAggregate[] = [
-  ...kinds.map((kind) => forgetAggregate(aggregateOf(kind))),
-  forgetAggregate(nameAggregate),
-  forgetAggregate(hubCapacityAggregate),
-  forgetAggregate(lanePausesAggregate),
-  forgetAggregate(retentionAggregate),
-  forgetAggregate(auditGrantAggregate),
-  forgetAggregate(auditGrantNoticeAggregate),
-  forgetAggregate(auditExportAggregate),
-];
+  ...kinds.map(aggregateOf),
+  nameAggregate,
+  hubCapacityAggregate,
+  lanePausesAggregate,
+  retentionAggregate,
+  auditGrantAggregate,
+  auditGrantNoticeAggregate,
+  auditExportAggregate,
+].map(forgetAggregate);

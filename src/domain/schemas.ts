@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { DomainEvent } from './decider.ts';
 import type { EventType } from './event-type.ts';
 import type { JsonObject } from './json.ts';
 import { SECRET_KINDS } from './secret-ref.ts';
@@ -12,6 +13,10 @@ export const count = z.int().min(0);
 export const texts = z.record(z.string(), z.string());
 export const counts = z.record(z.string(), count);
 export const at = { at: time };
+export const mayBe = text.exactOptional();
+export const yes = z.literal(true).exactOptional();
+export const listOf = <Item>(item: z.ZodType<Item>): z.ZodType<readonly Item[]> => z.array(item);
+export const list = listOf(text);
 
 export const secretRef = z.strictObject({
   id: text,
@@ -23,15 +28,27 @@ export const secretRef = z.strictObject({
 
 export const secrets = z.record(z.string(), secretRef);
 
-/** Registry entries of one context, written as `[type, schema, what differs from the context]`. */
+/** What each event of a context holds besides its time, by its type. */
+export type Shapes = { readonly [type: string]: z.ZodRawShape };
+
+/** The events of these shapes. */
+export type EventOf<Some extends Shapes> = {
+  [Type in keyof Some & string]: DomainEvent<Type, EventData<Some[Type]>>;
+}[keyof Some & string];
+export type EventData<Shape extends z.ZodRawShape> = Readonly<
+  z.infer<z.ZodObject<typeof at & Shape, z.core.$strict>>
+>;
+
+/** Registry entries of one context; `about`: what differs from the context. */
 export const typesOf = (
   shared: Pick<EventType, 'context' | 'audience'> & Partial<EventType>,
-  entries: readonly (readonly [type: string, shape: z.ZodRawShape, more?: Partial<EventType>])[],
+  shapes: Shapes,
+  about: { readonly [type: string]: Partial<EventType> } = {},
 ): readonly EventType[] =>
-  entries.map(([type, shape, more]) => ({
+  Object.entries(shapes).map(([type, shape]) => ({
     type,
     version: 1,
     ...shared,
     schema: z.strictObject({ ...at, ...shape }),
-    ...more,
+    ...about[type],
   }));

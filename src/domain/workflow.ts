@@ -61,6 +61,9 @@ export type Reaction<RunEvent extends DomainEvent = DomainEvent> = {
   readonly commands: readonly PendingCommand[];
 };
 
+/** A workflow whose type parameters are of no interest to whoever walks over all of them. */
+export type AnyWorkflow = Workflow<unknown, DomainEvent>;
+
 export const NO_REACTION: Reaction<never> = { events: [], commands: [] };
 
 export type WorkflowInput =

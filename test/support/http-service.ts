@@ -207,6 +207,7 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
     runner,
     names: createNames({ runner, clock, ids }),
     clock,
+    timers: systemTimers(),
     recordRejection,
     singleWriter: store.singleWriter,
     caughtUp: (signal) => caughtUpWith(store, models)(signal),

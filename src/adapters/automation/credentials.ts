@@ -1,6 +1,7 @@
 import { AutomationError, type AutomationConnection } from '../../app/automation.ts';
 import type { SecretStore } from '../../app/ports.ts';
 import type { SecretRef } from '../../domain/secret-ref.ts';
+import { defined } from '../../domain/json-tools.ts';
 
 /** Values of a connection's secrets, revealed for one call and held no longer. */
 export type Credentials = {
@@ -30,8 +31,7 @@ export const revealCredentials = async (
     revealed(hmacSecret, 'HMAC secret'),
   ]);
   return {
-    ...(bearer === undefined ? {} : { token: bearer }),
-    ...(key === undefined ? {} : { hmacSecret: key }),
+    ...defined({ token: bearer, hmacSecret: key }),
     values: [bearer, key].filter((value) => value !== undefined),
   };
 };

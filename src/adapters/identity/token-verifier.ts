@@ -10,6 +10,7 @@ import {
 import { ownAccountName } from '../../domain/tenancy/provider-clients.ts';
 import { readAct } from './act-claim.ts';
 import type { IssuerKeys } from './issuer-keys.ts';
+import { defined } from '../../domain/json-tools.ts';
 
 export type TokenVerifierOptions = {
   /** Trusted issuers and where their keys come from. */
@@ -169,9 +170,7 @@ const readClaims = (payload: JWTPayload, tokenIdHash: string, now: number): Veri
     issuer: iss,
     subject: sub,
     userName: name,
-    ...(email === undefined ? {} : { email }),
-    ...(actingParty === undefined ? {} : { actingParty }),
-    ...(ownAccountOf === undefined ? {} : { ownAccountOf }),
+    ...defined({ email, actingParty, ownAccountOf }),
     serviceAccount,
     organizations: serviceAccount ? [] : organizationsOf(organization),
     groups: texts(payload['groups']),

@@ -1,4 +1,5 @@
 import { HubError } from '../../app/management-cluster.ts';
+import { defined } from '../../domain/json-tools.ts';
 
 /** A HubError as plain data: errors lose their class and fields between threads. Its cause stays where it was. */
 export type HubErrorData = Pick<HubError, 'kind' | 'message'> & Partial<HubErrorDetails>;
@@ -15,6 +16,5 @@ export const errorData = ({ kind, message, retryAfterMs, object, facts }: HubErr
 export const hubError = ({ kind, message, retryAfterMs, object, facts = {} }: HubErrorData): HubError =>
   new HubError(kind, message, {
     facts,
-    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
-    ...(object === undefined ? {} : { object }),
+    ...defined({ retryAfterMs, object }),
   });

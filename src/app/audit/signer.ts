@@ -1,4 +1,4 @@
-import type { TreeHeadData } from '../../domain/bookkeeping/audit-events.ts';
+import type { TreeHeadData } from '../../domain/bookkeeping/events.ts';
 import { createBookkeeping } from '../bookkeeping.ts';
 import {
   LogDamaged,

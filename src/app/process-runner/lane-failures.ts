@@ -140,13 +140,10 @@ export const createLaneFailures = (limit: number, nowMs: () => number): LaneFail
       return failedAt.size;
     },
     failing: () =>
-      [...entries.values()].toReversed().map((entry) => ({
-        order: entry.order,
-        failures: entry.failures,
-        reason: entry.reason,
-        message: entry.message,
-        setAside: isAside(entry),
-      })),
+      [...entries.values()].toReversed().map((entry) => {
+        const { order, failures, reason, message } = entry;
+        return { order, failures, reason, message, setAside: isAside(entry) };
+      }),
     passedAt: () => passedAt,
   };
 };

@@ -1,6 +1,6 @@
 import type { DomainEvent } from '../../domain/decider.ts';
 import type { JsonObject } from '../../domain/json.ts';
-import type { EffectOutcome, PendingCommand, PendingEffect, Workflow } from '../../domain/workflow.ts';
+import type { AnyWorkflow, EffectOutcome, PendingCommand, PendingEffect } from '../../domain/workflow.ts';
 import type { Aggregate, CommandContext, CommandOutcome, CommandRunner } from '../command.ts';
 import type { EventCodec } from '../event-codec.ts';
 import type { EventStore, Position } from '../event-store.ts';
@@ -9,6 +9,8 @@ import type { EventMetadata } from '../metadata.ts';
 import type { Clock, Logger, Timers } from '../ports.ts';
 import type { FailingOrder } from './lane-failures.ts';
 import type { Pacing } from './token-bucket.ts';
+
+export type { AnyWorkflow };
 
 /** What an effect port learns about the call besides operation and arguments. */
 export type EffectCall = {
@@ -44,9 +46,6 @@ export type EffectPort = (operation: string, args: JsonObject, call: EffectCall)
 /** What the runner needs of the schema registry. */
 export type RunCodec = Pick<EventCodec, 'encodeAll' | 'decode'>;
 
-/** A workflow whose type parameters are of no interest to the runner: state and run events pass through it unseen. */
-export type AnyWorkflow = Workflow<unknown, DomainEvent>;
-
 /** Any aggregate by the name that workflows use in `PendingCommand.aggregate`. */
 export type Aggregates = { readonly [name: string]: Aggregate<unknown, { type: string }, DomainEvent> };
 
@@ -57,41 +56,29 @@ export type CommandTarget = (
   context: CommandContext,
 ) => Promise<CommandOutcome<unknown>>;
 
-export type ProcessRunnerSettings = {
-  /** Effects of one lane that may be in flight at once. Default 16. */
-  readonly laneConcurrency: number;
-  /** Consecutive failures that open a lane's circuit breaker (fleet-and-networks.md §2.9). Default 5. */
-  readonly breakerFailures: number;
-  /** Milliseconds until an open breaker lets one effect through to try. Default 60,000. */
-  readonly breakerHalfOpenMs: number;
-  /** Milliseconds an attempt of an effect may take before its outcome counts as unknown. Default 30,000. */
-  readonly effectDeadlineMs: number;
-  /** Runs that may decide and append at once. Default 64. */
-  readonly concurrency: number;
-  /** Inputs that may wait in memory before the subscription is held back. Default 5,000. */
-  readonly maxQueuedInputs: number;
-  /** Milliseconds that a stop waits for effects in flight; their outcome is observed by the next start. Default 10,000. */
-  readonly stopGraceMs: number;
-  /** Milliseconds between two comparisons of wall clock and monotonic clock. Default 5,000. */
-  readonly clockCheckMs: number;
-  /** Milliseconds by which the clocks may differ before it is recorded (design §6). Default 5,000. */
-  readonly clockToleranceMs: number;
-  /** Runs whose folded state is kept in memory; the others are read from the index. Default 2,000. */
-  readonly cachedRuns: number;
-};
-
-export const DEFAULT_SETTINGS: ProcessRunnerSettings = {
+export const DEFAULT_SETTINGS = {
+  /** Effects of one lane that may be in flight at once. */
   laneConcurrency: 16,
+  /** Consecutive failures that open a lane's circuit breaker (fleet-and-networks.md §2.9). */
   breakerFailures: 5,
+  /** Milliseconds until an open breaker lets one effect through to try. */
   breakerHalfOpenMs: 60_000,
+  /** Milliseconds an attempt of an effect may take before its outcome counts as unknown. */
   effectDeadlineMs: 30_000,
+  /** Runs that may decide and append at once. */
   concurrency: 64,
+  /** Inputs that may wait in memory before the subscription is held back. */
   maxQueuedInputs: 5_000,
+  /** Milliseconds that a stop waits for effects in flight; their outcome is observed by the next start. */
   stopGraceMs: 10_000,
+  /** Milliseconds between two comparisons of wall clock and monotonic clock. */
   clockCheckMs: 5_000,
+  /** Milliseconds by which the clocks may differ before it is recorded (design §6). */
   clockToleranceMs: 5_000,
+  /** Runs whose folded state is kept in memory; the others are read from the index. */
   cachedRuns: 2_000,
 };
+export type ProcessRunnerSettings = Readonly<typeof DEFAULT_SETTINGS>;
 
 /** Called as things happen; for metrics. None may throw. */
 export type ProcessHooks = {
@@ -116,11 +103,7 @@ export type ProcessHooks = {
   readonly clockDiverged?: (deltaMs: number) => void;
 };
 
-/**
- * Named points at which a test or the simulation may stop the process: `before-run-append`, `after-run-append`,
- * `before-command`, `after-command-before-record`, `before-effect-started`, `after-effect-started`,
- * `after-effect-before-record`, `before-timer`.
- */
+/** Named points at which a test or the simulation may stop the process. */
 export type Failpoint = (name: FailpointName) => void | Promise<void>;
 export const FAILPOINTS = [
   'before-run-append',

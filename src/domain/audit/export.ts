@@ -1,41 +1,24 @@
-import { reject, type Decider } from '../decider.ts';
-import type { AuditExportEvent, ExportRequest } from './events.ts';
+import { reject, type DataOf, type Decider } from '../decider.ts';
+import type { AuditExportEvent } from './events.ts';
 
 /** An export of the history: asked for, made in the background, fetched, and its file removed at last. */
 export const AUDIT_EXPORT_CATEGORY = 'auditExport';
 
+type Data<Type extends AuditExportEvent['type']> = DataOf<AuditExportEvent, Type>;
 export type AuditExportCommand =
-  | {
-      readonly type: 'RequestAuditExport';
-      readonly at: string;
-      readonly subjectId: string;
-      readonly request: ExportRequest;
-    }
-  | {
-      readonly type: 'CompleteAuditExport';
-      readonly at: string;
-      readonly events: number;
-      readonly bytes: number;
-      readonly digest: string;
-      readonly treeSize: number;
-    }
-  | { readonly type: 'FailAuditExport'; readonly at: string; readonly reason: string }
-  | { readonly type: 'RecordAuditDownload'; readonly at: string; readonly subjectId: string }
-  | { readonly type: 'DiscardAuditExport'; readonly at: string; readonly reason: string };
+  | ({ readonly type: 'RequestAuditExport' } & Data<'AuditExportRequested'>)
+  | ({ readonly type: 'CompleteAuditExport' } & Data<'AuditExportCompleted'>)
+  | ({ readonly type: 'FailAuditExport' } & Data<'AuditExportFailed'>)
+  | ({ readonly type: 'RecordAuditDownload' } & Data<'AuditExportDownloaded'>)
+  | ({ readonly type: 'DiscardAuditExport' } & Data<'AuditExportDiscarded'>);
 
-type Asked = { readonly subjectId: string; readonly request: ExportRequest; readonly requestedAt: string };
+type Asked = Omit<Data<'AuditExportRequested'>, 'at'> & { readonly requestedAt: string };
+type Completed = Omit<Data<'AuditExportCompleted'>, 'at'> & { readonly completedAt: string };
 
 export type AuditExportState =
   | { readonly status: 'none' }
   | ({ readonly status: 'running' } & Asked)
-  | ({
-      readonly status: 'complete';
-      readonly events: number;
-      readonly bytes: number;
-      readonly digest: string;
-      readonly treeSize: number;
-      readonly completedAt: string;
-    } & Asked)
+  | ({ readonly status: 'complete' } & Completed & Asked)
   | ({ readonly status: 'failed' | 'discarded'; readonly reason: string } & Asked);
 
 export const auditExportDecider: Decider<AuditExportState, AuditExportCommand, AuditExportEvent> = {

@@ -1,4 +1,4 @@
-import type { Decider } from '../decider.ts';
+import type { DataOf, Decider } from '../decider.ts';
 import type { AuditGrantNoticeEvent } from './events.ts';
 
 /**
@@ -10,13 +10,7 @@ export const AUDIT_GRANT_NOTICE_CATEGORY = 'auditGrantNotice';
 export const auditGrantNoticeId = (grantId: string, tenant: string): string => `${grantId}.${tenant}`;
 
 export type AuditGrantNoticeCommand =
-  | {
-      readonly type: 'NoticeAuditGrant';
-      readonly at: string;
-      readonly grantId: string;
-      readonly subjectId: string;
-      readonly expiresAt?: string;
-    }
+  | ({ readonly type: 'NoticeAuditGrant' } & DataOf<AuditGrantNoticeEvent, 'AuditGrantNoticed'>)
   | { readonly type: 'NoticeAuditGrantEnd'; readonly at: string };
 
 /** `ended` by withdrawal; that a grant runs out was said when it was given. */

@@ -1,19 +1,14 @@
-import { reject, type Decider } from '../decider.ts';
+import { reject, type DataOf, type Decider } from '../decider.ts';
 import type { AuditGrantEvent } from './events.ts';
 
 /** Somebody may read the history of tenants that are not its own, until it ends or is withdrawn. */
 export const AUDIT_GRANT_CATEGORY = 'auditGrant';
 
-export type AuditGrant = {
-  readonly subjectId: string;
-  readonly tenants: readonly string[] | 'all';
-  readonly reason: string;
-  readonly expiresAt?: string;
-};
+export type AuditGrant = Omit<DataOf<AuditGrantEvent, 'AuditGrantGiven'>, 'at'>;
 
 export type AuditGrantCommand =
-  | ({ readonly type: 'GiveAuditGrant'; readonly at: string } & AuditGrant)
-  | { readonly type: 'WithdrawAuditGrant'; readonly at: string; readonly reason: string };
+  | ({ readonly type: 'GiveAuditGrant' } & DataOf<AuditGrantEvent, 'AuditGrantGiven'>)
+  | ({ readonly type: 'WithdrawAuditGrant' } & DataOf<AuditGrantEvent, 'AuditGrantWithdrawn'>);
 
 export type AuditGrantState =
   | { readonly status: 'none' }

@@ -1,4 +1,4 @@
-import { reject, type Decider, type Decision, type Rejection } from '../decider.ts';
+import { reject, type DataOf, type Decider, type Decision, type Rejection } from '../decider.ts';
 import { fnv1a32 } from '../hash.ts';
 import { own } from '../json-tools.ts';
 import type { HoldScope, RetentionEvent } from './events.ts';
@@ -11,16 +11,7 @@ export const RETENTION_CATEGORY = 'retention';
 /** There is one of it. */
 export const RETENTION_ID = 'deployment';
 
-export type Erasure = {
-  readonly erasureId: string;
-  readonly subjectId: string;
-  /** For whom it is done. */
-  readonly tenant: string;
-  /** All tenants in whose history the subject appears; absent: only `tenant`. */
-  readonly tenants?: readonly string[];
-  readonly reason: string;
-  readonly requestId?: string;
-};
+export type Erasure = Omit<DataOf<RetentionEvent, 'ErasureBegun'>, 'at'>;
 
 /** Tenants whose history an erasure changes: the key that it destroys is one for all of them. */
 export const tenantsOf = ({
@@ -28,38 +19,16 @@ export const tenantsOf = ({
   tenants = [],
 }: Pick<Erasure, 'tenant' | 'tenants'>): readonly string[] => [...new Set([tenant, ...tenants])];
 
-export type Hold = {
-  readonly holdId: string;
-  readonly scope: HoldScope;
-  /** The one tenant whom it concerns. */
-  readonly tenant?: string;
-  readonly reason: string;
-  readonly ticket?: string;
-  readonly placedAt: string;
-};
+export type Hold = Omit<DataOf<RetentionEvent, 'LegalHoldPlaced'>, 'at'> & { readonly placedAt: string };
 
 export type RetentionCommand =
-  | {
-      readonly type: 'PlaceLegalHold';
-      readonly at: string;
-      readonly holdId: string;
-      readonly scope: HoldScope;
-      readonly tenant?: string;
-      readonly reason: string;
-      readonly ticket?: string;
-    }
-  | {
-      readonly type: 'ReleaseLegalHold';
-      readonly at: string;
-      readonly holdId: string;
-      readonly reason: string;
-    }
+  | ({ readonly type: 'PlaceLegalHold' } & DataOf<RetentionEvent, 'LegalHoldPlaced'>)
+  | ({ readonly type: 'ReleaseLegalHold' } & Omit<DataOf<RetentionEvent, 'LegalHoldReleased'>, 'scope'>)
   | ({
       readonly type: 'BeginErasure';
-      readonly at: string;
       /** Whether the subject has a key: false means that nothing was stored of them since the last one was destroyed. */
       readonly hasKey: boolean;
-    } & Erasure)
+    } & DataOf<RetentionEvent, 'ErasureBegun'>)
   /** The key is gone. */
   | { readonly type: 'CompleteErasure'; readonly at: string; readonly erasureId: string };
 

@@ -1,5 +1,6 @@
 import type { EventType } from '../event-type.ts';
-import { jsonObject, secrets, text, typesOf } from '../schemas.ts';
+import { typesOf } from '../schemas.ts';
+import { DOCUMENT_SHAPES } from './events.ts';
 import type { DocumentKind } from './document-kind.ts';
 
 type Described = Pick<DocumentKind, 'kind' | 'context' | 'events' | 'methods' | 'hidden' | 'personal'>;
@@ -19,12 +20,14 @@ export const documentTypes = ({
     ...(personal === undefined ? {} : { personal: inDocument(personal) }),
   };
   const audience = methods.public.length === 0 ? 'provider' : 'tenant';
-  const whole = { document: jsonObject, secrets: secrets.exactOptional() };
-  const about = { id: text, tenant: text, project: text, name: text, creator: text };
-  return typesOf({ context, audience, resource: kind }, [
-    [events.created, { ...about, ...whole }, { ...more, begins: true }],
-    [events.revised, whole, more],
-    [events.deletionRequested, {}],
-    [events.retired, {}],
-  ]);
+  return typesOf(
+    { context, audience, resource: kind },
+    {
+      [events.created]: DOCUMENT_SHAPES.created,
+      [events.revised]: DOCUMENT_SHAPES.revised,
+      [events.deletionRequested]: {},
+      [events.retired]: {},
+    },
+    { [events.created]: { ...more, begins: true }, [events.revised]: more },
+  );
 };

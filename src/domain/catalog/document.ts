@@ -15,20 +15,12 @@ import type { DocumentCreated, DocumentEventNames, DocumentEventOf, DocumentRevi
  * again under its id: the new one has nothing of the former but the stream.
  */
 export type DocumentCommand =
-  | {
+  /** `document`: private JSON form without `id`, server-set metadata and secret values. */
+  | ({
       readonly type: 'CreateDocument';
-      readonly at: string;
-      readonly id: string;
-      readonly tenant: string;
-      readonly project: string;
-      readonly name: string;
-      readonly creator: string;
-      /** Private JSON form without `id`, server-set metadata and secret values. */
-      readonly document: JsonObject;
-      readonly secrets?: Secrets;
       /** How often the creation had been abandoned when its name was reserved; see `AbandonCreation`. */
       readonly abandonedBefore?: number;
-    }
+    } & DocumentCreated<string>['data'])
   | {
       readonly type: 'ReviseDocument';
       readonly at: string;
@@ -48,14 +40,8 @@ export type DocumentCommand =
 
 export type Secrets = { readonly [path: string]: SecretRef };
 
-export type DocumentFacts = {
-  readonly id: string;
-  readonly tenant: string;
-  readonly project: string;
-  readonly name: string;
-  readonly creator: string;
+export type DocumentFacts = Omit<DocumentCreated<string>['data'], 'at' | 'secrets'> & {
   readonly createdAt: string;
-  readonly document: JsonObject;
   readonly secrets: Secrets;
 };
 

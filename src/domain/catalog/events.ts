@@ -1,6 +1,5 @@
 import type { DomainEvent } from '../decider.ts';
-import type { JsonObject } from '../json.ts';
-import type { SecretRef } from '../secret-ref.ts';
+import { jsonObject, secrets, text, type EventData, type Shapes } from '../schemas.ts';
 
 /** Names of the four events of a document kind, in the kind's own words. */
 export type DocumentEventNames = {
@@ -10,32 +9,24 @@ export type DocumentEventNames = {
   readonly retired: string;
 };
 
+/** `secrets`: references of the write-only values, by the path where the document would hold them; absent: there are none. */
+const whole = { document: jsonObject, secrets: secrets.exactOptional() };
+export const DOCUMENT_SHAPES = {
+  created: { id: text, tenant: text, project: text, name: text, creator: text, ...whole },
+  revised: whole,
+} as const satisfies Shapes;
+
 /**
  * Document kinds share one decider factory that still emits named events. `document` is the resource in OSAC's private JSON form without `id`, server-set metadata and secrets.
  */
 export type DocumentCreated<Type extends string> = DomainEvent<
   Type,
-  {
-    readonly id: string;
-    readonly at: string;
-    readonly tenant: string;
-    readonly project: string;
-    readonly name: string;
-    readonly creator: string;
-    readonly document: JsonObject;
-    /** References of the write-only values, by the path where the document would hold them. */
-    readonly secrets?: { readonly [path: string]: SecretRef };
-  }
+  EventData<(typeof DOCUMENT_SHAPES)['created']>
 >;
 /** The whole document after the change (small, and what changed is the difference to the event before). */
 export type DocumentRevised<Type extends string> = DomainEvent<
   Type,
-  {
-    readonly at: string;
-    readonly document: JsonObject;
-    /** As after the change; absent when there are none. */
-    readonly secrets?: { readonly [path: string]: SecretRef };
-  }
+  EventData<(typeof DOCUMENT_SHAPES)['revised']>
 >;
 export type DocumentDeletionRequested<Type extends string> = DomainEvent<Type, { readonly at: string }>;
 export type DocumentRetired<Type extends string> = DomainEvent<Type, { readonly at: string }>;

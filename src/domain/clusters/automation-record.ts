@@ -1,9 +1,8 @@
 import type { ClusterReport } from './commands.ts';
 import type { AutomationPurpose, ClusterEvent, JobState } from './events.ts';
-import type { Asked, LiveCluster, RunningJob } from './state.ts';
+import type { Asked, Dispatched, RunningJob } from './state.ts';
 
 /** What a hub's automation was asked for, and how its jobs stand. */
-type Dispatched = Extract<LiveCluster, { status: 'dispatched' }>;
 type Report<Type extends ClusterReport['type']> = Extract<ClusterReport, { type: Type }>;
 type DataOf<Type extends ClusterEvent['type']> = Extract<ClusterEvent, { type: Type }>['data'];
 

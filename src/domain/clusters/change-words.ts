@@ -1,12 +1,10 @@
-import { byKey, own, sameJson } from '../json-tools.ts';
+import { byKey, defined, own, sameJson } from '../json-tools.ts';
 import type { BuiltSpec, Order } from './state.ts';
 
 export const builtSpec = (order: Order): BuiltSpec => ({
   nodeSets: order.nodeSets,
   version: order.version,
-  ...(order.sshPublicKey === undefined ? {} : { sshPublicKey: order.sshPublicKey }),
-  ...(order.pullSecret === undefined ? {} : { pullSecret: order.pullSecret }),
-  ...(order.network === undefined ? {} : { network: order.network }),
+  ...defined({ sshPublicKey: order.sshPublicKey, pullSecret: order.pullSecret, network: order.network }),
 });
 
 /** Which change leads from what was built to what is ordered, for tenants; empty: none. */

@@ -2,7 +2,7 @@ import { base32, fnv1a64 } from '../hash.ts';
 import type { JsonObject, JsonValue } from '../json.ts';
 import type { SecretRef } from '../secret-ref.ts';
 import type { NodeSet } from './events.ts';
-import { byKey } from '../json-tools.ts';
+import { byKey, defined } from '../json-tools.ts';
 import type { ClusterOrderSpecShape } from './observed.ts';
 
 /** What a ClusterOrder is made of: the resolved order, nothing of the catalogue. */
@@ -76,8 +76,7 @@ export const clusterOrderSpec = (order: OrderedSpec): ClusterOrderSpecShape => {
       ? {}
       : {
           network: {
-            ...(podCidr === undefined ? {} : { podCIDR: podCidr }),
-            ...(serviceCidr === undefined ? {} : { serviceCIDR: serviceCidr }),
+            ...defined({ podCIDR: podCidr, serviceCIDR: serviceCidr }),
           },
         }),
   };

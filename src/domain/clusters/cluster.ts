@@ -13,12 +13,11 @@ import {
   type Order,
   type SelectedHub,
   type StoredCluster,
+  type Dispatched,
 } from './state.ts';
 
 /** The cluster as its own stream tells it: state and `evolve`. Which commands it accepts is in `decide.ts`. */
 export const CLUSTER_CATEGORY = 'cluster';
-
-type Dispatched = Extract<LiveCluster, { status: 'dispatched' }>;
 
 /** Accepts every event ever stored; one that makes no sense in this state changes nothing. */
 export const evolveCluster = (state: ClusterState, event: ClusterEvent): ClusterState => {

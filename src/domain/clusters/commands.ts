@@ -1,22 +1,20 @@
+import type { DataOf } from '../decider.ts';
 import type { JsonObject } from '../json.ts';
 import type { SecretRef } from '../secret-ref.ts';
 import type {
   AutomationMode,
   AutomationPurpose,
   ClusterEvent,
-  JobState,
   NamedSecret,
   NodeSet,
   ObservedVersion,
-  PlacementDecision,
   ResolvedVersion,
 } from './events.ts';
 import type { JobErrors } from './failure-texts.ts';
 import type { Assessment } from './observation.ts';
 import type { RunningJob } from './state.ts';
 
-type Ordered = Extract<ClusterEvent, { type: 'ClusterOrdered' }>['data'];
-type Selected = Extract<ClusterEvent, { type: 'HubSelected' }>['data'];
+type Data<Type extends ClusterEvent['type']> = DataOf<ClusterEvent, Type>;
 
 /** What a caller (HTTP, operator) asks of a cluster. */
 export type ClusterRequest =
@@ -24,7 +22,7 @@ export type ClusterRequest =
       readonly type: 'OrderCluster';
       /** How often the creation had been abandoned when its name was reserved; see `AbandonCreation`. */
       readonly abandonedBefore?: number;
-    } & Ordered &
+    } & Data<'ClusterOrdered'> &
       Pick<ClusterChanges, 'finalizers' | 'status'>)
   | { readonly type: 'ReviseCluster'; readonly at: string; readonly changes: ClusterChanges }
   | { readonly type: 'DeleteCluster'; readonly at: string }
@@ -74,13 +72,8 @@ export type ClusterReport =
       readonly type: 'SelectHub';
       /** The order was sent before, and it is certain that its hub never took it. */
       readonly again?: boolean;
-    } & Selected)
-  | {
-      readonly type: 'DeferPlacement';
-      readonly at: string;
-      readonly message: string;
-      readonly decision: PlacementDecision;
-    }
+    } & Data<'HubSelected'>)
+  | ({ readonly type: 'DeferPlacement' } & Omit<Data<'PlacementDeferred'>, 'runs'>)
   /** The hub took the order, or holds it already. */
   | {
       readonly type: 'RecordApplied';
@@ -107,27 +100,12 @@ export type ClusterReport =
       /** What tenants read of a failed job; absent: that it failed. */
       readonly jobErrors?: JobErrors;
     }
-  | {
-      readonly type: 'RecordFailure';
-      readonly at: string;
-      readonly reason: string;
-      readonly message: string;
-      readonly detail?: string;
-      readonly permanent: boolean;
-    }
+  | ({ readonly type: 'RecordFailure' } & Omit<Data<'ClusterFailed'>, 'version'>)
   /** What failed for this reason came through; what else has failed, has. */
   | { readonly type: 'EndFailure'; readonly at: string; readonly reason: string }
-  | { readonly type: 'ReportNotAccepting'; readonly at: string; readonly since: string }
-  | {
-      readonly type: 'ReportLost';
-      readonly at: string;
-      readonly what: 'cluster-order' | 'hosted-cluster';
-    }
-  | {
-      readonly type: 'RecordPrepared';
-      readonly at: string;
-      readonly created: readonly string[];
-    }
+  | ({ readonly type: 'ReportNotAccepting' } & Omit<Data<'HubNotAccepting'>, 'hub'>)
+  | ({ readonly type: 'ReportLost' } & Data<'ClusterLostOnHub'>)
+  | ({ readonly type: 'RecordPrepared' } & Omit<Data<'ClusterSpacePrepared'>, 'hub' | 'orderName'>)
   | {
       readonly type: 'RecordAutomationRequest';
       readonly at: string;
@@ -140,24 +118,12 @@ export type ClusterReport =
       readonly observed?: true;
       readonly job?: Omit<RunningJob, 'seenAt' | 'vanished'>;
     }
-  | {
-      readonly type: 'RecordJob';
-      readonly at: string;
-      readonly mode: AutomationMode;
-      readonly purpose: AutomationPurpose;
-      readonly job: string;
-      readonly state: JobState;
-      /** Its platform has no record of it. */
-      readonly vanished?: true;
-      readonly outputTail?: string;
-    }
-  | {
-      readonly type: 'ReportDeletionOverdue';
-      readonly at: string;
-      readonly since: string;
-      readonly waitingFor: readonly string[];
-    }
-  | { readonly type: 'BlockDeletion'; readonly at: string; readonly waitingFor: readonly string[] }
+  | ({ readonly type: 'RecordJob'; readonly mode: AutomationMode } & Omit<
+      Data<'AutomationJobChanged'>,
+      'hub' | 'template'
+    >)
+  | ({ readonly type: 'ReportDeletionOverdue' } & Data<'ClusterDeletionOverdue'>)
+  | ({ readonly type: 'BlockDeletion' } & Omit<Data<'ClusterDeletionBlocked'>, 'version'>)
   /** `unsent`: nothing of it ever came to a hub, so that none had to be asked. */
   | { readonly type: 'ConfirmAbsence'; readonly at: string; readonly unsent?: boolean };
 

@@ -19,6 +19,7 @@ import type { ClusterChanges, ClusterCommand, ClusterRequest } from './commands.
 import type { ClusterEvent } from './events.ts';
 import { reportOnCluster } from './report.ts';
 import { reviseCluster, sizeRejection, sshKeyRejection } from './revise.ts';
+import { defined } from '../json-tools.ts';
 
 /** The cluster aggregate: what callers may ask of a cluster here, what the workflow reports in `report.ts`. */
 export const clusterDecider: Decider<ClusterState, ClusterCommand, ClusterEvent> = {
@@ -106,8 +107,7 @@ const reportedWithOrder = (
 ): Decision<ClusterEvent> =>
   isLiveCluster(state)
     ? reviseCluster(state, at, {
-        ...(finalizers === undefined ? {} : { finalizers }),
-        ...(status === undefined ? {} : { status }),
+        ...defined({ finalizers, status }),
       })
     : [];
 

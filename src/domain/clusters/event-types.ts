@@ -1,15 +1,25 @@
 import { z } from 'zod';
 import type { EventType } from '../event-type.ts';
-import { at, count, counts, jsonObject, secretRef, text, texts, time, typesOf } from '../schemas.ts';
+import {
+  count,
+  counts,
+  jsonObject,
+  list,
+  listOf,
+  mayBe,
+  secretRef,
+  text,
+  texts,
+  time,
+  typesOf,
+  yes,
+  type Shapes,
+} from '../schemas.ts';
 
 /**
  * Events of a cluster order's document stream `cluster-<id>`, written once: these names and fields are the storage format,
  * so version them with care. Their types are in events.ts; audience and hidden fields are as design §4 says.
  */
-const listOf = <Item>(item: z.ZodType<Item>): z.ZodType<readonly Item[]> => z.array(item);
-const list = listOf(text);
-const yes = z.literal(true).exactOptional();
-const mayBe = text.exactOptional();
 
 /** An object of kind secret. */
 export const namedSecret = z.strictObject({ id: text, name: text });
@@ -257,16 +267,16 @@ export const CLUSTER_SHAPES = {
   /** The ClusterOrder or the HostedCluster vanished behind our back. */
   ClusterLostOnHub: { what: lost },
   // --- operator and end
-  ClusterRetryRequested: at,
+  ClusterRetryRequested: {},
   /** Somebody was shown credentials of the cluster; recorded before they were answered (design §4, Secrets). */
   ClusterCredentialsRevealed: { what: z.enum(['kubeconfig', 'password']) },
-  ClusterDeletionRequested: at,
+  ClusterDeletionRequested: {},
   ClusterDeletionBlocked: { waitingFor: list, ...look },
   /** An alarm of its own: the teardown goes on, but took longer than any should (fleet-and-networks.md §2.2, step D). */
   ClusterDeletionOverdue: { since: time, waitingFor: list },
   /** Never dispatched, or absence was observed on the hub. The name is free again after this. */
   ClusterDeleted: { how: z.enum(['not-dispatched', 'absence-confirmed']) },
-} as const satisfies { readonly [type: string]: z.ZodRawShape };
+} as const satisfies Shapes;
 
 /** Where a cluster lives, and what was seen of it there, is the provider's to know. */
 const HIDDEN: readonly string[] = ['hub', 'orderName', 'version'];
@@ -324,5 +334,6 @@ const aboutOf = (type: string, shape: z.ZodRawShape): Partial<EventType> => {
 
 export const clusterEventTypes: readonly EventType[] = typesOf(
   { context: 'clusters', audience: 'tenant', resource: 'cluster' },
-  Object.entries(CLUSTER_SHAPES).map(([type, shape]) => [type, shape, aboutOf(type, shape)]),
+  CLUSTER_SHAPES,
+  Object.fromEntries(Object.entries(CLUSTER_SHAPES).map(([type, shape]) => [type, aboutOf(type, shape)])),
 );

@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import type { DomainEvent } from '../decider.ts';
+import type { EventOf } from '../schemas.ts';
 import type * as shapes from './event-types.ts';
 
 /** Types of the cluster's events and of what they hold, from their schemas in event-types.ts. */
@@ -18,13 +19,8 @@ export type ObjectVersion = z.infer<typeof shapes.objectVersion>;
 export type ObservedVersion = z.infer<typeof shapes.observedVersion>;
 export type Seen = z.infer<typeof shapes.seen>;
 
-type Shapes = typeof shapes.CLUSTER_SHAPES;
-type DataOf<Type extends keyof Shapes> = Readonly<
-  { at: string } & z.infer<z.ZodObject<Shapes[Type], z.core.$strict>>
->;
-
 export type ClusterEvent =
-  | { [Type in keyof Shapes]: DomainEvent<Type, DataOf<Type>> }[keyof Shapes]
+  | EventOf<typeof shapes.CLUSTER_SHAPES>
   /** A creation reserved its name and never came back: this id stays unused until its own command is repeated. */
   | DomainEvent<'CreationAbandoned', { readonly at: string; readonly commandId: string }>;
 

@@ -7,10 +7,9 @@ import { toldOfJob, type JobErrors } from './failure-texts.ts';
 import { failureIn, hostedText, type Assessment } from './observation.ts';
 import type { StoppedChange } from './observed.ts';
 import { isOvertaken } from './observed-version.ts';
-import type { LiveCluster } from './state.ts';
+import type { LiveCluster, Dispatched } from './state.ts';
 
 /** What a look at the hub tells of a cluster: only what differs from what is known. */
-type Dispatched = Extract<LiveCluster, { status: 'dispatched' }>;
 type Report = Extract<ClusterReport, { type: 'RecordObservation' }>;
 type Found = Extract<Assessment, { found: true }>;
 

@@ -12,6 +12,8 @@ import type {
   ObservedOrder,
   StoppedChange,
 } from './observed.ts';
+import type { Endpoints } from './state.ts';
+import { defined } from '../json-tools.ts';
 
 export { configVersion, latestJob };
 
@@ -46,12 +48,7 @@ export type Assessment =
       /** The spec stored on the hub is ours (the pull secret aside). */
       readonly specMatches: boolean;
       readonly conditions: ObservedConditions;
-      readonly controlPlane?: {
-        readonly apiUrl: string;
-        readonly consoleUrl: string;
-        readonly apiEndpoint: string;
-        readonly ingressEndpoint: string;
-      };
+      readonly controlPlane?: Endpoints;
       /** The hub could not ask its automation about its job: how that stands, nobody knows. */
       readonly jobUnknown?: true;
       /** Ready nodes by node set; empty when the hub does not show them. */
@@ -94,8 +91,7 @@ export const assess = (observation: ClusterObservation, desired: DesiredCluster)
     ...(controlPlane === undefined ? {} : { controlPlane }),
     ready: facts.ready,
     verdict: verdictOf(facts, conditions, desired),
-    ...(facts.work === undefined ? {} : { work: facts.work }),
-    ...(duplicates === undefined ? {} : { duplicates }),
+    ...defined({ work: facts.work, duplicates }),
   };
 };
 
@@ -179,10 +175,7 @@ const detailOf = (words: string | undefined): { detail?: string } =>
   words === undefined || words === '' ? {} : { detail: words };
 
 /** URLs as the operator's feedback builds them (management-cluster.md §2.2), once the API answers. */
-const controlPlaneOf = (
-  order: ObservedOrder,
-  hosted: ObservedHosted | undefined,
-): { apiUrl: string; consoleUrl: string; apiEndpoint: string; ingressEndpoint: string } | undefined => {
+const controlPlaneOf = (order: ObservedOrder, hosted: ObservedHosted | undefined): Endpoints | undefined => {
   const available = hosted?.conditions.some(({ type, status }) => type === 'Available' && status === 'True');
   if (hosted === undefined || available !== true) return undefined;
   const { host = '', port = 0 } = hosted.controlPlaneEndpoint ?? {};

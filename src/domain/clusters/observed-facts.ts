@@ -1,4 +1,4 @@
-import { byKey, own } from '../json-tools.ts';
+import { byKey, defined, own } from '../json-tools.ts';
 import { configVersion, sameSpec } from './config-version.ts';
 import type {
   ClusterObservation,
@@ -60,9 +60,7 @@ export const factsOf = (
     nodesShort: ready !== undefined && !everySet(nodeSets, ready, (is, size) => is >= size),
     builtNodesShort: ready !== undefined && isShortOfBuilt(ready, desired),
     lost: desired.wasAvailable && hosted === null,
-    ...(failed === undefined ? {} : { failedJob: failed }),
-    ...(missing === undefined ? {} : { missingHosts: missing }),
-    ...(work === undefined ? {} : { work }),
+    ...defined({ failedJob: failed, missingHosts: missing, work }),
   };
 };
 

@@ -1,3 +1,5 @@
+import type { Condition } from '../hubs/shown.ts';
+
 /**
  * What a hub shows of one cluster, and what that means (design §6 "Status is what was observed",
  * operator-run.md §4). The shapes below are those of the management-cluster port, as JSON.
@@ -12,11 +14,8 @@ export type ClusterOrderSpecShape = {
   readonly network?: { readonly podCIDR?: string; readonly serviceCIDR?: string };
 };
 
-export type ObservedCondition = {
-  readonly type: string;
+export type ObservedCondition = Omit<Condition, 'lastTransitionTime' | 'status'> & {
   readonly status: string;
-  readonly reason?: string;
-  readonly message?: string;
 };
 
 export type ObservedJob = {
@@ -75,7 +74,7 @@ export type LaunchedJob = {
   readonly outputTail?: string;
 };
 
-/** The payload of an `observation` input, and the result of the effect `observeCluster`. */
+/** The payload of an `observation` input, and the result of the effect `observeObject`. */
 export type ClusterObservation = {
   /** Who shows it; absent: the hub that was asked. */
   readonly hub?: string;

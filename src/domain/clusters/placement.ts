@@ -1,3 +1,4 @@
+import type { DataOf } from '../decider.ts';
 import { fnv1a64, mix } from '../hash.ts';
 import type { Holder } from '../holder.ts';
 import type { CapacityClaim, CapacityLimits } from '../hubs/capacity-events.ts';
@@ -5,7 +6,7 @@ import { nodeLimit, shortages } from '../hubs/capacity.ts';
 import { firstProblem, type HubHealth } from '../hubs/health.ts';
 import { namespaceOf, type HubFacts } from '../hubs/hub-facts.ts';
 import { byKey, own } from '../json-tools.ts';
-import type { PlacementDecision } from './events.ts';
+import type { ClusterEvent, PlacementDecision } from './events.ts';
 import { TEMPLATE_WORDS } from './ansible-templates.ts';
 import { namespaceFits } from './cluster-order-manifest.ts';
 import type { DesiredCluster } from './observed.ts';
@@ -72,18 +73,7 @@ export type Placement =
 
 /** Result of the effect `scheduler.place`, after the capacity was reserved. */
 export type PlaceResult =
-  | {
-      readonly placed: true;
-      readonly hub: string;
-      readonly namespace: string;
-      readonly mode: HubFacts['mode'];
-      readonly controller: HubFacts['controller'];
-      readonly simulated: boolean;
-      /** The namespace is the tenant's own and made when first needed. */
-      readonly tenantNamespace?: true;
-      readonly steps: HubFacts['steps'];
-      readonly decision: PlacementDecision;
-    }
+  | ({ readonly placed: true } & Omit<DataOf<ClusterEvent, 'HubSelected'>, 'at' | 'orderName'>)
   | { readonly placed: false; readonly message: string; readonly decision: PlacementDecision };
 
 /** The claim of a cluster: one hosted control plane and its nodes by host type. */

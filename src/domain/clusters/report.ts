@@ -1,6 +1,6 @@
 import { reject, type Decision, type Rejection } from '../decider.ts';
 import { sameJson } from '../json-tools.ts';
-import type { ClusterState, LiveCluster } from './state.ts';
+import type { ClusterState, LiveCluster, Dispatched } from './state.ts';
 import { isLiveCluster } from './state.ts';
 import type { ClusterReport } from './commands.ts';
 import { FULFILLMENT_FINALIZER, type ClusterEvent, type PlacementDecision } from './events.ts';
@@ -9,7 +9,6 @@ import { selectedHub } from './cluster.ts';
 import { changeFailed, isTold, recordObservation } from './observation-report.ts';
 
 /** What the cluster-order workflow may record on a cluster. Everything here is safe to repeat. */
-type Dispatched = Extract<LiveCluster, { status: 'dispatched' }>;
 type Report<Type extends ClusterReport['type']> = Extract<ClusterReport, { type: Type }>;
 
 export const reportOnCluster = (state: ClusterState, report: ClusterReport): Decision<ClusterEvent> => {

@@ -1,7 +1,7 @@
 import { nodeSetNameRejection } from '../catalog/node-set-names.ts';
 import { MAX_INT32 } from '../catalog/limits.ts';
 import { isRefused, reject, type Decision, type Rejection } from '../decider.ts';
-import { byKey, own, sameJson } from '../json-tools.ts';
+import { byKey, defined, own, sameJson } from '../json-tools.ts';
 import { annotationsRejection, labelsRejection, metadataRejection } from '../metadata-rules.ts';
 import { refersTo, referenceText } from '../references.ts';
 import { sortedTexts } from '../catalog/document.ts';
@@ -30,8 +30,7 @@ export const reviseCluster = (
     labelsRejection(changes.labels) ??
     annotationsRejection(changes.annotations) ??
     metadataRejection({
-      ...(changes.displayName === undefined ? {} : { display_name: changes.displayName }),
-      ...(changes.description === undefined ? {} : { description: changes.description }),
+      ...defined({ display_name: changes.displayName, description: changes.description }),
       ...(changes.finalizers === undefined ? {} : { finalizers: [...changes.finalizers] }),
     }) ??
     statusRejection(changes);
@@ -99,8 +98,7 @@ const mutableSpecEvents = (state: LiveCluster, at: string, changes: ClusterChang
   const network = changes.network ?? state.network ?? {};
   const spec: MutableSpec = {
     ...(sshPublicKey === '' ? {} : { sshPublicKey }),
-    ...(pullSecret === undefined ? {} : { pullSecret }),
-    ...(pullSecretSecret === undefined ? {} : { pullSecretSecret }),
+    ...defined({ pullSecret, pullSecretSecret }),
     ...(Object.keys(network).length === 0 ? {} : { network }),
     version: changes.version ?? state.version,
   };
@@ -108,9 +106,7 @@ const mutableSpecEvents = (state: LiveCluster, at: string, changes: ClusterChang
   const oldNamed = state.pullSecretSecret;
   const before: MutableSpec = {
     ...(oldKey === undefined ? {} : { sshPublicKey: oldKey }),
-    ...(oldSecret === undefined ? {} : { pullSecret: oldSecret }),
-    ...(oldNamed === undefined ? {} : { pullSecretSecret: oldNamed }),
-    ...(oldNetwork === undefined ? {} : { network: oldNetwork }),
+    ...defined({ pullSecret: oldSecret, pullSecretSecret: oldNamed, network: oldNetwork }),
     version,
   };
   const fields = [...new Set([...Object.keys(before), ...Object.keys(spec)])] as (keyof MutableSpec)[];

@@ -1,7 +1,7 @@
 import { stringAt } from '../json-tools.ts';
 import { changeWords } from './change-words.ts';
 import { JOB_STATUS_UNKNOWN, WAITING_FOR_HOSTS } from './observed-conditions.ts';
-import type { ShownConditionType, StoredCluster } from './state.ts';
+import type { ShownConditionType, StoredCluster, Dispatched } from './state.ts';
 
 /** How a cluster's progress shows on the wire: OSAC's states and conditions (osac-api.md §11 ClusterStatus). */
 export type ShownState =
@@ -88,8 +88,6 @@ const progressing = (state: StoredCluster): Omit<ShownCondition, 'type'> => {
   if (state.ready) return { status: false, ...readyAs(state) };
   return held(state) ?? say(true, 'Progressing');
 };
-
-type Dispatched = Extract<StoredCluster, { status: 'dispatched' }>;
 
 /** A cluster runs as it was ordered last, or as before: then the change that did not come about is told. */
 export const readyAs = (state: StoredCluster): Pick<ShownCondition, 'reason' | 'message'> => {

@@ -1,15 +1,11 @@
+import type { DataOf } from '../decider.ts';
 import type { JsonObject } from '../json.ts';
-import type { SecretRef } from '../secret-ref.ts';
 import type {
   AutomationPurpose,
+  ClusterEvent,
   ConditionName,
   ConditionState,
-  NamedSecret,
-  NodeSet,
   ObservedVersion,
-  OrderedTemplate,
-  PlacementDecision,
-  ResolvedVersion,
   Seen,
 } from './events.ts';
 import type { LaunchedJob } from './observed.ts';
@@ -38,29 +34,12 @@ export type ShownConditionType =
   | 'CLUSTER_CONDITION_TYPE_FAILED'
   | 'CLUSTER_CONDITION_TYPE_DEGRADED';
 
-export type Order = {
-  readonly id: string;
+type Data<Type extends ClusterEvent['type']> = DataOf<ClusterEvent, Type>;
+
+export type Order = Omit<Data<'ClusterOrdered'>, 'at' | 'displayName' | 'description'> & {
   readonly orderedAt: string;
-  readonly tenant: string;
-  readonly project: string;
-  readonly name: string;
-  readonly creator: string;
-  readonly labels: { readonly [key: string]: string };
-  readonly annotations: { readonly [key: string]: string };
   readonly displayName: string;
   readonly description: string;
-  readonly template: OrderedTemplate;
-  readonly catalogItem?: { readonly id: string; readonly name: string; readonly revision: number };
-  readonly templateParameters: { readonly [name: string]: JsonObject };
-  readonly nodeSets: { readonly [name: string]: NodeSet };
-  readonly version: ResolvedVersion;
-  readonly sshPublicKey?: string;
-  readonly pullSecret?: SecretRef;
-  /** Object that `pullSecret` was taken from. */
-  readonly pullSecretSecret?: NamedSecret;
-  readonly network?: { readonly podCidr?: string; readonly serviceCidr?: string };
-  readonly zone?: string;
-  readonly placementDeadline?: string;
   /** How often what its cluster is built by was changed. */
   readonly generation: number;
   /** As shown; ours among them while `ours`. */
@@ -68,21 +47,11 @@ export type Order = {
   /** Our finalizer stands: from the start of dispatch until absence was observed. */
   readonly ours: boolean;
   readonly deletionRequestedAt?: string;
-  readonly failure?: {
-    readonly reason: string;
-    readonly message: string;
-    /** The provider's to know. */
-    readonly detail?: string;
-    readonly permanent: boolean;
-  };
+  readonly failure?: Omit<Data<'ClusterFailed'>, 'at' | 'version'>;
   /** Reasons that were told of the present failure, the first one first. */
   readonly failedFor?: readonly string[];
   /** Why it waits, when no hub has room. */
-  readonly waiting?: {
-    readonly message: string;
-    readonly decision: PlacementDecision;
-    readonly since: string;
-  };
+  readonly waiting?: Omit<Data<'PlacementDeferred'>, 'at' | 'runs'> & { readonly since: string };
   /** Status that a private caller wrote: shown instead of ours until the next observation. */
   readonly reported?: JsonObject;
   /** When the shown state was entered: OSAC's billing clock. */
@@ -94,30 +63,11 @@ export type Order = {
 /** What of an order its cluster is built by. */
 export type BuiltSpec = Pick<Order, 'nodeSets' | 'version' | 'sshPublicKey' | 'pullSecret' | 'network'>;
 
-export type SelectedHub = {
+export type SelectedHub = Omit<Data<'HubSelected'>, 'at' | 'hub' | 'steps' | 'decision'> & {
   readonly id: string;
-  readonly namespace: string;
-  readonly mode: 'operator' | 'eda' | 'aap';
-  readonly simulated: boolean;
-  readonly controller: 'operator' | 'ledger';
-  readonly tenantNamespace?: true;
-  readonly orderName: string;
 };
-
-export type Endpoints = {
-  readonly apiUrl: string;
-  readonly consoleUrl: string;
-  readonly apiEndpoint: string;
-  readonly ingressEndpoint: string;
-};
-
-export type ChangeFailure = {
-  readonly change: string;
-  readonly reason: string;
-  readonly message: string;
-  /** The provider's to know. */
-  readonly detail?: string;
-};
+export type Endpoints = Omit<Data<'ControlPlaneBecameAvailable'>, 'at' | 'version'>;
+export type ChangeFailure = Omit<Data<'ClusterChangeFailed'>, 'at' | 'version'>;
 
 export type Progress = {
   /** Uid of the ClusterOrder, once it was seen. */
@@ -180,6 +130,7 @@ export type RunningJob = LaunchedJob & {
 };
 
 export type LiveCluster = Exclude<ClusterState, { status: 'absent' | 'abandoned' | 'deleted' }>;
+export type Dispatched = Extract<LiveCluster, { status: 'dispatched' }>;
 export type StoredCluster = LiveCluster | Extract<ClusterState, { status: 'deleted' }>;
 
 export const initialCluster = (): ClusterState => ({ status: 'absent' });

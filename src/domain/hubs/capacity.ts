@@ -1,4 +1,4 @@
-import { reject, type Decider, type Decision, type Rejection } from '../decider.ts';
+import { reject, type DataOf, type Decider, type Decision, type Rejection } from '../decider.ts';
 import { fnv1a32 } from '../hash.ts';
 import { holderKey, holderOf, type Holder } from '../holder.ts';
 import type { JsonObject } from '../json.ts';
@@ -13,29 +13,17 @@ import type { CapacityClaim, CapacityLimits, HubCapacityEvent } from './capacity
  */
 export const HUB_CAPACITY_CATEGORY = 'hubCapacity';
 
+type Claimed = DataOf<HubCapacityEvent, 'HubCapacityReserved'>;
 export type HubCapacityCommand =
-  | {
+  | ({
       readonly type: 'DeclareCapacity';
-      readonly at: string;
-      readonly hub: string;
-      readonly limits: CapacityLimits;
       /** Revision of the hub's document that says so; a closed hub opens again only for a later one than it was closed at. */
       readonly hubRevision?: number;
-    }
-  | {
-      readonly type: 'ReserveCapacity' | 'ResizeReservation';
-      readonly at: string;
-      readonly holder: Holder;
-      readonly claim: CapacityClaim;
-    }
-  | { readonly type: 'ReleaseCapacity'; readonly at: string; readonly holder: Holder }
+    } & DataOf<HubCapacityEvent, 'HubCapacityDeclared'>)
+  | ({ readonly type: 'ReserveCapacity' | 'ResizeReservation' } & Claimed)
+  | ({ readonly type: 'ReleaseCapacity' } & DataOf<HubCapacityEvent, 'HubCapacityReleased'>)
   /** Before a hub is deregistered: refused while anything holds capacity, and nothing is reserved afterwards. */
-  | {
-      readonly type: 'CloseCapacity';
-      readonly at: string;
-      readonly hub: string;
-      readonly hubRevision: number;
-    };
+  | ({ readonly type: 'CloseCapacity' } & DataOf<HubCapacityEvent, 'HubCapacityClosed'>);
 
 export type HubCapacityState = {
   readonly limits: CapacityLimits;

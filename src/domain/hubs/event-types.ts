@@ -1,52 +1,83 @@
 import { z } from 'zod';
 import type { EventType } from '../event-type.ts';
-import { count, counts, text, typesOf } from '../schemas.ts';
+import { count, counts, listOf, mayBe, text, typesOf, type Shapes } from '../schemas.ts';
 
-const problems = z.array(z.strictObject({ code: text, message: text, subject: text.exactOptional() }));
-const hosts = z.record(z.string(), z.strictObject({ free: count, ours: count, foreign: count }));
+/** One thing that a look at a hub found wrong, in words that somebody can act on; never a credential. */
+export const hubProblem = z.strictObject({
+  /** `Unreachable`, `CrdMissing` …: the codes of the management-cluster port. */
+  code: text,
+  message: text,
+  /** The kind, verb or file that it is about. */
+  subject: mayBe,
+});
+const problems = { problems: listOf(hubProblem) };
 
-/** Registry entries of what looking at a hub showed. */
-const hubHealthTypes: readonly EventType[] = typesOf(
-  { context: 'hubs', audience: 'provider', resource: 'hub' },
-  [
-    ['HubBecameReachable', {}],
-    ['HubBecameUnreachable', { problems }],
-    ['HubCredentialsAccepted', {}],
-    ['HubCredentialsRefused', { problems }],
-    ['HubIdentified', { cluster: text }],
-    ['HubFoundToBeAnotherCluster', { problems }],
-    ['HubFoundDrivenElsewhere', { problems }],
-    ['HubDrivingResumed', {}],
-    ['HubFoundComplete', {}],
-    ['HubFoundIncomplete', { problems }],
-    ['HubAutomationAnswered', {}],
-    ['HubAutomationFailed', { problems }],
-    ['HubVersionSeen', { version: text }],
-    ['HubHostsCounted', { hosts }],
-  ],
-);
+/** Hosts of one resource class, as the hub shows them (management-cluster.md §3.3). */
+export const hostCount = z.strictObject({ free: count, ours: count, foreign: count });
 
-/** Registry entries of a hub's capacity stream. */
-const claim = z.strictObject({ controlPlanes: count, nodes: counts });
+/**
+ * What looking at a hub showed, on the hub's own stream: its document tells it. Only what changed is an event, so that a
+ * hub that stays as it is adds nothing, however often it is looked at.
+ */
+export const HUB_HEALTH = {
+  HubBecameReachable: {},
+  HubBecameUnreachable: problems,
+  HubCredentialsAccepted: {},
+  HubCredentialsRefused: problems,
+  /** The cluster that answers is the hub: the first one that did, or the one that its document names. */
+  HubIdentified: { cluster: text },
+  /** Other credentials, or the same address, lead to another cluster: nothing is done there, and nothing believed. */
+  HubFoundToBeAnotherCluster: problems,
+  /** The mark on the hub says that another service drives it: nothing is done there (mark.ts). */
+  HubFoundDrivenElsewhere: problems,
+  HubDrivingResumed: {},
+  /** Kinds, rights, namespace and version are as orders need them. */
+  HubFoundComplete: {},
+  HubFoundIncomplete: problems,
+  /** Its webhook listener or automation platform answers, takes the credentials and has the templates. */
+  HubAutomationAnswered: {},
+  HubAutomationFailed: problems,
+  HubVersionSeen: { version: text },
+  HubHostsCounted: { hosts: z.record(z.string(), hostCount) },
+} as const satisfies Shapes;
+
+/** Who holds capacity, and how much of it. */
 const holder = z.strictObject({ kind: text, id: text });
-const limits = z.strictObject({ controlPlanes: count.exactOptional(), nodes: counts.exactOptional() });
+/** `nodes`: by host type id. */
+export const capacityClaim = z.strictObject({ controlPlanes: count, nodes: counts });
+/** Hosted control planes that the hub can carry, and nodes by host type id; absent: unlimited. */
+export const capacityLimits = z.strictObject({
+  controlPlanes: count.exactOptional(),
+  nodes: counts.exactOptional(),
+});
+const claimed = { holder, claim: capacityClaim };
 
-const hubCapacityTypes: readonly EventType[] = typesOf({ context: 'hubs', audience: 'provider' }, [
-  ['HubCapacityDeclared', { hub: text, limits }],
-  ['HubCapacityReserved', { holder, claim }],
-  ['HubCapacityResized', { holder, claim }],
-  ['HubCapacityReleased', { holder }],
-  ['HubCapacityClosed', { hub: text, hubRevision: count }],
-]);
+/**
+ * Events of `hubCapacity-<hub id>`: the one stream that owns what a hub can still take, so that a burst of orders
+ * cannot all land on the emptiest hub (fleet-and-networks.md §2.9).
+ */
+export const HUB_CAPACITY = {
+  HubCapacityDeclared: { hub: text, limits: capacityLimits },
+  HubCapacityReserved: claimed,
+  /** A scale-out or scale-in: the claim of a holder is replaced as a whole. */
+  HubCapacityResized: claimed,
+  HubCapacityReleased: { holder },
+  /**
+   * The hub is about to be deregistered: nothing is reserved here until a later wording of its document declares
+   * capacity again. `hubRevision`: that of its document at which it was to be deregistered.
+   */
+  HubCapacityClosed: { hub: text, hubRevision: count },
+} as const satisfies Shapes;
 
-/** Registry entries of the lanes that people hold back. */
-const lanePauseTypes: readonly EventType[] = typesOf({ context: 'hubs', audience: 'provider' }, [
-  ['LanePaused', { lane: text, by: text, reason: text }],
-  ['LaneResumed', { lane: text, by: text }],
-]);
+/** `by`: subject id of who asked for it. */
+const lane = { lane: text, by: text };
+/** The lanes that people hold back. */
+export const LANE_PAUSE = {
+  LanePaused: { ...lane, reason: text },
+  LaneResumed: lane,
+} as const satisfies Shapes;
 
 export const hubEventTypes: readonly EventType[] = [
-  ...hubHealthTypes,
-  ...hubCapacityTypes,
-  ...lanePauseTypes,
+  ...typesOf({ context: 'hubs', audience: 'provider', resource: 'hub' }, HUB_HEALTH),
+  ...typesOf({ context: 'hubs', audience: 'provider' }, { ...HUB_CAPACITY, ...LANE_PAUSE }),
 ];

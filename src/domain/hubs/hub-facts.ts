@@ -27,6 +27,7 @@ const SIMULATED_ID = /^sim-/;
 const NAMESPACE = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 
 export type AutomationFacts = { readonly templatePrefix: string; readonly ca?: string };
+export type FormerFacts = AutomationFacts & { readonly endpoint?: string };
 
 /** A hub as the scheduler and the workflow need it. */
 export type HubFacts = {
@@ -48,9 +49,7 @@ export type HubFacts = {
   readonly endpoints: { readonly [mode: string]: string };
   readonly automation: AutomationFacts;
   /** How orders of modes that the hub was switched away from are still served, by mode. */
-  readonly formerAutomation?: {
-    readonly [mode: string]: AutomationFacts & { readonly endpoint?: string };
-  };
+  readonly formerAutomation?: { readonly [mode: string]: FormerFacts };
   /** Absent: the defaults. */
   readonly pacing?: { readonly callsPerSecond: number; readonly burst: number };
   /** Resolved: every delegated step has its rule. */

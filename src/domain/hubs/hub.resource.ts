@@ -35,20 +35,6 @@ import { originRejection } from './automation-origins.ts';
 import type { HubHealthEvent } from './health-events.ts';
 import type { SecretRef } from '../secret-ref.ts';
 
-export {
-  DELEGATED_STEPS,
-  hubFacts,
-  isSimulatedHub,
-  namespaceOf,
-  tenantNamespace,
-  type DelegatedStep,
-  type HubController,
-  type HubFacts,
-  type HubMode,
-  type HubScheduling,
-  type StepRule,
-} from './hub-facts.ts';
-
 /** Management clusters (osac-api.md §11 Hubs) with the additive fields of design §6. */
 export const KUBECONFIG_PATH = 'spec.kubeconfig';
 const secret = (path: string, kind: 'automation-token' | 'automation-key') =>

@@ -1,32 +1,20 @@
-import type { Decider, DomainEvent } from '../decider.ts';
+import type { DataOf, Decider } from '../decider.ts';
 import { own } from '../json-tools.ts';
+import type { EventOf } from '../schemas.ts';
+import type { LANE_PAUSE } from './event-types.ts';
 
 /** Lanes that people hold back: `lanePauses-all`, so that a pause outlives the process that was told of it. */
 export const LANE_PAUSES_CATEGORY = 'lanePauses';
 export const LANE_PAUSES = 'all';
 
-/** `by`: subject id of who asked for it. */
-export type LanePauseEvent =
-  | DomainEvent<
-      'LanePaused',
-      { readonly at: string; readonly lane: string; readonly by: string; readonly reason: string }
-    >
-  | DomainEvent<'LaneResumed', { readonly at: string; readonly lane: string; readonly by: string }>;
+export type LanePauseEvent = EventOf<typeof LANE_PAUSE>;
 
 export type LanePauseCommand =
-  | {
-      readonly type: 'PauseLane';
-      readonly at: string;
-      readonly lane: string;
-      readonly by: string;
-      readonly reason: string;
-    }
-  | { readonly type: 'ResumeLane'; readonly at: string; readonly lane: string; readonly by: string };
+  | ({ readonly type: 'PauseLane' } & DataOf<LanePauseEvent, 'LanePaused'>)
+  | ({ readonly type: 'ResumeLane' } & DataOf<LanePauseEvent, 'LaneResumed'>);
 
 export type LanePauses = {
-  readonly paused: {
-    readonly [lane: string]: { readonly at: string; readonly by: string; readonly reason: string };
-  };
+  readonly paused: { readonly [lane: string]: Omit<DataOf<LanePauseEvent, 'LanePaused'>, 'lane'> };
 };
 
 export const lanePausesDecider: Decider<LanePauses, LanePauseCommand, LanePauseEvent> = {

@@ -1,4 +1,4 @@
-import { reject, type Decider } from '../decider.ts';
+import { reject, type DataOf, type Decider } from '../decider.ts';
 import type { NameEvent } from './events.ts';
 
 /**
@@ -7,37 +7,21 @@ import type { NameEvent } from './events.ts';
  */
 export const NAME_CATEGORY = 'name';
 
+type Reserved = DataOf<NameEvent, 'NameReserved'>;
+
 export type NameCommand =
-  | {
-      readonly type: 'ReserveName';
-      readonly at: string;
-      readonly kind: string;
-      readonly holder: string;
-      readonly commandId: string;
-      readonly stream: string;
-    }
+  | ({ readonly type: 'ReserveName' } & Omit<Reserved, 'takenFrom'>)
   /** Frees the name if `holder` has it (and, when given, by this command); otherwise nothing happens. */
-  | {
+  | ({
       readonly type: 'ReleaseName';
-      readonly at: string;
-      readonly holder: string;
-      readonly why: 'deleted' | 'abandoned';
       /** Releases only the reservation that this command made: a failed second creation must not free a live name. */
       readonly commandId?: string;
-    };
+    } & DataOf<NameEvent, 'NameReleased'>);
 
+/** `displaced`: streams of resources that a slot was taken from and that may still show it, latest last. */
 export type NameState =
   | { readonly status: 'free'; readonly displaced?: readonly string[] }
-  | {
-      readonly status: 'held';
-      readonly kind: string;
-      readonly holder: string;
-      readonly commandId: string;
-      readonly stream: string;
-      readonly at: string;
-      /** Streams of resources that a slot was taken from and that may still show it, latest last. */
-      readonly displaced?: readonly string[];
-    };
+  | ({ readonly status: 'held'; readonly displaced?: readonly string[] } & Omit<Reserved, 'takenFrom'>);
 
 export const nameDecider: Decider<NameState, NameCommand, NameEvent> = {
   initialState: () => ({ status: 'free' }),
@@ -81,7 +65,7 @@ const reserved = (
   return { type: 'NameReserved', data: { at, kind, holder, commandId, stream } };
 };
 
-const held = (state: NameState, { takenFrom, ...data }: NameReserved['data']): NameState => {
+const held = (state: NameState, { takenFrom, ...data }: Reserved): NameState => {
   const before = [...(state.displaced ?? []), ...(takenFrom === undefined ? [] : [takenFrom])];
   const displaced = before.filter((stream, i) => stream !== data.stream && before.lastIndexOf(stream) === i);
   return { status: 'held', ...data, ...displacing(displaced) };
@@ -89,5 +73,3 @@ const held = (state: NameState, { takenFrom, ...data }: NameReserved['data']): N
 
 const displacing = (displaced: readonly string[] = []): { displaced?: readonly string[] } =>
   displaced.length === 0 ? {} : { displaced };
-
-type NameReserved = Extract<NameEvent, { type: 'NameReserved' }>;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { EventType } from '../event-type.ts';
-import { count, jsonObject, text, time, typesOf } from '../schemas.ts';
+import { count, jsonObject, text, time, typesOf, type Shapes } from '../schemas.ts';
 
 const attempts = z.int().min(1);
 const effect = { effectId: text, attempt: attempts };
@@ -33,9 +33,9 @@ export const RUN_EVENT_SHAPES = {
   StepSkipped: { ...decision, step: text },
   StepResumed: { ...decision, step: text },
   RunAborted: decision,
-} as const satisfies { readonly [type: string]: z.ZodRawShape };
+} as const satisfies Shapes;
 
 export const processEventTypes: readonly EventType[] = typesOf(
   { context: 'process', audience: 'provider' },
-  Object.entries(RUN_EVENT_SHAPES),
+  RUN_EVENT_SHAPES,
 );

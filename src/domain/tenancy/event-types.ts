@@ -1,9 +1,12 @@
-import { z } from 'zod';
 import type { EventType } from '../event-type.ts';
-import { text, typesOf } from '../schemas.ts';
+import { list, text, typesOf, type Shapes } from '../schemas.ts';
+
+export const PROJECT_ENTRY = {
+  ProjectEntered: { stream: text, left: list.exactOptional() },
+} as const satisfies Shapes;
 
 /** Who is about to create something in a project (`project-entry.ts`). */
 export const projectEntryTypes: readonly EventType[] = typesOf(
   { context: 'tenancy', audience: 'internal', resource: 'project', changesDocument: false },
-  [['ProjectEntered', { stream: text, left: z.array(text).exactOptional() }]],
+  PROJECT_ENTRY,
 );

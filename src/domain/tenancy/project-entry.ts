@@ -1,5 +1,7 @@
 import type { DocumentCommand, DocumentState } from '../catalog/document.ts';
 import { reject, type Decider, type DomainEvent } from '../decider.ts';
+import type { EventOf } from '../schemas.ts';
+import type { PROJECT_ENTRY } from './event-types.ts';
 
 /**
  * Who is about to create something in a project. A creation enters the project's stream before it writes its own, so
@@ -18,10 +20,7 @@ export type EnterProject = {
   readonly left: readonly string[];
 };
 
-export type ProjectEntered = DomainEvent<
-  'ProjectEntered',
-  { readonly at: string; readonly stream: string; readonly left?: readonly string[] }
->;
+export type ProjectEntered = EventOf<typeof PROJECT_ENTRY>;
 
 export type ProjectCommand = DocumentCommand | EnterProject;
 export type ProjectState = DocumentState & {

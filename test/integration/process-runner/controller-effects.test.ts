@@ -13,7 +13,7 @@ import { eventually } from '../../support/eventually.ts';
 
 const CLUSTER = '018f0000-0000-7000-8000-000000000001';
 const NAME = orderName(CLUSTER);
-const place = { hub: 'sim-a', namespace: 'orders', name: NAME, clusterId: CLUSTER };
+const place = { hub: 'sim-a', namespace: 'orders', name: NAME, id: CLUSTER, object: 'ClusterOrder' };
 const spec = { templateID: 'small', templateParameters: '{}', nodeRequests: [], releaseImage: 'q/r:1' };
 const order = (more: Partial<ObservedClusterOrder> = {}): ObservedClusterOrder => ({
   name: NAME,
@@ -32,7 +32,7 @@ const order = (more: Partial<ObservedClusterOrder> = {}): ObservedClusterOrder =
 });
 const manifest = { name: NAME, namespace: 'orders', labels: {}, annotations: {}, spec };
 const apply = (more: object = {}): JsonObject =>
-  ({ hub: 'sim-a', clusterId: CLUSTER, manifest, ...more }) as unknown as JsonObject;
+  ({ object: 'ClusterOrder', id: CLUSTER, hub: 'sim-a', ...manifest, ...more }) as unknown as JsonObject;
 
 describe('effects on a hub of which we know more', () => {
   const closing: (() => Promise<void>)[] = [];
@@ -66,15 +66,14 @@ describe('effects on a hub of which we know more', () => {
           release: async () => ({ released: true, waitingFor: [] }),
         },
       });
-      const outcome = await port('prepareOrder', place, effectCall());
+      const outcome = await port('prepareObject', place, effectCall());
       expect(outcome).to.deep.equal({ outcome: 'done', result: { created: ['Namespace x'] } });
       expect(asked).to.have.length(1);
     });
-    it('writes a status with the times that its conditions had, and the version of the stored spec', async () => {
+    it('writes a status with the time at which it was seen, and the version of the stored spec', async () => {
       const written: ClusterOrderStatus[] = [];
-      const known = { type: 'Accepted', status: 'True', lastTransitionTime: '2026-01-01T00:00:05Z' } as const;
       const port = await on({
-        getClusterOrder: async () => order({ conditions: [known] }),
+        getClusterOrder: async () => order(),
         controller: {
           prepare: async () => ({ created: [] }),
           writeStatus: async (_kind, _where, status) =>
@@ -88,10 +87,10 @@ describe('effects on a hub of which we know more', () => {
         { type: 'Progressing', status: 'True', reason: 'Progressing', message: '' },
       ];
       const args = { ...place, status: { phase: 'Progressing', conditions }, at };
-      expect(await port('writeOrderStatus', args, effectCall())).to.deep.include({ outcome: 'done' });
+      expect(await port('writeStatus', args, effectCall())).to.deep.include({ outcome: 'done' });
       expect(written[0]?.desiredConfigVersion).to.equal(configVersion(spec));
       expect(written[0]?.conditions.map(({ lastTransitionTime }) => lastTransitionTime)).to.deep.equal([
-        '2026-01-01T00:00:05Z',
+        at,
         at,
       ]);
     });
@@ -108,7 +107,7 @@ describe('effects on a hub of which we know more', () => {
           },
         });
         const args = { ...place, status: { phase: 'Ready', conditions: [] }, at: '' };
-        expect(await port('writeOrderStatus', args, effectCall())).to.deep.equal({
+        expect(await port('writeStatus', args, effectCall())).to.deep.equal({
           outcome: 'done',
           result: {},
         });
@@ -123,11 +122,11 @@ describe('effects on a hub of which we know more', () => {
           getClusterOrder: async () => found,
           controller: { prepare: touched, writeStatus: touched, release: touched },
         });
-        expect(await port('prepareOrder', place, effectCall())).to.include({
+        expect(await port('prepareObject', place, effectCall())).to.include({
           outcome: 'failed',
           reason: 'NotFound',
         });
-        expect(await port('releaseOrder', place, effectCall())).to.deep.equal({
+        expect(await port('releaseObject', place, effectCall())).to.deep.equal({
           outcome: 'done',
           result: {},
         });
@@ -142,7 +141,7 @@ describe('effects on a hub of which we know more', () => {
           release: async () => ({ released: false, waitingFor: ['Namespace orders-x'] }),
         },
       });
-      expect(await port('releaseOrder', place, effectCall())).to.deep.equal({
+      expect(await port('releaseObject', place, effectCall())).to.deep.equal({
         outcome: 'failed',
         reason: 'BeingDeleted',
         message: 'waiting for Namespace orders-x',
@@ -151,7 +150,7 @@ describe('effects on a hub of which we know more', () => {
     });
     it('fails where nothing of this release can do it', async () => {
       const port = await on({});
-      expect(await port('prepareOrder', place, effectCall())).to.include({ reason: 'NoController' });
+      expect(await port('prepareObject', place, effectCall())).to.include({ reason: 'NoController' });
     });
   });
 
@@ -172,14 +171,14 @@ describe('effects on a hub of which we know more', () => {
     it('takes over what OSAC’s own service once made under another name', async () => {
       const older = order({ name: 'order-dcxpq' });
       const port = await on(real({ findClusterOrders: async () => [older] }));
-      const outcome = await port('applyClusterOrder', apply(), effectCall());
+      const outcome = await port('applyObject', apply(), effectCall());
       expect(outcome).to.have.nested.property('result.name', 'order-dcxpq');
       expect(created).to.deep.equal([]);
     });
     it('makes no third one where there are two already', async () => {
       const two = [order({ name: 'order-a' }), order({ name: 'order-b' })];
       const port = await on(real({ findClusterOrders: async () => two }));
-      expect(await port('applyClusterOrder', apply(), effectCall())).to.include({
+      expect(await port('applyObject', apply(), effectCall())).to.include({
         outcome: 'refused',
         reason: 'DuplicateOrders',
       });
@@ -188,7 +187,7 @@ describe('effects on a hub of which we know more', () => {
     it('keeps to the one of our name among several', async () => {
       const two = [order({ name: 'order-a' }), order()];
       const port = await on(real({ findClusterOrders: async () => two }));
-      const outcome = await port('applyClusterOrder', apply(), effectCall());
+      const outcome = await port('applyObject', apply(), effectCall());
       expect(outcome).to.have.nested.property('result.did', 'unchanged');
     });
     it('makes a tenant’s namespace before its first order', async () => {
@@ -202,7 +201,7 @@ describe('effects on a hub of which we know more', () => {
           },
         }),
       );
-      await port('applyClusterOrder', apply({ tenantNamespace: true }), effectCall());
+      await port('applyObject', apply({ tenantNamespace: true }), effectCall());
       expect(namespaces).to.deep.equal([{ name: 'orders', tenant: 'acme' }]);
       expect(created).to.deep.equal([NAME]);
     });
@@ -216,7 +215,7 @@ describe('effects on a hub of which we know more', () => {
           },
         }),
       );
-      expect(await port('applyClusterOrder', apply(), effectCall())).to.include({
+      expect(await port('applyObject', apply(), effectCall())).to.include({
         outcome: 'failed',
         reason: 'BeingDeleted',
       });
@@ -230,7 +229,7 @@ describe('effects on a hub of which we know more', () => {
           getHostedCluster: async () => hosted,
         }),
       );
-      expect(await gone('observeCluster', place, effectCall())).to.deep.equal({
+      expect(await gone('observeObject', place, effectCall())).to.deep.equal({
         outcome: 'done',
         result: { order: null, hostedCluster: { name: NAME, conditions: [] } },
       });
@@ -240,7 +239,7 @@ describe('effects on a hub of which we know more', () => {
           findClusterOrders: async () => [],
         }),
       );
-      expect(await foreign('observeCluster', place, effectCall())).to.deep.equal({
+      expect(await foreign('observeObject', place, effectCall())).to.deep.equal({
         outcome: 'done',
         result: { order: null },
       });

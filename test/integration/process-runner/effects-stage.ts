@@ -12,11 +12,15 @@ import { createObjectLooks } from '../../../src/app/hub-looks.ts';
 import type { ManagementCluster } from '../../../src/app/management-cluster.ts';
 import {
   createManagementClusterEffects,
-  type OrderRef,
-  type ApplyArgs,
+  type ApplyObjectArgs,
+  type ObjectArgs,
 } from '../../../src/app/management-cluster-effects.ts';
 import type { EffectCall, EffectPort } from '../../../src/app/process-runner/types.ts';
-import { clusterOrderDraft, orderName } from '../../../src/domain/clusters/cluster-order-manifest.ts';
+import {
+  clusterOrderDraft,
+  orderName,
+  type ClusterOrderDraft,
+} from '../../../src/domain/clusters/cluster-order-manifest.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import type { SecretRef } from '../../../src/domain/secret-ref.ts';
 import { effectCall, fakeCluster, hubFixture, type HubFixture } from '../../support/hub-fixture.ts';
@@ -27,7 +31,8 @@ export const CLUSTER = '018f0000-0000-7000-8000-000000000001';
 export const SECRET = '{"auths":{"registry":"very-secret"}}';
 export const secretRef: SecretRef = { id: 's1', version: 'v1', kind: 'pull-secret', fingerprint: 'f' };
 
-export const applyArgs = (size = 2, more: Partial<ApplyArgs> = {}): JsonObject => {
+export type OrderArgs = ApplyObjectArgs & ClusterOrderDraft;
+export const applyArgs = (size = 2, more: Partial<ApplyObjectArgs> = {}): JsonObject => {
   const manifest = clusterOrderDraft(
     {
       id: CLUSTER,
@@ -39,12 +44,18 @@ export const applyArgs = (size = 2, more: Partial<ApplyArgs> = {}): JsonObject =
     },
     { namespace: 'orders', mode: 'operator', simulated: true },
   );
-  return { hub: HUB, clusterId: CLUSTER, manifest, ...more } as unknown as JsonObject;
+  return { object: 'ClusterOrder', id: CLUSTER, hub: HUB, ...manifest, ...more } as unknown as JsonObject;
 };
-export const ref: OrderRef = { hub: HUB, namespace: 'orders', name: orderName(CLUSTER), clusterId: CLUSTER };
+export const ref: ObjectArgs = {
+  object: 'ClusterOrder',
+  id: CLUSTER,
+  hub: HUB,
+  namespace: 'orders',
+  name: orderName(CLUSTER),
+};
 export const orderRef = ref as unknown as JsonObject;
 
-export const observedLegacy = (spec: ApplyArgs['manifest']['spec']) => ({
+export const observedLegacy = (spec: OrderArgs['spec']) => ({
   name: 'generated-x7k2p',
   namespace: 'orders',
   uid: 'u',
@@ -117,7 +128,7 @@ export const effectsStage = () => {
   /** Deletion of an order that no controller has taken up yet is over at once. */
   const takenUp = (port: EffectPort) =>
     eventually('finalizers', async () => {
-      const seen = await port('observeCluster', orderRef, effectCall());
+      const seen = await port('observeObject', orderRef, effectCall());
       const order = seen.outcome === 'done' ? (seen.result['order'] as JsonObject | null) : null;
       return ((order?.['finalizers'] ?? []) as string[]).length > 0;
     });

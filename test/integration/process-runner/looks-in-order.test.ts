@@ -24,7 +24,7 @@ type Read = { answer(hosted: ObservedHostedCluster | undefined): void };
 const turns = async (): Promise<void> => {
   for (let turn = 0; turn < 20; turn += 1) await new Promise(setImmediate);
 };
-const PLACE = { hub: HUB, namespace: 'orders', name: NAME, clusterId: CLUSTER };
+const PLACE = { hub: HUB, namespace: 'orders', name: NAME, id: CLUSTER, object: 'ClusterOrder' };
 
 const shownOrder: ObservedClusterOrder = {
   name: NAME,
@@ -117,8 +117,8 @@ describe('looks at one cluster, by the watch of its hub and on a timer', () => {
         if (event.type === 'deleted') there = undefined;
         news.resolve();
       },
-      read: async (clusterId = CLUSTER): Promise<void> => {
-        const outcome = await port('observeCluster', { ...PLACE, clusterId }, effectCall());
+      read: async (id = CLUSTER): Promise<void> => {
+        const outcome = await port('observeObject', { ...PLACE, id }, effectCall());
         if (outcome.outcome !== 'done') throw new Error(outcome.reason);
         tell('timer', outcome.result as unknown as ClusterObservation);
       },

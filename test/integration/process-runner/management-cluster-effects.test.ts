@@ -4,30 +4,36 @@ import { outcomeOfHubError } from '../../../src/app/hub-effects.ts';
 import { createObjectLooks } from '../../../src/app/hub-looks.ts';
 import { HubError, type HubErrorKind } from '../../../src/app/management-cluster.ts';
 import { CLUSTER_ORDER, type ObservedClusterOrder } from '../../../src/domain/clusters/hub-objects.ts';
-import {
-  createManagementClusterEffects,
-  type ApplyArgs,
-} from '../../../src/app/management-cluster-effects.ts';
+import { createManagementClusterEffects } from '../../../src/app/management-cluster-effects.ts';
 import { readHubCalls } from '../../support/hub-journal.ts';
 import { effectCall, hubFixture } from '../../support/hub-fixture.ts';
-import { applyArgs, CLUSTER, effectsStage, HUB, observedLegacy, orderRef, ref } from './effects-stage.ts';
+import {
+  applyArgs,
+  CLUSTER,
+  effectsStage,
+  HUB,
+  observedLegacy,
+  orderRef,
+  ref,
+  type OrderArgs,
+} from './effects-stage.ts';
 import { eventually } from '../../support/eventually.ts';
 
 describe('effects on a management cluster', function () {
   this.timeout(20_000);
   const { closing, secrets, ready, onSimulatedHub, onFake, takenUp, observing } = effectsStage();
 
-  describe('deleteClusterOrder', () => {
+  describe('deleteObject', () => {
     it('asks for deletion once, whatever is left of the object', async () => {
       const { port, file } = await onSimulatedHub('stuckDeletion=forever,accept=0');
-      expect(await port('deleteClusterOrder', orderRef, effectCall())).to.deep.equal({
+      expect(await port('deleteObject', orderRef, effectCall())).to.deep.equal({
         outcome: 'done',
         result: { existed: false },
       });
-      await port('applyClusterOrder', applyArgs(), effectCall());
+      await port('applyObject', applyArgs(), effectCall());
       await takenUp(port);
       for (let i = 0; i < 2; i += 1) {
-        expect(await port('deleteClusterOrder', orderRef, effectCall())).to.deep.equal({
+        expect(await port('deleteObject', orderRef, effectCall())).to.deep.equal({
           outcome: 'done',
           result: { existed: true },
         });
@@ -36,7 +42,7 @@ describe('effects on a management cluster', function () {
     });
 
     it('removes the object that it has read, never what took its name meanwhile', async () => {
-      const { manifest } = applyArgs() as unknown as ApplyArgs;
+      const manifest = applyArgs() as unknown as OrderArgs;
       const read = { ...observedLegacy(manifest.spec), name: ref.name, id: CLUSTER };
       let stored = read.uid;
       const port = await onFake({
@@ -52,7 +58,7 @@ describe('effects on a management cluster', function () {
           return true;
         },
       });
-      expect(await port('deleteClusterOrder', orderRef, effectCall())).to.include({
+      expect(await port('deleteObject', orderRef, effectCall())).to.include({
         outcome: 'failed',
         reason: 'Conflict',
       });
@@ -65,36 +71,36 @@ describe('effects on a management cluster', function () {
     ] as const)
       it(`leaves an object of ${whose} under our name alone, and never takes it for ours`, async () => {
         const { port, hub, file } = await onSimulatedHub('factor=0.01');
-        const { manifest } = applyArgs() as unknown as ApplyArgs;
+        const manifest = applyArgs() as unknown as OrderArgs;
         const other = { effectId: 'other', deadlineMs: 1000, signal: new AbortController().signal };
         await hub?.create(CLUSTER_ORDER, { ...manifest, labels }, other);
-        expect(await port('deleteClusterOrder', orderRef, effectCall())).to.deep.equal({
+        expect(await port('deleteObject', orderRef, effectCall())).to.deep.equal({
           outcome: 'done',
           result: { existed: false },
         });
         expect(readHubCalls(file).filter((call) => call.operation === 'delete')).to.have.length(0);
-        expect(await port('observeCluster', orderRef, effectCall())).to.deep.equal({
+        expect(await port('observeObject', orderRef, effectCall())).to.deep.equal({
           outcome: 'done',
           result: { order: null },
         });
-        const applied = await port('applyClusterOrder', applyArgs(), observing());
+        const applied = await port('applyObject', applyArgs(), observing());
         expect(applied).to.include({ outcome: 'refused', reason: 'NameTaken' });
         await hub?.create(CLUSTER_ORDER, { ...manifest, name: 'generated-x7k2p' }, other);
-        const seen = await port('observeCluster', orderRef, effectCall());
+        const seen = await port('observeObject', orderRef, effectCall());
         expect(seen.outcome === 'done' && seen.result['order'], 'ours has another name').to.be.an('object');
       });
   });
 
-  describe('observeCluster', () => {
+  describe('observeObject', () => {
     it('shows absence, the order, and the HostedCluster once there is one', async () => {
       const { port } = await onSimulatedHub('factor=0.01');
-      expect(await port('observeCluster', orderRef, effectCall())).to.deep.equal({
+      expect(await port('observeObject', orderRef, effectCall())).to.deep.equal({
         outcome: 'done',
         result: { order: null },
       });
-      await port('applyClusterOrder', applyArgs(), effectCall());
+      await port('applyObject', applyArgs(), effectCall());
       await eventually('hosted cluster', async () => {
-        const seen = await port('observeCluster', orderRef, effectCall());
+        const seen = await port('observeObject', orderRef, effectCall());
         return seen.outcome === 'done' && seen.result['hostedCluster'] !== null;
       });
     });
@@ -109,7 +115,7 @@ describe('effects on a management cluster', function () {
         },
         getHostedCluster: async () => undefined,
       });
-      const seen = await port('observeCluster', orderRef, effectCall());
+      const seen = await port('observeObject', orderRef, effectCall());
       if (seen.outcome !== 'done') throw new Error(seen.message);
       expect(seen.result['order']).to.include({ resourceVersion: shownOrder().resourceVersion });
       const askedAt = seen.result['askedAt'] as string;
@@ -118,7 +124,7 @@ describe('effects on a management cluster', function () {
     });
 
     const shownOrder = (): ObservedClusterOrder => {
-      const { manifest } = applyArgs() as unknown as ApplyArgs;
+      const manifest = applyArgs() as unknown as OrderArgs;
       const clusterReference = { namespace: 'n', hostedClusterName: 'h' };
       return { ...observedLegacy(manifest.spec), name: ref.name, id: CLUSTER, clusterReference };
     };
@@ -136,10 +142,10 @@ describe('effects on a management cluster', function () {
           findClusterOrders: async () => (order === undefined ? [] : [order]),
           getHostedCluster: () => Promise.reject(error),
         });
-        const seen = await port('observeCluster', orderRef, effectCall());
+        const seen = await port('observeObject', orderRef, effectCall());
         expect(seen.outcome === 'done' && 'hostedCluster' in seen.result).to.equal(false);
         order = undefined;
-        expect(await port('observeCluster', orderRef, effectCall())).to.deep.equal({
+        expect(await port('observeObject', orderRef, effectCall())).to.deep.equal({
           outcome: 'done',
           result: { order: null },
         });
@@ -151,7 +157,7 @@ describe('effects on a management cluster', function () {
         getHostedCluster: () =>
           Promise.reject(new HubError('unauthorized', 'no', { facts: { status: 401 } })),
       });
-      expect(await port('observeCluster', orderRef, effectCall())).to.include({
+      expect(await port('observeObject', orderRef, effectCall())).to.include({
         outcome: 'failed',
         reason: 'Unauthorized',
       });
@@ -167,13 +173,13 @@ describe('effects on a management cluster', function () {
       clock: systemClock(),
       looks: createObjectLooks(),
     });
-    expect(await port('observeCluster', orderRef, effectCall())).to.include({
+    expect(await port('observeObject', orderRef, effectCall())).to.include({
       outcome: 'failed',
       reason: 'HubNotRegistered',
     });
     await fixture.register(HUB);
     await ready(fixture);
-    expect(await port('observeCluster', orderRef, effectCall())).to.include({
+    expect(await port('observeObject', orderRef, effectCall())).to.include({
       outcome: 'failed',
       reason: 'NoAdapter',
     });

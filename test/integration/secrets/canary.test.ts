@@ -1,3 +1,4 @@
+import { systemTimers } from '../../../src/adapters/system/system-ports.ts';
 import { expect } from 'chai';
 import { mkdtemp, readFile, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -97,7 +98,13 @@ describe('secret and personal canaries', () => {
       snapshotEvery: 2,
     });
     const names = createNames({ runner, clock, ids: createFakeIds('step') });
-    const resources = createResourceCommands({ runner, names, clock, recordRejection });
+    const resources = createResourceCommands({
+      runner,
+      names,
+      clock,
+      timers: systemTimers(),
+      recordRejection,
+    });
     const shown: unknown[] = [];
 
     const subject = subjectIdOf('acme', 'https://issuer', canary('sub'));

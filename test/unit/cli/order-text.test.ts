@@ -58,7 +58,7 @@ describe('orders show', () => {
   });
 
   it('says which lane holds its effects back, and nothing of lanes that work or are of others', () => {
-    const effects = [{ operation: 'applyClusterOrder', attempt: 2, mode: 'perform', lane: 'hub:h1' }];
+    const effects = [{ operation: 'applyObject', attempt: 2, mode: 'perform', lane: 'hub:h1' }];
     const run = { commands: [], effects, timers: [] };
     const lanes = [
       { lane: 'hub:h2', breaker: 'open', paused: false, last_reason: 'Unavailable' },
@@ -76,7 +76,7 @@ describe('orders show', () => {
   });
 
   it('names the last error of a step that is tried again in a lane that works', () => {
-    const effects = [{ operation: 'applyClusterOrder', attempt: 6, mode: 'perform', lane: 'hub:h1' }];
+    const effects = [{ operation: 'applyObject', attempt: 6, mode: 'perform', lane: 'hub:h1' }];
     const run = { commands: [], effects, timers: [] };
     const failing = [
       { order: 'c1', failures: 5, reason: 'Forbidden', message: '403, denied', set_aside: true },

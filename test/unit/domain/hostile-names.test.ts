@@ -12,7 +12,7 @@ import {
 import { isRefused } from '../../../src/domain/decider.ts';
 import type { HubCapacityEvent } from '../../../src/domain/hubs/capacity-events.ts';
 import { claimOf, hubCapacityDecider, nodeLimit, shortages } from '../../../src/domain/hubs/capacity.ts';
-import { hubFacts, namespaceOf } from '../../../src/domain/hubs/hub.resource.ts';
+import { hubFacts, namespaceOf } from '../../../src/domain/hubs/hub-facts.ts';
 import { listAt, objectAt, own, stringAt, withoutEmpty } from '../../../src/domain/json-tools.ts';
 import { givenSettings } from '../../../src/adapters/management-cluster/simulated/settings.ts';
 import { INHERITED_NAMES } from '../../support/arbitraries/hostile-names.ts';

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { globSync, readFileSync } from 'node:fs';
 import { actingKinds } from '../../../src/domain/acting-kinds.ts';
+import { HUB_OBJECTS } from '../../../src/domain/hub-objects.ts';
 
 /** What serves every kind that acts takes it from the list (`domain/acting-kinds.ts`): a next one changes none of these. */
 const SERVING = [
@@ -35,6 +36,10 @@ describe('kinds that act', () => {
       return [...named(text), ...folders].map((name) => `${file}: ${name}`);
     });
     expect(found).to.deep.equal([]);
+  });
+
+  it('have their objects on hubs in the list that adapters, checks and rights walk', () => {
+    for (const { hubObjects } of actingKinds) expect(HUB_OBJECTS).to.include.members([...hubObjects]);
   });
 
   it('would be found', () => {

@@ -3,6 +3,7 @@ import https, { type RequestOptions } from 'node:https';
 import type { KubeConfig } from '@kubernetes/client-node';
 import type { Timers } from '../../../app/ports.ts';
 import type { KubeAccess } from './kubeconfig.ts';
+import { defined } from '../../../domain/json-tools.ts';
 
 /**
  * HTTP to one API server. TLS, proxies and credentials are those of @kubernetes/client-node's KubeConfig; requests are
@@ -122,28 +123,18 @@ const sayOfTls = (code: string): string => {
 /** Loads the client library on first use: it takes half a second and 90 MB (libraries.md §6). */
 const kubeConfig = async (access: KubeAccess): Promise<KubeConfig> => {
   const { KubeConfig: Config } = await import('@kubernetes/client-node');
-  const { server, insecure, token, ...rest } = access;
+  const { server, insecure, token, caData, tlsServerName, proxyUrl, certData, keyData } = access;
+  // Plain HTTP counts as unverified TLS there; kubeconfig.ts has refused it but on loopback.
+  const skipTLSVerify = insecure || server.startsWith('http:');
   const config = new Config();
   config.loadFromOptions({
-    // Plain HTTP counts as unverified TLS there; kubeconfig.ts has refused it but on loopback.
-    clusters: [
-      { name: 'hub', server, skipTLSVerify: insecure || server.startsWith('http:'), ...clusterPart(rest) },
-    ],
-    users: [{ name: 'user', ...userPart(rest), ...(token === undefined ? {} : { token }) }],
+    clusters: [{ name: 'hub', server, skipTLSVerify, ...defined({ caData, tlsServerName, proxyUrl }) }],
+    users: [{ name: 'user', ...defined({ certData, keyData, token }) }],
     contexts: [{ name: 'context', cluster: 'hub', user: 'user' }],
     currentContext: 'context',
   });
   return config;
 };
-const clusterPart = ({ caData, tlsServerName, proxyUrl }: Partial<KubeAccess>) => ({
-  ...(caData === undefined ? {} : { caData }),
-  ...(tlsServerName === undefined ? {} : { tlsServerName }),
-  ...(proxyUrl === undefined ? {} : { proxyUrl }),
-});
-const userPart = ({ certData, keyData }: Partial<KubeAccess>) => ({
-  ...(certData === undefined ? {} : { certData }),
-  ...(keyData === undefined ? {} : { keyData }),
-});
 
 /** As it is written in a URL, without what else a URL may hold. */
 const hostOf = (url: string): string => {
@@ -262,13 +253,8 @@ export const openConnection = async (access: KubeAccess, timers: Timers): Promis
 };
 
 /** What a proxy's agent needs once more per request. */
-const tlsOptions = ({ ca, cert, key, servername, rejectUnauthorized }: RequestOptions): RequestOptions => ({
-  ...(ca === undefined ? {} : { ca }),
-  ...(cert === undefined ? {} : { cert }),
-  ...(key === undefined ? {} : { key }),
-  ...(servername === undefined ? {} : { servername }),
-  ...(rejectUnauthorized === undefined ? {} : { rejectUnauthorized }),
-});
+const tlsOptions = ({ ca, cert, key, servername, rejectUnauthorized }: RequestOptions): RequestOptions =>
+  defined({ ca, cert, key, servername, rejectUnauthorized });
 
 const headersOf = ({ body, contentType, accept, effectId }: ApiRequest): http.OutgoingHttpHeaders => ({
   'User-Agent': USER_AGENT,

@@ -8,7 +8,7 @@ import {
 } from '../../../domain/hubs/hub-object.ts';
 import { AGENT, NAMESPACE } from '../../../domain/hubs/hub-objects.ts';
 import { IDENTITY_NAMESPACE } from '../../../domain/hubs/identity.ts';
-import { objectAt } from '../../../domain/json-tools.ts';
+import { defined, objectAt } from '../../../domain/json-tools.ts';
 import { pathOf, type Api, type Kind } from './api.ts';
 
 const ACCESS_REVIEWS: ObjectType = {
@@ -107,9 +107,7 @@ export const createRights = (api: Api, monotonicMs: () => number): Rights => {
               group: kind.group,
               resource: kind.plural,
               verb,
-              ...(namespace === undefined ? {} : { namespace }),
-              ...(part === undefined ? {} : { subresource: part }),
-              ...(name === undefined ? {} : { name }),
+              ...defined({ namespace, subresource: part, name }),
             },
           },
         },

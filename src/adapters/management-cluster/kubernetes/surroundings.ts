@@ -1,9 +1,5 @@
-import {
-  HubError,
-  type CallOptions,
-  type HubInventory,
-  type ManagementCluster,
-} from '../../../app/management-cluster.ts';
+import { HubError, type CallOptions, type ManagementCluster } from '../../../app/management-cluster.ts';
+import type { HostCounts } from '../../../domain/hubs/health.ts';
 import { isDnsLabel, isLabelValue, OSAC_GROUP, type OwnedObject } from '../../../domain/hubs/hub-object.ts';
 import { AGENT, NAMESPACE, RESOURCE_CLASS_LABEL, SECRET } from '../../../domain/hubs/hub-objects.ts';
 import { objectAt, own, stringAt } from '../../../domain/json-tools.ts';
@@ -63,7 +59,7 @@ const countAgents = async (
   owned: readonly OwnedObject[],
   where: { readonly namespace?: string },
   by: CallOptions,
-): Promise<HubInventory> => {
+): Promise<HostCounts> => {
   const holders = new Set<string>();
   const backLabels = owned.flatMap(({ backLabel }) => backLabel ?? []);
   for (const kind of owned.filter(({ backLabel }) => backLabel !== undefined)) {

@@ -1,4 +1,5 @@
-import { HubError } from '../../../app/management-cluster.ts';
+import { HubError, type HubErrorKind } from '../../../app/management-cluster.ts';
+import type { JsonObject } from '../../../domain/json.ts';
 import type { Counts } from './hub-file.ts';
 import { callSettings, isAmong, type GivenSettings, type Span } from './settings.ts';
 
@@ -46,26 +47,38 @@ export const decideFault = (sources: readonly FaultSource[], now: number, isWrit
       NO_FAULT,
     );
 
+type RefusalKey = 'unavailable' | 'unauthorized' | 'forbidden' | 'throttle' | 'conflict' | 'invalid';
+/** Answers of a hub that carries nothing out; of several the first one counts. */
+const REFUSALS: {
+  readonly [Key in RefusalKey]: readonly [kind: HubErrorKind, message: string, facts?: JsonObject];
+} = {
+  unavailable: ['unavailable', '503, the hub is down'],
+  unauthorized: ['unauthorized', '401, the hub refuses our credential', { status: 401 }],
+  forbidden: ['unauthorized', '403, the hub denies us this', { status: 403 }],
+  throttle: ['throttled', '429, too many requests'],
+  conflict: ['conflict', '409, the object has been modified; read it again'],
+  invalid: [
+    'invalid',
+    '422, a rule of the hub refuses this object',
+    { causes: [{ field: 'spec', reason: 'FieldValueInvalid', message: 'simulated' }] },
+  ],
+};
+const REFUSING = Object.keys(REFUSALS) as readonly RefusalKey[];
+const OF_WRITES: readonly string[] = ['late', 'lostAnswer', 'conflict', 'invalid'];
+
 const faultOf = ({ given, counts, defaultSeed }: FaultSource, now: number, isWrite: boolean): Fault => {
   const settings = callSettings(given);
   const seed = settings.seed === '' ? defaultSeed : settings.seed;
-  const among = (key: 'slowCalls' | 'unavailable' | 'unauthorized' | 'forbidden' | 'throttle'): boolean =>
-    isAmong(settings[key], counts.calls, `${seed}/${key}`);
-  const writeAmong = (key: 'late' | 'lostAnswer' | 'conflict' | 'invalid'): boolean =>
-    isWrite && isAmong(settings[key], counts.writes, `${seed}/${key}`);
+  const among = (key: RefusalKey | 'slowCalls' | 'late' | 'lostAnswer'): boolean =>
+    OF_WRITES.includes(key)
+      ? isWrite && isAmong(settings[key], counts.writes, `${seed}/${key}`)
+      : isAmong(settings[key], counts.calls, `${seed}/${key}`);
+  const refusing = lasts(settings.dead, counts.firstAt, now) ? 'unavailable' : REFUSING.find(among);
   return {
     silent: lasts(settings.silent, counts.firstAt, now),
-    refusal: refusalOf({
-      unavailable: lasts(settings.dead, counts.firstAt, now) || among('unavailable'),
-      unauthorized: among('unauthorized'),
-      forbidden: among('forbidden'),
-      throttle: among('throttle'),
-      conflict: writeAmong('conflict'),
-      invalid: writeAmong('invalid'),
-      retryAfterMs: settings.retryAfter,
-    }),
-    lateMs: writeAmong('late') ? settings.lateBy : 0,
-    lostAnswer: writeAmong('lostAnswer'),
+    refusal: refusing && refusalOf(refusing, settings.retryAfter),
+    lateMs: among('late') ? settings.lateBy : 0,
+    lostAnswer: among('lostAnswer'),
     delayMs: settings.slow > 0 && among('slowCalls') ? settings.slow : 0,
   };
 };
@@ -73,32 +86,8 @@ const faultOf = ({ given, counts, defaultSeed }: FaultSource, now: number, isWri
 const lasts = (span: Span, since: number, now: number): boolean =>
   span === 'forever' || (span > 0 && now < since + span);
 
-const refusalOf = (fault: {
-  unavailable: boolean;
-  unauthorized: boolean;
-  forbidden: boolean;
-  throttle: boolean;
-  conflict: boolean;
-  invalid: boolean;
-  retryAfterMs: number;
-}): HubError | undefined => {
-  const { retryAfterMs } = fault;
-  if (fault.unavailable)
-    return new HubError('unavailable', 'simulated: 503, the hub is down', { retryAfterMs });
-  if (fault.unauthorized)
-    return new HubError('unauthorized', 'simulated: 401, the hub refuses our credential', {
-      facts: { status: 401 },
-    });
-  if (fault.forbidden)
-    return new HubError('unauthorized', 'simulated: 403, the hub denies us this', { facts: { status: 403 } });
-  if (fault.throttle) return new HubError('throttled', 'simulated: 429, too many requests', { retryAfterMs });
-  if (fault.conflict) {
-    return new HubError('conflict', 'simulated: 409, the object has been modified; read it again');
-  }
-  if (fault.invalid) {
-    return new HubError('invalid', 'simulated: 422, a rule of the hub refuses this object', {
-      facts: { causes: [{ field: 'spec', reason: 'FieldValueInvalid', message: 'simulated' }] },
-    });
-  }
-  return undefined;
+const refusalOf = (refusing: RefusalKey, retryAfterMs: number): HubError => {
+  const [kind, message, facts = {}] = REFUSALS[refusing];
+  const later = refusing === 'unavailable' || refusing === 'throttle' ? { retryAfterMs } : {};
+  return new HubError(kind, `simulated: ${message}`, { facts, ...later });
 };

@@ -105,7 +105,7 @@ export const PREPARING: readonly Step[] = [
     after: ['apply'],
     needed: isController,
     work: (run) => ({
-      call: onHub(run, 'prepareOrder', orderRef(run)),
+      call: onHub(run, 'prepareObject', orderRef(run)),
       instance: `${run.cycle}.${onItsHub(run)?.uid ?? ''}`,
     }),
     record: (_run, result, at) => ({
@@ -183,7 +183,7 @@ const writing = (phase: 'live' | 'deletion'): Step => ({
     if (status === undefined) return undefined;
     const args = { ...orderRef(run), status: statusJson(status), at: since };
     return {
-      call: onHub(run, 'writeOrderStatus', args),
+      call: onHub(run, 'writeStatus', args),
       instance: run.done['status']?.times ?? 0,
       facts: { status: statusText(run) },
     };
@@ -283,7 +283,7 @@ export const UNDOING: readonly Step[] = [
       isAbsent(run) || run.effects['finish']?.status === 'done' || seenOf(run).deleting === undefined,
     work: (run) =>
       mayFinish(run) || isUnresolved(run.effects['finish'])
-        ? { call: onHub(run, 'releaseOrder', orderRef(run)) }
+        ? { call: onHub(run, 'releaseObject', orderRef(run)) }
         : undefined,
   },
 ];

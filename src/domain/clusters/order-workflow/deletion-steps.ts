@@ -44,7 +44,7 @@ export const DELETION: readonly Step[] = [
     after: ['settle-apply'],
     needed: mayBeOnHub,
     work: (run) => ({
-      call: onHub(run, 'deleteClusterOrder', orderRef(run)),
+      call: onHub(run, 'deleteObject', orderRef(run)),
       instance: run.memo.backs === 0 ? run.cycle : `${run.cycle}.${run.memo.backs}`,
     }),
   },

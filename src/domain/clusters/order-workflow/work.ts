@@ -11,6 +11,9 @@ import { automationMode, hubOf, isSent, orderOf, sentInCycle, wantedClaim, type 
 /** What steps ask for: effects on hub, scheduler and automation. */
 export type Step = StepOf<OrderRun, ClusterCommand>;
 
+/** Its object on the hub. */
+const OBJECT = 'ClusterOrder';
+
 /** How often the hub is read besides its watch: changes are expected, or only degradation and loss. */
 export const READ_BUSY_MS = 10_000;
 export const READ_READY_MS = 60_000;
@@ -24,7 +27,7 @@ export const onHub = (run: OrderRun, operation: string, args: JsonObject): Call 
 
 export const orderRef = (run: OrderRun): JsonObject => {
   const { id = '', namespace = '', orderName: name = orderName(run.id) } = hubOf(run) ?? {};
-  return { hub: id, namespace, name, clusterId: run.id };
+  return { object: OBJECT, id: run.id, hub: id, namespace, name };
 };
 
 /**
@@ -37,7 +40,8 @@ export const onAutomation = (run: OrderRun, operation: string, args: JsonObject)
 };
 
 export const triggerCall = (run: OrderRun, purpose: AutomationPurpose, more: JsonObject = {}): Call => {
-  const { hub: _hub, ...place } = orderRef(run);
+  const { namespace = '', name = '' } = orderRef(run);
+  const place = { namespace, name, clusterId: run.id };
   return onAutomation(run, 'trigger', { purpose, place, ...more });
 };
 
@@ -76,7 +80,7 @@ export const releaseCall = (run: OrderRun): Call => {
   return onScheduler('release', { ...(hub === undefined ? {} : { hub }), holder: holderOf(run) });
 };
 
-export const observeCall = (run: OrderRun): Call => onHub(run, 'observeCluster', orderRef(run));
+export const observeCall = (run: OrderRun): Call => onHub(run, 'observeObject', orderRef(run));
 
 export const applyCall = (run: OrderRun): Call => {
   const order = orderOf(run);
@@ -87,11 +91,12 @@ export const applyCall = (run: OrderRun): Call => {
     { ...order, ...(simulation === undefined ? {} : { simulation }) },
     { namespace, mode, simulated },
   );
-  return onHub(run, 'applyClusterOrder', {
+  return onHub(run, 'applyObject', {
+    object: OBJECT,
+    id: run.id,
     hub: id,
-    clusterId: run.id,
-    manifest: asJson(draft),
-    ...(pullSecret === undefined ? {} : { pullSecret: asJson(pullSecret) }),
+    ...asJson(draft),
+    ...(pullSecret === undefined ? {} : { secrets: { pullSecret: asJson(pullSecret) } }),
     ...(tenantNamespace === undefined ? {} : { tenantNamespace }),
     ...(isSent(run) ? {} : { unsent: true }),
     ...(isFirstOfRetry(run) ? { relaunch: true } : {}),

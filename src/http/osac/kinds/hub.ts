@@ -1,7 +1,8 @@
 import type { ClusterIdentifier } from '../../../app/hub-identity.ts';
 import type { DocumentCommand } from '../../../domain/catalog/document.ts';
 import { reject } from '../../../domain/decider.ts';
-import { expectedCluster, hub, isSimulatedHub, KUBECONFIG_PATH } from '../../../domain/hubs/hub.resource.ts';
+import { isSimulatedHub } from '../../../domain/hubs/hub-facts.ts';
+import { expectedCluster, hub, KUBECONFIG_PATH } from '../../../domain/hubs/hub.resource.ts';
 import { clearTextRejection } from '../../../domain/hubs/hub-spec.ts';
 import { acceptedCluster, differentCluster } from '../../../domain/hubs/identity.ts';
 import type { JsonObject } from '../../../domain/json.ts';

@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import type { DocumentCommand } from '../../../../src/domain/catalog/document.ts';
 import { clusterVersion, unusableReason } from '../../../../src/domain/catalog/cluster-version.resource.ts';
-import { hub, hubFacts } from '../../../../src/domain/hubs/hub.resource.ts';
+import { hubFacts } from '../../../../src/domain/hubs/hub-facts.ts';
+import { hub } from '../../../../src/domain/hubs/hub.resource.ts';
 import { aggregateOf, aggregates, documentKinds, kindOf, kinds } from '../../../../src/domain/kinds.ts';
 import { tenant } from '../../../../src/domain/tenancy/tenant.resource.ts';
 import type { JsonObject } from '../../../../src/domain/json.ts';

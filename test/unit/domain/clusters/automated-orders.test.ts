@@ -309,7 +309,7 @@ describe('cluster order on a hub whose controller we are', () => {
   it('prepares its place first, then triggers, and needs nobody’s phase', () => {
     const run = onHub('aap', 'ledger');
     expect(run.effects()).to.have.members(['prepare', 'read']);
-    expect(run.effect('prepare')).to.deep.include({ operation: 'prepareOrder', lane: 'hub:east-1' });
+    expect(run.effect('prepare')).to.deep.include({ operation: 'prepareObject', lane: 'hub:east-1' });
     run.perform('prepare', done({ created: ['Namespace osac-hub-x', 'ServiceAccount osac'] }));
     expect(run.commands()).to.deep.equal(['RecordPrepared']);
     expect(run.effects()).to.have.members(['trigger', 'read']);
@@ -323,7 +323,7 @@ describe('cluster order on a hub whose controller we are', () => {
   it('writes what it has seen into the order’s status, once for each thing', () => {
     const run = ready();
     const write = run.effect('status');
-    expect(write).to.deep.include({ operation: 'writeOrderStatus', effectId: 'status:0' });
+    expect(write).to.deep.include({ operation: 'writeStatus', effectId: 'status:0' });
     expect(write.args['status']).to.deep.include({ phase: 'Ready' });
     expect(write.args).to.have.nested.property('status.jobs[0].state', 'Succeeded');
     expect(write.args)
@@ -357,7 +357,7 @@ describe('cluster order on a hub whose controller we are', () => {
     expect(run.effects(), 'its job still runs').to.not.include('finish');
     watched(run, job('102', 'Succeeded').job);
     run.commands();
-    expect(run.effect('finish')).to.deep.include({ operation: 'releaseOrder' });
+    expect(run.effect('finish')).to.deep.include({ operation: 'releaseObject' });
     run.perform('finish', failed('BeingDeleted', 5_000));
     expect(run.effect('finish').attempt).to.equal(2);
     run.perform('finish', done());

@@ -4,7 +4,7 @@ import type { PlaceResult } from '../../../../src/domain/clusters/placement.ts';
 import { clusterDecider } from '../../../../src/domain/clusters/decide.ts';
 import { clusterEventTypes } from '../../../../src/domain/clusters/event-types.ts';
 import { clusterOrderWorkflow } from '../../../../src/domain/clusters/order-workflow/workflow.ts';
-import { hubFacts } from '../../../../src/domain/hubs/hub.resource.ts';
+import { hubFacts } from '../../../../src/domain/hubs/hub-facts.ts';
 import { createStepRun, done } from '../../../support/step-run.ts';
 import { decision, HUB, ID, ordered } from './samples.ts';
 

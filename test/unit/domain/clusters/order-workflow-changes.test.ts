@@ -20,10 +20,7 @@ describe('cluster order: changes of the spec', () => {
       },
     });
     run.perform('resize', done({ resized: true }));
-    expect(run.effect('apply').args).to.have.nested.property(
-      'manifest.spec.nodeRequests[1].numberOfNodes',
-      5,
-    );
+    expect(run.effect('apply').args).to.have.nested.property('spec.nodeRequests[1].numberOfNodes', 5);
     run.perform('apply', done({ uid: 'uid-1' }));
     expect(run.commands()).to.include('RecordApplied');
     run.observe(scaled(5));
@@ -81,13 +78,8 @@ describe('cluster order: changes of the spec', () => {
     scale(run, 4);
     scale(run, 6);
     run.perform('resize', done({ resized: true }));
-    expect(
-      run.pending().effects.filter(({ operation }) => operation === 'applyClusterOrder'),
-    ).to.have.lengthOf(1);
-    expect(run.effect('apply').args).to.have.nested.property(
-      'manifest.spec.nodeRequests[1].numberOfNodes',
-      6,
-    );
+    expect(run.pending().effects.filter(({ operation }) => operation === 'applyObject')).to.have.lengthOf(1);
+    expect(run.effect('apply').args).to.have.nested.property('spec.nodeRequests[1].numberOfNodes', 6);
   });
   it('wait for an effect that may still happen', () => {
     const run = createOrderRun();
@@ -140,8 +132,8 @@ describe('cluster order: changes of the spec', () => {
     run.perform('resize', done({ resized: true }));
     const { args } = run.effect('apply');
     expect(args).to.not.have.property('pullSecret');
-    expect(args).to.have.nested.property('manifest.spec.releaseImage', 'r/r:4.22.0');
-    expect(args).to.have.deep.nested.property('manifest.spec.nodeRequests', [
+    expect(args).to.have.nested.property('spec.releaseImage', 'r/r:4.22.0');
+    expect(args).to.have.deep.nested.property('spec.nodeRequests', [
       { resourceClass: 'fc430', numberOfNodes: 4 },
     ]);
   });

@@ -102,7 +102,7 @@ describe('cluster order: the end', () => {
     remove(run);
     expect(run.effects()).to.deep.equal(['apply']);
     expect(run.effect('apply'), 'a look ends the doubt').to.deep.include({
-      operation: 'observeCluster',
+      operation: 'observeObject',
       mode: 'observe',
     });
     run.perform('apply', failed());

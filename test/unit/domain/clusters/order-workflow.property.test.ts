@@ -102,9 +102,9 @@ const createFarSide = (by: Automated | undefined) => {
         if (job !== undefined && operation === 'cancel' && isAtWork(job)) job.state = 'Canceled';
         return done(operation === 'cancel' ? {} : { job: job === undefined ? null : shown(job) });
       }
-      if (operation === 'prepareOrder') return done({ created: [] });
-      if (operation === 'writeOrderStatus') return done();
-      if (operation === 'releaseOrder') {
+      if (operation === 'prepareObject') return done({ created: [] });
+      if (operation === 'writeStatus') return done();
+      if (operation === 'releaseObject') {
         if (order !== undefined && order.stage > 0) return failed('BeingDeleted');
         order = undefined;
         return done();
@@ -114,13 +114,13 @@ const createFarSide = (by: Automated | undefined) => {
         reserved = false;
         return done();
       }
-      if (operation === 'observeCluster') return done(look());
+      if (operation === 'observeObject') return done(look());
       expect(order?.hub ?? args['hub'], 'it is on another hub').to.equal(args['hub']);
-      if (operation === 'deleteClusterOrder') {
+      if (operation === 'deleteObject') {
         if (order !== undefined) order = { ...order, deleting: true };
         return done({ existed: order !== undefined });
       }
-      const manifest = args['manifest'] as unknown as { name: string; spec: ClusterOrderSpecShape };
+      const manifest = args as unknown as { name: string; spec: ClusterOrderSpecShape };
       names.add(manifest.name);
       if (order?.deleting === true) return failed('BeingDeleted');
       order = { hub: args['hub'] as string, spec: manifest.spec, stage: order?.stage ?? 0, deleting: false };

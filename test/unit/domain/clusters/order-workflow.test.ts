@@ -31,13 +31,13 @@ describe('cluster order: the way to READY', () => {
     expect(run.commands()).to.deep.equal(['SelectHub']);
     const apply = run.effect('apply');
     expect(apply).to.deep.include({ port: 'management-cluster', lane: `hub:${HUB}`, attempt: 1 });
-    expect(apply.args).to.deep.include({ hub: HUB, clusterId: ID, pullSecret: ordered.pullSecret });
-    expect(apply.args['manifest']).to.deep.include({ name: orderName(ID), namespace: 'osac-hub' });
+    expect(apply.args).to.deep.include({ hub: HUB, id: ID, secrets: { pullSecret: ordered.pullSecret } });
+    expect(apply.args).to.deep.include({ name: orderName(ID), namespace: 'osac-hub' });
     run.perform('apply', done({ uid: 'uid-1' }));
     expect(run.commands()).to.deep.equal(['RecordApplied']);
     expect(run.effects()).to.deep.equal(['read']);
     expect(run.effect('read')).to.deep.include({
-      operation: 'observeCluster',
+      operation: 'observeObject',
       mode: 'observe',
       everyMs: 10_000,
     });

@@ -26,7 +26,7 @@ describe('cluster order on a real hub', () => {
     }
     run.after(1_000);
     expect(change(20)).to.be.lessThan(1_000);
-    const sent = run.effect('apply').args['manifest'] as { spec: { nodeRequests: unknown[] } };
+    const sent = run.effect('apply').args as unknown as { spec: { nodeRequests: unknown[] } };
     expect(sent.spec.nodeRequests).to.deep.include({ resourceClass: 'fc430', numberOfNodes: 20 });
     run.perform('apply', done({ uid: 'uid-1', did: 'patched' }));
     expect(run.effects()).to.not.include('apply');

@@ -9,7 +9,7 @@ import {
   type Placement,
   type PlacementRequest,
 } from '../../../../src/domain/clusters/placement.ts';
-import { hubFacts, type HubFacts } from '../../../../src/domain/hubs/hub.resource.ts';
+import { type HubFacts, hubFacts } from '../../../../src/domain/hubs/hub-facts.ts';
 import type { HubHealth } from '../../../../src/domain/hubs/health.ts';
 import { hex64 } from '../../../../src/domain/hash.ts';
 import { candidates } from '../../../support/arbitraries/candidates.ts';

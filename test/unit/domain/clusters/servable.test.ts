@@ -12,7 +12,7 @@ import {
 } from '../../../../src/domain/clusters/servable.ts';
 import { isRefused } from '../../../../src/domain/decider.ts';
 import type { CapacityLimits } from '../../../../src/domain/hubs/capacity-events.ts';
-import { hubFacts, type HubFacts } from '../../../../src/domain/hubs/hub.resource.ts';
+import { type HubFacts, hubFacts } from '../../../../src/domain/hubs/hub-facts.ts';
 import { candidates } from '../../../support/arbitraries/candidates.ts';
 import { check } from '../../../support/property.ts';
 
