@@ -2,7 +2,7 @@ import type { JsonObject } from '../../domain/json.ts';
 import { METERING_TOPICS } from '../../app/streams/topics.ts';
 import { meteredKinds } from '../../domain/acting-kinds.ts';
 import { METERING_SOURCE } from '../../domain/metering/records.ts';
-import { TEXT } from './envelope.ts';
+import { COUNT, record, TEXT } from '../openapi/ledger-schemas.ts';
 
 /** OSAC's metering records (metering-events.md §4), by their type: topic, sources and `data`. */
 export type MeteringMessage = {
@@ -17,27 +17,16 @@ export type MeteringMessage = {
 };
 
 const NULLABLE: JsonObject = { type: ['string', 'null'] };
-const COUNT: JsonObject = { type: 'integer', minimum: 0 };
 
-const record = (properties: JsonObject, optional: readonly string[] = []): JsonObject => ({
-  type: 'object',
-  properties,
-  required: Object.keys(properties).filter((name) => !optional.includes(name)),
-  additionalProperties: false,
+const WHOLE = record({ cluster_template: TEXT, 'release_image?': TEXT });
+const COMPONENT = record({
+  cluster_template: TEXT,
+  node_set: TEXT,
+  component: { enum: ['control_plane', 'worker'] },
+  host_type: TEXT,
+  node_count: COUNT,
+  'release_image?': TEXT,
 });
-
-const WHOLE = record({ cluster_template: TEXT, release_image: TEXT }, ['release_image']);
-const COMPONENT = record(
-  {
-    cluster_template: TEXT,
-    node_set: TEXT,
-    component: { enum: ['control_plane', 'worker'] },
-    host_type: TEXT,
-    node_count: COUNT,
-    release_image: TEXT,
-  },
-  ['release_image'],
-);
 
 const IDENTITY: JsonObject = {
   resource_id: TEXT,
@@ -74,20 +63,17 @@ const heartbeat = record({
 
 const REASONS = ['missed_creation', 'state_drift', 'billing_dimensions_drift', 'missed_deletion'] as const;
 
-const correction = record(
-  {
-    ...IDENTITY,
-    reason: { enum: [...REASONS] },
-    description: TEXT,
-    corrected_state: NULLABLE,
-    previous_state_in_projection: NULLABLE,
-    actual_state_from_source: NULLABLE,
-    billing_dimensions: { anyOf: [WHOLE, COMPONENT] },
-    affected_interval: { type: ['object', 'null'] },
-    schema_version: VERSION,
-  },
-  ['billing_dimensions', 'affected_interval'],
-);
+const correction = record({
+  ...IDENTITY,
+  reason: { enum: [...REASONS] },
+  description: TEXT,
+  corrected_state: NULLABLE,
+  previous_state_in_projection: NULLABLE,
+  actual_state_from_source: NULLABLE,
+  'billing_dimensions?': { anyOf: [WHOLE, COMPONENT] },
+  'affected_interval?': { type: ['object', 'null'] },
+  schema_version: VERSION,
+});
 
 const UUID = '[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}';
 const NODE_SET = '/[^/]+';
