@@ -8,7 +8,7 @@ import { BEFORE_EVERYTHING } from '../moments.ts';
 import { documentAsOf } from '../osac/as-of.ts';
 import { onlyOne } from '../osac/query.ts';
 import { readRfc3339 } from '../times.ts';
-import { looking, reaches, type Look, type Reach, type Seen } from './access.ts';
+import { lookAt, reaches, type Look, type Reach, type Seen } from './access.ts';
 import { kindNamed } from './events.ts';
 import { noSuchKind } from './names.ts';
 import { NEEDED } from './query.ts';
@@ -17,21 +17,8 @@ import type { AuditServices } from './services.ts';
 
 /** What objects were like: at any time or position, and what differs between two. */
 export const auditResourceRoutes = (services: AuditServices): readonly LedgerRoute[] => [
-  {
-    verb: 'GET',
-    path: 'resources/{kind}/{id}',
-    handler: looking(services, (call, reach) => show(call, reach, services), {
-      as_of: 'the present',
-    }),
-  },
-  {
-    verb: 'GET',
-    path: 'resources/{kind}/{id}/diff',
-    handler: looking(services, (call, reach) => diff(call, reach, services), {
-      from: NEEDED,
-      to: 'the present',
-    }),
-  },
+  lookAt(services, 'resources/{kind}/{id}', show, { as_of: 'the present' }),
+  lookAt(services, 'resources/{kind}/{id}/diff', diff, { from: NEEDED, to: 'the present' }),
 ];
 
 /** A moment as the query says it; none: now. Throws ApiError 400. */
@@ -105,7 +92,6 @@ const show = async (call: LedgerCall, reach: Reach, services: AuditServices): Pr
   return {
     what: 'resource',
     query: { kind: kind?.kind ?? '', id, ...asked(call.query, 'as_of') },
-    tenants: reach.tenants,
     answer: async ({ shows }) => {
       const document = await documentAt(call, reach, position, services, shows);
       if (document === undefined || kind === undefined) {
@@ -136,7 +122,6 @@ const diff = async (call: LedgerCall, reach: Reach, services: AuditServices): Pr
   return {
     what: 'diff',
     query: { kind: kind?.kind ?? '', id, ...asked(call.query, 'from'), ...asked(call.query, 'to') },
-    tenants: reach.tenants,
     answer: async ({ shows }) => {
       const before = await documentAt(call, reach, from, services, shows);
       const after = await documentAt(call, reach, to, services, shows);
