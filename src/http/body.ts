@@ -149,11 +149,7 @@ const tooManyBodies = (): ApiError =>
   new ApiError(
     'UNAVAILABLE',
     'too much is being sent to this service at once; nothing was stored, try again',
-    {
-      reason: 'TOO_MANY_BODIES',
-      retryAfterSeconds: 1,
-      headers: { connection: 'close' },
-    },
+    { reason: 'TOO_MANY_BODIES', retryAfterSeconds: 1, headers: { connection: 'close' } },
   );
 
 const tooLarge = (limit: number, hangUp: boolean): ApiError =>

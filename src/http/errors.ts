@@ -77,12 +77,28 @@ export class ApiError extends Error {
 export const asRecorded = (error: ApiError): ApiError =>
   new ApiError(error.error, error.message, { ...error.options, reason: error.reason, recorded: true });
 
-export const invalid = (message: string, field?: string): ApiError =>
-  new ApiError(
-    'INVALID_ARGUMENT',
-    message,
-    field === undefined ? {} : { violations: [{ field, description: message }] },
-  );
+/** `reason`: see ApiErrorOptions. */
+export const invalid = (message: string, field?: string, reason?: string): ApiError =>
+  new ApiError('INVALID_ARGUMENT', message, {
+    ...(reason === undefined ? {} : { reason }),
+    ...(field === undefined ? {} : { violations: [{ field, description: message }] }),
+  });
+
+/** What may be over in so many seconds. */
+export const unavailable = (
+  message: string,
+  reason: string,
+  retryAfterSeconds: number,
+  cause?: unknown,
+): ApiError =>
+  new ApiError('UNAVAILABLE', message, {
+    reason,
+    retryAfterSeconds,
+    ...(cause === undefined ? {} : { cause }),
+  });
+
+/** This instance is behind what was stored. */
+export const notReached = (message: string): ApiError => unavailable(message, 'POSITION_NOT_REACHED', 1);
 
 /**
  * An empty value is most often a variable that was not set. `what`: as the caller calls it, for example `field 'tenant'`;

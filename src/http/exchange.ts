@@ -13,7 +13,7 @@ import { IdempotencyMismatch } from '../app/command.ts';
 import type { Clock, Logger, RecordRejection, RejectionRecord } from '../app/ports.ts';
 import type { RequestSource } from '../app/metadata.ts';
 import type { JsonObject } from '../domain/json.ts';
-import { ApiError, ERRORS, errorHeaders, osacErrorBody, problemBody } from './errors.ts';
+import { ApiError, ERRORS, errorHeaders, osacErrorBody, problemBody, unavailable } from './errors.ts';
 import { ticketOf } from './osac/call.ts';
 import { namelessActor, personOf, type Principal } from './osac/principal.ts';
 
@@ -222,29 +222,20 @@ export const asApiError = (failure: unknown): ApiError => {
     );
   if (failure instanceof LogDamaged) return logDamaged(failure);
   if (failure instanceof ReferencesBusy)
-    return new ApiError('UNAVAILABLE', `${failure.message}; nothing was stored, try again`, {
-      reason: 'REFERENCES_BUSY',
-      retryAfterSeconds: 1,
-      cause: failure,
-    });
+    return unavailable(`${failure.message}; nothing was stored, try again`, 'REFERENCES_BUSY', 1, failure);
   if (failure instanceof OutcomeUnknown) return outcomeUnknown(undefined, failure);
-  if (failure instanceof IdempotencyMismatch) {
+  if (failure instanceof IdempotencyMismatch)
     return new ApiError(
       'IDEMPOTENCY_MISMATCH',
       'this idempotency key was used before with another request; use a new key for a new request',
       { cause: failure },
     );
-  }
-  if (failure instanceof EventTooLarge) {
+  if (failure instanceof EventTooLarge)
     return new ApiError(
       'INVALID_ARGUMENT',
       `the object is too large to be stored (${failure.bytes} bytes, at most ${failure.limit})`,
-      {
-        reason: 'OBJECT_TOO_LARGE',
-        cause: failure,
-      },
+      { reason: 'OBJECT_TOO_LARGE', cause: failure },
     );
-  }
   if (failure instanceof URIError)
     return new ApiError('INVALID_ARGUMENT', 'the URL holds an invalid escape sequence', { cause: failure });
   return new ApiError('INTERNAL', 'an internal fault; the request id names it in the log', {

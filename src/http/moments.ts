@@ -2,7 +2,7 @@ import type { EventStore, Position } from '../app/event-store.ts';
 import type { Clock } from '../app/ports.ts';
 import type { AuditReader } from '../projections/audit/audit-reader.ts';
 import type { ReadModels } from '../projections/read-models.ts';
-import { ApiError, invalid } from './errors.ts';
+import { ApiError, invalid, notReached } from './errors.ts';
 import type { Positions } from './positions.ts';
 import { isLikeTime, readRfc3339 } from './times.ts';
 
@@ -60,10 +60,7 @@ export const createMoments = ({
     const isSettled = reader.sizeAtTime(time) < reader.size();
     const last = isSettled ? undefined : await store.lastPosition();
     if (last !== undefined && !(await waitFor('audit', last, { timeoutMs: waitMs })))
-      throw new ApiError('UNAVAILABLE', 'this instance has not taken in the latest events yet; try again', {
-        reason: 'POSITION_NOT_REACHED',
-        retryAfterSeconds: 1,
-      });
+      throw notReached('this instance has not taken in the latest events yet; try again');
     return reader.positionAt(time) ?? BEFORE_EVERYTHING;
   };
   return {
@@ -83,10 +80,5 @@ export const createMoments = ({
   };
 };
 
-const inTheFuture = (name: string, more = ''): ApiError => {
-  const description = `'${name}' is in the future: only what has been can be shown${more}`;
-  return new ApiError('INVALID_ARGUMENT', description, {
-    reason: 'IN_THE_FUTURE',
-    violations: [{ field: name, description }],
-  });
-};
+const inTheFuture = (name: string, more = ''): ApiError =>
+  invalid(`'${name}' is in the future: only what has been can be shown${more}`, name, 'IN_THE_FUTURE');

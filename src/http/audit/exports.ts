@@ -345,9 +345,7 @@ const fetchFile = async (call: LedgerCall, services: AuditServices): Promise<Led
     throw new ApiError(
       'NOT_FOUND',
       'the file of this export is not on this instance; ask the one that made it',
-      {
-        reason: 'EXPORT_ELSEWHERE',
-      },
+      { reason: 'EXPORT_ELSEWHERE' },
     );
   const record = async (): Promise<void> => {
     await writing(once(call), services, state.request.tenant ?? '', (context) =>

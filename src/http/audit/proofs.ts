@@ -4,7 +4,7 @@ import { leavesOf, parseTilePath } from '../../app/audit/merkle/tiles.ts';
 import { headWhen, type AuditHalt, type TreeHead } from '../../app/audit/tree-heads.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
 import { prefersGzip } from '../encodings.ts';
-import { ApiError, invalid } from '../errors.ts';
+import { ApiError, invalid, notReached, unavailable } from '../errors.ts';
 import { flag, wholeNumber } from '../ledger/query.ts';
 import type { LedgerAnswer, LedgerCall, LedgerRoute } from '../ledger/serve.ts';
 import { onlyOne } from '../osac/query.ts';
@@ -82,14 +82,9 @@ const trust = ({ query, signal, ending }: LedgerCall, _reach: Reach, services: A
   };
 };
 
-const stopping = (): ApiError =>
-  new ApiError('UNAVAILABLE', 'this instance stops; ask again', {
-    reason: 'SHUTTING_DOWN',
-    retryAfterSeconds: 1,
-  });
+const stopping = (): ApiError => unavailable('this instance stops; ask again', 'SHUTTING_DOWN', 1);
 
-const notSigned = (message: string): ApiError =>
-  new ApiError('UNAVAILABLE', message, { reason: 'NOT_SIGNED_YET', retryAfterSeconds: 5 });
+const notSigned = (message: string): ApiError => unavailable(message, 'NOT_SIGNED_YET', 5);
 
 /** Of which event it is, tenants may not know more than its place; what to do about it is the operators' part. */
 const neverSigned = ({ at }: AuditHalt): ApiError =>
@@ -145,14 +140,7 @@ const proof = ({ path, signal, principal }: LedgerCall, reach: Reach, services: 
           reader.tenantTree(leaf.tenant).indexBelow(head.size),
         );
       if (main === undefined || tenant === undefined || inTenant === undefined)
-        throw new ApiError(
-          'UNAVAILABLE',
-          'this instance does not have the tree of that head yet; try again',
-          {
-            reason: 'POSITION_NOT_REACHED',
-            retryAfterSeconds: 1,
-          },
-        );
+        throw notReached('this instance does not have the tree of that head yet; try again');
       return {
         json: {
           id: event.id,
@@ -267,11 +255,7 @@ const tile = (
       if (address.level !== 'entries') return answer;
       const vary = { ...KEPT, vary: 'accept-encoding' };
       if (!prefersGzip(headers)) return { ...answer, headers: vary };
-      return {
-        ...answer,
-        bytes: await compress(bytes),
-        headers: { ...vary, 'content-encoding': 'gzip' },
-      };
+      return { ...answer, bytes: await compress(bytes), headers: { ...vary, 'content-encoding': 'gzip' } };
     },
   };
 };

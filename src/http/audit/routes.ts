@@ -27,9 +27,7 @@ export const withoutAuditor = (): readonly LedgerRoute[] =>
       throw new ApiError(
         'FAILED_PRECONDITION',
         'this instance does not have the role auditor; ask another one',
-        {
-          reason: 'NO_AUDITOR',
-        },
+        { reason: 'NO_AUDITOR' },
       );
     },
   }));

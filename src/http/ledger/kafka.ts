@@ -6,7 +6,7 @@ import type { TopicPlan } from '../../app/publisher/topic-check.ts';
 import type { TopicStatus, Trying } from '../../app/publisher/topic-status.ts';
 import { stringAt } from '../../domain/json-tools.ts';
 import type { JsonObject } from '../../domain/json.ts';
-import { ApiError, invalid } from '../errors.ts';
+import { ApiError, invalid, unavailable } from '../errors.ts';
 import type { Positions } from '../positions.ts';
 import type { ActServices } from './acts.ts';
 import { refusalOf } from './kafka-faults.ts';
@@ -221,13 +221,10 @@ const retry = async (call: LedgerCall, services: KafkaServices): Promise<JsonObj
     case 'parked':
       return { stream, published: false, revision: outcome.parked.revision, error: outcome.parked.error };
     case 'late':
-      throw new ApiError(
-        'UNAVAILABLE',
+      throw unavailable(
         'the brokers do not take it yet, it is tried on: ledgerctl kafka status',
-        {
-          reason: 'KAFKA_RETRY_PENDING',
-          retryAfterSeconds: 30,
-        },
+        'KAFKA_RETRY_PENDING',
+        30,
       );
     case 'not-parked':
       throw new ApiError('NOT_FOUND', `topic '${topic}' has not parked a stream '${stream}' any more`);

@@ -237,10 +237,7 @@ const countedObject = async (
 
 /** Unlike OSAC's surfaces, ours insist on JSON: another content type is 415. */
 const readObject = async (exchange: Exchange): Promise<JsonObject> => {
-  const body = await readBody(exchange.request, {
-    limit: MAX_ADMIN_BODY_BYTES,
-    onBytes: bytesOf(exchange),
-  });
+  const body = await readBody(exchange.request, { limit: MAX_ADMIN_BODY_BYTES, onBytes: bytesOf(exchange) });
   if (body.length === 0) return {};
   const type = (exchange.request.headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
   if (type !== 'application/json' && !/^application\/[a-z0-9.-]+\+json$/.test(type))

@@ -1,4 +1,4 @@
-import { ApiError } from '../errors.ts';
+import { ApiError, unavailable } from '../errors.ts';
 
 /**
  * Bytes of answers that wait in this process for callers to read them. Whoever asks much and reads nothing would
@@ -38,10 +38,7 @@ export const createUnread = ({ ofAll, ofOne }: UnreadLimits = UNREAD_LIMITS): Un
           { reason: 'ANSWERS_NOT_READ', retryAfterSeconds: 1 },
         );
       if (all >= ofAll)
-        throw new ApiError('UNAVAILABLE', 'too many answers wait to be read by others; try again', {
-          reason: 'ANSWERS_NOT_READ',
-          retryAfterSeconds: 1,
-        });
+        throw unavailable('too many answers wait to be read by others; try again', 'ANSWERS_NOT_READ', 1);
     },
     hold: (payer, bytes) => {
       if (bytes === 0) return () => {};

@@ -1,4 +1,4 @@
-import { ApiError } from '../../errors.ts';
+import { ApiError, unavailable } from '../../errors.ts';
 import { payerOf, type Principal } from '../principal.ts';
 
 /** How many watches there may be at one time. Admins, who watch for many, are counted in the total only. */
@@ -34,10 +34,11 @@ export const createSeats = ({ total, perTenant, perSubject, filtersPerTenant }: 
 
   const admit = ({ subjectId, admin }: Taker['principal'], tenant: string, filter: string): void => {
     if (seats >= total)
-      throw new ApiError('UNAVAILABLE', 'this instance serves as many watches as it can; try again later', {
-        reason: 'TOO_MANY_WATCHES',
-        retryAfterSeconds: 30,
-      });
+      throw unavailable(
+        'this instance serves as many watches as it can; try again later',
+        'TOO_MANY_WATCHES',
+        30,
+      );
     if (admin) return;
     if (bySubject.of(subjectId) >= perSubject)
       throw tooMany(
