@@ -87,6 +87,13 @@ export type ApiClient = {
 
 export type Stream<T> = { readonly headers: Headers; readonly lines: AsyncIterable<T> };
 
+/** `?a=1&b=2` of what is given; empty where nothing is. */
+export const queryText = (values: { readonly [name: string]: string | number | undefined }): string => {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(values)) if (value !== undefined) query.set(name, String(value));
+  return query.size === 0 ? '' : `?${query.toString()}`;
+};
+
 export type ClientOptions = {
   /** Tries of one call: reads, and writes that carry an idempotency key. Default 1, no repetition. */
   readonly attempts?: number;

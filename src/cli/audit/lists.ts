@@ -1,5 +1,8 @@
-import type { CliIo } from '../connection.ts';
+import type { Command } from 'commander';
+import type { CliIo, Connection } from '../connection.ts';
+import { examples } from '../examples.ts';
 import { table } from '../output.ts';
+import { AUDIT } from './event-table.ts';
 
 /** The option that every list of `ledgerctl audit` has. */
 export const JSON_LINES = ['--json', 'one JSON object per line', false] as const;
@@ -14,6 +17,25 @@ type Columns<Item> = {
   readonly row: (item: Item) => readonly (string | number | undefined)[];
   /** Said on stderr where there is nothing. */
   readonly none: string;
+};
+
+/** `ledgerctl audit <name>`: all that the route of this name lists. */
+export const addList = <Item>(
+  audit: Command,
+  { client, io }: Connection,
+  name: string,
+  about: string,
+  columns: Columns<Item>,
+): void => {
+  audit
+    .command(name)
+    .description(about)
+    .option(...JSON_LINES)
+    .addHelpText('after', examples(`audit ${name}`))
+    .action(async ({ json }: { json: boolean }) => {
+      const { items } = await (await client()).get<{ items: readonly Item[] }>(`${AUDIT}/${name}`);
+      printList(io, items, json, columns);
+    });
 };
 
 /** A list as a table, or as JSON lines. */

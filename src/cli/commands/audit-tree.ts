@@ -1,4 +1,5 @@
 import { InvalidArgumentError, type Command } from 'commander';
+import { queryText } from '../api-client.ts';
 import type { Connection } from '../connection.ts';
 import { examples } from '../examples.ts';
 import { CliFailure, EXIT } from '../exit.ts';
@@ -62,8 +63,7 @@ export const addAuditTreeCommands = (audit: Command, { client, io }: Connection)
         throw new InvalidArgumentError(
           '--limit is for heads behind one: give --after, for example --after 0',
         );
-      const query =
-        after === undefined ? '' : `?${new URLSearchParams({ after, limit: limit ?? '100' }).toString()}`;
+      const query = after === undefined ? '' : queryText({ after, limit: limit ?? '100' });
       const api = await client();
       const { items } = await api.get<{ items: readonly Head[] }>(`${AUDIT}/checkpoints${query}`);
       printList(io, items, json, {
