@@ -248,7 +248,6 @@ const codeOf = (error: unknown): string => {
   return typeof code === 'string' ? code : '';
 };
 
-/** Codes of a connection that was there and broke. */
 const BROKEN = ['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'];
 
 /** What may be over in a moment: a connection that was refused or broke, not an address that cannot be right. */

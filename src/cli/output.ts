@@ -14,7 +14,6 @@ export const table = (header: readonly string[], rows: readonly (readonly Cell[]
 
 /** The parts of a table whose rows come one after the other. */
 export const padded = {
-  /** How wide each column must be. */
   widths: (header: readonly string[], rows: readonly (readonly Cell[])[]): readonly number[] =>
     header.map((title, column) =>
       rows.reduce(

@@ -27,7 +27,6 @@ export type PositionsOptions = {
   readonly writeWaitMs?: number;
 };
 
-/** Names of the views that reads wait for. */
 export const RESOURCES_VIEW = 'resources';
 export const TIMELINE_VIEW = 'timeline';
 

@@ -4,10 +4,8 @@ import { examples } from '../examples.ts';
 import { table } from '../output.ts';
 import { AUDIT } from './event-table.ts';
 
-/** The option that every list of `ledgerctl audit` has. */
 export const JSON_LINES = ['--json', 'one JSON object per line', false] as const;
 
-/** The option of commands that print one thing. */
 export const JSON_ANSWER = ['--json', 'print the answer as JSON', false] as const;
 
 export const jsonText = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
@@ -38,7 +36,6 @@ export const addList = <Item>(
     });
 };
 
-/** A list as a table, or as JSON lines. */
 export const printList = <Item>(
   io: CliIo,
   items: readonly Item[],

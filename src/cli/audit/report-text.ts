@@ -73,7 +73,6 @@ export const pinText = (report: Pinned, what: keyof typeof SAYING = 'the export 
   }
 };
 
-/** The head is smaller than the pin. */
 const isBefore = ({ checkpoint, pinSize = 0 }: Pinned): boolean =>
   checkpoint !== undefined && checkpoint.size < pinSize;
 

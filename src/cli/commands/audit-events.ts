@@ -8,7 +8,6 @@ import { printable } from '../output.ts';
 
 export { AUDIT } from '../audit/event-table.ts';
 
-/** How a call ended. */
 export const OUTCOMES = ['accepted', 'rejected', 'denied', 'unauthenticated'];
 
 type EventOptions = {

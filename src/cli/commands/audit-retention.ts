@@ -15,7 +15,6 @@ type Hold = {
   readonly placed_at: string;
 };
 
-/** An erasure as `/api/audit/v1/erasures` shows it. */
 type Erasure = {
   readonly id: string;
   readonly state: string;
@@ -25,7 +24,6 @@ type Erasure = {
   readonly request_id?: string;
   readonly begun_at?: string;
   readonly completed_at?: string;
-  /** Subject who asked for it. */
   readonly by?: string;
   /** It had been done before: nothing happened now. */
   readonly already?: boolean;

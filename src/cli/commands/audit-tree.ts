@@ -20,7 +20,6 @@ type Tree = {
   readonly keys: readonly { readonly vkey: string; readonly since: string }[];
 };
 
-/** A signed head as `/api/audit/v1/checkpoints` shows it. */
 type Head = {
   readonly size: number;
   readonly root: string;

@@ -52,7 +52,7 @@ export const addEventCommands = (program: Command, { client, io }: Connection): 
         io.err(`new events after ${from ?? 'the beginning'}; end with Ctrl-C\n`);
       }
       const live = follow ? { follow: 'true' } : {};
-      const path = `/api/ledger/v1/events${queryText({ limit, stream, type, tenant, from, ...live })}`;
+      const path = `/api/ledger/v1/events${queryText({ limit, stream, type, tenant, ...live, from })}`;
       const show = options.json ? (event: ListedEvent) => JSON.stringify(event) : line;
       let seen = 0;
       for await (const event of api.lines<ListedEvent>('GET', path)) {

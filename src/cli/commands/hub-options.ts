@@ -20,7 +20,6 @@ export type WayOptions = AutomationOptions & {
   readonly tenantNamespaces: boolean;
 };
 
-/** What a registration may say of a hub. */
 export type HubOptions = WayOptions & {
   readonly id: string;
   readonly name?: string;

@@ -155,7 +155,6 @@ const addRemoving = (hubs: Command, { client, io }: Connection): void => {
     });
 };
 
-/** All of them, page by page. */
 const ordersOf = async (api: ApiClient, id: string): Promise<readonly Order[]> => {
   const items: Order[] = [];
   for (let offset: number | undefined = 0; offset !== undefined; ) {

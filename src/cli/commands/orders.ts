@@ -103,10 +103,8 @@ type ListOptions = {
   readonly json: boolean;
 };
 
-/** Orders that one call asks for. */
 const PAGE = 500;
 
-/** Page after page, to the end or the limit. */
 const listed = async (
   api: ApiClient,
   { state, kind, tenant, limit }: ListOptions,

@@ -28,7 +28,6 @@ import { eventDataSchema } from './event-schema.ts';
 import { METERING_MESSAGES } from './metering-schemas.ts';
 import { documentSchema, ENCRYPTED, ENCRYPTED_SCHEMA } from './state-schema.ts';
 
-/** What the document describes. */
 export type Streamed = {
   readonly registry: Registry;
   readonly kinds: readonly AnyKind[];

@@ -6,7 +6,6 @@ import { encodeId } from '../../domain/stream-name.ts';
 import type { AuditServices } from './services.ts';
 import { isThere } from './there.ts';
 
-/** What a look asks, and of which tenants. */
 type Question = {
   readonly what: string;
   readonly query: JsonObject;

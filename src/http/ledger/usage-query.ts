@@ -11,7 +11,6 @@ import { onlyOne } from '../osac/query.ts';
 import { flag } from './query.ts';
 import { readRfc3339 } from '../times.ts';
 
-/** What `GET usage` is asked for. */
 export type UsageRequest = {
   readonly query: UsageQuery;
   readonly by: readonly UsageDimension[];

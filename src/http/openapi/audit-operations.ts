@@ -36,7 +36,6 @@ const FILTER: readonly JsonObject[] = [
 ];
 const MOMENT = 'a time of RFC 3339 or a position';
 
-/** What the routes of `/api/audit/v1` are for. */
 export const AUDIT_DESCRIPTIONS: { readonly [route: string]: Description } = {
   'GET events': {
     summary: 'Who did what, oldest first unless asked for otherwise',

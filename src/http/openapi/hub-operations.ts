@@ -32,7 +32,6 @@ const AUTOMATION: { readonly [field: string]: JsonObject } = {
   automation: { type: 'object', description: 'As in the spec of a hub; secrets are not kept.' },
 };
 
-/** What the routes of hubs on `/api/ledger/v1` are for. */
 export const HUB_DESCRIPTIONS: { readonly [route: string]: Description } = {
   'GET hubs': {
     summary: 'Management clusters and what is wrong with each',

@@ -18,7 +18,6 @@ const WITHIN = query(
   'How long the brokers may take to answer.',
 );
 
-/** What the routes of the Kafka publisher on `/api/ledger/v1` are for. */
 export const KAFKA_DESCRIPTIONS: { readonly [route: string]: Description } = {
   'GET kafka': {
     summary: 'How far each Kafka topic is, on the instance that answers',

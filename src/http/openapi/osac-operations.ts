@@ -11,7 +11,6 @@ import type { Operation } from './operation.ts';
 import { headerRefs, jsonContent, type ParameterName } from './parameters.ts';
 import { ANY_BODY, ANY_CALL, ANY_WRITE, EVERYBODY, OF_ONE_OBJECT } from './refusals.ts';
 
-/** What is described: a kind as one surface serves it. */
 type Served = {
   readonly surface: Surface;
   readonly prefix: string;

@@ -21,7 +21,6 @@ import { DOCS_PAGE, DOCS_SCRIPT, HOME_INDEX, HOME_PAGE, PAGE_POLICY, PAGE_STYLE 
  * short steps, and kept; the request path of the API knows nothing of it.
  */
 export type Documents = {
-  /** Paths as Express takes them. */
   readonly paths: readonly string[];
   readonly serve: (exchange: Exchange) => Promise<void>;
 };
@@ -151,13 +150,11 @@ const openApiFile = async (served: Omit<Described, 'version'>): Promise<File> =>
 const asyncApiFile = async (): Promise<File> =>
   inSteps(asyncApiSteps({ registry, kinds, version: await versionOf() }));
 
-/** Version of this product. */
 export const versionOf = async (): Promise<string> => {
   const manifest = await readFile(join(PROJECT, 'package.json'), 'utf8');
   return (JSON.parse(manifest) as { readonly version: string }).version;
 };
 
-/** Lets others work between the steps. */
 const inSteps = async (steps: Generator<undefined, JsonObject>): Promise<File> => {
   for (;;) {
     const { done, value } = steps.next();

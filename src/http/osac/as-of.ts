@@ -21,14 +21,12 @@ import { shownDocument } from './write-context.ts';
 /** Milliseconds that a timeline of the past is waited for. */
 const WAIT_MS = 5_000;
 
-/** What reads of the past need. */
 export type Past = {
   readonly moments: Moments;
   readonly asOf: AsOf;
   readonly changes: Pick<ChangeReader, 'prunedTo'>;
   /** Waits until reads show a position; false: too late. */
   readonly shown: (position: Position) => Promise<boolean>;
-  /** The same of timelines. */
   readonly told: (position: Position) => Promise<boolean>;
 };
 
@@ -161,7 +159,6 @@ export const listAsOf =
 const MAX_FOLDED = 1_000;
 const MAX_ROUNDS = 5;
 
-/** This instance is behind a moment that others have come to. */
 export const notApplied = (): ApiError =>
   notReached('this instance has not applied that position yet; try again');
 

@@ -39,7 +39,6 @@ export type NewObject = {
   readonly creator: string;
   /** Canonical document with resolved references, without secrets. */
   readonly document: JsonObject;
-  /** Referenced objects by path. */
   readonly found: ReadonlyMap<string, ResourceRow>;
   readonly principal: Principal;
   readonly surface: 'public' | 'private';

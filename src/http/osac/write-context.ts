@@ -20,7 +20,6 @@ import { etagOf, staleEtag, type Answer, type Call } from './call.ts';
 import type { Surface } from './messages.ts';
 import { namelessActor, personOf, type Principal } from './principal.ts';
 
-/** What the writing handlers need of the rest of the service. */
 export type WriteServices = {
   readonly runner: CommandRunner;
   readonly commands: ResourceCommands;
@@ -100,7 +99,6 @@ export const beginWrite = <M extends object>(
   };
 };
 
-/** Everything about the command but the command itself. */
 export const commandContext = async (
   call: Pick<Call<object>, 'principal' | 'metadata'>,
   write: Write,

@@ -41,7 +41,6 @@ export type WatchServices = {
   readonly clock: Clock;
   readonly timers: Timers;
   readonly logger: Logger;
-  /** Aborted when the service stops: watches end then. */
   readonly ending?: AbortSignal;
   readonly settings?: Partial<WatchSettings & SessionSettings>;
   readonly looks: LookServices;
@@ -176,7 +175,6 @@ const resumeId = ({ headers, url }: Asked): { readonly text: string; readonly na
 
 const readFilter = (url: string): string => onlyOne(queryOf(url), 'filter')?.trim() ?? '';
 
-/** Distinct filters that are kept compiled. */
 const KEPT_FILTERS = 1_000;
 
 /** Equal texts give the same compiled filter, so that it is evaluated once for all who sent it. Throws ApiError 400. */

@@ -3,7 +3,6 @@ import { payerOf, type Principal } from '../principal.ts';
 
 /** How many watches there may be at one time. Admins, who watch for many, are counted in the total only. */
 export type SeatLimits = {
-  /** Watches of all. */
   readonly total: number;
   /** Watches of one tenant, so that its many users leave room for others. */
   readonly perTenant: number;
