@@ -142,8 +142,22 @@ export const sendParts = async (
   response.end();
 };
 
+/** Writes what comes after the head of an answer, no faster than it is read, and ends it. */
+export const writeAll = async (
+  exchange: Exchange,
+  pieces: AsyncIterable<string | Uint8Array>,
+): Promise<void> => {
+  const { request, response } = exchange;
+  if (request.method !== 'HEAD')
+    for await (const piece of pieces) {
+      if (response.destroyed) return;
+      if (!response.write(piece)) await drained(exchange);
+    }
+  response.end();
+};
+
 /** Resolves when the caller has read what was sent, or is gone. */
-export const drained = ({ response, slowReaderMs, holdUnread }: Exchange): Promise<void> =>
+const drained = ({ response, slowReaderMs, holdUnread }: Exchange): Promise<void> =>
   new Promise((resolve) => {
     response.setTimeout(slowReaderMs);
     const read = holdUnread?.(response.writableLength);

@@ -3,7 +3,7 @@ import type { Authenticate } from '../authenticate.ts';
 import { admitted, type Admission } from '../limits/admission.ts';
 import { bodyText, parseJson, readBody } from '../body.ts';
 import { ApiError, invalid, urlNotFound } from '../errors.ts';
-import { bytesOf, drained, send, type Exchange } from '../exchange.ts';
+import { bytesOf, send, writeAll, type Exchange } from '../exchange.ts';
 import { sendFile, type ServedFile } from './files.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
 import { valueAtPlace } from '../../domain/places.ts';
@@ -266,7 +266,6 @@ const sendJson = (
   });
 };
 
-/** Writes lines as they come; waits for a slow reader instead of buffering; a failure ends with an error line. */
 const sendLines = async (exchange: Exchange, lines: AsyncIterable<JsonValue>): Promise<void> => {
   const { response, requestId } = exchange;
   response.writeHead(200, {
@@ -276,24 +275,20 @@ const sendLines = async (exchange: Exchange, lines: AsyncIterable<JsonValue>): P
     'x-request-id': requestId,
   });
   response.flushHeaders();
-  if (exchange.request.method === 'HEAD') {
-    response.end();
-    return;
-  }
-  try {
-    for await (const line of lines) {
-      if (response.destroyed) return;
-      if (!response.write(`${JSON.stringify(line)}\n`)) await drained(exchange);
-    }
-  } catch (error) {
-    if (!exchange.signal().aborted) {
-      const text = error instanceof ApiError ? error.message : 'an internal fault ended this answer';
-      response.write(`${JSON.stringify({ error: text })}\n`);
-      if (!(error instanceof ApiError)) exchange.failure = error;
-    }
-  }
-  response.end();
+  await writeAll(exchange, textOf(exchange, lines));
 };
+
+/** A failure ends with an error line. */
+async function* textOf(exchange: Exchange, lines: AsyncIterable<JsonValue>): AsyncGenerator<string> {
+  try {
+    for await (const line of lines) yield `${JSON.stringify(line)}\n`;
+  } catch (error) {
+    if (exchange.signal().aborted) return;
+    const known = error instanceof ApiError;
+    if (!known) exchange.failure = error;
+    yield `${JSON.stringify({ error: known ? error.message : 'an internal fault ended this answer' })}\n`;
+  }
+}
 
 /** A failure ends the connection, so that nobody takes what was sent for the whole answer. */
 const sendPieces = async (
@@ -307,16 +302,8 @@ const sendPieces = async (
     'x-request-id': requestId,
     ...headers,
   });
-  if (exchange.request.method === 'HEAD') {
-    response.end();
-    return;
-  }
   try {
-    for await (const piece of pieces) {
-      if (response.destroyed) return;
-      if (!response.write(piece)) await drained(exchange);
-    }
-    response.end();
+    await writeAll(exchange, pieces);
   } catch (error) {
     exchange.failure = error;
     response.destroy();

@@ -152,26 +152,18 @@ const untilAnswered = ({ response }: Exchange, leave: Leave): void => {
 
 const callerGone = (cause: unknown): ApiError => new ApiError('CANCELLED', 'the caller went away', { cause });
 
-/** Who calls, if they may come in: authentication, and what is fair. Throws ApiError 401, 400, 429 or 503. */
+/**
+ * Who calls, if they may come in: authentication, and what is fair. `listens`: the answer goes on for as long as the caller
+ * does. Throws ApiError 401, 400, 429 or 503.
+ */
 export const admitted = async (
   exchange: Exchange,
   { authenticate, admission }: Callers,
+  { listens = false } = {},
 ): Promise<Principal> => {
   const principal = await knownCaller(exchange, authenticate, admission);
   exchange.principal = principal;
-  const turn = admission?.enter(exchange, principal);
-  if (turn !== undefined) await turn;
-  return principal;
-};
-
-/** The same for an answer that goes on for as long as the caller listens. */
-export const admittedListener = async (
-  exchange: Exchange,
-  { authenticate, admission }: Callers,
-): Promise<Principal> => {
-  const principal = await knownCaller(exchange, authenticate, admission);
-  exchange.principal = principal;
-  const turn = admission?.enterStream(exchange, principal);
+  const turn = listens ? admission?.enterStream(exchange, principal) : admission?.enter(exchange, principal);
   if (turn !== undefined) await turn;
   return principal;
 };

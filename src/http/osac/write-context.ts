@@ -68,26 +68,12 @@ export const beginWrite = <M extends object>(
   const subject = principal.subjectId;
   const hash = requestHash({ method: verb, route, body: { tenant, subject, request } });
   // A dry run is no command that could be repeated: what an earlier call did under this key does not answer it.
-  if (metadata.dryRun === true) {
-    const id = ids.uuidv7();
-    return {
-      commandId: id,
-      requestHash: hash,
-      keyed: false,
-      repeatable: false,
-      creationId: id,
-      dryRun: true,
-    };
-  }
-  if (idempotencyKey === undefined) {
-    const id = commandId ?? ids.uuidv7();
-    return {
-      commandId: id,
-      requestHash: hash,
-      keyed: false,
-      repeatable: commandId !== undefined,
-      creationId: id,
-    };
+  const dryRun = metadata.dryRun === true;
+  if (dryRun || idempotencyKey === undefined) {
+    const repeated = dryRun ? undefined : commandId;
+    const id = repeated ?? ids.uuidv7();
+    const once = { commandId: id, requestHash: hash, keyed: false, creationId: id };
+    return { ...once, repeatable: repeated !== undefined, ...(dryRun ? { dryRun } : {}) };
   }
   const scope = { tenant, subjectId: subject, method: verb, route };
   return {

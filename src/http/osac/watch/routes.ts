@@ -8,7 +8,7 @@ import {
   type ChangeReader,
 } from '../../../projections/resources/change-reader.ts';
 import type { Authenticate } from '../../authenticate.ts';
-import { admittedListener, type Admission } from '../../limits/admission.ts';
+import { admitted, type Admission } from '../../limits/admission.ts';
 import { ApiError, methodNotAllowed } from '../../errors.ts';
 import type { Exchange } from '../../exchange.ts';
 import { recordLook, type LookServices } from '../../looks.ts';
@@ -116,7 +116,7 @@ export const createWatch = (services: WatchServices): Watch => {
     if (verb !== 'GET' && verb !== 'HEAD') throw methodNotAllowed();
     const { authorization, accept } = request.headers;
     const rightsOf = (caller: Principal): Audience => audienceFor(caller, surface, kinds);
-    const principal = await admittedListener(exchange, services);
+    const principal = await admitted(exchange, services, { listens: true });
     const audience = rightsOf(principal);
     const asked = { headers: request.headers, url: request.url ?? '' };
     const filterText = readFilter(asked.url);
