@@ -41,7 +41,6 @@ type Message = {
   readonly payload: JsonObject;
   readonly contentType?: string;
   readonly description?: string;
-  readonly examples?: readonly { readonly headers: JsonObject; readonly payload: JsonObject }[];
 };
 
 const CLOUD_EVENT = 'application/cloudevents+json';
@@ -159,12 +158,11 @@ const checkpointMessages = (registry: Registry): readonly Message[] => {
 };
 
 const meteringMessages = (): readonly Message[] =>
-  METERING_MESSAGES.map(({ type, topic, data, example, ...form }) => ({
+  METERING_MESSAGES.map(({ type, topic, data, ...form }) => ({
     name: type,
     topic,
     headers: meteringHeaders(type, form),
     payload: meteringEnvelope(type, data, form),
-    ...(example === undefined ? {} : { examples: [example] }),
   }));
 
 const channelOf = (topic: TopicSpec, messages: readonly Message[]): JsonObject => ({
@@ -190,14 +188,12 @@ const messageObject = ({
   payload,
   description,
   contentType = CLOUD_EVENT,
-  examples,
 }: Message): JsonObject => ({
   name,
   contentType,
   ...(description === undefined ? {} : { description }),
   headers,
   payload,
-  ...(examples === undefined ? {} : { examples: [...examples] }),
   bindings: {
     kafka: { key: { type: 'string', description: 'Id of the aggregate.' }, bindingVersion: '0.5.0' },
   },

@@ -12,8 +12,6 @@ export type MeteringMessage = {
   /** Pattern of ids, which consumers know duplicates by (metering-events.md §6). */
   readonly ids: string;
   readonly data: JsonObject;
-  /** One of a kind that the service never sends itself. */
-  readonly example?: { readonly headers: JsonObject; readonly payload: JsonObject };
 };
 
 const NULLABLE: JsonObject = { type: ['string', 'null'] };
@@ -80,44 +78,6 @@ const NODE_SET = '/[^/]+';
 /** Projected and actual state are empty where there is none; the sum is FNV-64 of dimensions and interval. */
 const CORRECTION_ID = `^correction/[^/]+/(${REASONS.join('|')})/[A-Z_]*/[A-Z_]*/[0-9a-f]{1,16}(${NODE_SET})?$`;
 
-const CORRECTION = 'osac.resource.correction.v1';
-const RECONCILER = `${METERING_SOURCE}/reconciler`;
-const corrected = '0193a1b2-0000-7000-8000-0000000000c1';
-const correctionId = `correction/${corrected}/state_drift/READY/FAILED/9e3779b97f4a7c15/workers`;
-const CORRECTION_EXAMPLE = {
-  headers: { ce_specversion: '1.0', ce_type: CORRECTION, ce_source: RECONCILER, ce_id: correctionId },
-  payload: {
-    specversion: '1.0',
-    id: correctionId,
-    source: RECONCILER,
-    type: CORRECTION,
-    time: '2026-11-21T12:00:00.000Z',
-    datacontenttype: 'application/json',
-    osacresourceid: corrected,
-    osacresourcetype: 'cluster_order',
-    osactenant: 'acme',
-    data: {
-      resource_id: corrected,
-      resource_type: 'cluster_order',
-      tenant_id: 'acme',
-      project_id: null,
-      reason: 'state_drift',
-      description: 'the projection has READY, the service FAILED',
-      corrected_state: 'FAILED',
-      previous_state_in_projection: 'READY',
-      actual_state_from_source: 'FAILED',
-      billing_dimensions: {
-        cluster_template: 'small',
-        node_set: 'workers',
-        component: 'worker',
-        host_type: 'fc430',
-        node_count: 2,
-      },
-      schema_version: 'v1',
-    },
-  },
-} as const;
-
 export const METERING_MESSAGES: readonly MeteringMessage[] = [
   ...['created', 'started', 'resumed', 'suspended', 'updated', 'deleted'].map((change) => ({
     type: `osac.resource.${change}.v1`,
@@ -136,11 +96,10 @@ export const METERING_MESSAGES: readonly MeteringMessage[] = [
     data: heartbeat,
   },
   {
-    type: CORRECTION,
+    type: 'osac.resource.correction.v1',
     topic: METERING_TOPICS.corrections,
-    sources: [RECONCILER],
+    sources: [`${METERING_SOURCE}/reconciler`],
     ids: CORRECTION_ID,
     data: correction,
-    example: CORRECTION_EXAMPLE,
   },
 ];
