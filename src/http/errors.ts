@@ -84,6 +84,16 @@ export const invalid = (message: string, field?: string, reason?: string): ApiEr
     ...(field === undefined ? {} : { violations: [{ field, description: message }] }),
   });
 
+/** What is asked for does not fit the state that things are in. */
+export const unfit = (message: string, reason: string): ApiError =>
+  new ApiError('FAILED_PRECONDITION', message, { reason });
+
+/** Too much at once: again in so many seconds. */
+export const tooMuch = (message: string, reason: string, retryAfterSeconds: number): ApiError =>
+  new ApiError('RESOURCE_EXHAUSTED', message, { reason, retryAfterSeconds });
+
+export const denied = (message = 'permission denied'): ApiError => new ApiError('PERMISSION_DENIED', message);
+
 /** What may be over in so many seconds. */
 export const unavailable = (
   message: string,

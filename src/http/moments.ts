@@ -2,7 +2,7 @@ import type { EventStore, Position } from '../app/event-store.ts';
 import type { Clock } from '../app/ports.ts';
 import type { AuditReader } from '../projections/audit/audit-reader.ts';
 import type { ReadModels } from '../projections/read-models.ts';
-import { ApiError, invalid, notReached } from './errors.ts';
+import { invalid, notReached, unfit, type ApiError } from './errors.ts';
 import type { Positions } from './positions.ts';
 import { isLikeTime, readRfc3339 } from './times.ts';
 
@@ -50,10 +50,9 @@ export const createMoments = ({
     if (ms > Date.parse(now)) throw inTheFuture(name, ` (here it is ${now})`);
     const reader = audit();
     if (reader === undefined)
-      throw new ApiError(
-        'FAILED_PRECONDITION',
+      throw unfit(
         `this instance knows no times of the past (role auditor is off here): give '${name}' as a position, as X-Ledger-Position shows it`,
-        { reason: 'NO_AUDITOR' },
+        'NO_AUDITOR',
       );
     const time = new Date(ms).toISOString();
     // Once something later is known, all that is still to come counts as later too.

@@ -1,7 +1,7 @@
 import type { Position } from '../../app/event-store.ts';
 import type { AuditAudience } from '../../app/audit/shown.ts';
 import type { JsonObject } from '../../domain/json.ts';
-import { ApiError, asRecorded } from '../errors.ts';
+import { ApiError, asRecorded, denied } from '../errors.ts';
 import type { LedgerAnswer, LedgerCall, LedgerRoute } from '../ledger/serve.ts';
 import { once, osacCall } from '../ledger/osac-call.ts';
 import { contextOf, type LookedAt } from '../looks.ts';
@@ -20,13 +20,12 @@ export type Reach = {
 /** Only who audits may come in at all. Throws ApiError 403. */
 export const onlyAuditors = ({ admin, roles }: Principal): void => {
   if (!admin && !roles.includes('auditor'))
-    throw new ApiError('PERMISSION_DENIED', 'only auditors (realm role auditor) may use this surface');
+    throw denied('only auditors (realm role auditor) may use this surface');
 };
 
 /** Throws ApiError 403. */
 export const assertAdmin = ({ admin }: Principal): void => {
-  if (!admin)
-    throw new ApiError('PERMISSION_DENIED', 'only provider admins may do this; ask one of them for it');
+  if (!admin) throw denied('only provider admins may do this; ask one of them for it');
 };
 
 /** Auditors read their own tenants and what they were granted; the provider's admins read everything. */

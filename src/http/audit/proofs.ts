@@ -4,7 +4,7 @@ import { leavesOf, parseTilePath } from '../../app/audit/merkle/tiles.ts';
 import { headWhen, type AuditHalt, type TreeHead } from '../../app/audit/tree-heads.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
 import { prefersGzip } from '../encodings.ts';
-import { ApiError, invalid, notReached, unavailable } from '../errors.ts';
+import { ApiError, denied, invalid, notReached, unavailable } from '../errors.ts';
 import { flag, wholeNumber } from '../ledger/query.ts';
 import type { LedgerAnswer, LedgerCall, LedgerRoute } from '../ledger/serve.ts';
 import { onlyOne } from '../osac/query.ts';
@@ -235,11 +235,7 @@ const tile = (
   { tenants }: Reach,
   { proofs }: AuditServices,
 ): Look => {
-  if (tenants !== 'all')
-    throw new ApiError(
-      'PERMISSION_DENIED',
-      'tiles hold the leaves of all tenants: they need a grant for all',
-    );
+  if (tenants !== 'all') throw denied('tiles hold the leaves of all tenants: they need a grant for all');
   const name = `tile/${path['path'] ?? ''}`;
   return {
     what: 'tile',

@@ -1,4 +1,4 @@
-import { ApiError } from '../errors.ts';
+import { unfit } from '../errors.ts';
 import type { LedgerRoute } from '../ledger/serve.ts';
 import { auditEventRoutes } from './events.ts';
 import { auditExportRoutes } from './exports.ts';
@@ -24,10 +24,6 @@ export const withoutAuditor = (): readonly LedgerRoute[] =>
   auditRoutes({} as AuditServices).map((route) => ({
     ...route,
     handler: () => {
-      throw new ApiError(
-        'FAILED_PRECONDITION',
-        'this instance does not have the role auditor; ask another one',
-        { reason: 'NO_AUDITOR' },
-      );
+      throw unfit('this instance does not have the role auditor; ask another one', 'NO_AUDITOR');
     },
   }));

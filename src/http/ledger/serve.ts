@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Authenticate } from '../authenticate.ts';
 import { admitted, type Admission } from '../limits/admission.ts';
 import { bodyText, parseJson, readBody } from '../body.ts';
-import { ApiError, invalid, urlNotFound } from '../errors.ts';
+import { ApiError, denied, invalid, urlNotFound } from '../errors.ts';
 import { bytesOf, send, writeAll, type Exchange } from '../exchange.ts';
 import { sendFile, type ServedFile } from './files.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
@@ -181,7 +181,7 @@ const namesIn = (body: JsonObject, known: readonly string[]): readonly string[] 
   known.filter((name) => valueAtPlace(body, name.split('.')) !== undefined);
 
 const onlyAdmins = ({ admin }: Principal): void => {
-  if (!admin) throw new ApiError('PERMISSION_DENIED', 'only provider admins may use this surface');
+  if (!admin) throw denied('only provider admins may use this surface');
 };
 
 /** Ignoring the wish would carry out what was only to be tried. */

@@ -10,7 +10,7 @@ import {
 import type { ReadModels, ResourceReader } from '../../projections/read-models.ts';
 import type { UsageReader } from '../../projections/usage/usage-reader.ts';
 import { UsageRefused } from '../../projections/usage/usage-refused.ts';
-import { ApiError, invalid, notReached, unavailable } from '../errors.ts';
+import { ApiError, denied, invalid, notReached, unavailable } from '../errors.ts';
 import { recordLook, type LookServices, type RecordedLook, type Tell } from '../looks.ts';
 import type { Principal } from '../osac/principal.ts';
 import type { Positions } from '../positions.ts';
@@ -59,10 +59,7 @@ const TENANT_WIDE: readonly string[] = [
 
 const onlyWholeTenants = ({ admin, roles, tenants }: Principal): void => {
   if (admin || (tenants.length > 0 && roles.some((role) => TENANT_WIDE.includes(role)))) return;
-  throw new ApiError(
-    'PERMISSION_DENIED',
-    'usage covers whole tenants: a token that is limited to projects cannot read it',
-  );
+  throw denied('usage covers whole tenants: a token that is limited to projects cannot read it');
 };
 
 /**

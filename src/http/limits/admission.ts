@@ -1,6 +1,6 @@
 import { isIPv6 } from 'node:net';
 import type { Clock } from '../../app/ports.ts';
-import { ApiError } from '../errors.ts';
+import { ApiError, tooMuch } from '../errors.ts';
 import { TurnedAway, type Authenticate } from '../authenticate.ts';
 import { isSmallBody } from '../body.ts';
 import type { Exchange } from '../exchange.ts';
@@ -251,24 +251,24 @@ const OF_WHOM = {
 } as const;
 
 const tooMany = (policy: keyof typeof OF_WHOM, quota: number, { retryAfter }: Taken): ApiError =>
-  new ApiError(
-    'RESOURCE_EXHAUSTED',
+  tooMuch(
     `too many requests ${OF_WHOM[policy]}: at most ${quota} in ${WINDOW_SECONDS} seconds are served`,
-    { reason: 'RATE_LIMITED', retryAfterSeconds: retryAfter },
+    'RATE_LIMITED',
+    retryAfter,
   );
 
 const tooManyBytes = (quota: number, { retryAfter }: Taken): ApiError =>
-  new ApiError(
-    'RESOURCE_EXHAUSTED',
+  tooMuch(
     `too many bytes in requests ${OF_WHOM.tenant}: at most ${quota} MiB of request bodies in ${WINDOW_SECONDS} seconds are taken`,
-    { reason: 'BYTES_LIMITED', retryAfterSeconds: retryAfter },
+    'BYTES_LIMITED',
+    retryAfter,
   );
 
 const tooManyAtOnce = (running: number): ApiError =>
-  new ApiError(
-    'RESOURCE_EXHAUSTED',
+  tooMuch(
     `too many requests of this tenant at once: ${running} run and ${WAITING} wait already`,
-    { reason: 'TOO_MANY_AT_ONCE', retryAfterSeconds: 1 },
+    'TOO_MANY_AT_ONCE',
+    1,
   );
 
 const addressOf = ({ request }: Exchange): string => addressKey(request.socket.remoteAddress ?? '');

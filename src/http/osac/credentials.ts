@@ -5,7 +5,7 @@ import { CLUSTER_ORDER, HOSTED_CLUSTER, hostedPlace } from '../../domain/cluster
 import { isLiveCluster, type ClusterState } from '../../domain/clusters/state.ts';
 import type { HubHealth } from '../../domain/hubs/health.ts';
 import { clusterAggregate } from '../../domain/kinds.ts';
-import { ApiError, invalid, objectNotFound, rejected } from '../errors.ts';
+import { ApiError, denied, invalid, objectNotFound, rejected } from '../errors.ts';
 import type { Handler, IdMessage } from './call.ts';
 import { mayWrite } from './authorization.ts';
 import { beginWrite, commandContext, type WriteServices } from './write-context.ts';
@@ -56,7 +56,7 @@ export const credentialHandler =
     const row = services.resources.get('cluster', id, principal.visibility);
     if (row === undefined) throw objectNotFound(id);
     // A cluster of tenant `shared` is seen by everybody; who may enter it is for its owners to say.
-    if (!mayWrite(principal, row.tenant)) throw new ApiError('PERMISSION_DENIED', 'permission denied');
+    if (!mayWrite(principal, row.tenant)) throw denied();
     const { state } = await services.runner.load(clusterAggregate, id);
     if (!isLiveCluster(state)) throw objectNotFound(id);
     const write = beginWrite(call, { reveal: what }, services);

@@ -4,7 +4,7 @@ import type { Method } from '../../domain/resource.ts';
 import type { Authenticate } from '../authenticate.ts';
 import { bodyText, LARGE_BODY_BYTES, readBody, type BodyBudget } from '../body.ts';
 import { admitted, countingFailures, namingFailures, type Admission } from '../limits/admission.ts';
-import { ApiError, methodNotAllowed, urlNotFound } from '../errors.ts';
+import { ApiError, denied, methodNotAllowed, urlNotFound } from '../errors.ts';
 import { bytesOf, send, sendParts, type Exchange } from '../exchange.ts';
 import { RESOURCES_VIEW, TIMELINE_VIEW, type Positions } from '../positions.ts';
 import { mayCall, type AnyMethod, type ExtraMethod, type Governed } from './authorization.ts';
@@ -195,7 +195,7 @@ const serveSingle = async (
   if (single.anonymous) options.admission?.stranger(exchange);
   else {
     const principal = await admitted(exchange, options);
-    if (!principal.admin) throw permissionDenied();
+    if (!principal.admin) throw denied();
   }
   answerRead(exchange, single.handler({ surface: table.surface }));
 };
@@ -218,11 +218,9 @@ const admit = async (
   method: AnyMethod,
 ): Promise<Principal> => {
   const principal = await admitted(exchange, options);
-  if (!mayCall(principal, table.surface, service.governed, method)) throw permissionDenied();
+  if (!mayCall(principal, table.surface, service.governed, method)) throw denied();
   return principal;
 };
-
-const permissionDenied = (): ApiError => new ApiError('PERMISSION_DENIED', 'permission denied');
 
 const decodeBody = async ({ exchange, service, options }: Served): Promise<Decoded> => {
   const { bodies: budget, admission } = options;

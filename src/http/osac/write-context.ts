@@ -12,7 +12,7 @@ import { streamName } from '../../domain/stream-name.ts';
 import type { ResourceReader } from '../../projections/read-models.ts';
 import { privateDocument } from '../../projections/resources/fold.ts';
 import { sees } from '../../projections/visibility.ts';
-import { ApiError, objectNotFound } from '../errors.ts';
+import { ApiError, denied, objectNotFound } from '../errors.ts';
 import { outcomeUnknown } from '../exchange.ts';
 import { OutcomeUnknown } from '../../app/event-store.ts';
 import { IdempotencyMismatch } from '../../app/command.ts';
@@ -255,7 +255,7 @@ export const assertWritable = (
   if (!view.exists || view.archived) throw objectNotFound(id);
   if (!sees(principal.visibility, kind, view)) throw objectNotFound(id);
   if (!principal.admin && !principal.tenants.includes(view.tenant))
-    throw new ApiError('PERMISSION_DENIED', `objects of tenant '${view.tenant}' are read-only for tenants`);
+    throw denied(`objects of tenant '${view.tenant}' are read-only for tenants`);
   return view;
 };
 

@@ -9,7 +9,7 @@ import {
 } from '../../../projections/resources/change-reader.ts';
 import type { Authenticate } from '../../authenticate.ts';
 import { admitted, type Admission } from '../../limits/admission.ts';
-import { ApiError, methodNotAllowed } from '../../errors.ts';
+import { ApiError, denied, methodNotAllowed } from '../../errors.ts';
 import type { Exchange } from '../../exchange.ts';
 import { recordLook, type LookServices } from '../../looks.ts';
 import { RESOURCES_VIEW, type Positions } from '../../positions.ts';
@@ -158,8 +158,7 @@ export const createWatch = (services: WatchServices): Watch => {
 
 /** Throws ApiError 403. */
 const audienceFor = (principal: Principal, surface: Surface, kinds: readonly WatchedKind[]): Audience => {
-  if (!mayCall(principal, surface, { service: 'Events' }, 'Watch'))
-    throw new ApiError('PERMISSION_DENIED', 'permission denied');
+  if (!mayCall(principal, surface, { service: 'Events' }, 'Watch')) throw denied();
   return audienceOf(principal, surface, kinds);
 };
 

@@ -1,4 +1,4 @@
-import { ApiError, unavailable } from '../../errors.ts';
+import { tooMuch, unavailable, type ApiError } from '../../errors.ts';
 import { payerOf, type Principal } from '../principal.ts';
 
 /** How many watches there may be at one time. Admins, who watch for many, are counted in the total only. */
@@ -92,5 +92,4 @@ const createTally = () => {
   };
 };
 
-const tooMany = (text: string, reason = 'TOO_MANY_WATCHES'): ApiError =>
-  new ApiError('RESOURCE_EXHAUSTED', text, { reason, retryAfterSeconds: 30 });
+const tooMany = (text: string, reason = 'TOO_MANY_WATCHES'): ApiError => tooMuch(text, reason, 30);
