@@ -96,7 +96,6 @@ export type CliIo = {
   readonly interrupted?: AbortSignal;
 };
 
-/** What a command needs to talk to a running service. */
 export type Connection = {
   /** `attempts`: tries of one call, the first included; default: some, while the service does not answer. */
   readonly client: (options?: { readonly attempts?: number }) => Promise<ApiClient>;

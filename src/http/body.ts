@@ -38,7 +38,6 @@ export type BodyBudget = {
   give(bytes: number): void;
 };
 
-/** `bytes`: how much at most. */
 export const createBodyBudget = (bytes: number): BodyBudget => {
   let left = bytes;
   return {

@@ -77,7 +77,6 @@ export class ApiError extends Error {
 export const asRecorded = (error: ApiError): ApiError =>
   new ApiError(error.error, error.message, { ...error.options, reason: error.reason, recorded: true });
 
-/** `reason`: see ApiErrorOptions. */
 export const invalid = (message: string, field?: string, reason?: string): ApiError =>
   new ApiError('INVALID_ARGUMENT', message, {
     ...(reason === undefined ? {} : { reason }),
@@ -121,13 +120,11 @@ export const mustNotBeEmpty = (what: string, field: string, without: string): Ap
 export const objectNotFound = (id: string): ApiError =>
   new ApiError('NOT_FOUND', `object with identifier '${id}' not found`);
 
-/** Unknown URL (osac-api.md §6). */
 export const urlNotFound = (): ApiError => new ApiError('NOT_FOUND', 'Not Found');
 
 /** Known URL, wrong verb: 501 on OSAC's surfaces (osac-api.md §6). */
 export const methodNotAllowed = (): ApiError => new ApiError('UNIMPLEMENTED', 'Method Not Allowed');
 
-/** `plain`: see ApiErrorOptions. */
 export const unauthenticated = (
   message: string,
   tokenPresented: boolean,
@@ -177,7 +174,6 @@ export const osacErrorBody = (error: ApiError): JsonObject => {
   };
 };
 
-/** RFC 9457 problem document of our own surfaces. */
 export const problemBody = (error: ApiError, instance: string): JsonObject => ({
   type: `urn:fulfillment-ledger:problem:${error.reason.toLowerCase().replaceAll('_', '-')}`,
   title: ERRORS[error.error].title,

@@ -67,9 +67,7 @@ export type RequestHook = (request: {
   readonly route: string;
   readonly status: number;
   readonly seconds: number;
-  /** Of a known caller. */
   readonly tenant: string | undefined;
-  /** Of its body. */
   readonly bytes: number;
 }) => void;
 
@@ -82,7 +80,6 @@ export type ExchangeServices = {
   readonly suspect?: (event: string) => void;
 };
 
-/** Notes on an exchange what comes of its body. */
 export const bytesOf =
   (exchange: Exchange) =>
   (bytes: number): void => {
@@ -390,7 +387,6 @@ const sourceOf = ({ socket, headers }: IncomingMessage): RequestSource => ({
   ...(headers['user-agent'] !== undefined && { userAgent: headers['user-agent'] }),
 });
 
-/** One line per finished request, and one observation. */
 export const finish = (exchange: Exchange, services: ExchangeServices): void => {
   const { clock, logger, onRequest } = services;
   const { request, response, principal, traceparent } = exchange;

@@ -14,7 +14,6 @@ export type LookServices = Pick<WriteServices, 'ids' | 'requestHash' | 'personal
   readonly conceal: KeyStore['encrypt'];
 };
 
-/** Who looks or acts, and what came beside the call. */
 type Caller = Pick<Call<object>, 'principal' | 'metadata'>;
 
 /** An object, or without an id the kind of all that were asked for. */

@@ -8,8 +8,6 @@ export const JSON_LINES = ['--json', 'one JSON object per line', false] as const
 
 export const JSON_ANSWER = ['--json', 'print the answer as JSON', false] as const;
 
-export const jsonText = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
-
 type Columns<Item> = {
   readonly header: readonly string[];
   readonly row: (item: Item) => readonly (string | number | undefined)[];

@@ -3,13 +3,13 @@ import type { Trust } from '../../app/audit/merkle/key-chain.ts';
 import type { ApiClient } from '../api-client.ts';
 import { download } from '../audit/download.ts';
 import { untilMade, type Export } from '../audit/export-wait.ts';
-import { addList, JSON_ANSWER, jsonText } from '../audit/lists.ts';
+import { addList, JSON_ANSWER } from '../audit/lists.ts';
 import { assertTarget } from '../audit/target.ts';
 import { pinnedSize, readTrust } from '../audit/trust-file.ts';
 import type { CliIo, Connection } from '../connection.ts';
 import { examples } from '../examples.ts';
 import { CliFailure, EXIT } from '../exit.ts';
-import { counted, parseDuration } from '../output.ts';
+import { counted, jsonText, parseDuration } from '../output.ts';
 import { AUDIT, OUTCOMES } from './audit-events.ts';
 import { repeatable } from './hub-paths.ts';
 

@@ -2,8 +2,8 @@ import { InvalidArgumentError, type Command } from 'commander';
 import { queryText } from '../api-client.ts';
 import type { Connection } from '../connection.ts';
 import { examples } from '../examples.ts';
-import { addList, JSON_ANSWER, jsonText } from '../audit/lists.ts';
-import { printable } from '../output.ts';
+import { addList, JSON_ANSWER } from '../audit/lists.ts';
+import { jsonText, printable } from '../output.ts';
 import { AUDIT } from './audit-events.ts';
 import { repeatable } from './hub-paths.ts';
 

@@ -188,7 +188,6 @@ const rowOf = (line: TopicLine, missing: ReadonlySet<string>) => [
 const waitingText = ({ waiting_records: records = 0, more_waiting: more = false }: TopicLine): string =>
   records === 0 && !more ? '' : `${records}${more ? '+' : ''}`;
 
-/** What waits of all topics together. */
 const showWaiting = ({ topics }: KafkaStatus, io: Connection['io']): void => {
   const held = topics.filter((topic) => waitingText(topic) !== '');
   if (held.length === 0) return;

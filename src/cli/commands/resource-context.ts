@@ -112,7 +112,6 @@ export type PrintOptions = {
   readonly tenants: boolean;
 };
 
-/** Data goes to stdout, in the form that was asked for. */
 export const printObjects = async (
   { io, now }: Pick<ResourceContext, 'io' | 'now'>,
   kind: NamedKind,

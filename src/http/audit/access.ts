@@ -54,7 +54,6 @@ export const narrowed = ({ tenants }: Reach, asked: readonly string[]): Reach['t
 /** One look at the history: what is written down of it, and then how it is answered. */
 export type Look = {
   readonly what: string;
-  /** The question as it was understood. */
   readonly query: JsonObject;
   /** Default: all that the caller may read. */
   readonly tenants?: Reach['tenants'];
@@ -120,7 +119,6 @@ export const looking =
     return answer;
   };
 
-/** A row for `looking`. */
 export const lookAt = (
   services: AuditServices,
   path: string,

@@ -4,7 +4,6 @@ import { isObject } from '../../domain/json-tools.ts';
 import { invalid, type ApiError } from '../errors.ts';
 import type { Reach } from './access.ts';
 
-/** Where a list of events goes on. */
 export type Place = {
   /** Leaf behind which it goes on, in the order of the list. */
   readonly after: number;

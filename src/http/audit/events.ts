@@ -195,10 +195,8 @@ const list = async (
   };
 };
 
-/** In front of the first leaf of an order, of as many as there are. */
 const placeAtFirst = (order: Order, below: number): Place => ({ after: order === 'asc' ? -1 : below, below });
 
-/** Whether there are leaves behind one, in an order. */
 const goesOn = (order: Order, after: number, below: number): boolean =>
   order === 'asc' ? after + 1 < below : after > 0;
 
@@ -224,7 +222,6 @@ export const showing = (
 const objectAsked = ({ kind, resource_id: id }: Filter): LookedAt | undefined =>
   typeof kind === 'string' ? { kind, ...(typeof id === 'string' ? { id } : {}) } : undefined;
 
-/** What an event is about, where that is one object. */
 export const objectOf = ({ kind, resourceId: id }: AuditLeaf): LookedAt | undefined =>
   kind === '' || id === '' ? undefined : { kind, id };
 

@@ -76,7 +76,6 @@ const mine = async (
   return state;
 };
 
-/** The newest ones of a caller. */
 const MAX_LISTED = 100;
 
 const listed = async (

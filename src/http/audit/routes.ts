@@ -8,7 +8,6 @@ import { auditResourceRoutes } from './resources.ts';
 import { retentionRoutes } from './retention.ts';
 import type { AuditServices } from './services.ts';
 
-/** Every route of `/api/audit/v1`: the history for auditors. */
 export const auditRoutes = (services: AuditServices): readonly LedgerRoute[] => [
   ...auditEventRoutes(services),
   ...auditResourceRoutes(services),

@@ -6,7 +6,6 @@ import { ApiError, notReached } from '../errors.ts';
 import { breathe } from '../ledger/query.ts';
 import { AUDIT_VIEW, type AuditServices } from './services.ts';
 
-/** Tenants that are read at once. */
 const PAGE = 100;
 /** Milliseconds of the thread until others get it. */
 const SLICE_MS = 5;

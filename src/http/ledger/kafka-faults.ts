@@ -11,7 +11,6 @@ const LASTING: ReadonlySet<KafkaFaultReason> = new Set([
   'refused',
 ]);
 
-/** What the brokers did not do, as callers are told. */
 export const refusalOf = (fault: KafkaFault): ApiError => {
   const { reason, message } = fault;
   const code = `KAFKA_${reason.toUpperCase().replaceAll('-', '_')}`;

@@ -80,7 +80,6 @@ const notReplayed = (topic: string, publisher: Pick<Publisher, 'status'>): strin
   return `${what}${meant(topic, names) || '; ledgerctl kafka status lists them'}`;
 };
 
-/** Characters of a name that are repeated. */
 const LETTERS = 100;
 
 const lineOf = (step: ReplayStep, positions: Positions): JsonObject => {

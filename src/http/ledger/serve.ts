@@ -27,7 +27,6 @@ export type LedgerRoute = {
 
 export type LedgerCall = {
   readonly principal: Principal;
-  /** Values of the template's names. */
   readonly path: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;
   /** `{}` when the request has no body. */
@@ -46,6 +45,8 @@ export type LedgerCall = {
   readonly ending?: AbortSignal | undefined;
 };
 
+type Answered = Readonly<Record<string, string>>;
+
 /**
  * A value is answered as JSON; lines as newline-delimited JSON, sent as they come until they end; pieces are the text of an
  * answer of any type; bytes are an answer that is there already; of a file, parts may be fetched.
@@ -53,24 +54,23 @@ export type LedgerCall = {
 export type LedgerAnswer =
   | {
       readonly json: JsonValue;
-      readonly headers?: Readonly<Record<string, string>>;
+      readonly headers?: Answered;
       /** Default: 200. */
       readonly status?: 200 | 202;
     }
   | {
       readonly bytes: string | Uint8Array;
       readonly contentType: string;
-      readonly headers?: Readonly<Record<string, string>>;
+      readonly headers?: Answered;
     }
   | { readonly file: ServedFile }
   | { readonly lines: AsyncIterable<JsonValue> }
   | {
       readonly pieces: AsyncIterable<string>;
       readonly contentType: string;
-      readonly headers?: Readonly<Record<string, string>>;
+      readonly headers?: Answered;
     };
 
-/** A route that fits, with the values of the names in its template. */
 type Matched = { readonly route: LedgerRoute; readonly path: Readonly<Record<string, string>> };
 
 export const serveLedger = (
@@ -168,8 +168,8 @@ export const serveLedger = (
       signal: exchange.signal(),
       ending,
     });
-    if ('json' in answer) sendJson(exchange, answer);
-    else if ('bytes' in answer) sendBytes(exchange, answer);
+    if ('json' in answer) sendWhole(exchange, JSON.stringify(answer.json), 'application/json', answer);
+    else if ('bytes' in answer) sendWhole(exchange, answer.bytes, answer.contentType, answer);
     else if ('file' in answer) await sendFile(exchange, answer.file);
     else if ('pieces' in answer) await sendPieces(exchange, answer);
     else await sendLines(exchange, answer.lines);
@@ -248,22 +248,13 @@ const readObject = async (exchange: Exchange): Promise<JsonObject> => {
   return value;
 };
 
-const sendBytes = (
+const sendWhole = (
   exchange: Exchange,
-  { bytes, contentType, headers = {} }: Extract<LedgerAnswer, { readonly bytes: unknown }>,
+  body: string | Uint8Array,
+  contentType: string,
+  { headers = {}, status = 200 }: { readonly headers?: Answered; readonly status?: 200 | 202 },
 ): void => {
-  send(exchange, 200, bytes, { 'content-type': contentType, 'cache-control': 'no-store', ...headers });
-};
-
-const sendJson = (
-  exchange: Exchange,
-  { json, headers = {}, status = 200 }: Extract<LedgerAnswer, { readonly json: unknown }>,
-): void => {
-  send(exchange, status, JSON.stringify(json), {
-    'content-type': 'application/json',
-    'cache-control': 'no-store',
-    ...headers,
-  });
+  send(exchange, status, body, { 'content-type': contentType, 'cache-control': 'no-store', ...headers });
 };
 
 const sendLines = async (exchange: Exchange, lines: AsyncIterable<JsonValue>): Promise<void> => {

@@ -20,7 +20,6 @@ export type UsageRequest = {
 };
 export type UsageFormat = 'json' | 'ndjson' | 'csv';
 
-/** Dimensions as the surface writes them. */
 export const DIMENSION_NAMES: { readonly [Dimension in UsageDimension]: string } = {
   tenant: 'tenant',
   project: 'project',

@@ -169,7 +169,6 @@ const lookOf = async (
   };
 };
 
-/** Kinds of the things that a filter may name by their id. */
 const kindsOf = (filter: string, kind = ''): readonly string[] => {
   if (filter === 'tenant' || filter === 'project') return [filter];
   const metered = meteredKinds.filter((each) => kind === '' || each.kind === kind);
@@ -181,7 +180,6 @@ const kindsOf = (filter: string, kind = ''): readonly string[] => {
 /** Dimensions whose values are somebody's: without them and without a filter a figure is everybody's, and tells of nobody. */
 const SOMEBODYS: readonly UsageDimension[] = ['tenant', 'project', 'resource', 'nodeSet'];
 
-/** Tenants of whom an answer shows something. */
 const tenantsIn = async (
   rows: readonly UsageRow[],
   { query, by }: UsageRequest,

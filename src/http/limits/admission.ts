@@ -50,7 +50,6 @@ const WINDOW_SECONDS = 60;
 const MIB = 1_048_576;
 /** Tenants are few; addresses come from outside. About 150 bytes each. */
 const MAX_KEYS = 50_000;
-/** Requests of one tenant that wait for a turn. */
 const WAITING = 1_024;
 /** Leading groups of an IPv6 address that belong to one customer (/56 of a site, taken as /64 here). */
 const IPV6_GROUPS = 4;

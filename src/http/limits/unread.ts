@@ -10,7 +10,6 @@ export type Unread = {
   assertRoom(payer: string): void;
   /** Counts bytes that wait; gives back what ends that. */
   hold(payer: string, bytes: number): () => void;
-  /** Bytes that wait now. */
   readonly bytes: number;
 };
 

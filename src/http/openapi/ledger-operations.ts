@@ -208,7 +208,6 @@ type LedgerSurface = {
   readonly write: Common;
 };
 
-/** Surfaces of our own, by their short names. */
 const SURFACES: { readonly [Name in 'ledger' | 'audit']: LedgerSurface } = {
   ledger: { descriptions: DESCRIPTIONS, look: NOTHING, write: NOTHING },
   audit: { descriptions: AUDIT_DESCRIPTIONS, look: AUDIT_LOOK, write: AUDIT_WRITE },
@@ -290,6 +289,14 @@ const namesIn = (path: string): { readonly [name: string]: string } => {
   );
 };
 
+const RECORDED: JsonObject = {
+  position: TEXT,
+  stream: TEXT,
+  revision: COUNT,
+  id: TEXT,
+  type: TEXT,
+  recordedAt: TIME,
+};
 const IDENTITY: JsonObject = { kind: TEXT, id: TEXT, name: TEXT, tenant: TEXT, 'project?': TEXT };
 const PROGRESS: JsonObject = { state: TEXT, 'hub?': TEXT, 'message?': TEXT };
 const WAITING: JsonObject = {
@@ -326,13 +333,8 @@ export const LEDGER_COMPONENTS: { readonly [name: string]: JsonObject } = {
   LogEvent: {
     anyOf: [
       record({
-        position: TEXT,
-        stream: TEXT,
-        revision: COUNT,
-        id: TEXT,
-        type: TEXT,
+        ...RECORDED,
         tenant: TEXT,
-        recordedAt: TIME,
         command: TEXT,
         commandId: TEXT,
         correlationId: TEXT,
@@ -340,15 +342,7 @@ export const LEDGER_COMPONENTS: { readonly [name: string]: JsonObject } = {
         data: OPEN,
         'internal?': FLAG,
       }),
-      record({
-        position: TEXT,
-        stream: TEXT,
-        revision: COUNT,
-        id: TEXT,
-        type: TEXT,
-        recordedAt: TIME,
-        unreadable: TEXT,
-      }),
+      record({ ...RECORDED, unreadable: TEXT }),
       record({ error: TEXT }),
     ],
   },

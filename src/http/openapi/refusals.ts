@@ -81,7 +81,6 @@ const MORE_HEADERS: Partial<Record<number, readonly HeaderName[]>> = {
 
 const componentOf = (status: number, style: Style): string => `${BODIES[style][0]}${status}`;
 
-/** Answers by status, as references to `refusalComponents`. */
 export const refusals = (names: readonly ErrorName[], style: Style): JsonObject =>
   Object.fromEntries(
     statusesOf(names).map((status): [string, JsonObject] => [

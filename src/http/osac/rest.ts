@@ -76,7 +76,6 @@ export type Target = { readonly collection: string; readonly id?: string; readon
 
 const GRPC_CONTENT = 'application/grpc';
 
-/** One request of one kind's service. */
 type Served = {
   readonly exchange: Exchange;
   readonly table: SurfaceTable;

@@ -58,7 +58,6 @@ export type Change = {
   readonly dryRun: boolean;
 };
 
-/** How one kind is changed: the part that differs. */
 export type Revision<C> = {
   readonly command: (change: Change) => C | Promise<C>;
 };
