@@ -266,25 +266,17 @@ const storeUnavailable = (cause: StoreUnavailable): ApiError => {
 };
 
 const AWAY = { reason: 'STORE_UNAVAILABLE', text: 'the event store does not answer', passes: true };
+const lasting = (reason: string, text: string) => ({ reason, text, passes: false });
 const UNAVAILABLE: Readonly<Record<UnavailableReason, typeof AWAY>> = {
   down: AWAY,
   closed: AWAY,
   full: { reason: 'STORE_FULL', text: 'the event store has no space left', passes: true },
-  denied: {
-    reason: 'STORE_ACCESS_DENIED',
-    text: 'the event store denies this service a right that it needs',
-    passes: false,
-  },
-  credentials: {
-    reason: 'STORE_CREDENTIALS_REFUSED',
-    text: 'the event store does not accept the user or password of this service',
-    passes: false,
-  },
-  untrusted: {
-    reason: 'STORE_UNTRUSTED',
-    text: 'this service cannot trust the certificate of the event store',
-    passes: false,
-  },
+  denied: lasting('STORE_ACCESS_DENIED', 'the event store denies this service a right that it needs'),
+  credentials: lasting(
+    'STORE_CREDENTIALS_REFUSED',
+    'the event store does not accept the user or password of this service',
+  ),
+  untrusted: lasting('STORE_UNTRUSTED', 'this service cannot trust the certificate of the event store'),
 };
 
 /** Which event it is may be more than the caller may know: of its place nothing can be told but that it is one. */

@@ -5,7 +5,7 @@ import { CLUSTER_ORDER, HOSTED_CLUSTER, hostedPlace } from '../../domain/cluster
 import { isLiveCluster, type ClusterState } from '../../domain/clusters/state.ts';
 import type { HubHealth } from '../../domain/hubs/health.ts';
 import { clusterAggregate } from '../../domain/kinds.ts';
-import { ApiError, denied, invalid, objectNotFound, rejected } from '../errors.ts';
+import { ApiError, denied, invalid, objectNotFound, rejected, unavailable } from '../errors.ts';
 import type { Handler, IdMessage } from './call.ts';
 import { mayWrite } from './authorization.ts';
 import { beginWrite, commandContext, type WriteServices } from './write-context.ts';
@@ -100,11 +100,12 @@ const readFromHub = async (
 };
 
 const hubAway = (why: string, error?: HubError): ApiError =>
-  new ApiError('UNAVAILABLE', `the management cluster of this cluster does not answer (${why})`, {
-    reason: 'HUB_UNAVAILABLE',
-    retryAfterSeconds: (error?.retryAfterMs ?? 5_000) / 1000,
-    ...(error === undefined ? {} : { cause: error }),
-  });
+  unavailable(
+    `the management cluster of this cluster does not answer (${why})`,
+    'HUB_UNAVAILABLE',
+    (error?.retryAfterMs ?? 5_000) / 1000,
+    error,
+  );
 
 /**
  * Of the order with the cluster's label alone: what has taken its name belongs to somebody else
