@@ -34,7 +34,6 @@ type Options = {
 const FORCE = ['--force', 'replace a file that is there', false] as const;
 const KEEPS = 'another name keeps both, --force replaces it';
 
-/** `ledgerctl audit export|exports|fetch|discard`. */
 export const addAuditExportCommands = (audit: Command, connection: Connection): void => {
   const { client, io } = connection;
   addExport(audit, connection);

@@ -23,7 +23,6 @@ type EventOptions = {
   json: boolean;
 };
 
-/** `ledgerctl events`: the log as it stands, or live. */
 export const addEventCommands = (program: Command, { client, io }: Connection): void => {
   program
     .command('events')

@@ -159,7 +159,6 @@ const isWell = ({ topics, problems, brokers }: KafkaStatus): boolean =>
   problems.length === 0 &&
   brokers?.trouble === undefined;
 
-/** What an instance that does not publish says of the topics. */
 export const standbyOf = ({ owner }: Pick<KafkaStatus, 'owner'>): string =>
   owner === undefined
     ? 'this instance does not publish, and nobody else holds the lease: start one with the role publisher'

@@ -18,7 +18,6 @@ export type Order = {
   readonly state: string;
   readonly ordered_at: string;
   readonly hub?: string;
-  /** What it waits for or why it failed, if it does. */
   readonly message?: string;
 };
 

@@ -19,7 +19,6 @@ export type Operation = {
   readonly pathNames?: { readonly [name: string]: string };
   readonly ownParameters?: readonly JsonObject[];
   readonly body?: { readonly schema: JsonObject; readonly required: boolean; readonly description?: string };
-  /** By status: the answers that are no errors. */
   readonly answers: { readonly [status: string]: JsonObject };
   readonly errors: readonly ErrorName[];
   readonly style: Style;

@@ -4,7 +4,6 @@ import { FLAG, listOf, OPEN, record, TEXT } from './ledger-schemas.ts';
 import { headerRefs, jsonContent } from './parameters.ts';
 import { EVERYBODY } from './refusals.ts';
 
-/** Paths of the service itself, which everybody may read. */
 const open = (
   path: string,
   operationId: string,

@@ -47,7 +47,6 @@ export type ListMessage = {
   /** As sent; empty texts are left out (osac-api.md §4). */
   readonly filter?: string;
   readonly order?: string;
-  /** Our addition: the moment that is asked about, as sent. */
   readonly asOf?: string;
 };
 export type IdMessage = {

@@ -16,7 +16,6 @@ import { beginWrite, commandContext, type WriteServices } from './write-context.
  */
 export type CredentialServices = WriteServices & { readonly hubs: HubAdapters };
 
-/** The registered hubs, as far as they are reached from here. */
 export type HubAdapters = {
   adapterOf(hubId: string): ManagementCluster | undefined;
   /** What looking at it showed last. Absent: nothing is known here. */

@@ -22,7 +22,6 @@ import {
   type WriteServices,
 } from './write-context.ts';
 
-/** How one kind is deleted: the part that differs. */
 export type Removal<C> = {
   readonly command: (at: string) => C;
   /** Why it cannot be deleted now, beyond what points at it. */
