@@ -1,9 +1,14 @@
 import type { JsonObject } from '../../domain/json.ts';
 import { MAX_IDEMPOTENCY_KEY } from '../../app/idempotency.ts';
-import { query, TEXT } from './ledger-schemas.ts';
 import { componentRef } from './message-schemas.ts';
 
 /** Parameters and answer headers that many operations share: components of the document, named once here. */
+const query = (name: string, schema: JsonObject, description: string): JsonObject => ({
+  name,
+  in: 'query',
+  schema,
+  description,
+});
 const header = (name: string, schema: JsonObject, description: string): JsonObject => ({
   name,
   in: 'header',
@@ -12,6 +17,7 @@ const header = (name: string, schema: JsonObject, description: string): JsonObje
 });
 
 const INT32: JsonObject = { type: 'integer', format: 'int32', minimum: -(2 ** 31), maximum: 2 ** 31 - 1 };
+const TEXT: JsonObject = { type: 'string' };
 const FILLED: JsonObject = { type: 'string', minLength: 1 };
 const FLAG: JsonObject = { type: 'boolean', default: false };
 const ETAG: JsonObject = { type: 'string', pattern: '^("[A-Za-z]+-[0-9]{1,15}"|\\*)$' };
