@@ -15,7 +15,7 @@ export type Wanted = { readonly bytes: number; readonly sha256: string };
  * Fetches a file to `target`; what is there of an earlier try (`<target>.part`) is not fetched again, unless it is of
  * another file.
  *
- * @throws Error for a file that is another one, and CliFailure for what cannot be written, or does not come: it says what is kept in the part.
+ * @throws Error for another file, CliFailure for what cannot be written or does not come, with what is kept.
  */
 export const download = async (
   api: Pick<ApiClient, 'bytes'>,

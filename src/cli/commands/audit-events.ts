@@ -5,6 +5,7 @@ import { queryText } from '../api-client.ts';
 import type { Connection } from '../connection.ts';
 import { examples } from '../examples.ts';
 import { printable } from '../output.ts';
+import { pathOf } from './hub-paths.ts';
 
 export { AUDIT } from '../audit/event-table.ts';
 
@@ -138,7 +139,7 @@ const addShow = (audit: Command, { client, io }: Connection): void => {
       const path =
         id === undefined
           ? `${AUDIT}/events/${encodeURIComponent(what)}`
-          : `${AUDIT}/resources/${encodeURIComponent(what)}/${encodeURIComponent(id)}${queryText({ as_of: asOf })}`;
+          : `${pathOf(`${AUDIT}/resources`, what, encodeURIComponent(id))}${queryText({ as_of: asOf })}`;
       io.out(`${printable(JSON.stringify(await (await client()).get(path), null, 2))}\n`);
     });
 };

@@ -165,7 +165,8 @@ export const createResourceApi = ({
       unwrapped(kind, await client.send('POST', collection(kind, 'Create'), document, headersOf(options))),
     update: async (kind, id, document, options) => {
       const lock = options.lock === true ? 'true' : undefined;
-      const path = `${object(kind, 'Update', id)}${queryText({ lock, update_mask: options.mask?.join(',') })}`;
+      const query = queryText({ lock, update_mask: options.mask?.join(',') });
+      const path = `${object(kind, 'Update', id)}${query}`;
       const headers = {
         ...headersOf(options),
         ...(options.ifMatch === undefined ? {} : { 'if-match': options.ifMatch }),

@@ -36,7 +36,7 @@ const asked = (query: URLSearchParams, name: string): JsonObject => {
   return text === '' ? {} : { [name]: text.slice(0, 100) };
 };
 
-/** What a path names; kinds are no secret: one that does not exist is told from an object that is not there. */
+/** Kinds are no secret: one that does not exist is told from an object that is not there. */
 type Named = { readonly kind: AnyKind; readonly id: string };
 
 /** Throws ApiError 403 or 404. */

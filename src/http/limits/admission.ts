@@ -152,8 +152,8 @@ const untilAnswered = ({ response }: Exchange, leave: Leave): void => {
 const callerGone = (cause: unknown): ApiError => new ApiError('CANCELLED', 'the caller went away', { cause });
 
 /**
- * Who calls, if they may come in: authentication, and what is fair. `listens`: the answer goes on for as long as the caller
- * does. Throws ApiError 401, 400, 429 or 503.
+ * Who calls, if they may come in: authentication, and what is fair. `listens`: the answer goes on for as long
+ * as the caller does. Throws ApiError 401, 400, 429 or 503.
  */
 export const admitted = async (
   exchange: Exchange,

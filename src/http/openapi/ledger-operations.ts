@@ -188,7 +188,7 @@ const DESCRIPTIONS: { readonly [route: string]: Description | undefined } = {
   },
 };
 
-/** What all routes of a surface have, by how they are called; where the role `auditor` is off every route of audit says so. */
+/** What all routes of a surface have; where the role `auditor` is off every route of audit says so. */
 type Common = Required<Pick<Description, 'parameters' | 'headers' | 'errors'>>;
 const NOTHING: Common = { parameters: [], headers: [], errors: [] };
 const AUDIT_LOOK: Common = {
