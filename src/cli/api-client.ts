@@ -87,6 +87,13 @@ export type ApiClient = {
 
 export type Stream<T> = { readonly headers: Headers; readonly lines: AsyncIterable<T> };
 
+/** `?a=1&b=2` of what is given; empty where nothing is. */
+export const queryText = (values: { readonly [name: string]: string | number | undefined }): string => {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(values)) if (value !== undefined) query.set(name, String(value));
+  return query.size === 0 ? '' : `?${query.toString()}`;
+};
+
 export type ClientOptions = {
   /** Tries of one call: reads, and writes that carry an idempotency key. Default 1, no repetition. */
   readonly attempts?: number;
@@ -241,7 +248,6 @@ const codeOf = (error: unknown): string => {
   return typeof code === 'string' ? code : '';
 };
 
-/** Codes of a connection that was there and broke. */
 const BROKEN = ['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'];
 
 /** What may be over in a moment: a connection that was refused or broke, not an address that cannot be right. */

@@ -1,4 +1,3 @@
-/** A command as the help of `ledgerctl` lists it. */
 export type Listed = {
   /** Arguments, as commander writes them. */
   readonly takes?: string;

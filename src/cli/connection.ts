@@ -8,11 +8,9 @@ import type { ApiClient } from './api-client.ts';
 
 /** What the command line cannot do over HTTP; the composition root brings it. */
 export type CliActions = {
-  /** Runs the service until it is told to stop. */
   serve(): Promise<void>;
   /** Runs the demo; returns the exit status. */
   demo(request: DemoRequest): Promise<number>;
-  /** One signed token of the development issuer. */
   mintToken(request: TokenRequest): Promise<string>;
   /** Full check of a stopped store, or of one file. Prints nothing; returns what it found wrong. */
   checkStore(which: StoreToCheck): Promise<{ readonly events: number; readonly findings: readonly string[] }>;
@@ -27,7 +25,6 @@ export type CliActions = {
   readonly httpAddress?: string;
   /** `LEDGER_SECRETS_DIR` as it is set; absent: it is not. */
   readonly secretsDir?: string;
-  /** `LEDGER_EVENT_STORE` as it is set. */
   readonly eventStore: string;
   readonly version: string;
 };
@@ -41,7 +38,6 @@ export type DemoRequest = {
   readonly removeTopics?: boolean;
   /** Folder of the catalogue; absent: the one that is shipped. */
   readonly catalog?: string;
-  /** Id of the template of the clusters. */
   readonly template: string;
   readonly pullSecret?: string;
   /** Milliseconds that one wait may take; absent: as long as the hub needs. */
@@ -100,7 +96,6 @@ export type CliIo = {
   readonly interrupted?: AbortSignal;
 };
 
-/** What a command needs to talk to a running service. */
 export type Connection = {
   /** `attempts`: tries of one call, the first included; default: some, while the service does not answer. */
   readonly client: (options?: { readonly attempts?: number }) => Promise<ApiClient>;

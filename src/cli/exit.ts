@@ -23,7 +23,6 @@ export class CliFailure extends Error {
   }
 }
 
-/** Nothing has this id or name (exit status 3). */
 export const notFound = (message: string): CliFailure => new CliFailure(EXIT.notFoundOrConflict, message);
 
 export const exitStatusOf = (error: unknown): number => {

@@ -255,9 +255,7 @@ const ownToken = async ({ mintToken }: CliActions): Promise<string> => {
     const why = error instanceof Error ? error.message : String(error);
     throw new Error(
       `${why}; or give a token of an issuer that the service trusts: --token or LEDGERCTL_TOKEN`,
-      {
-        cause: error,
-      },
+      { cause: error },
     );
   }
 };

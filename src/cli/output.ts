@@ -12,9 +12,7 @@ export const table = (header: readonly string[], rows: readonly (readonly Cell[]
   return cells.map((row) => padded.row(row, widths)).join('\n');
 };
 
-/** The parts of a table whose rows come one after the other. */
 export const padded = {
-  /** How wide each column must be. */
   widths: (header: readonly string[], rows: readonly (readonly Cell[])[]): readonly number[] =>
     header.map((title, column) =>
       rows.reduce(
@@ -46,6 +44,8 @@ export const readable = (io: CliIo): CliIo => ({
   out: (text) => io.out(withUnseenShown(text)),
   err: (text) => io.err(withUnseenShown(text)),
 });
+
+export const jsonText = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
 
 /** `1 event`, `2 events`; `many` where it is not made with an s. */
 export const counted = (count: number, one: string, many = `${one}s`): string =>

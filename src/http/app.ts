@@ -132,32 +132,31 @@ export const createHttpApp = (options: HttpAppOptions): Express => {
     about: objectOfCall,
   });
   app.all(`${AUDIT_PREFIX}/*path`, (request, response) => run(request, response, 'problem', audit));
-  app.all('/healthz', (request, response) =>
-    run(request, response, 'osac', async (exchange) => {
-      exchange.route = '/healthz';
-      assertRead(exchange);
-      send(exchange, 200, '');
-    }),
-  );
-  app.all('/readyz', (request, response) =>
-    run(request, response, 'problem', async (exchange) => {
-      exchange.route = '/readyz';
-      assertRead(exchange);
-      const readiness = await options.readiness();
-      send(exchange, readiness.ready ? 200 : 503, JSON.stringify(readiness), {
-        'content-type': 'application/json',
-        'cache-control': 'no-store',
-      });
-    }),
-  );
-  app.all(KEYS_PATH, (request, response) =>
-    run(request, response, 'osac', async (exchange) => {
-      exchange.route = KEYS_PATH;
-      assertRead(exchange);
-      options.admission?.stranger(exchange);
-      send(exchange, 200, NO_KEYS, { 'content-type': 'application/json' });
-    }),
-  );
+  const onlyRead = (
+    path: string,
+    style: ErrorStyle,
+    serve: (exchange: Exchange) => Promise<void> | void,
+  ): void => {
+    app.all(path, (request, response) =>
+      run(request, response, style, async (exchange) => {
+        exchange.route = path;
+        assertRead(exchange);
+        await serve(exchange);
+      }),
+    );
+  };
+  onlyRead('/healthz', 'osac', (exchange) => send(exchange, 200, ''));
+  onlyRead('/readyz', 'problem', async (exchange) => {
+    const readiness = await options.readiness();
+    send(exchange, readiness.ready ? 200 : 503, JSON.stringify(readiness), {
+      'content-type': 'application/json',
+      'cache-control': 'no-store',
+    });
+  });
+  onlyRead(KEYS_PATH, 'osac', (exchange) => {
+    options.admission?.stranger(exchange);
+    send(exchange, 200, NO_KEYS, { 'content-type': 'application/json' });
+  });
   const documents = createDocuments({
     surfaces: options.surfaces,
     watches,

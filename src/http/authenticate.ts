@@ -1,7 +1,7 @@
 import { IssuerUnreachable, TokenRejected, type TokenVerifier, type VerifiedToken } from '../app/identity.ts';
 import type { IssuerScope } from '../domain/tenancy/trusted-issuers.ts';
 import type { Logger } from '../app/ports.ts';
-import { ApiError, unauthenticated } from './errors.ts';
+import { ApiError, unauthenticated, unavailable } from './errors.ts';
 import { claimBeyond } from './osac/issuer-scope.ts';
 import { principalOf, type Principal, type PrincipalOptions } from './osac/principal.ts';
 
@@ -145,15 +145,9 @@ const bearerToken = (authorization: string | undefined, method: string): string 
 };
 
 const asApiError = (error: unknown): unknown => {
-  if (error instanceof TokenRejected) {
+  if (error instanceof TokenRejected)
     return unauthenticated(error.expired ? 'token expired: fetch a new one' : error.message, true);
-  }
-  if (error instanceof IssuerUnreachable) {
-    return new ApiError('UNAVAILABLE', 'the keys of the token issuer cannot be fetched now; try again', {
-      reason: 'ISSUER_UNREACHABLE',
-      retryAfterSeconds: error.retryAfterMs / 1000,
-      cause: error,
-    });
-  }
-  return error;
+  if (!(error instanceof IssuerUnreachable)) return error;
+  const text = 'the keys of the token issuer cannot be fetched now; try again';
+  return unavailable(text, 'ISSUER_UNREACHABLE', error.retryAfterMs / 1000, error);
 };

@@ -38,7 +38,6 @@ export type BodyBudget = {
   give(bytes: number): void;
 };
 
-/** `bytes`: how much at most. */
 export const createBodyBudget = (bytes: number): BodyBudget => {
   let left = bytes;
   return {
@@ -149,11 +148,7 @@ const tooManyBodies = (): ApiError =>
   new ApiError(
     'UNAVAILABLE',
     'too much is being sent to this service at once; nothing was stored, try again',
-    {
-      reason: 'TOO_MANY_BODIES',
-      retryAfterSeconds: 1,
-      headers: { connection: 'close' },
-    },
+    { reason: 'TOO_MANY_BODIES', retryAfterSeconds: 1, headers: { connection: 'close' } },
   );
 
 const tooLarge = (limit: number, hangUp: boolean): ApiError =>

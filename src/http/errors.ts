@@ -77,12 +77,37 @@ export class ApiError extends Error {
 export const asRecorded = (error: ApiError): ApiError =>
   new ApiError(error.error, error.message, { ...error.options, reason: error.reason, recorded: true });
 
-export const invalid = (message: string, field?: string): ApiError =>
-  new ApiError(
-    'INVALID_ARGUMENT',
-    message,
-    field === undefined ? {} : { violations: [{ field, description: message }] },
-  );
+export const invalid = (message: string, field?: string, reason?: string): ApiError =>
+  new ApiError('INVALID_ARGUMENT', message, {
+    ...(reason === undefined ? {} : { reason }),
+    ...(field === undefined ? {} : { violations: [{ field, description: message }] }),
+  });
+
+/** What is asked for does not fit the state that things are in. */
+export const unfit = (message: string, reason: string): ApiError =>
+  new ApiError('FAILED_PRECONDITION', message, { reason });
+
+/** Too much at once: again in so many seconds. */
+export const tooMuch = (message: string, reason: string, retryAfterSeconds: number): ApiError =>
+  new ApiError('RESOURCE_EXHAUSTED', message, { reason, retryAfterSeconds });
+
+export const denied = (message = 'permission denied'): ApiError => new ApiError('PERMISSION_DENIED', message);
+
+/** What may be over in so many seconds. */
+export const unavailable = (
+  message: string,
+  reason: string,
+  retryAfterSeconds: number,
+  cause?: unknown,
+): ApiError =>
+  new ApiError('UNAVAILABLE', message, {
+    reason,
+    retryAfterSeconds,
+    ...(cause === undefined ? {} : { cause }),
+  });
+
+/** This instance is behind what was stored. */
+export const notReached = (message: string): ApiError => unavailable(message, 'POSITION_NOT_REACHED', 1);
 
 /**
  * An empty value is most often a variable that was not set. `what`: as the caller calls it, for example `field 'tenant'`;
@@ -95,13 +120,11 @@ export const mustNotBeEmpty = (what: string, field: string, without: string): Ap
 export const objectNotFound = (id: string): ApiError =>
   new ApiError('NOT_FOUND', `object with identifier '${id}' not found`);
 
-/** Unknown URL (osac-api.md §6). */
 export const urlNotFound = (): ApiError => new ApiError('NOT_FOUND', 'Not Found');
 
 /** Known URL, wrong verb: 501 on OSAC's surfaces (osac-api.md §6). */
 export const methodNotAllowed = (): ApiError => new ApiError('UNIMPLEMENTED', 'Method Not Allowed');
 
-/** `plain`: see ApiErrorOptions. */
 export const unauthenticated = (
   message: string,
   tokenPresented: boolean,
@@ -151,7 +174,6 @@ export const osacErrorBody = (error: ApiError): JsonObject => {
   };
 };
 
-/** RFC 9457 problem document of our own surfaces. */
 export const problemBody = (error: ApiError, instance: string): JsonObject => ({
   type: `urn:fulfillment-ledger:problem:${error.reason.toLowerCase().replaceAll('_', '-')}`,
   title: ERRORS[error.error].title,

@@ -13,7 +13,7 @@ import { IdempotencyMismatch } from '../app/command.ts';
 import type { Clock, Logger, RecordRejection, RejectionRecord } from '../app/ports.ts';
 import type { RequestSource } from '../app/metadata.ts';
 import type { JsonObject } from '../domain/json.ts';
-import { ApiError, ERRORS, errorHeaders, osacErrorBody, problemBody } from './errors.ts';
+import { ApiError, ERRORS, errorHeaders, osacErrorBody, problemBody, unavailable } from './errors.ts';
 import { ticketOf } from './osac/call.ts';
 import { namelessActor, personOf, type Principal } from './osac/principal.ts';
 
@@ -67,9 +67,7 @@ export type RequestHook = (request: {
   readonly route: string;
   readonly status: number;
   readonly seconds: number;
-  /** Of a known caller. */
   readonly tenant: string | undefined;
-  /** Of its body. */
   readonly bytes: number;
 }) => void;
 
@@ -82,7 +80,6 @@ export type ExchangeServices = {
   readonly suspect?: (event: string) => void;
 };
 
-/** Notes on an exchange what comes of its body. */
 export const bytesOf =
   (exchange: Exchange) =>
   (bytes: number): void => {
@@ -142,8 +139,22 @@ export const sendParts = async (
   response.end();
 };
 
+/** Writes what comes after the head of an answer, no faster than it is read, and ends it. */
+export const writeAll = async (
+  exchange: Exchange,
+  pieces: AsyncIterable<string | Uint8Array>,
+): Promise<void> => {
+  const { request, response } = exchange;
+  if (request.method !== 'HEAD')
+    for await (const piece of pieces) {
+      if (response.destroyed) return;
+      if (!response.write(piece)) await drained(exchange);
+    }
+  response.end();
+};
+
 /** Resolves when the caller has read what was sent, or is gone. */
-export const drained = ({ response, slowReaderMs, holdUnread }: Exchange): Promise<void> =>
+const drained = ({ response, slowReaderMs, holdUnread }: Exchange): Promise<void> =>
   new Promise((resolve) => {
     response.setTimeout(slowReaderMs);
     const read = holdUnread?.(response.writableLength);
@@ -222,29 +233,20 @@ export const asApiError = (failure: unknown): ApiError => {
     );
   if (failure instanceof LogDamaged) return logDamaged(failure);
   if (failure instanceof ReferencesBusy)
-    return new ApiError('UNAVAILABLE', `${failure.message}; nothing was stored, try again`, {
-      reason: 'REFERENCES_BUSY',
-      retryAfterSeconds: 1,
-      cause: failure,
-    });
+    return unavailable(`${failure.message}; nothing was stored, try again`, 'REFERENCES_BUSY', 1, failure);
   if (failure instanceof OutcomeUnknown) return outcomeUnknown(undefined, failure);
-  if (failure instanceof IdempotencyMismatch) {
+  if (failure instanceof IdempotencyMismatch)
     return new ApiError(
       'IDEMPOTENCY_MISMATCH',
       'this idempotency key was used before with another request; use a new key for a new request',
       { cause: failure },
     );
-  }
-  if (failure instanceof EventTooLarge) {
+  if (failure instanceof EventTooLarge)
     return new ApiError(
       'INVALID_ARGUMENT',
       `the object is too large to be stored (${failure.bytes} bytes, at most ${failure.limit})`,
-      {
-        reason: 'OBJECT_TOO_LARGE',
-        cause: failure,
-      },
+      { reason: 'OBJECT_TOO_LARGE', cause: failure },
     );
-  }
   if (failure instanceof URIError)
     return new ApiError('INVALID_ARGUMENT', 'the URL holds an invalid escape sequence', { cause: failure });
   return new ApiError('INTERNAL', 'an internal fault; the request id names it in the log', {
@@ -264,25 +266,17 @@ const storeUnavailable = (cause: StoreUnavailable): ApiError => {
 };
 
 const AWAY = { reason: 'STORE_UNAVAILABLE', text: 'the event store does not answer', passes: true };
+const lasting = (reason: string, text: string) => ({ reason, text, passes: false });
 const UNAVAILABLE: Readonly<Record<UnavailableReason, typeof AWAY>> = {
   down: AWAY,
   closed: AWAY,
   full: { reason: 'STORE_FULL', text: 'the event store has no space left', passes: true },
-  denied: {
-    reason: 'STORE_ACCESS_DENIED',
-    text: 'the event store denies this service a right that it needs',
-    passes: false,
-  },
-  credentials: {
-    reason: 'STORE_CREDENTIALS_REFUSED',
-    text: 'the event store does not accept the user or password of this service',
-    passes: false,
-  },
-  untrusted: {
-    reason: 'STORE_UNTRUSTED',
-    text: 'this service cannot trust the certificate of the event store',
-    passes: false,
-  },
+  denied: lasting('STORE_ACCESS_DENIED', 'the event store denies this service a right that it needs'),
+  credentials: lasting(
+    'STORE_CREDENTIALS_REFUSED',
+    'the event store does not accept the user or password of this service',
+  ),
+  untrusted: lasting('STORE_UNTRUSTED', 'this service cannot trust the certificate of the event store'),
 };
 
 /** Which event it is may be more than the caller may know: of its place nothing can be told but that it is one. */
@@ -385,7 +379,6 @@ const sourceOf = ({ socket, headers }: IncomingMessage): RequestSource => ({
   ...(headers['user-agent'] !== undefined && { userAgent: headers['user-agent'] }),
 });
 
-/** One line per finished request, and one observation. */
 export const finish = (exchange: Exchange, services: ExchangeServices): void => {
   const { clock, logger, onRequest } = services;
   const { request, response, principal, traceparent } = exchange;

@@ -8,14 +8,12 @@ import type { Call } from './osac/call.ts';
 import { SHARED_TENANT, type Principal } from './osac/principal.ts';
 import { commandContext, type WriteServices } from './osac/write-context.ts';
 
-/** What a look at the history is recorded by. */
 export type LookServices = Pick<WriteServices, 'ids' | 'requestHash' | 'personal'> & {
   readonly access: AccessJournal;
   /** Conceals what somebody has typed under the own key. */
   readonly conceal: KeyStore['encrypt'];
 };
 
-/** Who looks or acts, and what came beside the call. */
 type Caller = Pick<Call<object>, 'principal' | 'metadata'>;
 
 /** An object, or without an id the kind of all that were asked for. */
@@ -47,7 +45,6 @@ export const contextOf = (
   return commandContext(call, write, { tenant: historyOf(call.principal), project: '' }, services);
 };
 
-/** One look at the history, to be recorded before it is answered. */
 export type RecordedLook = {
   readonly what: string;
   /** The question as it was understood; what somebody has typed and names nothing is ciphertext. */

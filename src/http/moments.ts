@@ -2,7 +2,7 @@ import type { EventStore, Position } from '../app/event-store.ts';
 import type { Clock } from '../app/ports.ts';
 import type { AuditReader } from '../projections/audit/audit-reader.ts';
 import type { ReadModels } from '../projections/read-models.ts';
-import { ApiError, invalid } from './errors.ts';
+import { invalid, notReached, unfit, type ApiError } from './errors.ts';
 import type { Positions } from './positions.ts';
 import { isLikeTime, readRfc3339 } from './times.ts';
 
@@ -50,20 +50,16 @@ export const createMoments = ({
     if (ms > Date.parse(now)) throw inTheFuture(name, ` (here it is ${now})`);
     const reader = audit();
     if (reader === undefined)
-      throw new ApiError(
-        'FAILED_PRECONDITION',
+      throw unfit(
         `this instance knows no times of the past (role auditor is off here): give '${name}' as a position, as X-Ledger-Position shows it`,
-        { reason: 'NO_AUDITOR' },
+        'NO_AUDITOR',
       );
     const time = new Date(ms).toISOString();
     // Once something later is known, all that is still to come counts as later too.
     const isSettled = reader.sizeAtTime(time) < reader.size();
     const last = isSettled ? undefined : await store.lastPosition();
     if (last !== undefined && !(await waitFor('audit', last, { timeoutMs: waitMs })))
-      throw new ApiError('UNAVAILABLE', 'this instance has not taken in the latest events yet; try again', {
-        reason: 'POSITION_NOT_REACHED',
-        retryAfterSeconds: 1,
-      });
+      throw notReached('this instance has not taken in the latest events yet; try again');
     return reader.positionAt(time) ?? BEFORE_EVERYTHING;
   };
   return {
@@ -83,10 +79,5 @@ export const createMoments = ({
   };
 };
 
-const inTheFuture = (name: string, more = ''): ApiError => {
-  const description = `'${name}' is in the future: only what has been can be shown${more}`;
-  return new ApiError('INVALID_ARGUMENT', description, {
-    reason: 'IN_THE_FUTURE',
-    violations: [{ field: name, description }],
-  });
-};
+const inTheFuture = (name: string, more = ''): ApiError =>
+  invalid(`'${name}' is in the future: only what has been can be shown${more}`, name, 'IN_THE_FUTURE');

@@ -1,6 +1,6 @@
 import type { Position } from '../app/event-store.ts';
 import type { ReadModels } from '../projections/read-models.ts';
-import { ApiError, invalid } from './errors.ts';
+import { invalid, notReached, type ApiError } from './errors.ts';
 
 /**
  * Positions as HTTP carries them: `<store id>.<position>`, because a position means something in one store only
@@ -27,7 +27,6 @@ export type PositionsOptions = {
   readonly writeWaitMs?: number;
 };
 
-/** Names of the views that reads wait for. */
 export const RESOURCES_VIEW = 'resources';
 export const TIMELINE_VIEW = 'timeline';
 
@@ -50,11 +49,7 @@ export const createPositions = (options: PositionsOptions): Positions => {
       if (header === undefined) return undefined;
       const position = parse(Array.isArray(header) ? header.join(',') : header, 'X-Ledger-Min-Position');
       return options.waitFor(view, position, { timeoutMs: options.readWaitMs ?? 5_000 }).then((reached) => {
-        if (!reached)
-          throw new ApiError('UNAVAILABLE', 'this instance has not applied that position yet; try again', {
-            reason: 'POSITION_NOT_REACHED',
-            retryAfterSeconds: 1,
-          });
+        if (!reached) throw notReached('this instance has not applied that position yet; try again');
       });
     },
     applied: (position) =>
@@ -62,10 +57,5 @@ export const createPositions = (options: PositionsOptions): Positions => {
   };
 };
 
-const foreign = (name: string): ApiError => {
-  const description = `'${name}' is a position of another event store`;
-  return new ApiError('INVALID_ARGUMENT', description, {
-    reason: 'FOREIGN_POSITION',
-    violations: [{ field: name, description }],
-  });
-};
+const foreign = (name: string): ApiError =>
+  invalid(`'${name}' is a position of another event store`, name, 'FOREIGN_POSITION');

@@ -33,7 +33,6 @@ export type UserProvisioning = {
    * whose User cannot be made now is made one by a later call.
    */
   readonly ensure: (principal: Principal) => Promise<void> | undefined;
-  /** Resolves when nothing is under way. */
   readonly idle: () => Promise<void>;
 };
 

@@ -5,8 +5,7 @@ import { buffer } from 'node:stream/consumers';
 import { extract, type Entry } from 'tar-stream';
 import { FILES, type BundleSource } from '../../app/audit/bundle/format.ts';
 import { NotABundle } from '../../app/audit/bundle/reading.ts';
-import { isFileError, messageFor } from '../file-errors.ts';
-import { damageOf } from './tar-damage.ts';
+import { messageFor } from '../file-errors.ts';
 
 const CHUNK = 256 * 1024;
 
@@ -76,9 +75,7 @@ const tarSource = (file: string): BundleSource => {
           }
         }
       } catch (error) {
-        // In its own words: what the library says of a tar names no place.
-        const why = isFileError(error) ? messageFor(error) : await damageOf(file).catch(messageFor);
-        throw new Error(`the tar ${file} is damaged: ${why}`, { cause: error });
+        throw new Error(`the tar ${file} is damaged: ${messageFor(error)}`, { cause: error });
       }
       return odd === undefined ? names : noFile(odd);
     },

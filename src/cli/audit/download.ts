@@ -6,11 +6,6 @@ import { CliFailure, EXIT, exitStatusOf } from '../exit.ts';
 import { fileFailure } from '../file-errors.ts';
 import { partOf } from './target.ts';
 
-/** A file that came whole is not what the service said it was. */
-export class WrongDigest extends Error {
-  override readonly name = 'WrongDigest';
-}
-
 /** Times that a download which breaks off is resumed without having come further. */
 const MOST_TRIES = 5;
 
@@ -20,7 +15,7 @@ export type Wanted = { readonly bytes: number; readonly sha256: string };
  * Fetches a file to `target`; what is there of an earlier try (`<target>.part`) is not fetched again, unless it is of
  * another file.
  *
- * @throws WrongDigest, and CliFailure for what cannot be written, or does not come: it says what is kept in the part.
+ * @throws Error for another file, CliFailure for what cannot be written or does not come, with what is kept.
  */
 export const download = async (
   api: Pick<ApiClient, 'bytes'>,
@@ -42,7 +37,7 @@ export const download = async (
   }
   if ((await digestOf(part)) !== wanted.sha256) {
     await rm(part, { force: true });
-    throw new WrongDigest('the file is not the one that was exported; it is fetched anew the next time');
+    throw new Error('the file is not the one that was exported; it is fetched anew the next time');
   }
   await writing(target, () => rename(part, target));
 };

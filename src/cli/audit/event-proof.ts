@@ -9,7 +9,6 @@ import { splitOf } from '../../app/hidden-fields.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { CliFailure, EXIT } from '../exit.ts';
 
-/** The answer of `events/{id}/proof`, as far as it is checked. */
 export type EventProofAnswer = {
   readonly event: string;
   /** Without its hashes where what may be seen of the event is not what they were made of. */
@@ -52,7 +51,6 @@ export const readEventProof = (answer: unknown): EventProofAnswer => {
 };
 
 export type ProofReport = CheckedHead & {
-  /** Nothing is wrong. */
   readonly ok: boolean;
   readonly findings: readonly Finding[];
   readonly count: number;

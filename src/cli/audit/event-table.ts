@@ -3,7 +3,6 @@ import { detailsOf } from './event-details.ts';
 
 export const AUDIT = '/api/audit/v1';
 
-/** An event as `/api/audit/v1` shows it. */
 export type AuditEvent = {
   readonly id: string;
   readonly event: string;

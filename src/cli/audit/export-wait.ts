@@ -5,7 +5,6 @@ import type { CliIo } from '../connection.ts';
 import { CliFailure, EXIT, exitStatusOf } from '../exit.ts';
 import { counted } from '../output.ts';
 
-/** An export as `/api/audit/v1/exports` shows it. */
 export type Export = {
   readonly id: string;
   readonly state: 'waiting' | 'running' | 'complete' | 'failed' | 'discarded';
@@ -20,7 +19,6 @@ export type Export = {
 };
 
 export type ExportWait = {
-  /** Where the export is going to be put. */
   readonly target: string;
   readonly waitForSeconds: number;
   readonly io: CliIo;
@@ -80,6 +78,5 @@ export const untilMade = async (
   return state;
 };
 
-/** It cannot be reached, or cannot answer now. */
 const isAway = (error: unknown): error is ApiError | Unreachable =>
   error instanceof Unreachable || (error instanceof ApiError && exitStatusOf(error) === EXIT.unavailable);

@@ -1,13 +1,12 @@
-import type { CliIo } from '../connection.ts';
+import type { Command } from 'commander';
+import type { CliIo, Connection } from '../connection.ts';
+import { examples } from '../examples.ts';
 import { table } from '../output.ts';
+import { AUDIT } from './event-table.ts';
 
-/** The option that every list of `ledgerctl audit` has. */
 export const JSON_LINES = ['--json', 'one JSON object per line', false] as const;
 
-/** The option of commands that print one thing. */
 export const JSON_ANSWER = ['--json', 'print the answer as JSON', false] as const;
-
-export const jsonText = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
 
 type Columns<Item> = {
   readonly header: readonly string[];
@@ -16,7 +15,25 @@ type Columns<Item> = {
   readonly none: string;
 };
 
-/** A list as a table, or as JSON lines. */
+/** `ledgerctl audit <name>`: all that the route of this name lists. */
+export const addList = <Item>(
+  audit: Command,
+  { client, io }: Connection,
+  name: string,
+  about: string,
+  columns: Columns<Item>,
+): void => {
+  audit
+    .command(name)
+    .description(about)
+    .option(...JSON_LINES)
+    .addHelpText('after', examples(`audit ${name}`))
+    .action(async ({ json }: { json: boolean }) => {
+      const { items } = await (await client()).get<{ items: readonly Item[] }>(`${AUDIT}/${name}`);
+      printList(io, items, json, columns);
+    });
+};
+
 export const printList = <Item>(
   io: CliIo,
   items: readonly Item[],

@@ -16,7 +16,6 @@ export const remarkLines = ({ remarks }: { readonly remarks: readonly string[] }
 export const ending = (lines: readonly string[], count: number): string =>
   `${lines.join('\n')}\n${count === 0 ? 'nothing wrong' : counted(count, 'finding')}\n`;
 
-/** Whose keys a check went by. */
 export const KEYS = {
   pinned: 'keys: yours',
   'from the bundle':
@@ -47,7 +46,6 @@ const SAYING = {
   },
 } as const;
 
-/** What a check showed of the auditor's pin. */
 export const pinText = (report: Pinned, what: keyof typeof SAYING = 'the export ends'): string => {
   const { pin, pinSize, checkpoint } = report;
   switch (pin) {
@@ -73,7 +71,6 @@ export const pinText = (report: Pinned, what: keyof typeof SAYING = 'the export 
   }
 };
 
-/** The head is smaller than the pin. */
 const isBefore = ({ checkpoint, pinSize = 0 }: Pinned): boolean =>
   checkpoint !== undefined && checkpoint.size < pinSize;
 

@@ -1,13 +1,14 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { kinds } from '../resources/kinds.ts';
 import { AUDIT, eventTable, type AuditEvent, type Page } from '../audit/event-table.ts';
+import { queryText } from '../api-client.ts';
 import type { Connection } from '../connection.ts';
 import { examples } from '../examples.ts';
 import { printable } from '../output.ts';
+import { pathOf } from './hub-paths.ts';
 
 export { AUDIT } from '../audit/event-table.ts';
 
-/** How a call ended. */
 export const OUTCOMES = ['accepted', 'rejected', 'denied', 'unauthenticated'];
 
 type EventOptions = {
@@ -135,11 +136,10 @@ const addShow = (audit: Command, { client, io }: Connection): void => {
         throw new InvalidArgumentError('--as-of needs an object: give its kind and its id');
       if (id === undefined && isKind(what))
         throw new InvalidArgumentError(`"${what}" is a kind: give the id of the object, too`);
-      const query = asOf === undefined ? '' : `?${new URLSearchParams({ as_of: asOf }).toString()}`;
       const path =
         id === undefined
           ? `${AUDIT}/events/${encodeURIComponent(what)}`
-          : `${AUDIT}/resources/${encodeURIComponent(what)}/${encodeURIComponent(id)}${query}`;
+          : `${pathOf(`${AUDIT}/resources`, what, encodeURIComponent(id))}${queryText({ as_of: asOf })}`;
       io.out(`${printable(JSON.stringify(await (await client()).get(path), null, 2))}\n`);
     });
 };
@@ -159,11 +159,8 @@ const addDiff = (audit: Command, { client, io }: Connection): void => {
     .option('--json', 'print it as JSON', false)
     .addHelpText('after', examples('audit diff cluster readme-1 --from 2026-11-01T00:00:00Z'))
     .action(async (kind: string, id: string, options: { from: string; to?: string; json: boolean }) => {
-      const query = new URLSearchParams({
-        from: options.from,
-        ...(options.to === undefined ? {} : { to: options.to }),
-      });
-      const path = `${AUDIT}/resources/${encodeURIComponent(kind)}/${encodeURIComponent(id)}/diff?${query.toString()}`;
+      const query = queryText({ from: options.from, to: options.to });
+      const path = `${AUDIT}/resources/${encodeURIComponent(kind)}/${encodeURIComponent(id)}/diff${query}`;
       const answer = await (await client()).get<{ readonly changes: readonly Change[] }>(path);
       if (options.json) io.out(`${JSON.stringify(answer, null, 2)}\n`);
       else if (answer.changes.length === 0) io.err('nothing changed\n');

@@ -3,13 +3,13 @@ import type { Trust } from '../../app/audit/merkle/key-chain.ts';
 import type { ApiClient } from '../api-client.ts';
 import { download } from '../audit/download.ts';
 import { untilMade, type Export } from '../audit/export-wait.ts';
-import { JSON_ANSWER, JSON_LINES, jsonText, printList } from '../audit/lists.ts';
+import { addList, JSON_ANSWER } from '../audit/lists.ts';
 import { assertTarget } from '../audit/target.ts';
 import { pinnedSize, readTrust } from '../audit/trust-file.ts';
 import type { CliIo, Connection } from '../connection.ts';
 import { examples } from '../examples.ts';
 import { CliFailure, EXIT } from '../exit.ts';
-import { counted, parseDuration } from '../output.ts';
+import { counted, jsonText, parseDuration } from '../output.ts';
 import { AUDIT, OUTCOMES } from './audit-events.ts';
 import { repeatable } from './hub-paths.ts';
 
@@ -34,31 +34,23 @@ type Options = {
 const FORCE = ['--force', 'replace a file that is there', false] as const;
 const KEEPS = 'another name keeps both, --force replaces it';
 
-/** `ledgerctl audit export|exports|fetch|discard`. */
 export const addAuditExportCommands = (audit: Command, connection: Connection): void => {
   const { client, io } = connection;
   addExport(audit, connection);
-  audit
-    .command('exports')
-    .description('your exports, newest first: those of histories that you may read (provider admins: all)')
-    .option(...JSON_LINES)
-    .addHelpText('after', examples('audit exports'))
-    .action(async ({ json }: { json: boolean }) => {
-      const { items } = await (await client()).get<{ items: readonly Export[] }>(`${AUDIT}/exports`);
-      printList(io, items, json, {
-        none: 'no exports',
-        header: ['id', 'state', 'tenant', 'requested', 'events', 'bytes', 'reason'],
-        row: ({ id, state, request, requested_at: at, events, bytes, reason }) => [
-          id,
-          state,
-          request.tenant ?? 'all',
-          at,
-          events,
-          bytes,
-          reason,
-        ],
-      });
-    });
+  const about = 'your exports, newest first: those of histories that you may read (provider admins: all)';
+  addList<Export>(audit, connection, 'exports', about, {
+    none: 'no exports',
+    header: ['id', 'state', 'tenant', 'requested', 'events', 'bytes', 'reason'],
+    row: ({ id, state, request, requested_at: at, events, bytes, reason }) => [
+      id,
+      state,
+      request.tenant ?? 'all',
+      at,
+      events,
+      bytes,
+      reason,
+    ],
+  });
   audit
     .command('fetch')
     .description('fetch the file of an export; one that broke off is resumed')

@@ -1,8 +1,9 @@
 import { InvalidArgumentError, type Command } from 'commander';
+import { queryText } from '../api-client.ts';
 import type { Connection } from '../connection.ts';
 import { examples } from '../examples.ts';
-import { JSON_ANSWER, JSON_LINES, jsonText, printList } from '../audit/lists.ts';
-import { printable } from '../output.ts';
+import { addList, JSON_ANSWER } from '../audit/lists.ts';
+import { jsonText, printable } from '../output.ts';
 import { AUDIT } from './audit-events.ts';
 import { repeatable } from './hub-paths.ts';
 
@@ -26,7 +27,8 @@ type GrantOptions = {
 };
 
 /** `ledgerctl audit grant|ungrant|grants`: who may read the history of other tenants. */
-export const addAuditGrantCommands = (audit: Command, { client, io }: Connection): void => {
+export const addAuditGrantCommands = (audit: Command, connection: Connection): void => {
+  const { client, io } = connection;
   audit
     .command('grant')
     .description('let an auditor read the history of tenants that are not its own')
@@ -64,29 +66,20 @@ export const addAuditGrantCommands = (audit: Command, { client, io }: Connection
       examples('audit ungrant 0190fdc2-bf52-71b8-8c36-977f348f4436 --reason "audit is over"'),
     )
     .action(async (id: string, { reason }: { reason: string }) => {
-      const query = new URLSearchParams({ reason }).toString();
-      const path = `${AUDIT}/grants/${encodeURIComponent(id)}?${query}`;
+      const path = `${AUDIT}/grants/${encodeURIComponent(id)}${queryText({ reason })}`;
       await (await client()).send('DELETE', path, undefined, repeatable());
       io.err(`grant ${id} is withdrawn\n`);
     });
-  audit
-    .command('grants')
-    .description('all grants that were ever given')
-    .option(...JSON_LINES)
-    .addHelpText('after', examples('audit grants'))
-    .action(async ({ json }: { json: boolean }) => {
-      const { items } = await (await client()).get<{ items: readonly Grant[] }>(`${AUDIT}/grants`);
-      printList(io, items, json, {
-        none: 'no grants',
-        header: ['id', 'status', 'subject', 'tenants', 'until', 'reason'],
-        row: ({ id, status, subject, tenants, expires_at: until, reason }) => [
-          id,
-          status,
-          subject,
-          tenants === 'all' ? 'all' : tenants.join(','),
-          until,
-          printable(reason),
-        ],
-      });
-    });
+  addList<Grant>(audit, connection, 'grants', 'all grants that were ever given', {
+    none: 'no grants',
+    header: ['id', 'status', 'subject', 'tenants', 'until', 'reason'],
+    row: ({ id, status, subject, tenants, expires_at: until, reason }) => [
+      id,
+      status,
+      subject,
+      tenants === 'all' ? 'all' : tenants.join(','),
+      until,
+      printable(reason),
+    ],
+  });
 };

@@ -1,13 +1,13 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import type { MirrorReport } from '../../app/audit/bundle/mirror.ts';
-import { JSON_ANSWER, jsonText } from '../audit/lists.ts';
+import { JSON_ANSWER } from '../audit/lists.ts';
 import { tilesText } from '../audit/tiles-text.ts';
 import { readTrust } from '../audit/trust-file.ts';
 import type { Connection } from '../connection.ts';
 import { examples } from '../examples.ts';
 import { CliFailure, EXIT } from '../exit.ts';
-import { counted } from '../output.ts';
+import { counted, jsonText } from '../output.ts';
 import { AUDIT } from './audit-events.ts';
 
 type Options = { readonly trust?: string; readonly json: boolean };

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import type { Trust } from '../../app/audit/merkle/key-chain.ts';
-import type { ApiClient } from '../api-client.ts';
+import { queryText, type ApiClient } from '../api-client.ts';
 import { proofText } from '../audit/proof-text.ts';
 import { assertTarget } from '../audit/target.ts';
 import { heldTrust, readTrust, trustIn, writeTrust } from '../audit/trust-file.ts';
@@ -82,8 +82,7 @@ export const addAuditProofCommands = (audit: Command, { client, io }: Connection
     .action(async ({ from, to, output, force }: ConsistencyOptions) => {
       if (output !== undefined)
         await assertTarget(output, force ? undefined : 'another name keeps both, --force replaces it');
-      const query = new URLSearchParams({ from, to }).toString();
-      const proof = await (await client()).get<object>(`${AUDIT}/consistency?${query}`);
+      const proof = await (await client()).get<object>(`${AUDIT}/consistency${queryText({ from, to })}`);
       const text = `${JSON.stringify(proof, null, 2)}\n`;
       if (output === undefined) {
         io.out(text);

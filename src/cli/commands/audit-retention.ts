@@ -1,8 +1,9 @@
 import { InvalidArgumentError, type Command } from 'commander';
+import { queryText } from '../api-client.ts';
 import type { Connection } from '../connection.ts';
 import { examples } from '../examples.ts';
-import { JSON_ANSWER, JSON_LINES, jsonText, printList } from '../audit/lists.ts';
-import { printable } from '../output.ts';
+import { addList, JSON_ANSWER } from '../audit/lists.ts';
+import { jsonText, printable } from '../output.ts';
 import { AUDIT } from './audit-events.ts';
 import { repeatable } from './hub-paths.ts';
 
@@ -14,7 +15,6 @@ type Hold = {
   readonly placed_at: string;
 };
 
-/** An erasure as `/api/audit/v1/erasures` shows it. */
 type Erasure = {
   readonly id: string;
   readonly state: string;
@@ -24,7 +24,6 @@ type Erasure = {
   readonly request_id?: string;
   readonly begun_at?: string;
   readonly completed_at?: string;
-  /** Subject who asked for it. */
   readonly by?: string;
   /** It had been done before: nothing happened now. */
   readonly already?: boolean;
@@ -54,7 +53,8 @@ export const addRetentionCommands = (audit: Command, connection: Connection): vo
   addErasureCommands(audit, connection);
 };
 
-const addHoldCommands = (audit: Command, { client, io }: Connection): void => {
+const addHoldCommands = (audit: Command, connection: Connection): void => {
+  const { client, io } = connection;
   audit
     .command('hold')
     .description('place a legal hold: whose data it covers cannot be erased until it is released')
@@ -82,33 +82,25 @@ const addHoldCommands = (audit: Command, { client, io }: Connection): void => {
       examples('audit release 0190fdc2-bf52-71b8-8c36-977f348f4436 --reason "case closed"'),
     )
     .action(async (id: string, { reason }: { reason: string }) => {
-      const query = new URLSearchParams({ reason }).toString();
-      const path = `${AUDIT}/holds/${encodeURIComponent(id)}?${query}`;
+      const path = `${AUDIT}/holds/${encodeURIComponent(id)}${queryText({ reason })}`;
       await (await client()).send('DELETE', path, undefined, repeatable());
       io.err(`hold ${id} is released\n`);
     });
-  audit
-    .command('holds')
-    .description('legal holds that stand')
-    .option(...JSON_LINES)
-    .addHelpText('after', examples('audit holds'))
-    .action(async ({ json }: { json: boolean }) => {
-      const { items } = await (await client()).get<{ items: readonly Hold[] }>(`${AUDIT}/holds`);
-      printList(io, items, json, {
-        none: 'no legal hold stands',
-        header: ['id', 'scope', 'placed', 'ticket', 'reason'],
-        row: ({ id, scope, placed_at: at, ticket, reason }) => [
-          id,
-          scope.id === undefined ? scope.kind : `${scope.kind} ${scope.id}`,
-          at,
-          ticket,
-          printable(reason),
-        ],
-      });
-    });
+  addList<Hold>(audit, connection, 'holds', 'legal holds that stand', {
+    none: 'no legal hold stands',
+    header: ['id', 'scope', 'placed', 'ticket', 'reason'],
+    row: ({ id, scope, placed_at: at, ticket, reason }) => [
+      id,
+      scope.id === undefined ? scope.kind : `${scope.kind} ${scope.id}`,
+      at,
+      ticket,
+      printable(reason),
+    ],
+  });
 };
 
-const addErasureCommands = (audit: Command, { client, io }: Connection): void => {
+const addErasureCommands = (audit: Command, connection: Connection): void => {
+  const { client, io } = connection;
   audit
     .command('erase')
     .description("destroy a person's key: their data becomes unreadable everywhere; this cannot be undone")
@@ -140,28 +132,20 @@ const addErasureCommands = (audit: Command, { client, io }: Connection): void =>
           : `erasure ${erasure.state}: the data of ${subject} cannot be read any more\n`,
       );
     });
-  audit
-    .command('erasures')
-    .description('all erasures, oldest first')
-    .option(...JSON_LINES)
-    .addHelpText('after', examples('audit erasures'))
-    .action(async ({ json }: { json: boolean }) => {
-      const { items } = await (await client()).get<{ items: readonly Erasure[] }>(`${AUDIT}/erasures`);
-      printList(io, items, json, {
-        none: 'nobody was erased',
-        header: ['id', 'state', 'subject', 'tenant', 'begun', 'by', 'request', 'reason'],
-        row: (each) => [
-          each.id,
-          each.state,
-          each.subject_id,
-          each.tenant,
-          each.begun_at,
-          each.by,
-          each.request_id,
-          printable(each.reason),
-        ],
-      });
-    });
+  addList<Erasure>(audit, connection, 'erasures', 'all erasures, oldest first', {
+    none: 'nobody was erased',
+    header: ['id', 'state', 'subject', 'tenant', 'begun', 'by', 'request', 'reason'],
+    row: (each) => [
+      each.id,
+      each.state,
+      each.subject_id,
+      each.tenant,
+      each.begun_at,
+      each.by,
+      each.request_id,
+      printable(each.reason),
+    ],
+  });
 };
 
 const alreadyText = ({ subject_id: subject, completed_at: at, by }: Erasure): string =>

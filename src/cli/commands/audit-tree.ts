@@ -1,4 +1,5 @@
 import { InvalidArgumentError, type Command } from 'commander';
+import { queryText } from '../api-client.ts';
 import type { Connection } from '../connection.ts';
 import { examples } from '../examples.ts';
 import { CliFailure, EXIT } from '../exit.ts';
@@ -19,7 +20,6 @@ type Tree = {
   readonly keys: readonly { readonly vkey: string; readonly since: string }[];
 };
 
-/** A signed head as `/api/audit/v1/checkpoints` shows it. */
 type Head = {
   readonly size: number;
   readonly root: string;
@@ -62,8 +62,7 @@ export const addAuditTreeCommands = (audit: Command, { client, io }: Connection)
         throw new InvalidArgumentError(
           '--limit is for heads behind one: give --after, for example --after 0',
         );
-      const query =
-        after === undefined ? '' : `?${new URLSearchParams({ after, limit: limit ?? '100' }).toString()}`;
+      const query = after === undefined ? '' : queryText({ after, limit: limit ?? '100' });
       const api = await client();
       const { items } = await api.get<{ items: readonly Head[] }>(`${AUDIT}/checkpoints${query}`);
       printList(io, items, json, {

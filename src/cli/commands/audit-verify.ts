@@ -220,7 +220,6 @@ const withheldText = ({ counts, withheldBy }: BundleReport): string =>
     : `withheld: ${counts.withheld} of ${counted(counts.events, 'event')}, by the service's word ${withheldBy.filter} left out by the ` +
       `filter, ${withheldBy.audience} not for this reader`;
 
-/** How much was looked at, and what it was compared with. */
 const readText = ({ events, leaves, heads, signed, ended }: StoreReport, pinned: boolean): string => {
   const tree = `${leaves} of them in the audit tree`;
   if (ended !== true)

@@ -41,7 +41,6 @@ Examples:
     });
 };
 
-/** What may stand where the last of these words is. */
 const candidates = async (
   program: Command,
   context: ResourceContext,

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { queryText } from '../api-client.ts';
 import type { Connection } from '../connection.ts';
 import { examples } from '../examples.ts';
 
@@ -22,7 +23,6 @@ type EventOptions = {
   json: boolean;
 };
 
-/** `ledgerctl events`: the log as it stands, or live. */
 export const addEventCommands = (program: Command, { client, io }: Connection): void => {
   program
     .command('events')
@@ -43,23 +43,18 @@ export const addEventCommands = (program: Command, { client, io }: Connection): 
       examples('events --tenant acme --limit 20', 'events --type ClusterOrdered --json', 'events --follow'),
     )
     .action(async (options: EventOptions) => {
-      const query = new URLSearchParams({ limit: options.limit });
-      for (const name of ['stream', 'type', 'tenant', 'from'] as const) {
-        const value = options[name];
-        if (value !== undefined) query.set(name, value);
-      }
+      const { stream, type, tenant, limit, follow } = options;
+      let { from } = options;
       const api = await client();
-      if (options.follow) {
-        query.set('follow', 'true');
-        if (options.from === undefined) {
-          const { last_position: end } = await api.get<{ last_position?: string }>('/api/ledger/v1/store');
-          if (end !== undefined) query.set('from', end);
-          io.err(`new events after ${end ?? 'the beginning'}; end with Ctrl-C\n`);
-        }
+      if (follow && from === undefined) {
+        from = (await api.get<{ last_position?: string }>('/api/ledger/v1/store')).last_position;
+        io.err(`new events after ${from ?? 'the beginning'}; end with Ctrl-C\n`);
       }
+      const live = follow ? { follow: 'true' } : {};
+      const path = `/api/ledger/v1/events${queryText({ limit, stream, type, tenant, ...live, from })}`;
       const show = options.json ? (event: ListedEvent) => JSON.stringify(event) : line;
       let seen = 0;
-      for await (const event of api.lines<ListedEvent>('GET', `/api/ledger/v1/events?${query.toString()}`)) {
+      for await (const event of api.lines<ListedEvent>('GET', path)) {
         seen += 1;
         io.out(`${show(event)}\n`);
       }

@@ -9,7 +9,6 @@ import { checkHubId } from './hub-id.ts';
 import { checkOfDocument, hubDocument, withHubOptions, type HubOptions } from './hub-options.ts';
 import { DOCUMENTS, HUBS, pathOf, repeatable } from './hub-paths.ts';
 import { checkText, hubText, refuse, type CheckAnswer, type HubAnswer } from './hub-text.ts';
-import { withPlace } from './kubeconfig-place.ts';
 import type { ResourceContext } from './resource-context.ts';
 
 type AddOptions = HubOptions & {
@@ -46,9 +45,8 @@ export const addAddCommand = (hubs: Command, { client, io }: Connection, time: T
       checkHubId(options);
       const document = await hubDocument(options, readStdin(io));
       const api = await client();
-      const asked = checkOfDocument(document);
-      const check = await api.send<CheckAnswer>('POST', `${HUBS}/check`, asked);
-      io.err(checkText(await withPlace(check, options.kubeconfig, asked['kubeconfig'])));
+      const check = await api.send<CheckAnswer>('POST', `${HUBS}/check`, checkOfDocument(document));
+      io.err(checkText(check));
       refuse(check.problems, options.force, `hub ${options.id} was not registered`);
       await api.send('POST', DOCUMENTS, document, repeatable());
       io.out(`hub ${options.id}: registered; ledgerctl hubs show ${options.id}\n`);

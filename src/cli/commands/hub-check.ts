@@ -8,7 +8,6 @@ import { kubeconfigIn, readStdin } from './hub-files.ts';
 import { automationIn, checkOfSpec, wayIn, withWayOptions, type WayOptions } from './hub-options.ts';
 import { HUBS, pathOf } from './hub-paths.ts';
 import { checkText, type CheckAnswer } from './hub-text.ts';
-import { withPlace } from './kubeconfig-place.ts';
 
 type CheckOptions = WayOptions & {
   readonly kubeconfig?: string;
@@ -43,8 +42,7 @@ export const addCheckCommand = (hubs: Command, { client, io }: Connection): void
       const body = id === undefined ? await ofNewHub(options, stdin) : await ofHub(options, stdin);
       const path = id === undefined ? `${HUBS}/check` : pathOf(HUBS, id, 'check');
       const check = await (await client()).send<CheckAnswer>('POST', path, body);
-      const told = await withPlace(check, options.kubeconfig, body['kubeconfig']);
-      io.out(options.json ? `${JSON.stringify(check, null, 2)}\n` : checkText(told));
+      io.out(options.json ? `${JSON.stringify(check, null, 2)}\n` : checkText(check));
       if (!check.ok) throw new CliFailure(EXIT.failed, `hub ${check.id} is not ready for orders`);
     });
 };

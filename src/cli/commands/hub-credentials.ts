@@ -10,7 +10,6 @@ import { automationIn, type AutomationOptions } from './hub-options.ts';
 import { annotateHub } from './hub-annotations.ts';
 import { DOCUMENTS, HUBS, pathOf, repeatable } from './hub-paths.ts';
 import { checkText, refuse, type CheckAnswer, type HubAnswer } from './hub-text.ts';
-import { withPlace } from './kubeconfig-place.ts';
 
 const CLUSTER = 'fulfillment-ledger/cluster';
 
@@ -62,8 +61,7 @@ export const addHubCredentialsCommand = (hubs: Command, { client, io }: Connecti
       const known = leads ? (await api.get<HubAnswer>(pathOf(HUBS, id))).cluster : undefined;
       const body = leads ? withoutEmpty({ ...asked, cluster }) : asked;
       const check = await api.send<CheckAnswer>('POST', pathOf(HUBS, id, 'check'), body);
-      const told = await withPlace(check, options.kubeconfig, given.kubeconfig);
-      io.err(`${checkText(told)}${leads ? comparedText(check, known) : ''}`);
+      io.err(`${checkText(check)}${leads ? comparedText(check, known) : ''}`);
       const counts = leads || cluster !== undefined;
       // A kubeconfig that is not changed is no reason to keep a token that is refused.
       const problems = check.problems

@@ -2,7 +2,6 @@ import type { CliIo } from '../connection.ts';
 import { CliFailure, EXIT } from '../exit.ts';
 import { readSource } from '../resources/documents.ts';
 
-/** What comes in on stdin; nothing where there is none. */
 export const readStdin = (io: CliIo) => async (): Promise<string> => (await io.stdin?.()) ?? '';
 
 /** The content of a file that must have one, in clear. Throws CliFailure. */

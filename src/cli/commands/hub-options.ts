@@ -2,7 +2,7 @@ import { InvalidArgumentError, Option, type Command } from 'commander';
 import type { JsonObject } from '../../domain/json.ts';
 import { objectAt, withoutEmpty } from '../../domain/json-tools.ts';
 import { kubeconfigIn, textIn } from './hub-files.ts';
-import { wholeNumber } from './resource-context.ts';
+import { positive, wholeNumber } from './resource-context.ts';
 
 /** How the automation of a hub is called; secrets are read from files. */
 export type AutomationOptions = {
@@ -20,7 +20,6 @@ export type WayOptions = AutomationOptions & {
   readonly tenantNamespaces: boolean;
 };
 
-/** What a registration may say of a hub. */
 export type HubOptions = WayOptions & {
   readonly id: string;
   readonly name?: string;
@@ -65,19 +64,13 @@ export const withHubOptions = (command: Command): Command =>
     .option('--control-planes <n>', 'hosted control planes it can carry; default: unlimited', controlPlanes)
     .option('--nodes <class=n...>', 'nodes of a host type it can carry; default: what the hub shows', [])
     .option('--calls-per-second <n>', 'how fast the hub is called on average; default: 20', decimal)
-    .option('--burst <n>', 'calls at once after a rest; default: twice as many as a second', atOnce)
+    .option('--burst <n>', 'calls at once after a rest; default: twice as many as a second', positive)
     .option('--cordoned', 'place no orders on it yet', false);
 
 const decimal = (text: string): number => {
   if (!/^\d{1,5}(\.\d{1,3})?$/.test(text) || Number(text) === 0)
     throw new InvalidArgumentError(`"${text}" is not a number above 0, such as 20`);
   return Number(text);
-};
-
-const atOnce = (text: string): number => {
-  const count = wholeNumber(text);
-  if (count === 0) throw new InvalidArgumentError('it takes a number above 0');
-  return count;
 };
 
 /** In the document 0 is as good as absent, which means unlimited. */

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 
-/** Hubs as operators see them, and their documents. */
 export const HUBS = '/api/ledger/v1/hubs';
 export const DOCUMENTS = '/api/private/v1/hubs';
 

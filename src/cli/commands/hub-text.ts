@@ -103,7 +103,6 @@ const indented = ([first, ...rest]: (string | number)[]): (string | number)[] =>
 /** Clocks further apart than this are worth a word: certificates and deadlines depend on them. */
 const SKEW_MS = 5_000;
 
-/** What a look at a hub found, problem by problem. */
 export const checkText = (check: CheckAnswer): string => {
   const { ok, problems, version, clock_skew_ms: skew = 0 } = check;
   const head = `hub ${check.id}: ${ok ? 'ready for orders' : problems.length === 1 ? '1 problem' : `${problems.length} problems`}`;
@@ -154,7 +153,6 @@ export const roomText = ({ limits = {}, used = {} }: Pick<HubAnswer, 'limits' | 
     .join(', ');
 };
 
-/** One hub for people. */
 export const hubText = (hub: HubAnswer): string => {
   const { orders = {}, problems = [], lane } = hub;
   const counted = Object.entries(orders).map(([state, count]) => `${count} ${state}`);

@@ -4,7 +4,7 @@ import type { JsonObject } from '../../domain/json.ts';
 import type { ApiClient } from '../api-client.ts';
 import type { Connection } from '../connection.ts';
 import { examples } from '../examples.ts';
-import { table } from '../output.ts';
+import { jsonText, table } from '../output.ts';
 import { addAddCommand } from './hub-add.ts';
 import { addCheckCommand } from './hub-check.ts';
 import { addHubCredentialsCommand } from './hub-credentials.ts';
@@ -40,8 +40,6 @@ export const addHubCommands = (
   addRemoving(hubs, connection);
 };
 
-const json = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
-
 const addLooking = (hubs: Command, { client, io }: Connection): void => {
   hubs
     .command('list')
@@ -50,7 +48,7 @@ const addLooking = (hubs: Command, { client, io }: Connection): void => {
     .addHelpText('after', examples('hubs list'))
     .action(async ({ json: asJson }: { json: boolean }) => {
       const { items = [] } = await (await client()).get<{ items?: HubAnswer[] }>(HUBS);
-      if (asJson) return io.out(json(items));
+      if (asJson) return io.out(jsonText(items));
       if (items.length === 0) return io.err('no hub is registered: ledgerctl hubs add --help\n');
       const rows = items.map((hub) => [
         hub.id,
@@ -86,7 +84,7 @@ const addLooking = (hubs: Command, { client, io }: Connection): void => {
     .addHelpText('after', examples('hubs show hub-north-1'))
     .action(async (id: string, { json: asJson }: { json: boolean }) => {
       const hub = await (await client()).get<HubAnswer>(pathOf(HUBS, id));
-      io.out(asJson ? json(hub) : hubText(hub));
+      io.out(asJson ? jsonText(hub) : hubText(hub));
     });
   hubs
     .command('orders')
@@ -96,7 +94,7 @@ const addLooking = (hubs: Command, { client, io }: Connection): void => {
     .addHelpText('after', examples('hubs orders hub-north-1'))
     .action(async (id: string, { json: asJson }: { json: boolean }) => {
       const items = await ordersOf(await client(), id);
-      if (asJson) return io.out(json(items));
+      if (asJson) return io.out(jsonText(items));
       if (items.length === 0) return io.err(`no order has a place on hub ${id}\n`);
       const rows = items.map((order) => [order.kind, order.id, order.name, order.tenant, order.state]);
       return io.out(`${table(['kind', 'id', 'name', 'tenant', 'state'], rows)}\n`);
@@ -155,7 +153,6 @@ const addRemoving = (hubs: Command, { client, io }: Connection): void => {
     });
 };
 
-/** All of them, page by page. */
 const ordersOf = async (api: ApiClient, id: string): Promise<readonly Order[]> => {
   const items: Order[] = [];
   for (let offset: number | undefined = 0; offset !== undefined; ) {

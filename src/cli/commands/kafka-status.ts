@@ -159,7 +159,6 @@ const isWell = ({ topics, problems, brokers }: KafkaStatus): boolean =>
   problems.length === 0 &&
   brokers?.trouble === undefined;
 
-/** What an instance that does not publish says of the topics. */
 export const standbyOf = ({ owner }: Pick<KafkaStatus, 'owner'>): string =>
   owner === undefined
     ? 'this instance does not publish, and nobody else holds the lease: start one with the role publisher'
@@ -188,7 +187,6 @@ const rowOf = (line: TopicLine, missing: ReadonlySet<string>) => [
 const waitingText = ({ waiting_records: records = 0, more_waiting: more = false }: TopicLine): string =>
   records === 0 && !more ? '' : `${records}${more ? '+' : ''}`;
 
-/** What waits of all topics together. */
 const showWaiting = ({ topics }: KafkaStatus, io: Connection['io']): void => {
   const held = topics.filter((topic) => waitingText(topic) !== '');
   if (held.length === 0) return;

@@ -95,6 +95,5 @@ A lane is
 One of a registered hub may be paused before its first work.
 `;
 
-/** In words, as `lanes list` shows it. */
 export const stateOf = ({ paused, breaker }: Lane): string =>
   paused ? 'paused' : breaker === 'closed' ? 'working' : `breaker ${breaker}`;

@@ -9,7 +9,6 @@ export type OrderDetails = {
   readonly tenant: string;
   readonly state: string;
   readonly hub?: string;
-  /** What it waits for or why it failed, if it does. */
   readonly message?: string;
   readonly conditions: Readonly<Record<string, Condition>>;
   /** Why no hub took it, with every hub that was looked at. */
@@ -47,7 +46,6 @@ type Run = {
     readonly mode: string;
     readonly lane: string;
     readonly not_before?: string;
-    /** Why it is not tried. */
     readonly held_back?: string;
   }[];
   readonly timers: readonly { readonly timer: string; readonly due_at: string }[];

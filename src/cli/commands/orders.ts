@@ -1,6 +1,6 @@
 import { InvalidArgumentError, type Command } from 'commander';
 import { stringAt } from '../../domain/json-tools.ts';
-import { ApiError, type ApiClient } from '../api-client.ts';
+import { ApiError, queryText, type ApiClient } from '../api-client.ts';
 import type { Connection } from '../connection.ts';
 import { examples } from '../examples.ts';
 import { table } from '../output.ts';
@@ -18,7 +18,6 @@ export type Order = {
   readonly state: string;
   readonly ordered_at: string;
   readonly hub?: string;
-  /** What it waits for or why it failed, if it does. */
   readonly message?: string;
 };
 
@@ -121,10 +120,8 @@ type ListOptions = {
   readonly json: boolean;
 };
 
-/** Orders that one call asks for. */
 const PAGE = 500;
 
-/** Page after page, to the end or the limit. */
 const listed = async (
   api: ApiClient,
   { state, kind, tenant, limit }: ListOptions,
@@ -133,16 +130,8 @@ const listed = async (
   for (let cursor: string | undefined = ''; cursor !== undefined; ) {
     const left = limit === undefined ? PAGE : Math.min(PAGE, limit - orders.length);
     if (left === 0) break;
-    const query = new URLSearchParams({
-      limit: String(left),
-      ...(state === undefined ? {} : { state }),
-      ...(kind === undefined ? {} : { kind }),
-      ...(tenant === undefined ? {} : { tenant }),
-      ...(cursor === '' ? {} : { cursor }),
-    });
-    const page: { items?: Order[]; next_cursor?: string } = await api.get(
-      `/api/ledger/v1/orders?${query.toString()}`,
-    );
+    const query = queryText({ limit: left, state, kind, tenant, cursor: cursor || undefined });
+    const page: { items?: Order[]; next_cursor?: string } = await api.get(`/api/ledger/v1/orders${query}`);
     orders.push(...(page.items ?? []));
     cursor = page.next_cursor;
   }

@@ -11,7 +11,6 @@ import type { KindNames, NamedKind } from '../resources/kind-names.ts';
 import { createResourceApi, nameOf, type ResourceApi, type Surface } from '../resources/resource-api.ts';
 import { tableView, type Paint } from '../resources/table-view.ts';
 
-/** What the commands about resources share. */
 export type ResourceContext = {
   readonly names: KindNames;
   readonly io: CliIo;
@@ -58,7 +57,6 @@ export type Output = (typeof OUTPUTS)[number];
 export const outputOption = (): Option =>
   new Option('-o, --output <form>', 'how it is printed').choices(OUTPUTS);
 
-/** Objects of one kind that a command line names. */
 export type Targets = { readonly kind: NamedKind; readonly names: readonly string[] };
 
 /**
@@ -114,7 +112,6 @@ export type PrintOptions = {
   readonly tenants: boolean;
 };
 
-/** Data goes to stdout, in the form that was asked for. */
 export const printObjects = async (
   { io, now }: Pick<ResourceContext, 'io' | 'now'>,
   kind: NamedKind,

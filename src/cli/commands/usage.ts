@@ -1,5 +1,6 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { kinds } from '../resources/kinds.ts';
+import { queryText } from '../api-client.ts';
 import type { Connection } from '../connection.ts';
 import { examples } from '../examples.ts';
 import { printable, table } from '../output.ts';
@@ -19,18 +20,6 @@ type UsageOptions = {
   incomplete: boolean;
   output: 'table' | 'json' | 'ndjson' | 'csv';
 };
-const PARAMETERS = [
-  'from',
-  'to',
-  'period',
-  'by',
-  'tenant',
-  'project',
-  'kind',
-  'template',
-  'resource',
-] as const;
-
 const FILTERS = ['tenant', 'project', 'kind', 'template', 'resource'] as const;
 const DIMENSIONS = ['tenant', 'project', 'kind', 'template', 'resource', 'node_set', 'host_type'];
 
@@ -113,19 +102,16 @@ export const addUsageCommand = (program: Command, { client, io }: Connection): v
         'Times with an offset are taken as such (2026-11-01T00:00:00+01:00); periods begin at full hours, days and months in UTC.',
     )
     .action(async (options: UsageOptions) => {
-      const query = new URLSearchParams({ format: options.output === 'table' ? 'json' : options.output });
-      for (const name of PARAMETERS) {
-        const value = options[name];
-        if (value !== undefined) query.set(name, value);
-      }
-      if (options.incomplete) query.set('incomplete', 'true');
-      const path = `/api/ledger/v1/usage?${query.toString()}`;
+      const { output, incomplete, ...asked } = options;
+      const format = output === 'table' ? 'json' : output;
+      const query = queryText({ format, ...asked, ...(incomplete ? { incomplete: 'true' } : {}) });
+      const path = `/api/ledger/v1/usage${query}`;
       const api = await client();
-      if (options.output !== 'table') {
+      if (output !== 'table') {
         const text = await api.text(path);
         io.out(text.endsWith('\n') || text === '' ? text : `${text}\n`);
         const lines = text.trimEnd().split('\n').length;
-        if (text === '' || (options.output === 'csv' && lines === 1)) io.err(`${nothing(options)}\n`);
+        if (text === '' || (output === 'csv' && lines === 1)) io.err(`${nothing(options)}\n`);
         return;
       }
       const { as_of: asOf, items } = await api.get<Usage>(path);

@@ -127,7 +127,6 @@ const ownedBy = (found: FileDocument, tenant: string | undefined): FileDocument 
   return { ...found, document: { ...found.document, metadata: { ...metadata, tenant } } };
 };
 
-/** Which object of the file it was, and what became of the rest. */
 const located = (
   error: unknown,
   { where, kind, document }: FileDocument,

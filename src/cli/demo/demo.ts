@@ -112,7 +112,6 @@ const verifyHistory = async (stage: Stage): Promise<void> => {
   }
 };
 
-/** Returns how many events the log holds. */
 const stopService = async (stage: Stage): Promise<number> => {
   const { narrator } = stage;
   let events = 0;

@@ -6,7 +6,6 @@ import { objectAt, stringAt } from '../../domain/json-tools.ts';
 import type { ApiClient } from '../api-client.ts';
 import { ClaimFailed, type Narrator } from './narrator.ts';
 
-/** A record as the demo's consumer reads it. */
 export type DemoRecord = {
   readonly topic: string;
   readonly key: string;

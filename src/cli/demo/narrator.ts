@@ -4,7 +4,6 @@ import { styleText } from 'node:util';
 export type Narrator = {
   chapter(title: string): void;
   say(text: string): void;
-  /** One event of a timeline. */
   event(at: string, what: string, detail: string): void;
   /** A claim that was checked; throws ClaimFailed when it does not hold. */
   check(claim: string, holds: boolean, facts?: string): void;

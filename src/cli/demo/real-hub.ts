@@ -11,7 +11,6 @@ const GROUP = { group: 'osac.openshift.io', version: 'v1alpha1', plural: 'cluste
 const UUID_LABEL = 'osac.openshift.io/clusterorder-uuid';
 const LOOK_MS = 100;
 
-/** A ClusterOrder on the hub, as the hub itself shows it. */
 export type OrderOnHub = { readonly cluster: string; readonly name: string; readonly namespace: string };
 
 /** Checks and registers the hub, and waits until orders are placed on it. */

@@ -12,11 +12,9 @@ export type ServiceProcess = {
   readonly http: string;
   readonly metrics: string;
   readonly pid: number;
-  /** Log lines so far, oldest first. */
   readonly log: readonly string[];
   /** Sends a signal and resolves with the exit code or signal name once the process has ended. */
   stop(signal?: NodeJS.Signals): Promise<number | NodeJS.Signals>;
-  /** Resolves when the process has ended by itself. */
   readonly ended: Promise<number | NodeJS.Signals>;
 };
 

@@ -38,7 +38,6 @@ export type Stage = {
   /** Bytes of a path, as the auditor. */
   readonly download: (path: string) => Promise<Uint8Array>;
   readonly restart: () => Promise<void>;
-  /** Positions of timeline entries that were printed. */
   readonly shown: Set<string>;
 };
 

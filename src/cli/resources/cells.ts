@@ -49,7 +49,6 @@ const SHOWN: Readonly<
 
 const entriesOf = (value: JsonValue): [string, JsonValue][] => (isObject(value) ? Object.entries(value) : []);
 
-/** A reference by what people know it by. */
 export const referenceText = (value: JsonValue): string => stringAt(value, 'name') || stringAt(value, 'id');
 
 /** Ready of wanted nodes of a cluster: `2/3`; only the wanted ones while nothing was observed. */

@@ -8,7 +8,6 @@ export type Column = {
   readonly path: string;
   /** Default: as text. */
   readonly as?: 'state' | 'age' | 'reference' | 'entries' | 'keys' | 'yes-no' | 'sizes' | 'nodes';
-  /** Only with `-o wide`. */
   readonly wide?: true;
   /** Left out when no row has it. */
   readonly optional?: true;

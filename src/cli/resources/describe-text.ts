@@ -69,7 +69,6 @@ const moment = (timestamp: string, now: number): string => {
   return `${timestamp} (${age.startsWith('-') ? `in ${age.slice(1)}` : `${age} ago`})`;
 };
 
-/** What fits on a line each. */
 const short = (body: JsonObject, now: number): string =>
   Object.entries(body)
     .filter(([, value]) => !isNested(value))

@@ -2,7 +2,7 @@ import { InvalidArgumentError } from 'commander';
 import { isObject, listAt, numberAt, objectAt, stringAt } from '../../domain/json-tools.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
 import type { Method } from '../../domain/resource.ts';
-import { ApiError, type ApiClient } from '../api-client.ts';
+import { ApiError, queryText, type ApiClient } from '../api-client.ts';
 import { CliFailure, EXIT, notFound } from '../exit.ts';
 import type { NamedKind } from './kind-names.ts';
 
@@ -98,10 +98,8 @@ export const createResourceApi = ({
     let total: number | undefined;
     for (let offset = 0; seen.size < wanted; ) {
       const limit = Math.min(PAGE, wanted - seen.size);
-      const parameters = new URLSearchParams({ offset: String(offset), limit: String(limit) });
-      if (filter !== undefined) parameters.set('filter', filter);
-      if (query.order !== undefined) parameters.set('order', query.order);
-      const page = await client.get<JsonObject>(`${collection(kind, 'List')}?${parameters.toString()}`);
+      const parameters = queryText({ offset, limit, filter, order: query.order });
+      const page = await client.get<JsonObject>(`${collection(kind, 'List')}${parameters}`);
       const items = listAt(page, 'items').filter(isObject);
       for (const item of items) seen.set(stringAt(item, 'id'), item);
       const now = numberAt(page, 'total');
@@ -166,10 +164,9 @@ export const createResourceApi = ({
     create: async (kind, document, options) =>
       unwrapped(kind, await client.send('POST', collection(kind, 'Create'), document, headersOf(options))),
     update: async (kind, id, document, options) => {
-      const parameters = new URLSearchParams();
-      if (options.lock === true) parameters.set('lock', 'true');
-      if (options.mask !== undefined) parameters.set('update_mask', options.mask.join(','));
-      const path = `${object(kind, 'Update', id)}${parameters.size === 0 ? '' : `?${parameters.toString()}`}`;
+      const lock = options.lock === true ? 'true' : undefined;
+      const query = queryText({ lock, update_mask: options.mask?.join(',') });
+      const path = `${object(kind, 'Update', id)}${query}`;
       const headers = {
         ...headersOf(options),
         ...(options.ifMatch === undefined ? {} : { 'if-match': options.ifMatch }),
@@ -183,11 +180,9 @@ export const createResourceApi = ({
     timeline: async (kind, id) => {
       const entries: JsonValue[] = [];
       for (;;) {
-        const after = stringAt(entries.at(-1), 'position');
-        const path = `${object(kind, 'Get', id)}/timeline`;
-        const page = await client.get<JsonObject>(
-          after === '' ? path : `${path}?${new URLSearchParams({ after }).toString()}`,
-        );
+        const after = stringAt(entries.at(-1), 'position') || undefined;
+        const path = `${object(kind, 'Get', id)}/timeline${queryText({ after })}`;
+        const page = await client.get<JsonObject>(path);
         const items = listAt(page, 'items');
         if (items.length === 0) return entries;
         entries.push(...items);

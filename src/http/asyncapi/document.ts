@@ -28,7 +28,6 @@ import { eventDataSchema } from './event-schema.ts';
 import { METERING_MESSAGES } from './metering-schemas.ts';
 import { documentSchema, ENCRYPTED, ENCRYPTED_SCHEMA } from './state-schema.ts';
 
-/** What the document describes. */
 export type Streamed = {
   readonly registry: Registry;
   readonly kinds: readonly AnyKind[];
@@ -42,7 +41,6 @@ type Message = {
   readonly payload: JsonObject;
   readonly contentType?: string;
   readonly description?: string;
-  readonly examples?: readonly { readonly headers: JsonObject; readonly payload: JsonObject }[];
 };
 
 const CLOUD_EVENT = 'application/cloudevents+json';
@@ -160,12 +158,11 @@ const checkpointMessages = (registry: Registry): readonly Message[] => {
 };
 
 const meteringMessages = (): readonly Message[] =>
-  METERING_MESSAGES.map(({ type, topic, data, example, ...form }) => ({
+  METERING_MESSAGES.map(({ type, topic, data, ...form }) => ({
     name: type,
     topic,
     headers: meteringHeaders(type, form),
     payload: meteringEnvelope(type, data, form),
-    ...(example === undefined ? {} : { examples: [example] }),
   }));
 
 const channelOf = (topic: TopicSpec, messages: readonly Message[]): JsonObject => ({
@@ -191,14 +188,12 @@ const messageObject = ({
   payload,
   description,
   contentType = CLOUD_EVENT,
-  examples,
 }: Message): JsonObject => ({
   name,
   contentType,
   ...(description === undefined ? {} : { description }),
   headers,
   payload,
-  ...(examples === undefined ? {} : { examples: [...examples] }),
   bindings: {
     kafka: { key: { type: 'string', description: 'Id of the aggregate.' }, bindingVersion: '0.5.0' },
   },

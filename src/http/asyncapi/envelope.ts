@@ -1,8 +1,7 @@
 import type { JsonObject } from '../../domain/json.ts';
+import { record, TEXT, TIME } from '../openapi/ledger-schemas.ts';
 
 /** Envelope and headers of the records, as JSON Schema (docs/streams.md says what each is for). */
-export const TEXT: JsonObject = { type: 'string' };
-export const TIME: JsonObject = { type: 'string', format: 'date-time' };
 const REVISION: JsonObject = { type: 'integer', minimum: 0, maximum: 2 ** 31 - 1 };
 
 const ATTRIBUTES: JsonObject = {
@@ -77,36 +76,28 @@ export const meteringEnvelope = (
   );
 
 const envelope = (type: string, data: JsonObject, always: JsonObject, sometimes: JsonObject): JsonObject => {
-  const required: JsonObject = { ...ATTRIBUTES, type: { const: type }, ...always };
-  return {
-    type: 'object',
-    properties: { ...required, ...sometimes, ...always, data },
-    required: [...Object.keys(required), 'data'],
-    additionalProperties: false,
-  };
+  const required: JsonObject = { ...ATTRIBUTES, type: { const: type }, ...always, data };
+  const optional = Object.entries(sometimes).filter(([name]) => !Object.hasOwn(required, name));
+  return record({
+    ...required,
+    ...Object.fromEntries(optional.map(([name, schema]) => [`${name}?`, schema])),
+  });
 };
-
-const headers = (properties: JsonObject): JsonObject => ({
-  type: 'object',
-  properties,
-  required: Object.keys(properties),
-  additionalProperties: false,
-});
 
 const PLACE_HEADERS: JsonObject = {
   osacstream: TEXT,
   osacrevision: { type: 'string', pattern: '^[0-9]+$' },
 };
-export const OWN_HEADERS = headers({
+export const OWN_HEADERS = record({
   'content-type': { const: 'application/cloudevents+json; charset=utf-8' },
   ...PLACE_HEADERS,
 });
-export const TOMBSTONE_HEADERS = headers(PLACE_HEADERS);
+export const TOMBSTONE_HEADERS = record(PLACE_HEADERS);
 export const meteringHeaders = (
   type: string,
   { sources, ids }: { readonly sources: readonly string[]; readonly ids: string },
 ): JsonObject =>
-  headers({
+  record({
     ce_specversion: { const: '1.0' },
     ce_type: { const: type },
     ce_source: { enum: [...sources] },

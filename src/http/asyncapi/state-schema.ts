@@ -1,20 +1,19 @@
 import type { AnyKind } from '../../domain/kinds.ts';
 import { isObject, objectAt } from '../../domain/json-tools.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
+import { record, TEXT } from '../openapi/ledger-schemas.ts';
 
 const SCHEMAS = '#/components/schemas/';
 export const ENCRYPTED = 'Encrypted';
 
 /** Personal data as the log and the topics hold it; nobody can read it once its subject's key was destroyed. */
-export const ENCRYPTED_SCHEMA: JsonObject = {
-  type: 'object',
-  properties: {
-    alg: { const: 'A256GCM' },
-    ...Object.fromEntries(['keyId', 'nonce', 'ct', 'tag'].map((part) => [part, { type: 'string' }])),
-  },
-  required: ['alg', 'keyId', 'nonce', 'ct', 'tag'],
-  additionalProperties: false,
-};
+export const ENCRYPTED_SCHEMA = record({
+  alg: { const: 'A256GCM' },
+  keyId: TEXT,
+  nonce: TEXT,
+  ct: TEXT,
+  tag: TEXT,
+});
 
 /** The public document of a kind, with ciphertext where its personal data stands. Schemas on the way there are copied. */
 export const documentSchema = (

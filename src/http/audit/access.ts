@@ -1,8 +1,8 @@
 import type { Position } from '../../app/event-store.ts';
 import type { AuditAudience } from '../../app/audit/shown.ts';
 import type { JsonObject } from '../../domain/json.ts';
-import { ApiError, asRecorded } from '../errors.ts';
-import type { LedgerAnswer, LedgerCall } from '../ledger/serve.ts';
+import { ApiError, asRecorded, denied } from '../errors.ts';
+import type { LedgerAnswer, LedgerCall, LedgerRoute } from '../ledger/serve.ts';
 import { once, osacCall } from '../ledger/osac-call.ts';
 import { contextOf, type LookedAt } from '../looks.ts';
 import type { Principal } from '../osac/principal.ts';
@@ -20,13 +20,12 @@ export type Reach = {
 /** Only who audits may come in at all. Throws ApiError 403. */
 export const onlyAuditors = ({ admin, roles }: Principal): void => {
   if (!admin && !roles.includes('auditor'))
-    throw new ApiError('PERMISSION_DENIED', 'only auditors (realm role auditor) may use this surface');
+    throw denied('only auditors (realm role auditor) may use this surface');
 };
 
 /** Throws ApiError 403. */
 export const assertAdmin = ({ admin }: Principal): void => {
-  if (!admin)
-    throw new ApiError('PERMISSION_DENIED', 'only provider admins may do this; ask one of them for it');
+  if (!admin) throw denied('only provider admins may do this; ask one of them for it');
 };
 
 /** Auditors read their own tenants and what they were granted; the provider's admins read everything. */
@@ -55,9 +54,9 @@ export const narrowed = ({ tenants }: Reach, asked: readonly string[]): Reach['t
 /** One look at the history: what is written down of it, and then how it is answered. */
 export type Look = {
   readonly what: string;
-  /** The question as it was understood. */
   readonly query: JsonObject;
-  readonly tenants: Reach['tenants'];
+  /** Default: all that the caller may read. */
+  readonly tenants?: Reach['tenants'];
   readonly answer: (seen: Seen) => Promise<LedgerAnswer> | LedgerAnswer;
 };
 
@@ -72,13 +71,15 @@ export type Seen = {
   readonly shows: (tenant: string, object?: LookedAt) => void;
 };
 
-const answerOf = async ({ answer }: Look, seen: Seen): Promise<LedgerAnswer> => {
+const answerOf = async ({ answer }: Pick<Look, 'answer'>, seen: Seen): Promise<LedgerAnswer> => {
   try {
     return await answer(seen);
   } catch (error) {
     throw error instanceof ApiError ? asRecorded(error) : error;
   }
 };
+
+type Ask = (call: LedgerCall, reach: Reach, services: AuditServices) => Promise<Look> | Look;
 
 /**
  * A route that only looks: it is recorded before it is answered (design §7), and tenants of whom it shows something to
@@ -88,16 +89,13 @@ const answerOf = async ({ answer }: Look, seen: Seen): Promise<LedgerAnswer> => 
  * @param parameters what its query may name, with what is shown without each.
  */
 export const looking =
-  (
-    services: AuditServices,
-    ask: (call: LedgerCall, reach: Reach) => Promise<Look> | Look,
-    parameters: Parameters = {},
-  ) =>
+  (services: AuditServices, ask: Ask, parameters: Parameters = {}) =>
   async (call: LedgerCall): Promise<LedgerAnswer> => {
     const { principal, headers = {}, signal } = call;
     assertKnownParameters(call.query, parameters);
     await services.positions.waitForMinimum(headers['x-ledger-min-position'], AUDIT_VIEW);
-    const look = await ask(call, await reachOf(principal, services, signal));
+    const reach = await reachOf(principal, services, signal);
+    const look = { tenants: reach.tenants, ...(await ask(call, reach, services)) };
     const context = await contextOf(osacCall(once(call), AUDIT_VIEW), look, services);
     const recorded = await services.access.record(
       {
@@ -120,3 +118,21 @@ export const looking =
     }
     return answer;
   };
+
+export const lookAt = (
+  services: AuditServices,
+  path: string,
+  ask: Ask,
+  parameters?: Parameters,
+): LedgerRoute => ({ verb: 'GET', path, handler: looking(services, ask, parameters) });
+
+/** A list that only admins may look at, all of it. */
+export const adminsList = (
+  services: AuditServices,
+  what: string,
+  list: (signal: AbortSignal) => Promise<readonly JsonObject[]>,
+): LedgerRoute =>
+  lookAt(services, what, ({ principal, signal }) => {
+    assertAdmin(principal);
+    return { what, query: {}, answer: async () => ({ json: { items: [...(await list(signal))] } }) };
+  });

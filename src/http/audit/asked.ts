@@ -1,34 +1,16 @@
 import { ACCESS_ASKED, type Asked } from '../../domain/audit/events.ts';
 import { own, sameJson } from '../../domain/json-tools.ts';
-import type { JsonObject } from '../../domain/json.ts';
 import { eventTypes } from '../../domain/registry.ts';
 import { encodeId } from '../../domain/stream-name.ts';
 import type { AuditServices } from './services.ts';
-import { isThere } from './there.ts';
-
-/** What a look asks, and of which tenants. */
-type Question = {
-  readonly what: string;
-  readonly query: JsonObject;
-  readonly tenants: 'all' | readonly string[];
-};
+import { isEventThere, isThere, type Question } from './there.ts';
 
 /** Event types of which tenants may know that there are such. */
 export const TENANTS_TYPES: ReadonlySet<string> = new Set(
   eventTypes.filter(({ audience }) => audience === 'tenant').map(({ type }) => type),
 );
 
-const EVENT = /^(.+)@(\d{1,15})$/;
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
-
-const isEvent = (
-  id: string,
-  of: Pick<Question, 'tenants'>,
-  services: Pick<AuditServices, 'reader'>,
-): boolean => {
-  const [, stream, revision] = EVENT.exec(id) ?? [];
-  return stream === undefined ? UUID.test(id) : isThere(stream, Number(revision), of, services);
-};
 
 /** Looks whose `id` is that of an event. */
 const OF_EVENTS: readonly string[] = ['event', 'proof'];
@@ -73,7 +55,9 @@ export const askedAtHome = (
     ...(id !== undefined && isThere(`${kind ?? ''}-${encodeId(id)}`, 0, { tenants }, services)
       ? { resource_id: id }
       : {}),
-    ...(event !== undefined && isEvent(event, { tenants }, services) ? { event } : {}),
+    ...(event !== undefined && (isEventThere(event, { tenants }, services) ?? UUID.test(event))
+      ? { event }
+      : {}),
   };
 };
 

@@ -1,11 +1,9 @@
 import type { RequestHash } from '../../app/request-hash.ts';
-import type { JsonObject } from '../../domain/json.ts';
+import type { JsonObject, JsonValue } from '../../domain/json.ts';
 import { isObject } from '../../domain/json-tools.ts';
-import type { JsonValue } from '../../domain/json.ts';
-import { ApiError } from '../errors.ts';
+import { invalid, type ApiError } from '../errors.ts';
 import type { Reach } from './access.ts';
 
-/** Where a list of events goes on. */
 export type Place = {
   /** Leaf behind which it goes on, in the order of the list. */
   readonly after: number;
@@ -62,13 +60,6 @@ const parsed = (cursor: string): JsonObject => {
   throw unreadable();
 };
 
-const refused = (message: string): ApiError =>
-  new ApiError('INVALID_ARGUMENT', message, {
-    reason: 'CURSOR_MISMATCH',
-    violations: [{ field: 'cursor', description: message }],
-  });
+const refused = (message: string): ApiError => invalid(message, 'cursor', 'CURSOR_MISMATCH');
 const unreadable = (): ApiError =>
-  new ApiError('INVALID_ARGUMENT', "'cursor' is not one that this service gave", {
-    reason: 'CURSOR_INVALID',
-    violations: [{ field: 'cursor', description: 'not one that this service gave' }],
-  });
+  invalid("'cursor' is not one that this service gave", 'cursor', 'CURSOR_INVALID');

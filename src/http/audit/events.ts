@@ -12,7 +12,7 @@ import type { LedgerAnswer, LedgerCall, LedgerRoute } from '../ledger/serve.ts';
 import { onlyOne } from '../osac/query.ts';
 import type { LookedAt } from '../looks.ts';
 import { readRfc3339 } from '../times.ts';
-import { looking, narrowed, reaches, type Look, type Reach, type Seen } from './access.ts';
+import { lookAt, narrowed, reaches, type Look, type Reach, type Seen } from './access.ts';
 import { createCursors, type Cursors, type Place } from './cursor.ts';
 import { eventJson } from './event-json.ts';
 import { firstFound } from './first-found.ts';
@@ -25,38 +25,27 @@ import { isThere } from './there.ts';
 
 /** Who did what: the events of one's tenants, one event, everything about one object. */
 export const auditEventRoutes = (services: AuditServices): readonly LedgerRoute[] => {
-  const cursors = createCursors(services.requestHash);
+  const lists = { services, cursors: createCursors(services.requestHash) };
   return [
-    {
-      verb: 'GET',
-      path: 'events',
-      handler: looking(
-        services,
-        async (call, reach) =>
-          list(call, reach, 'events', await readFilter(call, reach, services), { services, cursors }),
-        { ...FILTER, ...OF_ONE, ...PAGE },
-      ),
-    },
-    {
-      verb: 'GET',
-      path: 'events/{id}',
-      handler: looking(services, (call, reach) => one(call, reach, services)),
-    },
-    {
-      verb: 'GET',
-      path: 'resources/{kind}/{id}/events',
-      handler: looking(
-        services,
-        async (call, reach) => {
-          const about = { kind: categoryOf(call.path['kind'] ?? ''), resource_id: call.path['id'] ?? '' };
-          if (!(await isKind(about.kind, reach, services, call.signal)))
-            throw new ApiError('NOT_FOUND', noSuchKind(call.path['kind'] ?? ''));
-          const filter = { ...(await readFilter(call, reach, services)), ...about };
-          return list(call, reach, 'resource events', filter, { services, cursors });
-        },
-        { ...FILTER, ...PAGE },
-      ),
-    },
+    lookAt(
+      services,
+      'events',
+      async (call, reach) => list(call, reach, 'events', await readFilter(call, reach, services), lists),
+      { ...FILTER, ...OF_ONE, ...PAGE },
+    ),
+    lookAt(services, 'events/{id}', one),
+    lookAt(
+      services,
+      'resources/{kind}/{id}/events',
+      async (call, reach) => {
+        const about = { kind: categoryOf(call.path['kind'] ?? ''), resource_id: call.path['id'] ?? '' };
+        if (!(await isKind(about.kind, reach, services, call.signal)))
+          throw new ApiError('NOT_FOUND', noSuchKind(call.path['kind'] ?? ''));
+        const filter = { ...(await readFilter(call, reach, services)), ...about };
+        return list(call, reach, 'resource events', filter, lists);
+      },
+      { ...FILTER, ...PAGE },
+    ),
   ];
 };
 
@@ -206,10 +195,8 @@ const list = async (
   };
 };
 
-/** In front of the first leaf of an order, of as many as there are. */
 const placeAtFirst = (order: Order, below: number): Place => ({ after: order === 'asc' ? -1 : below, below });
 
-/** Whether there are leaves behind one, in an order. */
 const goesOn = (order: Order, after: number, below: number): boolean =>
   order === 'asc' ? after + 1 < below : after > 0;
 
@@ -235,7 +222,6 @@ export const showing = (
 const objectAsked = ({ kind, resource_id: id }: Filter): LookedAt | undefined =>
   typeof kind === 'string' ? { kind, ...(typeof id === 'string' ? { id } : {}) } : undefined;
 
-/** What an event is about, where that is one object. */
 export const objectOf = ({ kind, resourceId: id }: AuditLeaf): LookedAt | undefined =>
   kind === '' || id === '' ? undefined : { kind, id };
 
@@ -334,7 +320,6 @@ const one = ({ path, signal, principal }: LedgerCall, reach: Reach, services: Au
   return {
     what: 'event',
     query: { id: id.slice(0, MAX_CHARACTERS) },
-    tenants: reach.tenants,
     answer: async ({ shows }) => {
       const { leaf, event } = await findEvent(id, reach, services, signal);
       const shown = eventJson(leaf, event, reach.audience, services);

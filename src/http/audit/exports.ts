@@ -8,7 +8,7 @@ import { ApiError, invalid } from '../errors.ts';
 import type { LedgerAnswer, LedgerCall, LedgerRoute } from '../ledger/serve.ts';
 import type { Principal } from '../osac/principal.ts';
 import { once } from '../ledger/osac-call.ts';
-import { looking, reaches, reachOf, type Reach } from './access.ts';
+import { lookAt, looking, reaches, reachOf, type Look, type Reach } from './access.ts';
 import { TENANTS_TYPES } from './asked.ts';
 import { categoryOf, timeOf } from './events.ts';
 import { firstFound } from './first-found.ts';
@@ -45,17 +45,12 @@ export const auditExportRoutes = (services: AuditServices): readonly LedgerRoute
     fields: [...FIELDS, ...FILTER.map((name) => `filter.${name}`)],
     handler: (call) => ask(call, services),
   },
-  {
-    verb: 'GET',
-    path: 'exports',
-    handler: looking(services, ({ principal, signal }, reach) => ({
-      what: 'exports',
-      query: {},
-      tenants: reach.tenants,
-      answer: async () => ({ json: { items: await listed(principal, reach, services, signal) } }),
-    })),
-  },
-  { verb: 'GET', path: 'exports/{id}', handler: showOne(services) },
+  lookAt(services, 'exports', ({ principal, signal }, reach) => ({
+    what: 'exports',
+    query: {},
+    answer: async () => ({ json: { items: await listed(principal, reach, services, signal) } }),
+  })),
+  lookAt(services, 'exports/{id}', showOne),
   { verb: 'GET', path: 'exports/{id}/file', handler: (call) => fetchFile(call, services) },
   { verb: 'DELETE', path: 'exports/{id}', handler: (call) => discard(call, services) },
 ];
@@ -81,7 +76,6 @@ const mine = async (
   return state;
 };
 
-/** The newest ones of a caller. */
 const MAX_LISTED = 100;
 
 const listed = async (
@@ -169,16 +163,14 @@ const ask = async (call: LedgerCall, services: AuditServices): Promise<LedgerAns
   }
 };
 
-const showOne = (services: AuditServices): LedgerRoute['handler'] =>
-  looking(services, ({ path, principal }, reach) => {
-    const id = path['id'] ?? '';
-    return {
-      what: 'export',
-      query: { id: id.slice(0, 100) },
-      tenants: reach.tenants,
-      answer: async () => ({ json: exportJson(id, await mine(id, principal, reach, services), services) }),
-    };
-  });
+const showOne = ({ path, principal }: LedgerCall, reach: Reach, services: AuditServices): Look => {
+  const id = path['id'] ?? '';
+  return {
+    what: 'export',
+    query: { id: id.slice(0, 100) },
+    answer: async () => ({ json: exportJson(id, await mine(id, principal, reach, services), services) }),
+  };
+};
 
 /** What is exported, of a request that is new: whose tenant has a history, and who and what is meant. Throws ApiError 400. */
 const resolved = async (
@@ -352,9 +344,7 @@ const fetchFile = async (call: LedgerCall, services: AuditServices): Promise<Led
     throw new ApiError(
       'NOT_FOUND',
       'the file of this export is not on this instance; ask the one that made it',
-      {
-        reason: 'EXPORT_ELSEWHERE',
-      },
+      { reason: 'EXPORT_ELSEWHERE' },
     );
   const record = async (): Promise<void> => {
     await writing(once(call), services, state.request.tenant ?? '', (context) =>
@@ -374,7 +364,7 @@ const fetchFile = async (call: LedgerCall, services: AuditServices): Promise<Led
       name: `audit-export-${id}.tar`,
       before: async (handsOut) => {
         if (handsOut) await record();
-        else await showOne(services)(call);
+        else await looking(services, showOne)(call);
         if ((await found()) === undefined) throw notFound();
       },
       read: file.read,

@@ -8,7 +8,7 @@ import { auditGrantAggregate } from '../../domain/kinds.ts';
 import { streamName } from '../../domain/stream-name.ts';
 import { ApiError, invalid } from '../errors.ts';
 import type { LedgerCall, LedgerRoute } from '../ledger/serve.ts';
-import { assertAdmin, looking } from './access.ts';
+import { adminsList, assertAdmin } from './access.ts';
 import { timeOf } from './events.ts';
 import type { AuditServices } from './services.ts';
 import { hasActed, takenIn } from './subject-tenants.ts';
@@ -18,22 +18,9 @@ const FIELDS = ['subject', 'tenants', 'reason', 'expires_at'] as const;
 
 /** Who may read the history of tenants that are not its own: given and withdrawn by the provider's admins. */
 export const auditGrantRoutes = (services: AuditServices): readonly LedgerRoute[] => [
-  {
-    verb: 'GET',
-    path: 'grants',
-    handler: looking(services, ({ principal, signal }, { tenants }) => {
-      assertAdmin(principal);
-      return {
-        what: 'grants',
-        query: {},
-        tenants,
-        answer: async () => {
-          const listed = await services.grants.list(signal);
-          return { json: { items: listed.map(({ id, state, givenAt }) => grantJson(id, state, givenAt)) } };
-        },
-      };
-    }),
-  },
+  adminsList(services, 'grants', async (signal) =>
+    (await services.grants.list(signal)).map(({ id, state, givenAt }) => grantJson(id, state, givenAt)),
+  ),
   {
     verb: 'POST',
     path: 'grants',

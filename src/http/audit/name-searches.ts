@@ -1,5 +1,5 @@
 import { createStreamQueue } from '../../app/stream-queue.ts';
-import { ApiError } from '../errors.ts';
+import { tooMuch } from '../errors.ts';
 
 /**
  * Looks for people by name, one after another on an instance: each takes some seconds of the thread where there are
@@ -18,10 +18,10 @@ export const createNameSearches = (most: number = MOST_WAITING): NameSearches =>
   return {
     run: async (task, signal) => {
       if (inHand > most)
-        throw new ApiError(
-          'RESOURCE_EXHAUSTED',
+        throw tooMuch(
           'others are looking for people by name already; try again, or give the id',
-          { reason: 'SEARCHES_BUSY', retryAfterSeconds: 5 },
+          'SEARCHES_BUSY',
+          5,
         );
       inHand += 1;
       let counts = true;

@@ -4,13 +4,13 @@ import { leavesOf, parseTilePath } from '../../app/audit/merkle/tiles.ts';
 import { headWhen, type AuditHalt, type TreeHead } from '../../app/audit/tree-heads.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
 import { prefersGzip } from '../encodings.ts';
-import { ApiError, invalid } from '../errors.ts';
+import { ApiError, denied, invalid, notReached, unavailable } from '../errors.ts';
 import { flag, wholeNumber } from '../ledger/query.ts';
 import type { LedgerAnswer, LedgerCall, LedgerRoute } from '../ledger/serve.ts';
 import { onlyOne } from '../osac/query.ts';
 import { shownTo } from '../../app/audit/shown.ts';
 import type { LeafRecord } from '../../app/audit/merkle/leaf.ts';
-import { looking, type Look, type Reach } from './access.ts';
+import { lookAt, type Look, type Reach } from './access.ts';
 import { eventNotFound, findEvent, objectOf, showing } from './events.ts';
 import { limitIn, NEEDED } from './query.ts';
 import { assertSomeReach } from './reach.ts';
@@ -18,57 +18,23 @@ import type { AuditServices } from './services.ts';
 
 /** That it is so: proofs of events, signed heads, consistency between them, and what auditors pin. */
 export const auditProofRoutes = (services: AuditServices): readonly LedgerRoute[] => [
-  {
-    verb: 'GET',
-    path: 'events/{id}/proof',
-    handler: looking(services, (call, reach) => proof(call, reach, services)),
-  },
-  {
-    verb: 'GET',
-    path: 'checkpoints',
-    handler: looking(services, (call, reach) => heads(call, reach, services), {
-      after: 'the newest head alone',
-      limit: `${DEFAULT_HEADS} of them`,
-    }),
-  },
-  {
-    verb: 'GET',
-    path: 'checkpoint',
-    handler: looking(services, ({ signal }, reach) =>
-      plain('checkpoint', reach, async () => {
-        const head = await latestHead(services, signal);
-        return { bytes: head.note, contentType: 'text/plain; charset=utf-8' };
-      }),
-    ),
-  },
-  {
-    verb: 'GET',
-    path: 'consistency',
-    handler: looking(services, (call, reach) => consistency(call, reach, services), {
-      from: NEEDED,
-      to: NEEDED,
-    }),
-  },
-  {
-    verb: 'GET',
-    path: 'trust.json',
-    handler: looking(services, (call, reach) => trust(call, reach, services), {
-      newest: 'a head over all that is recorded by now',
-    }),
-  },
-  {
-    verb: 'GET',
-    path: 'tile/{path*}',
-    handler: looking(services, (call, reach) => tile(call, reach, services)),
-  },
+  lookAt(services, 'events/{id}/proof', proof),
+  lookAt(services, 'checkpoints', heads, {
+    after: 'the newest head alone',
+    limit: `${DEFAULT_HEADS} of them`,
+  }),
+  lookAt(services, 'checkpoint', ({ signal }) => ({
+    what: 'checkpoint',
+    query: {},
+    answer: async () => {
+      const { note } = await latestHead(services, signal);
+      return { bytes: note, contentType: 'text/plain; charset=utf-8' };
+    },
+  })),
+  lookAt(services, 'consistency', consistency, { from: NEEDED, to: NEEDED }),
+  lookAt(services, 'trust.json', trust, { newest: 'a head over all that is recorded by now' }),
+  lookAt(services, 'tile/{path*}', tile),
 ];
-
-const plain = (what: string, { tenants }: Reach, answer: Look['answer']): Look => ({
-  what,
-  query: {},
-  tenants,
-  answer,
-});
 
 const latestHead = async ({ proofs }: AuditServices, signal: AbortSignal): Promise<TreeHead> => {
   const head = await proofs.heads.latest(signal);
@@ -83,12 +49,11 @@ const PIN_WITHIN_MS = 25_000;
  * What an auditor keeps. Its pin covers everything that was recorded when it was asked for, the asking included: so it is
  * never older than the first event of the tenant who asks, and later exports of this tenant can be held against it.
  */
-const trust = ({ query, signal, ending }: LedgerCall, reach: Reach, services: AuditServices): Look => {
+const trust = ({ query, signal, ending }: LedgerCall, _reach: Reach, services: AuditServices): Look => {
   const newest = flag(query, 'newest');
   return {
     what: 'trust',
     query: newest ? { newest } : {},
-    tenants: reach.tenants,
     answer: async ({ recorded }) => {
       const { heads } = services.proofs;
       const within = {
@@ -117,14 +82,9 @@ const trust = ({ query, signal, ending }: LedgerCall, reach: Reach, services: Au
   };
 };
 
-const stopping = (): ApiError =>
-  new ApiError('UNAVAILABLE', 'this instance stops; ask again', {
-    reason: 'SHUTTING_DOWN',
-    retryAfterSeconds: 1,
-  });
+const stopping = (): ApiError => unavailable('this instance stops; ask again', 'SHUTTING_DOWN', 1);
 
-const notSigned = (message: string): ApiError =>
-  new ApiError('UNAVAILABLE', message, { reason: 'NOT_SIGNED_YET', retryAfterSeconds: 5 });
+const notSigned = (message: string): ApiError => unavailable(message, 'NOT_SIGNED_YET', 5);
 
 /** Of which event it is, tenants may not know more than its place; what to do about it is the operators' part. */
 const neverSigned = ({ at }: AuditHalt): ApiError =>
@@ -159,7 +119,6 @@ const proof = ({ path, signal, principal }: LedgerCall, reach: Reach, services: 
   return {
     what: 'proof',
     query: { id: id.slice(0, 500) },
-    tenants: reach.tenants,
     answer: async ({ shows }) => {
       const { leaf, event } = await findEvent(id, reach, services, signal);
       const visible = shownTo(event, reach.audience, services.words);
@@ -181,14 +140,7 @@ const proof = ({ path, signal, principal }: LedgerCall, reach: Reach, services: 
           reader.tenantTree(leaf.tenant).indexBelow(head.size),
         );
       if (main === undefined || tenant === undefined || inTenant === undefined)
-        throw new ApiError(
-          'UNAVAILABLE',
-          'this instance does not have the tree of that head yet; try again',
-          {
-            reason: 'POSITION_NOT_REACHED',
-            retryAfterSeconds: 1,
-          },
-        );
+        throw notReached('this instance does not have the tree of that head yet; try again');
       return {
         json: {
           id: event.id,
@@ -219,14 +171,13 @@ const proof = ({ path, signal, principal }: LedgerCall, reach: Reach, services: 
 const DEFAULT_HEADS = 100;
 const MAX_HEADS = 1_000;
 
-const heads = ({ query, signal }: LedgerCall, { tenants }: Reach, services: AuditServices): Look => {
+const heads = ({ query, signal }: LedgerCall, _reach: Reach, services: AuditServices): Look => {
   const after = onlyOne(query, 'after') ?? '';
   const size = wholeNumber(query, 'after', 0, 2 ** 31);
   const limit = limitIn(query, DEFAULT_HEADS, MAX_HEADS);
   return {
     what: 'checkpoints',
     query: { ...(after === '' ? {} : { after: size }), limit },
-    tenants,
     answer: async () => {
       if (after === '') {
         const head = await services.proofs.heads.latest(signal);
@@ -252,7 +203,7 @@ const shownLeaf = (leaf: LeafRecord, withHashes: boolean): JsonObject => {
   return { v, stream, revision, id, type, occurredAt };
 };
 
-const consistency = ({ query }: LedgerCall, { tenants }: Reach, { proofs, reader }: AuditServices): Look => {
+const consistency = ({ query }: LedgerCall, _reach: Reach, { proofs, reader }: AuditServices): Look => {
   const [from, to] = [sizeIn(query, 'from'), sizeIn(query, 'to')];
   if (from > to) throw invalid("query parameter 'from' must not be larger than 'to'", 'from');
   if (to > reader.size())
@@ -260,7 +211,6 @@ const consistency = ({ query }: LedgerCall, { tenants }: Reach, { proofs, reader
   return {
     what: 'consistency',
     query: { from, to },
-    tenants,
     answer: (): LedgerAnswer => {
       const path = proofs.consistency(from, to);
       if (path === undefined) throw invalid('there is no such part of the tree', 'to');
@@ -285,16 +235,11 @@ const tile = (
   { tenants }: Reach,
   { proofs }: AuditServices,
 ): Look => {
-  if (tenants !== 'all')
-    throw new ApiError(
-      'PERMISSION_DENIED',
-      'tiles hold the leaves of all tenants: they need a grant for all',
-    );
+  if (tenants !== 'all') throw denied('tiles hold the leaves of all tenants: they need a grant for all');
   const name = `tile/${path['path'] ?? ''}`;
   return {
     what: 'tile',
     query: { tile: name.slice(0, 100) },
-    tenants,
     answer: async () => {
       const address = parseTilePath(name);
       const signed = (await proofs.heads.latest(signal))?.size ?? 0;
@@ -306,11 +251,7 @@ const tile = (
       if (address.level !== 'entries') return answer;
       const vary = { ...KEPT, vary: 'accept-encoding' };
       if (!prefersGzip(headers)) return { ...answer, headers: vary };
-      return {
-        ...answer,
-        bytes: await compress(bytes),
-        headers: { ...vary, 'content-encoding': 'gzip' },
-      };
+      return { ...answer, bytes: await compress(bytes), headers: { ...vary, 'content-encoding': 'gzip' } };
     },
   };
 };

@@ -21,6 +21,5 @@ export const assertKnownParameters = (query: URLSearchParams, known: Parameters)
 export const emptyParameter = (name: string, without: string) =>
   mustNotBeEmpty(`query parameter '${name}'`, name, without);
 
-/** How many at most. Throws ApiError 400. */
 export const limitIn = (query: URLSearchParams, fallback: number, most: number): number =>
   wholeNumber(query, 'limit', fallback, most, 1);

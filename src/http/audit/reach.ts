@@ -1,5 +1,5 @@
 import { tenant as tenants } from '../../domain/tenancy/tenant.resource.ts';
-import { ApiError, invalid } from '../errors.ts';
+import { ApiError, denied, invalid } from '../errors.ts';
 import { meant } from '../nearest.ts';
 import type { Principal } from '../osac/principal.ts';
 import { reaches, type Reach } from './access.ts';
@@ -40,10 +40,7 @@ export const assertSomeReach = (
   { subjectId }: Pick<Principal, 'subjectId'>,
 ): void => {
   if (reach.tenants === 'all' || reach.tenants.length > 0) return;
-  throw new ApiError(
-    'PERMISSION_DENIED',
-    `there is no tenant whose history you may read; ${howTo(subjectId, '<name>')}`,
-  );
+  throw denied(`there is no tenant whose history you may read; ${howTo(subjectId, '<name>')}`);
 };
 
 const notYours = (tenant: string, field: string, subjectId: string): ApiError => {

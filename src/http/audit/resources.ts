@@ -8,7 +8,7 @@ import { BEFORE_EVERYTHING } from '../moments.ts';
 import { documentAsOf } from '../osac/as-of.ts';
 import { onlyOne } from '../osac/query.ts';
 import { readRfc3339 } from '../times.ts';
-import { looking, reaches, type Look, type Reach, type Seen } from './access.ts';
+import { lookAt, reaches, type Look, type Reach, type Seen } from './access.ts';
 import { kindNamed } from './events.ts';
 import { noSuchKind } from './names.ts';
 import { NEEDED } from './query.ts';
@@ -17,21 +17,8 @@ import type { AuditServices } from './services.ts';
 
 /** What objects were like: at any time or position, and what differs between two. */
 export const auditResourceRoutes = (services: AuditServices): readonly LedgerRoute[] => [
-  {
-    verb: 'GET',
-    path: 'resources/{kind}/{id}',
-    handler: looking(services, (call, reach) => show(call, reach, services), {
-      as_of: 'the present',
-    }),
-  },
-  {
-    verb: 'GET',
-    path: 'resources/{kind}/{id}/diff',
-    handler: looking(services, (call, reach) => diff(call, reach, services), {
-      from: NEEDED,
-      to: 'the present',
-    }),
-  },
+  lookAt(services, 'resources/{kind}/{id}', show, { as_of: 'the present' }),
+  lookAt(services, 'resources/{kind}/{id}/diff', diff, { from: NEEDED, to: 'the present' }),
 ];
 
 /** A moment as the query says it; none: now. Throws ApiError 400. */
@@ -49,33 +36,34 @@ const asked = (query: URLSearchParams, name: string): JsonObject => {
   return text === '' ? {} : { [name]: text.slice(0, 100) };
 };
 
-const kindAt = ({ path }: LedgerCall): { readonly kind: AnyKind | undefined; readonly id: string } => ({
-  kind: kindNamed(path['kind'] ?? ''),
-  id: path['id'] ?? '',
-});
+/** Kinds are no secret: one that does not exist is told from an object that is not there. */
+type Named = { readonly kind: AnyKind; readonly id: string };
 
-/** Kinds are no secret: one that does not exist is told from an object that is not there. Throws ApiError 404. */
-const assertKind = (call: LedgerCall): void => {
-  if (kindAt(call).kind === undefined) throw new ApiError('NOT_FOUND', noSuchKind(call.path['kind'] ?? ''));
+/** Throws ApiError 403 or 404. */
+const namedIn = ({ path, principal }: LedgerCall, reach: Reach): Named => {
+  assertSomeReach(reach, principal);
+  const kind = kindNamed(path['kind'] ?? '');
+  if (kind === undefined) throw new ApiError('NOT_FOUND', noSuchKind(path['kind'] ?? ''));
+  return { kind, id: path['id'] ?? '' };
 };
 
 /** What the caller may see of it; undefined: nothing, whatever the reason. */
 const documentAt = async (
-  call: LedgerCall,
+  { kind, id }: Named,
   reach: Reach,
   position: string,
   { past, words }: AuditServices,
   shows: Seen['shows'],
+  { signal }: LedgerCall,
 ): Promise<JsonObject | undefined> => {
-  const { kind, id } = kindAt(call);
   const surface = reach.audience === 'provider' ? 'private' : 'public';
-  if (kind === undefined || kind.methods[surface].length === 0) return undefined;
+  if (kind.methods[surface].length === 0) return undefined;
   const shown = await documentAsOf(revealing(kind, { open: words.open }), id, {
     surface,
     position,
     past,
     visible: (tenant) => reaches(reach, tenant),
-    signal: call.signal,
+    signal,
   });
   if (shown === undefined) return undefined;
   // What only the provider may see of a tenant, the tenant is not told of either.
@@ -84,9 +72,8 @@ const documentAt = async (
 };
 
 /** One answer for what is not there, not there yet or any more, and not theirs. `when`: of which moments that is said. */
-const notSeen = (call: LedgerCall, reach: Reach, when: 'now' | 'at that moment' | 'at either moment') => {
-  const { kind, id } = kindAt(call);
-  const what = `${kind?.words ?? 'object'} '${id.slice(0, 200)}'`;
+const notSeen = ({ kind, id }: Named, reach: Reach, when: 'now' | 'at that moment' | 'at either moment') => {
+  const what = `${kind.words} '${id.slice(0, 200)}'`;
   const said = when === 'now' ? `there is no ${what} now` : `there was no ${what} ${when}`;
   return new ApiError(
     'NOT_FOUND',
@@ -98,21 +85,18 @@ const placed = (position: string, { positions }: AuditServices): JsonObject =>
   position === BEFORE_EVERYTHING ? {} : { position: positions.format(position) };
 
 const show = async (call: LedgerCall, reach: Reach, services: AuditServices): Promise<Look> => {
-  const { kind, id } = kindAt(call);
-  assertSomeReach(reach, call.principal);
-  assertKind(call);
+  const named = namedIn(call, reach);
+  const { id } = named;
+  const { kind } = named.kind;
   const position = await momentOf(call.query, 'as_of', services);
   return {
     what: 'resource',
-    query: { kind: kind?.kind ?? '', id, ...asked(call.query, 'as_of') },
-    tenants: reach.tenants,
+    query: { kind, id, ...asked(call.query, 'as_of') },
     answer: async ({ shows }) => {
-      const document = await documentAt(call, reach, position, services, shows);
-      if (document === undefined || kind === undefined) {
-        const when = (onlyOne(call.query, 'as_of') ?? '') === '' ? 'now' : 'at that moment';
-        throw notSeen(call, reach, when);
-      }
-      return { json: { kind: kind.kind, id, as_of: placed(position, services), document } };
+      const document = await documentAt(named, reach, position, services, shows, call);
+      if (document === undefined)
+        throw notSeen(named, reach, onlyOne(call.query, 'as_of') === null ? 'now' : 'at that moment');
+      return { json: { kind, id, as_of: placed(position, services), document } };
     },
   };
 };
@@ -124,9 +108,9 @@ const areReversed = (query: URLSearchParams): boolean => {
 };
 
 const diff = async (call: LedgerCall, reach: Reach, services: AuditServices): Promise<Look> => {
-  const { kind, id } = kindAt(call);
-  assertSomeReach(reach, call.principal);
-  assertKind(call);
+  const named = namedIn(call, reach);
+  const { id } = named;
+  const { kind } = named.kind;
   if ((onlyOne(call.query, 'from') ?? '') === '')
     throw invalid("query parameter 'from' is needed: a time or a position", 'from');
   const from = await momentOf(call.query, 'from', services);
@@ -135,16 +119,14 @@ const diff = async (call: LedgerCall, reach: Reach, services: AuditServices): Pr
     throw invalid("query parameter 'from' must not be later than 'to'", 'from');
   return {
     what: 'diff',
-    query: { kind: kind?.kind ?? '', id, ...asked(call.query, 'from'), ...asked(call.query, 'to') },
-    tenants: reach.tenants,
+    query: { kind, id, ...asked(call.query, 'from'), ...asked(call.query, 'to') },
     answer: async ({ shows }) => {
-      const before = await documentAt(call, reach, from, services, shows);
-      const after = await documentAt(call, reach, to, services, shows);
-      if ((before === undefined && after === undefined) || kind === undefined)
-        throw notSeen(call, reach, 'at either moment');
+      const before = await documentAt(named, reach, from, services, shows, call);
+      const after = await documentAt(named, reach, to, services, shows, call);
+      if (before === undefined && after === undefined) throw notSeen(named, reach, 'at either moment');
       return {
         json: {
-          kind: kind.kind,
+          kind,
           id,
           from: { ...placed(from, services), exists: before !== undefined },
           to: { ...placed(to, services), exists: after !== undefined },

@@ -6,7 +6,7 @@ import { isObject, own, stringAt } from '../../domain/json-tools.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { ApiError, invalid } from '../errors.ts';
 import type { LedgerCall, LedgerRoute } from '../ledger/serve.ts';
-import { assertAdmin, looking } from './access.ts';
+import { adminsList, assertAdmin, lookAt } from './access.ts';
 import { reasonOf } from './grants.ts';
 import type { AuditServices } from './services.ts';
 import { assertScopeThere, tenantsOfSubject } from './subject-tenants.ts';
@@ -16,19 +16,7 @@ const OF_ERASURES = ['subject_id', 'tenant', 'reason', 'request_id'] as const;
 
 /** Legal holds and erasures of persons, both for the provider's admins (fleet-and-networks.md §1.9 rules 4 and 5). */
 export const retentionRoutes = (services: AuditServices): readonly LedgerRoute[] => [
-  {
-    verb: 'GET',
-    path: 'holds',
-    handler: looking(services, ({ principal }, { tenants }) => {
-      assertAdmin(principal);
-      return {
-        what: 'holds',
-        query: {},
-        tenants,
-        answer: async () => ({ json: { items: (await services.erasures.state()).holds.map(holdJson) } }),
-      };
-    }),
-  },
+  adminsList(services, 'holds', async () => (await services.erasures.state()).holds.map(holdJson)),
   {
     verb: 'POST',
     path: 'holds',
@@ -50,37 +38,22 @@ export const retentionRoutes = (services: AuditServices): readonly LedgerRoute[]
       return answered({ id: holdId, released: true }, headers);
     },
   },
-  {
-    verb: 'GET',
-    path: 'erasures',
-    handler: looking(services, ({ principal, signal }, { tenants }) => {
-      assertAdmin(principal);
-      return {
-        what: 'erasures',
-        query: {},
-        tenants,
-        answer: async () => ({ json: { items: (await services.erasureLog.list(signal)).map(erasureJson) } }),
-      };
-    }),
-  },
-  {
-    verb: 'GET',
-    path: 'erasures/{id}',
-    handler: looking(services, ({ principal, path, signal }, { tenants }) => {
-      assertAdmin(principal);
-      const id = path['id'] ?? '';
-      return {
-        what: 'erasure',
-        query: { id: id.slice(0, 100) },
-        tenants,
-        answer: async () => {
-          const found = (await services.erasureLog.list(signal)).find((each) => each.id === id);
-          if (found === undefined) throw new ApiError('NOT_FOUND', 'there is no erasure with this id');
-          return { json: erasureJson(found) };
-        },
-      };
-    }),
-  },
+  adminsList(services, 'erasures', async (signal) =>
+    (await services.erasureLog.list(signal)).map(erasureJson),
+  ),
+  lookAt(services, 'erasures/{id}', ({ principal, path, signal }) => {
+    assertAdmin(principal);
+    const id = path['id'] ?? '';
+    return {
+      what: 'erasure',
+      query: { id: id.slice(0, 100) },
+      answer: async () => {
+        const found = (await services.erasureLog.list(signal)).find((each) => each.id === id);
+        if (found === undefined) throw new ApiError('NOT_FOUND', 'there is no erasure with this id');
+        return { json: erasureJson(found) };
+      },
+    };
+  }),
   { verb: 'POST', path: 'erasures', fields: OF_ERASURES, handler: (call) => erase(call, services) },
 ];
 

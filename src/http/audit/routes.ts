@@ -1,4 +1,4 @@
-import { ApiError } from '../errors.ts';
+import { unfit } from '../errors.ts';
 import type { LedgerRoute } from '../ledger/serve.ts';
 import { auditEventRoutes } from './events.ts';
 import { auditExportRoutes } from './exports.ts';
@@ -8,7 +8,6 @@ import { auditResourceRoutes } from './resources.ts';
 import { retentionRoutes } from './retention.ts';
 import type { AuditServices } from './services.ts';
 
-/** Every route of `/api/audit/v1`: the history for auditors. */
 export const auditRoutes = (services: AuditServices): readonly LedgerRoute[] => [
   ...auditEventRoutes(services),
   ...auditResourceRoutes(services),
@@ -24,12 +23,6 @@ export const withoutAuditor = (): readonly LedgerRoute[] =>
   auditRoutes({} as AuditServices).map((route) => ({
     ...route,
     handler: () => {
-      throw new ApiError(
-        'FAILED_PRECONDITION',
-        'this instance does not have the role auditor; ask another one',
-        {
-          reason: 'NO_AUDITOR',
-        },
-      );
+      throw unfit('this instance does not have the role auditor; ask another one', 'NO_AUDITOR');
     },
   }));

@@ -15,7 +15,6 @@ import type { WriteServices } from '../osac/write-context.ts';
 import type { Positions } from '../positions.ts';
 import type { NameSearches } from './name-searches.ts';
 
-/** What `/api/audit/v1` is made of. */
 export type AuditServices = Pick<
   WriteServices,
   'runner' | 'resources' | 'clock' | 'ids' | 'requestHash' | 'personal'

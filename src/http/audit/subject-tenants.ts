@@ -2,11 +2,10 @@ import type { HoldScope } from '../../domain/audit/events.ts';
 import { user } from '../../domain/kinds.ts';
 import { streamName } from '../../domain/stream-name.ts';
 import { SYSTEM_SUBJECT } from '../../app/metadata.ts';
-import { ApiError } from '../errors.ts';
+import { ApiError, notReached } from '../errors.ts';
 import { breathe } from '../ledger/query.ts';
 import { AUDIT_VIEW, type AuditServices } from './services.ts';
 
-/** Tenants that are read at once. */
 const PAGE = 100;
 /** Milliseconds of the thread until others get it. */
 const SLICE_MS = 5;
@@ -20,10 +19,7 @@ export const takenIn = async (
 ): Promise<void> => {
   const last = await store.lastPosition(signal);
   if (last !== undefined && !(await waitFor(AUDIT_VIEW, last, { timeoutMs: 5_000 })))
-    throw new ApiError('UNAVAILABLE', 'this instance has not taken in the latest events yet; try again', {
-      reason: 'POSITION_NOT_REACHED',
-      retryAfterSeconds: 1,
-    });
+    throw notReached('this instance has not taken in the latest events yet; try again');
 };
 
 type ActedIn = (subjectId: string, tenants: 'all' | readonly string[]) => Promise<boolean>;

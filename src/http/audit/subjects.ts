@@ -14,7 +14,6 @@ import type { AuditServices } from './services.ts';
 /** People who are looked up at once, and of whom a name is looked for at most. */
 const PAGE = 25;
 const MOST_PEOPLE = 10_000;
-/** People of one name that are said. */
 const MOST_SAID = 10;
 
 /**

@@ -5,22 +5,13 @@ import { stringAt } from '../../domain/json-tools.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { encodeId } from '../../domain/stream-name.ts';
 import type { AuditServices } from './services.ts';
-import { isThere } from './there.ts';
+import { isEventThere, isThere, type Question } from './there.ts';
 
 /** Parameters whose value may be anything that somebody has typed; subjects, types and the like are looked up before. */
 const TYPED = ['id', 'resource_id', 'tile'] as const;
 
-const EVENT = /^(.+)@(\d{1,15})$/;
-
 /** Kinds of what looks ask for that are not named in the question. */
 const KINDS: { readonly [what: string]: string } = { export: 'auditExport' };
-
-/** A look: what it is, what it asks for, and of which histories. */
-type Question = {
-  readonly what: string;
-  readonly query: JsonObject;
-  readonly tenants: 'all' | readonly string[];
-};
 
 const namesWhatIsThere = (
   { what, query, tenants }: Question,
@@ -30,8 +21,7 @@ const namesWhatIsThere = (
 ): boolean => {
   if (name === 'tile') return parseTilePath(value) !== undefined;
   if (isMadeHere(value)) return true;
-  const [, stream, revision] = EVENT.exec(value) ?? [];
-  if (stream !== undefined && isThere(stream, Number(revision), { tenants }, services)) return true;
+  if (isEventThere(value, { tenants }, services) === true) return true;
   const kind = stringAt(query, 'kind') || (KINDS[what] ?? '');
   return kind !== '' && isThere(`${kind}-${encodeId(value)}`, 0, { tenants }, services);
 };

@@ -3,7 +3,6 @@ import { contextOf, type LookServices } from '../looks.ts';
 import { once, osacCall } from './osac-call.ts';
 import type { LedgerCall } from './serve.ts';
 
-/** What routes that act are recorded by. */
 export type ActServices = {
   /**
    * Records who has the service do what; call it when nothing but the act is left. Throws StoreUnavailable: what cannot be

@@ -1,7 +1,7 @@
 import { AuditKeyMissing, AuditKeyReplaced, type AuditKeys } from '../../app/audit/audit-keys.ts';
 import type { SignerStatus } from '../../app/audit/signer.ts';
 import type { JsonObject } from '../../domain/json.ts';
-import { ApiError } from '../errors.ts';
+import { ApiError, unfit } from '../errors.ts';
 import type { ActServices } from './acts.ts';
 import type { LedgerCall, LedgerRoute } from './serve.ts';
 
@@ -32,10 +32,7 @@ export const auditTreeRoutes = (services: AuditTreeServices): readonly LedgerRou
 ];
 
 const withRole = ({ auditing }: AuditTreeServices): NonNullable<AuditTreeServices['auditing']> => {
-  if (auditing === undefined)
-    throw new ApiError('FAILED_PRECONDITION', 'this instance does not have the role auditor', {
-      reason: 'NO_AUDITOR',
-    });
+  if (auditing === undefined) throw unfit('this instance does not have the role auditor', 'NO_AUDITOR');
   return auditing;
 };
 

@@ -132,7 +132,6 @@ async function* list(
   }
 }
 
-/** One stream by itself; else the whole log in pages. */
 async function* source(
   wanted: Wanted,
   store: EventStore,

@@ -1,5 +1,5 @@
 import { ApiError } from '../errors.ts';
-import { drained, send, type Exchange } from '../exchange.ts';
+import { send, writeAll, type Exchange } from '../exchange.ts';
 
 /** A file that is answered whole or in part, so that a download that broke off can be resumed (RFC 9110 §14). */
 export type ServedFile = {
@@ -44,16 +44,8 @@ export const sendFile = async (exchange: Exchange, file: ServedFile): Promise<vo
     'x-request-id': requestId,
     ...(part === undefined ? {} : { 'content-range': `bytes ${from}-${to - 1}/${file.bytes}` }),
   });
-  if (request.method === 'HEAD') {
-    response.end();
-    return;
-  }
   try {
-    for await (const bytes of file.read(from, to)) {
-      if (response.destroyed) return;
-      if (!response.write(bytes)) await drained(exchange);
-    }
-    response.end();
+    await writeAll(exchange, file.read(from, to));
   } catch (error) {
     if (!exchange.signal().aborted) exchange.failure = error;
     response.destroy();

@@ -11,7 +11,6 @@ import type { Positions } from '../positions.ts';
 import type { ActServices } from './acts.ts';
 import type { LedgerCall } from './serve.ts';
 
-/** What the routes of hubs are answered from. */
 export type HubServices = Pick<WriteServices, 'runner' | 'resources'> &
   ActServices & {
     readonly positions: Positions;
@@ -52,5 +51,4 @@ const arriving = async (
   return hubRegistry.get(id);
 };
 
-/** A copy as JSON has it. */
 export const plain = (value: object): JsonObject => JSON.parse(JSON.stringify(value)) as JsonObject;

@@ -37,11 +37,7 @@ const AT_ONCE = 50;
 const listHubs = async (services: HubServices): Promise<LedgerAnswer> => {
   const items: JsonObject[] = [];
   for (const hub of services.hubRegistry?.hubs() ?? []) {
-    items.push({
-      ...summaryOf(hub),
-      ...(await roomOf(hub, services)),
-      ...lanesIn(services, hub.facts.id),
-    });
+    items.push({ ...summaryOf(hub), ...(await roomOf(hub, services)), ...lanesIn(services, hub.facts.id) });
     if (items.length % AT_ONCE === 0) await breathe();
   }
   return { json: { items: items.toSorted(byId) } };

@@ -1,5 +1,5 @@
 import type { KafkaFault, KafkaFaultReason } from '../../app/publisher/ports.ts';
-import { ApiError } from '../errors.ts';
+import { ApiError, unavailable } from '../errors.ts';
 
 /** Reasons that somebody has to do something about; all others may pass. */
 const LASTING: ReadonlySet<KafkaFaultReason> = new Set([
@@ -11,15 +11,10 @@ const LASTING: ReadonlySet<KafkaFaultReason> = new Set([
   'refused',
 ]);
 
-/** What the brokers did not do, as callers are told. */
 export const refusalOf = (fault: KafkaFault): ApiError => {
   const { reason, message } = fault;
   const code = `KAFKA_${reason.toUpperCase().replaceAll('-', '_')}`;
   return LASTING.has(reason)
     ? new ApiError('FAILED_PRECONDITION', `the brokers refuse it: ${message}`, { reason: code, cause: fault })
-    : new ApiError('UNAVAILABLE', `the brokers do not answer: ${message}`, {
-        reason: code,
-        cause: fault,
-        retryAfterSeconds: 5,
-      });
+    : unavailable(`the brokers do not answer: ${message}`, code, 5, fault);
 };

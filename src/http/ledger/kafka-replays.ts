@@ -10,7 +10,7 @@ import { whatIsWrong } from '../../app/audit/suspects.ts';
 import { LogDamaged, type EventStore, type Position } from '../../app/event-store.ts';
 import { own, stringAt } from '../../domain/json-tools.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
-import { ApiError, invalid } from '../errors.ts';
+import { ApiError, invalid, unfit } from '../errors.ts';
 import { BEFORE_EVERYTHING, type Moments } from '../moments.ts';
 import { meant } from '../nearest.ts';
 import type { Positions } from '../positions.ts';
@@ -31,9 +31,7 @@ export type ReplayServices = {
 const REPLAYS = 1;
 
 const replayRunning = (): ApiError =>
-  new ApiError('FAILED_PRECONDITION', 'another replay runs on this instance; try again when it is over', {
-    reason: 'REPLAY_RUNNING',
-  });
+  unfit('another replay runs on this instance; try again when it is over', 'REPLAY_RUNNING');
 
 export type Replays = {
   /** `{"progress":…}` lines, then `{"report":…}`, or `{"error":…,"code":…}` when it failed. Throws ApiError. */
@@ -82,7 +80,6 @@ const notReplayed = (topic: string, publisher: Pick<Publisher, 'status'>): strin
   return `${what}${meant(topic, names) || '; ledgerctl kafka status lists them'}`;
 };
 
-/** Characters of a name that are repeated. */
 const LETTERS = 100;
 
 const lineOf = (step: ReplayStep, positions: Positions): JsonObject => {

@@ -6,7 +6,7 @@ import type { TopicPlan } from '../../app/publisher/topic-check.ts';
 import type { TopicStatus, Trying } from '../../app/publisher/topic-status.ts';
 import { stringAt } from '../../domain/json-tools.ts';
 import type { JsonObject } from '../../domain/json.ts';
-import { ApiError, invalid } from '../errors.ts';
+import { ApiError, invalid, unavailable, unfit } from '../errors.ts';
 import type { Positions } from '../positions.ts';
 import type { ActServices } from './acts.ts';
 import { refusalOf } from './kafka-faults.ts';
@@ -74,9 +74,7 @@ export const kafkaRoutes = (services: KafkaServices): readonly LedgerRoute[] => 
 
 const configured = ({ publisher }: KafkaServices): NonNullable<KafkaServices['publisher']> => {
   if (publisher === undefined)
-    throw new ApiError('FAILED_PRECONDITION', 'no brokers are set: LEDGER_KAFKA_BROKERS is empty', {
-      reason: 'KAFKA_NOT_CONFIGURED',
-    });
+    throw unfit('no brokers are set: LEDGER_KAFKA_BROKERS is empty', 'KAFKA_NOT_CONFIGURED');
   return publisher;
 };
 
@@ -207,10 +205,7 @@ const retry = async (call: LedgerCall, services: KafkaServices): Promise<JsonObj
   const publisher = configured(services);
   const { epoch, topics } = publisher.status();
   const status = topicNamed(topics, topic);
-  if (epoch === undefined)
-    throw new ApiError('FAILED_PRECONDITION', 'this instance does not publish at the moment', {
-      reason: 'NOT_THE_OWNER',
-    });
+  if (epoch === undefined) throw unfit('this instance does not publish at the moment', 'NOT_THE_OWNER');
   if (!status.parked.some((parked) => parked.stream === stream))
     throw new ApiError('NOT_FOUND', `topic '${topic}' has not parked a stream '${stream}'`);
   await services.recordAct(call, { act: 'kafka/retry', on: `${topic} ${stream}` });
@@ -221,13 +216,10 @@ const retry = async (call: LedgerCall, services: KafkaServices): Promise<JsonObj
     case 'parked':
       return { stream, published: false, revision: outcome.parked.revision, error: outcome.parked.error };
     case 'late':
-      throw new ApiError(
-        'UNAVAILABLE',
+      throw unavailable(
         'the brokers do not take it yet, it is tried on: ledgerctl kafka status',
-        {
-          reason: 'KAFKA_RETRY_PENDING',
-          retryAfterSeconds: 30,
-        },
+        'KAFKA_RETRY_PENDING',
+        30,
       );
     case 'not-parked':
       throw new ApiError('NOT_FOUND', `topic '${topic}' has not parked a stream '${stream}' any more`);

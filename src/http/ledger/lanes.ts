@@ -6,7 +6,7 @@ import type { CommandRunner } from '../../app/command.ts';
 import { LANE_PAUSES, type LanePauseCommand } from '../../domain/hubs/lane-pauses.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { lanePausesAggregate } from '../../domain/kinds.ts';
-import { ApiError } from '../errors.ts';
+import { ApiError, unfit } from '../errors.ts';
 import { contextOf, type LookServices } from '../looks.ts';
 import { meant } from '../nearest.ts';
 import type { ActServices } from './acts.ts';
@@ -83,9 +83,7 @@ const record = async (call: LedgerCall, services: LaneServices, command: LanePau
 /** Only the instance that runs the processes has lanes; another one would pause nothing. Throws ApiError. */
 const owner = ({ lanes }: LaneServices): NonNullable<LaneServices['lanes']> => {
   if (lanes?.status().epoch === undefined)
-    throw new ApiError('FAILED_PRECONDITION', 'this instance does not run the processes at the moment', {
-      reason: 'NOT_THE_OWNER',
-    });
+    throw unfit('this instance does not run the processes at the moment', 'NOT_THE_OWNER');
   return lanes;
 };
 

@@ -26,7 +26,6 @@ export type LedgerServices = Omit<
 > &
   LookServices;
 
-/** Every route of `/api/ledger/v1`: what `ledgerctl` and operators use. */
 export const ledgerRoutes = (given: LedgerServices): readonly LedgerRoute[] => {
   const services = { ...given, recordAct: actRecorder(given) };
   return [

@@ -2,8 +2,8 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Authenticate } from '../authenticate.ts';
 import { admitted, type Admission } from '../limits/admission.ts';
 import { bodyText, parseJson, readBody } from '../body.ts';
-import { ApiError, invalid, urlNotFound } from '../errors.ts';
-import { bytesOf, drained, send, type Exchange } from '../exchange.ts';
+import { ApiError, denied, invalid, urlNotFound } from '../errors.ts';
+import { bytesOf, send, writeAll, type Exchange } from '../exchange.ts';
 import { sendFile, type ServedFile } from './files.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
 import { valueAtPlace } from '../../domain/places.ts';
@@ -27,7 +27,6 @@ export type LedgerRoute = {
 
 export type LedgerCall = {
   readonly principal: Principal;
-  /** Values of the template's names. */
   readonly path: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;
   /** `{}` when the request has no body. */
@@ -46,6 +45,8 @@ export type LedgerCall = {
   readonly ending?: AbortSignal | undefined;
 };
 
+type Answered = Readonly<Record<string, string>>;
+
 /**
  * A value is answered as JSON; lines as newline-delimited JSON, sent as they come until they end; pieces are the text of an
  * answer of any type; bytes are an answer that is there already; of a file, parts may be fetched.
@@ -53,24 +54,23 @@ export type LedgerCall = {
 export type LedgerAnswer =
   | {
       readonly json: JsonValue;
-      readonly headers?: Readonly<Record<string, string>>;
+      readonly headers?: Answered;
       /** Default: 200. */
       readonly status?: 200 | 202;
     }
   | {
       readonly bytes: string | Uint8Array;
       readonly contentType: string;
-      readonly headers?: Readonly<Record<string, string>>;
+      readonly headers?: Answered;
     }
   | { readonly file: ServedFile }
   | { readonly lines: AsyncIterable<JsonValue> }
   | {
       readonly pieces: AsyncIterable<string>;
       readonly contentType: string;
-      readonly headers?: Readonly<Record<string, string>>;
+      readonly headers?: Answered;
     };
 
-/** A route that fits, with the values of the names in its template. */
 type Matched = { readonly route: LedgerRoute; readonly path: Readonly<Record<string, string>> };
 
 export const serveLedger = (
@@ -168,8 +168,8 @@ export const serveLedger = (
       signal: exchange.signal(),
       ending,
     });
-    if ('json' in answer) sendJson(exchange, answer);
-    else if ('bytes' in answer) sendBytes(exchange, answer);
+    if ('json' in answer) sendWhole(exchange, JSON.stringify(answer.json), 'application/json', answer);
+    else if ('bytes' in answer) sendWhole(exchange, answer.bytes, answer.contentType, answer);
     else if ('file' in answer) await sendFile(exchange, answer.file);
     else if ('pieces' in answer) await sendPieces(exchange, answer);
     else await sendLines(exchange, answer.lines);
@@ -181,7 +181,7 @@ const namesIn = (body: JsonObject, known: readonly string[]): readonly string[] 
   known.filter((name) => valueAtPlace(body, name.split('.')) !== undefined);
 
 const onlyAdmins = ({ admin }: Principal): void => {
-  if (!admin) throw new ApiError('PERMISSION_DENIED', 'only provider admins may use this surface');
+  if (!admin) throw denied('only provider admins may use this surface');
 };
 
 /** Ignoring the wish would carry out what was only to be tried. */
@@ -237,10 +237,7 @@ const countedObject = async (
 
 /** Unlike OSAC's surfaces, ours insist on JSON: another content type is 415. */
 const readObject = async (exchange: Exchange): Promise<JsonObject> => {
-  const body = await readBody(exchange.request, {
-    limit: MAX_ADMIN_BODY_BYTES,
-    onBytes: bytesOf(exchange),
-  });
+  const body = await readBody(exchange.request, { limit: MAX_ADMIN_BODY_BYTES, onBytes: bytesOf(exchange) });
   if (body.length === 0) return {};
   const type = (exchange.request.headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
   if (type !== 'application/json' && !/^application\/[a-z0-9.-]+\+json$/.test(type))
@@ -251,25 +248,15 @@ const readObject = async (exchange: Exchange): Promise<JsonObject> => {
   return value;
 };
 
-const sendBytes = (
+const sendWhole = (
   exchange: Exchange,
-  { bytes, contentType, headers = {} }: Extract<LedgerAnswer, { readonly bytes: unknown }>,
+  body: string | Uint8Array,
+  contentType: string,
+  { headers = {}, status = 200 }: { readonly headers?: Answered; readonly status?: 200 | 202 },
 ): void => {
-  send(exchange, 200, bytes, { 'content-type': contentType, 'cache-control': 'no-store', ...headers });
+  send(exchange, status, body, { 'content-type': contentType, 'cache-control': 'no-store', ...headers });
 };
 
-const sendJson = (
-  exchange: Exchange,
-  { json, headers = {}, status = 200 }: Extract<LedgerAnswer, { readonly json: unknown }>,
-): void => {
-  send(exchange, status, JSON.stringify(json), {
-    'content-type': 'application/json',
-    'cache-control': 'no-store',
-    ...headers,
-  });
-};
-
-/** Writes lines as they come; waits for a slow reader instead of buffering; a failure ends with an error line. */
 const sendLines = async (exchange: Exchange, lines: AsyncIterable<JsonValue>): Promise<void> => {
   const { response, requestId } = exchange;
   response.writeHead(200, {
@@ -279,24 +266,20 @@ const sendLines = async (exchange: Exchange, lines: AsyncIterable<JsonValue>): P
     'x-request-id': requestId,
   });
   response.flushHeaders();
-  if (exchange.request.method === 'HEAD') {
-    response.end();
-    return;
-  }
-  try {
-    for await (const line of lines) {
-      if (response.destroyed) return;
-      if (!response.write(`${JSON.stringify(line)}\n`)) await drained(exchange);
-    }
-  } catch (error) {
-    if (!exchange.signal().aborted) {
-      const text = error instanceof ApiError ? error.message : 'an internal fault ended this answer';
-      response.write(`${JSON.stringify({ error: text })}\n`);
-      if (!(error instanceof ApiError)) exchange.failure = error;
-    }
-  }
-  response.end();
+  await writeAll(exchange, textOf(exchange, lines));
 };
+
+/** A failure ends with an error line. */
+async function* textOf(exchange: Exchange, lines: AsyncIterable<JsonValue>): AsyncGenerator<string> {
+  try {
+    for await (const line of lines) yield `${JSON.stringify(line)}\n`;
+  } catch (error) {
+    if (exchange.signal().aborted) return;
+    const known = error instanceof ApiError;
+    if (!known) exchange.failure = error;
+    yield `${JSON.stringify({ error: known ? error.message : 'an internal fault ended this answer' })}\n`;
+  }
+}
 
 /** A failure ends the connection, so that nobody takes what was sent for the whole answer. */
 const sendPieces = async (
@@ -310,16 +293,8 @@ const sendPieces = async (
     'x-request-id': requestId,
     ...headers,
   });
-  if (exchange.request.method === 'HEAD') {
-    response.end();
-    return;
-  }
   try {
-    for await (const piece of pieces) {
-      if (response.destroyed) return;
-      if (!response.write(piece)) await drained(exchange);
-    }
-    response.end();
+    await writeAll(exchange, pieces);
   } catch (error) {
     exchange.failure = error;
     response.destroy();

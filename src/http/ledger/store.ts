@@ -5,11 +5,9 @@ import type { Positions } from '../positions.ts';
 import type { ActServices } from './acts.ts';
 import type { LedgerRoute } from './serve.ts';
 
-/** The event store: what it is, an online backup, a check. */
 export type StoreServices = ActServices & {
   readonly store: EventStore;
   readonly positions: Positions;
-  /** More about the adapter: size, settings. */
   readonly storeInfo?: () => Promise<JsonObject>;
   /** Copies the running store to a file on this machine; absent where the adapter cannot. */
   readonly backupStore?: (file: string) => Promise<{ readonly file: string; readonly bytes: number }>;

@@ -11,7 +11,6 @@ import { onlyOne } from '../osac/query.ts';
 import { flag } from './query.ts';
 import { readRfc3339 } from '../times.ts';
 
-/** What `GET usage` is asked for. */
 export type UsageRequest = {
   readonly query: UsageQuery;
   readonly by: readonly UsageDimension[];
@@ -21,7 +20,6 @@ export type UsageRequest = {
 };
 export type UsageFormat = 'json' | 'ndjson' | 'csv';
 
-/** Dimensions as the surface writes them. */
 export const DIMENSION_NAMES: { readonly [Dimension in UsageDimension]: string } = {
   tenant: 'tenant',
   project: 'project',

@@ -10,7 +10,7 @@ import {
 import type { ReadModels, ResourceReader } from '../../projections/read-models.ts';
 import type { UsageReader } from '../../projections/usage/usage-reader.ts';
 import { UsageRefused } from '../../projections/usage/usage-refused.ts';
-import { ApiError, invalid } from '../errors.ts';
+import { ApiError, denied, invalid, notReached, unavailable } from '../errors.ts';
 import { recordLook, type LookServices, type RecordedLook, type Tell } from '../looks.ts';
 import type { Principal } from '../osac/principal.ts';
 import type { Positions } from '../positions.ts';
@@ -59,10 +59,7 @@ const TENANT_WIDE: readonly string[] = [
 
 const onlyWholeTenants = ({ admin, roles, tenants }: Principal): void => {
   if (admin || (tenants.length > 0 && roles.some((role) => TENANT_WIDE.includes(role)))) return;
-  throw new ApiError(
-    'PERMISSION_DENIED',
-    'usage covers whole tenants: a token that is limited to projects cannot read it',
-  );
+  throw denied('usage covers whole tenants: a token that is limited to projects cannot read it');
 };
 
 /**
@@ -109,10 +106,7 @@ const WAIT_MS = 5_000;
 const waitForAll = async ({ store, readModels }: UsageServices): Promise<void> => {
   const last = await store.lastPosition();
   if (last === undefined || (await readModels.waitFor(USAGE_VIEW, last, { timeoutMs: WAIT_MS }))) return;
-  throw new ApiError('UNAVAILABLE', 'this instance has not applied the latest events yet; try again', {
-    reason: 'POSITION_NOT_REACHED',
-    retryAfterSeconds: 1,
-  });
+  throw notReached('this instance has not applied the latest events yet; try again');
 };
 
 const CONTENT_TYPES: { readonly [Format in UsageFormat]: string } = {
@@ -122,18 +116,18 @@ const CONTENT_TYPES: { readonly [Format in UsageFormat]: string } = {
 };
 
 const parked = (count: number): ApiError =>
-  new ApiError(
-    'UNAVAILABLE',
+  unavailable(
     `the usage of ${count} objects is not known, because an event of each could not be applied: see the projection '${USAGE_VIEW}', or ask with incomplete=true to leave them out`,
-    { reason: 'USAGE_INCOMPLETE', retryAfterSeconds: 60 },
+    'USAGE_INCOMPLETE',
+    60,
   );
 
 /** The same to a tenant, who need not know how many clusters there are. */
 const partlyUnknown = (): ApiError =>
-  new ApiError(
-    'UNAVAILABLE',
+  unavailable(
     'the usage of some objects is not known at present; try again later, or ask with incomplete=true for the rest',
-    { reason: 'USAGE_INCOMPLETE', retryAfterSeconds: 60 },
+    'USAGE_INCOMPLETE',
+    60,
   );
 
 /** Admins look at what is others'; a tenant that reads its own usage looks at nobody's history. */
@@ -175,7 +169,6 @@ const lookOf = async (
   };
 };
 
-/** Kinds of the things that a filter may name by their id. */
 const kindsOf = (filter: string, kind = ''): readonly string[] => {
   if (filter === 'tenant' || filter === 'project') return [filter];
   const metered = meteredKinds.filter((each) => kind === '' || each.kind === kind);
@@ -187,7 +180,6 @@ const kindsOf = (filter: string, kind = ''): readonly string[] => {
 /** Dimensions whose values are somebody's: without them and without a filter a figure is everybody's, and tells of nobody. */
 const SOMEBODYS: readonly UsageDimension[] = ['tenant', 'project', 'resource', 'nodeSet'];
 
-/** Tenants of whom an answer shows something. */
 const tenantsIn = async (
   rows: readonly UsageRow[],
   { query, by }: UsageRequest,
@@ -223,17 +215,14 @@ const refusal = (cause: UsageRefused): ApiError => {
     case 'cancelled':
       return new ApiError('CANCELLED', 'the caller went away', { cause });
     case 'busy':
-      return new ApiError('UNAVAILABLE', 'others wait for their usage already; try again', {
-        reason: 'USAGE_BUSY',
-        retryAfterSeconds: 5,
-        cause,
-      });
+      return unavailable('others wait for their usage already; try again', 'USAGE_BUSY', 5, cause);
     case 'too-long':
-      return new ApiError('UNAVAILABLE', 'adding this up takes too long; ask for a shorter time', {
-        reason: 'USAGE_TOO_LONG',
-        retryAfterSeconds: 60,
+      return unavailable(
+        'adding this up takes too long; ask for a shorter time',
+        'USAGE_TOO_LONG',
+        60,
         cause,
-      });
+      );
     case 'too-many-rows':
       return invalid('the answer has too many rows; ask for fewer dimensions, or a shorter time', 'by');
   }

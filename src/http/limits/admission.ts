@@ -1,6 +1,6 @@
 import { isIPv6 } from 'node:net';
 import type { Clock } from '../../app/ports.ts';
-import { ApiError } from '../errors.ts';
+import { ApiError, tooMuch } from '../errors.ts';
 import { TurnedAway, type Authenticate } from '../authenticate.ts';
 import { isSmallBody } from '../body.ts';
 import type { Exchange } from '../exchange.ts';
@@ -50,7 +50,6 @@ const WINDOW_SECONDS = 60;
 const MIB = 1_048_576;
 /** Tenants are few; addresses come from outside. About 150 bytes each. */
 const MAX_KEYS = 50_000;
-/** Requests of one tenant that wait for a turn. */
 const WAITING = 1_024;
 /** Leading groups of an IPv6 address that belong to one customer (/56 of a site, taken as /64 here). */
 const IPV6_GROUPS = 4;
@@ -152,26 +151,18 @@ const untilAnswered = ({ response }: Exchange, leave: Leave): void => {
 
 const callerGone = (cause: unknown): ApiError => new ApiError('CANCELLED', 'the caller went away', { cause });
 
-/** Who calls, if they may come in: authentication, and what is fair. Throws ApiError 401, 400, 429 or 503. */
+/**
+ * Who calls, if they may come in: authentication, and what is fair. `listens`: the answer goes on for as long
+ * as the caller does. Throws ApiError 401, 400, 429 or 503.
+ */
 export const admitted = async (
   exchange: Exchange,
   { authenticate, admission }: Callers,
+  { listens = false } = {},
 ): Promise<Principal> => {
   const principal = await knownCaller(exchange, authenticate, admission);
   exchange.principal = principal;
-  const turn = admission?.enter(exchange, principal);
-  if (turn !== undefined) await turn;
-  return principal;
-};
-
-/** The same for an answer that goes on for as long as the caller listens. */
-export const admittedListener = async (
-  exchange: Exchange,
-  { authenticate, admission }: Callers,
-): Promise<Principal> => {
-  const principal = await knownCaller(exchange, authenticate, admission);
-  exchange.principal = principal;
-  const turn = admission?.enterStream(exchange, principal);
+  const turn = listens ? admission?.enterStream(exchange, principal) : admission?.enter(exchange, principal);
   if (turn !== undefined) await turn;
   return principal;
 };
@@ -259,24 +250,24 @@ const OF_WHOM = {
 } as const;
 
 const tooMany = (policy: keyof typeof OF_WHOM, quota: number, { retryAfter }: Taken): ApiError =>
-  new ApiError(
-    'RESOURCE_EXHAUSTED',
+  tooMuch(
     `too many requests ${OF_WHOM[policy]}: at most ${quota} in ${WINDOW_SECONDS} seconds are served`,
-    { reason: 'RATE_LIMITED', retryAfterSeconds: retryAfter },
+    'RATE_LIMITED',
+    retryAfter,
   );
 
 const tooManyBytes = (quota: number, { retryAfter }: Taken): ApiError =>
-  new ApiError(
-    'RESOURCE_EXHAUSTED',
+  tooMuch(
     `too many bytes in requests ${OF_WHOM.tenant}: at most ${quota} MiB of request bodies in ${WINDOW_SECONDS} seconds are taken`,
-    { reason: 'BYTES_LIMITED', retryAfterSeconds: retryAfter },
+    'BYTES_LIMITED',
+    retryAfter,
   );
 
 const tooManyAtOnce = (running: number): ApiError =>
-  new ApiError(
-    'RESOURCE_EXHAUSTED',
+  tooMuch(
     `too many requests of this tenant at once: ${running} run and ${WAITING} wait already`,
-    { reason: 'TOO_MANY_AT_ONCE', retryAfterSeconds: 1 },
+    'TOO_MANY_AT_ONCE',
+    1,
   );
 
 const addressOf = ({ request }: Exchange): string => addressKey(request.socket.remoteAddress ?? '');

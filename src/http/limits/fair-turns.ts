@@ -7,7 +7,6 @@
 export type FairTurns = {
   /** Undefined: go on at once. Otherwise resolves when it is this key's turn. */
   enter(key: string): Promise<void> | undefined;
-  /** Requests that wait. */
   readonly waiting: number;
 };
 

@@ -12,7 +12,6 @@ export type RateLimit = {
 
 export type Taken = {
   readonly allowed: boolean;
-  /** Whole requests that are left now. */
   readonly remaining: number;
   /** Seconds until the bucket is full again. */
   readonly fullAfter: number;

@@ -5,7 +5,6 @@
 export type Turnstile = {
   /** Resolves with what ends the turn, or undefined when too many wait already. Rejects when `signal` fires first. */
   enter(key: string, signal: () => AbortSignal): Leave | undefined | Promise<Leave>;
-  /** Keys that run or wait now. */
   readonly size: number;
 };
 

@@ -1,4 +1,4 @@
-import { ApiError } from '../errors.ts';
+import { tooMuch, unavailable } from '../errors.ts';
 
 /**
  * Bytes of answers that wait in this process for callers to read them. Whoever asks much and reads nothing would
@@ -10,7 +10,6 @@ export type Unread = {
   assertRoom(payer: string): void;
   /** Counts bytes that wait; gives back what ends that. */
   hold(payer: string, bytes: number): () => void;
-  /** Bytes that wait now. */
   readonly bytes: number;
 };
 
@@ -32,16 +31,13 @@ export const createUnread = ({ ofAll, ofOne }: UnreadLimits = UNREAD_LIMITS): Un
     assertRoom: (payer) => {
       if (all === 0) return;
       if ((byPayer.get(payer) ?? 0) >= ofOne)
-        throw new ApiError(
-          'RESOURCE_EXHAUSTED',
+        throw tooMuch(
           `answers of ${ofOne} bytes wait for this tenant's users (or this admin) to read them; read or close those first`,
-          { reason: 'ANSWERS_NOT_READ', retryAfterSeconds: 1 },
+          'ANSWERS_NOT_READ',
+          1,
         );
       if (all >= ofAll)
-        throw new ApiError('UNAVAILABLE', 'too many answers wait to be read by others; try again', {
-          reason: 'ANSWERS_NOT_READ',
-          retryAfterSeconds: 1,
-        });
+        throw unavailable('too many answers wait to be read by others; try again', 'ANSWERS_NOT_READ', 1);
     },
     hold: (payer, bytes) => {
       if (bytes === 0) return () => {};

@@ -2,22 +2,11 @@ import type { JsonObject } from '../../domain/json.ts';
 import { AUDIT_OUTCOME as OUTCOME, HASH, SIZE } from './audit-schemas.ts';
 import { COUNT, FLAG, listOf, OPEN, query, record, TEXT, TIME, type Description } from './ledger-schemas.ts';
 import { componentRef } from './message-schemas.ts';
-import type { ParameterName } from './parameters.ts';
 import { ANY_WRITE, OF_ONE_OBJECT } from './refusals.ts';
 
 /** An empty value is refused: it is most often a variable that was not set. */
 const FILLED: JsonObject = { type: 'string', minLength: 1 };
-const EVENT = { id: 'Id of the event, or `<stream>@<revision>`.' };
-const OBJECT = {
-  kind: 'Kind of the object: `cluster`, `clusters`, `host_type`, `host_types`.',
-  id: 'Id of the object.',
-};
-const EXPORT = { id: 'Id of the export.' };
-const WRITE: readonly ParameterName[] = ['Idempotency_Key', 'X_Ledger_Command_Id', 'X_Ledger_Ticket'];
-const SHOWS: readonly ParameterName[] = ['X_Ledger_Min_Position'];
 const REASON = { ...query('reason', TEXT, 'Why; kept in the history.'), required: true };
-/** Without the role `auditor` every route says so. */
-const NO_AUDITOR = 'FAILED_PRECONDITION' as const;
 
 const PAGE: readonly JsonObject[] = [
   query('limit', { type: 'integer', minimum: 1, maximum: 500, default: 100 }, 'How many events at most.'),
@@ -47,7 +36,6 @@ const FILTER: readonly JsonObject[] = [
 ];
 const MOMENT = 'a time of RFC 3339 or a position';
 
-/** What the routes of `/api/audit/v1` are for. */
 export const AUDIT_DESCRIPTIONS: { readonly [route: string]: Description } = {
   'GET events': {
     summary: 'Who did what, oldest first unless asked for otherwise',
@@ -62,60 +50,43 @@ export const AUDIT_DESCRIPTIONS: { readonly [route: string]: Description } = {
       query('id', FILLED, 'The same as `resource_id`.'),
       ...PAGE,
     ],
-    parameters: SHOWS,
     answer: 'AuditEvents',
-    errors: [NO_AUDITOR],
   },
   'GET events/{id}': {
     summary: 'One event',
-    pathNames: EVENT,
-    parameters: SHOWS,
     answer: 'AuditEvent',
-    errors: [...OF_ONE_OBJECT, NO_AUDITOR],
   },
   'GET resources/{kind}/{id}/events': {
     summary: 'Everything that happened to one object',
     description:
       'Its own events, those of the workflow that served it, what was refused about it, and those that name it: reservations of ' +
       'its name and of capacity for it, looks at it, exports, holds and erasures.',
-    pathNames: OBJECT,
     ownParameters: [...FILTER, ...PAGE],
-    parameters: SHOWS,
     answer: 'AuditEvents',
-    errors: [...OF_ONE_OBJECT, NO_AUDITOR],
   },
   'GET resources/{kind}/{id}': {
     summary: 'An object as it was',
     description:
       'As GET of its own route showed it then. Before its first event, and behind its deletion, it is as absent as one that ' +
       'never was; a moment in the future is refused.',
-    pathNames: OBJECT,
     ownParameters: [query('as_of', FILLED, `When: ${MOMENT}. Default: now.`)],
-    parameters: SHOWS,
     answer: record({ kind: TEXT, id: TEXT, as_of: record({ 'position?': TEXT }), document: OPEN }),
-    errors: [...OF_ONE_OBJECT, NO_AUDITOR],
   },
   'GET resources/{kind}/{id}/diff': {
     summary: 'What changed on an object between two moments',
     description: 'Objects are compared field by field, lists as a whole. Paths are JSON Pointers.',
-    pathNames: OBJECT,
     ownParameters: [
       { ...query('from', FILLED, `The earlier moment: ${MOMENT}.`), required: true },
       query('to', FILLED, `The later moment: ${MOMENT}. Default: now.`),
     ],
-    parameters: SHOWS,
     answer: 'AuditDiff',
-    errors: [...OF_ONE_OBJECT, NO_AUDITOR],
   },
   'GET events/{id}/proof': {
     summary: 'That an event is in the signed history',
     description:
       'RFC 6962 paths from the leaf to the tree of all events and to that of its tenant, and the first signed head that covers ' +
       'it. 503 with NOT_SIGNED_YET: it was recorded less than 10 seconds ago.',
-    pathNames: EVENT,
-    parameters: SHOWS,
     answer: 'AuditProof',
-    errors: [...OF_ONE_OBJECT, NO_AUDITOR],
   },
   'GET checkpoints': {
     summary: 'Signed heads of the tree: the newest one, or those behind a size',
@@ -123,15 +94,11 @@ export const AUDIT_DESCRIPTIONS: { readonly [route: string]: Description } = {
       query('after', COUNT, 'Only heads of more leaves, smallest first; absent: the newest head alone.'),
       query('limit', { type: 'integer', minimum: 1, maximum: 1_000, default: 100 }, 'How many at most.'),
     ],
-    parameters: SHOWS,
     answer: record({ items: listOf(componentRef('AuditCheckpoint')) }),
-    errors: [NO_AUDITOR],
   },
   'GET checkpoint': {
     summary: 'The newest signed head as C2SP tlog-checkpoint',
-    parameters: SHOWS,
     content: { 'text/plain': TEXT },
-    errors: [NO_AUDITOR],
   },
   'GET consistency': {
     summary: 'That the tree of one size continues that of another',
@@ -139,9 +106,7 @@ export const AUDIT_DESCRIPTIONS: { readonly [route: string]: Description } = {
       { ...query('from', SIZE, 'The smaller size.'), required: true },
       { ...query('to', SIZE, 'The larger size.'), required: true },
     ],
-    parameters: SHOWS,
     answer: record({ from: SIZE, to: SIZE, path: listOf(HASH) }),
-    errors: [NO_AUDITOR],
   },
   'GET trust.json': {
     summary: 'What to keep: the keys of the log and a signed head',
@@ -155,23 +120,18 @@ export const AUDIT_DESCRIPTIONS: { readonly [route: string]: Description } = {
         '`true`: answers at once with the newest head, which may be older than that.',
       ),
     ],
-    parameters: SHOWS,
     answer: record({
       origin: TEXT,
       keys: listOf(record({ vkey: TEXT, since: TIME, 'rotation?': TEXT })),
       'pin?': TEXT,
     }),
-    errors: [NO_AUDITOR],
   },
   'GET tile/{path*}': {
     summary: 'A tile of the tree (C2SP tlog-tiles)',
     description:
       '`<level>/<n>[.p/<w>]` or `entries/<n>[.p/<w>]`, as far as a head was signed. It never changes. Entries come with ' +
       '`Content-Encoding: gzip` where that is accepted. For who may read the history of all tenants.',
-    pathNames: { path: 'Level and number as tlog-tiles writes them; its slashes stay.' },
-    parameters: SHOWS,
     content: { 'application/octet-stream': { type: 'string', format: 'binary' } },
-    errors: [...OF_ONE_OBJECT, NO_AUDITOR],
   },
   'POST exports': {
     summary: 'Asks for an export that can be checked without this service',
@@ -180,7 +140,6 @@ export const AUDIT_DESCRIPTIONS: { readonly [route: string]: Description } = {
       'such head comes, unless one covers all before `to`. All events of ' +
       'the tenant between `from` and `to` are in it; those that `filter` leaves out, and those that you may not see, by their ' +
       'hash. 429 with EXPORTS_BUSY: too many are waiting; with SEARCHES_BUSY: too many look for people by name.',
-    parameters: WRITE,
     body: {
       ...record({
         'tenant?': {
@@ -209,47 +168,34 @@ export const AUDIT_DESCRIPTIONS: { readonly [route: string]: Description } = {
     },
     status: 202,
     answer: 'AuditExport',
-    headers: ['X_Ledger_Position'],
-    errors: ANY_WRITE,
   },
   'GET exports': {
     summary: 'Your exports, newest first; of provider admins: all',
     description:
       'Of histories that you may read: one that was made under a grant is gone with that grant, for you.',
-    parameters: SHOWS,
     answer: record({ items: listOf(componentRef('AuditExport')) }),
-    errors: [NO_AUDITOR],
   },
   'GET exports/{id}': {
     summary: 'How far an export is',
-    pathNames: EXPORT,
-    parameters: SHOWS,
     answer: 'AuditExport',
-    errors: [...OF_ONE_OBJECT, NO_AUDITOR],
   },
   'GET exports/{id}/file': {
     summary: 'The file of an export: a tar',
     description:
       'A download that broke off goes on with `Range` and `If-Range`. Each download is an event, and a `HEAD` a look.',
-    pathNames: EXPORT,
     content: { 'application/x-tar': { type: 'string', format: 'binary' } },
     partial: true,
     headers: ['ETag'],
-    errors: [...OF_ONE_OBJECT, ...ANY_WRITE, 'RANGE_NOT_SATISFIABLE'],
+    parameters: [],
+    errors: [...ANY_WRITE, 'RANGE_NOT_SATISFIABLE'],
   },
   'DELETE exports/{id}': {
     summary: 'Removes the file of an export, or stops making it',
-    pathNames: EXPORT,
-    parameters: WRITE,
     answer: 'AuditExport',
-    headers: ['X_Ledger_Position'],
-    errors: [...OF_ONE_OBJECT, ...ANY_WRITE],
   },
   'GET holds': {
     summary: 'Legal holds that stand',
-    parameters: SHOWS,
     answer: record({ items: listOf(componentRef('LegalHold')) }),
-    errors: [NO_AUDITOR],
   },
   'POST holds': {
     summary: 'Places a legal hold: whose data it covers cannot be erased',
@@ -257,7 +203,6 @@ export const AUDIT_DESCRIPTIONS: { readonly [route: string]: Description } = {
       'Refused where an erasure of that data has begun (ERASURE_UNDER_WAY), and over tenants and subjects of which nothing is ' +
       'known (TENANT_NOT_FOUND, SUBJECT_NOT_FOUND). The one tenant whom it concerns sees it in its ' +
       'history, without the reason. Provider admins only.',
-    parameters: WRITE,
     body: record({
       scope: {
         description: 'Whose data: of one subject, of the people of a tenant, or of everybody.',
@@ -270,37 +215,26 @@ export const AUDIT_DESCRIPTIONS: { readonly [route: string]: Description } = {
       'ticket?': TEXT,
     }),
     answer: 'LegalHold',
-    headers: ['X_Ledger_Position'],
-    errors: ANY_WRITE,
   },
   'DELETE holds/{id}': {
     summary: 'Releases a legal hold',
-    pathNames: { id: 'Id of the hold.' },
     ownParameters: [REASON],
-    parameters: WRITE,
     answer: record({ id: TEXT, released: FLAG }),
-    headers: ['X_Ledger_Position'],
-    errors: [...OF_ONE_OBJECT, ...ANY_WRITE],
   },
   'GET erasures': {
     summary: 'All erasures, oldest first',
-    parameters: SHOWS,
     answer: record({ items: listOf(componentRef('Erasure')) }),
-    errors: [NO_AUDITOR],
   },
   'GET erasures/{id}': {
     summary: 'One erasure',
-    pathNames: { id: 'Id of the erasure.' },
-    parameters: SHOWS,
     answer: 'Erasure',
-    errors: [...OF_ONE_OBJECT, NO_AUDITOR],
   },
   'POST erasures': {
+    errors: OF_ONE_OBJECT,
     summary: "Destroys a person's key, so that their data cannot be read any more, anywhere",
     description:
       'What was proven stays proven: hashes are over the ciphertext. Refused while a legal hold covers the person (LEGAL_HOLD). ' +
       'Cannot be undone. Provider admins only.',
-    parameters: WRITE,
     body: record({
       subject_id: { ...TEXT, description: 'Id of the User, which is `metadata.creator` of what they made.' },
       'tenant?': { ...TEXT, description: 'Tenant of the person; left out for somebody who belongs to none.' },
@@ -308,14 +242,10 @@ export const AUDIT_DESCRIPTIONS: { readonly [route: string]: Description } = {
       'request_id?': { ...TEXT, description: "Number of the person's request in your own files." },
     }),
     answer: 'Erasure',
-    headers: ['X_Ledger_Position'],
-    errors: [...OF_ONE_OBJECT, ...ANY_WRITE],
   },
   'GET grants': {
     summary: 'All grants that were ever given',
-    parameters: SHOWS,
     answer: record({ items: listOf(componentRef('AuditGrant')) }),
-    errors: [NO_AUDITOR],
   },
   'POST grants': {
     summary: 'Lets an auditor read the history of tenants that are not its own',
@@ -323,7 +253,6 @@ export const AUDIT_DESCRIPTIONS: { readonly [route: string]: Description } = {
       'Tenants that it names are told in their own history; they must have one. It may be given before the first login of its ' +
       'subject: `subject_seen` is false then. A grant for all tenants shows what only the provider sees, too. ' +
       'Provider admins only.',
-    parameters: WRITE,
     body: record({
       subject: { ...TEXT, description: '`actor.subject` of the events of who gets it, a UUID.' },
       tenants: { anyOf: [{ const: 'all' }, listOf(TEXT)] },
@@ -331,19 +260,14 @@ export const AUDIT_DESCRIPTIONS: { readonly [route: string]: Description } = {
       'expires_at?': { ...FILLED, description: 'A time of RFC 3339; absent: until it is withdrawn.' },
     }),
     answer: 'AuditGrant',
-    headers: ['X_Ledger_Position'],
-    errors: [...ANY_WRITE, 'ALREADY_EXISTS'],
+    errors: ['ALREADY_EXISTS'],
   },
   'DELETE grants/{id}': {
     summary: 'Withdraws a grant; it counts at once',
     description:
       'Exports that were made under it are out of the reach of its subject from then on; what was fetched cannot be taken back. ' +
       'Admins see them, and remove them with DELETE exports/{id}.',
-    pathNames: { id: 'Id of the grant.' },
     ownParameters: [REASON],
-    parameters: WRITE,
     answer: 'AuditGrant',
-    headers: ['X_Ledger_Position'],
-    errors: [...OF_ONE_OBJECT, ...ANY_WRITE],
   },
 };

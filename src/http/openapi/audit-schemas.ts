@@ -11,7 +11,6 @@ export const SIZE: JsonObject = { ...COUNT, description: 'Number of leaves of a 
 
 const ERASED = record({ erased: { const: true } });
 
-/** What the answers of `/api/audit/v1` look like. */
 export const AUDIT_COMPONENTS: { readonly [name: string]: JsonObject } = {
   AuditEvents: record({
     items: listOf(componentRef('AuditEvent')),

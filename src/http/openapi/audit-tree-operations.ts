@@ -1,7 +1,6 @@
 import type { JsonObject } from '../../domain/json.ts';
 import { COUNT, FLAG, listOf, record, TEXT, TIME, type Description } from './ledger-schemas.ts';
 
-/** What the routes of the tree over the log on `/api/ledger/v1` are for. */
 export const AUDIT_TREE_DESCRIPTIONS: { readonly [route: string]: Description } = {
   'GET audit/tree': {
     summary: 'How far the signed heads of the tree over the log are, and the keys that signed them',

@@ -5,11 +5,9 @@ import { kinds, type AnyKind } from '../../domain/kinds.ts';
 
 /** A stored example of a request. A test sends every one of them and expects the status. */
 export type OperationExample = {
-  /** Unique among the examples of its operation. */
   readonly id: string;
   readonly operationId: string;
   readonly summary: string;
-  /** Query, path and header parameters by their names. */
   readonly parameters?: { readonly [name: string]: string | number | boolean };
   readonly body?: JsonObject;
   /** Where the service chooses ids: what later examples call the object that this one creates. */

@@ -11,7 +11,6 @@ export type FieldNote = {
   readonly readOnly?: true;
   /** How answers show a write-only value. */
   readonly answers?: '***' | 'absent';
-  /** Further rules of the field in requests. */
   readonly request?: JsonObject;
 };
 

@@ -11,9 +11,7 @@ import {
   type Description,
 } from './ledger-schemas.ts';
 import { componentRef } from './message-schemas.ts';
-import { OF_ONE_OBJECT } from './refusals.ts';
 
-const HUB_ID = { id: 'Id of the hub.' };
 const KUBECONFIG: JsonObject = {
   type: 'string',
   contentEncoding: 'base64',
@@ -34,7 +32,6 @@ const AUTOMATION: { readonly [field: string]: JsonObject } = {
   automation: { type: 'object', description: 'As in the spec of a hub; secrets are not kept.' },
 };
 
-/** What the routes of hubs on `/api/ledger/v1` are for. */
 export const HUB_DESCRIPTIONS: { readonly [route: string]: Description } = {
   'GET hubs': {
     summary: 'Management clusters and what is wrong with each',
@@ -42,13 +39,10 @@ export const HUB_DESCRIPTIONS: { readonly [route: string]: Description } = {
   },
   'GET hubs/{id}': {
     summary: 'One management cluster: problems, capacity, orders by state',
-    pathNames: HUB_ID,
     answer: 'HubDetails',
-    errors: OF_ONE_OBJECT,
   },
   'GET hubs/{id}/orders': {
     summary: 'Orders that are on a management cluster or hold capacity there',
-    pathNames: HUB_ID,
     ownParameters: [
       query('limit', { ...COUNT, maximum: 1_000, default: 100 }, 'How many orders.'),
       query(
@@ -58,7 +52,6 @@ export const HUB_DESCRIPTIONS: { readonly [route: string]: Description } = {
       ),
     ],
     answer: record({ items: listOf(componentRef('OrderSummary')), total: COUNT, 'next_offset?': COUNT }),
-    errors: OF_ONE_OBJECT,
   },
   'POST hubs/check': {
     summary: 'Connects to a management cluster that is not registered yet and says what is missing',
@@ -84,14 +77,12 @@ export const HUB_DESCRIPTIONS: { readonly [route: string]: Description } = {
     summary: 'Connects to a management cluster now and says what is wrong',
     description:
       'What it finds is recorded and shown by the hub. With any field in the body those values are tried instead of what the hub has, and nothing is recorded.',
-    pathNames: HUB_ID,
     body: {
       ...NO_BODY,
       properties: { kubeconfig: KUBECONFIG, cluster: ACCEPTED, mode: MODE, ...AUTOMATION },
     },
     answer: 'HubCheck',
     headers: ['X_Ledger_Position'],
-    errors: OF_ONE_OBJECT,
   },
 };
 

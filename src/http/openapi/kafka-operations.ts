@@ -11,9 +11,6 @@ import {
   type Description,
 } from './ledger-schemas.ts';
 import { componentRef } from './message-schemas.ts';
-import { OF_ONE_OBJECT } from './refusals.ts';
-
-const TOPIC = { topic: 'Name of the topic, for example `osac.events.clusters.v1`.' };
 
 const WITHIN = query(
   'timeout_seconds',
@@ -21,7 +18,6 @@ const WITHIN = query(
   'How long the brokers may take to answer.',
 );
 
-/** What the routes of the Kafka publisher on `/api/ledger/v1` are for. */
 export const KAFKA_DESCRIPTIONS: { readonly [route: string]: Description } = {
   'GET kafka': {
     summary: 'How far each Kafka topic is, on the instance that answers',
@@ -45,16 +41,14 @@ export const KAFKA_DESCRIPTIONS: { readonly [route: string]: Description } = {
   'POST kafka/topics/{topic}/parked/{stream}/retry': {
     summary: 'Publishes again what a topic left out of a parked stream',
     description: 'Answered when the brokers have it, or the stream is parked again.',
-    pathNames: { ...TOPIC, stream: 'Name of the parked stream.' },
     body: NO_BODY,
     answer: record({ stream: TEXT, published: FLAG, 'records?': COUNT, 'revision?': COUNT, 'error?': TEXT }),
-    errors: [...OF_ONE_OBJECT, 'FAILED_PRECONDITION', 'UNAVAILABLE'],
+    errors: ['FAILED_PRECONDITION', 'UNAVAILABLE'],
   },
   'POST kafka/topics/{topic}/replays': {
     summary: 'Publishes a part of the log again, to a topic of its own',
     description:
       'The records go to `<topic>.replay.<name>`, which is made. Lines of progress, then the report; a line `{"error":…,"code":…}` when it failed: `EVENT_CHANGED` in front of an event that is not the one that was recorded. Closing the connection stops it; it goes on with `from` the position of the last line.',
-    pathNames: TOPIC,
     body: {
       type: 'object',
       properties: {
@@ -73,7 +67,7 @@ export const KAFKA_DESCRIPTIONS: { readonly [route: string]: Description } = {
       required: ['name'],
     },
     lines: 'KafkaReplayLine',
-    errors: [...OF_ONE_OBJECT, 'FAILED_PRECONDITION', 'UNAVAILABLE'],
+    errors: ['FAILED_PRECONDITION', 'UNAVAILABLE'],
   },
 };
 

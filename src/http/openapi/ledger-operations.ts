@@ -24,35 +24,44 @@ import {
   TIME,
   type Description,
 } from './ledger-schemas.ts';
-import { headerRefs, jsonContent, type ParameterName } from './parameters.ts';
+import { headerRefs, jsonContent } from './parameters.ts';
 import { ANY_BODY, ANY_CALL, ANY_WRITE, OF_ONE_OBJECT } from './refusals.ts';
 import { USAGE_COMPONENTS, USAGE_DESCRIPTIONS } from './usage-operations.ts';
 
-const ORDER_ID = { id: 'Id of the order, which is the id of its object.' };
 const KIND = query(
   'kind',
   { type: 'string', enum: ['', ...actingKinds.map(({ kind }) => kind)] },
   'Only orders of this kind. Needed where objects of several kinds have the same id.',
 );
-const LANE = { lane: '`scheduler`, `hub:<id>`, `automation:eda:<id>` or `automation:aap:<id>`.' };
-const PROJECTION = { name: 'Name of the read model, for example `resources`.' };
-const ACT: readonly ParameterName[] = [
-  'Idempotency_Key',
-  'X_Ledger_Command_Id',
-  'If_Match',
-  'X_Ledger_Ticket',
-];
-const orderAct = (summary: string, body: JsonObject, answer: JsonObject): Description => ({
-  summary,
-  pathNames: ORDER_ID,
+const ORDER = { id: 'Id of the order, which is the id of its object.' };
+const PARKED = { stream: 'Name of the parked stream.' };
+/** What the names in a path are, by its first part. */
+const PATH_NAMES: { readonly [part: string]: { readonly [name: string]: string } | undefined } = {
+  orders: ORDER,
+  ...Object.fromEntries(actingKinds.map(({ collection }) => [collection, ORDER])),
+  hubs: { id: 'Id of the hub.' },
+  lanes: { lane: '`scheduler`, `hub:<id>`, `automation:eda:<id>` or `automation:aap:<id>`.' },
+  projections: { name: 'Name of the read model, for example `resources`.', ...PARKED },
+  kafka: { topic: 'Name of the topic, for example `osac.events.clusters.v1`.', ...PARKED },
+  events: { id: 'Id of the event, or `<stream>@<revision>`.' },
+  resources: {
+    kind: 'Kind of the object: `cluster`, `clusters`, `host_type`, `host_types`.',
+    id: 'Id of the object.',
+  },
+  exports: { id: 'Id of the export.' },
+  holds: { id: 'Id of the hold.' },
+  erasures: { id: 'Id of the erasure.' },
+  grants: { id: 'Id of the grant.' },
+  tile: { path: 'Level and number as tlog-tiles writes them; its slashes stay.' },
+};
+const ACT_ON_ORDER = {
   ownParameters: [KIND],
-  parameters: ACT,
-  body,
-  answer,
+  parameters: ['Idempotency_Key', 'X_Ledger_Command_Id', 'If_Match', 'X_Ledger_Ticket'],
+  body: NO_BODY,
+  answer: record({ id: TEXT, revision: COUNT, 'resumed?': FLAG }),
   headers: ['X_Ledger_Position'],
-  errors: [...OF_ONE_OBJECT, ...ANY_WRITE, 'STALE_ETAG'],
-});
-const DONE = record({ id: TEXT, revision: COUNT, 'resumed?': FLAG });
+  errors: [...ANY_WRITE, 'STALE_ETAG'],
+} as const;
 const DECISION = { at: TIME, by: TEXT, reason: TEXT };
 const DECISIONS = record({
   id: TEXT,
@@ -60,8 +69,11 @@ const DECISIONS = record({
   'aborted?': record(DECISION),
 });
 const decision = (name: DecisionName, summary: string): Description => ({
-  ...orderAct(summary, decisionSchema(name), DECISIONS),
+  ...ACT_ON_ORDER,
+  summary,
   description: 'Where the decision holds already nothing happens, and the answer is the same.',
+  body: decisionSchema(name),
+  answer: DECISIONS,
 });
 /** What operators do here cannot be tried. */
 const NO_DRY_RUN: ErrorName = 'UNIMPLEMENTED';
@@ -98,13 +110,14 @@ const DESCRIPTIONS: { readonly [route: string]: Description | undefined } = {
   },
   'GET orders/{id}': {
     summary: 'One order: why it waits or failed, what is outstanding, its timeline',
-    pathNames: ORDER_ID,
     ownParameters: [KIND],
     answer: 'Order',
-    errors: OF_ONE_OBJECT,
   },
-  'POST orders/{id}/retry': orderAct('Tries a failed order again', NO_BODY, DONE),
-  'POST orders/{id}/cancel': orderAct('Cancels an order that no hub has been asked for yet', NO_BODY, DONE),
+  'POST orders/{id}/retry': { summary: 'Tries a failed order again', ...ACT_ON_ORDER },
+  'POST orders/{id}/cancel': {
+    summary: 'Cancels an order that no hub has been asked for yet',
+    ...ACT_ON_ORDER,
+  },
   'POST orders/{id}/skip': decision('skip', 'Skips a step of an order: what comes after it goes on'),
   'POST orders/{id}/resume': decision('resume', 'Takes a skipped step of an order up again'),
   'POST orders/{id}/abort': decision('abort', 'Aborts an order: what was begun is undone in reverse order'),
@@ -113,9 +126,7 @@ const DESCRIPTIONS: { readonly [route: string]: Description | undefined } = {
       `GET ${collection}/{id}`,
       {
         summary: `What was observed of one ${words}, beyond the states of the OSAC surfaces`,
-        pathNames: ORDER_ID,
         answer: 'OrderConditions',
-        errors: OF_ONE_OBJECT,
       },
     ]),
   ),
@@ -129,19 +140,17 @@ const DESCRIPTIONS: { readonly [route: string]: Description | undefined } = {
   },
   'POST lanes/{lane}/pause': {
     summary: 'Holds back the work of one lane until it is resumed, also over restarts',
-    pathNames: LANE,
     body: record({
       'reason?': { ...TEXT, maxLength: 200, description: 'Why; shown to everybody who lists lanes.' },
     }),
     answer: 'Lane',
-    errors: ['FAILED_PRECONDITION', 'NOT_FOUND'],
+    errors: ['FAILED_PRECONDITION'],
   },
   'POST lanes/{lane}/resume': {
     summary: 'Ends a pause',
-    pathNames: LANE,
     body: NO_BODY,
     answer: 'Lane',
-    errors: ['FAILED_PRECONDITION', 'NOT_FOUND'],
+    errors: ['FAILED_PRECONDITION'],
   },
   'GET projections': {
     summary: 'Read models of this instance',
@@ -149,34 +158,26 @@ const DESCRIPTIONS: { readonly [route: string]: Description | undefined } = {
   },
   'GET projections/{name}': {
     summary: 'One read model',
-    pathNames: PROJECTION,
     answer: 'Projection',
-    errors: OF_ONE_OBJECT,
   },
   'GET projections/{name}/digest': {
     summary: 'SHA-256 over all rows of a read model, at a stated position',
-    pathNames: PROJECTION,
     answer: record({ 'position?': TEXT, digest: { type: 'string', pattern: '^[0-9a-f]{64}$' }, rows: COUNT }),
-    errors: OF_ONE_OBJECT,
   },
   'POST projections/{name}/rebuild': {
     summary: 'Builds a read model again beside the live one, compares and switches',
     description:
       'Progress lines, then the report; a line `{"error":…}` when it failed. Closing the connection stops it.',
-    pathNames: PROJECTION,
     body: {
       type: 'object',
       properties: { force: { type: 'boolean', description: 'Switch even when rows differ.' } },
     },
     lines: 'RebuildLine',
-    errors: OF_ONE_OBJECT,
   },
   'POST projections/{name}/parked/{stream}/retry': {
     summary: 'Applies again what a parked stream missed',
-    pathNames: { ...PROJECTION, stream: 'Name of the parked stream.' },
     body: NO_BODY,
     answer: record({ stream: TEXT, applied: FLAG }),
-    errors: OF_ONE_OBJECT,
   },
   'GET store': {
     summary: 'The event store: kind, identity, last position',
@@ -204,17 +205,36 @@ const DESCRIPTIONS: { readonly [route: string]: Description | undefined } = {
   },
 };
 
-/** Surfaces of our own, by their short names. */
-const SURFACES: { readonly [name: string]: { readonly [route: string]: Description | undefined } } = {
-  ledger: DESCRIPTIONS,
-  audit: AUDIT_DESCRIPTIONS,
+/** What all routes of a surface have; where the role `auditor` is off every route of audit says so. */
+type Common = Required<Pick<Description, 'parameters' | 'headers' | 'errors'>>;
+const NOTHING: Common = { parameters: [], headers: [], errors: [] };
+const AUDIT_LOOK: Common = {
+  parameters: ['X_Ledger_Min_Position'],
+  headers: [],
+  errors: ['FAILED_PRECONDITION'],
+};
+const AUDIT_WRITE: Common = {
+  parameters: ['Idempotency_Key', 'X_Ledger_Command_Id', 'X_Ledger_Ticket'],
+  headers: ['X_Ledger_Position'],
+  errors: ANY_WRITE,
+};
+
+type LedgerSurface = {
+  readonly descriptions: { readonly [route: string]: Description | undefined };
+  readonly look: Common;
+  readonly write: Common;
+};
+
+const SURFACES: { readonly [Name in 'ledger' | 'audit']: LedgerSurface } = {
+  ledger: { descriptions: DESCRIPTIONS, look: NOTHING, write: NOTHING },
+  audit: { descriptions: AUDIT_DESCRIPTIONS, look: AUDIT_LOOK, write: AUDIT_WRITE },
 };
 
 /** True when a route has a description: what a test asks of every route. */
 export const isDescribed = (
   { verb, path }: Pick<LedgerRoute, 'verb' | 'path'>,
   surface: 'ledger' | 'audit' = 'ledger',
-): boolean => own(SURFACES[surface], `${verb} ${path}`) !== undefined;
+): boolean => own(SURFACES[surface].descriptions, `${verb} ${path}`) !== undefined;
 
 export const ledgerOperations = (
   prefix: string,
@@ -227,7 +247,7 @@ export const ledgerOperations = (
     operationId: `${surface}_${nameOf(verb, path)}`,
     tag: `${surface}.${path.split('/')[0] ?? ''}`,
     style: 'problem',
-    ...shapeOf(own(SURFACES[surface], `${verb} ${path}`), verb, path),
+    ...shapeOf(verb, path, SURFACES[surface]),
   }));
 
 /** `GET orders/{id}` → `GetOrdersId`. */
@@ -237,59 +257,63 @@ const nameOf = (verb: string, path: string): string =>
     .map((part) => part.charAt(0).toUpperCase() + part.slice(1))
     .join('');
 
-const shapeOf = (found: Description | undefined, verb: string, path: string) => {
-  const {
-    summary = path,
-    description,
-    pathNames = namesIn(path),
-    body,
-    answer = {},
-    lines,
-    headers = [],
-    errors = [],
-  } = found ?? {};
+const shapeOf = (verb: string, path: string, { descriptions, look, write }: LedgerSurface) => {
+  const found: Description = own(descriptions, `${verb} ${path}`) ?? { summary: path };
+  const common = verb === 'GET' ? look : write;
+  const { summary, description, ownParameters, body, lines, status = 200 } = found;
+  const { parameters = common.parameters, headers: shown = common.headers, errors = [] } = found;
+  const headers = headerRefs(...shown);
   const typed = (types: { readonly [type: string]: JsonObject }): JsonObject =>
     Object.fromEntries(Object.entries(types).map(([type, schema]) => [type, { schema }]));
   const content =
-    found?.content !== undefined
+    found.content !== undefined
       ? typed(found.content)
       : lines === undefined
-        ? jsonContent(answer)
+        ? jsonContent(found.answer ?? {})
         : typed({ 'application/x-ndjson': componentRef(lines) });
-  const others = typed(found?.alternatives ?? {});
+  const done = status === 202 ? 'Accepted.' : lines === undefined ? 'Done.' : 'One JSON value per line.';
   return {
     summary,
     ...(description === undefined ? {} : { description }),
-    ...(found?.parameters === undefined ? {} : { parameters: found.parameters }),
-    ...(found?.ownParameters === undefined ? {} : { ownParameters: found.ownParameters }),
-    pathNames,
+    parameters,
+    ...(ownParameters === undefined ? {} : { ownParameters }),
+    pathNames: namesIn(path),
     ...(body === undefined ? {} : { body: { schema: body, required: Array.isArray(body['required']) } }),
     answers: {
-      [found?.status ?? 200]: {
-        description:
-          found?.status === 202 ? 'Accepted.' : lines === undefined ? 'Done.' : 'One JSON value per line.',
-        headers: headerRefs(...headers),
-        content: { ...content, ...others },
-      },
-      ...(found?.partial === true
+      [status]: { description: done, headers, content: { ...content, ...typed(found.alternatives ?? {}) } },
+      ...(found.partial === true
         ? {
-            206: { description: 'The part that was asked for.', headers: headerRefs(...headers), content },
-            304: { description: 'You have it already.', headers: headerRefs(...headers) },
+            206: { description: 'The part that was asked for.', headers, content },
+            304: { description: 'You have it already.', headers },
           }
         : {}),
     },
     errors: [
       ...ANY_CALL,
+      ...common.errors,
       ...errors,
+      ...(path.includes('{') ? OF_ONE_OBJECT : []),
       ...(verb === 'POST' ? ANY_BODY : []),
       ...(verb === 'GET' ? [] : [NO_DRY_RUN]),
     ],
   };
 };
 
-const namesIn = (path: string): { readonly [name: string]: string } =>
-  Object.fromEntries([...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => [name, `The ${name}.`]));
+const namesIn = (path: string): { readonly [name: string]: string } => {
+  const known = PATH_NAMES[path.split('/')[0] ?? ''];
+  return Object.fromEntries(
+    [...path.matchAll(/\{(\w+)\*?\}/g)].map(([, name = '']) => [name, known?.[name] ?? `The ${name}.`]),
+  );
+};
 
+const RECORDED: JsonObject = {
+  position: TEXT,
+  stream: TEXT,
+  revision: COUNT,
+  id: TEXT,
+  type: TEXT,
+  recordedAt: TIME,
+};
 const IDENTITY: JsonObject = { kind: TEXT, id: TEXT, name: TEXT, tenant: TEXT, 'project?': TEXT };
 const PROGRESS: JsonObject = { state: TEXT, 'hub?': TEXT, 'message?': TEXT };
 const WAITING: JsonObject = {
@@ -326,13 +350,8 @@ export const LEDGER_COMPONENTS: { readonly [name: string]: JsonObject } = {
   LogEvent: {
     anyOf: [
       record({
-        position: TEXT,
-        stream: TEXT,
-        revision: COUNT,
-        id: TEXT,
-        type: TEXT,
+        ...RECORDED,
         tenant: TEXT,
-        recordedAt: TIME,
         command: TEXT,
         commandId: TEXT,
         correlationId: TEXT,
@@ -340,15 +359,7 @@ export const LEDGER_COMPONENTS: { readonly [name: string]: JsonObject } = {
         data: OPEN,
         'internal?': FLAG,
       }),
-      record({
-        position: TEXT,
-        stream: TEXT,
-        revision: COUNT,
-        id: TEXT,
-        type: TEXT,
-        recordedAt: TIME,
-        unreadable: TEXT,
-      }),
+      record({ ...RECORDED, unreadable: TEXT }),
       record({ error: TEXT }),
     ],
   },

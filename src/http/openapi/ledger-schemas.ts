@@ -6,8 +6,8 @@ import type { HeaderName, ParameterName } from './parameters.ts';
 export type Description = {
   readonly summary: string;
   readonly description?: string;
-  readonly pathNames?: { readonly [name: string]: string };
   readonly ownParameters?: readonly JsonObject[];
+  /** Default: of `/api/audit/v1` what every look, and every write, takes; none elsewhere. */
   readonly parameters?: readonly ParameterName[];
   readonly body?: JsonObject;
   /** Name of the component of the answer, or its schema. */
@@ -23,6 +23,7 @@ export type Description = {
   /** Component of each line, where the answer is newline-delimited JSON. */
   readonly lines?: string;
   readonly headers?: readonly HeaderName[];
+  /** Beside those of all calls of its surface, and `NOT_FOUND` where its path names something. */
   readonly errors?: readonly ErrorName[];
 };
 

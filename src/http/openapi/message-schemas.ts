@@ -11,7 +11,6 @@ export type Side = 'answer' | 'request';
 export type MessageSchemas = {
   /** `{"$ref": …}` of the message's component, which is made on first use with everything that it holds. */
   readonly ref: (message: DescMessage, side: Side) => JsonObject;
-  /** All components made so far, by name. */
   readonly components: () => { readonly [name: string]: JsonObject };
 };
 

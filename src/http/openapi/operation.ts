@@ -7,10 +7,8 @@ import { refusals, type Style } from './refusals.ts';
 
 export type Verb = 'get' | 'post' | 'patch' | 'delete';
 
-/** One operation of the document, before it is written down. */
 export type Operation = {
   readonly verb: Verb;
-  /** With `{id}` and the like. */
   readonly path: string;
   readonly operationId: string;
   readonly tag: string;
@@ -18,18 +16,14 @@ export type Operation = {
   readonly description?: string;
   readonly anonymous?: true;
   readonly parameters?: readonly ParameterName[];
-  /** Further names in the path, each with what it is. */
   readonly pathNames?: { readonly [name: string]: string };
-  /** Parameters of this operation only. */
   readonly ownParameters?: readonly JsonObject[];
   readonly body?: { readonly schema: JsonObject; readonly required: boolean; readonly description?: string };
-  /** By status: the answers that are no errors. */
   readonly answers: { readonly [status: string]: JsonObject };
   readonly errors: readonly ErrorName[];
   readonly style: Style;
 };
 
-/** `[path, verb, operation object]` as OpenAPI has it. */
 export const renderOperation = (operation: Operation, examples: readonly OperationExample[]): JsonObject => {
   const { tag, operationId, summary, description, anonymous, body, answers, errors, style } = operation;
   const parameters = parametersOf(operation, examples);

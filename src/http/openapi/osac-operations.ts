@@ -5,12 +5,12 @@ import { MAX_BODY_BYTES } from '../body.ts';
 import type { ExtraMethod } from '../osac/authorization.ts';
 import type { Surface } from '../osac/messages.ts';
 import type { KindService, SurfaceTable } from '../osac/rest.ts';
+import { listOf, OPEN, record, TEXT, TIME } from './ledger-schemas.ts';
 import { componentRef, type MessageSchemas } from './message-schemas.ts';
 import type { Operation } from './operation.ts';
 import { headerRefs, jsonContent, type ParameterName } from './parameters.ts';
 import { ANY_BODY, ANY_CALL, ANY_WRITE, EVERYBODY, OF_ONE_OBJECT } from './refusals.ts';
 
-/** What is described: a kind as one surface serves it. */
 type Served = {
   readonly surface: Surface;
   readonly prefix: string;
@@ -151,7 +151,7 @@ const STANDARD: { readonly [M in Method]: (served: Served) => Operation } = {
       200: {
         description: 'The deletion has begun, or is done.',
         headers: headerRefs('X_Ledger_Position'),
-        content: jsonContent({ type: 'object', additionalProperties: false }),
+        content: jsonContent(record({})),
       },
     },
     errors: [...ANY_CALL, ...ANY_WRITE, ...OF_ONE_OBJECT, 'STALE_ETAG'],
@@ -182,14 +182,12 @@ const listName = ({ service }: Served): string =>
   `${service.schema.typeName.split('.').slice(0, -1).join('.')}.${service.governed.service}ListResponse`;
 
 const listSchema = ({ service, schemas }: Served): JsonObject => ({
-  type: 'object',
+  ...record({
+    'size?': { type: 'integer', minimum: 1, maximum: 1000, description: 'How many are here.' },
+    'total?': { type: 'integer', minimum: 1, description: 'How many match, on all pages.' },
+    'items?': listOf(schemas.ref(service.schema, 'answer')),
+  }),
   description: 'Defaults are left out: an empty list is {}.',
-  properties: {
-    size: { type: 'integer', minimum: 1, maximum: 1000, description: 'How many are here.' },
-    total: { type: 'integer', minimum: 1, description: 'How many match, on all pages.' },
-    items: { type: 'array', items: schemas.ref(service.schema, 'answer') },
-  },
-  additionalProperties: false,
 });
 
 const objectAnswer = (served: Served, description: string): JsonObject => ({
@@ -201,11 +199,10 @@ const objectAnswer = (served: Served, description: string): JsonObject => ({
 /** Some kinds answer `{"object": …}` (osac-api.md §2 Deviations). */
 const writeAnswer = (served: Served, description: string): JsonObject => {
   const object = served.schemas.ref(served.service.schema, 'answer');
-  const wrapped: JsonObject = { type: 'object', properties: { object }, additionalProperties: false };
   return {
     description,
     headers: headerRefs('ETag', 'X_Ledger_Position', 'X_Ledger_Deleted_At'),
-    content: jsonContent(served.kind.wrapsReplies === true ? wrapped : object),
+    content: jsonContent(served.kind.wrapsReplies === true ? record({ 'object?': object }) : object),
   };
 };
 
@@ -217,7 +214,6 @@ type Extra = {
   readonly errors: Operation['errors'];
 };
 
-const TEXT: JsonObject = { schema: { type: 'string' } };
 /** A schema is about what was parsed, in YAML too. The cluster's own document is passed on as it is. */
 const KUBECONFIG: JsonObject = {
   schema: { type: 'object', description: 'A kubeconfig of Kubernetes (`apiVersion: v1`, `kind: Config`).' },
@@ -234,7 +230,7 @@ const EXTRAS: { readonly [M in Exclude<ExtraMethod, 'Watch'>]: Extra } = {
   GetPassword: {
     summary: "The administrator's password of a cluster; each time it is read is recorded",
     parameters: ['X_Ledger_Ticket'],
-    content: { 'text/plain': TEXT },
+    content: { 'text/plain': { schema: TEXT } },
     errors: ['OUTCOME_UNKNOWN', 'FAILED_PRECONDITION'],
   },
   GetTimeline: {
@@ -278,37 +274,18 @@ const capabilities = (surface: Surface, path: string, anonymous: boolean): Opera
 });
 
 export const OSAC_COMPONENTS: { readonly [name: string]: JsonObject } = {
-  Capabilities: {
-    type: 'object',
-    properties: {
-      authn: {
-        type: 'object',
-        properties: { trusted_token_issuers: { type: 'array', items: { type: 'string' } } },
-        additionalProperties: false,
-      },
-    },
-    additionalProperties: false,
-  },
-  Timeline: {
-    type: 'object',
-    properties: {
-      size: { type: 'integer', minimum: 1, maximum: 1000 },
-      items: { type: 'array', items: componentRef('TimelineEntry') },
-    },
-    additionalProperties: false,
-  },
-  TimelineEntry: {
-    type: 'object',
-    properties: {
-      position: { type: 'string', description: 'For `after`.' },
-      at: { type: 'string', format: 'date-time' },
-      type: { type: 'string', description: 'Name of the event.' },
-      summary: { type: 'string', description: 'The event in one sentence.' },
-      actor: { type: 'string', description: 'Id of the subject on whose behalf it happened.' },
-      correlation_id: { type: 'string' },
-      data: { type: 'object', description: 'Fields of the event that you may see.' },
-    },
-    required: ['position', 'at', 'type', 'summary', 'actor', 'correlation_id', 'data'],
-    additionalProperties: false,
-  },
+  Capabilities: record({ 'authn?': record({ 'trusted_token_issuers?': listOf(TEXT) }) }),
+  Timeline: record({
+    'size?': { type: 'integer', minimum: 1, maximum: 1000 },
+    'items?': listOf(componentRef('TimelineEntry')),
+  }),
+  TimelineEntry: record({
+    position: { ...TEXT, description: 'For `after`.' },
+    at: TIME,
+    type: { ...TEXT, description: 'Name of the event.' },
+    summary: { ...TEXT, description: 'The event in one sentence.' },
+    actor: { ...TEXT, description: 'Id of the subject on whose behalf it happened.' },
+    correlation_id: TEXT,
+    data: { ...OPEN, description: 'Fields of the event that you may see.' },
+  }),
 };

@@ -1,6 +1,7 @@
 import type { JsonObject } from '../../domain/json.ts';
 import { ERRORS, type ErrorName } from '../errors.ts';
 import type { ErrorStyle } from '../exchange.ts';
+import { listOf, OPEN, record, TEXT } from './ledger-schemas.ts';
 import { componentRef } from './message-schemas.ts';
 import { headerRefs, type HeaderName } from './parameters.ts';
 
@@ -17,74 +18,51 @@ const BODIES: { readonly [S in Style]: readonly [prefix: string, type: string, c
 
 const NAMES = Object.keys(ERRORS) as ErrorName[];
 
-const OSAC_ERROR: JsonObject = {
-  type: 'object',
-  description: 'google.rpc.Status: a gRPC code, a sentence, and details that programs can read.',
-  properties: {
-    code: {
-      type: 'integer',
-      enum: [...new Set(Object.values(ERRORS).map(({ code }) => code))].toSorted((a, b) => a - b),
-    },
-    message: { type: 'string' },
-    details: { type: 'array', items: { oneOf: [componentRef('BadRequest'), componentRef('ErrorInfo')] } },
-  },
-  required: ['code', 'message'],
-  additionalProperties: false,
-};
-
-const VIOLATION: JsonObject = {
-  type: 'object',
-  properties: { field: { type: 'string' }, description: { type: 'string' } },
-  required: ['field', 'description'],
-  additionalProperties: false,
-};
+const CODES = [...new Set(Object.values(ERRORS).map(({ code }) => code))].toSorted((a, b) => a - b);
+const VIOLATION = record({ field: TEXT, description: TEXT });
+const FACTS: JsonObject = { ...OPEN, additionalProperties: TEXT };
 
 export const ERROR_COMPONENTS: { readonly [name: string]: JsonObject } = {
-  OsacError: OSAC_ERROR,
+  OsacError: {
+    ...record({
+      code: { type: 'integer', enum: CODES },
+      message: TEXT,
+      'details?': listOf({ oneOf: [componentRef('BadRequest'), componentRef('ErrorInfo')] }),
+    }),
+    description: 'google.rpc.Status: a gRPC code, a sentence, and details that programs can read.',
+  },
   StreamError: {
-    type: 'object',
+    ...record({ error: componentRef('OsacError') }),
     description: 'An error as streams tell it, before their first line and as their last one.',
-    properties: { error: componentRef('OsacError') },
-    required: ['error'],
-    additionalProperties: false,
   },
   BadRequest: {
-    type: 'object',
-    description: 'Which fields are wrong.',
-    properties: {
+    ...record({
       '@type': { const: 'type.googleapis.com/google.rpc.BadRequest' },
-      field_violations: { type: 'array', items: VIOLATION },
-    },
-    required: ['@type', 'field_violations'],
-    additionalProperties: false,
+      field_violations: listOf(VIOLATION),
+    }),
+    description: 'Which fields are wrong.',
   },
   ErrorInfo: {
-    type: 'object',
-    description: 'The reason by its stable name, with facts.',
-    properties: {
+    ...record({
       '@type': { const: 'type.googleapis.com/google.rpc.ErrorInfo' },
-      reason: { type: 'string' },
+      reason: TEXT,
       domain: { const: 'fulfillment-ledger' },
-      metadata: { type: 'object', additionalProperties: { type: 'string' } },
-    },
-    required: ['@type', 'reason', 'domain', 'metadata'],
-    additionalProperties: false,
+      metadata: FACTS,
+    }),
+    description: 'The reason by its stable name, with facts.',
   },
   Problem: {
-    type: 'object',
-    description: 'RFC 9457 problem document.',
-    properties: {
-      type: { type: 'string', pattern: '^urn:fulfillment-ledger:problem:' },
-      title: { type: 'string' },
+    ...record({
+      type: { ...TEXT, pattern: '^urn:fulfillment-ledger:problem:' },
+      title: TEXT,
       status: { type: 'integer', enum: statusesOf(NAMES) },
-      detail: { type: 'string' },
-      instance: { type: 'string' },
-      code: { type: 'string', description: 'Stable name of what is wrong, in CONSTANT_CASE.' },
-      errors: { type: 'array', items: VIOLATION },
-      facts: { type: 'object', additionalProperties: { type: 'string' } },
-    },
-    required: ['type', 'title', 'status', 'detail', 'instance', 'code'],
-    additionalProperties: false,
+      detail: TEXT,
+      instance: TEXT,
+      code: { ...TEXT, description: 'Stable name of what is wrong, in CONSTANT_CASE.' },
+      'errors?': listOf(VIOLATION),
+      'facts?': FACTS,
+    }),
+    description: 'RFC 9457 problem document.',
   },
 };
 
@@ -103,7 +81,6 @@ const MORE_HEADERS: Partial<Record<number, readonly HeaderName[]>> = {
 
 const componentOf = (status: number, style: Style): string => `${BODIES[style][0]}${status}`;
 
-/** Answers by status, as references to `refusalComponents`. */
 export const refusals = (names: readonly ErrorName[], style: Style): JsonObject =>
   Object.fromEntries(
     statusesOf(names).map((status): [string, JsonObject] => [

@@ -21,7 +21,6 @@ import { DOCS_PAGE, DOCS_SCRIPT, HOME_INDEX, HOME_PAGE, PAGE_POLICY, PAGE_STYLE 
  * short steps, and kept; the request path of the API knows nothing of it.
  */
 export type Documents = {
-  /** Paths as Express takes them. */
   readonly paths: readonly string[];
   readonly serve: (exchange: Exchange) => Promise<void>;
 };
@@ -43,44 +42,36 @@ const EXAMPLES = join(PROJECT, 'fixtures/openapi');
  * What is served of Swagger UI: these files and no others. They come from Fastify's package of them, nothing else of which is
  * loaded: those of Swagger UI itself bring one that reports each installation.
  */
-const SWAGGER_FILES: { readonly [name: string]: string } = {
-  'swagger-ui.css': 'text/css; charset=utf-8',
-  'swagger-ui-bundle.js': 'text/javascript; charset=utf-8',
-  'favicon-32x32.png': 'image/png',
-};
-const OWN_FILES: { readonly [name: string]: readonly [text: string, type: string] } = {
-  'init.js': [DOCS_SCRIPT, 'text/javascript; charset=utf-8'],
-  'page.css': [PAGE_STYLE, 'text/css; charset=utf-8'],
-};
+const SWAGGER_FILES = [
+  ['swagger-ui.css', 'text/css; charset=utf-8'],
+  ['swagger-ui-bundle.js', 'text/javascript; charset=utf-8'],
+  ['favicon-32x32.png', 'image/png'],
+] as const;
 const HTML = 'text/html; charset=utf-8';
 const DOCS = '/docs/';
 /** The root as programs see it; no path of a request looks like this. */
 const INDEX = 'index';
 
 export const createDocuments = (served: Omit<Described, 'version'>): Documents => {
+  const makers = new Map<string, () => Promise<File>>([
+    ['/', () => fileOf(HOME_PAGE, HTML)],
+    [INDEX, () => fileOf(HOME_INDEX, 'application/json')],
+    ['/docs', () => fileOf(DOCS_PAGE, HTML)],
+    [`${DOCS}init.js`, () => fileOf(DOCS_SCRIPT, 'text/javascript; charset=utf-8')],
+    [`${DOCS}page.css`, () => fileOf(PAGE_STYLE, 'text/css; charset=utf-8')],
+    ['/openapi.json', () => openApiFile(served)],
+    ['/asyncapi.json', asyncApiFile],
+    ...SWAGGER_FILES.map(([name, type]) => [`${DOCS}${name}`, () => swaggerFile(name, type)] as const),
+  ]);
   const files = new Map<string, Promise<File>>();
-
-  const once = (path: string, make: () => Promise<File>): Promise<File> => {
-    let file = files.get(path);
-    if (file === undefined) {
-      file = make();
-      files.set(path, file);
-      // What failed is tried again with the next request.
-      file.catch(() => files.delete(path));
-    }
-    return file;
-  };
-
   const fileAt = (path: string): Promise<File> | undefined => {
-    if (path === '/') return once(path, () => fileOf(HOME_PAGE, HTML));
-    if (path === INDEX) return once(path, () => fileOf(HOME_INDEX, 'application/json'));
-    if (path === '/docs') return once(path, () => fileOf(DOCS_PAGE, HTML));
-    if (path === '/openapi.json') return once(path, () => openApiFile(served));
-    if (path === '/asyncapi.json') return once(path, asyncApiFile);
-    const name = path.slice(DOCS.length);
-    if (Object.hasOwn(OWN_FILES, name)) return once(path, () => fileOf(...(OWN_FILES[name] ?? ['', HTML])));
-    if (Object.hasOwn(SWAGGER_FILES, name)) return once(path, () => swaggerFile(name));
-    return undefined;
+    const known = files.get(path);
+    const file = known ?? makers.get(path)?.();
+    if (known !== undefined || file === undefined) return file;
+    files.set(path, file);
+    // What failed is tried again with the next request.
+    file.catch(() => files.delete(path));
+    return file;
   };
 
   return {
@@ -135,12 +126,9 @@ const fileOf = async (content: string | Buffer, type: string): Promise<File> => 
   return { body, zipped: await compress(body), type, etag };
 };
 
-const swaggerFile = async (name: string): Promise<File> => {
+const swaggerFile = async (name: string, type: string): Promise<File> => {
   const folder = dirname(createRequire(import.meta.url).resolve('@fastify/swagger-ui/package.json'));
-  return fileOf(
-    await readFile(join(folder, 'static', name)),
-    SWAGGER_FILES[name] ?? 'application/octet-stream',
-  );
+  return fileOf(await readFile(join(folder, 'static', name)), type);
 };
 
 const openApiFile = async (served: Omit<Described, 'version'>): Promise<File> => {
@@ -151,13 +139,11 @@ const openApiFile = async (served: Omit<Described, 'version'>): Promise<File> =>
 const asyncApiFile = async (): Promise<File> =>
   inSteps(asyncApiSteps({ registry, kinds, version: await versionOf() }));
 
-/** Version of this product. */
 export const versionOf = async (): Promise<string> => {
   const manifest = await readFile(join(PROJECT, 'package.json'), 'utf8');
   return (JSON.parse(manifest) as { readonly version: string }).version;
 };
 
-/** Lets others work between the steps. */
 const inSteps = async (steps: Generator<undefined, JsonObject>): Promise<File> => {
   for (;;) {
     const { done, value } = steps.next();

@@ -1,9 +1,9 @@
 import type { JsonObject } from '../../domain/json.ts';
 import type { Operation } from './operation.ts';
+import { FLAG, listOf, OPEN, record, TEXT } from './ledger-schemas.ts';
 import { headerRefs, jsonContent } from './parameters.ts';
 import { EVERYBODY } from './refusals.ts';
 
-/** Paths of the service itself, which everybody may read. */
 const open = (
   path: string,
   operationId: string,
@@ -27,7 +27,7 @@ const answer = (description: string, content?: JsonObject): JsonObject => ({
   ...(content === undefined ? {} : { content }),
 });
 
-const HTML: JsonObject = { 'text/html': { schema: { type: 'string' } } };
+const HTML: JsonObject = { 'text/html': { schema: TEXT } };
 
 export const serviceOperations = (): readonly Operation[] => [
   open('/healthz', 'Health', 'The process lives', { 200: answer('It does; the body is empty.') }),
@@ -45,33 +45,14 @@ export const serviceOperations = (): readonly Operation[] => [
   open('/docs', 'Docs', 'This document, to browse', { 200: answer('A page.', HTML) }),
 ];
 
+const CHECK = record({
+  name: TEXT,
+  ok: FLAG,
+  'message?': TEXT,
+  'warning?': { ...TEXT, description: 'What is wrong although traffic may come.' },
+});
+
 export const SERVICE_COMPONENTS: { readonly [name: string]: JsonObject } = {
-  KeySet: {
-    type: 'object',
-    properties: { keys: { type: 'array', items: { type: 'object' } } },
-    required: ['keys'],
-    additionalProperties: false,
-  },
-  Readiness: {
-    type: 'object',
-    properties: {
-      ready: { type: 'boolean' },
-      checks: {
-        type: 'array',
-        items: {
-          type: 'object',
-          properties: {
-            name: { type: 'string' },
-            ok: { type: 'boolean' },
-            message: { type: 'string' },
-            warning: { type: 'string', description: 'What is wrong although traffic may come.' },
-          },
-          required: ['name', 'ok'],
-          additionalProperties: false,
-        },
-      },
-    },
-    required: ['ready', 'checks'],
-    additionalProperties: false,
-  },
+  KeySet: record({ keys: listOf(OPEN) }),
+  Readiness: record({ ready: FLAG, checks: listOf(CHECK) }),
 };

@@ -10,7 +10,6 @@ const GIVEN: JsonObject = { type: 'string', minLength: 1 };
 const dimensions = Object.values(DIMENSION_NAMES);
 const columns = USAGE_DIMENSIONS.flatMap(columnsFor);
 
-/** What the route of usage on `/api/ledger/v1` is for. */
 export const USAGE_DESCRIPTIONS: { readonly [route: string]: Description } = {
   'GET usage': {
     summary: 'Billed and provisioning time by tenant, project, kind, template and period',

@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../domain/json.ts';
 import { EVENTS, type Surface } from '../osac/messages.ts';
+import { record, TEXT } from './ledger-schemas.ts';
 import { componentRef, type MessageSchemas } from './message-schemas.ts';
 import type { Operation } from './operation.ts';
 import { headerRefs, type ParameterName } from './parameters.ts';
@@ -33,7 +34,7 @@ export const watchOperation = ({ surface, path }: WatchRoute, schemas: MessageSc
       headers: headerRefs('X_Ledger_Watch_Id'),
       content: {
         'application/json': { schema: watchLine(surface, schemas) },
-        'text/event-stream': { schema: { type: 'string' } },
+        'text/event-stream': { schema: TEXT },
       },
     },
   },
@@ -41,21 +42,7 @@ export const watchOperation = ({ surface, path }: WatchRoute, schemas: MessageSc
   style: 'osac-stream',
 });
 
-const watchLine = (surface: Surface, schemas: MessageSchemas): JsonObject => ({
-  anyOf: [
-    {
-      type: 'object',
-      properties: {
-        result: {
-          type: 'object',
-          properties: { event: schemas.ref(EVENTS[surface], 'answer') },
-          required: ['event'],
-          additionalProperties: false,
-        },
-      },
-      required: ['result'],
-      additionalProperties: false,
-    },
-    componentRef('StreamError'),
-  ],
-});
+const watchLine = (surface: Surface, schemas: MessageSchemas): JsonObject => {
+  const event = schemas.ref(EVENTS[surface], 'answer');
+  return { anyOf: [record({ result: record({ event }) }), componentRef('StreamError')] };
+};

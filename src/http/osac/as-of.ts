@@ -10,7 +10,7 @@ import type { ListPage, ReadModels, ResourceReader } from '../../projections/rea
 import { sees, seesTenant } from '../../projections/visibility.ts';
 import type { AsOfRequest } from '../../projections/resources/as-of-table.ts';
 import type { ChangeReader } from '../../projections/resources/change-reader.ts';
-import { ApiError, objectNotFound } from '../errors.ts';
+import { invalid, notReached, objectNotFound, type ApiError } from '../errors.ts';
 import { BEFORE_EVERYTHING, createMoments, type Moments } from '../moments.ts';
 import { TIMELINE_VIEW, type Positions } from '../positions.ts';
 import type { Answer, Handler, IdMessage } from './call.ts';
@@ -21,14 +21,12 @@ import { shownDocument } from './write-context.ts';
 /** Milliseconds that a timeline of the past is waited for. */
 const WAIT_MS = 5_000;
 
-/** What reads of the past need. */
 export type Past = {
   readonly moments: Moments;
   readonly asOf: AsOf;
   readonly changes: Pick<ChangeReader, 'prunedTo'>;
   /** Waits until reads show a position; false: too late. */
   readonly shown: (position: Position) => Promise<boolean>;
-  /** The same of timelines. */
   readonly told: (position: Position) => Promise<boolean>;
 };
 
@@ -161,19 +159,13 @@ export const listAsOf =
 const MAX_FOLDED = 1_000;
 const MAX_ROUNDS = 5;
 
-/** This instance is behind a moment that others have come to. */
 export const notApplied = (): ApiError =>
-  new ApiError('UNAVAILABLE', 'this instance has not applied that position yet; try again', {
-    reason: 'POSITION_NOT_REACHED',
-    retryAfterSeconds: 1,
-  });
+  notReached('this instance has not applied that position yet; try again');
 
-const tooOld = (): ApiError => {
-  const description =
+const tooOld = (): ApiError =>
+  invalid(
     "'as_of' is older than lists reach back here, which is as far as watches do; single objects are shown at any time, and an " +
-    'auditor exports the whole history (POST /api/audit/v1/exports, ledgerctl audit export)';
-  return new ApiError('INVALID_ARGUMENT', description, {
-    reason: 'BEYOND_RETENTION',
-    violations: [{ field: 'as_of', description }],
-  });
-};
+      'auditor exports the whole history (POST /api/audit/v1/exports, ledgerctl audit export)',
+    'as_of',
+    'BEYOND_RETENTION',
+  );

@@ -8,7 +8,6 @@ export type { AnyMethod, ExtraMethod } from '../../domain/tenancy/rights.ts';
 /** What authorization needs to know of a kind; a ResourceKind is one. */
 export type Governed = { readonly service: string };
 
-/** Who calls, as far as the table of rights asks. */
 export type Caller = Pick<Principal, 'admin' | 'roles'> & Partial<Pick<Principal, 'projects'>>;
 
 /**

@@ -47,7 +47,6 @@ export type ListMessage = {
   /** As sent; empty texts are left out (osac-api.md §4). */
   readonly filter?: string;
   readonly order?: string;
-  /** Our addition: the moment that is asked about, as sent. */
   readonly asOf?: string;
 };
 export type IdMessage = {
@@ -75,7 +74,6 @@ export type Answer = {
   readonly parts?: Iterable<string>;
   readonly contentType?: string;
   readonly etag?: string;
-  /** Position of the last event that this call wrote. */
   readonly position?: string;
   /** Of a repeated write, answered as before: the object was deleted since, ISO. */
   readonly deletedAt?: string;
@@ -86,7 +84,6 @@ export type Handler<Message> = (call: Call<Message>) => Promise<Answer> | Answer
 /** `"<kind>-<revision>"`: the strong tag of one state of one object (design §5). */
 export const etagOf = (kind: string, revision: number): string => `"${kind}-${revision}"`;
 
-/** Characters of `X-Ledger-Ticket`. */
 export const MAX_TICKET = 128;
 
 /** Of a call that is recorded although it writes nothing of its own; one that no write could carry is left out. */

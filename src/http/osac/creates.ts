@@ -39,17 +39,14 @@ export type NewObject = {
   readonly creator: string;
   /** Canonical document with resolved references, without secrets. */
   readonly document: JsonObject;
-  /** Referenced objects by path. */
   readonly found: ReadonlyMap<string, ResourceRow>;
   readonly principal: Principal;
   readonly surface: 'public' | 'private';
-  /** As sent, in canonical form. */
   readonly sent: JsonObject;
   /** True: nothing may be stored, called or remembered on behalf of it. */
   readonly dryRun: boolean;
 };
 
-/** How one kind is created: the part that differs. */
 export type Creation<C> = {
   /** Resolves what else must be known, without writing. Throws ApiError. */
   readonly resolve: (object: NewObject) => Planned<C> | Promise<Planned<C>>;

@@ -5,7 +5,7 @@ import { CLUSTER_ORDER, HOSTED_CLUSTER, hostedPlace } from '../../domain/cluster
 import { isLiveCluster, type ClusterState } from '../../domain/clusters/state.ts';
 import type { HubHealth } from '../../domain/hubs/health.ts';
 import { clusterAggregate } from '../../domain/kinds.ts';
-import { ApiError, invalid, objectNotFound, rejected } from '../errors.ts';
+import { ApiError, denied, invalid, objectNotFound, rejected, unavailable } from '../errors.ts';
 import type { Handler, IdMessage } from './call.ts';
 import { mayWrite } from './authorization.ts';
 import { beginWrite, commandContext, type WriteServices } from './write-context.ts';
@@ -16,7 +16,6 @@ import { beginWrite, commandContext, type WriteServices } from './write-context.
  */
 export type CredentialServices = WriteServices & { readonly hubs: HubAdapters };
 
-/** The registered hubs, as far as they are reached from here. */
 export type HubAdapters = {
   adapterOf(hubId: string): ManagementCluster | undefined;
   /** What looking at it showed last. Absent: nothing is known here. */
@@ -56,7 +55,7 @@ export const credentialHandler =
     const row = services.resources.get('cluster', id, principal.visibility);
     if (row === undefined) throw objectNotFound(id);
     // A cluster of tenant `shared` is seen by everybody; who may enter it is for its owners to say.
-    if (!mayWrite(principal, row.tenant)) throw new ApiError('PERMISSION_DENIED', 'permission denied');
+    if (!mayWrite(principal, row.tenant)) throw denied();
     const { state } = await services.runner.load(clusterAggregate, id);
     if (!isLiveCluster(state)) throw objectNotFound(id);
     const write = beginWrite(call, { reveal: what }, services);
@@ -100,11 +99,12 @@ const readFromHub = async (
 };
 
 const hubAway = (why: string, error?: HubError): ApiError =>
-  new ApiError('UNAVAILABLE', `the management cluster of this cluster does not answer (${why})`, {
-    reason: 'HUB_UNAVAILABLE',
-    retryAfterSeconds: (error?.retryAfterMs ?? 5_000) / 1000,
-    ...(error === undefined ? {} : { cause: error }),
-  });
+  unavailable(
+    `the management cluster of this cluster does not answer (${why})`,
+    'HUB_UNAVAILABLE',
+    (error?.retryAfterMs ?? 5_000) / 1000,
+    error,
+  );
 
 /**
  * Of the order with the cluster's label alone: what has taken its name belongs to somebody else

@@ -7,7 +7,7 @@ import { claimedBy } from '../../domain/hubs/capacity.ts';
 import { isGivenUp } from '../../domain/hubs/hub.resource.ts';
 import { hub, kindOf } from '../../domain/kinds.ts';
 import type { ResourceKind } from '../../domain/resource.ts';
-import { ApiError, objectNotFound, rejected } from '../errors.ts';
+import { objectNotFound, rejected, unfit, type ApiError } from '../errors.ts';
 import type { Answer, Call, Handler, IdMessage } from './call.ts';
 import { forgetFormer } from './secrets.ts';
 import {
@@ -22,7 +22,6 @@ import {
   type WriteServices,
 } from './write-context.ts';
 
-/** How one kind is deleted: the part that differs. */
 export type Removal<C> = {
   readonly command: (at: string) => C;
   /** Why it cannot be deleted now, beyond what points at it. */
@@ -113,7 +112,7 @@ const removeOnce = async <S, C extends { readonly type: string }, E extends Doma
     );
   if (users.length > 0) throw await inUseBy(users);
   const refuse = (reason: string | undefined): void => {
-    if (reason !== undefined) throw new ApiError('FAILED_PRECONDITION', reason, { reason: 'STILL_IN_USE' });
+    if (reason !== undefined) throw unfit(reason, 'STILL_IN_USE');
   };
   if (!pending) refuse(blocked?.(id));
   if (write.dryRun === true) {
@@ -216,10 +215,9 @@ const inUse = (
     .map(({ kind, id }) => `${wordsOf(kind)} '${id}'`)
     .join(', ');
   const who = withIds && ids !== '' ? `: ${ids}${users.length > NAMED_USERS ? ' and others' : ''}` : '';
-  return new ApiError(
-    'FAILED_PRECONDITION',
+  return unfit(
     `cannot delete ${words} '${name}': it is in use by at least ${named === '' ? 'one other object' : named}${who}${more}`,
-    { reason: 'STILL_REFERENCED' },
+    'STILL_REFERENCED',
   );
 };
 

@@ -18,7 +18,6 @@ import { listTarget } from './filter/targets.ts';
 import type { Surface } from './messages.ts';
 import { payerOf } from './principal.ts';
 
-/** What lists need to know of a kind; a ResourceKind is one. */
 export type ListedKind = Pick<
   ResourceKind,
   'kind' | 'message' | 'secrets' | 'event' | 'references' | 'publicList' | 'listed'

@@ -3,7 +3,7 @@ import type { JsonObject } from '../../domain/json.ts';
 import type { ResourceKind } from '../../domain/resource.ts';
 import type { SecretRef } from '../../domain/secret-ref.ts';
 import { MAX_BODY_BYTES } from '../body.ts';
-import { ApiError } from '../errors.ts';
+import { invalid, type ApiError } from '../errors.ts';
 import type { SecretChanges } from './secrets.ts';
 
 /**
@@ -59,8 +59,4 @@ const sizeOfSecret = async (
   return value?.byteLength ?? 0;
 };
 
-const tooLarge = (message: string, field?: string): ApiError =>
-  new ApiError('INVALID_ARGUMENT', message, {
-    reason: 'OBJECT_TOO_LARGE',
-    ...(field === undefined ? {} : { violations: [{ field, description: message }] }),
-  });
+const tooLarge = (message: string, field?: string): ApiError => invalid(message, field, 'OBJECT_TOO_LARGE');

@@ -3,7 +3,7 @@ import { objectAt, stringAt } from '../../domain/json-tools.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import type { ResourceKind } from '../../domain/resource.ts';
 import type { ResourceRow } from '../../projections/read-models.ts';
-import { ApiError, invalid } from '../errors.ts';
+import { ApiError, invalid, unfit } from '../errors.ts';
 import { tenantOfNew } from './authorization.ts';
 import { BUILT_IN_TENANTS, type Principal } from './principal.ts';
 import type { WriteServices } from './write-context.ts';
@@ -60,11 +60,7 @@ const assignedTenant = (
 
 /** Nothing new comes into a tenant that only waits for its last finalizer. */
 const tenantLeaving = (tenant: string): ApiError =>
-  new ApiError(
-    'FAILED_PRECONDITION',
-    `tenant '${tenant}' is being deleted: nothing can be created in it any more`,
-    { reason: 'TENANT_DELETING' },
-  );
+  unfit(`tenant '${tenant}' is being deleted: nothing can be created in it any more`, 'TENANT_DELETING');
 
 /** The project asked for, which must exist in the tenant; of a project its parent, which its name says. */
 const projectOfNew = (

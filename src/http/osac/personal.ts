@@ -10,7 +10,6 @@ import { isEncrypted, revealed, type OpenPersonal } from '../../domain/personal.
 import { placesOf, valueAtPlace, withValueAtPlace } from '../../domain/places.ts';
 import type { ResourceKind } from '../../domain/resource.ts';
 
-/** What conceals and opens the personal data of documents. */
 export type PersonalDocuments = Pick<KeyStore, 'encrypt'> & { readonly open: OpenPersonal };
 
 /** Characters of a name's hash: 160 bits, so that no two names share one. */

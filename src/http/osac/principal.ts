@@ -24,7 +24,6 @@ export type Principal = {
   readonly roles: readonly Role[];
   /** Roles inside projects of the own tenants: `projects.get(tenant)?.managers` holds dotted project names. */
   readonly projects: ReadonlyMap<string, ProjectRoles>;
-  /** Own tenants, in the token's order. */
   readonly tenants: readonly string[];
   /** On whose behalf this caller acts where no object says otherwise: the first own tenant; of an admin `shared`. */
   readonly homeTenant: string | undefined;

@@ -2,7 +2,7 @@ import { objectAt, stringAt } from '../../domain/json-tools.ts';
 import type { AnyMethod } from '../../domain/tenancy/rights.ts';
 import type { ResourceReader } from '../../projections/read-models.ts';
 import { sees } from '../../projections/visibility.ts';
-import { ApiError } from '../errors.ts';
+import { denied, type ApiError } from '../errors.ts';
 import { mayCallAnywhere, mayCallOn, visibilityFor } from './authorization.ts';
 import type { Call, CreateMessage, Handler } from './call.ts';
 import type { Surface } from './messages.ts';
@@ -76,10 +76,5 @@ export const withProjectRights = (
   };
 };
 
-const denied = (): ApiError => new ApiError('PERMISSION_DENIED', 'permission denied');
-
 const outsideProjects = (): ApiError =>
-  new ApiError(
-    'PERMISSION_DENIED',
-    "permission denied: name a project of which you are a manager in 'metadata.project'",
-  );
+  denied("permission denied: name a project of which you are a manager in 'metadata.project'");

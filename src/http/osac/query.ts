@@ -6,7 +6,6 @@ import type { ExtraMessage, ListMessage, UpdateMessage } from './call.ts';
 const DEFAULT_LIMIT = 100;
 const MAX_LIMIT = 1000;
 const INT32 = 2 ** 31;
-/** Paths of one update mask. */
 const MAX_MASK_PATHS = 100;
 
 /**

@@ -18,7 +18,6 @@ export type ReferenceRules = {
 export type Home = { readonly tenant: string; readonly project: string };
 
 export type ResolvedReferences = {
-  /** The document with id and name of every reference filled in. */
   readonly document: JsonObject;
   /** Referenced objects by place, for example `spec.template` or `spec.node_sets.workers.host_type`. */
   readonly found: ReadonlyMap<string, ResourceRow>;

@@ -4,7 +4,7 @@ import type { Method } from '../../domain/resource.ts';
 import type { Authenticate } from '../authenticate.ts';
 import { bodyText, LARGE_BODY_BYTES, readBody, type BodyBudget } from '../body.ts';
 import { admitted, countingFailures, namingFailures, type Admission } from '../limits/admission.ts';
-import { ApiError, methodNotAllowed, urlNotFound } from '../errors.ts';
+import { ApiError, denied, methodNotAllowed, urlNotFound } from '../errors.ts';
 import { bytesOf, send, sendParts, type Exchange } from '../exchange.ts';
 import { RESOURCES_VIEW, TIMELINE_VIEW, type Positions } from '../positions.ts';
 import { mayCall, type AnyMethod, type ExtraMethod, type Governed } from './authorization.ts';
@@ -76,130 +76,109 @@ export type Target = { readonly collection: string; readonly id?: string; readon
 
 const GRPC_CONTENT = 'application/grpc';
 
+type Served = {
+  readonly exchange: Exchange;
+  readonly table: SurfaceTable;
+  readonly service: KindService;
+  readonly options: RestOptions;
+};
+
 /** Serves one request of a surface; throws what the caller renders as an error. */
 export const serveRest = async (
   exchange: Exchange,
   table: SurfaceTable,
-  target: Target,
+  { collection, id, sub }: Target,
   options: RestOptions,
 ): Promise<void> => {
-  const single = table.singles.get(target.collection);
-  if (single !== undefined && target.id === undefined) return serveSingle(exchange, table, single, options);
-  const service = table.kinds.get(target.collection);
+  const single = table.singles.get(collection);
+  if (single !== undefined && id === undefined) return serveSingle(exchange, table, single, options);
+  const service = table.kinds.get(collection);
   if (service === undefined) throw urlNotFound();
+  const served = { exchange, table, service, options };
   const verb = exchange.request.method === 'HEAD' ? 'GET' : (exchange.request.method ?? 'GET');
-  exchange.asked = { kind: service.kind, ...(target.id === undefined ? {} : { id: target.id }) };
-  if (target.sub !== undefined) return serveExtra(exchange, table, service, target, verb, options);
-  if (target.id === undefined) {
-    exchange.route = `${table.prefix}/${service.collection}`;
-    if (verb === 'GET') return serveList(exchange, table, service, options);
-    if (verb === 'POST') return serveCreate(exchange, table, service, options);
+  exchange.asked = { kind: service.kind, ...(id === undefined ? {} : { id }) };
+  if (id !== undefined && sub !== undefined) return serveExtra(served, id, sub, verb);
+  exchange.route = `${table.prefix}/${service.collection}${id === undefined ? '' : '/{id}'}`;
+  if (id === undefined) {
+    if (verb === 'GET') return serveList(served);
+    if (verb === 'POST') return serveCreate(served);
     throw methodNotAllowed();
   }
-  exchange.route = `${table.prefix}/${service.collection}/{id}`;
-  const message = { id: target.id };
-  if (verb === 'GET') {
-    await begin(exchange, table, service, 'Get', options);
-    const principal = await admit(exchange, table, service, 'Get', options);
-    await waitForMinimum(exchange, options, RESOURCES_VIEW);
-    const wanted = { ...message, ...readAsOf(queryOf(exchange.request.url ?? '')) };
-    return answerRead(exchange, await service.get(callOf(exchange, table, principal, wanted, {})));
-  }
-  if (verb === 'PATCH') return serveUpdate(exchange, table, service, target.id, options);
-  if (verb === 'DELETE') {
-    await begin(exchange, table, service, 'Delete', options);
-    const metadata = await beginWriting(exchange, service, options);
-    const principal = await admit(exchange, table, service, 'Delete', options);
-    await waitForMinimum(exchange, options, RESOURCES_VIEW);
-    return answerWrite(
-      exchange,
-      await service.remove(callOf(exchange, table, principal, message, metadata)),
-      options,
-    );
-  }
+  if (verb === 'GET') return serveGet(served, id);
+  if (verb === 'PATCH') return serveUpdate(served, id);
+  if (verb === 'DELETE') return serveDelete(served, id);
   throw methodNotAllowed();
 };
 
-const serveList = async (
-  exchange: Exchange,
-  table: SurfaceTable,
-  service: KindService,
-  options: RestOptions,
-): Promise<void> => {
-  await begin(exchange, table, service, 'List', options);
+const serveGet = async (served: Served, id: string): Promise<void> => {
+  const { exchange, service } = served;
+  await begin(served, 'Get');
+  const principal = await admit(served, 'Get');
+  await waitForMinimum(served, RESOURCES_VIEW);
+  const message = { id, ...readAsOf(queryOf(exchange.request.url ?? '')) };
+  answerRead(exchange, await service.get(callOf(served, principal, message, {})));
+};
+
+const serveDelete = async (served: Served, id: string): Promise<void> => {
+  await begin(served, 'Delete');
+  const metadata = await beginWriting(served);
+  const principal = await admit(served, 'Delete');
+  await waitForMinimum(served, RESOURCES_VIEW);
+  return answerWrite(served, await served.service.remove(callOf(served, principal, { id }, metadata)));
+};
+
+const serveList = async (served: Served): Promise<void> => {
+  const { exchange, service } = served;
+  await begin(served, 'List');
   const message = readListQuery(exchange.request.url ?? '');
   exchange.cost = costOfList(message);
-  const principal = await admit(exchange, table, service, 'List', options);
-  await waitForMinimum(exchange, options, RESOURCES_VIEW);
-  const answer = await service.list(callOf(exchange, table, principal, message, {}));
-  return answerLong(exchange, answer, options);
+  const principal = await admit(served, 'List');
+  await waitForMinimum(served, RESOURCES_VIEW);
+  return answerLong(served, await service.list(callOf(served, principal, message, {})));
 };
 
 /** Rows that count as one request. */
 const ROWS_PER_REQUEST = 100;
 const costOfList = ({ limit }: ListMessage): number => Math.max(1, Math.ceil(limit / ROWS_PER_REQUEST));
 
-const serveCreate = async (
-  exchange: Exchange,
-  table: SurfaceTable,
-  service: KindService,
-  options: RestOptions,
-): Promise<void> => {
-  await begin(exchange, table, service, 'Create', options);
-  const metadata = await beginWriting(exchange, service, options);
-  const document = await countingFailures(exchange, options, async () => {
-    const { document: sent } = await decodeBody(exchange, service, options);
-    service.checkCreate(sent);
-    return sent;
+const serveCreate = async (served: Served): Promise<void> => {
+  const { exchange, service, options } = served;
+  await begin(served, 'Create');
+  const metadata = await beginWriting(served);
+  const object = await countingFailures(exchange, options, async () => {
+    const { document } = await decodeBody(served);
+    service.checkCreate(document);
+    return document;
   });
-  const principal = await admit(exchange, table, service, 'Create', options);
-  await waitForMinimum(exchange, options, RESOURCES_VIEW);
-  const call = callOf(exchange, table, principal, { object: document }, metadata);
-  return answerWrite(exchange, await service.create(call), options);
+  const principal = await admit(served, 'Create');
+  await waitForMinimum(served, RESOURCES_VIEW);
+  return answerWrite(served, await service.create(callOf(served, principal, { object }, metadata)));
 };
 
-const serveUpdate = async (
-  exchange: Exchange,
-  table: SurfaceTable,
-  service: KindService,
-  id: string,
-  options: RestOptions,
-): Promise<void> => {
-  await begin(exchange, table, service, 'Update', options);
-  const metadata = await beginWriting(exchange, service, options);
+const serveUpdate = async (served: Served, id: string): Promise<void> => {
+  const { exchange, service, options } = served;
+  await begin(served, 'Update');
+  const metadata = await beginWriting(served);
   const wanted = await namingFailures(exchange, options, () => readUpdateQuery(exchange.request.url ?? ''));
-  const { document, present } = await countingFailures(exchange, options, () =>
-    decodeBody(exchange, service, options),
-  );
+  const { document, present } = await countingFailures(exchange, options, () => decodeBody(served));
   const message: UpdateMessage = { id, object: document, present, ...wanted };
-  const principal = await admit(exchange, table, service, 'Update', options);
-  await waitForMinimum(exchange, options, RESOURCES_VIEW);
-  return answerWrite(
-    exchange,
-    await service.update(callOf(exchange, table, principal, message, metadata)),
-    options,
-  );
+  const principal = await admit(served, 'Update');
+  await waitForMinimum(served, RESOURCES_VIEW);
+  return answerWrite(served, await service.update(callOf(served, principal, message, metadata)));
 };
 
-const serveExtra = async (
-  exchange: Exchange,
-  table: SurfaceTable,
-  service: KindService,
-  target: Target,
-  verb: string,
-  options: RestOptions,
-): Promise<void> => {
-  const extra = service.extras.get(target.sub ?? '');
+const serveExtra = async (served: Served, id: string, sub: string, verb: string): Promise<void> => {
+  const { exchange, table, service, options } = served;
+  const extra = service.extras.get(sub);
   if (extra === undefined) throw urlNotFound();
-  exchange.route = `${table.prefix}/${service.collection}/{id}/${target.sub}`;
+  exchange.route = `${table.prefix}/${service.collection}/{id}/${sub}`;
   if (verb !== 'GET') throw methodNotAllowed();
-  await begin(exchange, table, service, extra.method, options);
-  const principal = await admit(exchange, table, service, extra.method, options);
-  const view = extra.method === 'GetTimeline' ? TIMELINE_VIEW : RESOURCES_VIEW;
-  await waitForMinimum(exchange, options, view);
+  await begin(served, extra.method);
+  const principal = await admit(served, extra.method);
+  await waitForMinimum(served, extra.method === 'GetTimeline' ? TIMELINE_VIEW : RESOURCES_VIEW);
   const url = exchange.request.url ?? '';
-  const message = { id: target.id ?? '', ...readPage(url, options.positions), ...readAsOf(queryOf(url)) };
-  return answerLong(exchange, await extra.handler(callOf(exchange, table, principal, message, {})), options);
+  const message = { id, ...readPage(url, options.positions), ...readAsOf(queryOf(url)) };
+  return answerLong(served, await extra.handler(callOf(served, principal, message, {})));
 };
 
 const serveSingle = async (
@@ -215,22 +194,17 @@ const serveSingle = async (
   if (single.anonymous) options.admission?.stranger(exchange);
   else {
     const principal = await admitted(exchange, options);
-    if (!principal.admin) throw permissionDenied();
+    if (!principal.admin) throw denied();
   }
   answerRead(exchange, single.handler({ surface: table.surface }));
 };
 
 /** What a surface does not offer is told to those who might call it (osac-api.md §6, order of checks). */
-const begin = async (
-  exchange: Exchange,
-  table: SurfaceTable,
-  service: KindService,
-  method: AnyMethod,
-  options: RestOptions,
-): Promise<void> => {
+const begin = async (served: Served, method: AnyMethod): Promise<void> => {
+  const { exchange, table, service } = served;
   exchange.method = `/osac.${table.surface}.v1.${service.governed.service}/${method}`;
   if (!isStandard(method) || service.methods.includes(method)) return;
-  await admit(exchange, table, service, method, options);
+  await admit(served, method);
   throw new ApiError('UNIMPLEMENTED', `method '${exchange.method}' is not implemented`);
 };
 
@@ -239,30 +213,22 @@ const isStandard = (method: AnyMethod): method is Method =>
 
 /** Authentication, then authorization (osac-api.md §6, order of checks). */
 const admit = async (
-  exchange: Exchange,
-  table: SurfaceTable,
-  service: KindService,
+  { exchange, table, service, options }: Served,
   method: AnyMethod,
-  options: RestOptions,
 ): Promise<Principal> => {
   const principal = await admitted(exchange, options);
-  if (!mayCall(principal, table.surface, service.governed, method)) throw permissionDenied();
+  if (!mayCall(principal, table.surface, service.governed, method)) throw denied();
   return principal;
 };
 
-const permissionDenied = (): ApiError => new ApiError('PERMISSION_DENIED', 'permission denied');
-
-const decodeBody = async (
-  exchange: Exchange,
-  service: KindService,
-  { bodies: budget, admission }: RestOptions,
-): Promise<Decoded> => {
+const decodeBody = async ({ exchange, service, options }: Served): Promise<Decoded> => {
+  const { bodies: budget, admission } = options;
   const body = await readBody(exchange.request, { budget, onBytes: bytesOf(exchange) });
   const share = admission?.anybody(exchange);
   if (share !== undefined) await share;
   const text = bodyText(body);
   const large = body.length > LARGE_BODY_BYTES;
-  if (large) await nextTurn(exchange, { admission });
+  if (large) await nextTurn(exchange, options);
   const decoded = decodeMessage(service.schema, text);
   exchange.asked = {
     kind: service.kind,
@@ -270,27 +236,20 @@ const decodeBody = async (
     body: () => decoded.present,
     fields: () => fieldNames(service.schema, decoded.present),
   };
-  if (large) await nextTurn(exchange, { admission });
+  if (large) await nextTurn(exchange, options);
   return decoded;
 };
 
 /** Lets others have the thread in the middle of what takes long. */
-const nextTurn = async (
-  exchange: Exchange,
-  { admission }: { readonly admission?: Admission | undefined },
-): Promise<void> => {
+const nextTurn = async (exchange: Exchange, { admission }: RestOptions): Promise<void> => {
   await setImmediate();
   await admission?.anybody(exchange);
 };
 
 /** Refusals of what would have been carried out are recorded; trying leaves no trace. */
-const beginWriting = async (
-  exchange: Exchange,
-  { kind }: KindService,
-  options: RestOptions,
-): Promise<WriteMetadata> => {
+const beginWriting = async ({ exchange, service, options }: Served): Promise<WriteMetadata> => {
   exchange.writes = true;
-  const metadata = await namingFailures(exchange, options, () => writeMetadata(exchange, kind));
+  const metadata = await namingFailures(exchange, options, () => writeMetadata(exchange, service.kind));
   if (metadata.dryRun === true) {
     exchange.writes = false;
     exchange.dryRun = true;
@@ -299,27 +258,24 @@ const beginWriting = async (
 };
 
 const callOf = <Message>(
-  exchange: Exchange,
-  table: SurfaceTable,
+  { exchange, table }: Served,
   principal: Principal,
   message: Message,
   write: WriteMetadata,
-): Call<Message> => {
-  return {
-    surface: table.surface,
-    method: exchange.method,
-    principal,
-    message,
-    metadata: {
-      ...readMetadata(exchange, pathOf(exchange.route, message)),
-      ...(exchange.asked?.fields === undefined ? {} : { fields: exchange.asked.fields }),
-      ...write,
-    },
-    get signal() {
-      return exchange.signal();
-    },
-  };
-};
+): Call<Message> => ({
+  surface: table.surface,
+  method: exchange.method,
+  principal,
+  message,
+  metadata: {
+    ...readMetadata(exchange, pathOf(exchange.route, message)),
+    ...(exchange.asked?.fields === undefined ? {} : { fields: exchange.asked.fields }),
+    ...write,
+  },
+  get signal() {
+    return exchange.signal();
+  },
+});
 
 /** The matched route with its id filled in: the same for every spelling of the path, since it scopes keys. */
 const pathOf = (route: string, message: unknown): string => {
@@ -328,12 +284,8 @@ const pathOf = (route: string, message: unknown): string => {
 };
 
 /** A caller may name the position that what it refers to was written at, on another instance perhaps. */
-const waitForMinimum = async (
-  { request }: Exchange,
-  { positions }: RestOptions,
-  view: string,
-): Promise<void> => {
-  await positions.waitForMinimum(request.headers['x-ledger-min-position'], view);
+const waitForMinimum = async ({ exchange, options }: Served, view: string): Promise<void> => {
+  await options.positions.waitForMinimum(exchange.request.headers['x-ledger-min-position'], view);
 };
 
 const answerRead = (exchange: Exchange, answer: Answer): void => {
@@ -345,12 +297,13 @@ const answerRead = (exchange: Exchange, answer: Answer): void => {
 };
 
 /** What may be too long for one turn of the thread. */
-const answerLong = async (exchange: Exchange, answer: Answer, options: RestOptions): Promise<void> => {
+const answerLong = async ({ exchange, options }: Served, answer: Answer): Promise<void> => {
   if (answer.parts === undefined) answerRead(exchange, answer);
   else await sendParts(exchange, answer.parts, headersOf(answer), () => nextTurn(exchange, options));
 };
 
-const answerWrite = async (exchange: Exchange, answer: Answer, { positions }: RestOptions): Promise<void> => {
+const answerWrite = async ({ exchange, options }: Served, answer: Answer): Promise<void> => {
+  const { positions } = options;
   const headers = headersOf(answer);
   if (answer.position !== undefined) {
     await positions.applied(answer.position);

@@ -47,7 +47,6 @@ export const withoutSecrets = ({ secrets }: Pick<SecretRules, 'secrets'>, docume
 
 export type SecretChanges = {
   readonly values: readonly SecretValue[];
-  /** Paths whose secret is to be forgotten. */
   readonly removed: readonly string[];
 };
 

@@ -26,7 +26,6 @@ import type { LookServices } from '../looks.ts';
 import { updateHandler, type Revision } from './updates.ts';
 import type { WriteServices } from './write-context.ts';
 
-/** What the OSAC surfaces need of the rest of the service. */
 export type OsacServices = WriteServices &
   LookServices & {
     readonly people: PersonalDocuments;
@@ -37,7 +36,6 @@ export type OsacServices = WriteServices &
     readonly formatPosition: (position: string) => string;
     /** ISO duration that an order may wait for a place, unless it says so itself; absent: as long as it takes. */
     readonly placementDeadline?: string;
-    /** Reads of the past (`as_of`). */
     readonly past: Past;
   };
 

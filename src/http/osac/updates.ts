@@ -4,7 +4,7 @@ import type { Clock } from '../../app/ports.ts';
 import { TOO_MANY_CONFLICTS } from '../../app/refusals.ts';
 import { rehearse } from '../../app/rehearsal.ts';
 import type { DomainEvent } from '../../domain/decider.ts';
-import { listAt, numberAt, objectAt, sameJson, valueAt } from '../../domain/json-tools.ts';
+import { isObject, listAt, numberAt, objectAt, sameJson, valueAt } from '../../domain/json-tools.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
 import { immutableRejection } from '../../domain/metadata-rules.ts';
 import { sortedTexts } from '../../domain/catalog/document.ts';
@@ -58,7 +58,6 @@ export type Change = {
   readonly dryRun: boolean;
 };
 
-/** How one kind is changed: the part that differs. */
 export type Revision<C> = {
   readonly command: (change: Change) => C | Promise<C>;
 };
@@ -259,20 +258,9 @@ const keepServerSet = (
 
 /** An empty message and an absent one mean the same to every reader. */
 const withoutEmptyParts = (value: JsonValue): JsonValue => {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
-  const kept: [string, JsonValue][] = [];
-  for (const [key, inner] of Object.entries(value)) {
-    const pruned = withoutEmptyParts(inner);
-    if (
-      typeof pruned === 'object' &&
-      pruned !== null &&
-      !Array.isArray(pruned) &&
-      Object.keys(pruned).length === 0
-    )
-      continue;
-    kept.push([key, pruned]);
-  }
-  return Object.fromEntries(kept);
+  if (!isObject(value)) return value;
+  const pruned = Object.entries(value).map(([key, inner]) => [key, withoutEmptyParts(inner)] as const);
+  return Object.fromEntries(pruned.filter(([, inner]) => !isObject(inner) || Object.keys(inner).length > 0));
 };
 
 /** Takes the secrets out of a merged document and stores the new ones. */

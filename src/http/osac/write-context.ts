@@ -12,7 +12,7 @@ import { streamName } from '../../domain/stream-name.ts';
 import type { ResourceReader } from '../../projections/read-models.ts';
 import { privateDocument } from '../../projections/resources/fold.ts';
 import { sees } from '../../projections/visibility.ts';
-import { ApiError, objectNotFound } from '../errors.ts';
+import { ApiError, denied, objectNotFound } from '../errors.ts';
 import { outcomeUnknown } from '../exchange.ts';
 import { OutcomeUnknown } from '../../app/event-store.ts';
 import { IdempotencyMismatch } from '../../app/command.ts';
@@ -20,7 +20,6 @@ import { etagOf, staleEtag, type Answer, type Call } from './call.ts';
 import type { Surface } from './messages.ts';
 import { namelessActor, personOf, type Principal } from './principal.ts';
 
-/** What the writing handlers need of the rest of the service. */
 export type WriteServices = {
   readonly runner: CommandRunner;
   readonly commands: ResourceCommands;
@@ -69,26 +68,12 @@ export const beginWrite = <M extends object>(
   const subject = principal.subjectId;
   const hash = requestHash({ method: verb, route, body: { tenant, subject, request } });
   // A dry run is no command that could be repeated: what an earlier call did under this key does not answer it.
-  if (metadata.dryRun === true) {
-    const id = ids.uuidv7();
-    return {
-      commandId: id,
-      requestHash: hash,
-      keyed: false,
-      repeatable: false,
-      creationId: id,
-      dryRun: true,
-    };
-  }
-  if (idempotencyKey === undefined) {
-    const id = commandId ?? ids.uuidv7();
-    return {
-      commandId: id,
-      requestHash: hash,
-      keyed: false,
-      repeatable: commandId !== undefined,
-      creationId: id,
-    };
+  const dryRun = metadata.dryRun === true;
+  if (dryRun || idempotencyKey === undefined) {
+    const repeated = dryRun ? undefined : commandId;
+    const id = repeated ?? ids.uuidv7();
+    const once = { commandId: id, requestHash: hash, keyed: false, creationId: id };
+    return { ...once, repeatable: repeated !== undefined, ...(dryRun ? { dryRun } : {}) };
   }
   const scope = { tenant, subjectId: subject, method: verb, route };
   return {
@@ -100,7 +85,6 @@ export const beginWrite = <M extends object>(
   };
 };
 
-/** Everything about the command but the command itself. */
 export const commandContext = async (
   call: Pick<Call<object>, 'principal' | 'metadata'>,
   write: Write,
@@ -271,7 +255,7 @@ export const assertWritable = (
   if (!view.exists || view.archived) throw objectNotFound(id);
   if (!sees(principal.visibility, kind, view)) throw objectNotFound(id);
   if (!principal.admin && !principal.tenants.includes(view.tenant))
-    throw new ApiError('PERMISSION_DENIED', `objects of tenant '${view.tenant}' are read-only for tenants`);
+    throw denied(`objects of tenant '${view.tenant}' are read-only for tenants`);
   return view;
 };
 

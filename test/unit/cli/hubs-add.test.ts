@@ -153,38 +153,6 @@ describe('ledgerctl hubs', () => {
     for (const id of ['hub_1', 'eu.hub-1'])
       await stub().succeeds(['hubs', 'add', '--id', id, ...ADD.slice(4), '--no-wait']);
   });
-  it('what is wrong with a kubeconfig is told with its file and its context', async () => {
-    const problem = { code: 'InvalidKubeconfig', message: 'kubeconfig refused: server is not https' };
-    answers({
-      [`POST ${HUBS}/check`]: { id: 'candidate', ok: false, problems: [problem] },
-      [`POST ${HUBS}/hub-1/check`]: { id: 'hub-1', ok: false, problems: [problem] },
-      [`GET ${HUBS}/hub-1`]: { id: 'hub-1' },
-    });
-    const contexts = (present: string, ...names: string[]) =>
-      file(
-        `${present}.yaml`,
-        `current-context: ${present}\nusers: [{name: alice, user: {token: s3cret}}]\ncontexts:\n${names.map((name) => `- name: ${name}\n`).join('')}`,
-      );
-    const north = contexts('north', 'north', 'south');
-    const told = `InvalidKubeconfig: kubeconfig refused: server is not https (${north}, context "north")`;
-    expect((await stub().run(['hubs', 'check', '--kubeconfig', north, '--namespace', 'n'])).out).to.contain(
-      told,
-    );
-    expect((await stub().run(['hubs', 'check', 'hub-1', '--kubeconfig', north])).out).to.contain(told);
-    expect((await stub().run(['hubs', 'credentials', 'hub-1', '--kubeconfig', north])).err).to.contain(told);
-    const add = (path: string) =>
-      stub().run(['hubs', 'add', '--id', 'hub-1', '--kubeconfig', path, ...ADD.slice(6)]);
-    expect((await add(north)).err).to.contain(told);
-    const absent = await add(contexts('west', 'north', 'south'));
-    expect(absent.err).to.contain(
-      'context "west", of which there is none; contexts there are "north", "south")',
-    );
-    expect(absent.err).not.to.match(/s3cret|alice/);
-    expect((await add(file('bare', 'kind: Config'))).err).to.contain('bare, no current-context)');
-    expect((await add(file('broken', '{'))).err).to.contain('broken)');
-    const one = await stub().run(['hubs', 'check', '--kubeconfig', north, '--namespace', 'n', '--json']);
-    expect(one.out).not.to.contain('north.yaml');
-  });
   it('add takes no 0 that would mean "not limited", and no class twice', async () => {
     for (const [words, said] of [
       [['--control-planes', '0'], '--cordoned'],

@@ -323,7 +323,7 @@ describe('ledgerctl with a service', () => {
     expect(asked).to.deep.equal([
       '/api/ledger/v1/store',
       '/api/ledger/v1/events?limit=100&follow=true&from=s.7',
-      '/api/ledger/v1/events?limit=100&from=s.3&follow=true',
+      '/api/ledger/v1/events?limit=100&follow=true&from=s.3',
     ]);
   });
 

@@ -2,7 +2,6 @@ import { ScalarType, type DescEnum, type DescField, type DescMessage } from '@bu
 import type { FieldPath, FieldType, Literal } from '../../../projections/filter/ast.ts';
 import { quoted } from './parse.ts';
 
-/** What a filter or an order is about. */
 export type FilterTarget = {
   /** Name of the variable: `this` of lists, `event` of watches. */
   readonly root: 'this' | 'event';

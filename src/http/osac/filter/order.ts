@@ -2,7 +2,6 @@ import type { OrderTerm } from '../../../projections/filter/ast.ts';
 import { isProblem, resolveField, type FilterTarget, type Step } from './fields.ts';
 import { problemAt, quoted, type Source } from './parse.ts';
 
-/** Longest text and most terms of an order. */
 export const MAX_ORDER_LENGTH = 1024;
 export const MAX_ORDER_TERMS = 8;
 

@@ -5,7 +5,6 @@ import type { Sink } from './watcher.ts';
 /** Milliseconds that the far side gets to take the last bytes of an answer that was ended. */
 const LINGER_MS = 5_000;
 
-/** Writes to one HTTP answer whose head was sent. */
 export const httpSink = (response: ServerResponse, timers: Timers): Sink => ({
   backlog: () => response.writableLength,
   write: (chunk) => {

@@ -21,7 +21,6 @@ export type WatchHub = {
   /** Begins behind `after`, which the caller has checked against retention. */
   readonly open: (request: WatchRequest) => OpenWatch;
   readonly status: () => WatchStatus;
-  /** Ends every watch with the reason. */
   readonly endAll: (ending: Ending) => void;
 };
 
@@ -30,7 +29,6 @@ export type WatchRequest = GroupRequest & { readonly after: ChangeKey; readonly 
 export type OpenWatch = {
   /** Ends it with a last line that gives the reason. */
   readonly end: (ending: Ending) => void;
-  /** The far side is gone. */
   readonly forget: () => void;
 };
 

@@ -8,8 +8,8 @@ import {
   type ChangeReader,
 } from '../../../projections/resources/change-reader.ts';
 import type { Authenticate } from '../../authenticate.ts';
-import { admittedListener, type Admission } from '../../limits/admission.ts';
-import { ApiError, methodNotAllowed } from '../../errors.ts';
+import { admitted, type Admission } from '../../limits/admission.ts';
+import { ApiError, denied, methodNotAllowed } from '../../errors.ts';
 import type { Exchange } from '../../exchange.ts';
 import { recordLook, type LookServices } from '../../looks.ts';
 import { RESOURCES_VIEW, type Positions } from '../../positions.ts';
@@ -41,7 +41,6 @@ export type WatchServices = {
   readonly clock: Clock;
   readonly timers: Timers;
   readonly logger: Logger;
-  /** Aborted when the service stops: watches end then. */
   readonly ending?: AbortSignal;
   readonly settings?: Partial<WatchSettings & SessionSettings>;
   readonly looks: LookServices;
@@ -117,7 +116,7 @@ export const createWatch = (services: WatchServices): Watch => {
     if (verb !== 'GET' && verb !== 'HEAD') throw methodNotAllowed();
     const { authorization, accept } = request.headers;
     const rightsOf = (caller: Principal): Audience => audienceFor(caller, surface, kinds);
-    const principal = await admittedListener(exchange, services);
+    const principal = await admitted(exchange, services, { listens: true });
     const audience = rightsOf(principal);
     const asked = { headers: request.headers, url: request.url ?? '' };
     const filterText = readFilter(asked.url);
@@ -159,8 +158,7 @@ export const createWatch = (services: WatchServices): Watch => {
 
 /** Throws ApiError 403. */
 const audienceFor = (principal: Principal, surface: Surface, kinds: readonly WatchedKind[]): Audience => {
-  if (!mayCall(principal, surface, { service: 'Events' }, 'Watch'))
-    throw new ApiError('PERMISSION_DENIED', 'permission denied');
+  if (!mayCall(principal, surface, { service: 'Events' }, 'Watch')) throw denied();
   return audienceOf(principal, surface, kinds);
 };
 
@@ -176,7 +174,6 @@ const resumeId = ({ headers, url }: Asked): { readonly text: string; readonly na
 
 const readFilter = (url: string): string => onlyOne(queryOf(url), 'filter')?.trim() ?? '';
 
-/** Distinct filters that are kept compiled. */
 const KEPT_FILTERS = 1_000;
 
 /** Equal texts give the same compiled filter, so that it is evaluated once for all who sent it. Throws ApiError 400. */

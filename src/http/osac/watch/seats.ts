@@ -1,9 +1,8 @@
-import { ApiError } from '../../errors.ts';
+import { tooMuch, unavailable, type ApiError } from '../../errors.ts';
 import { payerOf, type Principal } from '../principal.ts';
 
 /** How many watches there may be at one time. Admins, who watch for many, are counted in the total only. */
 export type SeatLimits = {
-  /** Watches of all. */
   readonly total: number;
   /** Watches of one tenant, so that its many users leave room for others. */
   readonly perTenant: number;
@@ -34,10 +33,11 @@ export const createSeats = ({ total, perTenant, perSubject, filtersPerTenant }: 
 
   const admit = ({ subjectId, admin }: Taker['principal'], tenant: string, filter: string): void => {
     if (seats >= total)
-      throw new ApiError('UNAVAILABLE', 'this instance serves as many watches as it can; try again later', {
-        reason: 'TOO_MANY_WATCHES',
-        retryAfterSeconds: 30,
-      });
+      throw unavailable(
+        'this instance serves as many watches as it can; try again later',
+        'TOO_MANY_WATCHES',
+        30,
+      );
     if (admin) return;
     if (bySubject.of(subjectId) >= perSubject)
       throw tooMany(
@@ -92,5 +92,4 @@ const createTally = () => {
   };
 };
 
-const tooMany = (text: string, reason = 'TOO_MANY_WATCHES'): ApiError =>
-  new ApiError('RESOURCE_EXHAUSTED', text, { reason, retryAfterSeconds: 30 });
+const tooMany = (text: string, reason = 'TOO_MANY_WATCHES'): ApiError => tooMuch(text, reason, 30);

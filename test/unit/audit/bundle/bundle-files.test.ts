@@ -111,9 +111,8 @@ describe('bundles in files', () => {
     header.writeUInt8(header.readUInt8(0) ^ 1, 0);
     writeFileSync(tar, header);
     const report = await verifyBundle(await openBundle(tar));
-    expect(report.findings.map(findingText).join()).to.include('cannot be read');
     expect(report.findings.map(findingText).join()).to.match(
-      /^the bundle cannot be read: the tar \S+ is damaged: the block at byte 0 is no header of a file$/,
+      /^the bundle cannot be read: the tar \S+ is damaged: \S/,
     );
   });
 
