@@ -4,7 +4,7 @@ import { windowStart } from '../streams/heartbeats.ts';
 import type { KafkaRecord } from '../streams/stream.ts';
 import { KafkaFault, type KafkaProducer, type KafkaProducers } from './ports.ts';
 import type { TopicsReady } from './topic-check.ts';
-import { topicErrorOf, type TopicError, type TopicStatus } from './topic-status.ts';
+import { STANDBY, topicErrorOf, type TopicError, type TopicStatus } from './topic-status.ts';
 import type { Trouble } from './trouble.ts';
 import { waitAfter, type PublisherSettings } from './types.ts';
 
@@ -135,20 +135,11 @@ export const createHeartbeatPublisher = ({
     },
     status: () => ({
       topic,
-      state: !active ? 'standby' : isHeldUp ? 'waiting' : 'live',
-      position: undefined,
-      waitingEvents: 0,
-      waitingRecords: 0,
-      isMoreWaiting: false,
-      waitingSince: undefined,
-      lagSeconds: 0,
+      ...STANDBY,
+      ...(active && { state: isHeldUp ? 'waiting' : 'live' }),
       sent,
       confirmedAt,
-      published: false,
-      fillingSince: undefined,
-      trying: undefined,
       lastError,
-      parked: [],
     }),
   };
 };
