@@ -45,20 +45,6 @@ replaceModule<Batches>('kafkajs/src/protocol/recordBatch/v0', (published) => ({
     batch.compression === CompressionTypes.None ? encoded(encodeBatch(batch)) : published.RecordBatch(batch),
 }));
 
-/** What reads an answer of the protocol. `Compact` in the protocol is `UVarInt` here. */
-export type Decoder = {
-  offset: number;
-  readInt16(): number;
-  readInt32(): number;
-  readBoolean(): boolean;
-  readBytes(length: number): Buffer;
-  readUVarInt(): number;
-  readUVarIntString(): string | null;
-  readUVarIntArray<Item>(read: (decoder: Decoder) => Item): readonly Item[] | null;
-};
-const Decoders = require('kafkajs/src/protocol/decoder') as new (answer: Buffer) => Decoder;
-const decoderOf = (answer: Buffer): Decoder => new Decoders(answer);
-
 /** As published, but without zeros in front of what is written over them at once. */
 type Encoder = { buf: Buffer; offset: number };
 const { prototype: encoder } = require('kafkajs/src/protocol/encoder') as {
@@ -100,26 +86,6 @@ export type KafkaConnection = {
 };
 export type KafkaBroker = {
   fetch(request: FetchRequest): Promise<{ readonly responses: readonly FetchedTopic[] }>;
-  /** By the number of the request, what the broker understands; known once it is connected. */
-  readonly versions: { readonly [apiKey: number]: { readonly maxVersion: number } } | null;
-  readonly connectionPool: {
-    /** Sends what kafkajs has no request for. */
-    send<Response>(request: ProtocolRequest<Response>): Promise<Response>;
-  };
-};
-export type ProtocolRequest<Response> = {
-  readonly request: {
-    readonly apiKey: number;
-    readonly apiVersion: number;
-    readonly apiName: string;
-    /** What follows the client's name in the header. */
-    encode(): Promise<Encoded>;
-  };
-  readonly response: {
-    /** Of what follows the number of the request. */
-    decode(answer: Buffer): Promise<Response>;
-    parse(decoded: Response): Promise<Response>;
-  };
 };
 type FetchRequest = {
   readonly maxWaitTime: number;
@@ -154,4 +120,4 @@ export const connectionOf = (kafka: Kafka): KafkaConnection => {
   return create({ allowAutoTopicCreation: false, metadataMaxAge: 300_000 });
 };
 
-export { CompressionTypes, createPartitioner, decoderOf, encoded, Kafka, Partitioners, logLevel };
+export { CompressionTypes, createPartitioner, Kafka, Partitioners, logLevel };

@@ -1,16 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Ends } from '../../app/publisher/ports.ts';
 import type { KafkaConnection } from './kafkajs-library.ts';
-import { readTopicIds } from './topic-ids.ts';
 
 /** Tries, and milliseconds between two: the broker that is asked may not have heard yet of a topic that was just made. */
 const TRIES = 4;
 const TRY_AGAIN_MS = 150;
 
-/**
- * Where topics end, and which ones they are, by an open connection. The ids are read first: of a topic that is made anew between
- * the two the old one is told, and the next look sees it. Throws what kafkajs throws.
- */
+/** Where topics end, by an open connection. Throws what kafkajs throws. */
 export const readTopicEnds = async (
   connection: KafkaConnection,
   topics: readonly string[],
@@ -32,7 +28,6 @@ const readNow = async (
   topics: readonly string[],
 ): Promise<ReadonlyMap<string, Ends>> => {
   await connection.addMultipleTargetTopics(topics);
-  const ids = await readTopicIds(connection, topics);
   const answers = await connection.fetchTopicsOffset(
     topics.map((topic) => ({
       topic,
@@ -42,16 +37,11 @@ const readNow = async (
       fromBeginning: false,
     })),
   );
-  const offsets = new Map(answers.map(({ topic, partitions }) => [topic, partitions]));
+  const partitionsOf = new Map(answers.map(({ topic, partitions }) => [topic, partitions]));
   return new Map(
-    topics.map((topic) => [
-      topic,
-      {
-        topicId: ids.get(topic),
-        offsets: new Map(
-          offsets.get(topic)?.map(({ partition, offset }) => [partition, BigInt(offset)]) ?? [],
-        ),
-      },
-    ]),
+    topics.map((topic) => {
+      const ends = partitionsOf.get(topic) ?? [];
+      return [topic, new Map(ends.map(({ partition, offset }) => [partition, BigInt(offset)]))];
+    }),
   );
 };

@@ -65,7 +65,7 @@ export const createCourier = (options: CourierOptions): Courier => {
     run: (session, checkpoint, from) => {
       // All of it is sent again then, also to a topic that is another one than before.
       if (!from.wasSent) places.forget();
-      else if (from.places.offsets.size > 0 || from.places.topicId !== undefined) places.start(from.places);
+      else if (from.places.size > 0) places.start(from.places);
       return run({ ...options, places }, session, checkpoint, from);
     },
     places: places.all,
@@ -162,8 +162,6 @@ const createSender = (options: WithPlaces, { outbox, parking, signal }: Session,
         places.forget();
         throw new TopicIsNew(name);
       }
-      // Before anything is sent: what is made anew behind this look has another id.
-      places.goTo(ends);
     }
     isFilled = true;
     signal.throwIfAborted();
@@ -279,7 +277,8 @@ const createSaver = (
     await failpoint?.('before-checkpoint', name);
     const records = unsaved;
     const nothingSent = !isAnySent;
-    if (!(await checkpoint.save(position, { nothingSent, places: places.all() })))
+    const reached = { offsets: places.all(), topicId: undefined };
+    if (!(await checkpoint.save(position, { nothingSent, places: reached })))
       throw new TakenOver(`sys-kafka-${name}`);
     await failpoint?.('after-checkpoint', name);
     saved = position;
