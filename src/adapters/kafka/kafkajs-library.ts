@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
 import { CompressionTypes, Kafka, Partitioners, logLevel } from 'kafkajs';
-import { crc32c, encodeBatch, encodeRecord, isPlain, murmur2, type PlainBatch } from './record-encoding.ts';
+import { encodeBatch, encodeRecord, isPlain, murmur2, type PlainBatch } from './record-encoding.ts';
 
 /**
  * kafkajs 2.2.4 with the repair of its request queue (libraries.md §5): as published, every connection to a broker
@@ -38,25 +38,11 @@ replaceModule<Encode>('kafkajs/src/protocol/recordBatch/record/v0', (published) 
 type Batches = {
   readonly RecordBatch: (batch: PlainBatch & { readonly compression: number }) => Promise<Encoded>;
 };
-replaceModule<(bytes: Buffer) => number>('kafkajs/src/protocol/recordBatch/crc32C', () => crc32c);
 replaceModule<Batches>('kafkajs/src/protocol/recordBatch/v0', (published) => ({
   ...published,
   RecordBatch: async (batch) =>
     batch.compression === CompressionTypes.None ? encoded(encodeBatch(batch)) : published.RecordBatch(batch),
 }));
-
-/** As published, but without zeros in front of what is written over them at once. */
-type Encoder = { buf: Buffer; offset: number };
-const { prototype: encoder } = require('kafkajs/src/protocol/encoder') as {
-  readonly prototype: { ensureAvailable: (this: Encoder, length: number) => void };
-};
-encoder.ensureAvailable = function (length) {
-  const needed = this.offset + length;
-  if (needed <= this.buf.length) return;
-  const larger = Buffer.allocUnsafe(2 ** Math.ceil(Math.log2(needed + 1)));
-  this.buf.copy(larger, 0, 0, this.offset);
-  this.buf = larger;
-};
 
 /** Of the default partitioner, where a message has a key and no partition of its own; as its `murmur2` says. */
 const createPartitioner: typeof Partitioners.DefaultPartitioner = () => {
