@@ -9,11 +9,10 @@ import {
   standingOf,
   tenantKey,
   tenantLeafHash,
-  tenantsTree,
   type TenantHead,
   type TenantStanding,
-  type TenantsTree,
 } from '../../../src/app/audit/merkle/tenants.ts';
+import { tenantsTree, type TenantsTree } from './tenants-tree.ts';
 import {
   manifestText,
   proofsText,
