@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
 import { CompressionTypes, Kafka, Partitioners, logLevel } from 'kafkajs';
-import { encodeBatch, encodeRecord, isPlain, murmur2, type PlainBatch } from './record-encoding.ts';
+import { encodeBatch, encodeRecord, murmur2, type PlainBatch, type PlainRecord } from './record-encoding.ts';
 
 /**
  * kafkajs 2.2.4 with the repair of its request queue (libraries.md §5): as published, every connection to a broker
@@ -27,21 +27,17 @@ const replaceModule = <Exports>(path: string, by: (published: Exports) => Export
   if (loaded !== undefined) loaded.exports = by(published);
 };
 
-type Encode = (record: object) => Encoded;
 /** What kafkajs takes for one of its encoders. */
 type Encoded = { readonly buf: Buffer; readonly buffer: Buffer; readonly size: () => number };
 const encoded = (buffer: Buffer): Encoded => ({ buf: buffer, buffer, size: () => buffer.length });
 
-replaceModule<Encode>('kafkajs/src/protocol/recordBatch/record/v0', (published) => (record) => {
-  return isPlain(record) ? encoded(encodeRecord(record)) : published(record);
+replaceModule<(record: PlainRecord) => Encoded>('kafkajs/src/protocol/recordBatch/record/v0', () => {
+  return (record) => encoded(encodeRecord(record));
 });
-type Batches = {
-  readonly RecordBatch: (batch: PlainBatch & { readonly compression: number }) => Promise<Encoded>;
-};
+type Batches = { readonly RecordBatch: (batch: PlainBatch) => Promise<Encoded> };
 replaceModule<Batches>('kafkajs/src/protocol/recordBatch/v0', (published) => ({
   ...published,
-  RecordBatch: async (batch) =>
-    batch.compression === CompressionTypes.None ? encoded(encodeBatch(batch)) : published.RecordBatch(batch),
+  RecordBatch: async (batch) => encoded(encodeBatch(batch)),
 }));
 
 /** Of the default partitioner, where a message has a key and no partition of its own; as its `murmur2` says. */
@@ -100,8 +96,8 @@ export const connectionOf = (kafka: Kafka): KafkaConnection => {
   const make = Object.getOwnPropertySymbols(kafka).find(
     ({ description }) => description === 'private:Kafka:createCluster',
   );
-  if (make === undefined) throw new TypeError('this is not the version of kafkajs that is known here');
-  const create = (kafka as unknown as Record<symbol, (options: object) => KafkaConnection>)[make];
+  const clients = kafka as unknown as Record<symbol, (options: object) => KafkaConnection>;
+  const create = make && clients[make];
   if (create === undefined) throw new TypeError('this is not the version of kafkajs that is known here');
   return create({ allowAutoTopicCreation: false, metadataMaxAge: 300_000 });
 };

@@ -8,25 +8,12 @@ const crc32c = createRequire(import.meta.url)('kafkajs/src/protocol/recordBatch/
   bytes: Uint8Array,
 ) => number;
 
+/** A record of ours: texts only, and without a time of its own. */
 export type PlainRecord = {
   readonly offsetDelta: number;
   readonly key: string;
   readonly value: string | null;
-  readonly headers: { readonly [name: string]: string };
-};
-
-/** Whether it is one of ours: texts only, and without a time of its own. */
-export const isPlain = (record: object): record is PlainRecord => {
-  const { key, value, headers, timestampDelta, offsetDelta } = record as { [name: string]: unknown };
-  return (
-    typeof key === 'string' &&
-    (typeof value === 'string' || value === null) &&
-    typeof headers === 'object' &&
-    headers !== null &&
-    Object.values(headers).every((text) => typeof text === 'string') &&
-    timestampDelta === 0 &&
-    typeof offsetDelta === 'number'
-  );
+  readonly headers?: { readonly [name: string]: string };
 };
 
 /** Length in bytes of a number as a zigzag varint. */
@@ -55,7 +42,7 @@ const writeText = (bytes: Buffer, at: number, text: string, length: number): num
 const NO_VALUE = -1;
 
 /** A record whose time is that of its batch. */
-export const encodeRecord = ({ offsetDelta, key, value, headers }: PlainRecord): Buffer => {
+export const encodeRecord = ({ offsetDelta, key, value, headers = {} }: PlainRecord): Buffer => {
   const names = Object.keys(headers);
   const keyLength = Buffer.byteLength(key);
   const valueLength = value === null ? NO_VALUE : Buffer.byteLength(value);
@@ -91,7 +78,6 @@ export type PlainBatch = {
   readonly maxTimestamp: number | string;
   readonly partitionLeaderEpoch?: number;
   readonly lastOffsetDelta: number;
-  readonly transactional?: boolean;
   readonly producerId: { toString(): string };
   readonly producerEpoch: number;
   readonly firstSequence: number;
@@ -104,7 +90,6 @@ const BATCH_HEAD = 61;
 /** From here on the sum is made. */
 const SUMMED_FROM = 21;
 const MAGIC = 2;
-const TRANSACTIONAL = 16;
 
 /** The whole batch, its first offset 0: brokers set it. */
 export const encodeBatch = (batch: PlainBatch): Buffer => {
@@ -117,7 +102,7 @@ export const encodeBatch = (batch: PlainBatch): Buffer => {
   at = bytes.writeInt32BE(length - UNCOUNTED, at);
   at = bytes.writeInt32BE(batch.partitionLeaderEpoch ?? 0, at);
   bytes[at] = MAGIC;
-  at = bytes.writeInt16BE(batch.transactional === true ? TRANSACTIONAL : 0, SUMMED_FROM);
+  at = bytes.writeInt16BE(0, SUMMED_FROM);
   at = bytes.writeInt32BE(batch.lastOffsetDelta, at);
   at = long(firstTimestamp, at);
   at = long(maxTimestamp, at);

@@ -90,7 +90,6 @@ describe('the encoding of records', () => {
       // As kafkajs has it: a text.
       producerId: fc.oneof(fc.bigInt({ min: -1n, max: 2n ** 63n - 1n }).map(String), fc.nat()),
       producerEpoch: fc.integer({ min: -1, max: 32_767 }),
-      transactionalId: fc.constantFrom(undefined, 'x'),
     });
     const { now } = Date;
     Date.now = () => 1_800_000_000_000;
@@ -126,22 +125,14 @@ describe('the encoding of records', () => {
     expect(encode(plain)).to.have.keys('buf', 'buffer', 'size');
   });
 
-  it('leaves to kafkajs what is none of ours', () => {
+  it('is that of kafkajs of a message without headers, too', () => {
     const original = published<(of: object) => Encoder>('kafkajs/src/protocol/recordBatch/record/v0');
     const encode = require('kafkajs/src/protocol/recordBatch/record/v0') as (of: object) => Encoder;
-    const plain = { offsetDelta: 1, timestampDelta: 0, key: 'k', value: 'v', headers: { h: 'x' } };
-    for (const other of [
-      { timestampDelta: 5 },
-      { key: null },
-      { key: Buffer.from('k') },
-      { value: Buffer.from([0, 255]) },
-      { headers: { h: ['a', 'b'] } },
-      { headers: { h: Buffer.from('x') } },
-      { headers: undefined },
-    ]) {
-      const given = { ...plain, ...other };
-      expect(encode(given).buffer.equals(original(given).buffer)).to.equal(true);
-    }
+    const bare = { offsetDelta: 1, timestampDelta: 0, key: 'k', value: 'v' };
+    expect(encode(bare).buffer.equals(original(bare).buffer)).to.equal(true);
+  });
+
+  it('leaves the partition of a message without a key to kafkajs', () => {
     const partition = createPartitioner();
     const partitionMetadata = [0, 1, 2].map((partitionId) => ({
       partitionErrorCode: 0,

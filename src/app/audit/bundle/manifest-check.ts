@@ -71,7 +71,7 @@ export const checkManifest = async (
   for (const { name, bytes, sha256 } of manifest.files) {
     if (!present.has(name)) continue;
     const digest = await digestOf(files, name, findings);
-    if (digest !== undefined && (digest.bytes !== bytes || digest.sha256() !== sha256))
+    if (digest !== undefined && (digest.bytes !== bytes || digest.sha256 !== sha256))
       findings.add({ code: 'digest', file: name, message: 'it is not the file that the manifest describes' });
   }
 };
