@@ -6,7 +6,6 @@ import { join } from 'node:path';
 import { directorySink } from '../../src/adapters/audit/bundle-files.ts';
 import { checkpointText } from '../../src/app/audit/merkle/checkpoint.ts';
 import { signNote } from '../../src/app/audit/merkle/note.ts';
-import { writeBundle } from '../../src/app/audit/bundle/writer.ts';
 import type { RecordedEvent } from '../../src/app/event-store.ts';
 import {
   asTenant,
@@ -16,6 +15,7 @@ import {
   keyOf,
   tenantOf,
   vkey,
+  writeBundle,
 } from '../support/audit/signed-history.ts';
 
 const SCRIPT = join(import.meta.dirname, '../../fixtures/audit/verify_export.py');

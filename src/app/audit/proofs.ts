@@ -4,9 +4,9 @@ import { HASH_BYTES } from './merkle/hashing.ts';
 import type { Trust } from './merkle/key-chain.ts';
 import { leafBytes, leafHashOf, type LeafRecord } from './merkle/leaf.ts';
 import { consistencyPath, inclusionPath } from './merkle/proofs.ts';
-import type { TenantHead, TenantsTree } from './merkle/tenants.ts';
+import { standingOf, type SortedHeads, type TenantHead } from './merkle/tenants.ts';
 import { encodeEntries, parseTilePath, TILE_WIDTH } from './merkle/tiles.ts';
-import { createTenantHeads, type Rest, type TenantHeads } from './tenant-heads.ts';
+import { createTenantHeads, type Rest } from './tenant-heads.ts';
 import type { AuditHeads, TreeHead } from './tree-heads.ts';
 import type { AuditTree } from './tree.ts';
 
@@ -64,14 +64,13 @@ export const createAuditProofs = ({
   readonly origin: string;
   readonly rest: Rest;
 }): AuditProofs => {
-  type Tenants = { readonly heads: TenantHeads; readonly tree: TenantsTree };
-  const remembered = new LRUCache<number, Promise<Tenants>>({ max: REMEMBERED_HEADS });
-  const compute = async (size: number): Promise<Tenants> => {
+  const remembered = new LRUCache<number, Promise<SortedHeads>>({ max: REMEMBERED_HEADS });
+  const compute = async (size: number): Promise<SortedHeads> => {
     const tenants = createTenantHeads(tree, rest);
     await tenants.advance(size);
-    return { heads: tenants, tree: await tenants.tree() };
+    return tenants.sorted();
   };
-  const tenantsAt = (size: number): Promise<Tenants> => {
+  const tenantsAt = (size: number): Promise<SortedHeads> => {
     const known = remembered.get(size);
     if (known !== undefined) return known;
     const made = compute(size);
@@ -92,10 +91,10 @@ export const createAuditProofs = ({
     tenantProof: async (tenant, head) => {
       if (head.size > tree.size()) return undefined;
       const tenants = await tenantsAt(head.size);
-      const proof = tenants.tree.proofOf(tenant);
-      const kept = tenants.heads.headOf(tenant);
-      if (proof === undefined || kept === undefined) return undefined;
-      return { tenant, tree: kept, ...proof, count: tenants.tree.count, head };
+      const standing = standingOf(tenant, tenants);
+      if (!('there' in standing)) return undefined;
+      const { head: kept, index, path } = standing.there;
+      return { tenant, tree: kept, index, path, count: tenants.count, head };
     },
     inTenantTree: (tenant, index, size) => {
       const kept = tree.tenantTree(tenant);

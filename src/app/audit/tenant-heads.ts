@@ -1,12 +1,11 @@
 import { extendRange } from './merkle/compact-range.ts';
 import { createMemoryTree } from './merkle/memory-tree.ts';
-import { inclusionPath } from './merkle/proofs.ts';
 import {
   standingOf,
   tenantKey,
   tenantLeafHash,
+  type SortedHeads,
   type TenantHead,
-  type TenantsTree,
   type TenantStanding,
 } from './merkle/tenants.ts';
 import type { AuditTree } from './tree.ts';
@@ -20,11 +19,10 @@ export type TenantHeads = {
   advance(mainSize: number): Promise<void>;
   readonly mainSize: () => number;
   readonly count: () => number;
-  readonly headOf: (tenant: string) => TenantHead | undefined;
   /** Root over all of them, sorted by key. */
   root(): Promise<Buffer>;
-  /** The tree over all of them as it is now: proofs of where each tenant stands. */
-  tree(): Promise<TenantsTree>;
+  /** All of them as they are now, and the tree over them. */
+  sorted(): Promise<SortedHeads>;
   /** Which tree a tenant has now, or between which it would stand. */
   standingOf(tenant: string): Promise<TenantStanding>;
 };
@@ -88,6 +86,14 @@ export const createTenantHeads = (tree: AuditTree, rest: Rest): TenantHeads => {
     }
   };
 
+  const sorted = async (): Promise<SortedHeads> => {
+    const leaves = createMemoryTree();
+    await eachLeaf(leaves.append);
+    const heads = order.map((hex) => (known.get(hex) as Known).head);
+    const headAt = (index: number): TenantHead => heads[index] as TenantHead;
+    return { count: heads.length, headAt, hashAt: leaves.hashAt };
+  };
+
   return {
     advance: async (mainSize) => {
       if (mainSize < at) throw new RangeError(`the tenants are at ${at} already, behind ${mainSize}`);
@@ -99,33 +105,12 @@ export const createTenantHeads = (tree: AuditTree, rest: Rest): TenantHeads => {
     },
     mainSize: () => at,
     count: () => order.length,
-    headOf: (tenant) => known.get(tenantKey(tenant).toString('hex'))?.head,
     root: async () => {
       const range = extendRange();
       await eachLeaf(range.append);
       return range.root();
     },
-    standingOf: async (tenant) => {
-      const leaves = createMemoryTree();
-      await eachLeaf(leaves.append);
-      const headAt = (index: number): TenantHead => (known.get(order[index] as string) as Known).head;
-      return standingOf(tenant, { count: order.length, headAt, hashAt: leaves.hashAt });
-    },
-    tree: async () => {
-      const leaves = createMemoryTree();
-      const indices = new Map(order.map((hex, index) => [hex, index]));
-      await eachLeaf(leaves.append);
-      const count = leaves.size();
-      return {
-        count,
-        root: leaves.rootAt(count),
-        proofOf: (tenant) => {
-          const index = indices.get(tenantKey(tenant).toString('hex'));
-          return index === undefined
-            ? undefined
-            : { index, path: inclusionPath(index, count, leaves.hashAt) };
-        },
-      };
-    },
+    sorted,
+    standingOf: async (tenant) => standingOf(tenant, await sorted()),
   };
 };

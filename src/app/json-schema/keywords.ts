@@ -1,10 +1,11 @@
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
-import { codePoints, isObject } from '../../domain/json-tools.ts';
+import { isObject } from '../../domain/json-tools.ts';
 import { ARRAY_KEYWORDS } from './array-keywords.ts';
+import { BOUND_KEYWORDS, multiple } from './bounds.ts';
 import { OBJECT_KEYWORDS } from './object-keywords.ts';
-import { countOf, listOf, numberOf, textOf } from './operands.ts';
+import { listOf, numberOf, textOf } from './operands.ts';
 import { equal } from './run.ts';
-import { BadSchema, evaluate, type Keyword, type Reader, type Schema } from './types.ts';
+import { BadSchema, evaluate, firstProblem, type Keyword, type Reader, type Schema } from './types.ts';
 
 /** Keywords of JSON Schema by name: each makes a rule of its operand. */
 const TYPES: { readonly [type: string]: (value: JsonValue) => boolean } = {
@@ -44,43 +45,10 @@ const oneOfValues =
       values.some((allowed) => equal(allowed, value, run)) ? undefined : { at, problem };
   };
 
-/** A rule about numbers; other values pass. */
-const aboutNumbers =
-  (
-    keyword: string,
-    says: (limit: number) => string,
-    holds: (value: number, limit: number) => boolean,
-  ): Keyword =>
-  (operand) => {
-    const limit = numberOf(keyword, operand);
-    const problem = says(limit);
-    return (value, at) => (typeof value !== 'number' || holds(value, limit) ? undefined : { at, problem });
-  };
-
 const multipleOf: Keyword = (operand, node, reader) => {
   if (numberOf('multipleOf', operand) <= 0) throw new BadSchema("'multipleOf' must be greater than 0");
-  return aboutNumbers(
-    'multipleOf',
-    (limit) => `must be a multiple of ${limit}`,
-    (value, limit) => Number.isInteger(value / limit),
-  )(operand, node, reader);
+  return multiple(operand, node, reader);
 };
-
-const lengthRule =
-  (
-    keyword: string,
-    says: (limit: number) => string,
-    holds: (length: number, limit: number) => boolean,
-  ): Keyword =>
-  (operand) => {
-    const limit = countOf(keyword, operand);
-    const problem = says(limit);
-    return (value, at, run) => {
-      if (typeof value !== 'string') return undefined;
-      run.spend(value.length);
-      return holds(codePoints(value).length, limit) ? undefined : { at, problem };
-    };
-  };
 
 const pattern: Keyword = (operand, _node, reader) => {
   const expression = reader.pattern(textOf('pattern', operand));
@@ -108,13 +76,7 @@ const schemasOf = (keyword: string, operand: JsonValue, reader: Reader): readonl
 
 const allOf: Keyword = (operand, _node, reader) => {
   const schemas = schemasOf('allOf', operand, reader);
-  return (value, at, run) => {
-    for (const schema of schemas) {
-      const problem = evaluate(schema, value, at, run);
-      if (problem !== undefined) return problem;
-    }
-    return undefined;
-  };
+  return (value, at, run) => firstProblem(schemas, (schema) => evaluate(schema, value, at, run));
 };
 
 const not: Keyword = (operand, _node, reader) => {
@@ -142,54 +104,6 @@ export const KEYWORDS: ReadonlyMap<string, Keyword> = new Map<string, Keyword>([
   ['enum', oneOfValues('enum')],
   ['const', oneOfValues('const')],
   ['multipleOf', multipleOf],
-  [
-    'maximum',
-    aboutNumbers(
-      'maximum',
-      (limit) => `must be at most ${limit}`,
-      (value, limit) => value <= limit,
-    ),
-  ],
-  [
-    'minimum',
-    aboutNumbers(
-      'minimum',
-      (limit) => `must be at least ${limit}`,
-      (value, limit) => value >= limit,
-    ),
-  ],
-  [
-    'exclusiveMaximum',
-    aboutNumbers(
-      'exclusiveMaximum',
-      (limit) => `must be less than ${limit}`,
-      (value, limit) => value < limit,
-    ),
-  ],
-  [
-    'exclusiveMinimum',
-    aboutNumbers(
-      'exclusiveMinimum',
-      (limit) => `must be greater than ${limit}`,
-      (value, limit) => value > limit,
-    ),
-  ],
-  [
-    'maxLength',
-    lengthRule(
-      'maxLength',
-      (limit) => `must be at most ${limit} characters`,
-      (length, limit) => length <= limit,
-    ),
-  ],
-  [
-    'minLength',
-    lengthRule(
-      'minLength',
-      (limit) => `must be at least ${limit} characters`,
-      (length, limit) => length >= limit,
-    ),
-  ],
   ['pattern', pattern],
   ['allOf', allOf],
   [
@@ -208,6 +122,7 @@ export const KEYWORDS: ReadonlyMap<string, Keyword> = new Map<string, Keyword>([
   ['if', condition],
   ['then', readWithIf],
   ['else', readWithIf],
+  ...BOUND_KEYWORDS,
   ...ARRAY_KEYWORDS,
   ...OBJECT_KEYWORDS,
 ]);

@@ -25,6 +25,24 @@ export class BadSchema extends Error {
   override readonly name = 'BadSchema';
 }
 
+/** A rule about values of one type; others pass. */
+export const ruleOf =
+  <Value extends JsonValue>(isOne: (value: JsonValue) => value is Value) =>
+  (rule: (value: Value, at: readonly string[], run: Run) => Problem | undefined): Rule =>
+  (value, at, run) =>
+    isOne(value) ? rule(value, at, run) : undefined;
+
+export const firstProblem = <Item>(
+  items: Iterable<Item>,
+  find: (item: Item) => Problem | undefined,
+): Problem | undefined => {
+  for (const item of items) {
+    const problem = find(item);
+    if (problem !== undefined) return problem;
+  }
+  return undefined;
+};
+
 /** The first rule that does not hold. */
 export const evaluate = (
   schema: Schema,
@@ -33,10 +51,8 @@ export const evaluate = (
   run: Run,
 ): Problem | undefined => {
   run.spend(1);
-  for (const rule of schema) {
+  return firstProblem(schema, (rule) => {
     run.spend(1);
-    const problem = rule(value, at, run);
-    if (problem !== undefined) return problem;
-  }
-  return undefined;
+    return rule(value, at, run);
+  });
 };

@@ -13,9 +13,9 @@ import type { KafkaCluster, OnTrouble } from './ports.ts';
 import { replay, type ReplayedLog, type ReplayRequest, type ReplayStep } from './replay.ts';
 import { createTopicCheck, CREATE_COMMAND, type TopicPlan } from './topic-check.ts';
 import { createTopicPublisher, type TopicPublisher } from './topic-publisher.ts';
-import { topicErrorOf, type TopicStatus } from './topic-status.ts';
+import { STANDBY, topicErrorOf, type TopicStatus } from './topic-status.ts';
 import { createRefillLog, createTrouble, THE_CHECK, type Trouble } from './trouble.ts';
-import { createGate, createTurns, type Gate } from './turns.ts';
+import { createTurns } from './turns.ts';
 import {
   PUBLISHER_SETTINGS,
   type PublisherFailpoint,
@@ -173,8 +173,6 @@ export const createPublisher = (options: PublisherOptions): Publisher => {
         over.abort();
       },
       turn: createTurns(clock),
-      // A server's look into its log takes none of this thread's time.
-      gate: store.kind === 'eventstoredb' ? noGate : createGate(),
       pages: createLogPages(store, signal),
       trouble,
       refilled: createRefillLog(logger, timers),
@@ -209,7 +207,7 @@ export const createPublisher = (options: PublisherOptions): Publisher => {
       brokers: contact.status(),
       topics:
         tenure === undefined
-          ? specs.map(standby)
+          ? specs.map(({ name }) => ({ topic: name, ...STANDBY }))
           : [...tenure.topics, ...tenure.heartbeats].map((topic) => topic.status()),
       problems: problemsOf(check.last()),
       notCompared: notComparedOf(check.last()),
@@ -229,8 +227,6 @@ export const createPublisher = (options: PublisherOptions): Publisher => {
     retry: async (name, stream) => tenure?.topics.find((topic) => topic.name === name)?.retry(stream),
   };
 };
-
-const noGate: Gate = (work) => work();
 
 /** Problems that one log line tells. */
 const SHOWN = 50;
@@ -306,21 +302,3 @@ const goneOf = (topics: readonly TopicStatus[], missing: readonly TopicPlan[]): 
   const names = new Set(missing.map(({ topic }) => topic.name));
   return topics.filter(({ topic, published }) => published && names.has(topic));
 };
-
-const standby = ({ name }: TopicSpec): TopicStatus => ({
-  topic: name,
-  state: 'standby',
-  position: undefined,
-  waitingEvents: 0,
-  waitingRecords: 0,
-  isMoreWaiting: false,
-  waitingSince: undefined,
-  lagSeconds: 0,
-  sent: 0,
-  confirmedAt: undefined,
-  published: false,
-  fillingSince: undefined,
-  trying: undefined,
-  lastError: undefined,
-  parked: [],
-});

@@ -12,7 +12,6 @@ import type { Follower, LogPage, LogPages } from './log-pages.ts';
 import { pause } from '../process-runner/pause.ts';
 import { NewerRelease } from '../streams/lift.ts';
 import type { KafkaRecord, TopicStream } from '../streams/stream.ts';
-import type { Gate } from './turns.ts';
 import type { RetryOutcome, Session } from './types.ts';
 
 /**
@@ -51,7 +50,6 @@ export const createReader = ({
   timers,
   logger,
   turn,
-  gate,
   pages,
   session: { outbox, parking, signal },
   after,
@@ -63,7 +61,6 @@ export const createReader = ({
   readonly timers: Timers;
   readonly logger: Logger;
   readonly turn: () => Promise<void> | undefined;
-  readonly gate: Gate;
   readonly session: Session;
   readonly after: Position | undefined;
 }): Reader => {
@@ -333,8 +330,7 @@ export const createReader = ({
       [Symbol.asyncIterator]();
     const pull = () => {
       askedAt = clock.monotonicMs();
-      // Behind the end of the log the next item comes at once; at its end it may take for ever.
-      const item = caughtUp ? subscription.next() : gate(() => subscription.next());
+      const item = subscription.next();
       // Read below; when this loop has ended before, nobody does.
       item.catch(() => undefined);
       return item;

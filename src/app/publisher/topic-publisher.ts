@@ -14,7 +14,6 @@ import { createReader, type Reader } from './reader.ts';
 import type { TopicsReady } from './topic-check.ts';
 import { TopicIsNew } from './topic-is-new.ts';
 import type { Trouble } from './trouble.ts';
-import type { Gate } from './turns.ts';
 import { topicErrorOf, type TopicError, type TopicStatus, type Trying } from './topic-status.ts';
 import {
   waitAfter,
@@ -52,7 +51,6 @@ export type TopicPublisherOptions = {
   readonly refilled: (topic: string) => void;
   /** See `createTurns`: shared by all topics. */
   readonly turn: () => Promise<void> | undefined;
-  readonly gate: Gate;
   /** Shared by all topics. */
   readonly pages: LogPages;
   readonly hooks?: { readonly published?: (topic: string, records: number) => void };
@@ -218,7 +216,7 @@ export const createTopicPublisher = (options: TopicPublisherOptions): TopicPubli
     };
     await Promise.all([
       part(reader.run()),
-      part(courier.run(own, checkpoint, { after, wasSent, places: checkpoint.places() })),
+      part(courier.run(own, checkpoint, { after, wasSent, places: checkpoint.places().offsets })),
       part(emptied()),
     ]);
     parkedBefore = parking.list();

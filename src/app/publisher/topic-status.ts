@@ -57,6 +57,24 @@ export type TopicStatus = {
   readonly parked: readonly ParkedStream[];
 };
 
+/** Of a topic that this instance has not published to. */
+export const STANDBY: Omit<TopicStatus, 'topic'> = {
+  state: 'standby',
+  position: undefined,
+  waitingEvents: 0,
+  waitingRecords: 0,
+  isMoreWaiting: false,
+  waitingSince: undefined,
+  lagSeconds: 0,
+  sent: 0,
+  confirmedAt: undefined,
+  published: false,
+  fillingSince: undefined,
+  trying: undefined,
+  lastError: undefined,
+  parked: [],
+};
+
 export const topicErrorOf = (error: unknown, at: string): TopicError => ({
   reason: error instanceof KafkaFault ? error.reason : 'internal',
   message: error instanceof Error ? error.message : String(error),

@@ -20,25 +20,3 @@ export const createTurns = (clock: Pick<Clock, 'monotonicMs'>): (() => Promise<v
     return next;
   };
 };
-
-/** Topics that look into the log at once while they are behind: each look holds the thread for some milliseconds. */
-const LOOKS = 2;
-
-/** Lets a bounded number of pieces of work run at once, in the order of asking. */
-export type Gate = <Result>(work: () => Promise<Result>) => Promise<Result>;
-
-export const createGate = (most = LOOKS): Gate => {
-  let running = 0;
-  const waiting: (() => void)[] = [];
-  return async (work) => {
-    if (running >= most) await new Promise<void>((resolve) => waiting.push(resolve));
-    else running += 1;
-    try {
-      return await work();
-    } finally {
-      const next = waiting.shift();
-      if (next === undefined) running -= 1;
-      else next();
-    }
-  };
-};

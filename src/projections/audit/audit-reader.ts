@@ -36,8 +36,6 @@ export type AuditReader = AuditTree &
   PeopleReader & {
     /** Number of leaves whose running maximum of recorded time is not later; times are ISO. */
     sizeAtTime(time: string): number;
-    /** Number of leaves at or before a position of this store. */
-    sizeAtPosition(position: Position): number;
     /** Position of the last leaf whose running maximum of recorded time is not later; undefined: before the first. */
     positionAt(time: string): Position | undefined;
     positionOf(index: number): Position | undefined;
@@ -236,7 +234,6 @@ export const auditReader = (connection: ReadConnection): AuditReader => {
       return [...new Set(rows.map((row) => Number(row['tenant'])))].map(names.text);
     },
     sizeAtTime: (time) => leavesBefore(time, true),
-    sizeAtPosition: (position) => firstWhere(size(), (index) => (positionOf(index) ?? '') > position),
     positionAt: (time) => {
       const leaves = leavesBefore(time, true);
       return leaves === 0 ? undefined : positionOf(leaves - 1);

@@ -6,20 +6,6 @@ import { TILE_STATEMENTS } from './tiles.ts';
 const LEAF = `idx, position, stream, revision, event_id, type, recorded_ms, tenant, tenant_idx, subject, kind, resource,
   outcome, hashes, occurred_at, record`;
 
-/** The next leaf of a list, from `idx` on. */
-const seek = (condition: string): string =>
-  `SELECT idx FROM leaves WHERE ${condition} AND idx >= ? ORDER BY idx LIMIT 1`;
-
-/** The last one of a list, up to `idx`. */
-const seekBack = (condition: string): string =>
-  `SELECT idx FROM leaves WHERE ${condition} AND idx <= ? ORDER BY idx DESC LIMIT 1`;
-
-const mentioned = (column: 'resource' | 'kind', which: string): string =>
-  `SELECT idx FROM mentions WHERE ${column} = ? AND hidden = ? AND ${which} LIMIT 1`;
-const seekMention = (column: 'resource' | 'kind'): string => mentioned(column, 'idx >= ? ORDER BY idx');
-const seekMentionBack = (column: 'resource' | 'kind'): string =>
-  mentioned(column, 'idx <= ? ORDER BY idx DESC');
-
 /** Statements of the HTTP thread on the audit view; their query plans are tested. */
 export const AUDIT_STATEMENTS = {
   size: `SELECT size FROM trees WHERE tree = ${MAIN_TREE}`,
@@ -41,47 +27,26 @@ export const AUDIT_STATEMENTS = {
   standing: 'SELECT idx, hash, position, tenant FROM leaves WHERE stream = ? AND revision = ? LIMIT 1',
   tenantAt: `SELECT t.text AS tenant FROM names AS s JOIN leaves AS l ON l.stream = s.id JOIN names AS t ON t.id = l.tenant
     WHERE s.text = ? AND l.revision = ? LIMIT 1`,
-  nextOfId: seek(`${ID_BLOCK} = ? AND event_id = ?`),
-  nextOfTenant: seek('tenant = ?'),
-  nextOfSubject: seek('subject = ?'),
-  nextOfType: seek('type = ?'),
-  nextOfKind: seek('kind = ?'),
-  nextOfResource: seek('resource = ?'),
+  nextOfId: `SELECT idx FROM leaves WHERE ${ID_BLOCK} = ? AND event_id = ? AND idx >= ? ORDER BY idx LIMIT 1`,
   knowsDocument: 'SELECT 1 FROM known_documents WHERE tenant = ? AND resource = ?',
   mentions: 'SELECT idx, resource, hidden FROM mentions WHERE idx >= ? AND idx < ? ORDER BY idx, resource',
-  nextMention: seekMention('resource'),
-  nextMentionOfKind: seekMention('kind'),
-  nextOfOutcome: seek('outcome = ? AND outcome > 0'),
-  previousOfTenant: seekBack('tenant = ?'),
-  previousOfSubject: seekBack('subject = ?'),
-  previousOfType: seekBack('type = ?'),
-  previousOfKind: seekBack('kind = ?'),
-  previousOfResource: seekBack('resource = ?'),
-  previousMention: seekMentionBack('resource'),
-  previousMentionOfKind: seekMentionBack('kind'),
-  previousOfOutcome: seekBack('outcome = ? AND outcome > 0'),
 } as const;
 
-/** Statements that look for the next leaf of a list, by the order in which it is walked. */
-export const SEEKS = {
-  asc: {
-    tenant: AUDIT_STATEMENTS.nextOfTenant,
-    subject: AUDIT_STATEMENTS.nextOfSubject,
-    type: AUDIT_STATEMENTS.nextOfType,
-    kind: AUDIT_STATEMENTS.nextOfKind,
-    resource: AUDIT_STATEMENTS.nextOfResource,
-    mention: AUDIT_STATEMENTS.nextMention,
-    mentionOfKind: AUDIT_STATEMENTS.nextMentionOfKind,
-    outcome: AUDIT_STATEMENTS.nextOfOutcome,
-  },
-  desc: {
-    tenant: AUDIT_STATEMENTS.previousOfTenant,
-    subject: AUDIT_STATEMENTS.previousOfSubject,
-    type: AUDIT_STATEMENTS.previousOfType,
-    kind: AUDIT_STATEMENTS.previousOfKind,
-    resource: AUDIT_STATEMENTS.previousOfResource,
-    mention: AUDIT_STATEMENTS.previousMention,
-    mentionOfKind: AUDIT_STATEMENTS.previousMentionOfKind,
-    outcome: AUDIT_STATEMENTS.previousOfOutcome,
-  },
-} as const;
+/** Statements that look for the next leaf of a list; `from`: the leaves that are left, in the order of the walk. */
+const seeksOf = (from: string) => {
+  const seek = (condition: string): string => `SELECT idx FROM leaves WHERE ${condition} AND ${from} LIMIT 1`;
+  const seekMention = (column: 'resource' | 'kind'): string =>
+    `SELECT idx FROM mentions WHERE ${column} = ? AND hidden = ? AND ${from} LIMIT 1`;
+  return {
+    tenant: seek('tenant = ?'),
+    subject: seek('subject = ?'),
+    type: seek('type = ?'),
+    kind: seek('kind = ?'),
+    resource: seek('resource = ?'),
+    mention: seekMention('resource'),
+    mentionOfKind: seekMention('kind'),
+    outcome: seek('outcome = ? AND outcome > 0'),
+  };
+};
+
+export const SEEKS = { asc: seeksOf('idx >= ? ORDER BY idx'), desc: seeksOf('idx <= ? ORDER BY idx DESC') };

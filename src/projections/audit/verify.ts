@@ -1,10 +1,10 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { findingText } from '../../app/audit/bundle/findings.ts';
+import { hashTiles } from '../../app/audit/bundle/tile-reading.ts';
 import { verifyTiles } from '../../app/audit/bundle/verify-tiles.ts';
 import { rootOfRange } from '../../app/audit/merkle/compact-range.ts';
-import { HASH_BYTES } from '../../app/audit/merkle/hashing.ts';
 import { leafHashOf, leafOf } from '../../app/audit/merkle/leaf.ts';
-import { hashAtOfTiles, parseTilePath } from '../../app/audit/merkle/tiles.ts';
+import { hashAtOfTiles } from '../../app/audit/merkle/tiles.ts';
 import type { ReadStream } from '../view.ts';
 import { MAIN_TREE } from './schema.ts';
 import { openTiles, preparing } from './tiles.ts';
@@ -49,11 +49,7 @@ const checkTrees = async (db: DatabaseSync): Promise<string[]> => {
   const problems: string[] = [];
   for (const row of db.prepare('SELECT tree, size, range FROM trees ORDER BY tree').all()) {
     const { tree, size, range } = row as { tree: number; size: number; range: Uint8Array };
-    const read = (path: string): Uint8Array | undefined => {
-      const address = parseTilePath(path);
-      if (address === undefined || address.level === 'entries') return undefined;
-      return stored(tree, address.level, address.index)?.subarray(0, address.width * HASH_BYTES);
-    };
+    const read = hashTiles((level, index) => stored(tree, level, index));
     const root = rootOfRange(hashesOf(range), size);
     const { findings } = await verifyTiles({ size, root }, read, { entries: false });
     problems.push(...findings.map((finding) => `tree ${tree}: ${findingText(finding)}`));

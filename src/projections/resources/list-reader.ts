@@ -184,18 +184,8 @@ const WALK_KEYS: ReadonlyMap<string, WalkKey> = new Map([
   ['metadata.creation_timestamp', 'creation_time'],
 ]);
 
-const walkAll = (connection: ReadConnection, asked: Asked, total: number): ListPage | undefined => {
-  const { query, tenants } = asked;
-  const key = walkKeyOf(query.order);
-  const walks = (tenants ?? [undefined]).map(
-    (tenant): Walk => ({ kind: query.kind, ...(tenant === undefined ? {} : { tenant }) }),
-  );
-  if (key !== undefined) {
-    const walked = walk(connection, asked, walks, key, total);
-    if (walked !== undefined) return walked;
-  }
-  return total > asked.bounds.rows ? undefined : pageAmong(connection, asked, { rows: total }, []);
-};
+const walkAll = (connection: ReadConnection, asked: Asked, total: number): ListPage | undefined =>
+  walkOrLook(connection, asked, [{ kind: asked.query.kind }], { rows: total });
 
 const walkTerms = (
   connection: ReadConnection,
@@ -203,25 +193,26 @@ const walkTerms = (
   probe: TermProbe,
   rows: (probe: Probe) => number,
 ): ListPage | undefined => {
-  const { query, tenants } = asked;
-  const total = rows(probe);
-  if (walkKeyOf(query.order) === 'created') {
-    const { field, values } = probe;
-    const walks = values.flatMap((value) =>
-      (tenants ?? [undefined]).map(
-        (tenant): Walk => ({
-          kind: query.kind,
-          term: { field, value },
-          ...(tenant === undefined ? {} : { tenant }),
-        }),
-      ),
-    );
-    const walked = walk(connection, asked, walks, 'created', total);
+  const { kind } = asked.query;
+  const walks = probe.values.map((value): Walk => ({ kind, term: { field: probe.field, value } }));
+  return walkOrLook(connection, asked, walks, { rows: rows(probe), probes: [probe] });
+};
+
+/** `walks`: through an index of all tenants. Indexes of values keep the order of creation only. */
+const walkOrLook = (
+  connection: ReadConnection,
+  asked: Asked,
+  walks: readonly Walk[],
+  way: Way,
+): ListPage | undefined => {
+  const { query, tenants, bounds } = asked;
+  const key = walkKeyOf(query.order);
+  if (key !== undefined && (key === 'created' || way.probes === undefined)) {
+    const ofTenants = walks.flatMap((each) => tenants?.map((tenant) => ({ ...each, tenant })) ?? [each]);
+    const walked = walk(connection, asked, ofTenants, key, way.rows);
     if (walked !== undefined) return walked;
   }
-  return total > asked.bounds.rows
-    ? undefined
-    : pageAmong(connection, asked, { rows: total, probes: [probe] }, []);
+  return way.rows > bounds.rows ? undefined : pageAmong(connection, asked, way, []);
 };
 
 /** From whichever end of the list is nearer; undefined when the page is far from both. */

@@ -7,20 +7,9 @@ import { commandBytes } from './commands.ts';
 import { listReader, type ListBounds } from './list-reader.ts';
 import type { Scans } from './scans.ts';
 
+const NAMES = 'kind id tenant project name revision version position deleting public_json private_json';
 const COLUMNS = (table: string): string =>
-  [
-    'kind',
-    'id',
-    'tenant',
-    'project',
-    'name',
-    'revision',
-    'version',
-    'position',
-    'deleting',
-    'public_json',
-    'private_json',
-  ]
+  NAMES.split(' ')
     .map((column) => `${table}.${column}`)
     .join(', ');
 

@@ -2,6 +2,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import type { AppendType } from './changes.ts';
 import { privateDocument, privatePaths, publicText, type DocumentKind, type PrivatePaths } from './fold.ts';
 import { NOTHING_STORED, type Entry, type Rendered, type Stored } from './entry.ts';
+import { openSums } from './sums.ts';
 import { openTermTables, type OwnedTerms } from './term-tables.ts';
 import { isListed, termsOf, type Term } from './terms.ts';
 import { timeText } from '../filter/evaluate.ts';
@@ -59,15 +60,6 @@ export const openStateTables = (db: DatabaseSync): StateTables => {
   );
   const positionOf = db.prepare('SELECT position FROM resources WHERE kind = ? AND id = ?');
   const deleteResource = db.prepare('DELETE FROM resources WHERE kind = ? AND id = ?');
-  const addToCount = db.prepare(
-    `INSERT INTO counts VALUES (?, ?, ?)
-     ON CONFLICT (kind, tenant) DO UPDATE SET total = total + excluded.total`,
-  );
-  const dropEmptyCount = db.prepare('DELETE FROM counts WHERE kind = ? AND tenant = ? AND total = 0');
-  const addToTotal = db.prepare(
-    'INSERT INTO totals VALUES (?, ?) ON CONFLICT (kind) DO UPDATE SET total = total + excluded.total',
-  );
-  const dropEmptyTotal = db.prepare('DELETE FROM totals WHERE kind = ? AND total = 0');
   const addMark = db.prepare('INSERT OR IGNORE INTO marks VALUES (?, ?, ?, ?)');
   const dropMark = db.prepare('DELETE FROM marks WHERE kind = ? AND mark = ? AND tenant = ? AND id = ?');
   const addRef = db.prepare('INSERT OR IGNORE INTO refs VALUES (?, ?, ?, ?, ?)');
@@ -85,12 +77,12 @@ export const openStateTables = (db: DatabaseSync): StateTables => {
     compiled.set(kind, paths);
     return paths;
   };
-  const sums = new Map<string, Map<string, number>>();
+  const counts = openSums(db, 'counts', ['kind', 'tenant']);
+  const totals = openSums(db, 'totals', ['kind']);
 
-  const count = (kind: string, tenant: string, by: number): void => {
-    const ofKind = sums.get(kind) ?? new Map<string, number>();
-    sums.set(kind, ofKind);
-    ofKind.set(tenant, (ofKind.get(tenant) ?? 0) + by);
+  const count = (kind: string, tenant: string, by: 1 | -1): void => {
+    counts.add([kind, tenant], by);
+    totals.add([kind], by);
   };
 
   const storeRefs = (entry: Entry, refs: string, tenant: string | undefined): void => {
@@ -244,22 +236,10 @@ export const openStateTables = (db: DatabaseSync): StateTables => {
       return typeof row?.['position'] === 'string' ? row['position'] : '';
     },
     flushCounts: () => {
-      for (const [kind, ofKind] of sums) {
-        let ofAll = 0;
-        for (const [tenant, by] of ofKind) {
-          addToCount.run(kind, tenant, by);
-          dropEmptyCount.run(kind, tenant);
-          ofAll += by;
-        }
-        addToTotal.run(kind, ofAll);
-        dropEmptyTotal.run(kind);
-      }
-      sums.clear();
-      termTables.flush();
+      for (const sums of [counts, totals, termTables]) sums.flush();
     },
     reset: () => {
-      sums.clear();
-      termTables.reset();
+      for (const sums of [counts, totals, termTables]) sums.reset();
     },
   };
 };

@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
+import { openSums } from './sums.ts';
 import type { Term } from './terms.ts';
 
 /** Where the terms of a live document stand. */
@@ -16,27 +17,12 @@ export type TermTables = {
 export const openTermTables = (db: DatabaseSync): TermTables => {
   const add = db.prepare('INSERT OR REPLACE INTO terms VALUES (?, ?, ?, ?, ?)');
   const drop = db.prepare('DELETE FROM terms WHERE kind = ? AND field = ? AND value = ? AND created = ?');
-  const addToCount = db.prepare(
-    `INSERT INTO term_counts VALUES (?, ?, ?, ?, ?)
-     ON CONFLICT (kind, field, value, tenant) DO UPDATE SET total = total + excluded.total`,
-  );
-  const dropEmptyCount = db.prepare(
-    'DELETE FROM term_counts WHERE kind = ? AND field = ? AND value = ? AND tenant = ? AND total = 0',
-  );
-  const addToTotal = db.prepare(
-    `INSERT INTO term_totals VALUES (?, ?, ?, ?)
-     ON CONFLICT (kind, field, value) DO UPDATE SET total = total + excluded.total`,
-  );
-  const dropEmptyTotal = db.prepare(
-    'DELETE FROM term_totals WHERE kind = ? AND field = ? AND value = ? AND total = 0',
-  );
-  /** By the key's JSON text, since any part of it may hold any character. */
-  const counts = new Map<string, number>();
-  const totals = new Map<string, number>();
+  const counts = openSums(db, 'term_counts', ['kind', 'field', 'value', 'tenant']);
+  const totals = openSums(db, 'term_totals', ['kind', 'field', 'value']);
 
   const count = ({ kind, tenant }: TermOwner, [field, value]: Term, by: 1 | -1): void => {
-    increase(counts, JSON.stringify([kind, field, value, tenant]), by);
-    increase(totals, JSON.stringify([kind, field, value]), by);
+    counts.add([kind, field, value, tenant], by);
+    totals.add([kind, field, value], by);
   };
   return {
     replace: (before, after) => {
@@ -53,30 +39,15 @@ export const openTermTables = (db: DatabaseSync): TermTables => {
       }
     },
     flush: () => {
-      for (const [key, by] of counts) {
-        if (by === 0) continue;
-        const [kind, field, value, tenant] = JSON.parse(key) as [string, string, string, string];
-        addToCount.run(kind, field, value, tenant, by);
-        if (by < 0) dropEmptyCount.run(kind, field, value, tenant);
-      }
-      for (const [key, by] of totals) {
-        if (by === 0) continue;
-        const [kind, field, value] = JSON.parse(key) as [string, string, string];
-        addToTotal.run(kind, field, value, by);
-        if (by < 0) dropEmptyTotal.run(kind, field, value);
-      }
-      counts.clear();
-      totals.clear();
+      counts.flush();
+      totals.flush();
     },
     reset: () => {
-      counts.clear();
-      totals.clear();
+      counts.reset();
+      totals.reset();
     },
   };
 };
 
-const increase = (sums: Map<string, number>, key: string, by: number): void => {
-  sums.set(key, (sums.get(key) ?? 0) + by);
-};
 const holds = (terms: readonly Term[] | undefined, [field, value]: Term): boolean =>
   terms?.some((other) => other[0] === field && other[1] === value) ?? false;

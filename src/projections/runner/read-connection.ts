@@ -52,30 +52,22 @@ export const openReadConnection = (source: string | DatabaseSync): ReadConnectio
     shaped.clear();
   };
   open(source);
+  const prepared = (
+    known: { get(sql: string): StatementSync | undefined; set(sql: string, made: StatementSync): unknown },
+    sql: string,
+    asArrays: boolean,
+  ): StatementSync => {
+    const before = known.get(sql);
+    if (before !== undefined) return before;
+    const statement = db.prepare(sql);
+    statement.setReturnArrays(asArrays);
+    known.set(sql, statement);
+    return statement;
+  };
   return {
-    statement: (sql) => {
-      const known = statements.get(sql);
-      if (known !== undefined) return known;
-      const statement = db.prepare(sql);
-      statements.set(sql, statement);
-      return statement;
-    },
-    rows: (sql) => {
-      const known = rowStatements.get(sql);
-      if (known !== undefined) return known;
-      const statement = db.prepare(sql);
-      statement.setReturnArrays(true);
-      rowStatements.set(sql, statement);
-      return statement;
-    },
-    shaped: (sql) => {
-      const known = shaped.get(sql);
-      if (known !== undefined) return known;
-      const statement = db.prepare(sql);
-      statement.setReturnArrays(true);
-      shaped.set(sql, statement);
-      return statement;
-    },
+    statement: (sql) => prepared(statements, sql, false),
+    rows: (sql) => prepared(rowStatements, sql, true),
+    shaped: (sql) => prepared(shaped, sql, true),
     together: (read) => {
       // In memory there is one connection, and nobody writes on it while this thread reads.
       if (!owned) return read();

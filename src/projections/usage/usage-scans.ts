@@ -34,6 +34,10 @@ export const createUsageScans = (source: () => string | DatabaseSync): UsageScan
   let waiting = 0;
   let last: Promise<unknown> = Promise.resolve();
 
+  // In memory (specs, simulations, before the first file is built) there is little to look at, and one connection.
+  const scanOf = async (of: string | DatabaseSync, query: UsageQuery, signal: AbortSignal) =>
+    typeof of === 'string' ? inWorker(of, query, signal) : scanUsage(of, query);
+
   const scan = async (query: UsageQuery, signal: AbortSignal): Promise<readonly UsageRow[]> => {
     const before = source();
     try {
@@ -43,16 +47,6 @@ export const createUsageScans = (source: () => string | DatabaseSync): UsageScan
       if (error instanceof UsageRefused || source() === before) throw error;
       return await scanOf(source(), query, signal);
     }
-  };
-
-  const scanOf = async (
-    of: string | DatabaseSync,
-    query: UsageQuery,
-    signal: AbortSignal,
-  ): Promise<readonly UsageRow[]> => {
-    // In memory (specs, simulations, before the first file is built) there is little to look at, and one connection.
-    if (typeof of !== 'string') return scanUsage(of, query);
-    return inWorker(of, query, signal);
   };
 
   return {

@@ -9,13 +9,13 @@ import {
   standingOf,
   tenantKey,
   tenantLeafHash,
-  tenantsTree,
   type TenantHead,
   type TenantStanding,
-  type TenantsTree,
 } from '../../../src/app/audit/merkle/tenants.ts';
+import { tenantsTree, type TenantsTree } from './tenants-tree.ts';
 import {
   manifestText,
+  proofsText,
   type BundleLine,
   type BundleProofs,
   type BundleSink,
@@ -23,8 +23,12 @@ import {
   type Shown,
 } from '../../../src/app/audit/bundle/format.ts';
 import { headProofs, pinProof, pinsBelow, type ProofParts } from '../../../src/app/audit/bundle/proofs.ts';
-import { fullLine, redactedLine, withheldLine } from '../../../src/app/audit/bundle/lines.ts';
-import { writeBundle, type BundleContent } from '../../../src/app/audit/bundle/writer.ts';
+import { fullLine, lineText, redactedLine, withheldLine } from '../../../src/app/audit/bundle/lines.ts';
+import {
+  writeBundle as writePages,
+  type BundleContent,
+  type LinePage,
+} from '../../../src/app/audit/bundle/writer.ts';
 import type { RecordedEvent } from '../../../src/app/event-store.ts';
 import { splitOf } from '../../../src/app/hidden-fields.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
@@ -200,7 +204,46 @@ export type Ask = {
   readonly signer?: NoteSigner;
 };
 
-export const contentOf = (history: History, ask: Ask = {}): BundleContent => {
+/** What a bundle is written of, line by line. */
+export type LineContent = Omit<BundleContent, 'proofs' | 'lines' | 'more'> & {
+  readonly proofs: BundleProofs;
+  readonly lines: Iterable<BundleLine> | AsyncIterable<BundleLine>;
+  readonly more?: readonly { readonly name: string; readonly lines: Iterable<string> }[];
+};
+
+async function* texts(lines: Iterable<string>): AsyncGenerator<Pick<LinePage, 'text'>> {
+  for (const line of lines) yield { text: Buffer.from(line) };
+}
+
+/** Hash of the leaf that a line stands for. */
+export const lineHash = ({ leaf, hash = '' }: BundleLine): Buffer =>
+  leaf === null ? Buffer.from(hash, 'hex') : leafHashOf(leaf);
+
+/** A page for each line. */
+async function* pages(lines: LineContent['lines']): AsyncGenerator<LinePage> {
+  for await (const line of lines)
+    yield {
+      text: Buffer.from(`${lineText(line)}\n`),
+      hashes: lineHash(line),
+      counts: { events: 1, full: 0, redacted: 0, withheld: 0, [line.shown]: 1 },
+    };
+}
+
+export const writeBundle = ({ proofs, lines, more = [], ...content }: LineContent, sink: BundleSink) =>
+  writePages(
+    {
+      ...content,
+      proofs: texts([proofsText(proofs)]),
+      lines: pages(lines),
+      more: more.map(({ name, lines: each }) => ({
+        name,
+        lines: texts([...each].map((line) => `${line}\n`)),
+      })),
+    },
+    sink,
+  );
+
+export const contentOf = (history: History, ask: Ask = {}): LineContent => {
   const at = ask.at ?? history.events.length;
   const scope =
     ask.tenant === undefined ? { kind: 'log' as const } : { kind: 'tenant' as const, tenant: ask.tenant };

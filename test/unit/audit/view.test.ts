@@ -332,7 +332,6 @@ describe('audit view', () => {
     expect(reader.positionAt('2026-01-01T10:03:00.000Z')).to.equal(positions[0]);
     expect(reader.positionAt(times[1] as string)).to.equal(positions[2]);
     expect(reader.positionAt('2027-01-01T00:00:00.000Z')).to.equal(positions[3]);
-    expect(reader.sizeAtPosition(positions[1] as string)).to.equal(2);
     const [first = '', second = '', , last = ''] = times;
     expect(find({ from: times[2] as string, to: last })).to.deep.equal(['cluster-c1@1', 'cluster-c1@2']);
     // What was recorded at the end of a range is in the next one; between the two nothing is lost or shown twice.

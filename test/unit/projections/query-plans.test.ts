@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { DatabaseSync } from 'node:sqlite';
 import { AUDIT_SCHEMA } from '../../../src/projections/audit/schema.ts';
-import { AUDIT_STATEMENTS } from '../../../src/projections/audit/statements.ts';
+import { AUDIT_STATEMENTS, SEEKS } from '../../../src/projections/audit/statements.ts';
 import { CHANGE_STATEMENTS, changesOfTenants } from '../../../src/projections/resources/change-reader.ts';
 import {
   getOfTenants,
@@ -41,6 +41,8 @@ const REGISTERED: readonly { schema: string; statements: { readonly [name: strin
   },
   { schema: timeline.schema, statements: TIMELINE_STATEMENTS },
   { schema: AUDIT_SCHEMA, statements: AUDIT_STATEMENTS },
+  { schema: AUDIT_SCHEMA, statements: SEEKS.asc },
+  { schema: AUDIT_SCHEMA, statements: SEEKS.desc },
   { schema: USAGE_SCHEMA, statements: USAGE_STATEMENTS },
 ];
 

@@ -6,7 +6,7 @@ import { stringAt } from '../../../domain/json-tools.ts';
 import { createAlignment, LOOKAHEAD, type Difference } from './alignment.ts';
 import { collectFindings, LISTED, type Finding, type Findings } from './findings.ts';
 import { FILES, scopeName, type BundleLine, type BundleManifest, type BundleProofs } from './format.ts';
-import { createIdCheck, type DoubleIds, type IdCheck } from './id-check.ts';
+import { createIdCheck, type DoubleIds } from './id-check.ts';
 import { checkLine, eventName, guessedName, UnreadableLine, type CheckedLine } from './lines.ts';
 import { createRecordedTimes, NO_TIMES, type Period, type RecordedTimes } from './recorded-times.ts';
 import { createRevisionCheck, type Lacking } from './revision-check.ts';
@@ -131,20 +131,7 @@ const drain = async (window: ReturnType<typeof leafWindow>, findings: Findings):
     });
 };
 
-type LineCheck = {
-  readonly next: (line: TextLine) => CheckedLine | undefined;
-  readonly count: () => number;
-  /** Called for an event that was found among the leaves. */
-  readonly placed: (line: CheckedLine, place: number) => void;
-  /** Keeps the name of the event of a line that just did not fit. */
-  readonly remember: (line: number) => void;
-  readonly nameOf: (line: number) => string | undefined;
-  /** Of the events that are shown. */
-  readonly ids: IdCheck;
-  readonly result: () => EventsResult;
-};
-
-const createLineCheck = (ask: EventsAsk, shown: GrowingRange | undefined, findings: Findings): LineCheck => {
+const createLineCheck = (ask: EventsAsk, shown: GrowingRange | undefined, findings: Findings) => {
   const { scope, from } = ask.proofs;
   const gaps = collectFindings();
   const revisions = createRevisionCheck(gaps, { later: from.size > 0, others: scope.kind === 'tenant' });
@@ -198,7 +185,7 @@ const createLineCheck = (ask: EventsAsk, shown: GrowingRange | undefined, findin
     recent.delete(counts.events - 2 * LOOKAHEAD);
   };
   return {
-    next: ({ text, ended }) => {
+    next: ({ text, ended }: TextLine): CheckedLine | undefined => {
       counts.events += 1;
       try {
         if (!ended) throw new UnreadableLine('it is cut off: the file ends in the middle of a line');
@@ -236,7 +223,8 @@ const createLineCheck = (ask: EventsAsk, shown: GrowingRange | undefined, findin
       }
     },
     count: () => counts.events,
-    placed: (line, place) => {
+    /** Called for an event that was found among the leaves. */
+    placed: (line: CheckedLine, place: number): void => {
       const stated = scope.kind === 'log' ? line.index : line.tenantIndex;
       if (stated !== place) find('order', `it says that it stands at place ${stated}`, line, place);
       if (line.index <= mainIndex)
@@ -251,24 +239,16 @@ const createLineCheck = (ask: EventsAsk, shown: GrowingRange | undefined, findin
         find('order', 'its position is not behind that of the event before', line, place);
       position = line.event.position;
     },
-    remember: (line) => {
+    /** Keeps the name of the event of a line that just did not fit. */
+    remember: (line: number): void => {
       if (names.size < LISTED) names.set(line, recent.get(line));
     },
-    nameOf: (line) => names.get(line),
+    nameOf: (line: number) => names.get(line),
     ids,
-    result: () => {
+    result: (): EventsResult => {
       tenants.conclude(findings);
       const lacking = revisions.lacking();
-      return {
-        counts,
-        redactedProven,
-        withheldBy,
-        occurred,
-        rootAtPin,
-        gaps,
-        times,
-        lacking,
-      };
+      return { counts, redactedProven, withheldBy, occurred, rootAtPin, gaps, times, lacking };
     },
   };
 };
@@ -321,7 +301,7 @@ const tenantTrees = ({ proofs, checkpoint, pin }: EventsAsk) => {
   };
 };
 
-type Outcome = {
+type Compared = {
   readonly ask: EventsAsk;
   /** Tree of the events as they are shown, and of the hashes that the bundle lists. */
   readonly shown: GrowingRange | undefined;
@@ -333,7 +313,7 @@ type Outcome = {
 
 /** Returns whether the events are those that were signed. */
 const conclude = (
-  { ask, shown, listed, differences, differing, nameOf }: Outcome,
+  { ask, shown, listed, differences, differing, nameOf }: Compared,
   findings: Findings,
 ): boolean => {
   const { from, to } = ask.proofs;

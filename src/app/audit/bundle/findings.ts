@@ -50,6 +50,20 @@ export type Findings = {
   readonly count: () => number;
 };
 
+/** What every check ends with. */
+export type Outcome = {
+  /** Nothing is wrong. */
+  readonly ok: boolean;
+  /** At most 100; `count` says how many there were. */
+  readonly findings: readonly Finding[];
+  readonly count: number;
+};
+
+export const outcomeOf = (findings: Findings): Outcome => {
+  const count = findings.count();
+  return { ok: count === 0, findings: findings.list(), count };
+};
+
 export const collectFindings = (): Findings => {
   const list: Finding[] = [];
   let count = 0;

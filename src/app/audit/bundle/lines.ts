@@ -17,10 +17,6 @@ export const lineText = (line: BundleLine): string => {
   return canonicalText(proven as unknown as JsonValue);
 };
 
-/** Hash of the leaf that a line stands for. */
-export const lineHash = ({ leaf, hash: stated }: BundleLine): Buffer =>
-  leaf === null ? Buffer.from(stated ?? '', 'hex') : leafHashOf(leaf);
-
 /** Where an event stands: its leaf in the audit tree. */
 export type LeafPlace = Pick<AuditLeaf, 'index' | 'tenantIndex' | 'record'>;
 

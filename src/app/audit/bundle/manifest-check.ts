@@ -1,8 +1,14 @@
 import type { Checkpoint } from '../merkle/checkpoint.ts';
 import type { EventsResult } from './events-check.ts';
 import type { Findings } from './findings.ts';
-import { FILES, scopeName, type BundleManifest, type BundleProofs } from './format.ts';
-import { missingFiles } from './missing-files.ts';
+import {
+  FILES,
+  isSchema,
+  SCHEMA_FOLDER,
+  scopeName,
+  type BundleManifest,
+  type BundleProofs,
+} from './format.ts';
 import type { DigestedSource } from './reading.ts';
 import { filters } from './recorded-times.ts';
 import type { Authority } from './trust-check.ts';
@@ -47,11 +53,25 @@ export const checkManifest = async (
   // Those that every bundle has were looked for already.
   const known = new Set<string>(Object.values(FILES));
   const missing = [...listed].filter((name) => !present.has(name) && !known.has(name));
-  for (const finding of missingFiles(missing, present)) findings.add(finding);
+  const schemas = [...present].some(isSchema) ? [] : missing.filter(isSchema);
+  // Told as one, so that they do not hide what else is wrong.
+  if (schemas.length > 1)
+    findings.add({
+      code: 'missing-file',
+      file: SCHEMA_FOLDER,
+      files: schemas,
+      message: `the whole folder is missing: the manifest lists ${schemas.length} files in it`,
+    });
+  for (const file of schemas.length > 1 ? missing.filter((name) => !isSchema(name)) : missing)
+    findings.add({
+      code: 'missing-file',
+      file,
+      message: 'the manifest lists it, the bundle does not hold it',
+    });
   for (const { name, bytes, sha256 } of manifest.files) {
     if (!present.has(name)) continue;
     const digest = await digestOf(files, name, findings);
-    if (digest !== undefined && (digest.bytes !== bytes || digest.sha256() !== sha256))
+    if (digest !== undefined && (digest.bytes !== bytes || digest.sha256 !== sha256))
       findings.add({ code: 'digest', file: name, message: 'it is not the file that the manifest describes' });
   }
 };

@@ -1,7 +1,7 @@
 import type { Checkpoint } from '../merkle/checkpoint.ts';
 import type { Trust } from '../merkle/key-chain.ts';
 import { tilePath } from '../merkle/tiles.ts';
-import { collectFindings, type Findings } from './findings.ts';
+import { collectFindings, outcomeOf, type Findings } from './findings.ts';
 import { FILES } from './format.ts';
 import { sizeProblem, takenBack } from './pin-check.ts';
 import {
@@ -73,9 +73,7 @@ export const mirrorLog = async (
   }
   return {
     ...looked,
-    ok: findings.count() === 0,
-    findings: findings.list(),
-    count: findings.count(),
+    ...outcomeOf(findings),
     keys: trust === undefined && known !== undefined ? 'of the mirror' : looked.keys,
     tiles: counts.tiles,
     bundles: counts.bundles,

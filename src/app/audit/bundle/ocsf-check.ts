@@ -29,20 +29,30 @@ export const checkOcsf = async (files: DigestedSource, findings: Findings): Prom
     });
   };
   for await (const { text } of linesOf(files, FILES.events)) {
-    const shown = JSON.parse(text ?? 'null') as ShownLine;
-    if (shown.leaf === null || shown.event === null) continue;
+    const { leaf, event, revealed } = JSON.parse(text ?? 'null') as ShownLine;
+    if (leaf === null || event === null) continue;
     line += 1;
     const next = await records.next();
-    if (next.done === true) return wrong('this record, and all behind it, are missing', shown.leaf);
+    if (next.done === true) return wrong('this record, and all behind it, are missing', leaf);
     const record = recordIn(next.value);
     if (record === undefined) {
-      wrong('it is no JSON object on a line of its own', shown.leaf);
+      wrong('it is no JSON object on a line of its own', leaf);
       continue;
     }
     const productVersion = stringAt(objectAt(objectAt(record, 'metadata'), 'product'), 'version');
     version ??= productVersion;
-    if (canonicalText(record) !== canonicalText(expected(shown, record, version)))
-      wrong('it is not the record that the event gives', shown.leaf);
+    const [resource] = listAt(record, 'resources');
+    const about = isObject(resource) ? resource : {};
+    const expected = ocsfOf({
+      leaf,
+      event,
+      kind: stringAt(about, 'type'),
+      resourceId: stringAt(about, 'uid'),
+      productVersion: version,
+      ...(revealed === undefined ? {} : { revealed }),
+    });
+    if (canonicalText(record) !== canonicalText(expected))
+      wrong('it is not the record that the event gives', leaf);
   }
   line += 1;
   if ((await records.next()).done !== true) wrong('there are more records than events');
@@ -52,24 +62,6 @@ type ShownLine = {
   readonly leaf: LeafRecord | null;
   readonly event: LineEvent | null;
   readonly revealed?: { readonly [path: string]: string };
-};
-
-const expected = (
-  { leaf, event, revealed }: ShownLine,
-  record: JsonObject,
-  productVersion: string,
-): JsonObject => {
-  if (leaf === null || event === null) return {};
-  const [resource] = listAt(record, 'resources');
-  const about = isObject(resource) ? resource : {};
-  return ocsfOf({
-    leaf,
-    event,
-    kind: stringAt(about, 'type'),
-    resourceId: stringAt(about, 'uid'),
-    productVersion,
-    ...(revealed === undefined ? {} : { revealed }),
-  });
 };
 
 /** Undefined for a text that two readers could read in two ways, too. */

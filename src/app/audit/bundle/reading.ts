@@ -13,7 +13,7 @@ export class NotABundle extends Error {
   override readonly name = 'NotABundle';
 }
 
-export type Digest = { bytes: number; readonly sha256: () => string };
+export type Digest = { readonly bytes: number; readonly sha256: string };
 
 /** A bundle whose files are read once each, and digested on the way. */
 export type DigestedSource = {
@@ -27,14 +27,13 @@ export const digesting = (source: BundleSource): DigestedSource => {
   const digests = new Map<string, Digest>();
   async function* stream(name: string): AsyncGenerator<Uint8Array> {
     const hash = createHash('sha256');
-    const digest = { bytes: 0, sha256: () => '' };
+    let bytes = 0;
     for await (const chunk of source.read(name)) {
       hash.update(chunk);
-      digest.bytes += chunk.length;
+      bytes += chunk.length;
       yield chunk;
     }
-    const sum = hash.digest('hex');
-    digests.set(name, { bytes: digest.bytes, sha256: () => sum });
+    digests.set(name, { bytes, sha256: hash.digest('hex') });
   }
   return {
     digests,

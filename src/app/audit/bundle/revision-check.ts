@@ -1,6 +1,5 @@
 import type { RecordedEvent } from '../../event-store.ts';
 import type { Finding, Findings } from './findings.ts';
-import { createTextTable } from './text-table.ts';
 
 /** Where an event was met; `line`: of the file that it was read from. */
 type Place = Pick<Finding, 'file' | 'line'> & { readonly place: number };
@@ -25,17 +24,15 @@ export type RevisionCheck = {
   readonly lacking: () => Lacking;
 };
 
-/** Streams keep these of their last event: its revision, its place, and how many were withheld before it. */
-const [REVISION, PLACE, WITHHELD] = [0, 1, 2] as const;
 const MOST_REVISION = 2 ** 32 - 1;
 
-/**
- * The log itself says what is missing, double or turned round, whoever signed it so: revisions of a stream follow each
- * other. Needs up to 40 MB for a million streams.
- */
+/** The last event of a stream, and how many events were withheld before it. */
+type Last = { readonly revision: number; readonly place: number; readonly withheld: number };
+
+/** The log itself says what is missing, double or turned round, whoever signed it so: revisions of a stream follow each other. */
 export const createRevisionCheck = (findings: Findings, rules: RevisionRules = {}): RevisionCheck => {
   const { later = false, others = false } = rules;
-  const streams = createTextTable(3);
+  const streams = new Map<string, Last>();
   let withheld = 0;
   const lacking: { count: number; first: string | undefined } = { count: 0, first: undefined };
 
@@ -63,35 +60,21 @@ export const createRevisionCheck = (findings: Findings, rules: RevisionRules = {
   };
   const follow = ({ stream, revision }: Met, where: Place): void => {
     const event = `${stream}@${revision}`;
-    if (revision < 0 || revision > MOST_REVISION) {
-      findings.add({ code: 'order', ...where, event, message: 'no event has such a revision' });
-      return;
-    }
-    const { row, isNew } = streams.rowOf(stream);
-    const last = isNew ? -1 : streams.get(row, REVISION);
-    if (revision <= last) {
-      const before = streams.get(row, PLACE);
-      findings.add(
-        revision === last
-          ? {
-              code: 'added-event',
-              ...where,
-              event,
-              message: `the event at place ${before} is of the same revision: one of the two was added`,
-            }
-          : {
-              code: 'order',
-              ...where,
-              event,
-              message: `it stands behind ${stream}@${last}, which is at place ${before}`,
-            },
+    const wrong = (code: 'order' | 'added-event', message: string): void =>
+      findings.add({ code, ...where, event, message });
+    if (revision < 0 || revision > MOST_REVISION) return wrong('order', 'no event has such a revision');
+    const known = streams.get(stream);
+    const last = known ?? { revision: -1, place: 0, withheld: 0 };
+    if (revision === last.revision)
+      return wrong(
+        'added-event',
+        `the event at place ${last.place} is of the same revision: one of the two was added`,
       );
-      return;
-    }
-    if (!(isNew && later)) lacks(stream, revision, last + 1, withheld - streams.get(row, WITHHELD), where);
-    streams.set(row, REVISION, revision);
-    streams.set(row, PLACE, where.place);
-    streams.set(row, WITHHELD, withheld);
+    if (revision < last.revision)
+      return wrong('order', `it stands behind ${stream}@${last.revision}, which is at place ${last.place}`);
+    if (known !== undefined || !later)
+      lacks(stream, revision, last.revision + 1, withheld - last.withheld, where);
+    streams.set(stream, { revision, place: where.place, withheld });
   };
 
   return {

@@ -1,10 +1,9 @@
-import { HASH_BYTES } from '../merkle/hashing.ts';
 import { leafBytes } from '../merkle/leaf.ts';
 import { encodeEntries, parseTilePath, TILE_WIDTH } from '../merkle/tiles.ts';
 import type { AuditTree } from '../tree.ts';
 import { collectFindings, findingText, type Findings } from './findings.ts';
 import { scopeName } from './format.ts';
-import type { ReadTile } from './tile-reading.ts';
+import { hashTiles, type ReadTile } from './tile-reading.ts';
 import type { TenantRoots } from './tenant-roots.ts';
 import { verifyTiles } from './verify-tiles.ts';
 
@@ -58,7 +57,7 @@ export const checkServedTrees = async (
           code: 'served',
           message: `${what} as the service keeps and serves it has ${kept.size()} leaves, not ${size}, ${REST}`,
         });
-      else await check(what, { size, root }, hashTiles(kept), false);
+      else await check(what, { size, root }, hashTiles(kept.tile), false);
     }
     const more = tenantsOf(served) - log.tenants.length;
     if (more > 0)
@@ -82,20 +81,11 @@ export const checkServedTrees = async (
 
 const REST = 'which is not what the log gives; the log is right: have the read model made anew';
 
-/** As many hashes of a tile as its path says; it may have more by now. */
-const hashTiles =
-  ({ tile }: Pick<ServedTrees, 'tile'>): ReadTile =>
-  (path) => {
-    const address = parseTilePath(path);
-    if (address === undefined || address.level === 'entries') return undefined;
-    return tile(address.level, address.index)?.subarray(0, address.width * HASH_BYTES);
-  };
-
 const mainTiles = (served: ServedTrees): ReadTile => {
-  const hashes = hashTiles(served);
-  return (path, fits) => {
+  const hashes = hashTiles(served.tile);
+  return (path) => {
     const address = parseTilePath(path);
-    if (address?.level !== 'entries') return hashes(path, fits);
+    if (address?.level !== 'entries') return hashes(path);
     const leaves = served.leaves(address.index * TILE_WIDTH, address.width);
     return leaves.length === 0 ? undefined : encodeEntries(leaves.map(({ record }) => leafBytes(record)));
   };

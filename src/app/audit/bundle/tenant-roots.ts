@@ -9,7 +9,7 @@ import { tenantKey, tenantLeafHash } from '../merkle/tenants.ts';
 export type TenantRoots = {
   readonly append: (tenant: string, leaf: Buffer) => void;
   readonly count: () => number;
-  /** The same as `tenantsRoot` over all of them. */
+  /** Over all of them, sorted by key. */
   readonly root: () => Buffer;
   /** Each tenant's tree as it is by now. */
   readonly heads: () => readonly { readonly tenant: string; readonly size: number; readonly root: Buffer }[];

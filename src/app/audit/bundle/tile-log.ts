@@ -1,6 +1,6 @@
 import type { Checkpoint } from '../merkle/checkpoint.ts';
 import type { Trust } from '../merkle/key-chain.ts';
-import { collectFindings, type Finding, type Findings } from './findings.ts';
+import { collectFindings, outcomeOf, type Finding, type Findings, type Outcome } from './findings.ts';
 import { FILES, trustSchema } from './format.ts';
 import { missingFolders } from './missing-tiles.ts';
 import { pinOf, type LaterProof, type PinState } from './pin-check.ts';
@@ -23,12 +23,7 @@ export type TileLog = {
 /** Beside the files of the specification: the keys of the log, as a trust.json without pin. */
 export const KEYS_FILE = 'keys.json';
 
-export type TilesReport = {
-  /** Nothing is wrong. */
-  readonly ok: boolean;
-  /** At most 100; `count` says how many there were. */
-  readonly findings: readonly Finding[];
-  readonly count: number;
+export type TilesReport = Outcome & {
   /** Whether the keys are the auditor's own, those that a mirror began with, or those that came with the tiles. */
   readonly keys: 'pinned' | 'of the mirror' | 'from the log';
   readonly pin: PinState;
@@ -138,9 +133,7 @@ export const report = (
   const ask = { trust, later, authority, checkpoint, rootAtPin, what: what ?? ('tiles' as const) };
   const pin = pinOf({ ...ask, proofs: undefined, target: undefined }, findings);
   return {
-    ok: findings.count() === 0,
-    findings: findings.list(),
-    count: findings.count(),
+    ...outcomeOf(findings),
     keys: trust === undefined ? 'from the log' : 'pinned',
     pin,
     pinSize: trust === undefined ? undefined : authority?.pin?.size,

@@ -4,6 +4,7 @@ import {
   decodeEntries,
   hashAtOfTiles,
   leavesOf,
+  parseTilePath,
   TILE_WIDTH,
   tilePath,
   tileWidthAt,
@@ -19,6 +20,15 @@ export type ReadTile = (
   path: string,
   fits?: (bytes: Uint8Array) => boolean,
 ) => Promise<Uint8Array | undefined> | Uint8Array | undefined;
+
+/** As many hashes of a tile that is kept as its path says; it may have more by now. */
+export const hashTiles =
+  (tile: (level: number, index: number) => Uint8Array | undefined) =>
+  (path: string): Uint8Array | undefined => {
+    const address = parseTilePath(path);
+    if (address === undefined || address.level === 'entries') return undefined;
+    return tile(address.level, address.index)?.subarray(0, address.width * HASH_BYTES);
+  };
 
 const hashesIn = (tile: Uint8Array): Buffer[] =>
   Array.from({ length: Math.floor(tile.length / HASH_BYTES) }, (_, at) =>

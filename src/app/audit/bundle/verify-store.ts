@@ -6,7 +6,7 @@ import { extendRange, type GrowingRange } from '../merkle/compact-range.ts';
 import type { ChainedKey, Trust } from '../merkle/key-chain.ts';
 import { isLeafStream, leafHashOf, leafOf } from '../merkle/leaf.ts';
 import { MOST_HEADS, TREE_HEADS_STREAM } from '../tree-heads.ts';
-import { collectFindings, type Finding, type Findings } from './findings.ts';
+import { collectFindings, outcomeOf, type Finding, type Findings, type Outcome } from './findings.ts';
 import { FILES } from './format.ts';
 import { createIdCheck } from './id-check.ts';
 import { checkServedTrees, type ServedTrees, type TreesOfLog } from './served-trees.ts';
@@ -29,11 +29,7 @@ export type StoreOptions = {
   readonly served?: ServedTrees;
 };
 
-export type StoreReport = {
-  readonly ok: boolean;
-  /** At most 100; `count` says how many there were. */
-  readonly findings: readonly Finding[];
-  readonly count: number;
+export type StoreReport = Outcome & {
   /** What is not wrong but may be a trace: an end without a signature. In words. */
   readonly remarks: readonly string[];
   readonly keys: 'pinned' | 'from the store';
@@ -82,9 +78,7 @@ export const verifyStore = async (log: StoppedLog, options: StoreOptions = {}): 
     });
   }
   return {
-    ok: findings.count() === 0,
-    findings: findings.list(),
-    count: findings.count(),
+    ...outcomeOf(findings),
     remarks,
     keys: options.trust === undefined ? 'from the store' : 'pinned',
     ...progress,

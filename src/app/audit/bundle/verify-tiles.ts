@@ -4,7 +4,7 @@ import type { Checkpoint } from '../merkle/checkpoint.ts';
 import { rootOf } from '../merkle/compact-range.ts';
 import { leafHash } from '../merkle/hashing.ts';
 import { TILE_WIDTH, tilePath } from '../merkle/tiles.ts';
-import { collectFindings, LISTED, type Finding, type Findings } from './findings.ts';
+import { collectFindings, LISTED, outcomeOf, type Finding, type Findings, type Outcome } from './findings.ts';
 import {
   addressAt,
   changedTile,
@@ -16,10 +16,7 @@ import {
   type ReadTile,
 } from './tile-reading.ts';
 
-export type TilesResult = {
-  readonly ok: boolean;
-  readonly findings: readonly Finding[];
-  readonly count: number;
+export type TilesResult = Outcome & {
   /** Tiles of hashes, and bundles of entries, that were looked at. */
   readonly tiles: number;
   readonly bundles: number;
@@ -141,8 +138,7 @@ export const verifyTiles = async (
     for (const tile of edge) await below(tile, stated.get(tile.level));
   else await judge(edge, stated);
   if (givenUp()) findings.add({ code: 'unreadable', place: [0, size], message: SO_MUCH });
-  const count = findings.count();
-  return { ok: count === before, findings: findings.list(), count, ...seen };
+  return { ...outcomeOf(findings), ok: findings.count() === before, ...seen };
 };
 
 const isWhole = (made: Below, { width }: HashTile): made is Buffer[] =>

@@ -7,7 +7,7 @@ import { InvalidNote, verifyNote } from '../merkle/note.ts';
 import { verifyInclusion } from '../merkle/proofs.ts';
 import { tenantKey, tenantLeafHash } from '../merkle/tenants.ts';
 import { checkEvents, type EventsResult } from './events-check.ts';
-import { collectFindings, type Finding, type Findings } from './findings.ts';
+import { collectFindings, outcomeOf, type Finding, type Findings, type Outcome } from './findings.ts';
 import {
   FILES,
   manifestSchema,
@@ -39,12 +39,7 @@ import { notAmongThem, tellGaps } from './revision-check.ts';
 import { digesting, NotABundle, type DigestedSource } from './reading.ts';
 import { authorityOf, openCheckpoint, outlivedAll, type Authority } from './trust-check.ts';
 
-export type BundleReport = {
-  /** Nothing is wrong. */
-  readonly ok: boolean;
-  /** At most 100; `count` says how many there were. */
-  readonly findings: readonly Finding[];
-  readonly count: number;
+export type BundleReport = Outcome & {
   /** What is not wrong but may be a trace: recorded times as a clock leaves them that was set. In words. */
   readonly remarks: readonly string[];
   /** Whether the keys are the auditor's own, or those that came with the bundle. */
@@ -80,11 +75,11 @@ export const verifyBundle = async (
   const findings = collectFindings();
   const files = digesting(source);
   const present = await namesOf(source, findings);
-  const read = <T>(name: string, schema: ZodType<T>) => readJson(files, present, name, schema, findings);
+  const { text: readText, json: read } = smallFiles(files, present, findings);
   const manifest = await read(FILES.manifest, manifestSchema);
   const shipped = (await read(FILES.trust, trustSchema)) as Trust | undefined;
   const proofs = await read(FILES.proofs, proofsSchema);
-  const note = await readText(files, present, FILES.checkpoint, findings);
+  const note = await readText(FILES.checkpoint);
   const authority = authorityOf(shipped, options.trust, findings);
   const checkpoint =
     note === undefined || authority === undefined
@@ -101,7 +96,12 @@ export const verifyBundle = async (
     : undefined;
   if (present.has(OCSF_FILE) && ready && findings.count() === 0) await checkOcsf(files, findings);
   if (manifest !== undefined)
-    await checkManifestNote(files, present, { authority, manifest, checkpoint }, findings);
+    checkManifestNote(
+      await readText(FILES.manifestNote),
+      files.digests.get(FILES.manifest)?.sha256,
+      { authority, manifest, checkpoint },
+      findings,
+    );
   if (manifest !== undefined) {
     checkMoment(manifest, checkpoint, findings);
     await checkManifest(files, present, manifest, proofs, authority, events, findings);
@@ -120,9 +120,7 @@ export const verifyBundle = async (
   }
   const ok = findings.count() === 0;
   return {
-    ok,
-    findings: findings.list(),
-    count: findings.count(),
+    ...outcomeOf(findings),
     remarks: events?.times.remarks() ?? [],
     keys: options.trust === undefined ? 'from the bundle' : 'pinned',
     pin: pinState,
@@ -215,46 +213,38 @@ const namesOf = async (source: BundleSource, findings: Findings): Promise<Readon
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
-const readText = async (
-  files: DigestedSource,
-  present: ReadonlySet<string>,
-  name: string,
-  findings: Findings,
-): Promise<string | undefined> => {
-  if (!present.has(name)) return undefined;
-  try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(await files.whole(name));
-  } catch (error) {
-    findings.add({ code: 'unreadable', file: name, message: messageOf(error) });
-    return undefined;
-  }
-};
-
-const readJson = async <T>(
-  files: DigestedSource,
-  present: ReadonlySet<string>,
-  name: string,
-  schema: ZodType<T>,
-  findings: Findings,
-): Promise<T | undefined> => {
-  const text = await readText(files, present, name, findings);
-  if (text === undefined) return undefined;
-  const malformed = (message: string): undefined =>
-    findings.add({ code: 'malformed', file: name, message }) as undefined;
-  try {
-    const parsed = schema.safeParse(JSON.parse(text) as JsonValue);
-    const twice = repeatedName(text);
-    if (twice !== undefined)
-      malformed(`it names ${JSON.stringify(twice)} twice, which two readers could read in two ways`);
-    if (parsed.success) return parsed.data;
-    const [issue] = parsed.error.issues;
-    return malformed(`${issue?.path.join('.') || 'it'}: ${issue?.message ?? 'is not what it should be'}`);
-  } catch (error) {
-    // RangeError: nested more deeply than anything that is written.
-    if (error instanceof SyntaxError) return malformed(`it is no JSON: ${messageOf(error)}`);
-    if (error instanceof RangeError) return malformed(`it cannot be read: ${messageOf(error)}`);
-    throw error;
-  }
+/** Reads files that are small by nature; undefined for one that is not there, or that is found to be wrong. */
+const smallFiles = (files: DigestedSource, present: ReadonlySet<string>, findings: Findings) => {
+  const text = async (name: string): Promise<string | undefined> => {
+    if (!present.has(name)) return undefined;
+    try {
+      return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(await files.whole(name));
+    } catch (error) {
+      findings.add({ code: 'unreadable', file: name, message: messageOf(error) });
+      return undefined;
+    }
+  };
+  const json = async <T>(name: string, schema: ZodType<T>): Promise<T | undefined> => {
+    const read = await text(name);
+    if (read === undefined) return undefined;
+    const malformed = (message: string): undefined =>
+      findings.add({ code: 'malformed', file: name, message }) as undefined;
+    try {
+      const parsed = schema.safeParse(JSON.parse(read) as JsonValue);
+      const twice = repeatedName(read);
+      if (twice !== undefined)
+        malformed(`it names ${JSON.stringify(twice)} twice, which two readers could read in two ways`);
+      if (parsed.success) return parsed.data;
+      const [issue] = parsed.error.issues;
+      return malformed(`${issue?.path.join('.') || 'it'}: ${issue?.message ?? 'is not what it should be'}`);
+    } catch (error) {
+      // RangeError: nested more deeply than anything that is written.
+      if (error instanceof SyntaxError) return malformed(`it is no JSON: ${messageOf(error)}`);
+      if (error instanceof RangeError) return malformed(`it cannot be read: ${messageOf(error)}`);
+      throw error;
+    }
+  };
+  return { text, json };
 };
 
 const targetOf = (
@@ -294,9 +284,9 @@ const targetOf = (
 };
 
 /** Without it somebody on the way could change what no tree holds: times, data of old redacted events, what was asked for. */
-const checkManifestNote = async (
-  files: DigestedSource,
-  present: ReadonlySet<string>,
+const checkManifestNote = (
+  note: string | undefined,
+  digest: string | undefined,
   {
     authority,
     manifest,
@@ -307,9 +297,7 @@ const checkManifestNote = async (
     readonly checkpoint: Checkpoint | undefined;
   },
   findings: Findings,
-): Promise<void> => {
-  const note = await readText(files, present, FILES.manifestNote, findings);
-  const digest = files.digests.get(FILES.manifest);
+): void => {
   if (note === undefined || digest === undefined || authority === undefined) return;
   const wrong = (message: string): void =>
     findings.add({ code: 'digest', file: FILES.manifestNote, message });
@@ -318,7 +306,7 @@ const checkManifestNote = async (
     const signed = { size: checkpoint?.size ?? 0, time: manifest.createdAt };
     const late = outlivedAll(signers, signed, authority.successors);
     if (late !== undefined) wrong(late);
-    if (text !== manifestText(authority.origin, digest.sha256()))
+    if (text !== manifestText(authority.origin, digest))
       wrong('it was signed for another manifest: manifest.json was changed, or belongs to another export');
   } catch (error) {
     if (!(error instanceof InvalidNote)) throw error;

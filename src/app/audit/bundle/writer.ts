@@ -9,16 +9,12 @@ import {
   FILES,
   manifestText,
   NOT_PROVEN,
-  proofsText,
   provenBy,
   SCHEMA_FOLDER,
-  type BundleLine,
   type BundleManifest,
-  type BundleProofs,
   type BundleScope,
   type BundleSink,
 } from './format.ts';
-import { lineHash, lineText } from './lines.ts';
 
 /** Consecutive lines as they are written. */
 export type LinePage = {
@@ -44,15 +40,15 @@ export type BundleContent = {
   readonly hashAt: HashAt;
   /** Tenant bundles: the tenant's tree. */
   readonly tenant?: { readonly hashAt: HashAt };
-  /** What *proofs.json* holds: `headProofs` and `pinProof`; or its text, which is long. */
-  readonly proofs: BundleProofs | AsyncIterable<Pick<LinePage, 'text'>>;
+  /** The text of *proofs.json*, which is long. */
+  readonly proofs: AsyncIterable<Pick<LinePage, 'text'>>;
   /** The events of the range in their order. */
-  readonly lines: AsyncIterable<BundleLine | LinePage> | Iterable<BundleLine>;
+  readonly lines: AsyncIterable<LinePage>;
   readonly schemas?: { readonly [type: string]: JsonObject };
   /** More files with what was derived from the events, for example `ocsf.ndjson`. */
   readonly more?: readonly {
     readonly name: string;
-    readonly lines: AsyncIterable<string | Pick<LinePage, 'text'>> | Iterable<string>;
+    readonly lines: AsyncIterable<Pick<LinePage, 'text'>>;
   }[];
   readonly filter: JsonObject;
   readonly asOf: { readonly position: string; readonly time?: string };
@@ -86,14 +82,14 @@ export const writeBundle = async (content: BundleContent, sink: BundleSink): Pro
   };
   await add(FILES.trust, [json(trust)]);
   await add(FILES.checkpoint, [note]);
-  await add(FILES.proofs, 'v' in proofs ? [proofsText(proofs)] : withNewlines(proofs));
+  await add(FILES.proofs, textsOf(proofs));
   for (const [type, schema] of Object.entries(content.schemas ?? {}))
     await add(`${SCHEMA_FOLDER}${fileName(type)}.json`, [json(schema)]);
   const counts = { events: 0, full: 0, redacted: 0, withheld: 0 };
   const leaves = leavesOf(content);
   await add(FILES.events, countedLines(content.lines, leaves, counts));
   await add(FILES.leaves, [leaves.signed()]);
-  for (const { name, lines } of content.more ?? []) await add(name, withNewlines(lines));
+  for (const { name, lines } of content.more ?? []) await add(name, textsOf(lines));
   const manifest: BundleManifest = {
     format: BUNDLE_FORMAT,
     origin: content.checkpoint.origin,
@@ -121,27 +117,17 @@ async function* countedLines(
   lines: BundleContent['lines'],
   leaves: CollectedLeaves,
   counts: Counts,
-): AsyncGenerator<string | Uint8Array> {
-  for await (const line of lines) {
-    if ('text' in line) {
-      for (let at = 0; at < line.hashes.length; at += HASH_BYTES)
-        leaves.add(Buffer.from(line.hashes.subarray(at, at + HASH_BYTES)));
-      counts.events += line.counts.events;
-      for (const shown of ['full', 'redacted', 'withheld'] as const) counts[shown] += line.counts[shown];
-      yield line.text;
-    } else {
-      leaves.add(lineHash(line));
-      counts.events += 1;
-      counts[line.shown] += 1;
-      yield `${lineText(line)}\n`;
-    }
+): AsyncGenerator<Uint8Array> {
+  for await (const { text, hashes, counts: more } of lines) {
+    for (let at = 0; at < hashes.length; at += HASH_BYTES)
+      leaves.add(Buffer.from(hashes.subarray(at, at + HASH_BYTES)));
+    for (const what of ['events', 'full', 'redacted', 'withheld'] as const) counts[what] += more[what];
+    yield text;
   }
 }
 
-async function* withNewlines(
-  lines: NonNullable<BundleContent['more']>[number]['lines'],
-): AsyncGenerator<string | Uint8Array> {
-  for await (const line of lines) yield typeof line === 'string' ? `${line}\n` : line.text;
+async function* textsOf(pages: BundleContent['proofs']): AsyncGenerator<Uint8Array> {
+  for await (const { text } of pages) yield text;
 }
 
 type CollectedLeaves = {

@@ -238,6 +238,13 @@ export const createAuditExports = (options: ExportsOptions): AuditExports => {
     }
   };
 
+  /** One that is being made forgets its file itself. */
+  const letGo = async (id: string): Promise<void> => {
+    const mine = running.get(id);
+    if (mine === undefined) await files.forget(id);
+    else mine.controller.abort();
+  };
+
   /** Removes the file of an export that may hold in clear what was erased since it was asked for. */
   const removeErased = async (id: string, known: AuditExportState): Promise<boolean> => {
     if (known.status !== 'complete' && known.status !== 'running') return false;
@@ -249,9 +256,7 @@ export const createAuditExports = (options: ExportsOptions): AuditExports => {
     if (!erasures.some(concerns)) return false;
     const reason = 'it may show in clear what was erased since: ask for it again';
     await settle(id, known.request, { type: 'DiscardAuditExport', at: clock.now(), reason });
-    const mine = running.get(id);
-    if (mine === undefined) await files.forget(id);
-    else mine.controller.abort();
+    await letGo(id);
     return true;
   };
 
@@ -344,11 +349,7 @@ export const createAuditExports = (options: ExportsOptions): AuditExports => {
         { type: 'DiscardAuditExport', at: clock.now(), reason },
         context,
       );
-      if (outcome.outcome === 'accepted') {
-        const mine = running.get(id);
-        if (mine === undefined) await files.forget(id);
-        else mine.controller.abort();
-      }
+      if (outcome.outcome === 'accepted') await letGo(id);
       return outcome;
     },
     run: async (signal) => {

@@ -1,5 +1,4 @@
 import { emptyRoot, leafHash, sha256, type HashAt } from './hashing.ts';
-import { createMemoryTree } from './memory-tree.ts';
 import { inclusionPath, verifyInclusion } from './proofs.ts';
 
 /**
@@ -23,35 +22,6 @@ export const tenantLeafHash = ({ key, size, root }: TenantHead): Buffer => {
   encoded.writeBigUInt64BE(BigInt(size));
   return leafHash(Buffer.concat([key, encoded, root]));
 };
-
-export type TenantsTree = {
-  readonly count: number;
-  readonly root: Buffer;
-  /** Where a tenant stands and its path; undefined when it has no tree. */
-  readonly proofOf: (
-    tenant: string,
-  ) => { readonly index: number; readonly path: readonly Buffer[] } | undefined;
-};
-
-/** In any order. Throws TypeError when a tenant comes twice. */
-export const tenantsTree = (heads: Iterable<TenantHead>): TenantsTree => {
-  const sorted = [...heads].sort((left, right) => left.key.compare(right.key));
-  const indices = new Map(sorted.map(({ key }, index) => [key.toString('hex'), index]));
-  if (indices.size !== sorted.length) throw new TypeError('a tenant has one tree, not two');
-  const tree = createMemoryTree(sorted.map(tenantLeafHash));
-  return {
-    count: sorted.length,
-    root: tree.rootAt(sorted.length),
-    proofOf: (tenant) => {
-      const index = indices.get(tenantKey(tenant).toString('hex'));
-      return index === undefined
-        ? undefined
-        : { index, path: inclusionPath(index, sorted.length, tree.hashAt) };
-    },
-  };
-};
-
-export const tenantsRoot = (heads: Iterable<TenantHead>): Buffer => tenantsTree(heads).root;
 
 /** A tenant's tree, and where it stands among those of all tenants. */
 export type TenantPlace = {

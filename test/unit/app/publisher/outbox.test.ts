@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import { isFarBehind } from '../../../../src/app/publisher/distance.ts';
 import { createOutbox } from '../../../../src/app/publisher/outbox.ts';
-import { createGate } from '../../../../src/app/publisher/turns.ts';
 
 const parcel = (position: string, stream = 'a', value = 'x') => ({
   position,
@@ -91,34 +90,5 @@ describe('how far apart two positions are', () => {
     expect(isFarBehind(events(5), events(10_005))).to.equal(true);
     expect(isFarBehind(bytes(0), bytes(9_999_999))).to.equal(false);
     expect(isFarBehind(bytes(1), bytes(10_000_001))).to.equal(true);
-  });
-});
-
-describe('the gate of topics that are behind', () => {
-  it('lets so many through at once, the others in their order, also after a failure', async () => {
-    const gate = createGate(2);
-    const begun: number[] = [];
-    const ends: (() => void)[] = [];
-    const work = [1, 2, 3, 4].map((n) =>
-      gate(async () => {
-        begun.push(n);
-        await new Promise<void>((resolve) => {
-          ends[n] = resolve;
-        });
-        if (n === 1) throw new Error('one failed');
-      }).catch(() => undefined),
-    );
-    await turn();
-    expect(begun).to.deep.equal([1, 2]);
-    ends[1]?.();
-    await turn();
-    expect(begun).to.deep.equal([1, 2, 3]);
-    ends[2]?.();
-    ends[3]?.();
-    await turn();
-    expect(begun).to.deep.equal([1, 2, 3, 4]);
-    ends[4]?.();
-    await Promise.all(work);
-    expect(await gate(async () => 'free')).to.equal('free');
   });
 });

@@ -19,7 +19,6 @@ import { gzipSync } from 'node:zlib';
 import { pack } from 'tar-stream';
 import { directorySink, tarOf } from '../../../../src/adapters/audit/bundle-files.ts';
 import { findingText } from '../../../../src/app/audit/bundle/findings.ts';
-import { writeBundle } from '../../../../src/app/audit/bundle/writer.ts';
 import type { RecordedEvent } from '../../../../src/app/event-store.ts';
 import type { StoreReport } from '../../../../src/app/audit/bundle/verify-store.ts';
 import { openBundle } from '../../../../src/cli/audit/bundle-source.ts';
@@ -27,7 +26,7 @@ import { consistencyPath } from '../../../../src/app/audit/merkle/proofs.ts';
 import { verifyBundle } from '../../../../src/app/audit/bundle/verify.ts';
 import { createCli, runCli } from '../../../../src/cli/ledgerctl.ts';
 import type { CliActions } from '../../../../src/cli/connection.ts';
-import { contentOf, eventsOf, historyOf } from '../../../support/audit/signed-history.ts';
+import { contentOf, eventsOf, historyOf, writeBundle } from '../../../support/audit/signed-history.ts';
 
 const history = historyOf(eventsOf(40));
 

@@ -1,13 +1,12 @@
 import { expect } from 'chai';
-import { missingFiles } from '../../../../src/app/audit/bundle/missing-files.ts';
 import { verifyBundle, type BundleReport } from '../../../../src/app/audit/bundle/verify.ts';
-import { writeBundle } from '../../../../src/app/audit/bundle/writer.ts';
 import {
   contentOf,
   eventsOf,
   historyOf,
   memorySink,
   memorySource,
+  writeBundle,
 } from '../../../support/audit/signed-history.ts';
 
 const history = historyOf(eventsOf(20));
@@ -32,18 +31,5 @@ describe('files that a bundle lists and does not hold', () => {
       },
     ]);
     expect((await without(names.slice(1))).findings.map(({ file }) => file)).to.deep.equal(names.slice(1));
-    expect(missingFiles(['one/file.json', 'top.json', 'two/a/x', 'two/b/y'], ['other/two/a'])).to.deep.equal([
-      ...['one/file.json', 'top.json'].map((file) => ({
-        code: 'missing-file',
-        file,
-        message: 'the manifest lists it, the bundle does not hold it',
-      })),
-      {
-        code: 'missing-file',
-        file: 'two/',
-        files: ['two/a/x', 'two/b/y'],
-        message: 'the whole folder is missing: the manifest lists 2 files in it',
-      },
-    ]);
   });
 });

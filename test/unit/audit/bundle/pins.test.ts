@@ -4,7 +4,6 @@ import { verifyBundle, type BundleReport } from '../../../../src/app/audit/bundl
 import type { LaterProof } from '../../../../src/app/audit/bundle/pin-check.ts';
 import { consistencyPath } from '../../../../src/app/audit/merkle/proofs.ts';
 import { signRotation } from '../../../../src/app/audit/merkle/key-chain.ts';
-import { writeBundle } from '../../../../src/app/audit/bundle/writer.ts';
 import type { JsonObject } from '../../../../src/domain/json.ts';
 import {
   bundleOf,
@@ -22,6 +21,7 @@ import {
   vkey,
   type Ask,
   type MemoryBundle,
+  writeBundle,
 } from '../../../support/audit/signed-history.ts';
 import { codes, history, SIZE, texts, verify } from './changed-bundles.ts';
 

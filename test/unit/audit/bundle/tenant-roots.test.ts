@@ -3,7 +3,8 @@ import fc from 'fast-check';
 import { createTenantRoots } from '../../../../src/app/audit/bundle/tenant-roots.ts';
 import { leafHash } from '../../../../src/app/audit/merkle/hashing.ts';
 import { createMemoryTree, type MemoryTree } from '../../../../src/app/audit/merkle/memory-tree.ts';
-import { tenantKey, tenantsRoot } from '../../../../src/app/audit/merkle/tenants.ts';
+import { tenantKey } from '../../../../src/app/audit/merkle/tenants.ts';
+import { tenantsRoot } from '../../../support/audit/tenants-tree.ts';
 import { check } from '../../../support/property.ts';
 
 describe('roots over all tenants, event by event', () => {

@@ -2,7 +2,6 @@ import { expect } from 'chai';
 import { checkpointText } from '../../../../src/app/audit/merkle/checkpoint.ts';
 import { signNote } from '../../../../src/app/audit/merkle/note.ts';
 import { verifyBundle } from '../../../../src/app/audit/bundle/verify.ts';
-import { writeBundle } from '../../../../src/app/audit/bundle/writer.ts';
 import type { JsonObject } from '../../../../src/domain/json.ts';
 import {
   bundleOf,
@@ -17,6 +16,7 @@ import {
   signManifest,
   tenantOf,
   textOf,
+  writeBundle,
 } from '../../../support/audit/signed-history.ts';
 import { changed, codes, history, nameOf, other, SIZE, texts, verify } from './changed-bundles.ts';
 

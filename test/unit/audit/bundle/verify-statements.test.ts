@@ -1,9 +1,7 @@
 import { expect } from 'chai';
 import type { BundleLine } from '../../../../src/app/audit/bundle/format.ts';
 import { findingText } from '../../../../src/app/audit/bundle/findings.ts';
-import { lineHash } from '../../../../src/app/audit/bundle/lines.ts';
 import { verifyBundle, type BundleReport } from '../../../../src/app/audit/bundle/verify.ts';
-import { writeBundle } from '../../../../src/app/audit/bundle/writer.ts';
 import { checkpointText } from '../../../../src/app/audit/merkle/checkpoint.ts';
 import { signRotation, type Trust } from '../../../../src/app/audit/merkle/key-chain.ts';
 import { createMemoryTree } from '../../../../src/app/audit/merkle/memory-tree.ts';
@@ -24,6 +22,8 @@ import {
   vkey,
   type Ask,
   type MemoryBundle,
+  writeBundle,
+  lineHash,
 } from '../../../support/audit/signed-history.ts';
 
 const SIZE = 8;

@@ -2,7 +2,6 @@ import { expect } from 'chai';
 import type { BundleReport } from '../../../../src/app/audit/bundle/verify.ts';
 import type { BundleLine } from '../../../../src/app/audit/bundle/format.ts';
 import { ocsfOf } from '../../../../src/app/audit/bundle/ocsf.ts';
-import { writeBundle } from '../../../../src/app/audit/bundle/writer.ts';
 import type { JsonObject } from '../../../../src/domain/json.ts';
 import {
   bundleOf,
@@ -14,6 +13,7 @@ import {
   lineOf,
   memorySink,
   textOf,
+  writeBundle,
 } from '../../../support/audit/signed-history.ts';
 import { changed, codes, history, nameOf, other, SIZE, texts, verify } from './changed-bundles.ts';
 

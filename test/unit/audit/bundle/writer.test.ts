@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { BundleLine, BundleSink } from '../../../../src/app/audit/bundle/format.ts';
 import { findingText } from '../../../../src/app/audit/bundle/findings.ts';
 import { verifyBundle, type BundleReport } from '../../../../src/app/audit/bundle/verify.ts';
-import { BundleInconsistent, writeBundle } from '../../../../src/app/audit/bundle/writer.ts';
+import { BundleInconsistent } from '../../../../src/app/audit/bundle/writer.ts';
 import type { JsonObject } from '../../../../src/domain/json.ts';
 import {
   bundleOf,
@@ -14,6 +14,7 @@ import {
   memorySource,
   textOf,
   type MemoryBundle,
+  writeBundle,
 } from '../../../support/audit/signed-history.ts';
 
 const SIZE = 60;

@@ -9,11 +9,11 @@ import { leafHashOf } from '../../../../src/app/audit/merkle/leaf.ts';
 import { verifyConsistency } from '../../../../src/app/audit/merkle/proofs.ts';
 import {
   tenantKey,
-  tenantsTree,
   verifyAbsence,
   verifyPlace,
   type TenantHead,
 } from '../../../../src/app/audit/merkle/tenants.ts';
+import { tenantsTree } from '../../../support/audit/tenants-tree.ts';
 import type { AuditTree } from '../../../../src/app/audit/tree.ts';
 import type { AuditReader } from '../../../../src/projections/audit/audit-reader.ts';
 import { audit, followed, openAuditView } from '../../../support/audit/open-audit.ts';

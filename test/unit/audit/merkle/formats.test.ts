@@ -15,12 +15,8 @@ import {
   verifyNote,
   vkeyOf,
 } from '../../../../src/app/audit/merkle/note.ts';
-import {
-  tenantKey,
-  tenantLeafHash,
-  tenantsRoot,
-  tenantsTree,
-} from '../../../../src/app/audit/merkle/tenants.ts';
+import { tenantKey, tenantLeafHash } from '../../../../src/app/audit/merkle/tenants.ts';
+import { tenantsRoot, tenantsTree } from '../../../support/audit/tenants-tree.ts';
 import { verifyInclusion } from '../../../../src/app/audit/merkle/proofs.ts';
 import {
   decodeEntries,

@@ -10,7 +10,8 @@ import {
   verifyConsistency,
   verifyInclusion,
 } from '../../../../src/app/audit/merkle/proofs.ts';
-import { tenantKey, tenantLeafHash, tenantsRoot } from '../../../../src/app/audit/merkle/tenants.ts';
+import { tenantKey, tenantLeafHash } from '../../../../src/app/audit/merkle/tenants.ts';
+import { tenantsRoot } from '../../../support/audit/tenants-tree.ts';
 
 /** The published test vectors of certificate transparency (RFC 6962): eight leaves, their roots and some proofs. */
 const LEAVES = [
