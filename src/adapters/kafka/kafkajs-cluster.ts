@@ -15,7 +15,12 @@ import {
 import { createBreakable } from './breakable.ts';
 import { faultOf } from './faults.ts';
 import { closed, createClients, type Client, type KafkaSettings, type Listeners } from './kafkajs-client.ts';
-import { CompressionTypes, connectionOf, createPartitioner } from './kafkajs-library.ts';
+import {
+  CompressionTypes,
+  connectionOf,
+  createPartitioner,
+  type KafkaConnection,
+} from './kafkajs-library.ts';
 import { readLastRecords } from './last-records.ts';
 import { readTopicEnds } from './topic-ends.ts';
 import { createTried, NO_ANSWER } from './tried.ts';
@@ -155,14 +160,33 @@ const createAdmin = (
   clients: (listeners: Listeners) => Promise<Client>,
   settings: KafkaSettings,
 ): KafkaAdmin => {
-  const over = async <Connection extends Pick<Admin, 'connect' | 'disconnect'>, Result>(
-    signal: AbortSignal,
-    connectionTo: (kafka: Client['kafka']) => Connection,
-    ask: (connection: Connection) => Promise<Result>,
-  ): Promise<Result> => {
+  const open = async () => {
     const tried = createTried(settings);
-    const client = await clients({ onTrouble: tried.note });
-    const connection = connectionTo(client.kafka);
+    return { client: await clients({ onTrouble: tried.note }), tried };
+  };
+  const connected = async <Result>(
+    signal: AbortSignal,
+    ask: (admin: Admin) => Promise<Result>,
+  ): Promise<Result> => {
+    const { client, tried } = await open();
+    const admin = client.kafka.admin();
+    const answer = await untilAborted(
+      admin.connect().then(() => ask(admin)),
+      client,
+      signal,
+    ).catch((error: unknown) => {
+      throw tried.explained(error);
+    });
+    await goodbye(admin);
+    client.cut();
+    return answer;
+  };
+  const over = async <Result>(
+    signal: AbortSignal,
+    ask: (connection: KafkaConnection) => Promise<Result>,
+  ): Promise<Result> => {
+    const { client, tried } = await open();
+    const connection = connectionOf(client.kafka);
     try {
       const answer = await untilAborted(
         connection.connect().then(() => ask(connection)),
@@ -177,8 +201,6 @@ const createAdmin = (
       client.cut();
     }
   };
-  const asAdmin = <Result>(signal: AbortSignal, ask: (admin: Admin) => Promise<Result>): Promise<Result> =>
-    over(signal, (kafka) => kafka.admin(), ask);
 
   const create = async (admin: Admin, topics: readonly NewTopic[]): Promise<readonly string[]> => {
     const existing = new Set(await admin.listTopics());
@@ -209,17 +231,17 @@ const createAdmin = (
   };
 
   return {
-    describe: (topics, signal) => asAdmin(signal, (admin) => describe(admin, topics)),
-    endsOf: (topics, signal) => over(signal, connectionOf, (connection) => readTopicEnds(connection, topics)),
+    describe: (topics, signal) => connected(signal, (admin) => describe(admin, topics)),
+    endsOf: (topics, signal) => over(signal, (connection) => readTopicEnds(connection, topics)),
     lastRecords: async (topics, signal) => {
       try {
-        return await over(signal, connectionOf, (connection) => readLastRecords(connection, topics));
+        return await over(signal, (connection) => readLastRecords(connection, topics));
       } catch (error) {
         if (faultOf(error).reason === 'unauthorized') return new Map();
         throw error;
       }
     },
-    create: (topics, signal) => asAdmin(signal, (admin) => create(admin, topics)),
+    create: (topics, signal) => connected(signal, (admin) => create(admin, topics)),
   };
 };
 

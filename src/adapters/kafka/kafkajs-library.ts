@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
 import { CompressionTypes, Kafka, Partitioners, logLevel } from 'kafkajs';
-import { encodeBatch, encodeRecord, murmur2, type PlainBatch, type PlainRecord } from './record-encoding.ts';
+import { crc32c, encodeBatch, encodeRecord, isPlain, murmur2, type PlainBatch } from './record-encoding.ts';
 
 /**
  * kafkajs 2.2.4 with the repair of its request queue (libraries.md §5): as published, every connection to a broker
@@ -27,18 +27,50 @@ const replaceModule = <Exports>(path: string, by: (published: Exports) => Export
   if (loaded !== undefined) loaded.exports = by(published);
 };
 
+type Encode = (record: object) => Encoded;
 /** What kafkajs takes for one of its encoders. */
 type Encoded = { readonly buf: Buffer; readonly buffer: Buffer; readonly size: () => number };
 const encoded = (buffer: Buffer): Encoded => ({ buf: buffer, buffer, size: () => buffer.length });
 
-replaceModule<(record: PlainRecord) => Encoded>('kafkajs/src/protocol/recordBatch/record/v0', () => {
-  return (record) => encoded(encodeRecord(record));
+replaceModule<Encode>('kafkajs/src/protocol/recordBatch/record/v0', (published) => (record) => {
+  return isPlain(record) ? encoded(encodeRecord(record)) : published(record);
 });
-type Batches = { readonly RecordBatch: (batch: PlainBatch) => Promise<Encoded> };
+type Batches = {
+  readonly RecordBatch: (batch: PlainBatch & { readonly compression: number }) => Promise<Encoded>;
+};
+replaceModule<(bytes: Buffer) => number>('kafkajs/src/protocol/recordBatch/crc32C', () => crc32c);
 replaceModule<Batches>('kafkajs/src/protocol/recordBatch/v0', (published) => ({
   ...published,
-  RecordBatch: async (batch) => encoded(encodeBatch(batch)),
+  RecordBatch: async (batch) =>
+    batch.compression === CompressionTypes.None ? encoded(encodeBatch(batch)) : published.RecordBatch(batch),
 }));
+
+/** What reads an answer of the protocol. `Compact` in the protocol is `UVarInt` here. */
+export type Decoder = {
+  offset: number;
+  readInt16(): number;
+  readInt32(): number;
+  readBoolean(): boolean;
+  readBytes(length: number): Buffer;
+  readUVarInt(): number;
+  readUVarIntString(): string | null;
+  readUVarIntArray<Item>(read: (decoder: Decoder) => Item): readonly Item[] | null;
+};
+const Decoders = require('kafkajs/src/protocol/decoder') as new (answer: Buffer) => Decoder;
+const decoderOf = (answer: Buffer): Decoder => new Decoders(answer);
+
+/** As published, but without zeros in front of what is written over them at once. */
+type Encoder = { buf: Buffer; offset: number };
+const { prototype: encoder } = require('kafkajs/src/protocol/encoder') as {
+  readonly prototype: { ensureAvailable: (this: Encoder, length: number) => void };
+};
+encoder.ensureAvailable = function (length) {
+  const needed = this.offset + length;
+  if (needed <= this.buf.length) return;
+  const larger = Buffer.allocUnsafe(2 ** Math.ceil(Math.log2(needed + 1)));
+  this.buf.copy(larger, 0, 0, this.offset);
+  this.buf = larger;
+};
 
 /** Of the default partitioner, where a message has a key and no partition of its own; as its `murmur2` says. */
 const createPartitioner: typeof Partitioners.DefaultPartitioner = () => {
@@ -68,6 +100,26 @@ export type KafkaConnection = {
 };
 export type KafkaBroker = {
   fetch(request: FetchRequest): Promise<{ readonly responses: readonly FetchedTopic[] }>;
+  /** By the number of the request, what the broker understands; known once it is connected. */
+  readonly versions: { readonly [apiKey: number]: { readonly maxVersion: number } } | null;
+  readonly connectionPool: {
+    /** Sends what kafkajs has no request for. */
+    send<Response>(request: ProtocolRequest<Response>): Promise<Response>;
+  };
+};
+export type ProtocolRequest<Response> = {
+  readonly request: {
+    readonly apiKey: number;
+    readonly apiVersion: number;
+    readonly apiName: string;
+    /** What follows the client's name in the header. */
+    encode(): Promise<Encoded>;
+  };
+  readonly response: {
+    /** Of what follows the number of the request. */
+    decode(answer: Buffer): Promise<Response>;
+    parse(decoded: Response): Promise<Response>;
+  };
 };
 type FetchRequest = {
   readonly maxWaitTime: number;
@@ -96,10 +148,10 @@ export const connectionOf = (kafka: Kafka): KafkaConnection => {
   const make = Object.getOwnPropertySymbols(kafka).find(
     ({ description }) => description === 'private:Kafka:createCluster',
   );
-  const clients = kafka as unknown as Record<symbol, (options: object) => KafkaConnection>;
-  const create = make && clients[make];
+  if (make === undefined) throw new TypeError('this is not the version of kafkajs that is known here');
+  const create = (kafka as unknown as Record<symbol, (options: object) => KafkaConnection>)[make];
   if (create === undefined) throw new TypeError('this is not the version of kafkajs that is known here');
   return create({ allowAutoTopicCreation: false, metadataMaxAge: 300_000 });
 };
 
-export { CompressionTypes, createPartitioner, Kafka, Partitioners, logLevel };
+export { CompressionTypes, createPartitioner, decoderOf, encoded, Kafka, Partitioners, logLevel };

@@ -1,6 +1,6 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import type { LastRecord } from '../../app/publisher/ports.ts';
 import type { FetchedTopic, KafkaConnection } from './kafkajs-library.ts';
-import { offsetsOf, typeOf, withPatience, type Patience } from './topic-ends.ts';
 
 /** One batch at least comes, however large it is. */
 const PARTITION_BYTES = 64 * 1024;
@@ -10,30 +10,45 @@ const READ_COMMITTED = 1;
 /** Partitions of one request: each may bring a whole batch. */
 const AT_ONCE = 16;
 
-/** Nobody may lead the partitions of a topic that has just been made. */
-const PATIENCE: Patience = {
-  tries: 40,
-  ms: 250,
-  passing: new Set(['LEADER_NOT_AVAILABLE', 'NOT_LEADER_FOR_PARTITION', 'UNKNOWN_TOPIC_OR_PARTITION']),
-};
+/** Tries, and milliseconds between two: nobody may lead the partitions of a topic that has just been made. */
+const TRIES = 40;
+const TRY_AGAIN_MS = 250;
 
 /**
  * The newest record of each partition of topics that exist, by an open connection; nothing of topics that we have no right
  * to read. Throws what kafkajs throws.
  */
-export const readLastRecords = (
+export const readLastRecords = async (
   connection: KafkaConnection,
   topics: readonly string[],
-): Promise<ReadonlyMap<string, readonly LastRecord[]>> =>
-  withPatience(
-    PATIENCE,
-    () => readNow(connection, topics),
-    () => connection.refreshMetadata(),
-  );
+): Promise<ReadonlyMap<string, readonly LastRecord[]>> => {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await readNow(connection, topics);
+    } catch (error) {
+      if (!WITHOUT_LEADER.has(typeOf(error)) || tries === TRIES) throw error;
+    }
+    await pause(TRY_AGAIN_MS);
+    await connection.refreshMetadata();
+  }
+};
+
+/** Error types of the protocol that pass when a partition has its leader. */
+const WITHOUT_LEADER: ReadonlySet<string> = new Set([
+  'LEADER_NOT_AVAILABLE',
+  'NOT_LEADER_FOR_PARTITION',
+  'UNKNOWN_TOPIC_OR_PARTITION',
+]);
 
 /** Retention has removed the record since the offsets were asked for. */
 const EXPIRED = 'OFFSET_OUT_OF_RANGE';
 const UNREADABLE = 'TOPIC_AUTHORIZATION_FAILED';
+
+/** Error type of the protocol; empty: it has none. */
+const typeOf = (error: unknown): string => {
+  const { type } = error as { readonly type?: unknown };
+  return typeof type === 'string' ? type : '';
+};
 
 const readNow = async (
   connection: KafkaConnection,
@@ -43,7 +58,7 @@ const readNow = async (
   if (topics.length === 0) return found;
   await connection.addMultipleTargetTopics(topics);
   const unreadable = new Set<string>();
-  for (const [nodeId, places] of await placesByLeader(connection, topics)) {
+  for (const [nodeId, places] of placesByLeader(connection, await rangesOf(connection, topics))) {
     const broker = await connection.findBroker({ nodeId });
     for (let first = 0; first < places.length; first += AT_ONCE)
       for (const response of await fetched(broker, places.slice(first, first + AT_ONCE), unreadable))
@@ -53,27 +68,58 @@ const readNow = async (
   return found;
 };
 
+/** `low` up to `high`, not with it, are there. */
+type Range = {
+  readonly topic: string;
+  readonly partition: number;
+  readonly low: bigint;
+  readonly high: bigint;
+};
+
+const rangesOf = async (
+  connection: KafkaConnection,
+  topics: readonly string[],
+): Promise<readonly Range[]> => {
+  const ask = (fromBeginning: boolean) =>
+    connection.fetchTopicsOffset(
+      topics.map((topic) => ({
+        topic,
+        partitions: connection
+          .findTopicPartitionMetadata(topic)
+          .map(({ partitionId }) => ({ partition: partitionId })),
+        fromBeginning,
+      })),
+    );
+  const [lows, highs] = await Promise.all([ask(true), ask(false)]);
+  const lowOf = new Map<string, bigint>();
+  for (const { topic, partitions } of lows)
+    for (const { partition, offset } of partitions) lowOf.set(`${topic} ${partition}`, BigInt(offset));
+  return highs.flatMap(({ topic, partitions }) =>
+    partitions.map(({ partition, offset }) => ({
+      topic,
+      partition,
+      low: lowOf.get(`${topic} ${partition}`) ?? 0n,
+      high: BigInt(offset),
+    })),
+  );
+};
+
 type Place = { readonly topic: string; readonly partition: number; readonly offset: string };
 
 /** Where the last record of each partition stands, by the broker that leads it; nothing where none is, or all have expired. */
-const placesByLeader = async (
+const placesByLeader = (
   connection: KafkaConnection,
-  topics: readonly string[],
-): Promise<ReadonlyMap<string, readonly Place[]>> => {
-  const [lows, highs] = await Promise.all([
-    offsetsOf(connection, topics, true),
-    offsetsOf(connection, topics, false),
-  ]);
+  ranges: readonly Range[],
+): ReadonlyMap<string, readonly Place[]> => {
   const places = new Map<string, Place[]>();
-  for (const [topic, ends] of highs)
-    for (const [partition, high] of ends) {
-      if ((lows.get(topic)?.get(partition) ?? 0n) >= high) continue;
-      const [leader] = Object.keys(connection.findLeaderForPartitions(topic, [partition]));
-      if (leader === undefined) continue;
-      const known = places.get(leader) ?? [];
-      known.push({ topic, partition, offset: String(high - 1n) });
-      places.set(leader, known);
-    }
+  for (const { topic, partition, low, high } of ranges) {
+    if (low >= high) continue;
+    const [leader] = Object.keys(connection.findLeaderForPartitions(topic, [partition]));
+    if (leader === undefined) continue;
+    const known = places.get(leader) ?? [];
+    known.push({ topic, partition, offset: String(high - 1n) });
+    places.set(leader, known);
+  }
   return places;
 };
 

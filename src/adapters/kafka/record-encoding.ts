@@ -1,19 +1,27 @@
-import { createRequire } from 'node:module';
-
 /**
  * What takes most of the time of a send in kafkajs, as it does it, byte for byte, but in a tenth of the time (tests compare):
- * a record and a batch of them (Kafka's record format v2), and the hash of a key.
+ * a record and a batch of them (Kafka's record format v2), its CRC-32C and the hash of a key.
  */
-const crc32c = createRequire(import.meta.url)('kafkajs/src/protocol/recordBatch/crc32C') as (
-  bytes: Uint8Array,
-) => number;
 
-/** A record of ours: texts only, and without a time of its own. */
 export type PlainRecord = {
   readonly offsetDelta: number;
   readonly key: string;
   readonly value: string | null;
-  readonly headers?: { readonly [name: string]: string };
+  readonly headers: { readonly [name: string]: string };
+};
+
+/** Whether it is one of ours: texts only, and without a time of its own. */
+export const isPlain = (record: object): record is PlainRecord => {
+  const { key, value, headers, timestampDelta, offsetDelta } = record as { [name: string]: unknown };
+  return (
+    typeof key === 'string' &&
+    (typeof value === 'string' || value === null) &&
+    typeof headers === 'object' &&
+    headers !== null &&
+    Object.values(headers).every((text) => typeof text === 'string') &&
+    timestampDelta === 0 &&
+    typeof offsetDelta === 'number'
+  );
 };
 
 /** Length in bytes of a number as a zigzag varint. */
@@ -42,7 +50,7 @@ const writeText = (bytes: Buffer, at: number, text: string, length: number): num
 const NO_VALUE = -1;
 
 /** A record whose time is that of its batch. */
-export const encodeRecord = ({ offsetDelta, key, value, headers = {} }: PlainRecord): Buffer => {
+export const encodeRecord = ({ offsetDelta, key, value, headers }: PlainRecord): Buffer => {
   const names = Object.keys(headers);
   const keyLength = Buffer.byteLength(key);
   const valueLength = value === null ? NO_VALUE : Buffer.byteLength(value);
@@ -72,12 +80,55 @@ export const encodeRecord = ({ offsetDelta, key, value, headers = {} }: PlainRec
   return bytes;
 };
 
+/** Castagnoli's polynomial, bits reversed. */
+const POLYNOMIAL = 0x82f63b78;
+/** Bytes that are taken at once, with a table for each. */
+const LANES = 8;
+const TABLE = 256;
+
+const CRC_TABLES = ((): Int32Array => {
+  const tables = new Int32Array(LANES * TABLE);
+  for (let byte = 0; byte < TABLE; byte += 1) {
+    let crc = byte;
+    for (let bit = 0; bit < 8; bit += 1) crc = (crc & 1) === 1 ? (crc >>> 1) ^ POLYNOMIAL : crc >>> 1;
+    tables[byte] = crc;
+  }
+  for (let i = TABLE; i < tables.length; i += 1) {
+    const before = tables[i - TABLE] as number;
+    tables[i] = (tables[before & 0xff] as number) ^ (before >>> 8);
+  }
+  return tables;
+})();
+const lane = (number: number, byte: number): number => CRC_TABLES[number * TABLE + byte] as number;
+
+/** CRC-32C, as a number from 0. */
+export const crc32c = (bytes: Uint8Array): number => {
+  const at = (index: number): number => bytes[index] as number;
+  let crc = -1;
+  let i = 0;
+  for (; i + LANES <= bytes.length; i += LANES) {
+    const low = crc ^ (at(i) | (at(i + 1) << 8) | (at(i + 2) << 16) | (at(i + 3) << 24));
+    crc =
+      lane(7, low & 0xff) ^
+      lane(6, (low >>> 8) & 0xff) ^
+      lane(5, (low >>> 16) & 0xff) ^
+      lane(4, low >>> 24) ^
+      lane(3, at(i + 4)) ^
+      lane(2, at(i + 5)) ^
+      lane(1, at(i + 6)) ^
+      lane(0, at(i + 7));
+  }
+  for (; i < bytes.length; i += 1) crc = lane(0, (crc ^ at(i)) & 0xff) ^ (crc >>> 8);
+  return ~crc >>> 0;
+};
+
 /** A batch of records without compression; numbers of 64 bits in any form that says them as text. */
 export type PlainBatch = {
   readonly firstTimestamp: number | string;
   readonly maxTimestamp: number | string;
   readonly partitionLeaderEpoch?: number;
   readonly lastOffsetDelta: number;
+  readonly transactional?: boolean;
   readonly producerId: { toString(): string };
   readonly producerEpoch: number;
   readonly firstSequence: number;
@@ -90,6 +141,7 @@ const BATCH_HEAD = 61;
 /** From here on the sum is made. */
 const SUMMED_FROM = 21;
 const MAGIC = 2;
+const TRANSACTIONAL = 16;
 
 /** The whole batch, its first offset 0: brokers set it. */
 export const encodeBatch = (batch: PlainBatch): Buffer => {
@@ -102,7 +154,7 @@ export const encodeBatch = (batch: PlainBatch): Buffer => {
   at = bytes.writeInt32BE(length - UNCOUNTED, at);
   at = bytes.writeInt32BE(batch.partitionLeaderEpoch ?? 0, at);
   bytes[at] = MAGIC;
-  at = bytes.writeInt16BE(0, SUMMED_FROM);
+  at = bytes.writeInt16BE(batch.transactional === true ? TRANSACTIONAL : 0, SUMMED_FROM);
   at = bytes.writeInt32BE(batch.lastOffsetDelta, at);
   at = long(firstTimestamp, at);
   at = long(maxTimestamp, at);

@@ -1,70 +1,57 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Ends } from '../../app/publisher/ports.ts';
 import type { KafkaConnection } from './kafkajs-library.ts';
+import { readTopicIds } from './topic-ids.ts';
 
 /** Tries, and milliseconds between two: the broker that is asked may not have heard yet of a topic that was just made. */
-const PATIENCE: Patience = { tries: 4, ms: 150, passing: new Set(['UNKNOWN_TOPIC_OR_PARTITION']) };
+const TRIES = 4;
+const TRY_AGAIN_MS = 150;
 
-/** Where topics end, by an open connection. Throws what kafkajs throws. */
-export const readTopicEnds = (
+/**
+ * Where topics end, and which ones they are, by an open connection. The ids are read first: of a topic that is made anew between
+ * the two the old one is told, and the next look sees it. Throws what kafkajs throws.
+ */
+export const readTopicEnds = async (
   connection: KafkaConnection,
   topics: readonly string[],
-): Promise<ReadonlyMap<string, Ends>> =>
-  withPatience(PATIENCE, async () => {
-    await connection.addMultipleTargetTopics(topics);
-    return offsetsOf(connection, topics, false);
-  });
-
-/** `passing`: types of errors of the protocol that pass by themselves. */
-export type Patience = {
-  readonly tries: number;
-  readonly ms: number;
-  readonly passing: ReadonlySet<string>;
-};
-
-/** `again` is called before another try. */
-export const withPatience = async <Result>(
-  { tries, ms, passing }: Patience,
-  work: () => Promise<Result>,
-  again: () => Promise<void> = async () => undefined,
-): Promise<Result> => {
-  for (let tried = 1; ; tried += 1) {
+): Promise<ReadonlyMap<string, Ends>> => {
+  for (let tries = 1; ; tries += 1) {
     try {
-      return await work();
+      return await readNow(connection, topics);
     } catch (error) {
-      if (!passing.has(typeOf(error)) || tried === tries) throw error;
+      if ((error as { readonly type?: unknown }).type !== NOT_HEARD_OF || tries === TRIES) throw error;
     }
-    await pause(ms);
-    await again();
+    await pause(TRY_AGAIN_MS);
   }
 };
 
-/** Error type of the protocol; empty: it has none. */
-export const typeOf = (error: unknown): string => {
-  const { type } = error as { readonly type?: unknown };
-  return typeof type === 'string' ? type : '';
-};
+const NOT_HEARD_OF = 'UNKNOWN_TOPIC_OR_PARTITION';
 
-/** By topic, where each partition of it begins or ends. */
-export const offsetsOf = async (
+const readNow = async (
   connection: KafkaConnection,
   topics: readonly string[],
-  fromBeginning: boolean,
 ): Promise<ReadonlyMap<string, Ends>> => {
+  await connection.addMultipleTargetTopics(topics);
+  const ids = await readTopicIds(connection, topics);
   const answers = await connection.fetchTopicsOffset(
     topics.map((topic) => ({
       topic,
       partitions: connection
         .findTopicPartitionMetadata(topic)
         .map(({ partitionId }) => ({ partition: partitionId })),
-      fromBeginning,
+      fromBeginning: false,
     })),
   );
-  const partitionsOf = new Map(answers.map(({ topic, partitions }) => [topic, partitions]));
+  const offsets = new Map(answers.map(({ topic, partitions }) => [topic, partitions]));
   return new Map(
-    topics.map((topic) => {
-      const ends = partitionsOf.get(topic) ?? [];
-      return [topic, new Map(ends.map(({ partition, offset }) => [partition, BigInt(offset)]))];
-    }),
+    topics.map((topic) => [
+      topic,
+      {
+        topicId: ids.get(topic),
+        offsets: new Map(
+          offsets.get(topic)?.map(({ partition, offset }) => [partition, BigInt(offset)]) ?? [],
+        ),
+      },
+    ]),
   );
 };

@@ -7,7 +7,13 @@ import { isFarBehind } from './distance.ts';
 import type { Parcel } from './outbox.ts';
 import { TakenOver } from './parking.ts';
 import { createPlaces, isAnother, type Places } from './places.ts';
-import { KafkaFault, type KafkaFaultReason, type KafkaProducer, type KafkaProducers } from './ports.ts';
+import {
+  KafkaFault,
+  type KafkaFaultReason,
+  type KafkaProducer,
+  type KafkaProducers,
+  type KafkaRecord,
+} from './ports.ts';
 import type { TopicsReady } from './topic-check.ts';
 import { TopicIsNew } from './topic-is-new.ts';
 import { waitAfter, type PublisherFailpoint, type PublisherSettings, type Session } from './types.ts';
@@ -59,7 +65,7 @@ export const createCourier = (options: CourierOptions): Courier => {
     run: (session, checkpoint, from) => {
       // All of it is sent again then, also to a topic that is another one than before.
       if (!from.wasSent) places.forget();
-      else if (from.places.size > 0) places.start(from.places);
+      else if (from.places.offsets.size > 0 || from.places.topicId !== undefined) places.start(from.places);
       return run({ ...options, places }, session, checkpoint, from);
     },
     places: places.all,
@@ -129,6 +135,14 @@ const createSender = (options: WithPlaces, { outbox, parking, signal }: Session,
   /** Parcels at once: fewer after the brokers found a batch too large. */
   let most = Number.POSITIVE_INFINITY;
 
+  /** Parcels whose records were not taken together. */
+  const alone = new WeakSet<Parcel>();
+  const sendsOf = (parcels: readonly Parcel[]): readonly (readonly KafkaRecord[])[] => {
+    const records = parcels.flatMap((parcel) => parcel.records);
+    const [first] = parcels;
+    return first !== undefined && alone.has(first) ? records.map((record) => [record]) : [records];
+  };
+
   const close = async (): Promise<void> => {
     const closing = producer;
     producer = undefined;
@@ -148,6 +162,8 @@ const createSender = (options: WithPlaces, { outbox, parking, signal }: Session,
         places.forget();
         throw new TopicIsNew(name);
       }
+      // Before anything is sent: what is made anew behind this look has another id.
+      places.goTo(ends);
     }
     isFilled = true;
     signal.throwIfAborted();
@@ -163,8 +179,7 @@ const createSender = (options: WithPlaces, { outbox, parking, signal }: Session,
     try {
       await failpoint?.('before-send', name);
       signal.throwIfAborted();
-      const records = parcels.flatMap((parcel) => parcel.records);
-      places.add(await open.send(records), wasMissing && goesOn());
+      for (const records of sendsOf(parcels)) places.add(await open.send(records), wasMissing && goesOn());
       await failpoint?.('after-send', name);
     } finally {
       signal.removeEventListener('abort', stop);
@@ -174,11 +189,15 @@ const createSender = (options: WithPlaces, { outbox, parking, signal }: Session,
     usedAt = clock.monotonicMs();
   };
 
-  /** What no broker will ever take must not hold up the rest; events whose records are too large together may go alone. */
+  /** What no broker will ever take must not hold up the rest; records that are too large together may go alone. */
   const notTaken = async (parcels: readonly Parcel[], fault: KafkaFault): Promise<void> => {
     const [only] = parcels;
     if (parcels.length > 1 || only === undefined) {
       most = Math.ceil(parcels.length / 2);
+      return;
+    }
+    if (only.records.length > 1 && !alone.has(only)) {
+      alone.add(only);
       return;
     }
     const { stream: poison, revision, position } = only;
@@ -260,8 +279,7 @@ const createSaver = (
     await failpoint?.('before-checkpoint', name);
     const records = unsaved;
     const nothingSent = !isAnySent;
-    const reached = { offsets: places.all(), topicId: undefined };
-    if (!(await checkpoint.save(position, { nothingSent, places: reached })))
+    if (!(await checkpoint.save(position, { nothingSent, places: places.all() })))
       throw new TakenOver(`sys-kafka-${name}`);
     await failpoint?.('after-checkpoint', name);
     saved = position;

@@ -28,8 +28,6 @@ export type HeartbeatPublisher = {
 /** Milliseconds that what is billed may be unknown before that is trouble: at a start the read model is behind for a moment. */
 const PATIENCE_MS = 5_000;
 
-class Unknown extends Error {}
-
 export const createHeartbeatPublisher = ({
   heartbeats: { topic, intervalMs, recordsAt },
   producers,
@@ -68,20 +66,24 @@ export const createHeartbeatPublisher = ({
     trouble.has(topic, lastError);
   };
 
-  /** Tries again until the window is over or the signal aborted; then throws. `isTrouble`: whether a failure is told. */
-  const untilEnd = async <Result>(
-    endMs: number,
-    signal: AbortSignal,
-    work: () => Promise<Result> | Result,
-    isTrouble: () => boolean = () => true,
-  ): Promise<Result> => {
+  /** Throws once the window is over or the signal aborted. */
+  const send = async (records: readonly KafkaRecord[], endMs: number, signal: AbortSignal): Promise<void> => {
     for (let failures = 0; ; failures += 1) {
       try {
-        return await work();
+        await check.ready(topic);
+        producer ??= await producers.open(signal);
+        await producer.send(records);
+        sent += records.length;
+        confirmedAt = clock.now();
+        hooks?.published?.(topic, records.length);
+        return;
       } catch (error) {
+        // What was rejected may be stored: another producer repeats it (real-servers.md §1.4).
+        await close();
         signal.throwIfAborted();
-        if (!(error instanceof KafkaFault || error instanceof Unknown)) throw error;
-        if (isTrouble()) failed(error);
+        if (!(error instanceof KafkaFault)) throw error;
+        if (error.reason === 'topic-missing') check.forget(topic);
+        failed(error);
         const wait = waitAfter(failures, settings);
         if (nowMs() + wait >= endMs) throw error;
         await pause(timers, wait, signal);
@@ -90,31 +92,24 @@ export const createHeartbeatPublisher = ({
     }
   };
 
-  const send = async (records: readonly KafkaRecord[], signal: AbortSignal): Promise<void> => {
-    try {
-      await check.ready(topic);
-      producer ??= await producers.open(signal);
-      await producer.send(records);
-    } catch (error) {
-      // What was rejected may be stored: another producer repeats it (real-servers.md §1.4).
-      await close();
-      if (error instanceof KafkaFault && error.reason === 'topic-missing') check.forget(topic);
-      throw error;
+  /** Throws once the window is over or the signal aborted. */
+  const pagesOf = async (startMs: number, signal: AbortSignal): Promise<Iterable<readonly KafkaRecord[]>> => {
+    for (let failures = 0; ; failures += 1) {
+      const pages = recordsAt(startMs);
+      if (pages !== undefined) return pages;
+      const unknown = new Error('it is not known at present what is billed');
+      const wait = waitAfter(failures, settings);
+      if (nowMs() + wait >= startMs + intervalMs) throw unknown;
+      if (nowMs() - startMs >= PATIENCE_MS) failed(unknown);
+      await pause(timers, wait, signal);
+      signal.throwIfAborted();
     }
-    sent += records.length;
-    confirmedAt = clock.now();
-    hooks?.published?.(topic, records.length);
   };
 
   const tell = async (startMs: number, signal: AbortSignal): Promise<void> => {
-    const endMs = startMs + intervalMs;
-    const pages = await untilEnd(
-      endMs,
-      signal,
-      () => recordsAt(startMs) ?? Promise.reject(new Unknown('it is not known at present what is billed')),
-      () => nowMs() - startMs >= PATIENCE_MS,
-    );
-    for (const page of pages) if (page.length > 0) await untilEnd(endMs, signal, () => send(page, signal));
+    for (const page of await pagesOf(startMs, signal)) {
+      if (page.length > 0) await send(page, startMs + intervalMs, signal);
+    }
     isHeldUp = false;
     trouble.over(topic);
   };

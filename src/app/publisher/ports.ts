@@ -54,7 +54,11 @@ export type TopicOnBrokers = {
 export type LastRecord = Pick<KafkaRecord, 'value' | 'headers'> & { readonly partition: number };
 
 /** By partition the offset that the next record gets; 0: nothing was ever written to it. */
-export type Ends = ReadonlyMap<number, bigint>;
+export type Ends = {
+  readonly offsets: ReadonlyMap<number, bigint>;
+  /** Another topic of the same name has another one. Undefined: these brokers have no ids (Kafka before 3.1). */
+  readonly topicId: string | undefined;
+};
 
 export type KafkaAdmin = {
   /** Those of the topics that exist. Throws KafkaFault. */
@@ -63,7 +67,7 @@ export type KafkaAdmin = {
     signal: AbortSignal,
   ): Promise<{ readonly brokers: number; readonly topics: ReadonlyMap<string, TopicOnBrokers> }>;
   /**
-   * Where each topic ends. Throws KafkaFault, `topic-missing` when one does not exist.
+   * Where each topic ends, and which one it is. Throws KafkaFault, `topic-missing` when one does not exist.
    */
   endsOf(topics: readonly string[], signal: AbortSignal): Promise<ReadonlyMap<string, Ends>>;
   /**

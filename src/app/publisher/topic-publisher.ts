@@ -216,7 +216,7 @@ export const createTopicPublisher = (options: TopicPublisherOptions): TopicPubli
     };
     await Promise.all([
       part(reader.run()),
-      part(courier.run(own, checkpoint, { after, wasSent, places: checkpoint.places().offsets })),
+      part(courier.run(own, checkpoint, { after, wasSent, places: checkpoint.places() })),
       part(emptied()),
     ]);
     parkedBefore = parking.list();

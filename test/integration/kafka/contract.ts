@@ -226,7 +226,7 @@ export const describeKafkaContract = (
     it('says where each partition of a topic ends', async () => {
       const { admin } = underTest().cluster;
       const endsOf = async (...names: readonly string[]) =>
-        [...(await endsSoon(names))].map(([name, ends]) => [name, new Map(ends)]);
+        [...(await endsSoon(names))].map(([name, { offsets }]) => [name, new Map(offsets)]);
       const none = new Map([0, 1, 2].map((partition) => [partition, 0n]));
       expect(await endsOf(topic)).to.deep.equal([[topic, none]]);
       const [stored] = await (await producer()).send([record('a', '1'), record('a', '2')]);
@@ -250,6 +250,27 @@ export const describeKafkaContract = (
       ]);
       const missing = admin.endsOf([`${topic}.missing`], stop.signal).catch((error: unknown) => error);
       expect(await missing).to.include({ reason: 'topic-missing' });
+    });
+
+    it('says which topic it is: another one of the same name has another id', async () => {
+      const { cluster, deleteTopic } = underTest();
+      const { admin } = cluster;
+      const idOf = async (name: string): Promise<string | undefined> =>
+        (await endsSoon([name, other])).get(name)?.topicId;
+      const other = `${topic}-other`;
+      await admin.create([spec(other)], stop.signal);
+      await (await producer()).send([record('a', '1')]);
+      const first = await idOf(topic);
+      expect(first).to.match(/^\S+$/);
+      expect(await idOf(other)).to.not.equal(first);
+      await (await producer()).send([record('a', '2')]);
+      expect(await idOf(topic)).to.equal(first);
+      await deleteTopic(topic);
+      await admin.create([spec(topic)], stop.signal);
+      await (await producer()).send([record('a', '1'), record('a', '2'), record('a', '3')]);
+      expect(await idOf(topic))
+        .to.match(/^\S+$/)
+        .and.not.equal(first);
     });
 
     it('tells the newest record of each partition that holds one', async () => {
@@ -291,7 +312,7 @@ export const describeKafkaContract = (
       };
       expect(await told()).to.deep.equal([[], ['kept']]);
       // It is not one that nothing was ever written to.
-      const ends = (await admin.endsOf([topic], stop.signal)).get(topic)?.values() ?? [];
+      const ends = (await admin.endsOf([topic], stop.signal)).get(topic)?.offsets.values() ?? [];
       expect([...ends].reduce((sum, end) => sum + end, 0n)).to.equal(10n);
       await sender.send([record('key-1', 'new')]);
       expect(await told()).to.deep.equal([['new'], ['kept']]);

@@ -237,6 +237,27 @@ describe('the publisher', () => {
     });
   });
 
+  it('sends the records of one event one by one when they are too large together, and parks nothing', async () => {
+    const three =
+      (topic: string): RecordMapper =>
+      (event) =>
+        ['1', '2', '3'].map((part) => {
+          const record = recordOf(topic, event);
+          return { ...record, value: `${record.value}/${part}${'x'.repeat(4_000)}` };
+        });
+    rig.kafka.faults.maxBytes(10_000);
+    const running = rig.start({ map: three });
+    await rig.append('thing-a', 'thing-a', 'thing-b');
+    await rig.time.pass(10_000);
+    expect(running.topic(TOPIC)).to.include({ state: 'live', sent: 9 });
+    expect(running.topic(TOPIC).parked).to.deep.equal([]);
+    await running.stop();
+    const told = valuesOf(rig.kafka).map((value) => value.slice(0, 11));
+    expect(told.filter((value) => value.startsWith('thing-a'))).to.deep.equal(
+      ['0/1', '0/2', '0/3', '1/1', '1/2', '1/3'].map((part) => `thing-a@${part}`),
+    );
+  });
+
   it('parks the stream of an event of which the brokers find one record invalid; the others go on', async () => {
     await rig.append('thing-a', 'thing-b', 'thing-b');
     rig.kafka.faults.invalid('thing-b@0');

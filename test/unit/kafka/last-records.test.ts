@@ -37,6 +37,8 @@ const connectionOf = (
       }));
     },
     findBroker: async ({ nodeId }) => ({
+      versions: null,
+      connectionPool: { send: () => expect.fail('nothing but a fetch is asked for') },
       fetch: async ({ topics }) => {
         for (const { topic, partitions } of topics)
           for (const { partition } of partitions) {

@@ -3,18 +3,19 @@ import fc from 'fast-check';
 import { Partitioners } from 'kafkajs';
 import { createRequire } from 'node:module';
 import { createPartitioner, Kafka } from '../../../src/adapters/kafka/kafkajs-library.ts';
-import { encodeRecord, murmur2 } from '../../../src/adapters/kafka/record-encoding.ts';
+import { crc32c, encodeRecord, murmur2 } from '../../../src/adapters/kafka/record-encoding.ts';
 import { check, checkAsync } from '../../support/property.ts';
 
 const require = createRequire(import.meta.url);
 const ENCODING = [
   'kafkajs/src/protocol/recordBatch/record/v0',
+  'kafkajs/src/protocol/recordBatch/crc32C',
   'kafkajs/src/protocol/recordBatch/v0',
   'kafkajs/src/protocol/requests/produce/v3/request',
 ];
 /** A module loaded anew; `isPublished`: as it is published, without what stands in its place in this process. */
 const loaded = <Exports>(path: string, isPublished: boolean): Exports => {
-  const files = (isPublished ? ENCODING : ENCODING.slice(2)).map((name) => require.resolve(name));
+  const files = (isPublished ? ENCODING : ENCODING.slice(3)).map((name) => require.resolve(name));
   const before = files.map((file) => require.cache[file]);
   for (const file of files) delete require.cache[file];
   try {
@@ -54,6 +55,18 @@ describe('the encoding of records', () => {
     );
   });
 
+  it('has the sums of kafkajs, and the known one of the standard', () => {
+    // RFC 3720 B.4: 32 bytes of zeros; and the usual check value.
+    expect(crc32c(Buffer.alloc(32))).to.equal(0x8a9136aa);
+    expect(crc32c(Buffer.from('123456789'))).to.equal(0xe3069283);
+    const original = published<(bytes: Buffer) => number>('kafkajs/src/protocol/recordBatch/crc32C');
+    check(
+      fc.property(fc.uint8Array({ maxLength: 2_000 }), (bytes) => {
+        expect(crc32c(bytes)).to.equal(original(Buffer.from(bytes)));
+      }),
+    );
+  });
+
   it('sends a key to the partition that kafkajs and the Java client send it to', () => {
     // From the tests of Kafka's own clients (UtilsTest.testMurmur2).
     const known = {
@@ -90,6 +103,7 @@ describe('the encoding of records', () => {
       // As kafkajs has it: a text.
       producerId: fc.oneof(fc.bigInt({ min: -1n, max: 2n ** 63n - 1n }).map(String), fc.nat()),
       producerEpoch: fc.integer({ min: -1, max: 32_767 }),
+      transactionalId: fc.constantFrom(undefined, 'x'),
     });
     const { now } = Date;
     Date.now = () => 1_800_000_000_000;
@@ -125,14 +139,22 @@ describe('the encoding of records', () => {
     expect(encode(plain)).to.have.keys('buf', 'buffer', 'size');
   });
 
-  it('is that of kafkajs of a message without headers, too', () => {
+  it('leaves to kafkajs what is none of ours', () => {
     const original = published<(of: object) => Encoder>('kafkajs/src/protocol/recordBatch/record/v0');
     const encode = require('kafkajs/src/protocol/recordBatch/record/v0') as (of: object) => Encoder;
-    const bare = { offsetDelta: 1, timestampDelta: 0, key: 'k', value: 'v' };
-    expect(encode(bare).buffer.equals(original(bare).buffer)).to.equal(true);
-  });
-
-  it('leaves the partition of a message without a key to kafkajs', () => {
+    const plain = { offsetDelta: 1, timestampDelta: 0, key: 'k', value: 'v', headers: { h: 'x' } };
+    for (const other of [
+      { timestampDelta: 5 },
+      { key: null },
+      { key: Buffer.from('k') },
+      { value: Buffer.from([0, 255]) },
+      { headers: { h: ['a', 'b'] } },
+      { headers: { h: Buffer.from('x') } },
+      { headers: undefined },
+    ]) {
+      const given = { ...plain, ...other };
+      expect(encode(given).buffer.equals(original(given).buffer)).to.equal(true);
+    }
     const partition = createPartitioner();
     const partitionMetadata = [0, 1, 2].map((partitionId) => ({
       partitionErrorCode: 0,

@@ -39,6 +39,8 @@ export type MemoryKafka = KafkaCluster & {
 export type MemoryFaults = {
   /** How many there are. Default: 1. */
   brokers(count: number): void;
+  /** They are older than topics have ids. */
+  withoutTopicIds(): void;
   /** Nobody answers, until it is ended. */
   down(isDown: boolean): void;
   /** Credentials are refused, until it is ended. */
@@ -67,7 +69,7 @@ export type MemoryFaults = {
 
 type NewTopic = Pick<TopicSpec, 'name' | 'cleanup' | 'partitions' | 'retentionMs'>;
 type Sequence = { readonly first: number; readonly count: number };
-type Topic = { about: TopicOnBrokers; readonly partitions: Partition[] };
+type Topic = { readonly id: string; about: TopicOnBrokers; readonly partitions: Partition[] };
 /** `end`: offset of the next record. */
 type Partition = { records: StoredRecord[]; end: number };
 
@@ -90,6 +92,8 @@ export const createMemoryKafka = (): MemoryKafka => {
   let leaderless: readonly string[] = [];
   let maxBytes = MAX_BYTES;
   let made = 0;
+  let madeTopics = 0;
+  let hasIds = true;
   let open = 0;
   let asked = 0;
   const listeners = new Set<(problem: string) => void>();
@@ -106,7 +110,9 @@ export const createMemoryKafka = (): MemoryKafka => {
   };
   const createTopic = ({ name, partitions, cleanup, retentionMs }: NewTopic): void => {
     const about = { partitions, replicas: 1, minInsync: 1, cleanup, retentionMs };
+    madeTopics += 1;
     topics.set(name, {
+      id: `topic-${madeTopics}`,
       about,
       partitions: Array.from({ length: partitions }, () => ({ records: [], end: 0 })),
     });
@@ -238,7 +244,10 @@ export const createMemoryKafka = (): MemoryKafka => {
           const topic = topics.get(name);
           if (topic === undefined)
             throw new KafkaFault('topic-missing', `the brokers do not host topic ${name}`);
-          return new Map(topic.partitions.map(({ end }, partition) => [partition, BigInt(end)]));
+          return {
+            offsets: new Map(topic.partitions.map(({ end }, partition) => [partition, BigInt(end)])),
+            topicId: hasIds ? topic.id : undefined,
+          };
         };
         return new Map(names.map((name) => [name, endsOf(name)]));
       },
@@ -271,6 +280,9 @@ export const createMemoryKafka = (): MemoryKafka => {
       if (topic !== undefined) topic.about = { ...topic.about, ...change };
     },
     faults: {
+      withoutTopicIds: () => {
+        hasIds = false;
+      },
       brokers: (count) => {
         brokers = count;
       },

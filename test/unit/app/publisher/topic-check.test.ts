@@ -38,7 +38,12 @@ describe('the check of topics', () => {
       admin: {
         describe: async () => ({ brokers: 1, topics: new Map([...existing].map((name) => [name, SOUND])) }),
         endsOf: async (names) =>
-          new Map(names.map((name) => [name, new Map([[0, empty.has(name) ? 0n : 1n]])])),
+          new Map(
+            names.map((name) => [
+              name,
+              { offsets: new Map([[0, empty.has(name) ? 0n : 1n]]), topicId: undefined },
+            ]),
+          ),
       },
       history,
       topics: names.map(topicNamed),
@@ -137,9 +142,9 @@ describe('the check of topics', () => {
     empty = new Set(['b']);
     await check.look(signal);
     expect(looked.aborted).to.equal(true);
-    expect(['a', 'b'].map((name) => check.lastEnds(name)?.get(0))).to.deep.equal([1n, 0n]);
+    expect(['a', 'b'].map((name) => check.lastEnds(name)?.offsets.get(0))).to.deep.equal([1n, 0n]);
     empty.clear();
     await check.look(signal);
-    expect(check.lastEnds('b')?.get(0)).to.equal(1n);
+    expect(check.lastEnds('b')?.offsets.get(0)).to.equal(1n);
   });
 });
