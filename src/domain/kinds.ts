@@ -15,6 +15,8 @@ import { hub } from './hubs/hub.resource.ts';
 import { LANE_PAUSES_CATEGORY, lanePausesDecider } from './hubs/lane-pauses.ts';
 import { diskImage } from './images/disk-image.resource.ts';
 import { objectAt, stringAt } from './json-tools.ts';
+import { externalIpPool } from './networks/external-ip-pool.resource.ts';
+import { externalIp } from './networks/external-ip.resource.ts';
 import { NAME_CATEGORY, nameDecider } from './naming/name.ts';
 import type { ResourceKind } from './resource.ts';
 import { secret } from './secrets/secret.resource.ts';
@@ -72,6 +74,8 @@ export const documentKinds: readonly ResourceKind<DocumentState, DocumentCommand
   clusterTemplate,
   clusterVersion,
   diskImage,
+  externalIp,
+  externalIpPool,
   hostType,
   hub,
   instanceType,
@@ -92,6 +96,8 @@ export const kinds: readonly AnyKind[] = [
   clusterTemplate,
   clusterVersion,
   diskImage,
+  externalIp,
+  externalIpPool,
   hostType,
   hub,
   instanceType,

@@ -12,6 +12,7 @@ import { imageEventTypes } from './images/event-types.ts';
 import type { JsonObject } from './json.ts';
 import { withoutPaths } from './json-tools.ts';
 import { namingEventTypes } from './naming/event-types.ts';
+import { networkEventTypes } from './networks/event-types.ts';
 import { processEventTypes } from './process/event-types.ts';
 import { secretEventTypes } from './secrets/event-types.ts';
 import { tenancyEventTypes } from './tenancy/event-types.ts';
@@ -28,6 +29,7 @@ export const eventTypes: readonly EventType[] = [
   ...computeEventTypes,
   ...imageEventTypes,
   ...hubEventTypes,
+  ...networkEventTypes,
   ...namingEventTypes,
   ...processEventTypes,
   ...bookkeepingEventTypes,

@@ -16,7 +16,9 @@ export type KindFacts = Pick<
   | 'deriveName'
 > & { readonly publicList?: readonly Pick<NonNullable<AnyKind['publicList']>[number], 'when'>[] };
 
-type Exceptions = Partial<Pick<KindFacts, 'ids' | 'methods' | 'wrapsReplies' | 'publicList'>> & {
+type Exceptions = Partial<
+  Pick<KindFacts, 'words' | 'message' | 'service' | 'ids' | 'methods' | 'wrapsReplies' | 'publicList'>
+> & {
   /** Tenants are not told of its changes. */
   readonly isUntold?: true;
 };
@@ -35,6 +37,15 @@ const KINDS: { readonly [kind: string]: Exceptions } = {
   clusterTemplate: {},
   clusterVersion: { ids: 'generated', publicList: unlessMentioned('spec.state', 'spec.enabled') },
   diskImage: { publicList: unlessMentioned('spec.lifecycle') },
+  externalIp: { isUntold: true, words: 'external IP', message: 'ExternalIP', service: 'ExternalIPs' },
+  externalIpPool: {
+    isUntold: true,
+    words: 'external IP pool',
+    message: 'ExternalIPPool',
+    service: 'ExternalIPPools',
+    methods: { public: ['List', 'Get'], private: ALL },
+    publicList: [{ when: 'always' }],
+  },
   hostType: {},
   hub: { isUntold: true, methods: { public: [], private: ALL } },
   instanceType: { ids: 'equals-name', publicList: unlessMentioned('spec.state') },

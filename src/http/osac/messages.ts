@@ -28,6 +28,10 @@ import { ClusterCatalogItemSchema as PrivateClusterCatalogItem } from '../../gen
 import { ClusterCatalogItemSchema as PublicClusterCatalogItem } from '../../gen/osac/public/v1/cluster_catalog_items_pb.ts';
 import { DiskImageSchema as PrivateDiskImage } from '../../gen/osac/private/v1/disk_images_pb.ts';
 import { DiskImageSchema as PublicDiskImage } from '../../gen/osac/public/v1/disk_images_pb.ts';
+import { ExternalIPPoolSchema as PrivateExternalIPPool } from '../../gen/osac/private/v1/external_ip_pools_pb.ts';
+import { ExternalIPPoolSchema as PublicExternalIPPool } from '../../gen/osac/public/v1/external_ip_pools_pb.ts';
+import { ExternalIPSchema as PrivateExternalIP } from '../../gen/osac/private/v1/external_ips_pb.ts';
+import { ExternalIPSchema as PublicExternalIP } from '../../gen/osac/public/v1/external_ips_pb.ts';
 import { IdentityProviderSchema as PrivateIdentityProvider } from '../../gen/osac/private/v1/identity_providers_pb.ts';
 import { IdentityProviderSchema as PublicIdentityProvider } from '../../gen/osac/public/v1/identity_providers_pb.ts';
 import { InstanceTypeSchema as PrivateInstanceType } from '../../gen/osac/private/v1/instance_types_pb.ts';
@@ -61,6 +65,8 @@ export const MESSAGES: Readonly<Record<string, Readonly<Partial<Record<Surface, 
   Hub: { private: PrivateHub },
   ClusterCatalogItem: { public: PublicClusterCatalogItem, private: PrivateClusterCatalogItem },
   DiskImage: { public: PublicDiskImage, private: PrivateDiskImage },
+  ExternalIP: { public: PublicExternalIP, private: PrivateExternalIP },
+  ExternalIPPool: { public: PublicExternalIPPool, private: PrivateExternalIPPool },
   IdentityProvider: { public: PublicIdentityProvider, private: PrivateIdentityProvider },
   InstanceType: { public: PublicInstanceType, private: PrivateInstanceType },
   Project: { public: PublicProject, private: PrivateProject },

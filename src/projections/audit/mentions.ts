@@ -19,6 +19,7 @@ export type Mention =
   | { readonly as: 'first' | 'before'; readonly idAt?: string };
 
 const CLUSTER: Mention = { kind: 'cluster', idAt: 'clusterId' };
+const HOLDER: Mention = { kindAt: 'holder.kind', idAt: 'holder.id' };
 const HUB: Mention = { kind: 'hub', idAt: 'hub' };
 const PERSON: Mention = { kind: 'user', idAt: 'subjectId' };
 const GRANT: Mention = { kind: 'auditGrant', idAt: 'grantId' };
@@ -28,6 +29,11 @@ const SAME_EXPORT: readonly Mention[] = [{ as: 'first' }];
 export const MENTIONS: { readonly [type: string]: readonly Mention[] } = {
   NameReserved: [{ kindAt: 'kind', idAt: 'holder' }, { streamAt: 'stream' }, { streamAt: 'takenFrom' }],
   NameReleased: [{ as: 'before', idAt: 'holder' }],
+  AddressAssigned: [HOLDER],
+  AddressRequested: [HOLDER],
+  AddressObserved: [HOLDER],
+  AddressShownTwice: [HOLDER, { kindAt: 'other.kind', idAt: 'other.id' }],
+  AddressReleased: [HOLDER],
   HubCapacityDeclared: [HUB],
   HubCapacityReserved: [CLUSTER],
   HubCapacityResized: [CLUSTER],

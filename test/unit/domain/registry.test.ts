@@ -76,6 +76,8 @@ describe('registry: every event type', () => {
       clusterTemplate: 'ClusterTemplatePublished',
       clusterVersion: 'ClusterVersionAdded',
       diskImage: 'DiskImageRegistered',
+      externalIp: 'ExternalIPOrdered',
+      externalIpPool: 'ExternalIPPoolOrdered',
       hostType: 'HostTypeDefined',
       hub: 'HubRegistered',
       instanceType: 'InstanceTypeDefined',
