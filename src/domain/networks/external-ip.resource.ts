@@ -16,7 +16,7 @@ import { parseAddress } from './ranges.ts';
 
 /** Addresses of tenants (osac-api-more.md External IPs), on the hub of the pool that they are taken from. */
 export const ADDRESS_ANNOTATION = 'fulfillment-ledger/address';
-const IMMUTABLE = ['spec.pool', `metadata.annotations.${ADDRESS_ANNOTATION}`];
+const IMMUTABLE = ['spec.pool'];
 export const IP_PRIVATE_ONLY = ['metadata.finalizers', 'status.hub'];
 
 export type ExternalIpState = PlacedState & {
@@ -45,7 +45,7 @@ const documents = placedDocument({
   words: 'external IP',
   prefix: 'ExternalIP',
   done: 'Allocated',
-  immutable: IMMUTABLE,
+  immutable: [...IMMUTABLE, `metadata.annotations.${ADDRESS_ANNOTATION}`],
   reportable: ['state', 'message', 'hub', 'address', 'pool', 'attached'],
   status: (state) => {
     const { address = '', attached } = state as Placed & ExternalIpState;

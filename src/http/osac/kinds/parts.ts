@@ -16,6 +16,7 @@ import {
   roleBindingCreation,
   roleBindingRevision,
 } from './bound-users.ts';
+import { externalIpCreation, hidingUnoffered, poolCreation } from './external-ip.ts';
 import { hubCreation, hubRevision } from './hub.ts';
 import { projectRemoval } from './project.ts';
 import { belongingsOf, settleTenant, tenantCreation, tenantInUse } from './tenant.ts';
@@ -50,6 +51,11 @@ export const documentParts: { readonly [kind: string]: (services: PartServices) 
     serving: (service, surface) => (surface === 'public' ? hidingUnpublished(service, services) : service),
   }),
   clusterVersion: () => ({ creation: clusterVersionCreation, revision: clusterVersionRevision }),
+  externalIp: (services) => ({ creation: externalIpCreation(services) }),
+  externalIpPool: (services) => ({
+    creation: poolCreation(services.room),
+    serving: (service, surface) => (surface === 'public' ? hidingUnoffered(service, services) : service),
+  }),
   hub: (services) => ({
     creation: hubCreation(services.hubs.refusesSimulated === true),
     revision: hubRevision({ ...services, ...services.hubs }),
