@@ -26,6 +26,7 @@ describe('metering records (metering-events.md §3 to §6)', () => {
     expect(given().when(order).slice(0, 1)).to.deep.equal([
       {
         type: 'osac.resource.created.v1',
+        resourceType: 'cluster_order',
         id: 'e1',
         time: time(0),
         resource: { id: ordered.id, tenant: 't1', project: '' },
