@@ -172,7 +172,14 @@ export const decideAddress = (
       return [{ type: 'AddressReleased', data: { ...released, ...(rests ? { restsUntil } : {}) } }];
     }
     case 'ObserveAddress':
-      return observe(book, command);
+      if (rules.observed) return observe(book, command);
+      return held?.address === command.address
+        ? []
+        : reject(
+            'failed-precondition',
+            'ADDRESS_CHOSEN_HERE',
+            `the hub shows '${command.address}', which it was not given`,
+          );
   }
 };
 

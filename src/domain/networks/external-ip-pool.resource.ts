@@ -132,6 +132,9 @@ const documents = placedDocument({
   },
 });
 
+/** All of them are looked at with each change of the pool. */
+const MAX_RANGES = 64;
+
 const invalid = (field: string, message: string): Rejection =>
   reject('invalid', 'INVALID_POOL', message, { field });
 
@@ -143,7 +146,11 @@ const poolRejection = (document: JsonObject): Rejection | undefined => {
       `field 'spec.ip_family' must be one of ${Object.keys(FAMILIES).join(', ')}`,
     );
   const texts = textsIn(document);
-  if (texts.length === 0) return invalid('spec.cidrs', "field 'spec.cidrs' must name at least one range");
+  if (texts.length === 0 || texts.length > MAX_RANGES)
+    return invalid(
+      'spec.cidrs',
+      `field 'spec.cidrs' must name 1 to ${MAX_RANGES} ranges (got ${texts.length})`,
+    );
   const wrong = texts.find((text) => parseRange(text)?.family !== family);
   if (wrong !== undefined)
     return invalid('spec.cidrs', `field 'spec.cidrs': '${wrong}' is no range of the pool's family`);

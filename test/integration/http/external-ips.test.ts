@@ -113,6 +113,18 @@ describe('external IPs and their pools, over HTTP', () => {
     ok(await order(pool, '198.51.100.3'));
   });
 
+  it('a pool for a zone that no hub has is refused', async () => {
+    const spec = { cidrs: ['203.0.113.64/28'], ip_family: 'IP_FAMILY_IPV4' };
+    const inZone = (zone: string) =>
+      admin('POST', POOLS, {
+        metadata: { name: `in-${zone}`, annotations: { 'fulfillment-ledger/zone': zone } },
+        spec,
+      });
+    ok(await admin('POST', `${PRIVATE}/hubs`, { id: 'sim-n', spec: { namespace: 'osac', zone: 'north' } }));
+    ok(await inZone('north'));
+    refused(await inZone('south'), 9, 'south');
+  });
+
   it('a dry run takes none', async () => {
     const pool = await poolOf('192.0.2.10/32');
     const last = await service.store.lastPosition();

@@ -93,6 +93,13 @@ describe('external IP pools', () => {
         given().when(order({ spec })).thenRejected('INVALID_POOL', { kind: 'invalid' });
     });
 
+    it('not with more than 64 ranges', () => {
+      const cidrs = Array.from({ length: 65 }, (_, i) => `10.0.${i}.0/24`);
+      given()
+        .when(order({ spec: { ...IPV4, cidrs } }))
+        .thenRejected('INVALID_POOL', { field: 'spec.cidrs' });
+    });
+
     it('not with ranges that overlap', () => {
       for (const cidrs of [
         ['10.0.0.0/24', '10.0.0.128/25'],
@@ -453,6 +460,20 @@ describe('external IP pools', () => {
       given(...seen, twice, released(one, 1, '192.0.2.2'))
         .when(observe(two, '192.0.2.2'))
         .thenEvents(observed(two, 2, '192.0.2.2'));
+    });
+
+    it('alone: where we choose, the hub has no say', () => {
+      const held = [ordered(), placed, assigned(one, 1, '192.0.2.1')] as const;
+      given(...held)
+        .when(observe(one, '192.0.2.1'))
+        .thenNothing();
+      for (const [holder, address] of [
+        [one, '192.0.2.2'],
+        [two, '192.0.2.2'],
+      ] as const)
+        given(...held)
+          .when(observe(holder, address))
+          .thenRejected('ADDRESS_CHOSEN_HERE', { kind: 'failed-precondition' });
     });
 
     it('let nobody wish for one, and lay none to rest', () => {
