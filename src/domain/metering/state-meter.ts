@@ -6,9 +6,9 @@ import type { ResourceView } from '../resource.ts';
 import type { Change } from './cluster-meter.ts';
 
 /**
- * Billable time of kinds that are billed as a whole while they show certain states: pure, folded from their own events.
- * OSAC does not meter them, so that they have a topic of their own (design §7). As for clusters, a clock that was set
- * back lengthens no interval.
+ * Billable time of kinds that are billed as a whole while they show certain states: pure, folded from their
+ * own events. OSAC does not meter them, so that they have a topic of their own (design §7). As for clusters,
+ * a clock that was set back lengthens no interval.
  */
 export type StateRule = {
   readonly kind: {

@@ -3,12 +3,12 @@ import { reject, type Decision, type DomainEvent, type Rejection } from '../deci
 import { addressText, holds, lowestFrom, parseAddress, sizeOf, type Range } from './ranges.ts';
 
 /**
- * Who has which address of a pool: part of the pool's own stream, so that an address has one owner whatever happens at
- * the same time. What is stored grows with what is given out, not with the pool.
+ * Who has which address of a pool: part of the pool's own stream, so that an address has one owner whatever
+ * happens at the same time. What is stored grows with what is given out, not with the pool.
  *
- * Where we choose, the lowest free address is given out. A released one rests first: caches, allow-lists and DNS still
- * lead to its former owner. Where the hub's operator chooses, a holder takes up room with `AddressRequested`, and what the
- * hub shows is recorded.
+ * Where we choose, the lowest free address is given out. A released one rests first: caches, allow-lists and
+ * DNS still lead to its former owner. Where the hub's operator chooses, a holder takes up room with
+ * `AddressRequested`, and what the hub shows is recorded.
  */
 export type Holder = { readonly kind: string; readonly id: string };
 export type Holding = {
@@ -93,7 +93,10 @@ export const holdingOf = (book: AddressBook, holder: Holder): Holding | undefine
 
 export const isAddressEvent = (event: DomainEvent): event is AddressEvent => event.type.startsWith('Address');
 
-/** An address for the next claim, or until when it waits because only resting ones are left, or why there is none. */
+/**
+ * An address for the next claim, or until when it waits because only resting ones are left, or why there is
+ * none.
+ */
 export const claimable = (
   book: AddressBook,
   { ranges, observed }: AddressRules,

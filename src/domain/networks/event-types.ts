@@ -10,7 +10,9 @@ const ofIps = { context: 'networks', audience: 'tenant', resource: 'externalIp' 
 const holder = z.strictObject({ kind: text, id: text });
 const held = { holder, generation: count };
 
-/** Registry entries of external IP pools and external IPs. Who has which address is the provider's to know. */
+/**
+ * Registry entries of external IP pools and external IPs. Who has which address is the provider's to know.
+ */
 export const networkEventTypes: readonly EventType[] = [
   ...placedTypes(ofPools, 'ExternalIPPool', POOL_PRIVATE_ONLY),
   ...typesOf(ofPools, [['ExternalIPPoolBecameReady', {}]]),

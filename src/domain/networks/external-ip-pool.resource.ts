@@ -164,7 +164,7 @@ const poolRejection = (document: JsonObject): Rejection | undefined => {
     ? reject(
         'invalid',
         'INVALID_QUARANTINE',
-        `annotation '${QUARANTINE_ANNOTATION}' must be an ISO 8601 duration such as PT12H or PT0S, without years and months`,
+        `annotation '${QUARANTINE_ANNOTATION}' must be an ISO 8601 duration such as PT12H or PT0S`,
         { field: 'metadata.annotations' },
       )
     : undefined;

@@ -96,7 +96,10 @@ const documents = placedDocument({
   },
 });
 
-/** What a private caller may say of it (osac-api-run.md §2 External IPs); `DELETING` is what the operator says at its end. */
+/**
+ * What a private caller may say of it (osac-api-run.md §2 External IPs); `DELETING` is what the operator says
+ * at its end.
+ */
 const TRANSITIONS: { readonly [from: string]: readonly string[] } = Object.fromEntries(
   Object.entries({
     PENDING: ['ALLOCATED', 'FAILED', 'DELETING'],
