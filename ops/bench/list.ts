@@ -98,6 +98,8 @@ const eventsOf = (id: string, n: number): Parameters<EventStore['append']>[2] =>
             namespace: 'osac',
             mode: 'operator',
             simulated: true,
+            controller: 'operator',
+            steps: {},
             orderName: `order-${n}`,
             decision: { weightsVersion: 1, candidates: [] },
           }),

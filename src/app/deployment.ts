@@ -15,7 +15,23 @@ const MAX_COUNT = 100;
 /** Instances that start together with different names give up after so many rounds. */
 const TRIES = 5;
 
-export type Deployment = Omit<DeploymentData, 'at'>;
+/**
+ * Grows by one when an event that was already stored would be misread. From the first release on events are lifted from
+ * version to version instead, and this number stays.
+ */
+export const LOG_FORM = 2;
+
+export type Deployment = Omit<DeploymentData, 'at' | 'form'>;
+
+export class LogOfAnotherForm extends Error {
+  override readonly name = 'LogOfAnotherForm';
+  constructor(found: number) {
+    super(
+      `the event log was written by another version of this service (form ${found}, this version reads form ${LOG_FORM}): ` +
+        'name another LEDGER_DATA_DIR, with EventStoreDB another LEDGER_EVENT_STORE, or run the version that wrote it',
+    );
+  }
+}
 
 export class DeploymentMismatch extends Error {
   override readonly name = 'DeploymentMismatch';
@@ -32,7 +48,7 @@ type Writer = { readonly clock: Pick<Clock, 'now'>; readonly ids: Ids; readonly 
 
 /**
  * Gives an empty log its deployment id and binds it to the fingerprint; records a changed name. Throws DeploymentMismatch
- * when the log is bound to another fingerprint.
+ * when the log is bound to another fingerprint, and LogOfAnotherForm.
  */
 export const assertDeployment = async ({
   store,
@@ -60,14 +76,14 @@ export const assertDeployment = async ({
   throw new Error(`${DEPLOYMENT_STREAM}: other instances keep on changing it; start this one again`);
 };
 
-/** The deployment that a log belongs to; undefined: no service has started on it yet. */
+/** The deployment that a log belongs to; undefined: no service has started on it yet. Throws LogOfAnotherForm. */
 export const readDeployment = async (
   store: Pick<EventStore, 'readStream'>,
 ): Promise<Deployment | undefined> => (await newest(store)).bound;
 
 /**
  * Puts a restored log under a new deployment id, which takes the hubs over from the former one. Throws where no service
- * has ever started on the log, or one starts on it at the same moment.
+ * has ever started on the log, or one starts on it at the same moment, and LogOfAnotherForm.
  */
 export const rebindDeployment = async (
   store: EventStore,
@@ -91,7 +107,10 @@ const newest = async (
     direction: 'backward',
     limit: 1,
   })) {
-    const { fingerprint, deploymentId, name, formerIds } = data as unknown as DeploymentData;
+    const { form, fingerprint, deploymentId, name, formerIds } = data as unknown as Partial<DeploymentData> &
+      Deployment;
+    // Form 1 did not say so.
+    if (form !== LOG_FORM) throw new LogOfAnotherForm(form ?? 1);
     return { revision, bound: { fingerprint, deploymentId, name, formerIds } };
   }
   return { revision: 'no_stream', bound: undefined };
@@ -104,7 +123,7 @@ const bind = async (
   deployment: Deployment,
   { clock, ids, instance }: Writer,
 ): Promise<boolean> => {
-  const bound = { type: TYPE, data: { at: clock.now(), ...deployment } };
+  const bound = { type: TYPE, data: { at: clock.now(), form: LOG_FORM, ...deployment } };
   const event = createBookkeeping(instance)(DEPLOYMENT_STREAM, bound, 'BindDeployment', ids.uuidv7());
   try {
     if (expected === 'no_stream') await store.setMaxCount(DEPLOYMENT_STREAM, MAX_COUNT);

@@ -117,8 +117,8 @@ const checkOf = (report: HubReport, failing?: readonly string[], hosts?: HostCou
 
 /**
  * How the automation of a hub is called in a mode, by default in that of the hub; undefined where its operator runs it, or
- * where no address is known. A hub that was switched has kept what its orders of the other mode need; one that was
- * switched by a release that kept nothing calls both in the same way.
+ * where no address is known. A hub that was switched has kept what its orders of the other mode need; where that
+ * was cleared both are called in the same way.
  */
 export const automationConnectionOf = (
   hub: Pick<RegisteredHub, 'facts' | 'automation' | 'formerAutomation' | 'tenant'>,

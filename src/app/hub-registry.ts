@@ -1,4 +1,3 @@
-import type { HubEvent } from '../domain/catalog/events.ts';
 import type { CapacityLimits } from '../domain/hubs/capacity-events.ts';
 import { capacityLimitsOf, limitsWithHosts } from '../domain/hubs/capacity.ts';
 import { HEALTH_EVENTS, type HubHealth } from '../domain/hubs/health.ts';
@@ -9,7 +8,13 @@ import {
   TOKEN_PATH,
 } from '../domain/hubs/former-modes.ts';
 import { hubFacts, type HubFacts } from '../domain/hubs/hub-facts.ts';
-import { expectedCluster, hubDecider, KUBECONFIG_PATH, type HubState } from '../domain/hubs/hub.resource.ts';
+import {
+  expectedCluster,
+  hub as hubKind,
+  KUBECONFIG_PATH,
+  type HubEvent,
+  type HubState,
+} from '../domain/hubs/hub.resource.ts';
 import type { SecretRef } from '../domain/secret-ref.ts';
 import { parseStreamName } from '../domain/stream-name.ts';
 import type { EventCodec } from './event-codec.ts';
@@ -112,8 +117,8 @@ export const createHubRegistry = (options: {
   };
 
   const seeHub = (id: string, event: RecordedEvent): void => {
-    const before = states.get(id) ?? hubDecider.initialState();
-    const state = hubDecider.evolve(before, codec.decode(event) as HubEvent);
+    const before = states.get(id) ?? hubKind.decider.initialState();
+    const state = hubKind.decider.evolve(before, codec.decode(event) as HubEvent);
     const known = hubs.get(id);
     const worded = DOCUMENT_TYPES.includes(event.type);
     const hub = known === undefined || worded ? registered(state, event.revision) : seen(known, state);

@@ -60,8 +60,8 @@ export type EventMetadata = {
   readonly hub?: string;
   readonly source?: Encrypted;
   /**
-   * Run events only: up to which revision of each input stream the run had taken in its inputs, so that a
-   * redelivered input is recognised whatever became of the runner's index.
+   * Run events only: up to which revision the run's subject was folded when this was appended. It is the place of
+   * the event among those of the subject.
    */
   readonly inputs?: { readonly [stream: string]: number };
   /** Only where tenants may see a part of the event: never shown to them, the salt is in it. */

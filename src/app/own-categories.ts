@@ -1,6 +1,6 @@
 import { ACCESS_CATEGORY, ACT_CATEGORY } from './audit/access-journal.ts';
 import { REFUSAL_CATEGORY } from './audit/refusal-recorder.ts';
-import { CLUSTER_ORDER } from '../domain/clusters/order-workflow/decide.ts';
+import { CLUSTER_ORDER } from '../domain/clusters/order-workflow/workflow.ts';
 import { aggregates } from '../domain/kinds.ts';
 
 /** Categories of every stream that this service writes. In an EventStoreDB that others share the rest is theirs. */

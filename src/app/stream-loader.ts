@@ -132,9 +132,7 @@ export const createStreamLoader = ({
     if (snapshot.revision > newest) return undefined;
     const at = store.readStream(stream, { from: snapshot.revision, limit: 1, ...withSignal(signal) });
     for await (const event of at) {
-      // Snapshots of an older release do not know the type.
-      if (event.id === snapshot.eventId)
-        return { ...(snapshot.content as FoldedStream<S>), lastType: event.type };
+      if (event.id === snapshot.eventId) return snapshot.content as FoldedStream<S>;
     }
     return undefined;
   };

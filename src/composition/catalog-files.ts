@@ -1,35 +1,39 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { documentKinds } from '../domain/kinds.ts';
-import type { DocumentCommand, DocumentState } from '../domain/catalog/document.ts';
+import type { DocumentKind } from '../domain/catalog/document-kind.ts';
 import { isRefused } from '../domain/decider.ts';
 import { objectAt, stringAt } from '../domain/json-tools.ts';
 import type { JsonObject, JsonValue } from '../domain/json.ts';
-import type { ResourceKind } from '../domain/resource.ts';
 import { parseJson } from '../http/body.ts';
 import { ApiError } from '../http/errors.ts';
 import { checkNewName, withoutServerSet } from '../http/osac/creates.ts';
 import { decodeMessage, MESSAGES } from '../http/osac/messages.ts';
 import { takeSecrets } from '../http/osac/secrets.ts';
 
-/** In this order, since items refer to templates, and those to host types and versions. Each file holds bodies of the private API. */
-const COLLECTIONS = [
-  'tenants',
-  'host_types',
-  'cluster_versions',
-  'cluster_templates',
-  'cluster_catalog_items',
-  'instance_types',
-  'disk_images',
-  'hubs',
-] as const;
+/** Those of what it refers to stand before each kind, the tenants before all. Each file holds bodies of the private API. */
+const inOrder = (
+  wanted: readonly CatalogKind[],
+  placed: readonly CatalogKind[] = [],
+): readonly CatalogKind[] =>
+  wanted.reduce((before, kind) => {
+    if (before.includes(kind)) return before;
+    const others = LOADABLE.filter((other) =>
+      kind.references.some((to) => to.kind === other.kind && other !== kind),
+    );
+    return [...inOrder(others, before), kind];
+  }, placed);
+const LOADABLE: readonly CatalogKind[] = documentKinds.filter(({ inCatalogue }) => inCatalogue === true);
+const KINDS = inOrder(
+  LOADABLE.toSorted((left, right) => Number(right.kind === 'tenant') - Number(left.kind === 'tenant')),
+);
 
 /** A catalogue that cannot be used: which file, which entry, what is wrong. */
 export class BadCatalog extends Error {
   override readonly name = 'BadCatalog';
 }
 
-export type CatalogKind = ResourceKind<DocumentState, DocumentCommand, never>;
+export type CatalogKind = DocumentKind;
 export type CatalogEntry = {
   readonly kind: CatalogKind;
   /** For messages: `hubs.json, entry 2`. */
@@ -45,7 +49,7 @@ export type Catalog = { readonly folder: string; readonly entries: readonly Cata
  */
 export const readCatalog = (folder: string): Catalog => {
   const files = filesOf(folder);
-  const known = COLLECTIONS.map((collection) => `${collection}.json`);
+  const known = KINDS.map(({ collection }) => `${collection}.json`);
   const strange = files.filter(
     (file) => !file.startsWith('.') && !/\.md$/i.test(file) && !known.includes(file),
   );
@@ -54,10 +58,9 @@ export const readCatalog = (folder: string): Catalog => {
       folder,
       `nothing is known of ${strange.join(', ')}; the files of a catalogue are ${known.join(', ')}`,
     );
-  const entries = COLLECTIONS.flatMap((collection) => {
-    const file = `${collection}.json`;
-    const kind = documentKinds.find((candidate) => candidate.collection === collection);
-    return kind === undefined || !files.includes(file) ? [] : readEntries(folder, file, kind);
+  const entries = KINDS.flatMap((kind) => {
+    const file = `${kind.collection}.json`;
+    return files.includes(file) ? readEntries(folder, file, kind) : [];
   });
   return { folder, entries };
 };

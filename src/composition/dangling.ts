@@ -20,9 +20,8 @@ const GO_ALONG = ['tenant', 'user', 'project'];
 const BUILT_IN = ['shared', 'system'];
 
 /**
- * Looks for what should never be (`app/referrals.ts` says why), so that a bug or a log written by an older release does not
- * stay unseen. One indexed step per target, pages of them with pauses. `total` counts
- * targets and tenants that are missing.
+ * Looks for what should never be (`app/referrals.ts` says why), so that a bug does not stay unseen. One indexed step
+ * per target, pages of them with pauses. `total` counts targets and tenants that are missing.
  */
 export const findDangling = async (
   resources: Pick<ResourceReader, 'get' | 'referencedBy' | 'nextReferred' | 'nextOwner'>,

@@ -1,9 +1,10 @@
 import type { EventCodec } from '../app/event-codec.ts';
 import type { EventStore } from '../app/event-store.ts';
+import { foldRun } from '../app/process-runner/fold-run.ts';
+import { isKnown } from '../app/process-runner/run.ts';
 import type { AnyWorkflow } from '../app/process-runner/types.ts';
 import { secretRefsIn, type StoredValue } from '../app/stored-secrets.ts';
 import type { JsonObject, JsonValue } from '../domain/json.ts';
-import { streamName } from '../domain/stream-name.ts';
 import type { PendingEffect } from '../domain/workflow.ts';
 
 /** What the run of an order still means to hand to a hub; nothing once it is closed. */
@@ -17,21 +18,6 @@ export const refsOfRun = async (
   return workflow.isClosed(state) ? [] : [...secretRefsIn(state as JsonValue)];
 };
 
-const foldRun = async (
-  workflow: AnyWorkflow,
-  runId: string,
-  store: EventStore,
-  codec: EventCodec,
-): Promise<{ readonly state: unknown; readonly events: number }> => {
-  let state = workflow.initialState();
-  let events = 0;
-  for await (const event of store.readStream(streamName(workflow.name, runId))) {
-    state = workflow.evolve(state, codec.decode(event));
-    events += 1;
-  }
-  return { state, events };
-};
-
 /** What a workflow's run has outstanding; undefined when there is no such run. */
 export const describeRun = async (
   workflow: AnyWorkflow,
@@ -41,12 +27,13 @@ export const describeRun = async (
   /** Why an effect is not tried; undefined: it is. */
   heldBack: (effect: PendingEffect) => string | undefined,
 ): Promise<JsonObject | undefined> => {
-  const { state, events } = await foldRun(workflow, runId, store, codec);
-  if (events === 0) return undefined;
+  const run = await foldRun(workflow, runId, store, codec);
+  if (!isKnown(run)) return undefined;
+  const { state, revision } = run;
   const { commands, effects, timers } = workflow.pending(state);
   return {
     closed: workflow.isClosed(state),
-    events,
+    events: revision + 1,
     commands: commands.map(({ command }) => command.type),
     effects: effects.map((effect) => {
       const { operation, attempt, mode, lane, notBefore } = effect;

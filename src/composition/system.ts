@@ -51,7 +51,14 @@ import { clusterOrderWorkflow } from '../domain/clusters/order-workflow/workflow
 import type { ClusterCommand } from '../domain/clusters/commands.ts';
 import { isStoredCluster } from '../domain/clusters/state.ts';
 import { LANE_PAUSES } from '../domain/hubs/lane-pauses.ts';
-import { aggregates, cluster, clusterAggregate, kinds, lanePausesAggregate } from '../domain/kinds.ts';
+import {
+  aggregates,
+  cluster,
+  clusterAggregate,
+  kinds,
+  lanePausesAggregate,
+  lifecycle,
+} from '../domain/kinds.ts';
 import type { OpenPersonal } from '../domain/personal.ts';
 import { processEventTypes } from '../domain/process/event-types.ts';
 import { eventTypes } from '../domain/registry.ts';
@@ -140,50 +147,6 @@ export type System = {
   /** Closes the read models; the ports stay with their owner. */
   close(): Promise<void>;
 };
-
-/** First and last events of resources: they complete a name reservation, or end what holds it. */
-const LIFECYCLE = {
-  starts: [
-    'ClusterCatalogItemOffered',
-    'ClusterOrdered',
-    'ClusterTemplatePublished',
-    'ClusterVersionAdded',
-    'DiskImageRegistered',
-    'ExternalIPOrdered',
-    'ExternalIPPoolOrdered',
-    'HostTypeDefined',
-    'HubRegistered',
-    'IdentityProviderConnected',
-    'InstanceTypeDefined',
-    'ProjectMembershipGranted',
-    'ProjectOpened',
-    'RoleBound',
-    'RoleDefined',
-    'SecretDeposited',
-    'TenantOnboarded',
-    'UserAdmitted',
-  ],
-  ends: [
-    'ClusterCatalogItemWithdrawn',
-    'ClusterDeleted',
-    'ClusterTemplateRetired',
-    'ClusterVersionRetired',
-    'DiskImageRetired',
-    'ExternalIPDeleted',
-    'ExternalIPPoolDeleted',
-    'HostTypeRetired',
-    'HubDeregistered',
-    'IdentityProviderDisconnected',
-    'InstanceTypeRetired',
-    'ProjectClosed',
-    'ProjectMembershipRevoked',
-    'RoleRetired',
-    'RoleUnbound',
-    'SecretRemoved',
-    'TenantOffboarded',
-    'UserRemoved',
-  ],
-} as const;
 
 /** Builds one system on its ports. Holds no state outside of what it returns: many can live in one process. */
 export const createSystem = async (ports: SystemPorts): Promise<System> => {
@@ -362,7 +325,7 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
     runner,
     names,
     kinds: kinds as unknown as readonly RepairableKind[],
-    lifecycle: LIFECYCLE,
+    lifecycle,
     checkpoint: createCheckpoint({ store, name: 'checkpoint-names', clock, ids, instance }),
     clock,
     timers,

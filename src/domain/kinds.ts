@@ -5,7 +5,7 @@ import { RETENTION_CATEGORY, retentionDecider } from './audit/retention.ts';
 import { clusterCatalogItem } from './catalog/cluster-catalog-item.resource.ts';
 import { clusterTemplate } from './catalog/cluster-template.resource.ts';
 import { clusterVersion } from './catalog/cluster-version.resource.ts';
-import type { DocumentCommand, DocumentState } from './catalog/document.ts';
+import type { DocumentKind } from './catalog/document-kind.ts';
 import { hostType } from './catalog/host-type.resource.ts';
 import { cluster } from './clusters/cluster.resource.ts';
 import { instanceType } from './compute/instance-type.resource.ts';
@@ -15,9 +15,9 @@ import { hub } from './hubs/hub.resource.ts';
 import { LANE_PAUSES_CATEGORY, lanePausesDecider } from './hubs/lane-pauses.ts';
 import { diskImage } from './images/disk-image.resource.ts';
 import { objectAt, stringAt } from './json-tools.ts';
+import { NAME_CATEGORY, nameDecider } from './naming/name.ts';
 import { externalIpPool } from './networks/external-ip-pool.resource.ts';
 import { externalIp } from './networks/external-ip.resource.ts';
-import { NAME_CATEGORY, nameDecider } from './naming/name.ts';
 import type { ResourceKind } from './resource.ts';
 import { secret } from './secrets/secret.resource.ts';
 import { identityProvider } from './tenancy/identity-provider.resource.ts';
@@ -68,28 +68,7 @@ export {
   user,
 };
 
-/** Kinds that share the document decider. */
-export const documentKinds: readonly ResourceKind<DocumentState, DocumentCommand, never>[] = [
-  clusterCatalogItem,
-  clusterTemplate,
-  clusterVersion,
-  diskImage,
-  externalIp,
-  externalIpPool,
-  hostType,
-  hub,
-  instanceType,
-  identityProvider,
-  project,
-  projectMembership,
-  role,
-  roleBinding,
-  secret,
-  tenant,
-  user,
-].map((kind) => kind as unknown as ResourceKind<DocumentState, DocumentCommand, never>);
-
-/** Every OSAC kind of this service. */
+/** Every OSAC kind of this service: the one list of kinds that there is. */
 export const kinds: readonly AnyKind[] = [
   cluster,
   clusterCatalogItem,
@@ -110,6 +89,17 @@ export const kinds: readonly AnyKind[] = [
   tenant,
   user,
 ].map(forget);
+
+/** Kinds without work to carry out: what their objects are is what their documents say. */
+export const documentKinds: readonly DocumentKind[] = kinds.filter(
+  (kind): kind is AnyKind & DocumentKind => 'hidden' in kind,
+);
+
+/** What begins and ends the objects of every kind. */
+export const lifecycle: { readonly starts: readonly string[]; readonly ends: readonly string[] } = {
+  starts: kinds.map(({ events }) => events.created),
+  ends: kinds.map(({ events }) => events.retired),
+};
 
 /** By stream category, which is also the kind's name. */
 export const kindOf = (category: string): AnyKind | undefined => kinds.find(({ kind }) => kind === category);

@@ -8,8 +8,14 @@ import {
   type DocumentRules,
   type DocumentState,
 } from './catalog/document.ts';
+import type { DocumentKind } from './catalog/document-kind.ts';
 import { documentTypes } from './catalog/document-types.ts';
-import type { CreationAbandoned, DocumentCreated, DocumentRevised } from './catalog/events.ts';
+import type {
+  CreationAbandoned,
+  DocumentCreated,
+  DocumentEventNames,
+  DocumentRevised,
+} from './catalog/events.ts';
 import { FULFILLMENT_FINALIZER, type PlacementDecision } from './clusters/events.ts';
 import { isRejection, reject, type Decision, type DomainEvent, type Rejection } from './decider.ts';
 import type { EventType } from './event-type.ts';
@@ -74,10 +80,7 @@ export type PlacedEvent<P extends string, Done extends DomainEvent> =
   | Done
   | CreationAbandoned;
 
-export type PlacedRules = Pick<
-  DocumentRules<string, string, string, string>,
-  'words' | 'immutable' | 'normalize' | 'check'
-> & {
+export type PlacedRules = Pick<DocumentRules, 'words' | 'immutable' | 'normalize' | 'check'> & {
   /** What its events begin with: `ExternalIP`. */
   readonly prefix: string;
   /** The event that says that it is as wanted. */
@@ -100,12 +103,7 @@ export const placedDocument = (rules: PlacedRules) => {
   const { prefix, words } = rules;
   const documents = documentDecider({
     ...rules,
-    events: {
-      created: `${prefix}Ordered`,
-      revised: `${prefix}Revised`,
-      deletionRequested: `${prefix}DeletionRequested`,
-      retired: `${prefix}Deleted`,
-    },
+    events: eventsOf(prefix),
     normalize: (sent, context) => {
       const { status: _derived, metadata: _sent, ...document } = sent;
       const metadata = objectAt(sent, 'metadata');
@@ -233,10 +231,10 @@ export const placedDocument = (rules: PlacedRules) => {
   /** Its objects on a hub bore names made of this id. Other tenants are not told. */
   const idUsed = (
     { tenant }: Placed,
-    { id, name, tenant: asking }: Extract<DocumentCommand, { type: 'CreateDocument' }>,
+    { id, tenant: asking }: Extract<DocumentCommand, { type: 'CreateDocument' }>,
   ): Rejection =>
     tenant !== asking
-      ? alreadyExists(words, id, name)
+      ? alreadyExists(words, id)
       : reject(
           'already-exists',
           'ALREADY_EXISTS',
@@ -278,23 +276,20 @@ export const placedDocument = (rules: PlacedRules) => {
   };
 };
 
+const eventsOf = (prefix: string): DocumentEventNames => ({
+  created: `${prefix}Ordered`,
+  revised: `${prefix}Revised`,
+  deletionRequested: `${prefix}DeletionRequested`,
+  retired: `${prefix}Deleted`,
+});
+
 /** Registry entries of such a kind. `hidden`: paths of the document that only the provider may see. */
 export const placedTypes = (
-  shared: Pick<EventType, 'context' | 'audience' | 'resource'>,
+  described: Pick<DocumentKind, 'kind' | 'context' | 'methods' | 'hidden'>,
   prefix: string,
-  hidden: readonly string[],
 ): readonly EventType[] => [
-  ...documentTypes(
-    shared,
-    {
-      created: `${prefix}Ordered`,
-      revised: `${prefix}Revised`,
-      deletionRequested: `${prefix}DeletionRequested`,
-      retired: `${prefix}Deleted`,
-    },
-    hidden,
-  ),
-  ...typesOf(shared, [
+  ...documentTypes({ ...described, events: eventsOf(prefix) }),
+  ...typesOf({ context: described.context, audience: 'tenant', resource: described.kind }, [
     [
       `${prefix}Placed`,
       {
@@ -312,7 +307,7 @@ export const placedTypes = (
     [
       `${prefix}StatusReported`,
       { status: jsonObject },
-      { providerOnly: hidden.filter((path) => path.startsWith('status.')) },
+      { providerOnly: described.hidden.filter((path) => path.startsWith('status.')) },
     ],
     [`${prefix}Withdrawn`, {}],
   ]),

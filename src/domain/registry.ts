@@ -1,33 +1,27 @@
 import { announcementTypes } from './announcements.ts';
 import { auditEventTypes } from './audit/event-types.ts';
 import { bookkeepingEventTypes } from './bookkeeping/event-types.ts';
-import { catalogEventTypes } from './catalog/event-types.ts';
-import { catalogItemEventTypes } from './catalog/cluster-catalog-item-events.ts';
+import { documentTypes } from './catalog/document-types.ts';
 import { clusterEventTypes } from './clusters/event-types.ts';
-import { computeEventTypes } from './compute/event-types.ts';
 import type { DomainEvent } from './decider.ts';
 import type { Audience, EventType } from './event-type.ts';
 import { hubEventTypes } from './hubs/event-types.ts';
-import { imageEventTypes } from './images/event-types.ts';
 import type { JsonObject } from './json.ts';
 import { withoutPaths } from './json-tools.ts';
+import { documentKinds } from './kinds.ts';
 import { namingEventTypes } from './naming/event-types.ts';
 import { networkEventTypes } from './networks/event-types.ts';
 import { processEventTypes } from './process/event-types.ts';
-import { secretEventTypes } from './secrets/event-types.ts';
-import { tenancyEventTypes } from './tenancy/event-types.ts';
-import { userEventTypes } from './tenancy/user-event-types.ts';
+import { projectEntryTypes } from './tenancy/event-types.ts';
 
-/** Every event type of the service (design §4). A stored sample of each version is in fixtures/events/. */
+/**
+ * Every event type of the service (design §4). Those of document kinds follow from the kinds; of the others a stored
+ * sample of each version is in fixtures/events/.
+ */
 export const eventTypes: readonly EventType[] = [
   ...clusterEventTypes,
-  ...catalogEventTypes,
-  ...catalogItemEventTypes,
-  ...tenancyEventTypes,
-  ...userEventTypes,
-  ...secretEventTypes,
-  ...computeEventTypes,
-  ...imageEventTypes,
+  ...documentKinds.flatMap(documentTypes),
+  ...projectEntryTypes,
   ...hubEventTypes,
   ...networkEventTypes,
   ...namingEventTypes,

@@ -5,7 +5,7 @@ import type { SecretRef } from './secret-ref.ts';
 
 /**
  * Declaration of an OSAC kind, as plain data (design §7). Routes, validation, both views, name rules, references
- * and the read model come from it; adding a kind means writing one of these beside its events.
+ * and the read model come from it. Kinds of documents are written with `documentKind` (catalog/document-kind.ts).
  */
 export type ResourceKind<
   State = unknown,
@@ -22,8 +22,15 @@ export type ResourceKind<
   readonly message: string;
   /** Service name in method names of errors: `ClusterTemplates`. */
   readonly service: string;
+  /** First and last event of an object: they complete a name reservation, or end what holds it. */
+  readonly events: { readonly created: string; readonly retired: string };
   /** Methods served per surface (osac-api.md §2). Who may call them: `tenancy/rights.ts`. */
   readonly methods: { readonly public: readonly Method[]; readonly private: readonly Method[] };
+  /**
+   * Who may use it on the public surface: `offered` things all users of a tenant read, `owned` ones those change who
+   * order. Default: admins, and whom `tenancy/rights.ts` names.
+   */
+  readonly rights?: 'offered' | 'owned';
   /** Create and Update answer `{"object": …}` (osac-api.md §2 Deviations). Default: the bare object. */
   readonly wrapsReplies?: true;
   /** Payload field of the kind in `Event`, and whether public watchers see it (osac-api.md §11 Event). */
@@ -115,6 +122,8 @@ export type ResourceKind<
   readonly pointsAt: (document: JsonObject) => readonly { readonly kind: string; readonly id: string }[];
   /** True: an object that something points at cannot be deleted. */
   readonly protectedWhileReferenced: boolean;
+  /** What the body of a creation must hold beside a name: for the OpenAPI document, and for the tests of all kinds. */
+  readonly example?: JsonObject;
   /** Looked-up marks, for example `default` of the default ClusterVersion. */
   readonly marks?: (document: JsonObject) => readonly string[];
   /** The aggregate behind it. */
@@ -122,6 +131,15 @@ export type ResourceKind<
   readonly stateVersion: number;
   /** Pure: folded state → what the surfaces show. */
   readonly view: (state: State) => ResourceView;
+};
+
+/** Names that follow from the kind's own; an odd plural or capitals (`ExternalIPs`) are said beside them. */
+export const regularNames = (
+  kind: string,
+): Pick<ResourceKind, 'words' | 'collection' | 'message' | 'service'> => {
+  const words = kind.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+  const message = `${kind.slice(0, 1).toUpperCase()}${kind.slice(1)}`;
+  return { words, message, collection: `${words.replaceAll(' ', '_')}s`, service: `${message}s` };
 };
 
 export type Method = 'List' | 'Get' | 'Create' | 'Update' | 'Delete';

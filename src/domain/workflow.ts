@@ -2,28 +2,32 @@ import type { DomainEvent } from './decider.ts';
 import type { JsonObject } from './json.ts';
 
 /**
- * A process manager in the decider's shape (design §6). Its memory is its own stream of run events.
+ * A process manager in the decider's shape. A run is folded from two streams: its subject's (what is wanted, decided and
+ * observed) and its own (what was tried, and what people decided). Nothing of one is copied into the other.
  *
- *   input ──► decide(state, input) ──► run events (appended at the expected revision) ──► evolve
- *                                                                    │
- *                                           pending(state) ◄─────────┘  what is still to be done
+ *   subject's stream ──┐                ┌─► pending(state)        what is still to be done
+ *                      ├─► evolve ──► state
+ *   own stream ────────┘                └─► decide(state, input)  what to record, and what to tell the subject
  *
- * `decide` records facts; `pending` derives from the recorded state what is outstanding: commands to issue,
- * effects to perform, timers to keep. Because `pending` is a function of durable state, a crash loses nothing:
- * the next incarnation folds the stream and asks again.
+ * Because `pending` is a function of durable state, a crash loses nothing: the next incarnation folds both and asks again.
  */
 export type Workflow<State, RunEvent extends DomainEvent = DomainEvent> = {
-  /** Name of the workflow, also the category of its run streams: `<name>-<run id>`. */
+  /** Name of the workflow, also the category of its run streams: `<name>-<id of the subject>`. */
   readonly name: string;
   /** Bump when `evolve` or the state's shape changes: folded states kept by the runner are then dropped. Default 1. */
   readonly stateVersion?: number;
-  /** Types of domain events that are inputs, and the run that each belongs to (undefined: not ours). */
-  readonly inputTypes: readonly string[];
-  readonly runIdOf: (event: InputEvent) => string | undefined;
+  /** Category of the streams that runs are about: `<subject>-<id>`. */
+  readonly subject: string;
+  /** Types of the subject's events: all of them are folded. */
+  readonly subjectTypes: readonly string[];
   readonly initialState: () => State;
-  readonly evolve: (state: State, event: RunEvent) => State;
-  /** Pure. Returns the facts to record; none when the input changes nothing (a duplicate, a late answer). */
-  readonly decide: (state: State, input: WorkflowInput) => readonly RunEvent[];
+  /**
+   * Folds an event of either stream; accepts everything ever stored. An own event comes after those of the subject that it
+   * was appended upon; the subject's others come last.
+   */
+  readonly evolve: (state: State, event: FoldedEvent) => State;
+  /** Pure. Nothing when the input changes nothing (a duplicate, a late answer). */
+  readonly decide: (state: State, input: WorkflowInput) => Reaction<RunEvent>;
   /** Pure. Everything outstanding in this state, in the order in which it should be started. */
   readonly pending: (state: State) => Pending;
   /**
@@ -37,42 +41,55 @@ export type Workflow<State, RunEvent extends DomainEvent = DomainEvent> = {
   readonly isClosed: (state: State) => boolean;
 };
 
-/** A domain event as a workflow sees it. */
-export type InputEvent = {
+/** An event of the subject or of the run itself, as it was stored. */
+export type FoldedEvent = {
+  readonly of: 'subject' | 'run';
+  readonly id: string;
   readonly type: string;
   readonly data: JsonObject;
-  readonly stream: string;
   readonly revision: number;
-  readonly position: string;
+  /** Id of the event that led to it. */
+  readonly causationId: string;
   readonly tenant: string;
 };
 
+/** What an input leads to. */
+export type Reaction<RunEvent extends DomainEvent = DomainEvent> = {
+  /** Appended to the run's stream, together. */
+  readonly events: readonly RunEvent[];
+  /** Carried out before anything else of the run is looked at. Losing one does no harm: its input comes again. */
+  readonly commands: readonly PendingCommand[];
+};
+
+export const NO_REACTION: Reaction<never> = { events: [], commands: [] };
+
 export type WorkflowInput =
-  | { readonly kind: 'event'; readonly event: InputEvent; readonly now: string }
+  /** Events of the subject were folded, or the runner has just started: what follows from the state by itself. */
+  | { readonly kind: 'settle'; readonly now: string }
   | {
       readonly kind: 'effect-result';
       readonly effectId: string;
       readonly outcome: EffectOutcome;
       readonly now: string;
     }
-  /** What the far side shows, unasked (a watch) or asked (a timed read, an observation after an unknown outcome). */
+  /** What the far side shows, unasked (a watch) or asked (a timed read). */
   | { readonly kind: 'observation'; readonly observation: JsonObject; readonly now: string }
   | { readonly kind: 'timer-due'; readonly timerId: string; readonly now: string }
   | {
       readonly kind: 'command-result';
       readonly commandKey: string;
       readonly result: CommandResult;
+      /** The input that the command was the reaction to; absent for a pending command. */
+      readonly to?: Exclude<WorkflowInput, { kind: 'command-result' }>;
       readonly now: string;
     };
 
 export type CommandResult =
-  | {
-      readonly accepted: true;
-      readonly events: readonly { readonly type: string; readonly data: JsonObject }[];
-    }
+  /** `changed`: it left events. They were folded before this input. */
+  | { readonly accepted: true; readonly changed: boolean }
   | { readonly accepted: false; readonly code: string; readonly message: string };
 
-/** How an effect ended, in the words of management-cluster.md §10.4. */
+/** How an effect ended. */
 export type EffectOutcome =
   | { readonly outcome: 'done'; readonly result: JsonObject }
   /** Will never succeed as it is: a 422, a foreign object of our name. */
@@ -94,11 +111,19 @@ export type Pending = {
 };
 
 export type PendingCommand = {
-  /** Unique within the run and the same for every attempt: the command id is UUIDv5(run, key). */
-  readonly key: string;
+  /**
+   * Names one carrying out of one command: the command id is UUIDv5(run, key), so that a repetition under the same key is
+   * recognised. A reaction to an observation has none: the runner makes it from what was observed upon which revision.
+   */
+  readonly key?: string;
   readonly aggregate: string;
   readonly id: string;
   readonly command: { readonly type: string } & JsonObject;
+  /**
+   * Id of the event that it follows from, for the causation of what it records. Default: the newest folded event of either
+   * stream but for starts of effects, since what follows from such a start is the success of that effect.
+   */
+  readonly cause?: string;
 };
 
 export type PendingEffect = {
@@ -114,6 +139,8 @@ export type PendingEffect = {
   readonly mode: 'perform' | 'observe';
   /** Lane key: effects of one lane share a circuit breaker; an open one parks them (for example `hub:<id>`). */
   readonly lane: string;
+  /** What the run wants to remember of what it sent, recorded with the start of the attempt. */
+  readonly facts?: JsonObject;
   /** What goes first when its lane cannot do everything at once. Default: `read` for a timed read, else `work`. */
   readonly priority?: 'deletion' | 'work' | 'read';
   /** ISO time before which it must not start (backoff), if any. */
@@ -123,7 +150,7 @@ export type PendingEffect = {
   /**
    * A timed read (`mode` is `observe`): performed as soon as it is pending and again this many milliseconds after
    * each answer, as long as it stays pending. It changes nothing on the far side, so the runner appends no
-   * `EffectStarted` for it; each answer goes to `decide` as an `observation` (which records only what changed).
+   * `EffectStarted` for it; each answer goes to `decide` as an `observation`.
    */
   readonly everyMs?: number;
 };

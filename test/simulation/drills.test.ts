@@ -5,7 +5,12 @@ import { sharedPool } from '../support/simulation/pool.ts';
 import type { Report } from '../support/simulation/worker.ts';
 
 /** Each is a durable step, or something done far away that is not recorded yet. */
-const MOMENTS: readonly string[] = ['after effect', 'at after-effect-started', 'at after-run-append'];
+const MOMENTS: readonly string[] = [
+  'after effect',
+  'at after-effect-started',
+  'at after-run-append',
+  'at after-command-before-record',
+];
 
 const DRILLS: { readonly [hub: string]: Drill } = {
   'its operator does everything': {},

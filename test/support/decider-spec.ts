@@ -1,6 +1,11 @@
 import { expect } from 'chai';
 import { isRejection, type Decider, type DomainEvent, type Rejection } from '../../src/domain/decider.ts';
 
+/** What the stream of a kind may hold. */
+export type EventOf<Kind> = Kind extends { readonly decider: Decider<infer _S, infer _C, infer Event> }
+  ? Event
+  : never;
+
 /** given these events, when this command, then these events (or this rejection) — the form of every rule's spec. */
 export const specify = <State, Command, Event extends DomainEvent>(
   decider: Decider<State, Command, Event>,

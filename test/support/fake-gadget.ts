@@ -1,57 +1,32 @@
 import { z } from 'zod';
 import { createEventCodec } from '../../src/app/event-codec.ts';
-import { documentDecider, documentView, type DocumentState } from '../../src/domain/catalog/document.ts';
-import type { DocumentCommand, DocumentEventOf } from '../../src/domain/catalog/document.ts';
+import { documentKind } from '../../src/domain/catalog/document-kind.ts';
+import type { DocumentCommand } from '../../src/domain/catalog/document.ts';
 import type { EventType } from '../../src/domain/event-type.ts';
 import type { JsonObject } from '../../src/domain/json.ts';
 import { listAt, objectAt } from '../../src/domain/json-tools.ts';
-import type { ResourceKind } from '../../src/domain/resource.ts';
+import type { EventOf } from './decider-spec.ts';
 
-/** A catalogue-like kind with a name per project and unique codes that may change. */
-export type GadgetEvent = DocumentEventOf<
-  'GadgetDefined',
-  'GadgetRevised',
-  'GadgetRetirementRequested',
-  'GadgetRetired'
->;
-
-const decider = documentDecider({
-  words: 'gadget',
+/** A kind with a name per project and unique codes that may change. */
+export const gadget = documentKind({
+  kind: 'gadget',
+  context: 'gadgets',
   events: {
     created: 'GadgetDefined',
     revised: 'GadgetRevised',
     deletionRequested: 'GadgetRetirementRequested',
     retired: 'GadgetRetired',
   },
-  immutable: [],
-});
-
-export const gadget: ResourceKind<DocumentState, DocumentCommand, GadgetEvent> = {
-  kind: 'gadget',
-  collection: 'gadgets',
-  words: 'gadget',
-  message: 'Gadget',
-  service: 'Gadgets',
   methods: { public: [], private: ['List', 'Get', 'Create', 'Update', 'Delete'] },
-  ids: 'client-may-choose',
-  nameScope: 'project',
   uniqueValues: (document) =>
     codesOf(document).map((code) => ({
       scope: 'gadget.code',
       value: code,
       field: 'spec.codes',
     })),
-  defaultTenant: 'shared',
-  privateOnly: [],
-  secrets: [],
-  immutable: [],
-  references: [],
-  pointsAt: () => [],
   protectedWhileReferenced: false,
-  decider,
-  stateVersion: 1,
-  view: (state) => documentView(state),
-};
+});
+export type GadgetEvent = EventOf<typeof gadget>;
 
 const eventType = (type: string, more: Partial<EventType> = {}): EventType => ({
   type,

@@ -1,3 +1,4 @@
+import { kinds } from '../../src/domain/kinds.ts';
 import { PRIVATE } from './http-caller.ts';
 
 /** What a kind needs to be created by an admin, beside a name. */
@@ -35,7 +36,8 @@ export const makeHousePool = async (
   }
 };
 
-export const KIND_SAMPLES: { readonly [kind: string]: Sample } = {
+/** Of kinds that need more than their declared example. */
+const OWN: { readonly [kind: string]: Sample } = {
   cluster: { body: (name) => ({ ...named(name), spec: { ...SPEC, pull_secret: '{"auths":{}}' } }) },
   clusterCatalogItem: {
     body: (name) => ({ ...named(name), title: 'Item', template: { id: 'osac.templates.small' } }),
@@ -76,7 +78,6 @@ export const KIND_SAMPLES: { readonly [kind: string]: Sample } = {
       spec: { cidrs: ['192.0.2.0/24'], ip_family: 'IP_FAMILY_IPV4' },
     }),
   },
-  hostType: { body: (name) => ({ ...named(name), title: 'H' }) },
   hub: { body: (name) => ({ ...named(name), spec: { namespace: 'osac', kubeconfig: b64('K') } }) },
   instanceType: {
     body: (name) => ({ metadata: { name }, spec: { cores: 2, memory_gib: 4, description: 'I' } }),
@@ -90,7 +91,6 @@ export const KIND_SAMPLES: { readonly [kind: string]: Sample } = {
       },
     }),
   },
-  project: { body: (name) => named(name) },
   projectMembership: {
     body: (name, { user }) => ({
       ...named(name, { project: 'house' }),
@@ -113,3 +113,10 @@ export const KIND_SAMPLES: { readonly [kind: string]: Sample } = {
     }),
   },
 };
+
+export const KIND_SAMPLES: { readonly [kind: string]: Sample } = Object.fromEntries(
+  kinds.map(({ kind, example }) => [
+    kind,
+    OWN[kind] ?? { body: (name: string) => ({ ...named(name), ...example }) },
+  ]),
+);

@@ -15,10 +15,10 @@ import type {
   ProcessRunner,
   ProcessRunnerOptions,
 } from '../../src/app/process-runner/types.ts';
-import { reject, type Decider, type DomainEvent } from '../../src/domain/decider.ts';
+import { foldRun } from '../../src/app/process-runner/fold-run.ts';
+import { isRejection, reject, type Decider, type DomainEvent } from '../../src/domain/decider.ts';
 import type { EventType } from '../../src/domain/event-type.ts';
-import type { RunEvent } from '../../src/domain/process/events.ts';
-import type { PendingEffect, Workflow } from '../../src/domain/workflow.ts';
+import type { FoldedEvent, PendingEffect, Reaction, Workflow } from '../../src/domain/workflow.ts';
 import type { Workshop } from './toy-workshop.ts';
 import { silentLogger } from './loggers.ts';
 
@@ -32,32 +32,85 @@ export type ToyEvent =
       'ToyOrdered',
       {
         readonly id: string;
+        readonly at: string;
         readonly shop: string;
         readonly parts: readonly string[];
         readonly patienceMs?: number;
+        readonly lookEveryMs?: number;
       }
     >
   | DomainEvent<'ToyPartArrived', { readonly part: string }>
   | DomainEvent<'ToyShopOpened', { readonly shop: string }>
-  | DomainEvent<'ToyPainted', { readonly colour: string }>;
+  | DomainEvent<'ToyPainted', { readonly colour: string }>
+  | DomainEvent<'ToyPatienceSet', { readonly at: string; readonly patienceMs: number }>
+  | DomainEvent<'ToyPolished', { readonly times: number }>
+  | DomainEvent<'ToySeen', { readonly colour: string }>;
+
+/** What a toy's run records by itself; of the subject's events it copies none. */
+export type ToyRunEvent =
+  | DomainEvent<
+      'EffectStarted',
+      {
+        readonly at: string;
+        readonly effectId: string;
+        readonly attempt: number;
+        readonly epoch: number;
+        readonly facts?: { readonly paintedWith: readonly string[] };
+      }
+    >
+  | DomainEvent<'EffectSucceeded', { readonly at: string; readonly effectId: string }>
+  | DomainEvent<'CommandRefused', { readonly at: string; readonly key: string; readonly code: string }>
+  | DomainEvent<'TimerFired', { readonly at: string; readonly timerId: string }>
+  /** A loud colour is worth a note. */
+  | DomainEvent<'ColourNoticed', { readonly at: string; readonly colour: string }>
+  /** A person's decision, appended by somebody else. */
+  | DomainEvent<'ToyHurried', { readonly by: string }>;
 
 export type ToyCommand =
   | { readonly type: 'NotePart'; readonly part: string }
-  | { readonly type: 'NeverAccepted'; readonly part: string };
+  | { readonly type: 'NoteColour'; readonly colour: string }
+  | { readonly type: 'Polish' };
 
-type Toy = { readonly parts: readonly string[]; readonly ordered: boolean };
+type Toy = {
+  readonly ordered: boolean;
+  readonly parts: readonly string[];
+  readonly seen: readonly string[];
+  /** Coats of gold that were painted, and those that were polished. */
+  readonly gold: number;
+  readonly polished: number;
+};
 
 export const toyDecider: Decider<Toy, ToyCommand, ToyEvent> = {
-  initialState: () => ({ parts: [], ordered: false }),
+  initialState: () => ({ ordered: false, parts: [], seen: [], gold: 0, polished: 0 }),
   evolve: (state, event) => {
-    if (event.type === 'ToyOrdered') return { ...state, ordered: true };
-    if (event.type === 'ToyPartArrived') return { ...state, parts: [...state.parts, event.data.part] };
-    return state;
+    switch (event.type) {
+      case 'ToyOrdered':
+        return { ...state, ordered: true };
+      case 'ToyPartArrived':
+        return { ...state, parts: [...state.parts, event.data.part] };
+      case 'ToySeen':
+        return { ...state, seen: [...state.seen, event.data.colour] };
+      case 'ToyPainted':
+        return event.data.colour === 'gold' ? { ...state, gold: state.gold + 1 } : state;
+      case 'ToyPolished':
+        return { ...state, polished: event.data.times };
+      default:
+        return state;
+    }
   },
   decide: (state, command) => {
-    if (command.type === 'NeverAccepted' || !state.ordered) return reject('failed-precondition', 'NO', 'no');
-    if (state.parts.includes(command.part)) return [];
-    return [{ type: 'ToyPartArrived', data: { part: command.part } }];
+    if (!state.ordered) return reject('failed-precondition', 'NO', 'no');
+    switch (command.type) {
+      case 'NotePart':
+        if (command.part === 'cursed') return reject('failed-precondition', 'CURSED', 'nobody takes it');
+        if (state.parts.includes(command.part)) return [];
+        return [{ type: 'ToyPartArrived', data: { part: command.part } }];
+      case 'NoteColour':
+        if (state.seen.at(-1) === command.colour) return [];
+        return [{ type: 'ToySeen', data: { colour: command.colour } }];
+      case 'Polish':
+        return state.polished >= state.gold ? [] : [{ type: 'ToyPolished', data: { times: state.gold } }];
+    }
   },
 };
 
@@ -71,159 +124,199 @@ type Part = {
   readonly name: string;
   readonly attempts: number;
   readonly startedAt: string;
+  /** Of the newest `EffectStarted`. */
+  readonly startedBy: string;
+  /** Told by the subject, or by the run itself where the subject had nothing to say. */
   readonly made: boolean;
-  readonly noted: boolean;
 };
 export type ToyRun = {
   readonly status: 'none' | 'working' | 'closed';
+  readonly id: string;
   readonly shop: string;
   readonly parts: readonly Part[];
   readonly deadline?: string;
   /** Milliseconds between two looks at the shop; 0: none. */
   readonly lookEveryMs: number;
   readonly colours: readonly string[];
-  readonly seen: readonly string[];
+  readonly noticed: readonly string[];
+  /** What was folded, in this order: `s<revision>` of the subject, `r<revision>` of the run. */
+  readonly folded: readonly string[];
+  readonly toy: Toy;
+  readonly hurried: boolean;
 };
 
 /** Milliseconds between two attempts at one part. */
 export const TOY_BACKOFF_MS = 20;
 
-const evolve = (state: ToyRun, event: RunEvent): ToyRun => {
-  const part = (name: string, change: Partial<Part>): ToyRun => ({
-    ...state,
-    parts: state.parts.map((each) => (each.name === name ? { ...each, ...change } : each)),
-  });
+const later = (time: string, ms: number): string => new Date(Date.parse(time) + ms).toISOString();
+
+const SUBJECT_TYPES = [
+  'ToyPatienceSet',
+  'ToyOrdered',
+  'ToyPartArrived',
+  'ToyPainted',
+  'ToyPolished',
+  'ToySeen',
+];
+
+const evolve = (before: ToyRun, event: FoldedEvent): ToyRun => {
+  if (before.status === 'closed') return before;
+  const mark = `${event.of === 'run' ? 'r' : 's'}${event.revision}`;
+  const state = { ...before, folded: [...before.folded, mark] };
+  const next =
+    event.of === 'run'
+      ? evolveOwn(state, event as FoldedEvent & ToyRunEvent)
+      : evolveSubject(state, event as FoldedEvent & ToyEvent);
+  const done = next.status === 'working' && next.parts.length > 0 && next.parts.every(({ made }) => made);
+  return done ? { ...next, status: 'closed' } : next;
+};
+
+const change = (state: ToyRun, name: string, changed: Partial<Part>): ToyRun => ({
+  ...state,
+  parts: state.parts.map((part) => (part.name === name ? { ...part, ...changed } : part)),
+});
+
+const evolveSubject = (before: ToyRun, event: FoldedEvent & ToyEvent): ToyRun => {
+  const state = { ...before, toy: toyDecider.evolve(before.toy, event) };
   switch (event.type) {
-    case 'RunStarted': {
-      const { shop, parts, lookEveryMs } = event.data.facts as {
-        shop: string;
-        parts: string[];
-        lookEveryMs: number;
-      };
-      const fresh = { attempts: 0, startedAt: '', made: false, noted: false };
+    case 'ToyOrdered': {
+      const { id, at, shop, parts, lookEveryMs = 0, patienceMs } = event.data;
+      const fresh = { attempts: 0, startedAt: '', startedBy: '', made: false };
       return {
         ...state,
         status: 'working',
+        id,
         shop,
         lookEveryMs,
         parts: parts.map((name) => ({ name, ...fresh })),
+        ...(patienceMs !== undefined && { deadline: later(at, patienceMs) }),
       };
     }
-    case 'RunInputTaken':
-      return { ...state, colours: [...state.colours, event.data.facts['colour'] as string] };
-    case 'EffectStarted':
-      return part(event.data.effectId, { attempts: event.data.attempt, startedAt: event.data.at });
-    case 'EffectSucceeded':
-      return part(event.data.effectId, { made: true });
-    case 'CommandAccepted':
-      return part(event.data.key, { noted: true });
-    case 'TimerScheduled':
-      return { ...state, deadline: event.data.dueAt };
-    case 'ObservationTaken':
-      return { ...state, seen: [...state.seen, event.data.assessment['colour'] as string] };
-    case 'RunClosed':
-      return { ...state, status: 'closed' };
+    case 'ToyPatienceSet':
+      return { ...state, deadline: later(event.data.at, event.data.patienceMs) };
+    case 'ToyPainted':
+      return { ...state, colours: [...state.colours, event.data.colour] };
+    case 'ToyPartArrived': {
+      const { causationId } = event;
+      const part = state.parts.find(({ startedBy }) => startedBy !== '' && startedBy === causationId);
+      return part === undefined ? state : change(state, part.name, { made: true });
+    }
     default:
       return state;
   }
 };
 
-export const toyWorkflow: Workflow<ToyRun, RunEvent> = {
+const evolveOwn = (state: ToyRun, event: FoldedEvent & ToyRunEvent): ToyRun => {
+  switch (event.type) {
+    case 'EffectStarted':
+      return change(state, event.data.effectId, {
+        attempts: event.data.attempt,
+        startedAt: event.data.at,
+        startedBy: event.id,
+      });
+    case 'EffectSucceeded':
+      return change(state, event.data.effectId, { made: true });
+    case 'ColourNoticed':
+      return { ...state, noticed: [...state.noticed, event.data.colour] };
+    case 'TimerFired':
+      return { ...state, status: 'closed' };
+    case 'ToyHurried':
+      return { ...state, hurried: true };
+    default:
+      return state;
+  }
+};
+
+const nothing = (...events: ToyRunEvent[]): Reaction<ToyRunEvent> => ({ events, commands: [] });
+
+export const toyWorkflow: Workflow<ToyRun, ToyRunEvent> = {
   name: 'toyRun',
-  inputTypes: ['ToyOrdered', 'ToyPainted'],
-  runIdOf: (event) => event.stream.slice('toy-'.length),
-  initialState: () => ({ status: 'none', shop: '', parts: [], lookEveryMs: 0, colours: [], seen: [] }),
+  subject: 'toy',
+  subjectTypes: SUBJECT_TYPES,
+  initialState: () => ({
+    status: 'none',
+    id: '',
+    shop: '',
+    parts: [],
+    lookEveryMs: 0,
+    colours: [],
+    noticed: [],
+    folded: [],
+    toy: toyDecider.initialState(),
+    hurried: false,
+  }),
   evolve,
   decide: (state, input) => {
+    if (state.status !== 'working') return nothing();
     const at = input.now;
     switch (input.kind) {
-      case 'event': {
-        const { type, data, revision, tenant } = input.event;
-        if (type === 'ToyPainted') {
-          if (data['colour'] === 'poison') throw new Error('this colour is poison');
-          if (state.status !== 'working') return [];
-          return [
-            { type: 'RunInputTaken', data: { at, type, revision, facts: { colour: data['colour'] ?? '' } } },
-          ];
-        }
-        if (state.status !== 'none') return [];
-        const lookEveryMs = data['lookEveryMs'] ?? 0;
-        const facts = { shop: data['shop'] ?? '', parts: data['parts'] ?? [], lookEveryMs };
-        const runId = data['id'] as string;
-        const started: RunEvent = {
-          type: 'RunStarted',
-          data: { at, workflow: 'toyRun', runId, tenant, revision, facts },
-        };
-        if (data['patienceMs'] === undefined) return [started];
-        const dueAt = new Date(Date.parse(at) + Number(data['patienceMs'])).toISOString();
-        return [started, { type: 'TimerScheduled', data: { at, timerId: 'patience', dueAt } }];
+      case 'settle': {
+        if (state.colours.includes('poison')) throw new Error('this colour is poison');
+        const loud = state.colours.filter((colour) => colour.startsWith('loud'));
+        const fresh = loud.filter((colour) => !state.noticed.includes(colour));
+        return nothing(
+          ...fresh.map((colour): ToyRunEvent => ({ type: 'ColourNoticed', data: { at, colour } })),
+        );
       }
       case 'effect-result': {
-        if (state.status !== 'working' || input.outcome.outcome !== 'done') return [];
-        const attempt = state.parts.find((part) => part.name === input.effectId)?.attempts ?? 0;
-        return [
-          {
-            type: 'EffectSucceeded',
-            data: { at, effectId: input.effectId, attempt, result: input.outcome.result },
-          },
-        ];
+        if (input.outcome.outcome !== 'done') return nothing();
+        const part = state.parts.find(({ name }) => name === input.effectId);
+        const command = { type: 'NotePart', part: input.effectId };
+        const key = `effect:${input.effectId}`;
+        const cause = part?.startedBy ?? '';
+        return { events: [], commands: [{ key, aggregate: 'toy', id: state.id, command, cause }] };
       }
       case 'command-result': {
-        if (!input.result.accepted) return [];
-        const noted: RunEvent = { type: 'CommandAccepted', data: { at, key: input.commandKey } };
-        const last = state.parts.every((part) => part.noted || part.name === input.commandKey);
-        return last ? [noted, { type: 'RunClosed', data: { at, outcome: 'deleted' } }] : [noted];
+        const { to, result } = input;
+        if (to?.kind !== 'effect-result' || (result.accepted && result.changed)) return nothing();
+        if (state.parts.find(({ name }) => name === to.effectId)?.made !== false) return nothing();
+        const done: ToyRunEvent = { type: 'EffectSucceeded', data: { at, effectId: to.effectId } };
+        if (result.accepted) return nothing(done);
+        const { code } = result;
+        return nothing({ type: 'CommandRefused', data: { at, key: input.commandKey, code } }, done);
       }
       case 'timer-due':
-        if (state.status !== 'working') return [];
-        return [
-          { type: 'TimerFired', data: { at, timerId: input.timerId } },
-          { type: 'RunClosed', data: { at, outcome: 'cancelled' } },
-        ];
+        return nothing({ type: 'TimerFired', data: { at, timerId: input.timerId } });
       case 'observation': {
-        const colour = input.observation['colour'] as string;
-        if (state.status !== 'working' || state.seen.at(-1) === colour) return [];
-        return [
-          { type: 'ObservationTaken', data: { at, number: state.seen.length + 1, assessment: { colour } } },
-        ];
+        const command = { type: 'NoteColour', colour: input.observation['colour'] as string } as const;
+        const news = toyDecider.decide(state.toy, command);
+        if (isRejection(news) || news.length === 0) return nothing();
+        return { events: [], commands: [{ aggregate: 'toy', id: state.id, command }] };
       }
     }
   },
   pending: (state) => {
     if (state.status !== 'working') return { commands: [], effects: [], timers: [] };
-    const arrived = state.parts.find((part) => part.made && !part.noted);
     const wanted = state.parts.find((part) => !part.made);
-    const command = { type: 'NotePart', part: arrived?.name ?? '' };
+    const revision = state.folded.findLast((mark) => mark.startsWith('s'));
+    const isDull = state.toy.gold > state.toy.polished;
+    const command = { type: 'Polish' };
     return {
-      commands:
-        arrived === undefined
-          ? []
-          : [{ key: arrived.name, aggregate: 'toy', id: state.shop === '' ? 'x' : orderOf(state), command }],
+      commands: isDull ? [{ key: `polish@${revision}`, aggregate: 'toy', id: state.id, command }] : [],
       effects: [
-        ...(wanted === undefined || arrived !== undefined ? [] : [effectOf(state, wanted)]),
+        ...(wanted === undefined ? [] : [effectOf(state, wanted)]),
         ...(state.lookEveryMs === 0 ? [] : [lookOf(state)]),
       ],
       timers: state.deadline === undefined ? [] : [{ timerId: 'patience', dueAt: state.deadline }],
     };
   },
   wakes: { types: ['ToyShopOpened'], timerId: 'patience' },
-  hubOf: ({ status, shop }) => (status === 'none' ? undefined : `hub of ${shop}`),
+  hubOf: ({ status, parts, shop }) =>
+    status === 'none' || parts[0]?.attempts === 0 ? undefined : `hub of ${shop}`,
   isClosed: (state) => state.status === 'closed',
 };
-
-/** The toy's id is the shop's text after the slash: `<shop>/<id>`. */
-const orderOf = (state: ToyRun): string => state.shop.slice(state.shop.indexOf('/') + 1);
 
 const effectOf = (state: ToyRun, part: Part): PendingEffect => ({
   effectId: part.name,
   port: 'workshop',
   operation: 'make',
-  args: { shop: state.shop.split('/')[0] ?? '', name: `${orderOf(state)}-${part.name}` },
+  args: { shop: state.shop, name: `${state.id}-${part.name}` },
   attempt: part.attempts + 1,
   mode: part.attempts === 0 ? 'perform' : 'observe',
-  lane: `shop:${state.shop.split('/')[0]}`,
+  lane: `shop:${state.shop}`,
+  ...(state.colours.length > 0 && { facts: { paintedWith: [...state.colours] } }),
   ...(part.attempts > 0 && {
-    notBefore: new Date(Date.parse(part.startedAt) + TOY_BACKOFF_MS).toISOString(),
+    notBefore: later(part.startedAt, TOY_BACKOFF_MS),
   }),
 });
 
@@ -231,12 +324,12 @@ const lookOf = (state: ToyRun): PendingEffect => ({
   effectId: 'look',
   port: 'workshop',
   operation: 'look',
-  args: { shop: state.shop.split('/')[0] ?? '' },
+  args: { shop: state.shop },
   attempt: 1,
   mode: 'observe',
-  lane: `look:${state.shop.split('/')[0]}`,
+  lane: `look:${state.shop}`,
   // A toy in a hurry is looked at more often than it was ordered to be.
-  everyMs: state.seen.includes('hurry') ? Math.min(20, state.lookEveryMs) : state.lookEveryMs,
+  everyMs: state.toy.seen.includes('hurry') ? Math.min(20, state.lookEveryMs) : state.lookEveryMs,
 });
 
 const any = (type: string, context: string): EventType => ({
@@ -247,20 +340,16 @@ const any = (type: string, context: string): EventType => ({
   schema: z.record(z.string(), z.unknown()),
 });
 export const RUN_EVENT_TYPES = [
-  'RunStarted',
-  'RunInputTaken',
   'EffectStarted',
   'EffectSucceeded',
-  'TimerScheduled',
+  'CommandRefused',
   'TimerFired',
-  'CommandAccepted',
-  'ObservationTaken',
-  'RunClosed',
+  'ColourNoticed',
+  'ToyHurried',
 ];
-const TOY_TYPES = ['ToyOrdered', 'ToyPartArrived', 'ToyShopOpened', 'ToyPainted'];
 export const toyCodec = () =>
   createEventCodec([
-    ...TOY_TYPES.map((type) => any(type, 'toys')),
+    ...[...SUBJECT_TYPES, 'ToyShopOpened'].map((type) => any(type, 'toys')),
     ...RUN_EVENT_TYPES.map((type) => any(type, 'process')),
   ]);
 
@@ -308,7 +397,15 @@ export const startToyRunner = (options: {
     timers,
     instance,
     logger,
-    ownership: createLeaseOwnership({ store, name: 'processes', instance, clock, timers, logger }),
+    ownership: createLeaseOwnership({
+      store,
+      name: 'processes',
+      instance,
+      directory: instance,
+      clock,
+      timers,
+      logger,
+    }),
     dataFile: ':memory:',
     ...options.more,
     settings: { stopGraceMs: 1_000, effectDeadlineMs: 500, ...options.more?.settings },
@@ -334,24 +431,36 @@ export const orderToy = async (
     parts?: readonly string[];
     patienceMs?: number;
     lookEveryMs?: number;
+    /** When, by the clock of whoever works on it. */
+    at?: string;
   },
 ): Promise<void> => {
-  const { id, shop = 'one', parts = ['body'], ...rest } = order;
-  const data = { id, shop: `${shop}/${id}`, parts, ...rest };
-  await appendToy(store, id, 'ToyOrdered', data);
+  const { id, shop = 'one', parts = ['body'], at = new Date().toISOString(), ...rest } = order;
+  await appendToy(store, id, 'ToyOrdered', { id, at, shop, parts, ...rest });
 };
 
-/** Appends an event to the toy's stream as the command runner would. */
-export const appendToy = async (store: EventStore, id: string, type: string, data: object): Promise<void> => {
-  const stream = `toy-${id}`;
+/** Appends an event to the toy's stream, or to that of its run, as the command runner would for a person. */
+export const appendToy = async (
+  store: EventStore,
+  id: string,
+  type: string,
+  data: object,
+  more: {
+    readonly category?: 'toy' | 'toyRun';
+    readonly commandId?: string;
+    readonly requestHash?: string;
+    readonly subjectId?: string;
+  } = {},
+): Promise<void> => {
+  const stream = `${more.category ?? 'toy'}-${id}`;
   const expected = await store.currentRevision(stream);
   const metadata = {
     tenant: `tenant-of-${id}`,
     project: 'default',
-    actor: { subjectId: 'someone', roles: [], authMethod: 'jwt' },
+    actor: { subjectId: more.subjectId ?? 'someone', roles: [], authMethod: 'jwt' },
     command: type,
-    commandId: `${id}-${type}-${expected}`,
-    requestHash: '',
+    commandId: more.commandId ?? `${id}-${type}-${expected}`,
+    requestHash: more.requestHash ?? '',
     correlationId: `correlation-of-${id}`,
     ticket: `ticket-of-${id}`,
     traceparent: `trace-of-${id}`,
@@ -376,5 +485,9 @@ export const readAll = async (store: EventStore, stream: string): Promise<Record
   return events;
 };
 
+/** The run as its two streams have it. */
+export const toyRunIn = async (store: EventStore, id: string): Promise<ToyRun> =>
+  (await foldRun(toyWorkflow as unknown as AnyWorkflow, id, store, toyCodec())).state as ToyRun;
+
 export const isDone = async (store: EventStore, id: string): Promise<boolean> =>
-  (await readAll(store, `toyRun-${id}`)).at(-1)?.type === 'RunClosed';
+  (await toyRunIn(store, id)).status === 'closed';

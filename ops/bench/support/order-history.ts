@@ -17,16 +17,10 @@ const hostType = { id: '0190f000-0000-7000-8000-00000000a001', name: 'bm-large' 
 const orderName = 'order-abcde';
 const hub = 'sim-hub-1';
 
-const run = (effectId: string, result: { [key: string]: string } = {}): Step[] => [
-  {
-    stream: 'clusterOrder',
-    events: [{ type: 'EffectStarted', data: { at: AT, effectId, attempt: 1, epoch: 1 } }],
-  },
-  {
-    stream: 'clusterOrder',
-    events: [{ type: 'EffectSucceeded', data: { at: AT, effectId, attempt: 1, result } }],
-  },
-];
+const started = (effectId: string): Step => ({
+  stream: 'clusterOrder',
+  events: [{ type: 'EffectStarted', data: { at: AT, effectId, attempt: 1, epoch: 1 } }],
+});
 
 /** What the log holds of one order that went to READY without trouble: one list entry is one append. */
 const historyOf = (id: string, n: number): Step[] => [
@@ -57,22 +51,7 @@ const historyOf = (id: string, n: number): Step[] => [
       },
     ],
   },
-  {
-    stream: 'clusterOrder',
-    events: [
-      {
-        type: 'RunStarted',
-        data: {
-          at: AT,
-          workflow: 'clusterOrder',
-          runId: id,
-          tenant: `tenant-${n % 20}`,
-          revision: 0,
-          facts: {},
-        },
-      },
-    ],
-  },
+  started('place:0.0'),
   {
     stream: 'cluster',
     events: [
@@ -84,6 +63,8 @@ const historyOf = (id: string, n: number): Step[] => [
           namespace: 'osac',
           mode: 'operator',
           simulated: true,
+          controller: 'operator',
+          steps: {},
           orderName,
           decision: {
             weightsVersion: 1,
@@ -94,13 +75,20 @@ const historyOf = (id: string, n: number): Step[] => [
       { type: 'ClusterDispatchStarted', data: { at: AT, hub, orderName } },
     ],
   },
-  ...run('place', { uid: randomUUID() }),
+  started('apply:0.0.0'),
   { stream: 'cluster', events: [{ type: 'ClusterOrderPlaced', data: { at: AT, hub, orderName, uid: id } }] },
   {
-    stream: 'clusterOrder',
-    events: [{ type: 'TimerScheduled', data: { at: AT, timerId: 'observe', dueAt: AT } }],
+    stream: 'cluster',
+    events: [
+      {
+        type: 'ClusterConditionsObserved',
+        data: {
+          at: AT,
+          conditions: { ClusterAvailable: { status: 'False', reason: 'NotReady', message: '', since: AT } },
+        },
+      },
+    ],
   },
-  ...run('observe'),
   {
     stream: 'cluster',
     events: [
@@ -117,7 +105,6 @@ const historyOf = (id: string, n: number): Step[] => [
     ],
   },
   { stream: 'cluster', events: [{ type: 'NodesObserved', data: { at: AT, ready: { workers: 1, gpu: 0 } } }] },
-  { stream: 'clusterOrder', events: [{ type: 'TimerFired', data: { at: AT, timerId: 'observe' } }] },
   { stream: 'cluster', events: [{ type: 'NodesObserved', data: { at: AT, ready: { workers: 3, gpu: 1 } } }] },
   { stream: 'cluster', events: [{ type: 'ClusterBecameReady', data: { at: AT } }] },
 ];

@@ -25,7 +25,7 @@ export type LeaseOptions = {
   /** Name of this process incarnation. */
   readonly instance: string;
   /** Id of the data directory, which one process at a time locks (docs/architecture.md "Ownership"). */
-  readonly directory?: string;
+  readonly directory: string;
   readonly clock: Clock;
   readonly timers: Timers;
   readonly logger: Logger;
@@ -94,8 +94,7 @@ export const createLeaseOwnership = (options: LeaseOptions): Ownership => {
     deadlineMs?: number,
   ): Promise<number | undefined> => {
     const commandId = derivedCommandId(instance, stream, expected, type);
-    const holder = { holder: instance, ...(directory !== undefined && { directory }) };
-    const stamped = { type, data: { at: clock.now(), ...holder, epoch, ttlMs } };
+    const stamped = { type, data: { at: clock.now(), holder: instance, directory, epoch, ttlMs } };
     try {
       const encoded = bookkeeping(stream, stamped, COMMANDS[type], commandId);
       const within = deadlineMs === undefined ? {} : { deadlineMs };
@@ -120,7 +119,7 @@ export const createLeaseOwnership = (options: LeaseOptions): Ownership => {
 
   /** Later holders with the id of this data directory live: they run on a clone of this machine. */
   const notePredecessor = (event: LeaseEvent | undefined): void => {
-    if (!looked && directory !== undefined && event?.directory === directory) predecessor = event.holder;
+    if (!looked && event?.directory === directory) predecessor = event.holder;
     looked = true;
   };
 

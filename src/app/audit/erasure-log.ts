@@ -8,7 +8,7 @@ export type ListedErasure = {
   readonly id: string;
   readonly subjectId: string;
   readonly tenant: string;
-  /** All in whose history the subject appeared then; empty: older erasures do not say. */
+  /** All in whose history the subject appeared then; empty: only `tenant`. */
   readonly tenants: readonly string[];
   readonly reason: string;
   readonly requestId: string;

@@ -1,19 +1,12 @@
 import type { JsonObject } from '../../domain/json.ts';
-import type { CommandResult, EffectOutcome } from '../../domain/workflow.ts';
+import type { EffectOutcome } from '../../domain/workflow.ts';
 import type { RecordedEvent } from '../event-store.ts';
 import type { Slot } from './lanes.ts';
-import type { InputRef } from './run-index.ts';
 
 /** What waits in the mailbox of a run. A run takes its items one after the other; many runs work at once. */
 export type Item =
-  | {
-      readonly kind: 'event';
-      readonly ref: InputRef;
-      /** Absent: read again when its turn comes. */
-      readonly body?: RecordedEvent;
-      /** Called once the run took it in (or has no use for it): the checkpoint may pass it. */
-      readonly settled: () => void;
-    }
+  /** `settled`: called once it is folded, or of no use to the run: the checkpoint may pass it. */
+  | { readonly kind: 'subject'; readonly event: RecordedEvent; readonly settled: () => void }
   /** The newest one alone waits, in its own place: an older one that was not looked at yet is of no use. */
   | { readonly kind: 'observation'; readonly observation: JsonObject }
   | { readonly kind: 'timer'; readonly timerId: string }
@@ -25,12 +18,14 @@ export type Item =
       /** It was a timed read. */
       readonly read: boolean;
     }
-  | { readonly kind: 'command-result'; readonly key: string; readonly result: CommandResult }
   | { readonly kind: 'start-effect'; readonly effectId: string; readonly slot: Slot }
-  /** The run's stream holds more than was folded: what somebody else wrote, or our own append that is still on its way. */
-  | { readonly kind: 'refresh'; readonly revision?: number; readonly settled?: () => void }
-  /** See what is outstanding. */
-  | { readonly kind: 'look'; readonly settled?: () => void };
+  /**
+   * The run's stream holds more than was folded: what somebody else wrote, or our own append that is on its way.
+   * No `revision`: what was folded is out of order, or stopped by a bug.
+   */
+  | { readonly kind: 'refold'; readonly revision?: number; readonly settled: () => void }
+  /** See what is outstanding. `start`: also what follows from the state by itself. */
+  | { readonly kind: 'look'; readonly start?: true };
 
 /** What is going on with one run in this process. It is forgotten as soon as nothing is. */
 export type Actor = {
@@ -39,9 +34,7 @@ export type Actor = {
   driving: boolean;
   /** Effects that wait for their lane or are being performed. */
   readonly busy: Map<string, 'waiting' | 'running'>;
-  /** Key of the command being carried out. */
-  command: string | undefined;
-  /** Key of the last command whose result was taken in. */
+  /** Key of the last command that was carried out because it was outstanding. */
   answered: string | undefined;
   /** How often in a row the same command was still wanted after its result. */
   repeats: number;
@@ -57,7 +50,6 @@ export const newActor = (key: string): Actor => ({
   mailbox: [],
   driving: false,
   busy: new Map(),
-  command: undefined,
   answered: undefined,
   repeats: 0,
   delayed: false,
@@ -66,9 +58,7 @@ export const newActor = (key: string): Actor => ({
 });
 
 /** Something was started whose end is still to be recorded. */
-export const underWay = (actor: Actor): boolean =>
-  actor.command !== undefined || actor.busy.values().some((stage) => stage === 'running');
+export const underWay = (actor: Actor): boolean => actor.busy.values().some((stage) => stage === 'running');
 
 /** Nothing would be lost by forgetting it. */
-export const isSpent = (actor: Actor): boolean =>
-  actor.busy.size === 0 && actor.command === undefined && !actor.delayed;
+export const isSpent = (actor: Actor): boolean => actor.busy.size === 0 && !actor.delayed;

@@ -1,30 +1,34 @@
 import { hash } from 'node:crypto';
+import type { PendingCommand, PendingEffect, Reaction, WorkflowInput } from '../../domain/workflow.ts';
 import type { JsonObject } from '../../domain/json.ts';
-import type { PendingEffect, WorkflowInput } from '../../domain/workflow.ts';
-import type { RecordedEvent } from '../event-store.ts';
-import type { EventMetadata } from '../metadata.ts';
 import type { Actor } from './actor.ts';
-import { askedIn, EFFECT_STARTED, isTaken, type Run } from './run.ts';
-import type { InputRef } from './run-index.ts';
+import { EFFECT_STARTED, isOver, type Run } from './run.ts';
 import type { AppendCause } from './run-log.ts';
 import type { RunsOptions } from './runs-options.ts';
+import { contextOf } from './work.ts';
 
 /** A conflict means that another runner works on this run; after so many in a row something is wrong. */
 const MAX_CONFLICTS = 50;
 
-/** What a run decides on one input, and the record of it. All reject when it cannot be recorded. */
+/** The input that a command is the reaction to. */
+type Root = Exclude<WorkflowInput, { kind: 'command-result' }>;
+
+/** What a run decides on one input, the record of it and the commands that follow. All reject when that fails. */
 export type Decisions = {
-  /** Decide, append; on a conflict decide again on what is there now. */
+  /** Decide, append, carry out; on a conflict decide again on what is there now. */
   decide(actor: Actor, run: Run, why: AppendCause, input: (now: string) => WorkflowInput): Promise<void>;
-  decideEvent(actor: Actor, run: Run, ref: InputRef, recorded: RecordedEvent): Promise<void>;
-  decideObservation(actor: Actor, run: Run, observation: JsonObject): Promise<void>;
+  /** What follows from the state by itself. */
+  settle(actor: Actor, run: Run): Promise<void>;
+  observe(actor: Actor, run: Run, observation: JsonObject): Promise<void>;
+  /** Carries a command out, folds what it left in the subject and decides on its result. */
+  carryOut(actor: Actor, run: Run, command: PendingCommand, to?: Root): Promise<void>;
   /** False: another runner was first. */
   recordStart(actor: Actor, run: Run, effect: PendingEffect): Promise<boolean>;
 };
 
 export const createDecisions = ({
   log,
-  codec,
+  work,
   clock,
   steady,
   failpoint,
@@ -32,85 +36,85 @@ export const createDecisions = ({
   instance,
 }: Pick<
   RunsOptions,
-  'log' | 'codec' | 'clock' | 'steady' | 'failpoint' | 'epoch' | 'instance'
+  'log' | 'work' | 'clock' | 'steady' | 'failpoint' | 'epoch' | 'instance'
 >): Decisions => {
-  const decide = async (
+  /** Undefined: nothing follows. */
+  const record = async (
     actor: Actor,
     run: Run,
     why: AppendCause,
-    input: (now: string) => WorkflowInput,
-  ): Promise<void> => {
+    inputAt: (now: string) => WorkflowInput,
+  ): Promise<{ readonly input: WorkflowInput; readonly commands: Reaction['commands'] } | undefined> => {
     for (let conflicts = 0; conflicts < MAX_CONFLICTS; conflicts += 1) {
-      if (why.ref !== undefined && isTaken(run, why.ref)) return;
       // Another runner may have closed it since this item was put in the mailbox, or since the conflict.
-      if (run.revision >= 0 && run.workflow.isClosed(run.state)) return;
+      if (isOver(run)) return undefined;
       const offset = steady.offset();
-      const events = run.workflow.decide(run.state, input(clock.now()));
-      if (events.length === 0) return;
+      const input = inputAt(clock.now());
+      const { events, commands } = run.workflow.decide(run.state, input);
+      if (events.length === 0) return { input, commands };
       if ((await log.append(run, events, why)) === 'appended') {
         actor.offset = offset;
-        return;
+        return { input, commands };
       }
     }
     throw new Error(`${MAX_CONFLICTS} conflicts in a row on ${run.key}`);
   };
 
-  const decideEvent = async (
-    actor: Actor,
-    run: Run,
-    ref: InputRef,
-    recorded: RecordedEvent,
-  ): Promise<void> => {
-    const metadata = recorded.metadata as unknown as EventMetadata;
-    if (run.revision < 0) {
-      run.tenant = metadata.tenant;
-      run.project = metadata.project;
-      run.correlationId = metadata.correlationId;
-    }
-    const { type, data } = codec.decode(recorded);
-    const { stream, revision, position } = recorded;
-    const { tenant } = metadata;
-    const event = { type, data: data as JsonObject, stream, revision, position, tenant };
-    const why: AppendCause = {
-      name: type,
-      identity: ['event', recorded.id],
-      causationId: recorded.id,
-      ref,
-      // What the service did by itself belongs to what it was asked for before.
-      ...(metadata.actor.authMethod !== 'internal' && { asked: askedIn(metadata) }),
-    };
-    await decide(actor, run, why, (now) => ({ kind: 'event', event, now }));
+  const decide: Decisions['decide'] = async (actor, run, why, inputAt) => {
+    const reaction = await record(actor, run, why, inputAt);
+    if (reaction === undefined) return;
+    const { input } = reaction;
+    const to = input.kind === 'command-result' ? input.to : input;
+    for (const command of reaction.commands) await carryOut(actor, run, command, to);
   };
 
-  const decideObservation = (actor: Actor, run: Run, observation: JsonObject): Promise<void> => {
-    const digest = hash('sha256', JSON.stringify(observation), 'hex');
-    return decide(actor, run, cause(run, 'observation', digest), (now) => ({
-      kind: 'observation',
-      observation,
+  const carryOut: Decisions['carryOut'] = async (actor, run, command, to) => {
+    const commandKey = keyOf(run, command, to);
+    actor.offset = steady.offset();
+    const { result, end } = await work.command(contextOf(run), command, commandKey);
+    await log.follow(run, end);
+    await decide(actor, run, cause(run, 'command-result', commandKey), (now) => ({
+      kind: 'command-result',
+      commandKey,
+      result,
+      ...(to !== undefined && { to }),
       now,
     }));
   };
 
+  const settle = async (actor: Actor, run: Run): Promise<void> => {
+    const upTo = run.subjectRevision;
+    await decide(actor, run, cause(run, 'settle', upTo), (now) => ({ kind: 'settle', now }));
+    if (run.subjectRevision === upTo) run.unsettled = false;
+  };
+
+  const observe = (actor: Actor, run: Run, observation: JsonObject): Promise<void> =>
+    decide(actor, run, cause(run, 'observation', digestOf(observation)), (now) => ({
+      kind: 'observation',
+      observation,
+      now,
+    }));
+
   const recordStart = async (actor: Actor, run: Run, effect: PendingEffect): Promise<boolean> => {
-    const { effectId, attempt } = effect;
+    const { effectId, attempt, facts } = effect;
     const before = run.started[effectId];
     if (before !== undefined && before.attempt >= attempt) {
       throw new Error(
         `attempt ${attempt} of ${effectId} was started before; its workflow must count attempts`,
       );
     }
-    const started = { type: EFFECT_STARTED, data: { at: clock.now(), effectId, attempt, epoch } };
+    const data = { at: clock.now(), effectId, attempt, epoch, ...(facts !== undefined && { facts }) };
     const offset = steady.offset();
     await failpoint('before-effect-started');
     // The instance is part of the identity: two runners that start the same attempt must not both succeed.
-    const outcome = await log.append(run, [started], cause(run, 'start-effect', effectId, attempt, instance));
-    if (outcome === 'conflict') return false;
+    const why = cause(run, 'start-effect', effectId, attempt, instance);
+    if ((await log.append(run, [{ type: EFFECT_STARTED, data }], why)) === 'conflict') return false;
     actor.offset = offset;
     await failpoint('after-effect-started');
     return true;
   };
 
-  return { decide, decideEvent, decideObservation, recordStart };
+  return { decide, settle, observe, carryOut, recordStart };
 };
 
 /** Why a run appends, and what makes that the same when it is tried again. */
@@ -119,3 +123,9 @@ export const cause = (run: Run, name: string, ...identity: readonly (string | nu
   identity: [name, ...identity],
   causationId: run.lastEventId,
 });
+
+/** Names one carrying out: the same command upon the same state of the subject has the same id. */
+export const keyOf = (run: Run, { key, command }: PendingCommand, to?: Root): string =>
+  key ?? `${digestOf(to?.kind === 'observation' ? to.observation : command)}@${run.subjectRevision}`;
+
+const digestOf = (value: JsonObject): string => hash('sha256', JSON.stringify(value), 'hex');

@@ -12,22 +12,22 @@ import type { Clock, Logger, Timers } from '../ports.ts';
 import { anchorOf, resumeAfter, unproved, type Anchor } from '../resume-point.ts';
 import { pause } from './pause.ts';
 import { createProgress, type Progress } from './progress.ts';
-import { foldRecorded, isTaken } from './run.ts';
-import type { InputRef, RunIndex } from './run-index.ts';
+import { foldRecorded, inputsOf } from './run.ts';
+import type { RunIndex } from './run-index.ts';
 import type { RunMemory } from './run-memory.ts';
 import type { Runs } from './runs.ts';
 import { createSlices } from './slices.ts';
 import type { AnyWorkflow, RunCodec } from './types.ts';
 
 /**
- * The runner's one subscription. Until the end of the log was reached once, run events are only folded and inputs only
- * noted: deciding on an input that a later run event shows as taken in would be work for nothing. From then on every
- * input goes to its run at once.
+ * The runner's one subscription. Until the end of the log was reached once, events are only folded, as they come:
+ * deciding on one whose consequences lie further on would be work for nothing. From then on every event goes to its
+ * run at once.
  */
 export type Intake = {
   /**
-   * Returns when the subscription has ended. `room` is waited for before an input is taken while live. Throws LogReplaced
-   * when the index was folded from another log.
+   * Returns when the subscription has ended. `room` is waited for before an event is taken while live. Throws
+   * LogReplaced when the index was folded from another log.
    */
   run(signal: AbortSignal, room: () => Promise<void>): Promise<void>;
   readonly progress: Progress;
@@ -38,9 +38,6 @@ export type Intake = {
 
 const RETRY_FIRST_MS = 100;
 const RETRY_MAX_MS = 5_000;
-
-/** Inputs of a run that were seen while catching up and that no run event shows as taken in. */
-type Noted = { readonly ref: InputRef; readonly settled: () => void };
 
 export const createIntake = (options: {
   readonly store: EventStore;
@@ -60,116 +57,94 @@ export const createIntake = (options: {
   const { store, codec, index, memory, runs, workflows, logger } = options;
   const slice = createSlices(options.clock);
   const progress = createProgress(index.anchor());
-  const inputTypes = groupByType(workflows, (workflow) => workflow.inputTypes);
-  const wakeTypes = groupByType(workflows, (workflow) => workflow.wakes?.types ?? []);
+  const bySubject = groupBy(workflows, (workflow) => [workflow.subject]);
+  const wakeTypes = groupBy(workflows, (workflow) => workflow.wakes?.types ?? []);
   const categories = new Set(workflows.map((workflow) => workflow.name));
-  const noted = new Map<string, Noted[]>();
-  const behind = new Set<string>();
-  const poisoned = new Set<string>();
+  /** Runs whose events came out of order while catching up, and what lets the checkpoint pass the first of them. */
+  const behind = new Map<string, () => void>();
   const woken = new Set<string>();
   let live = false;
   let lastSeen: string | undefined;
 
   const filter: EventFilter = {
-    typePrefixes: [...new Set([...inputTypes.keys(), ...wakeTypes.keys(), ...options.runEventTypes])],
+    typePrefixes: [
+      ...new Set([
+        ...workflows.flatMap((workflow) => workflow.subjectTypes),
+        ...wakeTypes.keys(),
+        ...options.runEventTypes,
+      ]),
+    ],
   };
 
   const see = (event: RecordedEvent): void => {
     lastSeen = event.recordedAt;
-    if (categories.has(parseStreamName(event.stream).category)) seeRunEvent(event);
+    for (const key of runsOf(event)) {
+      if (runs.parkedFor(key) !== undefined) continue;
+      if (live) post(key, event);
+      else foldSeen(key, event);
+    }
     for (const workflow of wakeTypes.get(event.type) ?? []) {
       const timerId = workflow.wakes?.timerId ?? '';
       if (live) options.wake(timerId);
       else woken.add(timerId);
     }
-    for (const workflow of inputTypes.get(event.type) ?? []) seeInput(workflow, event);
     progress.passed(event.position, anchorOf(event));
   };
 
-  /** Stops the run whose own event it is; of an input nothing says which run it was for. */
+  /** The runs that fold this event: the one that recorded it, or those whose subject it is about. */
+  const runsOf = ({ stream, type }: Pick<RecordedEvent, 'stream' | 'type'>): string[] => {
+    const { category, id } = parseStreamName(stream);
+    if (categories.has(category)) return [stream];
+    const about = bySubject.get(category) ?? [];
+    return about
+      .filter(({ subjectTypes }) => subjectTypes.includes(type))
+      .map(({ name }) => streamName(name, id));
+  };
+
+  /** Stops the runs that would have folded it. */
   const seeUnreadable = (event: UnreadableEvent): void => {
     const { stream, revision, position, reason } = event;
-    logger.error({ stream, revision, position, reason }, 'event unreadable: no run takes it in');
-    if (categories.has(parseStreamName(stream).category)) stopRun(stream, new Error(reason));
+    logger.error({ stream, revision, position, reason }, 'event unreadable: its run stops');
+    for (const key of runsOf(event)) runs.poison(key, new Error(reason));
     progress.passed(position, anchorOf(event));
   };
 
-  const stopRun = (key: string, error: unknown): void => {
-    poisoned.add(key);
-    runs.poison(key, error);
-  };
-
-  const seeInput = (workflow: AnyWorkflow, event: RecordedEvent): void => {
-    const { tenant } = event.metadata as { tenant: string };
-    const { data } = codec.decode(event);
-    const { type, stream, revision, position } = event;
-    const runId = workflow.runIdOf({
-      type,
-      data: data as RecordedEvent['data'],
-      stream,
-      revision,
-      position,
-      tenant,
-    });
-    if (runId === undefined) return;
-    const key = streamName(workflow.name, runId);
-    const ref: InputRef = { position, stream, revision };
+  const post = (key: string, event: RecordedEvent): void => {
+    const { revision, position } = event;
+    const known = memory.revisionsOf(key);
+    const isOwn = event.stream === key;
+    if (revision <= ((isOwn ? known?.revision : known?.subjectRevision) ?? -1)) return;
     const settled = progress.begun(position, anchorOf(event));
-    if (live) {
-      runs.post(key, { kind: 'event', ref, body: event, settled });
-      return;
-    }
-    const others = noted.get(key);
-    if (others === undefined) noted.set(key, [{ ref, settled }]);
-    else others.push({ ref, settled });
+    runs.post(key, isOwn ? { kind: 'refold', revision, settled } : { kind: 'subject', event, settled });
   };
 
-  const seeRunEvent = (event: RecordedEvent): void => {
-    const key = event.stream;
-    const known = memory.revisionOf(key);
-    if (event.revision <= known) return;
-    if (live) {
-      const { revision, position } = event;
-      runs.post(key, { kind: 'refresh', revision, settled: progress.begun(position, anchorOf(event)) });
-      return;
-    }
-    if (event.revision > known + 1) {
-      behind.add(key);
-      return;
-    }
+  const foldSeen = (key: string, event: RecordedEvent): void => {
+    if (behind.has(key)) return;
     const run = memory.get(key);
-    if (run === 'closed' || poisoned.has(key)) return;
+    if (run === 'closed') return;
+    const isOwn = event.stream === key;
+    const known = isOwn ? run.revision : run.subjectRevision;
+    if (event.revision <= known) return;
+    if (
+      event.revision > known + 1 ||
+      (isOwn && (inputsOf(event, run.subject) ?? -1) !== run.subjectRevision)
+    ) {
+      behind.set(key, progress.begun(event.position, anchorOf(event)));
+      return;
+    }
     try {
       foldRecorded(run, event, codec);
     } catch (error) {
-      return stopRun(key, error);
+      return runs.poison(key, error);
     }
     memory.touch(run);
-    forgetTaken(key, run);
-  };
-
-  const forgetTaken = (key: string, run: Exclude<ReturnType<RunMemory['get']>, 'closed'>): void => {
-    const waiting = noted.get(key);
-    if (waiting === undefined) return;
-    const closed = run.workflow.isClosed(run.state);
-    const left = waiting.filter(({ ref, settled }) => {
-      const done = closed || isTaken(run, ref);
-      if (done) settled();
-      return !done;
-    });
-    if (left.length === 0) noted.delete(key);
-    else noted.set(key, left);
   };
 
   const goLive = (): void => {
     live = true;
     memory.flush();
-    for (const key of behind) runs.post(key, { kind: 'refresh' });
-    for (const [key, inputs] of noted) {
-      for (const { ref, settled } of inputs) runs.post(key, { kind: 'event', ref, settled });
-    }
+    for (const [key, settled] of behind) runs.post(key, { kind: 'refold', settled });
     behind.clear();
-    noted.clear();
     for (const timerId of woken) options.wake(timerId);
     woken.clear();
     options.live();
@@ -222,13 +197,13 @@ export const createIntake = (options: {
   };
 };
 
-const groupByType = (
+const groupBy = (
   workflows: readonly AnyWorkflow[],
-  typesOf: (workflow: AnyWorkflow) => readonly string[],
+  keysOf: (workflow: AnyWorkflow) => readonly string[],
 ): Map<string, AnyWorkflow[]> => {
   const groups = new Map<string, AnyWorkflow[]>();
   for (const workflow of workflows) {
-    for (const type of typesOf(workflow)) groups.set(type, [...(groups.get(type) ?? []), workflow]);
+    for (const key of keysOf(workflow)) groups.set(key, [...(groups.get(key) ?? []), workflow]);
   }
   return groups;
 };

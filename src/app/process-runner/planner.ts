@@ -1,19 +1,20 @@
-import type { PendingCommand, PendingEffect } from '../../domain/workflow.ts';
+import type { Pending, PendingCommand, PendingEffect } from '../../domain/workflow.ts';
 import type { Priority } from './fair-queue.ts';
 import type { Alarm, StoredAlarm } from './run-index.ts';
-import { Stopped } from './run-log.ts';
 import { alarmAt, alarmIn, gateAlarm, heldAlarm, readAlarmKey, timerAlarms } from './run-memory.ts';
-import { pendingOf, pruneStarts, type Run } from './run.ts';
+import { isKnown, pruneStarts, type Run } from './run.ts';
 import type { Actor, Item } from './actor.ts';
+import { keyOf } from './decisions.ts';
 import type { RunsOptions } from './runs-options.ts';
-import { contextOf } from './work.ts';
 
 /** `keep`: the alarm to keep in the index. */
 type Due = { readonly due: boolean; readonly keep?: Alarm };
 
 export type Planner = {
-  /** Starts what is outstanding and not under way; keeps run and alarms in the index. */
-  plan(actor: Actor, run: Run): void;
+  /** The command whose turn it is: one at a time, in the order in which the workflow wants them. */
+  nextCommand(actor: Actor, run: Run, pending: Pending): PendingCommand | undefined;
+  /** Starts the effects that are outstanding and not under way; keeps run and alarms in the index. */
+  plan(actor: Actor, run: Run, pending: Pending): void;
   /** A lane works again: what rests after failures in it is tried at once. */
   wakeLane(lane: string, howMany: 'all' | 'one'): void;
 };
@@ -35,10 +36,9 @@ export const createPlanner = (
   options: RunsOptions & {
     readonly post: (key: string, item: Item) => void;
     readonly isDraining: () => boolean;
-    readonly commandFailed: (key: string, error: unknown) => void;
   },
 ): Planner => {
-  const { index, memory, lanes, work, timers, steady, settings, post } = options;
+  const { index, memory, lanes, timers, steady, settings, post } = options;
 
   /** Runs that rest after failures, and the lanes in which they do. */
   const resting = new Map<string, Set<string>>();
@@ -58,10 +58,9 @@ export const createPlanner = (
     }
   };
 
-  const plan = (actor: Actor, run: Run): void => {
-    if (run.revision < 0) return;
+  const plan = (actor: Actor, run: Run, pending: Pending): void => {
+    if (!isKnown(run)) return;
     resting.delete(run.key);
-    const pending = pendingOf(run);
     pruneStarts(run, pending);
     const offset = actor.offset ?? steady.offset();
     const alarms = timerAlarms(pending, offset);
@@ -80,8 +79,6 @@ export const createPlanner = (
     lanes.keep(run.runId, pending.effects);
     woken.delete(run.key);
     if (options.isDraining()) return;
-    const [command] = pending.commands;
-    if (command !== undefined) startCommand(actor, run, command);
     for (const effect of due) {
       actor.busy.set(effect.effectId, 'waiting');
       lanes.enqueue(
@@ -151,22 +148,17 @@ export const createPlanner = (
     return new Date(Date.parse(started.at) + deadlineMs).toISOString();
   };
 
-  /** One at a time per run, in the order in which the workflow wants them. */
-  const startCommand = (actor: Actor, run: Run, command: PendingCommand): void => {
-    if (actor.command !== undefined || actor.delayed) return;
-    if (actor.answered === command.key) {
+  const nextCommand = (actor: Actor, run: Run, pending: Pending): PendingCommand | undefined => {
+    const [command] = pending.commands;
+    if (command === undefined || actor.delayed || options.isDraining()) return undefined;
+    const key = keyOf(run, command);
+    if (actor.answered === key) {
       repeatLater(actor);
-      return;
+      return undefined;
     }
     if (actor.answered !== undefined) actor.repeats = 0;
-    actor.command = command.key;
-    void work.command(contextOf(run), command).then(
-      (result) => post(run.key, { kind: 'command-result', key: command.key, result }),
-      (error: unknown) => {
-        actor.command = undefined;
-        if (!(error instanceof Stopped)) options.commandFailed(run.key, error);
-      },
-    );
+    actor.answered = key;
+    return command;
   };
 
   const repeatLater = (actor: Actor): void => {
@@ -179,7 +171,7 @@ export const createPlanner = (
     });
   };
 
-  return { plan, wakeLane };
+  return { nextCommand, plan, wakeLane };
 };
 
 const restedRead = (everyMs: number, failures: number): number =>

@@ -8,7 +8,7 @@ import type { Anchor } from '../resume-point.ts';
 export type Progress = {
   /** Seen and needing nothing more. `anchor`: of the event at that position. */
   passed(position: Position, anchor?: Anchor): void;
-  /** Seen and to be handled; the returned function settles it. One input may have several readers. */
+  /** Seen and to be handled; the returned function settles it. One event may have several readers. */
   begun(position: Position, anchor?: Anchor): () => void;
   /** Everything up to here is taken in; undefined: nothing yet. */
   checkpoint(): Position | undefined;

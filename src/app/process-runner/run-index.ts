@@ -1,6 +1,5 @@
 import { rmSync } from 'node:fs';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
-import type { Position } from '../event-store.ts';
 import type { Anchor } from '../resume-point.ts';
 
 /** One run as the index keeps it. `key` is the name of the run's stream. */
@@ -8,10 +7,11 @@ export type RunRow = {
   readonly key: string;
   readonly workflow: string;
   readonly runId: string;
-  /** Revision of the run's stream that `memory` was folded to; -1: no run event yet. */
+  /** Revisions that `memory` was folded to, of the run's stream and of its subject's; -1: no event. */
   readonly revision: number;
+  readonly subjectRevision: number;
   readonly closed: boolean;
-  /** True when commands or effects are outstanding, so that a restart looks at it at once. */
+  /** True when something is outstanding or not yet decided, so that a restart looks at it at once. */
   readonly work: boolean;
   /** JSON of everything else (see run.ts); empty for closed runs. */
   readonly memory: string;
@@ -28,13 +28,12 @@ export type Alarm = {
 
 export type StoredAlarm = Alarm & { readonly fired: number };
 
-/** Reference to an input event that its run has not taken in yet; the body is read again when its turn comes. */
-export type InputRef = { readonly position: Position; readonly stream: string; readonly revision: number };
+export type Revisions = Pick<RunRow, 'revision' | 'subjectRevision'>;
 
 export type RunIndex = {
   load(key: string): RunRow | undefined;
-  /** The revision alone, without parsing; undefined: unknown run. */
-  revisionOf(key: string): number | undefined;
+  /** The revisions alone, without parsing; undefined: unknown run. */
+  revisionsOf(key: string): Revisions | undefined;
   save(row: RunRow): void;
   alarmsOf(run: string): readonly StoredAlarm[];
   /** Replaces the alarms of a run; one that stays the same (key and due) keeps its monotonic time. */
@@ -56,10 +55,8 @@ export type RunIndex = {
   wake(alarm: string, mono: number, limit: number): number;
   /** Open runs with outstanding commands or effects after `key`, in order of keys. */
   withWork(after: string, limit: number): readonly string[];
-  /** Adds these inputs to what is kept for a parked run. */
-  park(run: string, error: string, refs: readonly InputRef[]): void;
+  park(run: string, error: string): void;
   parked(): readonly { readonly run: string; readonly error: string }[];
-  parkedRefs(run: string): readonly InputRef[];
   unpark(run: string): void;
   /** The last event that was taken in: what to resume after. */
   anchor(): Anchor | undefined;
@@ -71,7 +68,7 @@ export type RunIndex = {
   close(): void;
 };
 
-const FORMAT = 3;
+const FORMAT = 4;
 /** More due alarms than this are not counted: whoever asks only wants to know that there are too many. */
 export const MAX_COUNTED = 10_000;
 /** Not where its wall-clock time has it; a few milliseconds come from rounding and do not matter. */
@@ -80,7 +77,7 @@ export const RUN_INDEX_SCHEMA = `
   CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
   CREATE TABLE runs (
     key TEXT PRIMARY KEY, workflow TEXT NOT NULL, run_id TEXT NOT NULL, revision INTEGER NOT NULL,
-    closed INTEGER NOT NULL, work INTEGER NOT NULL, memory TEXT NOT NULL
+    subject_revision INTEGER NOT NULL, closed INTEGER NOT NULL, work INTEGER NOT NULL, memory TEXT NOT NULL
   ) STRICT;
   CREATE INDEX runs_with_work ON runs (key) WHERE work = 1;
   CREATE TABLE alarms (
@@ -90,17 +87,20 @@ export const RUN_INDEX_SCHEMA = `
   CREATE INDEX alarms_by_time ON alarms (mono) WHERE mono IS NOT NULL;
   CREATE INDEX alarms_by_key ON alarms (key, run, mono);
   CREATE INDEX alarms_moved ON alarms (run, key) WHERE ${MOVED};
-  CREATE TABLE parked (run TEXT PRIMARY KEY, error TEXT NOT NULL, refs TEXT NOT NULL) STRICT;
+  CREATE TABLE parked (run TEXT PRIMARY KEY, error TEXT NOT NULL) STRICT;
   CREATE TABLE counts (closed INTEGER PRIMARY KEY, runs INTEGER NOT NULL) STRICT;
   INSERT INTO counts (closed, runs) VALUES (0, 0), (1, 0);
 `;
 /** Run on the HTTP thread: each walks an index (a spec looks at the plans). */
 export const RUN_INDEX_STATEMENTS = {
-  load: 'SELECT * FROM runs WHERE key = ?',
+  load: `SELECT key, workflow, run_id AS runId, revision, subject_revision AS subjectRevision,
+       closed, work, memory FROM runs WHERE key = ?`,
   closed: 'SELECT closed FROM runs WHERE key = ?',
-  revision: 'SELECT revision FROM runs WHERE key = ?',
-  save: `INSERT INTO runs (key, workflow, run_id, revision, closed, work, memory) VALUES (?, ?, ?, ?, ?, ?, ?)
-       ON CONFLICT (key) DO UPDATE SET revision = excluded.revision, closed = excluded.closed,
+  revisions: 'SELECT revision, subject_revision AS subjectRevision FROM runs WHERE key = ?',
+  save: `INSERT INTO runs (key, workflow, run_id, revision, subject_revision, closed, work, memory)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+       ON CONFLICT (key) DO UPDATE SET revision = excluded.revision,
+         subject_revision = excluded.subject_revision, closed = excluded.closed,
          work = excluded.work, memory = excluded.memory`,
   alarms: 'SELECT key, due, due_mono AS dueMono, fired FROM alarms WHERE run = ?',
   setAlarm: `INSERT INTO alarms (run, key, due, due_mono, mono, fired) VALUES (?1, ?2, ?3, ?4, ?4, 0)
@@ -118,9 +118,8 @@ export const RUN_INDEX_STATEMENTS = {
   sleeping: 'SELECT run FROM alarms WHERE key = ?1 AND mono > ?2 ORDER BY run LIMIT ?3',
   wake: 'UPDATE alarms SET mono = ? WHERE run = ? AND key = ?',
   work: 'SELECT key FROM runs WHERE work = 1 AND key > ? ORDER BY key LIMIT ?',
-  park: 'INSERT OR REPLACE INTO parked (run, error, refs) VALUES (?, ?, ?)',
+  park: 'INSERT OR REPLACE INTO parked (run, error) VALUES (?, ?)',
   parked: 'SELECT run, error FROM parked ORDER BY run',
-  parkedRefs: 'SELECT refs FROM parked WHERE run = ?',
   unpark: 'DELETE FROM parked WHERE run = ?',
   anchor: "SELECT value FROM meta WHERE key = 'anchor'",
   counts: 'SELECT runs FROM counts WHERE closed = ?',
@@ -148,10 +147,6 @@ export const openRunIndex = (file: string, identity: string): RunIndex => {
     inTransaction = true;
   };
   const sql = prepared(db);
-  const parkedRefs = (run: string): InputRef[] => {
-    const row = sql.parkedRefs.get(run) as { refs: string } | undefined;
-    return row === undefined ? [] : (JSON.parse(row.refs) as InputRef[]);
-  };
   const countOf = (closed: 0 | 1): number => (sql.counts.get(closed) as { runs: number }).runs;
   // Kept beside the rows and written with them: counting hundreds of thousands would hold the thread.
   const counts = { open: countOf(0), closed: countOf(1) };
@@ -160,22 +155,10 @@ export const openRunIndex = (file: string, identity: string): RunIndex => {
 
   return {
     load: (key) => {
-      const row = sql.load.get(key) as
-        | {
-            key: string;
-            workflow: string;
-            run_id: string;
-            revision: number;
-            closed: number;
-            work: number;
-            memory: string;
-          }
-        | undefined;
-      if (row === undefined) return undefined;
-      const { run_id: runId, closed, work, ...rest } = row;
-      return { ...rest, runId, closed: closed === 1, work: work === 1 };
+      const row = sql.load.get(key) as (Omit<RunRow, 'closed' | 'work'> & Flags) | undefined;
+      return row === undefined ? undefined : { ...row, closed: row.closed === 1, work: row.work === 1 };
     },
-    revisionOf: (key) => (sql.revision.get(key) as { revision: number } | undefined)?.revision,
+    revisionsOf: (key) => sql.revisions.get(key) as Revisions | undefined,
     save: (row) => {
       write();
       const before = sql.closed.get(row.key) as { closed: number } | undefined;
@@ -186,6 +169,7 @@ export const openRunIndex = (file: string, identity: string): RunIndex => {
         row.workflow,
         row.runId,
         row.revision,
+        row.subjectRevision,
         Number(row.closed),
         Number(row.work),
         row.memory,
@@ -234,13 +218,11 @@ export const openRunIndex = (file: string, identity: string): RunIndex => {
       return sleeping.length;
     },
     withWork: (after, limit) => (sql.work.all(after, limit) as { key: string }[]).map(({ key }) => key),
-    park: (run, error, refs) => {
+    park: (run, error) => {
       write();
-      const all = new Map([...parkedRefs(run), ...refs].map((ref) => [`${ref.stream}@${ref.revision}`, ref]));
-      sql.park.run(run, error, JSON.stringify([...all.values()]));
+      sql.park.run(run, error);
     },
     parked: () => sql.parked.all() as { run: string; error: string }[],
-    parkedRefs,
     unpark: (run) => {
       write();
       sql.unpark.run(run);
@@ -265,6 +247,7 @@ export const openRunIndex = (file: string, identity: string): RunIndex => {
   };
 };
 
+type Flags = { readonly closed: number; readonly work: number };
 type Statements = { readonly [Name in keyof typeof RUN_INDEX_STATEMENTS]: StatementSync };
 const prepared = (db: DatabaseSync): Statements =>
   Object.fromEntries(

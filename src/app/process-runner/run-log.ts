@@ -7,13 +7,13 @@ import {
   type RecordedEvent,
 } from '../event-store.ts';
 import { ReferencesBusy } from '../reference-guard.ts';
-import { derivedCommandId } from '../identifiers.ts';
-import type { CommandMetadata } from '../metadata.ts';
+import { derivedCommandId, eventId } from '../identifiers.ts';
+import type { CommandContext, CommandMetadata } from '../metadata.ts';
 import type { Clock, Logger, Timers } from '../ports.ts';
 import { pause } from './pause.ts';
+import { foldRun } from './fold-run.ts';
 import { askedOf, fold, foldRecorded, type Run } from './run.ts';
-import type { InputRef } from './run-index.ts';
-import type { Asked, Failpoint, RunCodec } from './types.ts';
+import type { Failpoint, RunCodec } from './types.ts';
 
 /** Thrown out of every wait when the runner stops. */
 export class Stopped extends Error {
@@ -26,29 +26,37 @@ export type AppendCause = {
   /** Name of the cause, for metadata: `effect-result`, `timer-due` … */
   readonly name: string;
   readonly causationId: string;
-  /** The input event taken in with this append, if it was one. */
-  readonly ref?: InputRef;
-  /** Of the request behind that event; absent: what the run was asked before. */
-  readonly asked?: Asked;
+};
+
+/** Where a command left the stream that it was given to. */
+export type CommandEnd = {
+  readonly stream: string;
+  /** -1: the stream is empty. */
+  readonly revision: number;
+  /** What it stored just now, under the ids that follow from `context`. */
+  readonly events: readonly DomainEvent[];
+  readonly context: CommandContext;
 };
 
 export type RunLog = {
   /**
-   * Appends at the run's revision and folds the events. `conflict`: somebody else wrote; the run was refreshed and
-   * the caller decides again. Waits out an unavailable store; an unknown outcome is settled by repeating.
+   * Appends at the run's revision and folds the events. `conflict`: somebody else wrote; the run was folded again,
+   * and the caller decides again. Waits out an unavailable store; an unknown outcome is settled by repeating.
    * Throws Stopped, EventTooLarge, and what the codec throws for events that their schema refuses.
    */
   append(run: Run, events: readonly DomainEvent[], cause: AppendCause): Promise<'appended' | 'conflict'>;
-  /** Folds what was added to the stream since. */
-  refresh(run: Run): Promise<void>;
-  /** Reads an input event again. */
-  readInput(ref: InputRef): Promise<RecordedEvent | undefined>;
+  /** Forgets what was folded and reads both streams. */
+  refold(run: Run): Promise<void>;
+  /** Folds an event of the subject; where others come first, those as well. */
+  take(run: Run, event: RecordedEvent): Promise<void>;
+  /** Folds the subject up to what a command left there. */
+  follow(run: Run, end: CommandEnd): Promise<void>;
   /** Repeats while the store is unavailable or its answer is lost. */
   insist<T>(attempt: () => Promise<T>): Promise<T>;
 };
 
 /**
- * An order takes some forty appends to READY, and nobody waits for a single one: committed together with those of
+ * An order takes a dozen appends to READY, and nobody waits for a single one: committed together with those of
  * other orders they cost a fraction of the disk's and the processor's time.
  */
 export const PATIENCE_MS = 4;
@@ -89,18 +97,23 @@ export const createRunLog = (options: {
     }
   };
 
-  const refresh = async (run: Run): Promise<void> =>
+  const refold = async (run: Run): Promise<void> => {
+    const again = await insist(() => foldRun(run.workflow, run.runId, store, codec));
+    // People's decisions, too, are something from which more may follow.
+    Object.assign(run, again, { unsettled: true });
+    folded(run);
+  };
+
+  const readSubject = async (run: Run): Promise<void> =>
     insist(async () => {
-      for await (const recorded of store.readStream(run.key, { from: run.revision + 1 })) {
-        foldRecorded(run, recorded, codec);
+      for await (const event of store.readStream(run.subject, { from: run.subjectRevision + 1 })) {
+        foldRecorded(run, event, codec);
         folded(run);
       }
     });
 
   const metadataOf = (run: Run, cause: AppendCause): CommandMetadata => {
     const commandId = derivedCommandId(run.key, run.revision, ...cause.identity);
-    const inputs = { ...run.taken };
-    if (cause.ref !== undefined) inputs[cause.ref.stream] = cause.ref.revision;
     const hub = run.workflow.hubOf?.(run.state);
     return {
       tenant: run.tenant,
@@ -111,17 +124,40 @@ export const createRunLog = (options: {
       requestHash: commandId,
       correlationId: run.correlationId,
       causationId: cause.causationId,
-      ...askedOf(run.workflow.name, cause.asked ?? run.asked),
+      ...askedOf(run.workflow.name, run.asked),
       occurredAt: clock.now(),
       instance,
       ...(hub !== undefined && { hub }),
-      inputs,
+      ...(run.subjectRevision >= 0 && { inputs: { [run.subject]: run.subjectRevision } }),
     };
   };
 
   return {
     insist,
-    refresh,
+    refold,
+    take: async (run, event) => {
+      if (event.revision <= run.subjectRevision) return;
+      if (event.revision > run.subjectRevision + 1) return readSubject(run);
+      foldRecorded(run, event, codec);
+      folded(run);
+    },
+    follow: async (run, { stream, revision, events, context }) => {
+      if (stream !== run.subject || revision <= run.subjectRevision) return;
+      const first = revision - events.length + 1;
+      const types = run.workflow.subjectTypes;
+      if (first !== run.subjectRevision + 1 || !events.every(({ type }) => types.includes(type)))
+        return readSubject(run);
+      events.forEach((event, i) =>
+        fold(
+          run,
+          'subject',
+          event,
+          { id: eventId(context.commandId, stream, i), revision: first + i },
+          { ...context, instance },
+        ),
+      );
+      folded(run);
+    },
     append: async (run, events, cause) => {
       const metadata = metadataOf(run, cause);
       const encoded = codec.encodeAll(events, run.key, metadata);
@@ -132,24 +168,21 @@ export const createRunLog = (options: {
           store.append(run.key, expected, encoded, { patienceMs: PATIENCE_MS }),
         );
         await failpoint('after-run-append');
-        if (appended.duplicate) await refresh(run);
+        if (appended.duplicate) await refold(run);
         else {
           const first = run.revision + 1;
-          events.forEach((event, i) => fold(run, event, first + i, encoded[i]?.id ?? '', metadata));
+          events.forEach((event, i) =>
+            fold(run, 'run', event, { id: encoded[i]?.id ?? '', revision: first + i }, metadata),
+          );
           folded(run);
         }
         return 'appended';
       } catch (error) {
         if (!(error instanceof WrongExpectedRevision)) throw error;
-        await refresh(run);
+        await refold(run);
         if (error.onlyStoreRecords) run.revision = Math.max(run.revision, Number(error.actual));
         return 'conflict';
       }
     },
-    readInput: async ({ stream, revision }) =>
-      insist(async () => {
-        for await (const event of store.readStream(stream, { from: revision, limit: 1 })) return event;
-        return undefined;
-      }),
   };
 };

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { Pending } from '../../domain/workflow.ts';
 import { parseStreamName } from '../../domain/stream-name.ts';
-import { fromRow, newRun, pendingOf, toRow, type Run } from './run.ts';
-import { isIndexError, type Alarm, type RunIndex } from './run-index.ts';
+import { fromRow, isOver, newRun, pendingOf, toRow, type Run } from './run.ts';
+import { isIndexError, type Alarm, type Revisions, type RunIndex } from './run-index.ts';
 import type { SteadyClock } from './steady-clock.ts';
 import type { AnyWorkflow } from './types.ts';
 
@@ -13,8 +13,8 @@ import type { AnyWorkflow } from './types.ts';
 export type RunMemory = {
   /** A run that was never heard of is a new one. `closed`: nothing will ever be done for it again. */
   get(key: string): Run | 'closed';
-  /** Revision known of this run; -1: none. Cheap. */
-  revisionOf(key: string): number;
+  /** Revisions known of this run; undefined: it was never heard of. Cheap. */
+  revisionsOf(key: string): Revisions | undefined;
   isClosed(key: string): boolean;
   /** Writes the run and its alarms to the index. */
   keep(run: Run, pending: Pending, alarms: readonly Alarm[]): void;
@@ -99,14 +99,14 @@ export const createRunMemory = (options: {
       const workflow = workflowOf(key);
       if (workflow === undefined) throw new TypeError(`no workflow has runs called ${key}`);
       const row = index.load(key);
-      if (row === undefined) return newRun(key, workflow, parseStreamName(key).id);
+      if (row === undefined) return newRun(workflow, parseStreamName(key).id);
       return fromRow(row, workflow) ?? 'closed';
     },
     isClosed: (key) => !cache.has(key) && index.load(key)?.closed === true,
-    revisionOf: (key) => cache.get(key)?.revision ?? index.revisionOf(key) ?? -1,
+    revisionsOf: (key) => cache.get(key) ?? index.revisionsOf(key),
     keep: (run, pending, alarms) => {
       write(run, pending, alarms);
-      if (run.workflow.isClosed(run.state)) cache.delete(run.key);
+      if (isOver(run)) cache.delete(run.key);
       else remember(run);
     },
     touch: (run) => {
@@ -117,7 +117,7 @@ export const createRunMemory = (options: {
       for (const key of dirty) {
         const run = cache.get(key);
         if (run !== undefined) keepTouched(run);
-        if (run?.workflow.isClosed(run.state) === true) cache.delete(key);
+        if (run !== undefined && isOver(run)) cache.delete(key);
       }
     },
   };

@@ -1,37 +1,43 @@
 import type { DomainEvent } from '../../domain/decider.ts';
-import type { Pending } from '../../domain/workflow.ts';
+import type { JsonObject } from '../../domain/json.ts';
+import { streamName } from '../../domain/stream-name.ts';
+import type { FoldedEvent, Pending } from '../../domain/workflow.ts';
 import type { RecordedEvent } from '../event-store.ts';
 import { principalIn, SYSTEM_SUBJECT, workflowActor, type EventMetadata } from '../metadata.ts';
 import type { RunRow } from './run-index.ts';
 import type { AnyWorkflow, Asked, RunCodec } from './types.ts';
 
-/** A run folded from its stream, and what the runner itself needs to know of it. */
+/** A run folded from its subject's stream and its own, and what the runner itself needs to know of it. */
 export type Run = {
   /** Name of the run's stream. */
   readonly key: string;
   readonly workflow: AnyWorkflow;
   readonly runId: string;
+  /** Name of the stream that the run is about. */
+  readonly subject: string;
   state: unknown;
-  /** -1: no run event yet. */
+  /** Of its own stream; -1: nothing was recorded yet. */
   revision: number;
-  /** Of the originating order; empty until the first input. */
+  /** Of the subject's stream; -1: nothing of it is folded. */
+  subjectRevision: number;
+  /** The subject was folded further, and what follows from that was not asked yet. */
+  unsettled: boolean;
+  /** Of the subject's first event; empty until then. */
   tenant: string;
   project: string;
   correlationId: string;
-  /** Who made the last request that the run took in, its ticket and trace: what it does now is done for that. */
+  /** Who made the newest request that was folded, its ticket and trace: what the run does is done for that. */
   asked: Asked;
-  /** Id of the newest run event; causation of what follows from it. */
+  /** Id of the newest event: it causes what follows. A start of an effect causes its own outcome alone. */
   lastEventId: string;
-  /** Highest revision taken in per input stream: what a redelivery is recognised by. */
-  taken: { [stream: string]: number };
   /** Newest `EffectStarted` per effect that is still outstanding. */
   started: { [effectId: string]: EffectStart };
 };
 
 type Asking = Pick<EventMetadata, 'ticket' | 'traceparent' | 'actor'>;
 
-/** What of a request's metadata goes on to what follows from it, or of a run's own what was put down of the request. */
-export const askedIn = ({ ticket, traceparent, actor }: Asking): Asked => {
+/** What of a request's metadata goes on to what follows from it. */
+const askedIn = ({ ticket, traceparent, actor }: Asking): Asked => {
   const principal = principalIn(actor);
   return {
     ...(ticket !== undefined && { ticket }),
@@ -50,6 +56,8 @@ export const askedOf = (
 });
 
 export type EffectStart = {
+  /** Of its `EffectStarted`. */
+  readonly id: string;
   readonly attempt: number;
   readonly epoch: number;
   readonly instance: string;
@@ -61,69 +69,76 @@ export type EffectStart = {
 /** The one run event that the runner writes by itself (design §6): before an effect, at the expected revision. */
 export const EFFECT_STARTED = 'EffectStarted';
 
-export const newRun = (key: string, workflow: AnyWorkflow, runId: string): Run => ({
-  key,
+export const newRun = (workflow: AnyWorkflow, runId: string): Run => ({
+  key: streamName(workflow.name, runId),
   workflow,
   runId,
+  subject: streamName(workflow.subject, runId),
   state: workflow.initialState(),
   revision: -1,
+  subjectRevision: -1,
+  unsettled: false,
   tenant: '',
   project: '',
   correlationId: '',
   asked: {},
   lastEventId: '',
-  taken: {},
   started: {},
 });
 
-/** Folds one stored run event; older ones than known are ignored. */
+export type FoldedMetadata = Asking &
+  Pick<EventMetadata, 'tenant' | 'project' | 'correlationId' | 'causationId' | 'instance'>;
+
+/** Folds one stored event of either stream, unless it is folded already or the workflow does not name its type. */
 export const foldRecorded = (run: Run, recorded: RecordedEvent, codec: RunCodec): void => {
-  if (recorded.revision <= run.revision) return;
-  fold(
-    run,
-    codec.decode(recorded),
-    recorded.revision,
-    recorded.id,
-    recorded.metadata as unknown as EventMetadata,
-  );
+  const { id, revision, metadata } = recorded;
+  const of = recorded.stream === run.key ? 'run' : 'subject';
+  if (revision <= (of === 'run' ? run.revision : run.subjectRevision)) return;
+  if (of === 'subject' && !run.workflow.subjectTypes.includes(recorded.type)) return;
+  fold(run, of, codec.decode(recorded), { id, revision }, metadata as unknown as FoldedMetadata);
 };
 
 export const fold = (
   run: Run,
-  event: DomainEvent,
-  revision: number,
-  id: string,
-  metadata: Pick<
-    EventMetadata,
-    'tenant' | 'project' | 'actor' | 'correlationId' | 'instance' | 'inputs' | 'ticket' | 'traceparent'
-  >,
+  of: FoldedEvent['of'],
+  { type, data }: DomainEvent,
+  { id, revision }: Pick<FoldedEvent, 'id' | 'revision'>,
+  metadata: FoldedMetadata,
 ): void => {
+  const { tenant, project, correlationId, causationId } = metadata;
+  const event = { of, id, type, data: data as JsonObject, revision, causationId, tenant };
   run.state = run.workflow.evolve(run.state, event);
-  run.revision = revision;
-  run.lastEventId = id;
-  run.tenant = metadata.tenant;
-  run.project = metadata.project;
-  run.correlationId = metadata.correlationId;
-  run.asked = askedIn(metadata);
-  for (const [stream, taken] of Object.entries(metadata.inputs ?? {})) {
-    run.taken[stream] = Math.max(run.taken[stream] ?? -1, taken);
-  }
-  if (event.type === EFFECT_STARTED) {
-    const data = event.data as { effectId: string; attempt: number; epoch: number; at: string };
-    const { effectId, attempt, epoch, at } = data;
-    const firstAt = attempt === 1 ? at : run.started[effectId]?.firstAt;
-    const start = { attempt, epoch, at, instance: metadata.instance };
-    run.started[effectId] = { ...start, ...(firstAt === undefined ? {} : { firstAt }) };
-  }
+  if (metadata.actor.authMethod !== 'internal') run.asked = askedIn(metadata);
+  if (of === 'subject') {
+    if (run.subjectRevision < 0) Object.assign(run, { tenant, project, correlationId });
+    run.subjectRevision = revision;
+    run.unsettled = true;
+  } else run.revision = revision;
+  if (of === 'run' && type === EFFECT_STARTED) noteStart(run, id, data, metadata.instance);
+  else run.lastEventId = id;
 };
 
-export const isTaken = (run: Run, input: { stream: string; revision: number }): boolean =>
-  input.revision <= (run.taken[input.stream] ?? -1);
+const noteStart = (run: Run, id: string, data: unknown, instance: string): void => {
+  const { effectId, attempt, epoch, at } = data as EffectStart & { effectId: string };
+  const firstAt = attempt === 1 ? at : run.started[effectId]?.firstAt;
+  const start = { id, attempt, epoch, at, instance };
+  run.started[effectId] = { ...start, ...(firstAt === undefined ? {} : { firstAt }) };
+};
 
-export const NOTHING: Pending = { commands: [], effects: [], timers: [] };
+/** How far the subject was folded when this event of a run was appended; undefined: a person's decision. */
+export const inputsOf = (recorded: RecordedEvent, subject: string): number | undefined =>
+  (recorded.metadata as Partial<Pick<EventMetadata, 'inputs'>>).inputs?.[subject];
+
+export const isKnown = ({ revision, subjectRevision }: Pick<Run, 'revision' | 'subjectRevision'>): boolean =>
+  revision >= 0 || subjectRevision >= 0;
+
+/** Nothing will ever be done for it again. */
+export const isOver = (run: Run): boolean => isKnown(run) && run.workflow.isClosed(run.state);
+
+const NOTHING: Pending = { commands: [], effects: [], timers: [] };
 
 export const pendingOf = (run: Run): Pending =>
-  run.revision < 0 || run.workflow.isClosed(run.state) ? NOTHING : run.workflow.pending(run.state);
+  isKnown(run) && !isOver(run) ? run.workflow.pending(run.state) : NOTHING;
 
 /** Forgets the starts of effects that are no longer outstanding. */
 export const pruneStarts = (run: Run, pending: Pending): void => {
@@ -133,20 +148,24 @@ export const pruneStarts = (run: Run, pending: Pending): void => {
   }
 };
 
-type Memory = Omit<Run, 'key' | 'workflow' | 'runId' | 'revision'>;
+type Memory = Omit<Run, 'key' | 'workflow' | 'runId' | 'subject' | 'revision' | 'subjectRevision'>;
 
 export const toRow = (run: Run, pending: Pending): RunRow => {
-  const closed = run.revision >= 0 && run.workflow.isClosed(run.state);
-  const { key, workflow, runId, revision, ...memory } = run;
+  const { key, workflow, runId, subject: _, revision, subjectRevision, ...memory } = run;
+  const closed = isOver(run);
   return {
     key,
     workflow: workflow.name,
     runId,
     revision,
+    subjectRevision,
     closed,
     // Timed reads have an alarm that wakes them.
-    work: pending.commands.length > 0 || pending.effects.some(({ everyMs }) => everyMs === undefined),
-    // A closed run will never decide again; `taken` alone recognises late redeliveries, and so does its being closed.
+    work:
+      !closed &&
+      (run.unsettled ||
+        pending.commands.length > 0 ||
+        pending.effects.some(({ everyMs }) => everyMs === undefined)),
     memory: closed ? '' : JSON.stringify(memory satisfies Memory),
   };
 };
@@ -154,13 +173,6 @@ export const toRow = (run: Run, pending: Pending): RunRow => {
 /** Undefined for a closed run: its state is forgotten. */
 export const fromRow = (row: RunRow, workflow: AnyWorkflow): Run | undefined => {
   if (row.closed) return undefined;
-  return {
-    key: row.key,
-    workflow,
-    runId: row.runId,
-    revision: row.revision,
-    // Rows of an earlier release do not have it.
-    asked: {},
-    ...(JSON.parse(row.memory) as Omit<Memory, 'asked'> & Partial<Memory>),
-  };
+  const { runId, revision, subjectRevision } = row;
+  return { ...newRun(workflow, runId), ...(JSON.parse(row.memory) as Memory), revision, subjectRevision };
 };

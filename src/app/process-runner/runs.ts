@@ -5,7 +5,7 @@ import { isSpent, newActor, underWay, type Actor, type Item } from './actor.ts';
 import { cause, createDecisions } from './decisions.ts';
 import { createPlanner } from './planner.ts';
 import { createReadyRuns } from './ready-runs.ts';
-import { isTaken, pendingOf, type Run } from './run.ts';
+import { isOver, pendingOf, type Run } from './run.ts';
 import { isIndexError } from './run-index.ts';
 import { Stopped } from './run-log.ts';
 import type { RunsOptions } from './runs-options.ts';
@@ -40,8 +40,8 @@ export type Runs = {
 };
 
 export const createRuns = (options: RunsOptions): Runs => {
-  const { index, memory, log, work, clock, logger, hooks, failpoint, settings } = options;
-  const { decide, decideEvent, decideObservation, recordStart } = createDecisions(options);
+  const { index, memory, log, work, clock, steady, logger, hooks, failpoint, settings } = options;
+  const { decide, settle, observe, carryOut, recordStart } = createDecisions(options);
   const actors = new Map<string, Actor>();
   const ready = createReadyRuns();
   /** What a run does until it first waits for something is work that holds the thread. */
@@ -56,7 +56,6 @@ export const createRuns = (options: RunsOptions): Runs => {
     ...options,
     post: (key, item) => post(key, item),
     isDraining: () => draining,
-    commandFailed: (key, error) => giveUp(actorOf(key), undefined, error),
   });
 
   const actorOf = (key: string): Actor => {
@@ -111,11 +110,21 @@ export const createRuns = (options: RunsOptions): Runs => {
     try {
       if (parked.has(actor.key)) return keepParked(actor, undefined);
       run = memory.get(actor.key);
-      for (item = take(actor); item !== undefined; item = take(actor)) {
-        if (run === 'closed') ignore(actor, item);
-        else await handle(actor, run, item);
+      for (;;) {
+        for (item = take(actor); item !== undefined; item = take(actor)) {
+          if (run === 'closed') ignore(actor, item);
+          else await handle(actor, run, item);
+        }
+        if (run === 'closed') return;
+        if (run.unsettled && !draining && !isOver(run)) {
+          await settle(actor, run);
+          continue;
+        }
+        const pending = pendingOf(run);
+        const command = planner.nextCommand(actor, run, pending);
+        if (command === undefined) return planner.plan(actor, run, pending);
+        await carryOut(actor, run, command);
       }
-      if (run !== 'closed') planner.plan(actor, run);
     } catch (error) {
       if (closed || error instanceof Stopped)
         logger.debug({ run: actor.key }, 'stopped before this was recorded');
@@ -148,11 +157,12 @@ export const createRuns = (options: RunsOptions): Runs => {
 
   const handle = async (actor: Actor, run: Run, item: Item): Promise<void> => {
     switch (item.kind) {
-      case 'event':
-        return takeEvent(actor, run, item);
+      case 'subject':
+        await log.take(run, item.event);
+        actor.offset = steady.offset();
+        return item.settled();
       case 'observation':
-        if (run.revision >= 0) await decideObservation(actor, run, item.observation);
-        return;
+        return observe(actor, run, item.observation);
       case 'timer': {
         const { timerId } = item;
         await failpoint('before-timer');
@@ -165,7 +175,9 @@ export const createRuns = (options: RunsOptions): Runs => {
       case 'effect-result': {
         const { effectId, attempt, outcome } = item;
         if (item.read) return takeRead(actor, run, effectId, outcome);
-        await decide(actor, run, cause(run, 'effect-result', effectId, attempt), (now) => ({
+        const why = cause(run, 'effect-result', effectId, attempt);
+        const causationId = run.started[effectId]?.id ?? why.causationId;
+        await decide(actor, run, { ...why, causationId }, (now) => ({
           kind: 'effect-result',
           effectId,
           outcome,
@@ -174,25 +186,15 @@ export const createRuns = (options: RunsOptions): Runs => {
         actor.busy.delete(effectId);
         return;
       }
-      case 'command-result': {
-        const { key, result } = item;
-        await decide(actor, run, cause(run, 'command-result', key), (now) => ({
-          kind: 'command-result',
-          commandKey: key,
-          result,
-          now,
-        }));
-        actor.command = undefined;
-        actor.answered = key;
-        return;
-      }
       case 'start-effect':
         return startEffect(actor, run, item.effectId, item.slot);
-      case 'refresh':
-        if (item.revision === undefined || run.revision < item.revision) await log.refresh(run);
-        return item.settled?.();
+      case 'refold':
+        if (item.revision === undefined || run.revision < item.revision) await log.refold(run);
+        actor.offset = steady.offset();
+        return item.settled();
       case 'look':
-        return item.settled?.();
+        if (item.start === true) run.unsettled = true;
+        return;
     }
   };
 
@@ -203,19 +205,9 @@ export const createRuns = (options: RunsOptions): Runs => {
     effectId: string,
     outcome: EffectOutcome,
   ): Promise<void> => {
-    if (outcome.outcome === 'done') await decideObservation(actor, run, outcome.result);
+    if (outcome.outcome === 'done') await observe(actor, run, outcome.result);
     actor.read.add(effectId);
     actor.busy.delete(effectId);
-  };
-
-  const takeEvent = async (actor: Actor, run: Run, item: Extract<Item, { kind: 'event' }>): Promise<void> => {
-    const { ref } = item;
-    if (!isTaken(run, ref)) {
-      const recorded = item.body ?? (await log.readInput(ref));
-      if (recorded !== undefined) await decideEvent(actor, run, ref, recorded);
-      run.taken[ref.stream] = Math.max(run.taken[ref.stream] ?? -1, ref.revision);
-    }
-    item.settled();
   };
 
   /** The lane has room: record the attempt first, then perform it. The loser of a race does nothing. */
@@ -254,14 +246,12 @@ export const createRuns = (options: RunsOptions): Runs => {
 
   /** An item for a run that has nothing to do any more. */
   const ignore = (actor: Actor, item: Item): void => {
-    if (item.kind === 'event') item.settled();
-    if (item.kind === 'refresh') item.settled?.();
+    if (item.kind === 'subject' || item.kind === 'refold') item.settled();
     if (item.kind === 'start-effect') {
       item.slot.release('unused');
       actor.busy.delete(item.effectId);
     }
     if (item.kind === 'effect-result') actor.busy.delete(item.effectId);
-    if (item.kind === 'command-result') actor.command = undefined;
   };
 
   /** A bug or poison stops this run alone: it is shown, and looked at again at the next start or on request. */
@@ -276,28 +266,22 @@ export const createRuns = (options: RunsOptions): Runs => {
     hooks.runParked?.(actor.key, message);
   };
 
-  /** Inputs of a parked run are kept as references, so that the checkpoint may pass them. */
+  /** A parked run is folded again before it goes on, so that the checkpoint may pass its events. */
   const keepParked = (actor: Actor, item: Item | undefined): void => {
-    const items = item === undefined ? [] : [item];
-    for (let next = take(actor); next !== undefined; next = take(actor)) items.push(next);
-    const refs = items.flatMap((each) => (each.kind === 'event' ? [each.ref] : []));
-    index.park(actor.key, parked.get(actor.key) ?? '', refs);
-    for (const each of items) ignore(actor, each);
+    index.park(actor.key, parked.get(actor.key) ?? '');
+    for (let each = item ?? take(actor); each !== undefined; each = take(actor)) ignore(actor, each);
   };
 
   const unpark = (key: string): boolean => {
     if (!parked.delete(key)) return false;
-    // What was recorded just before the bug struck may not have been kept.
-    post(key, { kind: 'refresh' });
-    for (const ref of index.parkedRefs(key)) post(key, { kind: 'event', ref, settled: () => undefined });
-    post(key, { kind: 'look', settled: () => index.unpark(key) });
+    post(key, { kind: 'refold', settled: () => index.unpark(key) });
     return true;
   };
 
   return {
     post,
     observe: (key, observation) => {
-      if (draining || closed || memory.revisionOf(key) < 0) return false;
+      if (draining || closed || memory.revisionsOf(key) === undefined) return false;
       if (parked.has(key) || memory.isClosed(key)) return false;
       // Behind what was told meanwhile: in the older one's place it would be taken before the answer of an earlier look.
       withdraw(actorOf(key), 'observation');

@@ -242,7 +242,7 @@ export const createSession = (options: SessionOptions): Session => {
     let after = '';
     while (!signal.aborted) {
       const keys = index.withWork(after, BATCH);
-      for (const key of keys) runs.post(key, { kind: 'look' });
+      for (const key of keys) runs.post(key, { kind: 'look', start: true });
       after = keys.at(-1) ?? after;
       if (keys.length < BATCH) return;
       await nextTurn();
@@ -276,7 +276,7 @@ export const createSession = (options: SessionOptions): Session => {
     lanes,
     observe: (run, observation) => intake.isLive() && runs.observe(run, observation),
     isClosed: (run) => intake.isLive() && !runs.isClosing() && memory.isClosed(run),
-    isUnknown: (run) => intake.isLive() && !runs.isClosing() && memory.revisionOf(run) < 0,
+    isUnknown: (run) => intake.isLive() && !runs.isClosing() && memory.revisionsOf(run) === undefined,
     retry: (run) => runs.unpark(run),
     parkedFor: (run) => runs.parkedFor(run),
     run: async () => {

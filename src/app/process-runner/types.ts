@@ -142,7 +142,7 @@ export type ProcessRunnerOptions = {
   /** Where a command on this aggregate goes instead of to the command runner. */
   readonly commandTargets?: { readonly [aggregate: string]: CommandTarget };
   readonly workflows: readonly AnyWorkflow[];
-  /** Types of the events in run streams; with the workflows' inputs they are the subscription's filter. */
+  /** Types of the events in run streams; the subscription's filter, with those of the workflows' subjects. */
   readonly runEventTypes: readonly string[];
   readonly effectPorts: { readonly [port: string]: EffectPort };
   /** Ports whose attempts may take longer than `effectDeadlineMs`: milliseconds by port. */
@@ -208,7 +208,7 @@ export type ProcessRunnerStatus = {
   /** How late the oldest due timer is, in seconds; 0 when none is due. */
   readonly timerLatenessSeconds: number;
   readonly lanes: readonly LaneStatus[];
-  /** Runs that a bug or poison input stopped; the rest goes on. */
+  /** Runs that a bug or an unreadable event stopped; the rest goes on. */
   readonly parkedRuns: readonly { readonly run: string; readonly error: string }[];
   /** Times that wall clock and monotonic clock were seen to part by more than the tolerance. */
   readonly clockDivergences: number;

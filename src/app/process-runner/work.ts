@@ -1,10 +1,10 @@
-import type { JsonObject } from '../../domain/json.ts';
 import type { CommandResult, EffectOutcome, PendingCommand, PendingEffect } from '../../domain/workflow.ts';
-import type { CommandOutcome, CommandRunner } from '../command.ts';
+import { streamName } from '../../domain/stream-name.ts';
+import type { CommandContext, CommandOutcome, CommandRunner } from '../command.ts';
 import { derivedCommandId } from '../identifiers.ts';
 import type { Clock, Logger, Timers } from '../ports.ts';
 import { pause } from './pause.ts';
-import { PATIENCE_MS, Stopped, type RunLog } from './run-log.ts';
+import { PATIENCE_MS, Stopped, type CommandEnd, type RunLog } from './run-log.ts';
 import { askedOf, type Run } from './run.ts';
 import type {
   Aggregates,
@@ -36,7 +36,11 @@ export const contextOf = (run: Run): WorkContext => ({
 
 export type Work = {
   /** Carries out a command; waits out an unavailable store. Throws Stopped. */
-  command(context: WorkContext, pending: PendingCommand): Promise<CommandResult>;
+  command(
+    context: WorkContext,
+    pending: PendingCommand,
+    key: string,
+  ): Promise<{ readonly result: CommandResult; readonly end: CommandEnd }>;
   /** Performs one attempt; never rejects but with Stopped at a hard stop. */
   effect(context: WorkContext, pending: PendingEffect): Promise<EffectOutcome>;
 };
@@ -74,24 +78,13 @@ export const createWork = (options: {
       commandRunner.execute(aggregate, id, command, context, { patienceMs: PATIENCE_MS });
   };
 
-  const execute = async (context: WorkContext, pending: PendingCommand): Promise<CommandOutcome<unknown>> => {
-    const target = targetOf(pending.aggregate);
-    const commandId = derivedCommandId(context.key, 'command', pending.key);
+  const execute = async (
+    { aggregate, id, command }: PendingCommand,
+    context: CommandContext,
+  ): Promise<CommandOutcome<unknown>> => {
+    const target = targetOf(aggregate);
     for (let tries = 0; ; tries += 1) {
-      const done = await log.insist(() =>
-        target(pending.id, pending.command, {
-          tenant: context.tenant,
-          project: context.project,
-          commandId,
-          // One key is one command, also after a release that words it differently: its first wording stands.
-          requestHash: commandId,
-          correlationId: context.correlationId,
-          causationId: context.causationId,
-          // Not the hub: what tenants may read of their orders' history names none, and is provable to them as it is.
-          ...askedOf(context.workflow, context.asked),
-          signal,
-        }),
-      );
+      const done = await log.insist(() => target(id, command, context));
       // A workflow never names a revision, so this only says that others kept changing the stream.
       const crowded = done.outcome === 'rejected' && done.rejection.kind === 'conflict';
       if (!crowded) return done;
@@ -100,26 +93,44 @@ export const createWork = (options: {
     }
   };
 
-  const command: Work['command'] = async (context, pending) => {
+  const command: Work['command'] = async (run, pending, key) => {
     const finished = (outcome: 'accepted' | 'rejected' | 'failed'): void =>
       hooks.commandFinished?.({
-        workflow: context.workflow,
+        workflow: run.workflow,
         aggregate: pending.aggregate,
         command: pending.command.type,
         outcome,
       });
+    const commandId = derivedCommandId(run.key, 'command', key);
+    const context: CommandContext = {
+      tenant: run.tenant,
+      project: run.project,
+      commandId,
+      // One key is one command: its first wording stands.
+      requestHash: commandId,
+      correlationId: run.correlationId,
+      causationId: pending.cause ?? run.causationId,
+      // Not the hub: what tenants may read of their orders' history names none, and is provable to them as it is.
+      ...askedOf(run.workflow, run.asked),
+      signal,
+    };
     await options.failpoint('before-command');
     try {
-      const done = await execute(context, pending);
+      const done = await execute(pending, context);
       await options.failpoint('after-command-before-record');
       finished(done.outcome);
-      if (done.outcome === 'accepted') {
-        return {
-          accepted: true,
-          events: done.events.map(({ type, data }) => ({ type, data: data as JsonObject })),
-        };
+      const stream = streamName(aggregates[pending.aggregate]?.category ?? pending.aggregate, pending.id);
+      const revision = done.loaded.revision === 'no_stream' ? -1 : done.loaded.revision;
+      if (done.outcome === 'rejected') {
+        const { code, message } = done.rejection;
+        return { result: { accepted: false, code, message }, end: { stream, revision, events: [], context } };
       }
-      return { accepted: false, code: done.rejection.code, message: done.rejection.message };
+      // What was stored under this id before, another attempt may have led to: this one left nothing.
+      const events = done.replayed ? [] : done.events;
+      return {
+        result: { accepted: true, changed: events.length > 0 },
+        end: { stream, revision, events, context },
+      };
     } catch (error) {
       finished('failed');
       throw error;
@@ -153,7 +164,7 @@ export const createWork = (options: {
       tenant: context.tenant,
       project: context.project,
       correlationId: context.correlationId,
-      causationId: context.causationId,
+      causationId: context.started[pending.effectId]?.id ?? context.causationId,
       asked: context.asked,
     }).catch((error: unknown) => {
       // Ports return what they expect as values; anything thrown may have happened after the far side was reached.

@@ -10,18 +10,10 @@ import {
   heartbeatRecords,
   lifecycleRecords,
   METERING_SOURCE,
-  wholeRecords,
+  RESOURCE_TYPE,
   type MeteringRecord,
 } from '../../domain/metering/records.ts';
-import {
-  initialStateMeter,
-  meterState,
-  type MeteredWhole,
-  type StateMeter,
-  type StateRule,
-} from '../../domain/metering/state-meter.ts';
 import type { Registry } from '../../domain/registry.ts';
-import { parseStreamName } from '../../domain/stream-name.ts';
 import type { RecordedEvent } from '../event-store.ts';
 import { extensionsOf, structured } from './cloud-event.ts';
 import { liftEvent } from './lift.ts';
@@ -54,35 +46,6 @@ export const createLifecycleMapper =
       );
     });
 
-/** The meter of one object that is billed as a whole, and what the last event said of it. */
-export type StateFold = { readonly meter: StateMeter; readonly metered?: MeteredWhole };
-
-export const emptyStateMeter = (rule: StateRule): StateFold => ({ meter: initialStateMeter(rule) });
-
-export const foldStateMeter = (
-  registry: Registry,
-  rule: StateRule,
-  { meter }: StateFold,
-  event: RecordedEvent,
-): StateFold => meterState(rule, meter, liftEvent(registry, event) as Parameters<typeof meterState>[2]);
-
-/** Records of `osac.metering.extra`: of kinds that OSAC does not meter. `folds` by kind. */
-export const createExtraMapper =
-  ({ folds }: { readonly folds: ReadonlyMap<string, StreamFolds<StateFold>> }): RecordMapper =>
-  (event) => {
-    const of = folds.get(parseStreamName(event.stream).category);
-    return (
-      of?.use(event, (before) => {
-        const { metered } = of.apply(before, event);
-        if (metered === undefined || metered.changes.length === 0) return [];
-        const place = extensionsOf(event);
-        return wholeRecords(event.id, metered).map((record) =>
-          meteringRecord(METERING_TOPICS.extra, record, place),
-        );
-      }) ?? []
-    );
-  };
-
 /** Records of `osac.metering.heartbeat` for one cluster, of the window that began at `windowStartMs`. */
 export const heartbeatsOf = (meter: ClusterMeter, windowStartMs: number): readonly KafkaRecord[] =>
   heartbeatRecords(meter, windowStartMs).map((record) =>
@@ -95,7 +58,7 @@ export const heartbeatsOf = (meter: ClusterMeter, windowStartMs: number): readon
  */
 const meteringRecord = (
   topic: string,
-  { type, resourceType, id, time, resource, delivered, data }: MeteringRecord,
+  { type, id, time, resource, delivered, data }: MeteringRecord,
   added: JsonObject,
 ): KafkaRecord => {
   const { osacproject: _project, ...place } = added;
@@ -110,7 +73,7 @@ const meteringRecord = (
       extensions: {
         ...place,
         osacresourceid: resource.id,
-        osacresourcetype: resourceType,
+        osacresourcetype: RESOURCE_TYPE,
         osactenant: resource.tenant,
         ...(resource.project === '' ? {} : { osacproject: resource.project }),
         ...(delivered === undefined ? {} : { osacdelivered: delivered }),

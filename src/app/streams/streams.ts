@@ -3,15 +3,7 @@ import type { Registry } from '../../domain/registry.ts';
 import type { ReadForward } from '../event-store.ts';
 import { createCheckpointMapper } from './checkpoint-records.ts';
 import { createEventMapper, isNoEventOf, type TopicAudience } from './event-records.ts';
-import { STATE_RULES } from '../../domain/metering/state-meter.ts';
-import {
-  createExtraMapper,
-  createLifecycleMapper,
-  emptyMeter,
-  emptyStateMeter,
-  foldMeter,
-  foldStateMeter,
-} from './metering-records.ts';
+import { createLifecycleMapper, emptyMeter, foldMeter } from './metering-records.ts';
 import { emptyDocument, foldDocument } from './public-document.ts';
 import { createStateMapper } from './state-records.ts';
 import { createFoldMemory, createStreamFolds, type FoldMemoryOptions } from './stream-folds.ts';
@@ -96,18 +88,6 @@ const mappersOf = ({
     name: METERING_TOPICS.lifecycle,
   });
   mappers.set(METERING_TOPICS.lifecycle, createLifecycleMapper({ folds: meters }));
-  const extras = STATE_RULES.map((rule) => {
-    const folds = createStreamFolds({
-      initial: () => emptyStateMeter(rule),
-      fold: (before, event) => foldStateMeter(registry, rule, before, event),
-      readStream,
-      turn,
-      memory,
-      name: `${METERING_TOPICS.extra} ${rule.kind.kind}`,
-    });
-    return [rule.kind.kind, folds] as const;
-  });
-  mappers.set(METERING_TOPICS.extra, createExtraMapper({ folds: new Map(extras) }));
   const checkpoints = { source: `${origin}/checkpoints`, topic: CHECKPOINTS_TOPIC };
   mappers.set(CHECKPOINTS_TOPIC, createCheckpointMapper(checkpoints));
   return mappers;

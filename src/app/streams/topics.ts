@@ -1,6 +1,5 @@
 import type { AnyKind } from '../../domain/kinds.ts';
 import type { Registry } from '../../domain/registry.ts';
-import { STATE_RULES } from '../../domain/metering/state-meter.ts';
 import { EVERYTHING, type TopicSpec } from './stream.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -14,8 +13,6 @@ export const METERING_TOPICS = {
   lifecycle: 'osac.metering.lifecycle',
   heartbeat: 'osac.metering.heartbeat',
   corrections: 'osac.metering.corrections',
-  /** Ours: resource types that OSAC does not meter, so that its consumers never meet an unknown one. */
-  extra: 'osac.metering.extra',
 } as const;
 
 /** Signed tree heads; their stream is the service's own and is asked for by name. */
@@ -79,10 +76,5 @@ const meteringSpecs = (): readonly TopicSpec[] => {
     { name: METERING_TOPICS.lifecycle, ...spec, filter: { streamPrefixes: ['cluster-'] } },
     { name: METERING_TOPICS.heartbeat, ...spec },
     { name: METERING_TOPICS.corrections, ...spec },
-    {
-      name: METERING_TOPICS.extra,
-      ...spec,
-      filter: { streamPrefixes: STATE_RULES.map(({ kind }) => `${kind.kind}-`) },
-    },
   ];
 };

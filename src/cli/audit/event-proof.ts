@@ -106,11 +106,11 @@ const contentOf = (
   leaf: LeafRecord,
   { data, metadata }: NonNullable<EventProofAnswer['stored']>,
 ): 'content' | 'part' | undefined => {
-  const split = leaf.v === 2 ? splitOf({ data, metadata }) : undefined;
+  const split = leaf.hidden === undefined ? undefined : splitOf({ data, metadata });
   const shown = split ?? { data, metadata };
   if (canonicalHash(shown.data) !== leaf.data || canonicalHash(shown.metadata) !== leaf.metadata)
     return undefined;
-  if (leaf.v === 1) return 'content';
+  if (leaf.hidden === undefined) return 'content';
   if (split === undefined) return 'part';
   return canonicalHash(split.hidden) === leaf.hidden ? 'content' : undefined;
 };

@@ -1,4 +1,3 @@
-import type { ApiClient } from '../api-client.ts';
 import { printable, table } from '../output.ts';
 import { detailsOf } from './event-details.ts';
 
@@ -32,34 +31,9 @@ export type Page = {
   readonly subject?: string;
 };
 
-/** People that are asked for by one table at most: each is a look that is recorded. */
-const MOST_ASKED = 5;
-
-/** Refusals of older releases hold no names: of whom they are is told by something else that the same person did. */
-export const refusedNames = async (
-  api: ApiClient,
-  events: readonly AuditEvent[],
-): Promise<readonly AuditEvent[]> => {
-  const named = new Set(
-    events.filter(({ actor }) => actor.personal !== undefined).map(({ actor }) => actor.subject),
-  );
-  const nameless = events.filter(({ type, actor }) => type === 'RequestRefused' && !named.has(actor.subject));
-  const subjects = [...new Set(nameless.map(({ actor }) => actor.subject))].filter((id) => id !== '');
-  const found: AuditEvent[] = [];
-  for (const subject of subjects.slice(0, MOST_ASKED)) {
-    const query = new URLSearchParams({ subject, outcome: 'accepted', limit: '1' }).toString();
-    found.push(...(await api.get<Page>(`${AUDIT}/events?${query}`)).items);
-  }
-  return found;
-};
-
 /** `wide`: with the ids of those who did it. */
-export const eventTable = (
-  events: readonly AuditEvent[],
-  alsoNaming: readonly AuditEvent[],
-  { wide }: { readonly wide: boolean },
-): string => {
-  const whoOf = namesIn([...alsoNaming, ...events]);
+export const eventTable = (events: readonly AuditEvent[], { wide }: { readonly wide: boolean }): string => {
+  const whoOf = namesIn(events);
   return table(
     [
       'recorded',

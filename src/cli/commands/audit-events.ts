@@ -1,6 +1,6 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { kinds } from '../resources/kinds.ts';
-import { AUDIT, eventTable, refusedNames, type AuditEvent, type Page } from '../audit/event-table.ts';
+import { AUDIT, eventTable, type AuditEvent, type Page } from '../audit/event-table.ts';
 import type { Connection } from '../connection.ts';
 import { examples } from '../examples.ts';
 import { printable } from '../output.ts';
@@ -91,8 +91,7 @@ const addEvents = (audit: Command, { client, io }: Connection): void => {
         more = cursor !== undefined;
         if (!more || seen >= most) break;
       }
-      if (rows.length > 0)
-        io.out(`${eventTable(rows, await refusedNames(api, rows), { wide: form === 'wide' })}\n`);
+      if (rows.length > 0) io.out(`${eventTable(rows, { wide: form === 'wide' })}\n`);
       const subject = query.get('subject');
       if (subject !== null && subject !== options.subject)
         io.err(`${printable(options.subject ?? '')} is the subject ${subject}\n`);

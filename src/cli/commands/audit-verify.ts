@@ -205,7 +205,7 @@ const rangeText = ({ range, treeSize, occurred }: BundleReport): string[] => {
   return [`${begins}, ${ends}`, ...times.map(printable)];
 };
 
-/** Beside the verdict: redacted events whose leaf is older than the release that proves their visible part. */
+/** Beside the verdict: of redacted events, those whose leaf proves what is shown of them. */
 const redactedText = ({ counts: { redacted }, redactedProven }: BundleReport): string[] =>
   redacted === 0
     ? []

@@ -125,7 +125,7 @@ export const auditEventTypes: readonly EventType[] = typesOf({ context: 'audit',
     { holdId: text, scope, tenant: text.exactOptional(), reason: text, ticket: text.exactOptional() },
     { providerOnly: ['reason', 'ticket'] },
   ],
-  ['LegalHoldReleased', { holdId: text, scope: scope.exactOptional(), reason: text }, REASON],
+  ['LegalHoldReleased', { holdId: text, scope, reason: text }, REASON],
   // Where else somebody appears is for no tenant to know.
   ['ErasureBegun', erasure, { providerOnly: ['reason', 'tenants'] }],
   ['SubjectKeyDestroyed', erasure, { providerOnly: ['reason', 'tenants'] }],

@@ -18,18 +18,12 @@ export type RefusalEvent =
         readonly outcome: 'rejected' | 'denied' | 'unauthenticated';
         /** Stable reason, for example `NAME_TAKEN`. */
         readonly code: string;
-        /** The class of that reason in the catalogue of errors, for example `ALREADY_EXISTS`; older events do not say. */
+        /** The class of that reason in the catalogue of errors, for example `ALREADY_EXISTS`. */
         readonly error?: string;
-        /**
-         * The called method or the name of the command; of our own surfaces the verb and the path, of which older events hold the
-         * path alone.
-         */
+        /** The called method or the name of the command; of our own surfaces the verb and the path. */
         readonly command: string;
         readonly commandId?: string;
-        /**
-         * What it was about, where that is known; the id only of what is there, and where the service itself made it. Older
-         * events hold any.
-         */
+        /** What it was about, where that is known; the id only of what is there, and where the service itself made it. */
         readonly kind?: string;
         readonly resourceId?: string;
         /** HMAC-SHA-256 of the request, hex: equal for equal requests, tells nothing of its body. */
@@ -95,7 +89,7 @@ export type AuditAccessEvent = DomainEvent<
     readonly what: string;
     /** The question, as it was understood; ids that name nothing are ciphertext: they may be anybody's name. */
     readonly query: JsonObject;
-    /** What of it the reader's tenant may know; older events do not say. */
+    /** What of it the reader's tenant may know; absent: nothing. */
     readonly asked?: Asked;
     /** Of which tenants; absent: of all. */
     readonly tenants?: readonly string[];
@@ -115,7 +109,7 @@ export type AuditNoticeEvent = DomainEvent<
     /** The object that was looked at, where it was one; without an id: the kind of those that were asked for. */
     readonly kind?: string;
     readonly resourceId?: string;
-    /** By what else; older events do not say. */
+    /** By what else; absent: by nothing. */
     readonly asked?: Asked;
   }
 >;
@@ -240,8 +234,8 @@ export type RetentionEvent =
       {
         readonly at: string;
         readonly holdId: string;
-        /** What it kept; older events do not say. */
-        readonly scope?: HoldScope;
+        /** What it kept. */
+        readonly scope: HoldScope;
         readonly reason: string;
       }
     >
@@ -253,7 +247,7 @@ export type RetentionEvent =
         readonly erasureId: string;
         readonly subjectId: string;
         readonly tenant: string;
-        /** All tenants in whose history the subject appears; older events do not say. */
+        /** All tenants in whose history the subject appears; absent: only `tenant`. */
         readonly tenants?: readonly string[];
         readonly reason: string;
         /** Number of the person's request in the provider's own files. */

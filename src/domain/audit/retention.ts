@@ -16,7 +16,7 @@ export type Erasure = {
   readonly subjectId: string;
   /** For whom it is done. */
   readonly tenant: string;
-  /** All tenants in whose history the subject appears; absent: only `tenant` is known. */
+  /** All tenants in whose history the subject appears; absent: only `tenant`. */
   readonly tenants?: readonly string[];
   readonly reason: string;
   readonly requestId?: string;

@@ -4,7 +4,7 @@ import { count, text, typesOf } from '../schemas.ts';
 import { auditTreeEventTypes } from './audit-events.ts';
 
 /** Registry entries of the service's own `sys-` streams (events.ts). */
-const lease = { holder: text, directory: text.exactOptional(), epoch: count, ttlMs: z.number().min(0) };
+const lease = { holder: text, directory: text, epoch: count, ttlMs: z.number().min(0) };
 
 const parkedStream = z.strictObject({
   stream: text,
@@ -32,7 +32,10 @@ export const bookkeepingEventTypes: readonly EventType[] = typesOf(
       },
     ],
     ['KafkaParkingChanged', { streams: z.array(parkedStream) }],
-    ['DeploymentBound', { fingerprint: text, deploymentId: text, name: text, formerIds: z.array(text) }],
+    [
+      'DeploymentBound',
+      { form: count, fingerprint: text, deploymentId: text, name: text, formerIds: z.array(text) },
+    ],
     ['DrivingEpochBegun', { epoch: count, nonce: text, holder: text }],
     ['StoreIdentified', { storeId: text }],
     ...auditTreeEventTypes,

@@ -60,6 +60,8 @@ export type DrivingEpochData = {
 
 export type DeploymentData = {
   readonly at: string;
+  /** What the events of this log look like (`LOG_FORM`). */
+  readonly form: number;
   /** Of the deployment keys. */
   readonly fingerprint: string;
   /** What the mark on each hub carries. A log restored from a backup is given another one. */
@@ -74,8 +76,8 @@ export type LeaseData = {
   readonly at: string;
   /** Name of the process incarnation. */
   readonly holder: string;
-  /** Id of its data directory; absent in events of earlier releases. */
-  readonly directory?: string;
+  /** Id of its data directory. */
+  readonly directory: string;
   /** Grows by one each time the lease is taken. */
   readonly epoch: number;
   /** Milliseconds after which the lease may be taken over when it is not renewed. */

@@ -3,9 +3,7 @@ import { reject, type Rejection } from '../decider.ts';
 import type { JsonObject, JsonValue } from '../json.ts';
 import { isObject, listAt, objectAt, stringAt, withoutValueAt } from '../json-tools.ts';
 import { referenceOf } from '../references.ts';
-import type { ResourceKind } from '../resource.ts';
-import type { ClusterCatalogItemEvent } from './cluster-catalog-item-events.ts';
-import { documentDecider, documentView, type DocumentCommand, type DocumentState } from './document.ts';
+import { documentKind } from './document-kind.ts';
 
 /** Templates as they are offered: which fields a customer sets, and within which bounds (osac-api.md §10). */
 export const MAX_FIELD_DEFINITIONS = 100;
@@ -15,59 +13,32 @@ const MAX_DEFAULT = 16_384;
 /** Write-only: a default would lie in the open in every item. */
 const SECRET_PATH = 'pull_secret';
 
-export const clusterCatalogItemDecider = documentDecider({
-  words: 'cluster catalog item',
+export const clusterCatalogItem = documentKind({
+  kind: 'clusterCatalogItem',
+  context: 'catalog',
   events: {
     created: 'ClusterCatalogItemOffered',
     revised: 'ClusterCatalogItemRevised',
     deletionRequested: 'ClusterCatalogItemWithdrawalRequested',
     retired: 'ClusterCatalogItemWithdrawn',
   },
-  immutable: [],
+  inCatalogue: true,
+  outsideProjectsForAll: true,
+  untold: true,
+  publicList: [{ path: 'published', is: [true], always: true }],
+  published: (document) => isPublished(document),
+  privateOnly: ['tenant'],
+  references: [{ path: 'template', kind: 'clusterTemplate', scope: 'full' }],
+  alsoPointsAt: (document) =>
+    listAt(document, 'field_definitions')
+      .filter((definition) => stringAt(definition, 'path') === 'version')
+      .map((definition) => ({ kind: 'clusterVersion', id: stringAt(objectAt(definition, 'default'), 'id') })),
   normalize: (document) => withoutNullDefaults(document),
   check: (document) =>
     titleRejection(document) ??
     offerRejection(document) ??
     definitionsRejection(listAt(document, 'field_definitions')),
 });
-
-export const clusterCatalogItem: ResourceKind<DocumentState, DocumentCommand, ClusterCatalogItemEvent> = {
-  kind: 'clusterCatalogItem',
-  collection: 'cluster_catalog_items',
-  words: 'cluster catalog item',
-  message: 'ClusterCatalogItem',
-  service: 'ClusterCatalogItems',
-  methods: {
-    public: ['List', 'Get', 'Create', 'Update', 'Delete'],
-    private: ['List', 'Get', 'Create', 'Update', 'Delete'],
-  },
-  ids: 'client-may-choose',
-  nameScope: 'project',
-  event: { field: 'cluster_catalog_item', public: false },
-  publicList: [{ filter: 'this.published', when: 'always' }],
-  listed: (document) => document['published'] === true,
-  published: (document) => isPublished(document),
-  outsideProjectsForAll: true,
-  defaultTenant: 'shared',
-  privateOnly: ['metadata.finalizers', 'tenant'],
-  secrets: [],
-  immutable: [],
-  references: [{ path: 'template', kind: 'clusterTemplate', scope: 'full' }],
-  pointsAt: (document) =>
-    [
-      { kind: 'clusterTemplate', id: stringAt(objectAt(document, 'template'), 'id') },
-      ...listAt(document, 'field_definitions')
-        .filter((definition) => stringAt(definition, 'path') === 'version')
-        .map((definition) => ({
-          kind: 'clusterVersion',
-          id: stringAt(objectAt(definition, 'default'), 'id'),
-        })),
-    ].filter(({ id }) => id !== ''),
-  protectedWhileReferenced: true,
-  decider: clusterCatalogItemDecider,
-  stateVersion: 1,
-  view: (state) => documentView(state),
-};
 
 /** Tenants may order from it. */
 export const isPublished = (document: JsonObject): boolean => document['published'] === true;

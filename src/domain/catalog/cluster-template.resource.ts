@@ -2,85 +2,45 @@ import { reject, type Rejection } from '../decider.ts';
 import type { JsonObject } from '../json.ts';
 import { isObject, listAt, numberAt, objectAt, stringAt, textOf } from '../json-tools.ts';
 import { emptyReference, referenceOf } from '../references.ts';
-import type { ResourceKind } from '../resource.ts';
 import { nameFromId } from './derived-names.ts';
-import {
-  documentDecider,
-  documentView,
-  type DocumentCommand,
-  type DocumentState,
-  type Secrets,
-} from './document.ts';
-import type { ClusterTemplateEvent } from './events.ts';
+import type { Secrets } from './document.ts';
+import { documentKind } from './document-kind.ts';
 import { MAX_INT32, TEMPLATE_ID } from './limits.ts';
 import { nodeSetNameRejection } from './node-set-names.ts';
 
 /** Blueprints of clusters (osac-api.md §10, §11 Cluster templates). */
-const SECRETS = [
-  { path: 'spec_defaults.pull_secret', kind: 'pull-secret', reads: '***', encoding: 'text' },
-] as const;
+const PULL_SECRET = 'spec_defaults.pull_secret';
 
-export const clusterTemplateDecider = documentDecider({
-  words: 'cluster template',
+export const clusterTemplate = documentKind({
+  kind: 'clusterTemplate',
+  context: 'catalog',
   events: {
     created: 'ClusterTemplatePublished',
     revised: 'ClusterTemplateRevised',
     deletionRequested: 'ClusterTemplateRetirementRequested',
     retired: 'ClusterTemplateRetired',
   },
-  immutable: [],
-  check: (document, { id, previous, secrets }) =>
-    (previous === undefined ? idRejection(id) : undefined) ??
-    pullSecretRejection(document, secrets) ??
-    nodeSetsRejection(document, previous) ??
-    classesRejection(document) ??
-    parametersRejection(document),
-});
-
-export const clusterTemplate: ResourceKind<DocumentState, DocumentCommand, ClusterTemplateEvent> = {
-  kind: 'clusterTemplate',
-  collection: 'cluster_templates',
-  words: 'cluster template',
-  message: 'ClusterTemplate',
-  service: 'ClusterTemplates',
-  methods: {
-    public: ['List', 'Get', 'Create', 'Update', 'Delete'],
-    private: ['List', 'Get', 'Create', 'Update', 'Delete'],
-  },
-  ids: 'client-may-choose',
-  idFrom: (uuid) => `template_${uuid.replaceAll('-', '_')}`,
-  nameScope: 'project',
-  deriveName: (document) => nameFromId(stringAt(document, 'id')),
-  event: { field: 'cluster_template', public: true },
+  rights: 'offered',
+  inCatalogue: true,
   outsideProjectsForAll: true,
-  defaultTenant: 'shared',
-  privateOnly: ['metadata.finalizers', 'spec_defaults.pull_secret', 'spec'],
-  secrets: SECRETS,
-  immutable: [],
+  idFrom: (uuid) => `template_${uuid.replaceAll('-', '_')}`,
+  deriveName: (document) => nameFromId(stringAt(document, 'id')),
+  privateOnly: [PULL_SECRET, 'spec'],
+  secrets: [{ path: PULL_SECRET, kind: 'pull-secret', reads: '***', encoding: 'text' }],
   references: [
     { path: 'node_sets.*.host_type', kind: 'hostType', scope: 'full' },
     { path: 'spec_defaults.version', kind: 'clusterVersion', scope: 'full' },
     { path: 'spec_defaults.pull_secret_secret', kind: 'secret', scope: 'local' },
   ],
-  pointsAt: (document) => {
-    const hosts = Object.values(objectAt(document, 'node_sets')).map((set) => ({
-      kind: 'hostType',
-      id: stringAt(objectAt(set, 'host_type'), 'id'),
-    }));
-    const defaults = objectAt(document, 'spec_defaults');
-    return [
-      ...hosts,
-      { kind: 'clusterVersion', id: stringAt(objectAt(defaults, 'version'), 'id') },
-      { kind: 'secret', id: stringAt(objectAt(defaults, 'pull_secret_secret'), 'id') },
-    ].filter(({ id }) => id !== '');
-  },
-  protectedWhileReferenced: true,
-  decider: clusterTemplateDecider,
-  stateVersion: 1,
-  view: (state) => documentView(state, SECRETS),
-};
+  check: (document, { id, previous, secrets }) =>
+    (previous === undefined ? idRejection(id) : undefined) ??
+    pullSecretRejection(document, secrets) ??
+    nodeSetsRejection(document) ??
+    classesRejection(document) ??
+    parametersRejection(document),
+});
 
-/** Templates of earlier releases may have a UUID, which no hub accepts: they can be changed and deleted. */
+/** A hub takes no other id as `templateID`. */
 const idRejection = (id: string): Rejection | undefined => {
   if (id.length > 253)
     return reject('invalid', 'INVALID_ID', 'the id of a template has at most 253 characters', {
@@ -105,7 +65,7 @@ export const isItemsOnly = (document: JsonObject): boolean =>
 
 /** A value and an object at once would leave open which one counts (osac-api.md §11 ClusterSpec). */
 const pullSecretRejection = (document: JsonObject, secrets: Secrets): Rejection | undefined =>
-  secrets['spec_defaults.pull_secret'] !== undefined &&
+  secrets[PULL_SECRET] !== undefined &&
   objectAt(document, 'spec_defaults')['pull_secret_secret'] !== undefined
     ? reject(
         'invalid',
@@ -115,11 +75,10 @@ const pullSecretRejection = (document: JsonObject, secrets: Secrets): Rejection 
       )
     : undefined;
 
-const nodeSetsRejection = (document: JsonObject, previous: JsonObject | undefined): Rejection | undefined => {
-  const known = objectAt(previous, 'node_sets');
+const nodeSetsRejection = (document: JsonObject): Rejection | undefined => {
   for (const [name, set] of Object.entries(objectAt(document, 'node_sets'))) {
     const field = `node_sets.${name}`;
-    const badName = Object.hasOwn(known, name) ? undefined : nodeSetNameRejection(name, field);
+    const badName = nodeSetNameRejection(name, field);
     if (badName !== undefined) return badName;
     const reference = referenceOf(isObject(set) ? set['host_type'] : undefined);
     if (reference === undefined || Object.keys(reference).length === 0) {

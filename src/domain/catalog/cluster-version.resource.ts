@@ -1,17 +1,9 @@
 import { reject, type Rejection } from '../decider.ts';
 import type { JsonObject } from '../json.ts';
 import { codePoints, objectAt, stringAt } from '../json-tools.ts';
-import type { ResourceKind } from '../resource.ts';
 import { nameFromVersion } from './derived-names.ts';
-import {
-  documentDecider,
-  documentView,
-  type CheckContext,
-  type DocumentCommand,
-  type DocumentState,
-  type NormalizeContext,
-} from './document.ts';
-import type { ClusterVersionEvent } from './events.ts';
+import type { NormalizeContext } from './document.ts';
+import { documentKind } from './document-kind.ts';
 import { SEMVER } from './limits.ts';
 
 /** OpenShift versions that clusters run (osac-api.md §11 Cluster versions). */
@@ -20,38 +12,25 @@ const DEPRECATED = 'CLUSTER_VERSION_STATE_DEPRECATED';
 const OBSOLETE = 'CLUSTER_VERSION_STATE_OBSOLETE';
 const MAX_IMAGE = 512;
 const MAX_VERSION = 256;
-const IMMUTABLE = ['spec.version', 'spec.image'];
 const IS_DEFAULT = 'spec.is_default';
 
 /** The one slot that says which version is the default: a stream of its own (design §4). */
 export const DEFAULT_VERSION_SLOT = { scope: 'clusterVersion.default', value: 'default' } as const;
 export const DEFAULT_MARK = 'default';
 
-export const clusterVersionDecider = documentDecider({
-  words: 'cluster version',
+export const clusterVersion = documentKind({
+  kind: 'clusterVersion',
+  context: 'catalog',
   events: {
     created: 'ClusterVersionAdded',
     revised: 'ClusterVersionRevised',
     deletionRequested: 'ClusterVersionRetirementRequested',
     retired: 'ClusterVersionRetired',
   },
-  immutable: IMMUTABLE,
-  normalize: (document, context) => normalizeVersion(document, context),
-  check: (document, context) => versionRejection(objectAt(document, 'spec'), context),
-});
-
-export const clusterVersion: ResourceKind<DocumentState, DocumentCommand, ClusterVersionEvent> = {
-  kind: 'clusterVersion',
-  collection: 'cluster_versions',
-  words: 'cluster version',
-  message: 'ClusterVersion',
-  service: 'ClusterVersions',
-  methods: {
-    public: ['List', 'Get', 'Create', 'Update', 'Delete'],
-    private: ['List', 'Get', 'Create', 'Update', 'Delete'],
-  },
+  rights: 'offered',
+  inCatalogue: true,
+  outsideProjectsForAll: true,
   ids: 'generated',
-  nameScope: 'project',
   deriveName: (document) => {
     const version = stringAt(objectAt(document, 'spec'), 'version');
     return version === '' ? undefined : nameFromVersion(version);
@@ -68,40 +47,22 @@ export const clusterVersion: ResourceKind<DocumentState, DocumentCommand, Cluste
       : []),
   ],
   yieldSlot: (at) => ({
-    type: 'ReviseDocument',
+    type: 'ReviseDocument' as const,
     at,
     document: { spec: { is_default: false } },
     paths: [IS_DEFAULT],
   }),
-  event: { field: 'cluster_version', public: true },
-  publicList: [
-    {
-      filter:
-        'this.spec.state == CLUSTER_VERSION_STATE_ACTIVE || this.spec.state == CLUSTER_VERSION_STATE_DEPRECATED',
-      when: { unlessMentioned: 'spec.state' },
-    },
-    { filter: 'this.spec.enabled == true', when: { unlessMentioned: 'spec.enabled' } },
-  ],
-  listed: (document) => {
-    const { state, enabled } = objectAt(document, 'spec');
-    return (state === ACTIVE || state === DEPRECATED) && enabled === true;
-  },
-  outsideProjectsForAll: true,
-  defaultTenant: 'shared',
-  privateOnly: ['metadata.finalizers', 'spec.image'],
-  secrets: [],
-  immutable: IMMUTABLE,
-  references: [],
-  pointsAt: () => [],
-  protectedWhileReferenced: true,
   marks: (document) => (objectAt(document, 'spec')['is_default'] === true ? [DEFAULT_MARK] : []),
-  decider: clusterVersionDecider,
-  stateVersion: 1,
-  view: (state) => {
-    const view = documentView(state);
-    return view.exists ? { ...view, state: stringAt(objectAt(view.document, 'spec'), 'state') } : view;
-  },
-};
+  state: 'spec.state',
+  publicList: [
+    { path: 'spec.state', is: [ACTIVE, DEPRECATED] },
+    { path: 'spec.enabled', is: [true] },
+  ],
+  privateOnly: ['spec.image'],
+  immutable: ['spec.version', 'spec.image'],
+  normalize: (document, context) => normalizeVersion(document, context),
+  check: (document) => versionRejection(objectAt(document, 'spec')),
+});
 
 /** Why a version cannot be ordered; undefined when it can. `spec` as stored. */
 export const unusableReason = (spec: JsonObject): string | undefined => {
@@ -131,7 +92,7 @@ const normalizeVersion = (document: JsonObject, { at, previous }: NormalizeConte
 const becameUnusable = (before: JsonObject, spec: JsonObject): boolean =>
   unusableReason(before) === undefined && unusableReason(spec) !== undefined;
 
-const versionRejection = (spec: JsonObject, _context: CheckContext): Rejection | undefined => {
+const versionRejection = (spec: JsonObject): Rejection | undefined => {
   const version = stringAt(spec, 'version');
   const image = stringAt(spec, 'image');
   const say = (code: string, field: string, message: string): Rejection =>

@@ -1,40 +1,30 @@
 import type { EventType } from '../event-type.ts';
 import { jsonObject, secrets, text, typesOf } from '../schemas.ts';
+import type { DocumentKind } from './document-kind.ts';
 
-/** Names of the four events that a kind behind `documentDecider` has, in the kind's own words. */
-export type DocumentEventNames = {
-  readonly created: string;
-  readonly revised: string;
-  readonly deletionRequested: string;
-  readonly retired: string;
-};
+type Described = Pick<DocumentKind, 'kind' | 'context' | 'events' | 'methods' | 'hidden' | 'personal'>;
 
-/**
- * Registry entries of a kind behind `documentDecider`. `hidden`: paths of the document that only the provider may see,
- * the `privateOnly` of its declaration.
- */
-export const documentTypes = (
-  shared: Pick<EventType, 'context' | 'audience' | 'resource'>,
-  names: DocumentEventNames,
-  hidden: readonly string[] = [],
-): readonly EventType[] => {
-  const providerOnly = ['secrets', ...hidden.map((path) => `document.${path}`)];
-  return typesOf(shared, [
-    [
-      names.created,
-      {
-        id: text,
-        tenant: text,
-        project: text,
-        name: text,
-        creator: text,
-        document: jsonObject,
-        secrets: secrets.exactOptional(),
-      },
-      { providerOnly, begins: true },
-    ],
-    [names.revised, { document: jsonObject, secrets: secrets.exactOptional() }, { providerOnly }],
-    [names.deletionRequested, {}],
-    [names.retired, {}],
+/** Registry entries of a document kind. */
+export const documentTypes = ({
+  kind,
+  context,
+  events,
+  methods,
+  hidden,
+  personal,
+}: Described): readonly EventType[] => {
+  const inDocument = (paths: readonly string[]): readonly string[] => paths.map((path) => `document.${path}`);
+  const more = {
+    providerOnly: ['secrets', ...inDocument(hidden)],
+    ...(personal === undefined ? {} : { personal: inDocument(personal) }),
+  };
+  const audience = methods.public.length === 0 ? 'provider' : 'tenant';
+  const whole = { document: jsonObject, secrets: secrets.exactOptional() };
+  const about = { id: text, tenant: text, project: text, name: text, creator: text };
+  return typesOf({ context, audience, resource: kind }, [
+    [events.created, { ...about, ...whole }, { ...more, begins: true }],
+    [events.revised, whole, more],
+    [events.deletionRequested, {}],
+    [events.retired, {}],
   ]);
 };

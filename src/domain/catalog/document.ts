@@ -2,15 +2,9 @@ import { reject, type Decider, type Decision, type DomainEvent, type Rejection }
 import type { JsonObject } from '../json.ts';
 import { listAt, mergePaths, objectAt, sameJson, valueAt, withoutEmpty, withValueAt } from '../json-tools.ts';
 import { immutableRejection, metadataRejection, nameRejection } from '../metadata-rules.ts';
-import type { ResourceView } from '../resource.ts';
+import type { ResourceKind, ResourceView } from '../resource.ts';
 import type { SecretRef } from '../secret-ref.ts';
-import type {
-  CreationAbandoned,
-  DocumentCreated,
-  DocumentDeletionRequested,
-  DocumentRetired,
-  DocumentRevised,
-} from './events.ts';
+import type { DocumentCreated, DocumentEventNames, DocumentEventOf, DocumentRevised } from './events.ts';
 
 /**
  * The decider behind every catalogue-like kind (design §4): one set of rules for creating, changing and deleting a
@@ -71,19 +65,12 @@ export type DocumentState =
   | ({ readonly status: 'present' } & DocumentFacts)
   | ({ readonly status: 'deleting' | 'retired'; readonly deletedAt: string } & DocumentFacts);
 
-export type DocumentRules<C extends string, R extends string, Q extends string, T extends string> = {
-  /** As error texts name the kind: `cluster template`. */
-  readonly words: string;
-  readonly events: {
-    readonly created: C;
-    readonly revised: R;
-    readonly deletionRequested: Q;
-    readonly retired: T;
-  };
-  /** Paths that keep the value they were created with. */
-  readonly immutable: readonly string[];
-  /** What is wrong with a name; default: it must be one DNS label. */
-  readonly name?: (name: string) => Rejection | undefined;
+/** A kind's own rules, as its declaration gives them (`document-kind.ts`). */
+export type DocumentRules = Pick<ResourceKind, 'words' | 'immutable' | 'nameRule'> & {
+  readonly ids?: ResourceKind['ids'];
+  readonly events: DocumentEventNames;
+  /** What is wrong with a name that is stored, where the service itself stores others than clients may choose. */
+  readonly storedName?: (name: string) => Rejection | undefined;
   /** Fills defaults and server-set values. `previous` is absent on creation. */
   readonly normalize?: (document: JsonObject, context: NormalizeContext) => JsonObject;
   /** What is wrong with a normalised document, if anything. */
@@ -100,28 +87,17 @@ export type CheckContext = {
   readonly previous?: JsonObject;
 };
 
-export type DocumentEventOf<C extends string, R extends string, Q extends string, T extends string> =
-  | DocumentCreated<C>
-  | DocumentRevised<R>
-  | DocumentDeletionRequested<Q>
-  | DocumentRetired<T>
-  | CreationAbandoned;
-
-type AnyDocumentEvent = DomainEvent & DocumentEventOf<string, string, string, string>;
-
-export const documentDecider = <C extends string, R extends string, Q extends string, T extends string>(
-  rules: DocumentRules<C, R, Q, T>,
-): Decider<DocumentState, DocumentCommand, DocumentEventOf<C, R, Q, T>> => ({
+export const documentDecider = <Names extends DocumentEventNames>(
+  rules: DocumentRules & { readonly events: Names },
+): Decider<DocumentState, DocumentCommand, DocumentEventOf<Names>> => ({
   initialState: () => ({ status: 'absent' }),
   evolve: (state, event) => evolveDocument(rules, state, event),
   // The factory's events carry the kind's own names; which name is which is known to it, not to the compiler.
-  decide: (state, command) => decideDocument(rules, state, command) as Decision<DocumentEventOf<C, R, Q, T>>,
+  decide: (state, command) => decideDocument(rules, state, command) as Decision<DocumentEventOf<Names>>,
 });
 
-type AnyRules = DocumentRules<string, string, string, string>;
-
 const decideDocument = (
-  rules: AnyRules,
+  rules: DocumentRules,
   state: DocumentState,
   command: DocumentCommand,
 ): Decision<DomainEvent> => {
@@ -139,17 +115,17 @@ const decideDocument = (
 };
 
 const create = (
-  rules: AnyRules,
+  rules: DocumentRules,
   state: DocumentState,
   command: Extract<DocumentCommand, { type: 'CreateDocument' }>,
 ): Decision<DomainEvent> => {
-  if (isLive(state)) return alreadyExists(rules.words, command.id, command.name);
+  if (isLive(state)) return alreadyExists(rules.words, command.id, rules.ids);
   const abandoned = isStored(state) ? undefined : abandonedRejection(state, command.abandonedBefore);
   if (abandoned !== undefined) return abandoned;
   const { at, id, tenant, project, name, creator, secrets = {} } = command;
   const document = rules.normalize?.(command.document, { at }) ?? command.document;
   const wrong =
-    (rules.name ?? nameRejection)(command.name) ??
+    (rules.storedName ?? rules.nameRule ?? nameRejection)(command.name) ??
     metadataRejection(objectAt(document, 'metadata')) ??
     rules.check?.(document, { id, name, tenant, project, secrets });
   if (wrong !== undefined) return wrong;
@@ -162,7 +138,7 @@ const create = (
 };
 
 const revise = (
-  rules: AnyRules,
+  rules: DocumentRules,
   state: DocumentState,
   command: Extract<DocumentCommand, { type: 'ReviseDocument' }>,
 ): Decision<DomainEvent> => {
@@ -192,7 +168,7 @@ const revise = (
 };
 
 const remove = (
-  rules: AnyRules,
+  rules: DocumentRules,
   state: DocumentState,
   command: Extract<DocumentCommand, { type: 'DeleteDocument' }>,
 ): Decision<DomainEvent> => {
@@ -203,7 +179,11 @@ const remove = (
   return [{ type, data: { at: command.at } }];
 };
 
-const evolveDocument = (rules: AnyRules, state: DocumentState, event: AnyDocumentEvent): DocumentState => {
+const evolveDocument = (
+  rules: DocumentRules,
+  state: DocumentState,
+  event: DomainEvent & DocumentEventOf,
+): DocumentState => {
   if (event.type === 'CreationAbandoned') {
     if (isStored(state)) return state;
     return { status: 'abandoned', times: state.status === 'abandoned' ? state.times + 1 : 1 };
@@ -303,16 +283,17 @@ const notFound = (state: DocumentState): Rejection =>
     isStored(state) ? `object with identifier '${state.id}' not found` : 'object not found',
   );
 
-/** Kinds whose id is their name: it is told as the name. */
-const NAMED_BY_ID: readonly string[] = ['tenant', 'instance type'];
-
-/** A taken id gives the same answer, whoever holds it (design §7). */
-export const alreadyExists = (words: string, id: string, name: string): Rejection =>
+/** A taken id gives the same answer, whoever holds it (design §7); an id that is the name is told as the name. */
+export const alreadyExists = (
+  words: string,
+  id: string,
+  ids: ResourceKind['ids'] = 'client-may-choose',
+): Rejection =>
   reject(
     'already-exists',
     'ALREADY_EXISTS',
-    id === name && NAMED_BY_ID.includes(words)
-      ? `${words} '${name}' already exists`
+    ids === 'equals-name'
+      ? `${words} '${id}' already exists`
       : `${words} with identifier '${id}' already exists`,
   );
 

@@ -1,11 +1,17 @@
 import type { DomainEvent } from '../decider.ts';
-import type { HubHealthEvent } from '../hubs/health-events.ts';
 import type { JsonObject } from '../json.ts';
 import type { SecretRef } from '../secret-ref.ts';
 
+/** Names of the four events of a document kind, in the kind's own words. */
+export type DocumentEventNames = {
+  readonly created: string;
+  readonly revised: string;
+  readonly deletionRequested: string;
+  readonly retired: string;
+};
+
 /**
- * Catalog-like kinds (host types, templates, versions, hubs, tenants) share one decider factory that still emits
- * named events. `document` is the resource in OSAC's private JSON form without `id`, server-set metadata and secrets.
+ * Document kinds share one decider factory that still emits named events. `document` is the resource in OSAC's private JSON form without `id`, server-set metadata and secrets.
  */
 export type DocumentCreated<Type extends string> = DomainEvent<
   Type,
@@ -40,34 +46,9 @@ export type CreationAbandoned = DomainEvent<
   { readonly at: string; readonly commandId: string }
 >;
 
-export type HostTypeEvent =
-  | DocumentCreated<'HostTypeDefined'>
-  | DocumentRevised<'HostTypeRevised'>
-  | DocumentDeletionRequested<'HostTypeRetirementRequested'>
-  | DocumentRetired<'HostTypeRetired'>
-  | CreationAbandoned;
-export type ClusterTemplateEvent =
-  | DocumentCreated<'ClusterTemplatePublished'>
-  | DocumentRevised<'ClusterTemplateRevised'>
-  | DocumentDeletionRequested<'ClusterTemplateRetirementRequested'>
-  | DocumentRetired<'ClusterTemplateRetired'>
-  | CreationAbandoned;
-export type ClusterVersionEvent =
-  | DocumentCreated<'ClusterVersionAdded'>
-  | DocumentRevised<'ClusterVersionRevised'>
-  | DocumentDeletionRequested<'ClusterVersionRetirementRequested'>
-  | DocumentRetired<'ClusterVersionRetired'>
-  | CreationAbandoned;
-export type HubEvent =
-  | DocumentCreated<'HubRegistered'>
-  | DocumentRevised<'HubRevised'>
-  | DocumentDeletionRequested<'HubDeregistrationRequested'>
-  | DocumentRetired<'HubDeregistered'>
-  | HubHealthEvent
-  | CreationAbandoned;
-export type TenantEvent =
-  | DocumentCreated<'TenantOnboarded'>
-  | DocumentRevised<'TenantRevised'>
-  | DocumentDeletionRequested<'TenantOffboardingRequested'>
-  | DocumentRetired<'TenantOffboarded'>
+export type DocumentEventOf<Names extends DocumentEventNames = DocumentEventNames> =
+  | DocumentCreated<Names['created']>
+  | DocumentRevised<Names['revised']>
+  | DocumentDeletionRequested<Names['deletionRequested']>
+  | DocumentRetired<Names['retired']>
   | CreationAbandoned;

@@ -1,14 +1,11 @@
 import { reject, type Rejection } from '../decider.ts';
 
 /**
- * True for a name that a new node set may bear. Metering names components of a cluster by their node sets, the control
- * plane by `_control_plane`, with a slash in front (metering-events.md §5, §6): both are for ids alone.
+ * Metering names components of a cluster by their node sets, the control plane by `_control_plane`, with a slash in front
+ * (metering-events.md §5, §6): both are for ids alone. `field`: path of the node set in the request.
  */
-export const isNodeSetName = (name: string): boolean => !name.startsWith('_') && !name.includes('/');
-
-/** `field`: path of the node set in the request. What is stored under another name stays as it is. */
 export const nodeSetNameRejection = (name: string, field: string): Rejection | undefined =>
-  isNodeSetName(name)
+  !name.startsWith('_') && !name.includes('/')
     ? undefined
     : reject(
         'invalid',

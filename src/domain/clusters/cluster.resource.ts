@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from '../json.ts';
 import { listAt, objectAt, own, stringAt, withoutEmpty } from '../json-tools.ts';
-import type { ResourceKind, ResourceView } from '../resource.ts';
+import { regularNames, type ResourceKind, type ResourceView } from '../resource.ts';
 import type { SecretRef } from '../secret-ref.ts';
 import { isStoredCluster, type ClusterState, type StoredCluster } from './state.ts';
 import type { ClusterCommand } from './commands.ts';
@@ -10,11 +10,10 @@ import { effectiveState, isUntouched, shownConditions, shownState } from './show
 
 /** Declaration of clusters and how they show (osac-api.md §11 Clusters). */
 export const cluster: ResourceKind<ClusterState, ClusterCommand, ClusterEvent> = {
+  ...regularNames('cluster'),
   kind: 'cluster',
-  collection: 'clusters',
-  words: 'cluster',
-  message: 'Cluster',
-  service: 'Clusters',
+  events: { created: 'ClusterOrdered', retired: 'ClusterDeleted' },
+  rights: 'owned',
   methods: {
     public: ['List', 'Get', 'Create', 'Update', 'Delete'],
     private: ['List', 'Get', 'Create', 'Update', 'Delete'],

@@ -1,7 +1,8 @@
 import { sortedTexts } from '../catalog/document.ts';
 import { own, sameJson } from '../json-tools.ts';
 import { FULFILLMENT_FINALIZER, type ClusterEvent, type NodeSet } from './events.ts';
-import { builtSpec } from './change-words.ts';
+import { jobChanged, requested } from './automation-record.ts';
+import { builtSpec, changeWords } from './change-words.ts';
 import { LOST } from './observed-conditions.ts';
 import { shownConditions, shownState } from './shown-status.ts';
 import {
@@ -10,6 +11,7 @@ import {
   type ClusterState,
   type LiveCluster,
   type Order,
+  type SelectedHub,
   type StoredCluster,
 } from './state.ts';
 
@@ -32,8 +34,16 @@ export const evolveCluster = (state: ClusterState, event: ClusterEvent): Cluster
 
 const ordered = (data: Extract<ClusterEvent, { type: 'ClusterOrdered' }>['data']): ClusterState => {
   const { at, displayName = '', description = '', ...facts } = data;
-  const rest = { displayName, description, finalizers: [], ours: false, conditionsSince: {} };
+  const rest = { displayName, description, generation: 0, finalizers: [], ours: false, conditionsSince: {} };
   return { status: 'accepted', ...facts, ...rest, orderedAt: at, stateSince: at };
+};
+
+export const selectedHub = (
+  data: Omit<Extract<ClusterEvent, { type: 'HubSelected' }>['data'], 'at'>,
+): SelectedHub => {
+  const { hub: id, namespace, mode, simulated, controller, tenantNamespace, orderName } = data;
+  const own = tenantNamespace === undefined ? {} : { tenantNamespace };
+  return { id, namespace, mode, simulated, controller, ...own, orderName };
 };
 
 /** What belongs to the order itself, whatever has become of it on a hub. */
@@ -64,7 +74,9 @@ const evolveOrder = (state: LiveCluster, event: ClusterEvent): StoredCluster => 
         network: _network,
         ...kept
       } = state;
-      return specChanged(kept as LiveCluster, { version: state.version, ...event.data.spec });
+      const changed = specChanged(kept as LiveCluster, { version: state.version, ...event.data.spec });
+      const isOther = changed.status === 'dispatched' && changed.asked.provision !== undefined;
+      return isOther ? { ...changed, otherChanged: true } : changed;
     }
     case 'ClusterFinalizersChanged': {
       const finalizers = sortedTexts(event.data.finalizers);
@@ -73,8 +85,7 @@ const evolveOrder = (state: LiveCluster, event: ClusterEvent): StoredCluster => 
     case 'ClusterStatusReported':
       return { ...state, reported: event.data.status };
     case 'HubSelected': {
-      const { hub: id, namespace, mode, simulated, orderName } = event.data;
-      const selected = { id, namespace, mode, simulated, orderName };
+      const selected = selectedHub(event.data);
       if (state.status === 'dispatched') {
         if (state.uid !== undefined) return state;
         const { waiting: _waited, ...kept } = state;
@@ -89,7 +100,7 @@ const evolveOrder = (state: LiveCluster, event: ClusterEvent): StoredCluster => 
       return { ...state, waiting: { message, decision, since: event.data.at } };
     }
     case 'ClusterFailed': {
-      const { at: _at, ...failure } = event.data;
+      const { at: _at, version: _version, ...failure } = event.data;
       return {
         ...observed(state),
         failure,
@@ -111,17 +122,30 @@ const evolveOrder = (state: LiveCluster, event: ClusterEvent): StoredCluster => 
 };
 
 /** What has become of it on its hub. */
-const evolveProgress = (state: LiveCluster, event: ClusterEvent): LiveCluster => {
-  if (event.type === 'ClusterDispatchStarted') return dispatched(state);
-  if (state.status !== 'dispatched') return state;
+const evolveProgress = (before: LiveCluster, event: ClusterEvent): LiveCluster => {
+  if (event.type === 'ClusterDispatchStarted') return dispatched(before);
+  if (before.status !== 'dispatched') return before;
+  const state = withVersion(before, event);
   switch (event.type) {
     case 'ClusterOrderPlaced': {
-      const { lost: _lost, ...kept } = state;
-      return { ...kept, uid: event.data.uid };
+      const { lost: _lost, ...kept } = withoutDrift(state);
+      return { ...kept, uid: event.data.uid, hub: { ...state.hub, orderName: event.data.orderName } };
     }
     case 'ClusterSpecSynced': {
-      const { waiting: _waiting, ...kept } = state;
+      const { waiting: _waiting, ...kept } = withoutDrift(state);
       return { ...kept, specPending: false };
+    }
+    case 'ClusterDriftCorrected':
+      return withoutDrift(state);
+    case 'AutomationRequested':
+      return requested(state, event.data, true);
+    case 'AutomationTried':
+      return requested(state, event.data, false);
+    case 'AutomationJobChanged':
+      return jobChanged(state, event.data);
+    case 'ClusterOrderSeen': {
+      const { at: seenAt, version: _version, ...seen } = event.data;
+      return withFinished({ ...state, seen, seenAt });
     }
     case 'PlacementDeferred':
       return event.data.runs === true ? { ...state, ready: true } : state;
@@ -130,8 +154,8 @@ const evolveProgress = (state: LiveCluster, event: ClusterEvent): LiveCluster =>
       return { ...kept, conditions: { ...state.conditions, ...event.data.conditions } };
     }
     case 'ControlPlaneBecameAvailable': {
-      const { at: _at, ...endpoints } = event.data;
-      return { ...observed(state), endpoints };
+      const { at: _at, version: _version, ...endpoints } = event.data;
+      return { ...observed(state), endpoints, wasAvailable: true };
     }
     case 'NodesObserved': {
       const { readyNodes: _former, ...kept } = observed(state);
@@ -141,10 +165,12 @@ const evolveProgress = (state: LiveCluster, event: ClusterEvent): LiveCluster =>
     case 'ClusterBecameReady': {
       // A change that the hub has not taken yet is not built.
       const built = (state.specPending ? state.built : undefined) ?? builtSpec(state);
-      return { ...withoutChangeFailure(observed(state)), ready: true, built };
+      const isPresent = changeWords(built, state) === '';
+      const known = { ...withoutChangeFailure(observed(state)), ready: true, built };
+      return isPresent ? { ...known, wasReady: true } : known;
     }
     case 'ClusterChangeFailed': {
-      const { at: since, ...failed } = event.data;
+      const { at: since, version: _version, ...failed } = event.data;
       return { ...observed(state), ready: true, changeFailed: { ...failed, since } };
     }
     case 'ClusterFailureCleared': {
@@ -167,9 +193,8 @@ const evolveProgress = (state: LiveCluster, event: ClusterEvent): LiveCluster =>
     case 'ClusterLostOnHub':
       return lost(observed(state), event.data.what, event.data.at);
     case 'ClusterRetryRequested': {
-      const { lost: gone, notAccepting: _late, built, ...kept } = withoutChangeFailure(state);
-      // What vanished is built for the first time again.
-      return gone === undefined && built !== undefined ? { ...kept, built } : kept;
+      const { notAccepting: _late, ...kept } = withoutChangeFailure(state);
+      return afterLoss(kept);
     }
     case 'ClusterDeletionRequested':
       return leaving(state);
@@ -205,6 +230,18 @@ const lost = (
   return { ...kept, conditions, ready: false, lost: what, failure };
 };
 
+/** What vanished is built for the first time again. */
+const afterLoss = (state: Dispatched): Dispatched => {
+  const { lost: gone, built: _built, wasAvailable: _available, wasReady, uid, ...kept } = state;
+  if (gone === undefined) {
+    if (state.ready) return state;
+    const { wasReady: _ready, ...others } = state;
+    return others;
+  }
+  const { missing: _missing, left: _left, ...seen } = kept.seen;
+  return gone === 'hosted-cluster' && uid !== undefined ? { ...kept, seen, uid } : { ...kept, seen };
+};
+
 const UNSEEN_WITHOUT_ORDER = {
   status: 'Unknown',
   reason: 'ClusterOrderLost',
@@ -223,7 +260,8 @@ const leaving = (state: Dispatched): Dispatched => {
     notAccepting: _late,
     ...kept
   } = withoutChangeFailure(state);
-  return { ...kept, ready: false };
+  // What was seen before it was asked for says nothing of the deletion.
+  return { ...kept, ready: false, seen: {} };
 };
 
 /** Cleared when it is seen again; until then nothing but a retry or a deletion helps. */
@@ -245,7 +283,28 @@ const dispatched = (state: LiveCluster): LiveCluster =>
         conditions: {},
         ready: false,
         waitingFor: [],
+        seen: {},
+        asked: {},
       };
+
+const withVersion = (state: Dispatched, { data }: ClusterEvent): Dispatched =>
+  'version' in data && typeof data.version === 'object' && 'uid' in data.version
+    ? { ...state, seenVersion: { ...data.version, at: data.at } }
+    : state;
+
+/** The hub holds the spec as it was sent. */
+const withoutDrift = (state: Dispatched): Dispatched => {
+  const { differs: _differs, ...seen } = state.seen;
+  return { ...state, seen };
+};
+
+/** A webhook of which the hub shows that it was carried out. */
+const withFinished = (state: Dispatched): Dispatched => {
+  const { provision } = state.asked;
+  return provision === undefined || state.seen.work !== 'finished' || state.specPending
+    ? state
+    : { ...state, asked: { ...state.asked, provision: { ...provision, finished: true } } };
+};
 
 /** An observation of the hub wins over a status that somebody wrote. */
 const observed = <State extends LiveCluster>(state: State): State => {
@@ -267,9 +326,10 @@ const withSet = (state: LiveCluster, name: string, set: NodeSet): Pick<Order, 'n
   nodeSets: { ...state.nodeSets, [name]: set },
 });
 
-const specChanged = (state: LiveCluster, change: Partial<Order>): LiveCluster => {
+const specChanged = (before: LiveCluster, change: Partial<Order>): LiveCluster => {
+  const state = { ...before, generation: before.generation + 1 };
   if (state.status !== 'dispatched') return { ...state, ...change };
-  const { waiting, ...kept } = withoutChangeFailure(state);
+  const { waiting, wasReady: _ready, ...kept } = withoutDrift(withoutChangeFailure(state));
   // A cluster that runs waited for room for its former change.
   const waits = state.built === undefined && waiting !== undefined ? { waiting } : {};
   return { ...kept, ...waits, ...change, specPending: true };

@@ -7,11 +7,13 @@ import type {
   JobState,
   NamedSecret,
   NodeSet,
+  ObservedVersion,
   PlacementDecision,
   ResolvedVersion,
 } from './events.ts';
 import type { JobErrors } from './failure-texts.ts';
 import type { Assessment } from './observation.ts';
+import type { RunningJob } from './state.ts';
 
 type Ordered = Extract<ClusterEvent, { type: 'ClusterOrdered' }>['data'];
 type Selected = Extract<ClusterEvent, { type: 'HubSelected' }>['data'];
@@ -79,13 +81,29 @@ export type ClusterReport =
       readonly message: string;
       readonly decision: PlacementDecision;
     }
-  | { readonly type: 'StartDispatch'; readonly at: string }
-  | { readonly type: 'RecordPlaced'; readonly at: string; readonly uid: string }
-  | { readonly type: 'RecordSpecSynced'; readonly at: string }
+  /** The hub took the order, or holds it already. */
+  | {
+      readonly type: 'RecordApplied';
+      readonly at: string;
+      readonly uid: string;
+      /** Of an order that was there under another name; absent: ours. */
+      readonly name?: string;
+      /** The generation of the spec that was sent. */
+      readonly generation: number;
+      /** The fields of the spec that were written over. */
+      readonly fields?: readonly string[];
+    }
   | {
       readonly type: 'RecordObservation';
       readonly at: string;
       readonly assessment: Assessment;
+      readonly version?: ObservedVersion;
+      /** When the hub was asked; absent: it told by itself. */
+      readonly askedAt?: string;
+      /** The hub refused what is looked for: that it is there settles it. */
+      readonly settles?: true;
+      /** Of a deletion: all that it waits for. */
+      readonly waitingFor?: readonly string[];
       /** What tenants read of a failed job; absent: that it failed. */
       readonly jobErrors?: JobErrors;
     }
@@ -115,21 +133,24 @@ export type ClusterReport =
       readonly at: string;
       readonly mode: AutomationMode;
       readonly purpose: AutomationPurpose;
+      readonly wording: string;
       readonly repeats: number;
-      readonly job?: string;
-      readonly template?: string;
+      readonly again?: 'nodes' | 'other';
+      /** It was not asked again: the request before shows after all. */
+      readonly observed?: true;
+      readonly job?: Omit<RunningJob, 'seenAt' | 'vanished'>;
     }
   | {
       readonly type: 'RecordJob';
       readonly at: string;
+      readonly mode: AutomationMode;
       readonly purpose: AutomationPurpose;
       readonly job: string;
-      readonly template: string;
       readonly state: JobState;
+      /** Its platform has no record of it. */
+      readonly vanished?: true;
       readonly outputTail?: string;
     }
-  | { readonly type: 'RecordDriftCorrected'; readonly at: string; readonly fields: readonly string[] }
-  | { readonly type: 'ReportDuplicates'; readonly at: string; readonly names: readonly string[] }
   | {
       readonly type: 'ReportDeletionOverdue';
       readonly at: string;

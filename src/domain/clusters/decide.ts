@@ -56,7 +56,7 @@ const order = (
   const { type: _type, abandonedBefore, finalizers, status, ...data } = command;
   if (isStoredCluster(state))
     return isLiveCluster(state) || state.tenant !== data.tenant
-      ? alreadyExists('cluster', data.id, data.name)
+      ? alreadyExists('cluster', data.id)
       : idUsed(data.id);
   const wrong =
     abandonedRejection(state, abandonedBefore) ??

@@ -49,6 +49,45 @@ const hubAndOrder = { hub: text, orderName: text };
 const HUB_FIELDS = { providerOnly: ['hub', 'orderName'] };
 const INTERNAL = { changesDocument: false };
 const purpose = z.enum(['provision', 'deprovision']);
+const jobState = z.enum(['Pending', 'Waiting', 'Running', 'Succeeded', 'Failed', 'Canceled', 'Unknown']);
+const automationRun = {
+  purpose,
+  repeats: count,
+  wording: text,
+  again: z.enum(['nodes', 'other']).exactOptional(),
+  job: text.exactOptional(),
+  template: text.exactOptional(),
+  workflow: z.literal(true).exactOptional(),
+  createdAt: text.exactOptional(),
+  state: jobState.exactOptional(),
+  outputTail: text.exactOptional(),
+};
+const AUTOMATION_FIELDS = [
+  'wording',
+  'again',
+  'job',
+  'template',
+  'workflow',
+  'createdAt',
+  'state',
+  'outputTail',
+];
+const objectVersion = z.strictObject({ uid: text, resourceVersion: text });
+/** Which state of which objects was seen: with the first event of what a look leaves. */
+const look = { version: objectVersion.extend({ hosted: objectVersion.exactOptional() }).exactOptional() };
+const LOOK = { providerOnly: ['version'] };
+
+const lost = z.enum(['cluster-order', 'hosted-cluster']);
+const seen = {
+  missing: lost.exactOptional(),
+  left: text.exactOptional(),
+  deleting: z.boolean().exactOptional(),
+  unaccepted: z.literal(true).exactOptional(),
+  differs: z.literal(true).exactOptional(),
+  jobUnknown: z.literal(true).exactOptional(),
+  work: z.enum(['nothing', 'busy', 'resting', 'cleaning', 'finished']).exactOptional(),
+  duplicates: z.array(text).exactOptional(),
+};
 
 export const clusterEventTypes: readonly EventType[] = typesOf(
   { context: 'clusters', audience: 'tenant', resource: 'cluster' },
@@ -108,10 +147,24 @@ export const clusterEventTypes: readonly EventType[] = typesOf(
         namespace: text,
         mode: z.enum(['operator', 'eda', 'aap']),
         simulated: z.boolean(),
+        controller: z.enum(['operator', 'ledger']),
+        tenantNamespace: z.literal(true).exactOptional(),
+        steps: z.record(z.string(), z.enum(['ledger', 'hub', 'none'])),
         orderName: text,
         decision,
       },
-      { providerOnly: ['hub', 'namespace', 'mode', 'orderName', 'decision'] },
+      {
+        providerOnly: [
+          'hub',
+          'namespace',
+          'mode',
+          'controller',
+          'tenantNamespace',
+          'steps',
+          'orderName',
+          'decision',
+        ],
+      },
     ],
     [
       'PlacementDeferred',
@@ -124,7 +177,7 @@ export const clusterEventTypes: readonly EventType[] = typesOf(
       { ...hubAndOrder, uid: text },
       { ...INTERNAL, providerOnly: ['hub', 'orderName', 'uid'] },
     ],
-    ['ClusterSpecSynced', hubAndOrder, HUB_FIELDS],
+    ['ClusterSpecSynced', { ...hubAndOrder, ...look }, { providerOnly: ['hub', 'orderName', 'version'] }],
     [
       'ClusterSpacePrepared',
       { ...hubAndOrder, created: z.array(text) },
@@ -135,13 +188,11 @@ export const clusterEventTypes: readonly EventType[] = typesOf(
       {
         hub: text,
         mode: z.enum(['eda', 'aap']),
-        purpose,
-        repeats: count,
-        job: text.exactOptional(),
-        template: text.exactOptional(),
+        ...automationRun,
       },
-      { ...INTERNAL, providerOnly: ['hub', 'mode', 'job', 'template'] },
+      { ...INTERNAL, providerOnly: ['hub', 'mode', ...AUTOMATION_FIELDS] },
     ],
+    ['AutomationTried', automationRun, { ...INTERNAL, audience: 'internal' }],
     [
       'AutomationJobChanged',
       {
@@ -149,44 +200,55 @@ export const clusterEventTypes: readonly EventType[] = typesOf(
         purpose,
         job: text,
         template: text,
-        state: z.enum(['Pending', 'Waiting', 'Running', 'Succeeded', 'Failed', 'Canceled', 'Unknown']),
+        state: jobState,
+        vanished: z.literal(true).exactOptional(),
         outputTail: text.exactOptional(),
       },
-      { ...INTERNAL, providerOnly: ['hub', 'job', 'template', 'outputTail'] },
+      { ...INTERNAL, providerOnly: ['hub', 'job', 'template', 'vanished', 'outputTail'] },
     ],
     [
       'ClusterDriftCorrected',
       { ...hubAndOrder, fields: z.array(text) },
       { ...INTERNAL, providerOnly: ['hub', 'orderName'] },
     ],
-    ['ClusterOrdersDuplicated', { hub: text, names: z.array(text) }, { ...INTERNAL, audience: 'provider' }],
-    ['ClusterConditionsObserved', { conditions: z.partialRecord(conditionName, condition) }],
+    [
+      'ClusterOrdersDuplicated',
+      { hub: text, names: z.array(text), ...look },
+      { ...INTERNAL, audience: 'provider' },
+    ],
+    ['ClusterOrderSeen', { ...seen, ...look }, { ...INTERNAL, audience: 'internal' }],
+    ['ClusterConditionsObserved', { conditions: z.partialRecord(conditionName, condition), ...look }, LOOK],
     [
       'ControlPlaneBecameAvailable',
-      { apiUrl: text, consoleUrl: text, apiEndpoint: text, ingressEndpoint: text },
+      { apiUrl: text, consoleUrl: text, apiEndpoint: text, ingressEndpoint: text, ...look },
+      LOOK,
     ],
-    ['NodesObserved', { ready: counts }],
-    ['ClusterBecameReady', {}],
-    ['ClusterReconfiguring', {}],
-    ['ClusterDegraded', { reason: text, message: text }],
-    ['ClusterRecovered', {}],
+    ['NodesObserved', { ready: counts, ...look }, LOOK],
+    ['ClusterBecameReady', look, LOOK],
+    ['ClusterReconfiguring', look, LOOK],
+    ['ClusterDegraded', { reason: text, message: text, ...look }, LOOK],
+    ['ClusterRecovered', look, LOOK],
     [
       'ClusterFailed',
-      { reason: text, message: text, detail: text.exactOptional(), permanent: z.boolean() },
-      { providerOnly: ['detail'] },
+      { reason: text, message: text, detail: text.exactOptional(), permanent: z.boolean(), ...look },
+      { providerOnly: ['detail', 'version'] },
     ],
     [
       'ClusterChangeFailed',
-      { change: text, reason: text, message: text, detail: text.exactOptional() },
-      { providerOnly: ['detail'] },
+      { change: text, reason: text, message: text, detail: text.exactOptional(), ...look },
+      { providerOnly: ['detail', 'version'] },
     ],
-    ['ClusterFailureCleared', {}],
+    ['ClusterFailureCleared', look, LOOK],
     ['HubNotAccepting', { hub: text, since: time }, { providerOnly: ['hub'] }],
-    ['ClusterLostOnHub', { what: z.enum(['cluster-order', 'hosted-cluster']) }],
+    ['ClusterLostOnHub', { what: lost }],
     ['ClusterRetryRequested', {}],
     ['ClusterCredentialsRevealed', { what: z.enum(['kubeconfig', 'password']) }, INTERNAL],
     ['ClusterDeletionRequested', {}],
-    ['ClusterDeletionBlocked', { waitingFor: z.array(text) }, { providerOnly: ['waitingFor'] }],
+    [
+      'ClusterDeletionBlocked',
+      { waitingFor: z.array(text), ...look },
+      { providerOnly: ['waitingFor', 'version'] },
+    ],
     ['ClusterDeletionOverdue', { since: time, waitingFor: z.array(text) }, { providerOnly: ['waitingFor'] }],
     ['ClusterDeleted', { how: z.enum(['not-dispatched', 'absence-confirmed']) }],
   ],

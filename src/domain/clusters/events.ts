@@ -1,6 +1,7 @@
 import type { DomainEvent } from '../decider.ts';
 import type { JsonObject } from '../json.ts';
 import type { SecretRef } from '../secret-ref.ts';
+import type { HubWork } from './observed.ts';
 
 /** An object of kind secret. */
 export type NamedSecret = { readonly id: string; readonly name: string };
@@ -70,6 +71,47 @@ export type AutomationPurpose = 'provision' | 'deprovision';
 export type AutomationMode = 'eda' | 'aap';
 /** `Unknown`: its platform shows no state of it, or no longer knows it. */
 export type JobState = 'Pending' | 'Waiting' | 'Running' | 'Succeeded' | 'Failed' | 'Canceled' | 'Unknown';
+
+/** A request as its workflow knows it, and the job that came of it (aap). */
+export type AutomationRun = {
+  /** The generation of the spec and the retry that it is for. */
+  readonly wording: string;
+  readonly again?: 'nodes' | 'other';
+  readonly job?: string;
+  readonly template?: string;
+  /** The job is a workflow job. */
+  readonly workflow?: true;
+  readonly createdAt?: string;
+  readonly state?: JobState;
+  readonly outputTail?: string;
+};
+
+/** One state of one object on a hub. */
+export type ObjectVersion = { readonly uid: string; readonly resourceVersion: string };
+/** That of an order, with that of its HostedCluster where there is one. */
+export type ObservedVersion = ObjectVersion & { readonly hosted?: ObjectVersion };
+
+/** `version`: what was seen, with the first event of all that a look leaves. */
+type Look = { readonly at: string; readonly version?: ObservedVersion };
+
+export type Seen = {
+  /** A look missed it; it counts as gone only after a check of its own. */
+  readonly missing?: 'cluster-order' | 'hosted-cluster';
+  /** A HostedCluster that is there although its order is not. */
+  readonly left?: string;
+  /** After its deletion was sent: whether the hub shows that. */
+  readonly deleting?: boolean;
+  /** The hub's controller has not taken it up, although something was seen of it. */
+  readonly unaccepted?: true;
+  /** Somebody changed the spec that is stored on the hub. */
+  readonly differs?: true;
+  /** The hub could not ask its automation about its job. */
+  readonly jobUnknown?: true;
+  /** Where we run the automation: what is to be seen of its work. */
+  readonly work?: HubWork;
+  /** Further objects with the cluster's label. */
+  readonly duplicates?: readonly string[];
+};
 
 export type ClusterEvent =
   | DomainEvent<
@@ -144,6 +186,12 @@ export type ClusterEvent =
         readonly namespace: string;
         readonly mode: 'operator' | 'eda' | 'aap';
         readonly simulated: boolean;
+        /** Who reconciles ClusterOrders there. */
+        readonly controller: 'operator' | 'ledger';
+        /** The namespace is the tenant's own and made when first needed. */
+        readonly tenantNamespace?: true;
+        /** Which rule applies to each step that can be the hub's or ours (design §6). */
+        readonly steps: { readonly [step: string]: 'ledger' | 'hub' | 'none' };
         /** Name of the ClusterOrder on the hub. */
         readonly orderName: string;
         readonly decision: PlacementDecision;
@@ -170,10 +218,7 @@ export type ClusterEvent =
       { readonly at: string; readonly hub: string; readonly orderName: string; readonly uid: string }
     >
   /** A changed spec (sizes, version …) is stored on the hub; what its controller makes of it is not known yet. */
-  | DomainEvent<
-      'ClusterSpecSynced',
-      { readonly at: string; readonly hub: string; readonly orderName: string }
-    >
+  | DomainEvent<'ClusterSpecSynced', Look & { readonly hub: string; readonly orderName: string }>
   /** Where we are the controller of a hub's orders: what the order needed there was made (management-cluster.md §1.1). */
   | DomainEvent<
       'ClusterSpacePrepared',
@@ -194,9 +239,16 @@ export type ClusterEvent =
         readonly purpose: AutomationPurpose;
         /** How often it was asked for the same thing before. */
         readonly repeats: number;
-        readonly job?: string;
-        readonly template?: string;
-      }
+      } & AutomationRun
+    >
+  /** Another try to build it, or a state of one that says nothing new. Told with its count once it has succeeded. */
+  | DomainEvent<
+      'AutomationTried',
+      {
+        readonly at: string;
+        readonly purpose: AutomationPurpose;
+        readonly repeats: number;
+      } & AutomationRun
     >
   /** aap only: a job that we launched changed its state. */
   | DomainEvent<
@@ -208,6 +260,8 @@ export type ClusterEvent =
         readonly job: string;
         readonly template: string;
         readonly state: JobState;
+        /** The platform no longer has a record of it. */
+        readonly vanished?: true;
         /** Of a failed job: the end of its output. */
         readonly outputTail?: string;
       }
@@ -223,38 +277,32 @@ export type ClusterEvent =
       }
     >
   /** The hub holds further objects with this cluster's label, which we did not make. */
-  | DomainEvent<
-      'ClusterOrdersDuplicated',
-      { readonly at: string; readonly hub: string; readonly names: readonly string[] }
-    >
+  | DomainEvent<'ClusterOrdersDuplicated', Look & { readonly hub: string; readonly names: readonly string[] }>
   // --- what was observed on the hub
+  /** What a look showed that no document does; everything that is absent is as it should be. */
+  | DomainEvent<'ClusterOrderSeen', Look & Seen>
   | DomainEvent<
       'ClusterConditionsObserved',
-      { readonly at: string; readonly conditions: { readonly [Name in ConditionName]?: ConditionState } }
+      Look & { readonly conditions: { readonly [Name in ConditionName]?: ConditionState } }
     >
   | DomainEvent<
       'ControlPlaneBecameAvailable',
-      {
-        readonly at: string;
+      Look & {
         readonly apiUrl: string;
         readonly consoleUrl: string;
         readonly apiEndpoint: string;
         readonly ingressEndpoint: string;
       }
     >
-  | DomainEvent<
-      'NodesObserved',
-      { readonly at: string; readonly ready: { readonly [nodeSet: string]: number } }
-    >
-  | DomainEvent<'ClusterBecameReady', { readonly at: string }>
+  | DomainEvent<'NodesObserved', Look & { readonly ready: { readonly [nodeSet: string]: number } }>
+  | DomainEvent<'ClusterBecameReady', Look>
   /** READY no longer holds because the desired size or spec changed and is being worked on. */
-  | DomainEvent<'ClusterReconfiguring', { readonly at: string }>
-  | DomainEvent<'ClusterDegraded', { readonly at: string; readonly reason: string; readonly message: string }>
-  | DomainEvent<'ClusterRecovered', { readonly at: string }>
+  | DomainEvent<'ClusterReconfiguring', Look>
+  | DomainEvent<'ClusterDegraded', Look & { readonly reason: string; readonly message: string }>
+  | DomainEvent<'ClusterRecovered', Look>
   | DomainEvent<
       'ClusterFailed',
-      {
-        readonly at: string;
+      Look & {
         readonly reason: string;
         /** For tenants: names no hub, no namespace and nobody else's objects. */
         readonly message: string;
@@ -267,8 +315,7 @@ export type ClusterEvent =
   /** A change of a cluster that was built failed: the cluster runs on as before, and its spec stays open. */
   | DomainEvent<
       'ClusterChangeFailed',
-      {
-        readonly at: string;
+      Look & {
         /** Which change, for tenants; empty: of the order on its hub only. */
         readonly change: string;
         readonly reason: string;
@@ -279,7 +326,7 @@ export type ClusterEvent =
       }
     >
   /** Of the order, or of its change. */
-  | DomainEvent<'ClusterFailureCleared', { readonly at: string }>
+  | DomainEvent<'ClusterFailureCleared', Look>
   /** The hub holds the order but shows no phase past its deadline: an alarm of its own, not FAILED. */
   | DomainEvent<'HubNotAccepting', { readonly at: string; readonly hub: string; readonly since: string }>
   /** The ClusterOrder or the HostedCluster vanished behind our back. */
@@ -295,7 +342,7 @@ export type ClusterEvent =
       { readonly at: string; readonly what: 'kubeconfig' | 'password' }
     >
   | DomainEvent<'ClusterDeletionRequested', { readonly at: string }>
-  | DomainEvent<'ClusterDeletionBlocked', { readonly at: string; readonly waitingFor: readonly string[] }>
+  | DomainEvent<'ClusterDeletionBlocked', Look & { readonly waitingFor: readonly string[] }>
   /** An alarm of its own: the teardown goes on, but took longer than any should (fleet-and-networks.md §2.2, step D). */
   | DomainEvent<
       'ClusterDeletionOverdue',

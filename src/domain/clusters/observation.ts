@@ -63,27 +63,8 @@ export type Assessment =
       readonly duplicates?: readonly string[];
     };
 
-/**
- * The same failure, told by another try: only its first words are kept, or each try would be news. Whatever else changed,
- * has.
- */
-export const withKnownFailure = (known: Assessment | undefined, shown: Assessment): Assessment => {
-  if (known?.found !== true || !shown.found) return shown;
-  const [was, is] = [failureIn(known.verdict), failureIn(shown.verdict)];
-  if (was === undefined || was.reason !== is?.reason) return shown;
-  const { kind } = shown.verdict;
-  const isStopped = kind === 'ready' || kind === 'degraded';
-  const verdict = isStopped
-    ? { ...shown.verdict, stopped: { why: 'failed' as const, ...was } }
-    : { kind: 'failed' as const, ...was };
-  const { TemplateApplied: before } = known.conditions;
-  const { TemplateApplied: now } = shown.conditions;
-  const conditions =
-    before.reason === now.reason ? { ...shown.conditions, TemplateApplied: before } : shown.conditions;
-  return { ...shown, verdict, conditions };
-};
-
-const failureIn = (verdict: Verdict): Failure | undefined => {
+/** What of a verdict has failed. */
+export const failureIn = (verdict: Verdict): Failure | undefined => {
   const said = verdict.kind === 'failed' ? verdict : 'stopped' in verdict ? verdict.stopped : undefined;
   if (said === undefined || ('why' in said && said.why === 'waits')) return undefined;
   const { reason, message, detail } = said;
@@ -133,7 +114,7 @@ const verdictOf = (
   const done = runs && nodes.status !== 'False' && specDone;
   // Of a job without a record the hub still shows what it has done.
   if (done && job?.vanished === true) return { kind: 'ready' };
-  const failure = failureOf(facts);
+  const failure = desired.retrying === true ? undefined : failureOf(facts);
   const stopped = desired.built === undefined ? undefined : stoppedChange(facts, failure, specDone, desired);
   if (failure !== undefined && desired.built === undefined) return { kind: 'failed', ...failure };
   if (done) return { kind: 'ready' };

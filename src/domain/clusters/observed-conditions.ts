@@ -94,10 +94,14 @@ const templateApplied = (facts: ObservedFacts, { automation, jobUnknownLong }: D
       automation?.mode === 'eda' && automation.asked
         ? 'the automation of the hub was asked; its work does not show yet'
         : 'the automation of the hub is expected';
-    return shown('False', 'Applying', job === undefined ? awaited : `job ${job.jobId} is ${job.state}`);
+    return shown('False', 'Applying', job === undefined ? awaited : `job ${job.jobId} ${stateWords(job)}`);
   }
   return shown('True', 'AsExpected', '');
 };
+
+/** That a job has begun to run is no news. */
+const stateWords = ({ state }: { readonly state: string }): string =>
+  ['Pending', 'Waiting', 'Running'].includes(state) ? 'is under way' : `is ${state}`;
 
 const shown = (status: Shown['status'], reason: string, message: string): Shown => ({
   status,

@@ -121,6 +121,8 @@ export type DesiredCluster = {
   readonly built?: DesiredCluster['nodeSets'];
   /** When the present spec, or its retry, was asked for: jobs from before say nothing of it once a newer one runs. */
   readonly since?: string;
+  /** A retry was asked for, and is not on the hub yet: what has failed there is the try before it. */
+  readonly retrying?: true;
   /** What is known of the present change from before: it failed, or it waits. */
   readonly stopped?: StoppedChange;
   /** The hub has not been able to tell the state of its job for longer than any fault should last. */

@@ -1,5 +1,5 @@
 import { isPublished } from '../catalog/cluster-catalog-item.resource.ts';
-import { isItemsOnly, isOrderableTemplateId } from '../catalog/cluster-template.resource.ts';
+import { isItemsOnly } from '../catalog/cluster-template.resource.ts';
 import { governedSpec } from '../catalog/field-governance.ts';
 import { isRefused, reject, type Rejection } from '../decider.ts';
 import type { JsonObject } from '../json.ts';
@@ -60,14 +60,7 @@ const withTemplate = (
     return reject('invalid', 'TEMPLATE_DELETED', `cluster template '${template.name}' is being deleted`, {
       field: 'spec.template',
     });
-  return isOrderableTemplateId(template.id)
-    ? { template }
-    : reject(
-        'invalid',
-        'TEMPLATE_NOT_ORDERABLE',
-        `cluster template '${template.id}' cannot be ordered: hubs accept only ids of letters, digits, dots and underscores`,
-        { field: 'spec.template' },
-      );
+  return { template };
 };
 
 /**

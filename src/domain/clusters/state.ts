@@ -1,14 +1,18 @@
 import type { JsonObject } from '../json.ts';
 import type { SecretRef } from '../secret-ref.ts';
 import type {
+  AutomationPurpose,
   ConditionName,
   ConditionState,
   NamedSecret,
   NodeSet,
-  PlacementDecision,
+  ObservedVersion,
   OrderedTemplate,
+  PlacementDecision,
   ResolvedVersion,
+  Seen,
 } from './events.ts';
+import type { LaunchedJob } from './observed.ts';
 
 /** What is known of a cluster at one moment; `cluster.ts` folds it from the cluster's events. */
 export type ClusterState =
@@ -57,6 +61,8 @@ export type Order = {
   readonly network?: { readonly podCidr?: string; readonly serviceCidr?: string };
   readonly zone?: string;
   readonly placementDeadline?: string;
+  /** How often what its cluster is built by was changed. */
+  readonly generation: number;
   /** As shown; ours among them while `ours`. */
   readonly finalizers: readonly string[];
   /** Our finalizer stands: from the start of dispatch until absence was observed. */
@@ -93,6 +99,8 @@ export type SelectedHub = {
   readonly namespace: string;
   readonly mode: 'operator' | 'eda' | 'aap';
   readonly simulated: boolean;
+  readonly controller: 'operator' | 'ledger';
+  readonly tenantNamespace?: true;
   readonly orderName: string;
 };
 
@@ -131,6 +139,44 @@ export type Progress = {
   readonly waitingFor: readonly string[];
   /** The teardown takes longer than any should. */
   readonly overdue?: { readonly since: string };
+  /** What the last look showed besides; nothing: all is as it should be. */
+  readonly seen: Seen;
+  /** When it last changed. */
+  readonly seenAt?: string;
+  /** Which state of which objects left the last events of a look. */
+  readonly seenVersion?: ObservedVersion & { readonly at: string };
+  /** Its control plane was seen, so that a missing HostedCluster was lost. */
+  readonly wasAvailable?: true;
+  /** It was READY with the present spec, so that a fault is a degradation. */
+  readonly wasReady?: true;
+  /** What the hub's automation was asked for last. */
+  readonly asked: { readonly [Purpose in AutomationPurpose]?: Asked };
+  /** More than node counts changed since the automation was asked. */
+  readonly otherChanged?: true;
+};
+
+/** A request to the hub's automation, and the job that came of it (aap). */
+export type Asked = {
+  /** What it was asked for. */
+  readonly wording: string;
+  /** How often it was asked for the same before. */
+  readonly repeats: number;
+  readonly at: string;
+  readonly again?: 'nodes' | 'other';
+  readonly job?: RunningJob;
+  /** The job before it, for the same, which failed. */
+  readonly failed?: RunningJob;
+  /** eda: the hub once showed that there was nothing left of it to do. */
+  readonly finished?: true;
+  /** Another try that nobody was told of. */
+  readonly untold?: true;
+};
+
+export type RunningJob = LaunchedJob & {
+  readonly workflow: boolean;
+  readonly template: string;
+  /** When this state of it was first seen. */
+  readonly seenAt: string;
 };
 
 export type LiveCluster = Exclude<ClusterState, { status: 'absent' | 'abandoned' | 'deleted' }>;

@@ -1,15 +1,8 @@
-import {
-  documentDecider,
-  documentView,
-  type DocumentCommand,
-  type DocumentState,
-} from '../catalog/document.ts';
+import { documentKind } from '../catalog/document-kind.ts';
 import { staged } from '../catalog/life-stages.ts';
 import { reject, type Rejection } from '../decider.ts';
 import type { JsonObject } from '../json.ts';
 import { isObject, numberAt, objectAt, stringAt } from '../json-tools.ts';
-import type { ResourceKind } from '../resource.ts';
-import type { InstanceTypeEvent } from './events.ts';
 
 /** Sizes of compute instances (osac-api-more.md Instance types): the provider's, the same for every tenant. */
 const STAGES = {
@@ -20,19 +13,27 @@ const STAGES = {
   clears: false,
 } as const;
 const STATES: readonly unknown[] = [STAGES.active, STAGES.deprecated, STAGES.obsolete];
-const IMMUTABLE = ['spec.cores', 'spec.memory_gib', 'spec.gpu'];
 const MAX_GPUS = 16;
 const SHARED = 'shared';
 
-export const instanceTypeDecider = documentDecider({
-  words: 'instance type',
+export const instanceType = documentKind({
+  kind: 'instanceType',
+  context: 'catalog',
   events: {
     created: 'InstanceTypeDefined',
     revised: 'InstanceTypeRevised',
     deletionRequested: 'InstanceTypeRetirementRequested',
     retired: 'InstanceTypeRetired',
   },
-  immutable: IMMUTABLE,
+  rights: 'offered',
+  inCatalogue: true,
+  outsideProjectsForAll: true,
+  ids: 'equals-name',
+  nameScope: 'global',
+  state: 'spec.state',
+  publicList: [{ path: 'spec.state', is: [STAGES.active, STAGES.deprecated] }],
+  immutable: ['spec.cores', 'spec.memory_gib', 'spec.gpu'],
+  references: [{ path: 'spec.deprecation.replacement', kind: 'instanceType', scope: 'local' }],
   normalize: (document, { at, previous }) => {
     const sent = objectAt(document, 'spec');
     const { spec, stamps } = staged(sent, objectAt(previous, 'spec'), STAGES, at);
@@ -49,48 +50,6 @@ export const instanceTypeDecider = documentDecider({
     stateRejection(objectAt(document, 'spec'), previous === undefined) ??
     replacementRejection(objectAt(document, 'spec'), name),
 });
-
-export const instanceType: ResourceKind<DocumentState, DocumentCommand, InstanceTypeEvent> = {
-  kind: 'instanceType',
-  collection: 'instance_types',
-  words: 'instance type',
-  message: 'InstanceType',
-  service: 'InstanceTypes',
-  methods: {
-    public: ['List', 'Get', 'Create', 'Update', 'Delete'],
-    private: ['List', 'Get', 'Create', 'Update', 'Delete'],
-  },
-  ids: 'equals-name',
-  nameScope: 'global',
-  event: { field: 'instance_type', public: true },
-  publicList: [
-    {
-      filter: `this.spec.state == ${STAGES.active} || this.spec.state == ${STAGES.deprecated}`,
-      when: { unlessMentioned: 'spec.state' },
-    },
-  ],
-  listed: (document) => {
-    const { state } = objectAt(document, 'spec');
-    return state === STAGES.active || state === STAGES.deprecated;
-  },
-  outsideProjectsForAll: true,
-  defaultTenant: SHARED,
-  privateOnly: ['metadata.finalizers'],
-  secrets: [],
-  immutable: IMMUTABLE,
-  references: [{ path: 'spec.deprecation.replacement', kind: 'instanceType', scope: 'local' }],
-  pointsAt: (document) => {
-    const id = stringAt(objectAt(objectAt(objectAt(document, 'spec'), 'deprecation'), 'replacement'), 'id');
-    return id === '' ? [] : [{ kind: 'instanceType', id }];
-  },
-  protectedWhileReferenced: true,
-  decider: instanceTypeDecider,
-  stateVersion: 1,
-  view: (state) => {
-    const view = documentView(state);
-    return view.exists ? { ...view, state: stringAt(objectAt(view.document, 'spec'), 'state') } : view;
-  },
-};
 
 const tenantRejection = (tenant: string): Rejection | undefined =>
   tenant === SHARED

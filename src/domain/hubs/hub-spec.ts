@@ -1,7 +1,7 @@
 import { MAX_INT32 } from '../catalog/limits.ts';
 import { reject, type Rejection } from '../decider.ts';
 import type { JsonObject } from '../json.ts';
-import { objectAt, sameJson, stringAt, textOf } from '../json-tools.ts';
+import { objectAt, stringAt, textOf } from '../json-tools.ts';
 import { AUTOMATED_MODES } from './former-modes.ts';
 import { isLoopback } from './loopback.ts';
 import { DELEGATED_STEPS, MAX_NAMESPACE } from './hub-facts.ts';
@@ -22,31 +22,13 @@ const MIN_RATE = 0.1;
 
 type Check = (spec: JsonObject) => Rejection | undefined;
 
-/**
- * `previous`: the spec before the change. What an earlier release let pass is not held against a change that leaves it
- * as it was, so that such a hub can still be cordoned or get new credentials.
- */
 export const hubSpecRejection = (
   spec: JsonObject,
   { simulated }: { readonly simulated: boolean },
-  previous?: JsonObject,
-): Rejection | undefined => {
-  const isNew = (check: Check): Rejection | undefined => newlyWrong(check, spec, previous);
-  return (
-    clearTextRejection(spec, previous) ??
-    first(SHAPES, (check) => check(spec)) ??
-    first([...RULES_SINCE_REAL_HUBS, ...(simulated ? [simulatedRejection] : [])], isNew)
+): Rejection | undefined =>
+  first([clearTextRejection, ...RULES_OF_SPEC, ...(simulated ? [simulatedRejection] : [])], (check) =>
+    check(spec),
   );
-};
-
-const newlyWrong = (check: Check, spec: JsonObject, previous?: JsonObject): Rejection | undefined => {
-  const wrong = check(spec);
-  return previous !== undefined && sameJson(check(previous), wrong) ? undefined : wrong;
-};
-
-/** Looked at before anything else, and before anything is stored or called for the request; `previous` as above. */
-export const clearTextRejection = (spec: JsonObject, previous?: JsonObject): Rejection | undefined =>
-  newlyWrong(inClearText, spec, previous);
 
 const say = (field: string, message: string): Rejection =>
   reject('invalid', 'INVALID_HUB', message, { field });
@@ -121,14 +103,6 @@ const namespaceRequired: Check = (spec) =>
       )
     : undefined;
 
-const SHAPES: readonly Check[] = [
-  namesRejection,
-  wordsRejection,
-  stepsRejection,
-  capacityRejection,
-  namespaceRequired,
-];
-
 const lengthsRejection: Check = (spec) =>
   first(namespacesOf(spec), ([field, namespace]) =>
     namespace.length <= MAX_NAMESPACE
@@ -163,7 +137,8 @@ const addressRejection = (field: string, address: string): Rejection | undefined
         `field '${field}' must be an https URL of at most ${MAX_URL} characters, without user, password, query or fragment`,
       );
 
-const inClearText: Check = (spec) => {
+/** Looked at before anything else, and before anything is stored or called for the request. */
+export const clearTextRejection: Check = (spec) => {
   const automation = objectAt(spec, 'automation');
   return first(
     [
@@ -250,7 +225,12 @@ const pacingRejection: Check = (spec) => {
     : undefined;
 };
 
-const RULES_SINCE_REAL_HUBS: readonly Check[] = [
+const RULES_OF_SPEC: readonly Check[] = [
+  namesRejection,
+  wordsRejection,
+  stepsRejection,
+  capacityRejection,
+  namespaceRequired,
   lengthsRejection,
   endpointsRejection,
   modeRejection,

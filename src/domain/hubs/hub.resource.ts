@@ -1,13 +1,12 @@
 import { isRejection, type Decider, type Decision, type Rejection } from '../decider.ts';
 import {
-  documentDecider,
-  documentView,
   isStored,
   type DocumentCommand,
   type DocumentFacts,
   type DocumentState,
 } from '../catalog/document.ts';
-import type { HubEvent } from '../catalog/events.ts';
+import { documentKind } from '../catalog/document-kind.ts';
+import type { DocumentEventOf } from '../catalog/events.ts';
 import type { JsonObject } from '../json.ts';
 import { listAt, mergePaths, objectAt, stringAt, withoutEmpty } from '../json-tools.ts';
 import { nameFromId } from '../catalog/derived-names.ts';
@@ -33,7 +32,7 @@ import { isSimulatedHub } from './hub-facts.ts';
 import { acceptedCluster } from './identity.ts';
 import { hubSpecRejection } from './hub-spec.ts';
 import { originRejection } from './automation-origins.ts';
-import type { ResourceKind } from '../resource.ts';
+import type { HubHealthEvent } from './health-events.ts';
 import type { SecretRef } from '../secret-ref.ts';
 
 export {
@@ -52,51 +51,21 @@ export {
 
 /** Management clusters (osac-api.md §11 Hubs) with the additive fields of design §6. */
 export const KUBECONFIG_PATH = 'spec.kubeconfig';
-const SECRETS = [
-  { path: KUBECONFIG_PATH, kind: 'kubeconfig', reads: 'absent', encoding: 'base64' },
-  { path: TOKEN_PATH, kind: 'automation-token', reads: 'absent', encoding: 'text' },
-  { path: HMAC_SECRET_PATH, kind: 'automation-key', reads: 'absent', encoding: 'text' },
-  {
-    path: formerSecretPath('eda', 'token'),
-    kind: 'automation-token',
-    reads: 'absent',
-    encoding: 'text',
-  },
-  {
-    path: formerSecretPath('eda', 'hmac_secret'),
-    kind: 'automation-key',
-    reads: 'absent',
-    encoding: 'text',
-  },
-  {
-    path: formerSecretPath('aap', 'token'),
-    kind: 'automation-token',
-    reads: 'absent',
-    encoding: 'text',
-  },
-] as const;
+const secret = (path: string, kind: 'automation-token' | 'automation-key') =>
+  ({ path, kind, reads: 'absent', encoding: 'text' }) as const;
 
-const documents = documentDecider({
-  words: 'hub',
-  events: {
-    created: 'HubRegistered',
-    revised: 'HubRevised',
-    deletionRequested: 'HubDeregistrationRequested',
-    retired: 'HubDeregistered',
-  },
-  immutable: [],
-  // What a caller sends as status is not kept: the view derives it.
-  normalize: ({ status: _sent, ...document }) => document,
-  check: (document, { id, previous, secrets }) =>
-    hubSpecRejection(
-      objectAt(document, 'spec'),
-      { simulated: isSimulatedHub(id) },
-      previous === undefined ? undefined : objectAt(previous, 'spec'),
-    ) ?? ownModeRejection(document, secrets),
-});
+const EVENTS = {
+  created: 'HubRegistered',
+  revised: 'HubRevised',
+  deletionRequested: 'HubDeregistrationRequested',
+  retired: 'HubDeregistered',
+} as const;
+type HubDocumentEvent = DocumentEventOf<typeof EVENTS>;
+type Documents = Decider<DocumentState, DocumentCommand, HubDocumentEvent>;
 
 /** A hub's document and what looking at it showed. */
 export type HubState = DocumentState & { readonly health?: HubHealth };
+export type HubEvent = HubDocumentEvent | HubHealthEvent;
 export type HubCommand = DocumentCommand | ReportHubCheck | FinishDeregistration;
 
 /** Nothing of ours is left on a hub that was given up with orders on it. */
@@ -117,10 +86,11 @@ export const isGivenUp = (document: JsonObject): boolean =>
 export const expectedCluster = (state: HubState): string | undefined =>
   (isStored(state) ? acceptedCluster(state.document) : undefined) ?? state.health?.cluster;
 
-export const hubDecider: Decider<HubState, HubCommand, HubEvent> = {
+/** What looking at a hub showed, beside its document. */
+const withHealth = (documents: Documents): Decider<HubState, HubCommand, HubEvent> => ({
   initialState: documents.initialState,
   evolve: (state, event) => {
-    const next = evolved(state, event);
+    const next = evolved(documents, state, event);
     // A listener that failed would keep orders away from a hub that was switched because of it.
     return next.health === undefined || !isStored(next) || callsAutomation(next.document)
       ? next
@@ -133,9 +103,9 @@ export const hubDecider: Decider<HubState, HubCommand, HubEvent> = {
     const strays = asked.type === 'ReviseDocument' ? strayRejection(state, asked) : undefined;
     return strays ?? stillThere(state, documents.decide(state, asked));
   },
-};
+});
 
-const evolved = (state: HubState, event: HubEvent): HubState => {
+const evolved = (documents: Documents, state: HubState, event: HubEvent): HubState => {
   if (isHealthEvent(event))
     return isStored(state) ? { ...state, health: evolveHealth(state.health ?? {}, event) } : state;
   const next = documents.evolve(state, event);
@@ -186,28 +156,31 @@ const reportCheck = (state: HubState, command: ReportHubCheck): Decision<HubEven
   return decideHealth(state.health ?? {}, counted, acceptedCluster(state.document));
 };
 
-export const hub: ResourceKind<HubState, HubCommand, HubEvent> = {
+export const hub = documentKind({
   kind: 'hub',
-  collection: 'hubs',
-  words: 'hub',
-  message: 'Hub',
-  service: 'Hubs',
+  context: 'hubs',
+  events: EVENTS,
+  inCatalogue: true,
+  untold: true,
   methods: { public: [], private: ['List', 'Get', 'Create', 'Update', 'Delete'] },
-  ids: 'client-may-choose',
-  nameScope: 'project',
   deriveName: (document) => nameFromId(stringAt(document, 'id')),
-  event: { field: 'hub', public: false },
-  defaultTenant: 'shared',
-  privateOnly: [],
-  secrets: SECRETS,
-  immutable: [],
-  references: [],
-  pointsAt: () => [],
-  protectedWhileReferenced: true,
-  decider: hubDecider,
+  secrets: [
+    { path: KUBECONFIG_PATH, kind: 'kubeconfig', reads: 'absent', encoding: 'base64' },
+    secret(TOKEN_PATH, 'automation-token'),
+    secret(HMAC_SECRET_PATH, 'automation-key'),
+    secret(formerSecretPath('eda', 'token'), 'automation-token'),
+    secret(formerSecretPath('eda', 'hmac_secret'), 'automation-key'),
+    secret(formerSecretPath('aap', 'token'), 'automation-token'),
+  ],
+  // What a caller sends as status is not kept: the view derives it.
+  normalize: ({ status: _sent, ...document }) => document,
+  check: (document, { id, secrets }) =>
+    hubSpecRejection(objectAt(document, 'spec'), { simulated: isSimulatedHub(id) }) ??
+    ownModeRejection(document, secrets),
+  behaviour: (documents) => withHealth(documents),
   stateVersion: 3,
-  view: (state) => documentView(state, SECRETS, renderHub),
-};
+  render: (document, facts) => renderHub(document, facts),
+});
 
 type ShownHub = DocumentFacts & { readonly health?: HubHealth; readonly deletedAt?: string };
 

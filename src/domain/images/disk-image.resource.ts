@@ -1,16 +1,9 @@
-import {
-  documentDecider,
-  documentView,
-  type DocumentCommand,
-  type DocumentState,
-} from '../catalog/document.ts';
+import { documentKind } from '../catalog/document-kind.ts';
 import { staged } from '../catalog/life-stages.ts';
 import type { Rejection } from '../decider.ts';
 import type { JsonObject, JsonValue } from '../json.ts';
 import { listAt, objectAt, stringAt } from '../json-tools.ts';
 import { validationFailed } from '../metadata-rules.ts';
-import type { ResourceKind } from '../resource.ts';
-import type { DiskImageEvent } from './events.ts';
 
 /**
  * Images that disks are made from (osac-api-more.md Disk images): tenants keep their own, those of `shared` are offered
@@ -28,17 +21,21 @@ const SOURCE_TYPES = ['SOURCE_TYPE_REGISTRY'];
 const OS_FAMILIES = ['GUEST_OS_FAMILY_LINUX', 'GUEST_OS_FAMILY_WINDOWS'];
 const ARCHITECTURES = ['ARCHITECTURE_AMD64', 'ARCHITECTURE_ARM64', 'ARCHITECTURE_S390X'];
 const LIFECYCLES = [STAGES.active, STAGES.deprecated, STAGES.obsolete];
-const IMMUTABLE = ['spec.source_type', 'spec.source_ref', 'spec.guest_os_family'];
 
-export const diskImageDecider = documentDecider({
-  words: 'disk image',
+export const diskImage = documentKind({
+  kind: 'diskImage',
+  context: 'catalog',
   events: {
     created: 'DiskImageRegistered',
     revised: 'DiskImageRevised',
     deletionRequested: 'DiskImageRetirementRequested',
     retired: 'DiskImageRetired',
   },
-  immutable: IMMUTABLE,
+  rights: 'owned',
+  inCatalogue: true,
+  state: 'spec.lifecycle',
+  publicList: [{ path: 'spec.lifecycle', is: [STAGES.active, STAGES.deprecated] }],
+  immutable: ['spec.source_type', 'spec.source_ref', 'spec.guest_os_family'],
   normalize: (document, { at, previous }) => {
     const { spec, stamps } = staged(objectAt(document, 'spec'), objectAt(previous, 'spec'), STAGES, at);
     return {
@@ -52,41 +49,6 @@ export const diskImageDecider = documentDecider({
   },
   check: (document, { previous }) => imageRejection(objectAt(document, 'spec'), previous === undefined),
 });
-
-export const diskImage: ResourceKind<DocumentState, DocumentCommand, DiskImageEvent> = {
-  kind: 'diskImage',
-  collection: 'disk_images',
-  words: 'disk image',
-  message: 'DiskImage',
-  service: 'DiskImages',
-  methods: {
-    public: ['List', 'Get', 'Create', 'Update', 'Delete'],
-    private: ['List', 'Get', 'Create', 'Update', 'Delete'],
-  },
-  ids: 'client-may-choose',
-  nameScope: 'project',
-  event: { field: 'disk_image', public: true },
-  publicList: [
-    {
-      filter: `this.spec.lifecycle != ${STAGES.obsolete}`,
-      when: { unlessMentioned: 'spec.lifecycle' },
-    },
-  ],
-  listed: (document) => !['', STAGES.obsolete].includes(stringAt(objectAt(document, 'spec'), 'lifecycle')),
-  defaultTenant: 'shared',
-  privateOnly: ['metadata.finalizers'],
-  secrets: [],
-  immutable: IMMUTABLE,
-  references: [],
-  pointsAt: () => [],
-  protectedWhileReferenced: true,
-  decider: diskImageDecider,
-  stateVersion: 1,
-  view: (state) => {
-    const view = documentView(state);
-    return view.exists ? { ...view, state: stringAt(objectAt(view.document, 'spec'), 'lifecycle') } : view;
-  },
-};
 
 type Violation = { readonly field: string; readonly problem: string };
 

@@ -1,7 +1,5 @@
 import type { StoredCluster } from '../clusters/state.ts';
-import { isNodeSetName } from '../catalog/node-set-names.ts';
 import { byKey } from '../json-tools.ts';
-import { encodeId } from '../stream-name.ts';
 
 /**
  * What a cluster is billed for: its control plane and each of its node sets, by what was ordered (metering-events.md §5).
@@ -56,10 +54,3 @@ export const sameComponent = (left: Component, right: Component): boolean =>
 
 /** What tells the components of one cluster apart: a node set may bear any name. */
 export const componentKey = ({ component, nodeSet }: Component): string => `${component}/${nodeSet}`;
-
-/**
- * The end of a record's id: the node set (metering-events.md §6). Clusters of earlier releases may have a node set named as
- * the control plane, or with a slash: no name of a node set looks like what stands for these.
- */
-export const componentId = ({ component, nodeSet }: Pick<Component, 'component' | 'nodeSet'>): string =>
-  component === 'control_plane' || isNodeSetName(nodeSet) ? nodeSet : `worker/${encodeId(nodeSet)}`;

@@ -1,8 +1,7 @@
 import { isStoredCluster } from '../clusters/state.ts';
 import type { JsonObject } from '../json.ts';
 import { stateOf, type Change, type ClusterMeter, type OpenInterval } from './cluster-meter.ts';
-import { componentId, type Component } from './components.ts';
-import type { MeteredResource, MeteredWhole } from './state-meter.ts';
+import type { Component } from './components.ts';
 
 /**
  * Metering events in OSAC's own form (metering-events.md §3 to §6), without the envelope of the broker. Field names, their
@@ -14,7 +13,6 @@ const SCHEMA_VERSION = 'v1';
 
 export type MeteringRecord = {
   readonly type: string;
-  readonly resourceType: string;
   readonly id: string;
   /** ISO. */
   readonly time: string;
@@ -22,6 +20,12 @@ export type MeteringRecord = {
   /** ISO time of the first READY; absent: there was none. What lies before it is no part of our bills. */
   readonly delivered?: string;
   readonly data: JsonObject;
+};
+
+export type MeteredResource = {
+  readonly id: string;
+  readonly tenant: string;
+  readonly project: string;
 };
 
 /** Records of one event of a cluster: what changed with it, as `meterEvent` says, and the meter after it. */
@@ -39,70 +43,28 @@ export const lifecycleRecords = (
     cluster_template: template.name,
     ...(version.name === '' ? {} : { release_image: version.name }),
   };
-  return changes.map((change) => ({
+  return changes.map(({ type, component, durationMs, previousState, currentState }) => ({
+    type: `osac.resource.${type}.v1`,
+    id: component === undefined ? eventId : `${eventId}/${component.nodeSet}`,
+    time: isoOf(atMs),
+    resource,
     ...deliveryOf(meter),
-    ...recordOf(change, {
-      id: change.component === undefined ? eventId : `${eventId}/${componentId(change.component)}`,
-      resourceType: RESOURCE_TYPE,
-      resource,
-      atMs,
-      catalogItem: catalogItem?.id ?? null,
-      template: template.id || null,
-      dimensions: change.component === undefined ? whole : dimensionsOf(change.component),
-    }),
+    data: {
+      resource_id: resource.id,
+      resource_type: RESOURCE_TYPE,
+      tenant_id: resource.tenant,
+      project_id: resource.project || null,
+      catalog_item_id: catalogItem?.id ?? null,
+      template_id: template.id || null,
+      previous_state: previousState ?? null,
+      current_state: currentState,
+      transition_time: nanosecondsOf(atMs),
+      duration_seconds: durationMs === undefined ? null : durationMs / 1000,
+      billing_dimensions: component === undefined ? whole : dimensionsOf(component),
+      schema_version: SCHEMA_VERSION,
+    },
   }));
 };
-
-type Told = Pick<MeteringRecord, 'id' | 'resourceType' | 'resource'> & {
-  readonly atMs: number;
-  readonly catalogItem: string | null;
-  readonly template: string | null;
-  readonly dimensions: JsonObject;
-};
-
-const recordOf = (
-  { type, durationMs, previousState, currentState }: Change,
-  { id, resourceType, resource, atMs, catalogItem, template, dimensions }: Told,
-): MeteringRecord => ({
-  type: `osac.resource.${type}.v1`,
-  resourceType,
-  id,
-  time: isoOf(atMs),
-  resource,
-  data: {
-    resource_id: resource.id,
-    resource_type: resourceType,
-    tenant_id: resource.tenant,
-    project_id: resource.project || null,
-    catalog_item_id: catalogItem,
-    template_id: template,
-    previous_state: previousState ?? null,
-    current_state: currentState,
-    transition_time: nanosecondsOf(atMs),
-    duration_seconds: durationMs === undefined ? null : durationMs / 1000,
-    billing_dimensions: dimensions,
-    schema_version: SCHEMA_VERSION,
-  },
-});
-
-/** Records of a kind that is billed as a whole: several of one event have its id and their type. */
-export const wholeRecords = (
-  eventId: string,
-  { atMs, changes, resource, resourceType, dimensions }: MeteredWhole,
-): readonly MeteringRecord[] =>
-  resource === undefined
-    ? []
-    : changes.map((change, i) =>
-        recordOf(change, {
-          id: i === 0 ? eventId : `${eventId}/${change.type}`,
-          resourceType,
-          resource,
-          atMs,
-          catalogItem: null,
-          template: null,
-          dimensions,
-        }),
-      );
 
 /** One record for each component that is billed, as of the start of the window; none for a cluster that is not. */
 export const heartbeatRecords = (meter: ClusterMeter, windowStartMs: number): readonly MeteringRecord[] => {
@@ -112,8 +74,7 @@ export const heartbeatRecords = (meter: ClusterMeter, windowStartMs: number): re
   const window = `hb/${resource.id}/${Math.floor(windowStartMs / 1000)}`;
   return open.map((interval) => ({
     type: 'osac.resource.heartbeat.v1',
-    resourceType: RESOURCE_TYPE,
-    id: `${window}/${componentId(interval.component)}`,
+    id: `${window}/${interval.component.nodeSet}`,
     time: isoOf(windowStartMs),
     resource,
     ...deliveryOf(meter),

@@ -9,4 +9,6 @@ export const namingEventTypes: readonly EventType[] = typesOf({ context: 'naming
     { kind: text, holder: text, commandId: text, stream: text, takenFrom: text.exactOptional() },
   ],
   ['NameReleased', { holder: text, why: z.enum(['deleted', 'abandoned']) }],
+  // One type for every kind: it says that an id stays unused, whatever it was meant for.
+  ['CreationAbandoned', { commandId: text }, { changesDocument: false }],
 ]);

@@ -1,12 +1,13 @@
 import type { EventType } from '../event-type.ts';
+import { placedTypes } from '../placed-document.ts';
 import { count, text, time, typesOf } from '../schemas.ts';
 import { z } from 'zod';
-import { POOL_PRIVATE_ONLY } from './external-ip-pool.resource.ts';
-import { IP_PRIVATE_ONLY } from './external-ip.resource.ts';
-import { placedTypes } from '../placed-document.ts';
+import { externalIpPool, POOL_PRIVATE_ONLY } from './external-ip-pool.resource.ts';
+import { externalIp, IP_PRIVATE_ONLY } from './external-ip.resource.ts';
 
-const ofPools = { context: 'networks', audience: 'tenant', resource: 'externalIpPool' } as const;
-const ofIps = { context: 'networks', audience: 'tenant', resource: 'externalIp' } as const;
+const context = 'networks';
+const ofPools = { context, audience: 'tenant', resource: externalIpPool.kind } as const;
+const ofIps = { context, audience: 'tenant', resource: externalIp.kind } as const;
 const holder = z.strictObject({ kind: text, id: text });
 const held = { holder, generation: count };
 
@@ -14,7 +15,7 @@ const held = { holder, generation: count };
  * Registry entries of external IP pools and external IPs. Who has which address is the provider's to know.
  */
 export const networkEventTypes: readonly EventType[] = [
-  ...placedTypes(ofPools, 'ExternalIPPool', POOL_PRIVATE_ONLY),
+  ...placedTypes({ ...externalIpPool, context, hidden: POOL_PRIVATE_ONLY }, 'ExternalIPPool'),
   ...typesOf(ofPools, [['ExternalIPPoolBecameReady', {}]]),
   ...typesOf({ ...ofPools, audience: 'provider' }, [
     ['AddressAssigned', { ...held, address: text }],
@@ -23,6 +24,6 @@ export const networkEventTypes: readonly EventType[] = [
     ['AddressShownTwice', { holder, other: holder, address: text }],
     ['AddressReleased', { ...held, address: text.exactOptional(), restsUntil: time.exactOptional() }],
   ]),
-  ...placedTypes(ofIps, 'ExternalIP', IP_PRIVATE_ONLY),
+  ...placedTypes({ ...externalIp, context, hidden: IP_PRIVATE_ONLY }, 'ExternalIP'),
   ...typesOf(ofIps, [['ExternalIPAllocated', { address: text }]]),
 ];

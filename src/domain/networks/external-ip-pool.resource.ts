@@ -4,7 +4,7 @@ import { reject, type Decider, type DomainEvent, type Rejection } from '../decid
 import { durationMs } from '../iso-duration.ts';
 import type { JsonObject } from '../json.ts';
 import { listAt, objectAt, stringAt } from '../json-tools.ts';
-import type { ResourceKind } from '../resource.ts';
+import { regularNames, type ResourceKind } from '../resource.ts';
 import {
   decideAddress,
   emptyBook,
@@ -209,11 +209,12 @@ export const isReady = (document: JsonObject): boolean =>
   stringAt(objectAt(document, 'status'), 'state') === READY;
 
 export const externalIpPool: ResourceKind<PoolState, PoolCommand | DocumentCommand, PoolEvent> = {
+  ...regularNames('externalIpPool'),
   kind: 'externalIpPool',
-  collection: 'external_ip_pools',
   words: 'external IP pool',
   message: 'ExternalIPPool',
   service: 'ExternalIPPools',
+  events: { created: 'ExternalIPPoolOrdered', retired: 'ExternalIPPoolDeleted' },
   methods: { public: ['List', 'Get'], private: ['List', 'Get', 'Create', 'Update', 'Delete'] },
   ids: 'client-may-choose',
   // Its workflow run has ended for good, and so has its object on a hub, which bore a name made of its id.

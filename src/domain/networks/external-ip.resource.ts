@@ -3,7 +3,7 @@ import { isStored } from '../catalog/document.ts';
 import { reject, type Decider, type DomainEvent, type Rejection } from '../decider.ts';
 import type { JsonObject } from '../json.ts';
 import { objectAt, stringAt } from '../json-tools.ts';
-import type { ResourceKind } from '../resource.ts';
+import { regularNames, type ResourceKind } from '../resource.ts';
 import {
   isSettled,
   placedDocument,
@@ -130,11 +130,12 @@ export const externalIpDecider: Decider<ExternalIpState, ExternalIpCommand, Exte
 
 export const externalIp: ResourceKind<ExternalIpState, ExternalIpCommand | DocumentCommand, ExternalIpEvent> =
   {
+    ...regularNames('externalIp'),
     kind: 'externalIp',
-    collection: 'external_ips',
     words: 'external IP',
     message: 'ExternalIP',
     service: 'ExternalIPs',
+    events: { created: 'ExternalIPOrdered', retired: 'ExternalIPDeleted' },
     methods: {
       public: ['List', 'Get', 'Create', 'Update', 'Delete'],
       private: ['List', 'Get', 'Create', 'Update', 'Delete'],

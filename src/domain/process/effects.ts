@@ -1,4 +1,5 @@
 import { unitInterval } from '../hash.ts';
+import type { JsonObject } from '../json.ts';
 import type { EffectOutcome } from '../workflow.ts';
 import type { RunEvent } from './events.ts';
 
@@ -11,8 +12,12 @@ export type EffectState = {
   readonly id: string;
   readonly attempt: number;
   /** `started` also stands for a failure that was not recorded because its reason is known. */
-  readonly status: 'started' | 'failed' | 'unknown' | 'refused' | 'done';
+  readonly status: 'started' | 'failed' | 'unknown' | 'refused' | 'done' | 'undone';
   readonly startedAt: string;
+  /** Id of the event that started this attempt: what the subject records of its success follows from it. */
+  readonly startId: string;
+  /** What the attempt was started with. */
+  readonly facts?: JsonObject;
   /** An attempt before this one may have happened: a failure of this one does not change that. */
   readonly doubt: boolean;
   /** Only after a recorded failure. */
@@ -29,6 +34,7 @@ export const BACKOFF: Backoff = { firstMs: 1_000, maxMs: 30 * 60_000 };
 export const OWN_BACKOFF: Backoff = { firstMs: 1_000, maxMs: 60_000 };
 
 export const kindOfEffect = (effectId: string): string => effectId.slice(0, effectId.indexOf(':'));
+export const instanceOfEffect = (effectId: string): string => effectId.slice(effectId.indexOf(':') + 1);
 
 /** Milliseconds to wait after attempt n: between half and all of the doubled interval, the same on every machine. */
 export const delayAfter = (effectId: string, attempt: number, { firstMs, maxMs }: Backoff): number => {
@@ -44,16 +50,23 @@ export const isUnresolved = (effect: EffectState | undefined): effect is EffectS
   effect?.status === 'unknown' ||
   (effect?.status === 'failed' && effect.doubt);
 
-export const evolveEffect = (known: EffectState | undefined, event: RunEvent): EffectState | undefined => {
+/** `eventId`: of this event. */
+export const evolveEffect = (
+  known: EffectState | undefined,
+  event: RunEvent,
+  eventId: string,
+): EffectState | undefined => {
   switch (event.type) {
     case 'EffectStarted': {
-      const { effectId: id, attempt, at } = event.data;
+      const { effectId: id, attempt, at, facts } = event.data;
       const same = known?.id === id ? known : undefined;
       return {
         id,
         attempt,
         status: 'started',
         startedAt: at,
+        startId: eventId,
+        ...(facts === undefined ? {} : { facts }),
         doubt: isUnresolved(same),
         reasons: same?.reasons ?? [],
         stalled: same?.stalled ?? false,
@@ -61,6 +74,14 @@ export const evolveEffect = (known: EffectState | undefined, event: RunEvent): E
     }
     case 'EffectSucceeded':
       return ended(known, event.data.effectId, { status: 'done' });
+    case 'EffectSettled': {
+      const { effectId, found, at } = event.data;
+      return ended(
+        known,
+        effectId,
+        found ? { status: 'done' } : { status: 'failed', doubt: false, notBefore: at },
+      );
+    }
     case 'EffectRefused':
       return ended(known, event.data.effectId, { status: 'refused' });
     case 'EffectFailed': {
@@ -101,7 +122,7 @@ export const recordOutcome = (
   now: string,
   rules: EffectRules,
 ): readonly RunEvent[] => {
-  if (effect?.id !== effectId || effect.status === 'done' || effect.status === 'refused') return [];
+  if (effect?.id !== effectId || ['done', 'refused', 'undone'].includes(effect.status)) return [];
   const { attempt } = effect;
   if (outcome.outcome === 'done') {
     return [{ type: 'EffectSucceeded', data: { at: now, effectId, attempt, result: outcome.result } }];

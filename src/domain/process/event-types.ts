@@ -2,50 +2,40 @@ import { z } from 'zod';
 import type { EventType } from '../event-type.ts';
 import { count, jsonObject, text, time, typesOf } from '../schemas.ts';
 
-/** Registry entries of the run streams of every workflow (events.ts). */
-const attempt = { effectId: text, attempt: z.int().min(1) };
+const attempts = z.int().min(1);
+const effect = { effectId: text, attempt: attempts };
 const failure = { reason: text, message: text };
-const objectVersion = z.object({ uid: text, resourceVersion: text });
+const decision = { by: text, reason: text };
 
-export const processEventTypes: readonly EventType[] = typesOf({ context: 'process', audience: 'provider' }, [
-  [
-    'RunStarted',
-    { workflow: text, runId: text, tenant: text, revision: count, facts: jsonObject },
-    // What it knows of its subject stands in the subject's own events, with their own rules of who may see it.
-    { audience: 'internal' },
-  ],
-  ['RunInputTaken', { type: text, revision: count, facts: jsonObject }, { audience: 'internal' }],
-  ['EffectStarted', { ...attempt, epoch: count }],
-  ['EffectSucceeded', { ...attempt, result: jsonObject }],
-  ['EffectFailed', { ...attempt, ...failure, notBefore: time }],
-  ['EffectRefused', { ...attempt, ...failure }],
-  ['EffectOutcomeUnknown', { ...attempt, ...failure }],
-  ['EffectStalled', { effectId: text, attempts: z.int().min(1), ...failure }],
-  ['TimerScheduled', { timerId: text, dueAt: time }],
-  ['TimerCancelled', { timerId: text }],
-  ['TimerFired', { timerId: text }],
-  ['CommandAccepted', { key: text }, { audience: 'internal' }],
-  ['CommandRefused', { key: text, code: text, message: text }],
-  ['StepsAssigned', { hub: text, rules: z.record(z.string(), z.enum(['ledger', 'hub', 'none'])) }],
-  [
-    'ObservationTaken',
-    {
-      number: count,
-      assessment: jsonObject,
-      version: objectVersion.extend({ hosted: objectVersion.exactOptional() }).optional(),
-    },
-  ],
-  [
-    'AutomationJobSeen',
-    {
-      purpose: z.enum(['provision', 'deprovision']),
-      job: text,
-      state: text,
-      vanished: z.literal(true).exactOptional(),
-      outputTail: text.exactOptional(),
-    },
-    // The cluster's own AutomationJobChanged says it to people.
-    { audience: 'internal' },
-  ],
-  ['RunClosed', { outcome: z.enum(['cancelled', 'deleted']) }],
-]);
+/**
+ * Events of a run's own stream, the same for every workflow (design §6): what was tried, and what people decided. A
+ * failure is recorded once per reason; a repeated one leaves only the `EffectStarted` of the next attempt.
+ */
+export const RUN_EVENT_SHAPES = {
+  /** Appended by the process runner before it performs an effect; the loser of the race does nothing. */
+  EffectStarted: { ...effect, epoch: count, facts: jsonObject.exactOptional() },
+  /** Only where the subject's stream does not hold the success. */
+  EffectSucceeded: { ...effect, result: jsonObject },
+  /** First failure of this reason: it certainly did not happen and is tried again, not before `notBefore`. */
+  EffectFailed: { ...effect, ...failure, notBefore: time },
+  /** Will never succeed as it is; nothing happens until an operator retries or the subject is deleted. */
+  EffectRefused: { ...effect, ...failure },
+  /** May have happened: the next thing is to look, not to repeat. */
+  EffectOutcomeUnknown: { ...effect, ...failure },
+  /** A look showed whether an attempt without an answer has happened, or that it happened after all. */
+  EffectSettled: { ...effect, found: z.boolean() },
+  /** More attempts than the step's row allows: reported to people, tried on at the longest interval. */
+  EffectStalled: { effectId: text, attempts, ...failure },
+  TimerFired: { timerId: text },
+  /** Once per step and code. */
+  CommandRefused: { key: text, code: text, message: text },
+  RunRetried: decision,
+  StepSkipped: { ...decision, step: text },
+  StepResumed: { ...decision, step: text },
+  RunAborted: decision,
+} as const satisfies { readonly [type: string]: z.ZodRawShape };
+
+export const processEventTypes: readonly EventType[] = typesOf(
+  { context: 'process', audience: 'provider' },
+  Object.entries(RUN_EVENT_SHAPES),
+);

@@ -1,67 +1,37 @@
-import {
-  documentDecider,
-  documentView,
-  type CheckContext,
-  type DocumentCommand,
-  type DocumentState,
-} from '../catalog/document.ts';
+import type { CheckContext } from '../catalog/document.ts';
+import { documentKind } from '../catalog/document-kind.ts';
 import { reject, type Rejection } from '../decider.ts';
-import { objectAt, stringAt } from '../json-tools.ts';
 import type { JsonObject } from '../json.ts';
-import type { ResourceKind } from '../resource.ts';
-import type { SecretEvent } from './events.ts';
+import { objectAt, stringAt } from '../json-tools.ts';
 
 /**
  * Secrets (osac-api-more.md Secrets). Values go to the secret store; the document and its events know only which keys
  * there are. No surface ever shows a value again, neither the private one nor Get (design §4).
  */
 const DATA = 'data.';
-const SECRETS = [{ path: 'data.*', kind: 'secret-data', reads: 'absent', encoding: 'base64' }] as const;
 const VAULT = 'SECRET_BACKEND_VAULT';
 const HUB = 'SECRET_BACKEND_HUB';
 const BACKENDS = [VAULT, HUB];
-const IMMUTABLE = ['backend'];
 /** As Kubernetes takes them, which is where most of these values end up. */
 const KEY = /^[-._a-zA-Z0-9]{1,253}$/;
 const MAX_KEYS = 200;
 
-export const secretDecider = documentDecider({
-  words: 'secret',
+export const secret = documentKind({
+  kind: 'secret',
+  context: 'secrets',
   events: {
     created: 'SecretDeposited',
     revised: 'SecretRevised',
     deletionRequested: 'SecretRemovalRequested',
     retired: 'SecretRemoved',
   },
-  immutable: IMMUTABLE,
+  ids: 'generated',
+  privateOnly: ['backend', 'coordinates'],
+  secrets: [{ path: 'data.*', kind: 'secret-data', reads: 'absent', encoding: 'base64' }],
+  immutable: ['backend'],
   normalize: (document) => ({ ...document, backend: document['backend'] ?? VAULT }),
   check: (document, context) => keysRejection(context) ?? backendRejection(document, context),
 });
-
-export const secret: ResourceKind<DocumentState, DocumentCommand, SecretEvent> = {
-  kind: 'secret',
-  collection: 'secrets',
-  words: 'secret',
-  message: 'Secret',
-  service: 'Secrets',
-  methods: {
-    public: ['List', 'Get', 'Create', 'Update', 'Delete'],
-    private: ['List', 'Get', 'Create', 'Update', 'Delete'],
-  },
-  event: { field: 'secret', public: true },
-  ids: 'generated',
-  nameScope: 'project',
-  defaultTenant: 'shared',
-  privateOnly: ['metadata.finalizers', 'backend', 'coordinates'],
-  secrets: SECRETS,
-  immutable: IMMUTABLE,
-  references: [],
-  pointsAt: () => [],
-  protectedWhileReferenced: true,
-  decider: secretDecider,
-  stateVersion: 1,
-  view: (state) => documentView(state, SECRETS),
-};
 
 const keysRejection = ({ secrets }: CheckContext): Rejection | undefined => {
   const keys = Object.keys(secrets).map((path) => path.slice(DATA.length));

@@ -1,6 +1,5 @@
 import type { DocumentCommand, DocumentState } from '../catalog/document.ts';
 import { reject, type Decider, type DomainEvent } from '../decider.ts';
-import type { ProjectEvent } from './events.ts';
 
 /**
  * Who is about to create something in a project. A creation enters the project's stream before it writes its own, so
@@ -30,15 +29,15 @@ export type ProjectState = DocumentState & {
   readonly entering?: readonly string[];
 };
 
-type AnyProjectEvent = ProjectEvent | ProjectEntered;
+const isEntry = (event: DomainEvent): event is ProjectEntered => event.type === 'ProjectEntered';
 
 /** Adds entries to the decider of the document. */
-export const withEntries = (
-  documents: Decider<DocumentState, DocumentCommand, ProjectEvent>,
-): Decider<ProjectState, ProjectCommand, AnyProjectEvent> => ({
+export const withEntries = <Event extends DomainEvent>(
+  documents: Decider<DocumentState, DocumentCommand, Event>,
+): Decider<ProjectState, ProjectCommand, Event | ProjectEntered> => ({
   initialState: documents.initialState,
   evolve: (state, event) => {
-    if (event.type !== 'ProjectEntered') return documents.evolve(state, event);
+    if (!isEntry(event)) return documents.evolve(state, event);
     const { stream, left = [] } = event.data;
     const over = new Set([stream, ...left]);
     return { ...state, entering: [...(state.entering ?? []).filter((one) => !over.has(one)), stream] };

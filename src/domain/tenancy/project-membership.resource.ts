@@ -1,16 +1,9 @@
-import {
-  documentDecider,
-  documentView,
-  type CheckContext,
-  type DocumentCommand,
-  type DocumentState,
-} from '../catalog/document.ts';
+import type { CheckContext } from '../catalog/document.ts';
+import { documentKind } from '../catalog/document-kind.ts';
 import { reject, type Rejection } from '../decider.ts';
-import { objectAt, stringAt } from '../json-tools.ts';
 import type { JsonObject } from '../json.ts';
-import type { ResourceKind } from '../resource.ts';
+import { objectAt, stringAt } from '../json-tools.ts';
 import { boundUserIds, repeatedUser, withBoundUsers } from './bound-users.ts';
-import type { ProjectMembershipEvent } from './events.ts';
 
 /**
  * Project memberships (osac-api.md §11): users who are viewers or managers of one project. A user has one membership
@@ -19,32 +12,16 @@ import type { ProjectMembershipEvent } from './events.ts';
 const ROLES = ['PROJECT_MEMBERSHIP_ROLE_VIEWER', 'PROJECT_MEMBERSHIP_ROLE_MANAGER'];
 const FIRST = { state: 'PROJECT_MEMBERSHIP_STATE_READY' };
 
-export const projectMembershipDecider = documentDecider({
-  words: 'project membership',
+export const projectMembership = documentKind({
+  kind: 'projectMembership',
+  context: 'tenancy',
   events: {
     created: 'ProjectMembershipGranted',
     revised: 'ProjectMembershipRevised',
     deletionRequested: 'ProjectMembershipRevocationRequested',
     retired: 'ProjectMembershipRevoked',
   },
-  immutable: [],
-  normalize: (document) => withBoundUsers(document, FIRST),
-  check: (document, context) => membershipRejection(document, context),
-});
-
-export const projectMembership: ResourceKind<DocumentState, DocumentCommand, ProjectMembershipEvent> = {
-  kind: 'projectMembership',
-  collection: 'project_memberships',
-  words: 'project membership',
-  message: 'ProjectMembership',
-  service: 'ProjectMemberships',
-  methods: {
-    public: ['List', 'Get', 'Create', 'Update', 'Delete'],
-    private: ['List', 'Get', 'Create', 'Update', 'Delete'],
-  },
-  event: { field: 'project_membership', public: false },
-  ids: 'client-may-choose',
-  nameScope: 'project',
+  untold: true,
   uniqueValues: (document) => {
     const metadata = objectAt(document, 'metadata');
     const project = stringAt(metadata, 'project');
@@ -55,20 +32,12 @@ export const projectMembership: ResourceKind<DocumentState, DocumentCommand, Pro
       taken: `user '${user}' is already a member of project '${project}' by another membership`,
     }));
   },
-  defaultTenant: 'shared',
-  privateOnly: ['metadata.finalizers', 'status.users'],
-  secrets: [],
-  immutable: [],
+  state: 'status.state',
+  privateOnly: ['status.users'],
   references: [{ path: 'spec.users.*', kind: 'user', scope: 'full' }],
-  pointsAt: (document) => boundUserIds(document).map((id) => ({ kind: 'user', id })),
-  protectedWhileReferenced: true,
-  decider: projectMembershipDecider,
-  stateVersion: 1,
-  view: (state) => {
-    const view = documentView(state);
-    return view.exists ? { ...view, state: stringAt(objectAt(view.document, 'status'), 'state') } : view;
-  },
-};
+  normalize: (document) => withBoundUsers(document, FIRST),
+  check: (document, context) => membershipRejection(document, context),
+});
 
 const membershipRejection = (document: JsonObject, { project }: CheckContext): Rejection | undefined => {
   if (project === '')

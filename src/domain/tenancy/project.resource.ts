@@ -1,11 +1,10 @@
-import { documentDecider, documentView, type CheckContext } from '../catalog/document.ts';
+import type { CheckContext } from '../catalog/document.ts';
+import { documentKind } from '../catalog/document-kind.ts';
 import { reject, type Rejection } from '../decider.ts';
-import { objectAt, stringAt } from '../json-tools.ts';
 import type { JsonObject } from '../json.ts';
+import { objectAt } from '../json-tools.ts';
 import { validationFailed } from '../metadata-rules.ts';
-import type { ResourceKind } from '../resource.ts';
-import type { ProjectEvent } from './events.ts';
-import { withEntries, type ProjectCommand, type ProjectEntered, type ProjectState } from './project-entry.ts';
+import { withEntries } from './project-entry.ts';
 import { BUILT_IN_TENANTS } from './tenant.resource.ts';
 
 /**
@@ -38,54 +37,28 @@ export const projectNameRejection = (name: string): Rejection | undefined => {
     : validationFailed([{ field, problem: `every dot-separated segment must match \`${SEGMENT.source}\`` }]);
 };
 
-const documents = documentDecider({
-  words: 'project',
+export const project = documentKind({
+  kind: 'project',
+  context: 'tenancy',
   events: {
     created: 'ProjectOpened',
     revised: 'ProjectRevised',
     deletionRequested: 'ProjectClosureRequested',
     retired: 'ProjectClosed',
   },
-  immutable: [],
-  name: (name) => (name === '' ? undefined : projectNameRejection(name)),
-  // Nothing has to be prepared for a project here, so it is usable at once; a controller may report otherwise.
-  normalize: (document) => withState(document),
-  check: (_document, context) => placeRejection(context),
-});
-
-export const projectDecider = withEntries(documents);
-
-export const project: ResourceKind<ProjectState, ProjectCommand, ProjectEvent | ProjectEntered> = {
-  kind: 'project',
-  collection: 'projects',
-  words: 'project',
-  message: 'Project',
-  service: 'Projects',
-  methods: {
-    public: ['List', 'Get', 'Create', 'Update', 'Delete'],
-    private: ['List', 'Get', 'Create', 'Update', 'Delete'],
-  },
-  event: { field: 'project', public: true },
-  ids: 'client-may-choose',
   // The id says the tenant: who could try it would learn which tenants there are.
   idRule: (id) => reservedIdRejection(id),
   nameScope: 'tenant',
   nameRule: projectNameRejection,
+  storedName: (name) => (name === '' ? undefined : projectNameRejection(name)),
   projectOf: parentOf,
-  defaultTenant: 'shared',
-  privateOnly: ['metadata.finalizers', 'status.conditions'],
-  secrets: [],
-  immutable: [],
-  references: [],
-  pointsAt: () => [],
-  protectedWhileReferenced: true,
-  decider: projectDecider,
-  stateVersion: 1,
-  view: (state) => {
-    const view = documentView(state);
-    return view.exists ? { ...view, state: stringAt(objectAt(view.document, 'status'), 'state') } : view;
-  },
-};
+  state: 'status.state',
+  privateOnly: ['status.conditions'],
+  // Nothing has to be prepared for a project here, so it is usable at once; a controller may report otherwise.
+  normalize: (document) => withState(document),
+  check: (_document, context) => placeRejection(context),
+  behaviour: (documents) => withEntries(documents),
+});
 
 /** What an object in a project points at: projects are referred to by their path inside the tenant, not by id. */
 export const projectPointer = (tenant: string, path: string): { kind: string; id: string } => ({

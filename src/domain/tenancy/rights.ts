@@ -1,7 +1,8 @@
-import type { Method } from '../resource.ts';
+import { kinds } from '../kinds.ts';
+import type { Method, ResourceKind } from '../resource.ts';
 
 /**
- * Who may call what (osac-api.md §7 Roles): the whole table, as data. Admins may everything on both surfaces; on the
+ * Who may call what (osac-api.md §7 Roles): the whole table, as data, with what kinds say themselves. Admins may everything on both surfaces; on the
  * private one only the CSI driver has a right besides. What is not listed is refused with 403. Services of kinds that
  * are not declared yet stand here too, so that declaring one opens it to those whom the table names.
  *
@@ -54,33 +55,30 @@ const CATALOG_ITEMS = [
   'BareMetalInstanceCatalogItems',
 ] as const;
 
+const declared = (rights: ResourceKind['rights']): readonly string[] =>
+  kinds.filter((kind) => kind.rights === rights).map(({ service }) => service);
+
 /** What tenants order and own. */
 const ORDERS = [
+  ...declared('owned'),
   'BareMetalInstances',
-  'Clusters',
   'ComputeInstances',
-  'DiskImages',
   'Subnets',
   'VirtualNetworks',
   'SecurityGroups',
   'ExternalIPs',
   'ExternalIPAttachments',
   'NATGateways',
-] as const;
+];
 
 const catalogue: Rights = each(
   [
+    ...declared('offered'),
     ...CATALOG_ITEMS,
-    'ClusterTemplates',
     'ComputeInstanceTemplates',
     'BareMetalInstanceTemplates',
-    'InstanceTypes',
     'BareMetalInstanceTypes',
-    'ClusterVersions',
-    'HostTypes',
     'ExternalIPPools',
-    'Roles',
-    'RoleBindings',
   ],
   READ,
 );

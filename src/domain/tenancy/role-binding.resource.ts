@@ -1,15 +1,8 @@
-import {
-  documentDecider,
-  documentView,
-  type DocumentCommand,
-  type DocumentState,
-} from '../catalog/document.ts';
+import { documentKind } from '../catalog/document-kind.ts';
 import { reject, type Rejection } from '../decider.ts';
-import { objectAt, stringAt } from '../json-tools.ts';
 import type { JsonObject } from '../json.ts';
-import type { ResourceKind } from '../resource.ts';
-import { boundUserIds, repeatedUser, withBoundUsers } from './bound-users.ts';
-import type { RoleBindingEvent } from './events.ts';
+import { objectAt, stringAt } from '../json-tools.ts';
+import { repeatedUser, withBoundUsers } from './bound-users.ts';
 
 /**
  * Role bindings (osac-api-more.md Role bindings): users of one tenant who have a role. The role may be changed, as in
@@ -31,52 +24,26 @@ const withStatus = (document: JsonObject): JsonObject => {
   return waited ? { ...stored, status } : stored;
 };
 
-export const roleBindingDecider = documentDecider({
-  words: 'role binding',
+export const roleBinding = documentKind({
+  kind: 'roleBinding',
+  context: 'tenancy',
   events: {
     created: 'RoleBound',
     revised: 'RoleBindingRevised',
     deletionRequested: 'RoleUnbindingRequested',
     retired: 'RoleUnbound',
   },
-  immutable: [],
-  normalize: withStatus,
-  check: (document) => (roleIdOf(document) === '' ? roleMissing() : repeatedUser(document)),
-});
-
-export const roleBinding: ResourceKind<DocumentState, DocumentCommand, RoleBindingEvent> = {
-  kind: 'roleBinding',
-  collection: 'role_bindings',
-  words: 'role binding',
-  message: 'RoleBinding',
-  service: 'RoleBindings',
-  methods: {
-    public: ['List', 'Get', 'Create', 'Update', 'Delete'],
-    private: ['List', 'Get', 'Create', 'Update', 'Delete'],
-  },
-  event: { field: 'role_binding', public: true },
-  ids: 'client-may-choose',
+  rights: 'offered',
   nameScope: 'tenant',
-  defaultTenant: 'shared',
-  privateOnly: ['metadata.finalizers', 'status.users'],
-  secrets: [],
-  immutable: [],
+  state: 'status.state',
+  privateOnly: ['status.users'],
   references: [
     { path: 'spec.role', kind: 'role', scope: 'full' },
     { path: 'spec.users.*', kind: 'user', scope: 'full' },
   ],
-  pointsAt: (document) => [
-    { kind: 'role', id: roleIdOf(document) },
-    ...boundUserIds(document).map((id) => ({ kind: 'user', id })),
-  ],
-  protectedWhileReferenced: true,
-  decider: roleBindingDecider,
-  stateVersion: 1,
-  view: (state) => {
-    const view = documentView(state);
-    return view.exists ? { ...view, state: stringAt(objectAt(view.document, 'status'), 'state') } : view;
-  },
-};
+  normalize: withStatus,
+  check: (document) => (roleIdOf(document) === '' ? roleMissing() : repeatedUser(document)),
+});
 
 const roleIdOf = (document: JsonObject): string =>
   stringAt(objectAt(objectAt(document, 'spec'), 'role'), 'id');

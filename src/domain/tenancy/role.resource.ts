@@ -1,15 +1,8 @@
-import {
-  documentDecider,
-  documentView,
-  isStored,
-  type DocumentCommand,
-  type DocumentState,
-} from '../catalog/document.ts';
-import { reject, type Decider } from '../decider.ts';
-import { objectAt, stringAt } from '../json-tools.ts';
+import { isStored } from '../catalog/document.ts';
+import { documentKind } from '../catalog/document-kind.ts';
+import { reject } from '../decider.ts';
 import type { JsonObject } from '../json.ts';
-import type { ResourceKind } from '../resource.ts';
-import type { RoleEvent } from './events.ts';
+import { objectAt, stringAt } from '../json-tools.ts';
 
 /** Roles (osac-api-more.md Roles): named once for all tenants, written by admins. */
 const READY = 'ROLE_STATE_READY';
@@ -62,56 +55,30 @@ export const isProviderRole = (role: JsonObject): boolean =>
 
 const BUILT_IN_IDS = new Set(BUILT_IN_ROLES.map(({ id }) => id));
 
-const documents = documentDecider({
-  words: 'role',
+export const role = documentKind({
+  kind: 'role',
+  context: 'tenancy',
   events: {
     created: 'RoleDefined',
     revised: 'RoleRevised',
     deletionRequested: 'RoleRetirementRequested',
     retired: 'RoleRetired',
   },
-  immutable: [],
-  normalize: (document) => ({ ...document, status: { state: READY, ...objectAt(document, 'status') } }),
-});
-
-export const roleDecider: Decider<DocumentState, DocumentCommand, RoleEvent> = {
-  ...documents,
-  decide: (state, command) =>
-    isStored(state) &&
-    BUILT_IN_IDS.has(state.id) &&
-    (command.type === 'ReviseDocument' || command.type === 'DeleteDocument')
-      ? reject(
-          'failed-precondition',
-          'BUILT_IN_ROLE',
-          `role '${state.name}' is built in: it can neither be changed nor deleted`,
-        )
-      : documents.decide(state, command),
-};
-
-export const role: ResourceKind<DocumentState, DocumentCommand, RoleEvent> = {
-  kind: 'role',
-  collection: 'roles',
-  words: 'role',
-  message: 'Role',
-  service: 'Roles',
-  methods: {
-    public: ['List', 'Get', 'Create', 'Update', 'Delete'],
-    private: ['List', 'Get', 'Create', 'Update', 'Delete'],
-  },
-  event: { field: 'role', public: true },
-  ids: 'client-may-choose',
+  rights: 'offered',
   nameScope: 'global',
-  defaultTenant: 'shared',
-  privateOnly: ['metadata.finalizers'],
-  secrets: [],
-  immutable: [],
-  references: [],
-  pointsAt: () => [],
-  protectedWhileReferenced: true,
-  decider: roleDecider,
-  stateVersion: 1,
-  view: (state) => {
-    const view = documentView(state);
-    return view.exists ? { ...view, state: stringAt(objectAt(view.document, 'status'), 'state') } : view;
-  },
-};
+  state: 'status.state',
+  normalize: (document) => ({ ...document, status: { state: READY, ...objectAt(document, 'status') } }),
+  behaviour: (documents) => ({
+    ...documents,
+    decide: (state, command) =>
+      isStored(state) &&
+      BUILT_IN_IDS.has(state.id) &&
+      (command.type === 'ReviseDocument' || command.type === 'DeleteDocument')
+        ? reject(
+            'failed-precondition',
+            'BUILT_IN_ROLE',
+            `role '${state.name}' is built in: it can neither be changed nor deleted`,
+          )
+        : documents.decide(state, command),
+  }),
+});

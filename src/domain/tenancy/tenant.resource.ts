@@ -1,15 +1,8 @@
-import {
-  documentDecider,
-  documentView,
-  type DocumentCommand,
-  type DocumentState,
-} from '../catalog/document.ts';
-import type { TenantEvent } from '../catalog/events.ts';
+import { documentKind } from '../catalog/document-kind.ts';
 import { reject, type Rejection } from '../decider.ts';
 import type { JsonValue } from '../json.ts';
 import { listAt, objectAt, textOf, withoutValueAt } from '../json-tools.ts';
 import { validationFailed } from '../metadata-rules.ts';
-import type { ResourceKind } from '../resource.ts';
 
 /** Tenants (osac-api.md §11 Tenants): id, name and `metadata.tenant` are one and the same. */
 const MAX_DOMAIN = 253;
@@ -20,30 +13,17 @@ export const BUILT_IN_TENANTS = ['system', 'shared'] as const;
 
 /** Generated at creation and shown in that answer only; whoever writes one into the status replaces it unseen. */
 const BREAK_GLASS = 'status.break_glass_credentials';
-const SECRETS = [
-  { path: `${BREAK_GLASS}.password`, kind: 'break-glass-password', reads: 'absent', encoding: 'text' },
-] as const;
 
-export const tenantDecider = documentDecider({
-  words: 'tenant',
+export const tenant = documentKind({
+  kind: 'tenant',
+  context: 'tenancy',
   events: {
     created: 'TenantOnboarded',
     revised: 'TenantRevised',
     deletionRequested: 'TenantOffboardingRequested',
     retired: 'TenantOffboarded',
   },
-  immutable: [],
-  normalize: (document) => withoutValueAt(document, BREAK_GLASS),
-  check: (document, { id, name, tenant }) =>
-    identityRejection(id, name, tenant) ?? domainsRejection(listAt(objectAt(document, 'spec'), 'domains')),
-});
-
-export const tenant: ResourceKind<DocumentState, DocumentCommand, TenantEvent> = {
-  kind: 'tenant',
-  collection: 'tenants',
-  words: 'tenant',
-  message: 'Tenant',
-  service: 'Tenants',
+  inCatalogue: true,
   methods: {
     public: ['List', 'Get'],
     private: ['List', 'Get', 'Create', 'Update', 'Delete'],
@@ -57,18 +37,15 @@ export const tenant: ResourceKind<DocumentState, DocumentCommand, TenantEvent> =
       field: 'spec.domains',
       taken: `value '${textOf(domain)}' in field 'spec.domains' is already used by another tenant`,
     })),
-  event: { field: 'tenant', public: true },
   defaultTenant: 'own-name',
-  privateOnly: ['metadata.finalizers', 'status'],
-  secrets: SECRETS,
-  immutable: [],
-  references: [],
-  pointsAt: () => [],
-  protectedWhileReferenced: true,
-  decider: tenantDecider,
-  stateVersion: 1,
-  view: (state) => documentView(state, SECRETS),
-};
+  privateOnly: ['status'],
+  secrets: [
+    { path: `${BREAK_GLASS}.password`, kind: 'break-glass-password', reads: 'absent', encoding: 'text' },
+  ],
+  normalize: (document) => withoutValueAt(document, BREAK_GLASS),
+  check: (document, { id, name, tenant: owner }) =>
+    identityRejection(id, name, owner) ?? domainsRejection(listAt(objectAt(document, 'spec'), 'domains')),
+});
 
 const identityRejection = (id: string, name: string, owner: string): Rejection | undefined =>
   id === name && owner === name

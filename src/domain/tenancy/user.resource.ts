@@ -1,26 +1,15 @@
-import {
-  documentDecider,
-  documentView,
-  type DocumentCommand,
-  type DocumentState,
-  type NormalizeContext,
-} from '../catalog/document.ts';
+import type { NormalizeContext } from '../catalog/document.ts';
+import { documentKind } from '../catalog/document-kind.ts';
 import { reject, type Rejection } from '../decider.ts';
-import { codePoints, objectAt, valueAt, withoutValueAt, withValueAt } from '../json-tools.ts';
 import type { JsonObject, JsonValue } from '../json.ts';
+import { codePoints, objectAt, valueAt, withValueAt } from '../json-tools.ts';
 import { validationFailed } from '../metadata-rules.ts';
-import type { ResourceKind } from '../resource.ts';
 import { BUILT_IN_TENANTS } from './tenant.resource.ts';
-import type { UserEvent } from './user-events.ts';
 
 /**
  * Users (osac-api.md §11 Users): people and service accounts of a tenant. Only the name is unique, and only inside the
  * tenant; the username may repeat and may change (osac-api-run.md §2). Credentials are write-only on both surfaces.
  */
-const SECRETS = [
-  { path: 'spec.credentials.password', kind: 'user-password', reads: 'absent', encoding: 'text' },
-] as const;
-
 /** Everything about a user that says who it is, or is a text that may. Labels are for filters, and not for such texts. */
 export const USER_PERSONAL: readonly string[] = [
   'metadata.name',
@@ -37,61 +26,41 @@ export const MAX_USERNAME = 255;
 export const MAX_EMAIL = 320;
 
 /** A removed user whose token still lives is admitted again: its id is derived from the token (osac-api-run.md §2 Users). */
-export const userDecider = documentDecider({
-  words: 'user',
+export const user = documentKind({
+  kind: 'user',
+  context: 'tenancy',
+  // A removed user whose token still lives is admitted again: its id is derived from the token (osac-api-run.md §2 Users).
   events: {
     created: 'UserAdmitted',
     revised: 'UserRevised',
     deletionRequested: 'UserRemovalRequested',
     retired: 'UserRemoved',
   },
-  immutable: [],
-  normalize: withName,
-  check: (document, { tenant }) => tenantRejection(tenant) ?? specRejection(objectAt(document, 'spec')),
-});
-
-export const user: ResourceKind<DocumentState, DocumentCommand, UserEvent> = {
-  kind: 'user',
-  collection: 'users',
-  words: 'user',
-  message: 'User',
-  service: 'Users',
-  methods: {
-    public: ['List', 'Get', 'Create', 'Update', 'Delete'],
-    private: ['List', 'Get', 'Create', 'Update', 'Delete'],
-  },
-  event: { field: 'user', public: false },
+  untold: true,
   ids: 'generated',
   nameScope: 'tenant',
   outsideProjectsForAll: true,
-  defaultTenant: 'shared',
-  privateOnly: ['metadata.finalizers', 'status.keycloak_user_id'],
-  secrets: SECRETS,
-  immutable: [],
-  references: [],
+  privateOnly: ['status.keycloak_user_id'],
+  secrets: [{ path: 'spec.credentials.password', kind: 'user-password', reads: 'absent', encoding: 'text' }],
+  unshown: ['spec.credentials'],
   personal: USER_PERSONAL,
-  pointsAt: () => [],
-  protectedWhileReferenced: true,
-  decider: userDecider,
+  normalize: withName,
+  check: (document, { tenant }) => tenantRejection(tenant) ?? specRejection(objectAt(document, 'spec')),
   stateVersion: 2,
-  view: (state) => {
-    const view = documentView(state, SECRETS, withoutCredentials);
-    if (!view.exists || !('document' in state)) return view;
-    // What stands in `name` is the keyed hash; the name itself lies in the document, as ciphertext.
-    const name = valueAt(state.document, 'metadata.name');
+  // What stands in `name` is the keyed hash; the name itself lies in the document, as ciphertext.
+  view: (shown, state) => {
+    const name = 'document' in state ? valueAt(state.document, 'metadata.name') : undefined;
     return name === undefined
-      ? view
-      : { ...view, claimedName: view.name, document: withValueAt(view.document, 'metadata.name', name) };
+      ? shown
+      : { ...shown, claimedName: shown.name, document: withValueAt(shown.document, 'metadata.name', name) };
   },
-};
+});
 
 /** A change does not say the name again: it stays what was stored. */
 function withName(document: JsonObject, { previous }: NormalizeContext): JsonObject {
   const name = valueAt(previous, 'metadata.name');
   return name === undefined ? document : withValueAt(document, 'metadata.name', name);
 }
-
-const withoutCredentials = (document: JsonObject): JsonObject => withoutValueAt(document, 'spec.credentials');
 
 /** Everybody sees what is in `shared`: people must not be there. */
 const tenantRejection = (tenant: string): Rejection | undefined =>

@@ -10,7 +10,7 @@ import {
 import type { AuditLeaf } from '../../app/audit/tree.ts';
 import { listAt, objectAt, own, stringAt } from '../../domain/json-tools.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
-import { encryptedIn, isEncrypted, subjectOf, type OpenPersonal } from '../../domain/personal.ts';
+import { isEncrypted, type OpenPersonal } from '../../domain/personal.ts';
 import type { AuditServices } from './services.ts';
 
 /** An event as this audience may see it, personal data in clear or marked as erased; undefined: it may not. */
@@ -64,7 +64,7 @@ const some = (from: JsonObject, key: string, name: string): JsonObject => {
 };
 
 const actorJson = (
-  { data, metadata }: Pick<RecordedEvent, 'data' | 'metadata'>,
+  { metadata }: Pick<RecordedEvent, 'metadata'>,
   audience: AuditAudience,
   open: OpenPersonal,
 ): JsonObject => {
@@ -76,18 +76,8 @@ const actorJson = (
     ...some(actor, 'via', 'via'),
     ...some(actor, 'onBehalfOf', 'on_behalf_of'),
     ...some(actor, 'vouchedBy', 'vouched_by'),
-    ...(revealsActor(metadata, audience) ? personOf(actor, data, open) : {}),
+    ...(revealsActor(metadata, audience) ? personal(actor, 'personal', PERSON, open) : {}),
   };
-};
-
-/**
- * Refusals of older releases hold no name: that nothing of them can be read shows in what else they conceal of the actor.
- * Who reads names from later events of the same subject must not take them for those of this one.
- */
-const personOf = (actor: JsonObject, data: JsonObject, open: OpenPersonal): JsonObject => {
-  if (Object.hasOwn(actor, 'personal')) return personal(actor, 'personal', PERSON, open);
-  const own = encryptedIn(data).filter((value) => subjectOf(value) === stringAt(actor, 'subjectId'));
-  return open(own).includes(undefined) ? { personal: ERASED_MARK } : {};
 };
 
 const sourceJson = (metadata: JsonObject, audience: AuditAudience, open: OpenPersonal): JsonObject =>

@@ -11,7 +11,7 @@ import { onlyOne } from '../osac/query.ts';
 import { beginWrite, commandContext, settling, type WriteServices } from '../osac/write-context.ts';
 import type { Positions } from '../positions.ts';
 import type { ProcessRunner } from '../../app/process-runner/types.ts';
-import { CLUSTER_ORDER } from '../../domain/clusters/order-workflow/decide.ts';
+import { CLUSTER_ORDER } from '../../domain/clusters/order-workflow/workflow.ts';
 import type { ActServices } from './acts.ts';
 import { once, osacCall } from './osac-call.ts';
 import { breathe, wholeNumber } from './query.ts';

@@ -91,7 +91,7 @@ export const AUDIT_COMPONENTS: { readonly [name: string]: JsonObject } = {
     event: TEXT,
     leaf: {
       ...record({
-        v: { type: 'integer', enum: [1, 2] },
+        v: { type: 'integer', const: 1 },
         stream: TEXT,
         revision: COUNT,
         id: TEXT,
@@ -102,8 +102,8 @@ export const AUDIT_COMPONENTS: { readonly [name: string]: JsonObject } = {
         'hidden?': TEXT,
       }),
       description:
-        'The leaf; its hash is over its RFC 8785 form. `data` and `metadata` are SHA-256, hex: in version 1 of all that is ' +
-        'stored, in version 2 of what the tenant may see of it, and `hidden` of the rest, with a salt. They are there where you ' +
+        'The leaf; its hash is over its RFC 8785 form. `data` and `metadata` are SHA-256, hex, of what is stored. With ' +
+        '`hidden` they are of what the tenant may see, and `hidden` is of the rest, with a salt. They are there where you ' +
         'may see what they are of.',
     },
     leaf_hash: HASH,
@@ -123,8 +123,8 @@ export const AUDIT_COMPONENTS: { readonly [name: string]: JsonObject } = {
     'stored?': {
       ...record({ data: OPEN, metadata: OPEN }),
       description:
-        'What the leaf proves: all that is stored, or (version 2) what the tenant may see of it. Absent where it was made of ' +
-        'more than you may see.',
+        'What the leaf proves: all that is stored, or (with `hidden`) what the tenant may see of it. Absent where it was made ' +
+        'of more than you may see.',
     },
   }),
   AuditExport: record({

@@ -1,6 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { JsonObject } from '../../domain/json.ts';
+import { kinds, type AnyKind } from '../../domain/kinds.ts';
 
 /** A stored example of a request. A test sends every one of them and expects the status. */
 export type OperationExample = {
@@ -15,7 +16,7 @@ export type OperationExample = {
   readonly made?: string;
 };
 
-/** Examples of a folder, by name of file; none when there is no such folder. */
+/** Examples of a folder, by name of file, and of the kinds that it holds none of. */
 export const readExamples = async (folder: string): Promise<readonly OperationExample[]> => {
   const files = await readdir(folder).catch(() => []);
   const lists = await Promise.all(
@@ -24,5 +25,41 @@ export const readExamples = async (folder: string): Promise<readonly OperationEx
       .toSorted()
       .map(async (file) => JSON.parse(await readFile(join(folder, file), 'utf8')) as OperationExample[]),
   );
-  return lists.flat();
+  const stored = lists.flat();
+  const isTold = ({ service }: AnyKind): boolean =>
+    stored.some(({ operationId }) => operationId.split('_')[1] === service);
+  return [...stored, ...kinds.filter((kind) => !isTold(kind)).flatMap(plainExamples)];
 };
+
+type Told = Pick<AnyKind, 'kind' | 'words' | 'service' | 'methods' | 'example'>;
+
+/** On each surface an object that holds what it must, and a change of it. */
+export const plainExamples = ({
+  kind,
+  words,
+  service,
+  methods,
+  example,
+}: Told): readonly OperationExample[] =>
+  (['public', 'private'] as const)
+    .filter((surface) => methods[surface].includes('Create'))
+    .flatMap((surface) => {
+      const made = `${kind}-${surface}`;
+      const metadata = { name: `example-${surface}` };
+      return [
+        {
+          id: 'plain',
+          operationId: `${surface}_${service}_Create`,
+          summary: `Plain ${words}`,
+          body: { ...example, metadata },
+          made,
+        },
+        {
+          id: 'described',
+          operationId: `${surface}_${service}_Update`,
+          summary: 'Change one field; the others stay',
+          parameters: { id: made },
+          body: { metadata: { description: 'For the first tests' } },
+        },
+      ];
+    });

@@ -148,7 +148,7 @@ const create = async <S, C extends { readonly type: string }, E extends DomainEv
       // A command of somebody else made it: the id is taken, and whose command it was is not told (design §7).
       const taken = error instanceof IdempotencyMismatch;
       if (!taken || isWritable(kind.kind, principal, await viewOf(kind, id, services))) throw error;
-      throw refused(alreadyExists(kind.words, id, name));
+      throw refused(alreadyExists(kind.words, id, kind.ids));
     });
   if (outcome.outcome === 'rejected') throw rejected(outcome.rejection);
   const { state, revision, version, position } = outcome.loaded;

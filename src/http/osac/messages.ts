@@ -13,41 +13,8 @@ import {
   file_google_protobuf_wrappers,
 } from '@bufbuild/protobuf/wkt';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
-import { ClusterSchema as PrivateCluster } from '../../gen/osac/private/v1/clusters_pb.ts';
-import { ClusterTemplateSchema as PrivateClusterTemplate } from '../../gen/osac/private/v1/cluster_templates_pb.ts';
-import { ClusterVersionSchema as PrivateClusterVersion } from '../../gen/osac/private/v1/cluster_versions_pb.ts';
-import { HostTypeSchema as PrivateHostType } from '../../gen/osac/private/v1/host_types_pb.ts';
-import { HubSchema as PrivateHub } from '../../gen/osac/private/v1/hubs_pb.ts';
-import { TenantSchema as PrivateTenant } from '../../gen/osac/private/v1/tenants_pb.ts';
-import { ClusterSchema as PublicCluster } from '../../gen/osac/public/v1/clusters_pb.ts';
-import { ClusterTemplateSchema as PublicClusterTemplate } from '../../gen/osac/public/v1/cluster_templates_pb.ts';
-import { ClusterVersionSchema as PublicClusterVersion } from '../../gen/osac/public/v1/cluster_versions_pb.ts';
-import { HostTypeSchema as PublicHostType } from '../../gen/osac/public/v1/host_types_pb.ts';
-import { TenantSchema as PublicTenant } from '../../gen/osac/public/v1/tenants_pb.ts';
-import { ClusterCatalogItemSchema as PrivateClusterCatalogItem } from '../../gen/osac/private/v1/cluster_catalog_items_pb.ts';
-import { ClusterCatalogItemSchema as PublicClusterCatalogItem } from '../../gen/osac/public/v1/cluster_catalog_items_pb.ts';
-import { DiskImageSchema as PrivateDiskImage } from '../../gen/osac/private/v1/disk_images_pb.ts';
-import { DiskImageSchema as PublicDiskImage } from '../../gen/osac/public/v1/disk_images_pb.ts';
-import { ExternalIPPoolSchema as PrivateExternalIPPool } from '../../gen/osac/private/v1/external_ip_pools_pb.ts';
-import { ExternalIPPoolSchema as PublicExternalIPPool } from '../../gen/osac/public/v1/external_ip_pools_pb.ts';
-import { ExternalIPSchema as PrivateExternalIP } from '../../gen/osac/private/v1/external_ips_pb.ts';
-import { ExternalIPSchema as PublicExternalIP } from '../../gen/osac/public/v1/external_ips_pb.ts';
-import { IdentityProviderSchema as PrivateIdentityProvider } from '../../gen/osac/private/v1/identity_providers_pb.ts';
-import { IdentityProviderSchema as PublicIdentityProvider } from '../../gen/osac/public/v1/identity_providers_pb.ts';
-import { InstanceTypeSchema as PrivateInstanceType } from '../../gen/osac/private/v1/instance_types_pb.ts';
-import { InstanceTypeSchema as PublicInstanceType } from '../../gen/osac/public/v1/instance_types_pb.ts';
-import { ProjectMembershipSchema as PrivateProjectMembership } from '../../gen/osac/private/v1/project_memberships_pb.ts';
-import { ProjectMembershipSchema as PublicProjectMembership } from '../../gen/osac/public/v1/project_memberships_pb.ts';
-import { ProjectSchema as PrivateProject } from '../../gen/osac/private/v1/projects_pb.ts';
-import { ProjectSchema as PublicProject } from '../../gen/osac/public/v1/projects_pb.ts';
-import { RoleBindingSchema as PrivateRoleBinding } from '../../gen/osac/private/v1/role_bindings_pb.ts';
-import { RoleBindingSchema as PublicRoleBinding } from '../../gen/osac/public/v1/role_bindings_pb.ts';
-import { RoleSchema as PrivateRole } from '../../gen/osac/private/v1/roles_pb.ts';
-import { RoleSchema as PublicRole } from '../../gen/osac/public/v1/roles_pb.ts';
-import { SecretSchema as PrivateSecret } from '../../gen/osac/private/v1/secrets_pb.ts';
-import { SecretSchema as PublicSecret } from '../../gen/osac/public/v1/secrets_pb.ts';
-import { UserSchema as PrivateUser } from '../../gen/osac/private/v1/users_pb.ts';
-import { UserSchema as PublicUser } from '../../gen/osac/public/v1/users_pb.ts';
+import { kinds } from '../../domain/kinds.ts';
+import { files } from '../../gen/osac/files.ts';
 import { EventSchema as PrivateEvent } from '../../gen/osac/private/v1/events_pb.ts';
 import { EventSchema as PublicEvent } from '../../gen/osac/public/v1/events_pb.ts';
 import { isObject } from '../../domain/json-tools.ts';
@@ -56,27 +23,23 @@ import { parseJson } from '../body.ts';
 
 export type Surface = 'public' | 'private';
 
-/** Message shapes by the name that a declaration gives (`ResourceKind.message`). */
-export const MESSAGES: Readonly<Record<string, Readonly<Partial<Record<Surface, DescMessage>>>>> = {
-  Cluster: { public: PublicCluster, private: PrivateCluster },
-  ClusterTemplate: { public: PublicClusterTemplate, private: PrivateClusterTemplate },
-  ClusterVersion: { public: PublicClusterVersion, private: PrivateClusterVersion },
-  HostType: { public: PublicHostType, private: PrivateHostType },
-  Hub: { private: PrivateHub },
-  ClusterCatalogItem: { public: PublicClusterCatalogItem, private: PrivateClusterCatalogItem },
-  DiskImage: { public: PublicDiskImage, private: PrivateDiskImage },
-  ExternalIP: { public: PublicExternalIP, private: PrivateExternalIP },
-  ExternalIPPool: { public: PublicExternalIPPool, private: PrivateExternalIPPool },
-  IdentityProvider: { public: PublicIdentityProvider, private: PrivateIdentityProvider },
-  InstanceType: { public: PublicInstanceType, private: PrivateInstanceType },
-  Project: { public: PublicProject, private: PrivateProject },
-  ProjectMembership: { public: PublicProjectMembership, private: PrivateProjectMembership },
-  Role: { public: PublicRole, private: PrivateRole },
-  RoleBinding: { public: PublicRoleBinding, private: PrivateRoleBinding },
-  Secret: { public: PublicSecret, private: PrivateSecret },
-  User: { public: PublicUser, private: PrivateUser },
-  Tenant: { public: PublicTenant, private: PrivateTenant },
+type Sides = Readonly<Partial<Record<Surface, DescMessage>>>;
+
+const shapes = createRegistry(...files);
+const sidesOf = (message: string): Sides => {
+  const [shown, stored] = ['public', 'private'].map((side) =>
+    shapes.getMessage(`osac.${side}.v1.${message}`),
+  );
+  return {
+    ...(shown === undefined ? {} : { public: shown }),
+    ...(stored === undefined ? {} : { private: stored }),
+  };
 };
+
+/** Message shapes by the name that a kind gives (`ResourceKind.message`). */
+export const MESSAGES: Readonly<Record<string, Sides>> = Object.fromEntries(
+  kinds.map(({ message }) => [message, sidesOf(message)]),
+);
 
 /** What a watch tells (osac-api.md §8). */
 export const EVENTS: Readonly<Record<Surface, DescMessage>> = { public: PublicEvent, private: PrivateEvent };

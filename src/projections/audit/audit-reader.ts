@@ -312,7 +312,7 @@ const recordOf = (row: LeafRow, textOf: (id: number) => string): LeafRecord => {
   const hashes = Buffer.from(row.hashes).toString('hex');
   const hidden = hashes.slice(128);
   return {
-    ...(hidden === '' ? { v: 1 } : { v: 2, hidden }),
+    v: 1,
     stream: textOf(row.stream),
     revision: row.revision,
     id: eventIdOf(Buffer.from(row.event_id)),
@@ -320,6 +320,7 @@ const recordOf = (row: LeafRow, textOf: (id: number) => string): LeafRecord => {
     occurredAt: row.occurred_at,
     data: hashes.slice(0, 64),
     metadata: hashes.slice(64, 128),
+    ...(hidden === '' ? {} : { hidden }),
   };
 };
 

@@ -94,7 +94,7 @@ const openAudit = (db: DatabaseSync): ApplyEvent => {
       facts.resource === '' ? null : names.idOf(facts.resource),
       OUTCOMES.indexOf(facts.outcome),
       hash,
-      Buffer.from(record.data + record.metadata + (record.v === 2 ? record.hidden : ''), 'hex'),
+      Buffer.from(record.data + record.metadata + (record.hidden ?? ''), 'hex'),
       record.occurredAt,
       isPlain(record) ? null : text,
     );
@@ -115,10 +115,8 @@ const openAudit = (db: DatabaseSync): ApplyEvent => {
 
 /** `leafBytes` as text: a flat record whose keys are named in their order is canonical as JSON.stringify writes it. */
 const leafText = (record: LeafRecord): string => {
-  const { data, id, metadata, occurredAt, revision, stream, type, v } = record;
-  return record.v === 1
-    ? JSON.stringify({ data, id, metadata, occurredAt, revision, stream, type, v })
-    : JSON.stringify({ data, hidden: record.hidden, id, metadata, occurredAt, revision, stream, type, v });
+  const { data, hidden, id, metadata, occurredAt, revision, stream, type, v } = record;
+  return JSON.stringify({ data, hidden, id, metadata, occurredAt, revision, stream, type, v });
 };
 
 /** Milliseconds since 1970; 0 for what is no time. */

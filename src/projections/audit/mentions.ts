@@ -71,8 +71,7 @@ export const MENTIONS: { readonly [type: string]: readonly Mention[] } = {
 
 /**
  * Types that name what somebody has asked for, which need not be there for who has asked: a tenant finds them only by what
- * was its own by then, else who asks would learn by his own questions which ids others have. What is asked of today is
- * sealed, or refused, where it is not there (http/audit); older releases wrote it down in clear where anybody had it.
+ * was its own by then: who may read more than one tenant asks in its own history for things of others.
  */
 export const ASKING: ReadonlySet<string> = new Set(['AuditRead', 'AuditExportRequested']);
 

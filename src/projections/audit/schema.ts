@@ -27,8 +27,8 @@ export const AUDIT_SCHEMA = `
     resource INTEGER,
     -- see OUTCOMES in facts.ts; 0 is accepted
     outcome INTEGER NOT NULL,
-    -- the leaf: its hash, hashes of data and metadata (32 bytes each; a third one makes it version 2: that of what
-    -- tenants may not see), and when it occurred
+    -- the leaf: its hash, hashes of data and metadata (32 bytes each; a third one is that of what tenants may
+    -- not see), and when it occurred
     hash BLOB NOT NULL,
     hashes BLOB NOT NULL,
     occurred_at TEXT NOT NULL,

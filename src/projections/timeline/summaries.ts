@@ -29,7 +29,8 @@ const SUMMARIES: { readonly [type: string]: Summary } = {
     data['hub'] === undefined
       ? 'A management cluster was selected.'
       : `Hub${quoted(data['hub'])} was selected among ${listOf(objectOf(data['decision'])['candidates']).length} candidates` +
-        `${data['simulated'] === true ? ' (simulated)' : ''}${starterOf(data['mode'])}${whyChosen(data)}.`,
+        `${data['simulated'] === true ? ' (simulated)' : ''}${starterOf(data['mode'])}${whyChosen(data)}.` +
+        stepsOf(textOf(data['hub']), objectOf(data['steps'])),
   PlacementDeferred: (data) =>
     data['runs'] === true
       ? `The change is ${textOf(data['message'])}; the cluster runs on as before.`
@@ -48,6 +49,8 @@ const SUMMARIES: { readonly [type: string]: Summary } = {
   AutomationJobChanged: (data) =>
     `The job${from(textOf(data['job']), ' ')} to ${deedOf(data)} the cluster ${jobStateOf(data)}` +
     `${from(lastLineOf(data['outputTail']), ': ')}.`,
+  AutomationTried: (data) => `Another try to ${deedOf(data)} the cluster${repeatOf(data)}.`,
+  ClusterOrderSeen: 'The hub shows something new.',
   ClusterDriftCorrected: (data) =>
     `Somebody had changed the order on its hub${quoted(data['hub'])}; it is as ordered again` +
     `${from(listOf(data['fields']).map(textOf).join(', '), ': ')}.`,
@@ -98,8 +101,6 @@ const SUMMARIES: { readonly [type: string]: Summary } = {
       : 'The cluster was deleted; its hub confirmed that nothing is left.',
   CreationAbandoned: 'The creation was abandoned before the order existed.',
 
-  RunStarted: 'Work on the order began.',
-  RunInputTaken: (data) => `The workflow took note of ${textOf(data['type']) || 'a change'}.`,
   EffectStarted: (data) => `${stepOf(data)} was started, attempt ${textOf(data['attempt'])}.`,
   EffectSucceeded: (data) => `${stepOf(data)} is done.`,
   EffectFailed: (data) => `${stepOf(data)} failed${because(data)}; it is tried again.`,
@@ -108,21 +109,19 @@ const SUMMARIES: { readonly [type: string]: Summary } = {
     `It is not known whether ${stepOf(data)} happened${because(data)}; the hub is asked.`,
   EffectStalled: (data) =>
     `${stepOf(data)} does not succeed after ${textOf(data['attempts'])} attempts${because(data)}; tries go on at the longest interval.`,
-  TimerScheduled: (data) => `Timer ${textOf(data['timerId'])} is set for ${textOf(data['dueAt'])}.`,
-  TimerCancelled: (data) => `Timer ${textOf(data['timerId'])} was cancelled.`,
   TimerFired: (data) =>
     data['timerId'] === 'reconsider-hub'
       ? 'It could not be sent to its hub for a while: another one may take it.'
       : `Timer ${textOf(data['timerId'])} fired.`,
-  CommandAccepted: (data) => `${textOf(data['key']) || 'A command'} was recorded.`,
   CommandRefused: (data) =>
     `${textOf(data['key']) || 'A command'} was refused${because({ ...data, reason: data['code'] ?? '' })}.`,
-  StepsAssigned: (data) => stepsOf(textOf(data['hub']), objectOf(data['rules'])),
-  StepSkipped: (data) =>
-    `Step ${textOf(data['step'])} was skipped${from(textOf(data['reason']) || textOf(data['rule']), ': ')}.`,
-  ObservationTaken: 'The hub shows something new.',
-  AutomationJobSeen: (data) => `The automation shows job ${textOf(data['job'])} as ${textOf(data['state'])}.`,
-  RunClosed: (data) => `Work on the order ended: ${textOf(data['outcome'])}.`,
+  EffectSettled: (data) =>
+    `A look showed that ${stepOf(data)} ${data['found'] === true ? 'had happened' : 'had not happened'}.`,
+  RunRetried: (data) => `Somebody asked for another try${from(textOf(data['reason']), ': ')}.`,
+  RunAborted: (data) => `Somebody gave the work up${from(textOf(data['reason']), ': ')}.`,
+  StepSkipped: (data) => `Step ${textOf(data['step'])} was skipped${from(textOf(data['reason']), ': ')}.`,
+  StepResumed: (data) =>
+    `Step ${textOf(data['step'])} was taken up again${from(textOf(data['reason']), ': ')}.`,
 };
 
 /** `data` as the reader may see it. */
@@ -190,15 +189,15 @@ const stepsOf = (hub: string, rules: JsonObject): string => {
     Object.keys(rules)
       .filter((step) => rules[step] === rule)
       .join(', ');
-  if (hub === '') return 'It was recorded who does which step.';
+  if (Object.keys(rules).length === 0) return '';
   if (isSimulatedHub(hub))
-    return `The simulated hub "${hub}" plays every step itself (${Object.keys(rules).join(', ')}): nothing real is set up.`;
+    return ` The simulated hub "${hub}" plays every step itself (${Object.keys(rules).join(', ')}): nothing real is set up.`;
   const parts = [
     from(by('hub'), `hub "${hub}" does `),
     from(by('none'), 'left out are '),
     from(by('ledger'), 'assigned to the ledger, which does not do them in this release, are '),
   ];
-  return `Steps of the order: ${parts.filter((part) => part !== '').join('; ')}.`;
+  return ` Steps of the order: ${parts.filter((part) => part !== '').join('; ')}.`;
 };
 
 /** Hubs that a choice tells of one by one; the event itself holds all. */

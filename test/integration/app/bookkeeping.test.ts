@@ -31,6 +31,7 @@ const allBookkeeping = async () => {
     store,
     name: 'processes',
     instance,
+    directory: instance,
     clock: time.clock,
     timers: time.timers,
     logger: silentLogger,

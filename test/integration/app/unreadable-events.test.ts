@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { createLeafGuard, heldLog } from '../../../src/app/audit/held-reads.ts';
 import { createHubRegistry } from '../../../src/app/hub-registry.ts';
-import type { RecordedEvent } from '../../../src/app/event-store.ts';
+import { WrongExpectedRevision, type RecordedEvent } from '../../../src/app/event-store.ts';
 import { replay } from '../../../src/app/publisher/replay.ts';
 import { nameStreamId } from '../../../src/app/names.ts';
 import { systemTimers } from '../../../src/adapters/system/system-ports.ts';
@@ -15,7 +15,7 @@ import { hubFixture } from '../../support/hub-fixture.ts';
 import { recordingLogger } from '../../support/loggers.ts';
 import { openNotes, settle } from '../../support/projections/open-notes.ts';
 import { changed, createTestLog, written } from '../../support/projections/log.ts';
-import { appendToy, isDone, orderToy, startToyRunner, toyStore } from '../../support/toy-workflow.ts';
+import { isDone, orderToy, startToyRunner, toyStore } from '../../support/toy-workflow.ts';
 import { createWorkshop } from '../../support/toy-workshop.ts';
 import { REASON, withUnreadable } from '../../support/unreadable-events.ts';
 import { createRig, TOPIC, valuesOf } from '../kafka/publisher-rig.ts';
@@ -70,35 +70,39 @@ describe('an event of ours that cannot be read', () => {
     expect(auditView().rowsBelongToOneStream).to.equal(false);
   });
 
-  it('parks the run whose own event it is; of an input it is told, and the other runs go on', async () => {
-    const inner = toyStore();
-    let foreign: (event: RecordedEvent) => boolean = () => false;
-    const store = withUnreadable(inner, (event) => foreign(event));
-    const log = recordingLogger();
-    const workshop = createWorkshop();
-    workshop.mood('one', 'dead');
-    const runner = startToyRunner({ store, workshop, instance: 'a', more: { logger: log } });
-    await orderToy(store, { id: 'open', patienceMs: 3_600_000 });
-    await eventually('open', () => runner.status().openRuns === 1);
-    foreign = ({ type, data }) => type === 'ToyPainted' || data['foreign'] === true;
-    await appendToy(inner, 'open', 'ToyPainted', { colour: 'red' });
-    await eventually('told', () =>
-      log.lines.some(
-        ({ level, fields }) => level === 'error' && 'reason' in fields && fields.reason === REASON,
-      ),
-    );
-    expect(runner.status().parkedRuns).to.deep.equal([]);
-    const last = await inner.currentRevision('toyRun-open');
-    await inner.append('toyRun-open', last, [
-      { id: 'foreign', type: 'RunInputTaken', data: '{"foreign":true}', metadata: '{}' },
-    ]);
-    await eventually('parked', () => runner.parkedFor('toyRun', 'open') !== undefined);
-    workshop.mood('two', 'well');
-    await orderToy(store, { id: 'other', shop: 'two' });
-    await eventually('other is done', () => isDone(inner, 'other'));
-    expect(runner.status().state).to.equal('live');
-    await runner.stop();
-  });
+  for (const category of ['toy', 'toyRun'] as const)
+    it(`parks the run in whose ${category === 'toy' ? "subject's" : 'own'} stream it is; the other runs go on`, async () => {
+      const inner = toyStore();
+      const store = withUnreadable(inner, ({ data }) => data['foreign'] === true);
+      const log = recordingLogger();
+      const workshop = createWorkshop();
+      workshop.mood('one', 'dead');
+      const runner = startToyRunner({ store, workshop, instance: 'a', more: { logger: log } });
+      await orderToy(store, { id: 'open', patienceMs: 3_600_000 });
+      await eventually('open', () => runner.status().openRuns === 1);
+      const type = category === 'toy' ? 'ToyPainted' : 'ColourNoticed';
+      for (;;) {
+        const stream = `${category}-open`;
+        const event = { id: 'foreign', type, data: '{"foreign":true}', metadata: '{}' };
+        const stored = await inner.append(stream, await inner.currentRevision(stream), [event]).then(
+          () => true,
+          (error: unknown) => !(error instanceof WrongExpectedRevision),
+        );
+        if (stored) break;
+      }
+      await eventually('parked', () => runner.parkedFor('toyRun', 'open') !== undefined);
+      expect(
+        log.lines.some(
+          ({ level, fields }) => level === 'error' && 'reason' in fields && fields.reason === REASON,
+        ),
+      ).to.equal(true);
+      expect(await runner.retryRun('toyRun', 'open')).to.equal(true);
+      await eventually('parked again', () => runner.parkedFor('toyRun', 'open')?.includes(REASON) === true);
+      await orderToy(store, { id: 'other', shop: 'two' });
+      await eventually('other is done', () => isDone(inner, 'other'));
+      expect(runner.status().state).to.equal('live');
+      await runner.stop();
+    });
 
   it('parks its stream in a topic, also when it is tried again; a replay counts it as left out', async () => {
     const rig = createRig();

@@ -82,6 +82,7 @@ describe('the tree over the log, in worker threads', function () {
         store,
         name: 'auditor',
         instance: name,
+        directory: name,
         clock,
         timers,
         logger: silentLogger,

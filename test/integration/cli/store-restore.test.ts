@@ -184,7 +184,7 @@ describe('ledgerctl store restore', function () {
     const db = new DatabaseSync(bad);
     db.exec('PRAGMA user_version = 99');
     db.close();
-    await refuses('has schema version 99');
+    await refuses('newer version of this service .schema 99');
   });
 
   it('refuses secrets of another deployment, and a directory without keys, which stays without', async () => {
@@ -256,7 +256,7 @@ describe('ledgerctl store restore', function () {
             leaseStream('processes'),
             {
               type: revision === 'no_stream' ? 'LeaseTaken' : 'LeaseRenewed',
-              data: { at: writer.clock.now(), holder: 'host-1', epoch: 1, ttlMs: 15_000 },
+              data: { at: writer.clock.now(), holder: 'host-1', directory: 'd1', epoch: 1, ttlMs: 15_000 },
             },
             'TakeLease',
             `lease-${revision}`,

@@ -113,20 +113,18 @@ export const startDispatching = async (): Promise<Dispatching> => {
   const dispatched = async (placed = order()): Promise<string> => {
     const id = await placed;
     const decision = { weightsVersion: 1, candidates: [] };
-    await run(
-      id,
-      {
-        type: 'SelectHub',
-        at: AT,
-        hub: 'sim-1',
-        namespace: 'osac',
-        mode: 'operator',
-        simulated: true,
-        orderName: 'order-abc',
-        decision,
-      },
-      { type: 'StartDispatch', at: AT },
-    );
+    await run(id, {
+      type: 'SelectHub',
+      at: AT,
+      hub: 'sim-1',
+      namespace: 'osac',
+      mode: 'operator',
+      simulated: true,
+      controller: 'operator',
+      steps: {},
+      orderName: 'order-abc',
+      decision,
+    });
     hub.owner = id;
     return id;
   };

@@ -105,45 +105,6 @@ describe('erased stays erased', function () {
     }
   });
 
-  it('is what a refusal says that an older release stored without a name', async () => {
-    await stage.order(alice, 'before');
-    const subject = await subjectOfAlice();
-    const message = await stage.service.people.encrypt(subject, 'name alice is taken');
-    await stage.service.store.append('refusal-t1.2026-01-01', 'no_stream', [
-      {
-        id: '0193a1b2-0000-7000-8000-0000000000cc',
-        type: 'RequestRefused',
-        data: JSON.stringify({
-          at: '2026-01-01T00:00:00.000Z',
-          subjectId: subject,
-          outcome: 'rejected',
-          code: 'NAME_TAKEN',
-          command: '/osac.public.v1.Clusters/Create',
-          message,
-        }),
-        metadata: JSON.stringify({
-          tenant: 't1',
-          project: '',
-          actor: { subjectId: subject, roles: ['client'], authMethod: 'jwt', via: 'http' },
-          command: 'RecordRefusal',
-          commandId: 'c',
-          requestHash: '',
-          correlationId: 'c',
-          causationId: 'c',
-          occurredAt: '2026-01-01T00:00:00.000Z',
-          schemaVersion: 1,
-          instance: 'i',
-        }),
-      },
-    ]);
-    const shown = async (): Promise<Json | undefined> =>
-      (await eventsOf(subject)).find((event) => textAt(event, 'stream') === 'refusal-t1.2026-01-01');
-    expect((await shown())?.['actor']).not.to.have.property('personal');
-    await erase(subject);
-    await stage.order(alice, 'after');
-    expect((await shown())?.['actor']?.['personal']).to.deep.equal(MARK);
-  });
-
   it('of who belongs to no tenant, too: nothing that is stored of somebody can be out of reach of an erasure', async () => {
     const olga = await stage.callerFor({
       user: 'olga',

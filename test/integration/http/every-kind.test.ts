@@ -46,10 +46,6 @@ describe('every kind over HTTP', () => {
   });
   after(() => service.close());
 
-  it('has a sample here', () => {
-    expect(Object.keys(KIND_SAMPLES).toSorted()).to.deep.equal(kinds.map(({ kind }) => kind).toSorted());
-  });
-
   /** Everything that a call may leave behind. */
   const trace = async () => ({
     last: await service.store.lastPosition(),

@@ -170,7 +170,7 @@ describe('credentials and admin routes over HTTP', () => {
       const verdict = { kind: 'ready', stopped } as const;
       await run(
         id,
-        { type: 'RecordSpecSynced', at: AT },
+        { type: 'RecordApplied', at: AT, uid: 'u', generation: 1 },
         { type: 'RecordObservation', at: AT, assessment: { ...assessment, verdict } },
       );
       const message = "resize of node set 'workers' from 3 to 4 failed: the provider's automation failed";

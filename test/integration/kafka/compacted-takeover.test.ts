@@ -39,6 +39,7 @@ const leaseOf = (rig: Rig, instance: string, timers: Timers = rig.time.timers): 
     store: rig.store,
     name: 'publisher',
     instance,
+    directory: instance,
     clock: rig.time.clock,
     timers,
     logger: rig.log,

@@ -55,7 +55,7 @@ describe('the publisher on the stores of production', function () {
         })),
       topics: [specOf(TOPIC), HEADS],
       cluster: kafka,
-      ownership: createLeaseOwnership({ ...ports, name: 'publisher', ttlMs: 300 }),
+      ownership: createLeaseOwnership({ ...ports, directory: instance, name: 'publisher', ttlMs: 300 }),
       ids,
       settings: { checkpointMs: 100, retryMs: 20, longestRetryMs: 100 },
     });

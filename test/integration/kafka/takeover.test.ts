@@ -112,6 +112,7 @@ describe('a publisher that another one takes over from', () => {
         store: rig.store,
         name: 'publisher',
         instance,
+        directory: instance,
         clock: rig.time.clock,
         timers: rig.time.timers,
         logger: rig.log,

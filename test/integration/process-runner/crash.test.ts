@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import type { EventStore } from '../../../src/app/event-store.ts';
 import { FAILPOINTS, type FailpointName } from '../../../src/app/process-runner/types.ts';
 import {
   isDone,
@@ -8,7 +9,7 @@ import {
   toyStore,
   type ToyRunner,
 } from '../../support/toy-workflow.ts';
-import { createWorkshop } from '../../support/toy-workshop.ts';
+import { createWorkshop, type Workshop } from '../../support/toy-workshop.ts';
 import { eventually } from '../../support/eventually.ts';
 
 /**
@@ -90,6 +91,40 @@ describe('process runner after a crash', () => {
       .filter((event) => event.type === 'EffectStarted')
       .map((event) => event.data['epoch']);
     expect(epochs).to.deep.equal([1, 2]);
+  });
+
+  const crashed = async (name: FailpointName): Promise<{ store: EventStore; workshop: Workshop }> => {
+    const store = toyStore();
+    const workshop = createWorkshop();
+    const crash = crashAt(name, 1);
+    const more = { failpoint: crash.failpoint, settings: { stopGraceMs: 0 } };
+    const first = startToyRunner({ store, workshop, instance: 'first', more });
+    await orderToy(store, { id: 't1' });
+    await eventually('crash', crash.crashed);
+    await first.stop();
+    running.push(startToyRunner({ store, workshop, instance: 'second' }));
+    await eventually('t1 is done', () => isDone(store, 't1'));
+    return { store, workshop };
+  };
+
+  it('between an effect and the command that tells of it: it looks, and the command is the same one', async () => {
+    const { store, workshop } = await crashed('before-command');
+    expect(workshop.calls.map(({ did }) => did)).to.deep.equal(['created', 'observed']);
+    const starts = await readAll(store, 'toyRun-t1');
+    expect(starts.map(({ type }) => type)).to.deep.equal(['EffectStarted', 'EffectStarted']);
+    const [, arrived, ...more] = await readAll(store, 'toy-t1');
+    expect(more).to.deep.equal([]);
+    expect(arrived?.metadata['causationId']).to.equal(starts[1]?.id);
+  });
+
+  it('between a command and the fold of what it left: that is found in the subject, and nothing is repeated', async () => {
+    const { store, workshop } = await crashed('after-command-before-record');
+    expect(workshop.calls.map(({ did }) => did)).to.deep.equal(['created']);
+    const starts = await readAll(store, 'toyRun-t1');
+    expect(starts.map(({ type }) => type)).to.deep.equal(['EffectStarted']);
+    const [, arrived, ...more] = await readAll(store, 'toy-t1');
+    expect(more).to.deep.equal([]);
+    expect(arrived?.metadata).to.include({ causationId: starts[0]?.id, instance: 'first' });
   });
 
   it('looks before it repeats when the answer was lost', async () => {

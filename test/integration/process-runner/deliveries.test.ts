@@ -9,6 +9,7 @@ import {
   startToyRunner,
   toyStore,
   toyWorkflow,
+  type ToyRun,
   type ToyRunner,
 } from '../../support/toy-workflow.ts';
 import { createWorkshop } from '../../support/toy-workshop.ts';
@@ -34,10 +35,10 @@ describe('process runner', () => {
     running.push(runner);
     return runner;
   };
-  const coloursOf = async (store: EventStore): Promise<unknown[]> =>
+  const noticed = async (store: EventStore): Promise<unknown[]> =>
     (await readAll(store, 'toyRun-open'))
-      .filter(({ type }) => type === 'RunInputTaken')
-      .map(({ data }) => (data['facts'] as { colour: string }).colour);
+      .filter(({ type }) => type === 'ColourNoticed')
+      .map(({ data }) => data['colour']);
   /** A toy that stays where it is: its shop is dead. */
   const openToy = async (store: EventStore): Promise<ReturnType<typeof createWorkshop>> => {
     const workshop = createWorkshop();
@@ -51,49 +52,50 @@ describe('process runner', () => {
     const workshop = await openToy(store);
     const runner = start({ store: yielding(store, () => 2), workshop, instance: 'a' });
     await eventually('live', () => runner.status().state === 'live');
-    for (const colour of ['red', 'blue']) {
+    for (const colour of ['loud red', 'loud blue']) {
       await appendToy(store, 'open', 'ToyPainted', { colour });
       const end = await store.lastPosition();
-      await eventually('taken in', async () => (await coloursOf(store)).includes(colour));
+      await eventually('taken in', async () => (await noticed(store)).includes(colour));
       await eventually('all of it', () => (runner.status().position ?? '') >= (end ?? ''));
     }
-    expect(await coloursOf(store)).to.deep.equal(['red', 'blue']);
+    expect(await noticed(store)).to.deep.equal(['loud red', 'loud blue']);
   });
 
-  for (const missing of [1, 2])
-    it(`reads a run's own stream where the log left out ${missing} of its events`, async () => {
-      const store = toyStore();
-      const workshop = await openToy(store);
-      const first = start({ store, workshop, instance: 'a' });
-      const colours = ['red', 'blue', 'green', 'white'];
-      for (const colour of colours) await appendToy(store, 'open', 'ToyPainted', { colour });
-      await eventually('painted', async () => (await coloursOf(store)).length === colours.length);
-      await first.stop();
+  for (const stream of ['toy', 'toyRun'])
+    for (const missing of [1, 2])
+      it(`reads both streams of a run where the log left out ${missing} of ${stream}'s events`, async () => {
+        const store = toyStore();
+        const workshop = await openToy(store);
+        const first = start({ store, workshop, instance: 'a' });
+        const colours = ['loud red', 'loud blue', 'loud green', 'loud white'];
+        for (const colour of colours) await appendToy(store, 'open', 'ToyPainted', { colour });
+        await eventually('painted', async () => (await noticed(store)).length === colours.length);
+        await first.stop();
 
-      const left = colours.slice(1, 1 + missing);
-      const seen: (readonly string[])[] = [];
-      const noting: typeof toyWorkflow = {
-        ...toyWorkflow,
-        decide: (state, input) => {
-          if (input.kind === 'event' && input.event.data['colour'] === 'last') seen.push(state.colours);
-          return toyWorkflow.decide(state, input);
-        },
-      };
-      const holed = yielding(store, ({ type, data }) => {
-        const facts = data['facts'] as { colour?: string } | undefined;
-        return type === 'RunInputTaken' && left.includes(facts?.colour ?? '') ? 0 : 1;
+        const left = colours.slice(1, 1 + missing);
+        const seen: ToyRun[] = [];
+        const noting: typeof toyWorkflow = {
+          ...toyWorkflow,
+          decide: (state, input) => {
+            if (state.colours.includes('last')) seen.push(state);
+            return toyWorkflow.decide(state, input);
+          },
+        };
+        const holed = yielding(store, (event) =>
+          event.stream === `${stream}-open` && left.some((colour) => event.data['colour'] === colour) ? 0 : 1,
+        );
+        const second = start({
+          store: holed,
+          workshop,
+          instance: 'b',
+          more: { workflows: [noting as unknown as AnyWorkflow] },
+        });
+        await eventually('live', () => second.status().state === 'live');
+        await appendToy(store, 'open', 'ToyPainted', { colour: 'last' });
+        await eventually('decided', () => seen.length > 0);
+        expect(seen[0]?.colours).to.deep.equal([...colours, 'last']);
+        expect(seen[0]?.noticed).to.deep.equal(colours);
       });
-      const second = start({
-        store: holed,
-        workshop,
-        instance: 'b',
-        more: { workflows: [noting as unknown as AnyWorkflow] },
-      });
-      await eventually('live', () => second.status().state === 'live');
-      await appendToy(store, 'open', 'ToyPainted', { colour: 'last' });
-      await eventually('decided', () => seen.length > 0);
-      expect(seen[0]).to.deep.equal(colours);
-    });
 
   it('begins no effect once it is told to stop, be its turn granted before', async () => {
     const store = toyStore();
@@ -132,7 +134,7 @@ describe('process runner', () => {
     );
     // It is busy with something else when its turn comes.
     isHolding = true;
-    await appendToy(store, 'second', 'ToyPainted', { colour: 'red' });
+    await appendToy(store, 'second', 'ToyPainted', { colour: 'loud red' });
     await eventually('the second is busy', () => isAtGate);
     held.resolve();
     await eventually('the turn is granted', () =>
@@ -143,7 +145,7 @@ describe('process runner', () => {
         ),
     );
     await eventually('the first is made', async () =>
-      (await readAll(store, 'toyRun-first')).some(({ type }) => type === 'EffectSucceeded'),
+      (await readAll(store, 'toy-first')).some(({ type }) => type === 'ToyPartArrived'),
     );
     const stopped = runner.stop();
     await eventually(
@@ -154,6 +156,6 @@ describe('process runner', () => {
     await stopped;
     expect(called.filter((run) => run === 'second')).to.deep.equal([]);
     const types = (await readAll(store, 'toyRun-second')).map(({ type }) => type);
-    expect(types).to.include('RunInputTaken').and.not.include('EffectStarted');
+    expect(types).to.deep.equal(['ColourNoticed']);
   });
 });

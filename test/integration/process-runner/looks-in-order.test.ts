@@ -10,7 +10,6 @@ import type {
   ObservedHostedCluster,
 } from '../../../src/app/management-cluster.ts';
 import type { ClusterObservation } from '../../../src/domain/clusters/observed.ts';
-import { objectAt } from '../../../src/domain/json-tools.ts';
 import { effectCall, fakeCluster, hubFixture } from '../../support/hub-fixture.ts';
 import { orderToy, readAll, startToyRunner, toyStore, type ToyRunner } from '../../support/toy-workflow.ts';
 import { createWorkshop } from '../../support/toy-workshop.ts';
@@ -205,7 +204,7 @@ describe('what a run is told by a watch and by its own reads', () => {
       instance: 'a',
       more: {
         failpoint: async (name) => {
-          if (name !== 'before-run-append' || !hold) return;
+          if (name !== 'before-command' || !hold) return;
           recording = true;
           await held.promise;
         },
@@ -221,6 +220,7 @@ describe('what a run is told by a watch and by its own reads', () => {
       },
     });
     running.push(runner);
+    await eventually('live', () => runner.status().state === 'live');
     await orderToy(store, { id: 't1', parts: [], lookEveryMs: 3_600_000 });
     await eventually('it is looked at', () => looking);
     hold = true;
@@ -233,9 +233,9 @@ describe('what a run is told by a watch and by its own reads', () => {
     expect(runner.status().queuedInputs).to.equal(2);
     held.resolve();
     const seen = async (): Promise<unknown[]> =>
-      (await readAll(store, 'toyRun-t1'))
-        .filter(({ type }) => type === 'ObservationTaken')
-        .map(({ data }) => objectAt(data, 'assessment')['colour']);
+      (await readAll(store, 'toy-t1'))
+        .filter(({ type }) => type === 'ToySeen')
+        .map(({ data }) => data['colour']);
     await eventually('all is taken', async () => (await seen()).length === 3);
     expect(await seen()).to.deep.equal(['white', 'blue', 'green']);
   });

@@ -16,9 +16,9 @@ describe('process runner and its index', () => {
     await orderToy(store, { id: 't1', lookEveryMs: 20 });
     await eventually('three looks', () => workshop.looks('one') >= 3);
     const seen = async (): Promise<unknown[]> =>
-      (await readAll(store, 'toyRun-t1'))
-        .filter((event) => event.type === 'ObservationTaken')
-        .map((event) => (event.data['assessment'] as { colour: string }).colour);
+      (await readAll(store, 'toy-t1'))
+        .filter((event) => event.type === 'ToySeen')
+        .map((event) => event.data['colour']);
     expect(await seen()).to.deep.equal(['plain']);
     workshop.colour('one', 'red');
     await eventually('red', async () => (await seen()).length === 2);
@@ -36,6 +36,7 @@ describe('process runner and its index', () => {
     workshop.mood('one', 'dead');
     const runner = startToyRunner({ store, workshop, instance: 'a', more: { dataFile: dataFile() } });
     running.push(runner);
+    await live(runner);
     await orderToy(store, { id: 't1', lookEveryMs: 3_600_000 });
     await eventually('the first look', () => workshop.looks('one') === 1);
     runner.observe('toyRun', 't1', { colour: 'hurry' });
@@ -49,6 +50,7 @@ describe('process runner and its index', () => {
     const start = (instance: string): ToyRunner =>
       startToyRunner({ store, workshop, instance, more: { dataFile: dataFile() } });
     const calm = start('a');
+    await live(calm);
     // Nothing but the looks is outstanding, so that only their alarm wakes this run.
     await orderToy(store, { id: 't1', parts: [], lookEveryMs: 3_600_000 });
     await eventually('the first look', () => workshop.looks('one') === 1);
@@ -79,7 +81,7 @@ describe('process runner and its index', () => {
     runner.observe('toyRun', 't1', { colour: 'red' });
     runner.observe('toyRun', 'nobody', { colour: 'red' });
     await eventually('taken', async () =>
-      (await readAll(store, 'toyRun-t1')).some((event) => event.type === 'ObservationTaken'),
+      (await readAll(store, 'toy-t1')).some((event) => event.type === 'ToySeen'),
     );
     expect(await readAll(store, 'toyRun-nobody')).to.deep.equal([]);
     const unknown = (): boolean[] => ['t1', 'nobody'].map((id) => runner.isUnknown('toyRun', id));

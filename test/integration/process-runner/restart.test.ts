@@ -15,6 +15,7 @@ import {
   startToyRunner,
   toyAggregate,
   toyCodec,
+  toyRunIn,
   toyStore,
   toyWorkflow,
   type ToyCommand,
@@ -87,11 +88,12 @@ describe('process runner and its index', () => {
             held.reached = true;
             await never;
           }
-          // The painted colour is in the log and not folded yet; the observation waits behind it.
+          // The note of the painted colour is in the log and not folded yet; another colour waits behind it.
           if (name !== 'after-run-append' || held.next) return;
           const events = await readAll(store, 'toyRun-open');
-          if (!events.some(({ type }) => type === 'RunInputTaken')) return;
-          held.next = runner.observe('toyRun', 'open', { colour: 'green' });
+          if (!events.some(({ type }) => type === 'ColourNoticed')) return;
+          await appendToy(store, 'open', 'ToyPainted', { colour: 'loud green' });
+          held.next = true;
         },
       },
     });
@@ -100,12 +102,16 @@ describe('process runner and its index', () => {
     await eventually('at work', async () =>
       (await readAll(store, 'toyRun-open')).some(({ type }) => type === 'EffectStarted'),
     );
-    await appendToy(store, 'open', 'ToyPainted', { colour: 'red' });
+    await appendToy(store, 'open', 'ToyPainted', { colour: 'loud red' });
     await eventually('held', () => held.reached);
     const end = await store.lastPosition();
     await eventually('all passed', () => resumesAfter(dataFile()) === end);
     const events = await readAll(store, 'toyRun-open');
-    expect(revisionIn(dataFile(), 'toyRun-open')).to.equal(events.at(-1)?.revision);
+    expect(rowIn(dataFile(), 'toyRun-open')).to.deep.equal({
+      revision: events.at(-1)?.revision,
+      subject_revision: 2,
+      work: 1,
+    });
   });
 
   it('stops the one run of which nobody can say what is pending, neither the others nor a new start', async () => {
@@ -115,7 +121,7 @@ describe('process runner and its index', () => {
     const workflow: typeof toyWorkflow = {
       ...toyWorkflow,
       pending: (state) => {
-        if (isBroken && state.status === 'working' && state.shop.startsWith('bad')) throw new Error('a bug');
+        if (isBroken && state.status === 'working' && state.shop === 'bad') throw new Error('a bug');
         return toyWorkflow.pending(state);
       },
     };
@@ -164,13 +170,12 @@ describe('process runner and its index', () => {
       });
       await orderToy(store, { id: 'done', shop: 'two' });
       await orderToy(store, { id: 'open', parts: ['body', 'wheel'], patienceMs: 3_600_000 });
-      await appendToy(store, 'open', 'ToyPainted', { colour: 'red' });
+      await appendToy(store, 'open', 'ToyPainted', { colour: 'loud red' });
       await eventually('done', () => isDone(store, 'done'));
-      await eventually('painted', async () =>
-        (await readAll(store, 'toyRun-open')).some((event) => event.type === 'RunInputTaken'),
-      );
+      const noticed = async (): Promise<readonly string[]> => (await toyRunIn(store, 'open')).noticed;
+      await eventually('red', async () => (await noticed()).length === 1);
       await first.stop();
-      await appendToy(store, 'open', 'ToyPainted', { colour: 'blue' });
+      await appendToy(store, 'open', 'ToyPainted', { colour: 'loud blue' });
       await orderToy(store, { id: 'new', shop: 'two' });
       if (fate === 'deleted') rmSync(dataFile());
       if (fate === 'damaged') writeFileSync(dataFile(), 'this is no database');
@@ -183,18 +188,12 @@ describe('process runner and its index', () => {
       running.push(second);
       await live(second);
       await eventually('new is done', () => isDone(store, 'new'));
-      await eventually('blue', async () => {
-        const run = await readAll(store, 'toyRun-open');
-        return run.filter((event) => event.type === 'RunInputTaken').length === 2;
-      });
+      await eventually('blue', async () => (await noticed()).length === 2);
       expect(second.status()).to.include({ openRuns: 1, closedRuns: 2 });
       workshop.mood('one', 'well');
       second.resumeLane('shop:one');
       await eventually('open is done', () => isDone(store, 'open'));
-      const colours = (await readAll(store, 'toyRun-open'))
-        .filter((event) => event.type === 'RunInputTaken')
-        .map((event) => (event.data['facts'] as { colour: string }).colour);
-      expect(colours).to.deep.equal(['red', 'blue']);
+      expect(await noticed()).to.deep.equal(['loud red', 'loud blue']);
       expect(workshop.calls.filter((call) => call.did === 'created-again')).to.deep.equal([]);
     });
   }
@@ -204,6 +203,7 @@ describe('process runner and its index', () => {
     const workshop = createWorkshop();
     workshop.mood('one', 'dead');
     let hangs = false;
+    let hung = false;
     const first = startToyRunner({
       store,
       workshop,
@@ -211,23 +211,26 @@ describe('process runner and its index', () => {
       more: {
         dataFile: dataFile(),
         settings: { stopGraceMs: 20 },
-        failpoint: (name) =>
-          hangs && name === 'before-run-append' ? new Promise(() => undefined) : undefined,
+        failpoint: (name) => {
+          if (!hangs || name !== 'before-run-append') return undefined;
+          hung = true;
+          return new Promise(() => undefined);
+        },
       },
     });
     await orderToy(store, { id: 't1', patienceMs: 3_600_000 });
     await eventually('taken in', () => first.status().openRuns === 1);
     hangs = true;
-    await appendToy(store, 't1', 'ToyPainted', { colour: 'red' });
+    await appendToy(store, 't1', 'ToyPainted', { colour: 'loud red' });
+    await eventually('it hangs', () => hung);
+    await appendToy(store, 't1', 'ToyPainted', { colour: 'loud blue' });
     const painted = await store.lastPosition();
     await eventually('seen', () => first.status().lagSeconds > 0);
     expect(first.status().position).to.not.equal(painted);
     await first.stop();
     const second = startToyRunner({ store, workshop, instance: 'b', more: { dataFile: dataFile() } });
     running.push(second);
-    await eventually('painted', async () =>
-      (await readAll(store, 'toyRun-t1')).some((event) => event.type === 'RunInputTaken'),
-    );
+    await eventually('both are noticed', async () => (await toyRunIn(store, 't1')).noticed.length === 2);
   });
 
   it('waits for a log that cannot be read when it resumes, instead of breaking down', async () => {
@@ -336,27 +339,6 @@ describe('process runner and its index', () => {
     await eventually('t9 is done', () => isDone(restored, 't9'));
     expect(running[0]?.status().closedRuns).to.equal(1);
   });
-
-  it('does not take an ignored input in again after the run moved on and the file was lost', async () => {
-    const store = toyStore();
-    const workshop = createWorkshop();
-    const first = startToyRunner({ store, workshop, instance: 'a', more: { dataFile: dataFile() } });
-    await live(first);
-    // No run yet: this colour is of no use to anybody, also not to the run that begins later.
-    await appendToy(store, 'open', 'ToyPainted', { colour: 'too-early' });
-    workshop.mood('one', 'dead');
-    await orderToy(store, { id: 'open' });
-    await eventually('started', async () => (await readAll(store, 'toyRun-open')).length > 0);
-    await first.stop();
-    rmSync(dataFile());
-    const second = startToyRunner({ store, workshop, instance: 'b', more: { dataFile: dataFile() } });
-    running.push(second);
-    await live(second);
-    await eventually('all taken in', async () => second.status().queuedInputs === 0);
-    expect((await readAll(store, 'toyRun-open')).some((event) => event.type === 'RunInputTaken')).to.equal(
-      false,
-    );
-  });
 });
 
 const look = (file: string, sql: string, ...values: string[]): { [column: string]: unknown } | undefined => {
@@ -371,5 +353,6 @@ const resumesAfter = (file: string): string => {
   const anchor = look(file, "SELECT value FROM meta WHERE key = 'anchor'")?.['value'];
   return typeof anchor === 'string' ? (JSON.parse(anchor) as Anchor).position : '';
 };
-const revisionIn = (file: string, key: string): unknown =>
-  look(file, 'SELECT revision FROM runs WHERE key = ?', key)?.['revision'];
+const rowIn = (file: string, key: string): unknown => ({
+  ...look(file, 'SELECT revision, subject_revision, work FROM runs WHERE key = ?', key),
+});

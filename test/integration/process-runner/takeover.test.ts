@@ -85,6 +85,7 @@ describe('process runner on a store with several writers', () => {
           store,
           name: 'processes',
           instance,
+          directory: instance,
           clock: systemClock(),
           timers: systemTimers(),
           logger: silentLogger,

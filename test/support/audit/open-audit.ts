@@ -84,7 +84,17 @@ export const openSigning = ({
     rest,
     caughtUp,
     reaches,
-    ownership: ownership ?? createLeaseOwnership({ store, name: 'auditor', instance, clock, timers, logger }),
+    ownership:
+      ownership ??
+      createLeaseOwnership({
+        store,
+        name: 'auditor',
+        instance,
+        directory: instance,
+        clock,
+        timers,
+        logger,
+      }),
     ...(settings === undefined ? {} : { settings }),
   });
   return { origin, heads, keys, signer, proofs: createAuditProofs({ tree, heads, keys, origin, rest }) };

@@ -49,6 +49,7 @@ const run = async ({ store: where, brokers, topic, instance, dieAt, ttlMs }: Pro
       store,
       name: 'publisher',
       instance,
+      directory: instance,
       clock,
       timers,
       logger,

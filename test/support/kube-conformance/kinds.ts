@@ -94,14 +94,6 @@ const KINDS: readonly KindRules[] = [
     free: { externalHostID: 'host-1', restartTrigger: 7, runStrategy: 'Halted' },
   },
   {
-    plural: 'baremetalpools',
-    kind: 'BareMetalPool',
-    spec: { hostSets: [{ hostType: 'fc430', replicas: 2 }], profile: { name: 'p' } },
-    refused: [[{ hostSets: [{ hostType: 'fc430', replicas: 0 }] }, `${INVALID} spec.hostSets[0].replicas`]],
-    fixed: [[{ profile: { name: 'q' } }, `${INVALID} spec.profile`]],
-    free: { hostSets: [{ hostType: 'fc430', replicas: 3 }] },
-  },
-  {
     plural: 'tenants',
     kind: 'Tenant',
     spec: {},

@@ -22,13 +22,13 @@ export type Drill = {
 const MINUTE = 60_000;
 
 export const runDrill = (seed: number, drill: Drill): Promise<Simulated> =>
-  playOut(planOf(seed, drill), (world) => act(world, () => undefined));
+  playOut(planOfDrill(seed, drill), (world) => act(world, () => undefined));
 
 /** Every moment between the order and the end of its deletion in which an incarnation may die. */
 export const momentsOf = async (seed: number, drill: Omit<Drill, 'death'>): Promise<readonly Death[]> => {
   let before: ReadonlyMap<Moment, number> = new Map();
   let after: ReadonlyMap<Moment, number> = new Map();
-  const { failure } = await playOut(planOf(seed, drill), async (world) => {
+  const { failure } = await playOut(planOfDrill(seed, drill), async (world) => {
     await act(world, () => {
       before = world.moments();
     });
@@ -41,7 +41,7 @@ export const momentsOf = async (seed: number, drill: Omit<Drill, 'death'>): Prom
   });
 };
 
-const planOf = (seed: number, { real, death, firstHubAway = false }: Drill): Plan => ({
+export const planOfDrill = (seed: number, { real, death, firstHubAway = false }: Drill): Plan => ({
   seed,
   singleWriter: true,
   instances: 1,

@@ -73,7 +73,7 @@ export const startIncarnation = async (options: IncarnationOptions): Promise<Inc
       name: 'processes',
       instance: life.name,
       // A file that it keeps over its deaths is one that nobody else uses.
-      ...(options.processFile === ':memory:' ? {} : { directory: options.processFile }),
+      directory: options.processFile === ':memory:' ? life.name : options.processFile,
       clock,
       timers: by,
       logger,

@@ -5,6 +5,8 @@ import { NO_STORE_FAULTS, type StoreFaults } from './store-port.ts';
 import { FAILPOINTS } from '../../../src/app/process-runner/types.ts';
 
 export type HubPlan = {
+  /** Every step is the hub's own. */
+  readonly delegated?: true;
   readonly id: string;
   readonly controlPlanes: number;
   readonly nodes: number;

@@ -2,6 +2,7 @@ import { isLiveCluster, isStoredCluster } from '../../../src/domain/clusters/sta
 import { claimOfCluster } from '../../../src/domain/clusters/placement.ts';
 import { claimOf, shortages, type HubCapacityState } from '../../../src/domain/hubs/capacity.ts';
 import type { CapacityClaim } from '../../../src/domain/hubs/capacity-events.ts';
+import { textOf } from '../../../src/domain/json-tools.ts';
 import { Violation } from './invariants.ts';
 import { NAMESPACE } from './workload.ts';
 import type { World } from './world.ts';
@@ -35,7 +36,10 @@ const unsettledCluster = (world: World, id: string): string | undefined => {
   const held = holdings(world, id);
   const run = ledger.events(`clusterOrder-${id}`);
   if (state.status === 'deleted') {
-    if (run.at(-1)?.type !== 'RunClosed') return `deleted, but its run goes on after ${run.at(-1)?.type}`;
+    const has = (type: string, kind: string): boolean =>
+      run.some((event) => event.type === type && textOf(event.data['effectId']).startsWith(kind));
+    if (has('EffectStarted', 'place:') && !has('EffectSucceeded', 'release:'))
+      return `deleted, but its run goes on after ${run.at(-1)?.type}`;
     return held.length > 0 ? `deleted, but holds capacity on ${held[0]?.[0]}` : undefined;
   }
   if (run.length === 0) return 'its run has not begun';

@@ -1,3 +1,4 @@
+import { DELEGATED_STEPS } from '../../../src/domain/hubs/hub-facts.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import { creationIdOf, principalOf, type Clients } from './clients.ts';
 import type { Request } from './api.ts';
@@ -61,11 +62,18 @@ export const createWorkload = (world: World, clients: Clients, random: Random): 
     if (reply?.status !== 200) world.fail(new Violation(`${collection}: ${reply?.status} ${reply?.message}`));
   };
 
-  const register = ({ id, controlPlanes, nodes }: HubPlan): Promise<void> =>
+  const register = ({ id, controlPlanes, nodes, delegated }: HubPlan): Promise<void> =>
     mustCreate('hubs', {
       id,
-      spec: { namespace: NAMESPACE, capacity: capacityOf(controlPlanes, nodes), ...reality() },
+      spec: {
+        namespace: NAMESPACE,
+        capacity: capacityOf(controlPlanes, nodes),
+        ...(delegated === true ? { steps: everyStep('hub') } : {}),
+        ...reality(),
+      },
     });
+  const everyStep = (rule: string): JsonObject =>
+    Object.fromEntries(DELEGATED_STEPS.map((step) => [step, rule]));
   const reality = (): JsonObject => {
     if (plan.real === undefined) return {};
     const { mode, controller } = plan.real;

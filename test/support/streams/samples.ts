@@ -1,10 +1,8 @@
-import { readdirSync, readFileSync } from 'node:fs';
 import type { RecordedEvent } from '../../../src/app/event-store.ts';
 import { streamName } from '../../../src/domain/stream-name.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import { registry } from '../../../src/domain/registry.ts';
-
-const FOLDER = new URL('../../../fixtures/events/', import.meta.url);
+import { eventSamples } from '../event-samples.ts';
 
 /** The metadata that every command leaves (design §4), each field with a value of its own. */
 export const METADATA: JsonObject = {
@@ -51,9 +49,6 @@ export const recorded = (
 
 /** Every stored sample of an event, as the first event of a stream of its kind. */
 export const recordedSamples = (): readonly RecordedEvent[] =>
-  readdirSync(FOLDER).map((file) => {
-    const [, type = '', version = ''] = /^(\w+)\.v(\d+)\.json$/.exec(file) ?? [];
-    const data = JSON.parse(readFileSync(new URL(file, FOLDER), 'utf8')) as JsonObject;
-    const category = registry.get(type)?.resource ?? 'sample';
-    return recorded(type, data, { stream: streamName(category, 'id-1'), version: Number(version) });
-  });
+  eventSamples.map(({ type, version, data }) =>
+    recorded(type, data, { stream: streamName(registry.get(type)?.resource ?? 'sample', 'id-1'), version }),
+  );

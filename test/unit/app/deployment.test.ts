@@ -4,9 +4,12 @@ import {
   assertDeployment,
   DEPLOYMENT_STREAM,
   DeploymentMismatch,
+  LOG_FORM,
+  LogOfAnotherForm,
   readDeployment,
   rebindDeployment,
 } from '../../../src/app/deployment.ts';
+import type { RecordedEvent } from '../../../src/app/event-store.ts';
 import { createFakeClock } from '../../support/fake-context.ts';
 import { createFakeIds } from '../../support/fake-incarnation.ts';
 
@@ -33,6 +36,28 @@ describe('binding of a log to its deployment', () => {
     const refused: unknown = await bind(store, 'f2').catch((error: unknown) => error);
     expect(refused).to.be.instanceOf(DeploymentMismatch);
     expect(String(refused)).to.include('LEDGER_SECRETS_DIR');
+  });
+
+  it('refuses a log of another form, older or newer, in one sentence', async () => {
+    for (const form of [undefined, LOG_FORM - 1, LOG_FORM + 1]) {
+      const store = createMemoryEventStore();
+      await bind(store, 'f1');
+      const bound = await store.readStream(DEPLOYMENT_STREAM, { limit: 1 })[Symbol.asyncIterator]().next();
+      const { form: _form, ...data } = (bound.value as RecordedEvent).data;
+      const other = { ...data, ...(form === undefined ? {} : { form }) };
+      const { type, metadata } = bound.value as RecordedEvent;
+      await store.append(DEPLOYMENT_STREAM, 0, [
+        { id: ids.uuidv7(), type, data: JSON.stringify(other), metadata: JSON.stringify(metadata) },
+      ]);
+      for (const attempt of [bind(store, 'f1'), readDeployment(store), rebindDeployment(store, writer)]) {
+        const refused: unknown = await attempt.catch((error: unknown) => error);
+        expect(refused).to.be.instanceOf(LogOfAnotherForm);
+        expect((refused as Error).message)
+          .to.include(`form ${form ?? 1}, this version reads form ${LOG_FORM}`)
+          .and.to.include('name another LEDGER_DATA_DIR')
+          .and.not.to.match(/[.\n]/);
+      }
+    }
   });
 
   it('lets only one of two first starts with different keys through', async () => {

@@ -1,5 +1,4 @@
 import { expect } from 'chai';
-import { readdirSync, readFileSync } from 'node:fs';
 import { clusterOrderWorkflow } from '../../../src/domain/clusters/order-workflow/workflow.ts';
 import { isObject } from '../../../src/domain/json-tools.ts';
 import type { JsonObject, JsonValue } from '../../../src/domain/json.ts';
@@ -8,6 +7,7 @@ import { eventTypes } from '../../../src/domain/registry.ts';
 import { isLeafStream } from '../../../src/app/audit/merkle/leaf.ts';
 import { eventDataSchema } from '../../../src/http/asyncapi/event-schema.ts';
 import { RUNS_OF } from '../../../src/projections/audit/facts.ts';
+import { eventSamples } from '../../support/event-samples.ts';
 import { isHidden, MENTIONS, namedIn, STREAMS_OF } from '../../../src/projections/audit/mentions.ts';
 
 /** Every path of texts in a JSON Schema; `*` stands for each entry of a list or map. */
@@ -55,11 +55,8 @@ const NO_ACTION: readonly (readonly [path: RegExp, why: string])[] = [
   [/^(message|named)\.keyId$/, 'whose key conceals the text: who did it'],
 ];
 
-const FOLDER = new URL('../../../fixtures/events/', import.meta.url);
-const sampleOf = (type: string): JsonObject => {
-  const files = readdirSync(FOLDER).filter((file) => file.startsWith(`${type}.v`));
-  return JSON.parse(readFileSync(new URL(files.toSorted().at(-1) ?? '', FOLDER), 'utf8')) as JsonObject;
-};
+const sampleOf = (type: string): JsonObject =>
+  eventSamples.findLast((sample) => sample.type === type)?.data ?? {};
 
 /** Paths that a row of the table reads. */
 const covered = (type: string): readonly string[] =>

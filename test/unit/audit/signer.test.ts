@@ -306,6 +306,7 @@ describe('signer of tree heads', () => {
         store,
         name: 'auditor',
         instance,
+        directory: instance,
         ...time,
         logger: silentLogger,
         exclusive: false,

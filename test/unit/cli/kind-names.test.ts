@@ -55,7 +55,7 @@ describe('names of kinds on the command line', () => {
     expect(() => two.find('di')).to.throw('there is no kind "di"');
   });
 
-  it('columns are for kinds that exist or come with the next ones', () => {
-    for (const { kind } of kinds) expect(Object.hasOwn(COLUMNS, kind), kind).to.equal(true);
+  it('columns are for kinds that exist', () => {
+    expect(kinds.map(({ kind }) => kind)).to.include.members(Object.keys(COLUMNS));
   });
 });

@@ -1,20 +1,16 @@
-import { readdirSync, readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import type { DomainEvent } from '../../../src/domain/decider.ts';
 import { stringAt } from '../../../src/domain/json-tools.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import { kinds } from '../../../src/domain/kinds.ts';
 import { registry } from '../../../src/domain/registry.ts';
-
-const FOLDER = new URL('../../../fixtures/events/', import.meta.url);
+import { eventSamples } from '../../support/event-samples.ts';
 
 /** Reads of the past decide by the first event of a stream whose object it is. */
 describe('the first event of every kind', () => {
-  const samples: readonly DomainEvent[] = readdirSync(FOLDER).map((file) => {
-    const [type = '', version = ''] = file.split('.');
-    const data = JSON.parse(readFileSync(new URL(file, FOLDER), 'utf8')) as JsonObject;
-    return { type, data: registry.upcast(type, Number(version.slice(1)), data) };
-  });
+  const samples = eventSamples.map(
+    ({ type, version, data }): DomainEvent => ({ type, data: registry.upcast(type, version, data) }),
+  );
 
   it('says as stored whose tenant the object is', () => {
     for (const kind of kinds) {

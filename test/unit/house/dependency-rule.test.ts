@@ -12,7 +12,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   projections: ['projections', 'app', 'domain'],
   adapters: ['adapters', 'app', 'domain'],
   http: ['http', 'app', 'projections', 'domain', 'gen'],
-  cli: ['cli', 'app', 'projections', 'domain'],
+  cli: ['cli', 'app', 'projections', 'domain', 'gen'],
   gen: ['gen'],
   'config.ts': ['domain'],
 };
@@ -85,6 +85,14 @@ describe('dependency rule', () => {
     expect(sources.length).to.be.greaterThan(100);
     expect(importsOf('src/composition/system.ts')).to.include('../projections/views.ts');
     expect(importsOf('src/main.ts')).to.include('./composition/service.ts').and.to.include('node:path');
+  });
+
+  it('lets the step engine know no other folder of the domain', () => {
+    const engine = sources.filter((file) => file.startsWith('src/domain/process/'));
+    const targets = engine.flatMap((file) =>
+      importsOf(file).flatMap((path) => (path.startsWith('.') ? [dirname(join(dirname(file), path))] : [])),
+    );
+    expect([...new Set(targets)].toSorted()).to.deep.equal(['src/domain', 'src/domain/process']);
   });
 
   for (const file of sources) {

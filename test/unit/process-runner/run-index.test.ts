@@ -11,6 +11,7 @@ const row = (key: string, more: Partial<RunRow> = {}): RunRow => ({
   workflow: 'toyRun',
   runId: key,
   revision: 0,
+  subjectRevision: 2,
   closed: false,
   work: false,
   memory: '{}',
@@ -34,7 +35,8 @@ describe('index of runs', () => {
     index.save(row('b'));
     index.save(row('a', { revision: 4, closed: true, memory: '' }));
     expect(index.load('a')).to.deep.equal(row('a', { revision: 4, closed: true, memory: '' }));
-    expect(index.revisionOf('a')).to.equal(4);
+    expect(index.revisionsOf('a')).to.include({ revision: 4, subjectRevision: 2 });
+    expect(index.revisionsOf('c')).to.equal(undefined);
     expect(index.load('c')).to.equal(undefined);
     expect(index.counts()).to.deep.equal({ open: 1, closed: 1 });
   });
@@ -118,13 +120,11 @@ describe('index of runs', () => {
     expect(index.nextAlarm()).to.equal(1000);
   });
 
-  it('keeps the inputs of a parked run once each', () => {
+  it('keeps why a run is parked', () => {
     const index = memory();
-    const ref = { position: '1', stream: 's', revision: 0 };
-    index.park('a', 'first', [ref]);
-    index.park('a', 'second', [ref, { ...ref, revision: 1 }]);
+    index.park('a', 'first');
+    index.park('a', 'second');
     expect(index.parked()).to.deep.equal([{ run: 'a', error: 'second' }]);
-    expect(index.parkedRefs('a')).to.deep.equal([ref, { ...ref, revision: 1 }]);
     index.unpark('a');
     expect(index.parked()).to.deep.equal([]);
   });

@@ -35,7 +35,7 @@ describe('what is kept of runs', () => {
       alarmSet: () => undefined,
       broken: (_key, error) => expect.fail(String(error)),
     });
-    const run = newRun('toyRun-a', workflow, 'a');
+    const run = newRun(workflow, 'a');
     run.revision = 0;
     const [fired, later, over] = [gateAlarm('fired', 2), gateAlarm('later', 2), gateAlarm('fired', 1)];
     index.setAlarms(run.key, [

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { clusterEventTypes } from '../../../src/domain/clusters/event-types.ts';
+import type { JsonObject } from '../../../src/domain/json.ts';
 import { processEventTypes } from '../../../src/domain/process/event-types.ts';
 import { openReadModels } from '../../../src/projections/open-read-models.ts';
 import type { ReadModels } from '../../../src/projections/read-models.ts';
@@ -84,6 +85,8 @@ describe('view timeline', () => {
         namespace: 'ns-x',
         mode: 'operator',
         simulated: false,
+        controller: 'ledger',
+        steps: { agents: 'hub' },
         orderName: 'order-x',
         decision: { weightsVersion: 1, candidates: [] },
       },
@@ -98,7 +101,7 @@ describe('view timeline', () => {
   });
 
   it('leaves out internal events and types it does not know', async () => {
-    await log.append('clusterOrder-c1', { type: 'CommandAccepted', data: { at: AT, key: 'k' } });
+    await log.append('cluster-c1', { type: 'AutomationTried', data: { at: AT, purpose: 'provision', repeats: 1, wording: '0.0' } });
     await log.append('cluster-c1', { type: 'OfANewerRelease', data: { anything: 'x' } });
     await settle(models, log, 'timeline');
     expect(of('provider')).to.deep.equal([]);
@@ -228,15 +231,15 @@ describe('summaries', () => {
   it('do not say that the ledger does a step which it has no part for', () => {
     const steps = ['agents', 'dns', 'install'];
     const rules = (rule: string) => Object.fromEntries(steps.map((step) => [step, rule]));
-    expect(summaryOf('StepsAssigned', { hub: 'sim-east-1', rules: rules('ledger') })).to.equal(
+    const told = (hub: string, assigned: object): string =>
+      summaryOf('HubSelected', { hub, steps: assigned as JsonObject }).replace(/^.*? candidates\. /, '');
+    expect(told('sim-east-1', rules('ledger'))).to.equal(
       'The simulated hub "sim-east-1" plays every step itself (agents, dns, install): nothing real is set up.',
     );
-    expect(summaryOf('StepsAssigned', { hub: 'hub-1', rules: rules('hub') })).to.equal(
+    expect(told('hub-1', rules('hub'))).to.equal(
       'Steps of the order: hub "hub-1" does agents, dns, install.',
     );
-    expect(
-      summaryOf('StepsAssigned', { hub: 'hub-1', rules: { agents: 'hub', dns: 'none', install: 'ledger' } }),
-    ).to.equal(
+    expect(told('hub-1', { agents: 'hub', dns: 'none', install: 'ledger' })).to.equal(
       'Steps of the order: hub "hub-1" does agents; left out are dns; assigned to the ledger, which does not do them ' +
         'in this release, are install.',
     );

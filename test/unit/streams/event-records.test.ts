@@ -7,13 +7,23 @@ import { contextsOf, eventsTopic } from '../../../src/app/streams/topics.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import { isEncrypted } from '../../../src/domain/personal.ts';
 import { placesOf, valueAtPlace } from '../../../src/domain/places.ts';
-import { registry } from '../../../src/domain/registry.ts';
+import { createRegistry, eventTypes, registry } from '../../../src/domain/registry.ts';
 import { recorded, recordedSamples } from '../../support/streams/samples.ts';
 
 const source = 'fulfillment-ledger/store-1';
-const mapped = (event: RecordedEvent, audience: 'tenant' | 'provider' = 'tenant'): readonly KafkaRecord[] =>
-  contextsOf(registry).flatMap((context) => {
-    const map = createEventMapper({ registry, source, topic: eventsTopic(context), context, audience });
+const mapped = (
+  event: RecordedEvent,
+  audience: 'tenant' | 'provider' = 'tenant',
+  known = registry,
+): readonly KafkaRecord[] =>
+  contextsOf(known).flatMap((context) => {
+    const map = createEventMapper({
+      registry: known,
+      source,
+      topic: eventsTopic(context),
+      context,
+      audience,
+    });
     return map(event) as readonly KafkaRecord[];
   });
 const valueOf = (record: KafkaRecord | undefined): JsonObject =>
@@ -152,10 +162,16 @@ describe('Kafka records of events', () => {
   });
 
   it('are of the current version, whatever version was stored', () => {
-    const old = recordedSamples().find(
-      (event) => event.type === 'HubRevised' && event.metadata['schemaVersion'] === 1,
+    const lifting = createRegistry(
+      eventTypes.map((entry) =>
+        entry.type === resized.type
+          ? { ...entry, version: 2, upcast: { 1: (data) => ({ ...data, by: 2 }) } }
+          : entry,
+      ),
     );
-    expect(valueOf(mapped(old ?? resized)[0])).to.include({ type: 'osac.hubs.HubRevised.v2' });
+    const value = valueOf(mapped(resized, 'tenant', lifting)[0]);
+    expect(value).to.include({ type: 'osac.clusters.NodeSetResized.v2' });
+    expect(value['data']).to.include({ from: 3, by: 2 });
   });
 
   it('are not made of an event that a newer release wrote', () => {

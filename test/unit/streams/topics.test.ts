@@ -43,7 +43,6 @@ describe('topics', () => {
       'osac.metering.lifecycle',
       'osac.metering.heartbeat',
       'osac.metering.corrections',
-      'osac.metering.extra',
     ]);
     expect(named).to.include.members([
       'osac.events.clusters.v1',
@@ -75,7 +74,7 @@ describe('topics', () => {
         ([, name = '', ...rest]) => [name.replace(/<\w+>\.v1$/, '*'), rest] as const,
       ),
     );
-    expect(told.size).to.equal(7);
+    expect(told.size).to.equal(6);
     for (const { name, cleanup, partitions, retentionMs } of topics) {
       const row = told.get(name.replace(/^(osac\.events|osac\.state)\.\w+\.v1$/, '$1.*'));
       const days =

@@ -28,21 +28,16 @@ export const knownPosition = (place: LogPosition | undefined): Position | undefi
     ? undefined
     : positionOf(place.commit, place.prepare);
 
-/** A position that no log has: RangeError, as for text that is none. */
-export class ImpossiblePosition extends RangeError {
-  constructor(position: Position) {
-    super(`position ${position} is beyond what any EventStoreDB log can reach`);
-  }
-}
-
 /** Of the first record that a log can hold. */
 export const FIRST_POSITION: Position = positionOf(0n, 0n);
 
 /** Throws RangeError for text that is no position of such a store. */
 export const parsePosition = (position: Position): LogPosition => {
-  if (!POSITION.test(position)) throw new RangeError('not a position of an EventStoreDB log');
-  const place = { commit: BigInt(position.slice(0, DIGITS)), prepare: BigInt(position.slice(DIGITS)) };
-  if (knownPosition(place) === undefined) throw new ImpossiblePosition(position);
+  const place = POSITION.test(position)
+    ? { commit: BigInt(position.slice(0, DIGITS)), prepare: BigInt(position.slice(DIGITS)) }
+    : undefined;
+  if (place === undefined || knownPosition(place) === undefined)
+    throw new RangeError('not a position of an EventStoreDB log');
   return place;
 };
 

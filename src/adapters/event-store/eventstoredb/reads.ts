@@ -6,15 +6,7 @@ import type {
   RecordedEvent,
 } from '../../../app/event-store.ts';
 import type { LedgerClient } from './client.ts';
-import {
-  CorruptEvent,
-  ImpossiblePosition,
-  isSystem,
-  knownPosition,
-  parsePosition,
-  positionOf,
-  toRecorded,
-} from './convert.ts';
+import { CorruptEvent, isSystem, knownPosition, parsePosition, positionOf, toRecorded } from './convert.ts';
 import { isDeletedStream, isMissingStream, isUnknown, type StoreFaults } from './errors.ts';
 import type { OurStreams } from './our-streams.ts';
 import {
@@ -298,11 +290,7 @@ export const createReader = (options: ReaderOptions) => {
   const idAt = async (position: Position, signal?: AbortSignal): Promise<string | undefined> => {
     const started = performance.now();
     for (let none = 0; ; ) {
-      const found = await lookAt(position, signal).catch((error: unknown) => {
-        if (error instanceof ImpossiblePosition) return undefined;
-        throw error;
-      });
-      if (found === undefined) return undefined;
+      const found = await lookAt(position, signal);
       if (typeof found === 'object') return found.id;
       none = found === 'none' ? none + 1 : 0;
       if (none >= LOOKS || (found === 'beyond' && performance.now() - started >= replacedMs))

@@ -17,15 +17,7 @@ import {
 import type { Logger } from '../../../app/ports.ts';
 import { createReplacedCheck, findBeginning } from './beginning.ts';
 import { guarded, type LedgerClient } from './client.ts';
-import {
-  CorruptEvent,
-  envelopeOf,
-  ImpossiblePosition,
-  isSystem,
-  knownPosition,
-  parsePosition,
-  toRecorded,
-} from './convert.ts';
+import { CorruptEvent, envelopeOf, isSystem, knownPosition, parsePosition, toRecorded } from './convert.ts';
 import { createDrops } from './drops.ts';
 import { isNotLeader, isTooSlow } from './errors.ts';
 import type { OurStreams } from './our-streams.ts';
@@ -97,7 +89,7 @@ export const createSubscriber = (options: SubscriberOptions) => {
     name,
   }: SubscribeOptions): AsyncGenerator<SubscriptionItem, void, undefined> {
     closing.throwIfAborted();
-    assertPossible(after);
+    if (after !== undefined) parsePosition(after);
     const told: Told = { reached: after, event: undefined };
     const drops = createDrops(logger, name);
     const check = createReplacedCheck(options.replacedMs);
@@ -229,18 +221,6 @@ type Connected = {
   /** Milliseconds that the connection has to answer a look. */
   readonly lookMs: number;
   readonly check: ReturnType<typeof createReplacedCheck>;
-};
-
-/** Positions of an earlier release may be such: no log ever had them. */
-const assertPossible = (after: Position | undefined): void => {
-  try {
-    if (after !== undefined) parsePosition(after);
-  } catch (error) {
-    if (!(error instanceof ImpossiblePosition)) throw error;
-    throw new LogReplaced(
-      `${error.message}: it was never one of this log; what was made of it is built again`,
-    );
-  }
 };
 
 /** Undefined for a mark that tells nothing new: a checkpoint while catching up is often no event's position. */

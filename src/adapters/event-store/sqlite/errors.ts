@@ -25,8 +25,8 @@ export class StoreTooNew extends Error {
   readonly known: number;
   constructor(file: string, found: number, known: number) {
     super(
-      `the event log ${file} has schema version ${found}, this software knows ${known}: ` +
-        'start the newer version, or restore a backup made before the upgrade.',
+      `the event log ${file} was written by a newer version of this service (schema ${found}, this version knows ${known}): ` +
+        'name another LEDGER_DATA_DIR, or run the version that wrote it',
     );
     this.file = file;
     this.found = found;

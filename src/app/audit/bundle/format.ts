@@ -35,8 +35,8 @@ export type BundleScope = { readonly kind: 'log' } | { readonly kind: 'tenant'; 
 
 /**
  * `full`: data and metadata are there and hash to what the leaf says. `redacted`: the leaf is there, data and metadata
- * are what the reader may see; they hash to what a leaf of version 2 says, and are unproven beside one of version 1, which
- * is shown to the provider only.
+ * are what the reader may see; they hash to what a leaf with `hidden` says. Beside any other leaf they are unproven: so
+ * the provider is shown what the service alone may read.
  * `withheld`: only the hash of the leaf is there.
  */
 export type Shown = 'full' | 'redacted' | 'withheld';
@@ -197,8 +197,8 @@ export const provenBy = (
     : counts.redacted === counts.redactedProven
       ? ['of redacted events: the same of all that is shown of them']
       : [
-          'of redacted events: the same of all that is shown where the leaf is of version 2; where it is of version 1 (of ' +
-            'what the service alone may read, or in an export of an older release): stream, revision, id, type and time of occurrence',
+          'of redacted events: the same of all that is shown where the leaf has `hidden`; where it has not (of what the ' +
+            'service alone may read): stream, revision, id, type and time of occurrence',
         ]),
   ...(counts.withheld === 0 ? [] : ['of withheld events: that they are there']),
 ];
@@ -210,7 +210,7 @@ export const NOT_PROVEN: readonly string[] = [
   'the range: which sizes belong to the times that were asked for is up to the exporter, since recorded times are not proven',
   'the filter: that the events it chose are all that match it is up to the exporter, unless all are shown in full; and ' +
     'why an event was withheld, by the filter or because this reader may not see it',
-  'position and recordedAt of events, data and metadata of redacted events whose leaf is of version 1, what `revealed` ' +
+  'position and recordedAt of events, data and metadata of redacted events whose leaf has no `hidden`, what `revealed` ' +
     'says and the manifest: they are as the service stated them, which its signature shows',
   'what happened behind the checkpoint: up to 10 s or 1,000 events were not signed yet when it was made',
   NOT_PROVEN_WITHOUT_PIN,

@@ -38,7 +38,7 @@ export const fullLine = (
   ...(revealed === undefined ? {} : { revealed }),
 });
 
-/** An event of which the reader may see only this: where its leaf is of version 2, what `ShownEvent.stored` says. */
+/** An event of which the reader may see only this: where its leaf has `hidden`, what `ShownEvent.stored` says. */
 export const redactedLine = (
   { index, tenantIndex, record }: LeafPlace,
   event: RecordedEvent,
@@ -110,7 +110,7 @@ export const checkLine = (text: string): CheckedLine => {
     leaf,
     leafHash: leaf === undefined ? statedHash(line) : quickLeafHash(own(line, 'leaf') as JsonObject, leaf),
     event,
-    provenContent: shown === 'full' || (shown === 'redacted' && leaf?.v === 2),
+    provenContent: shown === 'full' || (shown === 'redacted' && leaf?.hidden !== undefined),
     why: whyIn(line, shown),
     problems: [
       ...(leaf !== undefined && event !== undefined ? contentProblems(leaf, event, shown) : []),
@@ -171,16 +171,24 @@ const wholeNumber = (line: JsonObject, key: string): number => {
     : refuse(`\`${key}\` is a whole number from 0`);
 };
 
-/** Keys of a leaf, sorted, by its version. */
-const LEAF_KEYS: { readonly [version: number]: readonly string[] } = {
-  1: ['data', 'id', 'metadata', 'occurredAt', 'revision', 'stream', 'type', 'v'],
-  2: ['data', 'hidden', 'id', 'metadata', 'occurredAt', 'revision', 'stream', 'type', 'v'],
-};
-const keysOfLeaf = (leaf: JsonObject): readonly string[] => LEAF_KEYS[numberAt(leaf, 'v')] ?? [];
+/** Keys of a leaf, sorted. */
+const LEAF_KEYS: readonly string[] = [
+  'data',
+  'hidden',
+  'id',
+  'metadata',
+  'occurredAt',
+  'revision',
+  'stream',
+  'type',
+  'v',
+];
+const keysOfLeaf = (leaf: JsonObject): readonly string[] =>
+  LEAF_KEYS.filter((key) => key !== 'hidden' || Object.hasOwn(leaf, key));
 
 const leafIn = (line: JsonObject): LeafRecord => {
   const leaf = own(line, 'leaf');
-  if (!isObject(leaf) || Object.keys(leaf).sort().join() !== keysOfLeaf(leaf).join())
+  if (!isObject(leaf) || leaf['v'] !== 1 || Object.keys(leaf).sort().join() !== keysOfLeaf(leaf).join())
     return refuse('`leaf` has not the fields of a leaf');
   if (own(line, 'hash') !== undefined) return refuse('`hash` stands only where the leaf is withheld');
   const texts = Object.entries(leaf).filter(([key]) => key !== 'v' && key !== 'revision');
@@ -233,7 +241,7 @@ const provenContent = (
   { data, metadata }: LineEvent,
   shown: Shown,
 ): (Pick<LineEvent, 'data' | 'metadata'> & { readonly hidden?: JsonObject }) | undefined => {
-  if (leaf.v === 1) return shown === 'full' ? { data, metadata } : undefined;
+  if (leaf.hidden === undefined) return shown === 'full' ? { data, metadata } : undefined;
   return shown === 'full' ? splitOf({ data, metadata }) : { data, metadata };
 };
 
@@ -242,11 +250,11 @@ const contentProblems = (leaf: LeafRecord, event: LineEvent, shown: Shown): stri
   if (content === undefined)
     return shown === 'full' ? ['its metadata does not say which part of it its leaf is of'] : [];
   const { data, metadata, hidden } = content;
-  const ofHidden = leaf.v === 2 && hidden !== undefined ? hashesTo(hidden, leaf.hidden) : true;
+  const isHidden = leaf.hidden === undefined || hidden === undefined || hashesTo(hidden, leaf.hidden);
   return [
     ...(hashesTo(data, leaf.data) ? [] : ['its data is not what was stored']),
     ...(hashesTo(metadata, leaf.metadata) ? [] : ['its metadata is not what was stored']),
-    ...(ofHidden ? [] : ['what of it is hidden from tenants is not what was stored']),
+    ...(isHidden ? [] : ['what of it is hidden from tenants is not what was stored']),
     ...(stringAt(metadata, 'occurredAt') === leaf.occurredAt ? [] : ['its time is not that of its metadata']),
   ];
 };

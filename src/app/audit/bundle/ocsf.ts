@@ -108,7 +108,7 @@ const READS: ReadonlySet<string> = new Set([
 
 /**
  * OSAC's methods (`osac.public.v1.Hubs/List`), our commands (`OrderCluster`) and calls of our own surfaces
- * (`DELETE /audit.v1/holds/{id}`), of which older events hold the path alone: nothing can be told of these.
+ * (`DELETE /audit.v1/holds/{id}`).
  */
 const VERBS: readonly (readonly [RegExp, Activity])[] = [
   [/ \/.*\/(retry|pause|resume|rebuild)$/, 'update'],
@@ -229,7 +229,7 @@ const unmappedOf = ({ leaf, event: { metadata, position, data } }: OcsfSource): 
   position,
   data_sha256: leaf.data,
   metadata_sha256: leaf.metadata,
-  ...(leaf.v === 2 ? { hidden_sha256: leaf.hidden } : {}),
+  ...(leaf.hidden === undefined ? {} : { hidden_sha256: leaf.hidden }),
   ...some('causation_id', stringAt(metadata, 'causationId')),
   ...some('on_behalf_of', stringAt(objectAt(metadata, 'actor'), 'onBehalfOf')),
   ...some('vouched_by', stringAt(objectAt(metadata, 'actor'), 'vouchedBy')),

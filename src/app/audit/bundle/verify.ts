@@ -61,7 +61,7 @@ export type BundleReport = {
   /** Events that the tree of the scope has at the checkpoint: the export holds `range` of them. */
   readonly treeSize: number | undefined;
   readonly counts: EventsResult['counts'];
-  /** Redacted events of which all that is shown is proven: those whose leaf is of version 2. */
+  /** Redacted events of which all that is shown is proven: those whose leaf has `hidden`. */
   readonly redactedProven: number;
   readonly occurred: EventsResult['occurred'];
   /** Withheld events: left out by the filter, or not for this reader, as the service says. */

@@ -162,15 +162,16 @@ const lines = (
 /**
  * What a line shows of an event: where the leaf is of a part of it, that part. Undefined when it cannot show that one,
  * since more is kept from this reader today than when the event was stored: beside the leaf anything else would be wrong.
- * A leaf of version 1 is of everything, and its hashes have no salt: a tenant who may not see everything gets none of it,
- * or what is left out could be found by guessing. To the provider it is shown also of what only the service may read.
+ * Of what only the service may read the provider is shown what `shownTo` leaves, unproven.
  */
 const shownPart = (
   { record }: AuditLeaf,
   { shown, stored, data, metadata }: ShownEvent,
   audience: AuditAudience,
 ): StoredContent | undefined =>
-  record.v === 1 && shown === 'redacted' && audience === 'provider' ? { data, metadata } : stored;
+  record.hidden === undefined && shown === 'redacted' && audience === 'provider'
+    ? { data, metadata }
+    : stored;
 
 const revealedIn = (
   event: { readonly data: JsonObject; readonly metadata: JsonObject },

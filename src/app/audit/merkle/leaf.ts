@@ -9,17 +9,8 @@ import { leafHash } from './hashing.ts';
 export { canonicalText } from './canonical.ts';
 
 /** What the tree holds of an event (design §7). `data` and `metadata` are hashes: their text may be withheld or erased. */
-export type LeafRecord = LeafFields &
-  (
-    | { readonly v: 1 }
-    /**
-     * Of an event of which tenants may see a part (hidden-fields.ts): `data` and `metadata` are over that part alone, so
-     * that it can be proven to them; `hidden` is the same kind of hash over the rest, its paths and its salt.
-     */
-    | { readonly v: 2; readonly hidden: string }
-  );
-
-type LeafFields = {
+export type LeafRecord = {
+  readonly v: 1;
   readonly stream: string;
   readonly revision: number;
   readonly id: string;
@@ -30,6 +21,11 @@ type LeafFields = {
   readonly data: string;
   /** The same over the metadata, without what a single store adds (keys that begin with `$`). */
   readonly metadata: string;
+  /**
+   * Of an event of which tenants may see a part (hidden-fields.ts): `data` and `metadata` are over that part alone, so
+   * that it can be proven to them; `hidden` is the same kind of hash over the rest, its paths and its salt.
+   */
+  readonly hidden?: string;
 };
 
 /** Whether the events of a stream are leaves: the bookkeeping of the service and of the store is not. */
@@ -51,17 +47,19 @@ export const leafOf = (
 ): LeafRecord => {
   const { stream, revision, id, type, data } = event;
   const metadata = hashedMetadata(event.metadata);
-  const named = { stream, revision, id, type, occurredAt: stringAt(metadata, 'occurredAt') };
   const split = splitOf({ data, metadata });
-  return split === undefined
-    ? { v: 1, ...named, data: canonicalHash(data), metadata: canonicalHash(metadata) }
-    : {
-        v: 2,
-        ...named,
-        data: canonicalHash(split.data),
-        metadata: canonicalHash(split.metadata),
-        hidden: canonicalHash(split.hidden),
-      };
+  const open = split ?? { data, metadata };
+  return {
+    v: 1,
+    stream,
+    revision,
+    id,
+    type,
+    occurredAt: stringAt(metadata, 'occurredAt'),
+    data: canonicalHash(open.data),
+    metadata: canonicalHash(open.metadata),
+    ...(split === undefined ? {} : { hidden: canonicalHash(split.hidden) }),
+  };
 };
 
 /** UTF-8 of the RFC 8785 form of the record: what is hashed, and what an entry bundle holds. */

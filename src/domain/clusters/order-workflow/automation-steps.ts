@@ -1,5 +1,10 @@
-import { isUnresolved } from '../../process/effects.ts';
+import { isObject, listAt, stringAt, textOf } from '../../json-tools.ts';
+import type { JsonObject } from '../../json.ts';
+import type { Work } from '../../process/declaration.ts';
+import { instanceOfEffect, isUnresolved } from '../../process/effects.ts';
+import type { ClusterCommand } from '../commands.ts';
 import type { AutomationPurpose } from '../events.ts';
+import type { RunningJob } from '../state.ts';
 import {
   firstRequest,
   isRunning,
@@ -8,11 +13,17 @@ import {
   wasAsked,
   type Request,
 } from './automation.ts';
-import { automationMode, isController, provisionWording, type OpenRun, type RunningJob } from './run.ts';
-import { READ_BUSY_MS, type Step, type Work } from './step.ts';
+import {
+  automationMode,
+  isAbsent,
+  isController,
+  isDispatched,
+  onItsHub,
+  provisionWording,
+  type OrderRun,
+} from './run.ts';
 import { statusJson, statusText, wantedStatus } from './wanted-status.ts';
-import { asJson } from './as-json.ts';
-import { cluster, effect, onAutomation, onHub, orderRef, settled, triggerCall } from './work.ts';
+import { onAutomation, onHub, orderRef, READ_BUSY_MS, triggerCall, type Step } from './work.ts';
 
 /** What we do on hubs whose automation we run, or whose orders nobody but us reconciles (design §6). */
 const KIND_OF: { readonly [Purpose in AutomationPurpose]: 'trigger' | 'undo' } = {
@@ -20,57 +31,104 @@ const KIND_OF: { readonly [Purpose in AutomationPurpose]: 'trigger' | 'undo' } =
   deprovision: 'undo',
 };
 
-const request = (run: OpenRun, purpose: AutomationPurpose, wanted: Request | undefined): Work | undefined => {
-  const kind = KIND_OF[purpose];
+const request = (
+  run: OrderRun,
+  purpose: AutomationPurpose,
+  wanted: Request | undefined,
+): Work | undefined => {
+  // An earlier request that may have happened is settled under its own id, whatever is wanted now.
+  if (wanted === undefined && !isUnresolved(run.effects[KIND_OF[purpose]])) return undefined;
   const { wording = '', repeats = 0, notBefore, again, since, cleaning } = wanted ?? {};
   const call = triggerCall(run, purpose, {
     ...(again === undefined ? {} : { again }),
     ...(since === undefined ? {} : { since }),
     ...(cleaning === undefined ? {} : { cleaning }),
   });
-  // An earlier request that may have happened is settled under its own id, whatever is wanted now.
-  if (isUnresolved(run.effects[kind])) return settled(run, kind, '', call);
-  if (wanted === undefined) return undefined;
-  return notBefore === undefined
-    ? effect(kind, `${wording}.${repeats}`, call)
-    : { ...effect(kind, `${wording}.${repeats}`, call), notBefore };
+  return {
+    call,
+    instance: `${wording}.${repeats}`,
+    facts: again === undefined ? {} : { again },
+    ...(notBefore === undefined ? {} : { notBefore }),
+  };
 };
 
-const isAutomated = (run: OpenRun): boolean => automationMode(run) !== undefined;
-const isDone = ({ effects }: OpenRun, kind: string, instance: string): boolean =>
-  effects[kind]?.status === 'done' && effects[kind].id === `${kind}:${instance}`;
-const prepareInstance = (run: OpenRun): string => `${run.cycle}.${run.applied?.uid ?? ''}`;
+/** The automation took a request: the effect's instance is `<wording>.<repeats>`. */
+const requestTaken =
+  (purpose: AutomationPurpose) =>
+  (run: OrderRun, result: JsonObject, at: string): ClusterCommand | undefined => {
+    const mode = automationMode(run);
+    const { id, facts = {} } = run.effects[KIND_OF[purpose]] ?? {};
+    const job = jobOf(result['job'], at);
+    // A look at what an attempt has left found nothing, or the order was gone before it.
+    if (mode === undefined || id === undefined || (job === undefined && result['queued'] !== true)) {
+      return undefined;
+    }
+    const instance = instanceOfEffect(id);
+    const dot = instance.lastIndexOf('.');
+    const { again } = facts;
+    return {
+      type: 'RecordAutomationRequest',
+      at,
+      mode,
+      purpose,
+      wording: instance.slice(0, dot),
+      repeats: Number(instance.slice(dot + 1)),
+      ...(again === 'nodes' || again === 'other' ? { again } : {}),
+      ...(result['did'] === 'observed' ? { observed: true } : {}),
+      ...(job === undefined ? {} : { job }),
+    };
+  };
+
+const jobOf = (
+  shown: JsonObject[string] | undefined,
+  at: string,
+): Omit<RunningJob, 'seenAt' | 'vanished'> | undefined => {
+  if (!isObject(shown)) return undefined;
+  const tail = stringAt(shown, 'outputTail');
+  return {
+    id: stringAt(shown, 'id'),
+    workflow: shown['workflow'] === true,
+    template: stringAt(shown, 'template'),
+    state: stringAt(shown, 'state'),
+    createdAt: stringAt(shown, 'createdAt') || at,
+    ...(tail === '' ? {} : { outputTail: tail }),
+  };
+};
+
+const isAutomated = (run: OrderRun): boolean => automationMode(run) !== undefined;
+const askedOf = (run: OrderRun) => onItsHub(run)?.asked ?? {};
 
 /** Between `apply` and `accepted`. */
 export const PREPARING: readonly Step[] = [
   {
     name: 'prepare',
-    phase: 'forward',
     after: ['apply'],
     needed: isController,
-    done: (run) => isDone(run, 'prepare', prepareInstance(run)),
-    work: (run) =>
-      settled(run, 'prepare', prepareInstance(run), {
-        ...onHub(run),
-        operation: 'prepareOrder',
-        args: orderRef(run),
-      }),
+    work: (run) => ({
+      call: onHub(run, 'prepareOrder', orderRef(run)),
+      instance: `${run.cycle}.${onItsHub(run)?.uid ?? ''}`,
+    }),
+    record: (_run, result, at) => ({
+      type: 'RecordPrepared',
+      at,
+      created: listAt(result, 'created').map(textOf),
+    }),
   },
   {
     name: 'trigger',
-    phase: 'forward',
     after: ['apply', 'prepare'],
     needed: isAutomated,
-    done: (run) => run.asked.provision?.wording === provisionWording(run),
+    done: (run) => askedOf(run).provision?.wording === provisionWording(run),
     work: (run) => request(run, 'provision', firstRequest(run)),
+    record: requestTaken('provision'),
   },
 ];
 
 /** The job that is looked at: a provisioning one first, since it must end before anything is torn down. */
-export const watchedJob = (
-  run: OpenRun,
+const watchedJob = (
+  run: OrderRun,
 ): { readonly purpose: AutomationPurpose; readonly job: RunningJob } | undefined => {
-  const { provision, deprovision } = run.asked;
+  const { provision, deprovision } = askedOf(run);
   if (isUnsettled(provision?.job) && deprovision === undefined)
     return { purpose: 'provision', job: provision.job };
   return isUnsettled(deprovision?.job) ? { purpose: 'deprovision', job: deprovision.job } : undefined;
@@ -79,56 +137,64 @@ export const watchedJob = (
 const watching = (phase: 'live' | 'deletion'): Step => ({
   name: `watch-job-${phase}`,
   phase,
-  after: [],
-  needed: (run) => automationMode(run) === 'aap' && watchedJob(run) !== undefined,
-  done: (run) => run.absenceRecorded,
+  effect: 'job',
+  needed: (run) => automationMode(run) === 'aap' && watchedJob(run) !== undefined && !isAbsent(run),
   work: (run) => {
-    const watched = watchedJob(run);
-    if (watched === undefined) return undefined;
-    const { id, workflow } = watched.job;
-    return {
-      kind: 'read',
-      effect: 'job',
-      everyMs: READ_BUSY_MS,
-      ...onAutomation(run, 'job', { job: { id, workflow } }),
-    };
+    const { id = '', workflow = false } = watchedJob(run)?.job ?? {};
+    return { everyMs: READ_BUSY_MS, call: onAutomation(run, 'job', { job: { id, workflow } }) };
   },
 });
 
-const telling = (phase: 'live' | 'deletion'): Step => ({
-  name: `tell-${phase}`,
-  phase,
-  after: [],
-  needed: ({ news }) => news.length > 0,
-  done: () => false,
-  work: ({ news: [first] }) => (first === undefined ? undefined : cluster(first.number, first.report)),
-});
+const MAX_TAIL = 4_000;
+
+/** The platform's answer about the job that is looked at; null: it has no record of it. */
+export const jobShown = (
+  run: OrderRun,
+  { job: shown }: JsonObject,
+  at: string,
+): ClusterCommand | undefined => {
+  const watched = watchedJob(run);
+  const mode = automationMode(run);
+  if (watched === undefined || mode === undefined) return undefined;
+  const { purpose, job } = watched;
+  const report = { type: 'RecordJob', at, mode, purpose, job: job.id } as const;
+  if (shown === null) return { ...report, state: 'Unknown', vanished: true };
+  // Another one's may come late.
+  const state = jobOf(shown, at);
+  if (state?.id !== job.id) return undefined;
+  const tail = (state.outputTail ?? '').slice(-MAX_TAIL).toWellFormed();
+  const outputTail = tail === '' ? {} : { outputTail: tail };
+  // From the platform's own closed list.
+  return { ...report, state: state.state as 'Running', ...outputTail };
+};
 
 /** Written only when it changes; nothing is read back from it. */
 const writing = (phase: 'live' | 'deletion'): Step => ({
   name: `write-status-${phase}`,
   phase,
   after: phase === 'deletion' ? ['delete'] : [],
-  needed: (run) => isController(run) && wantedStatus(run) !== undefined && !run.absenceRecorded,
-  done: (run) => run.statusWritten === statusText(run),
-  work: (run) => {
+  effect: 'status',
+  rules: { mayBeRefused: false },
+  needed: (run) => isController(run) && wantedStatus(run) !== undefined && !isAbsent(run),
+  done: (run) =>
+    !isUnresolved(run.effects['status']) && run.done['status']?.facts?.['status'] === statusText(run),
+  work: (run, since) => {
     const status = wantedStatus(run);
-    return status === undefined
-      ? undefined
-      : settled(run, 'status', run.statusWrites, {
-          ...onHub(run),
-          operation: 'writeOrderStatus',
-          args: { ...orderRef(run), status: statusJson(status), at: run.observation?.at ?? '' },
-        });
+    if (status === undefined) return undefined;
+    const args = { ...orderRef(run), status: statusJson(status), at: since };
+    return {
+      call: onHub(run, 'writeOrderStatus', args),
+      instance: run.done['status']?.times ?? 0,
+      facts: { status: statusText(run) },
+    };
   },
 });
 
 export const AUTOMATION_LIVE: readonly Step[] = [
-  telling('live'),
   {
     name: 'trigger-again',
-    phase: 'forward',
     after: ['trigger'],
+    effect: 'trigger',
     needed: isAutomated,
     done: (run) => !isUnresolved(run.effects['trigger']) && repeatedRequest(run, 'provision') === undefined,
     work: (run) => request(run, 'provision', repeatedRequest(run, 'provision')),
@@ -137,70 +203,71 @@ export const AUTOMATION_LIVE: readonly Step[] = [
   writing('live'),
 ];
 
-const found = (run: OpenRun) => {
-  const assessment = run.observation?.assessment;
-  return assessment?.found === true ? assessment : undefined;
-};
+const seenOf = (run: OrderRun) => onItsHub(run)?.seen ?? {};
 
 /** Nothing of it is left that a playbook could tear down, or nothing was ever asked for. */
-const needsNoTeardown = (run: OpenRun): boolean =>
-  !wasAsked(run) || found(run)?.work === 'finished' || run.observation?.assessment.found === false;
+const needsNoTeardown = (run: OrderRun): boolean => {
+  const { work, missing, left } = seenOf(run);
+  return !wasAsked(run) || work === 'finished' || missing === 'cluster-order' || left !== undefined;
+};
 
-const isAskedToUndo = (run: OpenRun): boolean => run.asked.deprovision !== undefined;
+const isAskedToUndo = (run: OrderRun): boolean => askedOf(run).deprovision !== undefined;
 
 /** As the operator does: its own namespace and finalizer go last (management-cluster.md §4.7). */
-const mayFinish = (run: OpenRun): boolean => {
-  const shown = found(run);
-  if (shown?.deleting !== true || isRunning(run.asked.provision?.job)) return false;
-  const { deprovision } = run.asked;
-  if (deprovision === undefined || automationMode(run) === 'eda') return shown.work === 'finished';
+const mayFinish = (run: OrderRun): boolean => {
+  const { deleting, work } = seenOf(run);
+  const { provision, deprovision } = askedOf(run);
+  if (deleting !== true || isRunning(provision?.job)) return false;
+  if (deprovision === undefined || automationMode(run) === 'eda') return work === 'finished';
   const { state, vanished } = deprovision.job ?? {};
   const hasEnded = state === 'Succeeded' || vanished === true;
-  return hasEnded && (shown.work === 'finished' || shown.work === 'cleaning');
+  return hasEnded && (work === 'finished' || work === 'cleaning');
 };
 
 /** Between `settle-apply` and `confirm-absence`. */
 export const UNDOING: readonly Step[] = [
-  telling('deletion'),
   {
     // Instead of asking again: a look ends the doubt, and a job that is found is cancelled.
     name: 'settle-trigger',
     phase: 'deletion',
-    after: [],
+    effect: 'trigger',
     needed: (run) => automationMode(run) === 'aap',
     done: (run) => !isUnresolved(run.effects['trigger']),
-    work: (run) => settled(run, 'trigger', '', { ...triggerCall(run, 'provision'), operation: 'lookUp' }),
+    work: (run) => ({ call: { ...triggerCall(run, 'provision'), operation: 'lookUp' } }),
   },
   {
     name: 'cancel-job',
     phase: 'deletion',
+    effect: 'cancel',
     after: ['settle-trigger'],
-    needed: (run) => isRunning(run.asked.provision?.job),
-    done: (run) => isDone(run, 'cancel', run.asked.provision?.job?.id ?? ''),
+    needed: (run) => isRunning(askedOf(run).provision?.job),
     work: (run) => {
-      const { id = '', workflow = false } = run.asked.provision?.job ?? {};
-      return settled(run, 'cancel', id, onAutomation(run, 'cancel', { job: { id, workflow } }));
+      const { id = '', workflow = false } = askedOf(run).provision?.job ?? {};
+      return { call: onAutomation(run, 'cancel', { job: { id, workflow } }), instance: id };
     },
   },
   {
     name: 'trigger-delete',
     phase: 'deletion',
+    effect: 'undo',
     after: ['delete', 'settle-trigger', 'cancel-job'],
-    needed: (run) => isAutomated(run) && run.dispatched,
-    done: (run) => isAskedToUndo(run) || needsNoTeardown(run) || run.absenceRecorded,
+    needed: (run) => isAutomated(run) && isDispatched(run),
+    done: (run) => isAskedToUndo(run) || needsNoTeardown(run) || isAbsent(run),
     work: (run) =>
-      found(run)?.deleting === true && !isRunning(run.asked.provision?.job)
+      seenOf(run).deleting === true && !isRunning(askedOf(run).provision?.job)
         ? request(run, 'deprovision', { wording: String(run.cycle), repeats: 0 })
         : undefined,
+    record: requestTaken('deprovision'),
   },
   {
     name: 'trigger-delete-again',
     phase: 'deletion',
+    effect: 'undo',
     after: ['trigger-delete'],
     needed: isAskedToUndo,
     done: (run) =>
-      run.absenceRecorded ||
-      found(run)?.deleting !== true ||
+      isAbsent(run) ||
+      seenOf(run).deleting !== true ||
       (!isUnresolved(run.effects['undo']) && repeatedRequest(run, 'deprovision') === undefined),
     work: (run) => request(run, 'deprovision', repeatedRequest(run, 'deprovision')),
   },
@@ -209,17 +276,14 @@ export const UNDOING: readonly Step[] = [
   {
     name: 'finish',
     phase: 'deletion',
+    rules: { attempts: 30 },
     after: ['delete', 'settle-trigger', 'trigger-delete'],
     needed: isController,
     done: (run) =>
-      run.absenceRecorded || run.effects['finish']?.status === 'done' || found(run) === undefined,
+      isAbsent(run) || run.effects['finish']?.status === 'done' || seenOf(run).deleting === undefined,
     work: (run) =>
       mayFinish(run) || isUnresolved(run.effects['finish'])
-        ? settled(run, 'finish', run.cycle, {
-            ...onHub(run),
-            operation: 'releaseOrder',
-            args: asJson(orderRef(run)),
-          })
+        ? { call: onHub(run, 'releaseOrder', orderRef(run)) }
         : undefined,
   },
 ];

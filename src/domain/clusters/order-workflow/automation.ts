@@ -1,7 +1,8 @@
 import { later } from '../../process/effects.ts';
 import type { AutomationPurpose } from '../events.ts';
 import type { HubWork } from '../observed.ts';
-import { automationMode, provisionWording, type Asked, type OpenRun, type RunningJob } from './run.ts';
+import type { RunningJob } from '../state.ts';
+import { automationMode, onItsHub, provisionWording, type OrderRun } from './run.ts';
 
 /**
  * When the automation of a hub is asked, and asked again. In aap mode a job tells how it ended; in eda mode a webhook
@@ -48,28 +49,23 @@ const hasEndedBadly = (job: RunningJob | undefined): job is RunningJob =>
 const doubled = (firstMs: number, maxMs: number, repeats: number): number =>
   Math.min(maxMs, firstMs * 2 ** Math.min(repeats, 10));
 
-/** What the hub shows of a request; undefined while nothing was seen since. */
-const workSince = (run: OpenRun, { at }: Asked): HubWork | undefined => {
-  const { observation } = run;
-  if (observation === undefined || observation.at <= at || !observation.assessment.found) return undefined;
-  return observation.assessment.work;
-};
-
 /** The first request for the present wording; undefined while the job before it is known to be running. */
-export const firstRequest = (run: OpenRun): Request | undefined => {
-  const { provision } = run.asked;
+export const firstRequest = (run: OrderRun): Request | undefined => {
+  const { asked, otherChanged, seen } = onItsHub(run) ?? { asked: {} };
+  const { provision } = asked;
   const first: Request = { wording: provisionWording(run), repeats: 0 };
   if (provision === undefined) return first;
-  const request: Request = { ...first, again: run.otherChanged === true ? 'other' : 'nodes' };
+  const request: Request = { ...first, again: otherChanged === true ? 'other' : 'nodes' };
   if (automationMode(run) === 'aap') return isRunning(provision.job) ? undefined : request;
   if (provision.finished === true) return request;
-  const wait = workSince(run, provision) === 'busy' ? PLAYBOOK_MS : REPOST_FIRST_MS;
+  const wait = seen?.work === 'busy' ? PLAYBOOK_MS : REPOST_FIRST_MS;
   return { ...request, notBefore: later(provision.at, wait) };
 };
 
 /** Another request for the same; undefined while the last one needs none. */
-export const repeatedRequest = (run: OpenRun, purpose: AutomationPurpose): Request | undefined => {
-  const asked = run.asked[purpose];
+export const repeatedRequest = (run: OrderRun, purpose: AutomationPurpose): Request | undefined => {
+  const { asked: all, seen } = onItsHub(run) ?? { asked: {} };
+  const asked = all[purpose];
   if (asked === undefined) return undefined;
   const { wording, repeats, job, again } = asked;
   const next = { wording, repeats: repeats + 1, ...(again === undefined ? {} : { again }) };
@@ -78,7 +74,7 @@ export const repeatedRequest = (run: OpenRun, purpose: AutomationPurpose): Reque
       ? { ...next, notBefore: later(job.seenAt, doubled(RETRY_FIRST_MS, RETRY_MAX_MS, repeats)) }
       : undefined;
   }
-  const work = workSince(run, asked);
+  const work = seen?.work;
   const wait = patience(purpose, work, repeats);
   if (wait === undefined) return undefined;
   return { ...next, ...notShownBy(purpose, work, again), notBefore: later(asked.at, wait), since: asked.at };
@@ -111,5 +107,5 @@ const patience = (
 };
 
 /** Something may have been built: the automation was asked for it, or may have been. */
-export const wasAsked = ({ asked, effects }: OpenRun): boolean =>
-  asked.provision !== undefined || effects['trigger'] !== undefined;
+export const wasAsked = (run: OrderRun): boolean =>
+  onItsHub(run)?.asked.provision !== undefined || run.effects['trigger'] !== undefined;

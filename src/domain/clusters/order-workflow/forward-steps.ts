@@ -1,194 +1,217 @@
-import { isUnresolved, later } from '../../process/effects.ts';
+import { listAt, stringAt, textOf } from '../../json-tools.ts';
+import type { JsonObject } from '../../json.ts';
+import { BACKOFF, isUnresolved, later, OWN_BACKOFF } from '../../process/effects.ts';
 import { orderName } from '../cluster-order-manifest.ts';
 import type { ClusterCommand } from '../commands.ts';
+import { DEFAULT_WEIGHTS, type PlaceResult } from '../placement.ts';
+import { waitingWords } from '../room-words.ts';
+import { asJson } from './as-json.ts';
 import { PREPARING } from './automation-steps.ts';
 import {
   applyInstance,
   claimBeforeApply,
+  hasReached,
+  hubOf,
   isApplied,
+  isDispatched,
+  isSent,
+  orderOf,
   sameClaim,
   wantedClaim,
   type ObservedStep,
-  type OpenRun,
+  type OrderRun,
 } from './run.ts';
-import {
-  ACCEPT_DEADLINE_MS,
-  CONTROL_PLANE_DEADLINE_MS,
-  LONGEST_QUIET_MS,
-  NODES_DEADLINE_MS,
-  QUIET_MS,
-  READY_DEADLINE_MS,
-  type Step,
-} from './step.ts';
-import { answeredFor, applyCall, cluster, placeCall, resizeWork, settled } from './work.ts';
+import { applyCall, placeCall, resizeCall, type Step } from './work.ts';
 
 const MINUTE = 60_000;
+/** No phase after this: the hub does not accept (operator-run.md §4.1). */
+export const ACCEPT_DEADLINE_MS = 30_000;
+/** Anchors of fleet-and-networks.md §2.2, step 12. */
+export const CONTROL_PLANE_DEADLINE_MS = 30 * MINUTE;
+export const NODES_DEADLINE_MS = 30 * MINUTE;
+export const READY_DEADLINE_MS = 60 * MINUTE;
+/** Each change is a full run of the automation (operator-run.md §4.6): a burst of changes is sent at its end. */
+export const QUIET_MS = 2_000;
+export const LONGEST_QUIET_MS = 10_000;
 
-const overdueCommand =
-  (reason: string, message: string) =>
-  (_run: OpenRun, { at }: { readonly at: string }): ClusterCommand => ({
-    type: 'RecordFailure',
-    at,
-    reason,
-    message,
-    permanent: false,
-  });
-
-const reachedStep = (step: ObservedStep) => (run: OpenRun) => run.reached[step];
+/** Waited for until the hub shows it; late, it is told with a reason of its own. */
+const awaited = (
+  name: ObservedStep,
+  after: readonly string[],
+  ms: number,
+  reason: string,
+  what: string,
+): Step => ({
+  name,
+  after,
+  done: (run) => hasReached(run, name),
+  deadline: {
+    ms,
+    onOverdue: (_run, { at }) => ({
+      type: 'RecordFailure',
+      at,
+      reason,
+      message: `${what} within ${ms / MINUTE} minutes`,
+      permanent: false,
+    }),
+  },
+});
 
 /**
  * A cluster that is being built is not changed at each of a burst of changes, but some time after the last of them.
  * Simulated hubs are told at once: nothing is spared there.
  */
-const quietUntil = ({ changes, hub, effects }: OpenRun): string | undefined =>
-  changes === undefined || hub?.simulated !== false || isUnresolved(effects['apply'])
+const quietUntil = (run: OrderRun): string | undefined => {
+  const { changes } = run.memo;
+  return changes === undefined || hubOf(run)?.simulated !== false || isUnresolved(run.effects['apply'])
     ? undefined
     : [later(changes.last, QUIET_MS), later(changes.first, LONGEST_QUIET_MS)].toSorted()[0];
+};
 
 /**
  * While a change of what it holds may have happened or not, nobody knows: it is settled before anything relies on it, by
  * growing before the spec is sent, by giving back after that.
  */
-const holds = (run: OpenRun, claim: ReturnType<typeof wantedClaim>): boolean =>
-  !isUnresolved(run.effects['resize']) && sameClaim(run.held, claim);
+const holds = (run: OrderRun, claim: ReturnType<typeof wantedClaim>): boolean =>
+  !isUnresolved(run.effects['resize']) && sameClaim(run.memo.held, claim);
+
+/** Answers about capacity so far, and the retries: a retry asks anew, also where the last answer was a refusal. */
+const capacityTries = ({ done }: OrderRun): number =>
+  (done['place']?.times ?? 0) + (done['resize']?.times ?? 0);
+const resizeInstance = (run: OrderRun): string =>
+  `${orderOf(run).generation}.${capacityTries(run)}${run.cycle === 0 ? '' : `.${run.cycle}`}`;
+
+const resizing = (
+  name: string,
+  after: readonly string[],
+  claimOf: typeof wantedClaim,
+  done: (run: OrderRun, claim: ReturnType<typeof wantedClaim>) => boolean,
+): Step => ({
+  name,
+  after,
+  effect: 'resize',
+  rules: { backoff: OWN_BACKOFF },
+  done: (run) => done(run, claimOf(run)),
+  work: (run) => {
+    const claim = claimOf(run);
+    return run.memo.waiting === undefined
+      ? { call: resizeCall(run, claim), instance: resizeInstance(run), facts: { claim: asJson(claim) } }
+      : undefined;
+  },
+  record: resized,
+});
+
+const resized = (run: OrderRun, result: JsonObject, at: string): ClusterCommand | undefined => {
+  if (result['resized'] !== false) return undefined;
+  const hub = hubOf(run)?.id ?? '';
+  const reasons = [stringAt(result, 'message') || 'no room left'];
+  const message = waitingWords(orderOf(run).nodeSets, {
+    zone: orderOf(run).zone,
+    held: run.memo.held?.nodes ?? {},
+  });
+  const { version: weightsVersion } = DEFAULT_WEIGHTS;
+  const decision = { weightsVersion, candidates: [{ hub, fits: false, reasons, scores: {}, total: 0 }] };
+  return { type: 'DeferPlacement', at, message, decision };
+};
+
+const placed = (run: OrderRun, result: JsonObject, at: string): ClusterCommand | undefined => {
+  // An attempt that was settled by giving back has no answer.
+  if (typeof result['placed'] !== 'boolean') return undefined;
+  // The scheduler's own result type; it came through JSON.
+  const answer = result as unknown as PlaceResult;
+  if (!answer.placed) {
+    const { nodeSets, zone } = orderOf(run);
+    const message = waitingWords(nodeSets, { zone, why: answer.message });
+    return { type: 'DeferPlacement', at, message, decision: answer.decision };
+  }
+  const { placed: _placed, ...hub } = answer;
+  const again = isDispatched(run) ? { again: true } : {};
+  return { type: 'SelectHub', at, ...hub, orderName: orderName(run.id), ...again };
+};
+
+const applied = (run: OrderRun, result: JsonObject, at: string): ClusterCommand | undefined => {
+  const uid = stringAt(result, 'uid');
+  if (uid === '') return undefined;
+  const generation = run.effects['apply']?.facts?.['generation'];
+  const name = stringAt(result, 'name');
+  return {
+    type: 'RecordApplied',
+    at,
+    uid,
+    ...(name === '' ? {} : { name }),
+    generation: typeof generation === 'number' ? generation : 0,
+    ...(result['did'] === 'patched' ? { fields: listAt(result, 'fields').map(textOf) } : {}),
+  };
+};
 
 /** The way to READY, again for every change of the spec. */
 export const FORWARD: readonly Step[] = [
   {
     name: 'place',
-    phase: 'forward',
-    after: [],
-    done: (run) => run.hub !== undefined && run.replacing !== true,
+    rules: { backoff: OWN_BACKOFF },
+    done: (run) => isDispatched(run) && run.memo.replacing !== true,
     work: (run) =>
-      run.waiting === undefined
-        ? settled(run, 'place', `${run.capacityTries}.${run.cycle}`, placeCall(run))
+      run.memo.waiting === undefined
+        ? {
+            call: placeCall(run),
+            instance: `${capacityTries(run)}.${run.cycle}`,
+            facts: { claim: asJson(wantedClaim(run)) },
+          }
         : undefined,
+    record: placed,
   },
-  {
-    name: 'select-hub',
-    phase: 'forward',
-    after: ['place'],
-    done: (run) => run.selected,
-    work: (run, at) => {
-      if (run.hub === undefined || answeredFor(run, 'select-hub', run.cycle)) return undefined;
-      const { hub, namespace, mode, simulated, decision } = run.hub;
-      const order = { orderName: orderName(run.clusterId), decision };
-      const again = run.dispatched ? { again: true } : {};
-      return cluster(run.cycle, {
-        type: 'SelectHub',
-        at,
-        hub,
-        namespace,
-        mode,
-        simulated,
-        ...order,
-        ...again,
-      });
-    },
-  },
-  {
-    name: 'start-dispatch',
-    phase: 'forward',
-    after: ['select-hub'],
-    done: (run) => run.dispatched,
-    work: (run, at) =>
-      answeredFor(run, 'start-dispatch', run.cycle)
-        ? undefined
-        : cluster(run.cycle, { type: 'StartDispatch', at }),
-  },
-  {
-    name: 'resize-up',
-    phase: 'forward',
-    after: ['select-hub', 'start-dispatch'],
-    done: (run) =>
-      isApplied(run) ? sameClaim(run.held, claimBeforeApply(run)) : holds(run, claimBeforeApply(run)),
-    work: (run) => resizeWork(run, claimBeforeApply(run)),
-  },
+  resizing('resize-up', ['place'], claimBeforeApply, (run, claim) =>
+    isApplied(run) ? sameClaim(run.memo.held, claim) : holds(run, claim),
+  ),
   {
     name: 'apply',
-    phase: 'forward',
-    after: ['select-hub', 'start-dispatch', 'resize-up'],
+    after: ['place', 'resize-up'],
+    /** Until its hub took it, an order may go to another one: only while it is certain that no attempt came through. */
+    rules: (run) => {
+      if (isSent(run)) return {};
+      // Asking for another place begins a new count of attempts, but no shorter rest.
+      const again = Math.min(10, run.memo.reconsidered ?? 0);
+      const { firstMs, maxMs } = BACKOFF;
+      const backoff = { firstMs: Math.min(maxMs, firstMs * 8 ** again), maxMs };
+      return { everyFailure: true, backoff, attempts: Math.max(1, 10 >> again) };
+    },
     done: isApplied,
     work: (run) => {
-      const work = settled(run, 'apply', applyInstance(run), applyCall(run));
       const quiet = quietUntil(run);
-      return quiet === undefined ? work : { ...work, notBefore: quiet };
+      return {
+        call: applyCall(run),
+        instance: applyInstance(run),
+        facts: { generation: orderOf(run).generation },
+        ...(quiet === undefined ? {} : { notBefore: quiet }),
+      };
     },
+    record: applied,
   },
   ...PREPARING,
-  {
-    name: 'record-placed',
-    phase: 'forward',
-    after: ['apply'],
-    done: (run) => answeredFor(run, 'record-placed', run.applied?.uid ?? ''),
-    work: (run, at) => {
-      const uid = run.applied?.uid ?? '';
-      return cluster(uid, { type: 'RecordPlaced', at, uid });
-    },
-  },
-  {
-    name: 'record-synced',
-    phase: 'forward',
-    after: ['apply'],
-    needed: (run) => (run.applied?.revision ?? 0) > 0,
-    done: (run) => answeredFor(run, 'record-synced', run.applied?.revision ?? 0),
-    work: (run, at) => cluster(run.applied?.revision ?? 0, { type: 'RecordSpecSynced', at }),
-  },
-  {
-    name: 'resize-down',
-    phase: 'forward',
-    after: ['apply', 'record-synced'],
-    done: (run) => holds(run, wantedClaim(run)),
-    work: (run) => resizeWork(run, wantedClaim(run)),
-  },
+  resizing('resize-down', ['apply'], wantedClaim, holds),
   {
     name: 'accepted',
-    phase: 'forward',
     after: ['apply'],
-    done: reachedStep('accepted'),
+    done: (run) => hasReached(run, 'accepted'),
     deadline: {
       ms: ACCEPT_DEADLINE_MS,
       onOverdue: (_run, times) => ({ type: 'ReportNotAccepting', ...times }),
     },
   },
-  {
-    name: 'control-plane',
-    phase: 'forward',
-    after: ['accepted', 'trigger'],
-    done: reachedStep('control-plane'),
-    deadline: {
-      ms: CONTROL_PLANE_DEADLINE_MS,
-      onOverdue: overdueCommand(
-        'ControlPlaneTimedOut',
-        `the control plane did not become available within ${CONTROL_PLANE_DEADLINE_MS / MINUTE} minutes`,
-      ),
-    },
-  },
-  {
-    // Of a cluster that runs the control plane stands all along: what the hub was not sent yet takes it no time.
-    name: 'nodes',
-    phase: 'forward',
-    after: ['apply', 'trigger', 'control-plane'],
-    done: reachedStep('nodes'),
-    deadline: {
-      ms: NODES_DEADLINE_MS,
-      onOverdue: overdueCommand(
-        'NodesTimedOut',
-        `the nodes did not become ready within ${NODES_DEADLINE_MS / MINUTE} minutes`,
-      ),
-    },
-  },
-  {
-    name: 'ready',
-    phase: 'forward',
-    after: ['nodes'],
-    done: reachedStep('ready'),
-    deadline: {
-      ms: READY_DEADLINE_MS,
-      onOverdue: overdueCommand(
-        'InstallTimedOut',
-        `the cluster did not become ready within ${READY_DEADLINE_MS / MINUTE} minutes`,
-      ),
-    },
-  },
+  awaited(
+    'control-plane',
+    ['accepted', 'trigger'],
+    CONTROL_PLANE_DEADLINE_MS,
+    'ControlPlaneTimedOut',
+    'the control plane did not become available',
+  ),
+  // Of a cluster that runs the control plane stands all along: what the hub was not sent yet takes it no time.
+  awaited(
+    'nodes',
+    ['apply', 'trigger', 'control-plane'],
+    NODES_DEADLINE_MS,
+    'NodesTimedOut',
+    'the nodes did not become ready',
+  ),
+  awaited('ready', ['nodes'], READY_DEADLINE_MS, 'InstallTimedOut', 'the cluster did not become ready'),
 ];

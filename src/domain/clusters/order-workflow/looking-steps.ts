@@ -1,47 +1,103 @@
-import { mayBeOnHub } from './reconsider.ts';
-import { suspected, type OpenRun } from './run.ts';
-import { READ_BUSY_MS, READ_READY_MS, type Step } from './step.ts';
-import { observeCall, settled } from './work.ts';
-
-/** A look that settles passed deadlines and suspicions, recorded like every effect. */
-export const checking = (phase: 'live' | 'deletion'): Step => ({
-  name: `check-${phase}`,
-  phase,
-  after: phase === 'deletion' ? ['delete'] : [],
-  needed: (run) =>
-    run.applied !== undefined || (run.deletion !== undefined && mayBeOnHub(run) && !run.absenceRecorded),
-  done: (run) => !needsCheck(run),
-  work: (run) => settled(run, 'check', checkInstance(run), observeCall(run)),
-});
+import type { JsonObject } from '../../json.ts';
+import type { ClusterCommand } from '../commands.ts';
+import { assess, type Assessment } from '../observation.ts';
+import type { ClusterObservation } from '../observed.ts';
+import { versionOf } from '../observed-version.ts';
+import { jobShown } from './automation-steps.ts';
+import {
+  desiredOf,
+  hasReached,
+  hubOf,
+  isAbsent,
+  isSent,
+  mayBeOnHub,
+  onItsHub,
+  type OrderRun,
+} from './run.ts';
+import { ownJob, withoutOwnJobs } from './waiting-for.ts';
+import { observeCall, READ_BUSY_MS, READ_READY_MS, type Step } from './work.ts';
 
 /** The timed read: the only source of degradation and loss (operator-run.md §4.3). */
 export const reading = (phase: 'live' | 'deletion'): Step => ({
   name: `read-${phase}`,
   phase,
+  effect: 'read',
   after: phase === 'deletion' ? ['delete'] : [],
-  needed: (run) => (phase === 'live' ? run.applied !== undefined : mayBeOnHub(run)),
-  done: (run) => run.absenceRecorded,
+  needed: (run) => (phase === 'live' ? isSent(run) : mayBeOnHub(run) && !isAbsent(run)),
   work: (run) => ({
-    kind: 'read',
-    effect: 'read',
-    everyMs: run.reached.ready && run.deletion === undefined ? READ_READY_MS : READ_BUSY_MS,
-    ...observeCall(run),
+    everyMs: run.ending === undefined && hasReached(run, 'ready') ? READ_READY_MS : READ_BUSY_MS,
+    call: observeCall(run),
   }),
 });
 
-/** A deadline that passed is looked into first, and so is what an observation misses (design §6). */
-const needsCheck = (run: OpenRun): boolean => {
-  if (Object.values(run.overdue).includes('fired')) return true;
-  const missing = suspected(run);
-  return missing !== undefined && run.gone !== missing;
+/** What a look tells the cluster; one that misses it is a suspicion until a check of its own. */
+export const observe = (run: OrderRun, shown: JsonObject, at: string): ClusterCommand | undefined =>
+  Object.hasOwn(shown, 'job') ? jobShown(run, shown, at) : look(run, observationOf(shown), at);
+
+/** An observation says something only once the order was sent, and while it is not known to be gone. */
+const look = (
+  run: OrderRun,
+  observation: ClusterObservation | undefined,
+  at: string,
+): ClusterCommand | undefined => {
+  const isExpected = run.ending === undefined ? isSent(run) : isDeletionSent(run);
+  if (!isExpected || observation === undefined || isAbsent(run)) return undefined;
+  // An order may have been meant for another hub before: what is seen there is not this one.
+  if (observation.hub !== undefined && observation.hub !== hubOf(run)?.id) return undefined;
+  const assessment = assess(observation, desiredOf(run));
+  const version = versionOf(observation);
+  const { askedAt } = observation;
+  return {
+    type: 'RecordObservation',
+    at,
+    assessment,
+    ...(version === undefined ? {} : { version }),
+    ...(askedAt === undefined ? {} : { askedAt }),
+    ...(run.effects['apply']?.status === 'refused' ? { settles: true } : {}),
+    ...(run.ending === undefined ? {} : { waitingFor: waitingFor(run, assessment) }),
+  };
 };
 
-/** Ending of the ids of checks that were made after the deletion was sent. */
-export const CHECK_OF_DELETION = '.deletion';
+const waitingFor = (run: OrderRun, assessment: Assessment): readonly string[] =>
+  assessment.found ? [...ownJob(run), ...withoutOwnJobs(run, assessment.waitingFor)] : [];
 
-/** One check per observation and set of passed deadlines; another one needs something new. */
-const checkInstance = (run: OpenRun): string => {
-  const fired = Object.entries(run.overdue).filter(([, stage]) => stage === 'fired');
-  const phase = run.deletion === undefined ? '.live' : CHECK_OF_DELETION;
-  return [run.cycle, run.observations, ...fired.map(([step]) => step)].join('.') + phase;
+const isDeletionSent = ({ effects: { delete: sent } }: OrderRun): boolean => sent?.status === 'done';
+
+/** A look that settles deadlines that passed, and what another look has missed. */
+export const confirm = (run: OrderRun, shown: JsonObject, at: string): ClusterCommand | undefined => {
+  const observation = observationOf(shown);
+  const report = look(run, observation, at);
+  if (report?.type !== 'RecordObservation') return report;
+  const what = missingIn(report.assessment, run);
+  if (what === undefined) return report;
+  if (run.ending === undefined) return { type: 'ReportLost', at, what };
+  // A look from before the deletion was sent cannot confirm absence.
+  const since = run.done['delete']?.at ?? '';
+  const isAfter = (run.effects['check']?.startedAt ?? '') >= since;
+  return what === 'cluster-order' && isAfter ? { type: 'ConfirmAbsence', at } : report;
+};
+
+const missingIn = (
+  assessment: Assessment,
+  { ending }: OrderRun,
+): 'cluster-order' | 'hosted-cluster' | undefined => {
+  // Gone is what has left nothing behind: a HostedCluster without its order still runs.
+  if (!assessment.found)
+    return ending !== undefined && assessment.left !== undefined ? undefined : 'cluster-order';
+  return assessment.verdict.kind === 'hosted-cluster-lost' ? 'hosted-cluster' : undefined;
+};
+
+/** What the last look shows to be missing, and when it did first. */
+export const suspicion = (run: OrderRun): string | undefined => {
+  const { seen, seenAt = '', lost, ours } = onItsHub(run) ?? {};
+  if (seen?.missing === undefined || seen.missing === lost || ours !== true) return undefined;
+  return `${seen.missing}.${seenAt}`;
+};
+
+/** Undefined when it is not an observation: an empty answer must never count as absence. */
+const observationOf = (value: object): ClusterObservation | undefined => {
+  const { order } = value as { order?: unknown };
+  return order === null || (typeof order === 'object' && order !== null)
+    ? (value as ClusterObservation)
+    : undefined;
 };

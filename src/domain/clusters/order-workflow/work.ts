@@ -1,140 +1,98 @@
 import { templateInOrder } from '../ansible-templates.ts';
 import type { JsonObject } from '../../json.ts';
-import { isUnresolved } from '../../process/effects.ts';
-import { asJson } from './as-json.ts';
-import { clusterOrderDraft, orderName } from '../cluster-order-manifest.ts';
+import type { Call, Step as StepOf } from '../../process/declaration.ts';
+import { clusterOrderDraft, orderName, SIMULATION_ANNOTATION } from '../cluster-order-manifest.ts';
 import type { ClusterCommand } from '../commands.ts';
 import type { AutomationPurpose } from '../events.ts';
-import { automationMode, cycleOf, wantedClaim, type OpenRun } from './run.ts';
-import type { Call, EffectWork, Work } from './step.ts';
+import { asJson } from './as-json.ts';
+import { automationMode, hubOf, isSent, orderOf, sentInCycle, wantedClaim, type OrderRun } from './run.ts';
 
-/** What steps ask for: commands to the cluster, effects on hub and scheduler. */
-export const cluster = (instance: string | number, command: ClusterCommand): Work => ({
-  kind: 'command',
-  instance: String(instance),
-  command,
-});
+/** What steps ask for: effects on hub, scheduler and automation. */
+export type Step = StepOf<OrderRun, ClusterCommand>;
 
-export const onHub = (run: OpenRun): { readonly port: 'management-cluster'; readonly lane: string } => ({
+/** How often the hub is read besides its watch: changes are expected, or only degradation and loss. */
+export const READ_BUSY_MS = 10_000;
+export const READ_READY_MS = 60_000;
+
+export const onHub = (run: OrderRun, operation: string, args: JsonObject): Call => ({
   port: 'management-cluster',
-  lane: `hub:${run.hub?.hub ?? ''}`,
+  lane: `hub:${hubOf(run)?.id ?? ''}`,
+  operation,
+  args,
 });
 
-export const orderRef = (run: OpenRun): JsonObject => ({
-  hub: run.hub?.hub ?? '',
-  namespace: run.hub?.namespace ?? '',
-  name: run.applied?.name ?? orderName(run.clusterId),
-  clusterId: run.clusterId,
-});
+export const orderRef = (run: OrderRun): JsonObject => {
+  const { id = '', namespace = '', orderName: name = orderName(run.id) } = hubOf(run) ?? {};
+  return { hub: id, namespace, name, clusterId: run.id };
+};
 
 /**
  * A call of the hub's automation; its lane is its own, so that a listener that hangs delays no look at the hub, and one
  * per mode: where a hub was switched, orders of before go on with the other one.
  */
-export const onAutomation = (run: OpenRun, operation: string, args: JsonObject): Call => ({
-  port: 'automation',
-  operation,
-  lane: `automation:${automationMode(run) ?? ''}:${run.hub?.hub ?? ''}`,
-  args: { hub: run.hub?.hub ?? '', mode: automationMode(run) ?? '', ...args },
-});
+export const onAutomation = (run: OrderRun, operation: string, args: JsonObject): Call => {
+  const [hub, mode] = [hubOf(run)?.id ?? '', automationMode(run) ?? ''];
+  return { port: 'automation', operation, lane: `automation:${mode}:${hub}`, args: { hub, mode, ...args } };
+};
 
-export const triggerCall = (run: OpenRun, purpose: AutomationPurpose, more: JsonObject = {}): Call => {
-  const { namespace, name, clusterId } = orderRef(run);
-  const place = { namespace: namespace ?? '', name: name ?? '', clusterId: clusterId ?? '' };
+export const triggerCall = (run: OrderRun, purpose: AutomationPurpose, more: JsonObject = {}): Call => {
+  const { hub: _hub, ...place } = orderRef(run);
   return onAutomation(run, 'trigger', { purpose, place, ...more });
 };
 
-export const placeCall = (run: OpenRun): Call => {
-  const ansibleTemplate = templateInOrder(run.spec);
-  return {
-    port: 'scheduler',
-    operation: 'place',
-    lane: 'scheduler',
-    args: {
-      clusterId: run.clusterId,
-      tenant: run.tenant,
-      template: run.spec.template.id,
-      ...(run.zone === undefined ? {} : { zone: run.zone }),
-      claim: asJson(wantedClaim(run)),
-      ...(ansibleTemplate === undefined ? {} : { ansibleTemplate }),
-      ...(run.reconsidering === undefined ? {} : { mayStay: true }),
-    },
-  };
+const onScheduler = (operation: string, args: JsonObject): Call => ({
+  port: 'scheduler',
+  operation,
+  lane: 'scheduler',
+  args,
+});
+
+export const placeCall = (run: OrderRun): Call => {
+  const order = orderOf(run);
+  const ansibleTemplate = templateInOrder(order);
+  return onScheduler('place', {
+    clusterId: run.id,
+    tenant: run.tenant,
+    template: order.template.id,
+    ...(order.zone === undefined ? {} : { zone: order.zone }),
+    claim: asJson(wantedClaim(run)),
+    ...(ansibleTemplate === undefined ? {} : { ansibleTemplate }),
+    ...(run.memo.reconsidering === undefined ? {} : { mayStay: true }),
+  });
 };
 
-export const releaseCall = (run: OpenRun): Call => ({
-  port: 'scheduler',
-  operation: 'release',
-  lane: 'scheduler',
-  args: { ...(run.hub === undefined ? {} : { hub: run.hub.hub }), clusterId: run.clusterId },
-});
+export const resizeCall = (run: OrderRun, claim: ReturnType<typeof wantedClaim>): Call =>
+  onScheduler('resize', { hub: hubOf(run)?.id ?? '', clusterId: run.id, claim: asJson(claim) });
 
-export const observeCall = (run: OpenRun): Call => ({
-  ...onHub(run),
-  operation: 'observeCluster',
-  args: orderRef(run),
-});
+export const releaseCall = (run: OrderRun): Call => {
+  // A hub that was found too late to be told of holds the place all the same.
+  const found = run.done['place']?.result?.['hub'];
+  const hub = hubOf(run)?.id ?? (typeof found === 'string' ? found : undefined);
+  return onScheduler('release', { ...(hub === undefined ? {} : { hub }), clusterId: run.id });
+};
 
-export const applyCall = (run: OpenRun): Call => {
-  const { namespace = '', mode = 'operator', simulated = false } = run.hub ?? {};
-  const { simulation } = run;
+export const observeCall = (run: OrderRun): Call => onHub(run, 'observeCluster', orderRef(run));
+
+export const applyCall = (run: OrderRun): Call => {
+  const order = orderOf(run);
+  const { id = '', namespace = '', mode = 'operator', simulated = false, tenantNamespace } = hubOf(run) ?? {};
+  const { pullSecret, annotations } = order;
+  const simulation = annotations[SIMULATION_ANNOTATION];
   const draft = clusterOrderDraft(
-    {
-      ...run.spec,
-      id: run.clusterId,
-      tenant: run.tenant,
-      ...(simulation === undefined ? {} : { simulation }),
-    },
+    { ...order, ...(simulation === undefined ? {} : { simulation }) },
     { namespace, mode, simulated },
   );
-  const { pullSecret } = run.spec;
-  return {
-    ...onHub(run),
-    operation: 'applyClusterOrder',
-    args: {
-      hub: run.hub?.hub ?? '',
-      clusterId: run.clusterId,
-      manifest: asJson(draft),
-      ...(pullSecret === undefined ? {} : { pullSecret: asJson(pullSecret) }),
-      ...(run.hub?.tenantNamespace === true ? { tenantNamespace: true } : {}),
-      ...(run.applied === undefined ? { unsent: true } : {}),
-      ...(isFirstOfRetry(run) ? { relaunch: true } : {}),
-    },
-  };
+  return onHub(run, 'applyClusterOrder', {
+    hub: id,
+    clusterId: run.id,
+    manifest: asJson(draft),
+    ...(pullSecret === undefined ? {} : { pullSecret: asJson(pullSecret) }),
+    ...(tenantNamespace === undefined ? {} : { tenantNamespace }),
+    ...(isSent(run) ? {} : { unsent: true }),
+    ...(isFirstOfRetry(run) ? { relaunch: true } : {}),
+  });
 };
 
 /** The hub's operator launches the jobs, and is to do so again: somebody retried, and nothing was sent since. */
-const isFirstOfRetry = (run: OpenRun): boolean =>
-  run.cycle > 0 && automationMode(run) === undefined && cycleOf(run.applied?.instance) !== run.cycle;
-
-export const effect = (kind: string, instance: string | number, call: Call): EffectWork => ({
-  kind: 'effect',
-  effect: kind,
-  instance: String(instance),
-  ...call,
-});
-
-/** An effect that may have happened is settled under its own id before another takes its place. */
-export const settled = (run: OpenRun, kind: string, instance: string | number, call: Call): EffectWork => {
-  const known = run.effects[kind];
-  return isUnresolved(known)
-    ? { kind: 'effect', effect: kind, instance: known.id.slice(kind.length + 1), ...call }
-    : effect(kind, instance, call);
-};
-
-/** A retry asks anew, also where the last answer was a refusal. */
-const resizeInstance = ({ specRevision, capacityTries, cycle }: OpenRun): string =>
-  `${specRevision}.${capacityTries}${cycle === 0 ? '' : `.${cycle}`}`;
-
-export const resizeWork = (run: OpenRun, claim: ReturnType<typeof wantedClaim>): Work | undefined =>
-  run.waiting === undefined
-    ? settled(run, 'resize', resizeInstance(run), {
-        port: 'scheduler',
-        operation: 'resize',
-        lane: 'scheduler',
-        args: { hub: run.hub?.hub ?? '', clusterId: run.clusterId, claim: asJson(claim) },
-      })
-    : undefined;
-
-export const answeredFor = (run: OpenRun, step: string, instance: string | number): boolean =>
-  run.answered[step]?.instance === String(instance);
+const isFirstOfRetry = (run: OrderRun): boolean =>
+  run.cycle > 0 && automationMode(run) === undefined && sentInCycle(run) !== run.cycle;

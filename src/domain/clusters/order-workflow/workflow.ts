@@ -1,33 +1,103 @@
-import type { RunEvent } from '../../process/events.ts';
-import { nextAttempt } from '../../process/effects.ts';
-import { parseStreamName } from '../../stream-name.ts';
-import type { Pending, PendingCommand, PendingEffect, Workflow } from '../../workflow.ts';
-import type { ClusterCommand } from '../commands.ts';
+import { stepWorkflow } from '../../process/step-workflow.ts';
+import type { Problem } from '../../process/run.ts';
+import type { FoldedEvent } from '../../workflow.ts';
 import { CLUSTER_CATEGORY } from '../cluster.ts';
-import { CLUSTER_ORDER, decideRun, INPUT_TYPES, PLACEMENT_RETRY } from './decide.ts';
-import { evolveRun } from './evolve.ts';
-import { timersOf } from './reconsider.ts';
-import type { OpenRun, OrderRun } from './run.ts';
-import { EFFECT_RULES, type Work } from './step.ts';
-import { activeSteps, overdueCommandOf, overdueInstance, overdueName, overdueSteps, STEPS } from './steps.ts';
-import { asJson } from './as-json.ts';
+import type { ClusterCommand } from '../commands.ts';
+import { clusterDecider } from '../decide.ts';
+import { clusterEventTypes } from '../event-types.ts';
+import type { ClusterEvent } from '../events.ts';
+import { failureSentence } from '../failure-texts.ts';
+import { isStoredCluster, type ClusterState } from '../state.ts';
+import { AUTOMATION_LIVE } from './automation-steps.ts';
+import { DELETION } from './deletion-steps.ts';
+import { FORWARD } from './forward-steps.ts';
+import { confirm, observe, reading, suspicion } from './looking-steps.ts';
+import { evolveMemo, INITIAL_MEMO, type Memo } from './memo.ts';
+import { hubOf, isCertainlyUnsent, JOB_STATUS, onItsHub, type OrderRun } from './run.ts';
+import { PLACEMENT_RETRY, RECONSIDER_HUB, timersOf, unplaced } from './timers.ts';
+import { observeCall, type Step } from './work.ts';
+
+/** An automation that cannot be asked about a job for so long is told of. */
+const JOB_STATUS_DEADLINE_MS = 5 * 60_000;
+
+const problemOf = (run: OrderRun): Problem | undefined => {
+  const late = unplaced(run);
+  if (late !== undefined) return late;
+  return run.problem?.at === run.memo.told ? undefined : run.problem;
+};
+
+/** What goes on beside the way to READY. */
+const LIVE: readonly Step[] = [
+  {
+    // Only waited for: conditions tell of it once it takes too long.
+    name: JOB_STATUS,
+    phase: 'live',
+    needed: (run) => onItsHub(run)?.seen.jobUnknown === true,
+    deadline: { ms: JOB_STATUS_DEADLINE_MS },
+  },
+  {
+    name: 'report-problem',
+    phase: 'live',
+    tell: (run) => {
+      const problem = problemOf(run);
+      if (problem === undefined) return undefined;
+      const { at, reason, message, permanent } = problem;
+      const isOurs = problem === run.problem;
+      const failure = isOurs ? { message: failureSentence(reason), detail: message } : { message };
+      return { type: 'RecordFailure', at, reason, ...failure, permanent };
+    },
+  },
+  {
+    name: 'report-end-of-failure',
+    phase: 'live',
+    tell: ({ memo: { ended } }) => (ended === undefined ? undefined : { type: 'EndFailure', ...ended }),
+  },
+];
+
+const STEPS: readonly Step[] = [
+  ...FORWARD,
+  ...LIVE,
+  ...AUTOMATION_LIVE,
+  reading('live'),
+  ...DELETION,
+  reading('deletion'),
+];
+
+export const CLUSTER_ORDER = 'clusterOrder';
+
+const CHANGES: readonly string[] = ['NodeSetAdded', 'NodeSetResized', 'NodeSetRemoved', 'ClusterSpecRevised'];
+
+/** What was built can be changed again after a change that failed; what was found to be there is no longer refused. */
+const lifts = (run: OrderRun, { of, type }: FoldedEvent): boolean =>
+  of === 'subject' &&
+  (type === 'ClusterSpecSynced' || (CHANGES.includes(type) && onItsHub(run)?.built !== undefined));
 
 /**
  * Process manager of a cluster order: from the accepted order to READY, through every change of its spec, to confirmed
- * absence (design §6). One run per cluster, in `clusterOrder-<cluster id>`; the steps are the table in steps.ts.
+ * absence (design §6). One run per cluster, in `clusterOrder-<cluster id>`.
  */
-export const clusterOrderWorkflow: Workflow<OrderRun, RunEvent> = {
+export const clusterOrderWorkflow = stepWorkflow<ClusterState, ClusterCommand, ClusterEvent, Memo>({
   name: CLUSTER_ORDER,
-  stateVersion: 6,
-  inputTypes: INPUT_TYPES,
-  runIdOf: ({ stream }) => {
-    const { category, id } = parseStreamName(stream);
-    return category === CLUSTER_CATEGORY ? id : undefined;
+  stateVersion: 7,
+  subject: {
+    category: CLUSTER_CATEGORY,
+    types: clusterEventTypes.map(({ type }) => type),
+    decider: clusterDecider,
+    idOf: (cluster) => (isStoredCluster(cluster) ? cluster.id : ''),
   },
-  initialState: () => ({ status: 'none' }),
-  evolve: evolveRun,
-  decide: decideRun,
-  pending: (state) => (state.status === 'open' ? pendingOf(state) : NOTHING),
+  begins: isStoredCluster,
+  ends: (cluster) =>
+    isStoredCluster(cluster) && cluster.deletionRequestedAt !== undefined ? 'gone' : undefined,
+  retries: (run, { type, data }) =>
+    type === 'ClusterRetryRequested' ||
+    (type === 'TimerFired' && data['timerId'] === RECONSIDER_HUB && isCertainlyUnsent(run)),
+  lifts,
+  halts: unplaced,
+  memo: { initial: INITIAL_MEMO, evolve: evolveMemo },
+  steps: STEPS,
+  timers: timersOf,
+  observe,
+  check: { call: observeCall, wanted: suspicion, record: confirm },
   // Whatever may make room: a hub came, changed or is well again, or somebody gave capacity back.
   wakes: {
     types: [
@@ -45,89 +115,5 @@ export const clusterOrderWorkflow: Workflow<OrderRun, RunEvent> = {
     ],
     timerId: PLACEMENT_RETRY,
   },
-  hubOf: (state) => (state.status === 'open' ? state.hub?.hub : undefined),
-  isClosed: (state) => state.status === 'closed',
-};
-
-const NOTHING: Pending = { commands: [], effects: [], timers: [] };
-
-const pendingOf = (run: OpenRun): Pending => {
-  const commands: PendingCommand[] = [];
-  const effects: PendingEffect[] = [];
-  const active = new Set(activeSteps(run));
-  for (const { name, work } of STEPS) {
-    if (work === undefined || !active.has(name)) continue;
-    const todo = work(run, run.activeSince[name] ?? '');
-    if (todo?.kind === 'command') commands.push(commandTo(run, `${name}:${todo.instance}`, todo.command));
-    else if (todo !== undefined) effects.push(...effectOf(run, todo));
-  }
-  for (const { name } of overdueSteps(run)) {
-    const command = overdueCommandOf(run, name);
-    if (command !== undefined) {
-      commands.push(commandTo(run, `${overdueName(name)}:${overdueInstance(run)}`, command));
-    }
-  }
-  const timers = Object.entries(timersOf(run)).map(([timerId, dueAt]) => ({ timerId, dueAt }));
-  return { commands, effects, timers };
-};
-
-const commandTo = (run: OpenRun, key: string, command: ClusterCommand): PendingCommand => ({
-  key,
-  aggregate: CLUSTER_CATEGORY,
-  id: run.clusterId,
-  command: { ...asJson(command), type: command.type },
+  hubOf: (run) => hubOf(run)?.id,
 });
-
-const effectOf = (run: OpenRun, todo: Exclude<Work, { kind: 'command' }>): readonly PendingEffect[] => {
-  const { port, operation, args, lane } = todo;
-  if (todo.kind === 'read') {
-    const known = run.effects[todo.effect];
-    const { attempt, notBefore } = nextRead(known?.attempt, known?.startedAt, todo.everyMs);
-    return [
-      {
-        effectId: `${todo.effect}:0`,
-        port,
-        operation,
-        args,
-        lane,
-        attempt,
-        mode: 'observe',
-        ...(notBefore === undefined ? {} : { notBefore }),
-        everyMs: todo.everyMs,
-      },
-    ];
-  }
-  const effectId = `${todo.effect}:${todo.instance}`;
-  const known = run.effects[todo.effect];
-  if (known?.id === effectId && (known.status === 'done' || known.status === 'refused')) return [];
-  const { backoff } = EFFECT_RULES[todo.effect] ?? { backoff: { firstMs: 1_000, maxMs: 60_000 } };
-  const next = nextAttempt(known, effectId, backoff);
-  const notBefore = [next.notBefore, todo.notBefore]
-    .filter((time) => time !== undefined)
-    .toSorted()
-    .at(-1);
-  return [
-    {
-      effectId,
-      port,
-      operation,
-      args,
-      lane,
-      ...next,
-      ...(notBefore === undefined ? {} : { notBefore }),
-      ...(todo.notBefore === undefined ? {} : { firmUntil: todo.notBefore }),
-      // What is deleted frees hardware that others wait for.
-      ...(run.deletion === undefined ? {} : { priority: 'deletion' as const }),
-    },
-  ];
-};
-
-/** Only a runner that records the start of a timed read leaves anything here to count on from. */
-const nextRead = (
-  attempt: number | undefined,
-  startedAt: string | undefined,
-  everyMs: number,
-): { attempt: number; notBefore?: string } =>
-  attempt === undefined || startedAt === undefined
-    ? { attempt: 1 }
-    : { attempt: attempt + 1, notBefore: new Date(Date.parse(startedAt) + everyMs).toISOString() };

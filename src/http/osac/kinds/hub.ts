@@ -39,15 +39,14 @@ export type HubRevisionServices = Pick<CreateServices, 'runner' | 'secrets'> & {
  */
 export const hubRevision = (services: HubRevisionServices): Revision<DocumentCommand> => ({
   command: async (change) => {
-    refuseClearText(change.after, change.before);
+    refuseClearText(change.after);
     if (!change.dryRun) await refuseOtherCluster(change, services);
     return documentRevision.command(change);
   },
 });
 
-const refuseClearText = (document: JsonObject, before?: JsonObject): void => {
-  const previous = before === undefined ? undefined : objectAt(before, 'spec');
-  const wrong = clearTextRejection(objectAt(document, 'spec'), previous);
+const refuseClearText = (document: JsonObject): void => {
+  const wrong = clearTextRejection(objectAt(document, 'spec'));
   if (wrong !== undefined) throw refused(wrong);
 };
 

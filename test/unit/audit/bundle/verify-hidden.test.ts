@@ -28,7 +28,7 @@ describe('verifying what a tenant is shown of an event that hides something', ()
     const old = await changed({ show: () => 'redacted' }, () => undefined);
     expect(old.findings, texts(old)).to.deep.equal([]);
     expect(old.redactedProven).to.equal(report.redactedProven);
-    expect(old.proven.join()).to.include('where the leaf is of version 2; where it is of version 1');
+    expect(old.proven.join()).to.include('where the leaf has `hidden`; where it has not');
   });
 
   for (const [what, edit, message] of [

@@ -114,7 +114,7 @@ describe('leaves of the audit tree', () => {
     } as JsonObject,
   };
 
-  it('are of two parts where tenants may see one: the form of version 2 is part of what was signed', () => {
+  it('are of two parts where tenants may see one: the form of `hidden` is part of what was signed', () => {
     const leaf = leafOf(HIDING);
     const data = { name: 'n', version: { name: '4.20' } };
     const hidden =
@@ -123,10 +123,10 @@ describe('leaves of the audit tree', () => {
     expect(leafBytes(leaf).toString()).to.equal(
       `{"data":"${canonicalHash(data)}","hidden":"${sha256(hidden).toString('hex')}","id":"${EVENT.id}",` +
         `"metadata":"${canonicalHash(EVENT.metadata)}","occurredAt":"2026-11-21T12:00:00.000Z","revision":3,` +
-        '"stream":"cluster-1","type":"ClusterOrdered","v":2}',
+        '"stream":"cluster-1","type":"ClusterOrdered","v":1}',
     );
     expect(leafHashOf(leaf).toString('hex')).to.equal(
-      'c682fd458806ab6fbbd9d2161aee2ffad7ab90569697985146e37b91d4dbc8e4',
+      '1ba9c3b723014e966df17b4c601f7708dc7efbcca8104519e618007fe57dae59',
     );
   });
 
@@ -140,7 +140,7 @@ describe('leaves of the audit tree', () => {
           metadata: JsonObject;
         };
         expect(leaf).to.deep.include({
-          v: 2,
+          v: 1,
           data: canonicalHash(shown.data),
           metadata: canonicalHash(shown.metadata),
         });

@@ -116,7 +116,10 @@ describe('legal holds and erasures', () => {
   for (const scope of covering) {
     it(`refuses an erasure under a hold of ${JSON.stringify(scope)}, until that is released`, () => {
       given(held(scope)).when(begin).thenRejected('LEGAL_HOLD');
-      given(held(scope), { type: 'LegalHoldReleased', data: { at: AT, holdId: 'h1', reason: 'settled' } })
+      given(held(scope), {
+        type: 'LegalHoldReleased',
+        data: { at: AT, holdId: 'h1', scope, reason: 'settled' },
+      })
         .when(begin)
         .thenEvents({ type: 'ErasureBegun', data: { at: LATER, ...erasure } });
     });

@@ -5,11 +5,12 @@ import {
   isPublished,
   MAX_FIELD_DEFINITIONS,
 } from '../../../../src/domain/catalog/cluster-catalog-item.resource.ts';
-import type { ClusterCatalogItemEvent } from '../../../../src/domain/catalog/cluster-catalog-item-events.ts';
 import type { DocumentCommand } from '../../../../src/domain/catalog/document.ts';
 import { specSegments } from '../../../../src/domain/clusters/spec-paths.ts';
 import type { JsonObject } from '../../../../src/domain/json.ts';
-import { specify } from '../../../support/decider-spec.ts';
+import { specify, type EventOf } from '../../../support/decider-spec.ts';
+
+type ClusterCatalogItemEvent = EventOf<typeof clusterCatalogItem>;
 
 const at = '2026-11-21T12:00:00.000Z';
 const facts = { at, id: 'i1', tenant: 'shared', project: '', name: 'small-item', creator: 'system' };

@@ -1,12 +1,13 @@
 import { expect } from 'chai';
 import type { DocumentCommand } from '../../../../src/domain/catalog/document.ts';
-import type { ClusterVersionEvent } from '../../../../src/domain/catalog/events.ts';
 import { clusterVersion, unusableReason } from '../../../../src/domain/catalog/cluster-version.resource.ts';
 import { hub, hubFacts } from '../../../../src/domain/hubs/hub.resource.ts';
 import { aggregateOf, aggregates, documentKinds, kindOf, kinds } from '../../../../src/domain/kinds.ts';
 import { tenant } from '../../../../src/domain/tenancy/tenant.resource.ts';
 import type { JsonObject } from '../../../../src/domain/json.ts';
-import { specify } from '../../../support/decider-spec.ts';
+import { specify, type EventOf } from '../../../support/decider-spec.ts';
+
+type ClusterVersionEvent = EventOf<typeof clusterVersion>;
 
 const at = '2026-11-21T12:00:00.000Z';
 const later = '2026-11-21T13:00:00.000Z';

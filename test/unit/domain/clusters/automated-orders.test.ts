@@ -190,7 +190,7 @@ describe('cluster order on a hub whose automation we run: eda', () => {
     const again = run.effect('trigger');
     expect(again.effectId).to.equal('trigger:0.0.1');
     expect(msUntil(run, again)).to.be.within(4 * MINUTE, 5 * MINUTE);
-    expect(again.args['since'], 'the port looks first').to.equal(posted);
+    expect(again.args['since'], 'the port looks first').to.satisfy((since: string) => since <= posted);
     run.observe(busy);
     expect(run.effects(), 'it is at work after all').to.deep.equal(['read']);
   });

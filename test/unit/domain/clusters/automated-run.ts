@@ -43,7 +43,7 @@ export const stateOf = (run: Run): string | undefined => {
 export const scale = (run: Run, size: number) =>
   run.command({
     type: 'ReviseCluster',
-    at: time(40),
+    at: run.at(),
     changes: {
       nodeSets: { workers: { hostType: { id: 'fc430' }, size }, gpu: { hostType: { id: 'g5' }, size: 2 } },
     },

@@ -28,37 +28,33 @@ const { given } = specify(clusterDecider);
 const at = time(30);
 
 describe('clusters: placement and dispatch', () => {
-  const start: ClusterCommand = { type: 'StartDispatch', at };
   const started: ClusterEvent = {
     type: 'ClusterDispatchStarted',
-    data: { at, hub: HUB, orderName: ORDER_NAME },
+    data: { at: time(1), hub: HUB, orderName: ORDER_NAME },
   };
   const deferred: ClusterEvent = {
     type: 'PlacementDeferred',
     data: { at: time(1), message: 'no room', decision: noRoom },
   };
 
-  it('selects a hub once, and another one only before dispatch', () => {
-    given(order).when(selectCommand).thenEvents(selected);
-    given(order, selected).when(selectCommand).thenNothing();
+  it('selects a hub and starts the dispatch at once, and never for a cluster that is being deleted', () => {
+    given(order).when(selectCommand).thenEvents(selected, started);
+    given().when(selectCommand).thenRejected('NOT_FOUND');
+    given(order, finalizers('x'), deletionRequested).when(selectCommand).thenRejected('DELETION_REQUESTED');
+  });
+  it('selects another one only while its hub never took it', () => {
     const other = { ...selectCommand, hub: 'sim-west-1' } as ClusterCommand;
-    expect(given(order, selected).when(other).decision).to.have.lengthOf(1);
     given(...onHub)
       .when(selectCommand)
       .thenNothing();
-    given(...onHub)
-      .when(other)
-      .thenRejected('ALREADY_DISPATCHED');
-    given(order, finalizers('x'), deletionRequested).when(selectCommand).thenRejected('DELETION_REQUESTED');
-  });
-  it('starts dispatch once, on a selected hub, and never for a cluster that is being deleted', () => {
-    given(order, selected).when(start).thenEvents(started);
-    given(...onHub)
-      .when(start)
-      .thenNothing();
-    given(order).when(start).thenRejected('NOT_PLACED');
-    given(order, selected, finalizers('x'), deletionRequested).when(start).thenRejected('DELETION_REQUESTED');
-    given().when(start).thenRejected('NOT_FOUND');
+    for (const command of [other, { ...other, again: true } as ClusterCommand])
+      given(...onHub)
+        .when(command)
+        .thenRejected('ALREADY_DISPATCHED');
+    const again = (change: object) => ({ ...selectCommand, again: true, ...change }) as ClusterCommand;
+    given(order, selected, dispatched).when(again({})).thenNothing();
+    for (const change of [{ hub: 'sim-west-1' }, { controller: 'ledger' }])
+      expect(given(order, selected, dispatched).when(again(change)).decision).to.have.lengthOf(1);
   });
   it('records why an order waits when the reasons change, not when only scores do', () => {
     const defer: ClusterCommand = { type: 'DeferPlacement', at, message: 'no room', decision: noRoom };
@@ -71,28 +67,38 @@ describe('clusters: placement and dispatch', () => {
     expect(given(order, deferred).when({ ...defer, decision }).decision).to.have.lengthOf(1);
     given(order, finalizers('x'), deletionRequested).when(defer).thenNothing();
   });
-  it('records the placed order and the synced spec once', () => {
+  it('records the placed order and the synced spec once, for the spec that was sent', () => {
+    const applied = (generation: number): ClusterCommand => ({
+      type: 'RecordApplied',
+      at,
+      uid: 'uid-1',
+      generation,
+    });
+    const data = { at, hub: HUB, orderName: ORDER_NAME };
     given(order, selected, dispatched)
-      .when({ type: 'RecordPlaced', at, uid: 'uid-1' })
-      .thenEvents({
-        type: 'ClusterOrderPlaced',
-        data: { at, hub: HUB, orderName: ORDER_NAME, uid: 'uid-1' },
-      });
+      .when(applied(0))
+      .thenEvents({ type: 'ClusterOrderPlaced', data: { ...data, uid: 'uid-1' } });
+    given(order, selected, dispatched)
+      .when({ ...applied(0), name: 'adopted' } as ClusterCommand)
+      .thenEvents({ type: 'ClusterOrderPlaced', data: { ...data, orderName: 'adopted', uid: 'uid-1' } });
     given(...onHub)
-      .when({ type: 'RecordPlaced', at, uid: 'uid-1' })
+      .when(applied(0))
       .thenNothing();
     const resized: ClusterEvent = {
       type: 'NodeSetResized',
       data: { at: time(8), name: 'workers', from: 3, to: 4 },
     };
-    const synced: ClusterEvent = { type: 'ClusterSpecSynced', data: { at, hub: HUB, orderName: ORDER_NAME } };
+    const synced: ClusterEvent = { type: 'ClusterSpecSynced', data };
     given(...onHub, resized)
-      .when({ type: 'RecordSpecSynced', at })
+      .when(applied(1))
       .thenEvents(synced);
-    given(...onHub, resized, synced)
-      .when({ type: 'RecordSpecSynced', at })
+    given(...onHub, resized)
+      .when(applied(0))
       .thenNothing();
-    given(order, selected).when({ type: 'RecordSpecSynced', at }).thenRejected('NOT_DISPATCHED');
+    given(...onHub, resized, synced)
+      .when(applied(1))
+      .thenNothing();
+    given(order).when(applied(0)).thenRejected('NOT_DISPATCHED');
   });
 });
 
@@ -176,13 +182,40 @@ describe('clusters: observations', () => {
       'ControlPlaneBecameAvailable',
     ]);
   });
-  it('records nothing while the cluster is torn down or missing', () => {
+  it('keeps what no document shows: a deletion that shows, an order that is missing or was changed', () => {
+    const seen = (data: object): ClusterEvent => ({ type: 'ClusterOrderSeen', data: { at, ...data } });
+    const look = (change: object): ClusterCommand => ({ ...record(), ...change }) as ClusterCommand;
     given(...onHub, deletionRequested)
-      .when(record())
-      .thenNothing();
+      .when(look({ assessment: assessment({ deleting: true }), waitingFor: [] }))
+      .thenEvents(seen({ deleting: true }));
+    given(...onHub, deletionRequested, seen({ deleting: true }))
+      .when(look({ assessment: assessment({ deleting: true }), waitingFor: ['finalizer x'] }))
+      .thenEvents({ type: 'ClusterDeletionBlocked', data: { at, waitingFor: ['finalizer x'] } });
+    const missing = seen({ missing: 'cluster-order' });
     given(...onHub)
-      .when({ type: 'RecordObservation', at, assessment: { found: false } })
+      .when(look({ assessment: { found: false } }))
+      .thenEvents(missing);
+    given(...onHub, missing)
+      .when(look({ assessment: { found: false } }))
       .thenNothing();
+    const changed = look({ assessment: assessment({ specMatches: false }) });
+    given(...after(onHub))
+      .when(changed)
+      .thenEvents(seen({ differs: true }));
+    given(...after(onHub), seen({ differs: true }))
+      .when(record())
+      .thenEvents(seen({}));
+  });
+  it('takes no older state for news', () => {
+    const version = (resourceVersion: string) => ({ version: { uid: 'uid-1', resourceVersion } });
+    const [first, ...others] = given(...onHub).when({ ...record(), ...version('7') } as ClusterCommand)
+      .decision as ClusterEvent[];
+    expect(first?.data).to.deep.include(version('7'));
+    for (const { data } of others) expect(data).to.not.have.property('version');
+    const known = given(...onHub, ...(first === undefined ? [] : [first]), ...others);
+    const missing = { assessment: assessment({ ready: {} }) };
+    known.when({ ...record(), ...missing, ...version('6') } as ClusterCommand).thenNothing();
+    expect(known.when({ ...record(), ...missing, ...version('8') } as ClusterCommand).decision).to.have.lengthOf(1);
   });
   it('wins over a written status, even when nothing else changed', () => {
     const written: ClusterEvent = {
@@ -254,9 +287,8 @@ describe('clusters: failure, loss and retry', () => {
     given(...onHub, deletionRequested)
       .when(lost)
       .thenNothing();
-    expect(given(...onHub, gone).when({ type: 'RecordPlaced', at, uid: 'uid-1' }).decision).to.have.lengthOf(
-      1,
-    );
+    const again: ClusterCommand = { type: 'RecordApplied', at, uid: 'uid-1', generation: 0 };
+    expect(given(...onHub, gone).when(again).decision).to.have.lengthOf(1);
     expect(given(...onHub, gone, placed).state()).to.not.have.property('lost');
     const order: ClusterEvent = { type: 'ClusterLostOnHub', data: { at, what: 'cluster-order' } };
     expect(given(...readyHistory, order).state()).to.deep.include({

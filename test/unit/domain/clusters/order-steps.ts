@@ -19,7 +19,7 @@ export const count = (run: ReturnType<typeof createOrderRun>, type: string): num
 export const scale = (run: ReturnType<typeof createOrderRun>, size: number) =>
   run.command({
     type: 'ReviseCluster',
-    at: time(40),
+    at: run.at(),
     changes: {
       nodeSets: {
         workers: { hostType: { id: 'fc430' }, size },

@@ -21,7 +21,7 @@ describe('cluster order: changes of the spec', () => {
       5,
     );
     run.perform('apply', done({ uid: 'uid-1' }));
-    expect(run.commands()).to.include('RecordSpecSynced');
+    expect(run.commands()).to.include('RecordApplied');
     run.observe(scaled(5));
     run.commands();
     expect(stateOf(run)).to.equal('CLUSTER_STATE_READY');
@@ -152,7 +152,7 @@ describe('cluster order: changes of the spec', () => {
       if (run.effects().includes('apply')) run.perform('apply', done({ uid: 'uid-1' }));
       run.commands();
     }
-    expect(run.state()).to.have.property('drift', 3);
+    expect(run.state()).to.have.nested.property('memo.drift', 3);
     expect(run.effects()).to.deep.equal(['read']);
   });
   it('that a private caller makes to the status end with the next observation', () => {
@@ -175,7 +175,8 @@ describe('cluster order: loss', () => {
     const run = createOrderRun();
     run.toReady(healthy());
     run.observe(NOWHERE);
-    expect(run.commands(), 'one look is not enough').to.deep.equal([]);
+    expect(run.commands(), 'one look is not enough').to.deep.equal(['RecordObservation']);
+    expect(stateOf(run)).to.equal('CLUSTER_STATE_READY');
     run.perform('check', done(NOWHERE));
     expect(run.commands()).to.deep.equal(['ReportLost']);
     expect(stateOf(run)).to.equal('CLUSTER_STATE_FAILED');
@@ -211,9 +212,10 @@ describe('cluster order: loss', () => {
     run.commands();
     expect(stateOf(run)).to.equal('CLUSTER_STATE_READY');
     expect(run.effects()).to.deep.equal(['read']);
-    lost(run);
-    run.observe(healthy());
-    run.commands();
     expect(run.clusterTypes()).to.not.include('ClusterLostOnHub');
+    lost(run);
+    expect(stateOf(run)).to.equal('CLUSTER_STATE_FAILED');
+    run.observe(healthy());
+    expect(stateOf(run), 'it is there again').to.equal('CLUSTER_STATE_READY');
   });
 });

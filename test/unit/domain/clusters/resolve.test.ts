@@ -46,7 +46,6 @@ const broken = object('osac.templates.broken', {
   node_sets: { workers: { host_type: { id: 'gone' }, size: 1 } },
 });
 const leaving = object('osac.templates.leaving', {}, { deleting: true });
-const generated = object('01a1fdbf-853f-7699-b03b-202e1bbb7ff3', {});
 const version = (id: string, spec: JsonObject, more: Partial<CatalogueObject> = {}): CatalogueObject =>
   object(id, { spec: { version: '4.20.3', image: 'r/r:4.20.3', enabled: true, ...spec } }, more);
 const versions = [
@@ -70,7 +69,7 @@ const lookup =
   (reference: Reference): CatalogueObject | undefined =>
     objects.find((each) => refersTo(reference, each));
 const catalogue: Catalogue = {
-  template: lookup([small, rich, broken, leaving, generated]),
+  template: lookup([small, rich, broken, leaving]),
   version: lookup(versions),
   defaultVersion: () => versions[0],
   hostType: lookup(hosts),
@@ -187,7 +186,6 @@ describe('clusters: from a request to the facts of an order', () => {
   });
   it('refuses templates that cannot be ordered', () => {
     refused({ metadata: NAMED, spec: { template: { name: 'leaving' } } }, 'TEMPLATE_DELETED');
-    refused({ metadata: NAMED, spec: { template: { id: generated.id } } }, 'TEMPLATE_NOT_ORDERABLE');
     refused({ metadata: NAMED, spec: { template: { name: 'broken' } } }, 'HOST_TYPE_MISSING');
   });
   it('refuses what this release has no objects for', () => {

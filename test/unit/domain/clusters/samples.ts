@@ -56,6 +56,8 @@ const selectedData = {
   namespace: 'osac-hub',
   mode: 'operator',
   simulated: true,
+  controller: 'operator',
+  steps: { agents: 'ledger' },
   orderName: ORDER_NAME,
   decision,
 } as const;

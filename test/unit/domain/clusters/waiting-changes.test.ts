@@ -107,7 +107,7 @@ describe('a change that waits for room on its hub', () => {
       run.commands();
       expect(run.clusterTypes().at(-1)).to.equal('ClusterDeleted');
       run.perform('release', done());
-      expect(run.state().status).to.equal('closed');
+      expect(run.isClosed()).to.equal(true);
     });
   }
 });

@@ -1,9 +1,10 @@
 import { expect } from 'chai';
 import type { DocumentCommand } from '../../../../src/domain/catalog/document.ts';
-import type { InstanceTypeEvent } from '../../../../src/domain/compute/events.ts';
 import { instanceType } from '../../../../src/domain/compute/instance-type.resource.ts';
 import type { JsonObject } from '../../../../src/domain/json.ts';
-import { specify } from '../../../support/decider-spec.ts';
+import { specify, type EventOf } from '../../../support/decider-spec.ts';
+
+type InstanceTypeEvent = EventOf<typeof instanceType>;
 
 const at = '2026-11-21T12:00:00.000Z';
 const later = '2026-11-21T13:00:00.000Z';

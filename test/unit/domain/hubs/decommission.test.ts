@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { HubEvent } from '../../../../src/domain/catalog/events.ts';
+import type { HubEvent } from '../../../../src/domain/hubs/hub.resource.ts';
 import { DECOMMISSION_ANNOTATION, hub } from '../../../../src/domain/hubs/hub.resource.ts';
 import type { JsonObject } from '../../../../src/domain/json.ts';
 import { specify } from '../../../support/decider-spec.ts';

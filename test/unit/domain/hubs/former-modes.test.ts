@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { HubEvent } from '../../../../src/domain/catalog/events.ts';
+import type { HubEvent } from '../../../../src/domain/hubs/hub.resource.ts';
 import { hubFacts } from '../../../../src/domain/hubs/hub-facts.ts';
 import { hub, type HubCommand } from '../../../../src/domain/hubs/hub.resource.ts';
 import type { JsonObject } from '../../../../src/domain/json.ts';
@@ -184,7 +184,7 @@ describe('hubs that are switched while orders run on them', () => {
         .when(revise({ ...edaSpec, automation: { aap: former } }))
         .thenRejected('INVALID_HUB', { field });
   });
-  it('the facts of a hub name what is kept by mode; hubs of before keep nothing', () => {
+  it('the facts of a hub name what is kept by mode', () => {
     expect(hubFacts({ id: 'hub-1', document: { spec: aapSpec } }).formerAutomation).to.deep.equal({
       eda: { templatePrefix: 'osac', ca: CA, endpoint: EDA_URL },
     });

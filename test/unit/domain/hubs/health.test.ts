@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { findingsOf, type HubFindings, type ReportHubCheck } from '../../../../src/domain/hubs/health.ts';
 import { differentCluster } from '../../../../src/domain/hubs/identity.ts';
 import { hub } from '../../../../src/domain/hubs/hub.resource.ts';
-import type { HubEvent } from '../../../../src/domain/catalog/events.ts';
+import type { HubEvent } from '../../../../src/domain/hubs/hub.resource.ts';
 import type { JsonObject } from '../../../../src/domain/json.ts';
 import { listAt, objectAt, stringAt } from '../../../../src/domain/json-tools.ts';
 import { specify } from '../../../support/decider-spec.ts';

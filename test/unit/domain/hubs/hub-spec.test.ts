@@ -5,7 +5,6 @@ import { namespaceFits } from '../../../../src/domain/clusters/cluster-order-man
 import { MAX_NAMESPACE, tenantNamespace } from '../../../../src/domain/hubs/hub-facts.ts';
 import { hub } from '../../../../src/domain/hubs/hub.resource.ts';
 import type { JsonObject } from '../../../../src/domain/json.ts';
-import { registry } from '../../../../src/domain/registry.ts';
 import { specify } from '../../../support/decider-spec.ts';
 import { check } from '../../../support/property.ts';
 import fc from 'fast-check';
@@ -21,11 +20,6 @@ const create = (spec: JsonObject, id = 'hub-1'): DocumentCommand => ({
   creator: 'system',
   document: { spec: { namespace: 'osac-hub', ...spec } },
 });
-const registered = (spec: JsonObject) =>
-  ({
-    type: 'HubRegistered',
-    data: { id: 'hub-1', at, tenant: 'shared', project: '', name: 'hub-1', creator: 's', document: { spec } },
-  }) as const;
 
 const EDA = { mode: 'eda', endpoints: { eda: 'https://rulebook.osac:5000' } };
 const PEM = '-----BEGIN CERTIFICATE-----\nTUlJQg==\n-----END CERTIFICATE-----\n';
@@ -122,32 +116,5 @@ describe("hubs: what a hub's spec may say", () => {
       expect(tenantNamespace('osac-hub', name))
         .to.match(/-[a-z0-9]{8,}$/)
         .and.not.equal(name);
-  });
-  it('what an earlier release let pass does not stand in the way of cordoning', () => {
-    const old = { namespace: 'osac-hub', mode: 'eda' };
-    const revise = (spec: JsonObject): DocumentCommand => ({
-      type: 'ReviseDocument',
-      at,
-      document: { spec },
-    });
-    const cordoned = { ...old, scheduling: 'cordoned' };
-    given(registered(old))
-      .when(revise(cordoned))
-      .thenEvents({ type: 'HubRevised', data: { at, document: { spec: cordoned } } });
-    given(registered(old))
-      .when(revise({ ...old, mode: 'aap' }))
-      .thenRejected('INVALID_HUB', { field: 'spec.endpoints.aap' });
-  });
-  it('namespaces of single tenants were stored under the name that is a switch now', () => {
-    const lifted = (spec: JsonObject): unknown =>
-      registry.upcast('HubRegistered', 1, { document: { spec }, at })['document'];
-    const namespaces = { acme: 'osac-acme' };
-    expect(lifted({ namespace: 'n', tenant_namespaces: namespaces })).to.deep.equal({
-      spec: { namespace: 'n', namespaces },
-    });
-    expect(lifted({ namespace: 'n' })).to.deep.equal({ spec: { namespace: 'n' } });
-    expect(lifted({ tenant_namespaces: true })).to.deep.equal({ spec: { tenant_namespaces: true } });
-    const current = { document: { spec: { tenant_namespaces: true, namespaces } }, at };
-    expect(registry.upcast('HubRevised', 2, current)).to.equal(current);
   });
 });

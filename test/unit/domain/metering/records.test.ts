@@ -26,7 +26,6 @@ describe('metering records (metering-events.md §3 to §6)', () => {
     expect(given().when(order).slice(0, 1)).to.deep.equal([
       {
         type: 'osac.resource.created.v1',
-        resourceType: 'cluster_order',
         id: 'e1',
         time: time(0),
         resource: { id: ordered.id, tenant: 't1', project: '' },
@@ -115,25 +114,6 @@ describe('metering records (metering-events.md §3 to §6)', () => {
   it('are not made of what belongs to nobody', () => {
     expect(given().when({ type: 'ClusterOrdered', data: { ...ordered, tenant: '' } })).to.deep.equal([]);
     expect(given().heartbeatAt(1)).to.deep.equal([]);
-  });
-
-  it('have ids of their own, whatever the node sets of earlier releases are named', () => {
-    const set = { hostType: { id: 'h1', name: 'h1' }, size: 1 };
-    const names = ['_control_plane', 'a/b', 'worker/_x', '_x', 'worker', '__proto__'];
-    const nodeSets = Object.fromEntries(names.map((name) => [name, set]));
-    const old: ClusterEvent = { type: 'ClusterOrdered', data: { ...ordered, nodeSets } };
-    const [, ...started] = given().when(old);
-    expect(started).to.have.length(names.length + 1);
-    expect(new Set(started.map(({ id }) => id)).size).to.equal(started.length);
-    expect(started.map(({ id }) => id)).to.include.members([
-      'e1/_control_plane',
-      'e1/worker',
-      'e1/worker/_x',
-    ]);
-    const beats = given(old)
-      .heartbeatAt(5)
-      .map(({ id }) => id);
-    expect(new Set(beats).size).to.equal(names.length + 1);
   });
 
   it('of heartbeats are computed from the meter, as of the start of the window', () => {

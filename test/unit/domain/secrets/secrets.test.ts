@@ -1,9 +1,10 @@
 import { expect } from 'chai';
 import type { DocumentCommand } from '../../../../src/domain/catalog/document.ts';
 import type { SecretRef } from '../../../../src/domain/secret-ref.ts';
-import type { SecretEvent } from '../../../../src/domain/secrets/events.ts';
 import { secret } from '../../../../src/domain/secrets/secret.resource.ts';
-import { specify } from '../../../support/decider-spec.ts';
+import { specify, type EventOf } from '../../../support/decider-spec.ts';
+
+type SecretEvent = EventOf<typeof secret>;
 
 const at = '2026-11-21T12:00:00.000Z';
 const later = '2026-11-21T13:00:00.000Z';

@@ -2,16 +2,15 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import type { DocumentCommand } from '../../../../src/domain/catalog/document.ts';
 import type { JsonObject } from '../../../../src/domain/json.ts';
-import type {
-  ProjectMembershipEvent,
-  RoleBindingEvent,
-  RoleEvent,
-} from '../../../../src/domain/tenancy/events.ts';
 import { projectMembership } from '../../../../src/domain/tenancy/project-membership.resource.ts';
 import { roleBinding } from '../../../../src/domain/tenancy/role-binding.resource.ts';
 import { BUILT_IN_ROLES, role } from '../../../../src/domain/tenancy/role.resource.ts';
-import { specify } from '../../../support/decider-spec.ts';
+import { specify, type EventOf } from '../../../support/decider-spec.ts';
 import { check } from '../../../support/property.ts';
+
+type ProjectMembershipEvent = EventOf<typeof projectMembership>;
+type RoleBindingEvent = EventOf<typeof roleBinding>;
+type RoleEvent = EventOf<typeof role>;
 
 const at = '2026-11-21T12:00:00.000Z';
 const later = '2026-11-21T13:00:00.000Z';

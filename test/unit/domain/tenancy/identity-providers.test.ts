@@ -1,9 +1,10 @@
 import { expect } from 'chai';
 import type { DocumentCommand } from '../../../../src/domain/catalog/document.ts';
 import type { JsonObject } from '../../../../src/domain/json.ts';
-import type { IdentityProviderEvent } from '../../../../src/domain/tenancy/events.ts';
 import { identityProvider } from '../../../../src/domain/tenancy/identity-provider.resource.ts';
-import { specify } from '../../../support/decider-spec.ts';
+import { specify, type EventOf } from '../../../support/decider-spec.ts';
+
+type IdentityProviderEvent = EventOf<typeof identityProvider>;
 
 const at = '2026-11-21T12:00:00.000Z';
 const later = '2026-11-21T13:00:00.000Z';

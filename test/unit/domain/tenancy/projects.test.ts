@@ -4,7 +4,6 @@ import type { DocumentCommand } from '../../../../src/domain/catalog/document.ts
 import { claimsOf } from '../../../../src/app/names.ts';
 import { isRejection } from '../../../../src/domain/decider.ts';
 import { kindOf } from '../../../../src/domain/kinds.ts';
-import type { ProjectEvent } from '../../../../src/domain/tenancy/events.ts';
 import {
   defaultProjectId,
   isDefaultProject,
@@ -13,8 +12,10 @@ import {
   projectNameRejection,
   projectPointer,
 } from '../../../../src/domain/tenancy/project.resource.ts';
-import { specify } from '../../../support/decider-spec.ts';
+import { specify, type EventOf } from '../../../support/decider-spec.ts';
 import { check } from '../../../support/property.ts';
+
+type ProjectEvent = EventOf<typeof project>;
 
 const at = '2026-11-21T12:00:00.000Z';
 const later = '2026-11-21T13:00:00.000Z';

@@ -1,9 +1,10 @@
 import { expect } from 'chai';
 import type { DocumentCommand } from '../../../../src/domain/catalog/document.ts';
 import type { JsonObject } from '../../../../src/domain/json.ts';
-import { user, userDecider, userRejection } from '../../../../src/domain/tenancy/user.resource.ts';
-import type { UserEvent } from '../../../../src/domain/tenancy/user-events.ts';
-import { specify } from '../../../support/decider-spec.ts';
+import { user, userRejection } from '../../../../src/domain/tenancy/user.resource.ts';
+import { specify, type EventOf } from '../../../support/decider-spec.ts';
+
+type UserEvent = EventOf<typeof user>;
 
 const at = '2026-11-21T10:00:00.000Z';
 const later = '2026-11-21T11:00:00.000Z';
@@ -30,7 +31,7 @@ const admitted = (when = at): UserEvent => ({
   data: { id: 'u-1', at: when, tenant: 't1', project: '', name: 'p0123', creator: 'system', document },
 });
 const removed: UserEvent = { type: 'UserRemoved', data: { at } };
-const users = specify(userDecider);
+const users = specify(user.decider);
 
 /** osac-api.md §11 Users, osac-api-run.md §2 Users. */
 describe('users', () => {

@@ -103,7 +103,7 @@ export type HubSpec = Message<"osac.private.v1.HubSpec"> & {
   mode: string;
 
   /**
-   * Who reconciles ClusterOrders there: `operator` or `ledger`.
+   * Who reconciles ClusterOrders there: `operator` or `ledger`, which chooses no Agents.
    *
    * @generated from field: string controller = 1001;
    */
@@ -138,7 +138,7 @@ export type HubSpec = Message<"osac.private.v1.HubSpec"> & {
   templates: string[];
 
   /**
-   * Who does each step (`ledger`, `hub` or `none`), by step.
+   * Who does each step (`ledger`, `hub` or `none`), by step. It is recorded in the timeline and decides nothing.
    *
    * @generated from field: map<string, string> steps = 1006;
    */
@@ -206,7 +206,7 @@ export type HubSpecJson = {
   mode?: string;
 
   /**
-   * Who reconciles ClusterOrders there: `operator` or `ledger`.
+   * Who reconciles ClusterOrders there: `operator` or `ledger`, which chooses no Agents.
    *
    * @generated from field: string controller = 1001;
    */
@@ -241,7 +241,7 @@ export type HubSpecJson = {
   templates?: string[];
 
   /**
-   * Who does each step (`ledger`, `hub` or `none`), by step.
+   * Who does each step (`ledger`, `hub` or `none`), by step. It is recorded in the timeline and decides nothing.
    *
    * @generated from field: map<string, string> steps = 1006;
    */

@@ -1,0 +1,197 @@
+import { stringAt } from '../json-tools.ts';
+import type { JsonObject } from '../json.ts';
+import type { FoldedEvent } from '../workflow.ts';
+import { stamped } from './activity.ts';
+import { evolveEffect, instanceOfEffect, kindOfEffect, type EffectState } from './effects.ts';
+import type { RunEvent, RunEventOf } from './events.ts';
+import type { AnyRun, Problem } from './run.ts';
+import type { Table } from './row.ts';
+import { CHECK } from './table.ts';
+import { afterSuccess } from './undo.ts';
+
+/** Name of the timer of a step's deadline. */
+export const DEADLINE = 'deadline:';
+
+/** Folds an event of the subject or of the run. Accepts everything ever stored. */
+export const evolveRun =
+  (table: Table) =>
+  (before: AnyRun, event: FoldedEvent): AnyRun => {
+    const { memo, retries, lifts } = table.declared;
+    const at = stringAt(event.data, 'at');
+    let run = event.of === 'subject' ? heard(table, before, event, at) : recorded(table, before, event);
+    if (retries?.(run, event) === true) run = startedOver(run);
+    if (run.halted !== undefined && lifts?.(run, event) === true) run = withoutHalt(run);
+    if (memo !== undefined) run = { ...run, memo: memo.evolve(run.memo, event, run) };
+    return stamped(table, run, at);
+  };
+
+const heard = ({ declared }: Table, before: AnyRun, event: FoldedEvent, at: string): AnyRun => {
+  const subject = declared.subject.decider.evolve(before.subject, event);
+  let run: AnyRun = { ...before, subject, subjectRevision: event.revision };
+  if (run.status === 'none' && declared.begins(subject)) {
+    run = { ...run, status: 'open', id: declared.subject.idOf(subject), tenant: event.tenant };
+  }
+  if (run.ending === undefined && declared.ends?.(subject) !== undefined) {
+    run = { ...withoutHalt(run), ending: { at }, overdue: {} };
+  }
+  for (const [kind, effect] of Object.entries(run.effects)) {
+    if (effect.startId === event.causationId && effect.status !== 'done') {
+      run = succeeded(run, { kind, effectId: effect.id, at });
+    }
+  }
+  return run;
+};
+
+const recorded = (table: Table, run: AnyRun, event: FoldedEvent): AnyRun => {
+  // Own events are read by the registry's schema before they come here.
+  const { type, data } = event as unknown as RunEvent;
+  const own = { type, data } as RunEvent;
+  const kindOf = (step: string): string => table.byName.get(step)?.kind ?? step;
+  switch (own.type) {
+    case 'EffectSucceeded':
+    case 'EffectSettled': {
+      const { effectId, at } = own.data;
+      const kind = kindOfEffect(effectId);
+      if (run.effects[kind]?.id !== effectId) return run;
+      if (own.type === 'EffectSucceeded') {
+        return succeeded(run, { kind, effectId, at, result: own.data.result });
+      }
+      return own.data.found ? succeeded(run, { kind, effectId, at }) : withEffect(run, own, event.id);
+    }
+    case 'EffectStarted':
+    case 'EffectFailed':
+    case 'EffectOutcomeUnknown':
+      return withEffect(run, own, event.id);
+    case 'EffectRefused': {
+      const problem = problemOf(own.data, true);
+      return { ...withEffect(run, own, event.id), halted: problem, problem };
+    }
+    case 'EffectStalled':
+      return { ...withEffect(run, own, event.id), problem: problemOf(own.data, false) };
+    case 'TimerFired':
+      return timerFired(run, own.data, table.declared.check !== undefined);
+    case 'CommandRefused': {
+      const { key, code } = own.data;
+      return { ...run, refused: { ...run.refused, [stepOfKey(key)]: code } };
+    }
+    case 'RunRetried':
+      return startedOver(run);
+    case 'StepSkipped':
+      return skipped(run, own.data, kindOf(own.data.step));
+    case 'StepResumed':
+      return resumed(run, own.data, kindOf(own.data.step));
+    case 'RunAborted': {
+      if (run.passed === true || run.ending !== undefined || run.aborted !== undefined) return run;
+      const { at, by, reason } = own.data;
+      return { ...run, aborted: { at, by, reason } };
+    }
+    // Of a newer release.
+    default:
+      return run;
+  }
+};
+
+/** Keys of commands that tell something by themselves: `<step>@<revision of the subject>`. */
+export const stepOfKey = (key: string): string => key.slice(0, key.lastIndexOf('@'));
+
+const withEffect = (run: AnyRun, event: RunEvent, eventId: string): AnyRun => {
+  const kind = kindOfEffect((event.data as { readonly effectId: string }).effectId);
+  const effect = evolveEffect(run.effects[kind], event, eventId);
+  return effect === undefined ? run : { ...run, effects: { ...run.effects, [kind]: effect } };
+};
+
+const problemOf = (
+  { at, effectId, reason, message }: RunEventOf<'EffectRefused' | 'EffectStalled'>['data'],
+  permanent: boolean,
+): Problem => ({ at, effect: kindOfEffect(effectId), reason, message, permanent });
+
+type Success = {
+  readonly kind: string;
+  readonly effectId: string;
+  readonly at: string;
+  readonly result?: JsonObject;
+};
+
+const succeeded = (before: AnyRun, { kind, effectId, at, result }: Success): AnyRun => {
+  const effect = before.effects[kind];
+  if (effect === undefined) return before;
+  const done = {
+    instance: instanceOfEffect(effectId),
+    at,
+    times: (before.done[kind]?.times ?? 0) + 1,
+    ...(result === undefined ? {} : { result }),
+    ...(effect.facts === undefined ? {} : { facts: effect.facts }),
+  };
+  const { problem, ...kept } = before;
+  const run: AnyRun = {
+    ...kept,
+    ...(problem === undefined || problem.effect === kind ? {} : { problem }),
+    effects: { ...before.effects, [kind]: { ...effect, status: 'done' } },
+    done: { ...before.done, [kind]: done },
+    overdue: kind === CHECK ? checkedOverdue(before.overdue, at) : before.overdue,
+  };
+  return afterSuccess(before, run, effectId, kind);
+};
+
+const checkedOverdue = (overdue: AnyRun['overdue'], checked: string): AnyRun['overdue'] =>
+  Object.fromEntries(Object.entries(overdue).map(([step, times]) => [step, { checked, ...times }]));
+
+const timerFired = (
+  run: AnyRun,
+  { timerId, at }: RunEventOf<'TimerFired'>['data'],
+  isLookedInto: boolean,
+): AnyRun =>
+  timerId.startsWith(DEADLINE)
+    ? {
+        ...run,
+        fired: run.fired + 1,
+        overdue: {
+          ...run.overdue,
+          [timerId.slice(DEADLINE.length)]: { fired: at, ...(isLookedInto ? {} : { checked: at }) },
+        },
+      }
+    : run;
+
+const withoutHalt = (run: AnyRun): AnyRun => {
+  const { halted: _halted, problem: _problem, ...kept } = run;
+  return kept;
+};
+
+/** A new cycle: effects get new ids, and deadlines start again. */
+const startedOver = (run: AnyRun): AnyRun =>
+  run.ending !== undefined || run.aborted !== undefined
+    ? run
+    : {
+        ...withoutHalt(run),
+        cycle: run.cycle + 1,
+        overdue: {},
+        since: {},
+        refused: {},
+        effects: Object.fromEntries(
+          Object.entries(run.effects).map(([kind, effect]) => [kind, doubted(effect)]),
+        ),
+      };
+
+/** A refusal says nothing of an attempt before it that had no answer: it is settled before another takes its place. */
+const doubted = (effect: EffectState): EffectState =>
+  effect.status === 'refused' && effect.doubt ? { ...effect, status: 'unknown' } : effect;
+
+const skipped = (
+  run: AnyRun,
+  { step, at, by, reason }: RunEventOf<'StepSkipped'>['data'],
+  kind: string,
+): AnyRun => ({
+  ...(run.halted?.effect === kind ? withoutHalt(run) : run),
+  skipped: { ...run.skipped, [step]: { at, by, reason } },
+});
+
+/** What was refused of it is tried once more, at once. */
+const resumed = (run: AnyRun, { step, at }: RunEventOf<'StepResumed'>['data'], kind: string): AnyRun => {
+  const { [step]: _skipped, ...others } = run.skipped;
+  const effect = run.effects[kind];
+  const again =
+    effect?.status === 'refused'
+      ? { effects: { ...run.effects, [kind]: { ...effect, status: 'failed' as const, notBefore: at } } }
+      : {};
+  return { ...run, skipped: others, ...again };
+};
