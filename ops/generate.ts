@@ -4,6 +4,7 @@
  */
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { actingKinds } from '../src/domain/acting-kinds.ts';
 import { kinds } from '../src/domain/kinds.ts';
 
 const folder = process.argv[2] ?? 'src/gen';
@@ -35,6 +36,7 @@ const facts = kinds.map(
     wrapsReplies,
     event,
     publicList: publicList?.map(({ when }) => ({ when })),
+    acts: actingKinds.some((each) => each.kind === kind) || undefined,
   }),
 );
 writeFileSync(

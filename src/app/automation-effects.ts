@@ -35,6 +35,8 @@ import type { EffectCall, EffectPort } from './process-runner/types.ts';
 
 /** Name of the port in a workflow's effects. */
 export const AUTOMATION_PORT = 'automation';
+/** Operations that have the automation act. */
+export const AUTOMATION_WRITES: readonly string[] = ['trigger', 'cancel'];
 /** What an attempt may take in all: two looks, the settling between them, the wait for a place and the request. */
 export const AUTOMATION_EFFECT_DEADLINE_MS = 180_000;
 

@@ -1,3 +1,4 @@
+import { holderKey, type Holder } from '../domain/holder.ts';
 import { claimedBy } from '../domain/hubs/capacity.ts';
 import type { CommandRunner } from './command.ts';
 import type { ExpectedRevision } from './event-store.ts';
@@ -21,10 +22,10 @@ export const repairCapacity = async (options: {
   readonly registry: Pick<HubRegistry, 'hubs'>;
   readonly commandRunner: Pick<CommandRunner, 'execute' | 'peek'>;
   /** True: nothing will be done for this order any more. */
-  readonly isOver: (orderId: string) => boolean;
+  readonly isOver: (order: Holder) => boolean;
   /** On whose behalf it was reserved. */
   readonly ownerOf: (
-    orderId: string,
+    order: Holder,
   ) => Promise<{ readonly tenant: string; readonly project: string } | undefined>;
   readonly clock: Clock;
   readonly timers: Timers;
@@ -34,11 +35,11 @@ export const repairCapacity = async (options: {
   const { registry, commandRunner, isOver, ownerOf, clock, timers, logger, signal } = options;
   const slice = createSlices(clock);
 
-  const giveBack = async (hub: string, clusterId: string, revision: ExpectedRevision): Promise<void> => {
-    const owner = await ownerOf(clusterId);
+  const giveBack = async (hub: string, holder: Holder, revision: ExpectedRevision): Promise<void> => {
+    const owner = await ownerOf(holder);
     if (owner === undefined) return;
-    const commandId = derivedCommandId('capacity-repair', hub, clusterId, revision);
-    const command = { type: 'ReleaseCapacity', at: clock.now(), clusterId } as const;
+    const commandId = derivedCommandId('capacity-repair', hub, holderKey(holder), revision);
+    const command = { type: 'ReleaseCapacity', at: clock.now(), holder } as const;
     const context = {
       tenant: owner.tenant,
       project: owner.project,
@@ -52,18 +53,21 @@ export const repairCapacity = async (options: {
     };
     const done = await commandRunner.execute(hubCapacity, hub, command, context, { step: true });
     if (done.outcome === 'accepted' && done.events.length > 0)
-      logger.info({ hub, order: clusterId }, 'capacity of an order that is over was given back');
+      logger.info(
+        { hub, kind: holder.kind, order: holder.id },
+        'capacity of an order that is over was given back',
+      );
   };
 
   const look = async (hub: string): Promise<void> => {
     const { state, revision } = await commandRunner.peek(hubCapacity, hub, { signal });
-    const over: string[] = [];
-    for (const id of claimedBy(state)) {
+    const over: Holder[] = [];
+    for (const holder of claimedBy(state)) {
       await slice(() => {
-        if (isOver(id)) over.push(id);
+        if (isOver(holder)) over.push(holder);
       });
     }
-    for (const id of over) await giveBack(hub, id, revision);
+    for (const holder of over) await giveBack(hub, holder, revision);
   };
 
   while (!signal.aborted) {

@@ -55,6 +55,15 @@ export type StatusArgs = OrderRef & {
 /** A namespace takes five seconds and more to go (operator-run.md §2 f). */
 const RELEASE_AGAIN_MS = 5_000;
 
+/** Operations that write to a hub. */
+export const HUB_WRITES: readonly string[] = [
+  'applyClusterOrder',
+  'deleteClusterOrder',
+  'prepareOrder',
+  'writeOrderStatus',
+  'releaseOrder',
+];
+
 /**
  * Effect port `management-cluster` (management-cluster.md §10): makes the hub hold what the order wants.
  *

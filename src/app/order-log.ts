@@ -1,30 +1,27 @@
-import { isStoredCluster, type ClusterState } from '../domain/clusters/state.ts';
+import { actingKindOf } from '../domain/acting-kinds.ts';
 import type { DomainEvent } from '../domain/decider.ts';
+import { own, stringAt } from '../domain/json-tools.ts';
+import type { ResourceView } from '../domain/resource.ts';
 import { parseStreamName } from '../domain/stream-name.ts';
 import { isMadeHere } from './audit/known-ids.ts';
 import type { CommandHooks } from './command-runner.ts';
 import type { Logger, RejectionRecord } from './ports.ts';
 
-/** What an operator is told of an order as it happens; everything else stands in its timeline. */
-const TOLD: ReadonlyMap<string, string> = new Map([
-  ['ClusterBecameReady', 'order ready'],
-  ['ClusterFailed', 'order failed'],
-  ['ClusterChangeFailed', 'change of an order failed'],
-]);
-
 /**
- * One line at `info` for each such event that this instance stores. Names and projects are what people typed, and no erasure
+ * One line at `info` for each event that its kind declares so (`logged`) and this instance stores: what an operator is told as
+ * it happens. Everything else stands in the timeline. Names and projects are what people typed, and no erasure
  * reaches this log; messages are those that tenants read: what a hub said in full stays in the events.
  */
 export const orderLog =
   (logger: Logger): NonNullable<CommandHooks['onStored']> =>
   (stream, events, { correlationId }, state) => {
     const { category, id } = parseStreamName(stream);
-    if (category !== 'cluster') return;
+    const kind = actingKindOf(category);
+    if (kind === undefined) return;
     for (const event of events) {
-      const message = TOLD.get(event.type);
+      const message = own(kind.logged, event.type);
       if (message !== undefined)
-        logger.info({ cluster: id, ...whose(state as ClusterState), ...why(event), correlationId }, message);
+        logger.info({ [category]: id, ...whose(kind.view(state)), ...why(event), correlationId }, message);
     }
   };
 
@@ -34,17 +31,18 @@ export const logRefusal = (
   { kind, outcome, resourceId = '' }: Pick<RejectionRecord, 'kind' | 'outcome' | 'resourceId'>,
   rejection: object,
 ): void => {
-  if (kind !== 'cluster' || outcome !== 'rejected') return logger.info({ rejection }, 'refused');
+  if (kind === undefined || actingKindOf(kind) === undefined || outcome !== 'rejected')
+    return logger.info({ rejection }, 'refused');
   return logger.info(
-    { ...(isMadeHere(resourceId) ? { cluster: resourceId } : {}), ...rejection },
+    { ...(isMadeHere(resourceId) ? { [kind]: resourceId } : {}), ...rejection },
     'order refused',
   );
 };
 
-const whose = (state: ClusterState): object => {
-  if (!isStoredCluster(state)) return {};
-  const hub = 'hub' in state ? state.hub?.id : undefined;
-  return { tenant: state.tenant, ...(hub === undefined ? {} : { hub }) };
+const whose = (view: ResourceView): object => {
+  if (!view.exists) return {};
+  const hub = stringAt(view.document['status'], 'hub');
+  return { tenant: view.tenant, ...(hub === '' ? {} : { hub }) };
 };
 
 const why = ({ data }: DomainEvent): object => {

@@ -1,6 +1,7 @@
 import type { LeaseData } from '../domain/bookkeeping/events.ts';
-import { shownState } from '../domain/clusters/shown-status.ts';
-import { isStoredCluster, type ClusterState } from '../domain/clusters/state.ts';
+import type { ActingKind } from '../domain/acting-kind.ts';
+import { actingKinds } from '../domain/acting-kinds.ts';
+import { stringAt } from '../domain/json-tools.ts';
 import { kindOf } from '../domain/kinds.ts';
 import { eventTypes } from '../domain/registry.ts';
 import { parseStreamName } from '../domain/stream-name.ts';
@@ -32,7 +33,9 @@ export const surveyLog = async (store: Reading): Promise<LogSurvey> => {
   const deployment = await readDeployment(store);
   if (deployment === undefined) throw new NotRestored('no service has ever started on this event log');
   const codec = createEventCodec(eventTypes);
-  const folded = new Map(['cluster', 'hub'].map((kind) => [kind, new Map<string, unknown>()]));
+  const folded = new Map(
+    [...actingKinds.map(({ kind }) => kind), 'hub'].map((kind) => [kind, new Map<string, unknown>()]),
+  );
   let events = 0;
   let last = { position: '', recordedAt: '' };
   for await (const event of store.readAll({ limit: Number.POSITIVE_INFINITY })) {
@@ -51,7 +54,7 @@ export const surveyLog = async (store: Reading): Promise<LogSurvey> => {
     events,
     last,
     hubs: statesOf('hub').filter(isRegistered).length,
-    ordersUnderWay: statesOf('cluster').filter((state) => isUnderWay(state as ClusterState)).length,
+    ordersUnderWay: actingKinds.flatMap((kind) => statesOf(kind.kind).filter(isUnderWay(kind))).length,
   };
 };
 
@@ -60,10 +63,14 @@ const isRegistered = (state: unknown): boolean => {
   return view?.exists === true && !view.archived;
 };
 
-const isUnderWay = (state: ClusterState): boolean =>
-  isStoredCluster(state) &&
-  state.status !== 'deleted' &&
-  !['CLUSTER_STATE_READY', 'CLUSTER_STATE_FAILED'].includes(shownState(state));
+const isUnderWay =
+  ({ view, order: { prefix } }: ActingKind) =>
+  (state: unknown): boolean => {
+    const seen = view(state);
+    if (!seen.exists || seen.archived) return false;
+    const shown = stringAt(seen.document['status'], 'state');
+    return ![`${prefix}_STATE_READY`, `${prefix}_STATE_FAILED`].includes(shown);
+  };
 
 /**
  * Puts a log under a new deployment id. That stands in the provider's audit history, written before it is done; who did it

@@ -11,6 +11,7 @@ import {
 } from '../domain/hubs/capacity.ts';
 import { namespaceOf } from '../domain/hubs/hub-facts.ts';
 import type { JsonObject } from '../domain/json.ts';
+import type { Holder } from '../domain/holder.ts';
 import { own, sameJson } from '../domain/json-tools.ts';
 import type { EffectOutcome } from '../domain/workflow.ts';
 import type { Aggregate, CommandOutcome, CommandRunner } from './command.ts';
@@ -26,7 +27,7 @@ import type { EffectCall, EffectPort } from './process-runner/types.ts';
 export const hubCapacity: Aggregate<HubCapacityState, HubCapacityCommand, HubCapacityEvent> = {
   category: HUB_CAPACITY_CATEGORY,
   decider: hubCapacityDecider,
-  stateVersion: 2,
+  stateVersion: 3,
 };
 
 /** Choices that may be refused by the capacity stream before the order is tried again later (fleet-and-networks.md §2.9). */
@@ -39,10 +40,10 @@ type Seen = { readonly hub: RegisteredHub; readonly capacity: HubCapacityState; 
  * Effect port `scheduler` (design §6, fleet-and-networks.md §2.9): filter and score the registered hubs, then reserve
  * in the capacity stream of the chosen one, so that a burst of orders cannot all land on the emptiest hub.
  *
- * - `place` {clusterId, tenant, template, zone?, claim} → PlaceResult; a hub on which this cluster holds capacity
+ * - `place` {holder, tenant, claim, template?, zone?, objectName?} → PlaceResult; a hub on which the holder has capacity
  *   already is returned again. `mayStay`: also when it takes nothing new, unless another one does.
- * - `resize` {hub, clusterId, claim} → {resized, message?}: false when the hub has no room for it.
- * - `release` {clusterId} → {}: gives back what the cluster holds, wherever it is.
+ * - `resize` {hub, holder, claim} → {resized, message?}: false when the hub has no room for it.
+ * - `release` {holder, hub?} → {}: gives back what the holder has, wherever it is.
  */
 export const createScheduler = (options: {
   readonly registry: HubRegistry;
@@ -50,7 +51,7 @@ export const createScheduler = (options: {
   readonly clock: Clock;
   readonly logger: Logger;
   /** True while nothing may be placed on this hub: its lane is paused or its circuit breaker open. */
-  readonly isBlocked: (hub: string, clusterId: string) => boolean;
+  readonly isBlocked: (hub: string, order: string) => boolean;
   /** Calls of the last hour to this hub, and how many failed. Default: nothing is known. */
   readonly callsOf?: (hub: string) => Candidate['calls'];
   /** Simulated hubs take nothing new, also those that are registered already. */
@@ -144,13 +145,13 @@ export const createScheduler = (options: {
   };
 
   const candidateOf = ({ hub, capacity, fault }: Seen, request: PlacementRequest): Candidate => {
-    const held = claimOf(capacity, request.clusterId);
+    const held = claimOf(capacity, request.holder);
     const count = registry.tenantClusters(hub.facts.id, request.tenant);
     return {
       hub: hub.facts,
       deleting: hub.deleting || isClosedFor(capacity, hub.revision),
       adapter: hub.adapter !== undefined,
-      blocked: options.isBlocked(hub.facts.id, request.clusterId),
+      blocked: options.isBlocked(hub.facts.id, request.holder.id),
       health: hub.health,
       ...callsOf(hub.facts.id),
       limits: hub.limits,
@@ -172,11 +173,10 @@ export const createScheduler = (options: {
         request,
         seen.map((each) => candidateOf(each, request)),
       );
-      const holder = seen.find(({ capacity }) => claimOf(capacity, request.clusterId) !== undefined)?.hub;
-      const stays = holder !== undefined && (fits(choice, holder) || (mayStay && !choice.placed));
-      const chosen = stays ? holder : chosenHub(choice);
-      if (holder !== undefined && holder !== chosen)
-        await give(holder.facts.id, request.clusterId, call, round);
+      const former = seen.find(({ capacity }) => claimOf(capacity, request.holder) !== undefined)?.hub;
+      const stays = former !== undefined && (fits(choice, former) || (mayStay && !choice.placed));
+      const chosen = stays ? former : chosenHub(choice);
+      if (former !== undefined && former !== chosen) await give(former.facts.id, request.holder, call, round);
       if (chosen === undefined) {
         // The hub went away between the look and the choice.
         if (choice.placed) continue;
@@ -193,38 +193,38 @@ export const createScheduler = (options: {
 
   const reserve = async (
     hub: RegisteredHub,
-    { clusterId, claim }: PlacementRequest,
+    { holder, claim }: PlacementRequest,
     call: EffectCall,
     round: number,
     seen: readonly Seen[],
   ): Promise<boolean> => {
     const before = seen.find((each) => each.hub.facts.id === hub.facts.id);
     if (before !== undefined) await declared(before, call);
-    const command: HubCapacityCommand = { type: 'ReserveCapacity', at: clock.now(), clusterId, claim };
+    const command: HubCapacityCommand = { type: 'ReserveCapacity', at: clock.now(), holder, claim };
     const outcome = await execute(hub.facts.id, command, call, round);
     return outcome.outcome === 'accepted';
   };
 
-  const give = (hub: string, clusterId: string, call: EffectCall, round: number) =>
-    execute(hub, { type: 'ReleaseCapacity', at: clock.now(), clusterId }, call, round);
+  const give = (hub: string, holder: Holder, call: EffectCall, round: number) =>
+    execute(hub, { type: 'ReleaseCapacity', at: clock.now(), holder }, call, round);
 
   const resize = async (
-    args: { readonly hub: string; readonly clusterId: string; readonly claim: CapacityClaim },
+    args: { readonly hub: string; readonly holder: Holder; readonly claim: CapacityClaim },
     call: EffectCall,
   ): Promise<EffectOutcome> => {
-    const { hub: id, clusterId, claim } = args;
+    const { hub: id, holder, claim } = args;
     await registry.ready(call.signal);
     const hub = registry.get(id);
     // A hub that was deregistered meanwhile limits nothing any more.
     if (hub !== undefined) await declared(await look(hub, call), call);
-    const command: HubCapacityCommand = { type: 'ResizeReservation', at: clock.now(), clusterId, claim };
+    const command: HubCapacityCommand = { type: 'ResizeReservation', at: clock.now(), holder, claim };
     const outcome = await execute(id, command, call);
     if (outcome.outcome === 'accepted') return { outcome: 'done', result: { resized: true } };
     const { code, message } = outcome.rejection;
     return { outcome: 'done', result: { resized: false, code, message } };
   };
 
-  const release = async (args: { readonly clusterId: string; readonly hub?: string }, call: EffectCall) => {
+  const release = async (args: { readonly holder: Holder; readonly hub?: string }, call: EffectCall) => {
     await registry.ready(call.signal);
     const ids = new Set(registry.hubs().map((hub) => hub.facts.id));
     const isNamed = args.hub !== undefined && args.hub !== '';
@@ -233,8 +233,8 @@ export const createScheduler = (options: {
       // Where it may hold something, "cannot be read" is not "holds nothing".
       const mayHold = !isNamed || id === args.hub;
       const capacity = mayHold ? await capacityOf(id, call) : await readable(id, call);
-      if (capacity !== undefined && claimOf(capacity, args.clusterId) !== undefined)
-        await give(id, args.clusterId, call, 0);
+      if (capacity !== undefined && claimOf(capacity, args.holder) !== undefined)
+        await give(id, args.holder, call, 0);
     }
     return { outcome: 'done', result: {} } satisfies EffectOutcome;
   };

@@ -1,4 +1,5 @@
-import { isLiveCluster, type ClusterState } from '../domain/clusters/state.ts';
+import { actingKindOf, actingKinds } from '../domain/acting-kinds.ts';
+import type { ActingKind } from '../domain/acting-kind.ts';
 import type { DomainEvent } from '../domain/decider.ts';
 import type { JsonValue } from '../domain/json.ts';
 import type { ResourceKind, ResourceView } from '../domain/resource.ts';
@@ -21,11 +22,15 @@ export type StoredValue = Pick<SecretRef, 'id' | 'version'>;
  */
 export type SecretUse = 'used' | 'unused' | 'left';
 
-/** Kinds whose values others take over: orders take pull secrets, and their runs go on with what orders had. */
-const TAKEN_OVER: readonly string[] = ['cluster', 'clusterTemplate', 'secret'];
+/** Kinds whose values others take over: orders take what they refer to, and their runs go on with what orders had. */
+const TAKEN_OVER: ReadonlySet<string> = new Set(
+  actingKinds
+    .filter(({ secretsOf }) => secretsOf !== undefined)
+    .flatMap(({ kind, references }) => [kind, ...references.map((reference) => reference.kind)]),
+);
 
 /** True when only the object itself ever reads its values: what it no longer has may go at once. */
-export const isOnlyItsOwn = (kind: string): boolean => !TAKEN_OVER.includes(kind);
+export const isOnlyItsOwn = (kind: string): boolean => !TAKEN_OVER.has(kind);
 
 /** Where the values of an object lie: the id says whose they are. */
 export const secretIdOf = (kind: string, objectId: string, path: string): string =>
@@ -66,7 +71,7 @@ export type SecretUsesOptions = {
   /** Live objects that point at one; at most `limit` of them. */
   readonly referencedBy: (kind: string, id: string, page: { readonly limit: number }) => readonly Owner[];
   /** What the run of an order still means to hand to a hub, until it is closed. */
-  readonly refsOfRun: (clusterId: string) => Promise<readonly StoredValue[]>;
+  readonly refsOfRun: (kind: ActingKind, id: string) => Promise<readonly StoredValue[]>;
 };
 
 /** More users than this are not looked through: their value stays. */
@@ -78,19 +83,16 @@ const MAX_USERS = 10_000;
  */
 export const createSecretUses = ({ runner, kinds, referencedBy, refsOfRun }: SecretUsesOptions) => {
   const byName = new Map(kinds.map((kind) => [kind.kind, kind]));
-  const clusters = byName.get('cluster');
 
   const refsIn = async ({ kind, id }: Owner): Promise<readonly StoredValue[]> => {
-    const declared = byName.get(kind);
+    const declared = byName.get(kind) ?? actingKindOf(kind);
     if (declared === undefined) return [];
     const { state } = await runner.load(aggregateOf(declared), id);
-    if (kind === 'cluster') return orderRefs(state as ClusterState);
-    return refsOf(declared.view(state));
+    return [...refsOf(declared.view(state)), ...(actingKindOf(kind)?.secretsOf?.(state) ?? [])];
   };
 
-  const usedByOrder = async (id: string, value: StoredValue): Promise<boolean> =>
-    (clusters !== undefined && holds(await refsIn({ kind: 'cluster', id }), value)) ||
-    holds(await refsOfRun(id), value);
+  const usedByOrder = async (kind: ActingKind, id: string, value: StoredValue): Promise<boolean> =>
+    holds(await refsIn({ kind: kind.kind, id }), value) || holds(await refsOfRun(kind, id), value);
 
   return async (
     value: StoredValue,
@@ -101,17 +103,19 @@ export const createSecretUses = ({ runner, kinds, referencedBy, refsOfRun }: Sec
     for (const owner of owners) {
       if (holds(await refsIn(owner), value)) return 'used';
       if (isOnlyItsOwn(owner.kind)) continue;
-      if (owner.kind === 'cluster') {
-        if (await usedByOrder(owner.id, value)) return 'used';
+      const order = actingKindOf(owner.kind);
+      if (order !== undefined) {
+        if (await usedByOrder(order, owner.id, value)) return 'used';
         continue;
       }
       const users = referencedBy(owner.kind, owner.id, { limit: MAX_USERS });
       if (users.length >= MAX_USERS) return 'used';
       for (const user of users) {
-        if (user.kind !== 'cluster') continue;
+        const taker = actingKindOf(user.kind);
+        if (taker === undefined) continue;
         // Its history and its run's are read and folded on this thread.
         await rest();
-        if (await usedByOrder(user.id, value)) return 'used';
+        if (await usedByOrder(taker, user.id, value)) return 'used';
       }
     }
     return owners.every(({ kind }) => isOnlyItsOwn(kind)) ? 'unused' : 'left';
@@ -121,10 +125,6 @@ export const createSecretUses = ({ runner, kinds, referencedBy, refsOfRun }: Sec
 /** The values that an object has; none once it is gone. */
 export const refsOf = (view: ResourceView): readonly SecretRef[] =>
   view.exists && !view.archived ? Object.values(view.secrets ?? {}) : [];
-
-/** An order keeps what it took from a template or an object, which its view shows as that object. */
-const orderRefs = (state: ClusterState): readonly SecretRef[] =>
-  isLiveCluster(state) && state.pullSecret !== undefined ? [state.pullSecret] : [];
 
 /** Every reference to a value anywhere in JSON, for example in the state of a run. */
 export function* secretRefsIn(value: JsonValue): Generator<StoredValue> {

@@ -24,7 +24,7 @@ export const COMMAND_LIST: { readonly [name: string]: Listed } = {
   describe: {
     takes: '<kind> [name]',
     hasOptions: true,
-    about: 'show one object: who and when, spec, status, conditions, and for clusters what happened last',
+    about: 'show one object: who and when, spec, status, conditions, and of orders what happened last',
   },
   create: {
     hasOptions: true,
@@ -61,7 +61,7 @@ export const COMMAND_LIST: { readonly [name: string]: Listed } = {
     hasOptions: true,
     about: 'list events of the log, oldest first; secrets and personal data stay hidden',
   },
-  orders: { about: 'cluster orders of all tenants' },
+  orders: { about: 'orders of all kinds and tenants' },
   hubs: { about: 'management clusters: register, check, close, drain, remove' },
   kafka: { about: 'the Kafka publisher: topics, progress, replays' },
   lanes: { about: 'queues of effects: per hub, per automation of a hub, and of the scheduler' },

@@ -10,6 +10,7 @@ import type { ViewHooks } from '../projections/runner/supervisor.ts';
 import { ASPECTS } from '../domain/hubs/health.ts';
 import type { HubRegistry } from '../app/hub-registry.ts';
 import { watchesByHub } from '../app/hub-watches.ts';
+import { actingKinds } from '../domain/acting-kinds.ts';
 import { ghostMark } from '../domain/clusters/cluster.resource.ts';
 import type { ReadinessProbe } from './readiness.ts';
 import type { System } from './system.ts';
@@ -78,7 +79,9 @@ export const measure = (metrics: Metrics) => {
         const { order, reason, message } = lane.openedBy;
         laneOpenedBy.set({ lane: lane.lane, order, error: `${reason}: ${message}` }, 1);
       }
-      const marked = (mark: string): number => system.readModels.resources.countMarked('cluster', mark);
+      const { resources } = system.readModels;
+      const marked = (mark: string): number =>
+        actingKinds.reduce((sum, { kind }) => sum + resources.countMarked(kind, mark), 0);
       const { hubProblem, hubLeavingOrders, hubWatchUp, hubUnknownOrders, hubGhosts } = metrics;
       const gauges = [hubProblem, hubLeavingOrders, hubWatchUp, hubUnknownOrders, hubGhosts];
       // Of a hub that is gone nothing is told any more; the counters are those of the watches, which count themselves.

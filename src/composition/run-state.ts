@@ -2,14 +2,14 @@ import type { EventCodec } from '../app/event-codec.ts';
 import type { EventStore } from '../app/event-store.ts';
 import { foldRun } from '../app/process-runner/fold-run.ts';
 import { isKnown } from '../app/process-runner/run.ts';
-import type { AnyWorkflow } from '../app/process-runner/types.ts';
 import { secretRefsIn, type StoredValue } from '../app/stored-secrets.ts';
+import type { ActingKind, AnyWorkflow } from '../domain/acting-kind.ts';
 import type { JsonObject, JsonValue } from '../domain/json.ts';
 import type { PendingEffect } from '../domain/workflow.ts';
 
 /** What the run of an order still means to hand to a hub; nothing once it is closed. */
 export const refsOfRun = async (
-  workflow: AnyWorkflow,
+  { workflow }: ActingKind,
   runId: string,
   store: EventStore,
   codec: EventCodec,
@@ -20,7 +20,7 @@ export const refsOfRun = async (
 
 /** What a workflow's run has outstanding; undefined when there is no such run. */
 export const describeRun = async (
-  workflow: AnyWorkflow,
+  { workflow }: ActingKind,
   runId: string,
   store: EventStore,
   codec: EventCodec,

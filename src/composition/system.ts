@@ -1,68 +1,47 @@
-import {
-  AUTOMATION_EFFECT_DEADLINE_MS,
-  AUTOMATION_PORT,
-  createAutomationEffects,
-  type AutomationEffectSettings,
-} from '../app/automation-effects.ts';
 import { repairCapacity } from '../app/capacity-repair.ts';
 import { createCommandRunner, type CommandHooks } from '../app/command-runner.ts';
 import type { CommandRunner } from '../app/command.ts';
 import { createCheckpoint } from '../app/checkpoint.ts';
 import { createEventCodec, type EventCodec } from '../app/event-codec.ts';
 import type { EventStore } from '../app/event-store.ts';
-import type { Automations } from '../app/automation.ts';
-import {
-  laneOfHub,
-  lanesOfHub,
-  lookWhenClosed,
-  pacingOfLanes,
-  probeOnNewCredentials,
-} from '../app/hub-lanes.ts';
+import { lanesOfHub, lookWhenClosed, pacingOfLanes, probeOnNewCredentials } from '../app/hub-lanes.ts';
 import { finishDecommissions } from '../app/hub-decommission.ts';
 import { createHubHealth, type HubHealthMonitor } from '../app/hub-health.ts';
 import { createClusterLooks } from '../app/hub-looks.ts';
-import { drivenAutomations, drivenClusters } from '../app/driven-hubs.ts';
+import { drivenClusters } from '../app/driven-hubs.ts';
 import type { Deployment } from '../app/deployment.ts';
 import { createHubEpochs } from '../app/hub-epochs.ts';
 import { createHubMarks, type HubMarks } from '../app/hub-marks.ts';
 import { createHubObserver, type HubObserver } from '../app/hub-observer.ts';
 import { createHubRegistry, type HubRegistry } from '../app/hub-registry.ts';
-import { createManagementClusterEffects } from '../app/management-cluster-effects.ts';
 import type { ManagementClusters } from '../app/management-cluster.ts';
 import { createNameRepair, type NameRepair, type RepairableKind } from '../app/name-repair.ts';
 import { createNames } from '../app/names.ts';
 import { orderLog } from '../app/order-log.ts';
 import type { Ownership } from '../app/ownership.ts';
-import type { Clock, Ids, Logger, RecordRejection, SecretStore, Timers } from '../app/ports.ts';
+import type { Ids, RecordRejection } from '../app/ports.ts';
+import { createProcessPort, type ProcessPort } from '../app/process-port.ts';
 import { pause } from '../app/process-runner/pause.ts';
 import { createProcessRunner } from '../app/process-runner/process-runner.ts';
 import type {
-  AnyWorkflow,
+  CommandTarget,
   Failpoint,
   ProcessHooks,
   ProcessRunner,
   ProcessRunnerSettings,
 } from '../app/process-runner/types.ts';
 import { createResourceCommands, type ResourceCommands } from '../app/resource-commands.ts';
-import { createScheduler, declareCapacities } from '../app/scheduler.ts';
+import { declareCapacities } from '../app/scheduler.ts';
 import type { LongFolds } from '../app/long-folds.ts';
 import type { SnapshotStore } from '../app/snapshot-store.ts';
-import { clusterOrderWorkflow } from '../domain/clusters/order-workflow/workflow.ts';
-import type { ClusterCommand } from '../domain/clusters/commands.ts';
-import { isStoredCluster } from '../domain/clusters/state.ts';
+import type { ActingKind } from '../domain/acting-kind.ts';
+import { actingKindOf, actingKinds } from '../domain/acting-kinds.ts';
+import type { Holder } from '../domain/holder.ts';
 import { LANE_PAUSES } from '../domain/hubs/lane-pauses.ts';
-import {
-  aggregates,
-  cluster,
-  clusterAggregate,
-  kinds,
-  lanePausesAggregate,
-  lifecycle,
-} from '../domain/kinds.ts';
+import { aggregateOf, aggregates, kinds, lanePausesAggregate, lifecycle } from '../domain/kinds.ts';
 import type { OpenPersonal } from '../domain/personal.ts';
 import { processEventTypes } from '../domain/process/event-types.ts';
 import { eventTypes } from '../domain/registry.ts';
-import type { PendingEffect } from '../domain/workflow.ts';
 import type { JsonObject } from '../domain/json.ts';
 import { appliedTo } from '../projections/applied-to.ts';
 import { openReadModels, type ReadModelsOptions } from '../projections/open-read-models.ts';
@@ -70,30 +49,23 @@ import type { ReadModels } from '../projections/read-models.ts';
 import { createViews } from '../projections/views.ts';
 import { createAuditing, type AuditorPorts, type Auditing } from './auditing.ts';
 import { caughtUpWith } from './caught-up.ts';
+import { createEffectPorts, type EffectSurroundings } from './effect-ports.ts';
 import { describeRun, refsOfRun } from './run-state.ts';
 import { SWEEP_EVERY_MS, sweepSecrets } from './secret-sweeps.ts';
 import { createSecretSweeper, createSecretUses } from '../app/stored-secrets.ts';
 
 /** Everything outside the system. The simulation schedules exactly these and nothing else. */
-export type SystemPorts = {
+export type SystemPorts = EffectSurroundings & {
   readonly store: EventStore;
-  readonly clock: Clock;
-  readonly timers: Timers;
   readonly ids: Ids;
   /** Salts of events that hide something (`createEventCodec`); default: by chance. Simulations make their own. */
   readonly newSalt?: () => string;
-  readonly logger: Logger;
   /** Name of this process incarnation, unique among all that share the store. */
   readonly instance: string;
   /** Adapters of management clusters. */
   readonly clusters: ManagementClusters;
-  /** Simulated hubs take no orders here. */
-  readonly refusesSimulated?: boolean;
   /** Tenants read what failed jobs of the hubs' automation said. */
   readonly tenantsSeeJobErrors?: boolean;
-  /** Adapters of the hubs' automation; absent: only hubs are worked on that run their own. */
-  readonly automations?: Automations;
-  readonly secrets: SecretStore;
   readonly ownership: Ownership;
   /** Whose mark stands on the hubs that this instance drives, and the id of its data directory. */
   readonly driver: {
@@ -116,8 +88,6 @@ export type SystemPorts = {
   readonly settings?: {
     readonly processes?: Partial<ProcessRunnerSettings>;
     readonly nameGraceMs?: number;
-    readonly hubCallDeadlineMs?: number;
-    readonly automation?: Partial<AutomationEffectSettings>;
     readonly hubCheckMs?: number;
     readonly drivingEpochMs?: number;
   };
@@ -140,8 +110,8 @@ export type System = {
   runHubRegistry(signal: AbortSignal): Promise<void>;
   /** The role `processes`: workflows, hub watches, repair of names. Returns when everything has stopped. */
   runProcesses(signal: AbortSignal): Promise<void>;
-  /** What the workflow of an order has outstanding, folded from its own stream; undefined when it has no run. */
-  runOf(clusterId: string): Promise<JsonObject | undefined>;
+  /** What the workflow of an order has outstanding; undefined when it has no run. */
+  runOf(kind: ActingKind, id: string): Promise<JsonObject | undefined>;
   /** Resolves when no command is being carried out. */
   idle(): Promise<void>;
   /** Closes the read models; the ports stay with their owner. */
@@ -197,6 +167,19 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
     timers,
     logger: logger.child({ component: 'hub-registry' }),
   });
+  const port = createProcessPort();
+  const hubHealth = createHubHealth({
+    registry: hubs,
+    commandRunner: runner,
+    ...(ports.automations === undefined ? {} : { automations: ports.automations }),
+    clock,
+    timers,
+    ids,
+    logger: logger.child({ component: 'hub-health' }),
+    ...(ports.settings?.hubCheckMs === undefined ? {} : { intervalMs: ports.settings.hubCheckMs }),
+    recovered: (hub) => lanesOfHub(hub).forEach(port.probeLane),
+    isHeldUp: (hub) => lanesOfHub(hub).some((each) => port.laneBlocked(each)),
+  });
   const marks = createHubMarks({
     registry: hubs,
     epochs: createHubEpochs({ store, clock, ids, instance, holder: ports.driver.holder }),
@@ -207,119 +190,19 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
     logger: logger.child({ component: 'hub-marks' }),
     ...(ports.settings?.drivingEpochMs === undefined ? {} : { epochMs: ports.settings.drivingEpochMs }),
   });
-
-  const lane: {
-    blocked: (hub: string, clusterId: string) => boolean;
-    calls: ProcessRunner['laneCalls'];
-    lookSoon: (hub: string) => void;
-  } = { blocked: () => false, calls: () => undefined, lookSoon: () => undefined };
-  const owning: { run: (signal: AbortSignal) => Promise<void> } = { run: async () => undefined };
-  const scheduler = createScheduler({
-    registry: hubs,
-    commandRunner: runner,
-    clock,
-    logger,
-    isBlocked: (hub, clusterId) => lane.blocked(hub, clusterId),
-    callsOf: (hub) => lane.calls(hub),
-    refusesSimulated: ports.refusesSimulated === true,
-  });
-  const deadline = ports.settings?.hubCallDeadlineMs;
   const looks = createClusterLooks();
-  const managementClusters = createManagementClusterEffects({
-    registry: hubs,
-    secrets: ports.secrets,
-    clock,
-    looks,
-    ...(deadline === undefined ? {} : { callDeadlineMs: deadline }),
-  });
-  const automations =
-    ports.automations === undefined ? undefined : drivenAutomations(ports.automations, marks);
-  const automation =
-    automations === undefined
-      ? {}
-      : {
-          [AUTOMATION_PORT]: createAutomationEffects({
-            registry: hubs,
-            automations,
-            clock,
-            timers,
-            ...(ports.settings?.automation === undefined ? {} : { settings: ports.settings.automation }),
-          }),
-        };
-  const heldBack = ({ operation, args: { hub } }: PendingEffect): string | undefined =>
-    DRIVING.includes(operation) && typeof hub === 'string' ? marks.heldBack(hub) : undefined;
-  // The runner knows no workflow's own types: state and run events pass through it unseen.
-  const workflow = clusterOrderWorkflow as unknown as AnyWorkflow;
-  const processes = createProcessRunner({
-    store,
-    codec,
-    commandRunner: runner,
-    aggregates: Object.fromEntries(aggregates.map((aggregate) => [aggregate.category, aggregate])),
-    workflows: [workflow],
-    runEventTypes: processEventTypes.map(({ type }) => type),
-    effectPorts: { scheduler, 'management-cluster': managementClusters, ...automation },
-    effectDeadlinesMs: { [AUTOMATION_PORT]: AUTOMATION_EFFECT_DEADLINE_MS },
-    // A cluster that is gone gives its name back in the same step.
-    commandTargets: {
-      cluster: (id, command, context) =>
-        commands.execute(
-          cluster,
-          id,
-          {
-            ...(command as ClusterCommand),
-            ...(command.type === 'RecordObservation'
-              ? {
-                  jobErrors: {
-                    correlationId: context.correlationId,
-                    shown: ports.tenantsSeeJobErrors === true,
-                  },
-                }
-              : {}),
-          },
-          context,
-        ),
-    },
-    // Instances that stand by need neither watch the hubs nor repair names.
-    whileLive: (signal) => owning.run(signal),
-    clock,
-    timers,
-    instance,
-    logger: logger.child({ component: 'processes' }),
-    ownership: marks.marking(ports.ownership),
-    isHeldBack: (effect) => heldBack(effect) !== undefined,
-    dataFile: ports.processFile,
-    pausedLanes: async () =>
-      new Map(Object.entries((await runner.load(lanePausesAggregate, LANE_PAUSES)).state.paused)),
-    lanePacing: pacingOfLanes(hubs, (hub) => observer.ordersOn(hub)),
-    hooks: lookWhenClosed((hub) => lane.lookSoon(hub), hooks),
-    ...(ports.failpoint === undefined ? {} : { failpoint: ports.failpoint }),
-    ...(ports.settings?.processes === undefined ? {} : { settings: ports.settings.processes }),
-  });
-  lane.blocked = (hub, clusterId) => processes.laneBlocked(laneOfHub(hub), clusterId);
-  lane.calls = (hub) => processes.laneCalls(laneOfHub(hub));
   const observer = createHubObserver({
     registry: hubs,
     looks,
-    observe: (clusterId, observation) => processes.observe(workflow.name, clusterId, observation),
-    isOver: (clusterId) => processes.isClosed(workflow.name, clusterId),
-    isUnknown: (clusterId) => processes.isUnknown(workflow.name, clusterId),
+    observe: (id, observation) =>
+      actingKinds.some(({ workflow }) => port.observe(workflow.name, id, observation)),
+    isOver: (id) => actingKinds.some(({ workflow }) => port.isClosed(workflow.name, id)),
+    isUnknown: (id) => actingKinds.every(({ workflow }) => port.isUnknown(workflow.name, id)),
     clock,
     timers,
     logger: logger.child({ component: 'hub-observer' }),
   });
-  const hubHealth = createHubHealth({
-    registry: hubs,
-    commandRunner: runner,
-    ...(ports.automations === undefined ? {} : { automations: ports.automations }),
-    clock,
-    timers,
-    ids,
-    logger: logger.child({ component: 'hub-health' }),
-    ...(ports.settings?.hubCheckMs === undefined ? {} : { intervalMs: ports.settings.hubCheckMs }),
-    recovered: (hub) => lanesOfHub(hub).forEach(processes.probeLane),
-    isHeldUp: (hub) => lanesOfHub(hub).some((each) => processes.laneBlocked(each)),
-  });
-  lane.lookSoon = hubHealth.lookSoon;
+  const effects = createEffectPorts({ hubs, looks, runner, marks, processes: port }, ports);
   const repair = createNameRepair({
     store,
     runner,
@@ -333,34 +216,54 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
     logger: logger.child({ component: 'name-repair' }),
     ...(ports.settings?.nameGraceMs === undefined ? {} : { graceMs: ports.settings.nameGraceMs }),
   });
+  const processes = port.plugIn(
+    createProcessRunner({
+      store,
+      codec,
+      commandRunner: runner,
+      aggregates: Object.fromEntries(aggregates.map((aggregate) => [aggregate.category, aggregate])),
+      workflows: actingKinds.map(({ workflow }) => workflow),
+      runEventTypes: processEventTypes.map(({ type }) => type),
+      effectPorts: effects.effectPorts,
+      effectDeadlinesMs: effects.effectDeadlinesMs,
+      commandTargets: commandTargets(commands, ports.tenantsSeeJobErrors === true),
+      // Instances that stand by need neither watch the hubs nor repair names.
+      whileLive: async (signal) => {
+        const ending = { registry: hubs, commandRunner: runner, commands, clock, timers, logger, signal };
+        await Promise.all([
+          observer.run(signal),
+          hubHealth.run(signal),
+          finishDecommissions(ending),
+          repairCapacity({ ...ending, isOver: runIsOver(port), ownerOf: ownerOf(runner, signal) }),
+          repair.run(signal),
+        ]);
+      },
+      clock,
+      timers,
+      instance,
+      logger: logger.child({ component: 'processes' }),
+      ownership: marks.marking(ports.ownership),
+      isHeldBack: (effect) => effects.heldBack(effect) !== undefined,
+      dataFile: ports.processFile,
+      pausedLanes: async () =>
+        new Map(Object.entries((await runner.load(lanePausesAggregate, LANE_PAUSES)).state.paused)),
+      lanePacing: pacingOfLanes(hubs, observer.ordersOn),
+      hooks: lookWhenClosed(hubHealth.lookSoon, hooks),
+      ...(ports.failpoint === undefined ? {} : { failpoint: ports.failpoint }),
+      ...(ports.settings?.processes === undefined ? {} : { settings: ports.settings.processes }),
+    }),
+  );
   const sweeper = createSecretSweeper({
     secrets: ports.secrets,
     use: createSecretUses({
       runner,
       kinds: kinds.filter(({ secrets }) => secrets.length > 0),
       referencedBy: (kind, id, page) => readModels.resources.referencedBy(kind, id, page),
-      refsOfRun: (clusterId) => refsOfRun(workflow, clusterId, store, codec),
+      refsOfRun: (kind, id) => refsOfRun(kind, id, store, codec),
     }),
     olderThanMs: SWEEP_EVERY_MS,
     rest: (signal) => pause(timers, 0, signal),
   });
-  owning.run = async (signal) => {
-    const ending = { registry: hubs, commandRunner: runner, commands, clock, timers, logger, signal };
-    await Promise.all([
-      observer.run(signal),
-      hubHealth.run(signal),
-      finishDecommissions(ending),
-      repairCapacity({
-        ...ending,
-        isOver: (clusterId) => processes.isClosed(workflow.name, clusterId),
-        ownerOf: async (clusterId) => {
-          const { state } = await runner.load(clusterAggregate, clusterId, { signal });
-          return isStoredCluster(state) ? state : undefined;
-        },
-      }),
-      repair.run(signal),
-    ]);
-  };
 
   return {
     codec,
@@ -407,22 +310,43 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
         stopDeclaring();
       }
     },
-    runOf: (clusterId) => describeRun(workflow, clusterId, store, codec, heldBack),
+    runOf: (kind, id) => describeRun(kind, id, store, codec, effects.heldBack),
     idle: () => runner.idle(),
     close: () => readModels.close(),
   };
 };
 
-/** Operations of effects that write to a hub or have its automation act. */
-const DRIVING: readonly string[] = [
-  'applyClusterOrder',
-  'deleteClusterOrder',
-  'prepareOrder',
-  'writeOrderStatus',
-  'releaseOrder',
-  'trigger',
-  'cancel',
-];
+/** Workflows give commands to what they carry out: one that is gone gives its name back in the same step. */
+const commandTargets = (
+  commands: ResourceCommands,
+  tenantsSeeJobErrors: boolean,
+): { readonly [aggregate: string]: CommandTarget } =>
+  Object.fromEntries(
+    actingKinds.map((kind) => [
+      kind.kind,
+      (id, command, context) => {
+        const { correlationId } = context;
+        const whole = kind.completed?.(command, { correlationId, tenantsSeeJobErrors }) ?? command;
+        return commands.execute(kind, id, whole, context);
+      },
+    ]),
+  );
+
+const runIsOver =
+  (processes: ProcessPort) =>
+  ({ kind, id }: Holder): boolean => {
+    const workflow = actingKindOf(kind)?.workflow;
+    return workflow !== undefined && processes.isClosed(workflow.name, id);
+  };
+
+const ownerOf =
+  (runner: CommandRunner, signal: AbortSignal) =>
+  async ({ kind, id }: Holder) => {
+    const declared = actingKindOf(kind);
+    if (declared === undefined) return undefined;
+    const view = declared.view((await runner.load(aggregateOf(declared), id, { signal })).state);
+    return view.exists ? view : undefined;
+  };
 
 /** Announced references that a deletion withdraws before it looks again. */
 const ANNOUNCED_AT_ONCE = 100;

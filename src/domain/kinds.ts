@@ -119,7 +119,7 @@ export const nameAggregate = { category: NAME_CATEGORY, decider: nameDecider, st
 const hubCapacityAggregate = {
   category: HUB_CAPACITY_CATEGORY,
   decider: hubCapacityDecider,
-  stateVersion: 2,
+  stateVersion: 3,
 } as const;
 
 export const lanePausesAggregate = {

@@ -26,7 +26,8 @@ export const KINDS = [
     "event": {
       "field": "cluster",
       "public": true
-    }
+    },
+    "acts": true
   },
   {
     "kind": "clusterCatalogItem",

@@ -149,7 +149,7 @@ export type TimelineEntry = {
   readonly position: Position;
   readonly at: string;
   readonly type: string;
-  /** `cluster` events and those of its workflow run, redacted for the audience. */
+  /** Events of the object and of its workflow run, redacted for the audience. */
   readonly audience: 'tenant' | 'provider' | 'internal';
   /** One sentence for people. */
   readonly summary: string;
@@ -164,7 +164,8 @@ export type TimelineReader = {
    * `characters` together (default: any number).
    */
   of(
-    clusterId: string,
+    kind: string,
+    id: string,
     options: {
       after?: Position;
       upTo?: Position;

@@ -1,4 +1,5 @@
-import { cluster, kinds } from '../domain/kinds.ts';
+import { actingKinds, meteredKinds } from '../domain/acting-kinds.ts';
+import { kinds } from '../domain/kinds.ts';
 import { revealing, type OpenPersonal } from '../domain/personal.ts';
 import { registry } from '../domain/registry.ts';
 import { auditView } from './audit/audit-view.ts';
@@ -22,8 +23,6 @@ export type ViewsPorts = {
   readonly open?: OpenPersonal;
 };
 
-/** Streams that belong to one cluster order each: its document, and the run of its workflow. */
-const ORDER_CATEGORIES = ['cluster', 'clusterOrder'] as const;
 /** Aggregates without a document whose old commands must still be recognised (command runner). */
 const COMMAND_CATEGORIES = ['hubCapacity', 'name'] as const;
 
@@ -48,9 +47,9 @@ export const createViews = ({
     ...(changesRetentionDays !== undefined && { retentionDays: changesRetentionDays }),
   }),
   timelineView({
-    categories: ORDER_CATEGORIES,
+    kinds: actingKinds,
     words: { decode: codec.decode, redact: registry.redact },
   }),
-  usageView({ codec, stateVersion: cluster.stateVersion }),
+  usageView({ codec, kinds: meteredKinds }),
   ...(audit ? [auditView()] : []),
 ];

@@ -157,9 +157,11 @@ describe('ledgerctl', function () {
 
   it('orders list, show, retry and cancel', async () => {
     const table = await succeeds('orders', 'list');
-    expect(table.split('\n')[0]).to.match(/^ID +NAME +TENANT +STATE +AGE +HUB +MESSAGE$/);
-    expect(table).to.match(new RegExp(`^${ready} +seen +acme +ready +\\d+[smhd] +sim-`, 'm'));
-    expect(table).to.match(new RegExp(`^${waiting} +waiting +acme +progressing +\\d+[smhd] +- +\\S`, 'm'));
+    expect(table.split('\n')[0]).to.match(/^KIND +ID +NAME +TENANT +STATE +AGE +HUB +MESSAGE$/);
+    expect(table).to.match(new RegExp(`^cluster +${ready} +seen +acme +ready +\\d+[smhd] +sim-`, 'm'));
+    expect(table).to.match(
+      new RegExp(`^cluster +${waiting} +waiting +acme +progressing +\\d+[smhd] +- +\\S`, 'm'),
+    );
     const readyOnes = JSON.parse(await succeeds('orders', 'list', '--state', 'ready', '--json')) as {
       id: string;
     }[];
@@ -192,7 +194,7 @@ describe('ledgerctl', function () {
     expect(await succeeds('orders', 'retry', failed)).to.equal(`order ${failed}: retry requested\n`);
     await untilCluster(alice, failed, isReady);
     expect(await succeeds('orders', 'cancel', 'waiting')).to.equal(
-      'order waiting: cancelled, its cluster is removed\n',
+      'order waiting: cancelled, its object is removed\n',
     );
     expect((await refusal(alice.get(`${CLUSTERS}/${waiting}`))).status).to.equal(404);
 

@@ -30,6 +30,7 @@ import { createRequestHash } from '../../src/app/request-hash.ts';
 import { createPersonalMetadata } from '../../src/app/subjects.ts';
 import { createResourceCommands } from '../../src/app/resource-commands.ts';
 import { caughtUpWith } from '../../src/composition/caught-up.ts';
+import { actingKinds, meteredKinds } from '../../src/domain/acting-kinds.ts';
 import { kinds } from '../../src/domain/kinds.ts';
 import { revealing } from '../../src/domain/personal.ts';
 import { eventTypes, registry } from '../../src/domain/registry.ts';
@@ -224,9 +225,9 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
           decode: (event) => codec.decode(event),
           redact: (event, audience) => registry.redact(event, audience),
         },
-        categories: ['cluster'],
+        kinds: actingKinds,
       }),
-      usageView({ codec, stateVersion: 1 }),
+      usageView({ codec, kinds: meteredKinds }),
       auditView(),
     ],
     source: { kind: 'inline', reader: store },

@@ -1,14 +1,15 @@
-import type { ClusterMeter } from '../../domain/metering/cluster-meter.ts';
+import type { Holder } from '../../domain/holder.ts';
+import type { Metering } from '../../domain/metering/meter.ts';
 import { heartbeatsOf } from './metering-records.ts';
 import type { KafkaRecord } from './stream.ts';
 
-/** A page of clusters that are billed at present, by id after `after`; the read model `usage` gives it. */
-export type BilledClusters = (page: {
-  readonly after: string;
+/** A page of what is billed at present, by kind and id after `after`; the read model `usage` gives it. */
+export type Billed = (page: {
+  readonly after: Holder;
   readonly limit: number;
-}) => readonly { readonly resource: string; readonly meter: ClusterMeter }[];
+}) => readonly { readonly place: Holder; readonly meter: Metering }[];
 
-/** Clusters whose meters are read in one turn of the thread. */
+/** Objects whose meters are read in one turn of the thread. */
 const PAGE = 50;
 
 /** Start of the window that a moment lies in, milliseconds since 1970: the same for every publisher. */
@@ -21,15 +22,15 @@ export const windowStart = (nowMs: number, intervalMs: number): number =>
  * is sent twice for one window, by whomever, has equal ids and tells the same of the same state.
  */
 export function* heartbeats(
-  billed: BilledClusters,
+  billed: Billed,
   { nowMs, intervalMs }: { readonly nowMs: number; readonly intervalMs: number },
 ): Generator<readonly KafkaRecord[]> {
   const startMs = windowStart(nowMs, intervalMs);
-  for (let after = ''; ; ) {
+  for (let after = { kind: '', id: '' }; ; ) {
     const page = billed({ after, limit: PAGE });
     const last = page.at(-1);
     if (last === undefined) return;
     yield page.flatMap(({ meter }) => heartbeatsOf(meter, startMs));
-    after = last.resource;
+    after = last.place;
   }
 }

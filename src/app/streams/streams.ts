@@ -1,18 +1,18 @@
 import type { AnyKind } from '../../domain/kinds.ts';
 import type { Registry } from '../../domain/registry.ts';
-import type { ReadForward } from '../event-store.ts';
+import type { ReadForward, RecordedEvent } from '../event-store.ts';
 import { createCheckpointMapper } from './checkpoint-records.ts';
 import { createEventMapper, isNoEventOf, type TopicAudience } from './event-records.ts';
-import { createLifecycleMapper, emptyMeter, foldMeter } from './metering-records.ts';
+import { createLifecycleMapper, emptyMeter, foldMeter, type MeterFold } from './metering-records.ts';
 import { emptyDocument, foldDocument } from './public-document.ts';
 import { createStateMapper } from './state-records.ts';
 import { createFoldMemory, createStreamFolds, type FoldMemoryOptions } from './stream-folds.ts';
 import type { RecordMapper, TopicStream } from './stream.ts';
 import {
   CHECKPOINTS_TOPIC,
-  METERING_TOPICS,
   contextsOf,
   eventsTopic,
+  meteredTopics,
   publicKinds,
   stateTopic,
   topicsOf,
@@ -79,15 +79,11 @@ const mappersOf = ({
     });
     mappers.set(topic, createStateMapper({ kind, registry, folds, source: `${origin}/state`, topic }));
   }
-  const meters = createStreamFolds({
-    initial: emptyMeter,
-    fold: (before, event) => foldMeter(registry, before, event),
-    readStream,
-    turn,
-    memory,
-    name: METERING_TOPICS.lifecycle,
-  });
-  mappers.set(METERING_TOPICS.lifecycle, createLifecycleMapper({ folds: meters }));
+  for (const [name] of meteredTopics()) {
+    const fold = (before: MeterFold, event: RecordedEvent): MeterFold => foldMeter(registry, before, event);
+    const folds = createStreamFolds({ initial: emptyMeter, fold, readStream, turn, memory, name });
+    mappers.set(name, createLifecycleMapper({ folds }));
+  }
   const checkpoints = { source: `${origin}/checkpoints`, topic: CHECKPOINTS_TOPIC };
   mappers.set(CHECKPOINTS_TOPIC, createCheckpointMapper(checkpoints));
   return mappers;

@@ -1,3 +1,4 @@
+import { meteredKinds } from '../../domain/acting-kinds.ts';
 import type { AnyKind } from '../../domain/kinds.ts';
 import type { Registry } from '../../domain/registry.ts';
 import { EVERYTHING, type TopicSpec } from './stream.ts';
@@ -13,6 +14,8 @@ export const METERING_TOPICS = {
   lifecycle: 'osac.metering.lifecycle',
   heartbeat: 'osac.metering.heartbeat',
   corrections: 'osac.metering.corrections',
+  /** Ours: its consumers never meet a resource type that OSAC does not know. */
+  extra: 'osac.metering.extra',
 } as const;
 
 /** Signed tree heads; their stream is the service's own and is asked for by name. */
@@ -64,6 +67,17 @@ const stateSpec = (kind: string): TopicSpec => ({
   filter: { streamPrefixes: [`${kind}-`] },
 });
 
+/** Where the records of what a meter says go. */
+export const meteringTopicOf = ({ isOurs }: { readonly isOurs?: true }): string =>
+  isOurs === true ? METERING_TOPICS.extra : METERING_TOPICS.lifecycle;
+
+/** Topics that tell what is billed, each with its kinds. */
+export const meteredTopics = (
+  kinds: typeof meteredKinds = meteredKinds,
+): readonly (readonly [string, typeof meteredKinds])[] => [
+  ...Map.groupBy(kinds, ({ meter }) => meteringTopicOf(meter)),
+];
+
 /** Partitions and retention as OSAC's chart creates them (metering-events.md §1). */
 const meteringSpecs = (): readonly TopicSpec[] => {
   const spec = {
@@ -73,7 +87,11 @@ const meteringSpecs = (): readonly TopicSpec[] => {
     retentionMs: 30 * DAY_MS,
   } as const;
   return [
-    { name: METERING_TOPICS.lifecycle, ...spec, filter: { streamPrefixes: ['cluster-'] } },
+    ...meteredTopics().map(([name, kinds]) => ({
+      name,
+      ...spec,
+      filter: { streamPrefixes: kinds.map(({ kind }) => `${kind}-`) },
+    })),
     { name: METERING_TOPICS.heartbeat, ...spec },
     { name: METERING_TOPICS.corrections, ...spec },
   ];

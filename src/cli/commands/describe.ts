@@ -16,11 +16,11 @@ export const addDescribeCommand = (program: Command, context: ResourceContext): 
     program
       .command('describe')
       .description(
-        'show one object: who and when, spec, status, conditions, and for clusters what happened last',
+        'show one object: who and when, spec, status, conditions, and of orders what happened last',
       )
       .argument('<kind>', 'a kind, see `ledgerctl kinds`; or kind/name')
       .argument('[name]', 'id or name')
-      .option('--timeline <n>', 'entries of a cluster’s history', wholeNumber, LAST_ENTRIES)
+      .option('--timeline <n>', 'entries of an order’s history', wholeNumber, LAST_ENTRIES)
       .addHelpText('after', EXAMPLES),
   ).action(async (kindText: string, nameText: string | undefined, options: Scope & { timeline: number }) => {
     const { kind, name } = targetOf(
@@ -30,7 +30,7 @@ export const addDescribeCommand = (program: Command, context: ResourceContext): 
     const api = await context.open(options);
     const object = await api.one(kind, name);
     const timeline =
-      kind.kind.kind === 'cluster' && options.timeline > 0
+      kind.kind.acts === true && options.timeline > 0
         ? (await api.timeline(kind, stringAt(object, 'id'))).slice(-options.timeline)
         : [];
     context.io.out(`${describeText(kind, object, { now: context.now(), timeline })}\n`);

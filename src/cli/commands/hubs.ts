@@ -16,6 +16,7 @@ import type { ResourceContext } from './resource-context.ts';
 const DECOMMISSION = 'fulfillment-ledger/decommission';
 
 type Order = {
+  readonly kind: string;
   readonly id: string;
   readonly name?: string;
   readonly tenant?: string;
@@ -97,8 +98,8 @@ const addLooking = (hubs: Command, { client, io }: Connection): void => {
       const items = await ordersOf(await client(), id);
       if (asJson) return io.out(json(items));
       if (items.length === 0) return io.err(`no order has a place on hub ${id}\n`);
-      const rows = items.map((order) => [order.id, order.name, order.tenant, order.state]);
-      return io.out(`${table(['id', 'name', 'tenant', 'state'], rows)}\n`);
+      const rows = items.map((order) => [order.kind, order.id, order.name, order.tenant, order.state]);
+      return io.out(`${table(['kind', 'id', 'name', 'tenant', 'state'], rows)}\n`);
     });
 };
 

@@ -3,6 +3,7 @@ import { stateOf, type Lane } from './lanes.ts';
 
 /** One order as `GET /api/ledger/v1/orders/{id}` answers it. */
 export type OrderDetails = {
+  readonly kind: string;
   readonly id: string;
   readonly name: string;
   readonly tenant: string;
@@ -63,8 +64,8 @@ export type TimelineItem = {
 export const orderText = (order: OrderDetails, lanes: readonly Lane[] = []): string =>
   [
     table(
-      ['id', 'name', 'tenant', 'state', 'hub'],
-      [[order.id, order.name, order.tenant, order.state, order.hub]],
+      ['kind', 'id', 'name', 'tenant', 'state', 'hub'],
+      [[order.kind, order.id, order.name, order.tenant, order.state, order.hub]],
     ),
     ...stopped(order),
     ...why(order),

@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import { InvalidArgumentError, type Command } from 'commander';
 import { stringAt } from '../../domain/json-tools.ts';
 import { ApiError, type ApiClient } from '../api-client.ts';
 import type { Connection } from '../connection.ts';
@@ -11,6 +11,7 @@ import { orderText, type OrderDetails } from './order-text.ts';
 import { positive, type ResourceContext } from './resource-context.ts';
 
 export type Order = {
+  readonly kind: string;
   readonly id: string;
   readonly name: string;
   readonly tenant: string;
@@ -27,11 +28,12 @@ export const addOrderCommands = (
   { client, io }: Connection,
   resources: () => Promise<ResourceContext>,
 ): void => {
-  const orders = program.command('orders').description('cluster orders of all tenants');
+  const orders = program.command('orders').description('orders of all kinds and tenants');
   orders
     .command('list')
     .description('orders, newest first')
     .option('--state <state>', 'only orders in this state, for example failed or degraded')
+    .option('--kind <kind>', 'only orders of this kind, see `ledgerctl kinds`')
     .option('--tenant <name>', 'only orders of this tenant')
     .option('--limit <n>', 'at most so many; default: all', positive)
     .option('--json', 'as JSON', false)
@@ -40,9 +42,12 @@ export const addOrderCommands = (
       examples('orders list', 'orders list --state failed', 'orders list --tenant acme --limit 20'),
     )
     .action(async (options: ListOptions) => {
-      const items = await listed(await client(), options);
+      const kind =
+        options.kind === undefined ? {} : { kind: (await resources()).names.find(options.kind).kind.kind };
+      const items = await listed(await client(), { ...options, ...kind });
       if (items.length === 0 && !options.json) return io.err('there are no orders that match\n');
       const rows = items.map((order) => [
+        order.kind,
         order.id,
         order.name,
         order.tenant,
@@ -51,18 +56,18 @@ export const addOrderCommands = (
         order.hub,
         order.message,
       ]);
-      const header = ['id', 'name', 'tenant', 'state', 'age', 'hub', 'message'];
+      const header = ['kind', 'id', 'name', 'tenant', 'state', 'age', 'hub', 'message'];
       io.out(`${options.json ? JSON.stringify(items, null, 2) : table(header, rows)}\n`);
     });
   orders
     .command('show')
-    .argument('<order>', 'id of the order, or name or id of its cluster')
+    .argument('<order>', ORDER)
     .description('one order: why it is where it is, conditions, what is outstanding, timeline')
     .option('--json', 'as JSON', false)
     .addHelpText('after', examples('orders show web', 'orders show web --json'))
     .action(async (wanted: string, { json }: { json: boolean }) => {
       const api = await client();
-      const order = await byIdOrName(resources, wanted, (id) => api.get<OrderDetails>(pathOf(id)));
+      const order = await byIdOrName(resources, wanted, (meant) => api.get<OrderDetails>(pathOf(meant)));
       if (json) return io.out(`${JSON.stringify(order, null, 2)}\n`);
       const lanes = order.run === undefined || order.run.effects.length === 0 ? [] : await lanesOf(api);
       io.out(`${orderText(order, lanes)}\n`);
@@ -71,25 +76,28 @@ export const addOrderCommands = (
     ['retry', 'try a failed order again', 'retry requested'],
     [
       'cancel',
-      'cancel an order that no hub has taken yet; its cluster is removed, as if it had been deleted',
-      'cancelled, its cluster is removed',
+      'cancel an order that no hub has taken yet; its object is removed, as if it had been deleted',
+      'cancelled, its object is removed',
     ],
   ] as const) {
     orders
       .command(verb)
-      .argument('<order>', 'id of the order, or name or id of its cluster')
+      .argument('<order>', ORDER)
       .description(description)
       .addHelpText('after', examples(`orders ${verb} web`))
       .action(async (wanted: string) => {
         const api = await client();
-        await api.send('POST', `${pathOf(await idOf(resources, wanted))}/${verb}`);
+        await api.send('POST', pathOf(await orderNamed(resources, wanted), `/${verb}`));
         io.out(`order ${wanted}: ${done}\n`);
       });
   }
 };
 
+const ORDER = 'id or name of what was ordered, or kind/name';
+
 type ListOptions = {
   readonly state?: string;
+  readonly kind?: string;
   readonly tenant?: string;
   readonly limit?: number;
   readonly json: boolean;
@@ -99,7 +107,10 @@ type ListOptions = {
 const PAGE = 500;
 
 /** Page after page, to the end or the limit. */
-const listed = async (api: ApiClient, { state, tenant, limit }: ListOptions): Promise<readonly Order[]> => {
+const listed = async (
+  api: ApiClient,
+  { state, kind, tenant, limit }: ListOptions,
+): Promise<readonly Order[]> => {
   const orders: Order[] = [];
   for (let cursor: string | undefined = ''; cursor !== undefined; ) {
     const left = limit === undefined ? PAGE : Math.min(PAGE, limit - orders.length);
@@ -107,6 +118,7 @@ const listed = async (api: ApiClient, { state, tenant, limit }: ListOptions): Pr
     const query = new URLSearchParams({
       limit: String(left),
       ...(state === undefined ? {} : { state }),
+      ...(kind === undefined ? {} : { kind }),
       ...(tenant === undefined ? {} : { tenant }),
       ...(cursor === '' ? {} : { cursor }),
     });
@@ -129,30 +141,49 @@ const lanesOf = async (api: ApiClient): Promise<readonly Lane[]> => {
   }
 };
 
-const pathOf = (id: string): string => `/api/ledger/v1/orders/${encodeURIComponent(id)}`;
+/** `kind`: where it is known; an id of objects of several kinds needs it. */
+type Meant = { readonly id: string; readonly kind?: string };
 
-/** Asked for before anything is done: a call that is refused because a name is no id stays in the audit history. */
-const idOf = async (resources: () => Promise<ResourceContext>, wanted: string): Promise<string> => {
+const pathOf = ({ id, kind }: Meant, verb = ''): string =>
+  `/api/ledger/v1/orders/${encodeURIComponent(id)}${verb}${kind === undefined ? '' : `?kind=${kind}`}`;
+
+/**
+ * Asked for before anything is done: a call that is refused because a name is no id stays in the audit history. What is not
+ * found is taken for an id: an order outlives its object.
+ */
+const orderNamed = async (resources: () => Promise<ResourceContext>, wanted: string): Promise<Meant> => {
   const { names, open } = await resources();
-  const kind = names.find('cluster');
-  const { objects } = await (await open({ private: true })).find(kind, [wanted]);
-  return objects.length === 0 ? wanted : stringAt(onlyOne(kind, wanted, objects), 'id');
+  const at = wanted.indexOf('/');
+  const said = at > 0 ? names.find(wanted.slice(0, at)) : undefined;
+  const name = wanted.slice(at + 1);
+  const api = await open({ private: true });
+  const found: Meant[] = [];
+  for (const kind of said === undefined ? names.all.filter((each) => each.kind.acts === true) : [said]) {
+    const { objects } = await api.find(kind, [name]);
+    if (objects.length > 0)
+      found.push({ id: stringAt(onlyOne(kind, name, objects), 'id'), kind: kind.kind.kind });
+  }
+  const [only, ...others] = found;
+  if (only === undefined) return { id: name, ...(said === undefined ? {} : { kind: said.kind.kind }) };
+  if (others.length === 0) return only;
+  throw new InvalidArgumentError(
+    `several orders are called '${name}': ${found.map(({ kind = '' }) => `${kind}/${name}`).join(', ')}`,
+  );
 };
 
-/** An order has the id of its cluster and outlives it; a name finds it while the cluster is there. */
+/** An order has the id of its object and outlives it; a name finds it while the object is there. */
 const byIdOrName = async <T>(
   resources: () => Promise<ResourceContext>,
   wanted: string,
-  call: (id: string) => Promise<T>,
+  call: (meant: Meant) => Promise<T>,
 ): Promise<T> => {
+  if (wanted.includes('/')) return call(await orderNamed(resources, wanted));
   try {
-    return await call(wanted);
+    return await call({ id: wanted });
   } catch (error) {
     if (!(error instanceof ApiError && error.status === 404)) throw error;
-    const { names, open } = await resources();
-    const kind = names.find('cluster');
-    const { objects } = await (await open({ private: true })).find(kind, [wanted]);
-    if (objects.length === 0) throw error;
-    return call(stringAt(onlyOne(kind, wanted, objects), 'id'));
+    const meant = await orderNamed(resources, wanted);
+    if (meant.kind === undefined) throw error;
+    return call(meant);
   }
 };

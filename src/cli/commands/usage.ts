@@ -1,5 +1,5 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
-import { METERED_KINDS } from '../../domain/metering/usage.ts';
+import { kinds } from '../resources/kinds.ts';
 import type { Connection } from '../connection.ts';
 import { examples } from '../examples.ts';
 import { printable, table } from '../output.ts';
@@ -84,7 +84,11 @@ export const addUsageCommand = (program: Command, { client, io }: Connection): v
     )
     .option('--tenant <name>', 'only this tenant (default: all for provider admins, else the own one)')
     .option('--project <name>', "only this project; '': what is in none")
-    .addOption(new Option('--kind <kind>', 'only this kind').choices(METERED_KINDS))
+    .addOption(
+      new Option('--kind <kind>', 'only this kind').choices(
+        kinds.filter(({ acts }) => acts === true).map(({ kind }) => kind),
+      ),
+    )
     .option('--template <id>', 'only this template, by id')
     .option('--resource <id>', 'only this cluster, by id')
     .option('--incomplete', 'answer although the events of some clusters could not be applied', false)

@@ -39,7 +39,10 @@ const TITLE: Column = { title: 'title', path: 'title' };
 const DESCRIPTION: Column = { title: 'description', path: 'description', wide: true };
 
 /** For kinds that have no entry of their own. */
-export const ANY_KIND: readonly Column[] = [{ ...STATE, optional: true }];
+export const ANY_KIND: readonly Column[] = [
+  { ...STATE, optional: true },
+  { title: 'hub', path: 'status.hub', wide: true, optional: true },
+];
 
 export const COLUMNS: { readonly [kind: string]: readonly Column[] } = {
   cluster: [

@@ -14,7 +14,11 @@ export type KindFacts = Pick<
   | 'wrapsReplies'
   | 'event'
   | 'deriveName'
-> & { readonly publicList?: readonly Pick<NonNullable<AnyKind['publicList']>[number], 'when'>[] };
+> & {
+  readonly publicList?: readonly Pick<NonNullable<AnyKind['publicList']>[number], 'when'>[];
+  /** Its objects are carried out: they are orders and have a timeline. */
+  readonly acts?: true;
+};
 
 /** Every kind, as `npm run generate` found it declared: the declarations take longer to load than most commands take. */
 export const kinds: readonly KindFacts[] = KINDS;

@@ -50,7 +50,7 @@ export type ResourceApi = {
   create(kind: NamedKind, document: JsonObject, options: WriteOptions): Promise<JsonObject>;
   update(kind: NamedKind, id: string, document: JsonObject, options: UpdateOptions): Promise<JsonObject>;
   remove(kind: NamedKind, id: string, options: WriteOptions): Promise<void>;
-  /** Entries of a cluster's timeline, oldest first. */
+  /** Entries of an order's timeline, oldest first. */
   timeline(kind: NamedKind, id: string): Promise<readonly JsonValue[]>;
   /** How to get into a cluster, as text (osac-api.md §9). */
   credential(kind: NamedKind, id: string, which: 'kubeconfig' | 'password'): Promise<string>;

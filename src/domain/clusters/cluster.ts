@@ -232,12 +232,9 @@ const lost = (
 
 /** What vanished is built for the first time again. */
 const afterLoss = (state: Dispatched): Dispatched => {
-  const { lost: gone, built: _built, wasAvailable: _available, wasReady, uid, ...kept } = state;
-  if (gone === undefined) {
-    if (state.ready) return state;
-    const { wasReady: _ready, ...others } = state;
-    return others;
-  }
+  const { lost: gone, wasReady: _ready, ...others } = state;
+  if (gone === undefined) return state.ready ? state : others;
+  const { built: _built, wasAvailable: _available, uid, ...kept } = others;
   const { missing: _missing, left: _left, ...seen } = kept.seen;
   return gone === 'hosted-cluster' && uid !== undefined ? { ...kept, seen, uid } : { ...kept, seen };
 };

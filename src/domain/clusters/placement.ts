@@ -1,4 +1,5 @@
 import { fnv1a64, mix } from '../hash.ts';
+import type { Holder } from '../holder.ts';
 import type { CapacityClaim, CapacityLimits } from '../hubs/capacity-events.ts';
 import { nodeLimit, shortages } from '../hubs/capacity.ts';
 import { firstProblem, type HubHealth } from '../hubs/health.ts';
@@ -6,7 +7,7 @@ import { namespaceOf, type HubFacts } from '../hubs/hub-facts.ts';
 import { byKey, own } from '../json-tools.ts';
 import type { PlacementDecision } from './events.ts';
 import { TEMPLATE_WORDS } from './ansible-templates.ts';
-import { namespaceFits, orderName } from './cluster-order-manifest.ts';
+import { namespaceFits } from './cluster-order-manifest.ts';
 import type { DesiredCluster } from './observed.ts';
 
 /**
@@ -14,9 +15,12 @@ import type { DesiredCluster } from './observed.ts';
  * an auditor who has the recorded candidates comes to the same choice.
  */
 export type PlacementRequest = {
-  readonly clusterId: string;
+  readonly holder: Holder;
   readonly tenant: string;
-  readonly template: string;
+  /** Absent: none has to be offered. */
+  readonly template?: string;
+  /** Name of the object on the hub where its length matters: a namespace may be made of it. */
+  readonly objectName?: string;
   /** Absent: any zone. */
   readonly zone?: string;
   readonly claim: CapacityClaim;
@@ -39,7 +43,7 @@ export type Candidate = {
   readonly calls?: { readonly attempts: number; readonly failures: number };
   readonly limits: CapacityLimits;
   readonly used: CapacityClaim;
-  /** Clusters of the same tenant there. */
+  /** Orders of the same tenant there. */
   readonly tenantClusters: number;
   /** Why the hub is passed over whatever else is known of it; the choice goes on without it. */
   readonly fault?: string;
@@ -113,7 +117,7 @@ export const place = (
   const decision: PlacementDecision = { weightsVersion: weights.version, candidates: scored };
   const best = fitting.reduce<Candidate | undefined>(
     (winner, candidate) =>
-      winner === undefined || beats(request.clusterId, scored, candidate, winner) ? candidate : winner,
+      winner === undefined || beats(request.holder.id, scored, candidate, winner) ? candidate : winner,
     undefined,
   );
   if (best !== undefined) return { placed: true, hub: best.hub, decision };
@@ -174,15 +178,16 @@ const refusalsOf = (
   if (request.zone !== undefined && request.zone !== hub.zone) {
     refuse('zone', `zone is ${hub.zone === '' ? 'not set' : hub.zone}, wanted ${request.zone}`);
   }
-  if (hub.templates.length > 0 && !hub.templates.includes(request.template)) {
-    refuse('template', `template ${request.template} is not offered`);
+  const { template } = request;
+  if (template !== undefined && hub.templates.length > 0 && !hub.templates.includes(template)) {
+    refuse('template', `template ${template} is not offered`);
   }
   if (request.ansibleTemplate !== undefined && hub.mode !== 'operator') {
     const what = `${request.ansibleTemplate} holds ${TEMPLATE_WORDS}`;
     refuse('playbooks', `${what}, which playbooks of mode ${hub.mode} would carry out`);
   }
   const namespace = namespaceOf(hub, request.tenant);
-  if (!namespaceFits(namespace, orderName(request.clusterId))) {
+  if (request.objectName !== undefined && !namespaceFits(namespace, request.objectName)) {
     refuse('other', `namespace "${namespace}" leaves no room for the order's name`);
   }
   for (const { what, wanted, left } of shortages(candidate, request.claim)) {
@@ -209,7 +214,10 @@ const healthRefusal = ({ hub, adapter, health }: Candidate): Refusal | undefined
 const PASSING: readonly RefusalKind[] = ['capacity', 'cordoned', 'unreachable', 'unfit'];
 
 /** Told of the hub that is nearest to taking it; of how many there are, nothing shows. */
-const otherThanRoom = ({ template }: PlacementRequest, hubs: readonly (readonly Refusal[])[]): string => {
+const otherThanRoom = (
+  { template = '' }: PlacementRequest,
+  hubs: readonly (readonly Refusal[])[],
+): string => {
   const isAny = (...kinds: readonly RefusalKind[]): boolean =>
     hubs.some((refusals) => refusals.every(({ kind }) => kinds.includes(kind)));
   if (isAny('capacity')) return '';
@@ -282,14 +290,14 @@ const deviation = (values: readonly number[]): number => {
 const rounded = (value: number): number => Math.round(value * 100) / 100;
 
 const beats = (
-  clusterId: string,
+  id: string,
   scored: PlacementDecision['candidates'],
   challenger: Candidate,
   winner: Candidate,
 ): boolean => {
   const total = ({ hub }: Candidate): number => scored.find((entry) => entry.hub === hub.id)?.total ?? 0;
   if (total(challenger) !== total(winner)) return total(challenger) > total(winner);
-  const [left, right] = [rendezvous(clusterId, challenger.hub.id), rendezvous(clusterId, winner.hub.id)];
+  const [left, right] = [rendezvous(id, challenger.hub.id), rendezvous(id, winner.hub.id)];
   return left === right ? challenger.hub.id < winner.hub.id : left > right;
 };
 

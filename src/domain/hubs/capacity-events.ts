@@ -1,4 +1,5 @@
 import type { DomainEvent } from '../decider.ts';
+import type { Holder } from '../holder.ts';
 
 /**
  * Events of `hubCapacity-<hub id>`: the one stream that owns what a hub can still take, so that a burst of orders
@@ -23,14 +24,14 @@ export type HubCapacityEvent =
     >
   | DomainEvent<
       'HubCapacityReserved',
-      { readonly at: string; readonly clusterId: string; readonly claim: CapacityClaim }
+      { readonly at: string; readonly holder: Holder; readonly claim: CapacityClaim }
     >
-  /** A scale-out or scale-in: the claim of a cluster is replaced as a whole. */
+  /** A scale-out or scale-in: the claim of a holder is replaced as a whole. */
   | DomainEvent<
       'HubCapacityResized',
-      { readonly at: string; readonly clusterId: string; readonly claim: CapacityClaim }
+      { readonly at: string; readonly holder: Holder; readonly claim: CapacityClaim }
     >
-  | DomainEvent<'HubCapacityReleased', { readonly at: string; readonly clusterId: string }>
+  | DomainEvent<'HubCapacityReleased', { readonly at: string; readonly holder: Holder }>
   /**
    * The hub is about to be deregistered: nothing is reserved here until a later wording of its document declares
    * capacity again.

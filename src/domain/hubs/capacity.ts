@@ -1,5 +1,6 @@
 import { reject, type Decider, type Decision, type Rejection } from '../decider.ts';
 import { fnv1a32 } from '../hash.ts';
+import { holderKey, holderOf, type Holder } from '../holder.ts';
 import type { JsonObject } from '../json.ts';
 import { isObject, objectAt, own, sameJson } from '../json-tools.ts';
 import type { CapacityClaim, CapacityLimits, HubCapacityEvent } from './capacity-events.ts';
@@ -24,11 +25,11 @@ export type HubCapacityCommand =
   | {
       readonly type: 'ReserveCapacity' | 'ResizeReservation';
       readonly at: string;
-      readonly clusterId: string;
+      readonly holder: Holder;
       readonly claim: CapacityClaim;
     }
-  | { readonly type: 'ReleaseCapacity'; readonly at: string; readonly clusterId: string }
-  /** Before a hub is deregistered: refused while any cluster holds capacity, and nothing is reserved afterwards. */
+  | { readonly type: 'ReleaseCapacity'; readonly at: string; readonly holder: Holder }
+  /** Before a hub is deregistered: refused while anything holds capacity, and nothing is reserved afterwards. */
   | {
       readonly type: 'CloseCapacity';
       readonly at: string;
@@ -42,8 +43,8 @@ export type HubCapacityState = {
   readonly declared: boolean;
   /** The revision of the hub's document at which it was closed, while it is. */
   readonly closedAt?: number;
-  /** By bucket and cluster id: a hub carries many clusters, and a change copies only one bucket. */
-  readonly claims: { readonly [bucket: string]: { readonly [clusterId: string]: CapacityClaim } };
+  /** By bucket and holder: a hub carries many, and a change copies only one bucket. */
+  readonly claims: { readonly [bucket: string]: { readonly [holder: string]: CapacityClaim } };
   /** Sum of all claims. */
   readonly used: CapacityClaim;
 };
@@ -58,9 +59,9 @@ export const hubCapacityDecider: Decider<HubCapacityState, HubCapacityCommand, H
         return { ...opened(state), limits: event.data.limits, declared: true };
       case 'HubCapacityReserved':
       case 'HubCapacityResized':
-        return withClaim(state, event.data.clusterId, event.data.claim);
+        return withClaim(state, event.data.holder, event.data.claim);
       case 'HubCapacityReleased':
-        return withClaim(state, event.data.clusterId, undefined);
+        return withClaim(state, event.data.holder, undefined);
       case 'HubCapacityClosed':
         return { ...state, closedAt: event.data.hubRevision };
       default:
@@ -75,8 +76,9 @@ export const hubCapacityDecider: Decider<HubCapacityState, HubCapacityCommand, H
       case 'ResizeReservation':
         return claim(state, command);
       case 'ReleaseCapacity': {
-        if (claimOf(state, command.clusterId) === undefined) return [];
-        return [{ type: 'HubCapacityReleased', data: { at: command.at, clusterId: command.clusterId } }];
+        const { at, holder } = command;
+        if (claimOf(state, holder) === undefined) return [];
+        return [{ type: 'HubCapacityReleased', data: { at, holder } }];
       }
       case 'CloseCapacity':
         return close(state, command);
@@ -84,13 +86,16 @@ export const hubCapacityDecider: Decider<HubCapacityState, HubCapacityCommand, H
   },
 };
 
-/** What a cluster holds on this hub, if anything. */
-export const claimOf = (state: HubCapacityState, clusterId: string): CapacityClaim | undefined =>
-  own(state.claims[bucketOf(clusterId)], clusterId);
+/** What somebody holds on this hub, if anything. */
+export const claimOf = (state: HubCapacityState, holder: Holder): CapacityClaim | undefined =>
+  claimAt(state, holderKey(holder));
 
-/** Ids of all clusters that hold capacity on this hub. */
-export const claimedBy = (state: HubCapacityState): readonly string[] =>
-  Object.values(state.claims).flatMap((bucket) => Object.keys(bucket));
+const claimAt = (state: HubCapacityState, key: string): CapacityClaim | undefined =>
+  own(state.claims[bucketOf(key)], key);
+
+/** All that hold capacity on this hub. */
+export const claimedBy = (state: HubCapacityState): readonly Holder[] =>
+  Object.values(state.claims).flatMap((bucket) => Object.keys(bucket).map(holderOf));
 
 /** Nothing is reserved on a hub that was closed, until this or a later revision of its document declares again. */
 export const isClosedFor = ({ closedAt }: Pick<HubCapacityState, 'closedAt'>, hubRevision: number): boolean =>
@@ -167,15 +172,19 @@ const claim = (
   state: HubCapacityState,
   command: Extract<HubCapacityCommand, { claim: CapacityClaim }>,
 ): Decision<HubCapacityEvent> => {
-  const { at, clusterId } = command;
+  const { at, holder } = command;
   const wanted = withoutZeros(command.claim);
   const numbers = [wanted.controlPlanes, ...Object.values(wanted.nodes)];
   if (numbers.some((number) => !Number.isSafeInteger(number) || number < 0)) {
     return reject('invalid', 'INVALID_CLAIM', 'claims must be whole numbers from 0 on');
   }
-  const held = claimOf(state, clusterId);
+  const held = claimOf(state, holder);
   if (held === undefined && command.type === 'ResizeReservation') {
-    return reject('failed-precondition', 'NO_RESERVATION', `cluster '${clusterId}' holds no capacity here`);
+    return reject(
+      'failed-precondition',
+      'NO_RESERVATION',
+      `${holder.kind} '${holder.id}' holds no capacity here`,
+    );
   }
   if (held === undefined && state.closedAt !== undefined) {
     return reject('failed-precondition', 'HUB_CLOSED', 'the hub is being deregistered');
@@ -184,7 +193,7 @@ const claim = (
   const short = shortages(state, wanted, held);
   if (short.length > 0) return exceeded(short);
   const type = held === undefined ? 'HubCapacityReserved' : 'HubCapacityResized';
-  return [{ type, data: { at, clusterId, claim: wanted } }];
+  return [{ type, data: { at, holder, claim: wanted } }];
 };
 
 const close = (
@@ -193,7 +202,7 @@ const close = (
 ): Decision<HubCapacityEvent> => {
   const holders = claimedBy(state).length;
   if (holders > 0) {
-    return reject('failed-precondition', 'CAPACITY_IN_USE', `${holders} clusters hold capacity on this hub`);
+    return reject('failed-precondition', 'CAPACITY_IN_USE', `${holders} orders hold capacity on this hub`);
   }
   return isClosedFor(state, hubRevision)
     ? []
@@ -216,21 +225,22 @@ const withoutZeros = (claim: CapacityClaim): CapacityClaim => ({
 
 const withClaim = (
   state: HubCapacityState,
-  clusterId: string,
+  holder: Holder,
   claim: CapacityClaim | undefined,
 ): HubCapacityState => {
-  const bucket = bucketOf(clusterId);
-  const previous = claimOf(state, clusterId) ?? NOTHING;
-  const { [clusterId]: _previous, ...others } = state.claims[bucket] ?? {};
+  const key = holderKey(holder);
+  const bucket = bucketOf(key);
+  const previous = claimAt(state, key) ?? NOTHING;
+  const { [key]: _previous, ...others } = state.claims[bucket] ?? {};
   const claims = {
     ...state.claims,
-    [bucket]: claim === undefined ? others : { ...others, [clusterId]: claim },
+    [bucket]: claim === undefined ? others : { ...others, [key]: claim },
   };
   return { ...state, claims, used: add(add(state.used, previous, -1), claim ?? NOTHING, 1) };
 };
 
 const BUCKETS = 256;
-const bucketOf = (clusterId: string): string => `b${fnv1a32(clusterId) % BUCKETS}`;
+const bucketOf = (key: string): string => `b${fnv1a32(key) % BUCKETS}`;
 
 const add = (left: CapacityClaim, right: CapacityClaim, sign: 1 | -1): CapacityClaim => {
   const nodes = new Map(Object.entries(left.nodes));

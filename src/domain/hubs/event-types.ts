@@ -28,13 +28,14 @@ const hubHealthTypes: readonly EventType[] = typesOf(
 
 /** Registry entries of a hub's capacity stream. */
 const claim = z.strictObject({ controlPlanes: count, nodes: counts });
+const holder = z.strictObject({ kind: text, id: text });
 const limits = z.strictObject({ controlPlanes: count.exactOptional(), nodes: counts.exactOptional() });
 
 const hubCapacityTypes: readonly EventType[] = typesOf({ context: 'hubs', audience: 'provider' }, [
   ['HubCapacityDeclared', { hub: text, limits }],
-  ['HubCapacityReserved', { clusterId: text, claim }],
-  ['HubCapacityResized', { clusterId: text, claim }],
-  ['HubCapacityReleased', { clusterId: text }],
+  ['HubCapacityReserved', { holder, claim }],
+  ['HubCapacityResized', { holder, claim }],
+  ['HubCapacityReleased', { holder }],
   ['HubCapacityClosed', { hub: text, hubRevision: count }],
 ]);
 

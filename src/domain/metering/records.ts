@@ -1,13 +1,10 @@
-import { isStoredCluster } from '../clusters/state.ts';
 import type { JsonObject } from '../json.ts';
-import { stateOf, type Change, type ClusterMeter, type OpenInterval } from './cluster-meter.ts';
-import type { Component } from './components.ts';
+import type { Change, MeteredFacts, Metering, OpenInterval } from './meter.ts';
 
 /**
  * Metering events in OSAC's own form (metering-events.md §3 to §6), without the envelope of the broker. Field names, their
  * order and their nulls are the contract with OSAC's adapters.
  */
-export const RESOURCE_TYPE = 'cluster_order';
 export const METERING_SOURCE = 'osac-metering';
 const SCHEMA_VERSION = 'v1';
 
@@ -23,26 +20,22 @@ export type MeteringRecord = {
 };
 
 export type MeteredResource = {
+  readonly type: string;
   readonly id: string;
   readonly tenant: string;
   readonly project: string;
 };
 
-/** Records of one event of a cluster: what changed with it, as `meterEvent` says, and the meter after it. */
+/** Records of one event of an object: what changed with it, as `meterEvent` says, and the meter after it. */
 export const lifecycleRecords = (
   eventId: string,
-  meter: ClusterMeter,
+  meter: Metering,
   changes: readonly Change[],
 ): readonly MeteringRecord[] => {
-  const { cluster, atMs } = meter;
-  const resource = resourceOf(cluster);
+  const { facts, atMs } = meter;
   // An event without resource or tenant is never published (metering-events.md §3).
-  if (resource === undefined || !isStoredCluster(cluster)) return [];
-  const { template, version, catalogItem } = cluster;
-  const whole = {
-    cluster_template: template.name,
-    ...(version.name === '' ? {} : { release_image: version.name }),
-  };
+  if (facts === undefined || !isPublished(facts)) return [];
+  const resource = resourceOf(facts);
   return changes.map(({ type, component, durationMs, previousState, currentState }) => ({
     type: `osac.resource.${type}.v1`,
     id: component === undefined ? eventId : `${eventId}/${component.nodeSet}`,
@@ -51,26 +44,26 @@ export const lifecycleRecords = (
     ...deliveryOf(meter),
     data: {
       resource_id: resource.id,
-      resource_type: RESOURCE_TYPE,
+      resource_type: resource.type,
       tenant_id: resource.tenant,
       project_id: resource.project || null,
-      catalog_item_id: catalogItem?.id ?? null,
-      template_id: template.id || null,
+      catalog_item_id: facts.catalogItem ?? null,
+      template_id: facts.template.id || null,
       previous_state: previousState ?? null,
       current_state: currentState,
       transition_time: nanosecondsOf(atMs),
       duration_seconds: durationMs === undefined ? null : durationMs / 1000,
-      billing_dimensions: component === undefined ? whole : dimensionsOf(component),
+      billing_dimensions: (component ?? facts).dimensions,
       schema_version: SCHEMA_VERSION,
     },
   }));
 };
 
-/** One record for each component that is billed, as of the start of the window; none for a cluster that is not. */
-export const heartbeatRecords = (meter: ClusterMeter, windowStartMs: number): readonly MeteringRecord[] => {
-  const { cluster, open } = meter;
-  const resource = resourceOf(cluster);
-  if (resource === undefined || !isStoredCluster(cluster)) return [];
+/** One record for each component that is billed, as of the start of the window; none for what is not. */
+export const heartbeatRecords = (meter: Metering, windowStartMs: number): readonly MeteringRecord[] => {
+  const { facts, open } = meter;
+  if (facts === undefined || facts.isOurs === true || !isPublished(facts)) return [];
+  const resource = resourceOf(facts);
   const window = `hb/${resource.id}/${Math.floor(windowStartMs / 1000)}`;
   return open.map((interval) => ({
     type: 'osac.resource.heartbeat.v1',
@@ -80,43 +73,30 @@ export const heartbeatRecords = (meter: ClusterMeter, windowStartMs: number): re
     ...deliveryOf(meter),
     data: {
       resource_id: resource.id,
-      resource_type: RESOURCE_TYPE,
+      resource_type: resource.type,
       tenant_id: resource.tenant,
       project_id: resource.project || null,
-      current_state: stateOf(cluster),
+      current_state: facts.state,
       duration_seconds: lengthMs(interval, windowStartMs) / 1000,
-      billing_dimensions: dimensionsOf(interval.component),
+      billing_dimensions: interval.component.dimensions,
       schema_version: SCHEMA_VERSION,
     },
   }));
 };
 
-const deliveryOf = ({ deliveredMs }: ClusterMeter): Pick<MeteringRecord, 'delivered'> =>
+const deliveryOf = ({ deliveredMs }: Metering): Pick<MeteringRecord, 'delivered'> =>
   deliveredMs === undefined ? {} : { delivered: isoOf(deliveredMs) };
 
 /** 0 for one that began in the window itself. */
 const lengthMs = ({ sinceMs }: OpenInterval, atMs: number): number => Math.max(0, atMs - sinceMs);
 
-const resourceOf = (cluster: ClusterMeter['cluster']): MeteredResource | undefined => {
-  if (!isStoredCluster(cluster) || cluster.id === '' || cluster.tenant === '') return undefined;
-  const { id, tenant, project } = cluster;
-  return { id, tenant, project };
-};
+const isPublished = ({ id, tenant }: MeteredFacts): boolean => id !== '' && tenant !== '';
 
-const dimensionsOf = ({
-  template,
-  nodeSet,
-  component,
-  hostType,
-  nodeCount,
-  releaseImage,
-}: Component): JsonObject => ({
-  cluster_template: template,
-  node_set: nodeSet,
-  component,
-  host_type: hostType,
-  node_count: nodeCount,
-  ...(releaseImage === undefined ? {} : { release_image: releaseImage }),
+const resourceOf = ({ resourceType: type, id, tenant, project }: MeteredFacts): MeteredResource => ({
+  type,
+  id,
+  tenant,
+  project,
 });
 
 const isoOf = (ms: number): string => new Date(ms).toISOString();

@@ -1,5 +1,3 @@
-import type { OpenInterval } from './cluster-meter.ts';
-
 /**
  * Provisioning and billed time of a period, added up from intervals (issue-wide rule: exact, in milliseconds, and the same as what the
  * history says). Pure: whoever has the intervals can recompute any bill.
@@ -13,7 +11,7 @@ export type UsageInterval = {
   readonly template: string;
   readonly resourceName: string;
   readonly templateName: string;
-  readonly component: OpenInterval['component']['component'];
+  readonly component: string;
   readonly nodeSet: string;
   readonly hostType: string;
   readonly nodeCount: number;
@@ -35,9 +33,6 @@ export const USAGE_DIMENSIONS = [
   'hostType',
 ] as const;
 export type UsageDimension = (typeof USAGE_DIMENSIONS)[number];
-
-/** Kinds that are metered in this release. */
-export const METERED_KINDS = ['cluster'] as const;
 
 /** True where values are ids, so that rows carry names beside them. */
 export const isNamed = (dimension: UsageDimension): boolean => NAME_OF[dimension] !== undefined;
@@ -142,12 +137,12 @@ export const createUsageSum = ({ periods, by, only, asOfMs }: UsageQuery): Usage
       const sum = sumOf(group, i);
       const billed = Math.max(0, end - Math.max(start, delivered));
       const provisioning = end - start - billed;
-      if (interval.component === 'control_plane') {
-        sum.resourceMs = plus(sum.resourceMs, billed, 1);
-        sum.provisioningMs = plus(sum.provisioningMs, provisioning, 1);
-      } else {
+      if (interval.component === 'worker') {
         sum.nodeMs = plus(sum.nodeMs, billed, interval.nodeCount);
         sum.provisioningNodeMs = plus(sum.provisioningNodeMs, provisioning, interval.nodeCount);
+      } else {
+        sum.resourceMs = plus(sum.resourceMs, billed, 1);
+        sum.provisioningMs = plus(sum.provisioningMs, provisioning, 1);
       }
     }
   };

@@ -1,6 +1,7 @@
 import type { JsonObject } from '../../domain/json.ts';
 import { METERING_TOPICS } from '../../app/streams/topics.ts';
-import { METERING_SOURCE, RESOURCE_TYPE } from '../../domain/metering/records.ts';
+import { meteredKinds } from '../../domain/acting-kinds.ts';
+import { METERING_SOURCE } from '../../domain/metering/records.ts';
 import { TEXT } from './envelope.ts';
 
 /** OSAC's metering records (metering-events.md §4), by their type: topic, sources and `data`. */
@@ -40,7 +41,7 @@ const COMPONENT = record(
 
 const IDENTITY: JsonObject = {
   resource_id: TEXT,
-  resource_type: { const: RESOURCE_TYPE },
+  resource_type: { enum: meteredKinds.map(({ meter }) => meter.resourceType) },
   tenant_id: TEXT,
   project_id: NULLABLE,
 };
@@ -107,11 +108,11 @@ const CORRECTION_EXAMPLE = {
     time: '2026-11-21T12:00:00.000Z',
     datacontenttype: 'application/json',
     osacresourceid: corrected,
-    osacresourcetype: RESOURCE_TYPE,
+    osacresourcetype: 'cluster_order',
     osactenant: 'acme',
     data: {
       resource_id: corrected,
-      resource_type: RESOURCE_TYPE,
+      resource_type: 'cluster_order',
       tenant_id: 'acme',
       project_id: null,
       reason: 'state_drift',

@@ -3,13 +3,14 @@ import { lanesOfHub } from '../../app/hub-lanes.ts';
 import { watchesByHub, type HubWatch } from '../../app/hub-watches.ts';
 import type { RegisteredHub } from '../../app/hub-registry.ts';
 import { hubCapacity } from '../../app/scheduler.ts';
+import { actingKinds } from '../../domain/acting-kinds.ts';
 import { ghostMark } from '../../domain/clusters/cluster.resource.ts';
+import { holderKey, holderOf } from '../../domain/holder.ts';
 import { claimedBy, type HubCapacityState } from '../../domain/hubs/capacity.ts';
 import { ASPECTS, firstProblem } from '../../domain/hubs/health.ts';
 import { AUTOMATED_MODES } from '../../domain/hubs/former-modes.ts';
 import { own, stringAt } from '../../domain/json-tools.ts';
 import type { JsonObject } from '../../domain/json.ts';
-import { cluster } from '../../domain/kinds.ts';
 import type { ResourceRow } from '../../projections/read-models.ts';
 import { hubCheckRoutes } from './hub-checks.ts';
 import { hubOf, plain, type HubServices } from './hub-services.ts';
@@ -111,7 +112,10 @@ const showHub = async (call: LedgerCall, services: HubServices): Promise<LedgerA
       problems: problemsOf(hub),
       orders: Object.fromEntries(states),
       ...formerOf(hub),
-      ghosts: services.resources.countMarked(cluster.kind, ghostMark(id)),
+      ghosts: actingKinds.reduce(
+        (sum, { kind }) => sum + services.resources.countMarked(kind, ghostMark(id)),
+        0,
+      ),
       ...watchText(watchesByHub(services.hubWatches?.() ?? []).get(id)),
       ...(lane === undefined
         ? {}
@@ -149,21 +153,21 @@ const problemsOf = ({ health }: RegisteredHub): JsonObject[] =>
     (health[aspect]?.problems ?? []).map((problem) => ({ ...problem, since: health[aspect]?.since ?? '' })),
   );
 
-/** Orders that hold capacity on a hub, in the order of their ids. What the read model does not know yet is only an id. */
+/** Orders that hold capacity on a hub, by kind and id. What the read model does not know yet is only an id. */
 const eachOrder = async (
   capacity: HubCapacityState,
   { resources }: HubServices,
   see: (order: JsonObject) => void,
   { offset, limit } = { offset: 0, limit: Number.POSITIVE_INFINITY },
 ): Promise<number> => {
-  const ids = claimedBy(capacity).toSorted();
-  const page = ids.slice(offset, offset + limit);
-  for (const [i, id] of page.entries()) {
-    const row: ResourceRow | undefined = resources.get(cluster.kind, id, { all: true });
-    see(row === undefined ? { id, state: 'unknown' } : orderSummary(row));
+  const holders = claimedBy(capacity).map(holderKey).toSorted().map(holderOf);
+  const page = holders.slice(offset, offset + limit);
+  for (const [i, { kind, id }] of page.entries()) {
+    const row: ResourceRow | undefined = resources.get(kind, id, { all: true });
+    see(row === undefined ? { kind, id, state: 'unknown' } : orderSummary(row));
     if (i % AT_ONCE === AT_ONCE - 1) await breathe();
   }
-  return ids.length;
+  return holders.length;
 };
 
 const listOrdersOf = async (call: LedgerCall, services: HubServices): Promise<LedgerAnswer> => {

@@ -1,30 +1,30 @@
-import type { ConditionName } from '../../domain/clusters/events.ts';
-import { readyAs } from '../../domain/clusters/shown-status.ts';
-import { isStoredCluster, type ClusterState, type StoredCluster } from '../../domain/clusters/state.ts';
-import { cluster, clusterAggregate } from '../../domain/kinds.ts';
+import type { ExpectedRevision } from '../../app/event-store.ts';
+import { actingKinds } from '../../domain/acting-kinds.ts';
+import type { ActingKind } from '../../domain/acting-kind.ts';
+import { aggregateOf } from '../../domain/kinds.ts';
 import { listAt, objectAt, stringAt } from '../../domain/json-tools.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
-import type { ReadModels, ResourceRow } from '../../projections/read-models.ts';
+import type { ResourceView } from '../../domain/resource.ts';
+import type { PlacedRow, ReadModels, ResourceRow } from '../../projections/read-models.ts';
 import { ApiError, invalid, objectNotFound, rejected } from '../errors.ts';
 import { recordTimelineLook, type LookServices } from '../looks.ts';
 import { onlyOne } from '../osac/query.ts';
 import { beginWrite, commandContext, settling, type WriteServices } from '../osac/write-context.ts';
 import type { Positions } from '../positions.ts';
 import type { ProcessRunner } from '../../app/process-runner/types.ts';
-import { CLUSTER_ORDER } from '../../domain/clusters/order-workflow/workflow.ts';
 import type { ActServices } from './acts.ts';
 import { once, osacCall } from './osac-call.ts';
 import { breathe, wholeNumber } from './query.ts';
 import type { LedgerAnswer, LedgerCall, LedgerRoute } from './serve.ts';
 
-/** Cluster orders as an operator sees them, and the two things that can be done about one. */
+/** Objects of every kind that acts, as an operator sees them, and the two things that can be done about one. */
 export type OrderServices = WriteServices &
   LookServices &
   ActServices & {
     readonly readModels: Pick<ReadModels, 'timeline'>;
     readonly positions: Positions;
     /** State of the workflow run of an order, if it is known here. */
-    readonly runOf?: (clusterId: string) => Promise<JsonObject | undefined>;
+    readonly runOf?: (kind: ActingKind, id: string) => Promise<JsonObject | undefined>;
     /** The runs that this instance works on, if it does. */
     readonly processes?: Pick<ProcessRunner, 'parkedFor' | 'retryRun'>;
   };
@@ -32,9 +32,15 @@ export type OrderServices = WriteServices &
 export const orderRoutes = (services: OrderServices): readonly LedgerRoute[] => [
   { verb: 'GET', path: 'orders', handler: (call) => listOrders(call, services) },
   { verb: 'GET', path: 'orders/{id}', handler: (call) => showOrder(call, services) },
-  { verb: 'POST', path: 'orders/{id}/retry', handler: (call) => act(call, 'RetryCluster', services) },
-  { verb: 'POST', path: 'orders/{id}/cancel', handler: (call) => act(call, 'CancelOrder', services) },
-  { verb: 'GET', path: 'clusters/{id}', handler: (call) => showConditions(call, services) },
+  { verb: 'POST', path: 'orders/{id}/retry', handler: (call) => act(call, 'retry', services) },
+  { verb: 'POST', path: 'orders/{id}/cancel', handler: (call) => act(call, 'cancel', services) },
+  ...actingKinds.map(
+    (kind): LedgerRoute => ({
+      verb: 'GET',
+      path: `${kind.collection}/{id}`,
+      handler: (call) => showConditions(call, kind, services),
+    }),
+  ),
 ];
 
 const ALL = { all: true } as const;
@@ -44,16 +50,19 @@ const PAGE = 100;
 /** Rows that one call looks through for a state, which has no index; the answer says where to go on. */
 const MAX_SCANNED = 10_000;
 
-/** Words that `progress` may give an order that is listed. */
-const ORDER_STATES: readonly string[] = [
-  'accepted',
-  'progressing',
-  'ready',
-  'failed',
-  'degraded',
-  'deleting',
-  'delete_failed',
-];
+/** Words that `state` may be. */
+export const ORDER_STATES: readonly string[] = [...new Set(actingKinds.flatMap(({ order }) => order.states))];
+
+/** Those of the query parameter `kind`; all without it. */
+const kindsAsked = (query: URLSearchParams): readonly ActingKind[] => {
+  const wanted = onlyOne(query, 'kind') ?? '';
+  const found = actingKinds.filter(({ kind }) => wanted === '' || kind === wanted);
+  if (found.length > 0) return found;
+  throw invalid(
+    `query parameter 'kind' must be one of ${actingKinds.map(({ kind }) => kind).join(', ')}`,
+    'kind',
+  );
+};
 
 const listOrders = async (
   { query }: LedgerCall,
@@ -63,11 +72,12 @@ const listOrders = async (
   const cursor = onlyOne(query, 'cursor') ?? '';
   const tenant = onlyOne(query, 'tenant') ?? '';
   const state = onlyOne(query, 'state') ?? '';
+  const kinds = kindsAsked(query);
   if (state !== '' && !ORDER_STATES.includes(state))
     throw invalid(`query parameter 'state' must be one of ${ORDER_STATES.join(', ')}`, 'state');
   const items: JsonObject[] = [];
   const visible = tenant === '' ? ALL : { tenants: [tenant] };
-  const { total } = resources.list(cluster.kind, visible, { offset: 0, limit: 0 });
+  const totals = kinds.map(({ kind }) => resources.list(kind, visible, { offset: 0, limit: 0 }).total);
   let place = cursor === '' ? undefined : positions.parse(cursor, 'cursor');
   let isLast = false;
   for (let scanned = 0; !isLast && items.length < limit && scanned < MAX_SCANNED; scanned += PAGE) {
@@ -77,7 +87,10 @@ const listOrders = async (
       ...(tenant === '' ? {} : { tenant }),
       ...(place === undefined ? {} : { before: place }),
     };
-    const rows = resources.newest(cluster.kind, page);
+    const rows = newestOf(
+      kinds.map(({ kind }) => resources.newest(kind, page)),
+      PAGE,
+    );
     isLast = rows.length < PAGE;
     for (const row of rows) {
       if (items.length === limit) {
@@ -90,17 +103,33 @@ const listOrders = async (
     }
   }
   const next = isLast || place === undefined ? {} : { next_cursor: positions.format(place) };
-  return { json: { items, total, ...next } };
+  return { json: { items, total: totals.reduce((sum, count) => sum + count, 0), ...next } };
 };
+
+/** The last created of several lists, each of which begins with its last. */
+const newestOf = (lists: readonly (readonly PlacedRow[])[], limit: number): readonly PlacedRow[] =>
+  lists
+    .flat()
+    .toSorted((left, right) => (left.created > right.created ? -1 : 1))
+    .slice(0, limit);
 
 /** An order in one line: who and where it is, its state in one word, and why. */
 export const orderSummary = (row: ResourceRow): JsonObject => {
   const document = JSON.parse(row.privateJson) as JsonObject;
   const orderedAt = stringAt(objectAt(document, 'metadata'), 'creation_timestamp');
-  return { ...identity(row), ...progress(document, row.deleting), ordered_at: orderedAt };
+  const prefix = actingKinds.find(({ kind }) => kind === row.kind)?.order.prefix ?? '';
+  return {
+    ...identity(row.kind, row),
+    ...progress(prefix, document, row.deleting),
+    ordered_at: orderedAt,
+  };
 };
 
-const identity = (of: { id: string; name: string; tenant: string; project: string }): JsonObject => ({
+const identity = (
+  kind: string,
+  of: { readonly id: string; readonly name: string; readonly tenant: string; readonly project: string },
+): JsonObject => ({
+  kind,
   id: of.id,
   name: of.name,
   tenant: of.tenant,
@@ -111,15 +140,15 @@ const identity = (of: { id: string; name: string; tenant: string; project: strin
  * State in one word, the hub, and the sentence of the condition that explains the state. Of an order that waits nothing
  * is true yet: why it does not progress is then the sentence.
  */
-const progress = (document: JsonObject, deleting: boolean): JsonObject => {
+const progress = (prefix: string, document: JsonObject, deleting: boolean): JsonObject => {
   const status = objectAt(document, 'status');
-  const word = stringAt(status, 'state').replace('CLUSTER_STATE_', '').toLowerCase();
+  const word = stringAt(status, 'state').replace(`${prefix}_STATE_`, '').toLowerCase();
   // Tenants read PROGRESSING from the first moment; an operator also wants to know that nothing has been done yet.
   const untouched = word === '' || (word === 'progressing' && listAt(status, 'conditions').length === 0);
   const hub = stringAt(status, 'hub');
   const named = (type: string) =>
     listAt(status, 'conditions').find(
-      (condition) => stringAt(condition, 'type') === `CLUSTER_CONDITION_TYPE_${type}`,
+      (condition) => stringAt(condition, 'type') === `${prefix}_CONDITION_TYPE_${type}`,
     );
   const holds = (condition: JsonValue | undefined): boolean =>
     stringAt(condition, 'status') === 'CONDITION_STATUS_TRUE';
@@ -130,18 +159,41 @@ const progress = (document: JsonObject, deleting: boolean): JsonObject => {
       : untouched
         ? 'accepted'
         : stateOf(word, holds(named('DEGRADED')));
-  const message = stringAt(telling, 'message');
+  const message = stringAt(telling, 'message') || stringAt(status, 'message');
   return { state, ...(hub === '' ? {} : { hub }), ...(message === '' ? {} : { message }) };
 };
 
-/** OSAC's enum has no word for a cluster that runs and is not well. */
+/** OSAC's enums have no word for what runs and is not well. */
 const stateOf = (word: string, isDegraded: boolean): string =>
   word === 'ready' && isDegraded ? 'degraded' : word;
 
-const load = async (id: string, { runner }: OrderServices) => {
-  const loaded = await runner.load(clusterAggregate, id);
-  if (!isStoredCluster(loaded.state)) throw objectNotFound(id);
-  return { ...loaded, state: loaded.state };
+type Stored = Extract<ResourceView, { readonly exists: true }>;
+type Found = {
+  readonly kind: ActingKind;
+  readonly state: unknown;
+  readonly view: Stored;
+  readonly revision: ExpectedRevision;
+};
+
+const loadOf = async (
+  kind: ActingKind,
+  id: string,
+  { runner }: Pick<OrderServices, 'runner'>,
+): Promise<Found | undefined> => {
+  const { state, revision } = await runner.load(aggregateOf(kind), id);
+  const view = kind.view(state);
+  return view.exists ? { kind, state, view, revision } : undefined;
+};
+
+/** The one of this id, among the kinds that the caller means. */
+const load = async ({ path, query }: LedgerCall, services: OrderServices): Promise<Found> => {
+  const id = path['id'] ?? '';
+  const loaded = await Promise.all(kindsAsked(query).map((kind) => loadOf(kind, id, services)));
+  const [found, ...others] = loaded.filter((each) => each !== undefined);
+  if (found === undefined) throw objectNotFound(id);
+  if (others.length === 0) return found;
+  const names = [found, ...others].map(({ kind }) => kind.kind).join(', ');
+  throw invalid(`order '${id}': objects of kinds ${names} have this id; name one by 'kind'`, 'kind');
 };
 
 /** It can still be looked at, so that it were not found would be strange. */
@@ -151,34 +203,33 @@ const orderDeleted = (id: string): ApiError =>
     recorded: true,
   });
 
-/** Of what happened, the oldest; all of it is at the cluster's own `timeline`. */
+/** Of what happened, the oldest; all of it is at the object's own `timeline`. */
 const MAX_TIMELINE = 1_000;
 const MAX_TIMELINE_CHARACTERS = 256 * 1024;
 
 const showOrder = async (call: LedgerCall, services: OrderServices): Promise<LedgerAnswer> => {
   const id = call.path['id'] ?? '';
-  const { state, revision } = await load(id, services);
-  const view = cluster.view(state);
-  if (!view.exists) throw objectNotFound(id);
-  await recordTimelineLook(osacCall(once(call)), { kind: cluster.kind, id, tenant: view.tenant }, services);
-  const run = await services.runOf?.(id);
-  const parked = services.processes?.parkedFor(CLUSTER_ORDER, id);
-  const timeline = services.readModels.timeline.of(id, {
+  const { kind, state, view, revision } = await load(call, services);
+  const look = { kind: kind.kind, id, tenant: view.tenant };
+  await recordTimelineLook(osacCall(once(call), kind.kind), look, services);
+  const run = await services.runOf?.(kind, id);
+  const parked = services.processes?.parkedFor(kind.workflow.name, id);
+  const timeline = services.readModels.timeline.of(kind.kind, id, {
     limit: MAX_TIMELINE,
     audience: 'provider',
     characters: MAX_TIMELINE_CHARACTERS,
   });
+  const { conditions, waiting, failure } = kind.order.details(state);
   return {
     json: {
-      ...identity(view),
-      ...progress(view.document, view.deletionTimestamp !== undefined),
+      ...identity(kind.kind, view),
+      ...progress(kind.order.prefix, view.document, view.deletionTimestamp !== undefined),
       ...(view.archived ? { state: 'deleted' } : {}),
       revision: Number(revision),
       ordered_at: view.creationTimestamp,
-      conditions: conditionsOf(state),
-      ...waiting(state),
-      ...(state.failure === undefined ? {} : { failure: { ...state.failure } }),
-      ...changeFailure(state),
+      conditions,
+      ...waiting,
+      ...failure,
       ...(run === undefined ? {} : { run: { ...run, ...(parked === undefined ? {} : { parked }) } }),
       timeline: timeline.map(({ position, at, type, summary: sentence, actor, correlationId, data }) => ({
         position: services.positions.format(position),
@@ -193,106 +244,52 @@ const showOrder = async (call: LedgerCall, services: OrderServices): Promise<Led
   };
 };
 
-const CONDITIONS: readonly ConditionName[] = [
-  'ClusterAvailable',
-  'NodesReady',
-  'InfrastructureReady',
-  'TemplateApplied',
-];
-
-/**
- * The four conditions that OSAC's wire enum has no room for, and why a running cluster is not as it was ordered last. Of
- * what is torn down none is looked at any more; of a deleted order those observed last are shown.
- */
-const conditionsOf = (state: StoredCluster): JsonObject => {
-  if (state.status === 'deleted') return { ...state.conditions };
-  const isDeleting = state.deletionRequestedAt !== undefined;
-  const known = state.status === 'dispatched' && !isDeleting ? state.conditions : {};
-  const reason = isDeleting ? 'Deleting' : 'NotObservedYet';
-  const kept = CONDITIONS.map((name): [string, JsonValue] => [
-    name,
-    { ...(known[name] ?? { status: 'Unknown', reason, message: '' }) },
-  ]);
-  return { ...Object.fromEntries(kept), ...stoppedChange(state) };
-};
-
-/** With what the hub said in full. */
-const changeFailure = (state: StoredCluster): JsonObject =>
-  state.status === 'dispatched' && state.changeFailed !== undefined
-    ? { change_failed: { ...state.changeFailed } }
-    : {};
-
-/** A change that failed, or that waits for room. */
-const stoppedChange = (state: StoredCluster): JsonObject => {
-  if (state.status !== 'dispatched' || !state.ready) return {};
-  const { changeFailed, waiting: room } = state;
-  const { message, reason } = readyAs(state);
-  if (changeFailed !== undefined)
-    return {
-      [reason]: { status: 'True', reason: changeFailed.reason, message, since: changeFailed.since },
-    };
-  return room === undefined
-    ? {}
-    : { [reason]: { status: 'True', reason: 'NoRoom', message, since: room.since } };
-};
-
-/** What stands in the way: no hub fits, or the hub has not let go yet. */
-const waiting = (state: ClusterState): JsonObject => {
-  // It may have waited until it was deleted.
-  if (state.status === 'deleted') return {};
-  if (state.status === 'dispatched' && state.waitingFor.length > 0)
-    return { waiting_for: [...state.waitingFor] };
-  if (!('waiting' in state) || state.waiting === undefined) return {};
-  return {
-    waiting: {
-      message: state.waiting.message,
-      decision: JSON.parse(JSON.stringify(state.waiting.decision)) as JsonValue,
-    },
-  };
-};
-
-const showConditions = async ({ path }: LedgerCall, services: OrderServices): Promise<LedgerAnswer> => {
+const showConditions = async (
+  { path }: LedgerCall,
+  kind: ActingKind,
+  services: OrderServices,
+): Promise<LedgerAnswer> => {
   const id = path['id'] ?? '';
-  const { state, revision } = await load(id, services);
+  const found = await loadOf(kind, id, services);
+  if (found === undefined) throw objectNotFound(id);
+  const { conditions, waiting, place } = kind.order.details(found.state);
   return {
     json: {
-      ...identity(state),
-      revision: Number(revision),
-      ...('hub' in state && state.hub !== undefined
-        ? { hub: state.hub.id, order_name: state.hub.orderName, namespace: state.hub.namespace }
-        : {}),
-      conditions: conditionsOf(state),
-      ...waiting(state),
+      ...identity(kind.kind, found.view),
+      revision: Number(found.revision),
+      ...place,
+      conditions,
+      ...waiting,
     },
   };
 };
 
-const act = (
+const act = async (
   call: LedgerCall,
-  type: 'RetryCluster' | 'CancelOrder',
+  name: 'retry' | 'cancel',
   services: OrderServices,
 ): Promise<LedgerAnswer> => {
   const id = call.path['id'] ?? '';
-  const asCall = osacCall(call);
-  const write = beginWrite(asCall, { type }, services);
+  const { kind } = await load(call, services);
+  const asCall = osacCall(call, kind.kind);
+  const write = beginWrite(asCall, { act: name }, services);
+  const { workflow, order } = kind;
   return settling(write, async () => {
-    const { state, revision: before } = await load(id, services);
-    const context = await commandContext(
-      asCall,
-      write,
-      { tenant: state.tenant, project: state.project },
-      services,
-    );
+    const found = await loadOf(kind, id, services);
+    if (found === undefined) throw objectNotFound(id);
+    const { state, view, revision: before } = found;
+    const context = await commandContext(asCall, write, view, services);
     // A run that a bug stopped is looked at again, whatever has become of its order.
-    const parked = services.processes?.parkedFor(CLUSTER_ORDER, id) !== undefined;
-    if (type === 'RetryCluster' && parked)
-      await services.recordAct(call, { act: 'orders/retry', kind: cluster.kind, resourceId: id });
-    const resumed =
-      type === 'RetryCluster' && (await services.processes?.retryRun(CLUSTER_ORDER, id)) === true;
-    if (resumed && (state.status === 'deleted' || state.failure === undefined))
+    const parked = services.processes?.parkedFor(workflow.name, id) !== undefined;
+    if (name === 'retry' && parked)
+      await services.recordAct(call, { act: 'orders/retry', kind: kind.kind, resourceId: id });
+    const resumed = name === 'retry' && (await services.processes?.retryRun(workflow.name, id)) === true;
+    if (resumed && (view.archived || order.details(state).failure['failure'] === undefined))
       return { json: { id, revision: Number(before), resumed } };
-    const command = { type, at: services.clock.now() };
-    const outcome = await services.commands.execute(cluster, id, command, {
+    const command = order[name]?.(services.clock.now());
+    if (command === undefined)
+      throw new ApiError('FAILED_PRECONDITION', `a ${kind.words} has no ${name}`, { reason: 'NO_SUCH_ACT' });
+    const outcome = await services.commands.execute(kind, id, command, {
       ...context,
       ...(asCall.metadata.ifRevision === undefined ? {} : { ifRevision: asCall.metadata.ifRevision }),
     });

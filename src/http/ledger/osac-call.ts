@@ -1,13 +1,9 @@
-import { cluster } from '../../domain/kinds.ts';
 import { readIdempotencyKey, type Call } from '../osac/call.ts';
 import { writeMetadata } from '../osac/write-metadata.ts';
 import type { LedgerCall } from './serve.ts';
 
 /** Operators act through the same command contexts as everybody else: repeatable, and recorded with who and why. */
-export const osacCall = (
-  call: LedgerCall,
-  kind: string = cluster.kind,
-): Call<Readonly<Record<string, string>>> => {
+export const osacCall = (call: LedgerCall, kind = ''): Call<Readonly<Record<string, string>>> => {
   const { principal, path, requestId, traceparent, idempotencyKey, verb, route, signal } = call;
   const { headers = {}, remoteAddress, fields } = call;
   const key = readIdempotencyKey(idempotencyKey);

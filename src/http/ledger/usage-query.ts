@@ -1,6 +1,6 @@
+import { meteredKinds } from '../../domain/acting-kinds.ts';
 import {
   isNamed,
-  METERED_KINDS,
   USAGE_DIMENSIONS,
   type UsageDimension,
   type UsagePeriod,
@@ -94,9 +94,9 @@ const filterOf = (query: URLSearchParams, name: (typeof FILTERS)[number]): strin
   const value = onlyOne(query, name);
   if (value === '' && name !== 'project')
     throw mustNotBeEmpty(`query parameter '${name}'`, name, `every ${name}`);
-  if (value !== null && name === 'kind' && !METERED_KINDS.some((kind) => kind === value))
+  if (value !== null && name === 'kind' && !meteredKinds.some(({ kind }) => kind === value))
     throw invalid(
-      `query parameter 'kind' must be ${METERED_KINDS.join(' or ')}: nothing else is metered`,
+      `query parameter 'kind' must be ${meteredKinds.map(({ kind }) => kind).join(' or ')}: nothing else is metered`,
       'kind',
     );
   return value;

@@ -1,5 +1,6 @@
 import type { EventStore } from '../../app/event-store.ts';
 import type { Clock } from '../../app/ports.ts';
+import { meteredKinds } from '../../domain/acting-kinds.ts';
 import {
   secondsOf,
   type UsageDimension,
@@ -123,7 +124,7 @@ const CONTENT_TYPES: { readonly [Format in UsageFormat]: string } = {
 const parked = (count: number): ApiError =>
   new ApiError(
     'UNAVAILABLE',
-    `the usage of ${count} clusters is not known, because an event of each could not be applied: see the projection '${USAGE_VIEW}', or ask with incomplete=true to leave them out`,
+    `the usage of ${count} objects is not known, because an event of each could not be applied: see the projection '${USAGE_VIEW}', or ask with incomplete=true to leave them out`,
     { reason: 'USAGE_INCOMPLETE', retryAfterSeconds: 60 },
   );
 
@@ -131,7 +132,7 @@ const parked = (count: number): ApiError =>
 const partlyUnknown = (): ApiError =>
   new ApiError(
     'UNAVAILABLE',
-    'the usage of some clusters is not known at present; try again later, or ask with incomplete=true for the rest',
+    'the usage of some objects is not known at present; try again later, or ask with incomplete=true for the rest',
     { reason: 'USAGE_INCOMPLETE', retryAfterSeconds: 60 },
   );
 
@@ -152,8 +153,7 @@ const lookOf = async (
   { resources, conceal }: UsageServices,
 ): Promise<RecordedLook> => {
   const isThere = (name: string, id: string): boolean =>
-    name === 'kind' ||
-    resources.get(KIND_OF[name] ?? (only.kind || 'cluster'), id, { all: true }) !== undefined;
+    name === 'kind' || kindsOf(name, only.kind).some((kind) => resources.get(kind, id, { all: true }));
   const filters = Object.entries(only).map(
     async ([name, value]) =>
       [
@@ -175,11 +175,13 @@ const lookOf = async (
   };
 };
 
-/** Kinds of the things that filters name by their id. */
-const KIND_OF: { readonly [filter: string]: string } = {
-  tenant: 'tenant',
-  project: 'project',
-  template: 'clusterTemplate',
+/** Kinds of the things that a filter may name by their id. */
+const kindsOf = (filter: string, kind = ''): readonly string[] => {
+  if (filter === 'tenant' || filter === 'project') return [filter];
+  const metered = meteredKinds.filter((each) => kind === '' || each.kind === kind);
+  return filter === 'template'
+    ? metered.flatMap(({ meter }) => meter.templateKind ?? [])
+    : metered.map((each) => each.kind);
 };
 
 /** Dimensions whose values are somebody's: without them and without a filter a figure is everybody's, and tells of nobody. */

@@ -1,6 +1,8 @@
+import { actingKinds } from '../../domain/acting-kinds.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { own } from '../../domain/json-tools.ts';
 import type { ErrorName } from '../errors.ts';
+import { ORDER_STATES } from '../ledger/orders.ts';
 import type { LedgerRoute } from '../ledger/serve.ts';
 import { componentRef } from './message-schemas.ts';
 import type { Operation, Verb } from './operation.ts';
@@ -25,7 +27,12 @@ import { headerRefs, jsonContent, type ParameterName } from './parameters.ts';
 import { ANY_BODY, ANY_CALL, ANY_WRITE, OF_ONE_OBJECT } from './refusals.ts';
 import { USAGE_COMPONENTS, USAGE_DESCRIPTIONS } from './usage-operations.ts';
 
-const ORDER_ID = { id: 'Id of the order, which is the id of its cluster.' };
+const ORDER_ID = { id: 'Id of the order, which is the id of its object.' };
+const KIND = query(
+  'kind',
+  { type: 'string', enum: ['', ...actingKinds.map(({ kind }) => kind)] },
+  'Only orders of this kind. Needed where objects of several kinds have the same id.',
+);
 const LANE = { lane: '`scheduler`, `hub:<id>`, `automation:eda:<id>` or `automation:aap:<id>`.' };
 const PROJECTION = { name: 'Name of the read model, for example `resources`.' };
 const ACT: readonly ParameterName[] = [
@@ -53,7 +60,7 @@ const DESCRIPTIONS: { readonly [route: string]: Description | undefined } = {
     lines: 'LogEvent',
   },
   'GET orders': {
-    summary: 'Cluster orders of all tenants, newest first',
+    summary: 'Orders of all kinds and tenants, newest first',
     ownParameters: [
       query('limit', { ...COUNT, minimum: 1, maximum: 1_000, default: 100 }, 'How many orders.'),
       query(
@@ -61,27 +68,23 @@ const DESCRIPTIONS: { readonly [route: string]: Description | undefined } = {
         TEXT,
         'Where to go on: `next_cursor` of the page before. No order is passed over or told twice, whatever is ordered meanwhile.',
       ),
+      KIND,
       query('tenant', TEXT, 'Only orders of this tenant.'),
-      query(
-        'state',
-        {
-          type: 'string',
-          enum: ['', 'accepted', 'progressing', 'ready', 'failed', 'degraded', 'deleting', 'delete_failed'],
-        },
-        'Only orders in this state.',
-      ),
+      query('state', { type: 'string', enum: ['', ...ORDER_STATES] }, 'Only orders in this state.'),
     ],
     answer: record({ items: listOf(componentRef('OrderSummary')), total: COUNT, 'next_cursor?': TEXT }),
   },
   'GET orders/{id}': {
     summary: 'One order: why it waits or failed, what is outstanding, its timeline',
     pathNames: ORDER_ID,
+    ownParameters: [KIND],
     answer: 'Order',
     errors: OF_ONE_OBJECT,
   },
   'POST orders/{id}/retry': {
     summary: 'Tries a failed order again',
     pathNames: ORDER_ID,
+    ownParameters: [KIND],
     parameters: ACT,
     body: NO_BODY,
     answer: record({ id: TEXT, revision: COUNT, 'resumed?': FLAG }),
@@ -91,18 +94,24 @@ const DESCRIPTIONS: { readonly [route: string]: Description | undefined } = {
   'POST orders/{id}/cancel': {
     summary: 'Cancels an order that no hub has been asked for yet',
     pathNames: ORDER_ID,
+    ownParameters: [KIND],
     parameters: ACT,
     body: NO_BODY,
     answer: record({ id: TEXT, revision: COUNT, 'resumed?': FLAG }),
     headers: ['X_Ledger_Position'],
     errors: [...OF_ONE_OBJECT, ...ANY_WRITE, 'STALE_ETAG'],
   },
-  'GET clusters/{id}': {
-    summary: 'What was observed of one cluster, beyond the states of the OSAC surfaces',
-    pathNames: ORDER_ID,
-    answer: 'ClusterConditions',
-    errors: OF_ONE_OBJECT,
-  },
+  ...Object.fromEntries(
+    actingKinds.map(({ collection, words }) => [
+      `GET ${collection}/{id}`,
+      {
+        summary: `What was observed of one ${words}, beyond the states of the OSAC surfaces`,
+        pathNames: ORDER_ID,
+        answer: 'OrderConditions',
+        errors: OF_ONE_OBJECT,
+      },
+    ]),
+  ),
   ...HUB_DESCRIPTIONS,
   ...KAFKA_DESCRIPTIONS,
   ...AUDIT_TREE_DESCRIPTIONS,
@@ -274,7 +283,7 @@ const shapeOf = (found: Description | undefined, verb: string, path: string) => 
 const namesIn = (path: string): { readonly [name: string]: string } =>
   Object.fromEntries([...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => [name, `The ${name}.`]));
 
-const IDENTITY: JsonObject = { id: TEXT, name: TEXT, tenant: TEXT, 'project?': TEXT };
+const IDENTITY: JsonObject = { kind: TEXT, id: TEXT, name: TEXT, tenant: TEXT, 'project?': TEXT };
 const PROGRESS: JsonObject = { state: TEXT, 'hub?': TEXT, 'message?': TEXT };
 const WAITING: JsonObject = {
   'waiting_for?': listOf(TEXT),
@@ -293,7 +302,7 @@ const CONDITION: JsonObject = {
 const CONDITIONS: JsonObject = {
   type: 'object',
   description:
-    'The first four always, but for a deleted order; `ChangeFailed` and `ResizeWaiting` while a running cluster is not as it was ordered last.',
+    'Of a cluster the first four always, but for a deleted one; `ChangeFailed` and `ResizeWaiting` while a running cluster is not as it was ordered last.',
   properties: Object.fromEntries(
     [
       'ClusterAvailable',
@@ -349,7 +358,7 @@ export const LEDGER_COMPONENTS: { readonly [name: string]: JsonObject } = {
     'run?': OPEN,
     timeline: listOf(componentRef('TimelineEntry')),
   }),
-  ClusterConditions: record({
+  OrderConditions: record({
     ...IDENTITY,
     revision: COUNT,
     'hub?': TEXT,

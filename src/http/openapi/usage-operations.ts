@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../domain/json.ts';
-import { METERED_KINDS, USAGE_DIMENSIONS } from '../../domain/metering/usage.ts';
+import { meteredKinds } from '../../domain/acting-kinds.ts';
+import { USAGE_DIMENSIONS } from '../../domain/metering/usage.ts';
 import { columnsFor, DIMENSION_NAMES, USAGE_FORMATS, USAGE_PERIODS } from '../ledger/usage-query.ts';
 import { listOf, query, record, TEXT, TIME, type Description } from './ledger-schemas.ts';
 import { componentRef } from './message-schemas.ts';
@@ -40,7 +41,7 @@ export const USAGE_DESCRIPTIONS: { readonly [route: string]: Description } = {
         'Only this tenant. A caller of a tenant may name an own one; default: the first of the token.',
       ),
       query('project', TEXT, 'Only this project; empty: what is in none.'),
-      query('kind', { type: 'string', enum: [...METERED_KINDS] }, 'Only this kind.'),
+      query('kind', { type: 'string', enum: meteredKinds.map(({ kind }) => kind) }, 'Only this kind.'),
       query('template', GIVEN, 'Only this template, by id.'),
       query('resource', GIVEN, 'Only this resource, by id.'),
       query(

@@ -7,11 +7,8 @@ import type { KindService } from './rest.ts';
 export type AfterWrite = (id: string) => Promise<string | undefined>;
 
 /** The same service, with more to do after each write; a dry run writes nothing. */
-export const withAfterWrite = (
-  service: KindService | undefined,
-  after: AfterWrite | undefined,
-): KindService | undefined => {
-  if (service === undefined || after === undefined) return service;
+export const withAfterWrite = (service: KindService, after: AfterWrite | undefined): KindService => {
+  if (after === undefined) return service;
   const run = async <M>(call: Call<M>, answer: Answer, id: string): Promise<Answer> => {
     if (call.metadata.dryRun === true) return answer;
     const position = await after(id);

@@ -39,7 +39,7 @@ export type TimelineServices = LookServices & {
 };
 
 /**
- * `GET …/clusters/{id}/timeline`, our addition: what happened to one order, oldest first. It can be read for as long as
+ * `GET …/{id}/timeline`, our addition: what happened to one order, oldest first. It can be read for as long as
  * the log is kept, also when the order is gone. Ids that never were and those of other tenants take the same way.
  */
 export const timelineHandler =
@@ -62,7 +62,7 @@ export const timelineHandler =
     if (upTo !== undefined) {
       if (upTo !== BEFORE_EVERYTHING && !(await past.told(upTo))) throw notApplied();
       // What had not begun then is as absent as the object itself.
-      if (timeline.of(id, { limit: 1, audience, upTo }).length === 0) throw objectNotFound(id);
+      if (timeline.of(kind.kind, id, { limit: 1, audience, upTo }).length === 0) throw objectNotFound(id);
     }
     if (principal.admin)
       await recordTimelineLook(
@@ -73,7 +73,7 @@ export const timelineHandler =
     const read = (rest: number, after: string | undefined): readonly TimelineEntry[] =>
       rest <= 0
         ? []
-        : timeline.of(id, {
+        : timeline.of(kind.kind, id, {
             limit: rest,
             audience,
             characters: CHARACTERS_AT_ONCE,

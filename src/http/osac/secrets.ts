@@ -1,10 +1,10 @@
 import { timingSafeEqual } from 'node:crypto';
 import { secretVersionOf } from '../../app/identifiers.ts';
 import type { SecretStore } from '../../app/ports.ts';
+import { actingKindOf } from '../../domain/acting-kinds.ts';
 import { isOnlyItsOwn, refsOf, secretIdOf } from '../../app/stored-secrets.ts';
 import { objectAt, own, valueAt, withoutValueAt } from '../../domain/json-tools.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
-import { cluster } from '../../domain/kinds.ts';
 import type { ResourceKind, ResourceView } from '../../domain/resource.ts';
 import type { SecretRef } from '../../domain/secret-ref.ts';
 import { invalid } from '../errors.ts';
@@ -221,7 +221,7 @@ export const forgetFormer = async (
 ): Promise<void> => {
   const gone = after.exists && after.archived;
   // An order's own value may still be on its way to a hub. What is in use elsewhere could not have been deleted.
-  const alone = isOnlyItsOwn(kind) || (gone && kind !== cluster.kind);
+  const alone = isOnlyItsOwn(kind) || (gone && actingKindOf(kind) === undefined);
   const kept = new Set(refsOf(after).map(keyOfRef));
   const former = alone ? refsOf(before).filter((ref) => !kept.has(keyOfRef(ref))) : [];
   for (const ref of former) await store.remove(ref).catch(() => undefined);

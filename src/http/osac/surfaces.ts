@@ -1,19 +1,17 @@
 import type { DescMessage } from '@bufbuild/protobuf';
 import { createJsonSchemas, type JsonSchemas } from '../../app/json-schema/json-schemas.ts';
 import type { DomainEvent } from '../../domain/decider.ts';
-import { cluster, documentKinds, kinds } from '../../domain/kinds.ts';
+import { actingKindOf } from '../../domain/acting-kinds.ts';
+import { kinds, type AnyKind } from '../../domain/kinds.ts';
 import { revealing } from '../../domain/personal.ts';
 import type { ResourceKind } from '../../domain/resource.ts';
 import type { TimelineReader } from '../../projections/read-models.ts';
-import type { ExtraMethod } from './authorization.ts';
-import type { ExtraMessage, Handler } from './call.ts';
 import { withAfterWrite } from './after-write.ts';
 import { createCatalogueReader } from './catalogue.ts';
-import { clusterCreation, clusterRevision } from './clusters.ts';
 import { checkNewName, createHandler, type Creation } from './creates.ts';
-import { credentialHandler, type HubAdapters } from './credentials.ts';
+import type { HubAdapters } from './credentials.ts';
 import { documentCreation, documentRevision } from './documents.ts';
-import { documentParts } from './kinds/parts.ts';
+import { kindParts } from './kinds/parts.ts';
 import { MESSAGES, type Surface } from './messages.ts';
 import { tellingDeleted } from './deleted.ts';
 import { withProjectRights } from './project-rights.ts';
@@ -25,7 +23,6 @@ import { createRoomCheck } from './room-check.ts';
 import { concealing, createNameToken, type PersonalDocuments } from './personal.ts';
 import { deleteHandler, type Removal } from './deletes.ts';
 import type { LookServices } from '../looks.ts';
-import { throughItems, withinItem } from './through-items.ts';
 import { updateHandler, type Revision } from './updates.ts';
 import type { WriteServices } from './write-context.ts';
 
@@ -67,39 +64,26 @@ const surfaceTable = (
   const table = new Map<string, KindService>();
   const catalogue = createCatalogueReader(services.resources, services.runner, schemas.judge);
   const room = createRoomCheck(services, catalogue);
-  const withNames = { ...services, messageOf, schemas, room };
-  const add = (service: KindService | undefined): void => {
-    if (service !== undefined)
-      table.set(service.collection, withProjectRights(surface, service, services.resources));
-  };
-  const told = (service: KindService | undefined, kind: Parameters<typeof tellingDeleted>[1]) =>
-    service === undefined ? undefined : tellingDeleted(service, kind, prefix, services.resources);
-  for (const declared of documentKinds) {
+  const withNames = { ...services, messageOf, schemas, room, catalogue };
+  for (const declared of kinds) {
     const kind = revealing(declared, { open: given.people.open, nameToken });
-    const own = documentParts[kind.kind]?.(withNames) ?? {};
-    const creation = own.creation ?? documentCreation;
-    const revision = own.revision ?? documentRevision;
-    const remove = { command: (at: string) => ({ type: 'DeleteDocument', at }) as const, ...own.removal };
-    const service = kindService(surface, kind, { creation, revision, remove, extras: new Map() }, services);
+    const own = kindParts[kind.kind]?.(withNames) ?? {};
+    const parts = {
+      creation: own.creation ?? documentCreation,
+      revision: own.revision ?? documentRevision,
+      remove: { command: (at: string) => ({ type: 'DeleteDocument', at }) as const, ...own.removal },
+      extras: new Map([...timelineOf(kind, services), ...(own.extras?.(surface) ?? [])]),
+    };
+    const service = kindService(surface, kind, parts, services);
+    if (service === undefined) continue;
     // A kind with rules of its own about who reads what (drafts of items) says itself what is absent.
     const served =
-      service === undefined || own.serving === undefined
-        ? told(service, kind)
-        : own.serving(service, surface);
-    add(withAfterWrite(served, own.after));
+      own.serving?.(service, surface) ?? tellingDeleted(service, kind, prefix, services.resources);
+    table.set(
+      service.collection,
+      withProjectRights(surface, withAfterWrite(served, own.after), services.resources),
+    );
   }
-  const clusters = kindService(
-    surface,
-    cluster,
-    {
-      creation: throughItems(clusterCreation(catalogue, room, given), catalogue),
-      revision: withinItem(clusterRevision(catalogue, room), catalogue, services.resources),
-      remove: { command: (at) => ({ type: 'DeleteCluster', at }) as const },
-      extras: clusterExtras(surface, services),
-    },
-    services,
-  );
-  add(told(clusters, cluster));
   return {
     surface,
     prefix,
@@ -143,18 +127,13 @@ const kindService = <S, C extends { readonly type: string }, E extends DomainEve
   };
 };
 
-/** Kubeconfig and password on the public surface only (osac-api.md §2); the timeline is our addition on both. */
-const clusterExtras = (surface: Surface, services: OsacServices): KindService['extras'] => {
-  const extras = new Map<string, { method: ExtraMethod; handler: Handler<ExtraMessage> }>();
-  extras.set('timeline', {
-    method: 'GetTimeline',
-    handler: timelineHandler(cluster, services),
-  });
-  if (surface === 'private') return extras;
-  extras.set('kubeconfig', { method: 'GetKubeconfig', handler: credentialHandler('kubeconfig', services) });
-  extras.set('password', { method: 'GetPassword', handler: credentialHandler('password', services) });
-  return extras;
-};
+/** Our addition, on both surfaces: what happened to an object of a kind that acts. */
+const timelineOf = (kind: AnyKind, services: OsacServices): KindService['extras'] =>
+  new Map(
+    actingKindOf(kind.kind) === undefined
+      ? []
+      : [['timeline', { method: 'GetTimeline', handler: timelineHandler(kind, services) }]],
+  );
 
 /** `GET P/capabilities`: anonymous on the public surface, for admins on the private one (osac-api.md §9). */
 const capabilities = (surface: Surface, { issuers }: OsacServices): SingleService => {

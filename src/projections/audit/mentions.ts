@@ -18,7 +18,6 @@ export type Mention =
   /** What the first event of the same stream, or the one before this, is about; of it only objects with the id at `idAt`. */
   | { readonly as: 'first' | 'before'; readonly idAt?: string };
 
-const CLUSTER: Mention = { kind: 'cluster', idAt: 'clusterId' };
 const HOLDER: Mention = { kindAt: 'holder.kind', idAt: 'holder.id' };
 const HUB: Mention = { kind: 'hub', idAt: 'hub' };
 const PERSON: Mention = { kind: 'user', idAt: 'subjectId' };
@@ -35,9 +34,9 @@ export const MENTIONS: { readonly [type: string]: readonly Mention[] } = {
   AddressShownTwice: [HOLDER, { kindAt: 'other.kind', idAt: 'other.id' }],
   AddressReleased: [HOLDER],
   HubCapacityDeclared: [HUB],
-  HubCapacityReserved: [CLUSTER],
-  HubCapacityResized: [CLUSTER],
-  HubCapacityReleased: [CLUSTER],
+  HubCapacityReserved: [HOLDER],
+  HubCapacityResized: [HOLDER],
+  HubCapacityReleased: [HOLDER],
   HubCapacityClosed: [HUB],
   ProjectEntered: [{ streamAt: 'stream' }, { streamAt: 'left.*' }],
   AuditRead: [

@@ -1,122 +1,29 @@
+import type { ActingKind } from '../../domain/acting-kind.ts';
 import { isSimulatedHub } from '../../domain/hubs/hub-facts.ts';
 import { own } from '../../domain/json-tools.ts';
-import type { JsonObject, JsonValue } from '../../domain/json.ts';
+import type { JsonObject } from '../../domain/json.ts';
+import { because, from, objectOf, textOf } from '../../domain/sentences.ts';
 
-/**
- * One sentence per event type, for people. Each is written from the event as its reader may see it: what was redacted
- * for that audience is absent in `data`, and the sentence must still be one. A type without a row shows its name.
- */
-type Summary = string | ((data: JsonObject) => string);
+/** The kinds whose objects have a timeline: their declarations hold what it says of their own events. */
+export type ToldKind = Pick<ActingKind, 'kind' | 'workflow' | 'timeline'>;
+type Words = Pick<ToldKind['timeline'], 'deeds' | 'timers'>;
 
-const SUMMARIES: { readonly [type: string]: Summary } = {
-  ClusterOrdered: (data) =>
-    `Cluster${quoted(data['name'])} was ordered${from(nameOf(data['catalogItem']), ' from catalogue item ')}` +
-    `${from(nameOf(data['template']), data['catalogItem'] === undefined ? ' from template ' : ', template ')}` +
-    `${from(textOf(objectOf(data['version'])['version']), ', version ')}${nodeSets(data['nodeSets'])}.`,
-  ClusterLabelled: 'The labels were changed.',
-  ClusterAnnotated: 'The annotations were changed.',
-  ClusterDescribed: 'The display name or description was changed.',
-  NodeSetAdded: (data) =>
-    `Node set${quoted(data['name'])} was added${from(sizeOf(data['nodeSet']), ' with ')}.`,
-  NodeSetResized: (data) =>
-    `Node set${quoted(data['name'])} is to be resized from ${textOf(data['from'])} to ${textOf(data['to'])} nodes.`,
-  NodeSetRemoved: (data) => `Node set${quoted(data['name'])} is to be removed.`,
-  ClusterSpecRevised: (data) => `The specification was changed${from(changedWords(data), ': ')}.`,
-  ClusterFinalizersChanged: (data) =>
-    `Finalizers are now: ${listOf(data['finalizers']).map(textOf).join(', ') || 'none'}.`,
-  ClusterStatusReported: 'A status was reported by a private caller.',
-  HubSelected: (data) =>
-    data['hub'] === undefined
-      ? 'A management cluster was selected.'
-      : `Hub${quoted(data['hub'])} was selected among ${listOf(objectOf(data['decision'])['candidates']).length} candidates` +
-        `${data['simulated'] === true ? ' (simulated)' : ''}${starterOf(data['mode'])}${whyChosen(data)}.` +
-        stepsOf(textOf(data['hub']), objectOf(data['steps'])),
-  PlacementDeferred: (data) =>
-    data['runs'] === true
-      ? `The change is ${textOf(data['message'])}; the cluster runs on as before.`
-      : `The order is ${textOf(data['message'])}.`,
-  ClusterDispatchStarted: (data) => `The order is being sent to its hub${from(textOf(data['hub']), ', ')}.`,
-  ClusterOrderPlaced: (data) => `The hub${quoted(data['hub'])} stored the order.`,
-  ClusterSpecSynced: (data) => `The hub${quoted(data['hub'])} stored the changed specification.`,
-  ClusterSpacePrepared: (data) =>
-    `The ledger, which controls the orders of hub${quoted(data['hub'])}, made what was missing for this one: ` +
-    `${listOf(data['created']).map(textOf).join(', ')}.`,
-  AutomationRequested: (data) =>
-    `The automation of the hub${quoted(data['hub'])} was asked to ${deedOf(data)} the cluster` +
-    `${data['mode'] === 'eda' ? ' by a webhook, which is no promise' : ''}` +
-    `${from(textOf(data['job']), ': job ')}${from(textOf(data['template']), ' of template ')}` +
-    `${repeatOf(data)}.`,
-  AutomationJobChanged: (data) =>
-    `The job${from(textOf(data['job']), ' ')} to ${deedOf(data)} the cluster ${jobStateOf(data)}` +
-    `${from(lastLineOf(data['outputTail']), ': ')}.`,
-  AutomationTried: (data) => `Another try to ${deedOf(data)} the cluster${repeatOf(data)}.`,
-  ClusterOrderSeen: 'The hub shows something new.',
-  ClusterDriftCorrected: (data) =>
-    `Somebody had changed the order on its hub${quoted(data['hub'])}; it is as ordered again` +
-    `${from(listOf(data['fields']).map(textOf).join(', '), ': ')}.`,
-  ClusterOrdersDuplicated: (data) =>
-    `The hub${quoted(data['hub'])} holds further objects with the label of this cluster, which the ledger did not make: ` +
-    `${listOf(data['names']).map(textOf).join(', ')}. Remove them by hand.`,
-  ClusterConditionsObserved: (data) =>
-    `Conditions: ${Object.entries(objectOf(data['conditions']))
-      .map(([name, condition]) => `${name} ${conditionOf(objectOf(condition))}`)
-      .join(', ')}.`,
-  ControlPlaneBecameAvailable: (data) =>
-    `The control plane is available${from(textOf(data['apiUrl']), ' at ')}.`,
-  NodesObserved: (data) =>
-    Object.keys(objectOf(data['ready'])).length === 0
-      ? 'The hub does not show node counts any more.'
-      : `Ready nodes: ${Object.entries(objectOf(data['ready']))
-          .map(([set, ready]) => `${set} ${textOf(ready)}`)
-          .join(', ')}.`,
-  ClusterBecameReady: 'The cluster is ready.',
-  ClusterReconfiguring: 'A change of the cluster is being carried out.',
-  ClusterDegraded: (data) => `The cluster is degraded${because(data)}.`,
-  ClusterRecovered: 'The cluster has recovered.',
-  ClusterFailed: (data) =>
-    `The order failed${because(data)}. ${
-      data['permanent'] === true ? 'It waits for a retry or a deletion.' : 'It is still being tried.'
-    }`,
-  ClusterChangeFailed: (data) =>
-    `${textOf(data['change']) === '' ? 'A change of the cluster' : `The ${textOf(data['change'])}`} failed${because(data)}. ` +
-    'The cluster runs on as before.',
-  ClusterFailureCleared: 'The failure is over.',
-  HubNotAccepting: (data) => `The hub${quoted(data['hub'])} holds the order but does not work on it.`,
-  ClusterLostOnHub: (data) =>
-    data['what'] === 'hosted-cluster'
-      ? 'The hosted cluster vanished from its hub.'
-      : 'The order vanished from its hub.',
-  ClusterRetryRequested: 'An operator asked for another try.',
-  ClusterCredentialsRevealed: (data) =>
-    `The ${data['what'] === 'password' ? 'administrator password' : 'kubeconfig'} was shown to somebody.`,
-  ClusterDeletionRequested: 'Deletion was requested.',
-  ClusterDeletionBlocked: (data) =>
-    `Deletion waits for ${listOf(data['waitingFor']).map(textOf).join(', ') || 'its finalizers'}.`,
-  ClusterDeletionOverdue: (data) =>
-    `The deletion takes unusually long, since ${textOf(data['since'])}` +
-    `${from(listOf(data['waitingFor']).map(textOf).join(', '), ': it waits for ')}. It goes on.`,
-  ClusterDeleted: (data) =>
-    data['how'] === 'not-dispatched'
-      ? 'The cluster was deleted before anything was sent to a hub.'
-      : 'The cluster was deleted; its hub confirmed that nothing is left.',
-  CreationAbandoned: 'The creation was abandoned before the order existed.',
-
-  EffectStarted: (data) => `${stepOf(data)} was started, attempt ${textOf(data['attempt'])}.`,
-  EffectSucceeded: (data) => `${stepOf(data)} is done.`,
-  EffectFailed: (data) => `${stepOf(data)} failed${because(data)}; it is tried again.`,
-  EffectRefused: (data) => `${stepOf(data)} was refused${because(data)}.`,
-  EffectOutcomeUnknown: (data) =>
-    `It is not known whether ${stepOf(data)} happened${because(data)}; the hub is asked.`,
-  EffectStalled: (data) =>
-    `${stepOf(data)} does not succeed after ${textOf(data['attempts'])} attempts${because(data)}; tries go on at the longest interval.`,
-  TimerFired: (data) =>
-    data['timerId'] === 'reconsider-hub'
-      ? 'It could not be sent to its hub for a while: another one may take it.'
-      : `Timer ${textOf(data['timerId'])} fired.`,
+/** Of the events that the runs of all workflows have in common. */
+const OF_RUNS: { readonly [type: string]: string | ((data: JsonObject, words: Words) => string) } = {
+  EffectStarted: (data, words) => `${stepOf(data, words)} was started, attempt ${textOf(data['attempt'])}.`,
+  EffectSucceeded: (data, words) => `${stepOf(data, words)} is done.`,
+  EffectFailed: (data, words) => `${stepOf(data, words)} failed${because(data)}; it is tried again.`,
+  EffectRefused: (data, words) => `${stepOf(data, words)} was refused${because(data)}.`,
+  EffectOutcomeUnknown: (data, words) =>
+    `It is not known whether ${stepOf(data, words)} happened${because(data)}; the hub is asked.`,
+  EffectStalled: (data, words) =>
+    `${stepOf(data, words)} does not succeed after ${textOf(data['attempts'])} attempts${because(data)}; tries go on at the longest interval.`,
+  TimerFired: (data, { timers }) =>
+    own(timers, textOf(data['timerId'])) ?? `Timer ${textOf(data['timerId'])} fired.`,
   CommandRefused: (data) =>
     `${textOf(data['key']) || 'A command'} was refused${because({ ...data, reason: data['code'] ?? '' })}.`,
-  EffectSettled: (data) =>
-    `A look showed that ${stepOf(data)} ${data['found'] === true ? 'had happened' : 'had not happened'}.`,
+  EffectSettled: (data, words) =>
+    `A look showed that ${stepOf(data, words)} ${data['found'] === true ? 'had happened' : 'had not happened'}.`,
   RunRetried: (data) => `Somebody asked for another try${from(textOf(data['reason']), ': ')}.`,
   RunAborted: (data) => `Somebody gave the work up${from(textOf(data['reason']), ': ')}.`,
   StepSkipped: (data) => `Step ${textOf(data['step'])} was skipped${from(textOf(data['reason']), ': ')}.`,
@@ -124,148 +31,18 @@ const SUMMARIES: { readonly [type: string]: Summary } = {
     `Step ${textOf(data['step'])} was taken up again${from(textOf(data['reason']), ': ')}.`,
 };
 
-/** `data` as the reader may see it. */
-export const summaryOf = (type: string, data: JsonObject): string => {
-  const summary = SUMMARIES[type];
-  if (summary === undefined) return type;
-  return typeof summary === 'string' ? summary : summary(data);
+/** `data` as the reader may see it. A type without a sentence shows its name. */
+export const summaryOf = (
+  { timeline }: Pick<ToldKind, 'timeline'>,
+  type: string,
+  data: JsonObject,
+): string => {
+  const sentence = own(timeline.sentences, type) ?? own(OF_RUNS, type) ?? type;
+  return typeof sentence === 'string' ? sentence : sentence(data, timeline);
 };
 
-const textOf = (value: JsonValue | undefined): string =>
-  typeof value === 'string' || typeof value === 'number' ? String(value) : '';
-const objectOf = (value: JsonValue | undefined): JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {};
-const listOf = (value: JsonValue | undefined): readonly JsonValue[] => (Array.isArray(value) ? value : []);
-const nameOf = (value: JsonValue | undefined): string => {
-  const { name, id } = objectOf(value);
-  return textOf(name) || textOf(id);
-};
-const from = (text: string, before: string): string => (text === '' ? '' : `${before}${text}`);
-const quoted = (value: JsonValue | undefined): string => {
-  const text = textOf(value);
-  return text === '' ? '' : ` "${text}"`;
-};
-/** Words for the fields of `ClusterSpecRevised`; a pull secret is one thing, given as a value or as an object. */
-const FIELDS: { readonly [field: string]: string } = {
-  sshPublicKey: 'SSH key',
-  pullSecret: 'pull secret',
-  pullSecretSecret: 'pull secret',
-};
-const changedWords = ({ changed, spec }: JsonObject): string => {
-  const version = from(textOf(objectOf(objectOf(spec)['version'])['version']), ' to ');
-  const words = listOf(changed).map(textOf);
-  const told = words.map((field) =>
-    field === 'version' ? `version${version}` : (own(FIELDS, field) ?? field),
-  );
-  return [...new Set(told)].join(', ');
-};
-/** The message of the event, or its reason, without the full stop that the sentence ends with anyway. */
-const because = (data: JsonObject): string =>
-  from((textOf(data['message']) || textOf(data['reason'])).replace(/\.$/, ''), ': ');
-/** Most characters of a condition's reason and message that are told; the event itself holds all. */
-const MOST_OF_REASON = 80;
-const MOST_OF_MESSAGE = 200;
-
-/** `False (JobFailed: no free hosts)`: what the hub said of it, in one line; what is as expected needs no reason. */
-const conditionOf = ({ status, reason, message }: JsonObject): string => {
-  const why = shortened(textOf(reason), MOST_OF_REASON);
-  const what = shortened(textOf(message).replace(/\.\s*$/, ''), MOST_OF_MESSAGE);
-  const said = why === 'AsExpected' && what === '' ? [] : [why, what];
-  const told = said.filter((text) => text !== '' && text !== textOf(status)).join(': ');
-  return `${textOf(status)}${told === '' ? '' : ` (${told})`}`;
-};
-
-const shortened = (text: string, most: number): string => {
-  const line = text.replaceAll(/\s+/g, ' ').trim();
-  return line.length <= most ? line : `${line.slice(0, most - 1).replace(/[\uD800-\uDBFF]$/, '')}…`;
-};
-
-/**
- * Who does which step by the hub's registration (design §6), and what comes of it: none of these steps is done by the
- * ledger itself yet, and a simulated hub plays all of them whatever the rule.
- */
-const stepsOf = (hub: string, rules: JsonObject): string => {
-  const by = (rule: string): string =>
-    Object.keys(rules)
-      .filter((step) => rules[step] === rule)
-      .join(', ');
-  if (Object.keys(rules).length === 0) return '';
-  if (isSimulatedHub(hub))
-    return ` The simulated hub "${hub}" plays every step itself (${Object.keys(rules).join(', ')}): nothing real is set up.`;
-  const parts = [
-    from(by('hub'), `hub "${hub}" does `),
-    from(by('none'), 'left out are '),
-    from(by('ledger'), 'assigned to the ledger, which does not do them in this release, are '),
-  ];
-  return ` Steps of the order: ${parts.filter((part) => part !== '').join('; ')}.`;
-};
-
-/** Hubs that a choice tells of one by one; the event itself holds all. */
-const MOST_TOLD = 5;
-
-/** What spoke for the hub and against the others. */
-const whyChosen = (data: JsonObject): string => {
-  const candidates = listOf(objectOf(data['decision'])['candidates']).map(objectOf);
-  const told = candidates.slice(0, MOST_TOLD).map((candidate) => {
-    const { hub, fits, total, reasons } = candidate;
-    if (fits !== true) return `${textOf(hub)}: ${listOf(reasons).map(textOf).join(', ')}`;
-    return `${textOf(hub)}${typeof total === 'number' ? ` scores ${total.toFixed(2)}` : ' fits'}`;
-  });
-  const more = candidates.length > MOST_TOLD ? [`${candidates.length - MOST_TOLD} more`] : [];
-  return told.length === 0 ? '' : `: ${[...told, ...more].join('; ')}`;
-};
-
-/** What a step does, by the first word of its effect id. */
-const DEEDS: { readonly [effect: string]: string } = {
-  place: 'find a hub',
-  apply: 'send the order to its hub',
-  check: 'look at the hub',
-  prepare: 'make namespace, account and bindings',
-  trigger: 'ask the automation to build or change it',
-  undo: 'ask the automation to tear it down',
-  cancel: 'cancel the job that runs',
-  status: "write the order's status",
-  finish: 'let go of the order',
-  resize: 'reserve room for the change',
-  delete: 'delete the order on its hub',
-  release: 'give its room on the hub back',
-};
-const stepOf = (data: JsonObject): string => {
+const stepOf = (data: JsonObject, { deeds }: Words): string => {
   const id = textOf(data['effectId']);
-  const deed = own(DEEDS, id.split(':')[0] ?? '');
+  const deed = own(deeds, id.split(':')[0] ?? '');
   return `Step ${id}${deed === undefined ? '' : ` (to ${deed})`}`.trimEnd();
-};
-/** The how many-eth time it is, and what became of the last one. */
-const repeatOf = ({ repeats, mode }: JsonObject): string => {
-  if (typeof repeats !== 'number' || repeats === 0) return '';
-  const why = { aap: ': the job before ended badly', eda: ': nothing is to be seen of the one before' };
-  return `, for the ${repeats + 1}. time${mode === 'aap' || mode === 'eda' ? why[mode] : ''}`;
-};
-const deedOf = (data: JsonObject): string =>
-  data['purpose'] === 'deprovision' ? 'tear down' : 'build or change';
-const JOB_STATES: { readonly [state: string]: string } = {
-  Pending: 'waits to be started',
-  Waiting: 'waits for its turn',
-  Running: 'is running',
-  Succeeded: 'has succeeded',
-  Failed: 'has failed',
-  Canceled: 'was cancelled',
-};
-const jobStateOf = (data: JsonObject): string =>
-  JOB_STATES[textOf(data['state'])] ?? 'shows no state any more';
-const lastLineOf = (value: JsonValue | undefined): string =>
-  (textOf(value).trimEnd().split('\n').at(-1) ?? '').replace(/\.$/, '');
-const sizeOf = (value: JsonValue | undefined): string => {
-  const set = objectOf(value);
-  const size = textOf(set['size']);
-  return size === '' ? '' : `${size} nodes${from(nameOf(set['hostType']), ' of type ')}`;
-};
-const STARTERS: { readonly [mode: string]: string } = {
-  eda: '; the ledger posts webhooks to its automation',
-  aap: '; the ledger launches jobs of its automation',
-};
-const starterOf = (mode: JsonValue | undefined): string => STARTERS[textOf(mode)] ?? '';
-const nodeSets = (value: JsonValue | undefined): string => {
-  const sets = Object.entries(objectOf(value)).map(([name, set]) => `${name} ${sizeOf(set)}`.trimEnd());
-  return sets.length === 0 ? '' : ` (${sets.join('; ')})`;
 };

@@ -2,7 +2,7 @@ import type { RecordedEvent } from '../../app/event-store.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { parseStreamName } from '../../domain/stream-name.ts';
 import type { View } from '../view.ts';
-import { summaryOf } from './summaries.ts';
+import { summaryOf, type ToldKind } from './summaries.ts';
 
 /** What the timeline needs of the registry of event types. */
 export type EventWords = {
@@ -15,21 +15,30 @@ type TimelineEvent = { readonly type: string; readonly data: JsonObject };
 
 export type TimelineViewOptions = {
   readonly words: EventWords;
-  /** Stream categories of which every stream is one order's: its document, its workflow run. */
-  readonly categories: readonly string[];
+  readonly kinds: readonly ToldKind[];
 };
 
 /**
  * What happened to an order, oldest first: events of its document and of its workflow run (design §5). Internal
  * events are left out; what tenants see is kept apart only where it differs from what the provider sees.
  */
-export const timelineView = ({ words, categories }: TimelineViewOptions): View => ({
+export const timelineView = ({ words, kinds }: TimelineViewOptions): View =>
+  timelineOf(words, byCategory(kinds));
+
+/** Of one order is every stream of its document and every one of its run. */
+const byCategory = (kinds: readonly ToldKind[]): ReadonlyMap<string, ToldKind> =>
+  new Map(
+    kinds.flatMap((kind) => [kind.kind, kind.workflow.name].map((category) => [category, kind] as const)),
+  );
+
+const timelineOf = (words: EventWords, kinds: ReadonlyMap<string, ToldKind>): View => ({
   name: 'timeline',
-  version: 4,
-  settings: JSON.stringify({ categories }),
+  version: 5,
+  settings: JSON.stringify({ categories: [...kinds.keys()] }),
   schema: `
     CREATE TABLE entries (
-      cluster_id TEXT NOT NULL,
+      kind TEXT NOT NULL,
+      id TEXT NOT NULL,
       position TEXT NOT NULL,
       at TEXT NOT NULL,
       type TEXT NOT NULL,
@@ -40,27 +49,31 @@ export const timelineView = ({ words, categories }: TimelineViewOptions): View =
       data TEXT NOT NULL,
       tenant_summary TEXT,
       tenant_data TEXT,
-      PRIMARY KEY (cluster_id, position)
+      PRIMARY KEY (kind, id, position)
     ) STRICT;
   `,
   tables: ['entries'],
-  filter: { streamPrefixes: categories.map((category) => `${category}-`) },
+  filter: { streamPrefixes: [...kinds.keys()].map((category) => `${category}-`) },
   together: true,
   rowsBelongToOneStream: true,
   // No write waits for its entries; whoever reads them right after it names its position, and waits these few ms.
   isUrgent: false,
   open: (db) => {
     // A redelivered event writes the same row again.
-    const insert = db.prepare('INSERT OR REPLACE INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)');
+    const insert = db.prepare('INSERT OR REPLACE INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)');
     return (event) => {
+      const { category, id } = parseStreamName(event.stream);
+      const kind = kinds.get(category);
+      if (kind === undefined) return;
       const decoded = words.decode(event);
       const provider = words.redact(decoded, 'provider');
       if (provider === undefined) return;
       const tenant = words.redact(decoded, 'tenant');
-      const shown = textsOf(provider);
-      const forTenants = tenant === undefined || tenant === provider ? shown : textsOf(tenant);
+      const shown = textsOf(kind, provider);
+      const forTenants = tenant === undefined || tenant === provider ? shown : textsOf(kind, tenant);
       insert.run(
-        parseStreamName(event.stream).id,
+        kind.kind,
+        id,
         event.position,
         text(event.metadata['occurredAt']) || event.recordedAt,
         decoded.type,
@@ -76,8 +89,8 @@ export const timelineView = ({ words, categories }: TimelineViewOptions): View =
   },
 });
 
-const textsOf = ({ type, data }: TimelineEvent): { summary: string; data: string } => ({
-  summary: summaryOf(type, data),
+const textsOf = (kind: ToldKind, { type, data }: TimelineEvent): { summary: string; data: string } => ({
+  summary: summaryOf(kind, type, data),
   data: JSON.stringify(data),
 });
 const text = (value: unknown): string => (typeof value === 'string' ? value : '');

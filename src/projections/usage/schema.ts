@@ -1,18 +1,20 @@
-/** Tables of the view `usage`: the meter of every cluster, and the intervals that OSAC's metering bills. */
+/** Tables of the view `usage`: the meter of every object that is metered, and the intervals that OSAC's metering bills. */
 export const USAGE_SCHEMA = `
-  -- Each cluster's meter as of a revision of its stream. billed: some of its components are at present.
+  -- Each meter as of a revision of its object's stream. billed: some of its components are at present.
   CREATE TABLE meters (
-    resource TEXT PRIMARY KEY,
+    kind TEXT NOT NULL,
+    resource TEXT NOT NULL,
     revision INTEGER NOT NULL,
     billed INTEGER NOT NULL,
-    meter TEXT NOT NULL
+    meter TEXT NOT NULL,
+    PRIMARY KEY (kind, resource)
   ) STRICT;
-  CREATE INDEX meters_billed ON meters (billed, resource);
+  CREATE INDEX meters_billed ON meters (billed, kind, resource);
 
-  -- Milliseconds since 1970; until_ms NULL: it goes on. Nothing of no length is kept. delivered_ms: first READY of the cluster; NULL: not yet.
+  -- Milliseconds since 1970; until_ms NULL: it goes on. Nothing of no length is kept. delivered_ms: first READY of the object; NULL: not yet.
   CREATE TABLE intervals (
     resource TEXT NOT NULL,
-    component TEXT NOT NULL CHECK (component IN ('control_plane', 'worker')),
+    component TEXT NOT NULL,
     node_set TEXT NOT NULL,
     since_ms INTEGER NOT NULL,
     until_ms INTEGER,
@@ -25,7 +27,7 @@ export const USAGE_SCHEMA = `
     delivered_ms INTEGER,
     host_type TEXT NOT NULL,
     node_count INTEGER NOT NULL,
-    PRIMARY KEY (resource, component, node_set, since_ms)
+    PRIMARY KEY (kind, resource, component, node_set, since_ms)
   ) STRICT;
   CREATE INDEX intervals_until ON intervals (until_ms);
   CREATE INDEX intervals_of_tenant ON intervals (tenant, until_ms);

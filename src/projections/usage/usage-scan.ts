@@ -48,7 +48,7 @@ const intervalOf = (row: Record<string, unknown>): UsageInterval => ({
   template: String(row['template']),
   resourceName: String(row['resource_name']),
   templateName: String(row['template_name']),
-  component: row['component'] === 'control_plane' ? 'control_plane' : 'worker',
+  component: String(row['component']),
   nodeSet: String(row['node_set']),
   hostType: String(row['host_type']),
   nodeCount: Number(row['node_count']),

@@ -1,94 +1,109 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { RecordedEvent } from '../../app/event-store.ts';
-import { CLUSTER_CATEGORY } from '../../domain/clusters/cluster.ts';
-import type { ClusterEvent } from '../../domain/clusters/events.ts';
-import { isStoredCluster } from '../../domain/clusters/state.ts';
+import type { ActingKind } from '../../domain/acting-kind.ts';
 import {
-  initialMeter,
-  meterEvent,
   METER_VERSION,
   type ClosedInterval,
-  type ClusterMeter,
+  type Meter,
+  type Metering,
   type OpenInterval,
-} from '../../domain/metering/cluster-meter.ts';
+} from '../../domain/metering/meter.ts';
 import { parseStreamName } from '../../domain/stream-name.ts';
 import type { Decode } from '../resources/fold.ts';
 import type { View } from '../view.ts';
 import { USAGE_SCHEMA, USAGE_TABLES } from './schema.ts';
 import { verifyUsage } from './verify.ts';
 
-export type UsageViewOptions = { readonly codec: Pick<Decode, 'decode'>; readonly stateVersion: number };
+export type MeteredKind = Pick<ActingKind, 'kind' | 'stateVersion'> & { readonly meter: Meter };
+export type UsageViewOptions = {
+  readonly codec: Pick<Decode, 'decode'>;
+  readonly kinds: readonly MeteredKind[];
+};
 
-/** Intervals of clusters that OSAC's metering bills, with the first READY, from which on `usage` bills them, as the metering topics tell them too: both fold the same events by one function. */
-export const usageView = ({ codec, stateVersion }: UsageViewOptions): View => ({
+/**
+ * Intervals that metering bills, with the first READY, from which on `usage` bills them, as the metering topics tell them
+ * too: both fold the same events by one function.
+ */
+export const usageView = ({ codec, kinds }: UsageViewOptions): View => ({
   name: 'usage',
-  version: 2,
-  settings: JSON.stringify({ stateVersion, meter: METER_VERSION }),
+  version: 3,
+  settings: JSON.stringify({
+    meter: METER_VERSION,
+    kinds: kinds.map(({ kind, stateVersion, meter }) => [kind, stateVersion, meter.version]),
+  }),
   schema: USAGE_SCHEMA,
   tables: USAGE_TABLES,
-  filter: { streamPrefixes: [`${CLUSTER_CATEGORY}-`] },
+  filter: { streamPrefixes: kinds.map(({ kind }) => `${kind}-`) },
   together: true,
   rowsBelongToOneStream: true,
   // No write waits for it; bills are made later.
   isUrgent: false,
-  open: (db) => openUsage(db, codec),
-  verify: (db, readStream) => verifyUsage(db, codec, readStream),
+  open: (db) => openUsage(db, codec, kinds),
+  verify: (db, readStream) => verifyUsage(db, codec, kinds, readStream),
 });
 
-/** Clusters kept folded between batches: what is touched again soon need not be parsed again. */
+/** Meters kept folded between batches: what is touched again soon need not be parsed again. */
 const KEPT_METERS = 2_000;
 
-type Entry = { revision: number; meter: ClusterMeter };
+type Entry = { readonly kind: string; readonly id: string; revision: number; meter: Metering };
 
-const openUsage = (db: DatabaseSync, codec: Pick<Decode, 'decode'>): ReturnType<View['open']> => {
-  const select = db.prepare('SELECT revision, meter FROM meters WHERE resource = ?');
+const openUsage = (
+  db: DatabaseSync,
+  codec: Pick<Decode, 'decode'>,
+  kinds: readonly MeteredKind[],
+): ReturnType<View['open']> => {
+  const meters = new Map(kinds.map(({ kind, meter }) => [kind, meter]));
+  const select = db.prepare('SELECT revision, meter FROM meters WHERE kind = ? AND resource = ?');
   const upsert = db.prepare(
-    `INSERT INTO meters VALUES (?, ?, ?, ?) ON CONFLICT (resource) DO UPDATE SET
+    `INSERT INTO meters VALUES (?, ?, ?, ?, ?) ON CONFLICT (kind, resource) DO UPDATE SET
        revision = excluded.revision, billed = excluded.billed, meter = excluded.meter`,
   );
   const intervals = openIntervals(db);
   const entries = new Map<string, Entry>();
   const dirty = new Set<string>();
 
-  const entryOf = (id: string): Entry => {
-    const known = entries.get(id);
+  const entryOf = (stream: string, kind: string, id: string, rules: Meter): Entry => {
+    const known = entries.get(stream);
     if (known !== undefined) return known;
-    const row = select.get(id);
-    const entry: Entry =
+    const row = select.get(kind, id);
+    const stored =
       row === undefined
-        ? { revision: -1, meter: initialMeter() }
-        : { revision: Number(row['revision']), meter: JSON.parse(String(row['meter'])) as ClusterMeter };
-    entries.set(id, entry);
+        ? { revision: -1, meter: rules.initial() }
+        : { revision: Number(row['revision']), meter: JSON.parse(String(row['meter'])) as Metering };
+    const entry: Entry = { kind, id, ...stored };
+    entries.set(stream, entry);
     return entry;
   };
 
   const apply = (event: RecordedEvent): void => {
-    const { id } = parseStreamName(event.stream);
-    const entry = entryOf(id);
+    const { stream } = event;
+    const { category, id } = parseStreamName(stream);
+    const rules = meters.get(category);
+    if (rules === undefined) return;
+    const entry = entryOf(stream, category, id, rules);
     if (event.revision <= entry.revision) return; // a redelivery
-    // The fold passes types that it does not know.
-    const { meter, closed, opened } = meterEvent(entry.meter, codec.decode(event) as ClusterEvent);
-    for (const interval of closed) intervals.close(id, interval);
-    for (const interval of opened) intervals.open(meter, interval);
-    if (meter.deliveredMs !== entry.meter.deliveredMs) intervals.deliver(id, meter.deliveredMs);
+    const { meter, closed, opened } = rules.fold(entry.meter, codec.decode(event));
+    for (const interval of closed) intervals.close(category, id, interval);
+    for (const interval of opened) intervals.open(category, meter, interval);
+    if (meter.deliveredMs !== entry.meter.deliveredMs) intervals.deliver(category, id, meter.deliveredMs);
     entry.meter = meter;
     entry.revision = event.revision;
-    dirty.add(id);
+    dirty.add(stream);
   };
 
   const flush = (): void => {
-    for (const id of dirty) {
-      const entry = entries.get(id);
+    for (const stream of dirty) {
+      const entry = entries.get(stream);
       if (entry === undefined) continue;
-      const { revision, meter } = entry;
-      upsert.run(id, revision, meter.open.length > 0 ? 1 : 0, JSON.stringify(meter));
-      entries.delete(id); // and in again: what was touched last is forgotten last
-      entries.set(id, entry);
+      const { kind, id, revision, meter } = entry;
+      upsert.run(kind, id, revision, meter.open.length > 0 ? 1 : 0, JSON.stringify(meter));
+      entries.delete(stream); // and in again: what was touched last is forgotten last
+      entries.set(stream, entry);
     }
     dirty.clear();
-    for (const id of entries.keys()) {
+    for (const stream of entries.keys()) {
       if (entries.size <= KEPT_METERS) return;
-      entries.delete(id);
+      entries.delete(stream);
     }
   };
 
@@ -105,24 +120,24 @@ const openIntervals = (db: DatabaseSync) => {
     'INSERT OR REPLACE INTO intervals VALUES (?, ?, ?, ?, NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
   );
   const end = db.prepare(
-    'UPDATE intervals SET until_ms = ? WHERE resource = ? AND component = ? AND node_set = ? AND since_ms = ?',
+    'UPDATE intervals SET until_ms = ? WHERE kind = ? AND resource = ? AND component = ? AND node_set = ? AND since_ms = ?',
   );
-  const deliver = db.prepare('UPDATE intervals SET delivered_ms = ? WHERE resource = ?');
+  const deliver = db.prepare('UPDATE intervals SET delivered_ms = ? WHERE kind = ? AND resource = ?');
   const drop = db.prepare(
-    'DELETE FROM intervals WHERE resource = ? AND component = ? AND node_set = ? AND since_ms = ?',
+    'DELETE FROM intervals WHERE kind = ? AND resource = ? AND component = ? AND node_set = ? AND since_ms = ?',
   );
   return {
-    open: (meter: ClusterMeter, { component: of, sinceMs }: OpenInterval): void => {
-      const { cluster, deliveredMs = null } = meter;
-      if (!isStoredCluster(cluster)) return;
-      const { id, tenant, project, template, name } = cluster;
+    open: (kind: string, meter: Metering, { component: of, sinceMs }: OpenInterval): void => {
+      const { facts, deliveredMs = null } = meter;
+      if (facts === undefined) return;
+      const { id, tenant, project, template, name } = facts;
       const { component, nodeSet, hostType, nodeCount } = of;
       insert.run(
         id,
         component,
         nodeSet,
         sinceMs,
-        CLUSTER_CATEGORY,
+        kind,
         tenant,
         project,
         template.id,
@@ -133,10 +148,15 @@ const openIntervals = (db: DatabaseSync) => {
         nodeCount,
       );
     },
-    deliver: (id: string, deliveredMs: number | undefined): void => void deliver.run(deliveredMs ?? null, id),
-    close: (id: string, { component: { component, nodeSet }, sinceMs, untilMs }: ClosedInterval): void => {
-      if (untilMs > sinceMs) end.run(untilMs, id, component, nodeSet, sinceMs);
-      else drop.run(id, component, nodeSet, sinceMs);
+    deliver: (kind: string, id: string, deliveredMs: number | undefined): void =>
+      void deliver.run(deliveredMs ?? null, kind, id),
+    close: (
+      kind: string,
+      id: string,
+      { component: { component, nodeSet }, sinceMs, untilMs }: ClosedInterval,
+    ): void => {
+      if (untilMs > sinceMs) end.run(untilMs, kind, id, component, nodeSet, sinceMs);
+      else drop.run(kind, id, component, nodeSet, sinceMs);
     },
   };
 };

@@ -1,17 +1,16 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { CLUSTER_CATEGORY } from '../../domain/clusters/cluster.ts';
-import type { ClusterEvent } from '../../domain/clusters/events.ts';
-import { initialMeter, meterEvent, type OpenInterval } from '../../domain/metering/cluster-meter.ts';
+import type { Meter, OpenInterval } from '../../domain/metering/meter.ts';
 import { streamName } from '../../domain/stream-name.ts';
 import type { Decode } from '../resources/fold.ts';
 import type { ReadStream } from '../view.ts';
 
 const SAMPLES = 50;
 
-/** Checks a freshly built file: sampled clusters, folded again from the log, must give the stored intervals. */
+/** Checks a freshly built file: sampled objects, folded again from the log, must give the stored intervals. */
 export const verifyUsage = async (
   db: DatabaseSync,
   codec: Pick<Decode, 'decode'>,
+  kinds: readonly { readonly kind: string; readonly meter: Meter }[],
   readStream: ReadStream,
 ): Promise<readonly string[]> => {
   const problems: string[] = [];
@@ -20,37 +19,40 @@ export const verifyUsage = async (
     Math.floor(Number(db.prepare('SELECT count(*) AS n FROM meters').get()?.['n']) / SAMPLES),
   );
   const sampled = db
-    .prepare('SELECT resource, revision FROM meters WHERE rowid % ? = 0 LIMIT ?')
+    .prepare('SELECT kind, resource, revision FROM meters WHERE rowid % ? = 0 LIMIT ?')
     .all(step, SAMPLES);
   const stored = db.prepare(
-    'SELECT component, node_set, since_ms, until_ms, delivered_ms FROM intervals WHERE resource = ?',
+    'SELECT component, node_set, since_ms, until_ms, delivered_ms FROM intervals WHERE kind = ? AND resource = ?',
   );
-  for (const { resource, revision } of sampled) {
-    const id = String(resource);
-    const folded = await foldedIntervals(id, Number(revision), codec, readStream);
+  for (const row of sampled) {
+    const [kind, id] = [String(row['kind']), String(row['resource'])];
+    const meter = kinds.find((each) => each.kind === kind)?.meter;
+    if (meter === undefined) continue;
+    const events = readStream(streamName(kind, id));
+    const folded = await foldedIntervals(meter, events, Number(row['revision']), codec);
     const rows = stored
-      .all(id)
-      .map((row) => JSON.stringify(Object.values(row)))
+      .all(kind, id)
+      .map((interval) => JSON.stringify(Object.values(interval)))
       .toSorted();
     if (rows.join() !== folded.join())
-      problems.push(`the intervals of cluster ${id} are not those that its stream gives`);
+      problems.push(`the intervals of ${kind} ${id} are not those that its stream gives`);
   }
   return problems;
 };
 
 const foldedIntervals = async (
-  id: string,
+  rules: Meter,
+  events: ReturnType<ReadStream>,
   revision: number,
   codec: Pick<Decode, 'decode'>,
-  readStream: ReadStream,
 ): Promise<readonly string[]> => {
-  let meter = initialMeter();
+  let meter = rules.initial();
   const rows: (readonly (string | number | null)[])[] = [];
   const add = ({ component: { component, nodeSet }, sinceMs }: OpenInterval, until: number | null): void =>
     void rows.push([component, nodeSet, sinceMs, until]);
-  for await (const event of readStream(streamName(CLUSTER_CATEGORY, id))) {
+  for await (const event of events) {
     if (event.revision > revision) break;
-    const step = meterEvent(meter, codec.decode(event) as ClusterEvent);
+    const step = rules.fold(meter, codec.decode(event));
     for (const interval of step.closed)
       if (interval.untilMs > interval.sinceMs) add(interval, interval.untilMs);
     meter = step.meter;

@@ -76,7 +76,7 @@ describe('secret values', () => {
         runner: service.runner,
         kinds: secretive,
         referencedBy: (...asked) => service.models.resources.referencedBy(...asked),
-        refsOfRun: async (id) => runs.get(id) ?? [],
+        refsOfRun: async (_kind, id) => runs.get(id) ?? [],
       }),
       olderThanMs: HOUR,
       rest: async () => undefined,

@@ -183,7 +183,11 @@ describe('audit API: what is kept back', function () {
       {
         id: '0193a1b2-0000-7000-8000-0000000000dd',
         type: 'HubCapacityReserved',
-        data: JSON.stringify({ at, clusterId: id, claim: { controlPlanes: 1, nodes: {} } }),
+        data: JSON.stringify({
+          at,
+          holder: { kind: 'cluster', id: id },
+          claim: { controlPlanes: 1, nodes: {} },
+        }),
         metadata: JSON.stringify({
           schemaVersion: 1,
           tenant: 't1',

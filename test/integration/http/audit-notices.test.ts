@@ -184,7 +184,11 @@ describe('audit API: what a tenant is told', () => {
   it('is nothing of what only the provider may see: neither events, nor on which hub', async () => {
     const { admin, auditor, service, settled } = stage;
     const id = '0193a1b2-0000-7000-8000-0000000000dd';
-    const data = { at: METADATA.occurredAt, clusterId: 'c1', claim: { controlPlanes: 1, nodes: {} } };
+    const data = {
+      at: METADATA.occurredAt,
+      holder: { kind: 'cluster', id: 'c1' },
+      claim: { controlPlanes: 1, nodes: {} },
+    };
     await service.store.append('hubCapacity-hub-secret', 'no_stream', [
       {
         id,

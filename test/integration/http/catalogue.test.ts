@@ -249,17 +249,22 @@ describe('catalogue kinds over HTTP', () => {
         service.runner.execute(hubCapacity, 'hub-2', command, commandContext(`capacity-${(commands += 1)}`));
       const at = new Date().toISOString();
       const claim = { controlPlanes: 1, nodes: {} };
-      await capacity({ type: 'ReserveCapacity', at, clusterId: 'c1', claim });
+      await capacity({ type: 'ReserveCapacity', at, holder: { kind: 'cluster', id: 'c1' }, claim });
       const refused = await admin('DELETE', `${PRIVATE}/hubs/hub-2`);
       expect(refused.status, refused.text).to.equal(400);
       expect(refused.json['message']).to.match(/cannot delete hub '.*': it is in use/);
       expect((await admin('GET', `${PRIVATE}/hubs/hub-2`)).status).to.equal(200);
-      await capacity({ type: 'ReleaseCapacity', at, clusterId: 'c1' });
+      await capacity({ type: 'ReleaseCapacity', at, holder: { kind: 'cluster', id: 'c1' } });
       // As after a crash between closing and deregistering.
       await capacity({ type: 'CloseCapacity', at, hub: 'hub-2', hubRevision: 0 });
       const gone = await admin('DELETE', `${PRIVATE}/hubs/hub-2`);
       expect(gone.status, gone.text).to.equal(200);
-      const late = await capacity({ type: 'ReserveCapacity', at, clusterId: 'c2', claim });
+      const late = await capacity({
+        type: 'ReserveCapacity',
+        at,
+        holder: { kind: 'cluster', id: 'c2' },
+        claim,
+      });
       expect(late).to.deep.include({ outcome: 'rejected' });
     });
 

@@ -235,7 +235,12 @@ describe('hubs over HTTP', () => {
       await hubs.commandRunner.execute(
         hubCapacity,
         'hub-2',
-        { type: 'ReserveCapacity', at: '2026-11-21T12:00:00.000Z', clusterId, claim },
+        {
+          type: 'ReserveCapacity',
+          at: '2026-11-21T12:00:00.000Z',
+          holder: { kind: 'cluster', id: clusterId },
+          claim,
+        },
         commandContext(clusterId),
       );
     const listed = itemsOf(await admin('GET', HUBS));
@@ -283,7 +288,12 @@ describe('hubs over HTTP', () => {
       hubs.commandRunner.execute(hubCapacity, 'hub-3', command, commandContext(JSON.stringify(command)));
     const at = '2026-11-21T12:00:00.000Z';
     for (const clusterId of ['left-1', 'left-2'])
-      await capacity({ type: 'ReserveCapacity', at, clusterId, claim: { controlPlanes: 1, nodes: {} } });
+      await capacity({
+        type: 'ReserveCapacity',
+        at,
+        holder: { kind: 'cluster', id: clusterId },
+        claim: { controlPlanes: 1, nodes: {} },
+      });
     const refused = await admin('DELETE', `${PRIVATE}/hubs/hub-3`);
     expect(refused.status).to.equal(400);
     expect(textAt(refused.json, 'message')).to.match(/2 orders have a place on it.*hubs orders hub-3/);
@@ -299,8 +309,8 @@ describe('hubs over HTTP', () => {
     await ended(async () => true);
     expect((await admin('GET', `${PRIVATE}/hubs/hub-3`)).status, 'two orders are left').to.equal(200);
 
-    await capacity({ type: 'ReleaseCapacity', at, clusterId: 'left-1' });
-    await capacity({ type: 'ReleaseCapacity', at, clusterId: 'left-2' });
+    await capacity({ type: 'ReleaseCapacity', at, holder: { kind: 'cluster', id: 'left-1' } });
+    await capacity({ type: 'ReleaseCapacity', at, holder: { kind: 'cluster', id: 'left-2' } });
     await ended(async () => (await admin('GET', `${PRIVATE}/hubs/hub-3`)).status === 404);
     const again = { id: 'hub-4', metadata: { name: 'hub-3' }, spec: { namespace: 'osac-hub' } };
     expect((await admin('POST', `${PRIVATE}/hubs`, again)).status, 'its name is free').to.equal(200);

@@ -46,6 +46,19 @@ describe('credentials and admin routes over HTTP', () => {
       expect(failed[0]).to.include({ message: 'no route' });
     });
 
+    it('are of one kind where the caller says so', async () => {
+      const id = await order();
+      const some = await admin('GET', `${LEDGER}/orders?kind=cluster&limit=1`);
+      expect(itemsOf(some)[0]).to.include({ kind: 'cluster', id });
+      expect((await admin('GET', `${LEDGER}/orders/${id}?kind=cluster`)).json).to.include({
+        kind: 'cluster',
+        id,
+      });
+      for (const path of [`orders?kind=hub`, `orders/${id}?kind=hub`])
+        expect((await admin('GET', `${LEDGER}/${path}`)).status, path).to.equal(400);
+      expect((await admin('POST', `${LEDGER}/orders/${id}/retry?kind=hub`)).status).to.equal(400);
+    });
+
     it('list the newest first, page by page, whatever is ordered meanwhile', async () => {
       const idsOf = (answer: Awaited<ReturnType<Caller>>) =>
         itemsOf(answer).map((item) => textAt(item, 'id'));

@@ -25,14 +25,19 @@ describe('capacity of orders that are over', () => {
   const reserve = async (clusterId: string, tenant: string): Promise<void> => {
     const at = '2026-01-01T00:00:00.000Z';
     const claim = { controlPlanes: 1, nodes: { fc430: 2 } };
-    const command = { type: 'ReserveCapacity', at, clusterId, claim } as const;
+    const command = {
+      type: 'ReserveCapacity',
+      at,
+      holder: { kind: 'cluster', id: clusterId },
+      claim,
+    } as const;
     const context = commandContext(`reserve-${clusterId}`, tenant);
     expect((await fixture.commandRunner.execute(hubCapacity, 'sim-a', command, context)).outcome).to.equal(
       'accepted',
     );
   };
   const held = async (): Promise<readonly string[]> =>
-    claimedBy((await fixture.commandRunner.load(hubCapacity, 'sim-a')).state);
+    claimedBy((await fixture.commandRunner.load(hubCapacity, 'sim-a')).state).map(({ id }) => id);
   const registered = async (): Promise<void> => {
     await fixture.register('sim-a');
     await eventually('the hub is known', () => fixture.registry.hubs().length === 1);
@@ -48,7 +53,7 @@ describe('capacity of orders that are over', () => {
     const ended = repairCapacity({
       registry: fixture.registry,
       commandRunner,
-      isOver: (clusterId) => over.includes(clusterId),
+      isOver: ({ kind, id }) => kind === 'cluster' && over.includes(id),
       ownerOf: async () => ({ tenant: 'globex', project: 'default' }),
       ...time,
       logger: silentLogger,

@@ -216,7 +216,12 @@ describe('hub observer', function () {
       'declare',
     );
     await reserve(
-      { type: 'ReserveCapacity', at, clusterId: 'c1', claim: { controlPlanes: 1, nodes: {} } },
+      {
+        type: 'ReserveCapacity',
+        at,
+        holder: { kind: 'cluster', id: 'c1' },
+        claim: { controlPlanes: 1, nodes: {} },
+      },
       'reserve',
     );
     await eventually('the tenant’s', () => watched.includes('acme'));

@@ -52,7 +52,9 @@ describe('a scale that finds no room', function () {
       changes: { nodeSets: { workers: { hostType: { id: 'fc430' }, size } } },
     });
   const held = async (id: string): Promise<number | undefined> =>
-    claimOf((await fixture.commandRunner.load(hubCapacity, HUB)).state, id)?.nodes['fc430'];
+    claimOf((await fixture.commandRunner.load(hubCapacity, HUB)).state, { kind: 'cluster', id })?.nodes[
+      'fc430'
+    ];
   const hubHolds = (count: number, more: JsonObject): Promise<void> =>
     fixture.revise(HUB, { capacity: { nodes: { fc430: count } }, ...more });
 

@@ -43,8 +43,9 @@ describe('scheduler', function () {
   };
   const known = (fixture: HubFixture, count: number) =>
     eventually(`${count} hubs`, () => fixture.registry.hubs().length === count);
-  const request = (clusterId: string, more: JsonObject = {}): JsonObject => ({
-    clusterId,
+  const held = (id: string) => ({ kind: 'cluster', id });
+  const request = (id: string, more: JsonObject = {}): JsonObject => ({
+    holder: held(id),
     tenant: 'acme',
     template: 'small',
     claim: { controlPlanes: 1, nodes: { fc430: 2 } },
@@ -146,7 +147,7 @@ describe('scheduler', function () {
     expect(logged[0]).to.include({ hub: 'sim-a', tenant: 'acme' });
     const released = await scheduler(
       'release',
-      { clusterId: 'c1', hub: 'sim-b' },
+      { holder: held('c1'), hub: 'sim-b' },
       effectCall({ attempt: 3 }),
     );
     expect(released.outcome).to.equal('done');
@@ -165,7 +166,8 @@ describe('scheduler', function () {
     expect(used.controlPlanes).to.equal(INHERITED_NAMES.length + 1);
     for (const id of INHERITED_NAMES)
       expect(
-        (await fixture.scheduler('release', { clusterId: id }, effectCall({ effectId: `${id}-2` }))).outcome,
+        (await fixture.scheduler('release', { holder: held(id) }, effectCall({ effectId: `${id}-2` })))
+          .outcome,
       ).to.equal('done');
     expect((await capacityOf(fixture, 'sim-a')).used.controlPlanes).to.equal(1);
   });
@@ -207,8 +209,8 @@ describe('scheduler', function () {
   });
 
   for (const [what, args] of [
-    ['of the hub that it names', { clusterId: 'c1', hub: 'sim-a' }],
-    ['of any hub where it names none', { clusterId: 'c1' }],
+    ['of the hub that it names', { holder: held('c1'), hub: 'sim-a' }],
+    ['of any hub where it names none', { holder: held('c1') }],
   ] as const)
     it(`does not report a release done while the capacity ${what} cannot be read`, async () => {
       const fixture = setUp();
@@ -238,7 +240,7 @@ describe('scheduler', function () {
       expect(await release(1)).to.be.instanceOf(TypeError);
       damaged = false;
       expect(await release(2)).to.equal('done');
-      expect(claimOf(await capacityOf(fixture, 'sim-a'), 'c1')).to.equal(undefined);
+      expect(claimOf(await capacityOf(fixture, 'sim-a'), held('c1'))).to.equal(undefined);
     });
 
   it('places nothing on a hub that is about to be deregistered, until its document changes', async () => {
@@ -260,7 +262,7 @@ describe('scheduler', function () {
     await fixture.register('sim-a', { capacity: { control_planes: 1 } });
     await known(fixture, 1);
     await place(fixture.scheduler, request('c1'));
-    await fixture.scheduler('release', { clusterId: 'c1' }, effectCall());
+    await fixture.scheduler('release', { holder: held('c1') }, effectCall());
     const close = { type: 'CloseCapacity', at: systemClock().now(), hub: 'sim-a', hubRevision: 0 } as const;
     await fixture.commandRunner.execute(hubCapacity, 'sim-a', close, commandContext('close'));
     await fixture.deregister('sim-a');
@@ -287,7 +289,7 @@ describe('scheduler', function () {
     await eventually('revised', () => fixture.registry.get('sim-a')?.facts.templates.length === 1);
     const again = await place(fixture.scheduler, request('c1'));
     expect(again).to.deep.include({ placed: true, hub: 'sim-b' });
-    expect(claimOf(await capacityOf(fixture, 'sim-a'), 'c1')).to.equal(undefined);
+    expect(claimOf(await capacityOf(fixture, 'sim-a'), held('c1'))).to.equal(undefined);
   });
 
   it('leaves an order that may stay where it is until another hub takes it', async () => {
@@ -299,12 +301,12 @@ describe('scheduler', function () {
     blocked.add('sim-a');
     const stays = await place(fixture.scheduler, request('c1', { mayStay: true }));
     expect(stays).to.deep.include({ placed: true, hub: 'sim-a' });
-    expect(claimOf(await capacityOf(fixture, 'sim-a'), 'c1')).to.not.equal(undefined);
+    expect(claimOf(await capacityOf(fixture, 'sim-a'), held('c1'))).to.not.equal(undefined);
     await fixture.register('sim-b');
     await known(fixture, 2);
     const goes = await place(fixture.scheduler, request('c1', { mayStay: true }));
     expect(goes).to.deep.include({ placed: true, hub: 'sim-b' });
-    expect(claimOf(await capacityOf(fixture, 'sim-a'), 'c1')).to.equal(undefined);
+    expect(claimOf(await capacityOf(fixture, 'sim-a'), held('c1'))).to.equal(undefined);
   });
 
   it('never reserves more than a hub declares, whatever comes at once', async () => {
@@ -350,7 +352,7 @@ describe('scheduler', function () {
     const resize = (nodes: number) =>
       fixture.scheduler(
         'resize',
-        { hub: 'sim-a', clusterId: 'c1', claim: { controlPlanes: 1, nodes: { fc430: nodes } } },
+        { hub: 'sim-a', holder: held('c1'), claim: { controlPlanes: 1, nodes: { fc430: nodes } } },
         effectCall(),
       );
     expect(await resize(4)).to.deep.equal({ outcome: 'done', result: { resized: true } });
@@ -360,7 +362,7 @@ describe('scheduler', function () {
       '5 fc430 nodes wanted, 4 left',
     );
     expect(await resize(1)).to.deep.equal({ outcome: 'done', result: { resized: true } });
-    const release = () => fixture.scheduler('release', { clusterId: 'c1', hub: 'sim-a' }, effectCall());
+    const release = () => fixture.scheduler('release', { holder: held('c1'), hub: 'sim-a' }, effectCall());
     expect(await release()).to.deep.equal({ outcome: 'done', result: {} });
     expect(await release()).to.deep.equal({ outcome: 'done', result: {} });
     expect((await capacityOf(fixture, 'sim-a')).used).to.deep.equal({ controlPlanes: 0, nodes: {} });
@@ -373,8 +375,8 @@ describe('scheduler', function () {
     await place(fixture.scheduler, request('c1'));
     await fixture.deregister('sim-a');
     await known(fixture, 0);
-    await fixture.scheduler('release', { clusterId: 'c1', hub: 'sim-a' }, effectCall());
-    expect(claimOf(await capacityOf(fixture, 'sim-a'), 'c1')).to.equal(undefined);
+    await fixture.scheduler('release', { holder: held('c1'), hub: 'sim-a' }, effectCall());
+    expect(claimOf(await capacityOf(fixture, 'sim-a'), held('c1'))).to.equal(undefined);
   });
 
   it('counts the clusters of a tenant per hub', async () => {
@@ -384,7 +386,7 @@ describe('scheduler', function () {
     await place(fixture.scheduler, request('c1'));
     await place(fixture.scheduler, request('c2'));
     await eventually('counted', () => fixture.registry.tenantClusters('sim-a', 'acme') === 2);
-    await fixture.scheduler('release', { clusterId: 'c1' }, effectCall());
+    await fixture.scheduler('release', { holder: held('c1') }, effectCall());
     await eventually('counted', () => fixture.registry.tenantClusters('sim-a', 'acme') === 1);
     expect(fixture.registry.tenantClusters('sim-a', 'other')).to.equal(0);
   });

@@ -4,7 +4,9 @@ import { INHERITED_NAMES } from './hostile-names.ts';
 
 const at = '2026-11-21T12:00:00.000Z';
 const count = fc.integer({ min: 0, max: 6 });
-const clusterId = fc.constantFrom('c1', 'c2', ...INHERITED_NAMES);
+const holder = fc
+  .constantFrom('c1', 'c2', ...INHERITED_NAMES)
+  .chain((id) => fc.constantFrom({ kind: 'cluster', id }, { kind: 'externalIpPool', id }));
 const claim = fc.record({
   controlPlanes: count,
   nodes: fc.dictionary(fc.constantFrom('fc430', 'g5', ...INHERITED_NAMES), count, { maxKeys: 4 }),
@@ -30,7 +32,7 @@ export const capacityCommands = (): fc.Arbitrary<HubCapacityCommand> =>
       .integer({ min: 0, max: 4 })
       .map((hubRevision): HubCapacityCommand => ({ type: 'CloseCapacity', at, hub: 'h1', hubRevision })),
     fc
-      .tuple(fc.constantFrom('ReserveCapacity' as const, 'ResizeReservation' as const), clusterId, claim)
-      .map(([type, id, wanted]): HubCapacityCommand => ({ type, at, clusterId: id, claim: wanted })),
-    clusterId.map((id): HubCapacityCommand => ({ type: 'ReleaseCapacity', at, clusterId: id })),
+      .tuple(fc.constantFrom('ReserveCapacity' as const, 'ResizeReservation' as const), holder, claim)
+      .map(([type, of, wanted]): HubCapacityCommand => ({ type, at, holder: of, claim: wanted })),
+    holder.map((of): HubCapacityCommand => ({ type: 'ReleaseCapacity', at, holder: of })),
   );

@@ -10,6 +10,7 @@ import {
   nodeLimit,
   type HubCapacityState,
 } from '../../../src/domain/hubs/capacity.ts';
+import { objectAt, stringAt } from '../../../src/domain/json-tools.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import type { NameEvent } from '../../../src/domain/naming/events.ts';
 import { nameDecider, type NameState } from '../../../src/domain/naming/name.ts';
@@ -89,11 +90,12 @@ export const createLedger = ({ ordersOn, hubs, fail }: LedgerOptions): Ledger =>
     const before = capacities.get(hub) ?? hubCapacityDecider.initialState();
     const after = hubCapacityDecider.evolve(before, event as unknown as HubCapacityEvent);
     capacities.set(hub, after);
-    const clusterId = event.data['clusterId'];
-    if (typeof clusterId !== 'string') return;
+    const holder = objectAt(event.data, 'holder');
+    const clusterId = stringAt(holder, 'id');
+    if (stringAt(holder, 'kind') !== 'cluster') return;
     if (event.type === 'HubCapacityReleased') return mustBeGone(clusterId, event);
-    const held = claimOf(before, clusterId) ?? { controlPlanes: 0, nodes: {} };
-    const wanted = claimOf(after, clusterId) ?? held;
+    const held = claimOf(before, { kind: 'cluster', id: clusterId }) ?? { controlPlanes: 0, nodes: {} };
+    const wanted = claimOf(after, { kind: 'cluster', id: clusterId }) ?? held;
     for (const what of overrun(after, held, wanted)) {
       violated(`${event.stream}@${event.revision}: ${clusterId} takes ${what} beyond the limit of ${hub}`);
     }

@@ -25,7 +25,7 @@ export const unsettled = (world: World): readonly string[] => {
 
 const holdings = (world: World, clusterId: string): [string, CapacityClaim][] =>
   [...world.ledger.capacities()].flatMap(([hub, state]): [string, CapacityClaim][] => {
-    const claim = claimOf(state, clusterId);
+    const claim = claimOf(state, { kind: 'cluster', id: clusterId });
     return claim === undefined ? [] : [[hub, claim]];
   });
 
@@ -49,7 +49,7 @@ const unsettledCluster = (world: World, id: string): string | undefined => {
   const claim = claimOfCluster(state.nodeSets);
   if (state.status === 'dispatched' && state.waiting !== undefined) {
     const own = roomOn(world, state.hub.id);
-    return own !== undefined && fits(own, claim, claimOf(own, id))
+    return own !== undefined && fits(own, claim, claimOf(own, { kind: 'cluster', id }))
       ? `waits for room to grow, which ${state.hub.id} has`
       : undefined;
   }

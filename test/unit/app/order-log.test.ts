@@ -1,4 +1,8 @@
 import { expect } from 'chai';
+import { evolveCluster } from '../../../src/domain/clusters/cluster.ts';
+import type { ClusterEvent } from '../../../src/domain/clusters/events.ts';
+import { initialCluster, type ClusterState } from '../../../src/domain/clusters/state.ts';
+import { HUB, onHub, order, ordered } from '../domain/clusters/samples.ts';
 import { orderLog, logRefusal } from '../../../src/app/order-log.ts';
 import type { Logger } from '../../../src/app/ports.ts';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
@@ -18,13 +22,11 @@ describe('the lines about orders', () => {
   });
 
   it('tell what became of one, whose it is and where, and nothing that people typed', () => {
-    const state = {
-      status: 'dispatched',
-      tenant: 'acme',
-      project: 'p-typed',
-      name: 'n-typed',
-      hub: { id: 'hub-1' },
-    };
+    const typed = { ...order, data: { ...ordered, tenant: 'acme', project: 'p-typed', name: 'n-typed' } };
+    const state = [typed, ...onHub.slice(1)].reduce<ClusterState>(
+      (before, event) => evolveCluster(before, event as ClusterEvent),
+      initialCluster(),
+    );
     const tell = orderLog(logger);
     const failed = { reason: 'JobFailed', message: 'job 7 ended', detail: 'at aap.internal' };
     tell(
@@ -38,7 +40,7 @@ describe('the lines about orders', () => {
     );
     tell(`cluster-${ID}`, [{ type: 'ClusterBecameReady', data: {} }], { correlationId: 'c-2' }, state);
     tell(`tenant-${ID}`, [{ type: 'ClusterFailed', data: failed }], { correlationId: 'c-3' }, state);
-    const about = { cluster: ID, tenant: 'acme', hub: 'hub-1' };
+    const about = { cluster: ID, tenant: 'acme', hub: HUB };
     expect(lines).to.deep.equal([
       {
         fields: { ...about, reason: 'JobFailed', why: 'job 7 ended', correlationId: 'c-1' },

@@ -103,7 +103,12 @@ const namings: fc.Arbitrary<Step> = fc
     tenant,
     subject,
     types: [type],
-    data: { clusterId: id, kind: 'cluster', holder: id, query: { kind: 'cluster', id }, tenants },
+    data: {
+      kind: 'cluster',
+      holder: type === 'HubCapacityReserved' ? { kind: 'cluster', id } : id,
+      query: { kind: 'cluster', id },
+      tenants,
+    },
   }));
 
 /** What the same question means, said plainly. */

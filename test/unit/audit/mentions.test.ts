@@ -133,7 +133,14 @@ describe('what events name beside the object of their stream', () => {
   it('is nothing where an event is not as its row says', () => {
     const odd: JsonObject[] = [
       {},
-      { clusterId: 7, kind: ['cluster'], holder: {}, stream: null, scope: 'all', query: 'x', left: 'y' },
+      {
+        kind: ['cluster'],
+        holder: { kind: 'cluster', id: 7 },
+        stream: null,
+        scope: 'all',
+        query: 'x',
+        left: 'y',
+      },
       { holder: '', query: { kind: 'cluster' }, scope: { kind: 'tenant' }, tenants: 'all' },
       { query: [], request: { filter: 7 }, tenants: [1, {}, null] },
     ];

@@ -119,8 +119,12 @@ describe('audit view', () => {
       data: { kind: 'cluster', holder: 'c1', stream: 'cluster-c1', commandId: 'x' },
     });
     await append('cluster-c1', 'ClusterOrdered');
-    await append('hubCapacity-h1', 'HubCapacityReserved', { data: { clusterId: 'c1' } });
-    await append('hubCapacity-h1', 'HubCapacityReserved', { data: { clusterId: 'c2' } });
+    await append('hubCapacity-h1', 'HubCapacityReserved', {
+      data: { holder: { kind: 'cluster', id: 'c1' } },
+    });
+    await append('hubCapacity-h1', 'HubCapacityReserved', {
+      data: { holder: { kind: 'cluster', id: 'c2' } },
+    });
     await append('auditExport-e1', 'AuditExportRequested', {
       data: { request: { filter: { kind: 'cluster', resource_id: 'c1' } } },
     });
@@ -129,7 +133,7 @@ describe('audit view', () => {
     await append('auditExport-e2', 'AuditExportDownloaded');
     await append('name-n1', 'NameReleased', { data: { holder: 'c1', why: 'deleted' } });
     await append('name-n1', 'NameReleased', { data: { holder: 'c9', why: 'deleted' } });
-    await append('unheardOf-x', 'FromTheFuture', { data: { clusterId: 'c1' } });
+    await append('unheardOf-x', 'FromTheFuture', { data: { holder: { kind: 'cluster', id: 'c1' } } });
     await followed(models, store);
     const all = [
       'name-n1@0',
@@ -172,7 +176,9 @@ describe('audit view', () => {
         data: { query, ...(tenants === undefined ? {} : { tenants }) },
       });
     await append('cluster-c1', 'ClusterOrdered');
-    await append('hubCapacity-h1', 'HubCapacityReserved', { data: { clusterId: 'c1' } });
+    await append('hubCapacity-h1', 'HubCapacityReserved', {
+      data: { holder: { kind: 'cluster', id: 'c1' } },
+    });
     await look({ kind: 'cluster', resource_id: 'c1' }, ['acme']);
     await look({ kind: 'cluster', id: 'c1' }, ['acme', 'globex']);
     await look({ id: 'cluster-c1@0' }, ['acme']);
@@ -186,7 +192,7 @@ describe('audit view', () => {
     expect(names(true)).to.deep.equal(['@0', '@1', '@2', '@3']);
     const id = '0193a1b2-0000-7000-8000-0000000000aa';
     const { revision } = await store.append('hubCapacity-h1', 0, [
-      { id, type: 'HubCapacityReleased', data: '{"clusterId":"c1"}', metadata: '{}' },
+      { id, type: 'HubCapacityReleased', data: '{"holder":{"kind":"cluster","id":"c1"}}', metadata: '{}' },
     ]);
     expect(revision).to.equal(1);
     await look({ id }, ['acme']);
@@ -346,8 +352,8 @@ describe('audit view', () => {
       { data: { kind: 'no kind!', resourceId: '/', outcome: '__proto__' } },
     ];
     const naming: object[] = [
-      { clusterId: { a: 1 }, kind: '\ud800', holder: '\udc00', stream: '-', takenFrom: 'x', left: 3 },
-      { clusterId: 'x'.repeat(5000), kind: '__proto__', holder: 'constructor', stream: 'no hyphen' },
+      { kind: '\ud800', holder: { kind: { a: 1 }, id: '\udc00' }, stream: '-', takenFrom: 'x', left: 3 },
+      { kind: '__proto__', holder: { kind: 'cluster', id: 'x'.repeat(5000) }, stream: 'no hyphen' },
       { query: { kind: 'cluster', id: '\u0000' }, tenants: 'acme', scope: { kind: 'all' } },
       { query: { id: '@0' }, tenants: [1], scope: [] },
       { query: { id: `${'y'.repeat(3000)}@12` }, request: { filter: { kind: 1, resource_id: [] } } },
@@ -361,7 +367,7 @@ describe('audit view', () => {
         'LegalHoldPlaced',
       ])
         await append(`name-odd${n}`, type, { data });
-    await append('hubCapacity-', 'HubCapacityReserved', { data: { clusterId: 'c' } });
+    await append('hubCapacity-', 'HubCapacityReserved', { data: { holder: { kind: 'cluster', id: 'c' } } });
     await append('auditExport-late', 'AuditExportDownloaded');
     for (const metadata of odd) await append('refusal-x', 'RequestRefused', metadata);
     const half = '\ud800';

@@ -191,11 +191,14 @@ describe('ledgerctl with a service', () => {
       const { out, err } = await run(['--url', url, 'orders', 'show', name, '--json']);
       expect(JSON.parse(out), err).to.deep.equal({ id: 'o-1' });
     }
-    expect((await run(['--url', url, 'orders', 'cancel', 'web'])).out).to.include('its cluster is removed');
+    expect((await run(['--url', url, 'orders', 'cancel', 'web'])).out).to.include('its object is removed');
     expect(
-      asked.filter((path) => path.endsWith('/cancel')),
+      asked.filter((path) => path.includes('/cancel')),
       'a refused call would stay in the audit history',
-    ).to.deep.equal(['/api/ledger/v1/orders/o-1/cancel']);
+    ).to.deep.equal(['/api/ledger/v1/orders/o-1/cancel?kind=cluster']);
+    asked.length = 0;
+    await run(['--url', url, 'orders', 'show', 'cluster/web', '--json']);
+    expect(asked.at(-1)).to.equal('/api/ledger/v1/orders/o-1?kind=cluster');
     const absent = await run(['--url', url, 'orders', 'retry', 'db']);
     expect(absent.err).to.include('/orders/db/retry answered 404: absent');
     expect(absent.code).to.equal(3);
@@ -203,6 +206,7 @@ describe('ledgerctl with a service', () => {
 
   it('lists orders page after page, newest first, with their age', async () => {
     const all = Array.from({ length: 1203 }, (_, i) => ({
+      kind: 'cluster',
       id: `o-${i}`,
       name: `n${i}`,
       tenant: 'acme',
@@ -218,14 +222,18 @@ describe('ledgerctl with a service', () => {
     };
     const list = ['--url', url, 'orders', 'list'];
     const lines = (await run([...list, '--state', 'degraded', '--tenant', 'acme'])).out.trimEnd().split('\n');
-    expect(lines[0]).to.match(/^ID +NAME +TENANT +STATE +AGE +HUB +MESSAGE$/);
-    expect(lines[1]).to.match(/^o-0 +n0 +acme +degraded +3d +-/);
+    expect(lines[0]).to.match(/^KIND +ID +NAME +TENANT +STATE +AGE +HUB +MESSAGE$/);
+    expect(lines[1]).to.match(/^cluster +o-0 +n0 +acme +degraded +3d +-/);
     expect(lines).to.have.length(1 + all.length);
     for (const path of asked) expect(path).to.include('state=degraded&tenant=acme');
     expect(JSON.parse((await run([...list, '--limit', '701', '--json'])).out)).to.deep.equal(
       all.slice(0, 701),
     );
     expect((await run([...list, '--limit', '0'])).code).to.equal(2);
+    asked.length = 0;
+    expect((await run([...list, '--limit', '1', '--kind', 'clusters', '--json'])).code).to.equal(0);
+    expect(asked.at(-1)).to.include('kind=cluster');
+    expect((await run([...list, '--kind', 'nothing'])).code).to.equal(2);
   });
 
   it('no lanes are said on stderr', async () => {

@@ -4,6 +4,7 @@ import { orderText, type OrderDetails } from '../../../src/cli/commands/order-te
 const AT = '2026-11-21T12:00:00.000Z';
 const unknown = { status: 'Unknown', reason: 'NotObservedYet', message: '' };
 const order: OrderDetails = {
+  kind: 'cluster',
   id: 'c1',
   name: 'one',
   tenant: 'acme',
@@ -21,8 +22,8 @@ const order: OrderDetails = {
 describe('orders show', () => {
   it('shows the four conditions and the timeline', () => {
     const lines = orderText(order).split('\n');
-    expect(lines).to.include('ID  NAME  TENANT  STATE        HUB');
-    expect(lines).to.include('c1  one   acme    progressing  -');
+    expect(lines).to.include('KIND     ID  NAME  TENANT  STATE        HUB');
+    expect(lines).to.include('cluster  c1  one   acme    progressing  -');
     expect(lines).to.include('ClusterAvailable     Unknown  NotObservedYet   -');
     expect(lines).to.include('NodesReady           False    WaitingForNodes  1 of 2');
     expect(lines).to.include('Outstanding: nothing');

@@ -38,27 +38,30 @@ describe('names that every object inherits', () => {
       const claim = { controlPlanes: 1, nodes: { fc430: 2 } };
       const reserved: HubCapacityEvent = {
         type: 'HubCapacityReserved',
-        data: { at, clusterId: name, claim },
+        data: { at, holder: { kind: 'cluster', id: name }, claim },
       };
       const empty = hubCapacityDecider.initialState();
-      expect(claimOf(empty, name)).to.equal(undefined);
+      expect(claimOf(empty, { kind: 'cluster', id: name })).to.equal(undefined);
       const held = hubCapacityDecider.evolve(empty, reserved);
-      expect(claimOf(held, name)).to.deep.equal(claim);
+      expect(claimOf(held, { kind: 'cluster', id: name })).to.deep.equal(claim);
       expect(held.used).to.deep.equal(claim);
       const given = hubCapacityDecider.evolve(held, {
         type: 'HubCapacityReleased',
-        data: { at, clusterId: name },
+        data: { at, holder: { kind: 'cluster', id: name } },
       });
-      expect(claimOf(given, name)).to.equal(undefined);
+      expect(claimOf(given, { kind: 'cluster', id: name })).to.equal(undefined);
       expect(given.used).to.deep.equal({ controlPlanes: 0, nodes: {} });
       // Its bucket exists by now, and is an object like any other.
-      expect(claimOf(given, name)).to.equal(undefined);
+      expect(claimOf(given, { kind: 'cluster', id: name })).to.equal(undefined);
       expect(hubCapacityDecider.evolve(given, reserved).used).to.deep.equal(claim);
     });
 
     it(`${name}: a host type of this id is counted`, () => {
       const claim = { controlPlanes: 0, nodes: keyed(2) };
-      const reserved: HubCapacityEvent = { type: 'HubCapacityReserved', data: { at, clusterId: 'c', claim } };
+      const reserved: HubCapacityEvent = {
+        type: 'HubCapacityReserved',
+        data: { at, holder: { kind: 'cluster', id: 'c' }, claim },
+      };
       const held = hubCapacityDecider.evolve(hubCapacityDecider.initialState(), reserved);
       expect(Object.entries(held.used.nodes)).to.deep.equal([[name, 2]]);
       expect(nodeLimit({ nodes: { fc430: 1 } }, name)).to.equal(0);

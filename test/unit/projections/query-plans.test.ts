@@ -21,7 +21,7 @@ import { USAGE_STATEMENTS } from '../../../src/projections/usage/usage-reader.ts
 const ALLOWED_SCANS = /^SCAN page$/;
 
 const timeline = timelineView({
-  categories: [],
+  kinds: [],
   words: {
     decode: ({ type, data }) => ({ type, data }),
     redact: (event) => event,

@@ -1,21 +1,29 @@
+import { DatabaseSync } from 'node:sqlite';
 import { expect } from 'chai';
 import { clusterEventTypes } from '../../../src/domain/clusters/event-types.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import { processEventTypes } from '../../../src/domain/process/event-types.ts';
 import { openReadModels } from '../../../src/projections/open-read-models.ts';
 import type { ReadModels } from '../../../src/projections/read-models.ts';
-import { summaryOf } from '../../../src/projections/timeline/summaries.ts';
+import { actingCluster } from '../../../src/domain/clusters/acting.ts';
+import { summaryOf as tell } from '../../../src/projections/timeline/summaries.ts';
+import { openReadConnection } from '../../../src/projections/runner/read-connection.ts';
+import { timelineReader } from '../../../src/projections/timeline/timeline-reader.ts';
+import { timelineView } from '../../../src/projections/timeline/timeline-view.ts';
 import { createViews } from '../../../src/projections/views.ts';
+import { recorded } from '../../support/streams/samples.ts';
+import { toyKind } from '../../support/toy-kind.ts';
 import { createTestLog, type TestLog } from '../../support/projections/log.ts';
 import { settle } from '../../support/projections/open-notes.ts';
 
+const summaryOf = (type: string, data: JsonObject) => tell(actingCluster, type, data);
 const AT = '2026-01-01T00:00:00.000Z';
 
 describe('view timeline', () => {
   let log: TestLog;
   let models: ReadModels;
   const of = (audience: 'tenant' | 'provider', after?: string, limit = 100) =>
-    models.timeline.of('c1', { audience, limit, ...(after !== undefined && { after }) });
+    models.timeline.of('cluster', 'c1', { audience, limit, ...(after !== undefined && { after }) });
 
   beforeEach(async () => {
     log = createTestLog();
@@ -71,9 +79,9 @@ describe('view timeline', () => {
       [data + 1, 2],
       [5 * data, 5],
     ] as const)
-      expect(models.timeline.of('c1', { audience: 'tenant', limit: 100, characters })).to.have.length(
-        entries,
-      );
+      expect(
+        models.timeline.of('cluster', 'c1', { audience: 'tenant', limit: 100, characters }),
+      ).to.have.length(entries);
   });
 
   it('shows tenants neither fields nor words that only the provider may see', async () => {
@@ -101,10 +109,45 @@ describe('view timeline', () => {
   });
 
   it('leaves out internal events and types it does not know', async () => {
-    await log.append('cluster-c1', { type: 'AutomationTried', data: { at: AT, purpose: 'provision', repeats: 1, wording: '0.0' } });
+    await log.append('cluster-c1', {
+      type: 'AutomationTried',
+      data: { at: AT, purpose: 'provision', repeats: 1, wording: '0.0' },
+    });
     await log.append('cluster-c1', { type: 'OfANewerRelease', data: { anything: 'x' } });
     await settle(models, log, 'timeline');
     expect(of('provider')).to.deep.equal([]);
+  });
+});
+
+describe('view timeline of several kinds', () => {
+  it('keeps objects of one id apart, each told as its kind declares', () => {
+    const view = timelineView({
+      words: { decode: ({ type, data }) => ({ type, data }), redact: (event) => event },
+      kinds: [toyKind, actingCluster],
+    });
+    const db = new DatabaseSync(':memory:');
+    db.exec(view.schema);
+    const apply = view.open(db);
+    for (const [revision, [stream, type, data]] of [
+      ['toy-c1', 'ToyMade', {}],
+      ['toyRun-c1', 'EffectSucceeded', { effectId: 'wind:1' }],
+      ['toyRun-c1', 'TimerFired', { timerId: 'nap' }],
+      ['cluster-c1', 'ClusterBecameReady', {}],
+      ['toy-c1', 'ToyBroken', { reason: 'rust' }],
+      ['hub-c1', 'HubRevised', {}],
+    ].entries() as Iterable<[number, [string, string, JsonObject]]>)
+      apply(recorded(type, data, { stream, revision }));
+    const { of } = timelineReader(openReadConnection(db));
+    const told = (kind: string) =>
+      of(kind, 'c1', { limit: 9, audience: 'provider' }).map(({ summary }) => summary);
+    expect(told('toy')).to.have.members([
+      'A toy was made.',
+      'Step wind:1 (to wind it up) is done.',
+      'It has slept enough.',
+      'The toy broke: rust.',
+    ]);
+    expect(told('cluster')).to.deep.equal(['The cluster is ready.']);
+    expect(view.filter).to.deep.equal({ streamPrefixes: ['toy-', 'toyRun-', 'cluster-', 'clusterOrder-'] });
   });
 });
 

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { DatabaseSync } from 'node:sqlite';
+import { meteredKinds } from '../../../src/domain/acting-kinds.ts';
 import type { RecordedEvent } from '../../../src/app/event-store.ts';
 import { evolveCluster } from '../../../src/domain/clusters/cluster.ts';
 import type { ClusterEvent } from '../../../src/domain/clusters/events.ts';
@@ -12,13 +13,16 @@ import type { UsagePeriod, UsageQuery, UsageRow } from '../../../src/domain/mete
 import { UsageRefused } from '../../../src/projections/usage/usage-refused.ts';
 import { scanUsage } from '../../../src/projections/usage/usage-scan.ts';
 import { createUsageScans } from '../../../src/projections/usage/usage-scans.ts';
+import { openReadConnection } from '../../../src/projections/runner/read-connection.ts';
+import { usageReader } from '../../../src/projections/usage/usage-reader.ts';
 import { usageView } from '../../../src/projections/usage/usage-view.ts';
 import { clusterHistories } from '../../support/arbitraries/cluster-histories.ts';
 import { check } from '../../support/property.ts';
 import { recorded } from '../../support/streams/samples.ts';
-import { ordered } from '../domain/clusters/samples.ts';
+import { toyKind } from '../../support/toy-kind.ts';
+import { order, ordered } from '../domain/clusters/samples.ts';
 
-const view = usageView({ codec: { decode: ({ type, data }) => ({ type, data }) }, stateVersion: 1 });
+const view = usageView({ codec: { decode: ({ type, data }) => ({ type, data }) }, kinds: meteredKinds });
 const START = Date.parse(ordered.at);
 const END = START + 200_000_000;
 
@@ -122,6 +126,36 @@ const logs = fc.record({
 const moment = fc.integer({ min: START - 1_000_000, max: END });
 
 describe('usage', () => {
+  it('is of every kind that is metered, apart where ids are equal', () => {
+    const both = usageView({
+      codec: { decode: ({ type, data }) => ({ type, data }) },
+      kinds: [toyKind, ...meteredKinds],
+    });
+    const db = new DatabaseSync(':memory:');
+    db.exec(both.schema);
+    const apply = both.open(db);
+    const at = new Date(START).toISOString();
+    apply(recorded('ToyMade', { at, id: 'c0', tenant: 't0' }, { stream: 'toy-c0', revision: 0 }));
+    for (const event of lifeOf(0, [order]).events) apply(event);
+    const end = new Date(START + 5_000).toISOString();
+    apply(recorded('ToyBroken', { at: end }, { stream: 'toy-c0', revision: 1 }));
+    apply.flush?.();
+    const periods = [{ fromMs: START, toMs: START + 60_000 }];
+    const rows = scanUsage(db, { periods, by: ['kind'], only: {}, asOfMs: START + 10_000 });
+    expect(
+      rows.map(({ values, resourceMs, provisioningMs }) => [...values, resourceMs, provisioningMs]),
+    ).to.deep.equal([
+      ['cluster', 0, 10_000],
+      ['toy', 5_000, 0],
+    ]);
+    const { billed } = usageReader(openReadConnection(db), {
+      run: () => Promise.reject(new Error('not here')),
+    });
+    expect(billed({ after: { kind: '', id: '' }, limit: 9 }).map(({ place }) => place)).to.deep.equal([
+      { kind: 'cluster', id: 'c0' },
+    ]);
+  });
+
   it('is what the history says, to the millisecond, for any period, tenant and moment', () =>
     check(
       fc.property(logs, fc.tuple(moment, moment), moment, (given, [one, other], asOfMs) => {

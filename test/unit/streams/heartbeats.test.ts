@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { DatabaseSync } from 'node:sqlite';
+import { meteredKinds } from '../../../src/domain/acting-kinds.ts';
 import { heartbeats, windowStart } from '../../../src/app/streams/heartbeats.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import { openReadConnection } from '../../../src/projections/runner/read-connection.ts';
@@ -13,7 +14,7 @@ const MINUTE = 60_000;
 
 /** The read model of clusters with these histories, and what it says is billed. */
 const billedOf = (histories: { readonly [id: string]: readonly object[] }) => {
-  const view = usageView({ codec: { decode: ({ type, data }) => ({ type, data }) }, stateVersion: 1 });
+  const view = usageView({ codec: { decode: ({ type, data }) => ({ type, data }) }, kinds: meteredKinds });
   const db = new DatabaseSync(':memory:');
   db.exec(view.schema);
   const apply = view.open(db);

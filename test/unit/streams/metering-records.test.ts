@@ -7,12 +7,16 @@ import {
   foldMeter,
   heartbeatsOf,
 } from '../../../src/app/streams/metering-records.ts';
+import { meteredTopics, meteringTopicOf } from '../../../src/app/streams/topics.ts';
+import { toyMeter } from '../../support/toy-kind.ts';
 import type { KafkaRecord } from '../../../src/app/streams/stream.ts';
 import {
   createFoldMemory,
   createStreamFolds,
   type FoldMemoryOptions,
 } from '../../../src/app/streams/stream-folds.ts';
+import { actingCluster } from '../../../src/domain/clusters/acting.ts';
+import { clusterMeter } from '../../../src/domain/clusters/meter.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import { registry } from '../../../src/domain/registry.ts';
 
@@ -25,6 +29,7 @@ type Golden = {
     readonly records: readonly JsonObject[];
   };
 };
+const START = '2026-11-21T12:00:00.000Z';
 const FILE = new URL('../../../fixtures/metering/cluster-life.json', import.meta.url);
 const golden = JSON.parse(readFileSync(FILE, 'utf8')) as Golden;
 const { history } = golden;
@@ -108,9 +113,27 @@ describe('metering records', () => {
       .slice(0, after + 1)
       .reduce((fold, event) => foldMeter(registry, fold, event), emptyMeter()).meter;
     const startMs = Date.parse(windowStart);
-    expect(heartbeatsOf(meter, startMs).map(shown)).to.deep.equal(records);
+    expect(heartbeatsOf(meter ?? clusterMeter.initial(), startMs).map(shown)).to.deep.equal(records);
     const last = history.reduce((fold, event) => foldMeter(registry, fold, event), emptyMeter()).meter;
-    expect(heartbeatsOf(last, startMs), 'of what is not billed').to.deep.equal([]);
+    expect(heartbeatsOf(last ?? clusterMeter.initial(), startMs), 'of what is not billed').to.deep.equal([]);
+  });
+
+  it('of what OSAC does not meter go to a topic of their own, without heartbeats', () => {
+    const meter = toyMeter({ isOurs: true });
+    const made = { type: 'ToyMade', data: { at: START, id: 't1', tenant: 'acme' } };
+    const { meter: now, changes } = meter.fold(meter.initial(), made);
+    expect(changes.map(({ type }) => type)).to.deep.equal(['created', 'started']);
+    expect(meteringTopicOf(now.facts ?? {})).to.equal('osac.metering.extra');
+    expect(heartbeatsOf(now, Date.parse(START) + 60_000)).to.deep.equal([]);
+    expect(
+      meteredTopics([
+        { ...actingCluster, meter: clusterMeter },
+        { ...actingCluster, kind: 'toy', meter },
+      ] as never).map(([topic, kinds]) => [topic, kinds.map(({ kind }) => kind)]),
+    ).to.deep.equal([
+      ['osac.metering.lifecycle', ['cluster']],
+      ['osac.metering.extra', ['toy']],
+    ]);
   });
 
   it('are not made of a cluster without a tenant', async () => {

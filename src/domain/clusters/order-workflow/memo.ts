@@ -1,49 +1,13 @@
 import type { CapacityClaim } from '../../hubs/capacity-events.ts';
+import { stringAt } from '../../json-tools.ts';
 import { isUnresolved, kindOfEffect } from '../../process/effects.ts';
 import type { Done } from '../../process/run.ts';
 import type { FoldedEvent } from '../../workflow.ts';
 import { PLACEMENT_DEADLINE, PLACEMENT_RETRY, RECONSIDER_HUB, retryDueAt } from './timers.ts';
-import { isCertainlyUnsent, isNeverTaken, isSent, type OrderRun } from './run.ts';
-
-/** What a run remembers that neither the cluster nor the book of its effects says. */
-export type Memo = {
-  /** How often the hub showed another spec than the one that was applied. */
-  readonly drift: number;
-  /** When the first and the last change of the spec came that the hub was not sent yet. */
-  readonly changes?: { readonly first: string; readonly last: string };
-  /** When the spec was last changed, or its retry asked for; absent: it is as it was ordered. */
-  readonly triesSince?: string;
-  /** What is reserved on the hub. */
-  readonly held?: CapacityClaim;
-  /** When it was told last that nothing fits, or that its hub has no room to grow. */
-  readonly waiting?: string;
-  /** Intervals between such attempts that were waited out in full since capacity was last got; none when absent. */
-  readonly waitedOut?: number;
-  /** The time for its first place has passed; what may still get it one is let end. */
-  readonly placementOverdue?: true;
-  /** When that had ended without a place. */
-  readonly unplaced?: string;
-  /** A retry of an order that its hub never took: another hub may be chosen before it is sent again. */
-  readonly replacing?: true;
-  /** It asks for a place by itself: where no hub takes it, it stays with the one it has. */
-  readonly reconsidering?: true;
-  /** How often it did since an operator's retry. */
-  readonly reconsidered?: number;
-  /** The hub holds it already, in a way that it refuses. */
-  readonly foundThere?: true;
-  /** How often it was there again after its deletion. */
-  readonly backs: number;
-  /** What was tried too often, until it succeeds; then the reason that no longer holds. */
-  readonly failing?: { readonly kind: string; readonly reason: string };
-  readonly ended?: { readonly reason: string; readonly at: string };
-  /** The problem that the cluster was told of. */
-  readonly told?: string;
-};
-
-export const INITIAL_MEMO: Memo = { drift: 0, backs: 0 };
+import { isCertainlyUnsent, isNeverTaken, isSent, type Memo, type OrderRun } from './run.ts';
 
 export const evolveMemo = (before: Memo, event: FoldedEvent, run: OrderRun): Memo => {
-  const at = typeof event.data['at'] === 'string' ? event.data['at'] : '';
+  const at = stringAt(event.data, 'at');
   const heard = event.of === 'subject' ? ofCluster(before, event, run, at) : ofRun(before, event, run, at);
   const success = successOf(event, run);
   const memo = success === undefined ? heard : succeeded(heard, event, success, run, at);
@@ -99,12 +63,13 @@ const driftsNow = ({ drift }: Memo, run: OrderRun): boolean =>
   drift < MAX_DRIFT && run.ending === undefined && run.effects['apply']?.status === 'done';
 
 /** Refusals that say that its hub holds it already. */
-const FOUND_THERE: ReadonlySet<unknown> = new Set(['DuplicateOrders', 'NetworkRangeNotRemovable']);
+const FOUND_THERE: ReadonlySet<string> = new Set(['DuplicateOrders', 'NetworkRangeNotRemovable']);
 
 const ofRun = (memo: Memo, { type, data }: FoldedEvent, run: OrderRun, at: string): Memo => {
-  const kind = typeof data['effectId'] === 'string' ? kindOfEffect(data['effectId']) : '';
-  const { reason, timerId } = data;
-  if (type === 'EffectStalled') return { ...memo, failing: { kind, reason: String(reason) } };
+  const kind = kindOfEffect(stringAt(data, 'effectId'));
+  const { timerId } = data;
+  const reason = stringAt(data, 'reason');
+  if (type === 'EffectStalled') return { ...memo, failing: { kind, reason } };
   if (type === 'EffectRefused' && kind === 'apply' && FOUND_THERE.has(reason)) {
     return { ...memo, foundThere: true };
   }
@@ -155,8 +120,8 @@ type Success = { readonly kind: string; readonly done: Done };
 const successOf = ({ of, type, data, causationId }: FoldedEvent, run: OrderRun): Success | undefined => {
   const kind =
     of === 'run'
-      ? type === 'EffectSucceeded' && typeof data['effectId'] === 'string'
-        ? kindOfEffect(data['effectId'])
+      ? type === 'EffectSucceeded'
+        ? kindOfEffect(stringAt(data, 'effectId'))
         : undefined
       : Object.entries(run.effects).find(
           ([, { startId, status }]) => startId === causationId && status === 'done',

@@ -8,7 +8,6 @@ import { JOB_REASONS } from '../observation.ts';
 import type { DesiredCluster } from '../observed.ts';
 import { claimOfCluster } from '../placement.ts';
 import { isStoredCluster, type ClusterState, type LiveCluster, type StoredCluster } from '../state.ts';
-import type { Memo } from './memo.ts';
 
 /** The run of one cluster's order. What is known of the cluster stands in the cluster's own state. */
 export type OrderRun = Run<ClusterState, Memo>;
@@ -19,6 +18,43 @@ export const orderOf = ({ subject }: OrderRun): StoredCluster => {
   if (!isStoredCluster(subject)) throw new TypeError('a run without an order');
   return subject;
 };
+
+/** What a run remembers that neither the cluster nor the book of its effects says. */
+export type Memo = {
+  /** How often the hub showed another spec than the one that was applied. */
+  readonly drift: number;
+  /** When the first and the last change of the spec came that the hub was not sent yet. */
+  readonly changes?: { readonly first: string; readonly last: string };
+  /** When the spec was last changed, or its retry asked for; absent: it is as it was ordered. */
+  readonly triesSince?: string;
+  /** What is reserved on the hub. */
+  readonly held?: CapacityClaim;
+  /** When it was told last that nothing fits, or that its hub has no room to grow. */
+  readonly waiting?: string;
+  /** Intervals between such attempts that were waited out in full since capacity was last got; none when absent. */
+  readonly waitedOut?: number;
+  /** The time for its first place has passed; what may still get it one is let end. */
+  readonly placementOverdue?: true;
+  /** When that had ended without a place. */
+  readonly unplaced?: string;
+  /** A retry of an order that its hub never took: another hub may be chosen before it is sent again. */
+  readonly replacing?: true;
+  /** It asks for a place by itself: where no hub takes it, it stays with the one it has. */
+  readonly reconsidering?: true;
+  /** How often it did since an operator's retry. */
+  readonly reconsidered?: number;
+  /** The hub holds it already, in a way that it refuses. */
+  readonly foundThere?: true;
+  /** How often it was there again after its deletion. */
+  readonly backs: number;
+  /** What was tried too often, until it succeeds; then the reason that no longer holds. */
+  readonly failing?: { readonly kind: string; readonly reason: string };
+  readonly ended?: { readonly reason: string; readonly at: string };
+  /** The problem that the cluster was told of. */
+  readonly told?: string;
+};
+
+export const INITIAL_MEMO: Memo = { drift: 0, backs: 0 };
 
 /** From the choice of its hub until it is gone. */
 export const onItsHub = ({ subject }: OrderRun): Dispatched | undefined =>

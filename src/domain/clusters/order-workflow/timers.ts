@@ -2,8 +2,7 @@ import { durationMs } from '../../iso-duration.ts';
 import { later } from '../../process/effects.ts';
 import type { Problem } from '../../process/run.ts';
 import { waitingWords } from '../room-words.ts';
-import type { Memo } from './memo.ts';
-import { isCertainlyUnsent, orderOf, type OrderRun } from './run.ts';
+import { isCertainlyUnsent, orderOf, type Memo, type OrderRun } from './run.ts';
 
 /** Placing again is tried at growing intervals; a hub's news wakes it at once and makes no interval longer. */
 export const PLACEMENT_RETRY = 'placement-retry';

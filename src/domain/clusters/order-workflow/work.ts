@@ -1,6 +1,7 @@
 import { templateInOrder } from '../ansible-templates.ts';
 import type { JsonObject } from '../../json.ts';
 import type { Call, Step as StepOf } from '../../process/declaration.ts';
+import { CLUSTER_CATEGORY } from '../cluster.ts';
 import { clusterOrderDraft, orderName, SIMULATION_ANNOTATION } from '../cluster-order-manifest.ts';
 import type { ClusterCommand } from '../commands.ts';
 import type { AutomationPurpose } from '../events.ts';
@@ -47,13 +48,17 @@ const onScheduler = (operation: string, args: JsonObject): Call => ({
   args,
 });
 
+/** Who claims room on a hub. */
+const holderOf = (run: OrderRun): JsonObject => ({ kind: CLUSTER_CATEGORY, id: run.id });
+
 export const placeCall = (run: OrderRun): Call => {
   const order = orderOf(run);
   const ansibleTemplate = templateInOrder(order);
   return onScheduler('place', {
-    clusterId: run.id,
+    holder: holderOf(run),
     tenant: run.tenant,
     template: order.template.id,
+    objectName: orderName(run.id),
     ...(order.zone === undefined ? {} : { zone: order.zone }),
     claim: asJson(wantedClaim(run)),
     ...(ansibleTemplate === undefined ? {} : { ansibleTemplate }),
@@ -62,13 +67,13 @@ export const placeCall = (run: OrderRun): Call => {
 };
 
 export const resizeCall = (run: OrderRun, claim: ReturnType<typeof wantedClaim>): Call =>
-  onScheduler('resize', { hub: hubOf(run)?.id ?? '', clusterId: run.id, claim: asJson(claim) });
+  onScheduler('resize', { hub: hubOf(run)?.id ?? '', holder: holderOf(run), claim: asJson(claim) });
 
 export const releaseCall = (run: OrderRun): Call => {
   // A hub that was found too late to be told of holds the place all the same.
   const found = run.done['place']?.result?.['hub'];
   const hub = hubOf(run)?.id ?? (typeof found === 'string' ? found : undefined);
-  return onScheduler('release', { ...(hub === undefined ? {} : { hub }), clusterId: run.id });
+  return onScheduler('release', { ...(hub === undefined ? {} : { hub }), holder: holderOf(run) });
 };
 
 export const observeCall = (run: OrderRun): Call => onHub(run, 'observeCluster', orderRef(run));

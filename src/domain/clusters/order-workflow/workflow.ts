@@ -12,8 +12,16 @@ import { AUTOMATION_LIVE } from './automation-steps.ts';
 import { DELETION } from './deletion-steps.ts';
 import { FORWARD } from './forward-steps.ts';
 import { confirm, observe, reading, suspicion } from './looking-steps.ts';
-import { evolveMemo, INITIAL_MEMO, type Memo } from './memo.ts';
-import { hubOf, isCertainlyUnsent, JOB_STATUS, onItsHub, type OrderRun } from './run.ts';
+import { evolveMemo } from './memo.ts';
+import {
+  hubOf,
+  INITIAL_MEMO,
+  isCertainlyUnsent,
+  JOB_STATUS,
+  onItsHub,
+  type Memo,
+  type OrderRun,
+} from './run.ts';
 import { PLACEMENT_RETRY, RECONSIDER_HUB, timersOf, unplaced } from './timers.ts';
 import { observeCall, type Step } from './work.ts';
 

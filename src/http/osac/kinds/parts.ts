@@ -1,14 +1,6 @@
-import type { JsonSchemas } from '../../../app/json-schema/json-schemas.ts';
-import type { DocumentCommand } from '../../../domain/catalog/document.ts';
-import type { AfterWrite } from '../after-write.ts';
-import type { Creation, CreateServices } from '../creates.ts';
-import type { HubAdapters } from '../credentials.ts';
-import type { Removal } from '../deletes.ts';
-import type { Surface } from '../messages.ts';
-import type { KindService } from '../rest.ts';
-import type { RoomCheck } from '../room-check.ts';
-import type { Revision } from '../updates.ts';
+import type { CreateServices } from '../creates.ts';
 import { catalogItemCreation, catalogItemRevision, hidingUnpublished } from './cluster-catalog-item.ts';
+import { clusterParts } from './cluster.ts';
 import { clusterVersionCreation, clusterVersionRevision } from './cluster-version.ts';
 import {
   boundUsersCreation,
@@ -18,33 +10,20 @@ import {
 } from './bound-users.ts';
 import { externalIpCreation, hidingUnoffered, poolCreation } from './external-ip.ts';
 import { hubCreation, hubRevision } from './hub.ts';
+import type { KindParts, PartServices } from './kind-parts.ts';
 import { projectRemoval } from './project.ts';
 import { belongingsOf, settleTenant, tenantCreation, tenantInUse } from './tenant.ts';
 import { userCreation, userRevision } from './user.ts';
 
-/** What a kind that shares the document decider does in its own way; everything else is common. */
-export type DocumentParts = {
-  readonly creation?: Creation<DocumentCommand>;
-  readonly revision?: Revision<DocumentCommand>;
-  readonly removal?: Partial<Removal<DocumentCommand>>;
-  readonly after?: AfterWrite;
-  /** What it serves in its own way, on one surface. */
-  readonly serving?: (service: KindService, surface: Surface) => KindService;
-};
-
-export type PartServices = CreateServices & {
-  readonly schemas: JsonSchemas;
-  readonly hubs: HubAdapters;
-  readonly room: RoomCheck;
-};
-
-const boundUsers = (services: CreateServices): DocumentParts => ({
+const boundUsers = (services: CreateServices): KindParts => ({
   creation: boundUsersCreation(services),
   revision: boundUsersRevision(services),
 });
 
 /** By kind. One file per kind stands beside this one. */
-export const documentParts: { readonly [kind: string]: (services: PartServices) => DocumentParts } = {
+export const kindParts: { readonly [kind: string]: (services: PartServices) => KindParts } = {
+  // Its commands are its own; nobody gives them but its own parts.
+  cluster: (services) => clusterParts(services) as unknown as KindParts,
   clusterCatalogItem: (services) => ({
     creation: catalogItemCreation(services),
     revision: catalogItemRevision(services),

@@ -215,7 +215,9 @@ describe('clusters: observations', () => {
     const known = given(...onHub, ...(first === undefined ? [] : [first]), ...others);
     const missing = { assessment: assessment({ ready: {} }) };
     known.when({ ...record(), ...missing, ...version('6') } as ClusterCommand).thenNothing();
-    expect(known.when({ ...record(), ...missing, ...version('8') } as ClusterCommand).decision).to.have.lengthOf(1);
+    expect(
+      known.when({ ...record(), ...missing, ...version('8') } as ClusterCommand).decision,
+    ).to.have.lengthOf(1);
   });
   it('wins over a written status, even when nothing else changed', () => {
     const written: ClusterEvent = {

@@ -99,7 +99,11 @@ describe('clusters: what is done for them on their hub', () => {
   });
   it('tells of what somebody else did on the hub', () => {
     const look = (duplicates: readonly string[]) =>
-      ({ type: 'RecordObservation', at, assessment: assessment({ specMatches: false, duplicates }) }) as const;
+      ({
+        type: 'RecordObservation',
+        at,
+        assessment: assessment({ specMatches: false, duplicates }),
+      }) as const;
     const events = given(...onHub).when(look(['order-copy'])).decision as ClusterEvent[];
     expect(events).to.deep.include({
       type: 'ClusterOrdersDuplicated',

@@ -1,7 +1,7 @@
 import { clusterOrderSpec } from '../../../../src/domain/clusters/cluster-order-manifest.ts';
 import { cluster } from '../../../../src/domain/clusters/cluster.resource.ts';
 import { createOrderRun, done } from './order-run.ts';
-import { healthy, hosted, observedOrder, ordered, time } from './samples.ts';
+import { healthy, hosted, observedOrder, ordered } from './samples.ts';
 
 /** What the specs of the order's run have in common. */
 export const NOWHERE = { order: null };

@@ -13,7 +13,11 @@ describe('cluster order: changes of the spec', () => {
     expect(stateOf(run)).to.equal('CLUSTER_STATE_PROGRESSING');
     expect(run.effect('resize')).to.deep.include({
       operation: 'resize',
-      args: { hub: HUB, clusterId: ID, claim: { controlPlanes: 1, nodes: { fc430: 5, g5: 2 } } },
+      args: {
+        hub: HUB,
+        holder: { kind: 'cluster', id: ID },
+        claim: { controlPlanes: 1, nodes: { fc430: 5, g5: 2 } },
+      },
     });
     run.perform('resize', done({ resized: true }));
     expect(run.effect('apply').args).to.have.nested.property(

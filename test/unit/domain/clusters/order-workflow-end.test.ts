@@ -21,10 +21,10 @@ describe('cluster order: the end', () => {
     run.order();
     const { effectId } = run.start('place');
     remove(run);
-    const settling = { mode: 'observe', operation: 'release', args: { clusterId: ID } };
+    const settling = { mode: 'observe', operation: 'release', args: { holder: { kind: 'cluster', id: ID } } };
     expect(run.effect('place'), 'the reservation may have happened').to.deep.include(settling);
     run.result(effectId, done(placedOn()));
-    expect(run.effect('release').args).to.deep.equal({ hub: HUB, clusterId: ID });
+    expect(run.effect('release').args).to.deep.equal({ hub: HUB, holder: { kind: 'cluster', id: ID } });
     run.perform('release', done());
     expect(run.isClosed()).to.equal(true);
     expect(run.clusterTypes()).to.include('ClusterDeleted').and.not.include('HubSelected');
@@ -141,9 +141,7 @@ describe('cluster order: the end', () => {
     for (let attempt = 1; attempt <= 11; attempt += 1) run.perform('delete', refused);
     expect(count(run, 'EffectRefused')).to.equal(0);
     expect(run.commands()).to.deep.equal(['BlockDeletion']);
-    expect(run.cluster()).to.have.deep.property('waitingFor', [
-      'ValidationFailed: the spec is wrong',
-    ]);
+    expect(run.cluster()).to.have.deep.property('waitingFor', ['ValidationFailed: the spec is wrong']);
     run.perform('delete', done({ existed: true }));
     run.observe(NOWHERE);
     run.perform('check', done(NOWHERE));

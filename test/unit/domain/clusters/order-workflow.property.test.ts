@@ -172,7 +172,8 @@ const play = (moves: readonly OrderMove[], by?: Automated, orderly = 0) => {
         const [next] = commands;
         if (next === undefined) return;
         const result = run.command(next.command as unknown as ClusterCommand);
-        if (!move.lost) run.input({ kind: 'command-result', commandKey: next.key ?? '', result, now: time(1) });
+        if (!move.lost)
+          run.input({ kind: 'command-result', commandKey: next.key ?? '', result, now: time(1) });
         return;
       }
       case 'effect': {

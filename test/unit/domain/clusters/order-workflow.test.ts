@@ -20,9 +20,10 @@ describe('cluster order: the way to READY', () => {
       attempt: 1,
       mode: 'perform',
       args: {
-        clusterId: ID,
+        holder: { kind: 'cluster', id: ID },
         tenant: 't1',
         template: 'osac.templates.small',
+        objectName: orderName(ID),
         claim: { controlPlanes: 1, nodes: { fc430: 3, g5: 2 } },
       },
     });

@@ -1,3 +1,4 @@
+import { orderName } from '../../../../src/domain/clusters/cluster-order-manifest.ts';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import {
@@ -31,9 +32,10 @@ const candidate = (id: string, change: Partial<Candidate> = {}, hub: Partial<Hub
   ...change,
 });
 const request: PlacementRequest = {
-  clusterId: ID,
+  holder: { kind: 'cluster', id: ID },
   tenant: 't1',
   template: 'osac.templates.small',
+  objectName: orderName(ID),
   claim: { controlPlanes: 1, nodes: { agent: 4 } },
 };
 const capacity = (
@@ -220,8 +222,10 @@ describe('clusters: placement', () => {
     const counts = new Map<string, number>();
     for (let order = 0; order < 300; order += 1) {
       const clusterId = `order-${order}`;
-      const chosen = hubOf(place({ ...request, clusterId }, hubs)) ?? '';
-      expect(hubOf(place({ ...request, clusterId }, hubs.toReversed()))).to.equal(chosen);
+      const chosen = hubOf(place({ ...request, holder: { kind: 'cluster', id: clusterId } }, hubs)) ?? '';
+      expect(
+        hubOf(place({ ...request, holder: { kind: 'cluster', id: clusterId } }, hubs.toReversed())),
+      ).to.equal(chosen);
       counts.set(chosen, (counts.get(chosen) ?? 0) + 1);
     }
     expect([...counts.values()].every((count) => count > 60)).to.equal(true);
@@ -247,7 +251,7 @@ describe('clusters: placement', () => {
       expect(
         hubOf(
           place(
-            { ...request, clusterId },
+            { ...request, holder: { kind: 'cluster', id: clusterId } },
             ids.map((id) => candidate(id)),
           ),
         ),
@@ -269,7 +273,7 @@ describe('clusters: placement', () => {
   it('chooses a hub that fits wherever there is one, and no other, whatever the hubs look like', () => {
     check(
       fc.property(fc.uuid(), candidates(), (clusterId, hubs) => {
-        const placement = place({ ...request, clusterId }, hubs);
+        const placement = place({ ...request, holder: { kind: 'cluster', id: clusterId } }, hubs);
         const real = hubs.some(({ hub, adapter, deleting }) => !hub.simulated && adapter && !deleting);
         const fitting = hubs
           .filter(({ adapter, deleting, blocked }) => adapter && !deleting && !blocked)

@@ -107,7 +107,7 @@ describe('cluster order: one that is certainly on no hub', () => {
       expect(run.effects()).to.deep.equal(['release']);
       run.perform('release', done());
       expect(run.cluster()).to.include({ status: 'deleted', how: 'not-dispatched' });
-    expect(run.isClosed()).to.equal(true);
+      expect(run.isClosed()).to.equal(true);
     }
   });
 });

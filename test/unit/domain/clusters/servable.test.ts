@@ -165,7 +165,10 @@ describe('clusters: what can never be served', () => {
         const nodeSets = sets({ agent: agents });
         const never = neverServed({ tenant: 't1', template: 'small', nodeSets }, { hubs: empty });
         const claim = { controlPlanes: 1, nodes: agents === 0 ? {} : { agent: agents } };
-        const placed = place({ clusterId: 'c', tenant: 't1', template: 'small', claim }, empty).placed;
+        const placed = place(
+          { holder: { kind: 'cluster', id: 'c' }, tenant: 't1', template: 'small', claim },
+          empty,
+        ).placed;
         const isAny = empty.some(({ deleting }) => !deleting);
         expect(never === undefined).to.equal(placed || !isAny);
       }),

@@ -2,8 +2,10 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { isRejection } from '../../../../src/domain/decider.ts';
 import type { CapacityClaim, HubCapacityEvent } from '../../../../src/domain/hubs/capacity-events.ts';
+import { holderKey } from '../../../../src/domain/holder.ts';
 import {
   capacityLimitsOf,
+  claimedBy,
   claimOf,
   hubCapacityDecider,
   limitsWithHosts,
@@ -15,6 +17,7 @@ import { check } from '../../../support/property.ts';
 
 const { given } = specify(hubCapacityDecider);
 const at = '2026-11-21T12:00:00.000Z';
+const held = (id: string) => ({ kind: 'cluster', id });
 const claim = (controlPlanes: number, fc430 = 0): CapacityClaim => ({
   controlPlanes,
   nodes: fc430 === 0 ? {} : { fc430 },
@@ -26,18 +29,18 @@ const declared = (controlPlanes: number, fc430?: number): HubCapacityEvent => ({
 const reserve = (clusterId: string, wanted: CapacityClaim): HubCapacityCommand => ({
   type: 'ReserveCapacity',
   at,
-  clusterId,
+  holder: held(clusterId),
   claim: wanted,
 });
 const resize = (clusterId: string, wanted: CapacityClaim): HubCapacityCommand => ({
   type: 'ResizeReservation',
   at,
-  clusterId,
+  holder: held(clusterId),
   claim: wanted,
 });
 const reserved = (clusterId: string, wanted: CapacityClaim): HubCapacityEvent => ({
   type: 'HubCapacityReserved',
-  data: { at, clusterId, claim: wanted },
+  data: { at, holder: held(clusterId), claim: wanted },
 });
 
 const closed = (hubRevision: number): HubCapacityEvent => ({
@@ -52,14 +55,14 @@ const close = (hubRevision: number): HubCapacityCommand => ({
 });
 
 describe('hubs: closing', () => {
-  it('is refused while a cluster holds capacity, even of no control planes', () => {
+  it('is refused while anything holds capacity, even of no control planes', () => {
     given(reserved('c1', claim(0)))
       .when(close(0))
       .thenRejected('CAPACITY_IN_USE');
     given(declared(2), reserved('c1', claim(1)))
       .when(close(0))
-      .thenRejected('CAPACITY_IN_USE', { message: '1 clusters hold capacity on this hub' });
-    given(reserved('c1', claim(1)), { type: 'HubCapacityReleased', data: { at, clusterId: 'c1' } })
+      .thenRejected('CAPACITY_IN_USE', { message: '1 orders hold capacity on this hub' });
+    given(reserved('c1', claim(1)), { type: 'HubCapacityReleased', data: { at, holder: held('c1') } })
       .when(close(0))
       .thenEvents(closed(0));
   });
@@ -131,26 +134,40 @@ describe('hubs: capacity', () => {
       .thenNothing();
     given(reserved('c1', claim(1, 2)))
       .when(reserve('c1', claim(1, 3)))
-      .thenEvents({ type: 'HubCapacityResized', data: { at, clusterId: 'c1', claim: claim(1, 3) } });
+      .thenEvents({ type: 'HubCapacityResized', data: { at, holder: held('c1'), claim: claim(1, 3) } });
     given(reserved('c1', claim(1, 2)))
       .when(resize('c1', claim(1)))
-      .thenEvents({ type: 'HubCapacityResized', data: { at, clusterId: 'c1', claim: claim(1) } });
+      .thenEvents({ type: 'HubCapacityResized', data: { at, holder: held('c1'), claim: claim(1) } });
     given()
       .when(resize('c1', claim(1)))
       .thenRejected('NO_RESERVATION');
-    const released: HubCapacityEvent = { type: 'HubCapacityReleased', data: { at, clusterId: 'c1' } };
+    const released: HubCapacityEvent = { type: 'HubCapacityReleased', data: { at, holder: held('c1') } };
     given(reserved('c1', claim(1)))
-      .when({ type: 'ReleaseCapacity', at, clusterId: 'c1' })
+      .when({ type: 'ReleaseCapacity', at, holder: held('c1') })
       .thenEvents(released);
     given(reserved('c1', claim(1)), released)
-      .when({ type: 'ReleaseCapacity', at, clusterId: 'c1' })
+      .when({ type: 'ReleaseCapacity', at, holder: held('c1') })
       .thenNothing();
+  });
+  it('is held by kind and id: another kind of the same id holds apart', () => {
+    const pool = { kind: 'externalIpPool', id: 'c1' };
+    const both: HubCapacityEvent[] = [
+      reserved('c1', claim(1)),
+      { type: 'HubCapacityReserved', data: { at, holder: pool, claim: claim(0, 2) } },
+    ];
+    const state = given(...both).state();
+    expect(claimOf(state, held('c1'))).to.deep.equal(claim(1));
+    expect(claimOf(state, pool)).to.deep.equal(claim(0, 2));
+    expect(claimedBy(state)).to.deep.equal([held('c1'), pool]);
+    given(...both)
+      .when({ type: 'ReleaseCapacity', at, holder: pool })
+      .thenEvents({ type: 'HubCapacityReleased', data: { at, holder: pool } });
   });
   it('lets a claim grow by what is left on a nearly full hub, its own share counted once', () => {
     const nearlyFull = [declared(2, 4), reserved('c1', claim(1, 2)), reserved('c2', claim(1, 1))];
     given(...nearlyFull)
       .when(resize('c1', claim(1, 3)))
-      .thenEvents({ type: 'HubCapacityResized', data: { at, clusterId: 'c1', claim: claim(1, 3) } });
+      .thenEvents({ type: 'HubCapacityResized', data: { at, holder: held('c1'), claim: claim(1, 3) } });
     given(...nearlyFull)
       .when(resize('c1', claim(1, 4)))
       .thenRejected('CAPACITY_EXCEEDED', { message: '4 fc430 nodes wanted, 3 left' });
@@ -175,7 +192,7 @@ describe('hubs: capacity', () => {
     ];
     given(...history)
       .when(resize('c1', claim(1, 5)))
-      .thenEvents({ type: 'HubCapacityResized', data: { at, clusterId: 'c1', claim: claim(1, 5) } });
+      .thenEvents({ type: 'HubCapacityResized', data: { at, holder: held('c1'), claim: claim(1, 5) } });
     given(...history)
       .when(resize('c1', claim(1, 7)))
       .thenRejected('CAPACITY_EXCEEDED');
@@ -208,9 +225,9 @@ describe('hubs: capacity', () => {
           if (isRejection(decision)) continue;
           state = decision.reduce(hubCapacityDecider.evolve, state);
           expect(hubCapacityDecider.decide(state, command)).to.deep.equal([]);
-          if (command.type === 'ReleaseCapacity') claims.delete(command.clusterId);
+          if (command.type === 'ReleaseCapacity') claims.delete(holderKey(command.holder));
           if ('claim' in command) {
-            claims.set(command.clusterId, claimOf(state, command.clusterId) ?? claim(0));
+            claims.set(holderKey(command.holder), claimOf(state, command.holder) ?? claim(0));
             // Whatever grew fits; what did not grow may stay above a lowered limit.
             const { controlPlanes: limit = Number.POSITIVE_INFINITY, nodes } = state.limits;
             if (state.used.controlPlanes > before.used.controlPlanes) {

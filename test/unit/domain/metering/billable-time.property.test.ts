@@ -2,15 +2,14 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { evolveCluster } from '../../../../src/domain/clusters/cluster.ts';
 import type { ClusterEvent } from '../../../../src/domain/clusters/events.ts';
+import { clusterMeter } from '../../../../src/domain/clusters/meter.ts';
 import { initialCluster } from '../../../../src/domain/clusters/state.ts';
 import { cluster as clusterKind } from '../../../../src/domain/kinds.ts';
 import {
-  initialMeter,
-  meterEvent,
   type Change,
   type ClosedInterval,
   type OpenInterval,
-} from '../../../../src/domain/metering/cluster-meter.ts';
+} from '../../../../src/domain/metering/meter.ts';
 import type { JsonObject } from '../../../../src/domain/json.ts';
 import { objectAt, stringAt, numberAt } from '../../../../src/domain/json-tools.ts';
 import { clusterHistories } from '../../../support/arbitraries/cluster-histories.ts';
@@ -18,12 +17,12 @@ import { check } from '../../../support/property.ts';
 
 /** What the meter said of a history. */
 const metered = (history: readonly ClusterEvent[]) => {
-  let meter = initialMeter();
+  let meter = clusterMeter.initial();
   const changes: Change[] = [];
   const closed: ClosedInterval[] = [];
   const opened: OpenInterval[] = [];
   for (const event of history) {
-    const step = meterEvent(meter, event);
+    const step = clusterMeter.fold(meter, event);
     meter = step.meter;
     changes.push(...step.changes);
     closed.push(...step.closed);

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import type { ClusterEvent } from '../../../../src/domain/clusters/events.ts';
-import { initialMeter, meterEvent, type Change } from '../../../../src/domain/metering/cluster-meter.ts';
+import { clusterMeter } from '../../../../src/domain/clusters/meter.ts';
+import type { Change } from '../../../../src/domain/metering/meter.ts';
 import {
   becameReady,
   deletionRequested,
@@ -16,8 +17,11 @@ import {
 /** given these events, when this one, then these changes: `worker/gpu updated 2 (120 s) READY`. */
 const given = (...history: readonly ClusterEvent[]) => ({
   when: (event: ClusterEvent) => {
-    const meter = history.reduce((before, past) => meterEvent(before, past).meter, initialMeter());
-    const { changes } = meterEvent(meter, event);
+    const meter = history.reduce(
+      (before, past) => clusterMeter.fold(before, past).meter,
+      clusterMeter.initial(),
+    );
+    const { changes } = clusterMeter.fold(meter, event);
     return {
       thenChanges: (...expected: string[]) => expect(changes.map(shown)).to.deep.equal(expected),
       thenNothing: () => expect(changes).to.deep.equal([]),
@@ -241,8 +245,8 @@ describe('what a cluster is billed for', () => {
   describe('delivery', () => {
     const deliveredAt = (...history: readonly ClusterEvent[]): string | undefined => {
       const { deliveredMs } = history.reduce(
-        (before, past) => meterEvent(before, past).meter,
-        initialMeter(),
+        (before, past) => clusterMeter.fold(before, past).meter,
+        clusterMeter.initial(),
       );
       return deliveredMs === undefined ? undefined : new Date(deliveredMs).toISOString();
     };

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { ClusterEvent } from '../../../../src/domain/clusters/events.ts';
-import { initialMeter, meterEvent } from '../../../../src/domain/metering/cluster-meter.ts';
+import { clusterMeter } from '../../../../src/domain/clusters/meter.ts';
 import {
   heartbeatRecords,
   lifecycleRecords,
@@ -10,10 +10,13 @@ import { deletionRequested, order, ordered, readyHistory, time } from '../cluste
 
 /** given these events, when this one (with this id), then these records. */
 const given = (...history: readonly ClusterEvent[]) => {
-  const meter = history.reduce((before, event) => meterEvent(before, event).meter, initialMeter());
+  const meter = history.reduce(
+    (before, event) => clusterMeter.fold(before, event).meter,
+    clusterMeter.initial(),
+  );
   return {
     when: (event: ClusterEvent): readonly MeteringRecord[] => {
-      const step = meterEvent(meter, event);
+      const step = clusterMeter.fold(meter, event);
       return lifecycleRecords('e1', step.meter, step.changes);
     },
     heartbeatAt: (minute: number): readonly MeteringRecord[] =>
@@ -28,7 +31,7 @@ describe('metering records (metering-events.md §3 to §6)', () => {
         type: 'osac.resource.created.v1',
         id: 'e1',
         time: time(0),
-        resource: { id: ordered.id, tenant: 't1', project: '' },
+        resource: { type: 'cluster_order', id: ordered.id, tenant: 't1', project: '' },
         data: {
           resource_id: ordered.id,
           resource_type: 'cluster_order',

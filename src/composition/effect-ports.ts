@@ -1,0 +1,92 @@
+import {
+  AUTOMATION_EFFECT_DEADLINE_MS,
+  AUTOMATION_PORT,
+  AUTOMATION_WRITES,
+  createAutomationEffects,
+  type AutomationEffectSettings,
+} from '../app/automation-effects.ts';
+import type { Automations } from '../app/automation.ts';
+import type { CommandRunner } from '../app/command.ts';
+import { drivenAutomations } from '../app/driven-hubs.ts';
+import { laneOfHub } from '../app/hub-lanes.ts';
+import type { ClusterLooks } from '../app/hub-looks.ts';
+import type { HubMarks } from '../app/hub-marks.ts';
+import type { HubRegistry } from '../app/hub-registry.ts';
+import { createManagementClusterEffects, HUB_WRITES } from '../app/management-cluster-effects.ts';
+import type { Clock, Logger, SecretStore, Timers } from '../app/ports.ts';
+import type { ProcessPort } from '../app/process-port.ts';
+import { createScheduler } from '../app/scheduler.ts';
+import type { PendingEffect } from '../domain/workflow.ts';
+
+/** What effects need of what is outside the system. */
+export type EffectSurroundings = {
+  readonly secrets: SecretStore;
+  readonly clock: Clock;
+  readonly timers: Timers;
+  readonly logger: Logger;
+  /** Adapters of the hubs' automation; absent: only hubs are worked on that run their own. */
+  readonly automations?: Automations;
+  /** Simulated hubs take no orders here. */
+  readonly refusesSimulated?: boolean;
+  readonly settings?: {
+    readonly hubCallDeadlineMs?: number;
+    readonly automation?: Partial<AutomationEffectSettings>;
+  };
+};
+
+/** What effects are carried out by, by the name of the port that workflows give. */
+export const createEffectPorts = (
+  {
+    hubs,
+    looks,
+    runner,
+    marks,
+    processes,
+  }: {
+    readonly hubs: HubRegistry;
+    readonly looks: ClusterLooks;
+    readonly runner: CommandRunner;
+    readonly marks: HubMarks;
+    readonly processes: ProcessPort;
+  },
+  ports: EffectSurroundings,
+) => {
+  const { secrets, clock, timers, logger, automations, settings = {} } = ports;
+  const { hubCallDeadlineMs: callDeadlineMs, automation } = settings;
+  const scheduler = createScheduler({
+    registry: hubs,
+    commandRunner: runner,
+    clock,
+    logger,
+    isBlocked: (hub, order) => processes.laneBlocked(laneOfHub(hub), order),
+    callsOf: (hub) => processes.laneCalls(laneOfHub(hub)),
+    refusesSimulated: ports.refusesSimulated === true,
+  });
+  const managementClusters = createManagementClusterEffects({
+    registry: hubs,
+    secrets,
+    clock,
+    looks,
+    ...(callDeadlineMs === undefined ? {} : { callDeadlineMs }),
+  });
+  const called =
+    automations === undefined
+      ? {}
+      : {
+          [AUTOMATION_PORT]: createAutomationEffects({
+            registry: hubs,
+            automations: drivenAutomations(automations, marks),
+            clock,
+            timers,
+            ...(automation === undefined ? {} : { settings: automation }),
+          }),
+        };
+  const writes = [...HUB_WRITES, ...AUTOMATION_WRITES];
+  return {
+    effectPorts: { scheduler, 'management-cluster': managementClusters, ...called },
+    effectDeadlinesMs: { [AUTOMATION_PORT]: AUTOMATION_EFFECT_DEADLINE_MS },
+    /** Why an effect must not be tried now: somebody else drives its hub. */
+    heldBack: ({ operation, args: { hub } }: PendingEffect): string | undefined =>
+      writes.includes(operation) && typeof hub === 'string' ? marks.heldBack(hub) : undefined,
+  };
+};

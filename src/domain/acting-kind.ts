@@ -1,0 +1,64 @@
+import type { DomainEvent } from './decider.ts';
+import type { JsonObject } from './json.ts';
+import type { Meter } from './metering/meter.ts';
+import type { ResourceKind } from './resource.ts';
+import type { SecretRef } from './secret-ref.ts';
+import type { Sentences } from './sentences.ts';
+import type { Workflow } from './workflow.ts';
+
+/** A workflow whose type parameters are of no interest to whoever walks over all of them. */
+export type AnyWorkflow = Workflow<unknown, DomainEvent>;
+
+/**
+ * A kind whose objects are carried out by a workflow: a resource and what else its declaration holds. Timeline, orders,
+ * capacity, secrets and usage walk the list of these (`acting-kinds.ts`); none of them names one.
+ */
+export type ActingKind<
+  State = unknown,
+  Command extends { readonly type: string } = { readonly type: string },
+  Event extends DomainEvent = DomainEvent,
+> = ResourceKind<State, Command, Event> & {
+  /** One run for each object, with the id of the object. */
+  readonly workflow: AnyWorkflow;
+  readonly timeline: TimelineWords;
+  readonly order: OrderWords<State, Command>;
+  /** What the log of the process says at `info` when such an event is stored, by its type. */
+  readonly logged: { readonly [type: string]: string };
+  /** Secret values that an object has taken over from others, beside those that its view shows. */
+  readonly secretsOf?: (state: State) => readonly SecretRef[];
+  /** What is added to a command of its workflow before it is decided. */
+  readonly completed?: (command: Command, facts: CommandFacts) => Command;
+  /** Absent: nobody is billed for it. */
+  readonly meter?: Meter<State>;
+};
+
+/** `deeds`: what an effect is for, by its name; `timers`: a sentence for one that fired, by its id. */
+export type TimelineWords = {
+  readonly sentences: Sentences;
+  readonly deeds: { readonly [effect: string]: string };
+  readonly timers: { readonly [timer: string]: string };
+};
+
+export type CommandFacts = { readonly correlationId: string; readonly tenantsSeeJobErrors: boolean };
+
+/** How an operator sees an object that is worked on. */
+export type OrderWords<State, Command> = {
+  /** Of the enums in its document: `CLUSTER` of `CLUSTER_STATE_READY`. */
+  readonly prefix: string;
+  /** What its state may be in one word: that of its document, `accepted` before it says any, `deleting`. */
+  readonly states: readonly string[];
+  readonly details: (state: State) => OrderDetails;
+  /** Absent: operators cannot. */
+  readonly retry?: (at: string) => Command;
+  readonly cancel?: (at: string) => Command;
+};
+
+export type OrderDetails = {
+  readonly conditions: JsonObject;
+  /** What stands in its way. */
+  readonly waiting: JsonObject;
+  /** Why it failed, or a change of it did. */
+  readonly failure: JsonObject;
+  /** On which hub it is, and as what. */
+  readonly place: JsonObject;
+};

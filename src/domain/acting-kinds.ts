@@ -1,0 +1,19 @@
+import type { ActingKind } from './acting-kind.ts';
+import { actingCluster } from './clusters/acting.ts';
+import { kindOf } from './kinds.ts';
+import type { Meter } from './metering/meter.ts';
+
+/** With what all kinds have in common; type parameters are forgotten, as in `kinds.ts`. */
+const listed = (kind: { readonly kind: string }): ActingKind =>
+  ({ ...kind, ...kindOf(kind.kind) }) as unknown as ActingKind;
+
+/** Every kind that acts. */
+export const actingKinds: readonly ActingKind[] = [actingCluster].map(listed);
+
+export const actingKindOf = (kind: string): ActingKind | undefined =>
+  actingKinds.find((each) => each.kind === kind);
+
+/** Those that somebody is billed for. */
+export const meteredKinds: readonly (ActingKind & { readonly meter: Meter })[] = actingKinds.flatMap(
+  (kind) => (kind.meter === undefined ? [] : [{ ...kind, meter: kind.meter }]),
+);

@@ -1,0 +1,32 @@
+import type { JsonSchemas } from '../../../app/json-schema/json-schemas.ts';
+import type { DocumentCommand } from '../../../domain/catalog/document.ts';
+import type { AfterWrite } from '../after-write.ts';
+import type { CatalogueReader } from '../catalogue.ts';
+import type { Creation, CreateServices } from '../creates.ts';
+import type { HubAdapters } from '../credentials.ts';
+import type { Removal } from '../deletes.ts';
+import type { Surface } from '../messages.ts';
+import type { KindService } from '../rest.ts';
+import type { RoomCheck } from '../room-check.ts';
+import type { Revision } from '../updates.ts';
+
+/** What a kind does in its own way; everything else is common to all that share the document decider. */
+export type KindParts<C = DocumentCommand> = {
+  readonly creation?: Creation<C>;
+  readonly revision?: Revision<C>;
+  readonly removal?: Partial<Removal<C>>;
+  readonly after?: AfterWrite;
+  /** What it serves in its own way, on one surface. */
+  readonly serving?: (service: KindService, surface: Surface) => KindService;
+  /** Further routes of one object, on one surface. */
+  readonly extras?: (surface: Surface) => KindService['extras'];
+};
+
+export type PartServices = CreateServices & {
+  readonly schemas: JsonSchemas;
+  readonly hubs: HubAdapters;
+  readonly room: RoomCheck;
+  readonly catalogue: CatalogueReader;
+  /** ISO duration that an order may wait for a place, unless it says so itself. */
+  readonly placementDeadline?: string;
+};
