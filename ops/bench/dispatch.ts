@@ -49,8 +49,10 @@ try {
     const found = new Map<string, number>();
     for (const file of globSync(join(bench.dataDir, 'hubs', '*.sqlite'))) {
       const db = new DatabaseSync(file, { readOnly: true, timeout: 5000 });
-      for (const row of db.prepare('SELECT cluster_id, created_at FROM orders').all())
-        found.set(String(row['cluster_id']), Number(row['created_at']));
+      for (const row of db
+        .prepare("SELECT object_id, created_at FROM objects WHERE kind = 'ClusterOrder'")
+        .all())
+        found.set(String(row['object_id']), Number(row['created_at']));
       db.close();
     }
     return found;

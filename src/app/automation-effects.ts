@@ -1,3 +1,5 @@
+import { CLUSTER_ORDER, HOSTED_CLUSTER, hostedPlace } from '../domain/clusters/hub-objects.ts';
+import type { ObjectPlace } from '../domain/hubs/hub-object.ts';
 import type { JsonObject } from '../domain/json.ts';
 import { objectAt, stringAt } from '../domain/json-tools.ts';
 import type { EffectOutcome } from '../domain/workflow.ts';
@@ -21,14 +23,7 @@ import {
 } from './hub-effects.ts';
 import { automationConnectionOf } from './hub-check.ts';
 import type { HubRegistry, RegisteredHub } from './hub-registry.ts';
-import {
-  CLUSTER_ORDER_UUID_LABEL,
-  cannotBeShown,
-  clusterNamespace,
-  type CallOptions,
-  type ManagementCluster,
-  type OrderPlace,
-} from './management-cluster.ts';
+import { cannotBeShown, type CallOptions, type ManagementCluster } from './management-cluster.ts';
 import type { Clock, Timers } from './ports.ts';
 import { pause } from './process-runner/pause.ts';
 import type { EffectCall, EffectPort } from './process-runner/types.ts';
@@ -46,7 +41,7 @@ export type TriggerArgs = {
   /** The mode in which the order was begun; the hub may have another one by now. */
   readonly mode: 'eda' | 'aap';
   readonly purpose: AutomationPurpose;
-  readonly place: OrderPlace & { readonly clusterId: string };
+  readonly place: ObjectPlace & { readonly clusterId: string };
   /** The order was provisioned before and has changed, in its node counts or otherwise; or node pools were left out. */
   readonly again?: 'nodes' | 'other';
   /** eda: time (ISO) of an earlier trigger of the same intent that was accepted and showed no effect. */
@@ -129,9 +124,9 @@ export const createAutomationEffects = (options: {
     { place, hub }: TriggerArgs,
     call: EffectCall,
   ): Promise<JsonObject | undefined> => {
-    const order = await cluster.readClusterOrder(place, reading(call));
+    const order = await cluster.read(CLUSTER_ORDER, place, reading(call));
     if (order === undefined) return undefined;
-    const owner = stringAt(objectAt(objectAt(order, 'metadata'), 'labels'), CLUSTER_ORDER_UUID_LABEL);
+    const owner = stringAt(objectAt(objectAt(order, 'metadata'), 'labels'), CLUSTER_ORDER.idLabel);
     if (owner === place.clusterId) return order;
     throw new Ended(
       refused(
@@ -161,8 +156,8 @@ export const createAutomationEffects = (options: {
     place: TriggerArgs['place'],
     call: EffectCall,
   ): Promise<Shown | undefined> => {
-    const order = await cluster.getClusterOrder(place, reading(call));
-    if (order?.clusterId !== place.clusterId) return undefined;
+    const order = await cluster.get(CLUSTER_ORDER, place, reading(call));
+    if (order?.id !== place.clusterId) return undefined;
     return { order, hosted: await hostedOf(cluster, place, reading(call)) };
   };
 
@@ -289,11 +284,11 @@ export const createAutomationEffects = (options: {
 
 const hostedOf = async (
   cluster: ManagementCluster,
-  place: OrderPlace,
+  place: ObjectPlace,
   options: CallOptions,
 ): Promise<Shown['hosted']> => {
   try {
-    return await cluster.getHostedCluster({ namespace: clusterNamespace(place), name: place.name }, options);
+    return await cluster.get(HOSTED_CLUSTER, hostedPlace(place, undefined), options);
   } catch (error) {
     if (cannotBeShown(error)) return 'unreadable';
     throw error;
@@ -302,7 +297,7 @@ const hostedOf = async (
 
 const withoutOrder = (
   purpose: AutomationPurpose,
-  { namespace, name }: OrderPlace,
+  { namespace, name }: ObjectPlace,
   nothing: JsonObject,
 ): EffectOutcome =>
   purpose === 'deprovision'

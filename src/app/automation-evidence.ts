@@ -1,5 +1,5 @@
 import type { AutomationPurpose } from './automation.ts';
-import type { ObservedClusterOrder, ObservedHostedCluster } from './management-cluster.ts';
+import type { ObservedClusterOrder, ObservedHostedCluster } from '../domain/clusters/hub-objects.ts';
 
 /** What the playbooks leave on a ClusterOrder (management-cluster.md §0). */
 const INFRASTRUCTURE_FINALIZER = 'osac.openshift.io/infrastructure';

@@ -40,14 +40,15 @@ const drivenCluster = (cluster: ManagementCluster, gate: Gate): ManagementCluste
   return {
     ...cluster,
     ensureTenantNamespace: (namespace, by) => driving(by, () => cluster.ensureTenantNamespace(namespace, by)),
-    createClusterOrder: (manifest, by) => driving(by, () => cluster.createClusterOrder(manifest, by)),
-    patchClusterOrder: (ref, spec, by) => driving(by, () => cluster.patchClusterOrder(ref, spec, by)),
-    deleteClusterOrder: (ref, by) => driving(by, () => cluster.deleteClusterOrder(ref, by)),
+    create: (kind, manifest, by) => driving(by, () => cluster.create(kind, manifest, by)),
+    patch: (kind, ref, spec, by) => driving(by, () => cluster.patch(kind, ref, spec, by)),
+    delete: (kind, ref, by) => driving(by, () => cluster.delete(kind, ref, by)),
     ...(controller !== undefined && {
       controller: {
-        prepare: (place, by) => driving(by, () => controller.prepare(place, by)),
-        writeStatus: (place, status, by) => driving(by, () => controller.writeStatus(place, status, by)),
-        release: (place, by) => driving(by, () => controller.release(place, by)),
+        prepare: (kind, place, by) => driving(by, () => controller.prepare(kind, place, by)),
+        writeStatus: (kind, place, status, by) =>
+          driving(by, () => controller.writeStatus(kind, place, status, by)),
+        release: (kind, place, by) => driving(by, () => controller.release(kind, place, by)),
       },
     }),
   };

@@ -1,3 +1,5 @@
+import { ownedObjects } from '../domain/hub-objects.ts';
+import { laneOf } from '../domain/hubs/hub-object.ts';
 import type { HubRegistry } from './hub-registry.ts';
 import type { ProcessHooks, ProcessRunner } from './process-runner/types.ts';
 import type { Pacing } from './process-runner/token-bucket.ts';
@@ -5,14 +7,14 @@ import type { Pacing } from './process-runner/token-bucket.ts';
 /** Lane of what is done on no hub: placement and what belongs to it. */
 export const SCHEDULER_LANE = 'scheduler';
 
-/** Lane of the effects on one hub. */
-export const laneOfHub = (id: string): string => `hub:${id}`;
-const hubOfLane = (lane: string): string | undefined =>
-  lane.startsWith('hub:') ? lane.slice('hub:'.length) : undefined;
+/** `hub:<id>`, or `hub:<id>:<Kind>` for a kind with a lane of its own. */
+const HUB_LANE = /^hub:(?<hub>.+?)(?::(?<kind>[A-Z][A-Za-z]*))?$/;
+const hubOfLane = (lane: string): string | undefined => HUB_LANE.exec(lane)?.groups?.['hub'];
 /** And those of its automation, by mode. */
 const AUTOMATION_LANE = /^automation:(?:eda|aap):/;
 export const lanesOfHub = (id: string): readonly string[] => [
-  laneOfHub(id),
+  laneOf(id),
+  ...ownedObjects().flatMap((kind) => (kind.ownLane === true ? [laneOf(id, kind)] : [])),
   `automation:eda:${id}`,
   `automation:aap:${id}`,
 ];
@@ -37,14 +39,15 @@ export const defaultPacing = (orders: number): Pacing => {
   return { callsPerSecond, burst: 2 * callsPerSecond };
 };
 
-/** How fast a lane may go: as its hub's document says; simulated hubs and what is no hub are not paced. */
+/** How fast a lane may go: each of a hub as its document says; simulated hubs and what is no hub are not paced. */
 export const pacingOfLanes =
   (registry: Pick<HubRegistry, 'get'>, ordersOn: (hub: string) => number) =>
   (lane: string): Pacing | undefined => {
     const id = hubOfLane(lane);
     const facts = id === undefined ? undefined : registry.get(id)?.facts;
     if (facts === undefined) return undefined;
-    return facts.pacing ?? (facts.simulated ? undefined : defaultPacing(ordersOn(facts.id)));
+    const orders = lane === laneOf(facts.id) ? ordersOn(facts.id) : 0;
+    return facts.pacing ?? (facts.simulated ? undefined : defaultPacing(orders));
   };
 
 /**

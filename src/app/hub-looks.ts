@@ -1,33 +1,27 @@
-import { configVersion } from '../domain/clusters/observation.ts';
-import type { ClusterObservation, ObservedHosted } from '../domain/clusters/observed.ts';
-import {
-  cannotBeShown,
-  clusterNamespace,
-  type CallOptions,
-  type ManagementCluster,
-  type ObservedClusterOrder,
-  type ObservedHostedCluster,
-  type OrderPlace,
-} from './management-cluster.ts';
+import type { HubObject, ObjectPlace, OwnedObject, OwnedShown } from '../domain/hubs/hub-object.ts';
+import { cannotBeShown, type CallOptions, type ManagementCluster } from './management-cluster.ts';
 import { nextTurn } from './process-runner/slices.ts';
 import { createStreamQueue } from './stream-queue.ts';
 
+/** Where an object of ours is. */
+export type ObjectRef = ObjectPlace & { readonly hub: string; readonly id: string };
+
 /**
- * Looks at one cluster on one hub, one after the other, whoever makes them: the watch of the hub and timed reads look side
+ * Looks at one object on one hub, one after the other, whoever makes them: the watch of the hub and timed reads look side
  * by side, of two at once the earlier one may be answered last, and of a HostedCluster that alone has changed nobody could
  * tell which answer is older.
  */
-export type ClusterLooks = {
-  /** When no look at this cluster is under way. Whoever waits for it tells of what was seen before the next one begins. */
-  inTurn<T>(of: Pick<OrderRef, 'hub' | 'clusterId'>, look: () => Promise<T>): Promise<T>;
+export type ObjectLooks = {
+  /** When no look at this object is under way. Whoever waits for it tells of what was seen before the next one begins. */
+  inTurn<T>(of: Pick<ObjectRef, 'hub' | 'id'>, look: () => Promise<T>): Promise<T>;
 };
 
-export const createClusterLooks = (): ClusterLooks => {
+export const createObjectLooks = (): ObjectLooks => {
   const queue = createStreamQueue();
   return {
-    inTurn: <T>({ hub, clusterId }: Pick<OrderRef, 'hub' | 'clusterId'>, look: () => Promise<T>) => {
+    inTurn: <T>({ hub, id }: Pick<ObjectRef, 'hub' | 'id'>, look: () => Promise<T>) => {
       const looked = Promise.withResolvers<T>();
-      void queue.run(`${hub}/${clusterId}`, async () => {
+      void queue.run(`${hub}/${id}`, async () => {
         await look().then(looked.resolve, looked.reject);
         await nextTurn();
       });
@@ -36,130 +30,86 @@ export const createClusterLooks = (): ClusterLooks => {
   };
 };
 
-/** Where a ClusterOrder is. */
-export type OrderRef = OrderPlace & { readonly hub: string; readonly clusterId: string };
-
 /**
  * By our name, then by label (management-cluster.md §10.2): ours is what carries our label, and nothing else. What has
  * our name without it belongs to somebody else, and ours is not there.
  */
-export const findOrder = async (
+export const findObject = async <Shown extends OwnedShown>(
   cluster: ManagementCluster,
-  ref: OrderRef,
+  kind: OwnedObject<object, Shown>,
+  ref: Omit<ObjectRef, 'hub'>,
   options: CallOptions,
-): Promise<ObservedClusterOrder | undefined> => (await lookFor(cluster, ref, options)).order;
+): Promise<Shown | undefined> => (await lookFor(cluster, kind, ref, options)).object;
 
 /** `taken`: ours is not there, and its name belongs to something else. */
-export const lookFor = async (
+const lookFor = async <Shown extends OwnedShown>(
   cluster: ManagementCluster,
-  { namespace, name, clusterId }: OrderRef,
+  kind: OwnedObject<object, Shown>,
+  { namespace, name, id }: Omit<ObjectRef, 'hub'>,
   options: CallOptions,
-): Promise<{ readonly order: ObservedClusterOrder | undefined; readonly taken: boolean }> => {
-  const named = await cluster.getClusterOrder({ namespace, name }, options);
-  if (named?.clusterId === clusterId) return { order: named, taken: false };
-  const [order] = await findLabelled(cluster, { namespace, clusterId }, options);
-  return { order, taken: named !== undefined };
+): Promise<{ readonly object: Shown | undefined; readonly taken: boolean }> => {
+  const named = await cluster.get(kind, { namespace, name }, options);
+  if (named?.id === id) return { object: named, taken: false };
+  const [object] = await findLabelled(cluster, kind, { namespace, id }, options);
+  return { object, taken: named !== undefined && object === undefined };
 };
 
 /** All with our label, whatever their names. */
-export const findLabelled = async (
+export const findLabelled = async <Shown extends OwnedShown>(
   cluster: ManagementCluster,
-  { namespace, clusterId }: Pick<OrderRef, 'namespace' | 'clusterId'>,
+  kind: OwnedObject<object, Shown>,
+  { namespace, id }: Pick<ObjectRef, 'namespace' | 'id'>,
   options: CallOptions,
-): Promise<readonly ObservedClusterOrder[]> =>
-  (await cluster.findClusterOrders(namespace, clusterId, options)).filter(
-    (order) => order.clusterId === clusterId,
-  );
+): Promise<readonly Shown[]> =>
+  (await cluster.find(kind, namespace, id, options)).filter((object) => object.id === id);
 
-/** A look at one cluster of ours: its order, or what is left where its order no longer is. */
+/** A look at one object of ours, or at what is left where it is not. */
 export const observationAt = async (
   cluster: ManagementCluster,
-  place: OrderRef,
+  kind: OwnedObject,
+  ref: ObjectRef,
   options: CallOptions,
-): Promise<ClusterObservation> => {
-  const { order, taken } = await lookFor(cluster, place, options);
-  if (order !== undefined) return observationOf(cluster, place.namespace, order, options);
-  // What stands under the name of somebody else's order is theirs.
-  if (taken) return { order: null };
-  const hostedCluster = await hostedAt(cluster, clusterNamespace(place), place.name, options);
-  return { order: null, ...(hostedCluster === undefined || hostedCluster === null ? {} : { hostedCluster }) };
+): Promise<{ readonly found: boolean; readonly observation: object }> => {
+  const { object, taken } = await lookFor(cluster, kind, ref, options);
+  // What stands under the name of somebody else's object is theirs.
+  const observation = taken ? absence(kind) : await observationOf(cluster, kind, ref, object, options);
+  return { found: object !== undefined, observation };
 };
 
-/**
- * An order with what is around it, as the workflow judges it. The pull secret stays here; its hash goes along.
- * `namespace` is the order's own.
- */
+/** What its run is told of an object that is not there, nor anything beside it. */
+export const absence = (kind: OwnedObject): object =>
+  kind.observed?.observation(undefined, undefined) ?? { object: null };
+
+/** An object with what is read beside it, as its run judges it. `place`: in its own namespace. No secret is told. */
 export const observationOf = async (
   cluster: ManagementCluster,
-  namespace: string,
-  order: ObservedClusterOrder,
+  kind: OwnedObject,
+  place: ObjectPlace,
+  shown: OwnedShown | undefined,
   options: CallOptions,
-): Promise<ClusterObservation> => {
-  const { pullSecret: _secret, ...spec } = order.spec;
-  const hostedCluster = await hostedOf(cluster, namespace, order, options);
-  return {
-    order: {
-      uid: order.uid,
-      resourceVersion: order.resourceVersion,
-      ...(order.deletionTimestamp === undefined ? {} : { deletionTimestamp: order.deletionTimestamp }),
-      finalizers: order.finalizers,
-      spec,
-      ...(order.phase === undefined ? {} : { phase: order.phase }),
-      conditions: order.conditions,
-      ...(order.desiredConfigVersion === undefined
-        ? {}
-        : { desiredConfigVersion: order.desiredConfigVersion }),
-      jobs: order.jobs,
-      ...(order.nodeSets === undefined ? {} : { nodeSets: order.nodeSets }),
-      ...(order.observedNodes === undefined ? {} : { observedNodes: order.observedNodes }),
-      ...(order.apiEndpoint === undefined ? {} : { apiEndpoint: order.apiEndpoint }),
-      ...(order.ingressEndpoint === undefined ? {} : { ingressEndpoint: order.ingressEndpoint }),
-    },
-    specVersion: configVersion(order.spec),
-    ...(hostedCluster === undefined ? {} : { hostedCluster }),
-  };
+): Promise<object> => {
+  const { observed, secretFields } = kind;
+  if (observed !== undefined) {
+    const { namespace } = place;
+    const at = observed.besideAt({ namespace, name: shown?.name ?? place.name }, shown);
+    return observed.observation(shown, await besideAt(cluster, observed.beside, at, options));
+  }
+  if (shown === undefined) return absence(kind);
+  const spec = Object.entries(shown.spec).filter(([field]) => !secretFields.includes(field));
+  return { object: { ...shown, spec: Object.fromEntries(spec) } };
 };
 
-/**
- * Where the order says that it is; otherwise where it is by convention: an operator that is short of hosts never says
- * it, and where we are the controller nobody does (operator-run.md §2 g, management-cluster.md §3.1).
- */
-const hostedOf = (
-  cluster: ManagementCluster,
-  namespace: string,
-  { name, clusterReference }: ObservedClusterOrder,
-  options: CallOptions,
-): Promise<ObservedHosted | null | undefined> =>
-  hostedAt(
-    cluster,
-    clusterReference?.namespace || clusterNamespace({ namespace, name }),
-    clusterReference?.hostedClusterName || name,
-    options,
-  );
-
 /** null: there is none; undefined: the hub cannot show it, for want of the kind or of the right (design.md §6). */
-const hostedAt = async (
+const besideAt = async (
   cluster: ManagementCluster,
-  namespace: string,
-  name: string,
+  kind: HubObject,
+  place: ObjectPlace,
   options: CallOptions,
-): Promise<ObservedHosted | null | undefined> => {
+): Promise<unknown> => {
   try {
-    const hosted = await cluster.getHostedCluster({ namespace, name }, options);
-    return hosted === undefined ? null : shownHosted(hosted);
+    return (await cluster.get(kind, place, options)) ?? null;
   } catch (error) {
     if (cannotBeShown(error)) return undefined;
     throw error;
   }
 };
-
-const shownHosted = (hosted: ObservedHostedCluster): ObservedHosted => ({
-  name: hosted.name,
-  ...(hosted.uid === undefined ? {} : { uid: hosted.uid }),
-  ...(hosted.resourceVersion === undefined ? {} : { resourceVersion: hosted.resourceVersion }),
-  ...(hosted.deletionTimestamp === undefined ? {} : { deletionTimestamp: hosted.deletionTimestamp }),
-  conditions: hosted.conditions,
-  ...(hosted.controlPlaneEndpoint === undefined ? {} : { controlPlaneEndpoint: hosted.controlPlaneEndpoint }),
-  ...(hosted.baseDomain === undefined ? {} : { baseDomain: hosted.baseDomain }),
-  ...(hosted.nodePools === undefined ? {} : { nodePools: hosted.nodePools }),
-});

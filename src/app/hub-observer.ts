@@ -1,4 +1,6 @@
 import { namespaceOf } from '../domain/hubs/hub-facts.ts';
+import { ownedObjects } from '../domain/hub-objects.ts';
+import type { HubObject, OwnedObject } from '../domain/hubs/hub-object.ts';
 import type { HubRegistry, RegisteredHub } from './hub-registry.ts';
 import { createHubReader, type HubReader, type HubReaderOptions } from './hub-reader.ts';
 import type { ManagementCluster } from './management-cluster.ts';
@@ -9,14 +11,16 @@ import { pause } from './process-runner/pause.ts';
 export type HubWatchStatus = {
   readonly hub: string;
   readonly namespace: string;
+  /** Kind of the objects that it follows. */
+  readonly kind: string;
   /** True once everything that the hub holds was listed, until the watch breaks. */
   readonly synced: boolean;
-  /** Orders with a cluster's label that the hub shows. */
+  /** Objects with a label of ours that the hub shows. */
   readonly orders: number;
   /** Those of them that nobody here ever ordered. */
   readonly unknown: number;
   readonly observations: number;
-  /** Orders of clusters that are over, found and asked to go. */
+  /** Those of what is over, found and asked to go. */
   readonly orphans: number;
   readonly failures: number;
   readonly lastError?: string;
@@ -28,7 +32,7 @@ export type HubObserver = {
   /** Watches every registered hub that has an adapter; returns when `signal` was aborted. */
   run(signal: AbortSignal): Promise<void>;
   status(): readonly HubWatchStatus[];
-  /** Orders of ours that a hub shows now, in all its namespaces. */
+  /** Objects of ours that a hub shows now, in all its namespaces; not those of kinds with a lane of their own. */
   ordersOn(hub: string): number;
 };
 
@@ -37,6 +41,8 @@ export type HubObserverOptions = Pick<
   'observe' | 'isOver' | 'isUnknown' | 'looks' | 'logger' | 'concurrency'
 > & {
   readonly registry: HubRegistry;
+  /** Kinds that are known. Default: all declared ones. */
+  readonly objects?: readonly HubObject[];
   readonly clock: Clock;
   readonly timers: Timers;
   /** Milliseconds before a broken watch is opened again; doubles up to `backoffMaxMs`. Default 1,000 and 60,000. */
@@ -53,28 +59,34 @@ type Watch = {
 };
 
 /**
- * Watches ClusterOrders on the hubs and tells each run what its hub shows (management-cluster.md §10.8). The stock
- * rights allow no watch of HostedClusters, so that each change of an order is completed by reading its HostedCluster
+ * Watches what we write on the hubs and tells each run what its hub shows (management-cluster.md §10.8). The stock
+ * rights allow no watch of HostedClusters, so that a change of an order is completed by reading its HostedCluster
  * by name; what changes there alone is found by the workflow's timed reads.
  */
 export const createHubObserver = (options: HubObserverOptions): HubObserver => {
   const { registry, logger } = options;
+  const kinds = ownedObjects(options.objects);
+  const apart = new Set(kinds.filter(({ ownLane }) => ownLane === true).map(({ kind }) => kind));
   const watches = new Set<Watch>();
 
   const start = (
     hub: RegisteredHub,
     cluster: ManagementCluster,
+    kind: OwnedObject,
     namespace: string,
     signal: AbortSignal,
   ): void => {
     const stop = new AbortController();
     const counts = { orders: 0, observations: 0, orphans: 0, failures: 0 };
-    const status = { hub: hub.facts.id, namespace, synced: false, ...counts };
+    const status = { hub: hub.facts.id, namespace, kind: kind.kind, synced: false, ...counts };
     const until = AbortSignal.any([signal, stop.signal]);
-    const watch = { ...options, hub, cluster, namespace, status, signal: until };
+    const watch = { ...options, hub, cluster, kind, namespace, status, signal: until };
     const reader = createHubReader(watch);
     const ended = watchHub({ ...watch, reader });
-    logger.info({ hub: hub.facts.id, namespace, simulated: cluster.simulated }, 'watching hub');
+    logger.info(
+      { hub: hub.facts.id, namespace, kind: kind.kind, simulated: cluster.simulated },
+      'watching hub',
+    );
     watches.add({ hub, stop, ended, reader, status });
   };
 
@@ -91,7 +103,8 @@ export const createHubObserver = (options: HubObserverOptions): HubObserver => {
       watches.delete(watch);
     }
     if (hub?.adapter === undefined || signal.aborted) return;
-    for (const namespace of wanted) start(hub, hub.adapter, namespace, signal);
+    for (const namespace of wanted)
+      for (const kind of kinds) start(hub, hub.adapter, kind, namespace, signal);
   };
 
   return {
@@ -109,7 +122,8 @@ export const createHubObserver = (options: HubObserverOptions): HubObserver => {
     status: () => [...watches].map(({ status, reader }) => ({ ...status, unknown: reader.unknown() })),
     ordersOn: (hub) => {
       let orders = 0;
-      for (const { status } of watches) if (status.hub === hub) orders += status.orders;
+      for (const { status } of watches)
+        if (status.hub === hub && !apart.has(status.kind)) orders += status.orders;
       return orders;
     },
   };
@@ -131,7 +145,7 @@ const watchHub = async (watch: HubWatch): Promise<void> => {
   const { backoffMs = 1_000, backoffMaxMs = 60_000 } = watch;
   for (let failures = 0; !signal.aborted; ) {
     try {
-      for await (const event of cluster.watchClusterOrders(watch.namespace, signal)) {
+      for await (const event of cluster.watch(watch.kind, watch.namespace, signal)) {
         if (signal.aborted) break;
         await reader.take(event);
         if (event.type === 'synced') {

@@ -19,7 +19,7 @@ export const watchesByHub = (statuses: readonly HubWatchStatus[]): ReadonlyMap<s
 const watchOf = (watches: readonly HubWatchStatus[]): HubWatch => {
   const sum = (of: 'orders' | 'unknown' | 'orphans' | 'failures'): number =>
     watches.reduce((total, watch) => total + watch[of], 0);
-  const broken = watches.filter(({ synced }) => !synced).map(({ namespace }) => namespace);
+  const broken = [...new Set(watches.filter(({ synced }) => !synced).map(({ namespace }) => namespace))];
   const last = watches
     .filter(({ lastErrorAt }) => lastErrorAt !== undefined)
     .reduce<HubWatchStatus | undefined>(
@@ -27,7 +27,7 @@ const watchOf = (watches: readonly HubWatchStatus[]): HubWatch => {
       undefined,
     );
   return {
-    namespaces: watches.length,
+    namespaces: new Set(watches.map(({ namespace }) => namespace)).size,
     synced: broken.length === 0,
     notSynced: broken.toSorted(),
     orders: sum('orders'),

@@ -1,7 +1,15 @@
 import type { ClusterOrderDraft } from '../domain/clusters/cluster-order-manifest.ts';
-import { configVersion } from '../domain/clusters/observation.ts';
-import { relaunchParameters } from '../domain/clusters/relaunch.ts';
-import { own, sameJson } from '../domain/json-tools.ts';
+import { CLUSTER_ORDER, type ClusterOrderStatus } from '../domain/clusters/hub-objects.ts';
+import { hubObjectOf, isOwned } from '../domain/hub-objects.ts';
+import {
+  plainDrift,
+  type HubObject,
+  type Manifest,
+  type OwnedObject,
+  type OwnedShown,
+} from '../domain/hubs/hub-object.ts';
+import type { Condition } from '../domain/hubs/shown.ts';
+import { own } from '../domain/json-tools.ts';
 import type { SecretRef } from '../domain/secret-ref.ts';
 import type { EffectOutcome } from '../domain/workflow.ts';
 import {
@@ -15,36 +23,45 @@ import {
   refused,
   registeredHub,
 } from './hub-effects.ts';
-import { findLabelled, findOrder, observationAt, type ClusterLooks, type OrderRef } from './hub-looks.ts';
+import { findLabelled, findObject, observationAt, type ObjectLooks, type ObjectRef } from './hub-looks.ts';
 import type { HubRegistry } from './hub-registry.ts';
 import {
-  CLUSTER_ORDER_UUID_LABEL,
   HubError,
   TENANT_ANNOTATION,
   type CallOptions,
-  type ClusterOrderManifest,
-  type ClusterOrderSpec,
-  type ClusterOrderStatus,
   type ManagementCluster,
-  type ObservedClusterOrder,
 } from './management-cluster.ts';
 import type { Clock, SecretStore } from './ports.ts';
 import type { EffectCall, EffectPort } from './process-runner/types.ts';
+
+/** Which object an operation is about; `object` is the word of its kind. */
+export type ObjectArgs = ObjectRef & { readonly object: string };
+/** Arguments of `applyObject`. */
+export type ApplyObjectArgs = ObjectArgs & {
+  readonly spec: object;
+  /** Besides those of the kind. */
+  readonly labels?: { readonly [key: string]: string };
+  readonly annotations?: { readonly [key: string]: string };
+  /** By field of the spec; revealed at the last moment, and never in events or logs. */
+  readonly secrets?: { readonly [field: string]: SecretRef };
+  /** The namespace is the tenant's own: made when first needed. */
+  readonly tenantNamespace?: boolean;
+  /** The hub never took it: what fails for certain may be sent to another one. */
+  readonly unsent?: boolean;
+  /** Somebody retried: the hub is to begin anew, also where the spec is stored already. */
+  readonly relaunch?: boolean;
+};
+
+/** Where a ClusterOrder is, in the words of its workflow. */
+export type OrderRef = Omit<ObjectRef, 'id'> & { readonly clusterId: string };
 
 /** Arguments of `applyClusterOrder`. */
 export type ApplyArgs = {
   readonly hub: string;
   readonly clusterId: string;
   readonly manifest: ClusterOrderDraft;
-  /** Revealed at the last moment; never in events or logs. */
   readonly pullSecret?: SecretRef;
-  /** The namespace is the tenant's own: made when first needed. */
-  readonly tenantNamespace?: boolean;
-  /** The hub never took it: what fails for certain may be sent to another one. */
-  readonly unsent?: boolean;
-  /** Somebody retried: the hub's operator is to launch its job again, also where the spec is stored already. */
-  readonly relaunch?: boolean;
-};
+} & Pick<ApplyObjectArgs, 'tenantNamespace' | 'unsent' | 'relaunch'>;
 /** Arguments of `writeOrderStatus`: times of conditions are made here, from when it was seen. */
 export type StatusArgs = OrderRef & {
   readonly status: Omit<ClusterOrderStatus, 'desiredConfigVersion'>;
@@ -57,6 +74,8 @@ const RELEASE_AGAIN_MS = 5_000;
 
 /** Operations that write to a hub. */
 export const HUB_WRITES: readonly string[] = [
+  'applyObject',
+  'deleteObject',
   'applyClusterOrder',
   'deleteClusterOrder',
   'prepareOrder',
@@ -65,73 +84,87 @@ export const HUB_WRITES: readonly string[] = [
 ];
 
 /**
- * Effect port `management-cluster` (management-cluster.md §10): makes the hub hold what the order wants.
+ * Effect port `management-cluster` (management-cluster.md §10): makes a hub hold what is wanted. Of every declared kind:
  *
- * - `applyClusterOrder` ApplyArgs → {uid, name, did, fields?}: creates the ClusterOrder or patches what differs in it.
- * - `deleteClusterOrder` OrderRef → {existed}: asks for deletion; absence is confirmed by later observations only.
- * - `observeCluster` OrderRef → ClusterObservation.
+ * - `applyObject` ApplyObjectArgs → {uid, name, generation, did, fields?}: creates the object or patches what differs in it.
+ * - `deleteObject` ObjectArgs → {existed}: asks for deletion; absence is confirmed by later observations only.
+ * - `observeObject` ObjectArgs → what its kind says of an observation; with `askedAt` when it is there.
  *
- * Where nobody else reconciles ClusterOrders (`controller: ledger`):
+ * `applyClusterOrder`, `deleteClusterOrder` and `observeCluster` are these for ClusterOrders. Where nobody else reconciles
+ * them (`controller: ledger`):
+ *
  * - `prepareOrder` OrderRef → {created}: finalizer, namespace, account and rights.
  * - `writeOrderStatus` StatusArgs → {}.
  * - `releaseOrder` OrderRef → {}: done when namespace and finalizer are gone; until then it fails with what it waits for.
  *
  * Everything here may be repeated at any time: names are deterministic, patches say what should be, and an object that
- * is there already is ours when its uuid label says so.
+ * is there already is ours when the label with our id says so.
  */
 export const createManagementClusterEffects = (options: {
   readonly registry: HubRegistry;
   readonly secrets: Pick<SecretStore, 'reveal'>;
   readonly clock: Pick<Clock, 'now'>;
-  /** The turns of whoever looks at a cluster, those of the watch of its hub included. */
-  readonly looks: ClusterLooks;
+  /** The turns of whoever looks at an object, those of the watch of its hub included. */
+  readonly looks: ObjectLooks;
+  /** Kinds that are known. Default: all declared ones. */
+  readonly objects?: readonly HubObject[];
   /** Milliseconds that one call to a hub may take; an effect makes up to three. Default 10,000. */
   readonly callDeadlineMs?: number;
 }): EffectPort => {
-  const { registry, secrets, clock, looks, callDeadlineMs = 10_000 } = options;
+  const { registry, secrets, clock, looks, objects, callDeadlineMs = 10_000 } = options;
 
   const optionsOf = (call: EffectCall): CallOptions => callOptionsOf(call, callDeadlineMs);
 
   const adapterOf = async (hub: string, call: EffectCall): Promise<ManagementCluster> =>
     clusterOf(await registeredHub(registry, hub, call));
 
-  /** With the secret's value in clear: only for the adapter. */
-  const manifestOf = async (args: ApplyArgs, call: EffectCall): Promise<ClusterOrderManifest> => {
-    const { manifest, pullSecret, clusterId } = args;
-    // A template's default pull secret belongs to the template's tenant.
-    const owner = pullSecret?.tenant ?? call.tenant;
-    const value = pullSecret === undefined ? undefined : await secrets.reveal(pullSecret, owner);
-    if (pullSecret !== undefined && value === undefined) {
-      throw new Ended(
-        refused('PullSecretMissing', 'the pull secret of this order is not in the secret store'),
-      );
+  const kindOf = (word: string): OwnedObject => {
+    const kind = hubObjectOf(word, objects);
+    if (isOwned(kind)) return kind;
+    throw new Ended(refused('NotWritten', `objects of kind ${word} are only read`));
+  };
+
+  /** With the secrets' values in clear: only for the adapter. */
+  const manifestOf = async (
+    kind: OwnedObject,
+    args: ApplyObjectArgs,
+    call: EffectCall,
+  ): Promise<Manifest> => {
+    const values: { [field: string]: string } = {};
+    for (const [field, secret] of Object.entries(args.secrets ?? {})) {
+      // A template's default pull secret belongs to the template's tenant.
+      const value = await secrets.reveal(secret, secret.tenant ?? call.tenant);
+      if (value === undefined) {
+        const reason = `${field.slice(0, 1).toUpperCase()}${field.slice(1)}Missing`;
+        throw new Ended(refused(reason, `${field} of this ${args.object} is not in the secret store`));
+      }
+      values[field] = new TextDecoder().decode(value);
     }
     return {
-      ...manifest,
-      labels: { ...manifest.labels, [CLUSTER_ORDER_UUID_LABEL]: clusterId },
-      annotations: { ...manifest.annotations, [TENANT_ANNOTATION]: call.tenant },
-      spec: {
-        ...manifest.spec,
-        ...(value === undefined ? {} : { pullSecret: new TextDecoder().decode(value) }),
-      },
+      name: args.name,
+      namespace: args.namespace,
+      labels: { ...args.labels, [kind.idLabel]: args.id },
+      annotations: { ...args.annotations, [TENANT_ANNOTATION]: call.tenant },
+      spec: { ...args.spec, ...values },
     };
   };
 
-  const apply = async (args: ApplyArgs, call: EffectCall): Promise<EffectOutcome> => {
+  const apply = async (args: ApplyObjectArgs, call: EffectCall): Promise<EffectOutcome> => {
+    const kind = kindOf(args.object);
     const cluster = await adapterOf(args.hub, call);
-    const manifest = await manifestOf(args, call);
-    const there = await existingOrder(cluster, args, call);
-    if (there !== undefined) return adopt(cluster, manifest, args, there, call);
+    const manifest = await manifestOf(kind, args, call);
+    const there = await existingObject(cluster, kind, args, call);
+    if (there !== undefined) return adopt(cluster, kind, manifest, args, there, call);
     if (args.tenantNamespace === true) {
       await cluster.ensureTenantNamespace({ name: manifest.namespace, tenant: call.tenant }, optionsOf(call));
     }
     try {
-      return applied(await cluster.createClusterOrder(manifest, optionsOf(call)), 'created');
+      return applied(await cluster.create(kind, manifest, optionsOf(call)), 'created');
     } catch (error) {
       if (!(error instanceof HubError) || error.kind !== 'already-exists') throw error;
-      const existing = error.order ?? (await cluster.getClusterOrder(manifest, optionsOf(call)));
+      const existing = error.object ?? (await cluster.get(kind, manifest, optionsOf(call)));
       if (existing === undefined) return failed('Conflict', 'the object of this name has just gone');
-      return adopt(cluster, manifest, args, existing, call);
+      return adopt(cluster, kind, manifest, args, existing, call);
     }
   };
 
@@ -139,78 +172,82 @@ export const createManagementClusterEffects = (options: {
    * An earlier attempt may have happened: looked for by name and by label before anything is written. What OSAC's own
    * service once made has another name (management-cluster.md §10.2); simulated hubs hold nothing of others.
    */
-  const existingOrder = async (
+  const existingObject = async (
     cluster: ManagementCluster,
-    args: ApplyArgs,
+    kind: OwnedObject,
+    args: ApplyObjectArgs,
     call: EffectCall,
-  ): Promise<ObservedClusterOrder | undefined> => {
+  ): Promise<OwnedShown | undefined> => {
     if (call.mode === 'observe') {
-      const named = await findOrder(cluster, refOf(args), optionsOf(call));
-      if (named === undefined || named.name === args.manifest.name || cluster.simulated) return named;
+      const named = await findObject(cluster, kind, args, optionsOf(call));
+      if (named === undefined || named.name === args.name || cluster.simulated) return named;
     } else if (cluster.simulated) return undefined;
-    const labelled = await findLabelled(cluster, refOf(args), optionsOf(call));
-    const ours = labelled.find(({ name }) => name === args.manifest.name);
+    const labelled = await findLabelled(cluster, kind, args, optionsOf(call));
+    const ours = labelled.find(({ name }) => name === args.name);
     if (labelled.length > 1 && ours === undefined) {
       const names = labelled.map(({ name, uid }) => `${name} (uid ${uid})`).join(', ');
-      throw new Ended(
-        refused('DuplicateOrders', `hub ${args.hub} holds several orders of this cluster: ${names}`),
-      );
+      const { called, owner } = kind;
+      const reason = `Duplicate${called.slice(0, 1).toUpperCase()}${called.slice(1)}`;
+      throw new Ended(refused(reason, `hub ${args.hub} holds several ${called} of this ${owner}: ${names}`));
     }
     return ours ?? labelled[0];
   };
 
   const adopt = async (
     cluster: ManagementCluster,
-    manifest: ClusterOrderManifest,
-    args: ApplyArgs,
-    existing: ObservedClusterOrder,
+    kind: OwnedObject,
+    manifest: Manifest,
+    args: ApplyObjectArgs,
+    existing: OwnedShown,
     call: EffectCall,
   ): Promise<EffectOutcome> => {
-    const { clusterId, hub } = args;
+    const { id, hub } = args;
+    const which = `${kind.kind} ${existing.name}`;
     if (existing.deletionTimestamp !== undefined) {
       // Whoever's it was: the name is free once it has gone (operator-run.md §3, §10.1).
-      const said = `ClusterOrder ${existing.name} is being deleted since ${existing.deletionTimestamp}`;
-      const waiting = failed('BeingDeleted', said);
-      return existing.clusterId === clusterId ? whileThere(args, waiting) : waiting;
+      const waiting = failed('BeingDeleted', `${which} is being deleted since ${existing.deletionTimestamp}`);
+      return existing.id === id ? whileThere(args, waiting) : waiting;
     }
-    if (existing.clusterId !== clusterId) {
-      const owner = existing.clusterId === undefined ? 'nobody known' : `cluster ${existing.clusterId}`;
+    if (existing.id !== id) {
+      const owner = existing.id === undefined ? 'nobody known' : `${kind.owner} ${existing.id}`;
       return refused(
         'NameTaken',
-        `ClusterOrder ${existing.name} (uid ${existing.uid}) in ${manifest.namespace} on hub ${hub} belongs to ${owner}`,
+        `${which} (uid ${existing.uid}) in ${manifest.namespace} on hub ${hub} belongs to ${owner}`,
       );
     }
-    const patch =
-      driftOf(existing.spec, manifest.spec) ??
-      (args.relaunch === true ? relaunchOf(existing, manifest.spec) : undefined);
+    const drift = (kind.drift ?? plainDrift)(existing.spec, manifest.spec);
+    if ('refused' in drift) return refused(drift.refused, drift.message);
+    const relaunch = args.relaunch === true ? kind.relaunch?.(existing, manifest.spec) : undefined;
+    const patch = drift.patch ?? relaunch;
     if (patch === undefined) return applied(existing, 'unchanged');
     const ref = { namespace: manifest.namespace, name: existing.name };
     try {
-      const patched = await cluster.patchClusterOrder(ref, patch, optionsOf(call));
-      return applied(patched, 'patched', Object.keys(patch));
+      return applied(await cluster.patch(kind, ref, patch, optionsOf(call)), 'patched', Object.keys(patch));
     } catch (error) {
       if (error instanceof HubError) return whileThere(args, outcomeOfHubError(error));
       throw error;
     }
   };
 
-  const remove = async (args: OrderRef, call: EffectCall): Promise<EffectOutcome> => {
+  const remove = async (args: ObjectArgs, call: EffectCall): Promise<EffectOutcome> => {
+    const kind = kindOf(args.object);
     const cluster = await adapterOf(args.hub, call);
-    const order = await findOrder(cluster, args, optionsOf(call));
-    if (order === undefined) return done({ existed: false });
-    if (order.deletionTimestamp !== undefined) return done({ existed: true });
+    const object = await findObject(cluster, kind, args, optionsOf(call));
+    if (object === undefined) return done({ existed: false });
+    if (object.deletionTimestamp !== undefined) return done({ existed: true });
     // What has taken its name since it was read is somebody else's, or looked at anew.
-    const ref = { namespace: args.namespace, name: order.name, uid: order.uid };
-    const existed = await cluster.deleteClusterOrder(ref, optionsOf(call));
+    const ref = { namespace: args.namespace, name: object.name, uid: object.uid };
+    const existed = await cluster.delete(kind, ref, optionsOf(call));
     return done({ existed });
   };
 
-  const observe = async (args: OrderRef, call: EffectCall): Promise<EffectOutcome> => {
+  const observe = async (args: ObjectArgs, call: EffectCall): Promise<EffectOutcome> => {
+    const kind = kindOf(args.object);
     const cluster = await adapterOf(args.hub, call);
     return looks.inTurn(args, async () => {
       const askedAt = clock.now();
-      const observation = await observationAt(cluster, args, optionsOf(call));
-      return done(observation.order === null ? observation : { ...observation, askedAt });
+      const { found, observation } = await observationAt(cluster, kind, args, optionsOf(call));
+      return done(found ? { ...observation, askedAt } : { ...observation });
     });
   };
 
@@ -220,55 +257,83 @@ export const createManagementClusterEffects = (options: {
     throw new Ended(failed('NoController', `nothing in this release reconciles the orders of hub ${hub}`));
   };
 
-  /** What has its name without our label belongs to somebody else, and is not touched. */
-  const isThere = async ({ hub, clusterId, ...place }: OrderRef, call: EffectCall): Promise<boolean> =>
-    (await (await adapterOf(hub, call)).getClusterOrder(place, optionsOf(call)))?.clusterId === clusterId;
+  /** Undefined: not there. What has its name without our label belongs to somebody else, and is not touched. */
+  const oursAt = async (
+    kind: OwnedObject,
+    { hub, id, namespace, name }: ObjectRef,
+    call: EffectCall,
+  ): Promise<OwnedShown | undefined> => {
+    const shown = await (await adapterOf(hub, call)).get(kind, { namespace, name }, optionsOf(call));
+    return shown?.id === id ? shown : undefined;
+  };
 
-  const prepare = async (args: OrderRef, call: EffectCall): Promise<EffectOutcome> => {
+  const prepare = async (args: ObjectArgs, call: EffectCall): Promise<EffectOutcome> => {
+    const kind = kindOf(args.object);
     const controller = await controllerOf(args.hub, call);
-    if (!(await isThere(args, call)))
-      return failed('NotFound', `order ${args.name} of this cluster is not on hub ${args.hub}`);
-    const { created } = await controller.prepare(args, optionsOf(call));
+    if ((await oursAt(kind, args, call)) === undefined)
+      return failed('NotFound', `${kind.kind} ${args.name} of this ${kind.owner} is not on hub ${args.hub}`);
+    const { created } = await controller.prepare(kind, args, optionsOf(call));
     return done({ created: [...created] });
   };
 
   const writeStatus = async (
-    { status, at, ...ref }: StatusArgs,
+    { status, at, ...args }: ObjectArgs & Pick<StatusArgs, 'status' | 'at'>,
     call: EffectCall,
   ): Promise<EffectOutcome> => {
-    const cluster = await adapterOf(ref.hub, call);
-    const controller = await controllerOf(ref.hub, call);
-    const order = await cluster.getClusterOrder(ref, optionsOf(call));
+    const kind = kindOf(args.object);
+    const controller = await controllerOf(args.hub, call);
+    const shown = await oursAt(kind, args, call);
     // Gone meanwhile: there is nothing to say any more.
-    if (order?.clusterId !== ref.clusterId) return done({});
+    if (shown === undefined) return done({});
+    const { conditions: before = [] } = shown as { readonly conditions?: readonly Condition[] };
     const conditions = status.conditions.map((condition) => {
-      const known = order.conditions.find(({ type }) => type === condition.type);
+      const known = before.find(({ type }) => type === condition.type);
       const since = known?.status === condition.status ? known.lastTransitionTime : undefined;
       return { ...condition, lastTransitionTime: since ?? at };
     });
-    const wanted = { ...status, conditions, desiredConfigVersion: configVersion(order.spec) };
-    await controller.writeStatus(ref, wanted, optionsOf(call));
+    const wanted = { ...status, conditions, ...kind.controlled?.stated(shown as never) };
+    await controller.writeStatus(kind, args, wanted, optionsOf(call));
     return done({});
   };
 
-  const release = async (args: OrderRef, call: EffectCall): Promise<EffectOutcome> => {
+  const release = async (args: ObjectArgs, call: EffectCall): Promise<EffectOutcome> => {
+    const kind = kindOf(args.object);
     const controller = await controllerOf(args.hub, call);
-    if (!(await isThere(args, call))) return done({});
-    const { released, waitingFor } = await controller.release(args, optionsOf(call));
+    if ((await oursAt(kind, args, call)) === undefined) return done({});
+    const { released, waitingFor } = await controller.release(kind, args, optionsOf(call));
     return released
       ? done({})
       : failed('BeingDeleted', `waiting for ${waitingFor.join(', ')}`, RELEASE_AGAIN_MS);
   };
 
+  /** The same in the words of the cluster's workflow. */
+  const ofOrder =
+    <Args extends ObjectArgs>(run: (args: Args, call: EffectCall) => Promise<EffectOutcome>) =>
+    ({ clusterId, ...args }: OrderRef, call: EffectCall): Promise<EffectOutcome> =>
+      run({ ...args, id: clusterId, object: CLUSTER_ORDER.kind } as unknown as Args, call);
+
   const operations: {
     readonly [operation: string]: (args: never, call: EffectCall) => Promise<EffectOutcome>;
   } = {
-    applyClusterOrder: apply,
-    deleteClusterOrder: remove,
-    observeCluster: observe,
-    prepareOrder: prepare,
-    writeOrderStatus: writeStatus,
-    releaseOrder: release,
+    applyObject: apply,
+    deleteObject: remove,
+    observeObject: observe,
+    applyClusterOrder: ({ clusterId, manifest, pullSecret, ...args }: ApplyArgs, call: EffectCall) =>
+      apply(
+        {
+          ...args,
+          ...manifest,
+          object: CLUSTER_ORDER.kind,
+          id: clusterId,
+          ...(pullSecret === undefined ? {} : { secrets: { pullSecret } }),
+        },
+        call,
+      ),
+    deleteClusterOrder: ofOrder(remove),
+    observeCluster: ofOrder(observe),
+    prepareOrder: ofOrder(prepare),
+    writeOrderStatus: ofOrder(writeStatus),
+    releaseOrder: ofOrder(release),
   };
 
   return async (operation, args, call) => {
@@ -286,67 +351,14 @@ export const createManagementClusterEffects = (options: {
   };
 };
 
-const refOf = ({ hub, clusterId, manifest }: ApplyArgs): OrderRef => ({
-  hub,
-  clusterId,
-  namespace: manifest.namespace,
-  name: manifest.name,
-});
-
 /** A certain failure may send an order elsewhere: not while one of ours is on this hub, whoever made it. */
-const whileThere = ({ unsent }: ApplyArgs, outcome: EffectOutcome): EffectOutcome =>
+const whileThere = ({ unsent }: ApplyObjectArgs, outcome: EffectOutcome): EffectOutcome =>
   unsent === true && outcome.outcome === 'failed'
     ? { outcome: 'unknown', reason: outcome.reason, message: outcome.message }
     : outcome;
 
-/**
- * Only what we own, may change and differs: each change is a full run of the hub's automation (operator-run.md §4.6).
- * A text that is no longer wanted becomes empty, which the operator treats as absent; null is never sent.
- */
-const driftOf = (
-  stored: ClusterOrderSpec,
-  wanted: ClusterOrderSpec,
-): Partial<ClusterOrderSpec> | undefined => {
-  const patch: { -readonly [Key in keyof ClusterOrderSpec]?: ClusterOrderSpec[Key] } = {};
-  // An empty list is rewritten by the operator and would differ for ever (operator-run.md §4.7).
-  if (wanted.nodeRequests.length > 0 && !sameJson(stored.nodeRequests, wanted.nodeRequests)) {
-    patch.nodeRequests = wanted.nodeRequests;
-  }
-  for (const field of ['pullSecret', 'sshPublicKey', 'releaseImage'] as const) {
-    const text = wanted[field] ?? '';
-    if (text === (stored[field] ?? '') || (field === 'releaseImage' && text === '')) continue;
-    patch[field] = text;
-  }
-  const network = wanted.network ?? {};
-  const removed = (['podCIDR', 'serviceCIDR'] as const).filter(
-    (range) => network[range] === undefined && (stored.network?.[range] ?? '') !== '',
-  );
-  if (removed.length > 0) {
-    throw new Ended(
-      refused(
-        'NetworkRangeNotRemovable',
-        `a hub cannot take back ${removed.join(' and ')} of an order it holds`,
-      ),
-    );
-  }
-  const changed = Object.entries(network).filter(
-    ([range, cidr]) => stored.network?.[range as keyof typeof network] !== cidr,
-  );
-  if (changed.length > 0) patch.network = Object.fromEntries(changed);
-  return Object.keys(patch).length === 0 ? undefined : patch;
-};
-
-/** A change of the spec that orders the same, where the operator would do nothing without one. */
-const relaunchOf = (
-  existing: ObservedClusterOrder,
-  wanted: ClusterOrderSpec,
-): Partial<ClusterOrderSpec> | undefined => {
-  const templateParameters = relaunchParameters(existing, wanted.templateParameters);
-  return templateParameters === undefined ? undefined : { templateParameters };
-};
-
 const applied = (
-  { uid, name, generation }: ObservedClusterOrder,
+  { uid, name, generation }: OwnedShown,
   did: 'created' | 'patched' | 'unchanged',
   fields?: string[],
 ): EffectOutcome => done({ uid, name, generation, did, ...(fields === undefined ? {} : { fields }) });

@@ -1,100 +1,15 @@
+import type {
+  HubObject,
+  HubObjectEvent,
+  Manifest,
+  ObjectPlace,
+  OwnedObject,
+  OwnedShown,
+} from '../domain/hubs/hub-object.ts';
+import type { Condition } from '../domain/hubs/shown.ts';
 import type { HubMark } from '../domain/hubs/mark.ts';
 import type { JsonObject } from '../domain/json.ts';
 import type { SecretRef } from '../domain/secret-ref.ts';
-
-/**
- * Port of a management cluster (hub). The simulated hub implements it now, the Kubernetes adapter later, so it is
- * drawn after what a real one offers: named objects with labels, finalizers and status, merge patches, watches,
- * and stock RBAC that allows only `get` by name on HostedClusters and Secrets (management-cluster.md §2, §5, §10).
- */
-export type ClusterOrderSpec = {
-  readonly templateID: string;
-  /** A JSON object as text; `{}` when there are no parameters (Ansible parses it). */
-  readonly templateParameters: string;
-  /** Sorted by node-set name; one entry per node set. */
-  readonly nodeRequests: readonly { readonly resourceClass: string; readonly numberOfNodes: number }[];
-  readonly pullSecret?: string;
-  readonly sshPublicKey?: string;
-  readonly releaseImage?: string;
-  readonly network?: { readonly podCIDR?: string; readonly serviceCIDR?: string };
-};
-
-export type ClusterOrderManifest = {
-  /** `order-` + 10 to 16 lower-case base32 characters derived from the order id (§10.1). */
-  readonly name: string;
-  readonly namespace: string;
-  readonly labels: { readonly [key: string]: string };
-  readonly annotations: { readonly [key: string]: string };
-  readonly spec: ClusterOrderSpec;
-};
-
-export type Condition = {
-  readonly type: string;
-  readonly status: 'True' | 'False' | 'Unknown';
-  readonly reason?: string;
-  readonly message?: string;
-  readonly lastTransitionTime?: string;
-};
-
-/** One ClusterOrder as the hub shows it, with what may be read around it. */
-export type ObservedClusterOrder = {
-  readonly name: string;
-  readonly uid: string;
-  /** Label `osac.openshift.io/clusterorder-uuid`: our cluster's id. */
-  readonly clusterId?: string;
-  readonly resourceVersion: string;
-  readonly generation: number;
-  readonly creationTimestamp: string;
-  readonly deletionTimestamp?: string;
-  readonly finalizers: readonly string[];
-  readonly annotations: { readonly [key: string]: string };
-  readonly spec: ClusterOrderSpec;
-  /** Absent is a state of its own: the hub has not accepted the order (operator-run.md §4.1). */
-  readonly phase?: 'Progressing' | 'Failed' | 'Ready' | 'Deleting';
-  readonly conditions: readonly Condition[];
-  readonly desiredConfigVersion?: string;
-  readonly jobs: readonly {
-    readonly jobId: string;
-    readonly type: 'provision' | 'deprovision';
-    readonly state: 'Pending' | 'Waiting' | 'Running' | 'Succeeded' | 'Failed' | 'Canceled' | 'Unknown';
-    readonly timestamp: string;
-    readonly message?: string;
-    readonly configVersion?: string;
-  }[];
-  readonly clusterReference?: { readonly namespace: string; readonly hostedClusterName: string };
-  /** `status.nodeSets`: hosts that the operator took for the order; absent until it has found enough of them. */
-  readonly nodeSets?: readonly { readonly resourceClass: string; readonly hosts: number }[];
-  /** `status.nodeRequests`: what the operator counted; only meaningful for orders with one node request (§2.2). */
-  readonly observedNodes?: readonly { readonly resourceClass: string; readonly numberOfNodes: number }[];
-  readonly apiEndpoint?: string;
-  readonly ingressEndpoint?: string;
-};
-
-export type ObservedHostedCluster = {
-  readonly name: string;
-  readonly namespace: string;
-  /** Which object in which state; absent where nobody compares it. */
-  readonly uid?: string;
-  readonly resourceVersion?: string;
-  readonly deletionTimestamp?: string;
-  readonly conditions: readonly Condition[];
-  readonly controlPlaneEndpoint?: { readonly host: string; readonly port: number };
-  readonly baseDomain?: string;
-  readonly kubeconfigSecret?: string;
-  readonly passwordSecret?: string;
-  /** Ready nodes by resource class, as NodePools show them; absent when the hub's RBAC does not allow it. */
-  readonly nodePools?: readonly {
-    readonly resourceClass: string;
-    readonly desired: number;
-    readonly ready: number;
-  }[];
-};
-
-export type ClusterOrderWatchEvent =
-  | { readonly type: 'applied'; readonly order: ObservedClusterOrder }
-  | { readonly type: 'deleted'; readonly order: ObservedClusterOrder }
-  /** Everything the hub holds has been listed once: orders of ours that were not among `names` are gone. */
-  | { readonly type: 'synced'; readonly names: readonly string[]; readonly resourceVersion: string };
 
 export type CallOptions = {
   /** The effect this call belongs to: label and journal entry on the far side. */
@@ -148,38 +63,38 @@ export type HubInventory = {
   };
 };
 
-/** Where one order is on a hub. */
-export type OrderPlace = { readonly namespace: string; readonly name: string };
-
-/** `<namespace>-<order>`: where a cluster's own objects are; its HostedCluster has the order's name (§1.1, §3.1). */
-export const clusterNamespace = ({ namespace, name }: OrderPlace): string => `${namespace}-${name}`;
-
 /**
- * The controller's part, on a hub where nobody else reconciles ClusterOrders (`controller: ledger`, design §6).
- * All of it converges: repeated at any time it does what is missing and nothing else.
+ * The controller's part, on a hub where nobody else reconciles an object (`controller: ledger`, design §6), as its kind
+ * declares it. All of it converges: repeated at any time it does what is missing and nothing else.
  */
-export type ClusterOrderController = {
-  /** Finalizer on the order, then Namespace, ServiceAccount and RoleBindings of §1.1. Says what was missing. */
-  prepare(place: OrderPlace, options: CallOptions): Promise<{ readonly created: readonly string[] }>;
-  /** Replaces `status.phase`, our conditions, `clusterReference`, `nodeRequests` and the newest jobs. */
-  writeStatus(place: OrderPlace, status: ClusterOrderStatus, options: CallOptions): Promise<void>;
+export type HubController = {
+  /** Finalizer on the object, then its companions: namespace, accounts, rights. Says what was missing. */
+  prepare(
+    kind: OwnedObject,
+    place: ObjectPlace,
+    options: CallOptions,
+  ): Promise<{ readonly created: readonly string[] }>;
+  /** Replaces what its kind renders of a status, and our conditions. */
+  writeStatus(
+    kind: OwnedObject,
+    place: ObjectPlace,
+    status: ControllerStatus,
+    options: CallOptions,
+  ): Promise<void>;
   /**
-   * One step of the end of a deletion (§4.7): asks for the namespace to go, and once it is gone takes our finalizer
-   * off. Called until `released`; `waitingFor` says what is still there.
+   * One step of the end of a deletion (management-cluster.md §4.7): asks for the namespace to go, and once it is gone takes
+   * our finalizer off. Called until `released`; `waitingFor` says what is still there.
    */
   release(
-    place: OrderPlace,
+    kind: OwnedObject,
+    place: ObjectPlace,
     options: CallOptions,
   ): Promise<{ readonly released: boolean; readonly waitingFor: readonly string[] }>;
 };
 
-/** What a controller writes into a ClusterOrder's status (management-cluster.md §1.1). */
-export type ClusterOrderStatus = {
-  readonly phase: 'Progressing' | 'Failed' | 'Ready' | 'Deleting';
+export type ControllerStatus = {
   readonly conditions: readonly Condition[];
-  readonly desiredConfigVersion: string;
-  readonly nodeRequests?: readonly { readonly resourceClass: string; readonly numberOfNodes: number }[];
-  readonly jobs?: ObservedClusterOrder['jobs'];
+  readonly [field: string]: unknown;
 };
 
 export type CheckOptions = CallOptions & {
@@ -193,6 +108,10 @@ export type CheckOptions = CallOptions & {
 /** The mark as the hub holds it. `version` changes with each write, whoever writes. */
 export type StoredMark = { readonly mark: HubMark; readonly version: string };
 
+/**
+ * Port of a management cluster (hub), drawn after what a Kubernetes API offers: named objects with labels, finalizers and
+ * status, merge patches, watches. Kinds of objects are declared (domain/hub-objects.ts); no adapter names one.
+ */
 export type ManagementCluster = {
   readonly hubId: string;
   readonly simulated: boolean;
@@ -214,48 +133,52 @@ export type ManagementCluster = {
     namespace: { readonly name: string; readonly tenant: string },
     options: CallOptions,
   ): Promise<{ readonly created: boolean }>;
-  /** The whole object as the hub stores it, for webhooks and jobs; holds the pull secret in clear (§7.2). */
-  readClusterOrder(place: OrderPlace, options: CallOptions): Promise<JsonObject | undefined>;
-  /** Absent where something else on the hub reconciles ClusterOrders in any case. */
-  readonly controller?: ClusterOrderController;
-  /** Creates the order. Throws HubError `already-exists` (its `order` says whose it is). */
-  createClusterOrder(manifest: ClusterOrderManifest, options: CallOptions): Promise<ObservedClusterOrder>;
-  /** Merge patch of owned spec fields only. */
-  patchClusterOrder(
-    ref: { namespace: string; name: string },
-    spec: Partial<ClusterOrderSpec>,
+  /** Absent where something else on the hub reconciles its objects in any case. */
+  readonly controller?: HubController;
+  /** Creates an object. Throws HubError `already-exists` (its `object` says whose it is). */
+  create<Spec extends object, Shown extends OwnedShown>(
+    kind: OwnedObject<Spec, Shown>,
+    manifest: Manifest<Spec>,
     options: CallOptions,
-  ): Promise<ObservedClusterOrder>;
+  ): Promise<Shown>;
+  /** Merge patch of owned spec fields only. */
+  patch<Spec extends object, Shown extends OwnedShown>(
+    kind: OwnedObject<Spec, Shown>,
+    place: ObjectPlace,
+    spec: Partial<Spec>,
+    options: CallOptions,
+  ): Promise<Shown>;
   /**
    * Requests deletion; absence is confirmed only by a later read that finds nothing. Absent already: false. `uid`: of
    * that object only; throws HubError `conflict` when another one has its name by now.
    */
-  deleteClusterOrder(
-    ref: { namespace: string; name: string; uid?: string },
+  delete(
+    kind: OwnedObject,
+    place: ObjectPlace & { readonly uid?: string },
     options: CallOptions,
   ): Promise<boolean>;
   /** Undefined when there is none. */
-  getClusterOrder(
-    ref: { namespace: string; name: string },
-    options: CallOptions,
-  ): Promise<ObservedClusterOrder | undefined>;
-  /** By label `clusterorder-uuid`; adopts objects made under another name. */
-  findClusterOrders(
+  get<Shown>(kind: HubObject<Shown>, place: ObjectPlace, options: CallOptions): Promise<Shown | undefined>;
+  /** The whole object as the hub stores it, for webhooks and jobs; may hold a pull secret in clear (§7.2). */
+  read(kind: HubObject, place: ObjectPlace, options: CallOptions): Promise<JsonObject | undefined>;
+  /** By the label with our id; shows also those that have another name. */
+  find<Shown extends OwnedShown>(
+    kind: OwnedObject<object, Shown>,
     namespace: string,
-    clusterId: string,
+    id: string,
     options: CallOptions,
-  ): Promise<readonly ObservedClusterOrder[]>;
-  getHostedCluster(
-    ref: { namespace: string; name: string },
-    options: CallOptions,
-  ): Promise<ObservedHostedCluster | undefined>;
+  ): Promise<readonly Shown[]>;
   /** One key of a Secret by name. Undefined when there is none. */
   readSecret(
-    ref: { namespace: string; name: string; key: string },
+    place: ObjectPlace & { readonly key: string },
     options: CallOptions,
   ): Promise<Uint8Array | undefined>;
   /** Lists once (`applied` for each, then `synced`), then follows; resumes by itself; ends only on its signal. */
-  watchClusterOrders(namespace: string, signal: AbortSignal): AsyncIterable<ClusterOrderWatchEvent>;
+  watch<Shown extends OwnedShown>(
+    kind: OwnedObject<object, Shown>,
+    namespace: string,
+    signal: AbortSignal,
+  ): AsyncIterable<HubObjectEvent<Shown>>;
   close(): Promise<void>;
 };
 
@@ -263,7 +186,7 @@ export type ManagementCluster = {
 export type HubErrorKind =
   | 'invalid' // 422: permanent
   | 'conflict' // 409 Conflict: re-read and retry
-  | 'already-exists' // 409 AlreadyExists: ours, foreign or being deleted, see `order`
+  | 'already-exists' // 409 AlreadyExists: ours, foreign or being deleted, see `object`
   | 'not-found' // 404 of the object
   | 'not-ready' // 404 of the kind: the hub has no CRD yet
   | 'unauthorized' // 401, 403: park all work of this hub
@@ -277,18 +200,18 @@ export class HubError extends Error {
   override readonly name = 'HubError';
   readonly kind: HubErrorKind;
   readonly retryAfterMs: number | undefined;
-  declare readonly order: ObservedClusterOrder | undefined;
+  declare readonly object: OwnedShown | undefined;
   readonly facts: JsonObject;
   constructor(
     kind: HubErrorKind,
     message: string,
-    more: { retryAfterMs?: number; order?: ObservedClusterOrder; facts?: JsonObject; cause?: unknown } = {},
+    more: { retryAfterMs?: number; object?: OwnedShown; facts?: JsonObject; cause?: unknown } = {},
   ) {
     super(message, more.cause === undefined ? undefined : { cause: more.cause });
     this.kind = kind;
     this.retryAfterMs = more.retryAfterMs;
-    // An order holds a pull secret: what logs an error with its fields must not find it.
-    Object.defineProperty(this, 'order', { value: more.order, enumerable: false });
+    // It may hold a pull secret: what logs an error with its fields must not find it.
+    Object.defineProperty(this, 'object', { value: more.object, enumerable: false });
     this.facts = more.facts ?? {};
   }
 }
@@ -333,5 +256,4 @@ export type ManagementClusters = {
   candidate?(hub: Omit<HubConnection, 'kubeconfig'>, kubeconfig: Uint8Array): ManagementCluster;
 };
 
-export const CLUSTER_ORDER_UUID_LABEL = 'osac.openshift.io/clusterorder-uuid';
 export const TENANT_ANNOTATION = 'osac.openshift.io/tenant';

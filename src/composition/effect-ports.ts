@@ -8,14 +8,14 @@ import {
 import type { Automations } from '../app/automation.ts';
 import type { CommandRunner } from '../app/command.ts';
 import { drivenAutomations } from '../app/driven-hubs.ts';
-import { laneOfHub } from '../app/hub-lanes.ts';
-import type { ClusterLooks } from '../app/hub-looks.ts';
+import type { ObjectLooks } from '../app/hub-looks.ts';
 import type { HubMarks } from '../app/hub-marks.ts';
 import type { HubRegistry } from '../app/hub-registry.ts';
 import { createManagementClusterEffects, HUB_WRITES } from '../app/management-cluster-effects.ts';
 import type { Clock, Logger, SecretStore, Timers } from '../app/ports.ts';
 import type { ProcessPort } from '../app/process-port.ts';
 import { createScheduler } from '../app/scheduler.ts';
+import { laneOf } from '../domain/hubs/hub-object.ts';
 import type { PendingEffect } from '../domain/workflow.ts';
 
 /** What effects need of what is outside the system. */
@@ -44,7 +44,7 @@ export const createEffectPorts = (
     processes,
   }: {
     readonly hubs: HubRegistry;
-    readonly looks: ClusterLooks;
+    readonly looks: ObjectLooks;
     readonly runner: CommandRunner;
     readonly marks: HubMarks;
     readonly processes: ProcessPort;
@@ -58,8 +58,8 @@ export const createEffectPorts = (
     commandRunner: runner,
     clock,
     logger,
-    isBlocked: (hub, order) => processes.laneBlocked(laneOfHub(hub), order),
-    callsOf: (hub) => processes.laneCalls(laneOfHub(hub)),
+    isBlocked: (hub, order) => processes.laneBlocked(laneOf(hub), order),
+    callsOf: (hub) => processes.laneCalls(laneOf(hub)),
     refusesSimulated: ports.refusesSimulated === true,
   });
   const managementClusters = createManagementClusterEffects({

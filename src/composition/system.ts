@@ -7,7 +7,7 @@ import type { EventStore } from '../app/event-store.ts';
 import { lanesOfHub, lookWhenClosed, pacingOfLanes, probeOnNewCredentials } from '../app/hub-lanes.ts';
 import { finishDecommissions } from '../app/hub-decommission.ts';
 import { createHubHealth, type HubHealthMonitor } from '../app/hub-health.ts';
-import { createClusterLooks } from '../app/hub-looks.ts';
+import { createObjectLooks } from '../app/hub-looks.ts';
 import { drivenClusters } from '../app/driven-hubs.ts';
 import type { Deployment } from '../app/deployment.ts';
 import { createHubEpochs } from '../app/hub-epochs.ts';
@@ -35,7 +35,7 @@ import { declareCapacities } from '../app/scheduler.ts';
 import type { LongFolds } from '../app/long-folds.ts';
 import type { SnapshotStore } from '../app/snapshot-store.ts';
 import type { ActingKind } from '../domain/acting-kind.ts';
-import { actingKindOf, actingKinds } from '../domain/acting-kinds.ts';
+import { actingKindOf, actingKinds, workflowOn } from '../domain/acting-kinds.ts';
 import type { Holder } from '../domain/holder.ts';
 import { LANE_PAUSES } from '../domain/hubs/lane-pauses.ts';
 import { aggregateOf, aggregates, kinds, lanePausesAggregate, lifecycle } from '../domain/kinds.ts';
@@ -190,14 +190,13 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
     logger: logger.child({ component: 'hub-marks' }),
     ...(ports.settings?.drivingEpochMs === undefined ? {} : { epochMs: ports.settings.drivingEpochMs }),
   });
-  const looks = createClusterLooks();
+  const looks = createObjectLooks();
   const observer = createHubObserver({
     registry: hubs,
     looks,
-    observe: (id, observation) =>
-      actingKinds.some(({ workflow }) => port.observe(workflow.name, id, observation)),
-    isOver: (id) => actingKinds.some(({ workflow }) => port.isClosed(workflow.name, id)),
-    isUnknown: (id) => actingKinds.every(({ workflow }) => port.isUnknown(workflow.name, id)),
+    observe: (object, id, observation) => port.observe(workflowOn(object), id, observation),
+    isOver: (object, id) => port.isClosed(workflowOn(object), id),
+    isUnknown: (object, id) => port.isUnknown(workflowOn(object), id),
     clock,
     timers,
     logger: logger.child({ component: 'hub-observer' }),

@@ -1,4 +1,5 @@
 import type { DomainEvent } from './decider.ts';
+import type { HubObject } from './hubs/hub-object.ts';
 import type { JsonObject } from './json.ts';
 import type { Meter } from './metering/meter.ts';
 import type { ResourceKind } from './resource.ts';
@@ -20,6 +21,8 @@ export type ActingKind<
 > = ResourceKind<State, Command, Event> & {
   /** One run for each object, with the id of the object. */
   readonly workflow: AnyWorkflow;
+  /** What stands for it on a hub. */
+  readonly hubObjects: readonly HubObject[];
   readonly timeline: TimelineWords;
   readonly order: OrderWords<State, Command>;
   /** What the log of the process says at `info` when such an event is stored, by its type. */

@@ -13,6 +13,13 @@ export const actingKinds: readonly ActingKind[] = [actingCluster].map(listed);
 export const actingKindOf = (kind: string): ActingKind | undefined =>
   actingKinds.find((each) => each.kind === kind);
 
+/** Name of the workflow that what is seen of such an object on a hub is told to. Throws RangeError for a kind of nobody's. */
+export const workflowOn = (hubObject: string): string => {
+  const found = actingKinds.find(({ hubObjects }) => hubObjects.some(({ kind }) => kind === hubObject));
+  if (found === undefined) throw new RangeError(`objects of kind ${hubObject} are nobody's`);
+  return found.workflow.name;
+};
+
 /** Those that somebody is billed for. */
 export const meteredKinds: readonly (ActingKind & { readonly meter: Meter })[] = actingKinds.flatMap(
   (kind) => (kind.meter === undefined ? [] : [{ ...kind, meter: kind.meter }]),

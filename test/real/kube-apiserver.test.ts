@@ -7,6 +7,7 @@ import {
   createWorkerChannel,
   type HubChannel,
 } from '../../src/adapters/management-cluster/kubernetes/channel.ts';
+import { describeDeclaredKindContract } from '../integration/management-cluster/contract-kinds.ts';
 import { describeManagementClusterContract } from '../integration/management-cluster/contract.ts';
 import { hubsUnderTest } from '../support/hub-under-test.ts';
 import { loadDefinitions } from '../support/kube-apiserver/start.ts';
@@ -63,21 +64,30 @@ describe('a real kube-apiserver', function () {
       await proxy?.close();
     });
 
+    const proxyFaults = () => ({
+      loseNextCreate: proxy.loseNextCreate,
+      hang: proxy.hang,
+      clear: proxy.clear,
+      pause: proxy.pause,
+      resume: proxy.resume,
+    });
     const underTest = hubsUnderTest(`hub-${randomUUID().slice(0, 4)}`, () => ({
       access,
       through: proxy,
       channel,
       patienceMs: 30_000,
-      faults: {
-        loseNextCreate: proxy.loseNextCreate,
-        hang: proxy.hang,
-        clear: proxy.clear,
-        pause: proxy.pause,
-        resume: proxy.resume,
-      },
+      faults: proxyFaults(),
     }));
 
     describeManagementClusterContract('on a real API server', underTest);
+
+    const withPools = hubsUnderTest(`pool-${randomUUID().slice(0, 4)}`, () => ({
+      access,
+      through: proxy,
+      patienceMs: 30_000,
+      faults: proxyFaults(),
+    }));
+    describeDeclaredKindContract('on a real API server', withPools, 'kept');
 
     // In a suite of its own: what stands beside suites runs before them.
     describe('in all of that', () => {

@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import { kubeBinary } from '../../ops/real/kube-apiserver/binary.ts';
 import { startKubeServers, type KubeServers } from '../../ops/real/kube-apiserver/servers.ts';
-import { clusterNamespace, HubError, type CallOptions } from '../../src/app/management-cluster.ts';
+import { type CallOptions, HubError } from '../../src/app/management-cluster.ts';
+import { CLUSTER_ORDER, clusterNamespace, HOSTED_CLUSTER } from '../../src/domain/clusters/hub-objects.ts';
 import type { JsonObject } from '../../src/domain/json.ts';
 import { objectAt, stringAt } from '../../src/domain/json-tools.ts';
 import { untilHolds } from '../integration/management-cluster/contract-kit.ts';
@@ -78,7 +79,7 @@ describe('hubs of other settings on a real kube-apiserver', function () {
       });
       try {
         const { problems, cluster: seen } = await hub.check(by());
-        const look = await hub.getClusterOrder(placeOf('nobody'), by()).catch((error: unknown) => error);
+        const look = await hub.get(CLUSTER_ORDER, placeOf('nobody'), by()).catch((error: unknown) => error);
         return [seen, problems.map(({ code }) => code), look instanceof HubError ? look.kind : look];
       } finally {
         await clusters.close();
@@ -139,27 +140,27 @@ describe('hubs of other settings on a real kube-apiserver', function () {
     const { hub } = fixture;
     const place = placeOf('order-a');
     const own = clusterNamespace(place);
-    await hub.createClusterOrder(manifestOf('order-a'), by());
-    expect((await hub.controller.prepare(place, by())).created).to.have.length(5);
-    expect(await hub.controller.prepare(place, by())).to.deep.equal({ created: [] });
+    await hub.create(CLUSTER_ORDER, manifestOf('order-a'), by());
+    expect((await hub.controller.prepare(CLUSTER_ORDER, place, by())).created).to.have.length(5);
+    expect(await hub.controller.prepare(CLUSTER_ORDER, place, by())).to.deep.equal({ created: [] });
     const status = {
       phase: 'Progressing',
       conditions: [{ type: 'Accepted', status: 'True' }],
       desiredConfigVersion: '0123456789abcdef',
       jobs: [{ jobId: '1', type: 'provision', state: 'Running', timestamp: '2026-11-21T20:00:00.123Z' }],
     } as const;
-    await hub.controller.writeStatus(place, status, by());
-    const written = await hub.getClusterOrder(place, by());
-    await hub.controller.writeStatus(place, status, by());
-    expect((await hub.getClusterOrder(place, by()))?.resourceVersion).to.equal(written?.resourceVersion);
+    await hub.controller.writeStatus(CLUSTER_ORDER, place, status, by());
+    const written = await hub.get(CLUSTER_ORDER, place, by());
+    await hub.controller.writeStatus(CLUSTER_ORDER, place, status, by());
+    expect((await hub.get(CLUSTER_ORDER, place, by()))?.resourceVersion).to.equal(written?.resourceVersion);
     expect(written?.clusterReference).to.deep.equal({ namespace: own, hostedClusterName: 'order-a' });
-    await hub.deleteClusterOrder(place, by());
+    await hub.delete(CLUSTER_ORDER, place, by());
     await untilHolds(
-      () => hub.controller.release(place, by()),
+      () => hub.controller.release(CLUSTER_ORDER, place, by()),
       ({ released }) => released,
       PATIENCE_MS,
     );
-    expect(await hub.getClusterOrder(place, by())).to.equal(undefined);
+    expect(await hub.get(CLUSTER_ORDER, place, by())).to.equal(undefined);
     expect((await admin.get(`/api/v1/namespaces/${own}`)).code).to.equal(404);
   });
 
@@ -168,7 +169,7 @@ describe('hubs of other settings on a real kube-apiserver', function () {
     const tenant = { name: 'osac-acme', tenant: 'acme' };
     expect(await hub.ensureTenantNamespace(tenant, by())).to.deep.equal({ created: true });
     expect(await hub.ensureTenantNamespace(tenant, by())).to.deep.equal({ created: false });
-    await hub.createClusterOrder({ ...manifestOf('order-b'), namespace: 'osac-acme' }, by());
+    await hub.create(CLUSTER_ORDER, { ...manifestOf('order-b'), namespace: 'osac-acme' }, by());
     for (const [name, labels] of [
       ['a1', {}],
       ['a2', { 'osac.openshift.io/clusterorder': 'order-b' }],
@@ -211,24 +212,24 @@ describe('hubs of other settings on a real kube-apiserver', function () {
     const { hub } = fixture;
     const place = placeOf('order-c');
     const hosted = { namespace: clusterNamespace(place), name: place.name };
-    await hub.createClusterOrder(manifestOf('order-c'), by());
-    await hub.controller.prepare(place, by());
-    expect(await hub.getHostedCluster(hosted, by())).to.equal(undefined);
-    await hub.deleteClusterOrder(place, by());
+    await hub.create(CLUSTER_ORDER, manifestOf('order-c'), by());
+    await hub.controller.prepare(CLUSTER_ORDER, place, by());
+    expect(await hub.get(HOSTED_CLUSTER, hosted, by())).to.equal(undefined);
+    await hub.delete(CLUSTER_ORDER, place, by());
     await admin.delete(`${COLLECTIONS['CustomResourceDefinition']}/hostedclusters.hypershift.openshift.io`);
     await untilHolds(
       () =>
         hub
-          .getHostedCluster(hosted, by())
+          .get(HOSTED_CLUSTER, hosted, by())
           .catch((error: unknown) => (error instanceof HubError ? error.kind : 'fault')),
       (kind) => kind === 'not-ready',
       PATIENCE_MS,
     );
     await untilHolds(
-      () => hub.controller.release(place, by()),
+      () => hub.controller.release(CLUSTER_ORDER, place, by()),
       ({ released }) => released,
       PATIENCE_MS,
     );
-    expect(await hub.getClusterOrder(place, by())).to.equal(undefined);
+    expect(await hub.get(CLUSTER_ORDER, place, by())).to.equal(undefined);
   });
 });

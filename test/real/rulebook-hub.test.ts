@@ -11,7 +11,9 @@ import { createAutomations } from '../../src/adapters/automation/automations.ts'
 import { systemClock, systemTimers } from '../../src/adapters/system/system-ports.ts';
 import { createAutomationEffects, type TriggerArgs } from '../../src/app/automation-effects.ts';
 import type { HubRegistry, RegisteredHub } from '../../src/app/hub-registry.ts';
-import type { ManagementCluster, OrderPlace } from '../../src/app/management-cluster.ts';
+import type { ManagementCluster } from '../../src/app/management-cluster.ts';
+import { CLUSTER_ORDER, HOSTED_CLUSTER } from '../../src/domain/clusters/hub-objects.ts';
+import type { ObjectPlace } from '../../src/domain/hubs/hub-object.ts';
 import type { EffectCall, EffectPort } from '../../src/app/process-runner/types.ts';
 import { hubFacts } from '../../src/domain/hubs/hub-facts.ts';
 import type { JsonObject } from '../../src/domain/json.ts';
@@ -63,7 +65,7 @@ const describeOn = (name: string, start: () => Promise<Server | { readonly missi
     let cluster: ManagementCluster;
     let port: EffectPort;
     let rulebook: RealRulebook;
-    const place: OrderPlace & { clusterId: string } = {
+    const place: ObjectPlace & { clusterId: string } = {
       namespace: 'orders',
       name: 'order-abcdefghij',
       clusterId: 'id-of-order',
@@ -138,9 +140,13 @@ const describeOn = (name: string, start: () => Promise<Server | { readonly missi
         { hub: HUB, mode: 'eda', purpose: 'provision', place, ...args } as unknown as JsonObject,
         call,
       );
-    const order = () => cluster.getClusterOrder(place, callBy());
+    const order = () => cluster.get(CLUSTER_ORDER, place, callBy());
     const hosted = () =>
-      cluster.getHostedCluster({ namespace: `${place.namespace}-${place.name}`, name: place.name }, callBy());
+      cluster.get(
+        HOSTED_CLUSTER,
+        { namespace: `${place.namespace}-${place.name}`, name: place.name },
+        callBy(),
+      );
     /** With what the playbooks said, when it does not come. */
     const until = async (what: string, condition: () => Promise<boolean>): Promise<void> => {
       try {
@@ -158,7 +164,8 @@ const describeOn = (name: string, start: () => Promise<Server | { readonly missi
     const POSTED = { outcome: 'done', result: { queued: true, did: 'posted' } };
 
     it('builds what was ordered', async () => {
-      await cluster.createClusterOrder(
+      await cluster.create(
+        CLUSTER_ORDER,
         {
           ...place,
           labels: { 'osac.openshift.io/clusterorder-uuid': place.clusterId },
@@ -172,7 +179,7 @@ const describeOn = (name: string, start: () => Promise<Server | { readonly missi
         },
         callBy(),
       );
-      await cluster.controller?.prepare(place, callBy());
+      await cluster.controller?.prepare(CLUSTER_ORDER, place, callBy());
       expect(await trigger()).to.deep.equal(POSTED);
       await playbooksEnded(1);
       const built = await order();
@@ -188,7 +195,7 @@ const describeOn = (name: string, start: () => Promise<Server | { readonly missi
 
     it('scales, and changes nothing when that is asked for twice', async () => {
       const nodeRequests = [{ resourceClass: 'fc430', numberOfNodes: 3 }];
-      await cluster.patchClusterOrder(place, { nodeRequests }, callBy());
+      await cluster.patch(CLUSTER_ORDER, place, { nodeRequests }, callBy());
       const observing = effectCall({ attempt: 2, mode: 'observe', deadlineMs: 60_000 });
       expect(await trigger({ again: 'nodes' }, observing)).to.deep.equal(POSTED);
       await playbooksEnded(2);

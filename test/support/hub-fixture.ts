@@ -11,6 +11,7 @@ import type { EffectCall } from '../../src/app/process-runner/types.ts';
 import type { JsonObject } from '../../src/domain/json.ts';
 import { aggregateOf, hub as hubKind } from '../../src/domain/kinds.ts';
 import { eventTypes } from '../../src/domain/registry.ts';
+import { byKind, type FakeOrders } from './fake-orders.ts';
 import { silentLogger } from './loggers.ts';
 
 /** A log with hubs in it, and what follows from it: registry and command runner. */
@@ -125,30 +126,33 @@ export const effectCall = (more: Partial<EffectCall> = {}): EffectCall => {
 };
 
 /** An adapter of which only what a test overrides may be called. */
-export const fakeCluster = (hubId: string, more: Partial<ManagementCluster> = {}): ManagementCluster => {
+export const fakeCluster = (
+  hubId: string,
+  more: Partial<ManagementCluster & FakeOrders> = {},
+): ManagementCluster => {
   const unexpected = (what: string) => async (): Promise<never> => {
     throw new Error(`unexpected call: ${what}`);
   };
   return {
     hubId,
     simulated: true,
-    createClusterOrder: unexpected('create'),
-    patchClusterOrder: unexpected('patch'),
-    deleteClusterOrder: unexpected('delete'),
-    getClusterOrder: unexpected('get'),
-    findClusterOrders: unexpected('find'),
-    getHostedCluster: unexpected('get-hosted-cluster'),
+    create: unexpected('create'),
+    patch: unexpected('patch'),
+    delete: unexpected('delete'),
+    get: unexpected('get'),
+    read: unexpected('read'),
+    find: unexpected('find'),
     readSecret: unexpected('read-secret'),
     readMark: unexpected('read-mark'),
     writeMark: unexpected('write-mark'),
     check: unexpected('check'),
     inventory: unexpected('inventory'),
     ensureTenantNamespace: unexpected('ensure-tenant-namespace'),
-    readClusterOrder: unexpected('read-cluster-order'),
-    watchClusterOrders: () => {
+    watch: () => {
       throw new Error('unexpected call: watch');
     },
     close: async () => undefined,
+    ...byKind(more),
     ...more,
   };
 };

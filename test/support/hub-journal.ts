@@ -9,6 +9,8 @@ export type HubCall = {
   readonly at: string;
   readonly effectId: string;
   readonly operation: string;
+  /** Kind of the object that it is about. */
+  readonly kind: string;
   readonly namespace: string;
   readonly object: string;
   readonly result: string;
@@ -49,6 +51,7 @@ const callsIn = (db: DatabaseSync): HubCall[] =>
       at: String(row['at']),
       effectId: String(row['effect_id']),
       operation: String(row['operation']),
+      kind: String(row['kind']),
       namespace: String(row['namespace']),
       object: String(row['object']),
       result: String(row['result']),
@@ -59,13 +62,13 @@ const callsIn = (db: DatabaseSync): HubCall[] =>
 
 const ordersIn = (db: DatabaseSync): HubOrder[] =>
   db
-    .prepare('SELECT * FROM orders ORDER BY sequence')
+    .prepare("SELECT * FROM objects WHERE kind = 'ClusterOrder' ORDER BY sequence")
     .all()
     .map((row) => ({
       uid: String(row['uid']),
       namespace: String(row['namespace']),
       name: String(row['name']),
-      clusterId: row['cluster_id'] === null ? undefined : String(row['cluster_id']),
+      clusterId: row['object_id'] === null ? undefined : String(row['object_id']),
       effectId: String(row['effect_id']),
       createdAt: Number(row['created_at']),
       deletionAt: row['deletion_at'] === null ? undefined : Number(row['deletion_at']),

@@ -1,10 +1,12 @@
 import { expect } from 'chai';
 import type { HubChannel } from '../../src/adapters/management-cluster/kubernetes/channel.ts';
 import type { ManagementCluster } from '../../src/app/management-cluster.ts';
+import { CLUSTER_ORDER } from '../../src/domain/clusters/hub-objects.ts';
 import type { ManagementClusterUnderTest } from '../integration/management-cluster/contract-kit.ts';
 import { kubeconfigOf } from './kube-apiserver/kubeconfig.ts';
 import { kubeClient, type KubeAccess } from './kube-client.ts';
 import { grantHubAccess, hubAccessOf, kubernetesHub } from './kubernetes-hub.ts';
+import { OBJECTS_WITH_POOLS } from './pool-kind.ts';
 import { startQuickOperator } from './quick-operator.ts';
 
 /** Milliseconds that are short for a suite and long for a machine on loopback. */
@@ -56,7 +58,7 @@ export const hubsUnderTest = (
         kubeconfigs: { '1': kubeconfigOf({ url, ca, credentials: { token } }) },
         namespace,
         watch: QUICK_WATCH,
-        ...(channel === undefined ? {} : { channel }),
+        ...(channel === undefined ? { objects: OBJECTS_WITH_POOLS } : { channel }),
       });
       opened.push(hub);
       const signal = new AbortController().signal;
@@ -86,7 +88,7 @@ export const hubsUnderTest = (
           await faults.pause();
           // Reads find out which of the kept connections are closed.
           const read = { effectId: 'probe', deadlineMs: 60_000, signal: new AbortController().signal };
-          await cluster.findClusterOrders(namespace, 'nobody', read).catch(() => undefined);
+          await cluster.find(CLUSTER_ORDER, namespace, 'nobody', read).catch(() => undefined);
         },
         healthy,
       },

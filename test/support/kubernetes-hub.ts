@@ -11,6 +11,7 @@ import type { WatchSettings } from '../../src/adapters/management-cluster/kubern
 import { systemClock, systemTimers } from '../../src/adapters/system/system-ports.ts';
 import type { HubConnection } from '../../src/app/management-cluster.ts';
 import type { Clock, Logger, Timers } from '../../src/app/ports.ts';
+import type { HubObject } from '../../src/domain/hubs/hub-object.ts';
 import { objectAt, stringAt } from '../../src/domain/json-tools.ts';
 import type { SecretRef } from '../../src/domain/secret-ref.ts';
 import type { JsonObject } from './kube-apiserver/types.ts';
@@ -114,6 +115,8 @@ export const kubernetesHub = (options: {
   readonly timers?: Timers;
   readonly watch?: WatchSettings;
   readonly random?: () => number;
+  /** Kinds that the adapter knows; not with a channel. Default: all declared ones. */
+  readonly objects?: readonly HubObject[];
 }): KubernetesFixture => {
   const logger = recordingLogger();
   const clock = options.clock ?? systemClock();
@@ -136,6 +139,7 @@ export const kubernetesHub = (options: {
         timers,
         logger,
         random,
+        ...(options.objects === undefined ? {} : { objects: options.objects }),
         ...(options.watch === undefined ? {} : { watch: options.watch }),
       }),
   });

@@ -1,3 +1,4 @@
+import { CLUSTER_ORDER } from '../../src/domain/clusters/hub-objects.ts';
 import { createMemoryEventStore } from '../../src/adapters/event-store/memory/memory-event-store.ts';
 import type { SimulatedHub } from '../../src/adapters/management-cluster/simulated/simulated-hub.ts';
 import {
@@ -7,7 +8,7 @@ import {
 import { createLeaseOwnership } from '../../src/adapters/ownership/lease-ownership.ts';
 import { systemClock, systemTimers } from '../../src/adapters/system/system-ports.ts';
 import type { EventStore } from '../../src/app/event-store.ts';
-import { createClusterLooks } from '../../src/app/hub-looks.ts';
+import { createObjectLooks } from '../../src/app/hub-looks.ts';
 import { createHubObserver } from '../../src/app/hub-observer.ts';
 import { createManagementClusterEffects } from '../../src/app/management-cluster-effects.ts';
 import { createProcessRunner } from '../../src/app/process-runner/process-runner.ts';
@@ -78,13 +79,13 @@ export const orderFixture = (options: {
   const { codec, commandRunner, registry } = fixture;
   const secrets = { reveal: async () => undefined };
   let processes: ProcessRunner | undefined;
-  const looks = createClusterLooks();
+  const looks = createObjectLooks();
   const observer = createHubObserver({
     registry,
     looks,
-    observe: (clusterId, observation) =>
+    observe: (_kind, clusterId, observation) =>
       processes?.observe(clusterOrderWorkflow.name, clusterId, observation) ?? false,
-    isOver: (clusterId) => processes?.isClosed(clusterOrderWorkflow.name, clusterId) ?? false,
+    isOver: (_kind, clusterId) => processes?.isClosed(clusterOrderWorkflow.name, clusterId) ?? false,
     clock,
     timers,
     logger,
@@ -180,7 +181,7 @@ export const orderFixture = (options: {
         { namespace: 'orders', mode: 'operator', simulated: true },
       );
       const call = { effectId: 'late', deadlineMs: 1_000, signal: new AbortController().signal };
-      await clusters.of({ id: hub, namespace: 'orders' })?.createClusterOrder(draft, call);
+      await clusters.of({ id: hub, namespace: 'orders' })?.create(CLUSTER_ORDER, draft, call);
     },
     hubFile: (hub) => simulatedHubFile(options.folder, hub),
     close: async () => {

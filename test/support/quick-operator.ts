@@ -1,7 +1,6 @@
 import type { JsonObject } from '../../src/domain/json.ts';
 import { isObject, listAt, numberAt, objectAt, stringAt } from '../../src/domain/json-tools.ts';
-import { configVersion } from '../../src/adapters/management-cluster/simulated/spec.ts';
-import { observedClusterOrder } from '../../src/adapters/management-cluster/kubernetes/observed.ts';
+import { playedConfigVersion } from './kube-controllers/config-version.ts';
 import { kubeClient, type KubeAccess } from './kube-client.ts';
 
 const FINALIZER = 'osac.openshift.io/finalizer';
@@ -121,7 +120,7 @@ export const startQuickOperator = (access: KubeAccess, namespace: string): (() =
     for (const order of listAt(body, 'items').filter(isObject)) {
       const metadata = objectAt(order, 'metadata');
       const name = stringAt(metadata, 'name');
-      const version = configVersion(observedClusterOrder(order).spec);
+      const version = playedConfigVersion(objectAt(order, 'spec'));
       const accepted = listAt(metadata, 'finalizers').includes(FINALIZER);
       if (stringAt(metadata, 'deletionTimestamp') !== '') await tearDown(name, stringAt(metadata, 'uid'));
       else if (!accepted) await accept(name);

@@ -1,26 +1,20 @@
-import { HubError, type HubErrorKind, type ObservedClusterOrder } from '../../app/management-cluster.ts';
-import type { JsonObject } from '../../domain/json.ts';
+import { HubError } from '../../app/management-cluster.ts';
 
 /** A HubError as plain data: errors lose their class and fields between threads. Its cause stays where it was. */
-export type HubErrorData = {
-  readonly kind: HubErrorKind;
-  readonly message: string;
-  readonly retryAfterMs?: number;
-  readonly order?: ObservedClusterOrder;
-  readonly facts?: JsonObject;
-};
+export type HubErrorData = Pick<HubError, 'kind' | 'message'> & Partial<HubErrorDetails>;
+type HubErrorDetails = Pick<HubError, 'retryAfterMs' | 'object' | 'facts'>;
 
-export const errorData = (error: HubError): HubErrorData => ({
-  kind: error.kind,
-  message: error.message,
-  ...(error.retryAfterMs === undefined ? {} : { retryAfterMs: error.retryAfterMs }),
-  ...(error.order === undefined ? {} : { order: error.order }),
-  facts: error.facts,
+export const errorData = ({ kind, message, retryAfterMs, object, facts }: HubError): HubErrorData => ({
+  kind,
+  message,
+  retryAfterMs,
+  object,
+  facts,
 });
 
-export const hubError = (data: HubErrorData): HubError =>
-  new HubError(data.kind, data.message, {
-    ...(data.retryAfterMs === undefined ? {} : { retryAfterMs: data.retryAfterMs }),
-    ...(data.order === undefined ? {} : { order: data.order }),
-    ...(data.facts === undefined ? {} : { facts: data.facts }),
+export const hubError = ({ kind, message, retryAfterMs, object, facts = {} }: HubErrorData): HubError =>
+  new HubError(kind, message, {
+    facts,
+    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+    ...(object === undefined ? {} : { object }),
   });

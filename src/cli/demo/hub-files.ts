@@ -16,8 +16,8 @@ export const readHubFiles = (dataDir: string): HubRecord => {
     const db = new DatabaseSync(file, { readOnly: true, timeout: 5000 });
     try {
       calls += Number(db.prepare('SELECT count(*) AS n FROM calls').get()?.['n']);
-      for (const row of db.prepare('SELECT cluster_id FROM orders').iterate()) {
-        const cluster = String(row['cluster_id']);
+      for (const row of db.prepare("SELECT object_id FROM objects WHERE kind = 'ClusterOrder'").iterate()) {
+        const cluster = String(row['object_id']);
         objectsByCluster.set(cluster, (objectsByCluster.get(cluster) ?? 0) + 1);
       }
     } finally {

@@ -2,6 +2,7 @@ import type { ActingKind, AnyWorkflow } from '../acting-kind.ts';
 import { cluster } from './cluster.resource.ts';
 import type { ClusterCommand } from './commands.ts';
 import type { ClusterEvent } from './events.ts';
+import { CLUSTER_HUB_OBJECTS } from './hub-objects.ts';
 import { clusterMeter } from './meter.ts';
 import { clusterOrderDetails } from './order-details.ts';
 import { clusterOrderWorkflow } from './order-workflow/workflow.ts';
@@ -12,6 +13,7 @@ import { isLiveCluster, type ClusterState } from './state.ts';
 export const actingCluster: ActingKind<ClusterState, ClusterCommand, ClusterEvent> = {
   ...cluster,
   workflow: clusterOrderWorkflow as unknown as AnyWorkflow,
+  hubObjects: CLUSTER_HUB_OBJECTS,
   timeline: { sentences: CLUSTER_SENTENCES, deeds: CLUSTER_DEEDS, timers: CLUSTER_TIMERS },
   order: {
     prefix: 'CLUSTER',

@@ -1,13 +1,7 @@
 import type { ClusterIdentifier } from '../../app/hub-identity.ts';
-import { findOrder, type OrderRef } from '../../app/hub-looks.ts';
-import {
-  clusterNamespace,
-  HubError,
-  type CallOptions,
-  type ManagementCluster,
-  type ObservedClusterOrder,
-  type OrderPlace,
-} from '../../app/management-cluster.ts';
+import { findObject, type ObjectRef } from '../../app/hub-looks.ts';
+import { HubError, type CallOptions, type ManagementCluster } from '../../app/management-cluster.ts';
+import { CLUSTER_ORDER, HOSTED_CLUSTER, hostedPlace } from '../../domain/clusters/hub-objects.ts';
 import { isLiveCluster, type ClusterState } from '../../domain/clusters/state.ts';
 import type { HubHealth } from '../../domain/hubs/health.ts';
 import { clusterAggregate } from '../../domain/kinds.ts';
@@ -94,7 +88,7 @@ const readFromHub = async (
   const cluster = hubs.adapterOf(hub.id);
   if (cluster === undefined) throw hubAway('it cannot be reached from here');
   try {
-    const ref = { hub: hub.id, clusterId: state.id, namespace: hub.namespace, name: hub.orderName };
+    const ref = { id: state.id, namespace: hub.namespace, name: hub.orderName };
     const value = await readSecret(what, cluster, ref, options);
     // Written first and filled afterwards: what is empty is not there yet.
     return value?.byteLength === 0 ? undefined : value;
@@ -119,23 +113,14 @@ const hubAway = (why: string, error?: HubError): ApiError =>
 const readSecret = async (
   what: What,
   cluster: ManagementCluster,
-  ref: OrderRef,
+  ref: Omit<ObjectRef, 'hub'>,
   options: CallOptions,
 ): Promise<Uint8Array | undefined> => {
-  const observed = await findOrder(cluster, ref, options);
+  const observed = await findObject(cluster, CLUSTER_ORDER, ref, options);
   if (observed === undefined) return undefined;
-  const place = hostedPlace({ namespace: ref.namespace, name: observed.name }, observed.clusterReference);
-  const hosted = await cluster.getHostedCluster(place, options);
+  const place = hostedPlace({ namespace: ref.namespace, name: observed.name }, observed);
+  const hosted = await cluster.get(HOSTED_CLUSTER, place, options);
   const name = what === 'kubeconfig' ? hosted?.kubeconfigSecret : hosted?.passwordSecret;
   if (hosted === undefined || name === undefined) return undefined;
   return cluster.readSecret({ namespace: hosted.namespace, name, key: what }, options);
 };
-
-/**
- * Where the HostedCluster is. Nobody writes the reference where no operator works, and an operator fills in the name
- * late: then names are as by convention (management-cluster.md §1.1, §3.1).
- */
-const hostedPlace = (order: OrderPlace, reference: ObservedClusterOrder['clusterReference']): OrderPlace => ({
-  namespace: reference?.namespace || clusterNamespace(order),
-  name: reference?.hostedClusterName || order.name,
-});

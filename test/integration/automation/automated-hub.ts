@@ -1,10 +1,10 @@
 import type { JsonObject } from '../../../src/domain/json.ts';
 import { listAt, objectAt, stringAt, textOf, textsAt } from '../../../src/domain/json-tools.ts';
+import { HubError } from '../../../src/app/management-cluster.ts';
 import {
   CLUSTER_ORDER_UUID_LABEL,
-  HubError,
   type ObservedHostedCluster,
-} from '../../../src/app/management-cluster.ts';
+} from '../../../src/domain/clusters/hub-objects.ts';
 import { fakeCluster } from '../../support/hub-fixture.ts';
 import { orderCalled } from './contract.ts';
 
@@ -39,8 +39,9 @@ export const automatedHub = () => {
       const metadata = objectAt(hub.order, 'metadata');
       return {
         name: stringAt(metadata, 'name'),
+        namespace: PLACE.namespace,
         uid: 'u',
-        clusterId: stringAt(objectAt(metadata, 'labels'), CLUSTER_ORDER_UUID_LABEL),
+        id: stringAt(objectAt(metadata, 'labels'), CLUSTER_ORDER_UUID_LABEL),
         resourceVersion: '1',
         generation: 1,
         creationTimestamp: '2026-11-21T09:00:00Z',

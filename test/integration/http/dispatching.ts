@@ -1,3 +1,4 @@
+import { byKind, type FakeOrders } from '../../support/fake-orders.ts';
 import { expect } from 'chai';
 import { HubError, type ManagementCluster } from '../../../src/app/management-cluster.ts';
 import type { ClusterCommand } from '../../../src/domain/clusters/commands.ts';
@@ -40,21 +41,24 @@ const readableHub = () => {
     /** What is found by the label. */
     labelled: [] as { readonly name: string; readonly clusterId: string }[],
   };
-  const cluster = {
-    hubId: 'sim-1',
-    simulated: true,
+  const orders = {
     getClusterOrder: async ({ name }: { name: string }) => {
       if (hub.down) throw new HubError('unavailable', 'connection refused', { retryAfterMs: 4000 });
-      const order = { name, clusterId: hub.owner };
+      const order = { name, id: hub.owner };
       if (!hub.hosted || !hub.reference) return order;
       return { ...order, clusterReference: { namespace: 'ns', hostedClusterName: 'hc' } };
     },
-    findClusterOrders: async () => hub.labelled,
+    findClusterOrders: async () => hub.labelled.map(({ name, clusterId: id }) => ({ name, id })),
     getHostedCluster: async ({ namespace, name }: { namespace: string; name: string }) => {
       hub.asked.push(`${namespace}/${name}`);
       if (!hub.hosted) return undefined;
       return { name, namespace, kubeconfigSecret: 'kc', passwordSecret: 'pw', conditions: [] };
     },
+  };
+  const cluster = {
+    hubId: 'sim-1',
+    simulated: true,
+    ...byKind(orders as unknown as Partial<FakeOrders>),
     readSecret: async ({ name, key }: { name: string; key: string }) => {
       const value = hub.secrets.get(`${name}/${key}`);
       return value === undefined ? undefined : Buffer.from(value);

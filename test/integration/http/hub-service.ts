@@ -101,6 +101,7 @@ export const startHubService = async (): Promise<HubService> => {
         {
           hub: 'hub-2',
           namespace: 'osac-hub',
+          kind: 'ClusterOrder',
           synced: false,
           orders: 4,
           unknown: 1,

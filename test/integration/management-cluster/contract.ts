@@ -1,12 +1,13 @@
 import { expect } from 'chai';
+import { type CallOptions, TENANT_ANNOTATION } from '../../../src/app/management-cluster.ts';
 import {
+  CLUSTER_ORDER,
   CLUSTER_ORDER_UUID_LABEL,
-  TENANT_ANNOTATION,
-  type CallOptions,
   type ClusterOrderManifest,
-  type ClusterOrderWatchEvent,
+  HOSTED_CLUSTER,
   type ObservedClusterOrder,
-} from '../../../src/app/management-cluster.ts';
+} from '../../../src/domain/clusters/hub-objects.ts';
+import type { HubObjectEvent } from '../../../src/domain/hubs/hub-object.ts';
 import { SIMULATION_ANNOTATION } from '../../../src/domain/clusters/cluster-order-manifest.ts';
 import type { HubMark } from '../../../src/domain/hubs/mark.ts';
 import { failure, untilHolds, type ManagementClusterUnderTest } from './contract-kit.ts';
@@ -51,9 +52,9 @@ export const describeManagementClusterContract = (
       },
     });
     const refOf = (order: string) => ({ namespace: hub.namespace, name: order });
-    const get = (order: string) => hub.cluster.getClusterOrder(refOf(order), by());
+    const get = (order: string) => hub.cluster.get(CLUSTER_ORDER, refOf(order), by());
     const create = (order: string, clusterId?: string) =>
-      hub.cluster.createClusterOrder(manifestOf(order, clusterId), by());
+      hub.cluster.create(CLUSTER_ORDER, manifestOf(order, clusterId), by());
 
     const until = <T>(read: () => Promise<T>, holds: (value: T) => boolean): Promise<T> =>
       untilHolds(read, holds, hub.patienceMs);
@@ -72,11 +73,11 @@ export const describeManagementClusterContract = (
     const watch = (cluster = hub.cluster) => {
       const abort = new AbortController();
       aborts.push(abort);
-      const seen: ClusterOrderWatchEvent[] = [];
+      const seen: HubObjectEvent<ObservedClusterOrder>[] = [];
       const ended = (async () => {
-        for await (const event of cluster.watchClusterOrders(hub.namespace, abort.signal)) seen.push(event);
+        for await (const event of cluster.watch(CLUSTER_ORDER, hub.namespace, abort.signal)) seen.push(event);
       })();
-      const untilSeen = (holds: (event: ClusterOrderWatchEvent) => boolean) =>
+      const untilSeen = (holds: (event: HubObjectEvent<ObservedClusterOrder>) => boolean) =>
         until(
           () => Promise.resolve(seen.find(holds)),
           (event) => event !== undefined,
@@ -85,8 +86,8 @@ export const describeManagementClusterContract = (
     };
     const isApplied =
       (order: string, holds: (seen: ObservedClusterOrder) => boolean = () => true) =>
-      (event: ClusterOrderWatchEvent): boolean =>
-        event.type === 'applied' && event.order.name === order && holds(event.order);
+      (event: HubObjectEvent<ObservedClusterOrder>): boolean =>
+        event.type === 'applied' && event.object.name === order && holds(event.object);
 
     /** A simulated hub keeps no pull secret (test/unit/simulated-hub/pull-secret.test.ts). */
     const kept = (spec: object): object => {
@@ -98,7 +99,7 @@ export const describeManagementClusterContract = (
       it('answers with the object as it is stored', async () => {
         const made = await create('order-a');
         const manifest = manifestOf('order-a');
-        expect(made).to.include({ name: 'order-a', clusterId: 'id-of-order-a', generation: 1 });
+        expect(made).to.include({ name: 'order-a', id: 'id-of-order-a', generation: 1 });
         expect(kept(made.spec)).to.deep.equal(kept(manifest.spec));
         expect(made.annotations).to.include(manifest.annotations);
         expect(made.uid).to.match(/^[0-9a-f-]{36}$/);
@@ -110,30 +111,30 @@ export const describeManagementClusterContract = (
       it('of a name that is taken fails as already-exists and shows whose it is', async () => {
         const first = await create('order-a');
         const mine = await failure(create('order-a'));
-        expect([mine.kind, mine.order?.uid, mine.order?.clusterId]).to.deep.equal([
+        expect([mine.kind, mine.object?.uid, mine.object?.id]).to.deep.equal([
           'already-exists',
           first.uid,
           'id-of-order-a',
         ]);
         const foreign = await failure(create('order-a', 'another'));
-        expect([foreign.kind, foreign.order?.clusterId]).to.deep.equal(['already-exists', 'id-of-order-a']);
+        expect([foreign.kind, foreign.object?.id]).to.deep.equal(['already-exists', 'id-of-order-a']);
       });
 
       it('of one name by two instances at once makes one object', async () => {
         const other = await hub.another();
         const results = await Promise.allSettled(
           [hub.cluster, other, hub.cluster, other].map((cluster) =>
-            cluster.createClusterOrder(manifestOf('order-a'), by()),
+            cluster.create(CLUSTER_ORDER, manifestOf('order-a'), by()),
           ),
         );
         expect(results.filter(({ status }) => status === 'fulfilled')).to.have.length(1);
-        expect(await hub.cluster.findClusterOrders(hub.namespace, 'id-of-order-a', by())).to.have.length(1);
+        expect(await hub.cluster.find(CLUSTER_ORDER, hub.namespace, 'id-of-order-a', by())).to.have.length(1);
       });
 
       it('of an invalid object fails as invalid with the field', async () => {
         const manifest = manifestOf('order-a');
         const bad = { ...manifest, spec: { ...manifest.spec, templateID: 'ocp-small' } };
-        const error = await failure(hub.cluster.createClusterOrder(bad, by()));
+        const error = await failure(hub.cluster.create(CLUSTER_ORDER, bad, by()));
         expect(error.kind).to.equal('invalid');
         expect(error.message).to.include('spec.templateID');
         expect(await get('order-a')).to.equal(undefined);
@@ -141,7 +142,7 @@ export const describeManagementClusterContract = (
 
       it('in a namespace that does not exist fails', async () => {
         const manifest = { ...manifestOf('order-a'), namespace: hub.missingNamespace };
-        const { kind } = await failure(hub.cluster.createClusterOrder(manifest, by()));
+        const { kind } = await failure(hub.cluster.create(CLUSTER_ORDER, manifest, by()));
         expect(kind).to.equal(hub.inMissingNamespace ?? 'not-found');
       });
     });
@@ -149,19 +150,19 @@ export const describeManagementClusterContract = (
     describe('reading', () => {
       it('gives undefined or nothing for what is not there', async () => {
         expect(await get('nobody')).to.equal(undefined);
-        expect(await hub.cluster.findClusterOrders(hub.namespace, 'nobody', by())).to.deep.equal([]);
+        expect(await hub.cluster.find(CLUSTER_ORDER, hub.namespace, 'nobody', by())).to.deep.equal([]);
         const ref = { namespace: `${hub.namespace}-nobody`, name: 'nobody' };
-        expect(await hub.cluster.getHostedCluster(ref, by())).to.equal(undefined);
+        expect(await hub.cluster.get(HOSTED_CLUSTER, ref, by())).to.equal(undefined);
         expect(await hub.cluster.readSecret({ ...ref, key: 'kubeconfig' }, by())).to.equal(undefined);
       });
 
       it('gives the whole object for webhooks and jobs, what the hub keeps of its pull secret included', async () => {
         await create('order-a');
-        const whole = await hub.cluster.readClusterOrder(refOf('order-a'), by());
+        const whole = await hub.cluster.read(CLUSTER_ORDER, refOf('order-a'), by());
         expect(whole).to.include({ apiVersion: 'osac.openshift.io/v1alpha1', kind: 'ClusterOrder' });
         expect(kept(whole?.['spec'] as object)).to.deep.equal(kept(manifestOf('order-a').spec));
         expect(whole?.['metadata']).to.not.have.property('managedFields');
-        expect(await hub.cluster.readClusterOrder(refOf('nobody'), by())).to.equal(undefined);
+        expect(await hub.cluster.read(CLUSTER_ORDER, refOf('nobody'), by())).to.equal(undefined);
       });
 
       it('a check finds nothing wrong with a hub that works, and what is wrong with one that is away', async () => {
@@ -177,7 +178,7 @@ export const describeManagementClusterContract = (
         await create('order-a', 'one');
         await create('order-b', 'one');
         await create('order-c', 'two');
-        const found = await hub.cluster.findClusterOrders(hub.namespace, 'one', by());
+        const found = await hub.cluster.find(CLUSTER_ORDER, hub.namespace, 'one', by());
         expect(found.map(({ name: order }) => order)).to.have.members(['order-a', 'order-b']);
       });
     });
@@ -193,7 +194,8 @@ export const describeManagementClusterContract = (
           .and.equal(order?.jobs.at(-1)?.configVersion);
         const reference = order?.clusterReference ?? { namespace: '', hostedClusterName: '' };
         const { namespace } = reference;
-        const hosted = await hub.cluster.getHostedCluster(
+        const hosted = await hub.cluster.get(
+          HOSTED_CLUSTER,
           { namespace, name: reference.hostedClusterName },
           by(),
         );
@@ -228,12 +230,12 @@ export const describeManagementClusterContract = (
           (seen) => (seen?.finalizers.length ?? 0) > 0,
         );
         const nodeRequests = [{ resourceClass: 'fc430', numberOfNodes: 3 }];
-        const patched = await hub.cluster.patchClusterOrder(refOf('order-a'), { nodeRequests }, by());
+        const patched = await hub.cluster.patch(CLUSTER_ORDER, refOf('order-a'), { nodeRequests }, by());
         expect(patched.spec).to.deep.equal({ ...made.spec, nodeRequests });
         expect(patched.generation).to.be.greaterThan(made.generation);
         expect(patched.uid).to.equal(made.uid);
         expect(patched.finalizers.length).to.be.greaterThan(0);
-        const again = await hub.cluster.patchClusterOrder(refOf('order-a'), { nodeRequests }, by());
+        const again = await hub.cluster.patch(CLUSTER_ORDER, refOf('order-a'), { nodeRequests }, by());
         expect(again.generation).to.equal(patched.generation);
       });
 
@@ -241,7 +243,7 @@ export const describeManagementClusterContract = (
         await create('order-a');
         const before = await untilReady('order-a');
         const nodeRequests = [{ resourceClass: 'fc430', numberOfNodes: 3 }];
-        await hub.cluster.patchClusterOrder(refOf('order-a'), { nodeRequests }, by());
+        await hub.cluster.patch(CLUSTER_ORDER, refOf('order-a'), { nodeRequests }, by());
         await until(
           () => get('order-a'),
           (seen) =>
@@ -254,9 +256,9 @@ export const describeManagementClusterContract = (
       it('of the template fails as invalid, of what is not there as not-found', async () => {
         await create('order-a');
         const change = { templateID: 'osac.templates.other' };
-        const fixed = await failure(hub.cluster.patchClusterOrder(refOf('order-a'), change, by()));
+        const fixed = await failure(hub.cluster.patch(CLUSTER_ORDER, refOf('order-a'), change, by()));
         expect(fixed.kind).to.equal('invalid');
-        const absent = await failure(hub.cluster.patchClusterOrder(refOf('nobody'), change, by()));
+        const absent = await failure(hub.cluster.patch(CLUSTER_ORDER, refOf('nobody'), change, by()));
         expect(absent.kind).to.equal('not-found');
       });
     });
@@ -266,20 +268,20 @@ export const describeManagementClusterContract = (
         const manifest = manifestOf('order-a');
         // A simulated hub never ends this one.
         const annotations = { ...manifest.annotations, [SIMULATION_ANNOTATION]: 'stuckDeletion=forever' };
-        await hub.cluster.createClusterOrder({ ...manifest, annotations }, by());
+        await hub.cluster.create(CLUSTER_ORDER, { ...manifest, annotations }, by());
         await untilReady('order-a');
-        expect(await hub.cluster.deleteClusterOrder(refOf('order-a'), by())).to.equal(true);
+        expect(await hub.cluster.delete(CLUSTER_ORDER, refOf('order-a'), by())).to.equal(true);
         const deleting = await get('order-a');
         expect(deleting?.deletionTimestamp).to.be.a('string');
         const taken = await failure(create('order-a'));
         expect(taken.kind).to.equal('already-exists');
-        expect(taken.order?.deletionTimestamp).to.equal(deleting?.deletionTimestamp);
+        expect(taken.object?.deletionTimestamp).to.equal(deleting?.deletionTimestamp);
       });
 
       it('is confirmed by absence; then the name is free', async () => {
         const made = await create('order-a');
         await untilReady('order-a');
-        expect(await hub.cluster.deleteClusterOrder(refOf('order-a'), by())).to.equal(true);
+        expect(await hub.cluster.delete(CLUSTER_ORDER, refOf('order-a'), by())).to.equal(true);
         await untilGone('order-a');
         expect((await create('order-a')).uid).not.to.equal(made.uid);
       });
@@ -287,17 +289,17 @@ export const describeManagementClusterContract = (
       it('of an object whose name another one has by now is a conflict, and that one stays', async () => {
         const made = await create('order-a');
         const uid = `${made.uid.startsWith('0') ? 1 : 0}${made.uid.slice(1)}`;
-        const refused = await failure(hub.cluster.deleteClusterOrder({ ...refOf('order-a'), uid }, by()));
+        const refused = await failure(hub.cluster.delete(CLUSTER_ORDER, { ...refOf('order-a'), uid }, by()));
         expect(refused.kind).to.equal('conflict');
         expect((await get('order-a'))?.deletionTimestamp).to.equal(undefined);
         const asked = { ...refOf('order-a'), uid: made.uid };
-        expect(await hub.cluster.deleteClusterOrder(asked, by())).to.equal(true);
+        expect(await hub.cluster.delete(CLUSTER_ORDER, asked, by())).to.equal(true);
         await untilGone('order-a');
-        expect(await hub.cluster.deleteClusterOrder(asked, by())).to.equal(false);
+        expect(await hub.cluster.delete(CLUSTER_ORDER, asked, by())).to.equal(false);
       });
 
       it('of what is not there is false', async () => {
-        expect(await hub.cluster.deleteClusterOrder(refOf('nobody'), by())).to.equal(false);
+        expect(await hub.cluster.delete(CLUSTER_ORDER, refOf('nobody'), by())).to.equal(false);
       });
     });
 
@@ -311,15 +313,15 @@ export const describeManagementClusterContract = (
         await create('order-b');
         await watching.untilSeen(isApplied('order-b'));
         await watching.untilSeen(isApplied('order-a', ({ phase }) => phase === 'Ready'));
-        await hub.cluster.deleteClusterOrder(refOf('order-a'), by());
+        await hub.cluster.delete(CLUSTER_ORDER, refOf('order-a'), by());
         await watching.untilSeen(
           isApplied('order-a', ({ deletionTimestamp }) => deletionTimestamp !== undefined),
         );
         const deleted = await watching.untilSeen(({ type }) => type === 'deleted');
-        expect(deleted?.type === 'deleted' ? deleted.order.uid : '').to.equal(made.uid);
+        expect(deleted?.type === 'deleted' ? deleted.object.uid : '').to.equal(made.uid);
         const versions = watching.seen
-          .filter((event) => event.type !== 'synced' && event.order.name === 'order-a')
-          .map((event) => (event.type === 'synced' ? '' : event.order.resourceVersion));
+          .filter((event) => event.type !== 'synced' && event.object.name === 'order-a')
+          .map((event) => (event.type === 'synced' ? '' : event.object.resourceVersion));
         expect(new Set(versions).size).to.equal(versions.length);
       });
 
@@ -360,15 +362,15 @@ export const describeManagementClusterContract = (
         await hub.misbehave.loseNextAnswer();
         expect((await failure(create('order-a'))).kind).to.equal('unknown-outcome');
         await hub.misbehave.healthy();
-        expect((await get('order-a'))?.clusterId).to.equal('id-of-order-a');
-        expect((await failure(create('order-a'))).order?.clusterId).to.equal('id-of-order-a');
+        expect((await get('order-a'))?.id).to.equal('id-of-order-a');
+        expect((await failure(create('order-a'))).object?.id).to.equal('id-of-order-a');
       });
 
       it('past its deadline a write is of unknown outcome, a read is unavailable', async () => {
         await hub.misbehave.neverAnswer();
         const hurried = by({ deadlineMs: 1_000 });
-        const write = failure(hub.cluster.createClusterOrder(manifestOf('order-a'), hurried));
-        const read = failure(hub.cluster.getClusterOrder(refOf('order-a'), hurried));
+        const write = failure(hub.cluster.create(CLUSTER_ORDER, manifestOf('order-a'), hurried));
+        const read = failure(hub.cluster.get(CLUSTER_ORDER, refOf('order-a'), hurried));
         expect([(await write).kind, (await read).kind]).to.deep.equal(['unknown-outcome', 'unavailable']);
       });
 
@@ -383,15 +385,15 @@ export const describeManagementClusterContract = (
         const abort = new AbortController();
         await hub.misbehave.neverAnswer();
         const pending = failure(
-          hub.cluster.createClusterOrder(manifestOf('order-a'), by({ signal: abort.signal })),
+          hub.cluster.create(CLUSTER_ORDER, manifestOf('order-a'), by({ signal: abort.signal })),
         );
         // The call is on its way once a later read was given up at its own deadline.
-        await failure(hub.cluster.getClusterOrder(refOf('order-a'), by({ deadlineMs: 1_000 })));
+        await failure(hub.cluster.get(CLUSTER_ORDER, refOf('order-a'), by({ deadlineMs: 1_000 })));
         abort.abort();
         expect((await pending).kind).to.equal('unknown-outcome');
         await hub.misbehave.healthy();
         const unsent = failure(
-          hub.cluster.createClusterOrder(manifestOf('order-b'), by({ signal: abort.signal })),
+          hub.cluster.create(CLUSTER_ORDER, manifestOf('order-b'), by({ signal: abort.signal })),
         );
         expect((await unsent).kind).to.equal('unavailable');
         expect(await get('order-b')).to.equal(undefined);
@@ -401,7 +403,9 @@ export const describeManagementClusterContract = (
         const other = await hub.another();
         await other.close();
         await other.close();
-        expect((await failure(other.getClusterOrder(refOf('order-a'), by()))).kind).to.equal('unavailable');
+        expect((await failure(other.get(CLUSTER_ORDER, refOf('order-a'), by()))).kind).to.equal(
+          'unavailable',
+        );
       });
     });
 

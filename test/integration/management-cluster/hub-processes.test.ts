@@ -1,3 +1,4 @@
+import { CLUSTER_ORDER } from '../../../src/domain/clusters/hub-objects.ts';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -63,11 +64,12 @@ describe('simulated hub of several processes', function () {
     });
     // Every third one is deleted, and gone after a while.
     const last = reported.findLast((name) => Number(name.split('-').at(-1)) % 3 !== 0) ?? '';
-    const order = await hub.getClusterOrder(
+    const order = await hub.get(
+      CLUSTER_ORDER,
       { namespace: 'osac-hub', name: last },
       { effectId: 'look', deadlineMs: 60_000, signal: new AbortController().signal },
     );
-    expect(order?.clusterId).to.equal(`id-of-${last}`);
+    expect(order?.id).to.equal(`id-of-${last}`);
     await hub.close();
   });
 });

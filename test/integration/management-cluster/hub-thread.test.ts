@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect } from 'chai';
-import { HubError, type CallOptions } from '../../../src/app/management-cluster.ts';
+import { type CallOptions, HubError } from '../../../src/app/management-cluster.ts';
+import { CLUSTER_ORDER } from '../../../src/domain/clusters/hub-objects.ts';
 import { createWorkerChannel } from '../../../src/adapters/management-cluster/simulated/channel.ts';
 import { createSimulatedHub } from '../../../src/adapters/management-cluster/simulated/simulated-hub.ts';
 import { systemClock, systemTimers } from '../../../src/adapters/system/system-ports.ts';
@@ -36,12 +37,12 @@ describe('thread of the simulated hubs', function () {
 
   it('a file that another process holds does not hold the caller', async () => {
     const { channel, hub } = open('sim-a');
-    await hub.getClusterOrder(REF('nobody'), by('first'));
+    await hub.get(CLUSTER_ORDER, REF('nobody'), by('first'));
     const holder = new DatabaseSync(join(dir, 'sim-a.sqlite'), { timeout: 1000 });
     holder.exec('BEGIN IMMEDIATE');
     let turns = 0;
     let done = false;
-    const pending = hub.createClusterOrder(manifestOf('order-a'), by('create')).then(() => {
+    const pending = hub.create(CLUSTER_ORDER, manifestOf('order-a'), by('create')).then(() => {
       done = true;
     });
     const end = performance.now() + 200;
@@ -64,11 +65,11 @@ describe('thread of the simulated hubs', function () {
     const names = Array.from({ length: 60 }, (_, index) => `order-${index}`);
     const made = await Promise.all(
       names.map((name, index) =>
-        (index % 2 === 0 ? first : second).createClusterOrder(manifestOf(name), { ...by(name), signal }),
+        (index % 2 === 0 ? first : second).create(CLUSTER_ORDER, manifestOf(name), { ...by(name), signal }),
       ),
     );
     expect(made.map((order) => order.name)).to.deep.equal(names);
-    expect(await second.getClusterOrder(REF('order-0'), by('other hub'))).to.equal(undefined);
+    expect(await second.get(CLUSTER_ORDER, REF('order-0'), by('other hub'))).to.equal(undefined);
     await channel.close();
   });
 
@@ -76,12 +77,12 @@ describe('thread of the simulated hubs', function () {
     const { channel, hub } = open('sim-a');
     const bad = manifestOf('order-bad', { spec: { templateID: 'a-b' } });
     const told = await Promise.allSettled([
-      hub.createClusterOrder(manifestOf('order-a'), by('one')),
-      hub.createClusterOrder(bad, by('two')),
-      hub.createClusterOrder(manifestOf('order-a', { clusterId: 'another' }), by('three')),
-      hub.createClusterOrder(manifestOf('order-b', { simulation: 'lostAnswer=1' }), by('four')),
-      hub.patchClusterOrder(REF('nobody'), { sshPublicKey: 'x' }, by('five')),
-      hub.getClusterOrder(REF('order-b'), by('six')),
+      hub.create(CLUSTER_ORDER, manifestOf('order-a'), by('one')),
+      hub.create(CLUSTER_ORDER, bad, by('two')),
+      hub.create(CLUSTER_ORDER, manifestOf('order-a', { clusterId: 'another' }), by('three')),
+      hub.create(CLUSTER_ORDER, manifestOf('order-b', { simulation: 'lostAnswer=1' }), by('four')),
+      hub.patch(CLUSTER_ORDER, REF('nobody'), { sshPublicKey: 'x' }, by('five')),
+      hub.get(CLUSTER_ORDER, REF('order-b'), by('six')),
     ]);
     const kinds = told.map((one) =>
       one.status === 'fulfilled'
@@ -117,10 +118,10 @@ describe('thread of the simulated hubs', function () {
       ask: (number, question) => lost.ask(number, question),
       close: () => lost.close(),
     });
-    await hub.createClusterOrder(manifestOf('order-a'), by('one'));
+    await hub.create(CLUSTER_ORDER, manifestOf('order-a'), by('one'));
     const holder = new DatabaseSync(join(dir, 'sim-a.sqlite'), { timeout: 1000 });
     holder.exec('BEGIN IMMEDIATE');
-    const inFlight = hub.createClusterOrder(manifestOf('order-b'), by('two')).then(
+    const inFlight = hub.create(CLUSTER_ORDER, manifestOf('order-b'), by('two')).then(
       () => 'answered',
       (error: unknown) => (error instanceof HubError ? error.kind : 'another error'),
     );
@@ -132,7 +133,7 @@ describe('thread of the simulated hubs', function () {
     await ended;
     expect(await inFlight).to.equal('unknown-outcome');
     lost = createWorkerChannel();
-    expect((await hub.getClusterOrder(REF('order-a'), by('three')))?.name).to.equal('order-a');
+    expect((await hub.get(CLUSTER_ORDER, REF('order-a'), by('three')))?.name).to.equal('order-a');
     await hub.close();
     await lost.close();
   });
@@ -150,7 +151,7 @@ describe('thread of the simulated hubs', function () {
       channel,
     });
     const error: unknown = await blocked
-      .createClusterOrder(manifestOf('order-a'), by('one'))
+      .create(CLUSTER_ORDER, manifestOf('order-a'), by('one'))
       .catch((e: unknown) => e);
     expect(error).to.include({ kind: 'unavailable' });
     await hub.close();

@@ -1,4 +1,4 @@
-import { CLUSTER_ORDER_UUID_LABEL } from '../../../src/app/management-cluster.ts';
+import { CLUSTER_ORDER, CLUSTER_ORDER_UUID_LABEL } from '../../../src/domain/clusters/hub-objects.ts';
 import { createSimulatedHub } from '../../../src/adapters/management-cluster/simulated/simulated-hub.ts';
 import { systemClock, systemTimers } from '../../../src/adapters/system/system-ports.ts';
 
@@ -20,7 +20,8 @@ for (let number = 0; ; number += 1) {
   const name = `order-${prefix}-${number}`;
   const ref = { namespace: 'osac-hub', name };
   const by = (what: string) => ({ effectId: `${name}/${what}`, deadlineMs: 60_000, signal });
-  await hub.createClusterOrder(
+  await hub.create(
+    CLUSTER_ORDER,
     {
       ...ref,
       labels: { [CLUSTER_ORDER_UUID_LABEL]: `id-of-${name}` },
@@ -30,6 +31,6 @@ for (let number = 0; ; number += 1) {
     by('create'),
   );
   process.stdout.write(`${name}\n`);
-  await hub.patchClusterOrder(ref, { sshPublicKey: 'ssh-ed25519 AAAA' }, by('patch'));
-  if (number % 3 === 0) await hub.deleteClusterOrder(ref, by('delete'));
+  await hub.patch(CLUSTER_ORDER, ref, { sshPublicKey: 'ssh-ed25519 AAAA' }, by('patch'));
+  if (number % 3 === 0) await hub.delete(CLUSTER_ORDER, ref, by('delete'));
 }

@@ -5,6 +5,7 @@ import { parse, stringify } from 'yaml';
 import { createClusters } from '../../../src/composition/clusters.ts';
 import { systemClock, systemTimers } from '../../../src/adapters/system/system-ports.ts';
 import type { CallOptions } from '../../../src/app/management-cluster.ts';
+import { CLUSTER_ORDER } from '../../../src/domain/clusters/hub-objects.ts';
 import { startKubeApiServer, type KubeApiServer } from '../../support/kube-apiserver/start.ts';
 import { failure } from './contract-kit.ts';
 import { connectionOf, kubernetesHub, recordingLogger } from '../../support/kubernetes-hub.ts';
@@ -70,7 +71,7 @@ describe('connection to a Kubernetes hub', function () {
     const proxy = await startProxy();
     const hub = hubWith({ 'proxy-url': `http://someone:canary@127.0.0.1:${proxy.port}` });
     for (let call = 0; call < 5; call += 1)
-      expect(await hub.getClusterOrder({ namespace: NS, name: 'a' }, by())).to.equal(undefined);
+      expect(await hub.get(CLUSTER_ORDER, { namespace: NS, name: 'a' }, by())).to.equal(undefined);
     expect(proxy.tunnels).to.deep.equal([new URL(server.url).host]);
     expect(proxy.authorizations).to.deep.equal([`Basic ${Buffer.from('someone:canary').toString('base64')}`]);
   });
@@ -113,7 +114,7 @@ describe('connection to a Kubernetes hub', function () {
     const { port } = mute.address() as AddressInfo;
     const hub = hubWith({ server: `https://127.0.0.1:${port}` });
     const error = await failure(
-      hub.deleteClusterOrder({ namespace: NS, name: 'a' }, { ...by(), deadlineMs: 1_000 }),
+      hub.delete(CLUSTER_ORDER, { namespace: NS, name: 'a' }, { ...by(), deadlineMs: 1_000 }),
     );
     expect([error.kind, error.message]).to.deep.equal([
       'unavailable',
@@ -131,7 +132,7 @@ describe('connection to a Kubernetes hub', function () {
     expect(unknown).to.match(/^Unreachable: get version: nowhere\.invalid:443: .*\((ENOTFOUND|EAI_AGAIN)\)$/);
     server.faults.always({}, { kind: 'hang' });
     const slow = await failure(
-      hubWith({}).getClusterOrder({ namespace: NS, name: 'a' }, { ...by(), deadlineMs: 2_000 }),
+      hubWith({}).get(CLUSTER_ORDER, { namespace: NS, name: 'a' }, { ...by(), deadlineMs: 2_000 }),
     );
     server.faults.clear();
     expect(slow.message).to.equal(

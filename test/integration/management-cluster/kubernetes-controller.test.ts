@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { clusterNamespace } from '../../../src/app/management-cluster.ts';
+import { CLUSTER_ORDER, clusterNamespace, HOSTED_CLUSTER } from '../../../src/domain/clusters/hub-objects.ts';
 import { kubeClient } from '../../support/kube-client.ts';
 import { rbacOf } from '../../support/kubernetes-hub.ts';
 import { failure } from './contract-kit.ts';
@@ -24,7 +24,7 @@ describe('the controller’s part on a Kubernetes hub', function () {
     planted = undefined;
     for (const object of rbacOf('controller-ledger', NS)) stage.server.seed(object);
     ({ hub } = open());
-    await hub.createClusterOrder(manifestOf('order-a'), by());
+    await hub.create(CLUSTER_ORDER, manifestOf('order-a'), by());
   });
   afterEach('needed no right that controller-ledger.yaml does not grant', () => {
     const refused = audited(':hub-access').filter(
@@ -34,23 +34,23 @@ describe('the controller’s part on a Kubernetes hub', function () {
   });
 
   it('makes what a cluster needs, repeats nothing, and uses nothing that is not the order’s', async () => {
-    const first = await hub.controller.prepare(place, by());
+    const first = await hub.controller.prepare(CLUSTER_ORDER, place, by());
     expect(first.created).to.have.length(5);
-    expect(await hub.controller.prepare(place, by())).to.deep.equal({ created: [] });
+    expect(await hub.controller.prepare(CLUSTER_ORDER, place, by())).to.deep.equal({ created: [] });
     expect(stage.server.find('rolebindings', own, 'hub-access')?.['roleRef']).to.deep.include({
       name: `${NS}-hub-access-hosted-clusters`,
     });
     stage.server.seed({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: `${NS}-order-b` } });
-    await hub.createClusterOrder(manifestOf('order-b'), by());
-    const refused = await failure(hub.controller.prepare(placeOf('order-b'), by()));
+    await hub.create(CLUSTER_ORDER, manifestOf('order-b'), by());
+    const refused = await failure(hub.controller.prepare(CLUSTER_ORDER, placeOf('order-b'), by()));
     expect([refused.kind, refused.message]).to.deep.equal([
       'already-exists',
-      `namespace ${NS}-order-b is there and not of order order-b`,
+      `namespace ${NS}-order-b is somebody else's: it has no label osac.openshift.io/clusterorder=order-b`,
     ]);
   });
 
   it('writes status only when it differs, and keeps conditions and finalizers of others', async () => {
-    await hub.controller.prepare(place, by());
+    await hub.controller.prepare(CLUSTER_ORDER, place, by());
     const at = '2026-01-01T00:00:00Z';
     const foreign = {
       type: 'ClusterStorageReady',
@@ -68,27 +68,27 @@ describe('the controller’s part on a Kubernetes hub', function () {
       },
       status: { conditions: [foreign] },
     } as unknown as Parameters<typeof stage.server.seed>[0]);
-    await hub.controller.writeStatus(place, STATUS, by());
+    await hub.controller.writeStatus(CLUSTER_ORDER, place, STATUS, by());
     const before = stage.server.version();
-    await hub.controller.writeStatus(place, STATUS, by());
+    await hub.controller.writeStatus(CLUSTER_ORDER, place, STATUS, by());
     expect(stage.server.version()).to.equal(before);
-    const seen = await hub.getClusterOrder(place, by());
+    const seen = await hub.get(CLUSTER_ORDER, place, by());
     expect(seen?.conditions.map(({ type }) => type)).to.have.members(['ClusterStorageReady', 'Accepted']);
     expect(seen?.clusterReference).to.deep.equal({ namespace: own, hostedClusterName: 'order-a' });
     expect(seen?.finalizers).to.have.length(2);
   });
 
   it('lets an order go once its HostedCluster and namespace are gone, and never a living one', async () => {
-    await hub.controller.prepare(place, by());
-    expect((await failure(hub.controller.release(place, by()))).kind).to.equal('conflict');
+    await hub.controller.prepare(CLUSTER_ORDER, place, by());
+    expect((await failure(hub.controller.release(CLUSTER_ORDER, place, by()))).kind).to.equal('conflict');
     stage.server.seed({
       apiVersion: 'hypershift.openshift.io/v1beta1',
       kind: 'HostedCluster',
       metadata: { name: 'order-a', namespace: own },
       spec: {},
     });
-    await hub.deleteClusterOrder(place, by());
-    expect(await hub.controller.release(place, by())).to.deep.equal({
+    await hub.delete(CLUSTER_ORDER, place, by());
+    expect(await hub.controller.release(CLUSTER_ORDER, place, by())).to.deep.equal({
       released: false,
       waitingFor: [`HostedCluster ${own}/order-a`],
     });
@@ -96,20 +96,26 @@ describe('the controller’s part on a Kubernetes hub', function () {
     const admin = kubeClient({ url: stage.server.url, ca: stage.server.ca, token: stage.server.adminToken });
     await admin.delete(`/apis/hypershift.openshift.io/v1beta1/namespaces/${own}/hostedclusters/order-a`);
     admin.close();
-    const asked = await hub.controller.release(place, by());
+    const asked = await hub.controller.release(CLUSTER_ORDER, place, by());
     expect([asked.released, asked.waitingFor[0]]).to.deep.equal([false, `namespace ${own}`]);
     await stage.server.settled();
-    expect(await hub.controller.release(place, by())).to.deep.equal({ released: true, waitingFor: [] });
-    expect(await hub.getClusterOrder(place, by())).to.equal(undefined);
-    expect(await hub.controller.release(place, by())).to.deep.equal({ released: true, waitingFor: [] });
+    expect(await hub.controller.release(CLUSTER_ORDER, place, by())).to.deep.equal({
+      released: true,
+      waitingFor: [],
+    });
+    expect(await hub.get(CLUSTER_ORDER, place, by())).to.equal(undefined);
+    expect(await hub.controller.release(CLUSTER_ORDER, place, by())).to.deep.equal({
+      released: true,
+      waitingFor: [],
+    });
   });
 
   it('lets an order go on a hub that has no HostedClusters, and not where it may not look for them', async () => {
-    await hub.controller.prepare(place, by());
-    await hub.deleteClusterOrder(place, by());
+    await hub.controller.prepare(CLUSTER_ORDER, place, by());
+    await hub.delete(CLUSTER_ORDER, place, by());
     planted = 'hostedclusters';
     stage.server.faults.next({ resource: planted }, { kind: 'answer', code: 403 });
-    expect((await failure(hub.controller.release(place, by()))).kind).to.equal('unauthorized');
+    expect((await failure(hub.controller.release(CLUSTER_ORDER, place, by()))).kind).to.equal('unauthorized');
     expect(stage.server.find('namespaces', '', own)?.metadata.deletionTimestamp).to.equal(undefined);
     const admin = kubeClient({ url: stage.server.url, ca: stage.server.ca, token: stage.server.adminToken });
     const crds = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
@@ -117,9 +123,14 @@ describe('the controller’s part on a Kubernetes hub', function () {
     admin.close();
     await stage.server.settled();
     const hosted = { namespace: own, name: 'order-a' };
-    expect((await failure(hub.getHostedCluster(hosted, by()))).kind).to.equal('not-ready');
-    expect((await hub.controller.release(place, by())).waitingFor[0]).to.equal(`namespace ${own}`);
+    expect((await failure(hub.get(HOSTED_CLUSTER, hosted, by()))).kind).to.equal('not-ready');
+    expect((await hub.controller.release(CLUSTER_ORDER, place, by())).waitingFor[0]).to.equal(
+      `namespace ${own}`,
+    );
     await stage.server.settled();
-    expect(await hub.controller.release(place, by())).to.deep.equal({ released: true, waitingFor: [] });
+    expect(await hub.controller.release(CLUSTER_ORDER, place, by())).to.deep.equal({
+      released: true,
+      waitingFor: [],
+    });
   });
 });

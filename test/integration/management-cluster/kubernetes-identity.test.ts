@@ -1,6 +1,11 @@
 import { expect } from 'chai';
 import { parse, stringify } from 'yaml';
-import type { ClusterOrderWatchEvent } from '../../../src/app/management-cluster.ts';
+import {
+  CLUSTER_ORDER,
+  HOSTED_CLUSTER,
+  type ObservedClusterOrder,
+} from '../../../src/domain/clusters/hub-objects.ts';
+import type { HubObjectEvent } from '../../../src/domain/hubs/hub-object.ts';
 import { startKubeApiServer, type KubeApiServer } from '../../support/kube-apiserver/start.ts';
 import { connectionOf, hubAccessOf, kubernetesHub, rbacOf, secretRef } from '../../support/kubernetes-hub.ts';
 import { failure, untilHolds } from './contract-kit.ts';
@@ -48,9 +53,9 @@ describe('which cluster a Kubernetes hub is', function () {
   };
   const follow = (hub: ReturnType<typeof open>['hub']) => {
     const abort = new AbortController();
-    const seen: ClusterOrderWatchEvent[] = [];
+    const seen: HubObjectEvent<ObservedClusterOrder>[] = [];
     const ended = (async () => {
-      for await (const event of hub.watchClusterOrders(NS, abort.signal)) seen.push(event);
+      for await (const event of hub.watch(CLUSTER_ORDER, NS, abort.signal)) seen.push(event);
     })();
     closers.push(async () => {
       abort.abort();
@@ -83,21 +88,21 @@ describe('which cluster a Kubernetes hub is', function () {
     const [ours, other] = [await start(), await start()];
     const kubeconfigs = { '1': kubeconfigOf(ours), '2': kubeconfigOf(other) };
     const { clusters, hub } = open(kubeconfigs, uidOf(ours));
-    await hub.createClusterOrder(manifestOf('order-a'), by());
+    await hub.create(CLUSTER_ORDER, manifestOf('order-a'), by());
     const seen = follow(hub);
     await until(() => seen.some(({ type }) => type === 'synced'));
     const before = seen.length;
     clusters.of(connectionOf(NS, { cluster: uidOf(ours), kubeconfig: secretRef('2'), revision: 2 }));
     const calls = [
-      () => hub.getClusterOrder(placeOf('order-a'), by()),
-      () => hub.findClusterOrders(NS, 'id-of-order-a', by()),
-      () => hub.deleteClusterOrder(placeOf('order-a'), by()),
-      () => hub.createClusterOrder(manifestOf('order-a'), by()),
-      () => hub.patchClusterOrder(placeOf('order-a'), { sshPublicKey: 'k' }, by()),
-      () => hub.getHostedCluster({ namespace: `${NS}-order-a`, name: 'order-a' }, by()),
+      () => hub.get(CLUSTER_ORDER, placeOf('order-a'), by()),
+      () => hub.find(CLUSTER_ORDER, NS, 'id-of-order-a', by()),
+      () => hub.delete(CLUSTER_ORDER, placeOf('order-a'), by()),
+      () => hub.create(CLUSTER_ORDER, manifestOf('order-a'), by()),
+      () => hub.patch(CLUSTER_ORDER, placeOf('order-a'), { sshPublicKey: 'k' }, by()),
+      () => hub.get(HOSTED_CLUSTER, { namespace: `${NS}-order-a`, name: 'order-a' }, by()),
       () => hub.readSecret({ namespace: NS, name: 'a', key: 'b' }, by()),
       () => hub.inventory(by()),
-      () => hub.controller.release(placeOf('order-a'), by()),
+      () => hub.controller.release(CLUSTER_ORDER, placeOf('order-a'), by()),
     ];
     for (const call of calls) {
       const error = await failure(call());
@@ -113,7 +118,7 @@ describe('which cluster a Kubernetes hub is', function () {
     expect(seen.slice(before)).to.deep.equal([]);
     // Back again: what was under way goes on, and nothing was lost.
     clusters.of(connectionOf(NS, { cluster: uidOf(ours), kubeconfig: secretRef('1'), revision: 3 }));
-    expect((await hub.getClusterOrder(placeOf('order-a'), by()))?.name).to.equal('order-a');
+    expect((await hub.get(CLUSTER_ORDER, placeOf('order-a'), by()))?.name).to.equal('order-a');
     expect(refusedByHub(ours)).to.deep.equal([]);
   });
 
@@ -121,7 +126,7 @@ describe('which cluster a Kubernetes hub is', function () {
     const ours = await start();
     const uid = uidOf(ours);
     const { clusters, hub } = open({ '1': kubeconfigOf(ours) }, uid);
-    await hub.createClusterOrder(manifestOf('order-a'), by());
+    await hub.create(CLUSTER_ORDER, manifestOf('order-a'), by());
     const seen = follow(hub);
     await until(() => seen.some(({ type }) => type === 'synced'));
     const before = seen.length;
@@ -132,21 +137,21 @@ describe('which cluster a Kubernetes hub is', function () {
     await until(() => other.audit().some(({ path }) => path.endsWith('/namespaces/kube-system')));
     expect(other.audit().some(({ path }) => path.includes('/clusterorders'))).to.equal(true);
     const absent = [
-      () => hub.getClusterOrder(placeOf('order-a'), by()),
-      () => hub.findClusterOrders(NS, 'id-of-order-a', by()),
-      () => hub.deleteClusterOrder(placeOf('order-a'), by()),
-      () => hub.patchClusterOrder(placeOf('order-a'), { sshPublicKey: 'k' }, by()),
-      () => hub.getHostedCluster({ namespace: `${NS}-order-a`, name: 'order-a' }, by()),
+      () => hub.get(CLUSTER_ORDER, placeOf('order-a'), by()),
+      () => hub.find(CLUSTER_ORDER, NS, 'id-of-order-a', by()),
+      () => hub.delete(CLUSTER_ORDER, placeOf('order-a'), by()),
+      () => hub.patch(CLUSTER_ORDER, placeOf('order-a'), { sshPublicKey: 'k' }, by()),
+      () => hub.get(HOSTED_CLUSTER, { namespace: `${NS}-order-a`, name: 'order-a' }, by()),
     ];
     for (const look of absent) expect((await failure(look())).kind).to.equal('other-cluster');
     expect((await hub.check(by())).problems.map(({ code }) => code)).to.deep.equal(['DifferentCluster']);
     expect(seen.slice(before)).to.deep.equal([]);
-    expect((await failure(hub.createClusterOrder(manifestOf('order-b'), by()))).kind).to.equal(
+    expect((await failure(hub.create(CLUSTER_ORDER, manifestOf('order-b'), by()))).kind).to.equal(
       'other-cluster',
     );
     // The hub was rebuilt, and its operator says so.
     clusters.of(connectionOf(NS, { cluster: uidOf(other), revision: 2 }));
-    expect(await hub.getClusterOrder(placeOf('order-a'), by())).to.equal(undefined);
+    expect(await hub.get(CLUSTER_ORDER, placeOf('order-a'), by())).to.equal(undefined);
     await until(() =>
       seen.slice(before).some((event) => event.type === 'synced' && event.names.length === 0),
     );
@@ -158,7 +163,7 @@ describe('which cluster a Kubernetes hub is', function () {
     const seen = follow(hub);
     await until(() => seen.some(({ type }) => type === 'synced'));
     clusters.of(connectionOf(NS, { cluster: uidOf(server), revision: 1 }));
-    await hub.createClusterOrder(manifestOf('order-a'), by());
+    await hub.create(CLUSTER_ORDER, manifestOf('order-a'), by());
     await until(() => seen.some(isApplied('order-a')));
     expect(seen.filter(({ type }) => type === 'synced')).to.have.length(1);
   });
@@ -166,9 +171,9 @@ describe('which cluster a Kubernetes hub is', function () {
   it('once known it must stay visible: without the right nothing could be compared any more', async () => {
     const server = await start();
     const { hub } = open({ '1': kubeconfigOf(server) }, uidOf(server));
-    await hub.createClusterOrder(manifestOf('order-a'), by());
+    await hub.create(CLUSTER_ORDER, manifestOf('order-a'), by());
     server.faults.always({ resource: 'namespaces', name: 'kube-system' }, { kind: 'answer', code: 403 });
-    expect((await failure(hub.getClusterOrder(placeOf('order-b'), by()))).kind).to.equal('unauthorized');
+    expect((await failure(hub.get(CLUSTER_ORDER, placeOf('order-b'), by()))).kind).to.equal('unauthorized');
     expect(
       (await hub.check(by())).problems.map(({ code, subject }) => `${code} ${subject ?? ''}`),
     ).to.deep.equal(['RightMissing get namespaces kube-system']);

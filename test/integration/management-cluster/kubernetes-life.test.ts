@@ -1,6 +1,10 @@
 import { expect } from 'chai';
 import { createWorkerChannel } from '../../../src/adapters/management-cluster/kubernetes/channel.ts';
-import { CLUSTER_ORDER_UUID_LABEL } from '../../../src/app/management-cluster.ts';
+import {
+  CLUSTER_ORDER,
+  CLUSTER_ORDER_UUID_LABEL,
+  HOSTED_CLUSTER,
+} from '../../../src/domain/clusters/hub-objects.ts';
 import { connectionOf, rbacOf, recordingLogger, secretRef } from '../../support/kubernetes-hub.ts';
 import { failure, untilHolds } from './contract-kit.ts';
 import { by, isApplied, kubernetesStage, manifestOf, NS, placeOf, PULL_SECRET } from './kubernetes-stage.ts';
@@ -21,13 +25,13 @@ describe('life with a Kubernetes hub', function () {
     const watching = follow(hub);
     await watching.until(({ type }) => type === 'synced');
     stage.server.revoke(old);
-    expect((await failure(hub.getClusterOrder(placeOf('a'), by()))).kind).to.equal('unauthorized');
+    expect((await failure(hub.get(CLUSTER_ORDER, placeOf('a'), by()))).kind).to.equal('unauthorized');
     expect(clusters.of(connectionOf(NS, { revision: 2, kubeconfig: secretRef('2') }))).to.equal(hub);
-    await hub.createClusterOrder(manifestOf('order-a'), by());
+    await hub.create(CLUSTER_ORDER, manifestOf('order-a'), by());
     await watching.until(isApplied('order-a'));
     // An older wording of the hub that comes late changes nothing.
     clusters.of(connectionOf(NS, { revision: 1, kubeconfig: secretRef('1') }));
-    expect((await hub.getClusterOrder(placeOf('order-a'), by()))?.clusterId).to.equal('id-of-order-a');
+    expect((await hub.get(CLUSTER_ORDER, placeOf('order-a'), by()))?.id).to.equal('id-of-order-a');
   });
 
   it('credentials that cannot be used stop the hub, and good ones start it again', async () => {
@@ -35,19 +39,19 @@ describe('life with a Kubernetes hub', function () {
       kubeconfigs: { '1': 'not: a kubeconfig', '2': stage.server.kubeconfig({ token: tokenOf() }) },
     });
     const watching = follow(hub);
-    const refused = await failure(hub.createClusterOrder(manifestOf('order-a'), by()));
+    const refused = await failure(hub.create(CLUSTER_ORDER, manifestOf('order-a'), by()));
     expect([refused.kind, refused.message]).to.deep.equal([
       'unauthorized',
       'kubeconfig refused: current-context names no entry of contexts',
     ]);
     clusters.of(connectionOf(NS, { revision: 2, kubeconfig: secretRef('2') }));
-    await hub.createClusterOrder(manifestOf('order-a'), by());
+    await hub.create(CLUSTER_ORDER, manifestOf('order-a'), by());
     await watching.until(isApplied('order-a'));
   });
 
   it('looking at a hub does not make another connection of it', async () => {
     const { clusters, hub } = open();
-    await hub.getClusterOrder(placeOf('a'), by());
+    await hub.get(CLUSTER_ORDER, placeOf('a'), by());
     const watching = follow(hub);
     await watching.until(({ type }) => type === 'synced');
     // It is synced by its list, and its watch is a request of its own, which follows.
@@ -58,18 +62,18 @@ describe('life with a Kubernetes hub', function () {
     );
     const before = stage.server.audit().length;
     for (let revision = 2; revision < 10; revision += 1) clusters.of(connectionOf(NS, { revision }));
-    await hub.getClusterOrder(placeOf('a'), by());
+    await hub.get(CLUSTER_ORDER, placeOf('a'), by());
     expect(stage.server.audit().length - before).to.equal(1);
   });
 
   it('a hub that is not registered any more is let go with its credentials and connections', async () => {
     const { clusters, hub } = open();
-    await hub.getClusterOrder(placeOf('a'), by());
+    await hub.get(CLUSTER_ORDER, placeOf('a'), by());
     clusters.forget(hub.hubId);
-    expect((await failure(hub.getClusterOrder(placeOf('a'), by()))).message).to.contain('closed');
+    expect((await failure(hub.get(CLUSTER_ORDER, placeOf('a'), by()))).message).to.contain('closed');
     const again = clusters.of(connectionOf(NS, { revision: 9 }));
     expect(again).to.not.equal(hub);
-    expect(await again?.getClusterOrder(placeOf('a'), by())).to.equal(undefined);
+    expect(await again?.get(CLUSTER_ORDER, placeOf('a'), by())).to.equal(undefined);
   });
 
   it('the thread that dies is started again; watches list anew, and a write under way is in doubt', async () => {
@@ -81,17 +85,17 @@ describe('life with a Kubernetes hub', function () {
     const watching = follow(hub);
     await watching.until(({ type }) => type === 'synced');
     stage.server.faults.next({ verb: 'create', resource: 'clusterorders' }, { kind: 'hang' });
-    const write = failure(hub.createClusterOrder(manifestOf('order-a'), by()));
+    const write = failure(hub.create(CLUSTER_ORDER, manifestOf('order-a'), by()));
     await untilHolds(
       () => Promise.resolve(audited(':hub-access').some(({ method }) => method === 'POST')),
       Boolean,
       5_000,
     );
-    const died = failure(hub.getClusterOrder(placeOf('a'), by({ effectId: 'die' })));
+    const died = failure(hub.get(CLUSTER_ORDER, placeOf('a'), by({ effectId: 'die' })));
     expect((await died).kind).to.equal('unavailable');
     expect((await write).kind).to.equal('unknown-outcome');
     stage.server.faults.clear();
-    await hub.createClusterOrder(manifestOf('order-b'), by());
+    await hub.create(CLUSTER_ORDER, manifestOf('order-b'), by());
     await watching.until(isApplied('order-b'));
   });
 
@@ -101,15 +105,15 @@ describe('life with a Kubernetes hub', function () {
     const told: unknown[] = [];
     const tell = async (work: Promise<unknown>): Promise<void> => {
       const error = await failure(work);
-      told.push([error.message, error.facts, String(error.stack), error.order]);
+      told.push([error.message, error.facts, String(error.stack), error.object]);
     };
-    await tell(hub.createClusterOrder(manifestOf('order-a'), by()));
+    await tell(hub.create(CLUSTER_ORDER, manifestOf('order-a'), by()));
     for (const text of [`denied: ${PULL_SECRET}`, JSON.stringify({ echo: token, pullSecret: PULL_SECRET })]) {
       const message = `spec.pullSecret: Invalid value: ${JSON.stringify(text)} for Bearer ${token}`;
       for (const code of [400, 403, 422, 500])
         for (const fault of [{ message }, { text }]) {
           stage.server.faults.next({}, { kind: 'answer', code, ...fault });
-          await tell(hub.createClusterOrder(manifestOf('order-a'), by()));
+          await tell(hub.create(CLUSTER_ORDER, manifestOf('order-a'), by()));
         }
     }
     const watching = follow(hub);
@@ -125,9 +129,9 @@ describe('life with a Kubernetes hub', function () {
 
   it('never sends status, finalizers, null or an empty list; a patch is a merge patch of what changes', async () => {
     const { hub } = open();
-    await hub.createClusterOrder(manifestOf('order-a'), by());
+    await hub.create(CLUSTER_ORDER, manifestOf('order-a'), by());
     const spec = { nodeRequests: [{ resourceClass: 'fc430', numberOfNodes: 3 }], sshPublicKey: '' };
-    await hub.patchClusterOrder(placeOf('order-a'), spec, by());
+    await hub.patch(CLUSTER_ORDER, placeOf('order-a'), spec, by());
     const sent = audited(':hub-access').filter(({ method }) => method === 'POST' || method === 'PATCH');
     expect(sent.map(({ contentType }) => contentType)).to.deep.equal([
       'application/json',
@@ -139,12 +143,12 @@ describe('life with a Kubernetes hub', function () {
 
   it('two orders that carry one id are both shown; the later steps decide', async () => {
     const { hub } = open();
-    await hub.createClusterOrder(manifestOf('order-a', 'one'), by());
-    await hub.createClusterOrder(manifestOf('order-b', 'one'), by());
-    const found = await hub.findClusterOrders(NS, 'one', by());
+    await hub.create(CLUSTER_ORDER, manifestOf('order-a', 'one'), by());
+    await hub.create(CLUSTER_ORDER, manifestOf('order-b', 'one'), by());
+    const found = await hub.find(CLUSTER_ORDER, NS, 'one', by());
     expect(found.map(({ name }) => name)).to.have.members(['order-a', 'order-b']);
     for (const id of ['', 'a,b', 'x'.repeat(64), '__proto__'])
-      expect(await hub.findClusterOrders(NS, id, by())).to.deep.equal([]);
+      expect(await hub.find(CLUSTER_ORDER, NS, id, by())).to.deep.equal([]);
   });
 
   it('a kind that is not there is another thing than an object that is not', async () => {
@@ -153,22 +157,22 @@ describe('life with a Kubernetes hub', function () {
       { resource: 'clusterorders' },
       { kind: 'answer', code: 404, text: '404 page not found\n' },
     );
-    expect((await failure(hub.deleteClusterOrder(placeOf('a'), by()))).kind).to.equal('not-ready');
-    expect(await hub.deleteClusterOrder(placeOf('a'), by())).to.equal(false);
+    expect((await failure(hub.delete(CLUSTER_ORDER, placeOf('a'), by()))).kind).to.equal('not-ready');
+    expect(await hub.delete(CLUSTER_ORDER, placeOf('a'), by())).to.equal(false);
   });
 
   it('a server that says to come later is not asked before', async () => {
     const { hub } = open();
     stage.server.faults.next({}, { kind: 'answer', code: 429, retryAfterSeconds: 7 });
-    const error = await failure(hub.createClusterOrder(manifestOf('order-a'), by()));
+    const error = await failure(hub.create(CLUSTER_ORDER, manifestOf('order-a'), by()));
     expect([error.kind, error.retryAfterMs]).to.deep.equal(['throttled', 7_000]);
   });
 
   it('reads are asked again on another connection when kept ones were closed', async () => {
     const { hub } = open();
-    await Promise.all([1, 2, 3].map(() => hub.getClusterOrder(placeOf('a'), by())));
+    await Promise.all([1, 2, 3].map(() => hub.get(CLUSTER_ORDER, placeOf('a'), by())));
     stage.server.cutConnections();
-    expect(await hub.getClusterOrder(placeOf('a'), by())).to.equal(undefined);
+    expect(await hub.get(CLUSTER_ORDER, placeOf('a'), by())).to.equal(undefined);
   });
 
   it('lists of more than a page are read whole, also when their token ends on the way', async () => {
@@ -180,9 +184,9 @@ describe('life with a Kubernetes hub', function () {
         spec: { templateID: 'a' },
       });
     const { hub } = open();
-    expect(await hub.findClusterOrders(NS, 'many', by())).to.have.length(1_200);
+    expect(await hub.find(CLUSTER_ORDER, NS, 'many', by())).to.have.length(1_200);
     const slow = stage.server.faults.next({ verb: 'list' }, { kind: 'held-answer' });
-    const listing = hub.findClusterOrders(NS, 'many', by());
+    const listing = hub.find(CLUSTER_ORDER, NS, 'many', by());
     await untilHolds(
       () => Promise.resolve(slow.held()),
       (held) => held > 0,
@@ -196,7 +200,7 @@ describe('life with a Kubernetes hub', function () {
   it('counts hosts by class: free, with an order of ours, and taken by others', async () => {
     for (const object of rbacOf('controller-ledger', NS)) stage.server.seed(object);
     const { hub } = open();
-    await hub.createClusterOrder(manifestOf('order-a'), by());
+    await hub.create(CLUSTER_ORDER, manifestOf('order-a'), by());
     const agent = (name: string, labels: { [key: string]: string }) =>
       stage.server.seed({
         apiVersion: 'agent-install.openshift.io/v1beta1',
@@ -224,7 +228,7 @@ describe('life with a Kubernetes hub', function () {
       for (const object of rbacOf(file, NS)) stage.server.seed(object);
     const { hub } = open({ connection: { tenantNamespaces: true } });
     await hub.ensureTenantNamespace({ name: 'osac-acme', tenant: 'acme' }, by());
-    await hub.createClusterOrder({ ...manifestOf('order-a'), namespace: 'osac-acme' }, by());
+    await hub.create(CLUSTER_ORDER, { ...manifestOf('order-a'), namespace: 'osac-acme' }, by());
     stage.server.seed({
       apiVersion: 'agent-install.openshift.io/v1beta1',
       kind: 'Agent',
@@ -241,7 +245,7 @@ describe('life with a Kubernetes hub', function () {
   it('without the right to see hosts or node pools it does not try', async () => {
     const { hub } = open();
     expect(await hub.inventory(by())).to.equal(undefined);
-    await hub.getHostedCluster({ namespace: 'a', name: 'b' }, by());
+    await hub.get(HOSTED_CLUSTER, { namespace: 'a', name: 'b' }, by());
     expect(audited(':hub-access').some(({ code }) => code === 403)).to.equal(false);
   });
 

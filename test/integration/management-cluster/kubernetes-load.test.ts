@@ -3,7 +3,7 @@ import {
   createWorkerChannel,
   type HubChannel,
 } from '../../../src/adapters/management-cluster/kubernetes/channel.ts';
-import { CLUSTER_ORDER_UUID_LABEL } from '../../../src/app/management-cluster.ts';
+import { CLUSTER_ORDER, CLUSTER_ORDER_UUID_LABEL } from '../../../src/domain/clusters/hub-objects.ts';
 import { startKubeApiServer, type KubeApiServer } from '../../support/kube-apiserver/start.ts';
 import type { JsonObject } from '../../support/kube-apiserver/types.ts';
 import { kubernetesHub, recordingLogger } from '../../support/kubernetes-hub.ts';
@@ -58,12 +58,12 @@ describe(`a Kubernetes hub with ${ORDERS} orders that change while connections b
     let synced = 0;
     const abort = new AbortController();
     const following = (async () => {
-      for await (const event of hub.watchClusterOrders(NS, abort.signal)) {
+      for await (const event of hub.watch(CLUSTER_ORDER, NS, abort.signal)) {
         if (event.type === 'synced') {
           synced += 1;
           continue;
         }
-        const { name, resourceVersion, spec } = event.order;
+        const { name, resourceVersion, spec } = event.object;
         const version = Number(resourceVersion);
         if ((shown.get(name)?.version ?? 0) >= version) faults.push(`${name}: ${version} again or too late`);
         if (event.type === 'deleted') shown.delete(name);

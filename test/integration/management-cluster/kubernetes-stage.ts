@@ -1,10 +1,11 @@
+import type { CallOptions, ManagementCluster } from '../../../src/app/management-cluster.ts';
 import {
+  CLUSTER_ORDER,
   CLUSTER_ORDER_UUID_LABEL,
-  type CallOptions,
   type ClusterOrderManifest,
-  type ClusterOrderWatchEvent,
-  type ManagementCluster,
-} from '../../../src/app/management-cluster.ts';
+  type ObservedClusterOrder,
+} from '../../../src/domain/clusters/hub-objects.ts';
+import type { HubObjectEvent } from '../../../src/domain/hubs/hub-object.ts';
 import { startKubeApiServer, type KubeApiServer } from '../../support/kube-apiserver/start.ts';
 import { hubAccessOf, kubernetesHub, rbacOf } from '../../support/kubernetes-hub.ts';
 import { untilHolds } from './contract-kit.ts';
@@ -32,8 +33,8 @@ export const manifestOf = (name: string, clusterId = `id-of-${name}`): ClusterOr
   },
 });
 export const placeOf = (name: string) => ({ namespace: NS, name });
-export const isApplied = (name: string) => (event: ClusterOrderWatchEvent) =>
-  event.type === 'applied' && event.order.name === name;
+export const isApplied = (name: string) => (event: HubObjectEvent<ObservedClusterOrder>) =>
+  event.type === 'applied' && event.object.name === name;
 
 /** A stand-in API server of its own for each test of a suite, with the stock rights; everything opened is closed. */
 export const kubernetesStage = () => {
@@ -59,15 +60,15 @@ export const kubernetesStage = () => {
   };
   const follow = (cluster: ManagementCluster) => {
     const abort = new AbortController();
-    const seen: ClusterOrderWatchEvent[] = [];
+    const seen: HubObjectEvent<ObservedClusterOrder>[] = [];
     const ended = (async () => {
-      for await (const event of cluster.watchClusterOrders(NS, abort.signal)) seen.push(event);
+      for await (const event of cluster.watch(CLUSTER_ORDER, NS, abort.signal)) seen.push(event);
     })();
     closers.push(async () => {
       abort.abort();
       await ended;
     });
-    const until = (holds: (event: ClusterOrderWatchEvent) => boolean) =>
+    const until = (holds: (event: HubObjectEvent<ObservedClusterOrder>) => boolean) =>
       untilHolds(
         () => Promise.resolve(seen.find(holds)),
         (event) => event !== undefined,

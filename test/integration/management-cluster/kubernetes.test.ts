@@ -6,6 +6,7 @@ import {
 import { hubsUnderTest } from '../../support/hub-under-test.ts';
 import { startKubeApiServer, type KubeApiServer } from '../../support/kube-apiserver/start.ts';
 import { recordingLogger } from '../../support/kubernetes-hub.ts';
+import { describeDeclaredKindContract } from './contract-kinds.ts';
 import { describeManagementClusterContract } from './contract.ts';
 
 /** The contract on the stand-in, with exactly the rights of ops/rbac/hub-access.yaml. */
@@ -38,6 +39,7 @@ const suite = (name: string, inWorker: boolean): void => {
     });
 
     describeManagementClusterContract(name, underTest);
+    if (!inWorker) describeDeclaredKindContract(name, underTest, 'kept');
 
     describe(`rights of the adapter ${name}`, () => {
       it('those of hub-access.yaml are enough for everything above', () => {

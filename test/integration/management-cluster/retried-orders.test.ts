@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { createClusterLooks } from '../../../src/app/hub-looks.ts';
+import { createObjectLooks } from '../../../src/app/hub-looks.ts';
 import { createManagementClusterEffects } from '../../../src/app/management-cluster-effects.ts';
 import type { ClusterObservation } from '../../../src/domain/clusters/observed.ts';
 import { configVersion } from '../../../src/domain/clusters/observation.ts';
@@ -39,7 +39,7 @@ describe('a retry on a hub whose operator launches the jobs', function () {
       registry: fixture.registry,
       secrets: { reveal: async () => new TextEncoder().encode(PULL_SECRET) },
       clock: { now: () => new Date(clock.now()).toISOString() },
-      looks: createClusterLooks(),
+      looks: createObjectLooks(),
     });
     const run = createOrderRun();
     /** Carries out the effect that is pending, and returns what it did. */

@@ -6,7 +6,9 @@ import {
   type SimulatedHub,
 } from '../../../src/adapters/management-cluster/simulated/simulated-hub.ts';
 import { systemClock, systemTimers } from '../../../src/adapters/system/system-ports.ts';
+import { BEHAVIOURS_WITH_POOLS } from '../../support/pool-kind.ts';
 import type { ManagementClusterUnderTest } from './contract-kit.ts';
+import { describeDeclaredKindContract } from './contract-kinds.ts';
 import { describeManagementClusterContract } from './contract.ts';
 
 /** Stages long enough to be seen, short enough for a suite: an order is Ready after some 150 ms. */
@@ -25,6 +27,7 @@ const underTest = (inline: boolean) => (): Promise<ManagementClusterUnderTest> =
       settings: QUICK,
       watchPollMs: 20,
       inline,
+      ...(inline ? { behaviours: BEHAVIOURS_WITH_POOLS } : {}),
     });
     opened.push(hub);
     return hub;
@@ -51,3 +54,4 @@ const underTest = (inline: boolean) => (): Promise<ManagementClusterUnderTest> =
 
 describeManagementClusterContract('simulated hub in a worker thread', underTest(false));
 describeManagementClusterContract('simulated hub in the same thread', underTest(true));
+describeDeclaredKindContract('simulated hub', underTest(true), 'ready');

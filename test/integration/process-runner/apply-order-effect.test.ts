@@ -1,9 +1,7 @@
+import type { FakeOrders } from '../../support/fake-orders.ts';
 import { expect } from 'chai';
-import {
-  HubError,
-  type ManagementCluster,
-  type ObservedClusterOrder,
-} from '../../../src/app/management-cluster.ts';
+import { HubError, type ManagementCluster } from '../../../src/app/management-cluster.ts';
+import { CLUSTER_ORDER, type ObservedClusterOrder } from '../../../src/domain/clusters/hub-objects.ts';
 import type { ApplyArgs } from '../../../src/app/management-cluster-effects.ts';
 import { configVersion } from '../../../src/domain/clusters/observation.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
@@ -33,12 +31,12 @@ describe('effects on a management cluster', function () {
         effectCall({ effectId: 'clusterOrder-1/apply' }),
       );
       expect(outcome.outcome === 'done' && outcome.result).to.include({ name: ref.name, did: 'created' });
-      const order = await hub?.getClusterOrder(ref, {
+      const order = await hub?.get(CLUSTER_ORDER, ref, {
         effectId: 'test',
         deadlineMs: 1000,
         signal: new AbortController().signal,
       });
-      expect(order?.clusterId).to.equal(CLUSTER);
+      expect(order?.id).to.equal(CLUSTER);
       expect(order?.annotations['osac.openshift.io/tenant']).to.equal('acme');
       expect(readHubOrders(file)[0]).to.include({ effectId: 'clusterOrder-1/apply', name: ref.name });
     });
@@ -82,7 +80,8 @@ describe('effects on a management cluster', function () {
     it('refuses the name when somebody else has it, and says who', async () => {
       const { port, hub } = await onSimulatedHub();
       const { manifest } = applyArgs() as unknown as ApplyArgs;
-      await hub?.createClusterOrder(
+      await hub?.create(
+        CLUSTER_ORDER,
         { ...manifest, labels: { 'osac.openshift.io/clusterorder-uuid': 'another' } },
         { effectId: 'other', deadlineMs: 1000, signal: new AbortController().signal },
       );
@@ -94,7 +93,8 @@ describe('effects on a management cluster', function () {
     it('adopts an object of ours that has another name', async () => {
       const { port, hub, file } = await onSimulatedHub();
       const { manifest } = applyArgs() as unknown as ApplyArgs;
-      await hub?.createClusterOrder(
+      await hub?.create(
+        CLUSTER_ORDER,
         { ...manifest, name: 'generated-x7k2p' },
         { effectId: 'old service', deadlineMs: 1000, signal: new AbortController().signal },
       );
@@ -108,7 +108,7 @@ describe('effects on a management cluster', function () {
 
     it('is in doubt, and no certain failure, while a hub that took nothing yet holds one of ours', async () => {
       const { manifest } = applyArgs() as unknown as ApplyArgs;
-      const ours = { ...observedLegacy(manifest.spec), clusterId: CLUSTER };
+      const ours = { ...observedLegacy(manifest.spec), id: CLUSTER };
       const port = await onFake({
         simulated: false,
         findClusterOrders: async () => [ours],
@@ -136,7 +136,7 @@ describe('effects on a management cluster', function () {
       const args = applyArgs(2, { pullSecret: secretRef });
       const outcome = await port('applyClusterOrder', args, effectCall());
       expect(JSON.stringify(outcome)).not.to.include('very-secret');
-      const order = await hub?.getClusterOrder(ref, {
+      const order = await hub?.get(CLUSTER_ORDER, ref, {
         effectId: 't',
         deadlineMs: 1000,
         signal: new AbortController().signal,
@@ -191,12 +191,15 @@ describe('effects on a management cluster', function () {
 
     it('empties a text that is no longer wanted, and cannot take back a network range', async () => {
       const patches: unknown[] = [];
-      const stored = (spec: Partial<ObservedClusterOrder['spec']>): Partial<ManagementCluster> => {
+      const stored = (
+        spec: Partial<ObservedClusterOrder['spec']>,
+      ): Partial<ManagementCluster & FakeOrders> => {
         const { manifest } = applyArgs() as unknown as ApplyArgs;
         const order = {
           name: ref.name,
+          namespace: 'orders',
           uid: 'u',
-          clusterId: CLUSTER,
+          id: CLUSTER,
           resourceVersion: '1',
           generation: 1,
           creationTimestamp: '',

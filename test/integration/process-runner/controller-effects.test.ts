@@ -1,13 +1,10 @@
+import type { FakeOrders } from '../../support/fake-orders.ts';
 import { expect } from 'chai';
 import { systemClock } from '../../../src/adapters/system/system-ports.ts';
-import { createClusterLooks } from '../../../src/app/hub-looks.ts';
+import { createObjectLooks } from '../../../src/app/hub-looks.ts';
 import { createManagementClusterEffects } from '../../../src/app/management-cluster-effects.ts';
-import {
-  HubError,
-  type ClusterOrderStatus,
-  type ManagementCluster,
-  type ObservedClusterOrder,
-} from '../../../src/app/management-cluster.ts';
+import { HubError, type ManagementCluster } from '../../../src/app/management-cluster.ts';
+import type { ClusterOrderStatus, ObservedClusterOrder } from '../../../src/domain/clusters/hub-objects.ts';
 import { orderName } from '../../../src/domain/clusters/cluster-order-manifest.ts';
 import { configVersion } from '../../../src/domain/clusters/observation.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
@@ -20,8 +17,9 @@ const place = { hub: 'sim-a', namespace: 'orders', name: NAME, clusterId: CLUSTE
 const spec = { templateID: 'small', templateParameters: '{}', nodeRequests: [], releaseImage: 'q/r:1' };
 const order = (more: Partial<ObservedClusterOrder> = {}): ObservedClusterOrder => ({
   name: NAME,
+  namespace: 'orders',
   uid: 'uid-1',
-  clusterId: CLUSTER,
+  id: CLUSTER,
   resourceVersion: '1',
   generation: 1,
   creationTimestamp: '2026-01-01T00:00:00Z',
@@ -41,7 +39,7 @@ describe('effects on a hub of which we know more', () => {
   afterEach(async () => {
     for (const close of closing.splice(0)) await close();
   });
-  const on = async (fake: Partial<ManagementCluster>) => {
+  const on = async (fake: Partial<ManagementCluster & FakeOrders>) => {
     const fixture = hubFixture({ of: ({ id }) => fakeCluster(id, fake) });
     closing.push(() => fixture.stop());
     await fixture.register('sim-a');
@@ -50,7 +48,7 @@ describe('effects on a hub of which we know more', () => {
       registry: fixture.registry,
       secrets: { reveal: async () => undefined },
       clock: systemClock(),
-      looks: createClusterLooks(),
+      looks: createObjectLooks(),
     });
   };
 
@@ -60,7 +58,7 @@ describe('effects on a hub of which we know more', () => {
       const port = await on({
         getClusterOrder: async () => order(),
         controller: {
-          prepare: async (where) => {
+          prepare: async (_kind, where) => {
             asked.push(where);
             return { created: ['Namespace x'] };
           },
@@ -79,7 +77,8 @@ describe('effects on a hub of which we know more', () => {
         getClusterOrder: async () => order({ conditions: [known] }),
         controller: {
           prepare: async () => ({ created: [] }),
-          writeStatus: async (_where, status) => void written.push(status),
+          writeStatus: async (_kind, _where, status) =>
+            void written.push(status as unknown as ClusterOrderStatus),
           release: async () => ({ released: true, waitingFor: [] }),
         },
       });
@@ -97,7 +96,7 @@ describe('effects on a hub of which we know more', () => {
       ]);
     });
     it('writes nothing to an order that is gone or somebody else’s', async () => {
-      for (const found of [undefined, order({ clusterId: 'another' })]) {
+      for (const found of [undefined, order({ id: 'another' })]) {
         const port = await on({
           getClusterOrder: async () => found,
           controller: {
@@ -116,7 +115,7 @@ describe('effects on a hub of which we know more', () => {
       }
     });
     it('neither prepares nor lets go what is somebody else’s under the name of an order', async () => {
-      for (const found of [undefined, order({ clusterId: 'another' })]) {
+      for (const found of [undefined, order({ id: 'another' })]) {
         const touched = async (): Promise<never> => {
           throw new Error('touched');
         };
@@ -158,7 +157,9 @@ describe('effects on a hub of which we know more', () => {
 
   describe('on a real one', () => {
     const created: string[] = [];
-    const real = (more: Partial<ManagementCluster>): Partial<ManagementCluster> => ({
+    const real = (
+      more: Partial<ManagementCluster & FakeOrders>,
+    ): Partial<ManagementCluster & FakeOrders> => ({
       simulated: false,
       createClusterOrder: async ({ name }) => {
         created.push(name);
@@ -206,12 +207,12 @@ describe('effects on a hub of which we know more', () => {
       expect(created).to.deep.equal([NAME]);
     });
     it('waits for the end of what is being deleted under its name, whosever it is', async () => {
-      const old = order({ clusterId: 'another', deletionTimestamp: '2026-01-01T00:00:00Z' });
+      const old = order({ id: 'another', deletionTimestamp: '2026-01-01T00:00:00Z' });
       const port = await on(
         real({
           findClusterOrders: async () => [],
           createClusterOrder: async () => {
-            throw new HubError('already-exists', 'object is being deleted', { order: old });
+            throw new HubError('already-exists', 'object is being deleted', { object: old });
           },
         }),
       );
@@ -235,7 +236,7 @@ describe('effects on a hub of which we know more', () => {
       });
       const foreign = await on(
         real({
-          getClusterOrder: async () => order({ clusterId: 'another' }),
+          getClusterOrder: async () => order({ id: 'another' }),
           findClusterOrders: async () => [],
         }),
       );

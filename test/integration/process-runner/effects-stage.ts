@@ -1,3 +1,4 @@
+import type { FakeOrders } from '../../support/fake-orders.ts';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,10 +8,11 @@ import {
 } from '../../../src/adapters/management-cluster/simulated/simulated-hubs.ts';
 import type { SimulatedHub } from '../../../src/adapters/management-cluster/simulated/simulated-hub.ts';
 import { systemClock, systemTimers } from '../../../src/adapters/system/system-ports.ts';
-import { createClusterLooks, type OrderRef } from '../../../src/app/hub-looks.ts';
+import { createObjectLooks } from '../../../src/app/hub-looks.ts';
 import type { ManagementCluster } from '../../../src/app/management-cluster.ts';
 import {
   createManagementClusterEffects,
+  type OrderRef,
   type ApplyArgs,
 } from '../../../src/app/management-cluster-effects.ts';
 import type { EffectCall, EffectPort } from '../../../src/app/process-runner/types.ts';
@@ -44,6 +46,7 @@ export const orderRef = ref as unknown as JsonObject;
 
 export const observedLegacy = (spec: ApplyArgs['manifest']['spec']) => ({
   name: 'generated-x7k2p',
+  namespace: 'orders',
   uid: 'u',
   resourceVersion: '1',
   generation: 1,
@@ -92,13 +95,13 @@ export const effectsStage = () => {
       registry: fixture.registry,
       secrets,
       clock: systemClock(),
-      looks: createClusterLooks(),
+      looks: createObjectLooks(),
       callDeadlineMs: 300,
     });
     const file = simulatedHubFile(folder, HUB);
     return { port, hub, file };
   };
-  const onFake = async (fake: Partial<ManagementCluster>) => {
+  const onFake = async (fake: Partial<ManagementCluster & FakeOrders>) => {
     const fixture = hubFixture({ of: ({ id }) => fakeCluster(id, fake) });
     closing.push(() => fixture.stop());
     await fixture.register(HUB);
@@ -108,7 +111,7 @@ export const effectsStage = () => {
       registry,
       secrets,
       clock: systemClock(),
-      looks: createClusterLooks(),
+      looks: createObjectLooks(),
     });
   };
   /** Deletion of an order that no controller has taken up yet is over at once. */

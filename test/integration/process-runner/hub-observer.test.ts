@@ -5,7 +5,8 @@ import { expect } from 'chai';
 import type { SimulatedHub } from '../../../src/adapters/management-cluster/simulated/simulated-hub.ts';
 import { createSimulatedHubs } from '../../../src/adapters/management-cluster/simulated/simulated-hubs.ts';
 import { systemClock, systemTimers } from '../../../src/adapters/system/system-ports.ts';
-import type { ClusterOrderWatchEvent } from '../../../src/app/management-cluster.ts';
+import { CLUSTER_ORDER, type ObservedClusterOrder } from '../../../src/domain/clusters/hub-objects.ts';
+import type { HubObjectEvent } from '../../../src/domain/hubs/hub-object.ts';
 import type { HubCapacityCommand } from '../../../src/domain/hubs/capacity.ts';
 import { hubCapacity } from '../../../src/app/scheduler.ts';
 import { commandContext, fakeCluster } from '../../support/hub-fixture.ts';
@@ -30,24 +31,24 @@ describe('hub observer', function () {
     const { fed, register, observer } = observing(hubs);
     await register('sim-a');
     const hub = hubs.of({ id: 'sim-a', namespace: 'orders' }) as SimulatedHub;
-    await hub.createClusterOrder(manifest('c1'), call());
+    await hub.create(CLUSTER_ORDER, manifest('c1'), call());
     const last = () => fed.at(-1)?.observation;
     await eventually('nodes ready', () => last()?.hostedCluster?.nodePools?.[0]?.ready === 1);
     expect(fed.every(({ clusterId }) => clusterId === 'c1')).to.equal(true);
     expect(observer.status()[0]).to.include({ hub: 'sim-a', synced: true, orders: 1 });
-    await hub.deleteClusterOrder({ namespace: 'orders', name: 'order-c1' }, call());
+    await hub.delete(CLUSTER_ORDER, { namespace: 'orders', name: 'order-c1' }, call());
     await eventually('absence', () => last()?.order === null);
     expect(observer.status()[0]?.orders).to.equal(0);
   });
 
   it('feeds nothing twice when the watch lists everything again', async () => {
-    const listed: ClusterOrderWatchEvent[] = [
-      { type: 'applied', order: order('c1') },
-      { type: 'applied', order: order('c2') },
+    const listed: HubObjectEvent<ObservedClusterOrder>[] = [
+      { type: 'applied', object: order('c1') },
+      { type: 'applied', object: order('c2') },
       { type: 'synced', names: ['order-c1', 'order-c2'], resourceVersion: '1' },
     ];
     const script = scripted(listed, listed, [
-      { type: 'applied', order: order('c2', { phase: 'Progressing' }) },
+      { type: 'applied', object: order('c2', { phase: 'Progressing' }) },
       ...listed.slice(0, 1),
       { type: 'synced', names: ['order-c1', 'order-c2'], resourceVersion: '2' },
     ]);
@@ -65,12 +66,12 @@ describe('hub observer', function () {
   it('reports what vanished while the watch was down, and only that', async () => {
     const script = scripted(
       [
-        { type: 'applied', order: order('c1') },
-        { type: 'applied', order: order('c2') },
+        { type: 'applied', object: order('c1') },
+        { type: 'applied', object: order('c2') },
         { type: 'synced', names: ['order-c1', 'order-c2'], resourceVersion: '1' },
       ],
       [
-        { type: 'applied', order: order('c2') },
+        { type: 'applied', object: order('c2') },
         { type: 'synced', names: ['order-c2'], resourceVersion: '5' },
       ],
     );
@@ -85,11 +86,11 @@ describe('hub observer', function () {
   });
 
   it('leaves objects without our label alone', async () => {
-    const { clusterId: _label, ...foreign } = order('c1');
+    const { id: _label, ...foreign } = order('c1');
     const script = scripted([
-      { type: 'applied', order: foreign },
-      { type: 'applied', order: order('c2') },
-      { type: 'deleted', order: foreign },
+      { type: 'applied', object: foreign },
+      { type: 'applied', object: order('c2') },
+      { type: 'deleted', object: foreign },
     ]);
     const { fed, register } = onFake({ watchClusterOrders: script.watch });
     await register('sim-a');
@@ -104,9 +105,12 @@ describe('hub observer', function () {
     const reference = { clusterReference: { namespace: 'n', hostedClusterName: 'h' } };
     const many = Array.from({ length: 30 }, (_, i) => order(`c${i}`, reference));
     const script = scripted([
-      ...many.map((each): ClusterOrderWatchEvent => ({ type: 'applied', order: each })),
+      ...many.map((each): HubObjectEvent<ObservedClusterOrder> => ({ type: 'applied', object: each })),
       ...many.map(
-        (each): ClusterOrderWatchEvent => ({ type: 'applied', order: { ...each, phase: 'Ready' } }),
+        (each): HubObjectEvent<ObservedClusterOrder> => ({
+          type: 'applied',
+          object: { ...each, phase: 'Ready' },
+        }),
       ),
     ]);
     const { fed, register } = onFake({
@@ -133,9 +137,9 @@ describe('hub observer', function () {
     let reads = 0;
     const reference = { clusterReference: { namespace: 'n', hostedClusterName: 'h' } };
     const script = scripted([
-      { type: 'applied', order: order('c1', reference) },
-      { type: 'applied', order: order('c1', { ...reference, phase: 'Progressing' }) },
-      { type: 'applied', order: order('c1', { ...reference, phase: 'Ready' }) },
+      { type: 'applied', object: order('c1', reference) },
+      { type: 'applied', object: order('c1', { ...reference, phase: 'Progressing' }) },
+      { type: 'applied', object: order('c1', { ...reference, phase: 'Ready' }) },
     ]);
     const { fed, register } = onFake({
       watchClusterOrders: script.watch,

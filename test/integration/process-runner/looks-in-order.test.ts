@@ -1,14 +1,14 @@
+import type { FakeOrders } from '../../support/fake-orders.ts';
 import { expect } from 'chai';
 import { systemClock, systemTimers } from '../../../src/adapters/system/system-ports.ts';
-import { createClusterLooks } from '../../../src/app/hub-looks.ts';
+import { createObjectLooks } from '../../../src/app/hub-looks.ts';
 import { createHubObserver } from '../../../src/app/hub-observer.ts';
 import { createManagementClusterEffects } from '../../../src/app/management-cluster-effects.ts';
 import type {
-  ClusterOrderWatchEvent,
-  ManagementCluster,
   ObservedClusterOrder,
   ObservedHostedCluster,
-} from '../../../src/app/management-cluster.ts';
+} from '../../../src/domain/clusters/hub-objects.ts';
+import type { HubObjectEvent } from '../../../src/domain/hubs/hub-object.ts';
 import type { ClusterObservation } from '../../../src/domain/clusters/observed.ts';
 import { effectCall, fakeCluster, hubFixture } from '../../support/hub-fixture.ts';
 import { orderToy, readAll, startToyRunner, toyStore, type ToyRunner } from '../../support/toy-workflow.ts';
@@ -28,8 +28,9 @@ const PLACE = { hub: HUB, namespace: 'orders', name: NAME, clusterId: CLUSTER };
 
 const shownOrder: ObservedClusterOrder = {
   name: NAME,
+  namespace: 'orders',
   uid: 'uid-1',
-  clusterId: CLUSTER,
+  id: CLUSTER,
   resourceVersion: '7',
   generation: 1,
   creationTimestamp: '2026-01-01T00:00:00Z',
@@ -62,10 +63,10 @@ describe('looks at one cluster, by the watch of its hub and on a timer', () => {
       const { order, hostedCluster } = observation;
       told.push(`${by}: ${order === null ? 'gone' : (hostedCluster?.conditions[0]?.type ?? 'nothing')}`);
     };
-    const watched: ClusterOrderWatchEvent[] = [];
+    const watched: HubObjectEvent<ObservedClusterOrder>[] = [];
     let news = Promise.withResolvers<void>();
     let there: ObservedClusterOrder | undefined = shownOrder;
-    const cluster: Partial<ManagementCluster> = {
+    const cluster: Partial<FakeOrders> = {
       getClusterOrder: async () => there,
       findClusterOrders: async () => [],
       getHostedCluster: () => {
@@ -83,14 +84,14 @@ describe('looks at one cluster, by the watch of its hub and on a timer', () => {
       },
     };
     const fixture = hubFixture({ of: ({ id }) => fakeCluster(id, cluster) });
-    const looks = createClusterLooks();
+    const looks = createObjectLooks();
     const clock = systemClock();
     const secrets = { reveal: async () => undefined };
     const port = createManagementClusterEffects({ registry: fixture.registry, secrets, clock, looks });
     const observer = createHubObserver({
       registry: fixture.registry,
       looks,
-      observe: (_id, observation) => {
+      observe: (_kind, _id, observation) => {
         tell('watch', observation as unknown as ClusterObservation);
         return true;
       },
@@ -111,7 +112,7 @@ describe('looks at one cluster, by the watch of its hub and on a timer', () => {
     return {
       reads,
       told,
-      show: (event: ClusterOrderWatchEvent): void => {
+      show: (event: HubObjectEvent<ObservedClusterOrder>): void => {
         watched.push(event);
         if (event.type === 'deleted') there = undefined;
         news.resolve();
@@ -136,7 +137,7 @@ describe('looks at one cluster, by the watch of its hub and on a timer', () => {
 
   it('a timed read that begins while the watch still reads is told after it', async () => {
     const { reads, told, show, read } = await stage();
-    show({ type: 'applied', order: shownOrder });
+    show({ type: 'applied', object: shownOrder });
     await eventually('the watch reads', () => reads.length === 1);
     const timed = read();
     await answeredLateFirst(reads);
@@ -149,7 +150,7 @@ describe('looks at one cluster, by the watch of its hub and on a timer', () => {
     const { reads, told, show, read } = await stage();
     const timed = read();
     await eventually('the timer reads', () => reads.length === 1);
-    show({ type: 'applied', order: shownOrder });
+    show({ type: 'applied', object: shownOrder });
     await answeredLateFirst(reads);
     await timed;
     await eventually('both are told', () => told.length === 2);
@@ -158,13 +159,13 @@ describe('looks at one cluster, by the watch of its hub and on a timer', () => {
 
   it('what was read of an order before its end is not told after it', async () => {
     const { reads, told, show, read } = await stage();
-    show({ type: 'applied', order: shownOrder });
+    show({ type: 'applied', object: shownOrder });
     await eventually('the watch reads', () => reads.length === 1);
     reads[0]?.answer(hostedAs('First'));
     await eventually('it is told', () => told.length === 1);
     const timed = read();
     await eventually('the timer reads', () => reads.length === 2);
-    show({ type: 'deleted', order: shownOrder });
+    show({ type: 'deleted', object: shownOrder });
     await turns();
     reads[1]?.answer(hostedAs('Second'));
     await timed;

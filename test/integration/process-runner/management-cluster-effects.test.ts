@@ -1,12 +1,9 @@
 import { expect } from 'chai';
 import { systemClock } from '../../../src/adapters/system/system-ports.ts';
 import { outcomeOfHubError } from '../../../src/app/hub-effects.ts';
-import { createClusterLooks } from '../../../src/app/hub-looks.ts';
-import {
-  HubError,
-  type HubErrorKind,
-  type ObservedClusterOrder,
-} from '../../../src/app/management-cluster.ts';
+import { createObjectLooks } from '../../../src/app/hub-looks.ts';
+import { HubError, type HubErrorKind } from '../../../src/app/management-cluster.ts';
+import { CLUSTER_ORDER, type ObservedClusterOrder } from '../../../src/domain/clusters/hub-objects.ts';
 import {
   createManagementClusterEffects,
   type ApplyArgs,
@@ -40,7 +37,7 @@ describe('effects on a management cluster', function () {
 
     it('removes the object that it has read, never what took its name meanwhile', async () => {
       const { manifest } = applyArgs() as unknown as ApplyArgs;
-      const read = { ...observedLegacy(manifest.spec), name: ref.name, clusterId: CLUSTER };
+      const read = { ...observedLegacy(manifest.spec), name: ref.name, id: CLUSTER };
       let stored = read.uid;
       const port = await onFake({
         getClusterOrder: async () => {
@@ -70,7 +67,7 @@ describe('effects on a management cluster', function () {
         const { port, hub, file } = await onSimulatedHub('factor=0.01');
         const { manifest } = applyArgs() as unknown as ApplyArgs;
         const other = { effectId: 'other', deadlineMs: 1000, signal: new AbortController().signal };
-        await hub?.createClusterOrder({ ...manifest, labels }, other);
+        await hub?.create(CLUSTER_ORDER, { ...manifest, labels }, other);
         expect(await port('deleteClusterOrder', orderRef, effectCall())).to.deep.equal({
           outcome: 'done',
           result: { existed: false },
@@ -82,7 +79,7 @@ describe('effects on a management cluster', function () {
         });
         const applied = await port('applyClusterOrder', applyArgs(), observing());
         expect(applied).to.include({ outcome: 'refused', reason: 'NameTaken' });
-        await hub?.createClusterOrder({ ...manifest, name: 'generated-x7k2p' }, other);
+        await hub?.create(CLUSTER_ORDER, { ...manifest, name: 'generated-x7k2p' }, other);
         const seen = await port('observeCluster', orderRef, effectCall());
         expect(seen.outcome === 'done' && seen.result['order'], 'ours has another name').to.be.an('object');
       });
@@ -123,7 +120,7 @@ describe('effects on a management cluster', function () {
     const shownOrder = (): ObservedClusterOrder => {
       const { manifest } = applyArgs() as unknown as ApplyArgs;
       const clusterReference = { namespace: 'n', hostedClusterName: 'h' };
-      return { ...observedLegacy(manifest.spec), name: ref.name, clusterId: CLUSTER, clusterReference };
+      return { ...observedLegacy(manifest.spec), name: ref.name, id: CLUSTER, clusterReference };
     };
     for (const [why, error] of [
       ['may not be read', new HubError('unauthorized', 'no', { facts: { status: 403 } })],
@@ -168,7 +165,7 @@ describe('effects on a management cluster', function () {
       registry: fixture.registry,
       secrets,
       clock: systemClock(),
-      looks: createClusterLooks(),
+      looks: createObjectLooks(),
     });
     expect(await port('observeCluster', orderRef, effectCall())).to.include({
       outcome: 'failed',

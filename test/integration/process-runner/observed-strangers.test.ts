@@ -10,9 +10,9 @@ describe('hub observer', function () {
   it('deletes what is left on a hub of a cluster that is over', async () => {
     const deleted: string[] = [];
     const script = scripted([
-      { type: 'applied', order: order('over') },
-      { type: 'applied', order: order('leaving', { deletionTimestamp: '2026-01-01T00:00:00Z' }) },
-      { type: 'applied', order: order('c1') },
+      { type: 'applied', object: order('over') },
+      { type: 'applied', object: order('leaving', { deletionTimestamp: '2026-01-01T00:00:00Z' }) },
+      { type: 'applied', object: order('c1') },
     ]);
     const { fed, register, observer } = onFake(
       {
@@ -34,12 +34,12 @@ describe('hub observer', function () {
   it('counts orders that nobody here ever ordered, leaves them alone and reads nothing of them', async () => {
     const read: string[] = [];
     const script = scripted([
-      { type: 'applied', order: order('strange') },
-      { type: 'applied', order: order('strange', { phase: 'Ready' }) },
-      { type: 'applied', order: order('stranger') },
-      { type: 'applied', order: order('c1') },
+      { type: 'applied', object: order('strange') },
+      { type: 'applied', object: order('strange', { phase: 'Ready' }) },
+      { type: 'applied', object: order('stranger') },
+      { type: 'applied', object: order('c1') },
       { type: 'synced', names: ['order-strange', 'order-stranger', 'order-c1'], resourceVersion: '1' },
-      { type: 'deleted', order: order('stranger') },
+      { type: 'deleted', object: order('stranger') },
     ]);
     const { fed, register, observer } = onFake(
       {
@@ -63,11 +63,11 @@ describe('hub observer', function () {
     let asked = 0;
     const script = scripted(
       [
-        { type: 'applied', order: order('adopted') },
+        { type: 'applied', object: order('adopted') },
         { type: 'synced', names: ['order-adopted'], resourceVersion: '1' },
       ],
       [
-        { type: 'applied', order: order('adopted', { phase: 'Ready' }) },
+        { type: 'applied', object: order('adopted', { phase: 'Ready' }) },
         { type: 'synced', names: ['order-adopted'], resourceVersion: '2' },
       ],
     );
@@ -83,7 +83,7 @@ describe('hub observer', function () {
   it('nor one that shows no change: what is adopted and at rest is not written to', async () => {
     let ordered = false;
     const script = scripted([
-      { type: 'applied', order: order('adopted', { phase: 'Ready' }) },
+      { type: 'applied', object: order('adopted', { phase: 'Ready' }) },
       { type: 'synced', names: ['order-adopted'], resourceVersion: '1' },
     ]);
     const { register, observer } = onFake({ watchClusterOrders: script.watch }, undefined, () => !ordered);
@@ -98,10 +98,10 @@ describe('hub observer', function () {
     const copy = order('c1', { name: 'order-copy', uid: 'uid-copy' });
     const first = order('c1', { name: ours });
     const connection = scripted([
-      { type: 'applied', order: copy },
-      { type: 'applied', order: first },
+      { type: 'applied', object: copy },
+      { type: 'applied', object: first },
       { type: 'synced', names: [ours, 'order-copy'], resourceVersion: '2' },
-      { type: 'deleted', order: copy },
+      { type: 'deleted', object: copy },
     ]);
     const hub = { watchClusterOrders: connection.watch, getClusterOrder: async () => first };
     const { fed, register } = onFake(hub);

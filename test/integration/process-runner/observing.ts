@@ -1,15 +1,15 @@
 import { systemClock, systemTimers } from '../../../src/adapters/system/system-ports.ts';
-import { createClusterLooks } from '../../../src/app/hub-looks.ts';
+import { createObjectLooks } from '../../../src/app/hub-looks.ts';
 import { createHubObserver } from '../../../src/app/hub-observer.ts';
 import {
   HubError,
-  type ClusterOrderManifest,
-  type ClusterOrderWatchEvent,
   type ManagementCluster,
   type ManagementClusters,
-  type ObservedClusterOrder,
 } from '../../../src/app/management-cluster.ts';
+import type { ClusterOrderManifest, ObservedClusterOrder } from '../../../src/domain/clusters/hub-objects.ts';
+import type { HubObjectEvent } from '../../../src/domain/hubs/hub-object.ts';
 import type { ClusterObservation } from '../../../src/domain/clusters/observed.ts';
+import type { FakeOrders } from '../../support/fake-orders.ts';
 import { fakeCluster, hubFixture } from '../../support/hub-fixture.ts';
 import { silentLogger } from '../../support/loggers.ts';
 
@@ -31,7 +31,8 @@ export const manifest = (
 export const order = (clusterId: string, more: Partial<ObservedClusterOrder> = {}): ObservedClusterOrder => ({
   name: `order-${clusterId}`,
   uid: `uid-${clusterId}`,
-  clusterId,
+  namespace: 'orders',
+  id: clusterId,
   resourceVersion: '1',
   generation: 1,
   creationTimestamp: '2026-01-01T00:00:00Z',
@@ -49,12 +50,12 @@ export const call = (): { effectId: string; deadlineMs: number; signal: AbortSig
 });
 
 /** A watch whose events the test writes; each list of events is one connection, after which it breaks. */
-export const scripted = (...connections: ClusterOrderWatchEvent[][]) => {
+export const scripted = (...connections: HubObjectEvent<ObservedClusterOrder>[][]) => {
   let opened = 0;
   const watch = async function* (
     _namespace: string,
     signal: AbortSignal,
-  ): AsyncGenerator<ClusterOrderWatchEvent> {
+  ): AsyncGenerator<HubObjectEvent<ObservedClusterOrder>> {
     const events = connections[opened] ?? [];
     opened += 1;
     if (opened > connections.length) {
@@ -82,13 +83,13 @@ export const observingStage = () => {
     const fed: { clusterId: string; observation: ClusterObservation }[] = [];
     const observer = createHubObserver({
       registry: fixture.registry,
-      looks: createClusterLooks(),
-      observe: (clusterId, observation) => {
+      looks: createObjectLooks(),
+      observe: (_kind, clusterId, observation) => {
         fed.push({ clusterId, observation: observation as unknown as ClusterObservation });
         return true;
       },
-      isOver,
-      isUnknown,
+      isOver: (_kind, id) => isOver(id),
+      isUnknown: (_kind, id) => isUnknown(id),
       clock: systemClock(),
       timers: systemTimers(),
       logger: silentLogger,
@@ -104,7 +105,7 @@ export const observingStage = () => {
     });
     return { ...fixture, observer, fed };
   };
-  const onFake = (fake: Partial<ManagementCluster>, isOver?: Question, isUnknown?: Question) =>
+  const onFake = (fake: Partial<ManagementCluster & FakeOrders>, isOver?: Question, isUnknown?: Question) =>
     observing(
       { of: ({ id }) => fakeCluster(id, { getHostedCluster: async () => undefined, ...fake }) },
       isOver,

@@ -1,9 +1,5 @@
-import {
-  HubError,
-  type ClusterOrderController,
-  type ClusterOrderWatchEvent,
-  type ManagementCluster,
-} from '../../../src/app/management-cluster.ts';
+import { type HubController, HubError, type ManagementCluster } from '../../../src/app/management-cluster.ts';
+import type { HubObjectEvent, OwnedObject, OwnedShown } from '../../../src/domain/hubs/hub-object.ts';
 import { createCaller, type Caller, type HubWitness, type NetworkFaults, type Outcome } from './caller.ts';
 import { latency, roundTrip, type Life } from './life.ts';
 
@@ -28,10 +24,14 @@ export const createHubPort = ({ hub, life, faults, witness }: HubPortOptions): M
     describe,
   });
 
-  async function* watch(namespace: string, signal: AbortSignal): AsyncGenerator<ClusterOrderWatchEvent> {
-    let kept: ClusterOrderWatchEvent | undefined;
+  async function* watch<Shown extends OwnedShown>(
+    kind: OwnedObject<object, Shown>,
+    namespace: string,
+    signal: AbortSignal,
+  ): AsyncGenerator<HubObjectEvent<Shown>> {
+    let kept: HubObjectEvent<Shown> | undefined;
     const until = AbortSignal.any([signal, life.ended]);
-    for await (const event of hub.watchClusterOrders(namespace, until)) {
+    for await (const event of hub.watch(kind, namespace, until)) {
       await Promise.race([roundTrip(life, way()), life.never]);
       if (!life.isAlive()) await life.never;
       if (signal.aborted) return;
@@ -53,18 +53,17 @@ export const createHubPort = ({ hub, life, faults, witness }: HubPortOptions): M
   return {
     hubId: hub.hubId,
     simulated: hub.simulated,
-    createClusterOrder: (manifest, by) =>
-      call(`create ${manifest.name}`, true, (options) => hub.createClusterOrder(manifest, options), by),
-    patchClusterOrder: (ref, spec, by) =>
-      call(`patch ${ref.name}`, true, (options) => hub.patchClusterOrder(ref, spec, options), by),
-    deleteClusterOrder: (ref, by) =>
-      call(`delete ${ref.name}`, true, (options) => hub.deleteClusterOrder(ref, options), by),
-    getClusterOrder: (ref, by) =>
-      call(`get ${ref.name}`, false, (options) => hub.getClusterOrder(ref, options), by),
-    findClusterOrders: (namespace, clusterId, by) =>
-      call(`find ${clusterId}`, false, (options) => hub.findClusterOrders(namespace, clusterId, options), by),
-    getHostedCluster: (ref, by) =>
-      call(`get hosted ${ref.name}`, false, (options) => hub.getHostedCluster(ref, options), by),
+    create: (kind, manifest, by) =>
+      call(`create ${manifest.name}`, true, (options) => hub.create(kind, manifest, options), by),
+    patch: (kind, ref, spec, by) =>
+      call(`patch ${ref.name}`, true, (options) => hub.patch(kind, ref, spec, options), by),
+    delete: (kind, ref, by) =>
+      call(`delete ${ref.name}`, true, (options) => hub.delete(kind, ref, options), by),
+    get: (kind, ref, by) =>
+      call(`get ${kind.kind} ${ref.name}`, false, (options) => hub.get(kind, ref, options), by),
+    read: (kind, ref, by) => call(`read ${ref.name}`, false, (options) => hub.read(kind, ref, options), by),
+    find: (kind, namespace, id, by) =>
+      call(`find ${id}`, false, (options) => hub.find(kind, namespace, id, options), by),
     readSecret: (ref, by) =>
       call(`read secret ${ref.name}`, false, (options) => hub.readSecret(ref, options), by),
     readMark: (by) => call('read mark', false, (options) => hub.readMark(options), by),
@@ -83,10 +82,8 @@ export const createHubPort = ({ hub, life, faults, witness }: HubPortOptions): M
         (options) => hub.ensureTenantNamespace(namespace, options),
         by,
       ),
-    readClusterOrder: (place, by) =>
-      call(`read ${place.name}`, false, (options) => hub.readClusterOrder(place, options), by),
     ...(hub.controller === undefined ? {} : { controller: controllerPort(hub.controller, call) }),
-    watchClusterOrders: watch,
+    watch,
     close: async () => undefined,
   };
 };
@@ -101,11 +98,16 @@ const describe = (outcome: Outcome): string => {
   return Array.isArray(value) ? `${value.length} found` : 'done';
 };
 
-const controllerPort = (controller: ClusterOrderController, call: Caller): ClusterOrderController => ({
-  prepare: (place, by) =>
-    call(`prepare ${place.name}`, true, (options) => controller.prepare(place, options), by),
-  writeStatus: (place, status, by) =>
-    call(`write status ${place.name}`, true, (options) => controller.writeStatus(place, status, options), by),
-  release: (place, by) =>
-    call(`release ${place.name}`, true, (options) => controller.release(place, options), by),
+const controllerPort = (controller: HubController, call: Caller): HubController => ({
+  prepare: (kind, place, by) =>
+    call(`prepare ${place.name}`, true, (options) => controller.prepare(kind, place, options), by),
+  writeStatus: (kind, place, status, by) =>
+    call(
+      `write status ${place.name}`,
+      true,
+      (options) => controller.writeStatus(kind, place, status, options),
+      by,
+    ),
+  release: (kind, place, by) =>
+    call(`release ${place.name}`, true, (options) => controller.release(kind, place, options), by),
 });

@@ -60,32 +60,32 @@ export const PLANTED = {
 
   'what may have been sent is repeated without a look': (ports) =>
     withHubs(ports, (hub) => ({
-      getClusterOrder: (ref, by) =>
-        isApply(by.effectId) ? Promise.resolve(undefined) : hub.getClusterOrder(ref, by),
-      findClusterOrders: (namespace, id, by) =>
-        isApply(by.effectId) ? Promise.resolve([]) : hub.findClusterOrders(namespace, id, by),
+      get: (kind, ref, by) => (isApply(by.effectId) ? Promise.resolve(undefined) : hub.get(kind, ref, by)),
+      find: (kind, namespace, id, by) =>
+        isApply(by.effectId) ? Promise.resolve([]) : hub.find(kind, namespace, id, by),
     })),
 
   'a lost answer is taken for a failure': (ports) =>
     withHubs(ports, (hub) => ({
-      createClusterOrder: (manifest, by) => hub.createClusterOrder(manifest, by).catch(asFailure),
-      patchClusterOrder: (ref, spec, by) => hub.patchClusterOrder(ref, spec, by).catch(asFailure),
+      create: (kind, manifest, by) => hub.create(kind, manifest, by).catch(asFailure),
+      patch: (kind, ref, spec, by) => hub.patch(kind, ref, spec, by).catch(asFailure),
     })),
 
   'every attempt makes up a name of its own': (ports, life) =>
     withHubs(ports, (hub) => ({
-      createClusterOrder: (manifest, by) =>
-        hub.createClusterOrder({ ...manifest, name: `${manifest.name}-${life.random.int(10, 99)}` }, by),
+      create: (kind, manifest, by) =>
+        hub.create(kind, { ...manifest, name: `${manifest.name}-${life.random.int(10, 99)}` }, by),
     })),
 
   'what is being deleted is taken for gone': (ports) =>
     withHubs(ports, (hub) => ({
-      getClusterOrder: async (ref, by) => {
-        const order = await hub.getClusterOrder(ref, by);
-        return order?.deletionTimestamp === undefined ? order : undefined;
+      get: async (kind, ref, by) => {
+        const shown = await hub.get(kind, ref, by);
+        const { deletionTimestamp } = (shown ?? {}) as { deletionTimestamp?: string };
+        return deletionTimestamp === undefined ? shown : undefined;
       },
-      findClusterOrders: async (namespace, id, by) =>
-        (await hub.findClusterOrders(namespace, id, by)).filter(
+      find: async (kind, namespace, id, by) =>
+        (await hub.find(kind, namespace, id, by)).filter(
           ({ deletionTimestamp }) => deletionTimestamp === undefined,
         ),
     })),
@@ -127,8 +127,8 @@ export const PLANTED = {
         : {
             controller: {
               ...controller,
-              release: async (place, by) => {
-                await controller.release(place, by);
+              release: async (kind, place, by) => {
+                await controller.release(kind, place, by);
                 return { released: true, waitingFor: [] };
               },
             },

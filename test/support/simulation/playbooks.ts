@@ -5,7 +5,7 @@ import {
   type AutomationPurpose,
   type TriggerRequest,
 } from '../../../src/app/automation.ts';
-import type { ClusterOrderSpec } from '../../../src/app/management-cluster.ts';
+import type { ClusterOrderSpec } from '../../../src/domain/clusters/hub-objects.ts';
 import { objectAt, stringAt } from '../../../src/domain/json-tools.ts';
 import type { Agenda } from './agenda.ts';
 import { BEGINNING } from './incarnation.ts';

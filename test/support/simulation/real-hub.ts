@@ -1,16 +1,15 @@
+import { byKind, type FakeOrders } from '../fake-orders.ts';
 import { createMemoryMark } from '../memory-mark.ts';
+import { type HubController, HubError, type ManagementCluster } from '../../../src/app/management-cluster.ts';
 import {
   CLUSTER_ORDER_UUID_LABEL,
   clusterNamespace,
-  HubError,
-  type ClusterOrderController,
   type ClusterOrderManifest,
-  type ClusterOrderWatchEvent,
-  type ManagementCluster,
+  type ClusterOrderStatus,
   type ObservedClusterOrder,
   type ObservedHostedCluster,
-  type OrderPlace,
-} from '../../../src/app/management-cluster.ts';
+} from '../../../src/domain/clusters/hub-objects.ts';
+import type { HubObjectEvent, ObjectPlace } from '../../../src/domain/hubs/hub-object.ts';
 import { configVersion } from '../../../src/domain/clusters/observation.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import type { HubOrder } from '../hub-journal.ts';
@@ -37,7 +36,7 @@ export type RealHub = {
 
 export type HeldOrder = {
   shown: ObservedClusterOrder;
-  readonly place: OrderPlace;
+  readonly place: ObjectPlace;
   readonly record: HubOrder & { goneAt: number | undefined; deletionAt: number | undefined };
 };
 export type HeldCluster = {
@@ -60,13 +59,13 @@ export const createRealHub = (id: string, plan: RealHubPlan, agenda: Agenda): Re
   const hosted = new Map<string, HeldCluster>();
   /** Where we are the controller: namespaces, and when the ones that were asked to go will be gone. */
   const namespaces = new Map<string, number | undefined>();
-  const watchers = new Set<(event: ClusterOrderWatchEvent) => void>();
+  const watchers = new Set<(event: HubObjectEvent<ObservedClusterOrder>) => void>();
   /** Uids of orders whose namespace was asked to go. */
   const closed = new Set<string>();
   let version = 0;
 
   const time = (): string => new Date(BEGINNING + Math.floor(agenda.now())).toISOString();
-  const tell = (event: ClusterOrderWatchEvent): void => {
+  const tell = (event: HubObjectEvent<ObservedClusterOrder>): void => {
     for (const watcher of watchers) watcher(event);
   };
   const later = (ms: number, run: () => void): void => void agenda.after(owner, ms, run);
@@ -76,11 +75,11 @@ export const createRealHub = (id: string, plan: RealHubPlan, agenda: Agenda): Re
     order.shown = { ...order.shown, ...more, resourceVersion: String(version) };
     if (held.get(order.place.name) !== order) return;
     if (order.shown.deletionTimestamp === undefined || order.shown.finalizers.length > 0) {
-      return tell({ type: 'applied', order: order.shown });
+      return tell({ type: 'applied', object: order.shown });
     }
     held.delete(order.place.name);
     order.record.goneAt = agenda.now();
-    tell({ type: 'deleted', order: order.shown });
+    tell({ type: 'deleted', object: order.shown });
   };
 
   /** The operator's part, where there is one: takes the order up, and lets it go when its HostedCluster is gone. */
@@ -103,7 +102,7 @@ export const createRealHub = (id: string, plan: RealHubPlan, agenda: Agenda): Re
     }
   };
 
-  const mustFind = ({ name }: OrderPlace): HeldOrder => {
+  const mustFind = ({ name }: ObjectPlace): HeldOrder => {
     const order = held.get(name);
     if (order === undefined) throw new HubError('not-found', `there is no ${name}`);
     return order;
@@ -112,14 +111,16 @@ export const createRealHub = (id: string, plan: RealHubPlan, agenda: Agenda): Re
   const create = (manifest: ClusterOrderManifest, effectId: string): ObservedClusterOrder => {
     const { name, namespace, labels, annotations, spec } = manifest;
     const there = held.get(name);
-    if (there !== undefined) throw new HubError('already-exists', `${name} is there`, { order: there.shown });
+    if (there !== undefined)
+      throw new HubError('already-exists', `${name} is there`, { object: there.shown });
     version += 1;
     const uid = `${id}-${version}`;
     const clusterId = labels[CLUSTER_ORDER_UUID_LABEL];
     const shown: ObservedClusterOrder = {
       name,
+      namespace,
       uid,
-      ...(clusterId === undefined ? {} : { clusterId }),
+      ...(clusterId === undefined ? {} : { id: clusterId }),
       resourceVersion: String(version),
       generation: 1,
       creationTimestamp: time(),
@@ -142,13 +143,13 @@ export const createRealHub = (id: string, plan: RealHubPlan, agenda: Agenda): Re
     const order: HeldOrder = { shown, place: { namespace, name }, record };
     held.set(name, order);
     history.push(record);
-    tell({ type: 'applied', order: shown });
+    tell({ type: 'applied', object: shown });
     later(REACTION_MS, () => operate(order));
     return shown;
   };
 
-  const controller: ClusterOrderController = {
-    prepare: async (place) => {
+  const controller: HubController = {
+    prepare: async (_kind, place) => {
       const order = mustFind(place);
       if (order.shown.deletionTimestamp !== undefined) throw new HubError('conflict', 'being deleted');
       const created: string[] = [];
@@ -162,10 +163,11 @@ export const createRealHub = (id: string, plan: RealHubPlan, agenda: Agenda): Re
       }
       return { created };
     },
-    writeStatus: async (place, { phase, conditions, desiredConfigVersion }) => {
+    writeStatus: async (_kind, place, status) => {
+      const { phase, conditions, desiredConfigVersion } = status as ClusterOrderStatus;
       change(mustFind(place), { phase, conditions, desiredConfigVersion });
     },
-    release: async (place) => {
+    release: async (_kind, place) => {
       const order = held.get(place.name);
       if (hosted.has(place.name)) return { released: false, waitingFor: [`HostedCluster ${place.name}`] };
       if (namespaces.has(place.name)) {
@@ -182,7 +184,7 @@ export const createRealHub = (id: string, plan: RealHubPlan, agenda: Agenda): Re
     },
   };
 
-  const shownHosted = ({ name, namespace }: OrderPlace, cluster: HeldCluster): ObservedHostedCluster => {
+  const shownHosted = ({ name, namespace }: ObjectPlace, cluster: HeldCluster): ObservedHostedCluster => {
     const status = cluster.available ? ('True' as const) : ('False' as const);
     return {
       name,
@@ -199,14 +201,17 @@ export const createRealHub = (id: string, plan: RealHubPlan, agenda: Agenda): Re
     };
   };
 
-  async function* watch(namespace: string, signal: AbortSignal): AsyncGenerator<ClusterOrderWatchEvent> {
-    const queue: ClusterOrderWatchEvent[] = [...held.values()].map(({ shown }) => ({
+  async function* watch(
+    namespace: string,
+    signal: AbortSignal,
+  ): AsyncGenerator<HubObjectEvent<ObservedClusterOrder>> {
+    const queue: HubObjectEvent<ObservedClusterOrder>[] = [...held.values()].map(({ shown }) => ({
       type: 'applied',
-      order: shown,
+      object: shown,
     }));
     queue.push({ type: 'synced', names: [...held.keys()], resourceVersion: String(version) });
     let wake = Promise.withResolvers<void>();
-    const watcher = (event: ClusterOrderWatchEvent): void => {
+    const watcher = (event: HubObjectEvent<ObservedClusterOrder>): void => {
       queue.push(event);
       wake.resolve();
     };
@@ -227,11 +232,7 @@ export const createRealHub = (id: string, plan: RealHubPlan, agenda: Agenda): Re
   }
 
   const { readMark, writeMark } = createMemoryMark();
-  const cluster: ManagementCluster = {
-    hubId: id,
-    readMark,
-    writeMark,
-    simulated: false,
+  const orders: FakeOrders = {
     createClusterOrder: async (manifest, { effectId }) => create(manifest, effectId),
     patchClusterOrder: async (place, spec) => {
       const order = mustFind(place);
@@ -253,7 +254,7 @@ export const createRealHub = (id: string, plan: RealHubPlan, agenda: Agenda): Re
     },
     getClusterOrder: async ({ name }) => held.get(name)?.shown,
     findClusterOrders: async (_namespace, clusterId) =>
-      [...held.values()].map(({ shown }) => shown).filter((shown) => shown.clusterId === clusterId),
+      [...held.values()].map(({ shown }) => shown).filter((shown) => shown.id === clusterId),
     getHostedCluster: async (place) => {
       const there = hosted.get(place.name);
       return there === undefined ? undefined : shownHosted(place, there);
@@ -262,12 +263,19 @@ export const createRealHub = (id: string, plan: RealHubPlan, agenda: Agenda): Re
       const order = held.get(name);
       return order === undefined ? undefined : wholeObject(namespace, order.shown);
     },
+    watchClusterOrders: watch,
+  };
+  const cluster: ManagementCluster = {
+    hubId: id,
+    readMark,
+    writeMark,
+    simulated: false,
+    ...(byKind(orders) as Required<ReturnType<typeof byKind>>),
     readSecret: async () => undefined,
     check: async () => ({ problems: [], version: 'v1.36.0', clockSkewMs: 0 }),
     inventory: async () => undefined,
     ensureTenantNamespace: async () => ({ created: false }),
     ...(plan.controller === 'ledger' ? { controller } : {}),
-    watchClusterOrders: watch,
     close: async () => undefined,
   };
 
@@ -291,7 +299,7 @@ const wholeObject = (namespace: string, shown: ObservedClusterOrder): JsonObject
         name: shown.name,
         namespace,
         uid: shown.uid,
-        labels: shown.clusterId === undefined ? {} : { [CLUSTER_ORDER_UUID_LABEL]: shown.clusterId },
+        labels: shown.id === undefined ? {} : { [CLUSTER_ORDER_UUID_LABEL]: shown.id },
       },
       spec: shown.spec,
     }),

@@ -1,3 +1,4 @@
+import { CLUSTER_ORDER } from '../../../src/domain/clusters/hub-objects.ts';
 import { isLiveCluster, isStoredCluster } from '../../../src/domain/clusters/state.ts';
 import { claimOfCluster } from '../../../src/domain/clusters/placement.ts';
 import { claimOf, shortages, type HubCapacityState } from '../../../src/domain/hubs/capacity.ts';
@@ -91,7 +92,7 @@ export const strays = async (world: World): Promise<readonly string[]> => {
   for (const [hub, adapter] of world.hubs) {
     for (const { name, namespace, uid, clusterId = '', goneAt } of world.ordersOn(hub)) {
       if (goneAt !== undefined || isExplained(world, hub, clusterId)) continue;
-      const there = await adapter.getClusterOrder({ namespace, name }, asker());
+      const there = await adapter.get(CLUSTER_ORDER, { namespace, name }, asker());
       if (there?.uid === uid) found.push(`${name} on ${hub} belongs to no live order (cluster ${clusterId})`);
     }
   }
@@ -112,7 +113,7 @@ export const checkHubs = async (world: World): Promise<void> => {
     for (const order of world.ordersOn(hub)) {
       const { name, namespace, clusterId = '' } = order;
       if (order.goneAt !== undefined) continue;
-      const there = await adapter.getClusterOrder({ namespace, name }, asker());
+      const there = await adapter.get(CLUSTER_ORDER, { namespace, name }, asker());
       if (there === undefined || there.uid !== order.uid) continue;
       present.set(clusterId, (present.get(clusterId) ?? 0) + 1);
       const state = world.ledger.cluster(clusterId);

@@ -7,6 +7,8 @@ import {
 } from '../../../src/app/hub-lanes.ts';
 import type { RegisteredHub } from '../../../src/app/hub-registry.ts';
 import type { LaneStatus } from '../../../src/app/process-runner/types.ts';
+import { CLUSTER_ORDER } from '../../../src/domain/clusters/hub-objects.ts';
+import { laneOf } from '../../../src/domain/hubs/hub-object.ts';
 import { hubFacts } from '../../../src/domain/hubs/hub-facts.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
 
@@ -34,6 +36,21 @@ describe('lanes of hubs', () => {
     expect(pacingOf('hub:hub-2')).to.deep.equal({ callsPerSecond: 5, burst: 7 });
     for (const unpaced of ['hub:sim-1', 'hub:nope', 'scheduler'])
       expect(pacingOf(unpaced)).to.equal(undefined);
+  });
+  it('of a kind with its own go beside that of the hub, each at the pace of the hub', () => {
+    const kind = { kind: 'ExternalIP', ownLane: true } as const;
+    expect([laneOf('hub-1'), laneOf('hub-1', kind), laneOf('hub-1', CLUSTER_ORDER)]).to.deep.equal([
+      'hub:hub-1',
+      'hub:hub-1:ExternalIP',
+      'hub:hub-1',
+    ]);
+    const pacingOf = pacingOfLanes({ get: (id) => (id === 'hub-1' ? hub(id) : undefined) }, () => 10_000);
+    expect(pacingOf('hub:hub-1:ExternalIP')).to.deep.equal(DEFAULT_PACING);
+    expect(pacingOf('hub:hub-1')?.callsPerSecond).to.equal(190);
+    const looked: string[] = [];
+    const lane = { lane: 'hub:hub-1:ExternalIP', breaker: 'open' } as LaneStatus;
+    lookWhenClosed((id) => looked.push(id)).laneChanged?.(lane);
+    expect(looked).to.deep.equal(['hub-1']);
   });
   it('may burst to twice their pace where the document names the pace alone, as by default', () => {
     for (const [rate, burst] of [

@@ -5,6 +5,7 @@ import { watchesByHub } from '../../../src/app/hub-watches.ts';
 const status = (hub: string, namespace: string, more: Partial<HubWatchStatus> = {}): HubWatchStatus => ({
   hub,
   namespace,
+  kind: 'ClusterOrder',
   synced: true,
   orders: 1,
   unknown: 0,

@@ -1,11 +1,12 @@
+import { CLUSTER_ORDER, HOSTED_CLUSTER } from '../../../src/domain/clusters/hub-objects.ts';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import {
-  observedClusterOrder,
-  observedHostedCluster,
-} from '../../../src/adapters/management-cluster/kubernetes/observed.ts';
 import type { JsonValue } from '../../../src/domain/json.ts';
 import { check } from '../../support/property.ts';
+
+/** A HostedCluster, with the NodePools beside it. */
+const shownHosted = (object: JsonValue, nodePools?: readonly JsonValue[]) =>
+  HOSTED_CLUSTER.shown(object, nodePools === undefined ? {} : { nodePools });
 
 /** Objects with the fields that are read, and anything in them. */
 const anything = fc.jsonValue({ maxDepth: 4 }) as fc.Arbitrary<JsonValue>;
@@ -43,7 +44,7 @@ describe('objects of a hub', () => {
     const secret = JSON.stringify('{"auths":{"quay.io":{"auth":"Y2FuYXJ5"}}}');
     const message = `HostedCluster is invalid: spec.pullSecret: Invalid value: ${secret}: too short`;
     const long = `spec.templateParameters: Invalid value: ${'x'.repeat(5_000)}`;
-    const read = observedClusterOrder({
+    const read = CLUSTER_ORDER.shown({
       status: {
         conditions: [{ type: 'TemplateApplied', status: 'False', reason: 'Invalid', message }],
         provisioningJobs: [{ type: 'provision', state: 'Failed', jobID: '1', message: long }],
@@ -53,13 +54,13 @@ describe('objects of a hub', () => {
       'HostedCluster is invalid: spec.pullSecret: Invalid value: ***: too short',
     );
     expect(read.jobs[0]?.message).to.equal('spec.templateParameters: Invalid value: ***');
-    const torn = observedClusterOrder({
+    const torn = CLUSTER_ORDER.shown({
       status: {
         conditions: [{ type: 'A', message: 'spec.pullSecret: Invalid value: "{ Y2FuYXJ5 and more' }],
       },
     });
     expect(torn.conditions[0]?.message).to.equal('spec.pullSecret: Invalid value: ***');
-    const hosted = observedHostedCluster(
+    const hosted = shownHosted(
       { status: { conditions: [{ type: 'Available', status: 'False', message }] } },
       [],
     );
@@ -68,7 +69,7 @@ describe('objects of a hub', () => {
 
   it('tell what a job printed without the credentials in it', () => {
     const message = 'failed: login with password=hunter2 and Authorization: Bearer abc.def refused';
-    const read = observedClusterOrder({
+    const read = CLUSTER_ORDER.shown({
       status: { provisioningJobs: [{ type: 'provision', state: 'Failed', jobID: '1', message }] },
     });
     expect(read.jobs[0]?.message)
@@ -79,21 +80,21 @@ describe('objects of a hub', () => {
   it('whatever they hold is read without a fault, and as JSON', () => {
     check(
       fc.property(order, (object) => {
-        const read = observedClusterOrder(object as JsonValue);
+        const read = CLUSTER_ORDER.shown(object as JsonValue);
         expect(JSON.parse(JSON.stringify(read))).to.deep.equal(read);
         expect(read.conditions.every(({ status }) => /^(True|False|Unknown)$/.test(status))).to.equal(true);
-        observedHostedCluster(object as JsonValue, [object as JsonValue]);
+        shownHosted(object as JsonValue, [object as JsonValue]);
       }),
     );
   });
   it('hosts that an operator took are counted by class, and absent while it took none', () => {
     const agents = [{ agentName: 'a' }, { agentName: 'b' }];
-    const read = observedClusterOrder({ status: { nodeSets: [{ name: 'h100', agents }, { agents }, 7] } });
+    const read = CLUSTER_ORDER.shown({ status: { nodeSets: [{ name: 'h100', agents }, { agents }, 7] } });
     expect(read.nodeSets).to.deep.equal([{ resourceClass: 'h100', hosts: 2 }]);
-    expect(observedClusterOrder({ status: { nodeSets: [] } })).to.not.have.property('nodeSets');
+    expect(CLUSTER_ORDER.shown({ status: { nodeSets: [] } })).to.not.have.property('nodeSets');
   });
   it('numbers are what JSON says they are', () => {
-    const read = observedClusterOrder(JSON.parse('{"metadata":{"generation":-0}}') as JsonValue);
+    const read = CLUSTER_ORDER.shown(JSON.parse('{"metadata":{"generation":-0}}') as JsonValue);
     expect(Object.is(read.generation, 0)).to.equal(true);
   });
   it('too much of anything is cut, the newest kept', () => {
@@ -103,7 +104,7 @@ describe('objects of a hub', () => {
       state: 'Failed',
     }));
     const long = 'x'.repeat(100_000);
-    const read = observedClusterOrder({
+    const read = CLUSTER_ORDER.shown({
       spec: { sshPublicKey: long },
       status: {
         provisioningJobs: jobs,
@@ -117,7 +118,7 @@ describe('objects of a hub', () => {
   });
   it('an address that is none makes no URL', () => {
     const at = (host: JsonValue, port: JsonValue) =>
-      observedHostedCluster({ status: { controlPlaneEndpoint: { host, port } } }).controlPlaneEndpoint;
+      shownHosted({ status: { controlPlaneEndpoint: { host, port } } }).controlPlaneEndpoint;
     expect(at('api.example', 6443)).to.deep.equal({ host: 'api.example', port: 6443 });
     expect(at('fd00::1', 6443)).to.deep.equal({ host: 'fd00::1', port: 6443 });
     for (const host of ['evil.example/login@', 'a b', 'x?y', '', 7, null]) {
@@ -126,7 +127,7 @@ describe('objects of a hub', () => {
     for (const port of [0, -1, 70_000, 1.5, '6443']) expect(at('api.example', port)).to.equal(undefined);
   });
   it('reads jobs and phases of a later operator as unknown', () => {
-    const read = observedClusterOrder({
+    const read = CLUSTER_ORDER.shown({
       status: {
         phase: 'Hibernating',
         provisioningJobs: [
@@ -144,7 +145,7 @@ describe('objects of a hub', () => {
       spec: { replicas: 3 },
       status: { replicas: 2 },
     };
-    expect(observedHostedCluster({}, [pool, {}]).nodePools).to.deep.equal([
+    expect(shownHosted({}, [pool, {}]).nodePools).to.deep.equal([
       { resourceClass: 'fc430', desired: 3, ready: 2 },
       { resourceClass: '', desired: 0, ready: 0 },
     ]);

@@ -1,9 +1,7 @@
+import type { ClusterObservation } from '../../../src/domain/clusters/observed.ts';
+import { CLUSTER_ORDER, HOSTED_CLUSTER } from '../../../src/domain/clusters/hub-objects.ts';
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect } from 'chai';
-import {
-  observedClusterOrder,
-  observedHostedCluster,
-} from '../../../src/adapters/management-cluster/kubernetes/observed.ts';
 import { observationAt } from '../../../src/app/hub-looks.ts';
 import { evolveCluster } from '../../../src/domain/clusters/cluster.ts';
 import { clusterOrderSpec } from '../../../src/domain/clusters/cluster-order-manifest.ts';
@@ -183,25 +181,29 @@ const CASES: { readonly [file: string]: Case } = {
 
 const name = (order: JsonObject): string => stringAt(objectAt(order, 'metadata'), 'name');
 
+const shownHosted = (object: JsonObject, nodePools?: readonly JsonObject[]) =>
+  HOSTED_CLUSTER.shown(object, nodePools === undefined ? {} : { nodePools });
+
 const look = async (order: JsonObject, { hosted: shown, pools }: Case) => {
-  const observed = observedClusterOrder(order);
+  const observed = CLUSTER_ORDER.shown(order);
   const raw = shown === undefined ? undefined : hostedObject(name(order), shown);
   const hub = fakeCluster('east-1', {
     getClusterOrder: async () => observed,
     // Only where it is: the place is read off the order, or known by convention.
     getHostedCluster: async ({ namespace, name: asked }) =>
       raw !== undefined && namespace === `osac-hub-${name(order)}` && asked === name(order)
-        ? observedHostedCluster(raw, pools === undefined ? undefined : Object.entries(pools).map(nodePool))
+        ? shownHosted(raw, pools === undefined ? undefined : Object.entries(pools).map(nodePool))
         : undefined,
   });
   const place = {
     hub: 'east-1',
     namespace: 'osac-hub',
     name: observed.name,
-    clusterId: observed.clusterId ?? '',
+    id: observed.id ?? '',
   };
   const by = { effectId: 'look', deadlineMs: 1_000, signal: new AbortController().signal };
-  return observationAt(hub, place, by);
+  const { observation } = await observationAt(hub, CLUSTER_ORDER, place, by);
+  return observation as ClusterObservation;
 };
 
 const hostedObject = (called: string, { conditions }: Hosted): JsonObject => {
@@ -220,7 +222,7 @@ const nodePool = ([resourceClass, replicas]: [string, number]): JsonObject => ({
 
 /** The cluster as its tenant ordered it: what the recorded order holds. */
 const orderOf = (order: JsonObject, given: Pick<Case, 'ordered'>) => {
-  const { spec } = observedClusterOrder(order);
+  const { spec } = CLUSTER_ORDER.shown(order);
   const counts = Object.fromEntries(
     spec.nodeRequests.map(({ resourceClass, numberOfNodes }) => [resourceClass, numberOfNodes]),
   );
@@ -359,7 +361,7 @@ describe('what a tenant sees of each recorded order', () => {
   });
   it('the version of a spec is the operator’s own', () => {
     for (const file of Object.keys(CASES)) {
-      const { spec, desiredConfigVersion } = observedClusterOrder(rawOrder(file));
+      const { spec, desiredConfigVersion } = CLUSTER_ORDER.shown(rawOrder(file));
       if (desiredConfigVersion === undefined || file.startsWith('26')) continue;
       expect(configVersion(spec), file).to.equal(desiredConfigVersion);
     }
@@ -368,12 +370,12 @@ describe('what a tenant sees of each recorded order', () => {
     const bodies = read('30-aap-launch-bodies.json');
     const resources = (Array.isArray(bodies) ? bodies : []).map((entry) => {
       const vars = objectAt(objectAt(objectAt(entry, 'body'), 'extra_vars'), 'osac_job_vars');
-      return observedClusterOrder(objectAt(vars, 'resource'));
+      return CLUSTER_ORDER.shown(objectAt(vars, 'resource'));
     });
     expect(resources.length).to.be.greaterThan(1);
     for (const order of resources) {
       expect(order.name).to.match(/^ord-/);
-      expect(order.clusterId).to.be.a('string');
+      expect(order.id).to.be.a('string');
       expect(order.desiredConfigVersion).to.equal(configVersion(order.spec));
     }
     expect(resources.some(({ deletionTimestamp }) => deletionTimestamp !== undefined)).to.equal(true);

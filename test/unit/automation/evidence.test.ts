@@ -1,10 +1,14 @@
 import { expect } from 'chai';
 import { evidenceOf, type Question, type Shown } from '../../../src/app/automation-evidence.ts';
-import type { ObservedClusterOrder, ObservedHostedCluster } from '../../../src/app/management-cluster.ts';
+import type {
+  ObservedClusterOrder,
+  ObservedHostedCluster,
+} from '../../../src/domain/clusters/hub-objects.ts';
 
 const SINCE = '2026-11-21T10:00:00.000Z';
 const order = (more: Partial<ObservedClusterOrder> = {}): ObservedClusterOrder => ({
   name: 'order-a',
+  namespace: 'orders',
   uid: 'u',
   resourceVersion: '1',
   generation: 1,

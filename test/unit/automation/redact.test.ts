@@ -1,11 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import {
-  redacted,
-  secretsInPullSecret,
-  tailOf,
-  withoutControls,
-} from '../../../src/adapters/automation/redact.ts';
+import { redacted, secretsInPullSecret, tailOf, withoutControls } from '../../../src/domain/redact.ts';
 import { check } from '../../support/property.ts';
 
 const PASSWORD = 'hunter2-canary';

@@ -27,7 +27,7 @@ describe('what is measured when Prometheus asks', () => {
       [ghostMark('hub-2'), 9],
     ]);
     const counts = { orders: 3, unknown: 2, observations: 3, orphans: 1, failures: 4 };
-    const watch = { hub: 'hub-1', synced: true, ...counts };
+    const watch = { hub: 'hub-1', kind: 'ClusterOrder', synced: true, ...counts };
     let watches: readonly HubWatchStatus[] = [
       { ...watch, namespace: 'a' },
       { ...watch, namespace: 'b', synced: false },

@@ -7,8 +7,8 @@ import {
   silence,
 } from '../../../src/adapters/management-cluster/kubernetes/api-errors.ts';
 import { NoAnswer } from '../../../src/adapters/management-cluster/kubernetes/connection.ts';
-import { observedClusterOrder } from '../../../src/adapters/management-cluster/kubernetes/observed.ts';
 import { HubError } from '../../../src/app/management-cluster.ts';
+import { CLUSTER_ORDER } from '../../../src/domain/clusters/hub-objects.ts';
 
 const status = (code: number, more: object = {}) => ({
   status: code,
@@ -147,9 +147,9 @@ describe('calls without an answer', () => {
 
 describe('errors of a hub', () => {
   it('do not show the order they carry to who logs their fields', () => {
-    const order = observedClusterOrder({ metadata: { name: 'a' }, spec: { pullSecret: 'canary' } });
-    const error = new HubError('already-exists', 'taken', { order });
-    expect(error.order?.spec.pullSecret).to.equal('canary');
+    const order = CLUSTER_ORDER.shown({ metadata: { name: 'a' }, spec: { pullSecret: 'canary' } });
+    const error = new HubError('already-exists', 'taken', { object: order });
+    expect(error.object?.spec).to.have.property('pullSecret', 'canary');
     expect(JSON.stringify(Object.entries(error)) + inspect(error)).to.not.include('canary');
   });
 });

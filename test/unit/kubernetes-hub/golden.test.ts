@@ -1,10 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect } from 'chai';
-import { checkManifest } from '../../../src/adapters/management-cluster/kubernetes/order-rules.ts';
-import {
-  clusterOrderObject,
-  specObject,
-} from '../../../src/adapters/management-cluster/kubernetes/orders.ts';
+import { CLUSTER_ORDER } from '../../../src/domain/clusters/hub-objects.ts';
+import { manifestFaults, objectOf } from '../../../src/domain/hubs/hub-object.ts';
 import { clusterOrderDraft, type OrderedSpec } from '../../../src/domain/clusters/cluster-order-manifest.ts';
 
 /** What an order becomes on a hub, field by field (management-cluster.md §2.1): written by hand, not by this code. */
@@ -33,15 +30,15 @@ describe('ClusterOrders as they are sent', () => {
     it(file, () => {
       const golden = goldenOf(file);
       const manifest = manifestOf(golden);
-      expect(clusterOrderObject(manifest)).to.deep.equal(golden.object);
-      expect(() => checkManifest(manifest)).not.to.throw();
+      expect(objectOf(CLUSTER_ORDER, manifest)).to.deep.equal(golden.object);
+      expect(manifestFaults(CLUSTER_ORDER, manifest)).to.deep.equal([]);
     });
 
   it('a patch holds only the fields that are given, and never null', () => {
-    expect(specObject({ sshPublicKey: '' })).to.deep.equal({ sshPublicKey: '' });
-    expect(JSON.stringify(specObject({ network: { podCIDR: '10.1.0.0/16' } }))).to.equal(
-      '{"network":{"podCIDR":"10.1.0.0/16"}}',
-    );
-    expect(specObject({})).to.deep.equal({});
+    expect(CLUSTER_ORDER.spec.partial().parse({ sshPublicKey: '' })).to.deep.equal({ sshPublicKey: '' });
+    expect(
+      JSON.stringify(CLUSTER_ORDER.spec.partial().parse({ network: { podCIDR: '10.1.0.0/16' } })),
+    ).to.equal('{"network":{"podCIDR":"10.1.0.0/16"}}');
+    expect(CLUSTER_ORDER.spec.partial().parse({})).to.deep.equal({});
   });
 });

@@ -1,10 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import {
-  checkManifest,
-  checkPatch,
-} from '../../../src/adapters/management-cluster/kubernetes/order-rules.ts';
-import { HubError, type ClusterOrderManifest } from '../../../src/app/management-cluster.ts';
+import { CLUSTER_ORDER, type ClusterOrderManifest } from '../../../src/domain/clusters/hub-objects.ts';
+import { manifestFaults, patchFaults, type Fault } from '../../../src/domain/hubs/hub-object.ts';
 import { check } from '../../support/property.ts';
 
 const MANIFEST: ClusterOrderManifest = {
@@ -19,19 +16,15 @@ const MANIFEST: ClusterOrderManifest = {
     releaseImage: 'registry.example/r:1',
   },
 };
-const faultOf = (run: () => void): string => {
-  try {
-    run();
-  } catch (error) {
-    if (error instanceof HubError && error.kind === 'invalid') return error.message;
-    throw error;
-  }
-  return 'accepted';
-};
+const said = (faults: readonly Fault[]): string =>
+  faults.length === 0 ? 'accepted' : faults.map(({ field, message }) => `${field} ${message}`).join('; ');
+const checkManifest = (manifest: ClusterOrderManifest): string =>
+  said(manifestFaults(CLUSTER_ORDER, manifest));
+const checkPatch = (spec: object): string => said(patchFaults(CLUSTER_ORDER, spec));
 const nodes = (resourceClass: string, numberOfNodes: number) => [{ resourceClass, numberOfNodes }];
 
 describe('orders before they are sent', () => {
-  it('accepts a good one', () => expect(faultOf(() => checkManifest(MANIFEST))).to.equal('accepted'));
+  it('accepts a good one', () => expect(checkManifest(MANIFEST)).to.equal('accepted'));
 
   /** What the CRD stores although nobody can work with it (operator-run.md §2 h). */
   const SPECS: readonly (readonly [string, object, string])[] = [
@@ -57,7 +50,7 @@ describe('orders before they are sent', () => {
   for (const [name, spec, words] of SPECS)
     it(`refuses ${name}`, () => {
       const manifest = { ...MANIFEST, spec: { ...MANIFEST.spec, ...spec } } as ClusterOrderManifest;
-      expect(faultOf(() => checkManifest(manifest))).to.include(words);
+      expect(checkManifest(manifest)).to.include(words);
     });
 
   it('refuses names that do not fit the namespaces made after them', () => {
@@ -68,23 +61,23 @@ describe('orders before they are sent', () => {
       { namespace: 'a_b' },
       { namespace: 'a'.repeat(30) },
     ])
-      expect(faultOf(() => checkManifest({ ...MANIFEST, ...more }))).to.include('metadata.');
+      expect(checkManifest({ ...MANIFEST, ...more })).to.include('metadata.');
     const labels = { 'osac.openshift.io/clusterorder-uuid': 'x'.repeat(64) };
-    expect(faultOf(() => checkManifest({ ...MANIFEST, labels }))).to.include('label value');
+    expect(checkManifest({ ...MANIFEST, labels })).to.include('label value');
   });
 
   it('a patch may leave fields out, but not be empty or hold null', () => {
-    expect(faultOf(() => checkPatch('o', { sshPublicKey: '' }))).to.equal('accepted');
-    expect(faultOf(() => checkPatch('o', {}))).to.include('changes nothing');
-    expect(faultOf(() => checkPatch('o', { network: null } as never))).to.include('spec.network is null');
-    expect(faultOf(() => checkPatch('o', { nodeRequests: [] }))).to.include('empty');
+    expect(checkPatch({ sshPublicKey: '' })).to.equal('accepted');
+    expect(checkPatch({})).to.include('changes nothing');
+    expect(checkPatch({ network: null } as never)).to.include('spec.network is null');
+    expect(checkPatch({ nodeRequests: [] })).to.include('empty');
   });
 
   it('a message never shows a value of the order', () =>
     check(
       fc.property(fc.string({ minLength: 20, maxLength: 60 }), (text) => {
         const spec = { templateID: `-${text}`, templateParameters: text, pullSecret: text.repeat(20_000) };
-        const message = faultOf(() => checkManifest({ ...MANIFEST, spec: { ...MANIFEST.spec, ...spec } }));
+        const message = checkManifest({ ...MANIFEST, spec: { ...MANIFEST.spec, ...spec } });
         expect(message).to.not.include(text);
       }),
       { numRuns: 20 },

@@ -1,20 +1,20 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { observedClusterOrder } from '../../../src/adapters/management-cluster/kubernetes/observed.ts';
 import { createPendingEvents } from '../../../src/adapters/management-cluster/kubernetes/pending-events.ts';
 import {
   UnreadableWatch,
   watchLines,
 } from '../../../src/adapters/management-cluster/kubernetes/watch-lines.ts';
-import type { ClusterOrderWatchEvent } from '../../../src/app/management-cluster.ts';
+import { CLUSTER_ORDER } from '../../../src/domain/clusters/hub-objects.ts';
+import type { HubObjectEvent } from '../../../src/domain/hubs/hub-object.ts';
 import { checkAsync } from '../../support/property.ts';
 
-const event = (type: 'applied' | 'deleted', uid: string, version: number): ClusterOrderWatchEvent => ({
+const event = (type: 'applied' | 'deleted', uid: string, version: number): HubObjectEvent => ({
   type,
-  order: observedClusterOrder({ metadata: { name: `n-${uid}`, uid, resourceVersion: String(version) } }),
+  object: CLUSTER_ORDER.shown({ metadata: { name: `n-${uid}`, uid, resourceVersion: String(version) } }),
 });
-const versionOf = (one: ClusterOrderWatchEvent): number =>
-  one.type === 'synced' ? 0 : Number(one.order.resourceVersion);
+const versionOf = (one: HubObjectEvent): number =>
+  one.type === 'synced' ? 0 : Number(one.object.resourceVersion);
 
 describe('events of a watch that wait for their reader', () => {
   it('of each object the newest state comes last, in order, and nothing is told twice', () =>
@@ -28,7 +28,7 @@ describe('events of a watch that wait for their reader', () => {
           const read = async (): Promise<void> => {
             for (const one of (await pending.take()) ?? []) {
               if (one.type !== 'synced')
-                told.set(one.order.uid, [...(told.get(one.order.uid) ?? []), versionOf(one)]);
+                told.set(one.object.uid, [...(told.get(one.object.uid) ?? []), versionOf(one)]);
             }
           };
           for (const [index, [object, reads]] of deeds.entries()) {

@@ -1,6 +1,7 @@
+import { CLUSTER_ORDER } from '../../../src/domain/clusters/hub-objects.ts';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { watchOrders } from '../../../src/adapters/management-cluster/kubernetes/watch.ts';
+import { watchObjects } from '../../../src/adapters/management-cluster/kubernetes/watch.ts';
 import { checkAsync } from '../../support/property.ts';
 import { manualTime } from '../../support/manual-time.ts';
 import { fakeHub } from './fake-hub.ts';
@@ -34,8 +35,9 @@ describe('watch of the orders of a hub, whatever happens', () => {
         const time = manualTime();
         const hub = fakeHub();
         const held = new Map<string, string>();
-        const watch = watchOrders({
+        const watch = watchObjects({
           api: hub.api,
+          kind: CLUSTER_ORDER,
           namespace: 'osac-hub',
           timers: time.timers,
           random: () => 0.5,
@@ -57,7 +59,7 @@ describe('watch of the orders of a hub, whatever happens', () => {
                 for (const name of shown.keys()) if (!names.has(name)) shown.delete(name);
                 continue;
               }
-              const { name, uid, resourceVersion } = event.order;
+              const { name, uid, resourceVersion } = event.object;
               if ((last.get(uid) ?? 0) >= Number(resourceVersion))
                 faults.push(`${uid}@${resourceVersion} twice`);
               last.set(uid, Number(resourceVersion));

@@ -1,7 +1,10 @@
+import { CLUSTER_ORDER } from '../../../src/domain/clusters/hub-objects.ts';
 import { expect } from 'chai';
-import { watchOrders, type OrderWatch } from '../../../src/adapters/management-cluster/kubernetes/watch.ts';
-import type { ClusterOrderWatchEvent } from '../../../src/app/management-cluster.ts';
+import { watchObjects, type ObjectWatch } from '../../../src/adapters/management-cluster/kubernetes/watch.ts';
+import { HubError } from '../../../src/app/management-cluster.ts';
+import type { HubObjectEvent, OwnedObject } from '../../../src/domain/hubs/hub-object.ts';
 import { manualTime, type ManualTime } from '../../support/manual-time.ts';
+import { POOL } from '../../support/pool-kind.ts';
 import { away, fakeHub } from './fake-hub.ts';
 
 const MINUTE = 60_000;
@@ -9,13 +12,14 @@ const MINUTE = 60_000;
 describe('watch of the orders of a hub', () => {
   let time: ManualTime;
   let hub: ReturnType<typeof fakeHub>;
-  let watch: OrderWatch;
+  let watch: ObjectWatch;
   let notes: string[];
-  let seen: ClusterOrderWatchEvent[];
+  let seen: HubObjectEvent[];
 
-  const start = (): void => {
-    watch = watchOrders({
+  const start = (kind: OwnedObject = CLUSTER_ORDER): void => {
+    watch = watchObjects({
       api: hub.api,
+      kind,
       namespace: 'osac-hub',
       timers: time.timers,
       random: () => 0.5,
@@ -37,7 +41,7 @@ describe('watch of the orders of a hub', () => {
       .map((event) =>
         event.type === 'synced'
           ? `synced ${event.names.join(',')}`
-          : `${event.type} ${event.order.name}@${event.order.resourceVersion}`,
+          : `${event.type} ${event.object.name}@${event.object.resourceVersion}`,
       );
 
   beforeEach(() => {
@@ -148,6 +152,24 @@ describe('watch of the orders of a hub', () => {
     expect(told()).to.deep.equal(['applied a@101', 'synced a']);
   });
 
+  it('a hub without a kind holds none of it, unless it must have it; once it is there it is listed', async () => {
+    hub.failLists(new HubError('not-ready', 'no such kind'));
+    start(POOL);
+    await time.pass(MINUTE);
+    expect(told()).to.deep.equal(['synced ']);
+    expect(notes).to.deep.equal([]);
+    hub.failLists(undefined);
+    hub.put('a');
+    await time.pass(6 * MINUTE);
+    expect(told()).to.deep.equal(['applied a@101', 'synced a']);
+    watch.close();
+    notes.splice(0);
+    hub.failLists(new HubError('not-ready', 'no such kind'));
+    start();
+    await time.pass(0);
+    expect(told()).to.deep.equal([]);
+    expect(notes[0]).to.match(/^warn: watching clusterorders/);
+  });
   it('silence for an hour is found out: streams are opened anew, lists find what was never told', async () => {
     start();
     await time.pass(0);

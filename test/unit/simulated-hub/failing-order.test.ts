@@ -1,3 +1,5 @@
+import type { ClusterObservation } from '../../../src/domain/clusters/observed.ts';
+import { CLUSTER_ORDER } from '../../../src/domain/clusters/hub-objects.ts';
 import { expect } from 'chai';
 import { observationOf } from '../../../src/app/hub-looks.ts';
 import { clusterOrderSpec, orderName } from '../../../src/domain/clusters/cluster-order-manifest.ts';
@@ -16,13 +18,15 @@ const shownFor = async (simulation: string) => {
   run.toHub();
   const name = orderName(ID);
   const spec = clusterOrderSpec(ordered);
-  await bench.hub.createClusterOrder(manifestOf(name, { clusterId: ID, simulation, spec }), bench.by());
+  await bench.hub.create(CLUSTER_ORDER, manifestOf(name, { clusterId: ID, simulation, spec }), bench.by());
   const states: string[] = [];
   let jobs = 0;
   for (let second = 0; second < WINDOW_S; second += STEP_S) {
-    await bench.hub.getClusterOrder({ namespace: NAMESPACE, name }, bench.by()).then(async (order) => {
+    await bench.hub.get(CLUSTER_ORDER, { namespace: NAMESPACE, name }, bench.by()).then(async (order) => {
       if (order === undefined) throw new Error('the order is gone');
-      run.observe(await observationOf(bench.hub, NAMESPACE, order, bench.by()));
+      const place = { namespace: NAMESPACE, name };
+      const seen = await observationOf(bench.hub, CLUSTER_ORDER, place, order, bench.by());
+      run.observe(seen as ClusterObservation);
       jobs = Number(order.jobs.at(-1)?.jobId ?? 0) % 100_000;
     });
     run.commands();

@@ -1,3 +1,4 @@
+import { CLUSTER_ORDER, HOSTED_CLUSTER } from '../../../src/domain/clusters/hub-objects.ts';
 import { expect } from 'chai';
 import { assertNoSecondObject, readHubCalls, readHubOrders } from '../../support/hub-journal.ts';
 import { createHubBench, HOSTED, hubErrorOf, manifestOf, REF } from './hub-support.ts';
@@ -10,8 +11,8 @@ describe('faults of the simulated hub', () => {
   afterEach(() => bench.close());
 
   const create = (simulation: string) =>
-    bench.hub.createClusterOrder(manifestOf('order-a', { simulation }), bench.by());
-  const get = () => bench.hub.getClusterOrder(REF('order-a'), bench.by());
+    bench.hub.create(CLUSTER_ORDER, manifestOf('order-a', { simulation }), bench.by());
+  const get = () => bench.hub.get(CLUSTER_ORDER, REF('order-a'), bench.by());
   const lastCall = () => readHubCalls(bench.file).at(-1);
 
   it('lost answer: done, nobody hears of it, the repetition finds it', async () => {
@@ -24,7 +25,7 @@ describe('faults of the simulated hub', () => {
       effectId: 'effect-1',
     });
     const again = await hubErrorOf(create('lostAnswer=1'));
-    expect([again.kind, again.order?.clusterId]).to.deep.equal(['already-exists', 'cluster-of-order-a']);
+    expect([again.kind, again.object?.id]).to.deep.equal(['already-exists', 'cluster-of-order-a']);
     expect(lastCall()).to.include({ result: 'refused: already-exists', answer: 'given' });
     assertNoSecondObject(bench.file);
   });
@@ -55,13 +56,16 @@ describe('faults of the simulated hub', () => {
     await hubErrorOf(create('409=1-2'));
     const restarted = bench.open();
     const manifest = manifestOf('order-a', { simulation: '409=1-2' });
-    expect((await hubErrorOf(restarted.createClusterOrder(manifest, bench.by()))).kind).to.equal('conflict');
-    await restarted.createClusterOrder(manifest, bench.by());
+    expect((await hubErrorOf(restarted.create(CLUSTER_ORDER, manifest, bench.by()))).kind).to.equal(
+      'conflict',
+    );
+    await restarted.create(CLUSTER_ORDER, manifest, bench.by());
   });
 
   it('slow: the work is done at once, the answer comes late; past the deadline a write is unknown', async () => {
     const slow = hubErrorOf(
-      bench.hub.createClusterOrder(
+      bench.hub.create(
+        CLUSTER_ORDER,
         manifestOf('order-a', { simulation: 'slow=2s,slowCalls=1-2' }),
         bench.by({ deadlineMs: 1000 }),
       ),
@@ -71,7 +75,7 @@ describe('faults of the simulated hub', () => {
     await bench.time.advance(1);
     expect((await slow).kind).to.equal('unknown-outcome');
 
-    const read = hubErrorOf(bench.hub.getClusterOrder(REF('order-a'), bench.by({ deadlineMs: 1000 })));
+    const read = hubErrorOf(bench.hub.get(CLUSTER_ORDER, REF('order-a'), bench.by({ deadlineMs: 1000 })));
     await bench.time.advance(1000);
     expect((await read).kind).to.equal('unavailable');
     expect((await get())?.name).to.equal('order-a');
@@ -79,11 +83,11 @@ describe('faults of the simulated hub', () => {
 
   it('late: the write arrives after its caller gave up, and finds what was done meanwhile', async () => {
     const manifest = manifestOf('order-a', { simulation: 'late=1,lateBy=3s' });
-    const late = hubErrorOf(bench.hub.createClusterOrder(manifest, bench.by({ deadlineMs: 1000 })));
+    const late = hubErrorOf(bench.hub.create(CLUSTER_ORDER, manifest, bench.by({ deadlineMs: 1000 })));
     await bench.time.advance(1000);
     expect((await late).kind).to.equal('unknown-outcome');
     expect(await get()).to.equal(undefined);
-    await bench.hub.createClusterOrder(manifest, bench.by());
+    await bench.hub.create(CLUSTER_ORDER, manifest, bench.by());
     await bench.time.advance(5000);
     const results = readHubCalls(bench.file).map(({ result }) => result);
     expect(results).to.deep.equal(['on its way', 'absent', 'created', 'refused: already-exists']);
@@ -96,7 +100,7 @@ describe('faults of the simulated hub', () => {
     const seen: string[] = [];
     const end = new AbortController();
     const watching = (async () => {
-      for await (const event of bench.hub.watchClusterOrders('osac-hub', end.signal)) seen.push(event.type);
+      for await (const event of bench.hub.watch(CLUSTER_ORDER, 'osac-hub', end.signal)) seen.push(event.type);
     })();
     await bench.time.advance(4999);
     expect(seen).to.deep.equal([]);
@@ -109,7 +113,8 @@ describe('faults of the simulated hub', () => {
 
   it('silent: ends by the deadline; nothing was done', async () => {
     const silent = hubErrorOf(
-      bench.hub.createClusterOrder(
+      bench.hub.create(
+        CLUSTER_ORDER,
         manifestOf('order-a', { simulation: 'silent=1m' }),
         bench.by({ deadlineMs: 500 }),
       ),
@@ -123,12 +128,12 @@ describe('faults of the simulated hub', () => {
   it('an abort ends a call that nobody answers, and a call not yet sent', async () => {
     await bench.hub.control.configure({ silent: 'forever' });
     const given = new AbortController();
-    const read = hubErrorOf(bench.hub.getClusterOrder(REF('order-a'), bench.by({ signal: given.signal })));
+    const read = hubErrorOf(bench.hub.get(CLUSTER_ORDER, REF('order-a'), bench.by({ signal: given.signal })));
     await bench.time.settle();
     given.abort();
     expect((await read).kind).to.equal('unavailable');
     const unsent = await hubErrorOf(
-      bench.hub.createClusterOrder(manifestOf('order-a'), bench.by({ signal: given.signal })),
+      bench.hub.create(CLUSTER_ORDER, manifestOf('order-a'), bench.by({ signal: given.signal })),
     );
     expect(unsent.kind).to.equal('unavailable');
   });
@@ -137,7 +142,7 @@ describe('faults of the simulated hub', () => {
     const run = async (): Promise<string[]> => {
       const one = createHubBench({ settings: '503=30%,409=30%,seed=s1' });
       for (let index = 0; index < 20; index += 1) {
-        await one.hub.createClusterOrder(manifestOf(`order-${index}`), one.by()).catch(() => undefined);
+        await one.hub.create(CLUSTER_ORDER, manifestOf(`order-${index}`), one.by()).catch(() => undefined);
       }
       const results = readHubCalls(one.file).map(({ result }) => result);
       await one.close();
@@ -164,15 +169,19 @@ describe('faults of the simulated hub', () => {
   it('objects vanish and finalizers go behind our back', async () => {
     await create('stuckDeletion=forever');
     await bench.time.advance(4000);
-    await bench.hub.control.vanish(REF('order-a'), 'hosted-cluster');
-    expect(await bench.hub.getHostedCluster(HOSTED('order-a'), bench.by())).to.equal(undefined);
-    await bench.hub.deleteClusterOrder(REF('order-a'), bench.by());
+    await bench.hub.control.vanish(CLUSTER_ORDER, REF('order-a'), HOSTED_CLUSTER);
+    expect(await bench.hub.get(HOSTED_CLUSTER, HOSTED('order-a'), bench.by())).to.equal(undefined);
+    await bench.hub.delete(CLUSTER_ORDER, REF('order-a'), bench.by());
     await bench.time.advance(60_000);
     expect((await get())?.finalizers).to.deep.equal(['osac.openshift.io/infrastructure']);
-    await bench.hub.control.removeFinalizer(REF('order-a'), 'osac.openshift.io/infrastructure');
+    await bench.hub.control.removeFinalizer(
+      CLUSTER_ORDER,
+      REF('order-a'),
+      'osac.openshift.io/infrastructure',
+    );
     expect(await get()).to.equal(undefined);
     await create('');
-    await bench.hub.control.vanish(REF('order-a'), 'order');
+    await bench.hub.control.vanish(CLUSTER_ORDER, REF('order-a'));
     expect(await get()).to.equal(undefined);
     assertNoSecondObject(bench.file);
   });

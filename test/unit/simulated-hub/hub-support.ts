@@ -1,13 +1,11 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { type CallOptions, HubError, TENANT_ANNOTATION } from '../../../src/app/management-cluster.ts';
 import {
   CLUSTER_ORDER_UUID_LABEL,
-  HubError,
-  TENANT_ANNOTATION,
-  type CallOptions,
   type ClusterOrderManifest,
-} from '../../../src/app/management-cluster.ts';
+} from '../../../src/domain/clusters/hub-objects.ts';
 import {
   createSimulatedHub,
   type SimulatedHub,

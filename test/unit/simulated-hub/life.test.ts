@@ -1,16 +1,20 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import type { ObservedClusterOrder } from '../../../src/app/management-cluster.ts';
-import { replay } from '../../../src/adapters/management-cluster/simulated/life.ts';
-import type { OrderRecord, Write } from '../../../src/adapters/management-cluster/simulated/record.ts';
+import type { ObservedClusterOrder } from '../../../src/domain/clusters/hub-objects.ts';
+import { replay } from '../../../src/adapters/management-cluster/simulated/behaviours/cluster-order/life.ts';
+import type { OrderRecord } from '../../../src/adapters/management-cluster/simulated/behaviours/cluster-order/shown.ts';
 import { lifeSettings, parseSettings } from '../../../src/adapters/management-cluster/simulated/settings.ts';
-import { configVersion } from '../../../src/adapters/management-cluster/simulated/spec.ts';
+import { configVersion } from '../../../src/domain/clusters/config-version.ts';
 import { manifestOf } from './hub-support.ts';
 import { check } from '../../support/property.ts';
 
 const T0 = Date.parse('2026-11-21T12:00:00.000Z');
 
-type WriteAt = Write extends infer W ? (W extends Write ? Omit<W, 'at'> & { at: number } : never) : never;
+type WriteAt = OrderRecord['writes'][number] extends infer W
+  ? W extends OrderRecord['writes'][number]
+    ? Omit<W, 'at'> & { at: number }
+    : never
+  : never;
 
 const recordOf = (
   simulation = '',
@@ -20,11 +24,12 @@ const recordOf = (
 ): OrderRecord => {
   const manifest = manifestOf('order-a', { nodes, spec });
   return {
+    kind: 'ClusterOrder',
     uid: 'uid-1',
     sequence: 7,
     namespace: manifest.namespace,
     name: manifest.name,
-    clusterId: 'cluster-1',
+    id: 'cluster-1',
     labels: manifest.labels,
     annotations: manifest.annotations,
     createdAt: T0,
@@ -53,7 +58,10 @@ const historyOf = (
   });
   return seen;
 };
-const at = (record: OrderRecord, ms: number) => replay(record, T0 + ms);
+const at = (record: OrderRecord, ms: number) => {
+  const { object, beside, ...life } = replay(record, T0 + ms);
+  return { ...life, order: object, hosted: beside };
+};
 const conditionOf = (order: { conditions: ObservedClusterOrder['conditions'] } | undefined, type: string) =>
   order?.conditions.find((condition) => condition.type === type);
 const READY_MS = 3110;
@@ -343,7 +351,7 @@ describe('life of a ClusterOrder on the simulated hub', () => {
     const write = fc.oneof(
       fc.tuple(fc.integer({ min: 0, max: 5 }), fc.nat(8000)).map(([nodes, ms]) => resizeTo(nodes, ms)),
       fc.nat(8000).map((ms): WriteAt => ({ kind: 'delete', at: ms })),
-      fc.nat(8000).map((ms): WriteAt => ({ kind: 'vanish', what: 'hosted-cluster', at: ms })),
+      fc.nat(8000).map((ms): WriteAt => ({ kind: 'vanish', what: 'HostedCluster', at: ms })),
       fc.tuple(fc.constantFrom('finalizer', 'infrastructure'), fc.nat(8000)).map(
         ([name, ms]): WriteAt => ({
           kind: 'remove-finalizer',

@@ -1,3 +1,4 @@
+import { CLUSTER_ORDER } from '../../../src/domain/clusters/hub-objects.ts';
 import { readFileSync, readdirSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { expect } from 'chai';
@@ -19,13 +20,13 @@ describe('simulated hub: pull secrets', () => {
   it('are not kept, in no part; a changed one is a change all the same', async () => {
     const { hub, by } = bench;
     const [first, second] = ['{"auths":{"canary-one":1}}', '{"auths":{"canary-two":2}}'];
-    const made = await hub.createClusterOrder(manifestOf('one', { spec: { pullSecret: first } }), by());
-    const same = await hub.patchClusterOrder(REF('one'), { pullSecret: first }, by());
+    const made = await hub.create(CLUSTER_ORDER, manifestOf('one', { spec: { pullSecret: first } }), by());
+    const same = await hub.patch(CLUSTER_ORDER, REF('one'), { pullSecret: first }, by());
     expect(same.generation, 'the same again').to.equal(made.generation);
-    const other = await hub.patchClusterOrder(REF('one'), { pullSecret: second }, by());
+    const other = await hub.patch(CLUSTER_ORDER, REF('one'), { pullSecret: second }, by());
     expect(other.generation).to.equal(made.generation + 1);
     expect(other.spec.pullSecret).to.not.equal(made.spec.pullSecret);
-    const without = await hub.patchClusterOrder(REF('one'), { pullSecret: '' }, by());
+    const without = await hub.patch(CLUSTER_ORDER, REF('one'), { pullSecret: '' }, by());
     expect(without.spec.pullSecret ?? '').to.equal('');
     expect(JSON.stringify([made, same, other]) + onDisk()).to.not.include('canary');
   });

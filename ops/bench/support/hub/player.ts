@@ -1,4 +1,4 @@
-import { observedClusterOrder } from '../../../../src/adapters/management-cluster/kubernetes/observed.ts';
+import { CLUSTER_ORDER } from '../../../../src/domain/clusters/hub-objects.ts';
 import { configVersion } from '../../../../src/domain/clusters/observation.ts';
 import type { JsonObject } from '../../../../src/domain/json.ts';
 import { isObject, listAt, objectAt, stringAt } from '../../../../src/domain/json-tools.ts';
@@ -79,7 +79,7 @@ export const createPlayer = (kube: KubeClient) => {
 export type Player = ReturnType<typeof createPlayer>;
 
 const playedOrder = (object: JsonObject): PlayedOrder => {
-  const { spec, clusterId = '' } = observedClusterOrder(object);
+  const { spec, id: clusterId = '' } = CLUSTER_ORDER.shown(object);
   const metadata = objectAt(object, 'metadata');
   const [request] = spec.nodeRequests;
   return {

@@ -2,7 +2,7 @@ import { AutomationError } from '../../../app/automation.ts';
 import type { CallOptions } from '../../../app/management-cluster.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import { objectAt, stringAt } from '../../../domain/json-tools.ts';
-import { redacted, secretsInPullSecret, tailOf, withoutControls } from '../redact.ts';
+import { redacted, secretsInPullSecret, tailOf, withoutControls } from '../../../domain/redact.ts';
 import { nodePage, variablesOf, type JobAnswer } from './answers.ts';
 import type { Platform } from './platform.ts';
 

@@ -8,7 +8,7 @@ import type { CallOptions } from '../../../app/management-cluster.ts';
 import type { SecretStore } from '../../../app/ports.ts';
 import { revealCredentials } from '../credentials.ts';
 import { retryAfterOf, send, type HttpAnswer, type HttpCall } from '../http.ts';
-import { redacted } from '../redact.ts';
+import { redacted } from '../../../domain/redact.ts';
 
 /** Requests to one automation platform below `/v2`, each with a token revealed for it. */
 export type Platform = {

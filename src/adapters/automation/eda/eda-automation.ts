@@ -12,7 +12,7 @@ import { revealCredentials, type Credentials } from '../credentials.ts';
 import { retryAfterOf, send, type HttpAnswer } from '../http.ts';
 import type { ListenerSlots } from '../listener-slots.ts';
 import { playbookSafe } from '../playbook-safe.ts';
-import { redacted } from '../redact.ts';
+import { redacted } from '../../../domain/redact.ts';
 
 /** Paths of the rulebook's listener (management-cluster.md §7.2). */
 export const EDA_ENDPOINTS: { readonly [Purpose in AutomationPurpose]: string } = {

@@ -1,4 +1,5 @@
 import { HubError, type HubErrorKind } from '../../../app/management-cluster.ts';
+import { SECRET_FIELD, withoutSecretFields } from '../../../domain/hubs/shown.ts';
 import type { JsonObject, JsonValue } from '../../../domain/json.ts';
 import { isObject, listAt, numberAt, objectAt, stringAt } from '../../../domain/json-tools.ts';
 import type { ApiAnswer, NoAnswer } from './connection.ts';
@@ -9,15 +10,6 @@ export type Redact = (text: string) => string;
 const MAX_MESSAGE = 600;
 const MAX_CAUSES = 10;
 const MAX_RETRY_AFTER_MS = 600_000;
-/** Fields whose values an API server repeats in its refusals and nobody else may read. */
-const SECRET_FIELDS =
-  /(pullSecret|templateParameters|sshPublicKey)(: [A-Z][\w ]*: )("(?:[^"\\]|\\.)*(?:"|$)|\S+)/g;
-const SECRET_FIELD = /pullSecret|templateParameters|sshPublicKey/;
-
-/** A text without what an API server repeated of such a field, in its own refusal or in one that somebody else passes on. */
-export const withoutSecretFields = (text: string): string =>
-  text.replaceAll(SECRET_FIELDS, (_, field: string, word: string) => `${field}${word}***`);
-
 /** Both as they are and as they look inside a quoted text; short ones would blank out ordinary words. */
 export const redactor = (secrets: readonly (string | undefined)[]): Redact => {
   const known = secrets

@@ -1,44 +1,13 @@
 import type { CallOptions } from '../../../app/management-cluster.ts';
 import { HubError } from '../../../app/management-cluster.ts';
+import type { ObjectType } from '../../../domain/hubs/hub-object.ts';
 import type { JsonObject, JsonValue } from '../../../domain/json.ts';
 import { isObject, listAt, objectAt, stringAt } from '../../../domain/json-tools.ts';
 import { isExpired, redactor, refusal, silence, type Redact } from './api-errors.ts';
 import { NoAnswer, type ApiAnswer, type ApiConnection, type ApiRequest } from './connection.ts';
 
-/** A kind of the hub: where its objects are. */
-export type Kind = { readonly group: string; readonly version: string; readonly plural: string };
-
-export const OSAC_GROUP = 'osac.openshift.io';
-export const CLUSTER_ORDERS: Kind = { group: OSAC_GROUP, version: 'v1alpha1', plural: 'clusterorders' };
-export const HOSTED_CLUSTERS: Kind = {
-  group: 'hypershift.openshift.io',
-  version: 'v1beta1',
-  plural: 'hostedclusters',
-};
-export const NODE_POOLS: Kind = { ...HOSTED_CLUSTERS, plural: 'nodepools' };
-export const AGENTS: Kind = {
-  group: 'agent-install.openshift.io',
-  version: 'v1beta1',
-  plural: 'agents',
-};
-export const NAMESPACES: Kind = { group: '', version: 'v1', plural: 'namespaces' };
-export const SECRETS: Kind = { group: '', version: 'v1', plural: 'secrets' };
-export const LEASES: Kind = { group: 'coordination.k8s.io', version: 'v1', plural: 'leases' };
-export const SERVICE_ACCOUNTS: Kind = { group: '', version: 'v1', plural: 'serviceaccounts' };
-export const ROLE_BINDINGS: Kind = {
-  group: 'rbac.authorization.k8s.io',
-  version: 'v1',
-  plural: 'rolebindings',
-};
-export const CLUSTER_ROLES: Kind = { ...ROLE_BINDINGS, plural: 'clusterroles' };
-export const ACCESS_REVIEWS: Kind = {
-  group: 'authorization.k8s.io',
-  version: 'v1',
-  plural: 'selfsubjectaccessreviews',
-};
-
-export const apiVersion = ({ group, version }: Kind): string =>
-  group === '' ? version : `${group}/${version}`;
+/** Where the objects of a kind are. */
+export type Kind = Pick<ObjectType, 'group' | 'version' | 'plural'>;
 
 /** Path of a kind's objects, of one of them, or of a part of it. Names are encoded: they cannot leave their place. */
 export const pathOf = (

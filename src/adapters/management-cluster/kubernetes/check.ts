@@ -5,26 +5,17 @@ import {
   type HubReport,
 } from '../../../app/management-cluster.ts';
 import type { Clock } from '../../../app/ports.ts';
+import type { HubObject, RightsSetup } from '../../../domain/hubs/hub-object.ts';
+import { NAMESPACE } from '../../../domain/hubs/hub-objects.ts';
 import { differentCluster } from '../../../domain/hubs/identity.ts';
 import type { JsonObject, JsonValue } from '../../../domain/json.ts';
 import { isObject, listAt, stringAt } from '../../../domain/json-tools.ts';
 import { refusal } from './api-errors.ts';
-import { CLUSTER_ORDERS, HOSTED_CLUSTERS, NAMESPACES, type Api, type Kind } from './api.ts';
+import type { Api } from './api.ts';
 import { isTlsCode, type ApiAnswer } from './connection.ts';
-import type { OrderFields } from './crd-fields.ts';
+import type { ObjectFields } from './crd-fields.ts';
 import type { Identity } from './identity.ts';
-import {
-  controllerRights,
-  markRights,
-  orderRights,
-  READ_AGENTS,
-  READ_IDENTITY,
-  READ_NODE_POOLS,
-  sayRight,
-  tenantNamespaceRights,
-  type Right,
-  type Rights,
-} from './rights.ts';
+import { neededRights, READ_AGENTS, READ_IDENTITY, sayRight, type Right, type Rights } from './rights.ts';
 
 /** What of a hub decides which rights it needs. */
 export type HubNeeds = {
@@ -43,7 +34,8 @@ type Checked = {
   readonly identity: Identity;
   readonly needs: HubNeeds;
   readonly clock: Clock;
-  readonly orderFields: OrderFields;
+  readonly objects: readonly HubObject[];
+  readonly objectFields: ObjectFields;
   /** Of CheckOptions. */
   readonly thorough: boolean;
 };
@@ -56,7 +48,7 @@ const OLDEST_MINOR = 27;
  * be asked because of it is left out. Never throws for what it finds.
  */
 export const checkHub = async (
-  { api, rights, identity, needs, clock, orderFields, thorough }: Checked,
+  { api, rights, identity, needs, clock, objects, objectFields, thorough }: Checked,
   by: CallOptions,
 ): Promise<HubReport> => {
   const reached = await reach(api, clock, by);
@@ -73,12 +65,17 @@ export const checkHub = async (
   );
   const found = await Promise.all(
     [
-      crdProblems(
-        api,
-        async () => (gone.has(needs.namespace) ? [] : orderFields(needs.namespace, thorough, by)),
-        by,
-      ),
-      rightProblems(rights, needs, ({ namespace }) => !gone.has(namespace), by),
+      ...objects
+        .filter(({ required }) => required === true)
+        .map((kind) =>
+          crdProblems(
+            api,
+            kind,
+            async () => (gone.has(needs.namespace) ? [] : objectFields(kind, needs.namespace, thorough, by)),
+            by,
+          ),
+        ),
+      rightProblems(rights, objects, needs, ({ namespace }) => !gone.has(namespace), by),
     ].map((look) => told(look, api)),
   );
   const allowed = (right: Right): Promise<boolean> => rights.ask(right, by).catch(() => false);
@@ -86,7 +83,7 @@ export const checkHub = async (
     ...reached,
     ...who,
     problems: [...who.problems, ...places.flat(), ...found.flat()],
-    canReadNodePools: await allowed(READ_NODE_POOLS),
+    canReadNodePools: (await Promise.all(partsOf(objects).map(allowed))).every((each) => each),
     canReadAgents: await allowed(READ_AGENTS),
   };
 };
@@ -100,7 +97,7 @@ const identityOf = async (
     const cluster = await identity.read(by);
     if (cluster === undefined)
       return {
-        problems: needs.cluster === undefined ? [] : [missingRight(READ_IDENTITY, 'hub-access.yaml')],
+        problems: needs.cluster === undefined ? [] : [missingRight(READ_IDENTITY, 'hub-access')],
       };
     const other = needs.cluster !== undefined && needs.cluster !== cluster;
     const problems = other ? [differentCluster(needs.cluster, cluster) as HubProblem] : [];
@@ -214,7 +211,7 @@ const notAnApiServer = ({ status, body }: ApiAnswer, { connection }: Api): HubEr
 
 const namespaceProblems = async (api: Api, name: string, by: CallOptions): Promise<readonly HubProblem[]> => {
   try {
-    if ((await api.get(NAMESPACES, { name }, by)) !== undefined) return [];
+    if ((await api.get(NAMESPACE, { name }, by)) !== undefined) return [];
   } catch (error) {
     // Whether it may be read is no matter: the rights within it are asked for by name.
     if (error instanceof HubError && error.facts['status'] === 403) return [];
@@ -224,30 +221,28 @@ const namespaceProblems = async (api: Api, name: string, by: CallOptions): Promi
   return [{ code: 'NamespaceMissing', message, subject: name }];
 };
 
+/** What is read beside an object where the rights allow it. */
+const partsOf = (objects: readonly HubObject[]): readonly Right[] =>
+  objects.flatMap(({ parts }) => Object.values(parts ?? {}).map(({ of }) => ({ kind: of, verb: 'list' })));
+
 const crdProblems = async (
   api: Api,
-  orderFields: () => Promise<readonly HubProblem[]>,
+  kind: HubObject,
+  fields: () => Promise<readonly HubProblem[]>,
   by: CallOptions,
 ): Promise<readonly HubProblem[]> => {
-  const looks = await Promise.all(
-    [CLUSTER_ORDERS, HOSTED_CLUSTERS].map(async (kind) =>
-      (await isServed(api, kind, by)) ? [] : [missingCrd(kind)],
-    ),
-  );
-  const missing = looks.flat();
-  if (missing.some(({ subject }) => subject === crdName(CLUSTER_ORDERS))) return missing;
-  return [...missing, ...(await orderFields())];
+  if (await isServed(api, kind, by)) return fields();
+  const subject = `${kind.plural}.${kind.group}`;
+  const message = `the hub does not serve ${subject} ${kind.version}; install its CRD`;
+  return [{ code: 'CrdMissing', message, subject }];
 };
 
-const crdName = ({ plural, group }: Kind): string => `${plural}.${group}`;
-const missingCrd = (kind: Kind): HubProblem => ({
-  code: 'CrdMissing',
-  message: `the hub does not serve ${crdName(kind)} ${kind.version}; install its CRD`,
-  subject: crdName(kind),
-});
-
 /** Discovery, which everybody may read. */
-const isServed = async (api: Api, { group, version, plural }: Kind, by: CallOptions): Promise<boolean> => {
+const isServed = async (
+  api: Api,
+  { group, version, plural }: HubObject,
+  by: CallOptions,
+): Promise<boolean> => {
   try {
     const path = `/apis/${group}/${version}`;
     const told = await api.ask({ what: `discover ${group}`, method: 'GET', path }, by);
@@ -260,34 +255,32 @@ const isServed = async (api: Api, { group, version, plural }: Kind, by: CallOpti
 
 const rightProblems = async (
   rights: Rights,
+  objects: readonly HubObject[],
   needs: HubNeeds,
   counts: (right: Right) => boolean,
   by: CallOptions,
 ): Promise<readonly HubProblem[]> => {
   const { namespace, controller, tenantNamespaces } = needs;
-  const places = placesOf(needs);
-  const needed: readonly (readonly [Right, string])[] = [
-    ...orderRights(places).map((right) => [right, 'hub-access.yaml'] as const),
-    ...markRights(namespace).map((right) => [right, 'hub-access.yaml'] as const),
-    ...(tenantNamespaces
-      ? tenantNamespaceRights().map((right) => [right, 'tenant-namespaces.yaml'] as const)
-      : []),
-    ...(controller === 'ledger'
-      ? controllerRights(namespace, tenantNamespaces ? 'any' : places).map(
-          (right) => [right, 'controller-ledger.yaml'] as const,
-        )
-      : []),
-  ];
+  const needed = neededRights(objects, {
+    hubNamespace: namespace,
+    places: placesOf(needs),
+    anywhere: tenantNamespaces,
+    setups: [
+      'hub-access',
+      ...(tenantNamespaces ? (['tenant-namespaces'] as const) : []),
+      ...(controller === 'ledger' ? (['controller-ledger'] as const) : []),
+    ],
+  });
   const answers = await Promise.all(
     needed
-      .filter(([right]) => counts(right))
-      .map(async ([right, file]) => ((await rights.ask(right, by)) ? [] : [missingRight(right, file)])),
+      .filter(({ right }) => counts(right))
+      .map(async ({ right, setup }) => ((await rights.ask(right, by)) ? [] : [missingRight(right, setup)])),
   );
   return answers.flat();
 };
 
-const missingRight = (right: Right, file: string): HubProblem => ({
+const missingRight = (right: Right, setup: RightsSetup): HubProblem => ({
   code: 'RightMissing',
-  message: `the hub's credentials may not ${sayRight(right)}; ops/rbac/${file} grants it`,
+  message: `the hub's credentials may not ${sayRight(right)}; ops/rbac/${setup}.yaml grants it`,
   subject: sayRight(right),
 });

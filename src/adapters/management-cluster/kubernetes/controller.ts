@@ -1,34 +1,18 @@
-import {
-  clusterNamespace,
-  HubError,
-  type CallOptions,
-  type ClusterOrderController,
-  type ClusterOrderStatus,
-  type Condition,
-  type OrderPlace,
-} from '../../../app/management-cluster.ts';
-import type { JsonObject, JsonValue } from '../../../domain/json.ts';
+import { HubError, type CallOptions, type HubController } from '../../../app/management-cluster.ts';
+import type {
+  Companion,
+  Controlled,
+  ObjectPlace,
+  ObjectType,
+  OwnedObject,
+} from '../../../domain/hubs/hub-object.ts';
+import type { Condition } from '../../../domain/hubs/shown.ts';
+import type { JsonObject } from '../../../domain/json.ts';
 import { isObject, listAt, objectAt, sameJson, stringAt } from '../../../domain/json-tools.ts';
-import {
-  apiVersion,
-  CLUSTER_ORDERS,
-  HOSTED_CLUSTERS,
-  NAMESPACES,
-  OSAC_GROUP,
-  ROLE_BINDINGS,
-  SERVICE_ACCOUNTS,
-  type Api,
-  type Kind,
-} from './api.ts';
-import { hubAccessRole } from './rights.ts';
-import { CLUSTER_ORDER_LABEL } from './surroundings.ts';
+import type { Api } from './api.ts';
+import { ensure, listed } from './objects.ts';
 
-const FINALIZER = `${OSAC_GROUP}/finalizer`;
-const SERVICE_ACCOUNT = 'osac';
-const HUB_ACCESS = 'hub-access';
-/** The operator keeps as many (§1.9). */
-const MAX_JOBS = 10;
-/** Others write the order, too: a change that met one of theirs is made again. */
+/** Others write the object, too: a change that met one of theirs is made again. */
 const ATTEMPTS = 4;
 const REASON = /^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$/;
 const MAX_REASON = 1_024;
@@ -36,33 +20,26 @@ const MAX_MESSAGE = 32_768;
 
 /**
  * The controller's part (management-cluster.md §1.1, last paragraph, and §4.7), for hubs where nobody else reconciles
- * ClusterOrders. `hubNamespace`: where the service account `hub-access` is, which may read every cluster.
+ * what a kind declares. `hubNamespace`: where the service account `hub-access` is, which may read every cluster.
  */
-export const clusterOrderController = (
-  api: Api,
-  hubNamespace: string,
-  now: () => string,
-): ClusterOrderController => {
-  const orderOf = (place: OrderPlace, by: CallOptions) =>
-    api.get(CLUSTER_ORDERS, { namespace: place.namespace, name: place.name }, by);
-
+export const hubController = (api: Api, hubNamespace: string, now: () => string): HubController => {
   /** Read, change, write on the version that was read: finalizers and conditions of others survive. */
   const rewrite = async (
-    place: OrderPlace,
-    change: (order: JsonObject) => JsonObject | undefined,
+    kind: OwnedObject,
+    place: ObjectPlace,
+    change: (object: JsonObject) => JsonObject | undefined,
     by: CallOptions,
     part?: 'status',
-  ): Promise<'written' | 'unchanged' | 'absent'> => {
+  ): Promise<'written' | 'unchanged'> => {
     for (let attempt = 1; ; attempt += 1) {
-      const order = await orderOf(place, by);
-      if (order === undefined) return 'absent';
-      const patch = change(order);
+      const object = await api.get(kind, place, by);
+      if (object === undefined) throw new HubError('not-found', `${kind.kind} ${place.name} is not there`);
+      const patch = change(object);
       if (patch === undefined) return 'unchanged';
-      const resourceVersion = stringAt(objectAt(order, 'metadata'), 'resourceVersion');
+      const resourceVersion = stringAt(objectAt(object, 'metadata'), 'resourceVersion');
       const locked = { ...patch, metadata: { ...objectAt(patch, 'metadata'), resourceVersion } };
       try {
-        const at = { ...place, ...(part === undefined ? {} : { part }) };
-        await api.mergePatch(CLUSTER_ORDERS, at, locked, by);
+        await api.mergePatch(kind, { ...place, ...(part === undefined ? {} : { part }) }, locked, by);
         return 'written';
       } catch (error) {
         if (!(error instanceof HubError) || error.kind !== 'conflict' || attempt >= ATTEMPTS) throw error;
@@ -71,175 +48,108 @@ export const clusterOrderController = (
   };
 
   return {
-    prepare: async (place, by) => {
+    prepare: async (kind, { namespace, name }, by) => {
+      const place = { namespace, name };
+      const { finalizer, companions } = controlledOf(kind);
       const created: string[] = [];
-      const finalizer = await rewrite(place, withFinalizer(place), by);
-      if (finalizer === 'absent') throw new HubError('not-found', `order ${place.name} is not there`);
-      if (finalizer === 'written') created.push(`finalizer ${FINALIZER}`);
-      const namespace = clusterNamespace(place);
-      if (await ensure(api, objectsOf(place, hubNamespace).namespace, by))
-        created.push(`namespace ${namespace}`);
-      await onlyNamespaceOf(api, place, by);
-      for (const wanted of objectsOf(place, hubNamespace).inside) {
-        if (await ensure(api, wanted, by)) created.push(`${wanted.word} ${namespace}/${wanted.name}`);
-      }
+      const written = await rewrite(kind, place, withFinalizer(kind, name, finalizer), by);
+      if (written === 'written') created.push(`finalizer ${finalizer}`);
+      const [own, ...inside] = companions(place, hubNamespace);
+      const label = kind.backLabel ?? '';
+      if (await ensure(api, own, label, by)) created.push(`${own.word} ${own.name}`);
+      await onlyNamespaceOf(api, kind, own, name, by);
+      for (const one of inside)
+        if (await ensure(api, one, label, by)) created.push(`${one.word} ${one.namespace}/${one.name}`);
       return { created };
     },
 
-    writeStatus: async (place, status, by) => {
-      const written = await rewrite(place, (order) => statusPatch(place, order, status, now()), by, 'status');
-      if (written === 'absent') throw new HubError('not-found', `order ${place.name} is not there`);
+    writeStatus: async (kind, { namespace, name }, status, by) => {
+      const place = { namespace, name };
+      const wanted = controlledOf(kind).status(place, status as never);
+      await rewrite(
+        kind,
+        place,
+        (object) => statusPatch(wanted, status.conditions, object, now()),
+        by,
+        'status',
+      );
     },
 
-    release: async (place, by) => {
-      const order = await orderOf(place, by);
-      if (order === undefined) return { released: true, waitingFor: [] };
-      if (stringAt(objectAt(order, 'metadata'), 'deletionTimestamp') === '')
-        throw new HubError('conflict', `order ${place.name} is not being deleted`);
-      const waitingFor = await endOfNamespace(api, place, by);
+    release: async (kind, { namespace, name }, by) => {
+      const place = { namespace, name };
+      const controlled = controlledOf(kind);
+      const object = await api.get(kind, place, by);
+      if (object === undefined) return { released: true, waitingFor: [] };
+      if (stringAt(objectAt(object, 'metadata'), 'deletionTimestamp') === '')
+        throw new HubError('conflict', `${kind.kind} ${name} is not being deleted`);
+      const [own] = controlled.companions(place, hubNamespace);
+      const waitingFor = await endOfNamespace(api, kind, controlled, own, place, by);
       if (waitingFor.length > 0) return { released: false, waitingFor };
-      await rewrite(place, withoutFinalizer, by);
-      const left = finalizersOf(order).filter((one) => one !== FINALIZER);
+      await rewrite(kind, place, withoutFinalizer(controlled.finalizer), by).catch(asGone);
+      const left = finalizersOf(object).filter((one) => one !== controlled.finalizer);
       return { released: true, waitingFor: left.map((one) => `finalizer ${one}`) };
     },
   };
+};
+
+const controlledOf = ({ kind, controlled }: OwnedObject): Controlled => {
+  if (controlled === undefined) throw new HubError('invalid', `nothing here reconciles ${kind}`);
+  return controlled;
+};
+
+/** It went meanwhile, which is what was wanted. */
+const asGone = (error: unknown): void => {
+  if (!(error instanceof HubError) || error.kind !== 'not-found') throw error;
 };
 
 const finalizersOf = (object: JsonObject): readonly string[] =>
   listAt(objectAt(object, 'metadata'), 'finalizers').filter((one) => typeof one === 'string');
 
 const withFinalizer =
-  ({ name }: OrderPlace) =>
-  (order: JsonObject): JsonObject | undefined => {
-    const finalizers = finalizersOf(order);
-    if (finalizers.includes(FINALIZER)) return undefined;
+  ({ kind }: OwnedObject, name: string, finalizer: string) =>
+  (object: JsonObject): JsonObject | undefined => {
+    const finalizers = finalizersOf(object);
+    if (finalizers.includes(finalizer)) return undefined;
     // An API server takes no new finalizer then.
-    if (stringAt(objectAt(order, 'metadata'), 'deletionTimestamp') !== '')
-      throw new HubError('conflict', `order ${name} is being deleted`);
-    return { metadata: { finalizers: [...finalizers, FINALIZER] } };
+    if (stringAt(objectAt(object, 'metadata'), 'deletionTimestamp') !== '')
+      throw new HubError('conflict', `${kind} ${name} is being deleted`);
+    return { metadata: { finalizers: [...finalizers, finalizer] } };
   };
 
-const withoutFinalizer = (order: JsonObject): JsonObject | undefined => {
-  const finalizers = finalizersOf(order);
-  if (!finalizers.includes(FINALIZER)) return undefined;
-  return { metadata: { finalizers: finalizers.filter((one) => one !== FINALIZER) } };
-};
-
-type Wanted = {
-  readonly kind: Kind;
-  readonly word: string;
-  readonly name: string;
-  readonly namespace?: string;
-  readonly object: JsonObject;
-};
-
-const objectsOf = (place: OrderPlace, hubNamespace: string) => {
-  const namespace = clusterNamespace(place);
-  const labels = { [CLUSTER_ORDER_LABEL]: place.name, 'app.kubernetes.io/name': 'fulfillment-ledger' };
-  const binding = (name: string, role: string, account: string, of: string): Wanted => ({
-    kind: ROLE_BINDINGS,
-    word: 'role binding',
-    name,
-    namespace,
-    object: {
-      apiVersion: apiVersion(ROLE_BINDINGS),
-      kind: 'RoleBinding',
-      metadata: { name, namespace, labels },
-      roleRef: { apiGroup: ROLE_BINDINGS.group, kind: 'ClusterRole', name: role },
-      subjects: [{ kind: 'ServiceAccount', name: account, namespace: of }],
-    },
-  });
-  const own: Wanted = {
-    kind: NAMESPACES,
-    word: 'namespace',
-    name: namespace,
-    object: { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace, labels } },
+const withoutFinalizer =
+  (finalizer: string) =>
+  (object: JsonObject): JsonObject | undefined => {
+    const finalizers = finalizersOf(object);
+    if (!finalizers.includes(finalizer)) return undefined;
+    return { metadata: { finalizers: finalizers.filter((one) => one !== finalizer) } };
   };
-  const account: Wanted = {
-    kind: SERVICE_ACCOUNTS,
-    word: 'service account',
-    name: SERVICE_ACCOUNT,
-    namespace,
-    object: {
-      apiVersion: 'v1',
-      kind: 'ServiceAccount',
-      metadata: { name: SERVICE_ACCOUNT, namespace, labels },
-    },
-  };
-  return {
-    namespace: own,
-    inside: [
-      account,
-      binding(SERVICE_ACCOUNT, 'admin', SERVICE_ACCOUNT, namespace),
-      binding(HUB_ACCESS, hubAccessRole(hubNamespace), HUB_ACCESS, hubNamespace),
-    ],
-  };
-};
-
-/** True when it had to be made. What has the name and is not of this order is never used: it would be deleted later. */
-const ensure = async (api: Api, wanted: Wanted, by: CallOptions): Promise<boolean> => {
-  const { kind, name, namespace, object } = wanted;
-  const at = { name, ...(namespace === undefined ? {} : { namespace }) };
-  const existing = await api.get(kind, at, by);
-  if (existing === undefined) {
-    try {
-      await api.create(kind, object, by);
-      return true;
-    } catch (error) {
-      if (!(error instanceof HubError) || error.kind !== 'already-exists') throw error;
-      throw new HubError('conflict', `${wanted.word} ${name} has just been made by somebody`, {
-        cause: error,
-      });
-    }
-  }
-  const order = stringAt(objectAt(objectAt(object, 'metadata'), 'labels'), CLUSTER_ORDER_LABEL);
-  const metadata = objectAt(existing, 'metadata');
-  if (stringAt(metadata, 'deletionTimestamp') !== '')
-    throw new HubError('conflict', `${wanted.word} ${name} is being deleted`);
-  if (stringAt(objectAt(metadata, 'labels'), CLUSTER_ORDER_LABEL) !== order)
-    throw new HubError('already-exists', `${wanted.word} ${name} is there and not of order ${order}`);
-  if (!sameJson(existing['roleRef'] ?? null, object['roleRef'] ?? null))
-    throw new HubError('already-exists', `${wanted.word} ${name} grants another role; remove it`);
-  return false;
-};
 
 /** The Ansible content finds the namespace by label and wants exactly one (§8.2). */
-const onlyNamespaceOf = async (api: Api, { name }: OrderPlace, by: CallOptions): Promise<void> => {
-  const labelSelector = `${CLUSTER_ORDER_LABEL}=${name}`;
-  let found: JsonValue[] = [];
-  for await (const page of api.list(NAMESPACES, { labelSelector, metadataOnly: true }, by))
-    found = [...(page.first ? [] : found), ...page.items];
+const onlyNamespaceOf = async (
+  api: Api,
+  { kind, backLabel }: OwnedObject,
+  { of }: Companion,
+  name: string,
+  by: CallOptions,
+): Promise<void> => {
+  const found = await listed(api, of, { labelSelector: `${backLabel}=${name}`, metadataOnly: true }, by);
   if (found.length > 1)
     throw new HubError(
       'conflict',
-      `${found.length} namespaces are labelled for order ${name}; remove all but one`,
+      `${found.length} namespaces are labelled for ${kind} ${name}; remove all but one`,
     );
 };
 
 const statusPatch = (
-  place: OrderPlace,
-  order: JsonObject,
-  status: ClusterOrderStatus,
+  wanted: JsonObject,
+  conditions: readonly Condition[],
+  object: JsonObject,
   now: string,
 ): JsonObject | undefined => {
-  const before = objectAt(order, 'status');
-  const wanted: JsonObject = {
-    phase: status.phase,
-    desiredConfigVersion: status.desiredConfigVersion,
-    conditions: mergedConditions(before, status.conditions, now),
-    clusterReference: {
-      namespace: clusterNamespace(place),
-      hostedClusterName: place.name,
-      serviceAccountName: SERVICE_ACCOUNT,
-      roleBindingName: SERVICE_ACCOUNT,
-    },
-    ...(status.nodeRequests === undefined
-      ? {}
-      : { nodeRequests: status.nodeRequests.map((one) => ({ ...one })) }),
-    ...(status.jobs === undefined ? {} : { provisioningJobs: status.jobs.slice(-MAX_JOBS).map(jobObject) }),
-  };
+  const before = objectAt(object, 'status');
+  const rendered: JsonObject = { ...wanted, conditions: mergedConditions(before, conditions, now) };
   const changes = Object.fromEntries(
-    Object.entries(wanted).filter(([field, value]) => !sameJson(before[field] ?? null, value)),
+    Object.entries(rendered).filter(([field, value]) => !sameJson(before[field] ?? null, value)),
   );
   return Object.keys(changes).length === 0 ? undefined : { status: changes };
 };
@@ -270,34 +180,33 @@ const mergedConditions = (
 
 const wholeSeconds = (time: string): string => time.replace(/\.\d+Z$/, 'Z');
 
-const jobObject = (job: NonNullable<ClusterOrderStatus['jobs']>[number]): JsonObject => ({
-  jobID: job.jobId,
-  type: job.type,
-  state: job.state,
-  timestamp: wholeSeconds(job.timestamp),
-  ...(job.message === undefined ? {} : { message: job.message }),
-  ...(job.configVersion === undefined ? {} : { configVersion: job.configVersion }),
-});
-
-/** What must still go; asks for it once the HostedCluster is gone. A namespace that is not of this order stays. */
-const endOfNamespace = async (api: Api, place: OrderPlace, by: CallOptions): Promise<readonly string[]> => {
-  const name = clusterNamespace(place);
-  const namespace = await api.get(NAMESPACES, { name }, by);
+/** What must still go; asks for it once nothing is left in it. A namespace that is not of this object stays. */
+const endOfNamespace = async (
+  api: Api,
+  kind: OwnedObject,
+  { before }: Controlled,
+  own: Companion,
+  place: ObjectPlace,
+  by: CallOptions,
+): Promise<readonly string[]> => {
+  const { name } = own;
+  const namespace = await api.get(own.of, { name }, by);
   const metadata = objectAt(namespace, 'metadata');
-  if (namespace === undefined || stringAt(objectAt(metadata, 'labels'), CLUSTER_ORDER_LABEL) !== place.name)
+  if (namespace === undefined || stringAt(objectAt(metadata, 'labels'), kind.backLabel ?? '') !== place.name)
     return [];
   const held = finalizersOf(namespace).map((one) => `finalizer ${one} of namespace ${name}`);
   if (stringAt(metadata, 'deletionTimestamp') !== '') return [`namespace ${name}`, ...held];
-  if (await hasHostedCluster(api, place, by)) return [`HostedCluster ${name}/${place.name}`];
-  await api.remove(NAMESPACES, { name }, by, stringAt(metadata, 'uid'));
+  const inside = before.at(place);
+  if (await isThere(api, before.of, inside, by))
+    return [`${before.of.kind} ${inside.namespace}/${inside.name}`];
+  await api.remove(own.of, { name }, by, stringAt(metadata, 'uid'));
   return [`namespace ${name}`, ...held];
 };
 
 /** Of a kind that the hub does not have there is none. Without the right to look, the namespace must not go. */
-const hasHostedCluster = async (api: Api, place: OrderPlace, by: CallOptions): Promise<boolean> => {
+const isThere = async (api: Api, kind: ObjectType, place: ObjectPlace, by: CallOptions): Promise<boolean> => {
   try {
-    const at = { namespace: clusterNamespace(place), name: place.name };
-    return (await api.get(HOSTED_CLUSTERS, at, by)) !== undefined;
+    return (await api.get(kind, place, by)) !== undefined;
   } catch (error) {
     if (error instanceof HubError && error.kind === 'not-ready') return false;
     throw error;

@@ -2,19 +2,21 @@ import { hash } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import { HubError, type CallOptions, type HubReport } from '../../../app/management-cluster.ts';
 import type { Clock, Timers } from '../../../app/ports.ts';
+import { HUB_OBJECTS, hubObjectOf, isOwned, ownedObjects } from '../../../domain/hub-objects.ts';
+import type { HubObject, OwnedObject } from '../../../domain/hubs/hub-object.ts';
 import { createApi, type Api } from './api.ts';
 import { checkHub, type HubNeeds } from './check.ts';
 import { openConnection } from './connection.ts';
-import { createOrderFields } from './crd-fields.ts';
-import { clusterOrderController } from './controller.ts';
+import { createObjectFields } from './crd-fields.ts';
+import { hubController } from './controller.ts';
 import { createIdentity, verifiedApi, type Identity } from './identity.ts';
 import { InvalidKubeconfig, readKubeconfig } from './kubeconfig.ts';
-import { orderOperations } from './orders.ts';
-import type { HubOperations } from './protocol.ts';
+import { objectOperations } from './objects.ts';
+import { isKinded, type HubOperations, type Operation } from './protocol.ts';
 import { createRights } from './rights.ts';
 import { surroundingsOperations } from './surroundings.ts';
 import { markOperations } from './marks.ts';
-import { watchOrders, type OrderWatch, type WatchNote, type WatchSettings } from './watch.ts';
+import { watchObjects, type ObjectWatch, type WatchNote, type WatchSettings } from './watch.ts';
 
 export type HubClientOptions = {
   readonly clock: Clock;
@@ -23,14 +25,16 @@ export type HubClientOptions = {
   readonly random: () => number;
   readonly note: WatchNote;
   readonly watch?: WatchSettings;
+  /** Kinds that are known here. Default: all declared ones. */
+  readonly objects?: readonly HubObject[];
 };
 
 /** One hub with the credentials of the moment, in the thread where its sockets are. */
 export type HubClient = {
   /** Takes credentials over, the first or others. Throws nothing: bad ones are told by `check` and every call. */
   open(needs: HubNeeds, kubeconfig: Uint8Array): Promise<void>;
-  readonly operations: HubOperations;
-  watch(namespace: string): OrderWatch;
+  call(op: Operation, args: readonly unknown[], by: CallOptions): Promise<unknown>;
+  watch(kind: string, namespace: string): ObjectWatch;
   close(): void;
 };
 
@@ -43,8 +47,8 @@ type Connected = {
 };
 
 export const createHubClient = (options: HubClientOptions): HubClient => {
-  const { timers, note } = options;
-  const watches = new Set<OrderWatch>();
+  const { timers, note, objects = HUB_OBJECTS } = options;
+  const watches = new Set<ObjectWatch>();
   let connected: Connected | undefined;
   let refused: InvalidKubeconfig | undefined;
   /** Of kubeconfig and needs: the same again changes nothing. */
@@ -84,11 +88,10 @@ export const createHubClient = (options: HubClientOptions): HubClient => {
     });
   };
 
-  /** Of a connection that leads to another cluster than the hub nothing is used but its check. */
-  const ready = async (by: CallOptions): Promise<HubOperations> => {
-    const { identity, operations } = current();
-    await identity.ready(by);
-    return operations;
+  const ownedObjectOf = (kind: string): OwnedObject => {
+    const found = hubObjectOf(kind, objects);
+    if (!isOwned(found)) throw new RangeError(`${kind} is not watched`);
+    return found;
   };
 
   const invalid = (error: InvalidKubeconfig): HubReport => ({
@@ -101,28 +104,20 @@ export const createHubClient = (options: HubClientOptions): HubClient => {
       last = last.catch(() => undefined).then(() => replace(needs, kubeconfig));
       return last;
     },
-    operations: {
-      check: async (thorough, by) =>
-        refused === undefined ? current().operations.check(thorough, by) : invalid(refused),
-      identify: async (by) => current().operations.identify(by),
-      inventory: async (by) => (await ready(by)).inventory(by),
-      ensureTenantNamespace: async (namespace, by) => (await ready(by)).ensureTenantNamespace(namespace, by),
-      readClusterOrder: async (place, by) => (await ready(by)).readClusterOrder(place, by),
-      createClusterOrder: async (manifest, by) => (await ready(by)).createClusterOrder(manifest, by),
-      patchClusterOrder: async (place, spec, by) => (await ready(by)).patchClusterOrder(place, spec, by),
-      deleteClusterOrder: async (place, by) => (await ready(by)).deleteClusterOrder(place, by),
-      getClusterOrder: async (place, by) => (await ready(by)).getClusterOrder(place, by),
-      findClusterOrders: async (namespace, id, by) => (await ready(by)).findClusterOrders(namespace, id, by),
-      getHostedCluster: async (ref, by) => (await ready(by)).getHostedCluster(ref, by),
-      readSecret: async (ref, by) => (await ready(by)).readSecret(ref, by),
-      readMark: async (by) => (await ready(by)).readMark(by),
-      writeMark: async (mark, over, by) => (await ready(by)).writeMark(mark, over, by),
-      prepare: async (place, by) => (await ready(by)).prepare(place, by),
-      writeStatus: async (place, status, by) => (await ready(by)).writeStatus(place, status, by),
-      release: async (place, by) => (await ready(by)).release(place, by),
+    call: async (op, args, by) => {
+      if (op === 'check' && refused !== undefined) return invalid(refused);
+      const { identity, operations } = current();
+      // Of a connection that leads to another cluster than the hub nothing is used but its check.
+      if (op !== 'check' && op !== 'identify') await identity.ready(by);
+      const [first, ...others] = args;
+      const given = isKinded(op) ? [hubObjectOf(String(first), objects), ...others] : args;
+      // The arguments were typed where they were sent from; both sides are one program.
+      const run = operations[op] as (...all: readonly unknown[]) => Promise<unknown>;
+      return run(...given, by);
     },
-    watch: (namespace) => {
-      const started = watchOrders({
+    watch: (kind, namespace) => {
+      const started = watchObjects({
+        kind: ownedObjectOf(kind),
         api: async () => {
           const { api, identity } = current();
           await identity.ready({ effectId: 'watch', deadlineMs: WATCH_MS, signal: closing.signal });
@@ -159,7 +154,7 @@ const WATCH_MS = 30_000;
 const connect = async (
   given: HubNeeds,
   kubeconfig: Uint8Array,
-  { clock, timers }: HubClientOptions,
+  { clock, timers, objects = HUB_OBJECTS }: HubClientOptions,
 ): Promise<Connected> => {
   const access = readKubeconfig(kubeconfig);
   const connection = await openConnection(access, timers);
@@ -169,7 +164,7 @@ const connect = async (
   const identity = createIdentity(asked, needs.cluster);
   const api = verifiedApi(asked, identity);
   const rights = createRights(asked, () => clock.monotonicMs());
-  const orderFields = createOrderFields(asked, rights);
+  const objectFields = createObjectFields(asked, rights);
   return {
     api,
     identity,
@@ -179,12 +174,12 @@ const connect = async (
     },
     operations: {
       check: (thorough: boolean, by: CallOptions) =>
-        checkHub({ api: asked, rights, identity, needs, clock, orderFields, thorough }, by),
+        checkHub({ api: asked, rights, identity, needs, clock, objects, objectFields, thorough }, by),
       identify: (by: CallOptions) => identity.read(by),
-      ...orderOperations(api),
+      ...objectOperations(api, rights),
       ...markOperations(api, needs.namespace),
-      ...surroundingsOperations(api, rights, needs),
-      ...clusterOrderController(api, needs.namespace, () => clock.now()),
+      ...surroundingsOperations(api, rights, ownedObjects(objects), needs),
+      ...hubController(api, needs.namespace, () => clock.now()),
     },
   };
 };

@@ -1,7 +1,8 @@
 import { HubError, type CallOptions } from '../../../app/management-cluster.ts';
 import { objectAt, stringAt } from '../../../domain/json-tools.ts';
 import { differentCluster, IDENTITY_NAMESPACE } from '../../../domain/hubs/identity.ts';
-import { isMissing, NAMESPACES, type Api } from './api.ts';
+import { NAMESPACE } from '../../../domain/hubs/hub-objects.ts';
+import { isMissing, type Api } from './api.ts';
 
 /** Which cluster a connection leads to, and whether it is the one that the hub is known to be. */
 export type Identity = {
@@ -20,7 +21,7 @@ export const createIdentity = (api: Api, initially: string | undefined): Identit
   let seen: string | undefined;
 
   const ask = async (by: CallOptions): Promise<string | undefined> => {
-    const namespace = await api.get(NAMESPACES, { name: IDENTITY_NAMESPACE }, by);
+    const namespace = await api.get(NAMESPACE, { name: IDENTITY_NAMESPACE }, by);
     seen = stringAt(objectAt(namespace, 'metadata'), 'uid') || undefined;
     return seen;
   };

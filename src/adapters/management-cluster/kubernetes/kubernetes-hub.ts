@@ -3,19 +3,20 @@ import {
   HubError,
   type CallOptions,
   type CheckOptions,
-  type ClusterOrderWatchEvent,
+  type HubController,
   type HubConnection,
   type HubReport,
   type ManagementCluster,
 } from '../../../app/management-cluster.ts';
+import type { HubObjectEvent, OwnedObject, OwnedShown } from '../../../domain/hubs/hub-object.ts';
 import type { Timers } from '../../../app/ports.ts';
 import { pause } from '../../../app/process-runner/pause.ts';
 import { sameJson } from '../../../domain/json-tools.ts';
 import { NotOpen, ThreadLost, type HubChannel } from './channel.ts';
-import { isWrite, type ArgumentsOf, type Operation, type ResultOf } from './protocol.ts';
+import { isKinded, isWrite, type HubOperations, type Operation } from './protocol.ts';
 
 export type KubernetesHub = ManagementCluster & {
-  readonly controller: NonNullable<ManagementCluster['controller']>;
+  readonly controller: HubController;
   readonly identify: NonNullable<ManagementCluster['identify']>;
   /** Takes over what changed: other credentials are used by the next call, and running watches start anew. */
   update(connection: HubConnection): void;
@@ -97,11 +98,7 @@ export const createKubernetesHub = (options: KubernetesHubOptions): KubernetesHu
     }
   };
 
-  const run = async <Op extends Operation>(
-    op: Op,
-    args: ArgumentsOf<Op>,
-    by: CallOptions,
-  ): Promise<ResultOf<Op>> => {
+  const run = async (op: Operation, args: readonly unknown[], by: CallOptions): Promise<unknown> => {
     const what = `${op} on hub ${hubId}`;
     if (by.signal.aborted) throw new HubError('unavailable', `${what}: given up before it was sent`);
     if (closing.signal.aborted) throw new HubError('unavailable', `${what}: the adapter is closed`);
@@ -119,8 +116,7 @@ export const createKubernetesHub = (options: KubernetesHubOptions): KubernetesHu
         unanswered.onAbort(() => void channel.ask(number, { do: 'abort', call }).catch(() => undefined));
         return channel.ask(number, { do: 'call', op, args, effectId, deadlineMs: left, call });
       });
-      // Operation and result belong together by `HubOperations`; between them is a message.
-      return (await Promise.race([asked, unanswered.promise])) as ResultOf<Op>;
+      return await Promise.race([asked, unanswered.promise]);
     } catch (error) {
       if (error instanceof HubError) throw error;
       const kind = sent && isWrite(op) && !(error instanceof NotOpen) ? 'unknown-outcome' : 'unavailable';
@@ -134,7 +130,7 @@ export const createKubernetesHub = (options: KubernetesHubOptions): KubernetesHu
 
   const check = async ({ thorough = false, ...by }: CheckOptions): Promise<HubReport> => {
     try {
-      return await run('check', [thorough], by);
+      return (await run('check', [thorough], by)) as HubReport;
     } catch (error) {
       if (!(error instanceof HubError)) throw error;
       const code = error.facts['reason'] === 'InvalidKubeconfig' ? 'InvalidKubeconfig' : 'Unreachable';
@@ -142,11 +138,21 @@ export const createKubernetesHub = (options: KubernetesHubOptions): KubernetesHu
     }
   };
 
+  /** An operation of the thread: of a declared kind its word alone is sent. */
+  const remote = <Op extends Operation>(op: Op): HubOperations[Op] =>
+    // Operation, arguments and result belong together by `HubOperations`; between them is a message.
+    ((...all: readonly unknown[]) => {
+      const [first, ...others] = all.slice(0, -1);
+      const args = isKinded(op) ? [(first as OwnedObject).kind, ...others] : all.slice(0, -1);
+      return run(op, args, all.at(-1) as CallOptions);
+    }) as HubOperations[Op];
+
   const follow = async function* (
+    kind: OwnedObject,
     namespace: string,
     signal: AbortSignal,
-  ): AsyncGenerator<ClusterOrderWatchEvent> {
-    const watch = await withOpen(() => channel.ask(number, { do: 'watch', namespace }));
+  ): AsyncGenerator<HubObjectEvent> {
+    const watch = await withOpen(() => channel.ask(number, { do: 'watch', kind: kind.kind, namespace }));
     const end = (): void => {
       channel.ask(number, { do: 'unwatch', watch }).catch(() => undefined);
     };
@@ -167,14 +173,15 @@ export const createKubernetesHub = (options: KubernetesHubOptions): KubernetesHu
     }
   };
 
-  const watchClusterOrders = async function* (
+  const watch = async function* <Shown extends OwnedShown>(
+    kind: OwnedObject<object, Shown>,
     namespace: string,
     callerSignal: AbortSignal,
-  ): AsyncGenerator<ClusterOrderWatchEvent> {
+  ): AsyncGenerator<HubObjectEvent<Shown>> {
     const signal = AbortSignal.any([callerSignal, closing.signal]);
     while (!signal.aborted) {
       try {
-        yield* follow(namespace, signal);
+        yield* follow(kind, namespace, signal) as AsyncGenerator<HubObjectEvent<Shown>>;
       } catch (error) {
         // The thread was lost, or the credentials are not there: listed anew when it works again.
         if (!(error instanceof HubError || error instanceof NotOpen || error instanceof ThreadLost))
@@ -195,25 +202,24 @@ export const createKubernetesHub = (options: KubernetesHubOptions): KubernetesHu
       if (opening !== undefined) opened().catch(() => undefined);
     },
     check,
-    identify: (by) => run('identify', [], by),
-    inventory: (by) => run('inventory', [], by),
-    ensureTenantNamespace: (namespace, by) => run('ensureTenantNamespace', [namespace], by),
-    readClusterOrder: (place, by) => run('readClusterOrder', [place], by),
-    createClusterOrder: (manifest, by) => run('createClusterOrder', [manifest], by),
-    patchClusterOrder: (ref, spec, by) => run('patchClusterOrder', [ref, spec], by),
-    deleteClusterOrder: (ref, by) => run('deleteClusterOrder', [ref], by),
-    getClusterOrder: (ref, by) => run('getClusterOrder', [ref], by),
-    findClusterOrders: (namespace, clusterId, by) => run('findClusterOrders', [namespace, clusterId], by),
-    getHostedCluster: (ref, by) => run('getHostedCluster', [ref], by),
-    readSecret: (ref, by) => run('readSecret', [ref], by),
-    readMark: (by) => run('readMark', [], by),
-    writeMark: (mark, over, by) => run('writeMark', [mark, over], by),
+    identify: remote('identify'),
+    inventory: remote('inventory'),
+    ensureTenantNamespace: remote('ensureTenantNamespace'),
+    create: remote('create'),
+    patch: remote('patch'),
+    delete: remote('delete'),
+    get: remote('get'),
+    read: remote('read'),
+    find: remote('find'),
+    readSecret: remote('readSecret'),
+    readMark: remote('readMark'),
+    writeMark: remote('writeMark'),
     controller: {
-      prepare: (place, by) => run('prepare', [place], by),
-      writeStatus: (place, status, by) => run('writeStatus', [place, status], by),
-      release: (place, by) => run('release', [place], by),
+      prepare: remote('prepare'),
+      writeStatus: remote('writeStatus'),
+      release: remote('release'),
     },
-    watchClusterOrders,
+    watch,
     close: async () => {
       if (closing.signal.aborted) return;
       closing.abort();

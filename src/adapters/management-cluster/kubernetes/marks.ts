@@ -2,10 +2,10 @@ import { HubError, type ManagementCluster, type StoredMark } from '../../../app/
 import { MARK_DURATION_MS, type HubMark } from '../../../domain/hubs/mark.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import { objectAt, stringAt } from '../../../domain/json-tools.ts';
-import { apiVersion, LEASES, type Api } from './api.ts';
+import { apiVersionOf } from '../../../domain/hubs/hub-object.ts';
+import { LEASE, MARK_NAME } from '../../../domain/hubs/hub-objects.ts';
+import type { Api } from './api.ts';
 
-/** Name of the Lease in the hub's namespace; the right to it is granted by name (ops/rbac/hub-access.yaml). */
-export const MARK_NAME = 'fulfillment-ledger';
 const ANNOTATION = 'fulfillment-ledger/';
 
 export type MarkOperations = Pick<ManagementCluster, 'readMark' | 'writeMark'>;
@@ -13,15 +13,15 @@ export type MarkOperations = Pick<ManagementCluster, 'readMark' | 'writeMark'>;
 /** The mark of the deployment that drives the hub: a Lease, so that `kubectl get leases` shows who and since when. */
 export const markOperations = (api: Api, namespace: string): MarkOperations => ({
   readMark: async (by) => {
-    const lease = await api.get(LEASES, { namespace, name: MARK_NAME }, by);
+    const lease = await api.get(LEASE, { namespace, name: MARK_NAME }, by);
     return lease === undefined ? undefined : storedMark(lease);
   },
   writeMark: async (mark, over, by) => {
     const lease = leaseOf(mark, namespace, over);
     try {
       const stored = await (over === undefined
-        ? api.create(LEASES, lease, by)
-        : api.replace(LEASES, lease, by));
+        ? api.create(LEASE, lease, by)
+        : api.replace(LEASE, lease, by));
       return stringAt(objectAt(stored, 'metadata'), 'resourceVersion');
     } catch (error) {
       if (error instanceof HubError && LOST.includes(error.kind)) return undefined;
@@ -35,8 +35,8 @@ export const markOperations = (api: Api, namespace: string): MarkOperations => (
 const LOST: readonly HubError['kind'][] = ['already-exists', 'conflict'];
 
 const leaseOf = (mark: HubMark, namespace: string, resourceVersion: string | undefined): JsonObject => ({
-  apiVersion: apiVersion(LEASES),
-  kind: 'Lease',
+  apiVersion: apiVersionOf(LEASE),
+  kind: LEASE.kind,
   metadata: {
     name: MARK_NAME,
     namespace,

@@ -1,4 +1,4 @@
-import type { ClusterOrderWatchEvent } from '../../../app/management-cluster.ts';
+import type { HubObjectEvent } from '../../../domain/hubs/hub-object.ts';
 
 /** Events told at once: few enough that taking them over does not hold the thread that answers HTTP. */
 const MAX_BATCH = 50;
@@ -8,9 +8,9 @@ const SYNCED = ' synced';
 
 export type PendingEvents = {
   /** Of one object only its newest state waits; a new object of the same name is another one. */
-  push(event: ClusterOrderWatchEvent, bytes: number): void;
+  push(event: HubObjectEvent, bytes: number): void;
   /** Events that wait, oldest first; waits for the first. Undefined: the watch is over. */
-  take(): Promise<readonly ClusterOrderWatchEvent[] | undefined>;
+  take(): Promise<readonly HubObjectEvent[] | undefined>;
   /** Resolves when there is room for more: what waits is bounded by number and size. */
   room(): Promise<void>;
   end(): void;
@@ -21,7 +21,7 @@ export const createPendingEvents = (limits: {
   readonly events: number;
   readonly bytes: number;
 }): PendingEvents => {
-  const waiting = new Map<string, { readonly event: ClusterOrderWatchEvent; readonly bytes: number }>();
+  const waiting = new Map<string, { readonly event: HubObjectEvent; readonly bytes: number }>();
   let bytes = 0;
   let ended = false;
   let changed = Promise.withResolvers<void>();
@@ -33,8 +33,8 @@ export const createPendingEvents = (limits: {
     bytes -= waiting.get(key)?.bytes ?? 0;
     waiting.delete(key);
   };
-  const batch = (): readonly ClusterOrderWatchEvent[] => {
-    const taken: ClusterOrderWatchEvent[] = [];
+  const batch = (): readonly HubObjectEvent[] => {
+    const taken: HubObjectEvent[] = [];
     let size = 0;
     for (const [key, one] of waiting) {
       if (taken.length >= MAX_BATCH || (taken.length > 0 && size + one.bytes > MAX_BATCH_BYTES)) break;
@@ -47,7 +47,7 @@ export const createPendingEvents = (limits: {
 
   return {
     push: (event, size) => {
-      const key = event.type === 'synced' ? SYNCED : event.order.uid;
+      const key = event.type === 'synced' ? SYNCED : event.object.uid;
       // A later list replaces an earlier one and stands behind everything that it holds.
       if (event.type === 'synced') drop(key);
       else bytes -= waiting.get(key)?.bytes ?? 0;

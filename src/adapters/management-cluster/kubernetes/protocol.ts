@@ -1,53 +1,33 @@
 import type {
   CallOptions,
-  ClusterOrderController,
-  ClusterOrderWatchEvent,
+  HubController,
   HubReport,
   ManagementCluster,
 } from '../../../app/management-cluster.ts';
+import type { HubObjectEvent } from '../../../domain/hubs/hub-object.ts';
 import type { HubErrorData } from '../error-data.ts';
 import type { FromThread } from '../worker-thread.ts';
 import type { HubNeeds } from './check.ts';
 
 /** What can be done with a hub besides watching it. Each takes its CallOptions last. */
-export type HubOperations = Pick<
-  ManagementCluster,
-  | 'inventory'
-  | 'ensureTenantNamespace'
-  | 'readClusterOrder'
-  | 'createClusterOrder'
-  | 'patchClusterOrder'
-  | 'deleteClusterOrder'
-  | 'getClusterOrder'
-  | 'findClusterOrders'
-  | 'getHostedCluster'
-  | 'readSecret'
-  | 'readMark'
-  | 'writeMark'
+export type HubOperations = Omit<
+  Required<ManagementCluster>,
+  'hubId' | 'simulated' | 'check' | 'controller' | 'watch' | 'close'
 > &
-  Required<Pick<ManagementCluster, 'identify'>> &
-  ClusterOrderController & {
+  HubController & {
     /** `thorough` as in CheckOptions, of which only CallOptions pass by themselves. */
     check(thorough: boolean, options: CallOptions): Promise<HubReport>;
   };
 
 export type Operation = keyof HubOperations;
-/** Arguments without the CallOptions. */
-export type ArgumentsOf<Op extends Operation> =
-  Parameters<HubOperations[Op]> extends [...infer Given, CallOptions] ? Given : never;
-export type ResultOf<Op extends Operation> = Awaited<ReturnType<HubOperations[Op]>>;
 
-const WRITES: readonly Operation[] = [
-  'createClusterOrder',
-  'patchClusterOrder',
-  'deleteClusterOrder',
-  'ensureTenantNamespace',
-  'writeMark',
-  'prepare',
-  'writeStatus',
-  'release',
-];
-export const isWrite = (op: Operation): boolean => WRITES.includes(op);
+const CONTROLLING: readonly Operation[] = ['prepare', 'writeStatus', 'release'];
+const WRITES: readonly Operation[] = ['create', 'patch', 'delete', ...CONTROLLING];
+/** Their first argument is a declared kind, of which the word alone passes between threads. */
+const KINDED: readonly Operation[] = [...WRITES, 'get', 'read', 'find'];
+export const isKinded = (op: Operation): boolean => KINDED.includes(op);
+export const isWrite = (op: Operation): boolean =>
+  WRITES.includes(op) || op === 'ensureTenantNamespace' || op === 'writeMark';
 
 /** One union of questions, so that the worker and the inline mode run the same code. Plain data only. */
 export type Ask =
@@ -63,7 +43,7 @@ export type Ask =
       readonly call: number;
     }
   | { readonly do: 'abort'; readonly call: number }
-  | { readonly do: 'watch'; readonly namespace: string }
+  | { readonly do: 'watch'; readonly kind: string; readonly namespace: string }
   | { readonly do: 'next'; readonly watch: number }
   | { readonly do: 'unwatch'; readonly watch: number }
   | { readonly do: 'close' };
@@ -72,7 +52,7 @@ export type Ask =
 export type Told<A extends Ask> = A extends { do: 'watch' }
   ? number
   : A extends { do: 'next' }
-    ? readonly ClusterOrderWatchEvent[] | undefined
+    ? readonly HubObjectEvent[] | undefined
     : A extends { do: 'call' }
       ? unknown
       : undefined;

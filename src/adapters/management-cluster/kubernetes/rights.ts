@@ -1,24 +1,22 @@
 import { HubError, type CallOptions } from '../../../app/management-cluster.ts';
+import {
+  apiVersionOf,
+  type HubObject,
+  type NeededRight,
+  type ObjectType,
+  type RightsSetup,
+} from '../../../domain/hubs/hub-object.ts';
+import { AGENT, NAMESPACE } from '../../../domain/hubs/hub-objects.ts';
 import { IDENTITY_NAMESPACE } from '../../../domain/hubs/identity.ts';
 import { objectAt } from '../../../domain/json-tools.ts';
-import {
-  ACCESS_REVIEWS,
-  AGENTS,
-  apiVersion,
-  CLUSTER_ROLES,
-  CLUSTER_ORDERS,
-  HOSTED_CLUSTERS,
-  LEASES,
-  NAMESPACES,
-  NODE_POOLS,
-  pathOf,
-  ROLE_BINDINGS,
-  SECRETS,
-  SERVICE_ACCOUNTS,
-  type Api,
-  type Kind,
-} from './api.ts';
-import { MARK_NAME } from './marks.ts';
+import { pathOf, type Api, type Kind } from './api.ts';
+
+const ACCESS_REVIEWS: ObjectType = {
+  kind: 'SelfSubjectAccessReview',
+  group: 'authorization.k8s.io',
+  version: 'v1',
+  plural: 'selfsubjectaccessreviews',
+};
 
 /** One thing that the hub's RBAC may allow. Without a namespace: in every namespace. */
 export type Right = {
@@ -30,60 +28,49 @@ export type Right = {
   readonly name?: string;
 };
 
-const rights = (
-  kind: Kind,
-  verbs: readonly string[],
-  more: { namespace?: string; part?: 'status'; name?: string } = {},
-): readonly Right[] => verbs.map((verb) => ({ kind, verb, ...more }));
+/** Where a hub's setup needs rights. */
+export type RightsPlaces = {
+  readonly hubNamespace: string;
+  /** Where our objects are. */
+  readonly places: readonly string[];
+  /** They may be anywhere. */
+  readonly anywhere: boolean;
+  readonly setups: readonly RightsSetup[];
+};
 
-/** Where orders are: in these namespaces, or in any. */
-export type OrderNamespaces = readonly string[] | 'any';
+/** What the declared kinds need on such a hub, each right with the file of `ops/rbac` that grants it. */
+export const neededRights = (
+  objects: readonly HubObject[],
+  where: RightsPlaces,
+): readonly { readonly right: Right; readonly setup: RightsSetup }[] =>
+  objects.flatMap((kind) =>
+    kind.rights
+      .filter(({ optional, setup }) => optional !== true && where.setups.includes(setup))
+      .flatMap((needed) => rightsOf(kind, needed, where).map((right) => ({ right, setup: needed.setup }))),
+  );
 
-const within = (namespaces: OrderNamespaces): readonly { readonly namespace?: string }[] =>
-  namespaces === 'any' ? [{}] : namespaces.map((namespace) => ({ namespace }));
+const rightsOf = (
+  kind: HubObject,
+  { verbs, within, part, names, setup }: NeededRight,
+  { hubNamespace, places, anywhere }: RightsPlaces,
+): readonly Right[] => {
+  const namespaces =
+    within === 'hub'
+      ? [hubNamespace]
+      : within === 'orders' && !(anywhere && setup !== 'hub-access')
+        ? places
+        : [];
+  const at = namespaces.length === 0 ? [{}] : namespaces.map((namespace) => ({ namespace }));
+  const of = names === undefined ? [{}] : names.map((name) => ({ name: name.replace(/^NS/, hubNamespace) }));
+  return verbs.flatMap((verb) =>
+    at.flatMap((place) =>
+      of.map((one) => ({ kind, verb, ...place, ...(part === undefined ? {} : { part }), ...one })),
+    ),
+  );
+};
 
-/** Of management-cluster.md §5 what orders need, and nothing besides. */
-export const orderRights = (namespaces: readonly string[]): readonly Right[] => [
-  ...within(namespaces).flatMap((at) =>
-    rights(CLUSTER_ORDERS, ['create', 'delete', 'get', 'list', 'patch', 'watch'], at),
-  ),
-  ...rights(HOSTED_CLUSTERS, ['get']),
-  ...rights(SECRETS, ['get']),
-];
-
-/** The mark of the deployment that drives the hub (marks.ts). RBAC cannot grant a creation by name. */
-export const markRights = (namespace: string): readonly Right[] => [
-  ...rights(LEASES, ['create'], { namespace }),
-  ...rights(LEASES, ['get', 'update'], { namespace, name: MARK_NAME }),
-];
-
-/** `tenant_namespaces`: orders may be anywhere, and their namespaces are made (ops/rbac/tenant-namespaces.yaml). */
-export const tenantNamespaceRights = (): readonly Right[] => [
-  ...rights(CLUSTER_ORDERS, ['create', 'delete', 'get', 'list', 'patch', 'watch']),
-  ...rights(NAMESPACES, ['create', 'get']),
-];
-
-/** What the account `hub-access` of the hub's namespace is granted in each cluster's (§1.1). */
-export const hubAccessRole = (namespace: string): string => `${namespace}-hub-access-hosted-clusters`;
-
-/**
- * `controller: ledger` (ops/rbac/controller-ledger.yaml). The status of an order is written where the order is; what
- * belongs to its cluster is in a namespace of the cluster's own.
- */
-export const controllerRights = (hubNamespace: string, orders: OrderNamespaces): readonly Right[] => [
-  ...within(orders).flatMap((at) => rights(CLUSTER_ORDERS, ['get', 'patch'], { ...at, part: 'status' })),
-  ...rights(NAMESPACES, ['create', 'delete', 'get', 'list']),
-  ...rights(SERVICE_ACCOUNTS, ['create', 'get']),
-  ...rights(ROLE_BINDINGS, ['create', 'get']),
-  // Nobody may grant what he does not hold, but for roles that he may bind: refused only when the binding is made.
-  ...['admin', hubAccessRole(hubNamespace)].flatMap((name) => rights(CLUSTER_ROLES, ['bind'], { name })),
-  ...rights(NODE_POOLS, ['list']),
-];
-
-export const READ_NODE_POOLS: Right = { kind: NODE_POOLS, verb: 'list' };
-export const READ_AGENTS: Right = { kind: AGENTS, verb: 'list' };
-export const READ_IDENTITY: Right = { kind: NAMESPACES, verb: 'get', name: IDENTITY_NAMESPACE };
-
+export const READ_AGENTS: Right = { kind: AGENT, verb: 'list' };
+export const READ_IDENTITY: Right = { kind: NAMESPACE, verb: 'get', name: IDENTITY_NAMESPACE };
 export const sayRight = ({ kind, verb, namespace, part, name }: Right): string => {
   const what = `${verb} ${kind.plural}${part === undefined ? '' : `/${part}`}${kind.group === '' ? '' : `.${kind.group}`}`;
   const where = namespace === undefined ? 'in every namespace' : `in namespace ${namespace}`;
@@ -113,8 +100,8 @@ export const createRights = (api: Api, monotonicMs: () => number): Rights => {
         path: pathOf(ACCESS_REVIEWS),
         reads: true,
         body: {
-          apiVersion: apiVersion(ACCESS_REVIEWS),
-          kind: 'SelfSubjectAccessReview',
+          apiVersion: apiVersionOf(ACCESS_REVIEWS),
+          kind: ACCESS_REVIEWS.kind,
           spec: {
             resourceAttributes: {
               group: kind.group,

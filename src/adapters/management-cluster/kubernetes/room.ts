@@ -1,12 +1,12 @@
 import { HubError } from '../../../app/management-cluster.ts';
 import { errorData } from '../error-data.ts';
 import { createHubClient, type HubClient, type HubClientOptions } from './hub-client.ts';
-import type { Answer, Ask, HubOperations, Note } from './protocol.ts';
-import type { OrderWatch } from './watch.ts';
+import type { Answer, Ask, Note } from './protocol.ts';
+import type { ObjectWatch } from './watch.ts';
 
 type Occupant = {
   readonly client: HubClient;
-  readonly watches: Map<number, OrderWatch>;
+  readonly watches: Map<number, ObjectWatch>;
   readonly calls: Map<number, AbortController>;
 };
 
@@ -21,7 +21,7 @@ export const createRoom = (options: RoomOptions) => {
     const known = hubs.get(hub);
     const occupant = known ?? {
       client: createHubClient({ ...options, note: noteOf(hub, options.note) }),
-      watches: new Map<number, OrderWatch>(),
+      watches: new Map<number, ObjectWatch>(),
       calls: new Map<number, AbortController>(),
     };
     if (known === undefined) hubs.set(hub, occupant);
@@ -34,11 +34,8 @@ export const createRoom = (options: RoomOptions) => {
     occupant.calls.set(question.call, abort);
     const { effectId, deadlineMs } = question;
     try {
-      // The arguments were typed where they were sent from; both sides are one program.
-      const run = occupant.client.operations[question.op] as (
-        ...args: unknown[]
-      ) => ReturnType<HubOperations['check']>;
-      return await run(...question.args, { effectId, deadlineMs, signal: abort.signal });
+      const by = { effectId, deadlineMs, signal: abort.signal };
+      return await occupant.client.call(question.op, question.args, by);
     } finally {
       occupant.calls.delete(question.call);
     }
@@ -56,7 +53,7 @@ export const createRoom = (options: RoomOptions) => {
         return value(occupant.calls.get(question.call)?.abort());
       case 'watch':
         watches += 1;
-        occupant.watches.set(watches, occupant.client.watch(question.namespace));
+        occupant.watches.set(watches, occupant.client.watch(question.kind, question.namespace));
         return value(watches);
       case 'next':
         return value(await occupant.watches.get(question.watch)?.next());

@@ -1,16 +1,12 @@
-import {
-  HubError,
-  type ClusterOrderWatchEvent,
-  type ObservedClusterOrder,
-} from '../../../app/management-cluster.ts';
+import { HubError } from '../../../app/management-cluster.ts';
 import type { Timers } from '../../../app/ports.ts';
 import { pause } from '../../../app/process-runner/pause.ts';
+import type { HubObjectEvent, OwnedObject, OwnedShown } from '../../../domain/hubs/hub-object.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import { numberAt, objectAt, stringAt } from '../../../domain/json-tools.ts';
 import { isExpired, refusal, retryAfterMs, silence, statusOf } from './api-errors.ts';
-import { CLUSTER_ORDERS, pathOf, type Api } from './api.ts';
+import { pathOf, type Api } from './api.ts';
 import { NoAnswer } from './connection.ts';
-import { observedClusterOrder } from './observed.ts';
 import { createPendingEvents } from './pending-events.ts';
 import { watchLines } from './watch-lines.ts';
 
@@ -28,9 +24,9 @@ export type WatchSettings = {
 
 export type WatchNote = (level: 'debug' | 'warn', fields: object, message: string) => void;
 
-export type OrderWatch = {
+export type ObjectWatch = {
   /** Some events, in order; waits for the first. Undefined: closed. */
-  next(): Promise<readonly ClusterOrderWatchEvent[] | undefined>;
+  next(): Promise<readonly HubObjectEvent[] | undefined>;
   /** The connection was replaced: list and follow with the new one. */
   restart(): void;
   close(): void;
@@ -55,22 +51,23 @@ class Renew extends Error {
 type Known = { readonly uid: string; readonly resourceVersion: string };
 
 /**
- * Follows the ClusterOrders of one namespace for ever (management-cluster.md §10.8): lists in pages, watches from
+ * Follows the objects of one kind in one namespace for ever (management-cluster.md §10.8): lists in pages, watches from
  * there with bookmarks, and lists again on 410, every few minutes, and when the stream keeps failing. Held in memory
  * are names, uids and versions, not objects. Each version of an object is told at most once and never an older one
  * after a newer; what vanished between two lists is what a `synced` does not name.
  */
-export const watchOrders = (options: {
+export const watchObjects = (options: {
   /** The connection of the moment. Throws HubError while there is none. */
   readonly api: () => Promise<Api>;
+  readonly kind: OwnedObject;
   readonly namespace: string;
   readonly timers: Timers;
   /** 0 to 1, for jitter. */
   readonly random: () => number;
   readonly note: WatchNote;
   readonly settings?: WatchSettings;
-}): OrderWatch => {
-  const { api, namespace, timers, random, note } = options;
+}): ObjectWatch => {
+  const { api, kind, namespace, timers, random, note } = options;
   const { relistMs = 300_000, idleMs = 120_000, callMs = 30_000 } = options.settings ?? {};
   const { backoffMs = 500, backoffMaxMs = 30_000 } = options.settings ?? {};
   const known = new Map<string, Known>();
@@ -78,23 +75,23 @@ export const watchOrders = (options: {
   const closing = new AbortController();
   let renewing = new AbortController();
   let newest = '';
-  const path = pathOf(CLUSTER_ORDERS, { namespace });
-  const what = `watch clusterorders ${namespace}`;
+  const path = pathOf(kind, { namespace });
+  const what = `watch ${kind.plural} ${namespace}`;
 
-  const see = async (order: ObservedClusterOrder, bytes: number): Promise<void> => {
-    if (order.name === '' || order.uid === '') return;
-    const before = known.get(order.name);
-    if (before !== undefined && !isNewer(order.resourceVersion, before.resourceVersion)) return;
-    known.set(order.name, { uid: order.uid, resourceVersion: order.resourceVersion });
+  const see = async (object: OwnedShown, bytes: number): Promise<void> => {
+    if (object.name === '' || object.uid === '') return;
+    const before = known.get(object.name);
+    if (before !== undefined && !isNewer(object.resourceVersion, before.resourceVersion)) return;
+    known.set(object.name, { uid: object.uid, resourceVersion: object.resourceVersion });
     await pending.room();
-    pending.push({ type: 'applied', order }, bytes);
+    pending.push({ type: 'applied', object }, bytes);
   };
 
-  const lose = (order: ObservedClusterOrder, bytes: number): void => {
+  const lose = (object: OwnedShown, bytes: number): void => {
     // Of an object that was never told, or that another one has replaced, there is nothing to take back.
-    if (known.get(order.name)?.uid !== order.uid) return;
-    known.delete(order.name);
-    pending.push({ type: 'deleted', order }, bytes);
+    if (known.get(object.name)?.uid !== object.uid) return;
+    known.delete(object.name);
+    pending.push({ type: 'deleted', object }, bytes);
   };
 
   /** Versions that went back are those of a hub that was restored from a backup: what is known of it counts no more. */
@@ -115,15 +112,15 @@ export const watchOrders = (options: {
     let names = new Set<string>();
     let resourceVersion = '';
     const by = { effectId: 'watch', deadlineMs: callMs, signal };
-    for await (const page of (await api()).list(CLUSTER_ORDERS, { namespace }, by)) {
+    for await (const page of (await api()).list(kind, { namespace }, by)) {
       if (page.first) {
         names = new Set();
         startedAt(page.resourceVersion);
       }
       for (const item of page.items) {
-        const order = observedClusterOrder(item);
-        names.add(order.name);
-        await see(order, sizeOf(order));
+        const shown = kind.shown(item);
+        names.add(shown.name);
+        await see(shown, sizeOf(shown));
       }
       // All pages show the hub as it was at the first one.
       resourceVersion = page.resourceVersion;
@@ -190,9 +187,9 @@ export const watchOrders = (options: {
     const type = stringAt(value, 'type');
     if (type === 'ERROR') throw errorInStream(object, what);
     if (type !== 'BOOKMARK') {
-      const order = observedClusterOrder(object);
-      if (type === 'DELETED') lose(order, bytes);
-      else if (type === 'ADDED' || type === 'MODIFIED') await see(order, bytes);
+      const shown = kind.shown(object);
+      if (type === 'DELETED') lose(shown, bytes);
+      else if (type === 'ADDED' || type === 'MODIFIED') await see(shown, bytes);
     }
     // Moved only now: what was not taken in comes again.
     position.version = stringAt(objectAt(object, 'metadata'), 'resourceVersion') || position.version;
@@ -247,14 +244,25 @@ export const watchOrders = (options: {
       } catch (error) {
         if (closing.signal.aborted) return;
         if (renewing.signal.aborted) continue;
+        const until = AbortSignal.any([closing.signal, renewing.signal]);
+        if (kind.required !== true && error instanceof HubError && error.kind === 'not-ready') {
+          // It has no such kind, hence no such objects, until somebody installs it.
+          known.clear();
+          pending.push({ type: 'synced', names: [], resourceVersion: '' }, 0);
+          await pause(timers, relistMs, until);
+          continue;
+        }
         failures += 1;
         if (error instanceof Expired && failures === 1) {
           note('debug', { namespace }, 'the version of a watch is gone; listing');
           continue;
         }
-        note('warn', { namespace, err: error, failures }, 'watching orders of a hub failed; listing again');
-        const signal = AbortSignal.any([closing.signal, renewing.signal]);
-        await pause(timers, delayOf(error, failures), signal);
+        note(
+          'warn',
+          { namespace, err: error, failures },
+          `watching ${kind.plural} of a hub failed; listing again`,
+        );
+        await pause(timers, delayOf(error, failures), until);
       } finally {
         if (renewing.signal.aborted) renewing = new AbortController();
       }
@@ -292,6 +300,9 @@ const isNewer = (version: string, than: string): boolean => {
   return BigInt(version) > BigInt(than);
 };
 
-/** Roughly what an order takes; its longest part is the pull secret. */
-const sizeOf = ({ spec }: ObservedClusterOrder): number =>
-  2_000 + (spec.pullSecret?.length ?? 0) + spec.templateParameters.length;
+/** Roughly what an object takes; the longest parts are texts of its spec. */
+const sizeOf = ({ spec }: OwnedShown): number =>
+  Object.values(spec).reduce<number>(
+    (bytes, value: unknown) => bytes + (typeof value === 'string' ? value.length : 0),
+    2_000,
+  );

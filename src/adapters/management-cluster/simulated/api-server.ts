@@ -1,27 +1,21 @@
 import { createHash, createHmac } from 'node:crypto';
-import {
-  CLUSTER_ORDER_UUID_LABEL,
-  HubError,
-  type ClusterOrderManifest,
-  type ClusterOrderSpec,
-} from '../../../app/management-cluster.ts';
-import { readCredential } from './credentials.ts';
+import { HubError } from '../../../app/management-cluster.ts';
+import type { Manifest, ObjectPlace } from '../../../domain/hubs/hub-object.ts';
+import { invalidObject, type Behaviour, type Beside, type Life } from './behaviours/behaviour.ts';
+import { BEHAVIOURS } from './behaviours/behaviours.ts';
 import type { HubFile } from './hub-file.ts';
-import { replay, type Life } from './life.ts';
-import type { CallRequest, Ref, Tampering } from './protocol.ts';
-import { hostedNamespace, kubeconfigSecret, observedHosted, passwordSecret } from './record.ts';
-import type { OrderRecord, Write } from './record.ts';
+import type { CallRequest, Tampering } from './protocol.ts';
+import type { ObjectRecord, Write } from './record.ts';
 import { BadSimulationSetting, lifeSettings, parseSettings, type GivenSettings } from './settings.ts';
-import { checkManifest, configVersion, invalid, patchSpec } from './spec.ts';
 
 /** The annotation that asks for a behaviour; with or without a prefix. */
 const SIMULATION_ANNOTATION = /^([^/]*\/)?simulation$/;
 
-/** What a call is about: the living order behind it, if there is one. */
+/** What a call is about: the living object behind it, if there is one. */
 export type Target = {
   readonly namespace: string;
   readonly name: string;
-  readonly record: OrderRecord | undefined;
+  readonly record: ObjectRecord | undefined;
 };
 /** `text` goes into the journal. */
 export type Result = { readonly value: unknown; readonly text: string };
@@ -39,174 +33,201 @@ export const createApiServer = (
     /** From which uids and credentials are derived. */
     readonly secret: string;
     readonly hubSettings: () => GivenSettings;
+    /** Default: those of all declared kinds. */
+    readonly behaviours?: readonly Behaviour[];
   },
 ) => {
-  /** Replays and remembers when the order turns out to be gone. */
-  const lifeOf = (record: OrderRecord, now: number): Life => {
+  const { behaviours = BEHAVIOURS } = options;
+  const behaviourOf = (kind: string): Behaviour => {
+    const found = behaviours.find((one) => one.kind.kind === kind);
+    if (found === undefined) throw new HubError('not-ready', `simulated: the hub has no kind ${kind}`);
+    return found;
+  };
+
+  const replay = (record: ObjectRecord, now: number): Life => behaviourOf(record.kind).replay(record, now);
+  /** Replays and remembers when the object turns out to be gone. */
+  const lifeOf = (record: ObjectRecord, now: number): Life => {
     const life = replay(record, now);
     if (life.goneAt !== undefined) file.markGone(record.sequence, life.goneAt);
     return life;
   };
-  const living = (record: OrderRecord | undefined, now: number): OrderRecord | undefined =>
-    record !== undefined && lifeOf(record, now).order !== undefined ? record : undefined;
+  const living = (record: ObjectRecord | undefined, now: number): ObjectRecord | undefined =>
+    record !== undefined && lifeOf(record, now).object !== undefined ? record : undefined;
+  const named = (kind: string, { namespace, name }: ObjectPlace, now: number): Target => ({
+    namespace,
+    name,
+    record: living(file.objectByName(kind, namespace, name), now),
+  });
 
-  const byHostedNamespace = (ref: Ref, name: string, now: number): OrderRecord | undefined =>
-    living(
-      file.ordersByName(name).find((record) => hostedNamespace(record) === ref.namespace),
+  /** Of a kind that lives beside another one: who brings it, and how it is shown. */
+  const besideOf = (kind: string): { readonly owner: string; readonly beside: Beside } | undefined => {
+    for (const { kind: owner, beside } of behaviours)
+      for (const one of beside) if (one.kind.kind === kind) return { owner: owner.kind, beside: one };
+    return undefined;
+  };
+  const besideTarget = (kind: string, ref: ObjectPlace, now: number): Target | undefined => {
+    const found = besideOf(kind);
+    if (found === undefined) return undefined;
+    const records = file.objectsByName(found.owner, found.beside.recordName(ref.name));
+    const record = living(
+      records.find((one) => found.beside.isOf(one, ref)),
       now,
     );
+    return { namespace: ref.namespace, name: ref.name, record };
+  };
 
   const targetOf = (request: CallRequest, now: number): Target => {
     switch (request.op) {
-      case 'create': {
-        const { namespace, name } = request.manifest;
-        return { namespace, name, record: living(file.orderByName(namespace, name), now) };
-      }
-      case 'patch':
-      case 'delete':
-      case 'get':
-        return {
-          ...request.ref,
-          record: living(file.orderByName(request.ref.namespace, request.ref.name), now),
-        };
+      case 'create':
+        return named(request.kind, request.manifest, now);
       case 'find': {
-        const records = file.ordersByCluster(request.clusterId);
-        const record = records.find((one) => one.namespace === request.namespace);
-        return {
-          namespace: request.namespace,
-          name: record?.name ?? request.clusterId,
-          record: living(record, now),
-        };
+        const { kind, namespace, id } = request;
+        const record = file.objectsById(kind, id).find((one) => one.namespace === namespace);
+        return { namespace, name: record?.name ?? id, record: living(record, now) };
       }
-      case 'get-hosted-cluster':
-        return { ...request.ref, record: byHostedNamespace(request.ref, request.ref.name, now) };
-      case 'read-secret': {
-        const record = byHostedNamespace(request.ref, orderOfSecret(request.ref.name), now);
-        return { ...request.ref, record };
-      }
+      case 'check':
+        return { namespace: '', name: '', record: undefined };
+      default:
+        return besideTarget(request.kind, request.ref, now) ?? named(request.kind, request.ref, now);
     }
   };
 
-  const notFound = (name: string): HubError =>
-    new HubError('not-found', `clusterorders.osac.openshift.io "${name}" not found`);
+  const wordOf = (kind: string, name: string): string => {
+    const { plural, group } = behaviourOf(kind).kind;
+    return `${plural}.${group} "${name}"`;
+  };
+  const notFound = (kind: string, name: string): HubError =>
+    new HubError('not-found', `${wordOf(kind, name)} not found`);
 
-  const save = (record: OrderRecord, write: Write, now: number) => {
-    const changed: OrderRecord = { ...record, writes: [...record.writes, write] };
-    file.updateOrder(changed);
+  const save = (record: ObjectRecord, write: Write, now: number) => {
+    const changed: ObjectRecord = { ...record, writes: [...record.writes, write] };
+    file.updateObject(changed);
     return lifeOf(changed, now);
   };
 
-  /** No pull secret lies in the hub's file: in its place stands what tells one from another. */
-  const sealed = <Spec extends Partial<ClusterOrderSpec>>(spec: Spec): Spec => {
-    const { pullSecret = '' } = spec;
-    if (pullSecret === '') return spec;
-    const mac = createHmac('sha256', options.secret).update(pullSecret).digest('hex');
-    return { ...spec, pullSecret: `not kept, hmac-sha256 ${mac}` };
+  /** No secret lies in the hub's file: in its place stands what tells one from another. */
+  const sealed = ({ kind }: Behaviour, spec: object): object => {
+    const values: { [field: string]: unknown } = { ...spec };
+    for (const field of kind.secretFields) {
+      const value = values[field];
+      if (typeof value !== 'string' || value === '') continue;
+      const mac = createHmac('sha256', options.secret).update(value).digest('hex');
+      values[field] = `not kept, hmac-sha256 ${mac}`;
+    }
+    return values;
   };
 
-  const create = (manifest: ClusterOrderManifest, target: Target, effectId: string, now: number): Result => {
-    checkManifest(manifest);
+  const create = (
+    behaviour: Behaviour,
+    manifest: Manifest,
+    target: Target,
+    effectId: string,
+    now: number,
+  ): Result => {
+    const { kind, idLabel } = behaviour.kind;
+    behaviour.check(manifest);
     if (options.namespaces.length > 0 && !options.namespaces.includes(manifest.namespace)) {
       throw new HubError('not-found', `namespaces "${manifest.namespace}" not found`);
     }
     if (target.record !== undefined) throw alreadyExists(target.record, now);
-    const clusterId = manifest.labels[CLUSTER_ORDER_UUID_LABEL];
-    // Former orders of this cluster get their end noted, so that the journal's readers can see that they had one.
-    for (const former of clusterId === undefined ? [] : file.ordersByCluster(clusterId)) lifeOf(former, now);
+    const id = manifest.labels[idLabel];
+    // Former objects of this id get their end noted, so that the journal's readers can see that they had one.
+    for (const former of id === undefined ? [] : file.objectsById(kind, id)) lifeOf(former, now);
     const sequence = file.nextSequence();
-    const own = ownSettings(manifest);
-    const spec = sealed(manifest.spec);
-    const record: OrderRecord = {
+    const own = ownSettings(kind, manifest);
+    const spec = sealed(behaviour, manifest.spec);
+    const record: ObjectRecord = {
+      kind,
       uid: uuidOf(`${options.secret}/${options.hubId}/${sequence}`),
       sequence,
       namespace: manifest.namespace,
       name: manifest.name,
-      ...(clusterId === undefined ? {} : { clusterId }),
+      ...(id === undefined ? {} : { id }),
       labels: manifest.labels,
       annotations: manifest.annotations,
       createdAt: now,
       spec,
-      configVersion: configVersion(spec),
+      configVersion: behaviour.versionOf(spec),
       life: lifeSettings(own, options.hubSettings()),
       faults: own,
       baseDomain: options.baseDomain,
       writes: [],
     };
-    file.insertOrder(record, effectId);
-    return { value: replay(record, now).order, text: 'created' };
+    file.insertObject(record, effectId);
+    return { value: replay(record, now).object, text: 'created' };
   };
 
-  const alreadyExists = (record: OrderRecord, now: number): HubError => {
-    const { order } = replay(record, now);
-    const text = `clusterorders.osac.openshift.io "${record.name}" already exists`;
-    const deleting = order?.deletionTimestamp !== undefined;
+  const alreadyExists = (record: ObjectRecord, now: number): HubError => {
+    const { object } = replay(record, now);
+    const text = `${wordOf(record.kind, record.name)} already exists`;
+    const deleting = object?.deletionTimestamp !== undefined;
     const message = deleting ? `object is being deleted: ${text}` : text;
-    return new HubError('already-exists', message, order === undefined ? {} : { order });
+    return new HubError('already-exists', message, object === undefined ? {} : { object });
   };
 
-  const patch = (record: OrderRecord, change: Partial<ClusterOrderSpec>, now: number): Result => {
+  const patch = (behaviour: Behaviour, record: ObjectRecord, change: object, now: number): Result => {
     const current = currentSpec(record);
-    const checked = patchSpec(record.name, current, change);
-    const spec = change.pullSecret === undefined ? checked : sealed(checked);
-    const version = configVersion(spec);
+    const spec = behaviour.merge(record.name, current, sealed(behaviour, change));
+    const version = behaviour.versionOf(spec);
     // A merge patch that changes nothing moves neither generation nor resourceVersion.
-    if (version === configVersion(current)) return { value: replay(record, now).order, text: 'unchanged' };
+    if (version === behaviour.versionOf(current))
+      return { value: replay(record, now).object, text: 'unchanged' };
     const life = save(record, { at: now, kind: 'patch', spec, configVersion: version }, now);
-    return { value: life.order, text: 'patched' };
+    return { value: life.object, text: 'patched' };
   };
 
-  const requestDeletion = (record: OrderRecord | undefined, uid: string | undefined, now: number): Result => {
+  const requestDeletion = (
+    record: ObjectRecord | undefined,
+    uid: string | undefined,
+    now: number,
+  ): Result => {
     if (record === undefined) return { value: false, text: 'absent' };
-    if (uid !== undefined && uid !== record.uid)
-      throw new HubError(
-        'conflict',
-        `clusterorders.osac.openshift.io "${record.name}" has another uid than the one to be deleted`,
-      );
+    if (uid !== undefined && uid !== record.uid) {
+      const which = wordOf(record.kind, record.name);
+      throw new HubError('conflict', `${which} has another uid than the one to be deleted`);
+    }
     if (record.writes.some((write) => write.kind === 'delete'))
       return { value: true, text: 'already-deleting' };
     save(record, { at: now, kind: 'delete' }, now);
     return { value: true, text: 'deletion-requested' };
   };
 
+  const read = (kind: string, { record, name }: Target, key: string, now: number): unknown => {
+    if (record === undefined) return undefined;
+    const life = replay(record, now);
+    if (record.kind === kind) return life.object;
+    return besideOf(kind)?.beside.shown(record, life, { name, key, hubSecret: options.secret });
+  };
+
   const execute = (request: CallRequest, target: Target, effectId: string, now: number): Result => {
     const { record } = target;
     switch (request.op) {
       case 'create':
-        return create(request.manifest, target, effectId, now);
+        return create(behaviourOf(request.kind), request.manifest, target, effectId, now);
       case 'patch':
-        if (record === undefined) throw notFound(request.ref.name);
-        return patch(record, request.spec, now);
+        if (record === undefined) throw notFound(request.kind, request.ref.name);
+        return patch(behaviourOf(request.kind), record, request.spec, now);
       case 'delete':
         return requestDeletion(record, request.ref.uid, now);
       case 'get':
-        return foundOrAbsent(record === undefined ? undefined : replay(record, now).order);
+        return foundOrAbsent(read(request.kind, target, '', now));
+      case 'read-secret':
+        return foundOrAbsent(read(request.kind, target, request.key, now));
       case 'find': {
-        const orders = file
-          .ordersByCluster(request.clusterId)
+        const found = file
+          .objectsById(request.kind, request.id)
           .filter((one) => one.namespace === request.namespace)
-          .flatMap((one) => lifeOf(one, now).order ?? []);
-        return { value: orders, text: `found ${orders.length}` };
+          .flatMap((one) => lifeOf(one, now).object ?? []);
+        return { value: found, text: `found ${found.length}` };
       }
-      case 'get-hosted-cluster': {
-        const hosted = record === undefined ? undefined : replay(record, now).hosted;
-        return foundOrAbsent(
-          record === undefined || hosted === undefined ? undefined : observedHosted(record, hosted),
-        );
-      }
-      case 'read-secret': {
-        const hosted = record === undefined ? undefined : replay(record, now).hosted;
-        return foundOrAbsent(
-          record === undefined || hosted === undefined
-            ? undefined
-            : readCredential(record, hosted, options.secret, request.ref.name, request.key),
-        );
-      }
+      case 'check':
+        return { value: undefined, text: 'found' };
     }
   };
 
   const tamper = (deed: Exclude<Tampering, { op: 'configure' }>, now: number): void => {
-    const record = living(file.orderByName(deed.ref.namespace, deed.ref.name), now);
-    if (record === undefined) throw notFound(deed.ref.name);
+    const { record } = named(deed.kind, deed.ref, now);
+    if (record === undefined) throw notFound(deed.kind, deed.ref.name);
     const write: Write =
       deed.op === 'vanish'
         ? { at: now, kind: 'vanish', what: deed.what }
@@ -217,7 +238,7 @@ export const createApiServer = (
   return { targetOf, execute, tamper };
 };
 
-const currentSpec = (record: OrderRecord): ClusterOrderSpec => {
+const currentSpec = (record: ObjectRecord): object => {
   const last = record.writes.findLast((write) => write.kind === 'patch');
   return last?.kind === 'patch' ? last.spec : record.spec;
 };
@@ -227,15 +248,8 @@ const foundOrAbsent = (value: unknown): Result => ({
   text: value === undefined ? 'absent' : 'found',
 });
 
-const orderOfSecret = (secretName: string): string => {
-  for (const suffix of [kubeconfigSecret(''), passwordSecret('')]) {
-    if (secretName.endsWith(suffix)) return secretName.slice(0, -suffix.length);
-  }
-  return secretName;
-};
-
-/** Settings that the creator of an order asks for. Throws HubError `invalid`. */
-export const ownSettings = (manifest: ClusterOrderManifest): GivenSettings => {
+/** Settings that the creator of an object asks for. Throws HubError `invalid`. */
+export const ownSettings = (kind: string, manifest: Manifest): GivenSettings => {
   const text = Object.entries(manifest.annotations).find(([key]) => SIMULATION_ANNOTATION.test(key))?.[1];
   if (text === undefined) return {};
   try {
@@ -243,7 +257,9 @@ export const ownSettings = (manifest: ClusterOrderManifest): GivenSettings => {
   } catch (error) {
     if (!(error instanceof BadSimulationSetting)) throw error;
     const field = 'metadata.annotations.simulation';
-    throw invalid(manifest.name, [{ field, reason: 'FieldValueInvalid', message: error.message }]);
+    throw invalidObject(kind, manifest.name, [
+      { field, reason: 'FieldValueInvalid', message: error.message },
+    ]);
   }
 };
 

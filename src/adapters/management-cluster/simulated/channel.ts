@@ -9,7 +9,7 @@ export type Ask =
   | { readonly do: 'open'; readonly options: HubEngineOptions }
   | { readonly do: 'call'; readonly request: CallRequest; readonly meta: CallMeta }
   | { readonly do: 'tamper'; readonly deed: Tampering; readonly meta: CallMeta }
-  | { readonly do: 'watch'; readonly namespace: string }
+  | { readonly do: 'watch'; readonly kind: string; readonly namespace: string }
   | { readonly do: 'poll'; readonly watch: number; readonly now: number }
   | { readonly do: 'unwatch'; readonly watch: number }
   | { readonly do: 'read-mark' }
@@ -92,7 +92,7 @@ export const createEngineRoom = (monotonicMs: () => number) => {
       case 'tamper':
         return engineOf(hub).tamper(question.deed, question.meta);
       case 'watch':
-        return engineOf(hub).watches.open(question.namespace);
+        return engineOf(hub).watches.open(question.kind, question.namespace);
       case 'poll':
         return engineOf(hub).watches.poll(question.watch, question.now);
       case 'unwatch':

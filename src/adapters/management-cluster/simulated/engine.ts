@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { HubError, type ClusterOrderManifest, type StoredMark } from '../../../app/management-cluster.ts';
+import { HubError, type StoredMark } from '../../../app/management-cluster.ts';
+import type { Manifest } from '../../../domain/hubs/hub-object.ts';
 import type { HubMark } from '../../../domain/hubs/mark.ts';
 import { createApiServer, ownSettings, type Result, type Target } from './api-server.ts';
 import { decideFault, type Fault } from './faults.ts';
@@ -7,6 +8,8 @@ import { openHubFile, type CallRow, type Counts } from './hub-file.ts';
 import { errorData, isWrite, type CallMeta, type CallRequest, type EngineAnswer } from './protocol.ts';
 import type { Outcome, Tampering } from './protocol.ts';
 import type { GivenSettings } from './settings.ts';
+import type { Behaviour } from './behaviours/behaviour.ts';
+import { BEHAVIOURS } from './behaviours/behaviours.ts';
 import { createWatches } from './watches.ts';
 
 export type HubEngineOptions = {
@@ -21,6 +24,8 @@ export type HubEngineOptions = {
   readonly baseDomain: string;
   /** Who writes, for the journal. */
   readonly instance: string;
+  /** Kinds that it knows. Default: all declared ones. */
+  readonly behaviours?: readonly Behaviour[];
 };
 
 const WHOLE_HUB = '*';
@@ -65,7 +70,10 @@ export const createHubEngine = (options: HubEngineOptions, monotonicMs: () => nu
       (arrived ? file.counts(counted) : undefined) ?? file.count(counted, now, write);
     const hub = count(WHOLE_HUB);
     const own = count(key);
-    const given = request.op === 'create' ? settingsOrNone(request.manifest) : (target.record?.faults ?? {});
+    const given =
+      request.op === 'create'
+        ? settingsOrNone(request.kind, request.manifest)
+        : (target.record?.faults ?? {});
     const fault = decideFault(
       [
         { given, counts: own, defaultSeed: key },
@@ -87,6 +95,7 @@ export const createHubEngine = (options: HubEngineOptions, monotonicMs: () => nu
         at: now,
         effectId: meta.effectId,
         operation: request.op,
+        kind: request.kind,
         namespace: target.namespace,
         object: target.name,
         result,
@@ -136,6 +145,7 @@ export const createHubEngine = (options: HubEngineOptions, monotonicMs: () => nu
       at: now,
       effectId: meta.effectId,
       operation: deed.op,
+      kind: deed.op === 'configure' ? '' : deed.kind,
       namespace: where.namespace,
       object: where.name,
       result: 'done',
@@ -163,7 +173,7 @@ export const createHubEngine = (options: HubEngineOptions, monotonicMs: () => nu
       : { mark: JSON.parse(text) as HubMark, version: file.getValue('mark_version') ?? '' };
   };
 
-  const watches = createWatches(file, timeOf, hubIsDown);
+  const watches = createWatches(file, options.behaviours ?? BEHAVIOURS, timeOf, hubIsDown);
 
   return {
     /** Calls that wait at the same time, in their order. Throws when none of them was carried out. */
@@ -194,9 +204,9 @@ export const createHubEngine = (options: HubEngineOptions, monotonicMs: () => nu
 };
 
 /** For faults of the creating call: a bad annotation is refused by the creation itself. */
-const settingsOrNone = (manifest: ClusterOrderManifest): GivenSettings => {
+const settingsOrNone = (kind: string, manifest: Manifest): GivenSettings => {
   try {
-    return ownSettings(manifest);
+    return ownSettings(kind, manifest);
   } catch {
     return {};
   }

@@ -1,20 +1,21 @@
 import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
-import type { OrderRecord } from './record.ts';
+import type { ObjectRecord } from './record.ts';
 
 /**
- * The file of one simulated hub. README.md describes its tables: tests and demos read `calls` and `orders` with
+ * The file of one simulated hub. README.md describes its tables: tests and demos read `calls` and `objects` with
  * readers of their own, so the columns are a contract.
  */
 const SCHEMA = `
 CREATE TABLE hub (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
-CREATE TABLE orders (
+CREATE TABLE objects (
   sequence    INTEGER PRIMARY KEY,
+  kind        TEXT NOT NULL,
   uid         TEXT NOT NULL UNIQUE,
   namespace   TEXT NOT NULL,
   name        TEXT NOT NULL,
-  cluster_id  TEXT,
+  object_id   TEXT,
   effect_id   TEXT NOT NULL,
   created_at  INTEGER NOT NULL,
   deletion_at INTEGER,
@@ -22,14 +23,15 @@ CREATE TABLE orders (
   changed     INTEGER NOT NULL,
   record      TEXT NOT NULL
 ) STRICT;
-CREATE INDEX orders_by_name ON orders (name, namespace, sequence);
-CREATE INDEX orders_by_cluster ON orders (cluster_id, sequence);
-CREATE UNIQUE INDEX orders_by_change ON orders (changed);
+CREATE INDEX objects_by_name ON objects (name, kind, namespace, sequence);
+CREATE INDEX objects_by_id ON objects (object_id, kind, sequence);
+CREATE UNIQUE INDEX objects_by_change ON objects (changed);
 CREATE TABLE calls (
   number      INTEGER PRIMARY KEY,
   at          TEXT NOT NULL,
   effect_id   TEXT NOT NULL,
   operation   TEXT NOT NULL,
+  kind        TEXT NOT NULL,
   namespace   TEXT NOT NULL,
   object      TEXT NOT NULL,
   result      TEXT NOT NULL,
@@ -44,14 +46,15 @@ CREATE TABLE call_counts (
   writes     INTEGER NOT NULL
 ) STRICT;
 `;
-const SCHEMA_VERSION = 1;
+const SCHEMA_VERSION = 2;
 const BUSY_TIMEOUT_MS = 5000;
 
-export type StoredOrder = { readonly record: OrderRecord; readonly changed: number };
+export type StoredRecord = { readonly record: ObjectRecord; readonly changed: number };
 export type CallRow = {
   readonly at: number;
   readonly effectId: string;
   readonly operation: string;
+  readonly kind: string;
   readonly namespace: string;
   readonly object: string;
   readonly result: string;
@@ -67,7 +70,7 @@ export type Attempt<T> =
 
 export type HubFile = ReturnType<typeof openHubFile>;
 
-/** Opens or creates the file. Throws when it cannot, or when a newer version wrote it. */
+/** Opens or creates the file. Throws when it cannot, or when the file has another form. */
 export const openHubFile = (file: string) => {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   const db = new DatabaseSync(file, { timeout: BUSY_TIMEOUT_MS });
@@ -97,7 +100,7 @@ export const openHubFile = (file: string) => {
     );
   };
   const lastChange = (): number =>
-    Number(sql('SELECT coalesce(max(changed), 0) AS last FROM orders').get()?.['last']);
+    Number(sql('SELECT coalesce(max(changed), 0) AS last FROM objects').get()?.['last']);
 
   /** Everything inside is one durable transaction; other instances wait. */
   const transaction = <T>(run: () => T): T => {
@@ -135,71 +138,71 @@ export const openHubFile = (file: string) => {
     getValue,
     setValue,
     nextSequence: (): number =>
-      Number(sql('SELECT coalesce(max(sequence), 0) + 1 AS next FROM orders').get()?.['next']),
-    insertOrder: (record: OrderRecord, effectId: string): void => {
+      Number(sql('SELECT coalesce(max(sequence), 0) + 1 AS next FROM objects').get()?.['next']),
+    insertObject: (record: ObjectRecord, effectId: string): void => {
       sql(
-        `INSERT INTO orders (sequence, uid, namespace, name, cluster_id, effect_id, created_at, changed, record)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+        `INSERT INTO objects (sequence, kind, uid, namespace, name, object_id, effect_id, created_at, changed, record)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       ).run(
         record.sequence,
+        record.kind,
         record.uid,
         record.namespace,
         record.name,
-        record.clusterId ?? null,
+        record.id ?? null,
         effectId,
         record.createdAt,
         lastChange() + 1,
         JSON.stringify(record),
       );
     },
-    updateOrder: (record: OrderRecord): void => {
+    updateObject: (record: ObjectRecord): void => {
       const deletion = record.writes.find((write) => write.kind === 'delete');
-      sql('UPDATE orders SET record = ?, changed = ?, deletion_at = ? WHERE sequence = ?').run(
+      sql('UPDATE objects SET record = ?, changed = ?, deletion_at = ? WHERE sequence = ?').run(
         JSON.stringify(record),
         lastChange() + 1,
         deletion?.at ?? null,
         record.sequence,
       );
     },
-    /** Notes what a replay showed; later reads need not replay this order any more. */
+    /** Notes what a replay showed; later reads need not replay this object any more. */
     markGone: (sequence: number, goneAt: number): void => {
-      sql('UPDATE orders SET gone_at = ? WHERE sequence = ?').run(goneAt, sequence);
+      sql('UPDATE objects SET gone_at = ? WHERE sequence = ?').run(goneAt, sequence);
     },
-    /** The newest order of that name that is not known to be gone. */
-    orderByName: (namespace: string, name: string): OrderRecord | undefined =>
+    /** The newest object of that name that is not known to be gone. */
+    objectByName: (kind: string, namespace: string, name: string): ObjectRecord | undefined =>
       recordOf(
         sql(
-          `SELECT record FROM orders WHERE name = ? AND namespace = ? AND gone_at IS NULL
+          `SELECT record FROM objects WHERE name = ? AND kind = ? AND namespace = ? AND gone_at IS NULL
            ORDER BY sequence DESC LIMIT 1`,
-        ).get(name, namespace),
+        ).get(name, kind, namespace),
       ),
-    ordersByName: (name: string): OrderRecord[] =>
-      sql('SELECT record FROM orders WHERE name = ? AND gone_at IS NULL ORDER BY sequence')
-        .all(name)
+    objectsByName: (kind: string, name: string): ObjectRecord[] =>
+      sql('SELECT record FROM objects WHERE name = ? AND kind = ? AND gone_at IS NULL ORDER BY sequence')
+        .all(name, kind)
         .map(recordIn),
-    ordersByCluster: (clusterId: string): OrderRecord[] =>
-      sql('SELECT record FROM orders WHERE cluster_id = ? AND gone_at IS NULL ORDER BY sequence')
-        .all(clusterId)
+    objectsById: (kind: string, id: string): ObjectRecord[] =>
+      sql('SELECT record FROM objects WHERE object_id = ? AND kind = ? AND gone_at IS NULL ORDER BY sequence')
+        .all(id, kind)
         .map(recordIn),
-    /** Number of the last write to an order; 0 before the first. */
+    /** Number of the last write to an object; 0 before the first. */
     lastChange,
-    /** Orders written after change `after`, oldest change first; those known to be gone only when asked for. */
-    ordersChangedAfter: (after: number, withGone: boolean, limit: number): StoredOrder[] =>
+    /** Objects written after change `after`, oldest change first; those known to be gone only when asked for. */
+    objectsChangedAfter: (after: number, withGone: boolean, limit: number): StoredRecord[] =>
       sql(
-        `SELECT record, changed FROM orders WHERE changed > ? AND (gone_at IS NULL OR ?) ORDER BY changed LIMIT ?`,
+        `SELECT record, changed FROM objects WHERE changed > ? AND (gone_at IS NULL OR ?) ORDER BY changed LIMIT ?`,
       )
         .all(after, withGone ? 1 : 0, limit)
         .map((row) => ({ record: recordIn(row), changed: Number(row['changed']) })),
-    orderBySequence: (sequence: number): OrderRecord | undefined =>
-      recordOf(sql('SELECT record FROM orders WHERE sequence = ?').get(sequence)),
     addCall: (row: CallRow): void => {
       sql(
-        `INSERT INTO calls (at, effect_id, operation, namespace, object, result, answer, duration_ms, instance)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+        `INSERT INTO calls (at, effect_id, operation, kind, namespace, object, result, answer, duration_ms, instance)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       ).run(
         new Date(row.at).toISOString(),
         row.effectId,
         row.operation,
+        row.kind,
         row.namespace,
         row.object,
         row.result,
@@ -240,9 +243,9 @@ const countsIn = (row: Record<string, unknown>): Counts => ({
   calls: Number(row['calls']),
   writes: Number(row['writes']),
 });
-const recordIn = (row: Record<string, unknown>): OrderRecord =>
-  JSON.parse(String(row['record'])) as OrderRecord;
-const recordOf = (row: Record<string, unknown> | undefined): OrderRecord | undefined =>
+const recordIn = (row: Record<string, unknown>): ObjectRecord =>
+  JSON.parse(String(row['record'])) as ObjectRecord;
+const recordOf = (row: Record<string, unknown> | undefined): ObjectRecord | undefined =>
   row === undefined ? undefined : recordIn(row);
 
 const prepareSchema = (db: DatabaseSync, file: string): void => {
@@ -251,11 +254,8 @@ const prepareSchema = (db: DatabaseSync, file: string): void => {
   db.exec('BEGIN IMMEDIATE');
   try {
     const version = Number(db.prepare('PRAGMA user_version').get()?.['user_version']);
-    if (version > SCHEMA_VERSION) {
-      throw new Error(
-        `${file} was written by a newer version (schema ${version}, known is ${SCHEMA_VERSION})`,
-      );
-    }
+    if (version !== 0 && version !== SCHEMA_VERSION)
+      throw new Error(`${file} has another form (schema ${version}, not ${SCHEMA_VERSION}); remove it`);
     if (version === 0) db.exec(`${SCHEMA} PRAGMA user_version = ${SCHEMA_VERSION};`);
     db.exec('COMMIT');
   } catch (error) {

@@ -42,23 +42,3 @@ export const withPatience = <T>(
       },
     );
   });
-
-/** Resolves after `ms`, on abort, or when `wake` is called by somebody; never rejects. */
-export const pause = (
-  timers: Timers,
-  ms: number,
-  signal: AbortSignal,
-  wakers: Set<() => void>,
-): Promise<void> =>
-  new Promise((resolve) => {
-    const done = (): void => {
-      cancel();
-      wakers.delete(done);
-      signal.removeEventListener('abort', done);
-      resolve();
-    };
-    const cancel = timers.after(ms, done);
-    wakers.add(done);
-    signal.addEventListener('abort', done);
-    if (signal.aborted) done();
-  });

@@ -1,31 +1,33 @@
-import type {
-  ClusterOrderManifest,
-  ClusterOrderSpec,
-  ClusterOrderWatchEvent,
-} from '../../../app/management-cluster.ts';
+import type { Manifest, ObjectPlace, HubObjectEvent } from '../../../domain/hubs/hub-object.ts';
 import type { HubErrorData } from '../error-data.ts';
 import type { GivenSettings } from './settings.ts';
 
 /**
  * What travels between the adapter and the engine of a hub: plain data, since the engine usually lives in a worker
- * thread. The engine knows no clock; hub time comes with every message.
+ * thread. The engine knows no clock; hub time comes with every message. Kinds go by their words.
  */
-export type Ref = { readonly namespace: string; readonly name: string };
-
-export type CallRequest =
-  | { readonly op: 'create'; readonly manifest: ClusterOrderManifest }
-  | { readonly op: 'patch'; readonly ref: Ref; readonly spec: Partial<ClusterOrderSpec> }
-  | { readonly op: 'delete'; readonly ref: Ref & { readonly uid?: string } }
-  | { readonly op: 'get'; readonly ref: Ref }
-  | { readonly op: 'find'; readonly namespace: string; readonly clusterId: string }
-  | { readonly op: 'get-hosted-cluster'; readonly ref: Ref }
-  | { readonly op: 'read-secret'; readonly ref: Ref; readonly key: string };
+export type CallRequest = { readonly kind: string } & (
+  | { readonly op: 'create'; readonly manifest: Manifest }
+  | { readonly op: 'patch'; readonly ref: ObjectPlace; readonly spec: object }
+  | { readonly op: 'delete'; readonly ref: ObjectPlace & { readonly uid?: string } }
+  | { readonly op: 'get'; readonly ref: ObjectPlace }
+  | { readonly op: 'find'; readonly namespace: string; readonly id: string }
+  | { readonly op: 'read-secret'; readonly ref: ObjectPlace; readonly key: string }
+  /** Whether it answers. */
+  | { readonly op: 'check' }
+);
 
 /** Deeds of people and other programs on the hub, behind the back of whoever uses it. Never faulty. */
 export type Tampering =
   | { readonly op: 'configure'; readonly settings: GivenSettings }
-  | { readonly op: 'vanish'; readonly ref: Ref; readonly what: 'order' | 'hosted-cluster' }
-  | { readonly op: 'remove-finalizer'; readonly ref: Ref; readonly finalizer: string };
+  /** `what`: kind of what disappears, the object or one beside it. */
+  | { readonly op: 'vanish'; readonly kind: string; readonly ref: ObjectPlace; readonly what: string }
+  | {
+      readonly op: 'remove-finalizer';
+      readonly kind: string;
+      readonly ref: ObjectPlace;
+      readonly finalizer: string;
+    };
 
 export type CallMeta = {
   /** Hub time in milliseconds since 1970. */
@@ -48,7 +50,7 @@ export type EngineAnswer = { readonly now: number } & (
 
 export type WatchPoll = {
   readonly now: number;
-  readonly events: readonly ClusterOrderWatchEvent[];
+  readonly events: readonly HubObjectEvent[];
   /** Hub time of the next change that comes by itself. */
   readonly nextAt?: number;
   /** The hub does not answer at the moment; the watch goes on when it does. */

@@ -1,70 +1,41 @@
-import type {
-  ClusterOrderSpec,
-  Condition,
-  ObservedClusterOrder,
-  ObservedHostedCluster,
-} from '../../../app/management-cluster.ts';
+import type { ObjectPlace } from '../../../domain/hubs/hub-object.ts';
+import type { Condition } from '../../../domain/hubs/shown.ts';
 import type { GivenSettings, LifeSettings } from './settings.ts';
 
 /**
- * What is stored of one ClusterOrder: its beginning, how it is to live, and every later write with its time.
- * Everything a read shows is computed from this and the present time (life.ts).
+ * What is stored of one object: its beginning, how it is to live, and every later write with its time. Everything a read
+ * shows is computed from this and the present time (its kind's behaviour).
  */
-export type OrderRecord = {
+export type ObjectRecord<Spec extends object = object> = ObjectPlace & {
+  readonly kind: string;
   readonly uid: string;
   /** Number of the object on its hub; base of job ids and addresses. */
   readonly sequence: number;
-  readonly namespace: string;
-  readonly name: string;
-  readonly clusterId?: string;
+  readonly id?: string;
   readonly labels: { readonly [key: string]: string };
   readonly annotations: { readonly [key: string]: string };
   /** Hub time in milliseconds since 1970, like every `at`. */
   readonly createdAt: number;
-  readonly spec: ClusterOrderSpec;
+  readonly spec: Spec;
+  /** Of the spec: equal texts mean that nothing changed. */
   readonly configVersion: string;
   readonly life: LifeSettings;
   /** Faults of single calls about this object. */
   readonly faults: GivenSettings;
   readonly baseDomain: string;
-  readonly writes: readonly Write[];
+  readonly writes: readonly Write<Spec>[];
 };
 
-export type Write = { readonly at: number } & (
-  | { readonly kind: 'patch'; readonly spec: ClusterOrderSpec; readonly configVersion: string }
+export type Write<Spec extends object = object> = { readonly at: number } & (
+  | { readonly kind: 'patch'; readonly spec: Spec; readonly configVersion: string }
   | { readonly kind: 'delete' }
   | { readonly kind: 'remove-finalizer'; readonly finalizer: string }
-  | { readonly kind: 'vanish'; readonly what: 'order' | 'hosted-cluster' }
+  /** Kind of what disappears: the object, or one beside it. */
+  | { readonly kind: 'vanish'; readonly what: string }
 );
 
-export const OPERATOR_FINALIZER = 'osac.openshift.io/finalizer';
-export const INFRASTRUCTURE_FINALIZER = 'osac.openshift.io/infrastructure';
-
-export type Job = ObservedClusterOrder['jobs'][number];
-
-/** The status of an order as the operator writes it: replaced as a whole, never changed in place. */
-export type OrderStatus = Pick<
-  ObservedClusterOrder,
-  | 'phase'
-  | 'conditions'
-  | 'desiredConfigVersion'
-  | 'jobs'
-  | 'clusterReference'
-  | 'nodeSets'
-  | 'apiEndpoint'
-  | 'ingressEndpoint'
->;
-
-export type NodePool = { readonly resourceClass: string; desired: number; ready: number };
-
-export type Hosted = {
-  readonly createdAt: number;
-  conditions: readonly Condition[];
-  /** By resource class. */
-  readonly pools: Map<string, NodePool>;
-  available: boolean;
-  complete: boolean;
-};
+/** Time in which the operator reacts to a change. */
+export const REACTION_MS = 10;
 
 /** Kubernetes times have whole seconds. */
 export const kubernetesTime = (at: number): string => `${new Date(at).toISOString().slice(0, 19)}Z`;
@@ -88,24 +59,3 @@ export const withCondition = (
     ? [...conditions, next]
     : conditions.map((condition) => (condition === before ? next : condition));
 };
-
-export const hostedNamespace = (record: Pick<OrderRecord, 'namespace' | 'name'>): string =>
-  `${record.namespace}-${record.name}`;
-export const kubeconfigSecret = (name: string): string => `${name}-admin-kubeconfig`;
-export const passwordSecret = (name: string): string => `${name}-kubeadmin-password`;
-
-/** The HostedCluster as a read by name shows it (management-cluster.md §3.1). */
-export const observedHosted = (record: OrderRecord, hosted: Hosted): ObservedHostedCluster => ({
-  name: record.name,
-  namespace: hostedNamespace(record),
-  conditions: hosted.conditions,
-  baseDomain: record.baseDomain,
-  ...(hosted.available
-    ? {
-        controlPlaneEndpoint: { host: `api.${record.name}.${record.baseDomain}`, port: 6443 },
-        kubeconfigSecret: kubeconfigSecret(record.name),
-        passwordSecret: passwordSecret(record.name),
-      }
-    : {}),
-  nodePools: [...hosted.pools.values()].map((pool) => ({ ...pool })),
-});

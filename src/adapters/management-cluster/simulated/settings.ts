@@ -3,7 +3,7 @@ import { own } from '../../../domain/json-tools.ts';
 
 /**
  * How a simulated hub behaves: durations of its work and faults on purpose. Given per object by the annotation
- * `simulation` of a ClusterOrder and per hub by `configure`. One table declares every key; README.md shows it and a
+ * `simulation` of an object and per hub by `configure`. One table declares every key; README.md shows it and a
  * test keeps both in step.
  */
 export type Span = number | 'forever';
@@ -16,26 +16,24 @@ type KeyKind =
   | 'factor'
   | 'text'
   | { readonly oneOf: readonly string[] };
-type Key = {
-  readonly kind: KeyKind;
+type Key<Kind extends KeyKind = KeyKind, Scope extends string = 'life' | 'call'> = {
+  readonly kind: Kind;
   readonly default: string;
   /** `life` is frozen into the object when it is created; `call` is asked at every call. */
-  readonly scope: 'life' | 'call';
+  readonly scope: Scope;
   readonly meaning: string;
 };
 
-const life = (kind: KeyKind, value: string, meaning: string): Key => ({
-  kind,
-  default: value,
-  scope: 'life',
-  meaning,
-});
-const call = (kind: KeyKind, value: string, meaning: string): Key => ({
-  kind,
-  default: value,
-  scope: 'call',
-  meaning,
-});
+const key =
+  <Scope extends 'life' | 'call'>(scope: Scope) =>
+  <const Kind extends KeyKind>(kind: Kind, value: string, meaning: string): Key<Kind, Scope> => ({
+    kind,
+    default: value,
+    scope,
+    meaning,
+  });
+const life = key('life');
+const call = key('call');
 
 export const SIMULATION_KEYS = {
   factor: life('factor', '1', 'multiplies every duration of the life below'),
@@ -202,76 +200,55 @@ const milliseconds = (value: string): number => {
 const pick = (key: SimulationKey, given: readonly GivenSettings[]): string =>
   given.find((settings) => settings[key] !== undefined)?.[key] ?? SIMULATION_KEYS[key].default;
 
-const readers = (given: readonly GivenSettings[], factor: number) => ({
-  text: (key: SimulationKey): string => pick(key, given),
-  /** Milliseconds. */
-  duration: (key: SimulationKey): number => Math.round(milliseconds(pick(key, given)) * factor),
-  span: (key: SimulationKey): Span => {
-    const value = pick(key, given);
-    return value === 'forever' ? 'forever' : Math.round(milliseconds(value) * factor);
-  },
-});
+type Value<Kind> = Kind extends 'duration' | 'factor'
+  ? number
+  : Kind extends 'span'
+    ? Span
+    : Kind extends 'count'
+      ? number | null
+      : Kind extends { readonly oneOf: readonly (infer One)[] }
+        ? One
+        : string;
+type Keys = typeof SIMULATION_KEYS;
+type Settings<Scope> = {
+  readonly [Name in keyof Keys as Keys[Name]['scope'] extends Scope ? Name : never]: Value<
+    Keys[Name]['kind']
+  >;
+};
 
 /** Everything that decides an object's life. Stored with the object: its future does not change under it. */
-export type LifeSettings = ReturnType<typeof lifeSettings>;
+export type LifeSettings = Settings<'life'>;
+export type CallSettings = Settings<'call'>;
 
-/** Settings of a new object: its own before the hub's before the defaults. Durations in milliseconds. */
-export const lifeSettings = (own: GivenSettings, hub: GivenSettings) => {
-  const given = [own, hub];
-  const factor = Number(pick('factor', given));
-  const { text, duration, span } = readers(given, factor);
-  return {
-    accept: duration('accept'),
-    controlPlane: duration('controlPlane'),
-    perNode: duration('perNode'),
-    operators: duration('operators'),
-    finish: duration('finish'),
-    delete: duration('delete'),
-    namespace: duration('namespace'),
-    retry: duration('retry'),
-    noPhase: span('noPhase'),
-    noHosts: span('noHosts'),
-    failInstall: text('failInstall'),
-    failWhen: text('failWhen') === 'late' ? ('late' as const) : ('early' as const),
-    failText: text('failText'),
-    cancelJob: text('cancelJob'),
-    nodesStuckAt: text('nodesStuckAt') === '' ? null : Number(text('nodesStuckAt')),
-    degraded: Number(text('degraded')),
-    degradedAfter: duration('degradedAfter'),
-    degradedFor: duration('degradedFor'),
-    stuckDeletion: span('stuckDeletion'),
-    stuckAt: stuckPlace(text('stuckAt')),
-    vanishOrder: duration('vanishOrder'),
-    vanishHostedCluster: duration('vanishHostedCluster'),
+const namesOf = (scope: string): readonly SimulationKey[] =>
+  Object.keys(SIMULATION_KEYS)
+    .filter(isKey)
+    .filter((name) => SIMULATION_KEYS[name].scope === scope);
+const NAMES = { life: namesOf('life'), call: namesOf('call') };
+
+/** Those of a scope, from the first of `given` that has each. Durations in milliseconds; an empty count is null. */
+const settingsOf = <Scope extends 'life' | 'call'>(
+  scope: Scope,
+  given: readonly GivenSettings[],
+  factor: number,
+): Settings<Scope> => {
+  const read = (name: SimulationKey): unknown => {
+    const { kind } = SIMULATION_KEYS[name];
+    const value = pick(name, given);
+    if (kind === 'count') return value === '' ? null : Number(value);
+    if (kind === 'factor') return Number(value);
+    if (kind !== 'duration' && kind !== 'span') return value;
+    return value === 'forever' ? value : Math.round(milliseconds(value) * factor);
   };
+  return Object.fromEntries(NAMES[scope].map((name) => [name, read(name)])) as Settings<Scope>;
 };
 
-const stuckPlace = (value: string): 'infrastructure' | 'namespace' | 'job' =>
-  value === 'namespace' || value === 'job' ? value : 'infrastructure';
-
-export type CallSettings = ReturnType<typeof callSettings>;
+/** Settings of a new object: its own before the hub's before the defaults. */
+export const lifeSettings = (own: GivenSettings, hub: GivenSettings): LifeSettings =>
+  settingsOf('life', [own, hub], Number(pick('factor', [own, hub])));
 
 /** Faults of single calls, from one source (an object's annotation, or the hub). */
-export const callSettings = (given: GivenSettings) => {
-  const { text, duration, span } = readers([given], 1);
-  return {
-    slow: duration('slow'),
-    slowCalls: text('slowCalls'),
-    dead: span('dead'),
-    silent: span('silent'),
-    unavailable: text('unavailable'),
-    unauthorized: text('unauthorized'),
-    forbidden: text('forbidden'),
-    throttle: text('throttle'),
-    retryAfter: duration('retryAfter'),
-    conflict: text('conflict'),
-    invalid: text('invalid'),
-    late: text('late'),
-    lateBy: duration('lateBy'),
-    lostAnswer: text('lostAnswer'),
-    seed: text('seed'),
-  };
-};
+export const callSettings = (given: GivenSettings): CallSettings => settingsOf('call', [given], 1);
 
 /**
  * Is the `n`-th call (from 1) among `calls`? A percentage is decided by a hash of `dice` and `n`, so the same seed

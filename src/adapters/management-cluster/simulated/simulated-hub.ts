@@ -1,15 +1,22 @@
 import { setMaxListeners } from 'node:events';
 import {
-  CLUSTER_ORDER_UUID_LABEL,
   HubError,
   type CallOptions,
-  type ClusterOrderWatchEvent,
   type HubReport,
   type ManagementCluster,
-  type ObservedClusterOrder,
-  type ObservedHostedCluster,
 } from '../../../app/management-cluster.ts';
+import {
+  apiVersionOf,
+  type HubObject,
+  type HubObjectEvent,
+  type ObjectPlace,
+  type OwnedObject,
+  type OwnedShown,
+} from '../../../domain/hubs/hub-object.ts';
+import { SECRET } from '../../../domain/hubs/hub-objects.ts';
 import type { Clock, Timers } from '../../../app/ports.ts';
+import { pause } from '../../../app/process-runner/pause.ts';
+import { isOwned } from '../../../domain/hub-objects.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import {
   createInlineChannel,
@@ -22,8 +29,9 @@ import {
 } from './channel.ts';
 import type { HubEngineOptions } from './engine.ts';
 import { createHubTime } from './hub-time.ts';
-import { pause, withPatience } from './patience.ts';
-import { hubError, isWrite, type CallRequest, type Ref, type Tampering } from './protocol.ts';
+import { withPatience } from './patience.ts';
+import type { Behaviour } from './behaviours/behaviour.ts';
+import { hubError, isWrite, type CallRequest, type Tampering } from './protocol.ts';
 import { givenSettings, parseSettings } from './settings.ts';
 
 export type SimulatedHubOptions = {
@@ -49,6 +57,8 @@ export type SimulatedHubOptions = {
   readonly watchPollMs?: number;
   /** True: run in this thread, for virtual time. Default false: in a worker thread. */
   readonly inline?: boolean;
+  /** Kinds that it knows; only inline. Default: all declared ones. */
+  readonly behaviours?: readonly Behaviour[];
   /** A worker shared with other hubs. Default: its own, ended by `close`. */
   readonly channel?: EngineChannel;
 };
@@ -57,8 +67,9 @@ export type SimulatedHubOptions = {
 export type HubControl = {
   /** Replaces the hub's settings and starts counting calls anew; `{}` makes the hub healthy. */
   configure(settings: string | { readonly [key: string]: string | number }): Promise<void>;
-  vanish(ref: Ref, what: 'order' | 'hosted-cluster'): Promise<void>;
-  removeFinalizer(ref: Ref, finalizer: string): Promise<void>;
+  /** `what`: one beside it disappears, and not the object itself. */
+  vanish(kind: OwnedObject, ref: ObjectPlace, what?: HubObject): Promise<void>;
+  removeFinalizer(kind: OwnedObject, ref: ObjectPlace, finalizer: string): Promise<void>;
   /** `PRAGMA synchronous` of the connection that writes: 2 is FULL. */
   synchronous(): Promise<number>;
 };
@@ -95,6 +106,7 @@ export const createSimulatedHub = (options: SimulatedHubOptions): SimulatedHub =
     settings: readSettings(options.settings ?? {}),
     baseDomain: options.baseDomain ?? 'sim.example',
     instance: options.instance ?? `pid ${process.pid}`,
+    ...(options.behaviours === undefined ? {} : { behaviours: options.behaviours }),
   };
 
   const open = (): Promise<void> => {
@@ -136,12 +148,12 @@ export const createSimulatedHub = (options: SimulatedHubOptions): SimulatedHub =
         case 'silent':
           return await new Promise<never>(() => undefined);
         case 'late':
-          await pause(timers, answer.afterMs, closing.signal, new Set());
+          await pause(timers, answer.afterMs, closing.signal);
           arrived = true;
           continue;
         case 'answer':
           if (isWrite(request.op)) wake();
-          if (answer.delayMs > 0) await pause(timers, answer.delayMs, closing.signal, new Set());
+          if (answer.delayMs > 0) await pause(timers, answer.delayMs, closing.signal);
           if (!answer.outcome.ok) throw hubError(answer.outcome.error);
           return answer.outcome.value as T;
       }
@@ -150,6 +162,17 @@ export const createSimulatedHub = (options: SimulatedHubOptions): SimulatedHub =
 
   const wake = (): void => {
     for (const waker of wakers) waker();
+  };
+
+  /** For so long, or until this instance writes something. */
+  const rest = async (ms: number, signal: AbortSignal): Promise<void> => {
+    const woken = new AbortController();
+    const waker = (): void => woken.abort();
+    wakers.add(waker);
+    signal.addEventListener('abort', waker);
+    if (!signal.aborted) await pause(timers, ms, woken.signal);
+    wakers.delete(waker);
+    signal.removeEventListener('abort', waker);
   };
 
   const call = async <T>(request: CallRequest, options_: CallOptions): Promise<T> => {
@@ -192,10 +215,11 @@ export const createSimulatedHub = (options: SimulatedHubOptions): SimulatedHub =
 
   /** One watch from its list on; returns when it broke or was ended. */
   const follow = async function* (
+    { kind }: OwnedObject,
     namespace: string,
     signal: AbortSignal,
-  ): AsyncGenerator<ClusterOrderWatchEvent> {
-    const watch = await ask({ do: 'watch', namespace });
+  ): AsyncGenerator<HubObjectEvent> {
+    const watch = await ask({ do: 'watch', kind, namespace });
     try {
       while (!signal.aborted) {
         const told = await ask({ do: 'poll', watch, now: time.now() });
@@ -205,30 +229,31 @@ export const createSimulatedHub = (options: SimulatedHubOptions): SimulatedHub =
           yield event;
         }
         // What many writes bring at once is told at once.
-        await pause(timers, WATCH_GATHER_MS, signal, new Set());
+        await pause(timers, WATCH_GATHER_MS, signal);
         if (told.events.length > 0) continue;
         const untilNext = told.nextAt === undefined ? Number.POSITIVE_INFINITY : told.nextAt - time.now();
         const waitMs = Math.min(Math.max(1, untilNext), options.watchPollMs ?? WATCH_POLL_MS);
-        await pause(timers, waitMs, signal, wakers);
+        await rest(waitMs, signal);
       }
     } finally {
       await ask({ do: 'unwatch', watch }).catch(() => undefined);
     }
   };
 
-  const watchClusterOrders = async function* (
+  const watch = async function* <Shown extends OwnedShown>(
+    kind: OwnedObject<object, Shown>,
     namespace: string,
     callerSignal: AbortSignal,
-  ): AsyncGenerator<ClusterOrderWatchEvent> {
+  ): AsyncGenerator<HubObjectEvent<Shown>> {
     const signal = AbortSignal.any([callerSignal, closing.signal]);
     while (!signal.aborted) {
       try {
-        yield* follow(namespace, signal);
+        yield* follow(kind, namespace, signal) as AsyncGenerator<HubObjectEvent<Shown>>;
       } catch (error) {
         if (signal.aborted) return;
         // Lists again afterwards, as a watch does after `410 Gone`; callers hear it by the next `synced`.
         if (!(error instanceof Error)) throw error;
-        await pause(timers, WATCH_RETRY_MS, signal, new Set());
+        await pause(timers, WATCH_RETRY_MS, signal);
       }
     }
   };
@@ -243,35 +268,32 @@ export const createSimulatedHub = (options: SimulatedHubOptions): SimulatedHub =
   return {
     hubId: options.hubId,
     simulated: true,
-    createClusterOrder: (manifest, by) => call<ObservedClusterOrder>({ op: 'create', manifest }, by),
-    patchClusterOrder: (ref, spec, by) => call<ObservedClusterOrder>({ op: 'patch', ref, spec }, by),
-    deleteClusterOrder: (ref, by) => call<boolean>({ op: 'delete', ref }, by),
-    getClusterOrder: (ref, by) => call<ObservedClusterOrder | undefined>({ op: 'get', ref }, by),
-    findClusterOrders: (namespace, clusterId, by) =>
-      call<readonly ObservedClusterOrder[]>({ op: 'find', namespace, clusterId }, by),
-    getHostedCluster: (ref, by) =>
-      call<ObservedHostedCluster | undefined>({ op: 'get-hosted-cluster', ref }, by),
-    readSecret: async ({ namespace, name, key }, by) => {
-      const text = await call<string | undefined>({ op: 'read-secret', ref: { namespace, name }, key }, by);
+    create: ({ kind }, manifest, by) => call({ op: 'create', kind, manifest }, by),
+    patch: ({ kind }, ref, spec, by) => call({ op: 'patch', kind, ref, spec }, by),
+    delete: ({ kind }, ref, by) => call({ op: 'delete', kind, ref }, by),
+    get: ({ kind }, ref, by) => call({ op: 'get', kind, ref }, by),
+    read: async (kind, ref, by) => {
+      const shown = await call<OwnedShown | undefined>({ op: 'get', kind: kind.kind, ref }, by);
+      return shown === undefined ? undefined : wholeObject(kind, shown);
+    },
+    find: ({ kind }, namespace, id, by) => call({ op: 'find', kind, namespace, id }, by),
+    readSecret: async ({ key, ...ref }, by) => {
+      const text = await call<string | undefined>({ op: 'read-secret', kind: SECRET.kind, ref, key }, by);
       return text === undefined ? undefined : Buffer.from(text, 'utf8');
     },
-    check: (by) => checkedBy(call<unknown>({ op: 'find', namespace: 'default', clusterId: '' }, by)),
+    check: (by) => checkedBy(call<unknown>({ op: 'check', kind: '' }, by)),
     // It has as many hosts as anybody asks for.
     inventory: async () => undefined,
     // Namespaces of a simulated hub need not be made.
     ensureTenantNamespace: async () => ({ created: false }),
-    readClusterOrder: async (ref, by) => {
-      const order = await call<ObservedClusterOrder | undefined>({ op: 'get', ref }, by);
-      return order === undefined ? undefined : wholeObject(ref.namespace, order);
-    },
     readMark: (by) => markCall('read mark', by, () => ask({ do: 'read-mark' })),
     writeMark: (mark, over, by) => markCall('write mark', by, () => ask({ do: 'write-mark', mark, over })),
-    watchClusterOrders,
+    watch,
     close,
     control: {
       configure: (settings) => tamper({ op: 'configure', settings: readSettings(settings) }),
-      vanish: (ref, what) => tamper({ op: 'vanish', ref, what }),
-      removeFinalizer: (ref, finalizer) => tamper({ op: 'remove-finalizer', ref, finalizer }),
+      vanish: ({ kind }, ref, what) => tamper({ op: 'vanish', kind, ref, what: what?.kind ?? kind }),
+      removeFinalizer: ({ kind }, ref, finalizer) => tamper({ op: 'remove-finalizer', kind, ref, finalizer }),
       synchronous: () => ask({ do: 'synchronous' }),
     },
   };
@@ -289,33 +311,17 @@ const checkedBy = async (probe: Promise<unknown>): Promise<HubReport> => {
   }
 };
 
-/** A ClusterOrder in the form in which an API server would tell it. */
-const wholeObject = (namespace: string, order: ObservedClusterOrder): JsonObject =>
-  JSON.parse(
-    JSON.stringify({
-      apiVersion: 'osac.openshift.io/v1alpha1',
-      kind: 'ClusterOrder',
-      metadata: {
-        name: order.name,
-        namespace,
-        uid: order.uid,
-        resourceVersion: order.resourceVersion,
-        generation: order.generation,
-        creationTimestamp: order.creationTimestamp,
-        deletionTimestamp: order.deletionTimestamp,
-        finalizers: order.finalizers,
-        annotations: order.annotations,
-        labels: order.clusterId === undefined ? {} : { [CLUSTER_ORDER_UUID_LABEL]: order.clusterId },
-      },
-      spec: order.spec,
-      status: {
-        phase: order.phase,
-        conditions: order.conditions,
-        desiredConfigVersion: order.desiredConfigVersion,
-        clusterReference: order.clusterReference,
-      },
-    }),
+/** In the form in which an API server would tell it. */
+const wholeObject = (kind: HubObject, shown: OwnedShown): JsonObject => {
+  const { name, namespace, uid, id, resourceVersion, generation, creationTimestamp, ...rest } = shown;
+  const { deletionTimestamp, finalizers, annotations, spec, ...status } = rest;
+  const labels = id === undefined || !isOwned(kind) ? {} : { [kind.idLabel]: id };
+  const times = { generation, creationTimestamp, deletionTimestamp };
+  const metadata = { name, namespace, uid, resourceVersion, ...times, finalizers, annotations, labels };
+  return JSON.parse(
+    JSON.stringify({ apiVersion: apiVersionOf(kind), kind: kind.kind, metadata, spec, status }),
   ) as JsonObject;
+};
 
 const readSettings = (settings: string | { readonly [key: string]: string | number }) =>
   typeof settings === 'string' ? parseSettings(settings) : givenSettings(settings);

@@ -1,26 +1,27 @@
-import type { ClusterOrderWatchEvent, ObservedClusterOrder } from '../../../app/management-cluster.ts';
+import type { HubObjectEvent, OwnedShown } from '../../../domain/hubs/hub-object.ts';
+import type { Behaviour } from './behaviours/behaviour.ts';
 import type { HubFile } from './hub-file.ts';
-import { replay } from './life.ts';
 import type { WatchPoll } from './protocol.ts';
-import type { OrderRecord } from './record.ts';
+import type { ObjectRecord } from './record.ts';
 
-/** What one watch knows of one living order. */
+/** What one watch knows of one living object. */
 type Known = {
-  /** Kept only while the order moves by itself. */
-  record: OrderRecord | undefined;
+  /** Kept only while the object moves by itself. */
+  record: ObjectRecord | undefined;
   lastVersion: number;
   nextAt: number | undefined;
 };
 type Watch = {
+  readonly behaviour: Behaviour;
   readonly namespace: string;
   /** By uid. */
   readonly known: Map<string, Known>;
-  /** Orders that will change by themselves, by uid: few, while `known` may be many. */
+  /** Those that will change by themselves, by uid: few, while `known` may be many. */
   readonly moving: Set<string>;
   lastChange: number;
   listed: boolean;
 };
-type Timed = { readonly version: number; readonly name: string; readonly event: ClusterOrderWatchEvent };
+type Timed = { readonly version: number; readonly name: string; readonly event: HubObjectEvent };
 
 const PAGE = 500;
 
@@ -30,20 +31,21 @@ const PAGE = 500;
  */
 export const createWatches = (
   file: HubFile,
+  behaviours: readonly Behaviour[],
   timeOf: (now: number) => number,
   isDown: (now: number) => boolean,
 ) => {
   const watches = new Map<number, Watch>();
   let opened = 0;
 
-  /** New states of one order since the watch last looked. */
-  const advance = (watch: Watch, entry: Known, record: OrderRecord, now: number): Timed[] => {
+  /** New states of one object since the watch last looked. */
+  const advance = (watch: Watch, entry: Known, record: ObjectRecord, now: number): Timed[] => {
     const found: Timed[] = [];
-    const life = replay(record, now, (version, order) => {
+    const life = watch.behaviour.replay(record, now, (version, shown) => {
       if (version.resourceVersion <= entry.lastVersion) return;
       entry.lastVersion = version.resourceVersion;
       const type = version.gone ? 'deleted' : 'applied';
-      found.push({ version: version.resourceVersion, name: record.name, event: { type, order: order() } });
+      found.push({ version: version.resourceVersion, name: record.name, event: { type, object: shown() } });
     });
     entry.nextAt = life.nextAt;
     entry.record = life.nextAt === undefined ? undefined : record;
@@ -55,26 +57,26 @@ export const createWatches = (
     return found;
   };
 
-  const changedRecords = function* (watch: Watch): Generator<OrderRecord> {
+  const changedRecords = function* (watch: Watch): Generator<ObjectRecord> {
     for (let full = true; full; ) {
-      const page = file.ordersChangedAfter(watch.lastChange, watch.listed, PAGE);
+      const page = file.objectsChangedAfter(watch.lastChange, watch.listed, PAGE);
       for (const { record, changed } of page) {
         watch.lastChange = changed;
-        if (record.namespace === watch.namespace) yield record;
+        if (record.kind === watch.behaviour.kind.kind && record.namespace === watch.namespace) yield record;
       }
       full = page.length === PAGE;
     }
   };
 
-  const list = (watch: Watch, now: number): ClusterOrderWatchEvent[] => {
-    const orders: ObservedClusterOrder[] = [];
-    // Read before: what is written meanwhile is followed. Orders that are gone are not listed, and not followed either.
+  const list = (watch: Watch, now: number): HubObjectEvent[] => {
+    const objects: OwnedShown[] = [];
+    // Read before: what is written meanwhile is followed. Objects that are gone are not listed, and not followed either.
     const listedTo = file.lastChange();
     for (const record of changedRecords(watch)) {
-      const life = replay(record, now);
-      if (life.order === undefined) continue;
-      orders.push(life.order);
-      const lastVersion = Number(life.order.resourceVersion);
+      const life = watch.behaviour.replay(record, now);
+      if (life.object === undefined) continue;
+      objects.push(life.object);
+      const lastVersion = Number(life.object.resourceVersion);
       const { nextAt } = life;
       watch.known.set(record.uid, {
         record: nextAt === undefined ? undefined : record,
@@ -86,13 +88,13 @@ export const createWatches = (
     watch.lastChange = Math.max(watch.lastChange, listedTo);
     watch.listed = true;
     return [
-      ...orders.map((order) => ({ type: 'applied' as const, order })),
-      { type: 'synced', names: orders.map(({ name }) => name), resourceVersion: String(now * 1000) },
+      ...objects.map((object) => ({ type: 'applied' as const, object })),
+      { type: 'synced', names: objects.map(({ name }) => name), resourceVersion: String(now * 1000) },
     ];
   };
 
-  const follow = (watch: Watch, now: number): ClusterOrderWatchEvent[] => {
-    const due = new Map<string, OrderRecord>();
+  const follow = (watch: Watch, now: number): HubObjectEvent[] => {
+    const due = new Map<string, ObjectRecord>();
     for (const uid of watch.moving) {
       const entry = watch.known.get(uid);
       if (entry?.record !== undefined && entry.nextAt !== undefined && entry.nextAt <= now) {
@@ -120,9 +122,19 @@ export const createWatches = (
   };
 
   return {
-    open: (namespace: string): number => {
+    /** Throws RangeError for a kind that this hub does not know. */
+    open: (kind: string, namespace: string): number => {
+      const behaviour = behaviours.find((one) => one.kind.kind === kind);
+      if (behaviour === undefined) throw new RangeError(`no kind is called ${kind}`);
       opened += 1;
-      watches.set(opened, { namespace, known: new Map(), moving: new Set(), lastChange: 0, listed: false });
+      watches.set(opened, {
+        behaviour,
+        namespace,
+        known: new Map(),
+        moving: new Set(),
+        lastChange: 0,
+        listed: false,
+      });
       return opened;
     },
     /** Throws when the watch is not (or no longer) open here: the caller opens another and lists again. */

@@ -47,7 +47,7 @@ describe('cluster order: the end', () => {
     expect(run.commands()).to.deep.equal(['SelectHub']);
     expect(run.clusterTypes()).to.not.include('HubSelected');
     expect(run.effects()).to.deep.equal(['release']);
-    expect(run.effect('release').args).to.deep.equal({ hub: HUB, clusterId: ID });
+    expect(run.effect('release').args).to.deep.equal({ hub: HUB, holder: { kind: 'cluster', id: ID } });
   });
   it('waits for confirmed absence, then gives the capacity back', () => {
     const run = createOrderRun();

@@ -1,6 +1,6 @@
+import { CLUSTER_ORDER } from '../../../../src/domain/clusters/hub-objects.ts';
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
-import { observedClusterOrder } from '../../../../src/adapters/management-cluster/kubernetes/observed.ts';
 import { configVersion, sameSpec } from '../../../../src/domain/clusters/config-version.ts';
 import { assess } from '../../../../src/domain/clusters/observation.ts';
 import type { ObservedHosted, ObservedOrder } from '../../../../src/domain/clusters/observed.ts';
@@ -17,7 +17,7 @@ const recorded = (file: string): ObservedOrder => {
     new URL(`../../../../fixtures/operator/snapshots/${file}`, import.meta.url),
     'utf8',
   );
-  const order = observedClusterOrder(JSON.parse(text) as JsonObject);
+  const order = CLUSTER_ORDER.shown(JSON.parse(text) as JsonObject);
   if (order === undefined) throw new Error(`${file} holds no order`);
   return order;
 };

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import { kubeconfigSecret, passwordSecret, type Hosted, type OrderRecord } from './record.ts';
+import { kubeconfigSecret, passwordSecret, type Hosted, type OrderRecord } from './shown.ts';
 
 /**
  * The Secrets that HyperShift puts beside an available HostedCluster (management-cluster.md §2.3), derived from the

@@ -1,19 +1,29 @@
-import type { ClusterOrderSpec, ObservedClusterOrder } from '../../../app/management-cluster.ts';
+import type { OwnedShown } from '../../../domain/hubs/hub-object.ts';
+import type { Condition } from '../../../domain/hubs/shown.ts';
 import type { Agenda } from './agenda.ts';
-import { kubernetesTime, withCondition, type OrderRecord, type OrderStatus } from './record.ts';
+import { kubernetesTime, withCondition, type ObjectRecord } from './record.ts';
 import type { Span } from './settings.ts';
 
-/** One state of the order that a watcher could have seen. `gone`: this is the last state of a removed order. */
+/** One state of an object that a watcher could have seen. `gone`: this is its last one. */
 export type Version = { readonly at: number; readonly resourceVersion: number; readonly gone: boolean };
-export type OnVersion = (version: Version, order: () => ObservedClusterOrder) => void;
+export type OnVersion<Shown extends OwnedShown = OwnedShown> = (version: Version, shown: () => Shown) => void;
 
 /** Resource versions are `<hub time in ms><3 digits>`: they grow with every change of an object. */
 const VERSIONS_PER_MS = 1000;
 
-export type OrderObject = ReturnType<typeof createOrderObject>;
+type ConditionedStatus = { readonly conditions: readonly Condition[] };
 
-/** The ClusterOrder as the API server holds it during a replay: every change makes a version. */
-export const createOrderObject = (record: OrderRecord, agenda: Agenda, onVersion: OnVersion) => {
+export type StoredObject<Spec extends object, Status extends ConditionedStatus> = ReturnType<
+  typeof createStoredObject<Spec, Status>
+>;
+
+/** An object as the API server holds it during a replay: every change makes a version. */
+export const createStoredObject = <Spec extends object, Status extends ConditionedStatus>(
+  record: ObjectRecord<Spec>,
+  agenda: Agenda,
+  initially: Status,
+  onVersion: OnVersion<OwnedShown<Spec> & Status>,
+) => {
   let spec = record.spec;
   let specVersion = record.configVersion;
   let generation = 1;
@@ -22,16 +32,17 @@ export const createOrderObject = (record: OrderRecord, agenda: Agenda, onVersion
   let deletionAt: number | undefined;
   let goneAt: number | undefined;
   /** What the operator knows, and what it has written: it writes nothing while it waits for hosts. */
-  let status: OrderStatus = { conditions: [], jobs: [] };
+  let status = initially;
   let shown = status;
   let frozenUntil: Span | undefined;
   let lastAt = record.createdAt;
   let versionsInMs = 0;
 
-  const view = (): ObservedClusterOrder => ({
+  const view = (): OwnedShown<Spec> & Status => ({
     name: record.name,
+    namespace: record.namespace,
     uid: record.uid,
-    ...(record.clusterId === undefined ? {} : { clusterId: record.clusterId }),
+    ...(record.id === undefined ? {} : { id: record.id }),
     resourceVersion: String(lastAt * VERSIONS_PER_MS + versionsInMs),
     generation,
     creationTimestamp: kubernetesTime(record.createdAt),
@@ -54,7 +65,7 @@ export const createOrderObject = (record: OrderRecord, agenda: Agenda, onVersion
     frozenUntil !== undefined &&
     (frozenUntil === 'forever' || agenda.now() < frozenUntil);
 
-  const writeStatus = (change: Partial<OrderStatus> = {}): void => {
+  const writeStatus = (change: Partial<Status> = {}): void => {
     status = { ...status, ...change };
     if (isFrozen() || goneAt !== undefined) return;
     shown = status;
@@ -73,7 +84,7 @@ export const createOrderObject = (record: OrderRecord, agenda: Agenda, onVersion
     status: () => status,
     deletionAt: () => deletionAt,
     goneAt: () => goneAt,
-    /** After this many milliseconds, unless the order is gone by then. */
+    /** After this many milliseconds, unless the object is gone by then. */
     later: (ms: number, run: () => void): void =>
       agenda.at(agenda.now() + ms, () => {
         if (goneAt === undefined) run();
@@ -81,7 +92,7 @@ export const createOrderObject = (record: OrderRecord, agenda: Agenda, onVersion
     created: changed,
     writeStatus,
     /** Noted only; the next `writeStatus` writes it. */
-    note: (change: Partial<OrderStatus>): void => {
+    note: (change: Partial<Status>): void => {
       status = { ...status, ...change };
     },
     /** Noted only, as `note`. */
@@ -96,23 +107,23 @@ export const createOrderObject = (record: OrderRecord, agenda: Agenda, onVersion
     annotate: (more: { readonly [key: string]: string }): void => {
       annotations = { ...annotations, ...more };
     },
-    setSpec: (next: ClusterOrderSpec, version: string): void => {
+    setSpec: (next: Spec, version: string): void => {
       spec = next;
       specVersion = version;
       generation += 1;
       changed();
     },
-    /** The operator's first write: its types drop an empty list of nodes (operator-run.md §2 i). */
-    adopt: (finalizer: string): void => {
+    /** The operator's first write. `rewrites`: its types change the spec by that (operator-run.md §2 i). */
+    adopt: (finalizer: string, rewrites = false): void => {
       finalizers = [...finalizers, finalizer];
-      if (spec.nodeRequests.length === 0) generation += 1;
+      if (rewrites) generation += 1;
       changed();
     },
     /** With the next write of the status. */
     addFinalizer: (finalizer: string): void => {
       if (!finalizers.includes(finalizer)) finalizers = [...finalizers, finalizer];
     },
-    /** The last one lets a deleted order go. */
+    /** The last one lets a deleted object go. */
     removeFinalizer: (finalizer: string): void => {
       if (!finalizers.includes(finalizer)) return;
       finalizers = finalizers.filter((one) => one !== finalizer);

@@ -1,20 +1,22 @@
-import type { ObservedClusterOrder } from '../../../app/management-cluster.ts';
-import { createAgenda } from './agenda.ts';
+import { HOSTED_CLUSTER, type ObservedClusterOrder } from '../../../../../domain/clusters/hub-objects.ts';
+import { createAgenda } from '../../agenda.ts';
+import { REACTION_MS } from '../../record.ts';
+import { createStoredObject, type OnVersion } from '../../stored-object.ts';
+import type { Life } from '../behaviour.ts';
 import { createDeletion } from './deletion.ts';
 import { createHostedLife, type HostedObserver } from './hosted-life.ts';
-import { createJobs, REACTION_MS } from './jobs.ts';
-import { createOrderObject, type OnVersion, type OrderObject } from './order-object.ts';
+import { createJobs } from './jobs.ts';
 import { createProvisioning } from './provisioning.ts';
-import { OPERATOR_FINALIZER, hostedNamespace, type Hosted, type OrderRecord, type Write } from './record.ts';
+import {
+  hostedNamespace,
+  OPERATOR_FINALIZER,
+  type Hosted,
+  type OrderObject,
+  type OrderRecord,
+  type OrderStatus,
+} from './shown.ts';
 
-export type Life = {
-  /** The order as it is at that moment; undefined: gone. */
-  readonly order: ObservedClusterOrder | undefined;
-  readonly hosted: Hosted | undefined;
-  readonly goneAt: number | undefined;
-  /** Hub time of the next change by itself, if there will be one. */
-  readonly nextAt: number | undefined;
-};
+export type OrderLife = Life<ObservedClusterOrder> & { readonly beside: Hosted | undefined };
 
 const MAX_NAMESPACE_NAME = 63;
 
@@ -24,10 +26,15 @@ const MAX_NAMESPACE_NAME = 63;
  * §2). It is a function of (record, until): a write at time t changes nothing that happened up to t, so every reader
  * at every time sees the same past, and progress needs no process of its own.
  */
-export const replay = (record: OrderRecord, until: number, onVersion: OnVersion = () => undefined): Life => {
+export const replay = (
+  record: OrderRecord,
+  until: number,
+  onVersion: OnVersion<ObservedClusterOrder> = () => undefined,
+): OrderLife => {
   const { life } = record;
   const agenda = createAgenda();
-  const order = createOrderObject(record, agenda, onVersion);
+  const initially: OrderStatus = { conditions: [], jobs: [] };
+  const order: OrderObject = createStoredObject(record, agenda, initially, onVersion);
   const jobs = createJobs(record, agenda, order);
   const hosted = createHostedLife(record, agenda, operatorWatching(record, order));
   const provisioning = createProvisioning(record, agenda, order, jobs, hosted);
@@ -36,22 +43,23 @@ export const replay = (record: OrderRecord, until: number, onVersion: OnVersion 
   const namespaceIsImpossible =
     hostedNamespace(record).length > MAX_NAMESPACE_NAME || record.name.includes('.');
 
-  const vanish = (what: 'order' | 'hosted-cluster'): void => {
+  const vanish = (what: string): void => {
     hosted.remove();
-    if (what === 'order') order.remove();
+    if (what === record.kind) order.remove();
   };
 
   const born = (): void => {
     order.created();
     const adoptedAfter = Math.min(REACTION_MS, life.accept);
-    order.later(adoptedAfter, () => order.adopt(OPERATOR_FINALIZER));
+    order.later(adoptedAfter, () => order.adopt(OPERATOR_FINALIZER, order.spec().nodeRequests.length === 0));
     // The finalizer comes first, the first status after two thirds of `accept`, the phase at its end.
     const acceptedAfter = Math.max(adoptedAfter, Math.round((life.accept * 2) / 3));
     if (life.noPhase !== 'forever' && !namespaceIsImpossible) {
       order.later(life.noPhase + acceptedAfter, () => provisioning.accept());
     }
-    if (life.vanishOrder > 0) order.later(life.vanishOrder, () => vanish('order'));
-    if (life.vanishHostedCluster > 0) order.later(life.vanishHostedCluster, () => vanish('hosted-cluster'));
+    if (life.vanishOrder > 0) order.later(life.vanishOrder, () => vanish(record.kind));
+    if (life.vanishHostedCluster > 0)
+      order.later(life.vanishHostedCluster, () => vanish(HOSTED_CLUSTER.kind));
   };
 
   const requestDeletion = (): void => {
@@ -64,7 +72,7 @@ export const replay = (record: OrderRecord, until: number, onVersion: OnVersion 
     );
   };
 
-  const apply = (write: Write): void => {
+  const apply = (write: OrderRecord['writes'][number]): void => {
     if (order.goneAt() !== undefined) return;
     switch (write.kind) {
       case 'patch':
@@ -84,8 +92,8 @@ export const replay = (record: OrderRecord, until: number, onVersion: OnVersion 
   agenda.run(until);
   const goneAt = order.goneAt();
   return {
-    order: goneAt === undefined ? order.view() : undefined,
-    hosted: goneAt === undefined ? hosted.current() : undefined,
+    object: goneAt === undefined ? order.view() : undefined,
+    beside: goneAt === undefined ? hosted.current() : undefined,
     goneAt,
     nextAt: goneAt === undefined ? agenda.nextAt() : undefined,
   };

@@ -1,6 +1,7 @@
-import type { ClusterOrderSpec } from '../../../app/management-cluster.ts';
-import type { Agenda } from './agenda.ts';
-import { withCondition, type Hosted, type NodePool, type OrderRecord } from './record.ts';
+import type { ClusterOrderSpec } from '../../../../../domain/clusters/hub-objects.ts';
+import type { Agenda } from '../../agenda.ts';
+import { withCondition } from '../../record.ts';
+import type { Hosted, NodePool, OrderRecord } from './shown.ts';
 
 /** What the operator notices of a HostedCluster and copies into the order, within milliseconds (operator-run.md §2 a). */
 export type HostedObserver = {

@@ -1,8 +1,7 @@
-import type { Agenda } from './agenda.ts';
+import type { Agenda } from '../../agenda.ts';
 import type { HostedLife } from './hosted-life.ts';
 import type { Jobs } from './jobs.ts';
-import type { OrderObject } from './order-object.ts';
-import { INFRASTRUCTURE_FINALIZER, OPERATOR_FINALIZER, type OrderRecord } from './record.ts';
+import { INFRASTRUCTURE_FINALIZER, OPERATOR_FINALIZER, type OrderObject, type OrderRecord } from './shown.ts';
 
 /**
  * What operator and automation do with a deleted order (operator-run.md §2 f): cancel what runs, deprovision, lose

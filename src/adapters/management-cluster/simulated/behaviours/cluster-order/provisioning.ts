@@ -1,10 +1,10 @@
-import type { ClusterOrderSpec } from '../../../app/management-cluster.ts';
-import type { Agenda } from './agenda.ts';
+import type { ClusterOrderSpec } from '../../../../../domain/clusters/hub-objects.ts';
+import type { Agenda } from '../../agenda.ts';
 import type { HostedLife } from './hosted-life.ts';
-import { REACTION_MS, type Jobs, type LaunchedJob } from './jobs.ts';
-import type { OrderObject } from './order-object.ts';
-import { INFRASTRUCTURE_FINALIZER, hostedNamespace, type OrderRecord } from './record.ts';
-import { isAmong } from './settings.ts';
+import { REACTION_MS } from '../../record.ts';
+import type { Jobs, LaunchedJob } from './jobs.ts';
+import { isAmong } from '../../settings.ts';
+import { hostedNamespace, INFRASTRUCTURE_FINALIZER, type OrderObject, type OrderRecord } from './shown.ts';
 
 export type Provisioning = {
   /** The operator's first reconcile: status, then the first job, then the phase. */
@@ -81,7 +81,7 @@ export const createProvisioning = (
 
   /** Degraded comes and goes on the HostedCluster only: the order does not change (operator-run.md §2 e). */
   const planDegradations = (): void => {
-    for (let flip = 0; flip < life.degraded; flip += 1) {
+    for (let flip = 0; flip < (life.degraded ?? 0); flip += 1) {
       const start = life.degradedAfter + flip * (life.degradedAfter + life.degradedFor);
       order.later(start, () => hosted.degraded(true));
       order.later(start + life.degradedFor, () => hosted.degraded(false));

@@ -1,13 +1,11 @@
-import type { Agenda } from './agenda.ts';
-import type { OrderObject } from './order-object.ts';
-import { kubernetesTime, type Job, type OrderRecord } from './record.ts';
+import type { Agenda } from '../../agenda.ts';
+import { kubernetesTime, REACTION_MS } from '../../record.ts';
+import type { Job, OrderObject, OrderRecord } from './shown.ts';
 
 /** Jobs of one order that can be told apart by id; more would need months. */
 const JOBS_PER_ORDER = 100_000;
 /** `OSAC_MAX_JOB_HISTORY` (management-cluster.md §1.9). */
 const KEPT_JOBS = 10;
-/** Time in which the operator reacts to a change. */
-export const REACTION_MS = 10;
 /** Retries: max(retry, 2 × gap), at most 30 min, as the operator's (operator-run.md §3). */
 const LONGEST_RETRY_MS = 30 * 60_000;
 const TERMINAL: ReadonlySet<Job['state']> = new Set(['Succeeded', 'Failed', 'Canceled']);

@@ -1,0 +1,5 @@
+import type { Behaviour } from './behaviour.ts';
+import { clusterOrderBehaviour } from './cluster-order/behaviour.ts';
+
+/** What simulated hubs know; another kind is one more row, which `phases.ts` makes of a table. */
+export const BEHAVIOURS: readonly Behaviour[] = [clusterOrderBehaviour];
