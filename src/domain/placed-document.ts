@@ -39,6 +39,8 @@ export type Place = {
   readonly simulated: boolean;
   /** Who reconciles the object there. */
   readonly controller: 'operator' | 'ledger';
+  /** The namespace is the tenant's own and made when first needed. */
+  readonly tenantNamespace?: true;
 };
 
 export type PlacedState = DocumentState & Progress;
@@ -64,6 +66,8 @@ export type PlacedCommand =
       readonly reason: string;
       readonly message: string;
     }
+  /** Somebody wants another try of what failed. */
+  | { readonly type: 'RetryOrder'; readonly at: string }
   /** Nothing of it is left on its hub. */
   | { readonly type: 'ConfirmAbsence'; readonly at: string };
 
@@ -72,7 +76,7 @@ type At = { readonly at: string };
 export type PlacedEvent<P extends string, Done extends DomainEvent> =
   | DocumentCreated<`${P}Ordered`>
   | DocumentRevised<`${P}Revised`>
-  | DomainEvent<`${P}DeletionRequested` | `${P}Withdrawn` | `${P}Deleted`, At>
+  | DomainEvent<`${P}DeletionRequested` | `${P}RetryRequested` | `${P}Withdrawn` | `${P}Deleted`, At>
   | DomainEvent<`${P}StatusReported`, At & { readonly status: JsonObject }>
   | DomainEvent<`${P}Placed`, At & Place & { readonly decision?: PlacementDecision }>
   | DomainEvent<`${P}Waiting`, At & { readonly message: string }>
@@ -191,6 +195,10 @@ export const placedDocument = (rules: PlacedRules) => {
         return sameJson(state.failure, data) && state.reported === undefined
           ? []
           : [made('Failed', at, data)];
+      case 'RetryOrder':
+        return state.failure === undefined
+          ? reject('failed-precondition', 'NOT_FAILED', `the ${words} did not fail`)
+          : [made('RetryRequested', at)];
       case 'ConfirmAbsence':
         return confirm(state, at);
     }
@@ -213,6 +221,8 @@ export const placedDocument = (rules: PlacedRules) => {
           ...told,
           failure: { reason: stringAt(data, 'reason'), message: stringAt(data, 'message') },
         };
+      case 'RetryRequested':
+        return well;
       case 'StatusReported':
         return { ...state, reported: objectAt(data, 'status') };
       case 'DeletionRequested':
@@ -298,9 +308,10 @@ export const placedTypes = (
         objectName: text,
         simulated: z.boolean(),
         controller: z.enum(['operator', 'ledger']),
+        tenantNamespace: z.literal(true).exactOptional(),
         decision: jsonObject.exactOptional(),
       },
-      { providerOnly: ['hub', 'namespace', 'objectName', 'controller', 'decision'] },
+      { providerOnly: ['hub', 'namespace', 'objectName', 'controller', 'tenantNamespace', 'decision'] },
     ],
     [`${prefix}Waiting`, { message: text }],
     [`${prefix}Failed`, { reason: text, message: text }],
@@ -309,6 +320,7 @@ export const placedTypes = (
       { status: jsonObject },
       { providerOnly: described.hidden.filter((path) => path.startsWith('status.')) },
     ],
+    [`${prefix}RetryRequested`, {}],
     [`${prefix}Withdrawn`, {}],
   ]),
 ];

@@ -1,7 +1,7 @@
 import { fnv1a64, mix } from '../hash.ts';
 import type { Holder } from '../holder.ts';
 import type { CapacityClaim, CapacityLimits } from '../hubs/capacity-events.ts';
-import { nodeLimit, shortages } from '../hubs/capacity.ts';
+import { nodeLimit, NOTHING, shortages } from '../hubs/capacity.ts';
 import { firstProblem, type HubHealth } from '../hubs/health.ts';
 import { namespaceOf, type HubFacts } from '../hubs/hub-facts.ts';
 import { byKey, own } from '../json-tools.ts';
@@ -23,7 +23,10 @@ export type PlacementRequest = {
   readonly objectName?: string;
   /** Absent: any zone. */
   readonly zone?: string;
-  readonly claim: CapacityClaim;
+  /** Absent: it takes no capacity. */
+  readonly claim?: CapacityClaim;
+  /** Modes of hubs that can carry it out. Absent: all. */
+  readonly modes?: readonly HubFacts['mode'][];
   /** Field of the order that holds an Ansible template: automation that we call is never given it. */
   readonly ansibleTemplate?: string;
 };
@@ -186,11 +189,12 @@ const refusalsOf = (
     const what = `${request.ansibleTemplate} holds ${TEMPLATE_WORDS}`;
     refuse('playbooks', `${what}, which playbooks of mode ${hub.mode} would carry out`);
   }
+  if (request.modes?.includes(hub.mode) === false) refuse('other', `mode is ${hub.mode}`);
   const namespace = namespaceOf(hub, request.tenant);
   if (request.objectName !== undefined && !namespaceFits(namespace, request.objectName)) {
     refuse('other', `namespace "${namespace}" leaves no room for the order's name`);
   }
-  for (const { what, wanted, left } of shortages(candidate, request.claim)) {
+  for (const { what, wanted, left } of shortages(candidate, request.claim ?? NOTHING)) {
     refuse('capacity', `${what}: ${wanted} wanted, ${left} left`);
   }
   return refusals;
@@ -258,9 +262,10 @@ const scoresOf = (
 const fractionsAfter = (request: PlacementRequest, { limits, used }: Candidate): readonly number[] => {
   const fraction = (limit: number | undefined, taken: number): number =>
     limit === undefined ? 0 : limit === 0 ? 1 : taken / limit;
+  const { controlPlanes, nodes } = request.claim ?? NOTHING;
   return [
-    fraction(limits.controlPlanes, used.controlPlanes + request.claim.controlPlanes),
-    ...Object.entries(request.claim.nodes).map(([hostType, wanted]) =>
+    fraction(limits.controlPlanes, used.controlPlanes + controlPlanes),
+    ...Object.entries(nodes).map(([hostType, wanted]) =>
       fraction(nodeLimit(limits, hostType), (own(used.nodes, hostType) ?? 0) + wanted),
     ),
   ];

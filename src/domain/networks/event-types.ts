@@ -25,5 +25,8 @@ export const networkEventTypes: readonly EventType[] = [
     ['AddressReleased', { ...held, address: text.exactOptional(), restsUntil: time.exactOptional() }],
   ]),
   ...placedTypes({ ...externalIp, context, hidden: IP_PRIVATE_ONLY }, 'ExternalIP'),
-  ...typesOf(ofIps, [['ExternalIPAllocated', { address: text }]]),
+  ...typesOf(ofIps, [
+    ['ExternalIPAddressShown', { address: text }, { audience: 'provider' }],
+    ['ExternalIPAllocated', { address: text }],
+  ]),
 ];

@@ -1,4 +1,3 @@
-import type { DocumentCommand } from '../catalog/document.ts';
 import { isStored } from '../catalog/document.ts';
 import { reject, type Decider, type DomainEvent, type Rejection } from '../decider.ts';
 import { durationMs } from '../iso-duration.ts';
@@ -208,7 +207,7 @@ export const isOffered = (document: JsonObject): boolean => {
 export const isReady = (document: JsonObject): boolean =>
   stringAt(objectAt(document, 'status'), 'state') === READY;
 
-export const externalIpPool: ResourceKind<PoolState, PoolCommand | DocumentCommand, PoolEvent> = {
+export const externalIpPool: ResourceKind<PoolState, PoolCommand, PoolEvent> = {
   ...regularNames('externalIpPool'),
   kind: 'externalIpPool',
   words: 'external IP pool',

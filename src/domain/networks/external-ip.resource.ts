@@ -1,4 +1,3 @@
-import type { DocumentCommand } from '../catalog/document.ts';
 import { isStored } from '../catalog/document.ts';
 import { reject, type Decider, type DomainEvent, type Rejection } from '../decider.ts';
 import type { JsonObject } from '../json.ts';
@@ -21,15 +20,21 @@ export const IP_PRIVATE_ONLY = ['metadata.finalizers', 'status.hub'];
 
 export type ExternalIpState = PlacedState & {
   readonly address?: string;
+  /** The one that the operator of its hub chose, whatever the pool says of it. */
+  readonly shown?: string;
   /** An attachment or a NAT gateway uses it. */
   readonly attached?: true;
 };
 export type ExternalIpCommand =
   | PlacedCommand
+  | { readonly type: 'RecordShown'; readonly at: string; readonly address: string }
   | { readonly type: 'RecordAllocated'; readonly at: string; readonly address: string };
 export type ExternalIpEvent = PlacedEvent<
   'ExternalIP',
-  DomainEvent<'ExternalIPAllocated', { readonly at: string; readonly address: string }>
+  DomainEvent<
+    'ExternalIPAddressShown' | 'ExternalIPAllocated',
+    { readonly at: string; readonly address: string }
+  >
 >;
 
 /** The address that was asked for, if one was. */
@@ -112,23 +117,26 @@ export const externalIpDecider: Decider<ExternalIpState, ExternalIpCommand, Exte
   initialState: documents.initialState,
   evolve: (state, event) => {
     const next = documents.evolve(state, event);
+    if (event.type === 'ExternalIPAddressShown') return { ...next, shown: event.data.address };
     if (event.type === 'ExternalIPAllocated') return { ...next, address: event.data.address };
     if (event.type !== 'ExternalIPStatusReported') return next;
     const { attached: _former, ...kept } = next;
     return event.data.status['attached'] === true ? { ...kept, attached: true } : kept;
   },
   decide: (state, command) => {
-    if (command.type !== 'RecordAllocated')
+    if (command.type !== 'RecordAllocated' && command.type !== 'RecordShown')
       return documents.decide(state, command) as readonly ExternalIpEvent[] | Rejection;
     if (!isStored(state) || state.status !== 'present') return [];
     const { at, address } = command;
+    if (command.type === 'RecordShown')
+      return state.shown === address ? [] : [{ type: 'ExternalIPAddressShown', data: { at, address } }];
     return isSettled(state) && state.address === address
       ? []
       : [{ type: 'ExternalIPAllocated', data: { at, address } }];
   },
 };
 
-export const externalIp: ResourceKind<ExternalIpState, ExternalIpCommand | DocumentCommand, ExternalIpEvent> =
+export const externalIp: ResourceKind<ExternalIpState, ExternalIpCommand, ExternalIpEvent> =
   {
     ...regularNames('externalIp'),
     kind: 'externalIp',
