@@ -191,7 +191,8 @@ export const KINDS = [
     "event": {
       "field": "external_ip",
       "public": false
-    }
+    },
+    "acts": true
   },
   {
     "kind": "externalIpPool",
@@ -221,7 +222,8 @@ export const KINDS = [
       {
         "when": "always"
       }
-    ]
+    ],
+    "acts": true
   },
   {
     "kind": "hostType",

@@ -29,7 +29,7 @@ describe('external IPs on a simulated hub', () => {
   };
   const statusAt = async (path: string, by = admin): Promise<Json> => {
     const reply = await by('GET', path);
-    return reply.status === 404 ? { gone: true } : ((ok(reply)['status'] ?? {}) as Json);
+    return reply.status === 404 ? { state: 'GONE' } : ((ok(reply)['status'] ?? {}) as Json);
   };
   const shows = async (path: string, state: string): Promise<Json> => {
     let status: Json = {};
@@ -40,7 +40,7 @@ describe('external IPs on a simulated hub', () => {
     return status;
   };
   const isGone = (path: string): Promise<unknown> =>
-    eventually(`${path} is gone`, async () => (await statusAt(path))['gone'] === true);
+    eventually(`${path} is gone`, async () => (await statusAt(path))['state'] === 'GONE');
   const makePool = async (cidr: string, annotations: object = {}): Promise<string> => {
     const id = `pool-${(serial += 1)}`;
     const spec = { cidrs: [cidr], ip_family: cidr.includes(':') ? 'IP_FAMILY_IPV6' : 'IP_FAMILY_IPV4' };
