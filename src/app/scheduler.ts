@@ -40,7 +40,7 @@ type Seen = { readonly hub: RegisteredHub; readonly capacity: HubCapacityState; 
  * Effect port `scheduler` (design §6, fleet-and-networks.md §2.9): filter and score the registered hubs, then reserve
  * in the capacity stream of the chosen one, so that a burst of orders cannot all land on the emptiest hub.
  *
- * - `place` {holder, tenant, claim?, template?, zone?, modes?, objectName?} → PlaceResult; a hub on which the holder has capacity
+ * - `place` PlacementRequest → PlaceResult; a hub on which the holder has capacity
  *   already is returned again. `mayStay`: also when it takes nothing new, unless another one does.
  * - `resize` {hub, holder, claim} → {resized, message?}: false when the hub has no room for it.
  * - `release` {holder, hub?} → {}: gives back what the holder has, wherever it is.

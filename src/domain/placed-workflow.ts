@@ -4,7 +4,13 @@ import type { Decider, Decision, DomainEvent } from './decider.ts';
 import { laneOf, type OwnedObject } from './hubs/hub-object.ts';
 import type { JsonObject } from './json.ts';
 import { isObject, objectAt, own, stringAt, textsAt } from './json-tools.ts';
-import { isSettled, type Place, type Placed, type PlacedCommand, type PlacedState } from './placed-document.ts';
+import {
+  isSettled,
+  type Place,
+  type Placed,
+  type PlacedCommand,
+  type PlacedState,
+} from './placed-document.ts';
 import type { Call, Step } from './process/declaration.ts';
 import { BACKOFF, later, OWN_BACKOFF } from './process/effects.ts';
 import type { Run } from './process/run.ts';
@@ -57,9 +63,17 @@ export type PlacedWorkflow<State extends PlacedState, Command> = {
   readonly then?: readonly PlacedStep<State, Command | PlacedCommand>[];
   readonly wanted: (run: PlacedRun<State>) => WantedObject;
   /** What its first steps saw. */
-  readonly told?: (run: PlacedRun<State>, answer: JsonObject, at: string) => Command | PlacedCommand | undefined;
+  readonly told?: (
+    run: PlacedRun<State>,
+    answer: JsonObject,
+    at: string,
+  ) => Command | PlacedCommand | undefined;
   /** The hub shows it as it should be. */
-  readonly ready: (run: PlacedRun<State>, object: JsonObject, at: string) => Command | PlacedCommand | undefined;
+  readonly ready: (
+    run: PlacedRun<State>,
+    object: JsonObject,
+    at: string,
+  ) => Command | PlacedCommand | undefined;
 };
 
 /** Facts of a run that has begun. */
@@ -137,7 +151,8 @@ export const placedWorkflow = <State extends PlacedState, Command>(
     const { object: shown, hub } = answer;
     if (run.ending !== undefined || run.done['apply'] === undefined || place === undefined) return undefined;
     // Until an attempt whose outcome nobody knows has its answer, nothing that is seen is news.
-    if (run.problem !== undefined || shown === undefined || (hub !== undefined && hub !== place.hub)) return undefined;
+    if (run.problem !== undefined || shown === undefined || (hub !== undefined && hub !== place.hub))
+      return undefined;
     if (!isObject(shown)) {
       const message = `the hub holds no object of this ${words} any more`;
       return { type: 'RecordFailure', at, reason: 'ObjectLost', message };
@@ -159,7 +174,7 @@ export const placedWorkflow = <State extends PlacedState, Command>(
       undo: {
         call: (run) => onHub(run, object, 'deleteObject'),
         look: (run) => onHub(run, object, 'observeObject'),
-        absent: (_run, answer) => answer['existed'] === false || (answer['object'] === null),
+        absent: (_run, answer) => answer['existed'] === false || answer['object'] === null,
         shown: (_run, answer) => isThere(answer),
         rules: { backoff: OWN_BACKOFF },
       },
@@ -236,7 +251,8 @@ export const placedWorkflow = <State extends PlacedState, Command>(
     timers: (run): { readonly [timerId: string]: string } => {
       const wait = waitOf(run, mayWait);
       const { at, times = 0 } = own(run.done, mayWait ?? '') ?? {};
-      if (wait === undefined || at === undefined || run.ending !== undefined || run.memo.asked >= times) return {};
+      if (wait === undefined || at === undefined || run.ending !== undefined || run.memo.asked >= times)
+        return {};
       return { [ASK_AGAIN]: stringAt(wait, 'until') || later(at, ASK_AGAIN_MS) };
     },
     ...(declared.wakes === undefined ? {} : { wakes: { types: declared.wakes, timerId: ASK_AGAIN } }),

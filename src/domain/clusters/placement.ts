@@ -25,8 +25,8 @@ export type PlacementRequest = {
   readonly zone?: string;
   /** Absent: it takes no capacity. */
   readonly claim?: CapacityClaim;
-  /** Modes of hubs that can carry it out. Absent: all. */
-  readonly modes?: readonly HubFacts['mode'][];
+  /** No automation that we call has a part in it: an operator on the hub carries it out, or the ledger itself. */
+  readonly withoutAutomation?: true;
   /** Field of the order that holds an Ansible template: automation that we call is never given it. */
   readonly ansibleTemplate?: string;
 };
@@ -189,7 +189,8 @@ const refusalsOf = (
     const what = `${request.ansibleTemplate} holds ${TEMPLATE_WORDS}`;
     refuse('playbooks', `${what}, which playbooks of mode ${hub.mode} would carry out`);
   }
-  if (request.modes?.includes(hub.mode) === false) refuse('other', `mode is ${hub.mode}`);
+  if (request.withoutAutomation === true && hub.mode !== 'operator' && hub.controller !== 'ledger')
+    refuse('other', `mode ${hub.mode} carries out no objects but clusters`);
   const namespace = namespaceOf(hub, request.tenant);
   if (request.objectName !== undefined && !namespaceFits(namespace, request.objectName)) {
     refuse('other', `namespace "${namespace}" leaves no room for the order's name`);

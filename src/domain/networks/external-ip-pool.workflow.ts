@@ -52,8 +52,8 @@ const placeCall = (run: PlacedRun<PoolState>) => {
     args: {
       holder: { kind, id: run.id },
       tenant: run.tenant,
-      // Others carry their orders out by webhooks and jobs, which there are none of for pools.
-      modes: ['operator'],
+      // There are no webhooks and jobs for pools.
+      withoutAutomation: true,
       ...(zone === undefined || zone === '' ? {} : { zone }),
     },
   };
@@ -123,7 +123,8 @@ export const actingExternalIpPool: ActingKind<PoolState, PoolCommand, PoolEvent>
         ExternalIPPoolBecameReady: 'The pool is ready.',
         AddressAssigned: (data) => `Address ${stringAt(data, 'address')} was given to ${holderText(data)}.`,
         AddressRequested: (data) => `Room for an address was given to ${holderText(data)}.`,
-        AddressObserved: (data) => `The hub gave address ${stringAt(data, 'address')} to ${holderText(data)}.`,
+        AddressObserved: (data) =>
+          `The hub gave address ${stringAt(data, 'address')} to ${holderText(data)}.`,
         AddressShownTwice: (data) =>
           `The hub shows address ${stringAt(data, 'address')} for two: somebody has to look.`,
         AddressReleased: (data) => `${holderText(data)} gave its address back.`,

@@ -136,34 +136,33 @@ export const externalIpDecider: Decider<ExternalIpState, ExternalIpCommand, Exte
   },
 };
 
-export const externalIp: ResourceKind<ExternalIpState, ExternalIpCommand, ExternalIpEvent> =
-  {
-    ...regularNames('externalIp'),
-    kind: 'externalIp',
-    words: 'external IP',
-    message: 'ExternalIP',
-    service: 'ExternalIPs',
-    events: { created: 'ExternalIPOrdered', retired: 'ExternalIPDeleted' },
-    methods: {
-      public: ['List', 'Get', 'Create', 'Update', 'Delete'],
-      private: ['List', 'Get', 'Create', 'Update', 'Delete'],
-    },
-    ids: 'client-may-choose',
-    idOnce: true,
-    nameScope: 'project',
-    event: { field: 'external_ip', public: false },
-    defaultTenant: 'shared',
-    privateOnly: IP_PRIVATE_ONLY,
-    secrets: [],
-    immutable: IMMUTABLE,
-    references: [{ path: 'spec.pool', kind: 'externalIpPool', scope: 'full' }],
-    pointsAt: (document) =>
-      [
-        { kind: 'externalIpPool', id: stringAt(objectAt(objectAt(document, 'spec'), 'pool'), 'id') },
-        { kind: 'hub', id: stringAt(objectAt(document, 'status'), 'hub') },
-      ].filter(({ id }) => id !== ''),
-    protectedWhileReferenced: true,
-    decider: externalIpDecider,
-    stateVersion: 1,
-    view: (state) => documents.view(state),
-  };
+export const externalIp: ResourceKind<ExternalIpState, ExternalIpCommand, ExternalIpEvent> = {
+  ...regularNames('externalIp'),
+  kind: 'externalIp',
+  words: 'external IP',
+  message: 'ExternalIP',
+  service: 'ExternalIPs',
+  events: { created: 'ExternalIPOrdered', retired: 'ExternalIPDeleted' },
+  methods: {
+    public: ['List', 'Get', 'Create', 'Update', 'Delete'],
+    private: ['List', 'Get', 'Create', 'Update', 'Delete'],
+  },
+  ids: 'client-may-choose',
+  idOnce: true,
+  nameScope: 'project',
+  event: { field: 'external_ip', public: false },
+  defaultTenant: 'shared',
+  privateOnly: IP_PRIVATE_ONLY,
+  secrets: [],
+  immutable: IMMUTABLE,
+  references: [{ path: 'spec.pool', kind: 'externalIpPool', scope: 'full' }],
+  pointsAt: (document) =>
+    [
+      { kind: 'externalIpPool', id: stringAt(objectAt(objectAt(document, 'spec'), 'pool'), 'id') },
+      { kind: 'hub', id: stringAt(objectAt(document, 'status'), 'hub') },
+    ].filter(({ id }) => id !== ''),
+  protectedWhileReferenced: true,
+  decider: externalIpDecider,
+  stateVersion: 1,
+  view: (state) => documents.view(state),
+};

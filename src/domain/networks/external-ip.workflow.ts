@@ -124,7 +124,11 @@ export const actingExternalIp: ActingKind<ExternalIpState, ExternalIpCommand, Ex
     {
       enumPrefix: 'EXTERNAL_IP',
       states: ['accepted', 'pending', 'allocated', 'failed', 'deleting'],
-      deeds: { claim: 'claim an address', 'undo-claim': 'give its address back', register: 'record its address' },
+      deeds: {
+        claim: 'claim an address',
+        'undo-claim': 'give its address back',
+        register: 'record its address',
+      },
       sentences: {
         ExternalIPAddressShown: (data) => `The hub shows address ${stringAt(data, 'address')}.`,
         ExternalIPAllocated: (data) => `Address ${stringAt(data, 'address')} is allocated.`,
@@ -155,7 +159,13 @@ export const actingExternalIp: ActingKind<ExternalIpState, ExternalIpCommand, Ex
         };
       },
       components: (state) => [
-        { component: 'external_ip', nodeSet: '', hostType: '', nodeCount: 1, dimensions: dimensionsOf(state) },
+        {
+          component: 'external_ip',
+          nodeSet: '',
+          hostType: '',
+          nodeCount: 1,
+          dimensions: dimensionsOf(state),
+        },
       ],
       sameComponents: () => true,
     },
