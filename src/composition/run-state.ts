@@ -3,7 +3,7 @@ import type { EventStore } from '../app/event-store.ts';
 import { foldRun } from '../app/process-runner/fold-run.ts';
 import { isKnown } from '../app/process-runner/run.ts';
 import { secretRefsIn, type StoredValue } from '../app/stored-secrets.ts';
-import type { ActingKind, AnyWorkflow } from '../domain/acting-kind.ts';
+import type { ActingKind } from '../domain/acting-kind.ts';
 import type { JsonObject, JsonValue } from '../domain/json.ts';
 import type { PendingEffect } from '../domain/workflow.ts';
 

@@ -66,10 +66,10 @@ const told = ({ built, removed }: HubStory): readonly (readonly RegExp[])[] => [
     /The cluster has recovered/,
     /Deletion was requested/,
     /The cluster was deleted; its hub confirmed that nothing is left/,
-    /Work on the order ended: deleted/,
+    /Step release:.* is done/,
   ],
   [...built, /The hub "munich" stored the changed specification/],
-  [/Deletion was requested/, ...removed, /Work on the order ended: deleted/],
+  [/Deletion was requested/, ...removed, /Step release:.* is done/],
 ];
 
 /**

@@ -1,255 +1,328 @@
 import { z } from 'zod';
 import type { EventType } from '../event-type.ts';
-import { count, counts, jsonObject, secretRef, text, texts, time, typesOf } from '../schemas.ts';
+import { at, count, counts, jsonObject, secretRef, text, texts, time, typesOf } from '../schemas.ts';
 
-/** Registry entries of the cluster stream (events.ts); audience and hidden fields as design §4 says. */
-const nodeSet = z.strictObject({
+/**
+ * Events of a cluster order's document stream `cluster-<id>`, written once: these names and fields are the storage format,
+ * so version them with care. Their types are in events.ts; audience and hidden fields are as design §4 says.
+ */
+const listOf = <Item>(item: z.ZodType<Item>): z.ZodType<readonly Item[]> => z.array(item);
+const list = listOf(text);
+const yes = z.literal(true).exactOptional();
+const mayBe = text.exactOptional();
+
+/** An object of kind secret. */
+export const namedSecret = z.strictObject({ id: text, name: text });
+
+/** The template as resolved at order time. */
+export const orderedTemplate = z.strictObject({
+  id: text,
+  name: text,
+  revision: count,
+  /** Host types that node sets of the cluster may use, by id or name; absent: any. */
+  allowedResourceClasses: list.exactOptional(),
+});
+
+/** A node set as resolved at order time: the template's host type by id and name (osac-api.md §11 Clusters). */
+export const nodeSet = z.strictObject({
   hostType: z.strictObject({ id: text, name: text }),
   size: count,
-  fabricInterface: text.exactOptional(),
+  /** First HostType interface with role `fabric`, if there is one. */
+  fabricInterface: mayBe,
 });
 
-const version = z.strictObject({ id: text, name: text, version: text, releaseImage: text });
-const namedSecret = z.strictObject({ id: text, name: text });
-const network = z.strictObject({ podCidr: text.exactOptional(), serviceCidr: text.exactOptional() });
+export const resolvedVersion = z.strictObject({ id: text, name: text, version: text, releaseImage: text });
+const network = z.strictObject({ podCidr: mayBe, serviceCidr: mayBe }).exactOptional();
 
-const MUTABLE = ['sshPublicKey', 'pullSecret', 'pullSecretSecret', 'network', 'version'] as const;
-const mutableSpec = z.strictObject({
-  sshPublicKey: text.exactOptional(),
+/** What of the spec may change after the order; everything else is immutable. */
+const mutableShape = {
+  sshPublicKey: mayBe,
   pullSecret: secretRef.exactOptional(),
+  /** Object that `pullSecret` was taken from. */
   pullSecretSecret: namedSecret.exactOptional(),
-  network: network.exactOptional(),
-  version: version.exactOptional(),
-});
+  network,
+  version: resolvedVersion.exactOptional(),
+};
+export const mutableSpec = z.strictObject(mutableShape);
+const mutableField = z.enum(Object.keys(mutableShape) as (keyof typeof mutableShape)[]);
 
-const decision = z.strictObject({
+/** How the scheduler came to its choice; an auditor can recompute it (fleet-and-networks.md §2.9). */
+export const placementDecision = z.strictObject({
   weightsVersion: count,
-  candidates: z.array(
+  candidates: listOf(
     z.strictObject({
       hub: text,
       fits: z.boolean(),
-      reasons: z.array(text),
+      /** Why it was filtered out; empty when it fits. */
+      reasons: list,
       scores: z.record(z.string(), z.number()),
       total: z.number(),
     }),
   ),
 });
 
-const condition = z.strictObject({
+export const conditionName = z.enum([
+  'ClusterAvailable',
+  'NodesReady',
+  'InfrastructureReady',
+  'TemplateApplied',
+]);
+export const conditionState = z.strictObject({
   status: z.enum(['True', 'False', 'Unknown', 'NotObservable']),
   reason: text,
   message: text,
   since: time,
 });
 
-const conditionName = z.enum(['ClusterAvailable', 'NodesReady', 'InfrastructureReady', 'TemplateApplied']);
-
-const hubAndOrder = { hub: text, orderName: text };
-/** Where a cluster lives is the provider's to know. */
-const HUB_FIELDS = { providerOnly: ['hub', 'orderName'] };
-const INTERNAL = { changesDocument: false };
-const purpose = z.enum(['provision', 'deprovision']);
-const jobState = z.enum(['Pending', 'Waiting', 'Running', 'Succeeded', 'Failed', 'Canceled', 'Unknown']);
+/** What a hub's automation is asked for (management-cluster.md §7). */
+export const automationPurpose = z.enum(['provision', 'deprovision']);
+export const automationMode = z.enum(['eda', 'aap']);
+/** `Unknown`: its platform shows no state of it, or no longer knows it. */
+export const jobState = z.enum([
+  'Pending',
+  'Waiting',
+  'Running',
+  'Succeeded',
+  'Failed',
+  'Canceled',
+  'Unknown',
+]);
+/** A request as its workflow knows it, and the job that came of it (aap). */
 const automationRun = {
-  purpose,
+  purpose: automationPurpose,
+  /** How often it was asked for the same thing before. */
   repeats: count,
+  /** The generation of the spec and the retry that it is for. */
   wording: text,
   again: z.enum(['nodes', 'other']).exactOptional(),
-  job: text.exactOptional(),
-  template: text.exactOptional(),
-  workflow: z.literal(true).exactOptional(),
-  createdAt: text.exactOptional(),
+  job: mayBe,
+  template: mayBe,
+  /** The job is a workflow job. */
+  workflow: yes,
+  createdAt: mayBe,
   state: jobState.exactOptional(),
-  outputTail: text.exactOptional(),
+  outputTail: mayBe,
 };
-const AUTOMATION_FIELDS = [
-  'wording',
-  'again',
-  'job',
-  'template',
-  'workflow',
-  'createdAt',
-  'state',
-  'outputTail',
-];
-const objectVersion = z.strictObject({ uid: text, resourceVersion: text });
-/** Which state of which objects was seen: with the first event of what a look leaves. */
-const look = { version: objectVersion.extend({ hosted: objectVersion.exactOptional() }).exactOptional() };
-const LOOK = { providerOnly: ['version'] };
+
+/** One state of one object on a hub. */
+export const objectVersion = z.strictObject({ uid: text, resourceVersion: text });
+/** That of an order, with that of its HostedCluster where there is one. */
+export const observedVersion = objectVersion.extend({ hosted: objectVersion.exactOptional() });
+/** What was seen, with the first event of all that a look leaves. */
+const look = { version: observedVersion.exactOptional() };
 
 const lost = z.enum(['cluster-order', 'hosted-cluster']);
-const seen = {
+/** What a look showed that no document does; everything that is absent is as it should be. */
+const seenShape = {
+  /** A look missed it; it counts as gone only after a check of its own. */
   missing: lost.exactOptional(),
-  left: text.exactOptional(),
+  /** A HostedCluster that is there although its order is not. */
+  left: mayBe,
+  /** After its deletion was sent: whether the hub shows that. */
   deleting: z.boolean().exactOptional(),
-  unaccepted: z.literal(true).exactOptional(),
-  differs: z.literal(true).exactOptional(),
-  jobUnknown: z.literal(true).exactOptional(),
+  /** The hub's controller has not taken it up, although something was seen of it. */
+  unaccepted: yes,
+  /** Somebody changed the spec that is stored on the hub. */
+  differs: yes,
+  /** The hub could not ask its automation about its job. */
+  jobUnknown: yes,
+  /** Where we run the automation: what is to be seen of its work. */
   work: z.enum(['nothing', 'busy', 'resting', 'cleaning', 'finished']).exactOptional(),
-  duplicates: z.array(text).exactOptional(),
+  /** Further objects with the cluster's label. */
+  duplicates: list.exactOptional(),
+};
+export const seen = z.strictObject(seenShape);
+
+const hubAndOrder = { hub: text, orderName: text };
+
+export const CLUSTER_SHAPES = {
+  /** Resolved facts: a later change of the catalog never changes a running order (design §4). */
+  ClusterOrdered: {
+    id: text,
+    tenant: text,
+    project: text,
+    name: text,
+    creator: text,
+    labels: texts,
+    annotations: texts,
+    displayName: mayBe,
+    description: mayBe,
+    template: orderedTemplate,
+    /** The catalogue item that it was ordered from, if it was; its template is the one above. */
+    catalogItem: z.strictObject({ id: text, name: text, revision: count }).exactOptional(),
+    /** After defaults; each value a protobuf Any in JSON form. */
+    templateParameters: z.record(z.string(), jsonObject),
+    nodeSets: z.record(z.string(), nodeSet),
+    ...mutableShape,
+    version: resolvedVersion,
+    /** Requested zone, from annotation `fulfillment-ledger/zone`. */
+    zone: mayBe,
+    /** ISO duration that it may wait for a place: annotation `fulfillment-ledger/placement-deadline`, or the setting. */
+    placementDeadline: mayBe,
+  },
+  ClusterLabelled: { labels: texts },
+  ClusterAnnotated: { annotations: texts },
+  ClusterDescribed: { displayName: text, description: text },
+  NodeSetAdded: { name: text, nodeSet },
+  NodeSetResized: { name: text, from: count, to: count },
+  NodeSetRemoved: { name: text },
+  /** `spec`: all that may be changed, as it is from now on; `changed`: what of it differs from before. */
+  ClusterSpecRevised: { spec: mutableSpec, changed: listOf(mutableField) },
+  ClusterFinalizersChanged: { finalizers: list },
+  /** A private caller wrote `status` (design §6): shown until the next observation of the hub. */
+  ClusterStatusReported: { status: jsonObject },
+  // --- placement and dispatch, issued by the cluster-order workflow
+  HubSelected: {
+    hub: text,
+    namespace: text,
+    mode: z.enum(['operator', 'eda', 'aap']),
+    simulated: z.boolean(),
+    /** Who reconciles ClusterOrders there. */
+    controller: z.enum(['operator', 'ledger']),
+    /** The namespace is the tenant's own and made when first needed. */
+    tenantNamespace: yes,
+    /** Which rule applies to each step that can be the hub's or ours (design §6). */
+    steps: z.record(z.string(), z.enum(['ledger', 'hub', 'none'])),
+    /** Name of the ClusterOrder on the hub. */
+    orderName: text,
+    decision: placementDecision,
+  },
+  /**
+   * No hub fits: the order waits, with the reason of each hub. Recorded when the reasons change, not on every try.
+   * `runs`: a change of a cluster that runs waits, and it runs on as before.
+   */
+  PlacementDeferred: { message: text, decision: placementDecision, runs: yes },
+  /** Adds our finalizer: from here on absence on the hub must be observed before the cluster is gone. */
+  ClusterDispatchStarted: hubAndOrder,
+  ClusterOrderPlaced: { ...hubAndOrder, uid: text },
+  /** A changed spec (sizes, version …) is stored on the hub; what its controller makes of it is not known yet. */
+  ClusterSpecSynced: { ...hubAndOrder, ...look },
+  /** Where we are the controller of a hub's orders: what the order needed there was made (management-cluster.md §1.1). */
+  ClusterSpacePrepared: { ...hubAndOrder, created: list },
+  /** The hub's automation was asked to build, change or tear down the cluster: a webhook was taken, or a job launched. */
+  AutomationRequested: { hub: text, mode: automationMode, ...automationRun },
+  /** Another try to build it, or a state of one that says nothing new. Told with its count once it has succeeded. */
+  AutomationTried: automationRun,
+  /** aap only: a job that we launched changed its state. */
+  AutomationJobChanged: {
+    hub: text,
+    purpose: automationPurpose,
+    job: text,
+    template: text,
+    state: jobState,
+    /** The platform no longer has a record of it. */
+    vanished: yes,
+    /** Of a failed job: the end of its output. */
+    outputTail: mayBe,
+  },
+  /** Somebody had changed the order on the hub; these fields of its spec are as ordered again. */
+  ClusterDriftCorrected: { ...hubAndOrder, fields: list },
+  /** The hub holds further objects with this cluster's label, which we did not make. */
+  ClusterOrdersDuplicated: { hub: text, names: list, ...look },
+  // --- what was observed on the hub
+  ClusterOrderSeen: { ...seenShape, ...look },
+  ClusterConditionsObserved: { conditions: z.partialRecord(conditionName, conditionState), ...look },
+  ControlPlaneBecameAvailable: {
+    apiUrl: text,
+    consoleUrl: text,
+    apiEndpoint: text,
+    ingressEndpoint: text,
+    ...look,
+  },
+  NodesObserved: { ready: counts, ...look },
+  ClusterBecameReady: look,
+  /** READY no longer holds because the desired size or spec changed and is being worked on. */
+  ClusterReconfiguring: look,
+  ClusterDegraded: { reason: text, message: text, ...look },
+  ClusterRecovered: look,
+  ClusterFailed: {
+    reason: text,
+    /** For tenants: names no hub, no namespace and nobody else's objects. */
+    message: text,
+    /** What the hub or the adapter said in full; the provider's to know. */
+    detail: mayBe,
+    /** True: nothing will happen until somebody retries or deletes. False: the hub still retries. */
+    permanent: z.boolean(),
+    ...look,
+  },
+  /**
+   * A change of a cluster that was built failed: the cluster runs on as before, and its spec stays open. `change`: which
+   * one, for tenants; empty: of the order on its hub only. Message and detail as of a failure.
+   */
+  ClusterChangeFailed: { change: text, reason: text, message: text, detail: mayBe, ...look },
+  /** Of the order, or of its change. */
+  ClusterFailureCleared: look,
+  /** The hub holds the order but shows no phase past its deadline: an alarm of its own, not FAILED. */
+  HubNotAccepting: { hub: text, since: time },
+  /** The ClusterOrder or the HostedCluster vanished behind our back. */
+  ClusterLostOnHub: { what: lost },
+  // --- operator and end
+  ClusterRetryRequested: at,
+  /** Somebody was shown credentials of the cluster; recorded before they were answered (design §4, Secrets). */
+  ClusterCredentialsRevealed: { what: z.enum(['kubeconfig', 'password']) },
+  ClusterDeletionRequested: at,
+  ClusterDeletionBlocked: { waitingFor: list, ...look },
+  /** An alarm of its own: the teardown goes on, but took longer than any should (fleet-and-networks.md §2.2, step D). */
+  ClusterDeletionOverdue: { since: time, waitingFor: list },
+  /** Never dispatched, or absence was observed on the hub. The name is free again after this. */
+  ClusterDeleted: { how: z.enum(['not-dispatched', 'absence-confirmed']) },
+} as const satisfies { readonly [type: string]: z.ZodRawShape };
+
+/** Where a cluster lives, and what was seen of it there, is the provider's to know. */
+const HIDDEN: readonly string[] = ['hub', 'orderName', 'version'];
+const hiding = (...fields: readonly string[]): Partial<EventType> => ({ providerOnly: fields });
+/** Changes no document. */
+const internal = (...fields: readonly string[]): Partial<EventType> => ({
+  changesDocument: false,
+  ...(fields.length === 0 ? {} : hiding(...fields)),
+});
+const ours = (audience: 'provider' | 'internal'): Partial<EventType> => ({
+  changesDocument: false,
+  audience,
+});
+
+const ABOUT: { readonly [Type in keyof typeof CLUSTER_SHAPES]?: Partial<EventType> } = {
+  ClusterOrdered: hiding('version.releaseImage', 'pullSecret', 'nodeSets.*.fabricInterface'),
+  NodeSetAdded: hiding('nodeSet.fabricInterface'),
+  ClusterSpecRevised: hiding('spec.pullSecret', 'spec.version.releaseImage'),
+  ClusterFinalizersChanged: { audience: 'provider' },
+  ClusterStatusReported: hiding('status.hub', 'status.node_sets.*.fabric_interface'),
+  HubSelected: hiding(
+    'hub',
+    'namespace',
+    'mode',
+    'controller',
+    'tenantNamespace',
+    'steps',
+    'orderName',
+    'decision',
+  ),
+  PlacementDeferred: hiding('decision'),
+  ClusterOrderPlaced: internal('hub', 'orderName', 'uid'),
+  ClusterSpacePrepared: ours('provider'),
+  AutomationRequested: internal(
+    'hub',
+    'mode',
+    ...Object.keys(automationRun).filter((field) => field !== 'purpose' && field !== 'repeats'),
+  ),
+  AutomationTried: ours('internal'),
+  AutomationJobChanged: internal('hub', 'job', 'template', 'vanished', 'outputTail'),
+  ClusterDriftCorrected: internal('hub', 'orderName'),
+  ClusterOrdersDuplicated: ours('provider'),
+  ClusterOrderSeen: ours('internal'),
+  ClusterFailed: hiding('detail', 'version'),
+  ClusterChangeFailed: hiding('detail', 'version'),
+  ClusterCredentialsRevealed: internal(),
+  ClusterDeletionBlocked: hiding('waitingFor', 'version'),
+  ClusterDeletionOverdue: hiding('waitingFor'),
+};
+
+const aboutOf = (type: string, shape: z.ZodRawShape): Partial<EventType> => {
+  const hidden = HIDDEN.filter((field) => field in shape);
+  return ABOUT[type as keyof typeof ABOUT] ?? (hidden.length === 0 ? {} : hiding(...hidden));
 };
 
 export const clusterEventTypes: readonly EventType[] = typesOf(
   { context: 'clusters', audience: 'tenant', resource: 'cluster' },
-  [
-    [
-      'ClusterOrdered',
-      {
-        id: text,
-        tenant: text,
-        project: text,
-        name: text,
-        creator: text,
-        labels: texts,
-        annotations: texts,
-        displayName: text.exactOptional(),
-        description: text.exactOptional(),
-        template: z.strictObject({
-          id: text,
-          name: text,
-          revision: count,
-          allowedResourceClasses: z.array(text).exactOptional(),
-        }),
-        catalogItem: z.strictObject({ id: text, name: text, revision: count }).exactOptional(),
-        templateParameters: z.record(z.string(), jsonObject),
-        nodeSets: z.record(z.string(), nodeSet),
-        version,
-        sshPublicKey: text.exactOptional(),
-        pullSecret: secretRef.exactOptional(),
-        pullSecretSecret: namedSecret.exactOptional(),
-        network: network.exactOptional(),
-        zone: text.exactOptional(),
-        placementDeadline: text.exactOptional(),
-      },
-      { providerOnly: ['version.releaseImage', 'pullSecret', 'nodeSets.*.fabricInterface'] },
-    ],
-    ['ClusterLabelled', { labels: texts }],
-    ['ClusterAnnotated', { annotations: texts }],
-    ['ClusterDescribed', { displayName: text, description: text }],
-    ['NodeSetAdded', { name: text, nodeSet }, { providerOnly: ['nodeSet.fabricInterface'] }],
-    ['NodeSetResized', { name: text, from: count, to: count }],
-    ['NodeSetRemoved', { name: text }],
-    [
-      'ClusterSpecRevised',
-      { spec: mutableSpec, changed: z.array(z.enum(MUTABLE)) },
-      { providerOnly: ['spec.pullSecret', 'spec.version.releaseImage'] },
-    ],
-    ['ClusterFinalizersChanged', { finalizers: z.array(text) }, { audience: 'provider' }],
-    [
-      'ClusterStatusReported',
-      { status: jsonObject },
-      { providerOnly: ['status.hub', 'status.node_sets.*.fabric_interface'] },
-    ],
-    [
-      'HubSelected',
-      {
-        hub: text,
-        namespace: text,
-        mode: z.enum(['operator', 'eda', 'aap']),
-        simulated: z.boolean(),
-        controller: z.enum(['operator', 'ledger']),
-        tenantNamespace: z.literal(true).exactOptional(),
-        steps: z.record(z.string(), z.enum(['ledger', 'hub', 'none'])),
-        orderName: text,
-        decision,
-      },
-      {
-        providerOnly: [
-          'hub',
-          'namespace',
-          'mode',
-          'controller',
-          'tenantNamespace',
-          'steps',
-          'orderName',
-          'decision',
-        ],
-      },
-    ],
-    [
-      'PlacementDeferred',
-      { message: text, decision, runs: z.literal(true).exactOptional() },
-      { providerOnly: ['decision'] },
-    ],
-    ['ClusterDispatchStarted', hubAndOrder, HUB_FIELDS],
-    [
-      'ClusterOrderPlaced',
-      { ...hubAndOrder, uid: text },
-      { ...INTERNAL, providerOnly: ['hub', 'orderName', 'uid'] },
-    ],
-    ['ClusterSpecSynced', { ...hubAndOrder, ...look }, { providerOnly: ['hub', 'orderName', 'version'] }],
-    [
-      'ClusterSpacePrepared',
-      { ...hubAndOrder, created: z.array(text) },
-      { ...INTERNAL, audience: 'provider' },
-    ],
-    [
-      'AutomationRequested',
-      {
-        hub: text,
-        mode: z.enum(['eda', 'aap']),
-        ...automationRun,
-      },
-      { ...INTERNAL, providerOnly: ['hub', 'mode', ...AUTOMATION_FIELDS] },
-    ],
-    ['AutomationTried', automationRun, { ...INTERNAL, audience: 'internal' }],
-    [
-      'AutomationJobChanged',
-      {
-        hub: text,
-        purpose,
-        job: text,
-        template: text,
-        state: jobState,
-        vanished: z.literal(true).exactOptional(),
-        outputTail: text.exactOptional(),
-      },
-      { ...INTERNAL, providerOnly: ['hub', 'job', 'template', 'vanished', 'outputTail'] },
-    ],
-    [
-      'ClusterDriftCorrected',
-      { ...hubAndOrder, fields: z.array(text) },
-      { ...INTERNAL, providerOnly: ['hub', 'orderName'] },
-    ],
-    [
-      'ClusterOrdersDuplicated',
-      { hub: text, names: z.array(text), ...look },
-      { ...INTERNAL, audience: 'provider' },
-    ],
-    ['ClusterOrderSeen', { ...seen, ...look }, { ...INTERNAL, audience: 'internal' }],
-    ['ClusterConditionsObserved', { conditions: z.partialRecord(conditionName, condition), ...look }, LOOK],
-    [
-      'ControlPlaneBecameAvailable',
-      { apiUrl: text, consoleUrl: text, apiEndpoint: text, ingressEndpoint: text, ...look },
-      LOOK,
-    ],
-    ['NodesObserved', { ready: counts, ...look }, LOOK],
-    ['ClusterBecameReady', look, LOOK],
-    ['ClusterReconfiguring', look, LOOK],
-    ['ClusterDegraded', { reason: text, message: text, ...look }, LOOK],
-    ['ClusterRecovered', look, LOOK],
-    [
-      'ClusterFailed',
-      { reason: text, message: text, detail: text.exactOptional(), permanent: z.boolean(), ...look },
-      { providerOnly: ['detail', 'version'] },
-    ],
-    [
-      'ClusterChangeFailed',
-      { change: text, reason: text, message: text, detail: text.exactOptional(), ...look },
-      { providerOnly: ['detail', 'version'] },
-    ],
-    ['ClusterFailureCleared', look, LOOK],
-    ['HubNotAccepting', { hub: text, since: time }, { providerOnly: ['hub'] }],
-    ['ClusterLostOnHub', { what: lost }],
-    ['ClusterRetryRequested', {}],
-    ['ClusterCredentialsRevealed', { what: z.enum(['kubeconfig', 'password']) }, INTERNAL],
-    ['ClusterDeletionRequested', {}],
-    [
-      'ClusterDeletionBlocked',
-      { waitingFor: z.array(text), ...look },
-      { providerOnly: ['waitingFor', 'version'] },
-    ],
-    ['ClusterDeletionOverdue', { since: time, waitingFor: z.array(text) }, { providerOnly: ['waitingFor'] }],
-    ['ClusterDeleted', { how: z.enum(['not-dispatched', 'absence-confirmed']) }],
-  ],
+  Object.entries(CLUSTER_SHAPES).map(([type, shape]) => [type, shape, aboutOf(type, shape)]),
 );

@@ -1,8 +1,7 @@
 import type { ActingKind } from '../../domain/acting-kind.ts';
-import { isSimulatedHub } from '../../domain/hubs/hub-facts.ts';
 import { own } from '../../domain/json-tools.ts';
 import type { JsonObject } from '../../domain/json.ts';
-import { because, from, objectOf, textOf } from '../../domain/sentences.ts';
+import { because, from, textOf } from '../../domain/sentences.ts';
 
 /** The kinds whose objects have a timeline: their declarations hold what it says of their own events. */
 export type ToldKind = Pick<ActingKind, 'kind' | 'workflow' | 'timeline'>;

@@ -172,7 +172,7 @@ describe('metadata of everything that is stored', function () {
       'ClusterBecameReady',
       'NodeSetResized',
       'PlacementDeferred',
-      'TimerScheduled',
+      'EffectStarted',
       'ClusterCredentialsRevealed',
       'ClusterDeleted',
       'CheckpointReached',

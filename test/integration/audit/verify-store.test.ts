@@ -64,7 +64,7 @@ describe('a store that was signed', () => {
     /** The signer's timers are ours, its appends are real. */
     async function signedUpTo(size: number): Promise<void> {
       for (let looks = 0; (await signing.heads.latest())?.size !== size; looks += 1) {
-        if (looks > 1000) throw new Error(`size ${size} was not signed`);
+        if (looks > 100_000) throw new Error(`size ${size} was not signed`);
         await time.pass(10_000);
       }
     }

@@ -13,7 +13,7 @@ import { createBench, event } from '../../support/eventstoredb-peer/fixture.ts';
 const released = (reason: string) =>
   event(
     'LegalHoldReleased',
-    { at: '2026-11-22T12:00:00.000Z', holdId: 'case-17', reason },
+    { at: '2026-11-22T12:00:00.000Z', holdId: 'case-17', scope: { kind: 'tenant', id: 'acme' }, reason },
     { schemaVersion: 1 },
   );
 const SECRET = 'the text in which a byte is flipped';
