@@ -59,7 +59,8 @@ describe('effects on objects of a declared kind', () => {
     });
     const run = (operation: string, args: object, more: Parameters<typeof effectCall>[0] = {}) =>
       port(operation, args as JsonObject, effectCall(more));
-    return { hub, registry, run, clock, timers, looks };
+    const { revise } = fixture;
+    return { hub, registry, revise, run, clock, timers, looks };
   };
 
   it('create an object and find it again', async () => {
@@ -100,7 +101,7 @@ describe('effects on objects of a declared kind', () => {
   });
 
   it('are told to the run of its id by the watch of its kind', async () => {
-    const { registry, run, clock, timers, looks } = await stage();
+    const { registry, revise, run, clock, timers, looks } = await stage();
     const told: string[] = [];
     const observer = createHubObserver({
       registry,
@@ -120,7 +121,13 @@ describe('effects on objects of a declared kind', () => {
       stop.abort();
       await ended;
     });
-    await eventually('all kinds are followed', () => observer.status().length === ownedObjects().length);
+    const kinds = ownedObjects().map(({ kind }) => kind);
+    const followed = () => observer.status().map(({ kind }) => kind);
+    await eventually('all kinds are followed', () => followed().length === kinds.length);
+    // Of a hub that changed they still are.
+    await revise(HUB, { zone: 'elsewhere' });
+    await eventually('the hub has changed', () => registry.get(HUB)?.facts.zone === 'elsewhere');
+    expect(followed()).to.have.members(kinds);
     await run('applyObject', { ...ARGS, spec: SPEC });
     await eventually('it is seen ready', () => told.includes('ExternalIPPool pool-1 Ready'));
     expect(observer.status().find(({ kind }) => kind === POOL.kind)?.orders).to.equal(1);
