@@ -104,8 +104,8 @@ export const createHubObserver = (options: HubObserverOptions): HubObserver => {
       watches.delete(watch);
     }
     if (hub?.adapter === undefined || signal.aborted) return;
-    for (const namespace of wanted.difference(kept))
-      for (const kind of kinds) start(hub, hub.adapter, kind, namespace, signal);
+    for (const namespace of wanted)
+      if (!kept.has(namespace)) for (const kind of kinds) start(hub, hub.adapter, kind, namespace, signal);
   };
 
   return {
