@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { ApiError } from '../../src/cli/api-client.ts';
 import { FAILPOINTS } from '../../src/app/process-runner/types.ts';
+import { eventually } from '../support/eventually.ts';
 import { readLog } from '../support/e2e-log.ts';
 import { createStack, E2E_STORE, PRIVATE, until, type Stack } from '../support/e2e-stack.ts';
 
@@ -64,16 +65,22 @@ describe(`external IPs for ${CALLERS} callers at once, and kill -9 ${KILLS} time
       await ended;
     }
     await stack.start();
-    await orderAll();
     const shown = async (): Promise<readonly Shown[]> => {
       const { items = [] } = await (await admin()).get<{ items?: Shown[] }>(
         `${PRIVATE}/external_ips?limit=200`,
       );
       return items;
     };
-    await until('all have an address', async () => {
-      const states = (await shown()).map(({ status }) => status?.state);
-      return states.length === CALLERS && states.every((state) => state === 'EXTERNAL_IP_STATE_ALLOCATED');
+    // A name that a killed creation reserved is free again after a while.
+    await until('all are ordered', async () => {
+      await orderAll();
+      return (await shown()).length === CALLERS;
+    });
+    let states: readonly (string | undefined)[] = [];
+    const last = () => `all have an address: ${states.toSorted().join(' ')}`;
+    await eventually(last, async () => {
+      states = (await shown()).map(({ status }) => status?.state?.replace(/^.*_/, ''));
+      return states.length === CALLERS && states.every((state) => state === 'ALLOCATED');
     });
     const addresses = (await shown()).map(({ status }) => status?.address ?? '');
     expect(new Set(addresses).size).to.equal(CALLERS);
