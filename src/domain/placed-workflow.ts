@@ -60,7 +60,7 @@ export type PlacedWorkflow<State extends PlacedState, Command> = {
   /** Types of events that may end such a wait. */
   readonly wakes?: readonly string[];
   /** Once the object is there. */
-  readonly then?: readonly PlacedStep<State, Command | PlacedCommand>[];
+  readonly following?: readonly PlacedStep<State, Command | PlacedCommand>[];
   readonly wanted: (run: PlacedRun<State>) => WantedObject;
   /** What its first steps saw. */
   readonly told?: (
@@ -127,7 +127,7 @@ const isUnattended = ({ controller, simulated }: Place): boolean => controller =
 export const placedWorkflow = <State extends PlacedState, Command>(
   declared: PlacedWorkflow<State, Command>,
 ): AnyWorkflow => {
-  const { kind, prefix, words, object, first, then = [], mayWait } = declared;
+  const { kind, prefix, words, object, first, following = [], mayWait } = declared;
   type Any = Command | PlacedCommand;
   type R = PlacedRun<State>;
 
@@ -179,7 +179,7 @@ export const placedWorkflow = <State extends PlacedState, Command>(
         rules: { backoff: OWN_BACKOFF },
       },
     },
-    ...then,
+    ...following,
     {
       // Only waited for.
       name: 'ready',

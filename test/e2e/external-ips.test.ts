@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { ApiError } from '../../src/cli/api-client.ts';
+import { stringAt } from '../../src/domain/json-tools.ts';
 import { FAILPOINTS } from '../../src/app/process-runner/types.ts';
 import { eventually } from '../support/eventually.ts';
 import { readLog } from '../support/e2e-log.ts';
@@ -77,7 +78,7 @@ describe(`external IPs for ${CALLERS} callers at once, and kill -9 ${KILLS} time
       return (await shown()).length === CALLERS;
     });
     let states: readonly (string | undefined)[] = [];
-    const last = () => `all have an address: ${states.toSorted().join(' ')}`;
+    const last = () => `all have an address: ${states.join(' ')}`;
     await eventually(last, async () => {
       states = (await shown()).map(({ status }) => status?.state?.replace(/^.*_/, ''));
       return states.length === CALLERS && states.every((state) => state === 'ALLOCATED');
@@ -99,7 +100,7 @@ describe(`external IPs for ${CALLERS} callers at once, and kill -9 ${KILLS} time
     const given = new Set<string>();
     for (const { stream, type, data } of await readLog(stack)) {
       if (stream !== `externalIpPool-${pool}`) continue;
-      const address = String(data['address']);
+      const address = stringAt(data, 'address');
       if (type === 'AddressAssigned') {
         expect(given.has(address), `${address} is given to one at a time`).to.equal(false);
         given.add(address);

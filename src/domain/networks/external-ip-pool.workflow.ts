@@ -38,7 +38,12 @@ const placeOf = (answer: JsonObject, objectName: string): Place & { decision: Pl
     { placed: true }
   >;
   return {
-    ...{ hub, namespace, objectName, simulated, controller, decision },
+    hub,
+    namespace,
+    objectName,
+    simulated,
+    controller,
+    decision,
     ...(tenantNamespace === undefined ? {} : { tenantNamespace }),
   };
 };
@@ -105,8 +110,8 @@ export const poolWorkflow = placedWorkflow<PoolState, PoolCommand>({
 });
 
 const holderText = (data: JsonObject): string => {
-  const { kind: of, id } = objectAt(data, 'holder');
-  return `${String(of)} ${String(id)}`;
+  const holder = objectAt(data, 'holder');
+  return `${stringAt(holder, 'kind')} ${stringAt(holder, 'id')}`;
 };
 
 export const actingExternalIpPool: ActingKind<PoolState, PoolCommand, PoolEvent> = {

@@ -72,7 +72,7 @@ export const externalIpWorkflow = placedWorkflow<ExternalIpState, ExternalIpComm
       },
     ),
   ],
-  then: [
+  following: [
     {
       // The operator of its hub chose: what it shows is the holder's only once the pool says so.
       name: 'register',
@@ -150,7 +150,11 @@ export const actingExternalIp: ActingKind<ExternalIpState, ExternalIpCommand, Ex
         const shown = (view.state ?? '').replace(/^EXTERNAL_IP_STATE_/, '') || 'PENDING';
         const { id, tenant, project, name } = view;
         return {
-          ...{ id, tenant, project, name, state: shown },
+          id,
+          tenant,
+          project,
+          name,
+          state: shown,
           template: { id: stringAt(pool, 'id'), name: stringAt(pool, 'name') },
           isBillable: shown === 'ALLOCATED',
           isDelivered: shown === 'ALLOCATED',

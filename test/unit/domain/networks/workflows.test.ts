@@ -4,7 +4,7 @@ import { poolWorkflow } from '../../../../src/domain/networks/external-ip-pool.w
 import { externalIp, externalIpDecider } from '../../../../src/domain/networks/external-ip.resource.ts';
 import { externalIpWorkflow } from '../../../../src/domain/networks/external-ip.workflow.ts';
 import type { JsonObject } from '../../../../src/domain/json.ts';
-import { objectAt } from '../../../../src/domain/json-tools.ts';
+import { objectAt, stringAt } from '../../../../src/domain/json-tools.ts';
 import type { RunEvent } from '../../../../src/domain/process/events.ts';
 import type { Workflow } from '../../../../src/domain/workflow.ts';
 import { createStepRun, done, refused, unknown } from '../../../support/step-run.ts';
@@ -141,7 +141,7 @@ describe('the way of an external IP', () => {
       spec: { pool: 'p' },
       annotations: { 'fulfillment-ledger/address': '192.0.2.1' },
     });
-    expect(String(args['name'])).to.match(/^externalip-[a-z2-7]{13}$/);
+    expect(stringAt(args, 'name')).to.match(/^externalip-[a-z2-7]{13}$/);
     run.perform('apply', done({ uid: 'u' }));
     // Another address than the one that it was given counts for nothing here.
     run.observe(seen({ phase: 'Ready', address: '192.0.2.99' }));
