@@ -165,7 +165,7 @@ export const actingExternalIp: ActingKind<ExternalIpState, ExternalIpCommand, Ex
       components: (state) => [
         {
           component: 'external_ip',
-          nodeSet: '',
+          nodeSet: 'address',
           hostType: '',
           nodeCount: 1,
           dimensions: dimensionsOf(state),
