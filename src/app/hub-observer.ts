@@ -92,11 +92,12 @@ export const createHubObserver = (options: HubObserverOptions): HubObserver => {
 
   const changed = (id: string, hub: RegisteredHub | undefined, signal: AbortSignal): void => {
     const wanted = new Set(hub?.adapter === undefined ? [] : namespacesOf(hub, registry.tenantsOn(id)));
+    const kept = new Set<string>();
     for (const watch of watches) {
       if (watch.status.hub !== id) continue;
       const { namespace } = watch.status;
       if (wanted.has(namespace) && watch.hub.adapter === hub?.adapter) {
-        wanted.delete(namespace);
+        kept.add(namespace);
         continue;
       }
       watch.stop.abort();
@@ -104,7 +105,7 @@ export const createHubObserver = (options: HubObserverOptions): HubObserver => {
     }
     if (hub?.adapter === undefined || signal.aborted) return;
     for (const namespace of wanted)
-      for (const kind of kinds) start(hub, hub.adapter, kind, namespace, signal);
+      if (!kept.has(namespace)) for (const kind of kinds) start(hub, hub.adapter, kind, namespace, signal);
   };
 
   return {

@@ -14,13 +14,13 @@ import { own, sameJson } from '../domain/json-tools.ts';
 import { hubCapacityAggregate } from '../domain/kinds.ts';
 import type { EffectOutcome } from '../domain/workflow.ts';
 import type { Aggregate, CommandOutcome, CommandRunner } from './command.ts';
+import { contextOf, storeOutcome } from './effect-commands.ts';
 import { OutcomeUnknown, StoreUnavailable } from './event-store.ts';
 import { done, failed, refused } from './hub-effects.ts';
 import type { HubRegistry, RegisteredHub } from './hub-registry.ts';
 import { derivedCommandId } from './identifiers.ts';
 import { hubContext } from './metadata.ts';
 import type { Clock, Logger } from './ports.ts';
-import { askedOf } from './process-runner/run.ts';
 import type { EffectCall, EffectPort } from './process-runner/types.ts';
 
 /** The one stream that owns what a hub can still take. */
@@ -37,7 +37,7 @@ type Seen = { readonly hub: RegisteredHub; readonly capacity: HubCapacityState; 
  * Effect port `scheduler` (design §6, fleet-and-networks.md §2.9): filter and score the registered hubs, then reserve
  * in the capacity stream of the chosen one, so that a burst of orders cannot all land on the emptiest hub.
  *
- * - `place` {holder, tenant, claim, template?, zone?, objectName?} → PlaceResult; a hub on which the holder has capacity
+ * - `place` PlacementRequest → PlaceResult; a hub on which the holder has capacity
  *   already is returned again. `mayStay`: also when it takes nothing new, unless another one does.
  * - `resize` {hub, holder, claim} → {resized, message?}: false when the hub has no room for it.
  * - `release` {holder, hub?} → {}: gives back what the holder has, wherever it is.
@@ -111,17 +111,7 @@ export const createScheduler = (options: {
       hubCapacity,
       hub,
       command,
-      {
-        tenant: call.tenant,
-        project: call.project,
-        ...askedOf(call.workflow, call.asked ?? {}),
-        commandId,
-        requestHash: commandId,
-        correlationId: call.correlationId,
-        causationId: call.causationId,
-        hub,
-        signal: call.signal,
-      },
+      { ...contextOf(call, commandId), hub },
       { step: true, inLine: true },
     );
   };
@@ -195,6 +185,7 @@ export const createScheduler = (options: {
     round: number,
     seen: readonly Seen[],
   ): Promise<boolean> => {
+    if (claim === undefined) return true;
     const before = seen.find((each) => each.hub.facts.id === hub.facts.id);
     if (before !== undefined) await declared(before, call);
     const command: HubCapacityCommand = { type: 'ReserveCapacity', at: clock.now(), holder, claim };
@@ -251,15 +242,6 @@ export const createScheduler = (options: {
 
 const fits = ({ decision }: Placement, hub: RegisteredHub): boolean =>
   decision.candidates.some((candidate) => candidate.hub === hub.facts.id && candidate.fits);
-
-/** Reserving twice is harmless (it is found again), so a lost answer needs nothing but another attempt. */
-const storeOutcome = (error: unknown): EffectOutcome => {
-  if (error instanceof StoreUnavailable) return failed('StoreUnavailable', error.message, error.retryAfterMs);
-  if (error instanceof OutcomeUnknown) {
-    return { outcome: 'unknown', reason: 'StoreOutcomeUnknown', message: error.message };
-  }
-  throw error;
-};
 
 /**
  * Tells a hub's capacity stream what its document declares as soon as that changes, so that orders which wait for room

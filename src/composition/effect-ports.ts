@@ -1,3 +1,4 @@
+import { createAddressEffects } from '../app/address-effects.ts';
 import {
   AUTOMATION_EFFECT_DEADLINE_MS,
   AUTOMATION_PORT,
@@ -83,7 +84,12 @@ export const createEffectPorts = (
         };
   const writes = [...HUB_WRITES, ...AUTOMATION_WRITES];
   return {
-    effectPorts: { scheduler, 'management-cluster': managementClusters, ...called },
+    effectPorts: {
+      addresses: createAddressEffects({ commandRunner: runner, clock }),
+      scheduler,
+      'management-cluster': managementClusters,
+      ...called,
+    },
     effectDeadlinesMs: { [AUTOMATION_PORT]: AUTOMATION_EFFECT_DEADLINE_MS },
     /** Why an effect must not be tried now: somebody else drives its hub. */
     heldBack: ({ operation, args: { hub } }: PendingEffect): string | undefined =>

@@ -1,6 +1,8 @@
 import type { ActingKind } from './acting-kind.ts';
 import { actingCluster } from './clusters/acting.ts';
 import { kindOf } from './kinds.ts';
+import { actingExternalIpPool } from './networks/external-ip-pool.workflow.ts';
+import { actingExternalIp } from './networks/external-ip.workflow.ts';
 import type { Meter } from './metering/meter.ts';
 
 /** With what all kinds have in common; type parameters are forgotten, as in `kinds.ts`. */
@@ -8,7 +10,9 @@ const listed = (kind: { readonly kind: string }): ActingKind =>
   ({ ...kind, ...kindOf(kind.kind) }) as unknown as ActingKind;
 
 /** Every kind that acts. */
-export const actingKinds: readonly ActingKind[] = [actingCluster].map(listed);
+export const actingKinds: readonly ActingKind[] = [actingCluster, actingExternalIp, actingExternalIpPool].map(
+  listed,
+);
 
 export const actingKindOf = (kind: string): ActingKind | undefined =>
   actingKinds.find((each) => each.kind === kind);

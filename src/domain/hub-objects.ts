@@ -1,9 +1,14 @@
 import { CLUSTER_HUB_OBJECTS } from './clusters/hub-objects.ts';
 import type { HubObject, OwnedObject } from './hubs/hub-object.ts';
 import { HUB_OWN_OBJECTS } from './hubs/hub-objects.ts';
+import { NETWORK_HUB_OBJECTS } from './networks/hub-objects.ts';
 
 /** Every kind of object that is written or read on hubs. Adapters, checks and the files of rights walk this list. */
-export const HUB_OBJECTS: readonly HubObject[] = [...HUB_OWN_OBJECTS, ...CLUSTER_HUB_OBJECTS];
+export const HUB_OBJECTS: readonly HubObject[] = [
+  ...HUB_OWN_OBJECTS,
+  ...CLUSTER_HUB_OBJECTS,
+  ...NETWORK_HUB_OBJECTS,
+];
 
 export const isOwned = (object: HubObject): object is OwnedObject => 'idLabel' in object;
 

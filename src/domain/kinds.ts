@@ -16,6 +16,8 @@ import { LANE_PAUSES_CATEGORY, lanePausesDecider } from './hubs/lane-pauses.ts';
 import { diskImage } from './images/disk-image.resource.ts';
 import { objectAt, stringAt } from './json-tools.ts';
 import { NAME_CATEGORY, nameDecider } from './naming/name.ts';
+import { externalIpPool } from './networks/external-ip-pool.resource.ts';
+import { externalIp } from './networks/external-ip.resource.ts';
 import type { ResourceKind } from './resource.ts';
 import { secret } from './secrets/secret.resource.ts';
 import { identityProvider } from './tenancy/identity-provider.resource.ts';
@@ -73,6 +75,8 @@ export const kinds: readonly AnyKind[] = [
   clusterTemplate,
   clusterVersion,
   diskImage,
+  externalIp,
+  externalIpPool,
   hostType,
   hub,
   instanceType,

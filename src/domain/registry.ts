@@ -10,6 +10,7 @@ import type { JsonObject } from './json.ts';
 import { withoutPaths } from './json-tools.ts';
 import { documentKinds } from './kinds.ts';
 import { namingEventTypes } from './naming/event-types.ts';
+import { networkEventTypes } from './networks/event-types.ts';
 import { processEventTypes } from './process/event-types.ts';
 import { projectEntryTypes } from './tenancy/event-types.ts';
 
@@ -22,6 +23,7 @@ export const eventTypes: readonly EventType[] = [
   ...documentKinds.flatMap(documentTypes),
   ...projectEntryTypes,
   ...hubEventTypes,
+  ...networkEventTypes,
   ...namingEventTypes,
   ...processEventTypes,
   ...bookkeepingEventTypes,

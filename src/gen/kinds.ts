@@ -166,6 +166,66 @@ export const KINDS = [
     ]
   },
   {
+    "kind": "externalIp",
+    "words": "external IP",
+    "collection": "external_ips",
+    "message": "ExternalIP",
+    "service": "ExternalIPs",
+    "ids": "client-may-choose",
+    "methods": {
+      "public": [
+        "List",
+        "Get",
+        "Create",
+        "Update",
+        "Delete"
+      ],
+      "private": [
+        "List",
+        "Get",
+        "Create",
+        "Update",
+        "Delete"
+      ]
+    },
+    "event": {
+      "field": "external_ip",
+      "public": false
+    },
+    "acts": true
+  },
+  {
+    "kind": "externalIpPool",
+    "words": "external IP pool",
+    "collection": "external_ip_pools",
+    "message": "ExternalIPPool",
+    "service": "ExternalIPPools",
+    "ids": "client-may-choose",
+    "methods": {
+      "public": [
+        "List",
+        "Get"
+      ],
+      "private": [
+        "List",
+        "Get",
+        "Create",
+        "Update",
+        "Delete"
+      ]
+    },
+    "event": {
+      "field": "external_ip_pool",
+      "public": false
+    },
+    "publicList": [
+      {
+        "when": "always"
+      }
+    ],
+    "acts": true
+  },
+  {
     "kind": "hostType",
     "words": "host type",
     "collection": "host_types",

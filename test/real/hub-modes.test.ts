@@ -1,10 +1,8 @@
 import { kubeBinary } from '../../ops/real/kube-apiserver/binary.ts';
-import { installDefinitions } from '../../ops/real/kube-apiserver/play.ts';
-import { startKubeServers } from '../../ops/real/kube-apiserver/servers.ts';
 import { HUB_STORIES, hubStory } from '../support/e2e-hub-story.ts';
 import type { HubServer } from '../support/e2e-hub.ts';
-import { kubeClient } from '../support/kube-client.ts';
 import { notRunHere } from '../support/not-run-here.ts';
+import { realHubServer } from '../support/real-hub-server.ts';
 
 /**
  * The whole service and a tenant's order from its first day to its last on the real kube-apiserver, as
@@ -14,18 +12,6 @@ import { notRunHere } from '../support/not-run-here.ts';
  */
 const binary = kubeBinary((line) => console.log(`  ${line}`));
 
-const realServer = async (path: string): Promise<HubServer> => {
-  const servers = await startKubeServers(path);
-  const access = { url: servers.url, ca: servers.ca, token: servers.adminToken };
-  const admin = kubeClient(access);
-  await installDefinitions(admin);
-  const close = async (): Promise<void> => {
-    admin.close();
-    await servers.close();
-  };
-  return { access, call: admin.call, close };
-};
-
 if ('missing' in binary) {
   describe('the modes of a hub on a real kube-apiserver', () => {
     it('run', function () {
@@ -33,7 +19,7 @@ if ('missing' in binary) {
     });
   });
 } else {
-  const start = (): Promise<HubServer> => realServer(binary.path);
+  const start = (): Promise<HubServer> => realHubServer(binary.path);
   hubStory('mode operator on a real kube-apiserver', HUB_STORIES.operator, start);
   hubStory('mode aap with an operator on a real kube-apiserver', HUB_STORIES.aapWithOperator, start);
   hubStory('mode aap without an operator on a real kube-apiserver', HUB_STORIES.aapAlone, start);

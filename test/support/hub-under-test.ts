@@ -6,7 +6,6 @@ import type { ManagementClusterUnderTest } from '../integration/management-clust
 import { kubeconfigOf } from './kube-apiserver/kubeconfig.ts';
 import { kubeClient, type KubeAccess } from './kube-client.ts';
 import { grantHubAccess, hubAccessOf, kubernetesHub } from './kubernetes-hub.ts';
-import { OBJECTS_WITH_POOLS } from './pool-kind.ts';
 import { startQuickOperator } from './quick-operator.ts';
 
 /** Milliseconds that are short for a suite and long for a machine on loopback. */
@@ -58,7 +57,7 @@ export const hubsUnderTest = (
         kubeconfigs: { '1': kubeconfigOf({ url, ca, credentials: { token } }) },
         namespace,
         watch: QUICK_WATCH,
-        ...(channel === undefined ? { objects: OBJECTS_WITH_POOLS } : { channel }),
+        ...(channel === undefined ? {} : { channel }),
       });
       opened.push(hub);
       const signal = new AbortController().signal;

@@ -1,7 +1,10 @@
 import { kinds } from '../../src/domain/kinds.ts';
+import { PRIVATE } from './http-caller.ts';
 
 /** What a kind needs to be created by an admin, beside a name. */
 type Sample = {
+  /** What has to be said of it before tenants see it, or before it can be deleted. */
+  readonly settled?: object;
   readonly body: (name: string, around: Around) => object;
 };
 export type Around = { /** A user that nobody has named before. */ readonly user: () => string };
@@ -11,6 +14,27 @@ export const named = (name: string, more: object = {}): object => ({
   metadata: { name, tenant: 't1', ...more },
 });
 const b64 = (text: string): string => Buffer.from(text).toString('base64');
+
+const READY_POOL = { status: { state: 'EXTERNAL_IP_POOL_STATE_READY' } };
+
+/** The pool that external IPs are taken from. */
+export const makeHousePool = async (
+  admin: (
+    verb: string,
+    path: string,
+    body: object,
+  ) => Promise<{ readonly status: number; readonly text: string }>,
+): Promise<void> => {
+  const spec = { cidrs: ['192.0.2.0/24'], ip_family: 'IP_FAMILY_IPV4' };
+  const path = `${PRIVATE}/external_ip_pools`;
+  for (const [verb, at, body] of [
+    ['POST', path, { id: 'house-pool', metadata: { name: 'house-pool' }, spec }],
+    ['PATCH', `${path}/house-pool`, READY_POOL],
+  ] as const) {
+    const reply = await admin(verb, at, body);
+    if (reply.status !== 200) throw new Error(reply.text);
+  }
+};
 
 /** Of kinds that need more than their declared example. */
 const OWN: { readonly [kind: string]: Sample } = {
@@ -41,6 +65,17 @@ const OWN: { readonly [kind: string]: Sample } = {
         source_ref: 'quay.example/i:1',
         architecture: ['ARCHITECTURE_AMD64'],
       },
+    }),
+  },
+  externalIp: {
+    settled: { status: { state: 'EXTERNAL_IP_STATE_ALLOCATED' } },
+    body: (name) => ({ ...named(name), spec: { pool: { id: 'house-pool' } } }),
+  },
+  externalIpPool: {
+    settled: READY_POOL,
+    body: (name) => ({
+      ...named(name),
+      spec: { cidrs: ['192.0.2.0/24'], ip_family: 'IP_FAMILY_IPV4' },
     }),
   },
   hub: { body: (name) => ({ ...named(name), spec: { namespace: 'osac', kubeconfig: b64('K') } }) },

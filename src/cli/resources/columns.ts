@@ -90,6 +90,23 @@ export const COLUMNS: { readonly [kind: string]: readonly Column[] } = {
     { title: 'source type', path: 'spec.source_type', as: 'state', wide: true },
     { title: 'source', path: 'spec.source_ref', wide: true },
   ],
+  externalIp: [
+    { title: 'pool', path: 'spec.pool', as: 'reference' },
+    { title: 'address', path: 'status.address' },
+    STATE,
+    { title: 'attached', path: 'status.attached', as: 'yes-no' },
+    MESSAGE,
+    { title: 'hub', path: 'status.hub', wide: true, optional: true },
+  ],
+  externalIpPool: [
+    { title: 'family', path: 'spec.ip_family', as: 'state' },
+    { title: 'cidrs', path: 'spec.cidrs.*', optional: true },
+    { ...STATE, optional: true },
+    { title: 'total', path: 'status.total', optional: true },
+    { title: 'available', path: 'status.available' },
+    MESSAGE,
+    { title: 'hub', path: 'status.hub', wide: true, optional: true },
+  ],
   hub: [
     { title: 'namespace', path: 'spec.namespace' },
     { title: 'zone', path: 'spec.zone' },

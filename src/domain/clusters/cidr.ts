@@ -13,7 +13,7 @@ export const parseCidr = (text: string): Cidr | undefined => {
   return { family: 'ipv6', text: `${writtenShort(masked(groups, 16, bits))}/${bits}` };
 };
 
-const ipv4Of = (text: string): readonly number[] | undefined => {
+export const ipv4Of = (text: string): readonly number[] | undefined => {
   const octets = text.split('.');
   const fits =
     octets.length === 4 && octets.every((octet) => /^(?:0|[1-9]\d{0,2})$/.test(octet) && Number(octet) < 256);
@@ -23,7 +23,7 @@ const ipv4Of = (text: string): readonly number[] | undefined => {
 const GROUPS = 8;
 
 /** Eight groups of 16 bits; `::` stands for one zero group or more, the last two may be written as an IPv4 address. */
-const ipv6Of = (text: string): readonly number[] | undefined => {
+export const ipv6Of = (text: string): readonly number[] | undefined => {
   const [left = '', right, ...more] = text.split('::');
   if (more.length > 0) return undefined;
   const before = groupsOf(left, right === undefined);
@@ -57,7 +57,7 @@ const masked = (units: readonly number[], width: number, bits: number): number[]
   });
 
 /** Lower case, and `::` for the first of the longest runs of two zero groups or more. */
-const writtenShort = (groups: readonly number[]): string => {
+export const writtenShort = (groups: readonly number[]): string => {
   let longest = { from: 0, length: 1 };
   for (let from = 0; from < groups.length; from += 1) {
     let length = 0;

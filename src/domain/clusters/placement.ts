@@ -2,7 +2,7 @@ import type { DataOf } from '../decider.ts';
 import { fnv1a64, mix } from '../hash.ts';
 import type { Holder } from '../holder.ts';
 import type { CapacityClaim, CapacityLimits } from '../hubs/capacity-events.ts';
-import { nodeLimit, shortages } from '../hubs/capacity.ts';
+import { nodeLimit, NOTHING, shortages } from '../hubs/capacity.ts';
 import { firstProblem, type HubHealth } from '../hubs/health.ts';
 import { namespaceOf, type HubFacts } from '../hubs/hub-facts.ts';
 import { byKey, own } from '../json-tools.ts';
@@ -24,7 +24,10 @@ export type PlacementRequest = {
   readonly objectName?: string;
   /** Absent: any zone. */
   readonly zone?: string;
-  readonly claim: CapacityClaim;
+  /** Absent: it takes no capacity. */
+  readonly claim?: CapacityClaim;
+  /** No automation that we call has a part in it: an operator on the hub carries it out, or the ledger itself. */
+  readonly withoutAutomation?: true;
   /** Field of the order that holds an Ansible template: automation that we call is never given it. */
   readonly ansibleTemplate?: string;
 };
@@ -176,11 +179,13 @@ const refusalsOf = (
     const what = `${request.ansibleTemplate} holds ${TEMPLATE_WORDS}`;
     refuse('playbooks', `${what}, which playbooks of mode ${hub.mode} would carry out`);
   }
+  if (request.withoutAutomation === true && hub.mode !== 'operator' && hub.controller !== 'ledger')
+    refuse('other', `mode ${hub.mode} carries out no objects but clusters`);
   const namespace = namespaceOf(hub, request.tenant);
   if (request.objectName !== undefined && !namespaceFits(namespace, request.objectName)) {
     refuse('other', `namespace "${namespace}" leaves no room for the order's name`);
   }
-  for (const { what, wanted, left } of shortages(candidate, request.claim)) {
+  for (const { what, wanted, left } of shortages(candidate, request.claim ?? NOTHING)) {
     refuse('capacity', `${what}: ${wanted} wanted, ${left} left`);
   }
   return refusals;
@@ -248,9 +253,10 @@ const scoresOf = (
 const fractionsAfter = (request: PlacementRequest, { limits, used }: Candidate): readonly number[] => {
   const fraction = (limit: number | undefined, taken: number): number =>
     limit === undefined ? 0 : limit === 0 ? 1 : taken / limit;
+  const { controlPlanes, nodes } = request.claim ?? NOTHING;
   return [
-    fraction(limits.controlPlanes, used.controlPlanes + request.claim.controlPlanes),
-    ...Object.entries(request.claim.nodes).map(([hostType, wanted]) =>
+    fraction(limits.controlPlanes, used.controlPlanes + controlPlanes),
+    ...Object.entries(nodes).map(([hostType, wanted]) =>
       fraction(nodeLimit(limits, hostType), (own(used.nodes, hostType) ?? 0) + wanted),
     ),
   ];

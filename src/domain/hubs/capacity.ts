@@ -37,7 +37,7 @@ export type HubCapacityState = {
   readonly used: CapacityClaim;
 };
 
-const NOTHING: CapacityClaim = { controlPlanes: 0, nodes: {} };
+export const NOTHING: CapacityClaim = { controlPlanes: 0, nodes: {} };
 
 export const hubCapacityDecider: Decider<HubCapacityState, HubCapacityCommand, HubCapacityEvent> = {
   initialState: () => ({ limits: {}, declared: false, claims: {}, used: NOTHING }),

@@ -1,3 +1,4 @@
+import { actingKinds } from '../acting-kinds.ts';
 import { kinds } from '../kinds.ts';
 import type { Method, ResourceKind } from '../resource.ts';
 
@@ -71,6 +72,9 @@ const ORDERS = [
   'NATGateways',
 ];
 
+/** Those of which a workflow has something to tell. */
+const TIMED_ORDERS = actingKinds.map(({ service }) => service).filter((service) => ORDERS.includes(service));
+
 const catalogue: Rights = each(
   [
     ...declared('offered'),
@@ -86,7 +90,7 @@ const catalogue: Rights = each(
 /** Orders are read and their timelines, our addition; nothing is changed, and nothing opens a machine. */
 const member: Rights = {
   ...each(ORDERS, READ),
-  Clusters: [...READ, 'GetTimeline'],
+  ...each(TIMED_ORDERS, [...READ, 'GetTimeline']),
   ...catalogue,
   Projects: ['List'],
   ProjectMemberships: ['List'],

@@ -7,6 +7,8 @@ import { file_osac_public_v1_cluster_versions } from './public/v1/cluster_versio
 import { file_osac_public_v1_clusters } from './public/v1/clusters_pb.ts';
 import { file_osac_public_v1_disk_images } from './public/v1/disk_images_pb.ts';
 import { file_osac_public_v1_events } from './public/v1/events_pb.ts';
+import { file_osac_public_v1_external_ip_pools } from './public/v1/external_ip_pools_pb.ts';
+import { file_osac_public_v1_external_ips } from './public/v1/external_ips_pb.ts';
 import { file_osac_public_v1_host_types } from './public/v1/host_types_pb.ts';
 import { file_osac_public_v1_identity_providers } from './public/v1/identity_providers_pb.ts';
 import { file_osac_public_v1_instance_types } from './public/v1/instance_types_pb.ts';
@@ -27,6 +29,8 @@ import { file_osac_private_v1_cluster_versions } from './private/v1/cluster_vers
 import { file_osac_private_v1_clusters } from './private/v1/clusters_pb.ts';
 import { file_osac_private_v1_disk_images } from './private/v1/disk_images_pb.ts';
 import { file_osac_private_v1_events } from './private/v1/events_pb.ts';
+import { file_osac_private_v1_external_ip_pools } from './private/v1/external_ip_pools_pb.ts';
+import { file_osac_private_v1_external_ips } from './private/v1/external_ips_pb.ts';
 import { file_osac_private_v1_host_types } from './private/v1/host_types_pb.ts';
 import { file_osac_private_v1_hubs } from './private/v1/hubs_pb.ts';
 import { file_osac_private_v1_identity_providers } from './private/v1/identity_providers_pb.ts';
@@ -50,6 +54,8 @@ export const files = [
   file_osac_public_v1_clusters,
   file_osac_public_v1_disk_images,
   file_osac_public_v1_events,
+  file_osac_public_v1_external_ip_pools,
+  file_osac_public_v1_external_ips,
   file_osac_public_v1_host_types,
   file_osac_public_v1_identity_providers,
   file_osac_public_v1_instance_types,
@@ -70,6 +76,8 @@ export const files = [
   file_osac_private_v1_clusters,
   file_osac_private_v1_disk_images,
   file_osac_private_v1_events,
+  file_osac_private_v1_external_ip_pools,
+  file_osac_private_v1_external_ips,
   file_osac_private_v1_host_types,
   file_osac_private_v1_hubs,
   file_osac_private_v1_identity_providers,

@@ -36,6 +36,8 @@ export type Streamed = {
 
 type Message = {
   readonly name: string;
+  /** What its channel calls it; default: its name. */
+  readonly type?: string;
   readonly topic: string;
   readonly headers: JsonObject;
   readonly payload: JsonObject;
@@ -158,8 +160,9 @@ const checkpointMessages = (registry: Registry): readonly Message[] => {
 };
 
 const meteringMessages = (): readonly Message[] =>
-  METERING_MESSAGES.map(({ type, topic, data, ...form }) => ({
-    name: type,
+  METERING_MESSAGES.map(({ type, name = type, topic, data, ...form }) => ({
+    name,
+    type,
     topic,
     headers: meteringHeaders(type, form),
     payload: meteringEnvelope(type, data, form),
@@ -170,7 +173,7 @@ const channelOf = (topic: TopicSpec, messages: readonly Message[]): JsonObject =
   messages: Object.fromEntries(
     messages
       .filter((message) => message.topic === topic.name)
-      .map(({ name }) => [name, { $ref: `#/components/messages/${name}` }]),
+      .map(({ name, type = name }) => [type, { $ref: `#/components/messages/${name}` }]),
   ),
   bindings: {
     kafka: {

@@ -4,9 +4,11 @@ import { meteredKinds } from '../../domain/acting-kinds.ts';
 import { METERING_SOURCE } from '../../domain/metering/records.ts';
 import { COUNT, record, TEXT } from '../openapi/ledger-schemas.ts';
 
-/** OSAC's metering records (metering-events.md §4), by their type: topic, sources and `data`. */
+/** OSAC's metering records (metering-events.md §4) and ours in their form, by their type: topic, sources and `data`. */
 export type MeteringMessage = {
   readonly type: string;
+  /** Default: the type. */
+  readonly name?: string;
   readonly topic: string;
   readonly sources: readonly string[];
   /** Pattern of ids, which consumers know duplicates by (metering-events.md §6). */
@@ -34,9 +36,10 @@ const IDENTITY: JsonObject = {
 };
 const VERSION: JsonObject = { const: 'v1' };
 
-const lifecycle = (dimensions: JsonObject): JsonObject =>
+const lifecycle = (dimensions: JsonObject, resourceType = 'cluster_order'): JsonObject =>
   record({
     ...IDENTITY,
+    resource_type: { const: resourceType },
     catalog_item_id: NULLABLE,
     template_id: NULLABLE,
     previous_state: NULLABLE,
@@ -95,6 +98,15 @@ export const METERING_MESSAGES: readonly MeteringMessage[] = [
     ids: `^hb/[^/]+/[0-9]+${NODE_SET}$`,
     data: heartbeat,
   },
+  // What is billed as a whole has no component, so that its amounts never change.
+  ...['created', 'started', 'resumed', 'suspended', 'deleted'].map((change) => ({
+    type: `osac.resource.${change}.v1`,
+    name: `${METERING_TOPICS.extra}.${change}.v1`,
+    topic: METERING_TOPICS.extra,
+    sources: [METERING_SOURCE],
+    ids: `^${UUID}(/[a-z]+)?$`,
+    data: lifecycle(record({ external_ip_pool: TEXT }), 'external_ip'),
+  })),
   {
     type: 'osac.resource.correction.v1',
     topic: METERING_TOPICS.corrections,

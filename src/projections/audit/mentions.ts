@@ -28,6 +28,11 @@ const SAME_EXPORT: readonly Mention[] = [{ as: 'first' }];
 export const MENTIONS: { readonly [type: string]: readonly Mention[] } = {
   NameReserved: [{ kindAt: 'kind', idAt: 'holder' }, { streamAt: 'stream' }, { streamAt: 'takenFrom' }],
   NameReleased: [{ as: 'before', idAt: 'holder' }],
+  AddressAssigned: [HOLDER],
+  AddressRequested: [HOLDER],
+  AddressObserved: [HOLDER],
+  AddressShownTwice: [HOLDER, { kindAt: 'other.kind', idAt: 'other.id' }],
+  AddressReleased: [HOLDER],
   HubCapacityDeclared: [HUB],
   HubCapacityReserved: [HOLDER],
   HubCapacityResized: [HOLDER],

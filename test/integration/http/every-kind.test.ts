@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { kinds } from '../../../src/domain/kinds.ts';
-import { KIND_SAMPLES, named, SPEC, type Around } from '../../support/kind-samples.ts';
+import { KIND_SAMPLES, makeHousePool, named, SPEC, type Around } from '../../support/kind-samples.ts';
 import {
   PRIVATE,
   PUBLIC,
@@ -38,6 +38,7 @@ describe('every kind over HTTP', () => {
     };
     await make('projects', named('house'));
     await make('roles', { metadata: { name: 'house-role' } });
+    await makeHousePool(admin);
     const users: string[] = [];
     for (let i = 0; i < MEMBERS; i += 1)
       users.push(idOf(await make('users', { ...named(`member-${i}`), spec: { username: `member-${i}` } })));
@@ -71,7 +72,11 @@ describe('every kind over HTTP', () => {
       const create = async (): Promise<{ path: string; reply: Reply }> => {
         const reply = await admin('POST', collection, fresh().body);
         expect(reply.status, reply.text).to.equal(200);
-        return { path: `${collection}/${encodeURIComponent(idOf(reply))}`, reply };
+        const path = `${collection}/${encodeURIComponent(idOf(reply))}`;
+        if (sample.settled === undefined) return { path, reply };
+        const settled = await admin('PATCH', path, sample.settled);
+        expect(settled.status, settled.text).to.equal(200);
+        return { path, reply: settled };
       };
       const labels = (value: string): object => ({ metadata: { labels: { env: value, 'a.b/c': 'x' } } });
 

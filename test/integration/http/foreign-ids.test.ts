@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { v5, v7 } from 'uuid';
 import { keyedCreationId, subjectIdOf } from '../../../src/app/identifiers.ts';
 import { kinds } from '../../../src/domain/kinds.ts';
-import { KIND_SAMPLES } from '../../support/kind-samples.ts';
+import { KIND_SAMPLES, makeHousePool } from '../../support/kind-samples.ts';
 import {
   callerOf,
   PRIVATE,
@@ -39,6 +39,7 @@ describe('ids of another tenant', () => {
     };
     await make('projects', { metadata: { name: 'house', tenant: 't1' } });
     await make('roles', { metadata: { name: 'house-role' } });
+    await makeHousePool(admin);
     users = [];
     for (let i = 0; i < 2; i += 1) {
       const user = await make('users', {
@@ -65,7 +66,10 @@ describe('ids of another tenant', () => {
     const headers = { 'x-ledger-command-id': command };
     const reply = await admin('POST', `${PRIVATE}/${collection}`, { ...sample, metadata }, headers);
     expect(reply.status, reply.text).to.equal(200);
-    return { id: textAt(reply.json['object'] ?? reply.json, 'id'), command };
+    const id = textAt(reply.json['object'] ?? reply.json, 'id');
+    const settled = KIND_SAMPLES[kind]?.settled;
+    if (settled !== undefined) await admin('PATCH', `${PRIVATE}/${collection}/${id}`, settled);
+    return { id, command };
   };
 
   const HEADERS: readonly ((command: string, kind: string) => Readonly<Record<string, string>>)[] = [

@@ -16,7 +16,7 @@ import {
   type Reply,
   type TestService,
 } from '../../support/http-service.ts';
-import { KIND_SAMPLES, named, type Around } from '../../support/kind-samples.ts';
+import { KIND_SAMPLES, makeHousePool, named, type Around } from '../../support/kind-samples.ts';
 
 const ANNOTATION_BYTES = 256 * 1024;
 const OBJECTS = 24;
@@ -59,6 +59,7 @@ describe('the largest documents over HTTP', function () {
     };
     await make('projects', named('house'));
     await make('roles', { metadata: { name: 'house-role' } });
+    await makeHousePool(admin);
     const users: string[] = [];
     for (let i = 0; i < MEMBERS; i += 1) {
       const { json } = await make('users', { ...named(`member-${i}`), spec: { username: `member-${i}` } });

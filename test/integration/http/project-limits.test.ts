@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { randomUUID } from 'node:crypto';
 import { kinds } from '../../../src/domain/kinds.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
-import { KIND_SAMPLES } from '../../support/kind-samples.ts';
+import { KIND_SAMPLES, makeHousePool } from '../../support/kind-samples.ts';
 import {
   PRIVATE,
   PUBLIC,
@@ -64,6 +64,7 @@ describe('rights inside a tenant', () => {
     admin = callerOf(service, await service.token({ user: 'root', admin: true }));
     await seedCatalogue(admin);
     await admin('POST', `${PRIVATE}/roles`, { metadata: { name: 'house-role' } });
+    await makeHousePool(admin);
     for (const name of ['p1', 'p2', 'house'])
       things.set(
         `project ${name}`,
@@ -83,10 +84,10 @@ describe('rights inside a tenant', () => {
         const metadata = { ...(sample['metadata'] as JsonObject), ...(project === '' ? {} : { project }) };
         if (project === '') delete (metadata as Record<string, unknown>)['project'];
         const body = { ...sample, ...(kind === 'clusterCatalogItem' ? { published: true } : {}), metadata };
-        things.set(
-          `${kind} ${project}`,
-          await made(await admin('POST', `${PRIVATE}/${collection}`, body), kind),
-        );
+        const id = await made(await admin('POST', `${PRIVATE}/${collection}`, body), kind);
+        things.set(`${kind} ${project}`, id);
+        const settled = KIND_SAMPLES[kind]?.settled;
+        if (settled !== undefined) await admin('PATCH', `${PRIVATE}/${collection}/${id}`, settled);
       }
     }
     users = [];

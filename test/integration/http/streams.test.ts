@@ -9,7 +9,7 @@ import type { JsonObject } from '../../../src/domain/json.ts';
 import { kinds } from '../../../src/domain/kinds.ts';
 import { encryptedIn, revealed } from '../../../src/domain/personal.ts';
 import { registry } from '../../../src/domain/registry.ts';
-import { KIND_SAMPLES, named, type Around } from '../../support/kind-samples.ts';
+import { KIND_SAMPLES, makeHousePool, named, type Around } from '../../support/kind-samples.ts';
 import {
   PRIVATE,
   PUBLIC,
@@ -58,6 +58,7 @@ describe('what goes to Kafka of a service in use', () => {
     };
     await make('projects', named('house'));
     await make('roles', { metadata: { name: 'house-role' } });
+    await makeHousePool(admin);
     let serial = 0;
     const users: string[] = [];
     for (let i = 0; i < 12; i += 1)
@@ -74,6 +75,8 @@ describe('what goes to Kafka of a service in use', () => {
       const path = (id: string): string => `${PRIVATE}/${kind.collection}/${encodeURIComponent(id)}`;
       const patch = await admin('PATCH', path(changed), { metadata: { labels: { env: 'prod' } } });
       expect(patch.status, patch.text).to.equal(200);
+      const settled = KIND_SAMPLES[kind.kind]?.settled;
+      if (settled !== undefined) for (const id of ids) await admin('PATCH', path(id), settled);
       await admin('DELETE', path(deleted));
     }
     const [withdrawn = '', published = ''] = made.get('clusterCatalogItem') ?? [];

@@ -6,7 +6,6 @@ import {
   type SimulatedHub,
 } from '../../../src/adapters/management-cluster/simulated/simulated-hub.ts';
 import { systemClock, systemTimers } from '../../../src/adapters/system/system-ports.ts';
-import { BEHAVIOURS_WITH_POOLS } from '../../support/pool-kind.ts';
 import type { ManagementClusterUnderTest } from './contract-kit.ts';
 import { describeDeclaredKindContract } from './contract-kinds.ts';
 import { describeManagementClusterContract } from './contract.ts';
@@ -27,7 +26,6 @@ const underTest = (inline: boolean) => (): Promise<ManagementClusterUnderTest> =
       settings: QUICK,
       watchPollMs: 20,
       inline,
-      ...(inline ? { behaviours: BEHAVIOURS_WITH_POOLS } : {}),
     });
     opened.push(hub);
     return hub;

@@ -4,9 +4,10 @@ import { systemClock, systemTimers } from '../../../src/adapters/system/system-p
 import { createObjectLooks } from '../../../src/app/hub-looks.ts';
 import { createHubObserver } from '../../../src/app/hub-observer.ts';
 import { createManagementClusterEffects } from '../../../src/app/management-cluster-effects.ts';
-import type {
-  ObservedClusterOrder,
-  ObservedHostedCluster,
+import {
+  CLUSTER_ORDER,
+  type ObservedClusterOrder,
+  type ObservedHostedCluster,
 } from '../../../src/domain/clusters/hub-objects.ts';
 import type { HubObjectEvent } from '../../../src/domain/hubs/hub-object.ts';
 import type { ClusterObservation } from '../../../src/domain/clusters/observed.ts';
@@ -89,6 +90,7 @@ describe('looks at one cluster, by the watch of its hub and on a timer', () => {
     const secrets = { reveal: async () => undefined };
     const port = createManagementClusterEffects({ registry: fixture.registry, secrets, clock, looks });
     const observer = createHubObserver({
+      objects: [CLUSTER_ORDER],
       registry: fixture.registry,
       looks,
       observe: (_kind, _id, observation) => {

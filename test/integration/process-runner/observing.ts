@@ -6,7 +6,11 @@ import {
   type ManagementCluster,
   type ManagementClusters,
 } from '../../../src/app/management-cluster.ts';
-import type { ClusterOrderManifest, ObservedClusterOrder } from '../../../src/domain/clusters/hub-objects.ts';
+import {
+  CLUSTER_ORDER,
+  type ClusterOrderManifest,
+  type ObservedClusterOrder,
+} from '../../../src/domain/clusters/hub-objects.ts';
 import type { HubObjectEvent } from '../../../src/domain/hubs/hub-object.ts';
 import type { ClusterObservation } from '../../../src/domain/clusters/observed.ts';
 import type { FakeOrders } from '../../support/fake-orders.ts';
@@ -82,6 +86,7 @@ export const observingStage = () => {
     const fixture = hubFixture(clusters);
     const fed: { clusterId: string; observation: ClusterObservation }[] = [];
     const observer = createHubObserver({
+      objects: [CLUSTER_ORDER],
       registry: fixture.registry,
       looks: createObjectLooks(),
       observe: (_kind, clusterId, observation) => {

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { AUDIT, until } from '../audit-callers.ts';
 import { itemsOf, PRIVATE, PUBLIC, textAt, type Caller, type Json, type Reply } from '../http-service.ts';
-import { KIND_SAMPLES } from '../kind-samples.ts';
+import { KIND_SAMPLES, makeHousePool } from '../kind-samples.ts';
 import type { WholeService } from './whole-service.ts';
 import { eventually } from '../eventually.ts';
 
@@ -108,6 +108,7 @@ export const tellOfKinds = async ({ root }: Cast, kinds: readonly Kind[]): Promi
   const at = { tenant: 't1' };
   await ok(root('POST', `${PRIVATE}/projects`, { metadata: { name: 'house', ...at } }));
   await ok(root('POST', `${PRIVATE}/roles`, { metadata: { name: 'house-role' } }));
+  await makeHousePool(root);
   const users: string[] = [];
   for (const name of ['u-1', 'u-2', 'u-3', 'u-4'])
     users.push(
@@ -126,6 +127,8 @@ export const tellOfKinds = async ({ root }: Cast, kinds: readonly Kind[]): Promi
     const made = await ok(Promise.resolve(reply));
     const path = `${PRIVATE}/${collection}/${encodeURIComponent(textAt(made, 'id'))}`;
     await ok(root('PATCH', path, { metadata: { labels: { told: 'yes' } } }));
+    const settled = KIND_SAMPLES[kind]?.settled;
+    if (settled !== undefined) await ok(root('PATCH', path, settled));
     await ok(root('DELETE', path));
   }
   await ok(root('POST', `${PRIVATE}/tenants`, { metadata: { name: 'brief' } }));

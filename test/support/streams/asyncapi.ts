@@ -56,8 +56,9 @@ export const asyncApi = (document: JsonObject) => {
       const { topic } = record;
       const name = value === null ? `${topic}.gone` : stringAt(value, 'type');
       const channel = objectAt(objectAt(document, 'channels'), topic);
-      if (!Object.hasOwn(objectAt(channel, 'messages'), name)) return [`${topic} has no message ${name}`];
-      const message = `components/messages/${name}`;
+      const messages = objectAt(channel, 'messages');
+      if (!Object.hasOwn(messages, name)) return [`${topic} has no message ${name}`];
+      const message = stringAt(objectAt(messages, name), '$ref').slice('#/'.length);
       return [
         ...problemsOf(`${message}/headers`, record.headers),
         ...problemsOf(`${message}/payload`, value),

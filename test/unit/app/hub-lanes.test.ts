@@ -120,7 +120,8 @@ describe('lanes of hubs', () => {
     tell('hub-1', hub('hub-1', { zone: 'east' }));
     expect(probed).to.deep.equal([]);
     tell('hub-1', hub('hub-1', {}, '2'));
-    const lanes = ['hub:hub-1', 'automation:eda:hub-1', 'automation:aap:hub-1'];
+    const ofKinds = ['hub:hub-1:ExternalIPPool', 'hub:hub-1:ExternalIP'];
+    const lanes = ['hub:hub-1', ...ofKinds, 'automation:eda:hub-1', 'automation:aap:hub-1'];
     expect(probed.splice(0)).to.deep.equal(lanes);
     const token = { id: 't', version: '1', kind: 'automation-token', fingerprint: 'f' } as const;
     tell('hub-1', { ...hub('hub-1', {}, '2'), automation: { token } });

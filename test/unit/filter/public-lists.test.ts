@@ -13,7 +13,13 @@ import { check } from '../../support/property.ts';
 const valuesOf = ({ type, enumNumbers }: FieldPath): fc.Arbitrary<JsonValue | undefined> => {
   if (type === 'enum') return fc.constantFrom(undefined, ...Object.keys(enumNumbers ?? {}));
   if (type === 'bool') return fc.constantFrom(undefined, true);
+  if (type === 'int64') return fc.constantFrom(undefined, '7');
   throw new Error(`say what values a field of type ${type} has`);
+};
+
+/** What decides too, although no filter of the public surface can say it: a pool that is not ready is not offered. */
+const UNSEEN: { readonly [kind: string]: JsonObject } = {
+  externalIpPool: { status: { state: 'EXTERNAL_IP_POOL_STATE_READY' } },
 };
 
 /** Public lists read an index of `listed`; what they are documented to show is `publicList`. */
@@ -34,7 +40,7 @@ describe('what public lists show by themselves', () => {
           values.reduce<JsonObject>(
             (document, { path, value }) =>
               value === undefined ? document : withValueAt(document, path, value),
-            {},
+            UNSEEN[kind] ?? {},
           ),
         );
       check(

@@ -4,7 +4,7 @@ import { watchObjects, type ObjectWatch } from '../../../src/adapters/management
 import { HubError } from '../../../src/app/management-cluster.ts';
 import type { HubObjectEvent, OwnedObject } from '../../../src/domain/hubs/hub-object.ts';
 import { manualTime, type ManualTime } from '../../support/manual-time.ts';
-import { POOL } from '../../support/pool-kind.ts';
+import { EXTERNAL_IP_POOL as POOL } from '../../../src/domain/networks/hub-objects.ts';
 import { away, fakeHub } from './fake-hub.ts';
 
 const MINUTE = 60_000;

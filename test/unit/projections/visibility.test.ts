@@ -38,6 +38,7 @@ describe('what a caller sees', () => {
       'clusterCatalogItem',
       'clusterTemplate',
       'clusterVersion',
+      'externalIpPool',
       'hostType',
       'instanceType',
       'user',

@@ -41,6 +41,7 @@ describe('topics', () => {
     ).to.deep.equal([
       'osac.audit.checkpoints',
       'osac.metering.lifecycle',
+      'osac.metering.extra',
       'osac.metering.heartbeat',
       'osac.metering.corrections',
     ]);
@@ -74,7 +75,7 @@ describe('topics', () => {
         ([, name = '', ...rest]) => [name.replace(/<\w+>\.v1$/, '*'), rest] as const,
       ),
     );
-    expect(told.size).to.equal(6);
+    expect(told.size).to.equal(7);
     for (const { name, cleanup, partitions, retentionMs } of topics) {
       const row = told.get(name.replace(/^(osac\.events|osac\.state)\.\w+\.v1$/, '$1.*'));
       const days =

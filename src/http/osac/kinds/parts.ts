@@ -8,6 +8,7 @@ import {
   roleBindingCreation,
   roleBindingRevision,
 } from './bound-users.ts';
+import { externalIpCreation, hidingUnoffered, poolCreation } from './external-ip.ts';
 import { hubCreation, hubRevision } from './hub.ts';
 import type { KindParts, PartServices } from './kind-parts.ts';
 import { projectRemoval } from './project.ts';
@@ -29,6 +30,11 @@ export const kindParts: { readonly [kind: string]: (services: PartServices) => K
     serving: (service, surface) => (surface === 'public' ? hidingUnpublished(service, services) : service),
   }),
   clusterVersion: () => ({ creation: clusterVersionCreation, revision: clusterVersionRevision }),
+  externalIp: (services) => ({ creation: externalIpCreation(services) }),
+  externalIpPool: (services) => ({
+    creation: poolCreation(services.room),
+    serving: (service, surface) => (surface === 'public' ? hidingUnoffered(service, services) : service),
+  }),
   hub: (services) => ({
     creation: hubCreation(services.hubs.refusesSimulated === true),
     revision: hubRevision({ ...services, ...services.hubs }),

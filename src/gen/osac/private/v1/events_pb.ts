@@ -14,6 +14,10 @@ import type { Cluster, ClusterJson } from "./clusters_pb.ts";
 import { file_osac_private_v1_clusters } from "./clusters_pb.ts";
 import type { DiskImage, DiskImageJson } from "./disk_images_pb.ts";
 import { file_osac_private_v1_disk_images } from "./disk_images_pb.ts";
+import type { ExternalIPPool, ExternalIPPoolJson } from "./external_ip_pools_pb.ts";
+import { file_osac_private_v1_external_ip_pools } from "./external_ip_pools_pb.ts";
+import type { ExternalIP, ExternalIPJson } from "./external_ips_pb.ts";
+import { file_osac_private_v1_external_ips } from "./external_ips_pb.ts";
 import type { HostType, HostTypeJson } from "./host_types_pb.ts";
 import { file_osac_private_v1_host_types } from "./host_types_pb.ts";
 import type { Hub, HubJson } from "./hubs_pb.ts";
@@ -42,7 +46,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file osac/private/v1/events.proto.
  */
 export const file_osac_private_v1_events: GenFile = /*@__PURE__*/
-  fileDesc("Chxvc2FjL3ByaXZhdGUvdjEvZXZlbnRzLnByb3RvEg9vc2FjLnByaXZhdGUudjEi/AYKBUV2ZW50EgoKAmlkGAEgASgJEigKBHR5cGUYAiABKA4yGi5vc2FjLnByaXZhdGUudjEuRXZlbnRUeXBlEisKB2NsdXN0ZXIYAyABKAsyGC5vc2FjLnByaXZhdGUudjEuQ2x1c3RlckgAEjwKEGNsdXN0ZXJfdGVtcGxhdGUYBCABKAsyIC5vc2FjLnByaXZhdGUudjEuQ2x1c3RlclRlbXBsYXRlSAASLgoJaG9zdF90eXBlGAUgASgLMhkub3NhYy5wcml2YXRlLnYxLkhvc3RUeXBlSAASIwoDaHViGAYgASgLMhQub3NhYy5wcml2YXRlLnYxLkh1YkgAEiUKBHVzZXIYEyABKAsyFS5vc2FjLnByaXZhdGUudjEuVXNlckgAEiUKBHJvbGUYFCABKAsyFS5vc2FjLnByaXZhdGUudjEuUm9sZUgAEjQKDHJvbGVfYmluZGluZxgVIAEoCzIcLm9zYWMucHJpdmF0ZS52MS5Sb2xlQmluZGluZ0gAEkMKFGNsdXN0ZXJfY2F0YWxvZ19pdGVtGBYgASgLMiMub3NhYy5wcml2YXRlLnYxLkNsdXN0ZXJDYXRhbG9nSXRlbUgAEisKB3Byb2plY3QYGCABKAsyGC5vc2FjLnByaXZhdGUudjEuUHJvamVjdEgAEjYKDWluc3RhbmNlX3R5cGUYGiABKAsyHS5vc2FjLnByaXZhdGUudjEuSW5zdGFuY2VUeXBlSAASKQoGdGVuYW50GB8gASgLMhcub3NhYy5wcml2YXRlLnYxLlRlbmFudEgAEj4KEWlkZW50aXR5X3Byb3ZpZGVyGCAgASgLMiEub3NhYy5wcml2YXRlLnYxLklkZW50aXR5UHJvdmlkZXJIABJAChJwcm9qZWN0X21lbWJlcnNoaXAYISABKAsyIi5vc2FjLnByaXZhdGUudjEuUHJvamVjdE1lbWJlcnNoaXBIABI6Cg9jbHVzdGVyX3ZlcnNpb24YJiABKAsyHy5vc2FjLnByaXZhdGUudjEuQ2x1c3RlclZlcnNpb25IABIpCgZzZWNyZXQYKCABKAsyFy5vc2FjLnByaXZhdGUudjEuU2VjcmV0SAASMAoKZGlza19pbWFnZRgqIAEoCzIaLm9zYWMucHJpdmF0ZS52MS5EaXNrSW1hZ2VIAEIJCgdwYXlsb2FkIjQKEkV2ZW50c1dhdGNoUmVxdWVzdBITCgZmaWx0ZXIYASABKAlIAIgBAUIJCgdfZmlsdGVyIjwKE0V2ZW50c1dhdGNoUmVzcG9uc2USJQoFZXZlbnQYASABKAsyFi5vc2FjLnByaXZhdGUudjEuRXZlbnQqpAEKCUV2ZW50VHlwZRIaChZFVkVOVF9UWVBFX1VOU1BFQ0lGSUVEEAASHQoZRVZFTlRfVFlQRV9PQkpFQ1RfQ1JFQVRFRBABEh0KGUVWRU5UX1RZUEVfT0JKRUNUX1VQREFURUQQAhIdChlFVkVOVF9UWVBFX09CSkVDVF9ERUxFVEVEEAMSHgoaRVZFTlRfVFlQRV9PQkpFQ1RfU0lHTkFMRUQQBDJeCgZFdmVudHMSVAoFV2F0Y2gSIy5vc2FjLnByaXZhdGUudjEuRXZlbnRzV2F0Y2hSZXF1ZXN0GiQub3NhYy5wcml2YXRlLnYxLkV2ZW50c1dhdGNoUmVzcG9uc2UwAWIGcHJvdG8z", [file_osac_private_v1_cluster_catalog_items, file_osac_private_v1_cluster_templates, file_osac_private_v1_cluster_versions, file_osac_private_v1_clusters, file_osac_private_v1_disk_images, file_osac_private_v1_host_types, file_osac_private_v1_hubs, file_osac_private_v1_identity_providers, file_osac_private_v1_instance_types, file_osac_private_v1_project_memberships, file_osac_private_v1_projects, file_osac_private_v1_role_bindings, file_osac_private_v1_roles, file_osac_private_v1_secrets, file_osac_private_v1_tenants, file_osac_private_v1_users]);
+  fileDesc("Chxvc2FjL3ByaXZhdGUvdjEvZXZlbnRzLnByb3RvEg9vc2FjLnByaXZhdGUudjEi7QcKBUV2ZW50EgoKAmlkGAEgASgJEigKBHR5cGUYAiABKA4yGi5vc2FjLnByaXZhdGUudjEuRXZlbnRUeXBlEisKB2NsdXN0ZXIYAyABKAsyGC5vc2FjLnByaXZhdGUudjEuQ2x1c3RlckgAEjwKEGNsdXN0ZXJfdGVtcGxhdGUYBCABKAsyIC5vc2FjLnByaXZhdGUudjEuQ2x1c3RlclRlbXBsYXRlSAASLgoJaG9zdF90eXBlGAUgASgLMhkub3NhYy5wcml2YXRlLnYxLkhvc3RUeXBlSAASIwoDaHViGAYgASgLMhQub3NhYy5wcml2YXRlLnYxLkh1YkgAEiUKBHVzZXIYEyABKAsyFS5vc2FjLnByaXZhdGUudjEuVXNlckgAEiUKBHJvbGUYFCABKAsyFS5vc2FjLnByaXZhdGUudjEuUm9sZUgAEjQKDHJvbGVfYmluZGluZxgVIAEoCzIcLm9zYWMucHJpdmF0ZS52MS5Sb2xlQmluZGluZ0gAEkMKFGNsdXN0ZXJfY2F0YWxvZ19pdGVtGBYgASgLMiMub3NhYy5wcml2YXRlLnYxLkNsdXN0ZXJDYXRhbG9nSXRlbUgAEisKB3Byb2plY3QYGCABKAsyGC5vc2FjLnByaXZhdGUudjEuUHJvamVjdEgAEjYKDWluc3RhbmNlX3R5cGUYGiABKAsyHS5vc2FjLnByaXZhdGUudjEuSW5zdGFuY2VUeXBlSAASKQoGdGVuYW50GB8gASgLMhcub3NhYy5wcml2YXRlLnYxLlRlbmFudEgAEj4KEWlkZW50aXR5X3Byb3ZpZGVyGCAgASgLMiEub3NhYy5wcml2YXRlLnYxLklkZW50aXR5UHJvdmlkZXJIABJAChJwcm9qZWN0X21lbWJlcnNoaXAYISABKAsyIi5vc2FjLnByaXZhdGUudjEuUHJvamVjdE1lbWJlcnNoaXBIABI7ChBleHRlcm5hbF9pcF9wb29sGCIgASgLMh8ub3NhYy5wcml2YXRlLnYxLkV4dGVybmFsSVBQb29sSAASMgoLZXh0ZXJuYWxfaXAYIyABKAsyGy5vc2FjLnByaXZhdGUudjEuRXh0ZXJuYWxJUEgAEjoKD2NsdXN0ZXJfdmVyc2lvbhgmIAEoCzIfLm9zYWMucHJpdmF0ZS52MS5DbHVzdGVyVmVyc2lvbkgAEikKBnNlY3JldBgoIAEoCzIXLm9zYWMucHJpdmF0ZS52MS5TZWNyZXRIABIwCgpkaXNrX2ltYWdlGCogASgLMhoub3NhYy5wcml2YXRlLnYxLkRpc2tJbWFnZUgAQgkKB3BheWxvYWQiNAoSRXZlbnRzV2F0Y2hSZXF1ZXN0EhMKBmZpbHRlchgBIAEoCUgAiAEBQgkKB19maWx0ZXIiPAoTRXZlbnRzV2F0Y2hSZXNwb25zZRIlCgVldmVudBgBIAEoCzIWLm9zYWMucHJpdmF0ZS52MS5FdmVudCqkAQoJRXZlbnRUeXBlEhoKFkVWRU5UX1RZUEVfVU5TUEVDSUZJRUQQABIdChlFVkVOVF9UWVBFX09CSkVDVF9DUkVBVEVEEAESHQoZRVZFTlRfVFlQRV9PQkpFQ1RfVVBEQVRFRBACEh0KGUVWRU5UX1RZUEVfT0JKRUNUX0RFTEVURUQQAxIeChpFVkVOVF9UWVBFX09CSkVDVF9TSUdOQUxFRBAEMl4KBkV2ZW50cxJUCgVXYXRjaBIjLm9zYWMucHJpdmF0ZS52MS5FdmVudHNXYXRjaFJlcXVlc3QaJC5vc2FjLnByaXZhdGUudjEuRXZlbnRzV2F0Y2hSZXNwb25zZTABYgZwcm90bzM", [file_osac_private_v1_cluster_catalog_items, file_osac_private_v1_cluster_templates, file_osac_private_v1_cluster_versions, file_osac_private_v1_clusters, file_osac_private_v1_disk_images, file_osac_private_v1_external_ip_pools, file_osac_private_v1_external_ips, file_osac_private_v1_host_types, file_osac_private_v1_hubs, file_osac_private_v1_identity_providers, file_osac_private_v1_instance_types, file_osac_private_v1_project_memberships, file_osac_private_v1_projects, file_osac_private_v1_role_bindings, file_osac_private_v1_roles, file_osac_private_v1_secrets, file_osac_private_v1_tenants, file_osac_private_v1_users]);
 
 /**
  * A change of one object (osac-api.md §8, §11 Events).
@@ -143,6 +147,18 @@ export type Event = Message<"osac.private.v1.Event"> & {
      */
     value: ProjectMembership;
     case: "projectMembership";
+  } | {
+    /**
+     * @generated from field: osac.private.v1.ExternalIPPool external_ip_pool = 34;
+     */
+    value: ExternalIPPool;
+    case: "externalIpPool";
+  } | {
+    /**
+     * @generated from field: osac.private.v1.ExternalIP external_ip = 35;
+     */
+    value: ExternalIP;
+    case: "externalIp";
   } | {
     /**
      * @generated from field: osac.private.v1.ClusterVersion cluster_version = 38;
@@ -246,6 +262,16 @@ export type EventJson = {
    * @generated from field: osac.private.v1.ProjectMembership project_membership = 33;
    */
   projectMembership?: ProjectMembershipJson;
+
+  /**
+   * @generated from field: osac.private.v1.ExternalIPPool external_ip_pool = 34;
+   */
+  externalIpPool?: ExternalIPPoolJson;
+
+  /**
+   * @generated from field: osac.private.v1.ExternalIP external_ip = 35;
+   */
+  externalIp?: ExternalIPJson;
 
   /**
    * @generated from field: osac.private.v1.ClusterVersion cluster_version = 38;

@@ -1,0 +1,237 @@
+import { isStored } from '../catalog/document.ts';
+import { reject, type Decider, type DomainEvent, type Rejection } from '../decider.ts';
+import { durationMs } from '../iso-duration.ts';
+import type { JsonObject } from '../json.ts';
+import { listAt, objectAt, stringAt } from '../json-tools.ts';
+import { regularNames, type ResourceKind } from '../resource.ts';
+import {
+  decideAddress,
+  emptyBook,
+  evolveAddress,
+  isAddressEvent,
+  type AddressBook,
+  type AddressCommand,
+  type AddressEvent,
+  type AddressRules,
+} from './address-book.ts';
+import {
+  isSettled,
+  placedDocument,
+  type Placed,
+  type PlacedCommand,
+  type PlacedEvent,
+  type PlacedState,
+} from '../placed-document.ts';
+import { isPrivate, parseRange, parseRanges, sizeOf, type Range } from './ranges.ts';
+
+/** Ranges of addresses on a hub that external IPs are taken from (osac-api-more.md External IP pools). */
+export const QUARANTINE_ANNOTATION = 'fulfillment-ledger/quarantine';
+const FAMILIES: { readonly [name: string]: Range['family'] } = {
+  IP_FAMILY_IPV4: 'ipv4',
+  IP_FAMILY_IPV6: 'ipv6',
+};
+const READY = 'EXTERNAL_IP_POOL_STATE_READY';
+const IMMUTABLE = ['spec.cidrs', 'spec.ip_family', 'spec.implementation_strategy'];
+export const POOL_PRIVATE_ONLY = [
+  'metadata.finalizers',
+  'spec.cidrs',
+  'spec.implementation_strategy',
+  ...['state', 'message', 'hub', 'total', 'allocated'].map((field) => `status.${field}`),
+];
+
+export type PoolState = PlacedState & { readonly book?: AddressBook };
+
+export const bookOf = ({ book }: Pick<PoolState, 'book'>): AddressBook => book ?? emptyBook();
+export type PoolCommand =
+  | PlacedCommand
+  | AddressCommand
+  | { readonly type: 'RecordReady'; readonly at: string };
+export type PoolEvent =
+  | PlacedEvent<'ExternalIPPool', DomainEvent<'ExternalIPPoolBecameReady', { readonly at: string }>>
+  | AddressEvent;
+
+const textsIn = (document: JsonObject): readonly string[] =>
+  listAt(objectAt(document, 'spec'), 'cidrs').filter((cidr) => typeof cidr === 'string');
+
+/** Milliseconds that a released address rests; undefined: the annotation says nothing that can be read. */
+const restMsOf = (document: JsonObject): number | undefined => {
+  const text = stringAt(objectAt(objectAt(document, 'metadata'), 'annotations'), QUARANTINE_ANNOTATION);
+  if (text === '') return parseRanges(textsIn(document)).every(isPrivate) ? PRIVATE_REST_MS : PUBLIC_REST_MS;
+  return text === 'PT0S' ? 0 : durationMs(text);
+};
+const PUBLIC_REST_MS = 24 * 60 * 60_000;
+const PRIVATE_REST_MS = 10 * 60_000;
+
+/** What the pool says of its addresses. */
+export const addressRules = ({ document, place }: Placed): AddressRules => ({
+  ranges: parseRanges(textsIn(document)),
+  restMs: restMsOf(document) ?? PUBLIC_REST_MS,
+  observed: place?.controller === 'operator' && !place.simulated,
+});
+
+/** The counters of OSAC are 64 bits wide. */
+const MOST = 2n ** 63n - 1n;
+
+const stateOf = ({ status, place, waiting, failure, done }: Placed): string => {
+  const state = ((): string => {
+    if (status === 'deleting') return failure === undefined ? 'DELETING' : 'DELETE_FAILED';
+    if (failure !== undefined) return 'FAILED';
+    if (done === true) return 'READY';
+    return place === undefined && waiting === undefined ? '' : 'PENDING';
+  })();
+  return state === '' ? '' : `EXTERNAL_IP_POOL_STATE_${state}`;
+};
+
+const statusOf = (state: Placed): JsonObject => {
+  const { count, shownTwice } = bookOf(state as Placed & PoolState);
+  const total = sizeOf(parseRanges(textsIn(state.document)));
+  const most = total < MOST ? total : MOST;
+  const counter = (value: bigint): string => (value <= 0n ? '' : String(value));
+  const [twice] = Object.values(shownTwice);
+  const message =
+    twice === undefined
+      ? (state.failure?.message ?? state.waiting)
+      : `the hub shows ${twice} for two holders`;
+  return {
+    state: stateOf(state),
+    message: message ?? '',
+    hub: state.place?.hub ?? '',
+    total: counter(most),
+    allocated: counter(BigInt(count)),
+    available: counter(most - BigInt(count)),
+  };
+};
+
+const documents = placedDocument({
+  words: 'external IP pool',
+  prefix: 'ExternalIPPool',
+  done: 'BecameReady',
+  immutable: IMMUTABLE,
+  reportable: ['state', 'message', 'hub'],
+  status: statusOf,
+  normalize: (document, { previous }) => {
+    const { implementation_strategy: _set, ...spec } = objectAt(document, 'spec');
+    const strategy = stringAt(objectAt(previous, 'spec'), 'implementation_strategy');
+    const cidrs = textsIn(document).map((cidr) => parseRange(cidr)?.text ?? cidr);
+    return {
+      ...document,
+      spec: { ...spec, cidrs, ...(strategy === '' ? {} : { implementation_strategy: strategy }) },
+    };
+  },
+  check: (document) => poolRejection(document),
+  checkRemoval: (state) => {
+    const { count } = bookOf(state as Placed & PoolState);
+    return count === 0
+      ? undefined
+      : reject(
+          'failed-precondition',
+          'STILL_IN_USE',
+          `cannot delete external IP pool '${state.name}': ${count} external IP(s) are still allocated from it`,
+        );
+  },
+});
+
+/** All of them are looked at with each change of the pool. */
+const MAX_RANGES = 64;
+
+const invalid = (field: string, message: string): Rejection =>
+  reject('invalid', 'INVALID_POOL', message, { field });
+
+const poolRejection = (document: JsonObject): Rejection | undefined => {
+  const family = FAMILIES[stringAt(objectAt(document, 'spec'), 'ip_family')];
+  if (family === undefined)
+    return invalid(
+      'spec.ip_family',
+      `field 'spec.ip_family' must be one of ${Object.keys(FAMILIES).join(', ')}`,
+    );
+  const texts = textsIn(document);
+  if (texts.length === 0 || texts.length > MAX_RANGES)
+    return invalid(
+      'spec.cidrs',
+      `field 'spec.cidrs' must name 1 to ${MAX_RANGES} ranges (got ${texts.length})`,
+    );
+  const wrong = texts.find((text) => parseRange(text)?.family !== family);
+  if (wrong !== undefined)
+    return invalid('spec.cidrs', `field 'spec.cidrs': '${wrong}' is no range of the pool's family`);
+  const ranges = parseRanges(texts);
+  for (const [i, { text, from }] of ranges.entries()) {
+    const before = ranges[i - 1];
+    if (before !== undefined && before.to >= from)
+      return invalid('spec.cidrs', `field 'spec.cidrs': '${before.text}' and '${text}' overlap`);
+  }
+  return restMsOf(document) === undefined
+    ? reject(
+        'invalid',
+        'INVALID_QUARANTINE',
+        `annotation '${QUARANTINE_ANNOTATION}' must be an ISO 8601 duration such as PT12H or PT0S`,
+        { field: 'metadata.annotations' },
+      )
+    : undefined;
+};
+
+export const poolDecider: Decider<PoolState, PoolCommand, PoolEvent> = {
+  initialState: documents.initialState,
+  evolve: (state, event) => {
+    if (!isAddressEvent(event)) return documents.evolve(state, event);
+    if (!isStored(state)) return state;
+    return { ...state, book: evolveAddress(bookOf(state), event, addressRules(state).ranges) };
+  },
+  decide: (state, command) => {
+    switch (command.type) {
+      case 'ClaimAddress':
+      case 'ObserveAddress':
+      case 'ReleaseAddress':
+        if (!isStored(state) || state.status === 'retired')
+          return command.type === 'ClaimAddress'
+            ? reject('failed-precondition', 'POOL_GONE', 'the pool is gone')
+            : [];
+        if (command.type === 'ClaimAddress' && state.status === 'deleting')
+          return reject('failed-precondition', 'DELETION_REQUESTED', 'the pool is being deleted');
+        return decideAddress(bookOf(state), command, addressRules(state));
+      case 'RecordReady':
+        return !isStored(state) || state.status !== 'present' || isSettled(state)
+          ? []
+          : [{ type: 'ExternalIPPoolBecameReady', data: { at: command.at } }];
+      default:
+        return documents.decide(state, command) as readonly PoolEvent[] | Rejection;
+    }
+  },
+};
+
+/** Public reads show no other pool (osac-api-run.md §2 External IP pools). */
+export const isOffered = (document: JsonObject): boolean => {
+  const status = objectAt(document, 'status');
+  return stringAt(status, 'state') === READY && stringAt(status, 'available') !== '';
+};
+
+export const isReady = (document: JsonObject): boolean =>
+  stringAt(objectAt(document, 'status'), 'state') === READY;
+
+export const externalIpPool: ResourceKind<PoolState, PoolCommand, PoolEvent> = {
+  ...regularNames('externalIpPool'),
+  kind: 'externalIpPool',
+  words: 'external IP pool',
+  message: 'ExternalIPPool',
+  service: 'ExternalIPPools',
+  events: { created: 'ExternalIPPoolOrdered', retired: 'ExternalIPPoolDeleted' },
+  methods: { public: ['List', 'Get'], private: ['List', 'Get', 'Create', 'Update', 'Delete'] },
+  ids: 'client-may-choose',
+  // Its workflow run has ended for good, and so has its object on a hub, which bore a name made of its id.
+  idOnce: true,
+  nameScope: 'project',
+  event: { field: 'external_ip_pool', public: false },
+  publicList: [{ filter: 'has(this.status.available)', when: 'always' }],
+  listed: isOffered,
+  outsideProjectsForAll: true,
+  defaultTenant: 'shared',
+  privateOnly: POOL_PRIVATE_ONLY,
+  secrets: [],
+  immutable: IMMUTABLE,
+  references: [],
+  pointsAt: (document) =>
+    [{ kind: 'hub', id: stringAt(objectAt(document, 'status'), 'hub') }].filter(({ id }) => id !== ''),
+  protectedWhileReferenced: true,
+  decider: poolDecider,
+  stateVersion: 1,
+  view: (state) => documents.view(state),
+};

@@ -1,0 +1,168 @@
+import { isStored } from '../catalog/document.ts';
+import { reject, type Decider, type DomainEvent, type Rejection } from '../decider.ts';
+import type { JsonObject } from '../json.ts';
+import { objectAt, stringAt } from '../json-tools.ts';
+import { regularNames, type ResourceKind } from '../resource.ts';
+import {
+  isSettled,
+  placedDocument,
+  type Placed,
+  type PlacedCommand,
+  type PlacedEvent,
+  type PlacedState,
+} from '../placed-document.ts';
+import { parseAddress } from './ranges.ts';
+
+/** Addresses of tenants (osac-api-more.md External IPs), on the hub of the pool that they are taken from. */
+export const ADDRESS_ANNOTATION = 'fulfillment-ledger/address';
+const IMMUTABLE = ['spec.pool'];
+export const IP_PRIVATE_ONLY = ['metadata.finalizers', 'status.hub'];
+
+export type ExternalIpState = PlacedState & {
+  readonly address?: string;
+  /** The one that the operator of its hub chose, whatever the pool says of it. */
+  readonly shown?: string;
+  /** An attachment or a NAT gateway uses it. */
+  readonly attached?: true;
+};
+export type ExternalIpCommand =
+  | PlacedCommand
+  | { readonly type: 'RecordShown'; readonly at: string; readonly address: string }
+  | { readonly type: 'RecordAllocated'; readonly at: string; readonly address: string };
+export type ExternalIpEvent = PlacedEvent<
+  'ExternalIP',
+  DomainEvent<
+    'ExternalIPAddressShown' | 'ExternalIPAllocated',
+    { readonly at: string; readonly address: string }
+  >
+>;
+
+/** The address that was asked for, if one was. */
+export const wantedAddress = (document: JsonObject): string | undefined =>
+  stringAt(objectAt(objectAt(document, 'metadata'), 'annotations'), ADDRESS_ANNOTATION) || undefined;
+
+const stateOf = ({ status, failure, done }: Placed): string => {
+  if (status === 'deleting') return 'DELETING';
+  return failure !== undefined ? 'FAILED' : done === true ? 'ALLOCATED' : 'PENDING';
+};
+
+const documents = placedDocument({
+  words: 'external IP',
+  prefix: 'ExternalIP',
+  done: 'Allocated',
+  immutable: [...IMMUTABLE, `metadata.annotations.${ADDRESS_ANNOTATION}`],
+  reportable: ['state', 'message', 'hub', 'address', 'pool', 'attached'],
+  status: (state) => {
+    const { address = '', attached } = state as Placed & ExternalIpState;
+    return {
+      state: `EXTERNAL_IP_STATE_${stateOf(state)}`,
+      message: state.failure?.message ?? state.waiting ?? '',
+      hub: state.place?.hub ?? '',
+      address,
+      ...(attached === true ? { attached } : {}),
+    };
+  },
+  check: (document) => {
+    const wanted = wantedAddress(document);
+    if (stringAt(objectAt(objectAt(document, 'spec'), 'pool'), 'id') === '')
+      return reject('invalid', 'POOL_REQUIRED', "field 'spec.pool' is required", { field: 'spec.pool' });
+    return wanted === undefined || parseAddress(wanted) !== undefined
+      ? undefined
+      : reject(
+          'invalid',
+          'INVALID_ADDRESS',
+          `annotation '${ADDRESS_ANNOTATION}' must be an IPv4 or IPv6 address (got '${wanted}')`,
+          { field: 'metadata.annotations' },
+        );
+  },
+  checkReport: (shown, status) => {
+    const [from, to] = [shown, status].map((each) => stringAt(each, 'state'));
+    return from === to || TRANSITIONS[from ?? '']?.includes(to ?? '') === true
+      ? undefined
+      : reject(
+          'failed-precondition',
+          'INVALID_STATE_TRANSITION',
+          `invalid state transition from '${from}' to '${to || 'EXTERNAL_IP_STATE_UNSPECIFIED'}'`,
+          { field: 'status.state' },
+        );
+  },
+  checkRemoval: (state) => {
+    const { status } = (documents.view(state) as { document: JsonObject }).document as { status: JsonObject };
+    const shown = stringAt(status, 'state');
+    const why =
+      shown !== 'EXTERNAL_IP_STATE_ALLOCATED'
+        ? `its state is ${shown}, and only an allocated one can be deleted`
+        : status['attached'] === true
+          ? 'it is attached: remove what uses it first'
+          : undefined;
+    return why === undefined
+      ? undefined
+      : reject('failed-precondition', 'NOT_RELEASABLE', `cannot delete external IP '${state.name}': ${why}`);
+  },
+});
+
+/**
+ * What a private caller may say of it (osac-api-run.md §2 External IPs); `DELETING` is what the operator says
+ * at its end.
+ */
+const TRANSITIONS: { readonly [from: string]: readonly string[] } = Object.fromEntries(
+  Object.entries({
+    PENDING: ['ALLOCATED', 'FAILED', 'DELETING'],
+    FAILED: ['ALLOCATED', 'DELETING'],
+    ALLOCATED: ['DELETING'],
+  }).map(([from, to]) => [`EXTERNAL_IP_STATE_${from}`, to.map((state) => `EXTERNAL_IP_STATE_${state}`)]),
+);
+
+export const externalIpDecider: Decider<ExternalIpState, ExternalIpCommand, ExternalIpEvent> = {
+  initialState: documents.initialState,
+  evolve: (state, event) => {
+    const next = documents.evolve(state, event);
+    if (event.type === 'ExternalIPAddressShown') return { ...next, shown: event.data.address };
+    if (event.type === 'ExternalIPAllocated') return { ...next, address: event.data.address };
+    if (event.type !== 'ExternalIPStatusReported') return next;
+    const { attached: _former, ...kept } = next;
+    return event.data.status['attached'] === true ? { ...kept, attached: true } : kept;
+  },
+  decide: (state, command) => {
+    if (command.type !== 'RecordAllocated' && command.type !== 'RecordShown')
+      return documents.decide(state, command) as readonly ExternalIpEvent[] | Rejection;
+    if (!isStored(state) || state.status !== 'present') return [];
+    const { at, address } = command;
+    if (command.type === 'RecordShown')
+      return state.shown === address ? [] : [{ type: 'ExternalIPAddressShown', data: { at, address } }];
+    return isSettled(state) && state.address === address
+      ? []
+      : [{ type: 'ExternalIPAllocated', data: { at, address } }];
+  },
+};
+
+export const externalIp: ResourceKind<ExternalIpState, ExternalIpCommand, ExternalIpEvent> = {
+  ...regularNames('externalIp'),
+  kind: 'externalIp',
+  words: 'external IP',
+  message: 'ExternalIP',
+  service: 'ExternalIPs',
+  events: { created: 'ExternalIPOrdered', retired: 'ExternalIPDeleted' },
+  methods: {
+    public: ['List', 'Get', 'Create', 'Update', 'Delete'],
+    private: ['List', 'Get', 'Create', 'Update', 'Delete'],
+  },
+  ids: 'client-may-choose',
+  idOnce: true,
+  nameScope: 'project',
+  event: { field: 'external_ip', public: false },
+  defaultTenant: 'shared',
+  privateOnly: IP_PRIVATE_ONLY,
+  secrets: [],
+  immutable: IMMUTABLE,
+  references: [{ path: 'spec.pool', kind: 'externalIpPool', scope: 'full' }],
+  pointsAt: (document) =>
+    [
+      { kind: 'externalIpPool', id: stringAt(objectAt(objectAt(document, 'spec'), 'pool'), 'id') },
+      { kind: 'hub', id: stringAt(objectAt(document, 'status'), 'hub') },
+    ].filter(({ id }) => id !== ''),
+  protectedWhileReferenced: true,
+  decider: externalIpDecider,
+  stateVersion: 1,
+  view: (state) => documents.view(state),
+};

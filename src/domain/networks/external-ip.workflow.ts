@@ -1,0 +1,183 @@
+import type { ActingKind } from '../acting-kind.ts';
+import { isStored } from '../catalog/document.ts';
+import type { JsonObject } from '../json.ts';
+import { objectAt, stringAt } from '../json-tools.ts';
+import { meterOf } from '../metering/meter.ts';
+import type { Place } from '../placed-document.ts';
+import { asking, documentOf, placedWords, placedWorkflow, type PlacedRun } from '../placed-workflow.ts';
+import type { Call } from '../process/declaration.ts';
+import { OWN_BACKOFF } from '../process/effects.ts';
+import { typesOfKind } from './external-ip-pool.workflow.ts';
+import {
+  ADDRESS_ANNOTATION,
+  externalIp,
+  externalIpDecider,
+  wantedAddress,
+  type ExternalIpCommand,
+  type ExternalIpEvent,
+  type ExternalIpState,
+} from './external-ip.resource.ts';
+import { EXTERNAL_IP } from './hub-objects.ts';
+import { addressText, parseAddress } from './ranges.ts';
+
+const { kind, words } = externalIp;
+const prefix = 'ExternalIP';
+type IpRun = PlacedRun<ExternalIpState>;
+
+/** Until its pool has a place. */
+const POOL_READ_MS = 10_000;
+
+const poolOf = (run: IpRun): string => stringAt(objectAt(objectAt(documentOf(run), 'spec'), 'pool'), 'id');
+
+const toPool = (run: IpRun, operation: string, more: JsonObject = {}): Call => ({
+  port: 'addresses',
+  operation,
+  lane: 'addresses',
+  args: { pool: poolOf(run), holder: { kind, id: run.id }, ...more },
+});
+
+/** The address that was given to it here; absent where the hub's operator chooses. */
+const givenAddress = (run: IpRun): string => stringAt(run.done['claim']?.result, 'address');
+
+/** From the ordered IP to its object on the hub of its pool, and back. Its address is claimed from the pool's own stream. */
+export const externalIpWorkflow = placedWorkflow<ExternalIpState, ExternalIpCommand>({
+  kind,
+  prefix,
+  words,
+  types: typesOfKind(kind),
+  decider: externalIpDecider,
+  object: EXTERNAL_IP,
+  mayWait: 'claim',
+  wakes: ['AddressReleased'],
+  first: [
+    {
+      name: 'place',
+      done: ({ subject }) => subject.place !== undefined,
+      work: (run) => ({ call: toPool(run, 'place'), everyMs: POOL_READ_MS }),
+    },
+    asking(
+      'claim',
+      (run: IpRun) => {
+        const wanted = wantedAddress(documentOf(run));
+        return toPool(run, 'claim', wanted === undefined ? {} : { wanted });
+      },
+      {
+        after: ['place'],
+        undo: {
+          call: (run) => toPool(run, 'release'),
+          look: (run) => toPool(run, 'look'),
+          absent: (_run, answer) => answer['generation'] === undefined,
+          rules: { backoff: OWN_BACKOFF },
+        },
+      },
+    ),
+  ],
+  following: [
+    {
+      // The operator of its hub chose: what it shows is the holder's only once the pool says so.
+      name: 'register',
+      after: ['apply'],
+      needed: ({ subject }) => subject.shown !== undefined,
+      done: ({ subject }) => subject.address === subject.shown,
+      work: (run) => {
+        const address = run.subject.shown ?? '';
+        return { call: toPool(run, 'observe', { address }), instance: `${address}.${run.cycle}` };
+      },
+      record: (run, answer, at) => {
+        const address = run.subject.shown ?? '';
+        if (answer['taken'] !== true) return { type: 'RecordAllocated', at, address };
+        const message = `the hub shows address ${address}, which belongs to another one`;
+        return { type: 'RecordFailure', at, reason: 'AddressShownTwice', message };
+      },
+    },
+  ],
+  wanted: (run) => {
+    const address = givenAddress(run);
+    return {
+      spec: { pool: poolOf(run) },
+      ...(address === '' ? {} : { annotations: { [ADDRESS_ANNOTATION]: address } }),
+    };
+  },
+  told: ({ id, subject }, answer, at) => {
+    const pool = answer['place'];
+    if (subject.place !== undefined || pool === undefined) return undefined;
+    if (pool === null) return { type: 'ReportWaiting', at, message: 'its pool is on no hub yet' };
+    // The pool's own; it came through JSON.
+    return { type: 'PlaceOnHub', at, ...(pool as unknown as Place), objectName: EXTERNAL_IP.nameOf(id) };
+  },
+  ready: (run, object, at) => {
+    const given = givenAddress(run);
+    if (given !== '') return { type: 'RecordAllocated', at, address: given };
+    const shown = stringAt(object, 'address');
+    const parsed = parseAddress(shown);
+    const address = parsed === undefined ? shown : addressText(parsed);
+    return address === '' ? undefined : { type: 'RecordShown', at, address };
+  },
+});
+
+export const actingExternalIp: ActingKind<ExternalIpState, ExternalIpCommand, ExternalIpEvent> = {
+  ...externalIp,
+  workflow: externalIpWorkflow,
+  hubObjects: [EXTERNAL_IP],
+  ...placedWords(
+    { prefix, words },
+    {
+      enumPrefix: 'EXTERNAL_IP',
+      states: ['accepted', 'pending', 'allocated', 'failed', 'deleting'],
+      deeds: {
+        claim: 'claim an address',
+        'undo-claim': 'give its address back',
+        register: 'record its address',
+      },
+      sentences: {
+        ExternalIPAddressShown: (data) => `The hub shows address ${stringAt(data, 'address')}.`,
+        ExternalIPAllocated: (data) => `Address ${stringAt(data, 'address')} is allocated.`,
+      },
+    },
+  ),
+  /** Billed while it is allocated; OSAC does not meter it. */
+  meter: meterOf<ExternalIpState, ExternalIpEvent>(
+    {
+      version: 1,
+      resourceType: 'external_ip',
+      isOurs: true,
+      templateKind: 'externalIpPool',
+      facts: (state) => {
+        if (!isStored(state)) return undefined;
+        const view = externalIp.view(state);
+        if (!view.exists) return undefined;
+        const pool = objectAt(objectAt(state.document, 'spec'), 'pool');
+        const shown = (view.state ?? '').replace(/^EXTERNAL_IP_STATE_/, '') || 'PENDING';
+        const { id, tenant, project, name } = view;
+        return {
+          id,
+          tenant,
+          project,
+          name,
+          state: shown,
+          template: { id: stringAt(pool, 'id'), name: stringAt(pool, 'name') },
+          isBillable: shown === 'ALLOCATED',
+          isDelivered: shown === 'ALLOCATED',
+          isGone: view.archived,
+          dimensions: dimensionsOf(state),
+        };
+      },
+      components: (state) => [
+        {
+          component: 'external_ip',
+          nodeSet: 'address',
+          hostType: '',
+          nodeCount: 1,
+          dimensions: dimensionsOf(state),
+        },
+      ],
+      sameComponents: () => true,
+    },
+    externalIpDecider,
+  ),
+};
+
+const dimensionsOf = (state: ExternalIpState): JsonObject =>
+  isStored(state)
+    ? { external_ip_pool: stringAt(objectAt(objectAt(state.document, 'spec'), 'pool'), 'id') }
+    : {};

@@ -1,0 +1,72 @@
+import type { DocumentCommand } from '../../../domain/catalog/document.ts';
+import { ZONE_ANNOTATION } from '../../../domain/clusters/resolve.ts';
+import { isRefused, reject } from '../../../domain/decider.ts';
+import type { JsonObject } from '../../../domain/json.ts';
+import { objectAt, own, textsAt } from '../../../domain/json-tools.ts';
+import { aggregateOf } from '../../../domain/kinds.ts';
+import { claimable } from '../../../domain/networks/address-book.ts';
+import {
+  addressRules,
+  bookOf,
+  externalIpPool,
+  isOffered,
+  isReady,
+} from '../../../domain/networks/external-ip-pool.resource.ts';
+import { wantedAddress } from '../../../domain/networks/external-ip.resource.ts';
+import type { Placed } from '../../../domain/placed-document.ts';
+import { objectNotFound } from '../../errors.ts';
+import { refused, type Creation, type CreateServices } from '../creates.ts';
+import { documentCreation } from '../documents.ts';
+import type { RoomCheck } from '../room-check.ts';
+import type { KindService } from '../rest.ts';
+
+/** A zone that no hub has is refused at once. */
+export const poolCreation = (room: RoomCheck): Creation<DocumentCommand> => ({
+  resolve: (object) => {
+    const zone = own(textsAt(objectAt(object.document, 'metadata'), 'annotations'), ZONE_ANNOTATION) ?? '';
+    if (zone !== '') room.zone(zone);
+    return documentCreation.resolve(object);
+  },
+});
+
+/**
+ * The pool must be ready and have an address, and the one that is wanted must be free (osac-api-more.md
+ * External IPs). Where only resting ones are left, the new one waits.
+ */
+export const externalIpCreation = ({
+  runner,
+}: Pick<CreateServices, 'runner'>): Creation<DocumentCommand> => ({
+  resolve: async (object) => {
+    const pool = object.found.get('spec.pool');
+    if (pool === undefined) return documentCreation.resolve(object);
+    const { state } = await runner.load(aggregateOf(externalIpPool), pool.id);
+    const view = externalIpPool.view(state);
+    if (!view.exists || !isReady(view.document))
+      throw refused(
+        reject('failed-precondition', 'POOL_NOT_READY', `external IP pool '${pool.name}' is not ready`, {
+          field: 'spec.pool',
+        }),
+      );
+    const rules = addressRules(state as Placed);
+    const found = claimable(bookOf(state), rules, object.at, wantedAddress(object.document));
+    if (isRefused(found)) throw refused({ field: 'spec.pool', ...found });
+    return documentCreation.resolve(object);
+  },
+});
+
+/**
+ * On the public surface a pool is there only while it offers addresses (osac-api-run.md §2 External IP
+ * pools).
+ */
+export const hidingUnoffered = (
+  service: KindService,
+  { resources }: Pick<CreateServices, 'resources'>,
+): KindService => ({
+  ...service,
+  get: (call) => {
+    const { id, asOf } = call.message;
+    const row = asOf === undefined ? resources.get(service.kind, id, call.principal.visibility) : undefined;
+    if (row !== undefined && !isOffered(JSON.parse(row.privateJson) as JsonObject)) throw objectNotFound(id);
+    return service.get(call);
+  },
+});

@@ -1,0 +1,103 @@
+import { expect } from 'chai';
+import type { JsonObject } from '../../../src/domain/json.ts';
+import { objectAt, stringAt } from '../../../src/domain/json-tools.ts';
+import { createWholeService, type WholeService } from '../../support/audit/whole-service.ts';
+import { eventually } from '../../support/eventually.ts';
+import { itemsOf } from '../../support/http-service.ts';
+import { ipAt, IPS, networkStory, ok, POOLS, type NetworkStory } from '../../support/network-story.ts';
+
+const LEDGER = '/api/ledger/v1';
+
+/** The whole service with its simulated hubs: what becomes of pools and external IPs there. */
+describe('external IPs on a simulated hub', () => {
+  let whole: WholeService;
+  let people: NetworkStory;
+
+  before(async () => {
+    whole = await createWholeService();
+    await whole.start();
+    people = await networkStory(whole);
+  });
+  after(() => whole.dispose());
+
+  it('a pool becomes ready, an IP gets the lowest address, and both go again', async () => {
+    const pool = await people.makePool('192.0.2.0/29', { 'fulfillment-ledger/quarantine': 'PT0S' });
+    const [first, second] = [await people.order(pool), await people.order(pool)];
+    const shown = [
+      await people.shows(ipAt(first), 'ALLOCATED'),
+      await people.shows(ipAt(second), 'ALLOCATED'),
+    ];
+    const addresses = shown.map((status) => stringAt(status, 'address')).toSorted();
+    expect(addresses).to.deep.equal(['192.0.2.1', '192.0.2.2']);
+    expect(await people.statusAt(`${POOLS}/${pool}`)).to.include({
+      total: '6',
+      allocated: '2',
+      available: '4',
+    });
+    for (const id of [first, second]) {
+      ok(await people.user('DELETE', `${IPS}/${id}`));
+      await people.isGone(ipAt(id));
+    }
+    expect(await people.statusAt(`${POOLS}/${pool}`)).to.include({ available: '6' });
+    ok(await people.admin('DELETE', `${POOLS}/${pool}`));
+    await people.isGone(`${POOLS}/${pool}`);
+  });
+
+  it('an address that was asked for is given, also of an IPv6 pool', async () => {
+    const pool = await people.makePool('2001:db8::/64');
+    const id = await people.order(pool, { 'fulfillment-ledger/address': '2001:db8::0:42' });
+    expect(await people.shows(ipAt(id), 'ALLOCATED')).to.include({ address: '2001:db8::42' });
+    const metadata = { name: 'twice', annotations: { 'fulfillment-ledger/address': '2001:db8::42' } };
+    const again = await people.user('POST', IPS, { metadata, spec: { pool: { id: pool } } });
+    expect([again.status, again.json['message']]).to.deep.equal([400, "address '2001:db8::42' is taken"]);
+  });
+
+  it('an order waits while only resting addresses are left, and gets one when its time has come', async () => {
+    const pool = await people.makePool('198.51.100.8/32', { 'fulfillment-ledger/quarantine': 'PT3S' });
+    const first = await people.order(pool);
+    await people.shows(ipAt(first), 'ALLOCATED');
+    ok(await people.user('DELETE', `${IPS}/${first}`));
+    await people.isGone(ipAt(first));
+    const second = await people.order(pool);
+    let seen: JsonObject = {};
+    await eventually('it says what it waits for', async () => {
+      seen = await people.statusAt(ipAt(second));
+      return stringAt(seen, 'message') !== '';
+    });
+    expect(seen).to.include({ state: 'EXTERNAL_IP_STATE_PENDING' });
+    expect(seen['message']).to.match(/only addresses that were released are left .* rest until 20/);
+    expect(await people.shows(ipAt(second), 'ALLOCATED')).to.deep.include({ address: '198.51.100.8' });
+    const released = (await whole.log()).filter(({ stream }) => stream === `externalIpPool-${pool}`);
+    const [until, assigned] = [
+      stringAt(released.find(({ type }) => type === 'AddressReleased')?.data, 'restsUntil'),
+      stringAt(released.findLast(({ type }) => type === 'AddressAssigned')?.data, 'at'),
+    ];
+    expect(assigned >= until).to.equal(true);
+  });
+
+  it('one that failed on its hub is tried again when an operator says so', async () => {
+    const pool = await people.makePool('198.51.100.16/30');
+    const id = await people.order(pool, {
+      simulation: 'factor=0.05,failInstall=1,failText=no route,retry=1h',
+    });
+    expect(await people.shows(ipAt(id), 'FAILED')).to.include({ message: 'no route' });
+    const { json } = await people.admin('GET', `${LEDGER}/orders/${id}`);
+    expect(json).to.deep.include({ kind: 'externalIp', state: 'failed' });
+    expect(objectAt(json as JsonObject, 'failure')).to.include({ reason: 'ProvisioningFailed' });
+    ok(await people.admin('POST', `${LEDGER}/orders/${id}/retry`, {}));
+    await eventually(
+      'it was sent again',
+      async () => (await people.statusAt(ipAt(id)))['message'] === undefined,
+    );
+  });
+
+  it('the timeline tells what happened, and the list of orders shows it', async () => {
+    const pool = await people.makePool('198.51.100.32/30');
+    const id = await people.order(pool);
+    await people.shows(ipAt(id), 'ALLOCATED');
+    const told = itemsOf(await people.user('GET', `${IPS}/${id}/timeline`)).map((item) => item['summary']);
+    expect(told).to.include('Address 198.51.100.33 is allocated.');
+    const listed = itemsOf(await people.admin('GET', `${LEDGER}/orders?kind=externalIp&state=allocated`));
+    expect(listed.map((item) => item['id'])).to.include(id);
+  });
+});

@@ -1,0 +1,7 @@
+import { startKubeApiServer } from '../../support/kube-apiserver/start.ts';
+import { describeNetworksOnAHub } from '../../support/network-hub.ts';
+
+describeNetworksOnAHub('the stand-in of an API server', async () => {
+  const { url, ca, adminToken: token, call, close } = await startKubeApiServer();
+  return { access: { url, ca, token }, call, close };
+});

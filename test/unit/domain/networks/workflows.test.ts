@@ -1,0 +1,198 @@
+import { expect } from 'chai';
+import { externalIpPool, poolDecider } from '../../../../src/domain/networks/external-ip-pool.resource.ts';
+import { poolWorkflow } from '../../../../src/domain/networks/external-ip-pool.workflow.ts';
+import { externalIp, externalIpDecider } from '../../../../src/domain/networks/external-ip.resource.ts';
+import { externalIpWorkflow } from '../../../../src/domain/networks/external-ip.workflow.ts';
+import type { JsonObject } from '../../../../src/domain/json.ts';
+import { objectAt, stringAt } from '../../../../src/domain/json-tools.ts';
+import type { RunEvent } from '../../../../src/domain/process/events.ts';
+import type { Workflow } from '../../../../src/domain/workflow.ts';
+import { createStepRun, done, refused, unknown } from '../../../support/step-run.ts';
+
+const HUB = { hub: 'sim-1', namespace: 'osac', simulated: true, controller: 'operator' } as const;
+const REAL = { ...HUB, hub: 'munich', simulated: false };
+const PLACED = { placed: true, ...HUB, mode: 'operator', steps: {}, decision: { candidates: [] } };
+const common = { tenant: 't1', project: '', creator: 'ann' };
+type AnyWorkflow = Workflow<{ readonly since: object }, RunEvent>;
+
+const orderPool = (annotations: object = {}) => {
+  const run = createStepRun(poolWorkflow as AnyWorkflow, poolDecider);
+  const spec = { cidrs: ['192.0.2.0/29'], ip_family: 'IP_FAMILY_IPV4' };
+  const document = { metadata: { name: 'p', annotations }, spec } as JsonObject;
+  run.command({ type: 'CreateDocument', at: run.now(), id: run.id, name: 'p', ...common, document });
+  const shown = () => {
+    const view = externalIpPool.view(run.subject());
+    return view.exists ? objectAt(view.document, 'status') : {};
+  };
+  return { ...run, shown };
+};
+
+const orderIp = () => {
+  const run = createStepRun(externalIpWorkflow as AnyWorkflow, externalIpDecider);
+  const document = { metadata: { name: 'i' }, spec: { pool: { id: 'p', name: 'p' } } };
+  run.command({ type: 'CreateDocument', at: run.now(), id: run.id, name: 'i', ...common, document });
+  const shown = () => {
+    const view = externalIp.view(run.subject());
+    return view.exists ? objectAt(view.document, 'status') : {};
+  };
+  return { ...run, shown };
+};
+
+const seen = (object: object | null): object => ({ object, hub: HUB.hub });
+
+describe('the way of an external IP pool', () => {
+  it('is placed, sent to its hub, and ready once the hub shows it so', () => {
+    const run = orderPool({ 'fulfillment-ledger/zone': 'west' });
+    expect(run.effect('place').args).to.deep.equal({
+      holder: { kind: 'externalIpPool', id: 'one' },
+      tenant: 't1',
+      withoutAutomation: true,
+      zone: 'west',
+    });
+    run.perform('place', done(PLACED));
+    const { args, lane } = run.effect('apply');
+    expect(lane).to.equal('hub:sim-1:ExternalIPPool');
+    expect(args).to.deep.include({ hub: 'sim-1', namespace: 'osac', id: 'one' });
+    expect(args['spec']).to.deep.equal({ cidrs: ['192.0.2.0/29'], ipFamily: 'IPv4' });
+    run.perform('apply', done({ uid: 'u' }));
+    run.observe(seen({ phase: 'Progressing' }));
+    expect(run.shown()).to.include({ state: 'EXTERNAL_IP_POOL_STATE_PENDING' });
+    run.observe(seen({ phase: 'Ready' }));
+    run.observe(seen({ phase: 'Ready' }));
+    expect(run.shown()).to.include({ state: 'EXTERNAL_IP_POOL_STATE_READY', hub: 'sim-1' });
+    expect(run.subjectTypes()).to.deep.equal([
+      'ExternalIPPoolOrdered',
+      'ExternalIPPoolPlaced',
+      'ExternalIPPoolBecameReady',
+    ]);
+    expect(run.effects(), 'nothing is looked at any more').to.deep.equal([]);
+    expect(run.isFolded()).to.equal(true);
+  });
+  it('waits while no hub takes it, and asks again when something changed', () => {
+    const run = orderPool();
+    run.perform('place', done({ placed: false, message: '', decision: {} }));
+    run.commands();
+    expect(run.shown()).to.include({ message: 'no hub can take it at the moment' });
+    expect([run.effects(), run.timers()]).to.deep.equal([[], ['ask-again']]);
+    run.fire('ask-again');
+    run.perform('place', done(PLACED));
+    expect(run.shown()).to.not.have.property('message');
+    expect(run.timers()).to.not.include('ask-again');
+  });
+  it('fails as its hub says, or because the hub refuses it; a retry sends it again', () => {
+    const run = orderPool();
+    run.perform('place', done(PLACED));
+    run.perform('apply', refused);
+    run.commands();
+    expect(run.shown()).to.include({ state: 'EXTERNAL_IP_POOL_STATE_FAILED', message: 'the spec is wrong' });
+    expect(run.command({ type: 'RetryOrder', at: run.now() })).to.include({ accepted: true });
+    run.perform('apply', done({ uid: 'u' }));
+    run.observe(seen({ phase: 'Failed', message: 'no route' }));
+    expect(run.shown()).to.include({ state: 'EXTERNAL_IP_POOL_STATE_FAILED', message: 'no route' });
+    run.observe(seen({ phase: 'Ready' }));
+    expect(run.shown()).to.include({ state: 'EXTERNAL_IP_POOL_STATE_READY' });
+    run.observe(seen(null));
+    expect(run.shown()).to.include({ state: 'EXTERNAL_IP_POOL_STATE_FAILED' });
+  });
+  it('is deleted from its hub, and gone once its absence was seen', () => {
+    const run = orderPool();
+    run.perform('place', done(PLACED));
+    const { effectId } = run.start('apply');
+    run.result(effectId, unknown);
+    run.command({ type: 'DeleteDocument', at: run.now() });
+    // Nobody knows what became of it: it is looked for first.
+    expect(run.effect('apply').operation).to.equal('observeObject');
+    run.perform('apply', done({ object: { phase: 'Progressing' } }));
+    run.perform('undo-apply', done({ existed: true }));
+    expect(run.shown()).to.include({ state: 'EXTERNAL_IP_POOL_STATE_DELETING' });
+    run.perform('undo-apply', done({ existed: false }));
+    expect(run.commands()).to.deep.equal(['ConfirmAbsence']);
+    expect([run.subjectTypes().at(-1), run.isClosed()]).to.deep.equal(['ExternalIPPoolDeleted', true]);
+    expect(run.isFolded()).to.equal(true);
+  });
+  it('ends at once where it has no place', () => {
+    const run = orderPool();
+    const { effectId } = run.start('place');
+    run.command({ type: 'DeleteDocument', at: run.now() });
+    run.result(effectId, done(PLACED));
+    expect(run.subjectTypes().at(-1)).to.equal('ExternalIPPoolDeleted');
+  });
+});
+
+describe('the way of an external IP', () => {
+  const claimed = (place: object = HUB, answer: object = { generation: 1, address: '192.0.2.1' }) => {
+    const run = orderIp();
+    run.observe({ place: { ...place, objectName: 'of-the-pool' } });
+    run.perform('claim', done(answer));
+    return run;
+  };
+
+  it('goes to the hub of its pool with the address that the pool gave it', () => {
+    const run = orderIp();
+    expect(run.effects()).to.deep.equal(['place']);
+    run.observe({ place: null });
+    expect(run.shown()).to.include({ message: 'its pool is on no hub yet' });
+    run.observe({ place: { ...HUB, objectName: 'of-the-pool' } });
+    expect(run.effect('claim').args).to.deep.equal({ pool: 'p', holder: { kind: 'externalIp', id: 'one' } });
+    run.perform('claim', done({ generation: 1, address: '192.0.2.1' }));
+    const { args } = run.effect('apply');
+    expect(args).to.deep.include({
+      hub: 'sim-1',
+      spec: { pool: 'p' },
+      annotations: { 'fulfillment-ledger/address': '192.0.2.1' },
+    });
+    expect(stringAt(args, 'name')).to.match(/^externalip-[a-z2-7]{13}$/);
+    run.perform('apply', done({ uid: 'u' }));
+    // Another address than the one that it was given counts for nothing here.
+    run.observe(seen({ phase: 'Ready', address: '192.0.2.99' }));
+    expect(run.shown()).to.include({ state: 'EXTERNAL_IP_STATE_ALLOCATED', address: '192.0.2.1' });
+    expect(run.isFolded()).to.equal(true);
+  });
+  it('waits until the address that rests may be given, or one was released', () => {
+    const until = '2026-11-22T12:00:00.000Z';
+    const run = claimed(HUB, { waiting: 'only resting ones', until });
+    run.commands();
+    expect(run.shown()).to.include({ state: 'EXTERNAL_IP_STATE_PENDING', message: 'only resting ones' });
+    const [timer] = run.pending().timers.filter(({ timerId }) => timerId === 'ask-again');
+    expect(timer?.dueAt).to.equal(until);
+    run.fire('ask-again');
+    run.perform('claim', done({ waiting: 'only resting ones', until }));
+    expect(run.timers()).to.include('ask-again');
+    run.fire('ask-again');
+    run.perform('claim', done({ generation: 7, address: '192.0.2.3' }));
+    expect(run.effects()).to.deep.equal(['apply']);
+  });
+  it('records what the operator of its hub chose once the pool has it down', () => {
+    const run = claimed(REAL, { generation: 1 });
+    expect(run.effect('apply').args['annotations']).to.deep.equal({});
+    run.perform('apply', done({ uid: 'u' }));
+    run.observe({ object: { phase: 'Ready', address: '2001:DB8:0::7' }, hub: 'munich' });
+    expect(run.shown(), 'nobody is told of it yet').to.include({ state: 'EXTERNAL_IP_STATE_PENDING' });
+    expect(run.effect('register').args).to.include({ address: '2001:db8::7' });
+    run.perform('register', done({ taken: false }));
+    expect(run.shown()).to.include({ state: 'EXTERNAL_IP_STATE_ALLOCATED', address: '2001:db8::7' });
+  });
+  it('is not allocated where its hub shows the address of another one', () => {
+    const run = claimed(REAL, { generation: 1 });
+    run.perform('apply', done({ uid: 'u' }));
+    run.observe({ object: { phase: 'Ready', address: '192.0.2.1' }, hub: 'munich' });
+    run.perform('register', done({ taken: true }));
+    expect(run.shown()).to.include({ state: 'EXTERNAL_IP_STATE_FAILED' });
+    expect(run.shown()).to.not.have.property('address');
+  });
+  it('gives its address back only when nothing of it is left on the hub', () => {
+    const run = claimed();
+    run.perform('apply', done({ uid: 'u' }));
+    run.observe(seen({ phase: 'Ready' }));
+    run.command({ type: 'DeleteDocument', at: run.now() });
+    expect(run.effects()).to.deep.equal(['undo-apply']);
+    run.perform('undo-apply', done({ existed: true }));
+    expect(run.effects()).to.not.include('undo-claim');
+    run.perform('undo-apply', done({ existed: false }));
+    expect(run.effect('undo-claim').operation).to.equal('release');
+    run.perform('undo-claim', done({}));
+    run.commands();
+    expect([run.subjectTypes().at(-1), run.isClosed()]).to.deep.equal(['ExternalIPDeleted', true]);
+    expect(run.isFolded()).to.equal(true);
+  });
+});
