@@ -132,7 +132,7 @@ export const actingExternalIpPool: ActingKind<PoolState, PoolCommand, PoolEvent>
           `The hub gave address ${stringAt(data, 'address')} to ${holderText(data)}.`,
         AddressShownTwice: (data) =>
           `The hub shows address ${stringAt(data, 'address')} for two: somebody has to look.`,
-        AddressReleased: (data) => `${holderText(data)} gave its address back.`,
+        AddressReleased: (data) => `The address of ${holderText(data)} was given back.`,
       },
     },
   ),

@@ -187,6 +187,8 @@ describe('ledgerctl with a service', () => {
     answer = (path) => {
       if (path.startsWith('/api/private/v1/clusters?'))
         return { status: 200, body: JSON.stringify({ size: 1, total: 1, items: [found] }) };
+      if (path.startsWith('/api/private/v1/'))
+        return { status: 200, body: JSON.stringify({ size: 0, total: 0 }) };
       return path.includes('/orders/o-1')
         ? { status: 200, body: '{"id":"o-1"}' }
         : { status: 404, body: '{"detail":"absent"}' };

@@ -37,7 +37,10 @@ describe('what is measured when Prometheus asks', () => {
       ...idle,
       readModels: {
         status: () => [],
-        resources: { countMarked: (_kind: string, mark: string) => marks.get(mark) ?? 0 },
+        resources: {
+          countMarked: (kind: string, mark: string) =>
+            (kind === 'cluster' ? marks.get(mark) : undefined) ?? 0,
+        },
       },
       hubs: { hubs: () => hubs },
       observer: { status: () => watches },
@@ -79,7 +82,10 @@ describe('what is measured when Prometheus asks', () => {
       ...idle,
       readModels: {
         status: () => [view],
-        resources: { countMarked: (_kind: string, mark: string) => marks.get(mark) ?? 0 },
+        resources: {
+          countMarked: (kind: string, mark: string) =>
+            (kind === 'cluster' ? marks.get(mark) : undefined) ?? 0,
+        },
       },
       processes: {
         status: () => ({ parkedRuns: ['a', 'b'], timersDue: 8, timerLatenessSeconds: 9, lanes: [] }),

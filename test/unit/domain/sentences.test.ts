@@ -5,7 +5,7 @@ import { eventSamples } from '../../support/event-samples.ts';
 
 /** What the timeline of a kind that acts tells of its events: to operators, and to tenants, who see less of them. */
 for (const { words, kind, timeline } of actingKinds)
-  describe(`timeline of a ${words}`, () => {
+  describe(`timeline: ${words}`, () => {
     const samples = eventSamples.filter(({ type }) => registry.get(type)?.resource === kind);
     it('has events to tell of', () => expect(samples).to.not.have.length(0));
     for (const { type, data } of samples) {
