@@ -187,7 +187,7 @@ describe('ledgerctl with a service', () => {
     answer = (path) => {
       if (path.startsWith('/api/private/v1/clusters?'))
         return { status: 200, body: JSON.stringify({ size: 1, total: 1, items: [found] }) };
-      if (path.startsWith('/api/private/v1/'))
+      if (/^.api.private.v1.\w+[?]/.test(path))
         return { status: 200, body: JSON.stringify({ size: 0, total: 0 }) };
       return path.includes('/orders/o-1')
         ? { status: 200, body: '{"id":"o-1"}' }

@@ -63,9 +63,9 @@ describe('the table of rights, as data', () => {
   const isOurTimeline = (service: string, method: string): boolean =>
     method === 'GetTimeline' && service !== 'Clusters';
 
-  it('lets whoever reads an external IP read its timeline', () => {
-    for (const [role, { ExternalIPs = [] }] of Object.entries(RIGHTS))
-      expect(ExternalIPs.includes('GetTimeline'), role).to.equal(ExternalIPs.includes('Get'));
+  it('gives the timelines of external IPs to whom it gives those of clusters', () => {
+    for (const [role, { ExternalIPs = [], Clusters = [] }] of Object.entries(RIGHTS))
+      expect(ExternalIPs.includes('GetTimeline'), role).to.equal(Clusters.includes('GetTimeline'));
   });
 
   it('has no role that the sheet does not know', () => {
