@@ -1,4 +1,5 @@
 import type { RecordedEvent } from '../../app/event-store.ts';
+import { actingKinds } from '../../domain/acting-kinds.ts';
 import { objectAt, own, stringAt } from '../../domain/json-tools.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { encodeId } from '../../domain/stream-name.ts';
@@ -25,7 +26,9 @@ export type EventFacts = {
 };
 
 /** Streams of workflow runs belong to the document of the same id. */
-export const RUNS_OF: { readonly [category: string]: string } = { clusterOrder: 'cluster' };
+export const RUNS_OF: { readonly [category: string]: string } = Object.fromEntries(
+  actingKinds.map(({ workflow, kind }) => [workflow.name, kind]),
+);
 
 const REFUSED = 'RequestRefused';
 

@@ -11,12 +11,12 @@ describe('the bench of the audit, in small', function () {
   this.timeout(PATIENCE_MS);
 
   it('writes a history that the verifier finds right, measures everything and ends', async () => {
-    // An order is 15 events; the tenants have one each. More events than an export has pins.
+    // An order is 11 events; the tenants have one each. More events than an export has pins.
     const args = ['--orders', '40', '--tenants', '3', '--repeat', '1', '--seconds', '0.05'];
 
     const { stdout } = await run(process.execPath, [BENCH, ...args], { timeout: PATIENCE_MS - 10_000 });
 
-    expect(stdout).to.contain('  603 events\n');
+    expect(stdout).to.contain('  443 events\n');
     for (const figure of [
       'build of the tree: events/s',
       'verifying the export (directory): peak MB',

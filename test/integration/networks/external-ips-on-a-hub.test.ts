@@ -95,8 +95,11 @@ describe('external IPs on a simulated hub', () => {
     const pool = await people.makePool('198.51.100.32/30');
     const id = await people.order(pool);
     await people.shows(ipAt(id), 'ALLOCATED');
-    const told = itemsOf(await people.user('GET', `${IPS}/${id}/timeline`)).map((item) => item['summary']);
-    expect(told).to.include('Address 198.51.100.33 is allocated.');
+    await eventually('its timeline says so', async () =>
+      (await people.user('GET', `${IPS}/${id}/timeline`)).text.includes(
+        'Address 198.51.100.33 is allocated.',
+      ),
+    );
     const listed = itemsOf(await people.admin('GET', `${LEDGER}/orders?kind=externalIp&state=allocated`));
     expect(listed.map((item) => item['id'])).to.include(id);
   });

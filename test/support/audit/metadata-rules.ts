@@ -1,3 +1,4 @@
+import { actingKinds } from '../../../src/domain/acting-kinds.ts';
 import type { RecordedEvent } from '../../../src/app/event-store.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import { objectAt, own, stringAt } from '../../../src/domain/json-tools.ts';
@@ -66,6 +67,10 @@ const SERVICE = {
   'actor.personal': NOBODY,
   source: NO_CALL,
 } as const;
+
+/** Of every kind that acts; their runs bear the workflow's name. */
+const WORKFLOWS = actingKinds.map(({ workflow }) => workflow.name);
+const isRun = (stream: string): boolean => WORKFLOWS.some((name) => stream.startsWith(`${name}-`));
 
 export const ROWS: readonly Row[] = [
   {
@@ -157,10 +162,10 @@ export const ROWS: readonly Row[] = [
   },
   {
     name: 'the workflow of an order',
-    is: (event) => internal(event, 'workflow:clusterOrder'),
+    is: (event) => WORKFLOWS.some((name) => internal(event, `workflow:${name}`)),
     there: ['actor.onBehalfOf', 'requestHash', 'ticket', 'traceparent'],
     where: {
-      inputs: ({ stream }) => stream.startsWith('clusterOrder-'),
+      inputs: ({ stream }) => isRun(stream),
       // A run tells it as soon as it has one; the cluster's own events, which tenants read, never.
       hub: ({ stream, revision }, { hubFrom }) =>
         stream.startsWith('hubCapacity-') || revision >= (hubFrom.get(stream) ?? Infinity),
@@ -302,7 +307,7 @@ export const commonProblemsOf = (event: RecordedEvent): readonly string[] => {
 export const logOf = (events: readonly RecordedEvent[]): Log => ({
   hubFrom: new Map(
     events
-      .filter(({ stream, metadata }) => stream.startsWith('clusterOrder-') && Object.hasOwn(metadata, 'hub'))
+      .filter(({ stream, metadata }) => isRun(stream) && Object.hasOwn(metadata, 'hub'))
       .toReversed()
       .map(({ stream, revision }) => [stream, revision]),
   ),

@@ -109,6 +109,9 @@ export const tellOfKinds = async ({ root }: Cast, kinds: readonly Kind[]): Promi
   await ok(root('POST', `${PRIVATE}/projects`, { metadata: { name: 'house', ...at } }));
   await ok(root('POST', `${PRIVATE}/roles`, { metadata: { name: 'house-role' } }));
   await makeHousePool(root);
+  // Its hub has the last word on its state.
+  const pool = `${PRIVATE}/external_ip_pools/house-pool`;
+  await until(async () => (await root('GET', pool)).text.includes('EXTERNAL_IP_POOL_STATE_READY'));
   const users: string[] = [];
   for (const name of ['u-1', 'u-2', 'u-3', 'u-4'])
     users.push(
