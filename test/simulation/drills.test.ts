@@ -62,7 +62,7 @@ describe('killed between every two steps', function () {
       expect(failed).to.deep.equal([]);
       // Seeds differ a little in their ways: nearly all of them die where they are told to.
       const reborn = told.filter(({ births }) => births > 1).length;
-      expect(reborn).to.be.greaterThan(deaths.length * 0.8);
+      expect(reborn).to.be.at.least(Math.floor(deaths.length * 0.8));
     });
   }
 });

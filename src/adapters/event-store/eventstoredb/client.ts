@@ -1,6 +1,10 @@
 import type { Transform } from 'node:stream';
 import { EventStoreDBClient } from '@eventstore/db-client';
 import type * as Grpc from '@grpc/grpc-js';
+import { timed } from './waiting.ts';
+
+/** Milliseconds that streams may take to end when their client does. */
+const DISPOSE_MS = 1_000;
 
 /**
  * One client is one channel is one TCP connection: the library would let clients with equal options share a
@@ -38,7 +42,8 @@ export const connect = (connectionString: string, name: string, serial: number):
       )(),
     dispose: async () => {
       disposed = true;
-      await client.dispose();
+      // It waits for the end of each stream that it cancels; one whose consumer went away does not tell it.
+      await timed('ending streams', client.dispose(), DISPOSE_MS).catch(() => {});
       for (const channel of channels) channel.close();
       channels.clear();
     },
