@@ -3,6 +3,7 @@ import { isRejection, type Decider, type DomainEvent } from '../../src/domain/de
 import type { JsonObject } from '../../src/domain/json.ts';
 import { runDecisionsDecider, type RunDecision } from '../../src/domain/process/decisions.ts';
 import type { Step } from '../../src/domain/process/declaration.ts';
+import { registry } from '../../src/domain/registry.ts';
 import { processEventTypes } from '../../src/domain/process/event-types.ts';
 import type { RunEvent } from '../../src/domain/process/events.ts';
 import type {
@@ -113,6 +114,8 @@ export const createStepRun = <
     const decided = decider.decide(subject, given);
     if (isRejection(decided)) return { accepted: false, code: decided.code, message: decided.message };
     for (const event of decided) {
+      // As the log would: what its schema refuses is not stored. Toy kinds have none.
+      registry.get(event.type)?.schema.parse(event.data);
       subjectLog.push(stored('subject', event, subjectLog, causationId));
       subject = decider.evolve(subject, event);
     }

@@ -210,7 +210,7 @@ export const CLUSTER_SHAPES = {
   /** Where we are the controller of a hub's orders: what the order needed there was made (management-cluster.md §1.1). */
   ClusterSpacePrepared: { ...hubAndOrder, created: list },
   /** The hub's automation was asked to build, change or tear down the cluster: a webhook was taken, or a job launched. */
-  AutomationRequested: { hub: text, mode: automationMode, ...automationRun },
+  AutomationRequested: { hub: text, mode: automationMode, ...automationRun, ...look },
   /** Another try to build it, or a state of one that says nothing new. Told with its count once it has succeeded. */
   AutomationTried: automationRun,
   /** aap only: a job that we launched changed its state. */
@@ -313,6 +313,7 @@ const ABOUT: { readonly [Type in keyof typeof CLUSTER_SHAPES]?: Partial<EventTyp
   AutomationRequested: internal(
     'hub',
     'mode',
+    'version',
     ...Object.keys(automationRun).filter((field) => field !== 'purpose' && field !== 'repeats'),
   ),
   AutomationTried: ours('internal'),
