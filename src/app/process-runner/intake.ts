@@ -121,14 +121,18 @@ export const createIntake = (options: {
   const foldSeen = (key: string, event: RecordedEvent): void => {
     if (behind.has(key)) return;
     const run = memory.get(key);
-    if (run === 'closed') return;
     const isOwn = event.stream === key;
-    const known = isOwn ? run.revision : run.subjectRevision;
+    const revisions = run === 'closed' ? memory.revisionsOf(key) : run;
+    const known = (isOwn ? revisions?.revision : revisions?.subjectRevision) ?? -1;
     if (event.revision <= known) return;
+    // What its subject had to say closed it, before the start of an effect that was on its way into the log.
+    if (run === 'closed' && !isOwn) return;
     if (
+      run === 'closed' ||
       event.revision > known + 1 ||
       (isOwn && (inputsOf(event, run.subject) ?? -1) !== run.subjectRevision)
     ) {
+      memory.forget(key);
       behind.set(key, progress.begun(event.position, anchorOf(event)));
       return;
     }

@@ -20,6 +20,8 @@ export type RunMemory = {
   keep(run: Run, pending: Pending, alarms: readonly Alarm[]): void;
   /** Remembers the run without writing it yet (while the log is folded at the start). */
   touch(run: Run): void;
+  /** Forgets what was folded of this run, also that it was closed: it is to be folded from its streams again. */
+  forget(key: string): void;
   /** Writes what was only touched. */
   flush(): void;
   workflowOf(key: string): AnyWorkflow | undefined;
@@ -112,6 +114,14 @@ export const createRunMemory = (options: {
     touch: (run) => {
       dirty.add(run.key);
       remember(run);
+    },
+    forget: (key) => {
+      cache.delete(key);
+      dirty.delete(key);
+      const workflow = workflowOf(key);
+      if (workflow === undefined || index.load(key) === undefined) return;
+      const run = newRun(workflow, parseStreamName(key).id);
+      index.save(toRow(run, pendingOf(run)));
     },
     flush: () => {
       for (const key of dirty) {
