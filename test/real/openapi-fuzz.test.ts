@@ -33,7 +33,7 @@ const SETTINGS = `[phases.coverage]
 unexpected-methods = []
 
 [[operations]]
-include-operation-id-regex = "^public_Tenants_(Create|Update|Delete)$"
+include-operation-id-regex = "^public_(Tenants|ExternalIPPools)_(Create|Update|Delete)$"
 enabled = false
 `;
 
