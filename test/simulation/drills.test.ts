@@ -20,8 +20,8 @@ const DRILLS: { readonly [hub: string]: Drill } = {
   'aap, without an operator': { real: { mode: 'aap', controller: 'ledger' } },
 };
 
-/** `npm test` takes every twenty-fourth moment of each kind of hub, the fault suites take all. */
-const EVERY = process.env['LEDGER_TEST_DRILLS'] === 'all' ? 1 : 24;
+/** `npm test` takes every twelfth moment of each kind of hub, the fault suites take all. */
+const EVERY = process.env['LEDGER_TEST_DRILLS'] === 'all' ? 1 : 12;
 
 /** An order is created, scaled and deleted, and the service is killed once, between every two of its steps. */
 describe('killed between every two steps', function () {
@@ -62,7 +62,7 @@ describe('killed between every two steps', function () {
       expect(failed).to.deep.equal([]);
       // Seeds differ a little in their ways: nearly all of them die where they are told to.
       const reborn = told.filter(({ births }) => births > 1).length;
-      expect(reborn).to.be.at.least(Math.floor(deaths.length * 0.8));
+      expect(reborn).to.be.greaterThan(deaths.length * 0.8);
     });
   }
 });
