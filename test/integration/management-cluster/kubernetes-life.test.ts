@@ -10,7 +10,6 @@ import { failure, untilHolds } from './contract-kit.ts';
 import { by, isApplied, kubernetesStage, manifestOf, NS, placeOf, PULL_SECRET } from './kubernetes-stage.ts';
 
 describe('life with a Kubernetes hub', function () {
-  this.timeout(20_000);
   const stage = kubernetesStage();
   const { closers, tokenOf, open, follow, audited } = stage;
 
