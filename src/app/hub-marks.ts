@@ -107,8 +107,8 @@ export const createHubMarks = (options: HubMarksOptions): HubMarks => {
     term !== undefined && !term.lease.signal.aborted && term.lease.isHeld?.() !== false;
 
   /** By this instance's own clock alone: one that was suspended wakes and knows that its mark has run out. */
-  const isFresh = ({ held }: Mark): boolean =>
-    held !== undefined && clock.monotonicMs() - held.sentAt < MARK_DURATION_MS;
+  const isFresh = ({ held }: Mark, durationMs = MARK_DURATION_MS): boolean =>
+    held !== undefined && clock.monotonicMs() - held.sentAt < durationMs;
 
   const markNow = ({ replaced }: Mark, epoch: Epoch, released: boolean): HubMark => ({
     deploymentId,
@@ -368,8 +368,9 @@ export const createHubMarks = (options: HubMarksOptions): HubMarks => {
     assertDriven: async (id, signal) => {
       const hub = registry.get(id);
       const mark = markOf(id);
-      // What is under way when the lease ends may still be finished: nobody takes over a mark that has not run out.
-      if (isFresh(mark)) return;
+      // What is under way when the lease ends may still be finished: nobody takes over a mark that has not run out, but for a
+      // restored log. An owner whose renewal is overdue was suspended, and may have been replaced meanwhile.
+      if (isFresh(mark, owns() ? MARK_RENEW_MS + 1 : MARK_DURATION_MS)) return;
       if (hub?.adapter === undefined || !owns())
         throw new HubError('unavailable', `hub ${id}: this instance does not own the processes`);
       for (let round = 0; round < ROUNDS && heldBack(id) === undefined; round += 1) {

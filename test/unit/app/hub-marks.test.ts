@@ -98,6 +98,21 @@ describe('marks on hubs', () => {
     expect(await back.drives()).to.equal(true);
   });
 
+  it('are looked at before anything else by a service that was suspended for longer than a renewal', async () => {
+    const { start, newLog, copy, rebind, time } = stage();
+    const live = await start(newLog());
+    await live.drives();
+    live.suspend();
+    const backup = await copy(live.log);
+    await rebind(backup);
+    const restored = await start(backup);
+    expect(await restored.drives()).to.equal(true);
+    await time.pass(MARK_RENEW_MS + 1);
+    live.resume();
+    expect(await live.drives()).to.equal(false);
+    expect(codesOf(live)).to.deep.equal(['replaced']);
+  });
+
   it('keep a replaced service away also when another restored one took over from the one that replaced it', async () => {
     const { start, newLog, copy, rebind, time } = stage();
     const first = newLog();
