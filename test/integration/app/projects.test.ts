@@ -14,6 +14,7 @@ import { parseStreamName } from '../../../src/domain/stream-name.ts';
 import { collect, fakeContext } from '../../support/fake-context.ts';
 import { crashing, createIncarnation } from '../../support/fake-incarnation.ts';
 import { checkAsync } from '../../support/property.ts';
+import { eventually } from '../../support/eventually.ts';
 
 /** Whoever waits for somebody who is dead has waited long enough at once. */
 const waits: Timers = {
@@ -186,8 +187,7 @@ describe('projects and what is created in them', () => {
     const count = async (type: string): Promise<number> =>
       (await collect(store.readAll({ limit: 100 }))).filter((event) => event.type === type).length;
     const entered = async (times: number): Promise<void> => {
-      for (let looks = 0; looks < 10_000 && appends < times; looks += 1)
-        await new Promise((resolve) => setImmediate(resolve));
+      await eventually(`${times} appends`, () => appends >= times);
       expect([appends, await count('ProjectEntered')]).to.deep.equal([times, times]);
     };
     const two = start(store, 'two');

@@ -22,6 +22,7 @@ import {
   type Kind,
   type Operation,
 } from '../../support/referring.ts';
+import { eventually } from '../../support/eventually.ts';
 
 /** Waits of seconds end in fractions of one. */
 const quick: Timers = {
@@ -79,10 +80,8 @@ describe('what is referred to, with two instances on one EventStoreDB', function
     return view.exists && !view.archived;
   };
   /** Until another instance has stored such an event. */
-  const stored = async (type: string): Promise<void> => {
-    for (let looks = 0; looks < 2_000; looks += 1) if ((await typesIn()).includes(type)) return;
-    expect.fail(`${type} was not stored`);
-  };
+  const stored = (type: string): Promise<void> =>
+    eventually(`${type} is stored`, async () => (await typesIn()).includes(type));
 
   it('one order that is posted many times at once, to one instance or to both, is one order each time', async () => {
     const both = [begin(stores[0], 'one'), begin(stores[1], 'two')];

@@ -24,6 +24,7 @@ import { audit, followed, openAuditView, openSigning } from '../../support/audit
 import { createHistoryWriter, type Step } from '../../support/audit/random-history.ts';
 import { memorySink } from '../../support/audit/signed-history.ts';
 import { manualTime } from '../../support/manual-time.ts';
+import { eventually } from '../../support/eventually.ts';
 
 /** Of the second one a tenant had no events. */
 const PINS = [250, 1, 100, 299, 100];
@@ -66,10 +67,10 @@ describe('exports whose lines and proofs are made on another thread', () => {
     });
     await createHistoryWriter(store, 'x')(Array.from({ length: 300 }, (_, n) => step(n)));
     await followed(models, store);
-    for (let looks = 0; (await signing.heads.latest())?.size !== 300; looks += 1) {
-      if (looks > 1000) throw new Error('nothing was signed');
+    await eventually('the whole log is signed', async () => {
       await time.pass(10_000);
-    }
+      return (await signing.heads.latest())?.size === 300;
+    });
     stop.abort();
     await time.pass(0);
     await running;

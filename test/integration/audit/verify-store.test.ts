@@ -19,6 +19,7 @@ import { registry } from '../../../src/domain/registry.ts';
 import { audit, followed, openAuditView, openSigning } from '../../support/audit/open-audit.ts';
 import { createHistoryWriter, type Step } from '../../support/audit/random-history.ts';
 import { manualTime } from '../../support/manual-time.ts';
+import { eventually } from '../../support/eventually.ts';
 
 /** A real embedded store, its tree and its signer: what they leave behind is checked by what knows none of them. */
 describe('a store that was signed', () => {
@@ -63,10 +64,10 @@ describe('a store that was signed', () => {
 
     /** The signer's timers are ours, its appends are real. */
     async function signedUpTo(size: number): Promise<void> {
-      for (let looks = 0; (await signing.heads.latest())?.size !== size; looks += 1) {
-        if (looks > 100_000) throw new Error(`size ${size} was not signed`);
+      await eventually(`size ${size} is signed`, async () => {
         await time.pass(10_000);
-      }
+        return (await signing.heads.latest())?.size === size;
+      });
     }
     async function writeBundles(): Promise<void> {
       for (const tenant of [undefined, 'acme']) {

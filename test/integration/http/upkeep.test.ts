@@ -4,6 +4,7 @@ import { startUpkeep } from '../../../src/composition/upkeep.ts';
 import { startTestService } from '../../support/http-service.ts';
 import { manualTime } from '../../support/manual-time.ts';
 import { recordingLogger } from '../../support/loggers.ts';
+import { eventually } from '../../support/eventually.ts';
 
 describe('upkeep of the service', () => {
   it('never fails a start; a round that failed is repeated after 5 s, then comes one every ten minutes', async () => {
@@ -37,7 +38,7 @@ describe('upkeep of the service', () => {
     try {
       let started = false;
       void running.first.then(() => (started = true));
-      for (let looks = 0; looks < 500 && !started; looks += 1) await time.pass(0);
+      await eventually('the first round is over', () => time.pass(0).then(() => started));
       expect([started, rounds, told]).to.deep.equal([true, 1, []]);
       expect(logger.lines.map(({ level }) => level)).to.deep.equal(['warn']);
       await time.pass(4_900);
