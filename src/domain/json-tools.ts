@@ -147,6 +147,24 @@ export const byKey = ([left]: readonly [string, unknown], [right]: readonly [str
 /** A text as Unicode code points, as protobuf validation counts them. */
 export const codePoints = (text: string): readonly string[] => Array.from(text);
 
-/** Without what is undefined: events and answers leave out what they do not know. */
-export const defined = <T extends object>(values: T): { [Key in keyof T]?: Exclude<T[Key], undefined> } =>
-  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as never;
+type Undefinable<T> = { [Key in keyof T]-?: undefined extends T[Key] ? Key : never }[keyof T];
+export type Defined<T> = { [Key in Exclude<keyof T, Undefinable<T>>]: T[Key] } & {
+  [Key in Undefinable<T>]?: Exclude<T[Key], undefined>;
+};
+
+/** Without what is undefined: events and answers leave out what they do not know. For fixed keys. */
+export const defined = <const T extends object>(values: T): Defined<T> => {
+  const kept: { [key: string]: unknown } = {};
+  for (const [key, value] of Object.entries(values)) if (value !== undefined) kept[key] = value;
+  return kept as Defined<T>;
+};
+
+/** A copy without these fixed keys; a `T` all the same where it need not have them. */
+export const without = <T extends object, Key extends keyof T>(
+  values: T,
+  ...keys: readonly Key[]
+): object extends Pick<T, Key> ? T : Omit<T, Key> => {
+  const kept: { [key: string]: unknown } = {};
+  for (const [key, value] of Object.entries(values)) if (!keys.includes(key as Key)) kept[key] = value;
+  return kept as never;
+};
