@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { DomainEvent } from '../decider.ts';
+import type { DataOf, DomainEvent } from '../decider.ts';
 import type { EventOf } from '../schemas.ts';
 import type * as shapes from './event-types.ts';
 
@@ -23,6 +23,13 @@ export type ClusterEvent =
   | EventOf<typeof shapes.CLUSTER_SHAPES>
   /** A creation reserved its name and never came back: this id stays unused until its own command is repeated. */
   | DomainEvent<'CreationAbandoned', { readonly at: string; readonly commandId: string }>;
+
+/** The event, where it is news. */
+export const eventIf = <Type extends ClusterEvent['type']>(
+  isNews: boolean,
+  type: Type,
+  data: DataOf<ClusterEvent, Type>,
+): ClusterEvent[] => (isNews ? [{ type, data } as ClusterEvent] : []);
 
 /** Our own finalizer, as OSAC's controller names it. */
 export const FULFILLMENT_FINALIZER = 'fulfillment-controller';

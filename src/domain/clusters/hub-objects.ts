@@ -29,7 +29,7 @@ import {
   type Condition,
 } from '../hubs/shown.ts';
 import type { JsonObject } from '../json.ts';
-import { sameJson, withoutPaths } from '../json-tools.ts';
+import { sameJson, without, withoutPaths } from '../json-tools.ts';
 import { namespaceFits, orderName } from './cluster-order-manifest.ts';
 import { configVersion } from './config-version.ts';
 import type { ClusterObservation, ClusterOrderSpecShape, ObservedHosted } from './observed.ts';
@@ -243,6 +243,7 @@ const statusObject = (place: ObjectPlace, status: ClusterOrderStatus): JsonObjec
       }),
 });
 
+const NOT_JUDGED = ['name', 'namespace', 'id', 'generation', 'creationTimestamp', 'annotations'] as const;
 const withoutPlaces = withoutPaths(['namespace', 'kubeconfigSecret', 'passwordSecret']);
 
 /** The order and its HostedCluster, as the workflow judges them. The pull secret stays here; its hash goes along. */
@@ -256,17 +257,8 @@ const observation = (
       : { hostedCluster: hosted === null ? null : withoutPlaces<ObservedHosted>(hosted) };
   // Of an order that is gone only what it left behind is news.
   if (shown === undefined) return { order: null, ...(hosted === null ? {} : beside) };
-  const {
-    name: _name,
-    namespace: _namespace,
-    id: _id,
-    generation: _generation,
-    creationTimestamp: _created,
-    annotations: _annotations,
-    clusterReference: _reference,
-    spec: { pullSecret: _secret, ...spec },
-    ...order
-  } = shown;
+  const { clusterReference: _reference, ...order } = without(shown, ...NOT_JUDGED);
+  const spec = without(shown.spec, 'pullSecret');
   return { order: { ...order, spec }, specVersion: configVersion(shown.spec), ...beside };
 };
 

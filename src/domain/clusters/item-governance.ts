@@ -5,7 +5,7 @@ import {
   type GovernedKind,
   type Governance,
 } from '../catalog/field-governance.ts';
-import { reject, type Rejection } from '../decider.ts';
+import { invalid, type Rejection } from '../decider.ts';
 import type { JsonObject, JsonValue } from '../json.ts';
 import { isObject, listAt, objectAt, own, stringAt } from '../json-tools.ts';
 import { unwrapped, wrapped } from './parameter-values.ts';
@@ -105,4 +105,4 @@ export const defaultMisfit = (item: JsonObject, misfit: CheckValue): Rejection |
 };
 
 const refuse = (index: number, field: string, message: string): Rejection =>
-  reject('invalid', 'INVALID_DEFINITION', message, { field: `field_definitions.${index}.${field}` });
+  invalid('INVALID_DEFINITION', `field_definitions.${index}.${field}`, message);

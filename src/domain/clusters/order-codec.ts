@@ -12,6 +12,7 @@ import {
   wholeText,
   type Condition,
 } from '../hubs/shown.ts';
+import { defined } from '../json-tools.ts';
 import type { ClusterOrderSpecShape, ObservedOrder } from './observed.ts';
 
 /** What we write into a ClusterOrder, and what we read of it (management-cluster.md §1.1). */
@@ -158,25 +159,16 @@ export type ObservedClusterOrder = ObjectMeta &
 
 export const observedClusterOrder = (object: unknown): ObservedClusterOrder => {
   const { spec, status } = shownOrder.parse(object);
-  const {
-    phase,
-    conditions,
-    provisioningJobs,
-    clusterReference,
-    nodeSets,
-    nodeRequests: nodes,
-    ...texts
-  } = status;
+  const { phase, conditions, provisioningJobs: jobs, clusterReference, ...others } = status;
+  const { nodeSets: taken, nodeRequests: nodes, ...texts } = others;
+  const nodeSets = taken.map(({ name, agents }) => ({ resourceClass: name, hosts: agents.length }));
   return {
     ...shownMeta(object, CLUSTER_ORDER_UUID_LABEL),
     spec,
-    ...(phase === undefined ? {} : { phase }),
     conditions,
-    jobs: provisioningJobs,
-    ...(clusterReference === undefined ? {} : { clusterReference }),
-    ...(nodeSets.length === 0
-      ? {}
-      : { nodeSets: nodeSets.map(({ name, agents }) => ({ resourceClass: name, hosts: agents.length })) }),
+    jobs,
+    ...defined({ phase, clusterReference }),
+    ...(nodeSets.length === 0 ? {} : { nodeSets }),
     ...(nodes.length === 0 ? {} : { observedNodes: nodes }),
     ...filled(texts),
   };

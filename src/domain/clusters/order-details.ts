@@ -1,6 +1,6 @@
 import type { OrderDetails } from '../acting-kind.ts';
 import type { JsonObject, JsonValue } from '../json.ts';
-import type { ConditionName } from './events.ts';
+import { conditionName } from './event-types.ts';
 import { readyAs } from './shown-status.ts';
 import { isStoredCluster, type ClusterState, type StoredCluster } from './state.ts';
 
@@ -15,13 +15,6 @@ export const clusterOrderDetails = (state: ClusterState): OrderDetails =>
       }
     : { conditions: {}, waiting: {}, failure: {}, place: {} };
 
-const CONDITIONS: readonly ConditionName[] = [
-  'ClusterAvailable',
-  'NodesReady',
-  'InfrastructureReady',
-  'TemplateApplied',
-];
-
 /**
  * The four conditions that OSAC's wire enum has no room for, and why a running cluster is not as it was ordered last. Of
  * what is torn down none is looked at any more; of a deleted order those observed last are shown.
@@ -31,7 +24,7 @@ const conditionsOf = (state: StoredCluster): JsonObject => {
   const isDeleting = state.deletionRequestedAt !== undefined;
   const known = state.status === 'dispatched' && !isDeleting ? state.conditions : {};
   const reason = isDeleting ? 'Deleting' : 'NotObservedYet';
-  const kept = CONDITIONS.map((name): [string, JsonValue] => [
+  const kept = conditionName.options.map((name): [string, JsonValue] => [
     name,
     { ...(known[name] ?? { status: 'Unknown', reason, message: '' }) },
   ]);

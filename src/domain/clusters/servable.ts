@@ -121,26 +121,23 @@ const unknownZone = (zone: string): Rejection =>
     { field: 'metadata.annotations', facts: { zone } },
   );
 
+const impossible = (message: string, more?: Pick<Rejection, 'field' | 'facts'>): Rejection =>
+  reject('failed-precondition', 'CAPACITY_IMPOSSIBLE', message, more);
+
 const tooLarge = (wish: Wish, eligible: readonly StandingHub[]): Rejection => {
   const where = wish.zone === undefined ? '' : ` in zone '${wish.zone}'`;
   const everywhere = eligible.map(({ limits }) => tooMany(wish.nodeSets, limits));
   const [first, ...others] = everywhere;
   const excess = (first ?? []).find(({ id }) => others.every((found) => found.some((one) => one.id === id)));
   if (excess === undefined)
-    return reject(
-      'failed-precondition',
-      'CAPACITY_IMPOSSIBLE',
+    return impossible(
       `the node sets of this cluster can never be had together${where}: ask for fewer nodes`,
       { field: 'spec.node_sets' },
     );
   const found = everywhere.flatMap((all) => all.filter(({ id }) => id === excess.id));
   const most = Math.max(...found.map((one) => one.most));
   if (excess.id === CONTROL_PLANES)
-    return reject(
-      'failed-precondition',
-      'CAPACITY_IMPOSSIBLE',
-      `no cluster can be had${where}, whatever its size: ask your provider`,
-    );
+    return impossible(`no cluster can be had${where}, whatever its size: ask your provider`);
   return refuseSize(wish.nodeSets, { ...excess, most }, `one cluster can have at most ${most}${where}`);
 };
 
@@ -154,9 +151,7 @@ const refuseSize = (
   const [first] = sets;
   const words = first?.[1].hostType.name ?? id;
   const named = sets.map(([each]) => `'${each}'`).join(', ');
-  return reject(
-    'failed-precondition',
-    'CAPACITY_IMPOSSIBLE',
+  return impossible(
     `node set${sets.length > 1 ? 's' : ''} ${named}: ${wanted} ${words} can never be had: ${possible}`,
     {
       field: `spec.node_sets.${first?.[0] ?? ''}.size`,

@@ -1,5 +1,6 @@
 import { unitInterval } from '../hash.ts';
 import type { JsonObject } from '../json.ts';
+import { defined } from '../json-tools.ts';
 import type { EffectOutcome } from '../workflow.ts';
 import type { RunEvent } from './events.ts';
 
@@ -56,53 +57,44 @@ export const evolveEffect = (
   event: RunEvent,
   eventId: string,
 ): EffectState | undefined => {
+  const { data } = event;
+  if (event.type === 'EffectStarted') {
+    const { effectId: id, attempt, at, facts } = event.data;
+    const same = known?.id === id ? known : undefined;
+    return defined({
+      id,
+      attempt,
+      status: 'started',
+      startedAt: at,
+      startId: eventId,
+      facts,
+      doubt: isUnresolved(same),
+      reasons: same?.reasons ?? [],
+      stalled: same?.stalled ?? false,
+    });
+  }
+  if (known === undefined || !('effectId' in data) || data.effectId !== known.id) return known;
   switch (event.type) {
-    case 'EffectStarted': {
-      const { effectId: id, attempt, at, facts } = event.data;
-      const same = known?.id === id ? known : undefined;
-      return {
-        id,
-        attempt,
-        status: 'started',
-        startedAt: at,
-        startId: eventId,
-        ...(facts === undefined ? {} : { facts }),
-        doubt: isUnresolved(same),
-        reasons: same?.reasons ?? [],
-        stalled: same?.stalled ?? false,
-      };
-    }
     case 'EffectSucceeded':
-      return ended(known, event.data.effectId, { status: 'done' });
-    case 'EffectSettled': {
-      const { effectId, found, at } = event.data;
-      return ended(
-        known,
-        effectId,
-        found ? { status: 'done' } : { status: 'failed', doubt: false, notBefore: at },
-      );
-    }
+      return { ...known, status: 'done' };
+    case 'EffectSettled':
+      return event.data.found
+        ? { ...known, status: 'done' }
+        : { ...known, status: 'failed', doubt: false, notBefore: event.data.at };
     case 'EffectRefused':
-      return ended(known, event.data.effectId, { status: 'refused' });
+      return { ...known, status: 'refused' };
     case 'EffectFailed': {
-      const { effectId, reason, notBefore } = event.data;
-      const reasons = [...new Set([...(known?.reasons ?? []), reason])];
-      return ended(known, effectId, { status: 'failed', notBefore, reasons });
+      const { reason, notBefore } = event.data;
+      return { ...known, status: 'failed', notBefore, reasons: [...new Set([...known.reasons, reason])] };
     }
     case 'EffectOutcomeUnknown':
-      return ended(known, event.data.effectId, { status: 'unknown' });
+      return { ...known, status: 'unknown' };
     case 'EffectStalled':
-      return ended(known, event.data.effectId, { stalled: true });
+      return { ...known, stalled: true };
     default:
       return known;
   }
 };
-
-const ended = (
-  known: EffectState | undefined,
-  id: string,
-  change: Partial<EffectState>,
-): EffectState | undefined => (known?.id === id ? { ...known, ...change } : known);
 
 export type EffectRules = {
   readonly backoff: Backoff;

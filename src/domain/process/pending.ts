@@ -1,4 +1,5 @@
 import type { Pending, PendingCommand, PendingEffect, PendingTimer } from '../workflow.ts';
+import { defined } from '../json-tools.ts';
 import { answerTo } from './activity.ts';
 import type { Work } from './declaration.ts';
 import { instanceOfEffect, isUnresolved, later, nextAttempt } from './effects.ts';
@@ -78,14 +79,7 @@ const effectOf = (
     .filter((time) => time !== undefined)
     .toSorted()
     .at(-1);
-  return {
-    effectId,
-    ...shared,
-    ...next,
-    ...(notBefore === undefined ? {} : { notBefore }),
-    ...(firmUntil === undefined ? {} : { firmUntil }),
-    ...(facts === undefined ? {} : { facts }),
-    // What is deleted frees what others wait for.
-    ...(run.ending !== undefined || phase === 'undo' ? { priority: 'deletion' as const } : {}),
-  };
+  // What is deleted frees what others wait for.
+  const priority = run.ending !== undefined || phase === 'undo' ? 'deletion' : undefined;
+  return { effectId, ...shared, ...next, ...defined({ notBefore, firmUntil, facts, priority }) };
 };

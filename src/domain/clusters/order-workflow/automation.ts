@@ -1,3 +1,4 @@
+import { defined } from '../../json-tools.ts';
 import { later } from '../../process/effects.ts';
 import type { AutomationPurpose } from '../events.ts';
 import type { HubWork } from '../observed.ts';
@@ -68,7 +69,7 @@ export const repeatedRequest = (run: OrderRun, purpose: AutomationPurpose): Requ
   const asked = all[purpose];
   if (asked === undefined) return undefined;
   const { wording, repeats, job, again } = asked;
-  const next = { wording, repeats: repeats + 1, ...(again === undefined ? {} : { again }) };
+  const next = defined({ wording, repeats: repeats + 1, again });
   if (automationMode(run) === 'aap') {
     return hasEndedBadly(job)
       ? { ...next, notBefore: later(job.seenAt, doubled(RETRY_FIRST_MS, RETRY_MAX_MS, repeats)) }
@@ -96,14 +97,11 @@ const patience = (
   work: HubWork | undefined,
   repeats: number,
 ): number | undefined => {
-  if (work === 'nothing') return doubled(REPOST_FIRST_MS, REPOST_MAX_MS, repeats);
-  if (purpose === 'provision' && work === 'resting') {
+  if (work === 'nothing' || (purpose === 'provision' && work === 'resting')) {
     return doubled(REPOST_FIRST_MS, REPOST_MAX_MS, repeats);
   }
-  if (purpose === 'deprovision' && work === 'cleaning') {
-    return doubled(CLEANING_MS, CLEANING_MAX_MS, repeats);
-  }
-  return undefined;
+  const cleans = purpose === 'deprovision' && work === 'cleaning';
+  return cleans ? doubled(CLEANING_MS, CLEANING_MAX_MS, repeats) : undefined;
 };
 
 /** Something may have been built: the automation was asked for it, or may have been. */

@@ -1,11 +1,11 @@
-import { isUnresolved, OWN_BACKOFF } from '../../process/effects.ts';
+import { OWN_BACKOFF } from '../../process/effects.ts';
 import type { OverdueTimes } from '../../process/run.ts';
 import type { ClusterCommand } from '../commands.ts';
 import { hostedText } from '../observation.ts';
 import { UNDOING } from './automation-steps.ts';
 import { isAbsent, isDispatched, mayBeOnHub, onItsHub, type OrderRun } from './run.ts';
 import { waitingFor } from './waiting-for.ts';
-import { observeCall, onHub, orderRef, releaseCall, type Step } from './work.ts';
+import { observeCall, onHub, orderRef, releaseCall, settling, type Step } from './work.ts';
 
 const MINUTE = 60_000;
 /** From the deletion until the HostedCluster is gone, and from there until nothing is left (§2.2, step D). */
@@ -20,23 +20,12 @@ const reportOverdue = (run: OrderRun, times: OverdueTimes): ClusterCommand => ({
 
 /** Undoing, to confirmed absence and capacity given back. */
 export const DELETION: readonly Step[] = [
-  {
-    // Instead of placing again: whatever an unanswered attempt reserved is given back.
-    name: 'settle-place',
-    phase: 'deletion',
-    effect: 'place',
+  // Whatever an unanswered attempt reserved is given back.
+  settling('place', releaseCall, {
     needed: (run) => !isDispatched(run) || run.memo.replacing === true,
-    done: (run) => !isUnresolved(run.effects['place']),
-    work: (run) => ({ call: releaseCall(run) }),
-  },
-  {
-    // Instead of sending again: a look ends the doubt, and what is there is deleted.
-    name: 'settle-apply',
-    phase: 'deletion',
-    effect: 'apply',
-    done: (run) => !isUnresolved(run.effects['apply']),
-    work: (run) => ({ call: observeCall(run) }),
-  },
+  }),
+  // What is there is deleted.
+  settling('apply', observeCall),
   {
     /** Again where it is back: a write that was given up arrived only after the deletion had found nothing. */
     name: 'delete',

@@ -1,3 +1,4 @@
+import { defined } from '../../json-tools.ts';
 import type { JsonObject } from '../../json.ts';
 import type { ClusterCommand } from '../commands.ts';
 import { assess, type Assessment } from '../observation.ts';
@@ -45,17 +46,15 @@ const look = (
   // An order may have been meant for another hub before: what is seen there is not this one.
   if (observation.hub !== undefined && observation.hub !== hubOf(run)?.id) return undefined;
   const assessment = assess(observation, desiredOf(run));
-  const version = versionOf(observation);
-  const { askedAt } = observation;
-  return {
+  return defined({
     type: 'RecordObservation',
     at,
     assessment,
-    ...(version === undefined ? {} : { version }),
-    ...(askedAt === undefined ? {} : { askedAt }),
-    ...(run.effects['apply']?.status === 'refused' ? { settles: true } : {}),
-    ...(run.ending === undefined ? {} : { waitingFor: waitingFor(run, assessment) }),
-  };
+    version: versionOf(observation),
+    askedAt: observation.askedAt,
+    settles: run.effects['apply']?.status === 'refused' ? true : undefined,
+    waitingFor: run.ending === undefined ? undefined : waitingFor(run, assessment),
+  });
 };
 
 const waitingFor = (run: OrderRun, assessment: Assessment): readonly string[] =>

@@ -1,45 +1,31 @@
 import { byKey } from '../../json-tools.ts';
-import type { JsonObject } from '../../json.ts';
-import type { ConditionName } from '../events.ts';
+import type { AutomationPurpose, ConditionName } from '../events.ts';
+import type { ClusterOrderStatus } from '../hub-objects.ts';
 import type { RunningJob } from '../state.ts';
-import { asJson } from './as-json.ts';
 import { onItsHub, type Dispatched, type OrderRun } from './run.ts';
 
 /**
  * What stands in the status of a ClusterOrder whose controller we are (management-cluster.md §1.1): the words of the
  * operator for what we have seen. Holds no times, so that equal means that nothing is to be written.
  */
-export type WantedStatus = {
-  readonly phase: 'Progressing' | 'Failed' | 'Ready' | 'Deleting';
-  readonly conditions: readonly {
-    readonly type: string;
-    readonly status: 'True' | 'False' | 'Unknown';
-    readonly reason: string;
-    readonly message: string;
-  }[];
-  readonly nodeRequests?: readonly { readonly resourceClass: string; readonly numberOfNodes: number }[];
-  readonly jobs?: readonly {
-    readonly jobId: string;
-    readonly type: 'provision' | 'deprovision';
-    readonly state: string;
-    readonly timestamp: string;
-    readonly message?: string;
-  }[];
+export type WantedStatus = Pick<ClusterOrderStatus, 'phase' | 'nodeRequests'> & {
+  readonly conditions: readonly ReturnType<typeof shown>[];
+  readonly jobs?: readonly ReturnType<typeof jobEntry>[];
 };
 
 /** Undefined until something was seen, and when there is no order to write to. */
 export const wantedStatus = (run: OrderRun): WantedStatus | undefined => {
   const state = onItsHub(run);
   if (state === undefined || !isShown(state)) return undefined;
-  const nodes = countedNodes(state);
-  const jobs = [
-    ...jobEntry('provision', state.asked.provision?.job),
-    ...jobEntry('deprovision', state.asked.deprovision?.job),
-  ];
+  const nodeRequests = countedNodes(state);
+  const jobs = (['provision', 'deprovision'] as const).flatMap((type) => {
+    const { job } = state.asked[type] ?? {};
+    return job === undefined ? [] : [jobEntry(type, job)];
+  });
   return {
     phase: phaseOf(state),
     conditions: conditionsOf(state),
-    ...(nodes.length === 0 ? {} : { nodeRequests: nodes }),
+    ...(nodeRequests.length === 0 ? {} : { nodeRequests }),
     ...(jobs.length === 0 ? {} : { jobs }),
   };
 };
@@ -56,8 +42,6 @@ export const statusText = (run: OrderRun): string => {
   return status === undefined ? '' : JSON.stringify(status);
 };
 
-export const statusJson = (status: WantedStatus): JsonObject => asJson(status);
-
 const phaseOf = ({ seen, failure, ready }: Dispatched): WantedStatus['phase'] => {
   if (seen.deleting === true) return 'Deleting';
   if (failure !== undefined) return 'Failed';
@@ -71,12 +55,6 @@ const conditionsOf = ({
   conditions,
   endpoints,
 }: Dispatched): WantedStatus['conditions'] => {
-  const shown = (type: string, isTrue: boolean, reason: string, message = '') => ({
-    type,
-    status: isTrue ? ('True' as const) : ('False' as const),
-    reason,
-    message,
-  });
   const observed = (type: string, name: ConditionName) => {
     const { status, reason, message } = conditions[name] ?? NOT_SEEN;
     return shown(type, status === 'True', reasonWord(reason), message);
@@ -102,16 +80,20 @@ const conditionsOf = ({
   ];
 };
 
+const shown = (type: string, isTrue: boolean, reason: string, message = '') => ({
+  type,
+  status: isTrue ? 'True' : 'False',
+  reason,
+  message,
+});
+
 const NOT_SEEN = { status: 'Unknown', reason: 'Initialized', message: '' } as const;
 
 /** The CRD takes words of letters, digits, `_`, `,` and `:` only (§1.1). */
 const REASON = /^[A-Za-z]([A-Za-z0-9_,:]{0,1022}[A-Za-z0-9_])?$/;
 const reasonWord = (reason: string): string => (REASON.test(reason) ? reason : 'Observed');
 
-const countedNodes = ({
-  readyNodes: ready = {},
-  nodeSets,
-}: Dispatched): NonNullable<WantedStatus['nodeRequests']> => {
+const countedNodes = ({ readyNodes: ready = {}, nodeSets }: Dispatched) => {
   const counts = new Map<string, number>();
   for (const [name, { hostType }] of Object.entries(nodeSets).sort(byKey)) {
     const count = Object.hasOwn(ready, name) ? ready[name] : undefined;
@@ -121,7 +103,6 @@ const countedNodes = ({
 };
 
 const jobEntry = (
-  type: 'provision' | 'deprovision',
-  job: RunningJob | undefined,
-): NonNullable<WantedStatus['jobs']> =>
-  job === undefined ? [] : [{ jobId: job.id, type, state: job.state, timestamp: job.createdAt }];
+  type: AutomationPurpose,
+  { id: jobId, state, createdAt: timestamp }: Pick<RunningJob, 'id' | 'state' | 'createdAt'>,
+) => ({ jobId, type, state, timestamp });
