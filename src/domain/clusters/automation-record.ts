@@ -32,8 +32,8 @@ const jobFacts = (job: Omit<RunningJob, 'seenAt' | 'vanished'> | undefined) => {
   return defined({ ...facts, workflow: workflow ? true : undefined });
 };
 
+export const RUNNING: readonly string[] = ['Pending', 'Waiting', 'Running'];
 /** States of a retry's job that say nothing new: it runs, or it has failed like the ones before. */
-const RUNNING: readonly string[] = ['Pending', 'Waiting', 'Running'];
 const UNTOLD: readonly string[] = [...RUNNING, 'Failed', 'Canceled'];
 
 export const recordJob = (state: Dispatched, report: Report<'RecordJob'>): ClusterEvent[] => {

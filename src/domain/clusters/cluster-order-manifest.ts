@@ -1,20 +1,15 @@
 import { base32, fnv1a64 } from '../hash.ts';
 import type { JsonObject } from '../json.ts';
-import type { SecretRef } from '../secret-ref.ts';
-import type { NodeSet } from './events.ts';
 import { byKey, defined } from '../json-tools.ts';
 import type { ClusterOrderSpecShape } from './observed.ts';
 import { plainValue } from './parameter-values.ts';
+import type { BuiltSpec } from './state.ts';
 
 /** What a ClusterOrder is made of: the resolved order, nothing of the catalogue. */
-export type OrderedSpec = {
+export type OrderedSpec = Pick<BuiltSpec, 'nodeSets' | 'sshPublicKey' | 'pullSecret' | 'network'> & {
   readonly template: { readonly id: string };
   readonly templateParameters: { readonly [name: string]: JsonObject };
-  readonly nodeSets: { readonly [name: string]: NodeSet };
   readonly version: { readonly releaseImage: string };
-  readonly sshPublicKey?: string;
-  readonly pullSecret?: SecretRef;
-  readonly network?: { readonly podCidr?: string; readonly serviceCidr?: string };
 };
 
 /** A manifest without secret values: the adapter layer reveals `pullSecret` just before it writes. */

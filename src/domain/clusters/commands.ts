@@ -60,10 +60,8 @@ export type ClusterChanges = {
 };
 
 /** `hostType` as the caller wrote it for an existing set; resolved to both id and name for a new one. */
-export type RequestedNodeSet = {
-  readonly hostType: { readonly id?: string; readonly name?: string };
-  readonly size: number;
-  readonly fabricInterface?: string;
+export type RequestedNodeSet = Omit<NodeSet, 'hostType'> & {
+  readonly hostType: Partial<NodeSet['hostType']>;
 };
 
 /** What the cluster-order workflow reports and decides. */
@@ -124,5 +122,3 @@ export type ClusterReport =
   | { readonly type: 'ConfirmAbsence'; readonly at: string; readonly unsent?: boolean };
 
 export type ClusterCommand = ClusterRequest | ClusterReport;
-
-export type { NodeSet };

@@ -29,7 +29,7 @@ import {
   type Condition,
 } from '../hubs/shown.ts';
 import type { JsonObject } from '../json.ts';
-import { sameJson, without, withoutPaths } from '../json-tools.ts';
+import { defined, sameJson, without, withoutPaths } from '../json-tools.ts';
 import { namespaceFits, orderName } from './cluster-order-manifest.ts';
 import { configVersion } from './config-version.ts';
 import type { ClusterObservation, ClusterOrderSpecShape, ObservedHosted } from './observed.ts';
@@ -220,27 +220,26 @@ export type ClusterOrderStatus = {
 
 const wholeSeconds = (time: string): string => time.replace(/\.\d+Z$/, 'Z');
 
-const statusObject = (place: ObjectPlace, status: ClusterOrderStatus): JsonObject => ({
-  phase: status.phase,
-  desiredConfigVersion: status.desiredConfigVersion,
+const statusObject = (
+  place: ObjectPlace,
+  { phase, desiredConfigVersion, nodeRequests, jobs }: ClusterOrderStatus,
+): JsonObject => ({
+  phase,
+  desiredConfigVersion,
   clusterReference: {
     namespace: clusterNamespace(place),
     hostedClusterName: place.name,
     serviceAccountName: ACCOUNT,
     roleBindingName: ACCOUNT,
   },
-  ...(status.nodeRequests === undefined
-    ? {}
-    : { nodeRequests: status.nodeRequests.map((one) => ({ ...one })) }),
-  ...(status.jobs === undefined
-    ? {}
-    : {
-        provisioningJobs: status.jobs.slice(-MAX_JOBS).map(({ jobId, timestamp, ...job }) => ({
-          jobID: jobId,
-          ...job,
-          timestamp: wholeSeconds(timestamp),
-        })),
-      }),
+  ...defined({
+    nodeRequests: nodeRequests?.map((one) => ({ ...one })),
+    provisioningJobs: jobs?.slice(-MAX_JOBS).map(({ jobId: jobID, timestamp, ...job }) => ({
+      jobID,
+      ...job,
+      timestamp: wholeSeconds(timestamp),
+    })),
+  }),
 });
 
 const NOT_JUDGED = ['name', 'namespace', 'id', 'generation', 'creationTimestamp', 'annotations'] as const;

@@ -1,7 +1,6 @@
 import {
   definitionsOf,
   type CheckValue,
-  type FieldDefinition,
   type GovernedKind,
   type Governance,
 } from '../catalog/field-governance.ts';
@@ -88,17 +87,14 @@ export const templateMisfit = (
 
 /** Definitions whose own default does not fulfil their schema. */
 export const defaultMisfit = (item: JsonObject, misfit: CheckValue): Rejection | undefined => {
-  const wrong = (definition: FieldDefinition): string | undefined =>
-    definition.schema === '' || definition.fallback === undefined
-      ? undefined
-      : misfit(definition.schema, onParameters(definition.segments, definition.fallback, unwrapped));
-  for (const [index, definition] of definitionsOf(item, GOVERNED).entries()) {
-    const problem = wrong(definition);
+  for (const [index, { path, schema, fallback, segments }] of definitionsOf(item, GOVERNED).entries()) {
+    if (schema === '' || fallback === undefined) continue;
+    const problem = misfit(schema, onParameters(segments, fallback, unwrapped));
     if (problem !== undefined)
       return refuse(
         index,
         'default',
-        `the default of field definition '${definition.path}' does not fit its validation_schema: ${problem}`,
+        `the default of field definition '${path}' does not fit its validation_schema: ${problem}`,
       );
   }
   return undefined;

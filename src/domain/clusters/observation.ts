@@ -1,12 +1,11 @@
 import { configVersion } from './config-version.ts';
 import { AUTOMATION_FAILED } from './failure-texts.ts';
 import { clusterConditions, JOB_STATUS_UNKNOWN, type ObservedConditions } from './observed-conditions.ts';
-import { factsOf, latestJob } from './observed-facts.ts';
+import { factsOf, latestJob, type ObservedFacts } from './observed-facts.ts';
 import type {
   ClusterObservation,
   DesiredCluster,
   HubWork,
-  ObservedFacts,
   ObservedHosted,
   ObservedJob,
   ObservedOrder,
@@ -65,7 +64,7 @@ export const failureIn = (verdict: Verdict): Failure | undefined => {
   const said = verdict.kind === 'failed' ? verdict : 'stopped' in verdict ? verdict.stopped : undefined;
   if (said === undefined || ('why' in said && said.why === 'waits')) return undefined;
   const { reason, message, detail } = said;
-  return { reason, message, ...(detail === undefined ? {} : { detail }) };
+  return defined({ reason, message, detail });
 };
 
 /** Pure: an observation and what we want, to what it means. Holds no times, so that equal means unchanged. */

@@ -122,25 +122,25 @@ const describedBy = (
 
 /** References are checked before everything else but the schema, each against what the caller may see. */
 export const referenceProblems = (spec: JsonObject, catalogue: Catalogue): readonly Rejection[] =>
-  [
-    referenceProblem('ClusterTemplate', 'object.spec.template', spec['template'], catalogue.template),
-    referenceProblem('ClusterVersion', 'object.spec.version', spec['version'], catalogue.version),
-    referenceProblem('ClusterCatalogItem', 'object.spec.catalog_item', spec['catalog_item'], catalogue.item),
-    referenceProblem(
-      'Secret',
-      'object.spec.pull_secret_secret',
-      spec['pull_secret_secret'],
-      catalogue.secret,
-    ),
-  ].filter((problem) => problem !== undefined);
+  (
+    [
+      ['ClusterTemplate', 'template', catalogue.template],
+      ['ClusterVersion', 'version', catalogue.version],
+      ['ClusterCatalogItem', 'catalog_item', catalogue.item],
+      ['Secret', 'pull_secret_secret', catalogue.secret],
+    ] as const
+  )
+    .map(([message, field, lookup]) => referenceProblem(message, field, spec[field], lookup))
+    .filter((problem) => problem !== undefined);
 
 const referenceProblem = (
   message: string,
-  field: string,
+  name: string,
   value: JsonValue | undefined,
   lookup: (reference: Reference) => CatalogueObject | undefined,
 ): Rejection | undefined => {
   const reference = referenceOf(value);
+  const field = `object.spec.${name}`;
   if (reference === undefined) return undefined;
   if (referenceText(reference) === '') return emptyReference(message, field);
   if (lookup(reference) !== undefined) return undefined;

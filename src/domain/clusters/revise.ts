@@ -119,11 +119,12 @@ const nodeSetEvents = (
 ): ClusterEvent[] | Rejection => {
   const wanted = changes.nodeSets;
   if (wanted === undefined) return [];
-  const wrong =
-    Object.entries(wanted)
-      .map(([name, set]) => nodeSetRejection(state, name, set, changes.resized ?? []))
-      .find((rejection) => rejection !== undefined) ?? lastSetRejection(state, wanted);
+  const wrong = Object.entries(wanted)
+    .map(([name, set]) => nodeSetRejection(state, name, set, changes.resized ?? []))
+    .find((rejection) => rejection !== undefined);
   if (wrong !== undefined) return wrong;
+  if (Object.keys(wanted).length === 0 && Object.keys(state.nodeSets).length > 0)
+    return invalid('LAST_NODE_SET', 'spec.node_sets', 'cannot remove the last node set of a cluster');
   const set = Object.entries(wanted)
     .sort(byKey)
     .flatMap(([name, { hostType, size, fabricInterface }]) => {
@@ -209,14 +210,6 @@ const hostTypeRejection = (
       'host_type is immutable',
   );
 };
-
-const lastSetRejection = (
-  state: LiveCluster,
-  wanted: { readonly [name: string]: RequestedNodeSet },
-): Rejection | undefined =>
-  Object.keys(wanted).length > 0 || Object.keys(state.nodeSets).length === 0
-    ? undefined
-    : invalid('LAST_NODE_SET', 'spec.node_sets', 'cannot remove the last node set of a cluster');
 
 export const sshKeyRejection = ({ sshPublicKey }: { sshPublicKey?: string }): Rejection | undefined =>
   sshPublicKey === undefined || sshPublicKey.length <= MAX_SSH_KEY

@@ -106,13 +106,7 @@ export type Progress = {
 };
 
 /** A request to the hub's automation, and the job that came of it (aap). */
-export type Asked = {
-  /** What it was asked for. */
-  readonly wording: string;
-  /** How often it was asked for the same before. */
-  readonly repeats: number;
-  readonly at: string;
-  readonly again?: 'nodes' | 'other';
+export type Asked = Pick<Data<'AutomationTried'>, 'at' | 'wording' | 'repeats' | 'again'> & {
   readonly job?: RunningJob;
   /** The job before it, for the same, which failed. */
   readonly failed?: RunningJob;

@@ -37,11 +37,13 @@ export const OWN_BACKOFF: Backoff = { firstMs: 1_000, maxMs: 60_000 };
 export const kindOfEffect = (effectId: string): string => effectId.slice(0, effectId.indexOf(':'));
 export const instanceOfEffect = (effectId: string): string => effectId.slice(effectId.indexOf(':') + 1);
 
+/** Milliseconds, doubled so many times. */
+export const doubled = ({ firstMs, maxMs }: Backoff, times: number): number =>
+  Math.min(maxMs, firstMs * 2 ** Math.min(times, 30));
+
 /** Milliseconds to wait after attempt n: between half and all of the doubled interval, the same on every machine. */
-export const delayAfter = (effectId: string, attempt: number, { firstMs, maxMs }: Backoff): number => {
-  const full = Math.min(maxMs, firstMs * 2 ** Math.min(attempt - 1, 30));
-  return Math.round(full * (0.5 + unitInterval(`${effectId}#${attempt}`) / 2));
-};
+export const delayAfter = (effectId: string, attempt: number, backoff: Backoff): number =>
+  Math.round(doubled(backoff, attempt - 1) * (0.5 + unitInterval(`${effectId}#${attempt}`) / 2));
 
 export const later = (time: string, ms: number): string => new Date(Date.parse(time) + ms).toISOString();
 

@@ -65,10 +65,8 @@ const effectOf = (
   { kind, phase }: Row,
   { call, instance = run.cycle, facts, notBefore: firmUntil, everyMs }: Work,
 ): PendingEffect | undefined => {
-  const { port, operation, args, lane } = call;
-  const shared = { port, operation, args, lane };
   if (everyMs !== undefined) {
-    return { effectId: `${kind}:0`, ...shared, attempt: 1, mode: 'observe', everyMs };
+    return { effectId: `${kind}:0`, ...call, attempt: 1, mode: 'observe', everyMs };
   }
   const known = run.effects[kind];
   // One that may have happened is settled under its own id before another takes its place.
@@ -81,5 +79,5 @@ const effectOf = (
     .at(-1);
   // What is deleted frees what others wait for.
   const priority = run.ending !== undefined || phase === 'undo' ? 'deletion' : undefined;
-  return { effectId, ...shared, ...next, ...defined({ notBefore, firmUntil, facts, priority }) };
+  return { effectId, ...call, ...next, ...defined({ notBefore, firmUntil, facts, priority }) };
 };

@@ -5,7 +5,6 @@ import { instanceOfEffect, isUnresolved } from '../../process/effects.ts';
 import type { ClusterCommand } from '../commands.ts';
 import type { AutomationPurpose } from '../events.ts';
 import type { RunningJob } from '../state.ts';
-import { asJson } from './as-json.ts';
 import {
   firstRequest,
   isRunning,
@@ -24,7 +23,16 @@ import {
   type OrderRun,
 } from './run.ts';
 import { statusText, wantedStatus } from './wanted-status.ts';
-import { onAutomation, onHub, orderRef, READ_BUSY_MS, settling, triggerCall, type Step } from './work.ts';
+import {
+  asJson,
+  onAutomation,
+  onHub,
+  orderRef,
+  READ_BUSY_MS,
+  settling,
+  triggerCall,
+  type Step,
+} from './work.ts';
 
 /** What we do on hubs whose automation we run, or whose orders nobody but us reconciles (design §6). */
 const KIND_OF: { readonly [Purpose in AutomationPurpose]: 'trigger' | 'undo' } = {

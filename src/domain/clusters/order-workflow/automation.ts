@@ -1,5 +1,6 @@
 import { defined } from '../../json-tools.ts';
-import { later } from '../../process/effects.ts';
+import { doubled, later, type Backoff } from '../../process/effects.ts';
+import { RUNNING } from '../automation-record.ts';
 import type { AutomationPurpose } from '../events.ts';
 import type { HubWork } from '../observed.ts';
 import type { RunningJob } from '../state.ts';
@@ -23,18 +24,13 @@ export type Request = {
 
 const MINUTE = 60_000;
 /** As the operator does after a failed job: 2 to 30 minutes, doubling (management-cluster.md §6). */
-const RETRY_FIRST_MS = 2 * MINUTE;
-const RETRY_MAX_MS = 30 * MINUTE;
+const RETRY: Backoff = { firstMs: 2 * MINUTE, maxMs: 30 * MINUTE };
 /** A webhook of which nothing is to be seen for so long may have been lost with its rulebook. */
-export const REPOST_FIRST_MS = 5 * MINUTE;
-const REPOST_MAX_MS = 30 * MINUTE;
+const REPOST: Backoff = { firstMs: 5 * MINUTE, maxMs: 30 * MINUTE };
 /** Cleaning up after a HostedCluster may take that long (fleet-and-networks.md §2.2, step D). */
-const CLEANING_MS = 30 * MINUTE;
-const CLEANING_MAX_MS = 120 * MINUTE;
+const CLEANING: Backoff = { firstMs: 30 * MINUTE, maxMs: 120 * MINUTE };
 /** A webhook's playbook that is still at work is not disturbed for so long: it holds a lock that the next one needs. */
 const PLAYBOOK_MS = 60 * MINUTE;
-
-const RUNNING: readonly string[] = ['Pending', 'Waiting', 'Running'];
 
 /** A job that may still do something; one without a record counts as ended. */
 export const isRunning = (job: RunningJob | undefined): job is RunningJob =>
@@ -47,9 +43,6 @@ export const isUnsettled = (job: RunningJob | undefined): job is RunningJob =>
 const hasEndedBadly = (job: RunningJob | undefined): job is RunningJob =>
   job?.state === 'Failed' || job?.state === 'Canceled';
 
-const doubled = (firstMs: number, maxMs: number, repeats: number): number =>
-  Math.min(maxMs, firstMs * 2 ** Math.min(repeats, 10));
-
 /** The first request for the present wording; undefined while the job before it is known to be running. */
 export const firstRequest = (run: OrderRun): Request | undefined => {
   const { asked, otherChanged, seen } = onItsHub(run) ?? { asked: {} };
@@ -59,7 +52,7 @@ export const firstRequest = (run: OrderRun): Request | undefined => {
   const request: Request = { ...first, again: otherChanged === true ? 'other' : 'nodes' };
   if (automationMode(run) === 'aap') return isRunning(provision.job) ? undefined : request;
   if (provision.finished === true) return request;
-  const wait = seen?.work === 'busy' ? PLAYBOOK_MS : REPOST_FIRST_MS;
+  const wait = seen?.work === 'busy' ? PLAYBOOK_MS : REPOST.firstMs;
   return { ...request, notBefore: later(provision.at, wait) };
 };
 
@@ -72,7 +65,7 @@ export const repeatedRequest = (run: OrderRun, purpose: AutomationPurpose): Requ
   const next = defined({ wording, repeats: repeats + 1, again });
   if (automationMode(run) === 'aap') {
     return hasEndedBadly(job)
-      ? { ...next, notBefore: later(job.seenAt, doubled(RETRY_FIRST_MS, RETRY_MAX_MS, repeats)) }
+      ? { ...next, notBefore: later(job.seenAt, doubled(RETRY, repeats)) }
       : undefined;
   }
   const work = seen?.work;
@@ -98,10 +91,10 @@ const patience = (
   repeats: number,
 ): number | undefined => {
   if (work === 'nothing' || (purpose === 'provision' && work === 'resting')) {
-    return doubled(REPOST_FIRST_MS, REPOST_MAX_MS, repeats);
+    return doubled(REPOST, repeats);
   }
   const cleans = purpose === 'deprovision' && work === 'cleaning';
-  return cleans ? doubled(CLEANING_MS, CLEANING_MAX_MS, repeats) : undefined;
+  return cleans ? doubled(CLEANING, repeats) : undefined;
 };
 
 /** Something may have been built: the automation was asked for it, or may have been. */

@@ -2,15 +2,41 @@ import { OWN_BACKOFF } from '../../process/effects.ts';
 import type { OverdueTimes } from '../../process/run.ts';
 import type { ClusterCommand } from '../commands.ts';
 import { hostedText } from '../observation.ts';
+import { isRunning } from './automation.ts';
 import { UNDOING } from './automation-steps.ts';
 import { isAbsent, isDispatched, mayBeOnHub, onItsHub, type OrderRun } from './run.ts';
-import { waitingFor } from './waiting-for.ts';
 import { observeCall, onHub, orderRef, releaseCall, settling, type Step } from './work.ts';
 
 const MINUTE = 60_000;
 /** From the deletion until the HostedCluster is gone, and from there until nothing is left (§2.2, step D). */
 const TEARDOWN_DEADLINE_MS = 120 * MINUTE;
 const CLEANUP_DEADLINE_MS = 20 * MINUTE;
+
+/** What a deletion waits for: our own job first, then what the hub shows, then what does not get through. */
+const waitingFor = (run: OrderRun): readonly string[] => {
+  const { problem } = run;
+  const stuck = problem === undefined ? [] : [`${problem.reason}: ${problem.message}`];
+  const shown = (onItsHub(run)?.waitingFor ?? []).filter((what) => SHOWN.some((of) => what.startsWith(of)));
+  return [...ownJob(run), ...withoutOwnJobs(run, shown), ...stuck];
+};
+
+const SHOWN: readonly string[] = ['job ', 'finalizer ', hostedText('')];
+
+/** What is waited for of a job that we launched. */
+export const ownJob = (run: OrderRun): readonly string[] => {
+  const { provision, deprovision } = onItsHub(run)?.asked ?? {};
+  const job = isRunning(provision?.job) ? provision.job : deprovision?.job;
+  if (job === undefined || job.state === 'Succeeded') return [];
+  const tail = (job.outputTail ?? '').trimEnd().split('\n').at(-1) ?? '';
+  return [`job ${job.id} ${job.state}${tail === '' ? '' : `: ${tail}`}`];
+};
+
+/** The order's status may show our job as well, as it was when the status was written. */
+export const withoutOwnJobs = (run: OrderRun, shown: readonly string[]): readonly string[] => {
+  const { provision, deprovision } = onItsHub(run)?.asked ?? {};
+  const ours = [provision?.job?.id, deprovision?.job?.id].map((id) => `job ${id ?? ''} `);
+  return shown.filter((what) => !ours.some((job) => what.startsWith(job)));
+};
 
 const reportOverdue = (run: OrderRun, times: OverdueTimes): ClusterCommand => ({
   type: 'ReportDeletionOverdue',

@@ -5,7 +5,6 @@ import { orderName } from '../cluster-order-manifest.ts';
 import type { ClusterCommand } from '../commands.ts';
 import { DEFAULT_WEIGHTS, type PlaceResult } from '../placement.ts';
 import { waitingWords } from '../room-words.ts';
-import { asJson } from './as-json.ts';
 import { PREPARING } from './automation-steps.ts';
 import {
   applyInstance,
@@ -21,7 +20,7 @@ import {
   type ObservedStep,
   type OrderRun,
 } from './run.ts';
-import { applyCall, placeCall, resizeCall, type Step } from './work.ts';
+import { applyCall, asJson, placeCall, resizeCall, type Step } from './work.ts';
 
 const MINUTE = 60_000;
 /** No phase after this: the hub does not accept (operator-run.md §4.1). */

@@ -15,7 +15,7 @@ import {
   onItsHub,
   type OrderRun,
 } from './run.ts';
-import { ownJob, withoutOwnJobs } from './waiting-for.ts';
+import { ownJob, withoutOwnJobs } from './deletion-steps.ts';
 import { observeCall, READ_BUSY_MS, READ_READY_MS, type Step } from './work.ts';
 
 /** The timed read: the only source of degradation and loss (operator-run.md §4.3). */

@@ -70,13 +70,11 @@ export const wantedClaim = (run: OrderRun): CapacityClaim => claimOfCluster(orde
 export const claimBeforeApply = (run: OrderRun): CapacityClaim => {
   const wanted = wantedClaim(run);
   const held = run.memo.held ?? wanted;
-  const nodes = new Map(Object.entries(held.nodes));
-  for (const [hostType, count] of Object.entries(wanted.nodes)) {
-    nodes.set(hostType, Math.max(nodes.get(hostType) ?? 0, count));
-  }
+  const most = (id: string): number => Math.max(own(held.nodes, id) ?? 0, own(wanted.nodes, id) ?? 0);
+  const hostTypes = Object.keys({ ...held.nodes, ...wanted.nodes });
   return {
     controlPlanes: Math.max(held.controlPlanes, wanted.controlPlanes),
-    nodes: Object.fromEntries(nodes),
+    nodes: Object.fromEntries(hostTypes.map((id) => [id, most(id)])),
   };
 };
 

@@ -48,34 +48,23 @@ const phaseOf = ({ seen, failure, ready }: Dispatched): WantedStatus['phase'] =>
   return ready ? 'Ready' : 'Progressing';
 };
 
-const conditionsOf = ({
-  deletionRequestedAt,
-  failure,
-  ready: isReady,
-  conditions,
-  endpoints,
-}: Dispatched): WantedStatus['conditions'] => {
+const conditionsOf = (state: Dispatched): WantedStatus['conditions'] => {
+  const { deletionRequestedAt, failure, ready: isReady, conditions, endpoints } = state;
   const observed = (type: string, name: ConditionName) => {
     const { status, reason, message } = conditions[name] ?? NOT_SEEN;
     return shown(type, status === 'True', reasonWord(reason), message);
   };
   const isDeleting = deletionRequestedAt !== undefined;
+  const isUp = endpoints !== undefined;
+  const goesOn = isReady ? 'AsExpected' : 'Progressing';
+  const progress = failure === undefined ? goesOn : 'ProvisioningFailed';
   return [
     shown('Accepted', true, 'Initialized'),
     shown('Deleting', isDeleting, isDeleting ? 'Deleting' : 'Initialized'),
-    shown(
-      'Progressing',
-      !isReady && failure === undefined,
-      failure === undefined ? (isReady ? 'AsExpected' : 'Progressing') : 'ProvisioningFailed',
-      failure?.message,
-    ),
+    shown('Progressing', !isReady && failure === undefined, progress, failure?.message),
     shown('NamespaceCreated', true, 'AsExpected'),
     observed('ControlPlaneCreated', 'InfrastructureReady'),
-    shown(
-      'ControlPlaneAvailable',
-      endpoints !== undefined,
-      endpoints === undefined ? 'Initialized' : 'AsExpected',
-    ),
+    shown('ControlPlaneAvailable', isUp, isUp ? 'AsExpected' : 'Initialized'),
     observed('ClusterAvailable', 'ClusterAvailable'),
   ];
 };

@@ -6,11 +6,13 @@ import { CLUSTER_CATEGORY } from '../cluster.ts';
 import { clusterOrderDraft, orderName, SIMULATION_ANNOTATION } from '../cluster-order-manifest.ts';
 import type { ClusterCommand } from '../commands.ts';
 import type { AutomationPurpose } from '../events.ts';
-import { asJson } from './as-json.ts';
 import { automationMode, hubOf, isRetryUnsent, isSent, orderOf, wantedClaim, type OrderRun } from './run.ts';
 
 /** What steps ask for: effects on hub, scheduler and automation. */
 export type Step = StepOf<OrderRun, ClusterCommand>;
+
+/** Plain data that TypeScript knows as a readonly type, as JSON. */
+export const asJson = (value: object): JsonObject => value as JsonObject;
 
 /** Its object on the hub. */
 const OBJECT = 'ClusterOrder';
