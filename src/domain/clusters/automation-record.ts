@@ -1,6 +1,7 @@
 import type { DataOf } from '../decider.ts';
 import { defined, without } from '../json-tools.ts';
 import type { ClusterReport } from './commands.ts';
+import { RUNNING } from './observed-facts.ts';
 import type { AutomationPurpose, ClusterEvent, JobState } from './events.ts';
 import type { Asked, Dispatched, RunningJob } from './state.ts';
 
@@ -32,7 +33,6 @@ const jobFacts = (job: Omit<RunningJob, 'seenAt' | 'vanished'> | undefined) => {
   return defined({ ...facts, workflow: workflow ? true : undefined });
 };
 
-export const RUNNING: readonly string[] = ['Pending', 'Waiting', 'Running'];
 /** States of a retry's job that say nothing new: it runs, or it has failed like the ones before. */
 const UNTOLD: readonly string[] = [...RUNNING, 'Failed', 'Canceled'];
 

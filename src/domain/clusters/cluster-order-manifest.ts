@@ -77,7 +77,7 @@ export const clusterOrderSpec = (order: OrderedSpec): ClusterOrderSpecShape => {
  * Node sets in the order of their names. Those of one host type are one request: the hub's playbooks keep only one of
  * several with the same class (management-cluster.md §1.1), and its tenant would get fewer nodes than were ordered.
  */
-const nodeRequestsOf = (nodeSets: OrderedSpec['nodeSets']): ClusterOrderSpecShape['nodeRequests'] => {
+export const nodeRequestsOf = (nodeSets: OrderedSpec['nodeSets']): ClusterOrderSpecShape['nodeRequests'] => {
   const sizes = new Map<string, number>();
   for (const [, { hostType, size }] of Object.entries(nodeSets).sort(byKey)) {
     sizes.set(hostType.id, (sizes.get(hostType.id) ?? 0) + size);

@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from '../json.ts';
-import { listAt, objectAt, own, stringAt, withoutEmpty } from '../json-tools.ts';
+import { defined, listAt, objectAt, own, stringAt, withoutEmpty } from '../json-tools.ts';
 import { regularNames, type ResourceKind, type ResourceView } from '../resource.ts';
 import type { SecretRef } from '../secret-ref.ts';
 import { isStoredCluster, type ClusterState, type ShownConditionType, type StoredCluster } from './state.ts';
@@ -96,7 +96,8 @@ const GHOST_REASONS: readonly string[] = ['ClusterOrderLost', 'HostedClusterLost
 
 const clusterView = (state: ClusterState): ResourceView => {
   if (!isStoredCluster(state)) return { exists: false };
-  const { id, tenant, project, name, orderedAt, deletionRequestedAt } = state;
+  const { id, tenant, project, name, orderedAt, deletionRequestedAt: deletionTimestamp } = state;
+  const pullSecret = ownPullSecret(state);
   return {
     exists: true,
     archived: state.status === 'deleted',
@@ -105,7 +106,7 @@ const clusterView = (state: ClusterState): ResourceView => {
     project,
     name,
     creationTimestamp: orderedAt,
-    ...(deletionRequestedAt === undefined ? {} : { deletionTimestamp: deletionRequestedAt }),
+    ...defined({ deletionTimestamp, secrets: pullSecret && { 'spec.pull_secret': pullSecret } }),
     document: {
       id,
       metadata: metadataOf(state),
@@ -113,7 +114,6 @@ const clusterView = (state: ClusterState): ResourceView => {
       // A cluster's status is always there (osac-api.md §12 Create).
       status: statusOf(state),
     },
-    ...secretsOf(ownPullSecret(state)),
     state: effectiveState(state),
   };
 };
@@ -121,9 +121,6 @@ const clusterView = (state: ClusterState): ResourceView => {
 /** A pull secret that was given as a value; one that was taken from an object is shown as that object. */
 const ownPullSecret = (state: StoredCluster): SecretRef | undefined =>
   state.pullSecretSecret === undefined ? state.pullSecret : undefined;
-
-const secretsOf = (pullSecret: SecretRef | undefined): { secrets?: { [path: string]: SecretRef } } =>
-  pullSecret === undefined ? {} : { secrets: { 'spec.pull_secret': pullSecret } };
 
 const metadataOf = (state: StoredCluster): JsonObject =>
   withoutEmpty({

@@ -1,7 +1,7 @@
 import { sortedTexts } from '../catalog/document.ts';
 import type { DataOf } from '../decider.ts';
-import { own, sameJson, without } from '../json-tools.ts';
-import { FULFILLMENT_FINALIZER, type ClusterEvent, type NodeSet } from './events.ts';
+import { defined, own, sameJson, without } from '../json-tools.ts';
+import { FULFILLMENT_FINALIZER, type ClusterEvent, type Lost, type NodeSet } from './events.ts';
 import { jobChanged, requested } from './automation-record.ts';
 import { builtSpec, changeWords } from './change-words.ts';
 import { LOST } from './observed-conditions.ts';
@@ -56,8 +56,7 @@ const ordered = (data: Data<'ClusterOrdered'>): ClusterState => {
 
 export const selectedHub = (data: Omit<Data<'HubSelected'>, 'at'>): SelectedHub => {
   const { hub: id, namespace, mode, simulated, controller, tenantNamespace, orderName } = data;
-  const own = tenantNamespace === undefined ? {} : { tenantNamespace };
-  return { id, namespace, mode, simulated, controller, ...own, orderName };
+  return defined({ id, namespace, mode, simulated, controller, tenantNamespace, orderName });
 };
 
 /** What belongs to the order itself, whatever has become of it on a hub. */
@@ -174,7 +173,7 @@ const ON_HUB: Folds<Dispatched, Dispatched> = {
 };
 
 /** What was seen of it before is over: addresses and counts would lead nowhere. */
-const lost = (state: Dispatched, what: 'cluster-order' | 'hosted-cluster', at: string): Dispatched => {
+const lost = (state: Dispatched, what: Lost, at: string): Dispatched => {
   const vanished = what === 'hosted-cluster' ? LOST : UNSEEN_WITHOUT_ORDER;
   const conditions = Object.fromEntries(
     Object.entries(state.conditions).map(([name, known]) => {

@@ -18,6 +18,7 @@ export type JobState = z.infer<typeof shapes.jobState>;
 export type ObjectVersion = z.infer<typeof shapes.objectVersion>;
 export type ObservedVersion = z.infer<typeof shapes.observedVersion>;
 export type Seen = z.infer<typeof shapes.seen>;
+export type Lost = NonNullable<Seen['missing']>;
 
 export type ClusterEvent =
   | EventOf<typeof shapes.CLUSTER_SHAPES>

@@ -250,10 +250,7 @@ const observation = (
   shown: ObservedClusterOrder | undefined,
   hosted: ObservedHostedCluster | null | undefined,
 ): ClusterObservation => {
-  const beside =
-    hosted === undefined
-      ? {}
-      : { hostedCluster: hosted === null ? null : withoutPlaces<ObservedHosted>(hosted) };
+  const beside = defined({ hostedCluster: hosted && withoutPlaces<ObservedHosted>(hosted) });
   // Of an order that is gone only what it left behind is news.
   if (shown === undefined) return { order: null, ...(hosted === null ? {} : beside) };
   const { clusterReference: _reference, ...order } = without(shown, ...NOT_JUDGED);

@@ -1,6 +1,5 @@
-import { RUNNING } from './automation-record.ts';
 import type { ConditionName, ConditionState } from './events.ts';
-import { findCondition as find, type ObservedFacts } from './observed-facts.ts';
+import { findCondition as find, RUNNING, type ObservedFacts } from './observed-facts.ts';
 import { byKey, own } from '../json-tools.ts';
 import type { DesiredCluster, ObservedCondition } from './observed.ts';
 

@@ -1,4 +1,4 @@
-import { byKey, own } from '../json-tools.ts';
+import { byKey, defined, own } from '../json-tools.ts';
 import { configVersion, sameSpec } from './config-version.ts';
 import type {
   ClusterObservation,
@@ -163,17 +163,11 @@ export const latestJob = (jobs: readonly ObservedJob[], type: string): ObservedJ
 
 type Automation = NonNullable<DesiredCluster['automation']>;
 
-const launchedJob = ({ job }: Pick<Automation, 'job'>): ObservedJob | undefined =>
-  job === undefined
-    ? undefined
-    : {
-        jobId: job.id,
-        type: 'provision',
-        state: job.state,
-        timestamp: job.createdAt,
-        ...(job.vanished === true ? { vanished: true } : {}),
-        ...(job.outputTail === undefined ? {} : { message: job.outputTail }),
-      };
+const launchedJob = ({ job }: Pick<Automation, 'job'>): ObservedJob | undefined => {
+  if (job === undefined) return undefined;
+  const { id: jobId, state, createdAt: timestamp, vanished, outputTail: message } = job;
+  return defined({ jobId, type: 'provision', state, timestamp, vanished, message });
+};
 
 const isRunningJob = (job: ObservedJob | undefined): boolean =>
   job !== undefined && job.vanished !== true && !ENDED.includes(job.state);
@@ -204,6 +198,8 @@ const isFailedJob = ({ state, vanished }: ObservedJob): boolean =>
 const isUnknownJob = ({ state, message }: ObservedJob): boolean =>
   !ENDED.includes(state) && (message ?? '').startsWith('Failed to get job status');
 
+/** States of a job that may still do something, and of one that has ended. */
+export const RUNNING: readonly string[] = ['Pending', 'Waiting', 'Running'];
 export const ENDED: readonly string[] = ['Succeeded', 'Failed', 'Canceled'];
 
 /** What is to be seen of the automation that was asked last (management-cluster.md §7.3). */

@@ -1,5 +1,6 @@
 import type { OrderDetails } from '../acting-kind.ts';
 import type { JsonObject, JsonValue } from '../json.ts';
+import { defined } from '../json-tools.ts';
 import { conditionName } from './event-types.ts';
 import { readyAs } from './shown-status.ts';
 import { isStoredCluster, type ClusterState, type StoredCluster } from './state.ts';
@@ -32,12 +33,13 @@ const conditionsOf = (state: StoredCluster): JsonObject => {
 };
 
 /** With what the hub said in full. */
-const failures = (state: StoredCluster): JsonObject => ({
-  ...(state.failure === undefined ? {} : { failure: { ...state.failure } }),
-  ...(state.status === 'dispatched' && state.changeFailed !== undefined
-    ? { change_failed: { ...state.changeFailed } }
-    : {}),
-});
+const failures = (state: StoredCluster): JsonObject => {
+  const failed = state.status === 'dispatched' ? state.changeFailed : undefined;
+  return defined({
+    failure: state.failure && { ...state.failure },
+    change_failed: failed && { ...failed },
+  });
+};
 
 const placeOf = (state: StoredCluster): JsonObject =>
   'hub' in state && state.hub !== undefined

@@ -147,14 +147,18 @@ const nodeSetRejection = (
 ): Rejection | undefined => {
   const current = own(state.nodeSets, name);
   const zeroAllowed = current !== undefined && (resized.includes(name) || current.size === 0);
-  return (
-    sizeRejection(name, set.size, zeroAllowed) ??
-    (current === undefined
-      ? (newSetRejection(name, set) ??
-        nodeSetNameRejection(name, `spec.node_sets.${name}`) ??
-        classRejection(name, set.hostType, state.template))
-      : hostTypeRejection(name, current.hostType, set.hostType, resized.includes(name)))
-  );
+  const badSize = sizeRejection(name, set.size, zeroAllowed);
+  if (badSize !== undefined) return badSize;
+  if (current !== undefined)
+    return hostTypeRejection(name, current.hostType, set.hostType, resized.includes(name));
+  const field = `spec.node_sets.${name}`;
+  if (set.hostType.id === undefined || set.hostType.name === undefined)
+    return invalid(
+      'HOST_TYPE_REQUIRED',
+      `${field}.host_type`,
+      `host_type for new node set '${name}' is mandatory`,
+    );
+  return nodeSetNameRejection(name, field) ?? classRejection(name, set.hostType, state.template);
 };
 
 /** `spec.node_sets.<name>.size`: a whole number of 32 bits, above zero but for a set that is scaled down. */
@@ -169,15 +173,6 @@ export const sizeRejection = (name: string, size: number, zeroAllowed: boolean):
     ? undefined
     : invalid('INVALID_SIZE', field, `size for node set '${name}' should be a 32-bit whole number`);
 };
-
-const newSetRejection = (name: string, { hostType }: RequestedNodeSet): Rejection | undefined =>
-  hostType.id !== undefined && hostType.name !== undefined
-    ? undefined
-    : invalid(
-        'HOST_TYPE_REQUIRED',
-        `spec.node_sets.${name}.host_type`,
-        `host_type for new node set '${name}' is mandatory`,
-      );
 
 /** `spec.node_sets.<name>.host_type`: a host type that the template allows; one that was never limited allows any. */
 export const classRejection = (

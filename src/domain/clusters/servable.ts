@@ -32,18 +32,13 @@ export type StandingHubs = {
 };
 
 /** The limits of an empty hub: every host of a class that it shows, also those that others hold now. */
-export const limitsWhenEmpty = (declared: CapacityLimits, hosts: HubHealth['hosts']): CapacityLimits =>
-  limitsWithHosts(
-    declared,
-    hosts === undefined
-      ? undefined
-      : Object.fromEntries(
-          Object.entries(hosts.counts).map(([type, { free, ours, foreign }]) => [
-            type,
-            { free: free + foreign, ours },
-          ]),
-        ),
+export const limitsWhenEmpty = (declared: CapacityLimits, hosts: HubHealth['hosts']): CapacityLimits => {
+  if (hosts === undefined) return limitsWithHosts(declared, undefined);
+  const counts = Object.entries(hosts.counts).map(
+    ([type, { free, ours, foreign }]) => [type, { free: free + foreign, ours }] as const,
   );
+  return limitsWithHosts(declared, Object.fromEntries(counts));
+};
 
 /** Undefined: some hub could take it, now or later, or nothing is known of what could. */
 export const neverServed = (wish: Wish, standing: StandingHubs): Rejection | undefined => {

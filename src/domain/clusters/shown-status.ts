@@ -4,12 +4,7 @@ import { JOB_STATUS_UNKNOWN, WAITING_FOR_HOSTS } from './observed-conditions.ts'
 import type { ShownConditionType, StoredCluster, Dispatched } from './state.ts';
 
 /** How a cluster's progress shows on the wire: OSAC's states and conditions (osac-api.md §11 ClusterStatus). */
-export type ShownState =
-  | ''
-  | 'CLUSTER_STATE_PROGRESSING'
-  | 'CLUSTER_STATE_READY'
-  | 'CLUSTER_STATE_FAILED'
-  | 'CLUSTER_STATE_DELETING';
+export type ShownState = '' | `CLUSTER_STATE_${'PROGRESSING' | 'READY' | 'FAILED' | 'DELETING'}`;
 
 export type ShownCondition = {
   readonly type: ShownConditionType;

@@ -28,11 +28,7 @@ export type ClusterState =
     } & Order);
 
 /** OSAC's conditions of a cluster (osac-api.md §11 ClusterStatus). */
-export type ShownConditionType =
-  | 'CLUSTER_CONDITION_TYPE_PROGRESSING'
-  | 'CLUSTER_CONDITION_TYPE_READY'
-  | 'CLUSTER_CONDITION_TYPE_FAILED'
-  | 'CLUSTER_CONDITION_TYPE_DEGRADED';
+export type ShownConditionType = `CLUSTER_CONDITION_TYPE_${'PROGRESSING' | 'READY' | 'FAILED' | 'DEGRADED'}`;
 
 type Data<Type extends ClusterEvent['type']> = DataOf<ClusterEvent, Type>;
 

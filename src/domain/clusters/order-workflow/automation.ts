@@ -1,8 +1,8 @@
 import { defined } from '../../json-tools.ts';
 import { doubled, later, type Backoff } from '../../process/effects.ts';
-import { RUNNING } from '../automation-record.ts';
 import type { AutomationPurpose } from '../events.ts';
 import type { HubWork } from '../observed.ts';
+import { RUNNING } from '../observed-facts.ts';
 import type { RunningJob } from '../state.ts';
 import { automationMode, onItsHub, provisionWording, type OrderRun } from './run.ts';
 

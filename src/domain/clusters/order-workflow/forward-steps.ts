@@ -1,4 +1,4 @@
-import { listAt, stringAt, textOf } from '../../json-tools.ts';
+import { defined, listAt, numberAt, stringAt, textOf } from '../../json-tools.ts';
 import type { JsonObject } from '../../json.ts';
 import { BACKOFF, isUnresolved, later, OWN_BACKOFF } from '../../process/effects.ts';
 import { orderName } from '../cluster-order-manifest.ts';
@@ -131,16 +131,14 @@ const placed = (run: OrderRun, result: JsonObject, at: string): ClusterCommand |
 const applied = (run: OrderRun, result: JsonObject, at: string): ClusterCommand | undefined => {
   const uid = stringAt(result, 'uid');
   if (uid === '') return undefined;
-  const generation = run.effects['apply']?.facts?.['generation'];
-  const name = stringAt(result, 'name');
-  return {
+  return defined({
     type: 'RecordApplied',
     at,
     uid,
-    ...(name === '' ? {} : { name }),
-    generation: typeof generation === 'number' ? generation : 0,
-    ...(result['did'] === 'patched' ? { fields: listAt(result, 'fields').map(textOf) } : {}),
-  };
+    name: stringAt(result, 'name') || undefined,
+    generation: numberAt(run.effects['apply']?.facts, 'generation'),
+    fields: result['did'] === 'patched' ? listAt(result, 'fields').map(textOf) : undefined,
+  });
 };
 
 /** The way to READY, again for every change of the spec. */

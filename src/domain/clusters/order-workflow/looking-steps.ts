@@ -1,6 +1,7 @@
 import { defined } from '../../json-tools.ts';
 import type { JsonObject } from '../../json.ts';
 import type { ClusterCommand } from '../commands.ts';
+import type { Lost } from '../events.ts';
 import { assess, type Assessment } from '../observation.ts';
 import type { ClusterObservation } from '../observed.ts';
 import { versionOf } from '../observed-version.ts';
@@ -76,10 +77,7 @@ export const confirm = (run: OrderRun, shown: JsonObject, at: string): ClusterCo
   return what === 'cluster-order' && isAfter ? { type: 'ConfirmAbsence', at } : report;
 };
 
-const missingIn = (
-  assessment: Assessment,
-  { ending }: OrderRun,
-): 'cluster-order' | 'hosted-cluster' | undefined => {
+const missingIn = (assessment: Assessment, { ending }: OrderRun): Lost | undefined => {
   // Gone is what has left nothing behind: a HostedCluster without its order still runs.
   if (!assessment.found)
     return ending !== undefined && assessment.left !== undefined ? undefined : 'cluster-order';

@@ -1,4 +1,5 @@
-import { byKey } from '../../json-tools.ts';
+import { own } from '../../json-tools.ts';
+import { nodeRequestsOf } from '../cluster-order-manifest.ts';
 import type { AutomationPurpose, ConditionName } from '../events.ts';
 import type { ClusterOrderStatus } from '../hub-objects.ts';
 import type { RunningJob } from '../state.ts';
@@ -82,13 +83,12 @@ const NOT_SEEN = { status: 'Unknown', reason: 'Initialized', message: '' } as co
 const REASON = /^[A-Za-z]([A-Za-z0-9_,:]{0,1022}[A-Za-z0-9_])?$/;
 const reasonWord = (reason: string): string => (REASON.test(reason) ? reason : 'Observed');
 
-const countedNodes = ({ readyNodes: ready = {}, nodeSets }: Dispatched) => {
-  const counts = new Map<string, number>();
-  for (const [name, { hostType }] of Object.entries(nodeSets).sort(byKey)) {
-    const count = Object.hasOwn(ready, name) ? ready[name] : undefined;
-    if (count !== undefined) counts.set(hostType.id, (counts.get(hostType.id) ?? 0) + count);
-  }
-  return [...counts].map(([resourceClass, numberOfNodes]) => ({ resourceClass, numberOfNodes }));
+const countedNodes = ({ readyNodes, nodeSets }: Dispatched): ReturnType<typeof nodeRequestsOf> => {
+  const counted = Object.entries(nodeSets).flatMap(([name, set]) => {
+    const size = own(readyNodes, name);
+    return size === undefined ? [] : [[name, { ...set, size }] as const];
+  });
+  return nodeRequestsOf(Object.fromEntries(counted));
 };
 
 const jobEntry = (
