@@ -159,12 +159,14 @@ export const defined = <const T extends object>(values: T): Defined<T> => {
   return kept as Defined<T>;
 };
 
-/** A copy without these fixed keys; a `T` all the same where it need not have them. */
+/** Without these fixed keys; the value itself where it has none. Still a `T` where it may lack them. */
 export const without = <T extends object, Key extends keyof T>(
   values: T,
   ...keys: readonly Key[]
 ): object extends Pick<T, Key> ? T : Omit<T, Key> => {
-  const kept: { [key: string]: unknown } = {};
-  for (const [key, value] of Object.entries(values)) if (!keys.includes(key as Key)) kept[key] = value;
+  if (!keys.some((key) => Object.hasOwn(values, key))) return values as never;
+  const kept: Partial<T> = {};
+  for (const key of Object.keys(values) as (keyof T)[])
+    if (!keys.includes(key as Key)) kept[key] = values[key];
   return kept as never;
 };

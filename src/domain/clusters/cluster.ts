@@ -161,8 +161,8 @@ const ON_HUB: Folds<Dispatched, Dispatched> = {
   HubNotAccepting: (state, { since }) => ({ ...state, notAccepting: { since } }),
   ClusterLostOnHub: (state, { what, at }) => lost(observed(state), what, at),
   ClusterRetryRequested: (state) => afterLoss(without(state, 'changeFailed', 'notAccepting')),
-  // What is torn down is neither what it was nor looked at in detail: only what its end waits for is told. What was seen
-  // before says nothing of that. Conditions and failure are kept for those who look back once it is gone.
+  // What is torn down is neither what it was nor looked at in detail: only what its end waits for is told.
+  // What was seen before says nothing of that. Conditions and failure are kept for those who look back.
   ClusterDeletionRequested: (state) => ({
     ...without(state, 'changeFailed', 'endpoints', 'readyNodes', 'degraded', 'notAccepting'),
     ready: false,

@@ -76,7 +76,7 @@ const order = (
   if (wrong !== undefined) return wrong;
   const ordered: ClusterEvent = { type: 'ClusterOrdered', data };
   const created = evolveCluster(state, ordered);
-  // Private callers may set finalizers and status with the order (osac-api.md §5 Create), as they may afterwards.
+  // Private callers may set both with the order (osac-api.md §5 Create), as they may afterwards.
   const set = defined({ finalizers, status });
   const reported = isLiveCluster(created) ? reviseCluster(created, data.at, set) : [];
   return isRefused(reported) ? reported : [ordered, ...reported];

@@ -140,7 +140,7 @@ const shownOrder = shownPart({
   }),
 });
 
-/** One ClusterOrder as the hub shows it. Without phase: it has not accepted the order (operator-run.md §4.1). */
+/** One ClusterOrder as the hub shows it; without phase it is not accepted yet (operator-run.md §4.1). */
 export type ObservedClusterOrder = ReturnType<typeof observedClusterOrder>;
 
 export const observedClusterOrder = (object: unknown) => {

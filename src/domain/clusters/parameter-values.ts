@@ -16,7 +16,7 @@ const isOf =
 
 /** 64-bit numbers are texts in JSON. */
 const WHOLE = '0';
-/** Types with the JSON form `{"@type": …, "value": …}`: which plain values each takes, and what stands for absence. */
+/** Types in the JSON form `{"@type": …, "value": …}`: which plain values each takes, and its absent one. */
 const WRAPPERS = new Map<string, { takes: (value: JsonValue) => boolean; absent: JsonValue }>([
   ['BoolValue', { takes: isOf('boolean'), absent: false }],
   ['Int32Value', { takes: isWithin(-(2 ** 31), 2 ** 31 - 1), absent: 0 }],

@@ -32,8 +32,8 @@ export type Declaration<
   /** What halts the forward steps besides a refused effect, as long as it is there. */
   readonly halts?: (run: Run<Subject, Memo>) => Problem | undefined;
   /**
-   * What is special about this kind: small, folded from both streams. The run has the event folded already. `success`: the
-   * kind of effect that it shows to have succeeded.
+   * What is special about this kind: small, folded from both streams. The run has the event folded already.
+   * `success`: the kind of effect that the event shows to have succeeded.
    */
   readonly memo?: {
     readonly initial: Memo;

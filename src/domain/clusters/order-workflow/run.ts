@@ -99,7 +99,7 @@ export const isApplied = (run: OrderRun): boolean => {
 /** The hub took it once, and it is not known to be gone. */
 export const isSent = (run: OrderRun): boolean => onItsHub(run)?.uid !== undefined;
 
-/** The hub's operator launches the jobs, and is to do so again: somebody retried, and nothing was sent since. */
+/** The hub's operator is to launch its jobs again: somebody retried, and nothing was sent since. */
 export const isRetryUnsent = (run: OrderRun): boolean =>
   run.cycle > 0 &&
   automationMode(run) === undefined &&
