@@ -52,6 +52,10 @@ export const reject = (
   more: Pick<Rejection, 'field' | 'facts'> = {},
 ): Rejection => ({ rejected: true, kind, code, message, ...more });
 
+/** The request itself is wrong, in this field of it. */
+export const invalid = (code: string, field: string, message: string): Rejection =>
+  reject('invalid', code, message, { field });
+
 export const isRejection = (decision: Decision<unknown>): decision is Rejection =>
   !Array.isArray(decision) && (decision as Rejection).rejected === true;
 

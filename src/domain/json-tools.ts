@@ -147,6 +147,26 @@ export const byKey = ([left]: readonly [string, unknown], [right]: readonly [str
 /** A text as Unicode code points, as protobuf validation counts them. */
 export const codePoints = (text: string): readonly string[] => Array.from(text);
 
-/** Without what is undefined: events and answers leave out what they do not know. */
-export const defined = <T extends object>(values: T): { [Key in keyof T]?: Exclude<T[Key], undefined> } =>
-  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as never;
+type Undefinable<T> = { [Key in keyof T]-?: undefined extends T[Key] ? Key : never }[keyof T];
+export type Defined<T> = { [Key in Exclude<keyof T, Undefinable<T>>]: T[Key] } & {
+  [Key in Undefinable<T>]?: Exclude<T[Key], undefined>;
+};
+
+/** Without what is undefined: events and answers leave out what they do not know. For fixed keys. */
+export const defined = <const T extends object>(values: T): Defined<T> => {
+  const kept: { [key: string]: unknown } = {};
+  for (const [key, value] of Object.entries(values)) if (value !== undefined) kept[key] = value;
+  return kept as Defined<T>;
+};
+
+/** Without these fixed keys; the value itself where it has none. Still a `T` where it may lack them. */
+export const without = <T extends object, Key extends keyof T>(
+  values: T,
+  ...keys: readonly Key[]
+): object extends Pick<T, Key> ? T : Omit<T, Key> => {
+  if (!keys.some((key) => Object.hasOwn(values, key))) return values as never;
+  const kept: Partial<T> = {};
+  for (const key of Object.keys(values) as (keyof T)[])
+    if (!keys.includes(key as Key)) kept[key] = values[key];
+  return kept as never;
+};

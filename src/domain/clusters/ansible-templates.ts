@@ -36,19 +36,10 @@ const ORDERED_AS: ReadonlyMap<string, string> = new Map([
 /** Names of fields are texts, too. */
 const templateAt = (value: JsonValue, path: string): string | undefined => {
   if (typeof value === 'string') return isTemplate(value) ? path : undefined;
-  if (Array.isArray(value)) return firstOf(value.entries(), (n, item) => templateAt(item, `${path}[${n}]`));
-  if (!isObject(value)) return undefined;
-  return firstOf(Object.entries(value), (key, item) =>
-    isTemplate(key) ? `the name of a field in ${path}` : templateAt(item, `${path}.${key}`),
-  );
-};
-
-const firstOf = <Key, Item>(
-  entries: Iterable<readonly [Key, Item]>,
-  look: (key: Key, item: Item) => string | undefined,
-): string | undefined => {
-  for (const [key, item] of entries) {
-    const found = look(key, item);
+  if (typeof value !== 'object' || value === null) return undefined;
+  for (const [key, item] of Object.entries(value)) {
+    if (isTemplate(key)) return `the name of a field in ${path}`;
+    const found = templateAt(item, Array.isArray(value) ? `${path}[${key}]` : `${path}.${key}`);
     if (found !== undefined) return found;
   }
   return undefined;

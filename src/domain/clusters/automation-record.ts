@@ -1,10 +1,12 @@
+import type { DataOf } from '../decider.ts';
+import { defined, without } from '../json-tools.ts';
 import type { ClusterReport } from './commands.ts';
+import { RUNNING } from './observed-facts.ts';
 import type { AutomationPurpose, ClusterEvent, JobState } from './events.ts';
 import type { Asked, Dispatched, RunningJob } from './state.ts';
 
 /** What a hub's automation was asked for, and how its jobs stand. */
 type Report<Type extends ClusterReport['type']> = Extract<ClusterReport, { type: Type }>;
-type DataOf<Type extends ClusterEvent['type']> = Extract<ClusterEvent, { type: Type }>['data'];
 
 /** Another try at building it: told with its count once it has succeeded. */
 const isRetry = (purpose: AutomationPurpose, { repeats }: Pick<Asked, 'repeats'>): boolean =>
@@ -23,21 +25,15 @@ export const recordRequest = (
     : [{ type: 'AutomationRequested', data: { ...data, hub: state.hub.id, mode } }];
 };
 
-const jobFacts = (job: Omit<RunningJob, 'seenAt' | 'vanished'> | undefined) =>
-  job === undefined
-    ? {}
-    : {
-        job: job.id,
-        template: job.template,
-        ...(job.workflow ? { workflow: true as const } : {}),
-        createdAt: job.createdAt,
-        // From the platform's own closed list.
-        state: job.state as JobState,
-        ...(job.outputTail === undefined ? {} : { outputTail: job.outputTail }),
-      };
+const jobFacts = (job: Omit<RunningJob, 'seenAt' | 'vanished'> | undefined) => {
+  if (job === undefined) return {};
+  const { id, template, workflow, createdAt, state, outputTail } = job;
+  // The state is from the platform's own closed list.
+  const facts = { job: id, template, createdAt, state: state as JobState, outputTail };
+  return defined({ ...facts, workflow: workflow ? true : undefined });
+};
 
 /** States of a retry's job that say nothing new: it runs, or it has failed like the ones before. */
-const RUNNING: readonly string[] = ['Pending', 'Waiting', 'Running'];
 const UNTOLD: readonly string[] = [...RUNNING, 'Failed', 'Canceled'];
 
 export const recordJob = (state: Dispatched, report: Report<'RecordJob'>): ClusterEvent[] => {
@@ -50,9 +46,8 @@ export const recordJob = (state: Dispatched, report: Report<'RecordJob'>): Clust
   if (isRetry(shown.purpose, asked) && UNTOLD.includes(shown.state)) {
     const isKnown = RUNNING.includes(shown.state) && RUNNING.includes(known.state);
     if (isKnown) return [];
-    const { vanished: _known, ...job } = known;
-    const tail = shown.outputTail === undefined ? {} : { outputTail: shown.outputTail };
-    const data = { ...requestOf(shown.purpose, asked, { ...job, ...tail, state: shown.state }) };
+    const job = { ...without(known, 'vanished'), ...defined({ outputTail: shown.outputTail }) };
+    const data = requestOf(shown.purpose, asked, { ...job, state: shown.state });
     return [{ type: 'AutomationTried', data: { ...data, at: shown.at } }];
   }
   return [
@@ -62,11 +57,7 @@ export const recordJob = (state: Dispatched, report: Report<'RecordJob'>): Clust
 };
 
 const requestOf = (purpose: AutomationPurpose, { at, wording, repeats, again }: Asked, job?: RunningJob) => ({
-  at,
-  purpose,
-  wording,
-  repeats,
-  ...(again === undefined ? {} : { again }),
+  ...defined({ at, purpose, wording, repeats, again }),
   ...jobFacts(job),
 });
 
@@ -82,67 +73,43 @@ export const toldRetry = (
   return [{ type: 'AutomationRequested', data }];
 };
 
-export const requested = (
-  state: Dispatched,
-  data: DataOf<'AutomationRequested'> | DataOf<'AutomationTried'>,
-  isTold: boolean,
-): Dispatched => {
+type Request = DataOf<ClusterEvent, 'AutomationRequested' | 'AutomationTried'>;
+
+export const requested = (state: Dispatched, data: Request, isTold: boolean): Dispatched => {
   const { at, purpose, wording, repeats, again } = data;
   const known = state.asked[purpose];
   const isSame = known?.wording === wording && known.repeats === repeats;
-  const job = jobOf(data, at);
   const { untold: _untold, job: former, failed, ...kept } = isSame ? known : { at, wording, repeats };
   const before = isSame ? failed : repeats > 0 ? known?.job : undefined;
+  const job = jobOf(data, at) ?? former;
   const asked: Asked = {
     ...kept,
-    ...(again === undefined ? {} : { again }),
-    ...(job === undefined ? (former === undefined ? {} : { job: former }) : { job }),
-    ...(before === undefined ? {} : { failed: before }),
-    ...(isTold ? {} : { untold: true }),
+    ...defined({ again, job, failed: before, untold: isTold ? undefined : true }),
   };
-  const { otherChanged, ...rest } = state;
   // A change that came after it was asked waits for the next request.
-  const waits = otherChanged === true && (isSame || purpose !== 'provision' || state.specPending);
+  const waits = isSame || purpose !== 'provision' || state.specPending;
   const next: Dispatched = {
-    ...rest,
-    ...(waits ? { otherChanged } : {}),
+    ...(waits ? state : without(state, 'otherChanged')),
     asked: { ...state.asked, [purpose]: asked },
   };
-  if (!isTold || isSame) return next;
   // What is to be seen of it since, the next look says.
-  const { work: _work, ...seen } = next.seen;
-  return { ...next, seen };
+  return isTold && !isSame ? { ...next, seen: without(next.seen, 'work') } : next;
 };
 
-const jobOf = (
-  data: DataOf<'AutomationRequested'> | DataOf<'AutomationTried'>,
-  seenAt: string,
-): RunningJob | undefined =>
-  data.job === undefined
+const jobOf = (data: Request, seenAt: string): RunningJob | undefined => {
+  const { job: id, workflow = false, template = '', state = '', createdAt = seenAt, outputTail } = data;
+  return id === undefined
     ? undefined
-    : {
-        id: data.job,
-        workflow: data.workflow === true,
-        template: data.template ?? '',
-        state: data.state ?? '',
-        createdAt: data.createdAt ?? seenAt,
-        ...(data.outputTail === undefined ? {} : { outputTail: data.outputTail }),
-        seenAt,
-      };
+    : defined({ id, workflow, template, state, createdAt, outputTail, seenAt });
+};
 
 export const jobChanged = (
   state: Dispatched,
-  { at, purpose, job: id, state: shown, vanished, outputTail }: DataOf<'AutomationJobChanged'>,
+  { at, purpose, job: id, state: shown, vanished, outputTail }: DataOf<ClusterEvent, 'AutomationJobChanged'>,
 ): Dispatched => {
   const asked = state.asked[purpose];
   if (asked?.job?.id !== id) return state;
-  const { vanished: _vanished, outputTail: _tail, ...kept } = asked.job;
-  const job = {
-    ...kept,
-    state: shown,
-    ...(vanished === true ? { vanished } : {}),
-    ...(outputTail === undefined ? {} : { outputTail }),
-    seenAt: at,
-  };
+  const kept = without(asked.job, 'vanished', 'outputTail');
+  const job = { ...kept, ...defined({ state: shown, vanished, outputTail }), seenAt: at };
   return { ...state, asked: { ...state.asked, [purpose]: { ...asked, job } } };
 };

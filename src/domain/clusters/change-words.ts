@@ -1,4 +1,4 @@
-import { byKey, defined, own, sameJson } from '../json-tools.ts';
+import { defined, own, sameJson } from '../json-tools.ts';
 import type { BuiltSpec, Order } from './state.ts';
 
 export const builtSpec = (order: Order): BuiltSpec => ({
@@ -13,12 +13,10 @@ export const changeWords = (built: BuiltSpec, wanted: BuiltSpec): string => {
   const sets = names.flatMap((name) => setWords(name, own(built.nodeSets, name), own(wanted.nodeSets, name)));
   const version =
     built.version.id === wanted.version.id ? [] : [`change of the version to '${wanted.version.name}'`];
-  const fields = Object.entries(FIELDS)
-    .sort(byKey)
-    .flatMap(([field, words]) => {
-      const key = field as keyof typeof FIELDS;
-      return sameJson(built[key], wanted[key]) ? [] : [`change of the ${words}`];
-    });
+  const fields = Object.entries(FIELDS).flatMap(([field, words]) => {
+    const key = field as keyof typeof FIELDS;
+    return sameJson(built[key], wanted[key]) ? [] : [`change of the ${words}`];
+  });
   return [...sets, ...version, ...fields].join(', ');
 };
 

@@ -1,19 +1,15 @@
 import { base32, fnv1a64 } from '../hash.ts';
-import type { JsonObject, JsonValue } from '../json.ts';
-import type { SecretRef } from '../secret-ref.ts';
-import type { NodeSet } from './events.ts';
+import type { JsonObject } from '../json.ts';
 import { byKey, defined } from '../json-tools.ts';
 import type { ClusterOrderSpecShape } from './observed.ts';
+import { plainValue } from './parameter-values.ts';
+import type { BuiltSpec } from './state.ts';
 
 /** What a ClusterOrder is made of: the resolved order, nothing of the catalogue. */
-export type OrderedSpec = {
+export type OrderedSpec = Pick<BuiltSpec, 'nodeSets' | 'sshPublicKey' | 'pullSecret' | 'network'> & {
   readonly template: { readonly id: string };
   readonly templateParameters: { readonly [name: string]: JsonObject };
-  readonly nodeSets: { readonly [name: string]: NodeSet };
   readonly version: { readonly releaseImage: string };
-  readonly sshPublicKey?: string;
-  readonly pullSecret?: SecretRef;
-  readonly network?: { readonly podCidr?: string; readonly serviceCidr?: string };
 };
 
 /** A manifest without secret values: the adapter layer reveals `pullSecret` just before it writes. */
@@ -59,7 +55,8 @@ export const clusterOrderDraft = (
 
 /** The mapping of management-cluster.md §2.1, without the pull secret's value. */
 export const clusterOrderSpec = (order: OrderedSpec): ClusterOrderSpecShape => {
-  const { podCidr, serviceCidr } = order.network ?? {};
+  const { podCidr: podCIDR, serviceCidr: serviceCIDR } = order.network ?? {};
+  const network = defined({ podCIDR, serviceCIDR });
   return {
     templateID: order.template.id,
     templateParameters: JSON.stringify(
@@ -72,13 +69,7 @@ export const clusterOrderSpec = (order: OrderedSpec): ClusterOrderSpecShape => {
     nodeRequests: nodeRequestsOf(order.nodeSets),
     ...(order.sshPublicKey === undefined ? {} : { sshPublicKey: order.sshPublicKey }),
     releaseImage: order.version.releaseImage,
-    ...(podCidr === undefined && serviceCidr === undefined
-      ? {}
-      : {
-          network: {
-            ...defined({ podCIDR: podCidr, serviceCIDR: serviceCidr }),
-          },
-        }),
+    ...(Object.keys(network).length === 0 ? {} : { network }),
   };
 };
 
@@ -86,35 +77,10 @@ export const clusterOrderSpec = (order: OrderedSpec): ClusterOrderSpecShape => {
  * Node sets in the order of their names. Those of one host type are one request: the hub's playbooks keep only one of
  * several with the same class (management-cluster.md §1.1), and its tenant would get fewer nodes than were ordered.
  */
-const nodeRequestsOf = (nodeSets: OrderedSpec['nodeSets']): ClusterOrderSpecShape['nodeRequests'] => {
+export const nodeRequestsOf = (nodeSets: OrderedSpec['nodeSets']): ClusterOrderSpecShape['nodeRequests'] => {
   const sizes = new Map<string, number>();
   for (const [, { hostType, size }] of Object.entries(nodeSets).sort(byKey)) {
     sizes.set(hostType.id, (sizes.get(hostType.id) ?? 0) + size);
   }
   return [...sizes].map(([resourceClass, numberOfNodes]) => ({ resourceClass, numberOfNodes }));
-};
-
-/** Types whose JSON form inside an Any is `{"@type": …, "value": …}`, with the value that stands for absence. */
-const WRAPPERS: { readonly [type: string]: JsonValue } = {
-  BoolValue: false,
-  Int32Value: 0,
-  UInt32Value: 0,
-  Int64Value: '0',
-  UInt64Value: '0',
-  FloatValue: 0,
-  DoubleValue: 0,
-  StringValue: '',
-  BytesValue: '',
-  Timestamp: '1970-01-01T00:00:00Z',
-  Duration: '0s',
-};
-const WELL_KNOWN = 'type.googleapis.com/google.protobuf.';
-
-/** Protobuf JSON of what an Any holds: a 64-bit number stays text, a boolean a boolean. */
-export const plainValue = (any: JsonObject): JsonValue => {
-  const { '@type': type, ...rest } = any;
-  const name = typeof type === 'string' && type.startsWith(WELL_KNOWN) ? type.slice(WELL_KNOWN.length) : '';
-  const absent = WRAPPERS[name];
-  if (absent !== undefined) return rest['value'] ?? absent;
-  return name === 'Value' || name === 'Struct' || name === 'ListValue' ? (rest['value'] ?? null) : rest;
 };

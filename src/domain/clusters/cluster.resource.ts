@@ -1,11 +1,11 @@
 import type { JsonObject, JsonValue } from '../json.ts';
-import { listAt, objectAt, own, stringAt, withoutEmpty } from '../json-tools.ts';
+import { defined, listAt, objectAt, own, stringAt, withoutEmpty } from '../json-tools.ts';
 import { regularNames, type ResourceKind, type ResourceView } from '../resource.ts';
 import type { SecretRef } from '../secret-ref.ts';
-import { isStoredCluster, type ClusterState, type StoredCluster } from './state.ts';
+import { isStoredCluster, type ClusterState, type ShownConditionType, type StoredCluster } from './state.ts';
 import type { ClusterCommand } from './commands.ts';
 import { clusterDecider } from './decide.ts';
-import type { ClusterEvent, NodeSet } from './events.ts';
+import type { ClusterEvent, NamedSecret, NodeSet } from './events.ts';
 import { effectiveState, isUntouched, shownConditions, shownState } from './shown-status.ts';
 
 /** Declaration of clusters and how they show (osac-api.md §11 Clusters). */
@@ -75,15 +75,14 @@ const MARK_OF_REASON: { readonly [reason: string]: string } = {
 };
 
 const marksOf = (status: JsonObject): readonly string[] => {
-  const progressing = listAt(status, 'conditions').find(
-    (condition) => stringAt(condition, 'type') === 'CLUSTER_CONDITION_TYPE_PROGRESSING',
-  );
-  const mark = MARK_OF_REASON[stringAt(progressing, 'reason')];
+  const reasonOf = (type: ShownConditionType): string =>
+    stringAt(
+      listAt(status, 'conditions').find((condition) => stringAt(condition, 'type') === type),
+      'reason',
+    );
+  const mark = MARK_OF_REASON[reasonOf('CLUSTER_CONDITION_TYPE_PROGRESSING')];
   const failed = stringAt(status, 'state') === 'CLUSTER_STATE_FAILED';
-  const reason = listAt(status, 'conditions').find(
-    (condition) => stringAt(condition, 'type') === 'CLUSTER_CONDITION_TYPE_FAILED',
-  );
-  const isGhost = failed && GHOST_REASONS.includes(stringAt(reason, 'reason'));
+  const isGhost = failed && GHOST_REASONS.includes(reasonOf('CLUSTER_CONDITION_TYPE_FAILED'));
   return [
     ...(mark === undefined ? [] : [mark]),
     ...(failed ? ['needs-operator'] : []),
@@ -97,7 +96,8 @@ const GHOST_REASONS: readonly string[] = ['ClusterOrderLost', 'HostedClusterLost
 
 const clusterView = (state: ClusterState): ResourceView => {
   if (!isStoredCluster(state)) return { exists: false };
-  const { id, tenant, project, name, orderedAt, deletionRequestedAt } = state;
+  const { id, tenant, project, name, orderedAt, deletionRequestedAt: deletionTimestamp } = state;
+  const pullSecret = ownPullSecret(state);
   return {
     exists: true,
     archived: state.status === 'deleted',
@@ -106,7 +106,7 @@ const clusterView = (state: ClusterState): ResourceView => {
     project,
     name,
     creationTimestamp: orderedAt,
-    ...(deletionRequestedAt === undefined ? {} : { deletionTimestamp: deletionRequestedAt }),
+    ...defined({ deletionTimestamp, secrets: pullSecret && { 'spec.pull_secret': pullSecret } }),
     document: {
       id,
       metadata: metadataOf(state),
@@ -114,7 +114,6 @@ const clusterView = (state: ClusterState): ResourceView => {
       // A cluster's status is always there (osac-api.md §12 Create).
       status: statusOf(state),
     },
-    ...secretsOf(ownPullSecret(state)),
     state: effectiveState(state),
   };
 };
@@ -122,9 +121,6 @@ const clusterView = (state: ClusterState): ResourceView => {
 /** A pull secret that was given as a value; one that was taken from an object is shown as that object. */
 const ownPullSecret = (state: StoredCluster): SecretRef | undefined =>
   state.pullSecretSecret === undefined ? state.pullSecret : undefined;
-
-const secretsOf = (pullSecret: SecretRef | undefined): { secrets?: { [path: string]: SecretRef } } =>
-  pullSecret === undefined ? {} : { secrets: { 'spec.pull_secret': pullSecret } };
 
 const metadataOf = (state: StoredCluster): JsonObject =>
   withoutEmpty({
@@ -143,22 +139,20 @@ const metadataOf = (state: StoredCluster): JsonObject =>
 
 const specOf = (state: StoredCluster): JsonObject =>
   withoutEmpty({
-    template: { id: state.template.id, name: state.template.name },
+    template: named(state.template),
     template_parameters: { ...state.templateParameters },
     node_sets: eachSet(state.nodeSets, ({ size }) => size),
     pull_secret: ownPullSecret(state) === undefined ? undefined : '***',
     ssh_public_key: state.sshPublicKey,
-    version: { id: state.version.id, name: state.version.name },
-    catalog_item:
-      state.catalogItem === undefined
-        ? undefined
-        : { id: state.catalogItem.id, name: state.catalogItem.name },
-    pull_secret_secret: state.pullSecretSecret === undefined ? undefined : { ...state.pullSecretSecret },
+    version: named(state.version),
+    catalog_item: state.catalogItem && named(state.catalogItem),
+    pull_secret_secret: state.pullSecretSecret && named(state.pullSecretSecret),
     network:
-      state.network === undefined
-        ? undefined
-        : withoutEmpty({ pod_cidr: state.network.podCidr, service_cidr: state.network.serviceCidr }),
+      state.network &&
+      withoutEmpty({ pod_cidr: state.network.podCidr, service_cidr: state.network.serviceCidr }),
   });
+
+const named = ({ id, name }: NamedSecret): JsonObject => ({ id, name });
 
 const statusOf = (state: StoredCluster): JsonObject => {
   const hub = 'hub' in state ? state.hub.id : undefined;
@@ -210,7 +204,7 @@ const eachSet = (
       return [
         name,
         {
-          host_type: { id: set.hostType.id, name: set.hostType.name },
+          host_type: named(set.hostType),
           ...(size === 0 ? {} : { size }),
           ...(set.fabricInterface === undefined ? {} : { fabric_interface: set.fabricInterface }),
         },

@@ -12,7 +12,7 @@ import type {
 } from './events.ts';
 import type { JobErrors } from './failure-texts.ts';
 import type { Assessment } from './observation.ts';
-import type { RunningJob } from './state.ts';
+import type { Asked, RunningJob } from './state.ts';
 
 type Data<Type extends ClusterEvent['type']> = DataOf<ClusterEvent, Type>;
 
@@ -60,10 +60,8 @@ export type ClusterChanges = {
 };
 
 /** `hostType` as the caller wrote it for an existing set; resolved to both id and name for a new one. */
-export type RequestedNodeSet = {
-  readonly hostType: { readonly id?: string; readonly name?: string };
-  readonly size: number;
-  readonly fabricInterface?: string;
+export type RequestedNodeSet = Omit<NodeSet, 'hostType'> & {
+  readonly hostType: Partial<NodeSet['hostType']>;
 };
 
 /** What the cluster-order workflow reports and decides. */
@@ -106,18 +104,14 @@ export type ClusterReport =
   | ({ readonly type: 'ReportNotAccepting' } & Omit<Data<'HubNotAccepting'>, 'hub'>)
   | ({ readonly type: 'ReportLost' } & Data<'ClusterLostOnHub'>)
   | ({ readonly type: 'RecordPrepared' } & Omit<Data<'ClusterSpacePrepared'>, 'hub' | 'orderName'>)
-  | {
+  | ({
       readonly type: 'RecordAutomationRequest';
-      readonly at: string;
       readonly mode: AutomationMode;
       readonly purpose: AutomationPurpose;
-      readonly wording: string;
-      readonly repeats: number;
-      readonly again?: 'nodes' | 'other';
       /** It was not asked again: the request before shows after all. */
       readonly observed?: true;
       readonly job?: Omit<RunningJob, 'seenAt' | 'vanished'>;
-    }
+    } & Pick<Asked, 'at' | 'wording' | 'repeats' | 'again'>)
   | ({ readonly type: 'RecordJob'; readonly mode: AutomationMode } & Omit<
       Data<'AutomationJobChanged'>,
       'hub' | 'template'
@@ -128,5 +122,3 @@ export type ClusterReport =
   | { readonly type: 'ConfirmAbsence'; readonly at: string; readonly unsent?: boolean };
 
 export type ClusterCommand = ClusterRequest | ClusterReport;
-
-export type { NodeSet };

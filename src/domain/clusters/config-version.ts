@@ -15,12 +15,16 @@ const STRING_OR_SPACE = /("(?:[^"\\]|\\.)*")|\s+/g;
 const comparable = (spec: ClusterOrderSpecShape): object => ({
   templateID: spec.templateID,
   templateParameters: spec.templateParameters.replaceAll(STRING_OR_SPACE, '$1'),
-  nodeRequests: (spec.nodeRequests as typeof spec.nodeRequests | undefined) ?? [],
+  nodeRequests: requestsOf(spec),
   sshPublicKey: spec.sshPublicKey ?? '',
   releaseImage: spec.releaseImage ?? '',
   podCIDR: spec.network?.podCIDR ?? '',
   serviceCIDR: spec.network?.serviceCIDR ?? '',
 });
+
+type Requests = ClusterOrderSpecShape['nodeRequests'];
+const requestsOf = ({ nodeRequests }: { readonly nodeRequests?: Requests }): Requests =>
+  (nodeRequests ?? []).map(({ resourceClass, numberOfNodes }) => ({ resourceClass, numberOfNodes }));
 
 /**
  * The operator's `desiredConfigVersion`: FNV-1a 64 of the spec as compact Go JSON, pull secret included
@@ -28,17 +32,10 @@ const comparable = (spec: ClusterOrderSpecShape): object => ({
  */
 export const configVersion = (spec: ClusterOrderSpecShape): string => {
   const network = filled({ podCIDR: spec.network?.podCIDR, serviceCIDR: spec.network?.serviceCIDR });
-  const requests = (spec.nodeRequests as typeof spec.nodeRequests | undefined) ?? [];
+  const nodeRequests = requestsOf(spec);
   const text = JSON.stringify({
     ...filled({ templateID: spec.templateID, templateParameters: spec.templateParameters }),
-    ...(requests.length === 0
-      ? {}
-      : {
-          nodeRequests: requests.map(({ resourceClass, numberOfNodes }) => ({
-            resourceClass,
-            numberOfNodes,
-          })),
-        }),
+    ...(nodeRequests.length === 0 ? {} : { nodeRequests }),
     ...filled({
       pullSecret: spec.pullSecret,
       sshPublicKey: spec.sshPublicKey,

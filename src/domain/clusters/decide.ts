@@ -1,6 +1,6 @@
 import { nodeSetNameRejection } from '../catalog/node-set-names.ts';
 import { abandonedRejection, alreadyCreated, alreadyExists } from '../catalog/document.ts';
-import { isRefused, reject, type Decider, type Decision, type Rejection } from '../decider.ts';
+import { invalid, isRefused, reject, type Decider, type Decision, type Rejection } from '../decider.ts';
 import {
   annotationsRejection,
   labelsRejection,
@@ -15,7 +15,7 @@ import {
   type ClusterState,
   type LiveCluster,
 } from './state.ts';
-import type { ClusterChanges, ClusterCommand, ClusterRequest } from './commands.ts';
+import type { ClusterCommand, ClusterRequest } from './commands.ts';
 import type { ClusterEvent } from './events.ts';
 import { reportOnCluster } from './report.ts';
 import { reviseCluster, sizeRejection, sshKeyRejection } from './revise.ts';
@@ -75,7 +75,10 @@ const order = (
       .find((rejection) => rejection !== undefined);
   if (wrong !== undefined) return wrong;
   const ordered: ClusterEvent = { type: 'ClusterOrdered', data };
-  const reported = reportedWithOrder(evolveCluster(state, ordered), data.at, { finalizers, status });
+  const created = evolveCluster(state, ordered);
+  // Private callers may set both with the order (osac-api.md §5 Create), as they may afterwards.
+  const set = defined({ finalizers, status });
+  const reported = isLiveCluster(created) ? reviseCluster(created, data.at, set) : [];
   return isRefused(reported) ? reported : [ordered, ...reported];
 };
 
@@ -91,25 +94,12 @@ const idUsed = (id: string): Rejection =>
 /** It belongs to the service itself: nobody would see the cluster, and nothing there is anybody's order. */
 const tenantRejection = (tenant: string): Rejection | undefined =>
   tenant === 'system'
-    ? reject(
-        'invalid',
+    ? invalid(
         'TENANT_REQUIRED',
+        'metadata.tenant',
         "a cluster must belong to a tenant, not to 'system': name one in 'metadata.tenant'",
-        { field: 'metadata.tenant' },
       )
     : undefined;
-
-/** Private callers may set finalizers and status with the order (osac-api.md §5 Create), as they may afterwards. */
-const reportedWithOrder = (
-  state: ClusterState,
-  at: string,
-  { finalizers, status }: { [K in 'finalizers' | 'status']: ClusterChanges[K] | undefined },
-): Decision<ClusterEvent> =>
-  isLiveCluster(state)
-    ? reviseCluster(state, at, {
-        ...defined({ finalizers, status }),
-      })
-    : [];
 
 /** Before dispatch nothing exists anywhere: unless somebody else holds it, the cluster is gone at once (design §6). */
 const requestDeletion = (state: LiveCluster, at: string): ClusterEvent[] => {

@@ -88,15 +88,8 @@ export const conditionState = z.strictObject({
 export const automationPurpose = z.enum(['provision', 'deprovision']);
 export const automationMode = z.enum(['eda', 'aap']);
 /** `Unknown`: its platform shows no state of it, or no longer knows it. */
-export const jobState = z.enum([
-  'Pending',
-  'Waiting',
-  'Running',
-  'Succeeded',
-  'Failed',
-  'Canceled',
-  'Unknown',
-]);
+const JOB_STATES = ['Pending', 'Waiting', 'Running', 'Succeeded', 'Failed', 'Canceled', 'Unknown'] as const;
+export const jobState = z.enum(JOB_STATES);
 /** A request as its workflow knows it, and the job that came of it (aap). */
 const automationRun = {
   purpose: automationPurpose,
@@ -297,16 +290,7 @@ const ABOUT: { readonly [Type in keyof typeof CLUSTER_SHAPES]?: Partial<EventTyp
   ClusterSpecRevised: hiding('spec.pullSecret', 'spec.version.releaseImage'),
   ClusterFinalizersChanged: { audience: 'provider' },
   ClusterStatusReported: hiding('status.hub', 'status.node_sets.*.fabric_interface'),
-  HubSelected: hiding(
-    'hub',
-    'namespace',
-    'mode',
-    'controller',
-    'tenantNamespace',
-    'steps',
-    'orderName',
-    'decision',
-  ),
+  HubSelected: hiding(...Object.keys(CLUSTER_SHAPES.HubSelected).filter((field) => field !== 'simulated')),
   PlacementDeferred: hiding('decision'),
   ClusterOrderPlaced: internal('hub', 'orderName', 'uid'),
   ClusterSpacePrepared: ours('provider'),

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { DomainEvent } from '../decider.ts';
+import type { DataOf, DomainEvent } from '../decider.ts';
 import type { EventOf } from '../schemas.ts';
 import type * as shapes from './event-types.ts';
 
@@ -18,11 +18,19 @@ export type JobState = z.infer<typeof shapes.jobState>;
 export type ObjectVersion = z.infer<typeof shapes.objectVersion>;
 export type ObservedVersion = z.infer<typeof shapes.observedVersion>;
 export type Seen = z.infer<typeof shapes.seen>;
+export type Lost = NonNullable<Seen['missing']>;
 
 export type ClusterEvent =
   | EventOf<typeof shapes.CLUSTER_SHAPES>
   /** A creation reserved its name and never came back: this id stays unused until its own command is repeated. */
   | DomainEvent<'CreationAbandoned', { readonly at: string; readonly commandId: string }>;
+
+/** The event, where it is news. */
+export const eventIf = <Type extends ClusterEvent['type']>(
+  isNews: boolean,
+  type: Type,
+  data: DataOf<ClusterEvent, Type>,
+): ClusterEvent[] => (isNews ? [{ type, data } as ClusterEvent] : []);
 
 /** Our own finalizer, as OSAC's controller names it. */
 export const FULFILLMENT_FINALIZER = 'fulfillment-controller';

@@ -29,7 +29,7 @@ import {
   type Condition,
 } from '../hubs/shown.ts';
 import type { JsonObject } from '../json.ts';
-import { sameJson, withoutPaths } from '../json-tools.ts';
+import { defined, sameJson, without, withoutPaths } from '../json-tools.ts';
 import { namespaceFits, orderName } from './cluster-order-manifest.ts';
 import { configVersion } from './config-version.ts';
 import type { ClusterObservation, ClusterOrderSpecShape, ObservedHosted } from './observed.ts';
@@ -220,29 +220,29 @@ export type ClusterOrderStatus = {
 
 const wholeSeconds = (time: string): string => time.replace(/\.\d+Z$/, 'Z');
 
-const statusObject = (place: ObjectPlace, status: ClusterOrderStatus): JsonObject => ({
-  phase: status.phase,
-  desiredConfigVersion: status.desiredConfigVersion,
+const statusObject = (
+  place: ObjectPlace,
+  { phase, desiredConfigVersion, nodeRequests, jobs }: ClusterOrderStatus,
+): JsonObject => ({
+  phase,
+  desiredConfigVersion,
   clusterReference: {
     namespace: clusterNamespace(place),
     hostedClusterName: place.name,
     serviceAccountName: ACCOUNT,
     roleBindingName: ACCOUNT,
   },
-  ...(status.nodeRequests === undefined
-    ? {}
-    : { nodeRequests: status.nodeRequests.map((one) => ({ ...one })) }),
-  ...(status.jobs === undefined
-    ? {}
-    : {
-        provisioningJobs: status.jobs.slice(-MAX_JOBS).map(({ jobId, timestamp, ...job }) => ({
-          jobID: jobId,
-          ...job,
-          timestamp: wholeSeconds(timestamp),
-        })),
-      }),
+  ...defined({
+    nodeRequests: nodeRequests?.map((one) => ({ ...one })),
+    provisioningJobs: jobs?.slice(-MAX_JOBS).map(({ jobId: jobID, timestamp, ...job }) => ({
+      jobID,
+      ...job,
+      timestamp: wholeSeconds(timestamp),
+    })),
+  }),
 });
 
+const NOT_JUDGED = ['name', 'namespace', 'id', 'generation', 'creationTimestamp', 'annotations'] as const;
 const withoutPlaces = withoutPaths(['namespace', 'kubeconfigSecret', 'passwordSecret']);
 
 /** The order and its HostedCluster, as the workflow judges them. The pull secret stays here; its hash goes along. */
@@ -250,23 +250,11 @@ const observation = (
   shown: ObservedClusterOrder | undefined,
   hosted: ObservedHostedCluster | null | undefined,
 ): ClusterObservation => {
-  const beside =
-    hosted === undefined
-      ? {}
-      : { hostedCluster: hosted === null ? null : withoutPlaces<ObservedHosted>(hosted) };
+  const beside = defined({ hostedCluster: hosted && withoutPlaces<ObservedHosted>(hosted) });
   // Of an order that is gone only what it left behind is news.
   if (shown === undefined) return { order: null, ...(hosted === null ? {} : beside) };
-  const {
-    name: _name,
-    namespace: _namespace,
-    id: _id,
-    generation: _generation,
-    creationTimestamp: _created,
-    annotations: _annotations,
-    clusterReference: _reference,
-    spec: { pullSecret: _secret, ...spec },
-    ...order
-  } = shown;
+  const { clusterReference: _reference, ...order } = without(shown, ...NOT_JUDGED);
+  const spec = without(shown.spec, 'pullSecret');
   return { order: { ...order, spec }, specVersion: configVersion(shown.spec), ...beside };
 };
 

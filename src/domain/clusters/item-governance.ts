@@ -1,11 +1,10 @@
 import {
   definitionsOf,
   type CheckValue,
-  type FieldDefinition,
   type GovernedKind,
   type Governance,
 } from '../catalog/field-governance.ts';
-import { reject, type Rejection } from '../decider.ts';
+import { invalid, type Rejection } from '../decider.ts';
 import type { JsonObject, JsonValue } from '../json.ts';
 import { isObject, listAt, objectAt, own, stringAt } from '../json-tools.ts';
 import { unwrapped, wrapped } from './parameter-values.ts';
@@ -88,21 +87,18 @@ export const templateMisfit = (
 
 /** Definitions whose own default does not fulfil their schema. */
 export const defaultMisfit = (item: JsonObject, misfit: CheckValue): Rejection | undefined => {
-  const wrong = (definition: FieldDefinition): string | undefined =>
-    definition.schema === '' || definition.fallback === undefined
-      ? undefined
-      : misfit(definition.schema, onParameters(definition.segments, definition.fallback, unwrapped));
-  for (const [index, definition] of definitionsOf(item, GOVERNED).entries()) {
-    const problem = wrong(definition);
+  for (const [index, { path, schema, fallback, segments }] of definitionsOf(item, GOVERNED).entries()) {
+    if (schema === '' || fallback === undefined) continue;
+    const problem = misfit(schema, onParameters(segments, fallback, unwrapped));
     if (problem !== undefined)
       return refuse(
         index,
         'default',
-        `the default of field definition '${definition.path}' does not fit its validation_schema: ${problem}`,
+        `the default of field definition '${path}' does not fit its validation_schema: ${problem}`,
       );
   }
   return undefined;
 };
 
 const refuse = (index: number, field: string, message: string): Rejection =>
-  reject('invalid', 'INVALID_DEFINITION', message, { field: `field_definitions.${index}.${field}` });
+  invalid('INVALID_DEFINITION', `field_definitions.${index}.${field}`, message);

@@ -10,13 +10,15 @@ import { parametersOf } from './parameters.ts';
 import { orderedNodeSets } from './resolve.ts';
 import { sshKeyRejection } from './revise.ts';
 
+type Template = Pick<CatalogueObject, 'id' | 'document'>;
+
 /**
  * What an order would say to the defaults of an item, as far as it does not depend on the customer: an item that nobody
  * could order is refused when it is written. Undefined: all is well.
  */
 export const trialRejection = (
   item: JsonObject,
-  template: Pick<CatalogueObject, 'id' | 'document'>,
+  template: Template,
   catalogue: Pick<Catalogue, 'hostType'>,
   neverServed: (nodeSets: { readonly [name: string]: NodeSet }) => Rejection | undefined,
 ): Rejection | undefined => {
@@ -50,10 +52,7 @@ const givenLater = ([head, , field]: readonly string[]): JsonValue | undefined =
   head === 'node_sets' && field === 'size' ? 1 : undefined;
 
 /** What is missing is what customers will give. */
-const withoutRequired = ({
-  id,
-  document,
-}: Pick<CatalogueObject, 'id' | 'document'>): Pick<CatalogueObject, 'id' | 'document'> => ({
+const withoutRequired = ({ id, document }: Template): Template => ({
   id,
   document: {
     ...document,

@@ -15,34 +15,31 @@ import {
 const CONTROL_PLANE = '_control_plane';
 
 /** The control plane first, then the node sets by name. */
-const componentsOf = (cluster: StoredCluster): readonly Component[] => {
-  const controlPlane = componentOf(cluster, 'control_plane', CONTROL_PLANE, CONTROL_PLANE, 1);
-  const workers = Object.entries(cluster.nodeSets)
-    .sort(byKey)
-    .map(([nodeSet, { hostType, size }]) => componentOf(cluster, 'worker', nodeSet, hostType.name, size));
-  return [controlPlane, ...workers];
-};
-
-const componentOf = (
-  { template, version }: StoredCluster,
-  component: string,
-  nodeSet: string,
-  hostType: string,
-  nodeCount: number,
-): Component => ({
-  component,
-  nodeSet,
-  hostType,
-  nodeCount,
-  dimensions: {
-    cluster_template: template.name,
-    node_set: nodeSet,
+const componentsOf = ({ template, version, nodeSets }: StoredCluster): readonly Component[] => {
+  const componentOf = (
+    component: string,
+    nodeSet: string,
+    hostType: string,
+    nodeCount: number,
+  ): Component => ({
     component,
-    host_type: hostType,
-    node_count: nodeCount,
-    ...releaseOf(version),
-  },
-});
+    nodeSet,
+    hostType,
+    nodeCount,
+    dimensions: {
+      cluster_template: template.name,
+      node_set: nodeSet,
+      component,
+      host_type: hostType,
+      node_count: nodeCount,
+      ...releaseOf(version),
+    },
+  });
+  const workers = Object.entries(nodeSets)
+    .sort(byKey)
+    .map(([nodeSet, { hostType, size }]) => componentOf('worker', nodeSet, hostType.name, size));
+  return [componentOf('control_plane', CONTROL_PLANE, CONTROL_PLANE, 1), ...workers];
+};
 
 /** Name of the cluster version; an order may have none. */
 const releaseOf = ({ name }: StoredCluster['version']): JsonObject =>

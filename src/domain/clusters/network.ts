@@ -1,6 +1,6 @@
-import { isRefused, reject, type Rejection } from '../decider.ts';
+import { invalid, isRefused, type Rejection } from '../decider.ts';
 import type { JsonObject } from '../json.ts';
-import { stringAt } from '../json-tools.ts';
+import { defined, stringAt } from '../json-tools.ts';
 import { parseCidr, type Cidr } from './cidr.ts';
 
 /**
@@ -19,10 +19,7 @@ export const canonicalNetwork = (network: JsonObject): ClusterNetwork | Rejectio
       'service_cidr',
       `must be of the same family as 'spec.network.pod_cidr' ('${pod.text}'), but it is '${service.text}'`,
     );
-  return {
-    ...(pod === undefined ? {} : { podCidr: pod.text }),
-    ...(service === undefined ? {} : { serviceCidr: service.text }),
-  };
+  return defined({ podCidr: pod?.text, serviceCidr: service?.text });
 };
 
 type Field = 'pod_cidr' | 'service_cidr';
@@ -40,6 +37,4 @@ const rangeOf = (network: JsonObject, name: Field): Cidr | Rejection | undefined
 };
 
 const refuse = (name: Field, problem: string): Rejection =>
-  reject('invalid', 'INVALID_CIDR', `field 'spec.network.${name}' ${problem}`, {
-    field: `spec.network.${name}`,
-  });
+  invalid('INVALID_CIDR', `spec.network.${name}`, `field 'spec.network.${name}' ${problem}`);

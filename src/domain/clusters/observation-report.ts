@@ -1,9 +1,9 @@
-import { sameJson } from '../json-tools.ts';
+import { defined, sameJson } from '../json-tools.ts';
 import { toldRetry } from './automation-record.ts';
 import { changeWords } from './change-words.ts';
 import type { ClusterReport } from './commands.ts';
-import type { ClusterEvent, ConditionName, ConditionState, Seen } from './events.ts';
-import { toldOfJob, type JobErrors } from './failure-texts.ts';
+import { eventIf, type ClusterEvent, type ConditionName, type ConditionState, type Seen } from './events.ts';
+import { toldOfJob } from './failure-texts.ts';
 import { failureIn, hostedText, type Assessment } from './observation.ts';
 import type { StoppedChange } from './observed.ts';
 import { isOvertaken } from './observed-version.ts';
@@ -27,42 +27,41 @@ export const recordObservation = (state: Dispatched, report: Report): ClusterEve
 const whileLeaving = (state: Dispatched, { at, assessment, waitingFor = [] }: Report): ClusterEvent[] => {
   const left = assessment.found ? undefined : assessment.left;
   const waits = left === undefined ? waitingFor : [hostedText(left)];
-  const blocked: ClusterEvent[] =
-    waits.length === 0 || sameJson(waits, state.waitingFor)
-      ? []
-      : [{ type: 'ClusterDeletionBlocked', data: { at, waitingFor: waits } }];
-  if (assessment.found) {
-    const { deleting, work } = assessment;
-    return [...seenEvents(state, at, { deleting, ...(work === undefined ? {} : { work }) }), ...blocked];
-  }
-  return [...seenEvents(state, at, left === undefined ? { missing: 'cluster-order' } : { left }), ...blocked];
+  const isBlocked = waits.length > 0 && !sameJson(waits, state.waitingFor);
+  const gone: Seen = left === undefined ? { missing: 'cluster-order' } : { left };
+  const seen = assessment.found ? defined({ deleting: assessment.deleting, work: assessment.work }) : gone;
+  return [
+    ...seenEvents(state, at, seen),
+    ...eventIf(isBlocked, 'ClusterDeletionBlocked', { at, waitingFor: waits }),
+  ];
 };
 
 const seenEvents = (state: Dispatched, at: string, seen: Seen): ClusterEvent[] =>
-  sameJson(seen, state.seen) ? [] : [{ type: 'ClusterOrderSeen', data: { at, ...seen } }];
+  eventIf(!sameJson(seen, state.seen), 'ClusterOrderSeen', { at, ...seen });
 
 const whileWanted = (state: Dispatched, report: Report): ClusterEvent[] => {
-  const { at, assessment, jobErrors } = report;
+  const { at, assessment } = report;
   if (!assessment.found) {
-    const left = assessment.left === undefined ? {} : { left: assessment.left };
-    return seenEvents(state, at, { missing: 'cluster-order', ...left });
+    return seenEvents(state, at, defined({ missing: 'cluster-order', left: assessment.left }));
   }
-  const { duplicates: names = [] } = assessment;
-  const duplicated: ClusterEvent[] =
-    names.length === 0 || sameJson(names, state.seen.duplicates)
-      ? []
-      : [{ type: 'ClusterOrdersDuplicated', data: { at, hub: state.hub.id, names } }];
+  const { duplicates: names = [], work, specMatches } = assessment;
+  const { id: hub, orderName } = state.hub;
+  // The hub refused what it shows now: an attempt of which nobody knew had been taken before.
+  const isSettled = report.settles === true && state.specPending && specMatches;
+  // A webhook that was posted again was carried out.
+  const isFinished = work === 'finished' && state.hub.mode === 'eda' && !state.specPending;
+  const isDuplicated = names.length > 0 && !sameJson(names, state.seen.duplicates);
   // An order that nobody has taken up shows nothing yet; a status that somebody wrote ends with any look.
   const isSilent =
     !assessment.accepted && Object.keys(state.conditions).length === 0 && state.reported === undefined;
   return [
-    ...settledEvents(state, report, assessment),
-    ...finishedEvents(state, assessment),
+    ...eventIf(isSettled, 'ClusterSpecSynced', { at, hub, orderName }),
+    ...(isFinished ? toldRetry(state, 'eda', 'provision') : []),
     ...seenEvents(state, at, seenOf(state, assessment, isSilent)),
-    ...duplicated,
+    ...eventIf(isDuplicated, 'ClusterOrdersDuplicated', { at, hub, names }),
     ...(isSilent ? [] : conditionEvents(state, at, assessment)),
     ...measuredEvents(state, at, assessment),
-    ...verdictEvents(state, at, assessment, jobErrors),
+    ...verdictEvents(state, report, assessment),
   ];
 };
 
@@ -81,22 +80,6 @@ const seenOf = (state: Dispatched, assessment: Found, isSilent: boolean): Seen =
   };
 };
 
-/** The hub refused what it shows now: an attempt of which nobody knew had been taken before. */
-const settledEvents = (
-  { specPending, hub: { id: hub, orderName } }: Dispatched,
-  { at, settles }: Report,
-  { specMatches }: Found,
-): ClusterEvent[] =>
-  settles === true && specPending && specMatches
-    ? [{ type: 'ClusterSpecSynced', data: { at, hub, orderName } }]
-    : [];
-
-/** A webhook that was posted again was carried out. */
-const finishedEvents = (state: Dispatched, { work }: Found): ClusterEvent[] =>
-  work === 'finished' && state.hub.mode === 'eda' && !state.specPending
-    ? toldRetry(state, 'eda', 'provision')
-    : [];
-
 const conditionEvents = (state: Dispatched, at: string, assessment: Found): ClusterEvent[] => {
   // Written status and the alarm end with the next observation, even when no condition changed.
   const all = state.reported !== undefined || (state.notAccepting !== undefined && assessment.accepted);
@@ -112,84 +95,61 @@ const conditionEvents = (state: Dispatched, at: string, assessment: Found): Clus
     const condition = { ...shown, since };
     if (all || !sameJson(known, condition)) changed[name as ConditionName] = condition;
   }
-  return Object.keys(changed).length === 0
+  const isNews = Object.keys(changed).length > 0;
+  return eventIf(isNews, 'ClusterConditionsObserved', { at, conditions: changed });
+};
+
+const measuredEvents = (state: Dispatched, at: string, { controlPlane, ready }: Found): ClusterEvent[] => [
+  ...(controlPlane === undefined || sameJson(controlPlane, state.endpoints)
     ? []
-    : [{ type: 'ClusterConditionsObserved', data: { at, conditions: changed } }];
-};
-
-const measuredEvents = (state: Dispatched, at: string, assessment: Found): ClusterEvent[] => {
-  const events: ClusterEvent[] = [];
-  const { controlPlane, ready } = assessment;
-  if (controlPlane !== undefined && !sameJson(controlPlane, state.endpoints)) {
-    events.push({ type: 'ControlPlaneBecameAvailable', data: { at, ...controlPlane } });
-  }
+    : eventIf(true, 'ControlPlaneBecameAvailable', { at, ...controlPlane })),
   // Nothing: the hub does not show them any more, and what it showed before would stand for ever.
-  if (!sameJson(ready, state.readyNodes ?? {})) {
-    events.push({ type: 'NodesObserved', data: { at, ready } });
-  }
-  return events;
-};
+  ...eventIf(!sameJson(ready, state.readyNodes ?? {}), 'NodesObserved', { at, ready }),
+];
 
-const verdictEvents = (
-  state: Dispatched,
-  at: string,
-  { verdict }: Found,
-  jobErrors: JobErrors | undefined,
-): ClusterEvent[] => {
-  const cleared: ClusterEvent[] =
-    state.failure === undefined && state.changeFailed === undefined
-      ? []
-      : [{ type: 'ClusterFailureCleared', data: { at } }];
-  const recovered: ClusterEvent[] =
-    state.degraded === undefined ? [] : [{ type: 'ClusterRecovered', data: { at } }];
+const verdictEvents = (state: Dispatched, { at, jobErrors }: Report, { verdict }: Found): ClusterEvent[] => {
+  const { failure, built, ready } = state;
+  const cleared = (is: boolean): ClusterEvent[] => eventIf(is, 'ClusterFailureCleared', { at });
+  const recovered = eventIf(state.degraded !== undefined, 'ClusterRecovered', { at });
+  const isCleared = (failure ?? state.changeFailed) !== undefined;
+  // The order itself has not failed. That a change waits, the workflow tells by itself.
+  const stopped = (change: StoppedChange): ClusterEvent[] => [
+    ...cleared(failure !== undefined),
+    ...(change.why === 'failed' ? changeFailed(state, at, toldOfJob(change, jobErrors)) : []),
+  ];
   switch (verdict.kind) {
     case 'ready': {
-      if (verdict.stopped !== undefined) {
-        return [...recovered, ...stoppedEvents(state, at, verdict.stopped, jobErrors)];
-      }
-      const isBuilt = state.built !== undefined && changeWords(state.built, state) === '';
-      const ready: ClusterEvent[] =
-        state.ready && isBuilt ? [] : [{ type: 'ClusterBecameReady', data: { at } }];
-      return [...cleared, ...recovered, ...ready];
+      if (verdict.stopped !== undefined) return [...recovered, ...stopped(verdict.stopped)];
+      const isBuilt = built !== undefined && changeWords(built, state) === '';
+      return [
+        ...cleared(isCleared),
+        ...recovered,
+        ...eventIf(!ready || !isBuilt, 'ClusterBecameReady', { at }),
+      ];
     }
     case 'progressing': {
-      const busy: ClusterEvent[] = state.ready ? [{ type: 'ClusterReconfiguring', data: { at } }] : [];
       // A hub that merely works on has not succeeded: FAILED stands. What was lost and is there again, is.
-      const goesOn = state.failure?.permanent !== true && (state.changeFailed ?? state.lost) !== undefined;
-      return [...(goesOn ? cleared : []), ...recovered, ...busy];
+      const goesOn = failure?.permanent !== true && (state.changeFailed ?? state.lost) !== undefined;
+      const busy = eventIf(ready, 'ClusterReconfiguring', { at });
+      return [...cleared(goesOn && isCleared), ...recovered, ...busy];
     }
     case 'degraded': {
       const { reason, message } = verdict;
-      const degraded: ClusterEvent[] = sameJson(state.degraded, { reason, message })
-        ? []
-        : [{ type: 'ClusterDegraded', data: { at, reason, message } }];
+      const isKnown = sameJson(state.degraded, { reason, message });
+      const degraded = eventIf(!isKnown, 'ClusterDegraded', { at, reason, message });
       return verdict.stopped === undefined
-        ? [...cleared, ...degraded]
-        : [...degraded, ...stoppedEvents(state, at, verdict.stopped, jobErrors)];
+        ? [...cleared(isCleared), ...degraded]
+        : [...degraded, ...stopped(verdict.stopped)];
     }
     case 'failed': {
       const { kind: _kind, ...said } = verdict;
-      const failure = { ...toldOfJob(said, jobErrors), permanent: false };
-      if (state.failure?.permanent === true || isTold(state, failure)) return [];
-      return [{ type: 'ClusterFailed', data: { at, ...failure } }];
+      const told = { ...toldOfJob(said, jobErrors), permanent: false };
+      const isKnown = failure?.permanent === true || isTold(state, told);
+      return eventIf(!isKnown, 'ClusterFailed', { at, ...told });
     }
     default:
       return [];
   }
-};
-
-/** The order itself has not failed. That a change waits, the workflow tells by itself. */
-const stoppedEvents = (
-  state: Dispatched,
-  at: string,
-  stopped: StoppedChange,
-  jobErrors: JobErrors | undefined,
-): ClusterEvent[] => {
-  const cleared: ClusterEvent[] =
-    state.failure === undefined ? [] : [{ type: 'ClusterFailureCleared', data: { at } }];
-  return stopped.why === 'failed'
-    ? [...cleared, ...changeFailed(state, at, toldOfJob(stopped, jobErrors))]
-    : cleared;
 };
 
 /** It is the first of each reason that is told; the ones after it are further tries. */
@@ -207,9 +167,7 @@ export const changeFailed = (
   { reason, message, detail }: { reason: string; message: string; detail?: string },
 ): ClusterEvent[] => {
   const change = state.built === undefined ? '' : changeWords(state.built, state);
-  const failed = { change, reason, message, ...(detail === undefined ? {} : { detail }) };
   const { changeFailed: known } = state;
-  return known?.change === change && known.reason === reason
-    ? []
-    : [{ type: 'ClusterChangeFailed', data: { at, ...failed } }];
+  const isKnown = known?.change === change && known.reason === reason;
+  return eventIf(!isKnown, 'ClusterChangeFailed', defined({ at, change, reason, message, detail }));
 };

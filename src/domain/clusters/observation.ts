@@ -1,12 +1,11 @@
 import { configVersion } from './config-version.ts';
 import { AUTOMATION_FAILED } from './failure-texts.ts';
 import { clusterConditions, JOB_STATUS_UNKNOWN, type ObservedConditions } from './observed-conditions.ts';
-import { factsOf, latestJob } from './observed-facts.ts';
+import { factsOf, latestJob, type ObservedFacts } from './observed-facts.ts';
 import type {
   ClusterObservation,
   DesiredCluster,
   HubWork,
-  ObservedFacts,
   ObservedHosted,
   ObservedJob,
   ObservedOrder,
@@ -21,12 +20,7 @@ export type Verdict =
   | { readonly kind: 'progressing' | 'deleting' | 'not-accepted' | 'hosted-cluster-lost' }
   /** `stopped`: it runs as before, since its present change failed or waits. */
   | { readonly kind: 'ready'; readonly stopped?: StoppedChange }
-  | {
-      readonly kind: 'degraded';
-      readonly reason: string;
-      readonly message: string;
-      readonly stopped?: StoppedChange;
-    }
+  | ({ readonly kind: 'degraded'; readonly stopped?: StoppedChange } & Omit<Failure, 'detail'>)
   | ({ readonly kind: 'failed' } & Failure);
 
 type Failure = Omit<Extract<StoppedChange, { why: 'failed' }>, 'why'>;
@@ -65,16 +59,14 @@ export const failureIn = (verdict: Verdict): Failure | undefined => {
   const said = verdict.kind === 'failed' ? verdict : 'stopped' in verdict ? verdict.stopped : undefined;
   if (said === undefined || ('why' in said && said.why === 'waits')) return undefined;
   const { reason, message, detail } = said;
-  return { reason, message, ...(detail === undefined ? {} : { detail }) };
+  return defined({ reason, message, detail });
 };
 
 /** Pure: an observation and what we want, to what it means. Holds no times, so that equal means unchanged. */
 export const assess = (observation: ClusterObservation, desired: DesiredCluster): Assessment => {
   const { order, hostedCluster, duplicates } = observation;
   if (order === null) {
-    return hostedCluster === undefined || hostedCluster === null
-      ? { found: false }
-      : { found: false, left: hostedCluster.name };
+    return defined({ found: false, left: hostedCluster?.name });
   }
   const facts = factsOf(observation, order, desired);
   const conditions = clusterConditions(facts, desired);
@@ -149,30 +141,24 @@ const failureOf = ({ order, job, failedJob }: ObservedFacts): Failure | undefine
   return order.phase === 'Failed' && !isRetrying ? failedPhase(order) : undefined;
 };
 
-const jobFailure = ({ jobId, state, message: words }: ObservedJob): Failure =>
+const jobFailure = ({ jobId, state, message: words = '' }: ObservedJob): Failure =>
   state === 'Failed' || state === 'Canceled'
     ? {
         reason: `Job${state}`,
         message: AUTOMATION_FAILED,
-        detail: `job ${jobId} ended as ${state}${words === undefined || words === '' ? '' : `: ${words}`}`,
+        detail: `job ${jobId} ended as ${state}${words === '' ? '' : `: ${words}`}`,
       }
-    : {
+    : defined({
         reason: JOB_STATUS_UNKNOWN,
         message: `the hub cannot tell the state of its job ${jobId}`,
-        ...detailOf(words),
-      };
+        detail: words || undefined,
+      });
 
 const failedPhase = (order: ObservedOrder): Failure => {
   const progressing = order.conditions.find(({ type }) => type === 'Progressing');
-  return {
-    reason: progressing?.reason ?? 'ProvisioningFailed',
-    message: 'the hub reports the order as failed',
-    ...detailOf(progressing?.message),
-  };
+  const { reason = 'ProvisioningFailed', message = '' } = progressing ?? {};
+  return defined({ reason, message: 'the hub reports the order as failed', detail: message || undefined });
 };
-
-const detailOf = (words: string | undefined): { detail?: string } =>
-  words === undefined || words === '' ? {} : { detail: words };
 
 /** URLs as the operator's feedback builds them (management-cluster.md §2.2), once the API answers. */
 const controlPlaneOf = (order: ObservedOrder, hosted: ObservedHosted | undefined): Endpoints | undefined => {

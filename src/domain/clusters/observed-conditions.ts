@@ -1,7 +1,7 @@
 import type { ConditionName, ConditionState } from './events.ts';
-import { findCondition as find } from './observed-facts.ts';
+import { findCondition as find, RUNNING, type ObservedFacts } from './observed-facts.ts';
 import { byKey, own } from '../json-tools.ts';
-import type { DesiredCluster, ObservedCondition, ObservedFacts } from './observed.ts';
+import type { DesiredCluster, ObservedCondition } from './observed.ts';
 
 /** The four conditions that are kept of every cluster (design §6), without the time since when. */
 export type ObservedConditions = {
@@ -101,7 +101,7 @@ const templateApplied = (facts: ObservedFacts, { automation, jobUnknownLong }: D
 
 /** That a job has begun to run is no news. */
 const stateWords = ({ state }: { readonly state: string }): string =>
-  ['Pending', 'Waiting', 'Running'].includes(state) ? 'is under way' : `is ${state}`;
+  RUNNING.includes(state) ? 'is under way' : `is ${state}`;
 
 const shown = (status: Shown['status'], reason: string, message: string): Shown => ({
   status,

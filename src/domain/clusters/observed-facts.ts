@@ -5,7 +5,6 @@ import type {
   DesiredCluster,
   HubWork,
   ObservedCondition,
-  ObservedFacts,
   ObservedHosted,
   ObservedJob,
   ObservedOrder,
@@ -15,12 +14,10 @@ import { claimOfCluster } from './placement.ts';
 /** Ansible's own mark on what it still has to clean up (management-cluster.md §0). */
 export const INFRASTRUCTURE_FINALIZER = 'osac.openshift.io/infrastructure';
 
-/** Works an observation out, once for everything that is said of it. */
-export const factsOf = (
-  observation: ClusterObservation,
-  shown: ObservedOrder,
-  desired: DesiredCluster,
-): ObservedFacts => {
+/** The observation with everything worked out, once for everything that is said of it. */
+export type ObservedFacts = ReturnType<typeof factsOf>;
+
+export const factsOf = (observation: ClusterObservation, shown: ObservedOrder, desired: DesiredCluster) => {
   const { automation, controller, nodeSets } = desired;
   // Where we are the controller, phase and conditions are our own words: they say nothing of the hub.
   const order: ObservedOrder =
@@ -38,29 +35,40 @@ export const factsOf = (
   const ready = readyNodes(order, hosted, desired);
   const nodesReached = ready === undefined ? undefined : everySet(nodeSets, ready, (is, size) => is === size);
   const specMatches = sameSpec(order.spec, desired.spec);
-  const missing = missingHosts(order, hosted);
   const work = automation === undefined ? undefined : hubWork(order, hosted, desired);
   return {
     order,
     hosted,
     specMatches,
+    /** The operator has seen the stored spec. */
     specSeen: controller === 'ledger' || order.desiredConfigVersion === version,
     job,
+    /** The job, if there is one, is about the present spec. */
     jobCurrent:
       automation === undefined
         ? specMatches && (job?.configVersion ?? version) === version
         : automation.asked,
+    /** The hub could not ask its automation about the job: nothing is known of its end. */
     jobUnknown: job !== undefined && isUnknownJob(job),
+    /** The latest job succeeded for the stored spec; true also where no jobs are run. */
     jobDone:
       automation === undefined
         ? isDoneFor(job, version)
         : isDoneByUs(automation, desired.wasReady || (work === 'finished' && nodesReached !== false)),
     ready: ready ?? {},
+    /** As many as ordered, in each node set. Undefined: the hub does not show node counts. */
     nodesReached,
+    /** A node set has fewer than ordered. */
     nodesShort: ready !== undefined && !everySet(nodeSets, ready, (is, size) => is >= size),
+    /** Of the nodes that were built and are still wanted, some are not ready. */
     builtNodesShort: ready !== undefined && isShortOfBuilt(ready, desired),
+    /** Its control plane was seen before, and its HostedCluster is gone. */
     lost: desired.wasAvailable && hosted === null,
-    ...defined({ failedJob: failed, missingHosts: missing, work }),
+    /** The latest job for the present spec that has ended, if it failed: also while the next one runs. */
+    failedJob: failed,
+    /** Which hosts the operator has not found. */
+    missingHosts: missingHosts(order, hosted),
+    work,
   };
 };
 
@@ -155,17 +163,11 @@ export const latestJob = (jobs: readonly ObservedJob[], type: string): ObservedJ
 
 type Automation = NonNullable<DesiredCluster['automation']>;
 
-const launchedJob = ({ job }: Pick<Automation, 'job'>): ObservedJob | undefined =>
-  job === undefined
-    ? undefined
-    : {
-        jobId: job.id,
-        type: 'provision',
-        state: job.state,
-        timestamp: job.createdAt,
-        ...(job.vanished === true ? { vanished: true } : {}),
-        ...(job.outputTail === undefined ? {} : { message: job.outputTail }),
-      };
+const launchedJob = ({ job }: Pick<Automation, 'job'>): ObservedJob | undefined => {
+  if (job === undefined) return undefined;
+  const { id: jobId, state, createdAt: timestamp, vanished, outputTail: message } = job;
+  return defined({ jobId, type: 'provision', state, timestamp, vanished, message });
+};
 
 const isRunningJob = (job: ObservedJob | undefined): boolean =>
   job !== undefined && job.vanished !== true && !ENDED.includes(job.state);
@@ -195,7 +197,10 @@ const isFailedJob = ({ state, vanished }: ObservedJob): boolean =>
 /** The operator notes a poll that was not answered in the job's message and leaves the job's state as it was. */
 const isUnknownJob = ({ state, message }: ObservedJob): boolean =>
   !ENDED.includes(state) && (message ?? '').startsWith('Failed to get job status');
-const ENDED: readonly string[] = ['Succeeded', 'Failed', 'Canceled'];
+
+/** States of a job that may still do something, and of one that has ended. */
+export const RUNNING: readonly string[] = ['Pending', 'Waiting', 'Running'];
+export const ENDED: readonly string[] = ['Succeeded', 'Failed', 'Canceled'];
 
 /** What is to be seen of the automation that was asked last (management-cluster.md §7.3). */
 const hubWork = (

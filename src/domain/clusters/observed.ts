@@ -138,36 +138,6 @@ export type DesiredCluster = {
   };
 };
 
-/** The observation with everything worked out once. */
-export type ObservedFacts = {
-  readonly order: ObservedOrder;
-  readonly hosted: ObservedHosted | null | undefined;
-  readonly specMatches: boolean;
-  /** The operator has seen the stored spec. */
-  readonly specSeen: boolean;
-  readonly job: ObservedJob | undefined;
-  /** The latest job for the present spec that has ended, if it failed: also while the next one runs. */
-  readonly failedJob?: ObservedJob;
-  /** The job, if there is one, is about the present spec. */
-  readonly jobCurrent: boolean;
-  /** The hub could not ask its automation about the job: nothing is known of its end. */
-  readonly jobUnknown: boolean;
-  /** The latest job succeeded for the stored spec; true also where no jobs are run. */
-  readonly jobDone: boolean;
-  readonly ready: { readonly [nodeSet: string]: number };
-  /** As many as ordered, in each node set. Undefined: the hub does not show node counts. */
-  readonly nodesReached: boolean | undefined;
-  /** A node set has fewer than ordered. */
-  readonly nodesShort: boolean;
-  /** Of the nodes that were built and are still wanted, some are not ready. */
-  readonly builtNodesShort: boolean;
-  /** Its control plane was seen before, and its HostedCluster is gone. */
-  readonly lost: boolean;
-  /** Which hosts the operator has not found. */
-  readonly missingHosts?: string;
-  readonly work?: HubWork;
-};
-
 /**
  * What a hub shows of the automation that it was asked for: nothing of it; that it is going on; `resting`: it does
  * nothing, but is not as it should be; `cleaning`: the HostedCluster is gone, and Ansible's mark still stands;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { OSAC_GROUP, type ObjectMeta } from '../hubs/hub-object.ts';
+import { OSAC_GROUP } from '../hubs/hub-object.ts';
 import {
   filled,
   shownConditions,
@@ -10,9 +10,10 @@ import {
   shownText,
   wholeNumber,
   wholeText,
-  type Condition,
 } from '../hubs/shown.ts';
-import type { ClusterOrderSpecShape, ObservedOrder } from './observed.ts';
+import { defined } from '../json-tools.ts';
+import { jobState } from './event-types.ts';
+import type { ClusterOrderSpecShape } from './observed.ts';
 
 /** What we write into a ClusterOrder, and what we read of it (management-cluster.md §1.1). */
 export const CLUSTER_ORDER_UUID_LABEL = `${OSAC_GROUP}/clusterorder-uuid`;
@@ -42,7 +43,7 @@ const isCidr = (text: string): boolean => {
 const range = z.string().refine(isCidr, 'is not an IPv4 range');
 
 /** Ansible takes only one entry of a class. The operator drops an empty list, and the generation moves without us. */
-const nodeRequests = z
+const writtenNodes = z
   .array(
     z.object({
       resourceClass: z.string().regex(LABEL_NAME, 'is not a label value'),
@@ -59,7 +60,7 @@ const nodeRequests = z
 export const written = z.object({
   templateID: z.string().regex(TEMPLATE_ID, 'is not a template id'),
   templateParameters: z.string().refine(isJsonObject, 'is not a JSON object as text'),
-  nodeRequests,
+  nodeRequests: writtenNodes,
   pullSecret: z.exactOptional(limitedText(262_144)),
   sshPublicKey: z.exactOptional(limitedText(16_384)),
   releaseImage: z.exactOptional(
@@ -81,14 +82,13 @@ const shownNodes = shownList(
 );
 
 const PHASES = ['Progressing', 'Failed', 'Ready', 'Deleting'] as const;
-const JOB_STATES = ['Pending', 'Waiting', 'Running', 'Succeeded', 'Failed', 'Canceled', 'Unknown'] as const;
 const MAX_JOBS = 50;
 
 const shownJob = z
   .object({
     jobID: shownText,
     type: z.enum(['provision', 'deprovision']),
-    state: z.enum(JOB_STATES).catch('Unknown'),
+    state: jobState.catch('Unknown'),
     timestamp: shownText,
     message: shownLastWords,
     configVersion: shownText,
@@ -115,16 +115,10 @@ const shownOrder = shownPart({
     releaseImage: wholeText,
     network: shownPart({ podCIDR: shownText, serviceCIDR: shownText }).transform(filled),
   }).transform(
-    ({
+    ({ templateID, templateParameters, nodeRequests, network, ...texts }): ClusterOrderSpecShape => ({
       templateID,
       templateParameters,
-      nodeRequests: requests,
-      network,
-      ...texts
-    }): ClusterOrderSpecShape => ({
-      templateID,
-      templateParameters,
-      nodeRequests: requests,
+      nodeRequests,
       ...filled(texts),
       ...(Object.keys(network).length === 0 ? {} : { network }),
     }),
@@ -146,38 +140,25 @@ const shownOrder = shownPart({
   }),
 });
 
-/** One ClusterOrder as the hub shows it. */
-export type ObservedClusterOrder = ObjectMeta &
-  Omit<ObservedOrder, 'phase' | 'conditions' | 'jobs'> & {
-    /** Absent is a state of its own: the hub has not accepted the order (operator-run.md §4.1). */
-    readonly phase?: Phase;
-    readonly conditions: readonly Condition[];
-    readonly jobs: readonly Job[];
-    readonly clusterReference?: { readonly namespace: string; readonly hostedClusterName: string };
-  };
+/** One ClusterOrder as the hub shows it; without phase it is not accepted yet (operator-run.md §4.1). */
+export type ObservedClusterOrder = ReturnType<typeof observedClusterOrder>;
 
-export const observedClusterOrder = (object: unknown): ObservedClusterOrder => {
+export const observedClusterOrder = (object: unknown) => {
   const { spec, status } = shownOrder.parse(object);
-  const {
-    phase,
-    conditions,
-    provisioningJobs,
-    clusterReference,
-    nodeSets,
-    nodeRequests: nodes,
-    ...texts
-  } = status;
+  const { phase, conditions, provisioningJobs: jobs, clusterReference, nodeSets, ...others } = status;
+  const { nodeRequests, ...texts } = others;
+  const hosts = nodeSets.map(({ name, agents }) => ({ resourceClass: name, hosts: agents.length }));
   return {
     ...shownMeta(object, CLUSTER_ORDER_UUID_LABEL),
     spec,
-    ...(phase === undefined ? {} : { phase }),
     conditions,
-    jobs: provisioningJobs,
-    ...(clusterReference === undefined ? {} : { clusterReference }),
-    ...(nodeSets.length === 0
-      ? {}
-      : { nodeSets: nodeSets.map(({ name, agents }) => ({ resourceClass: name, hosts: agents.length })) }),
-    ...(nodes.length === 0 ? {} : { observedNodes: nodes }),
+    jobs,
+    ...defined({
+      phase,
+      clusterReference,
+      nodeSets: hosts.length === 0 ? undefined : hosts,
+      observedNodes: nodeRequests.length === 0 ? undefined : nodeRequests,
+    }),
     ...filled(texts),
   };
 };

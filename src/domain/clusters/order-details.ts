@@ -1,6 +1,7 @@
 import type { OrderDetails } from '../acting-kind.ts';
 import type { JsonObject, JsonValue } from '../json.ts';
-import type { ConditionName } from './events.ts';
+import { defined } from '../json-tools.ts';
+import { conditionName } from './event-types.ts';
 import { readyAs } from './shown-status.ts';
 import { isStoredCluster, type ClusterState, type StoredCluster } from './state.ts';
 
@@ -15,13 +16,6 @@ export const clusterOrderDetails = (state: ClusterState): OrderDetails =>
       }
     : { conditions: {}, waiting: {}, failure: {}, place: {} };
 
-const CONDITIONS: readonly ConditionName[] = [
-  'ClusterAvailable',
-  'NodesReady',
-  'InfrastructureReady',
-  'TemplateApplied',
-];
-
 /**
  * The four conditions that OSAC's wire enum has no room for, and why a running cluster is not as it was ordered last. Of
  * what is torn down none is looked at any more; of a deleted order those observed last are shown.
@@ -31,7 +25,7 @@ const conditionsOf = (state: StoredCluster): JsonObject => {
   const isDeleting = state.deletionRequestedAt !== undefined;
   const known = state.status === 'dispatched' && !isDeleting ? state.conditions : {};
   const reason = isDeleting ? 'Deleting' : 'NotObservedYet';
-  const kept = CONDITIONS.map((name): [string, JsonValue] => [
+  const kept = conditionName.options.map((name): [string, JsonValue] => [
     name,
     { ...(known[name] ?? { status: 'Unknown', reason, message: '' }) },
   ]);
@@ -39,12 +33,13 @@ const conditionsOf = (state: StoredCluster): JsonObject => {
 };
 
 /** With what the hub said in full. */
-const failures = (state: StoredCluster): JsonObject => ({
-  ...(state.failure === undefined ? {} : { failure: { ...state.failure } }),
-  ...(state.status === 'dispatched' && state.changeFailed !== undefined
-    ? { change_failed: { ...state.changeFailed } }
-    : {}),
-});
+const failures = (state: StoredCluster): JsonObject => {
+  const failed = state.status === 'dispatched' ? state.changeFailed : undefined;
+  return defined({
+    failure: state.failure && { ...state.failure },
+    change_failed: failed && { ...failed },
+  });
+};
 
 const placeOf = (state: StoredCluster): JsonObject =>
   'hub' in state && state.hub !== undefined

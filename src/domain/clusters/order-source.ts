@@ -1,7 +1,7 @@
 import { isPublished } from '../catalog/cluster-catalog-item.resource.ts';
 import { isItemsOnly } from '../catalog/cluster-template.resource.ts';
 import { governedSpec } from '../catalog/field-governance.ts';
-import { isRefused, reject, type Rejection } from '../decider.ts';
+import { invalid, isRefused, reject, type Rejection } from '../decider.ts';
 import type { JsonObject } from '../json.ts';
 import { referenceOf, unknownReference, type Reference } from '../references.ts';
 import type { Catalogue, CatalogueObject } from './catalogue.ts';
@@ -34,13 +34,10 @@ export const orderSource = (
   const reference = referenceOf(spec['catalog_item']);
   if (reference === undefined) return withTemplate(referenceOf(spec['template']), catalogue);
   if (referenceOf(spec['template']) !== undefined)
-    return reject('invalid', 'TEMPLATE_AND_ITEM', 'give either a template or a catalog item, not both', {
-      field: ITEM,
-    });
+    return invalid('TEMPLATE_AND_ITEM', ITEM, 'give either a template or a catalog item, not both');
   const item = catalogue.item(reference);
   if (item === undefined) return unknownReference('ClusterCatalogItem', `object.${ITEM}`, reference);
-  if (item.deleting)
-    return reject('invalid', 'ITEM_DELETED', `catalog item '${item.name}' is being deleted`, { field: ITEM });
+  if (item.deleting) return invalid('ITEM_DELETED', ITEM, `catalog item '${item.name}' is being deleted`);
   if (!isPublished(item.document))
     return reject('not-found', 'ITEM_NOT_PUBLISHED', `catalog item '${item.name}' is not published`, {
       field: ITEM,
@@ -54,12 +51,13 @@ const withTemplate = (
   catalogue: Pick<Catalogue, 'template'>,
 ): OrderSource | Rejection => {
   const template = reference === undefined ? undefined : catalogue.template(reference);
-  if (template === undefined)
-    return reject('invalid', 'FIELD_REQUIRED', 'template is mandatory', { field: 'spec.template' });
+  if (template === undefined) return invalid('FIELD_REQUIRED', 'spec.template', 'template is mandatory');
   if (template.deleting)
-    return reject('invalid', 'TEMPLATE_DELETED', `cluster template '${template.name}' is being deleted`, {
-      field: 'spec.template',
-    });
+    return invalid(
+      'TEMPLATE_DELETED',
+      'spec.template',
+      `cluster template '${template.name}' is being deleted`,
+    );
   return { template };
 };
 
@@ -70,12 +68,11 @@ const withTemplate = (
 export const itemsOnlyRejection = ({ template, item }: OrderSource): Rejection | undefined =>
   !isItemsOnly(template.document) || item?.tenant === template.tenant
     ? undefined
-    : reject(
-        'invalid',
+    : invalid(
         'TEMPLATE_ITEMS_ONLY',
+        item === undefined ? 'spec.template' : ITEM,
         `cluster template '${template.name}' is ordered through catalog items of its provider only: ` +
           "give 'spec.catalog_item' in place of 'spec.template'",
-        { field: item === undefined ? 'spec.template' : ITEM },
       );
 
 /** The spec as the item governs it; without an item as it was sent. */

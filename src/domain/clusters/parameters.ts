@@ -1,4 +1,4 @@
-import { reject, type Rejection } from '../decider.ts';
+import { invalid, type Rejection } from '../decider.ts';
 import type { JsonObject } from '../json.ts';
 import { isObject, listAt, own, stringAt } from '../json-tools.ts';
 
@@ -42,4 +42,4 @@ export const parametersOf = (
 };
 
 const refuse = (code: string, name: string, message: string): Rejection =>
-  reject('invalid', code, message, { field: `spec.template_parameters.${name}` });
+  invalid(code, `spec.template_parameters.${name}`, message);

@@ -1,4 +1,4 @@
-import { reject, type Rejection } from '../decider.ts';
+import { invalid, type Rejection } from '../decider.ts';
 import { durationMs } from '../iso-duration.ts';
 import { own } from '../json-tools.ts';
 
@@ -21,10 +21,9 @@ export const deadlineRejection = (annotations: Annotations): Rejection | undefin
   const text = own(annotations, DEADLINE_ANNOTATION) ?? '';
   return text === '' || durationMs(text) !== undefined
     ? undefined
-    : reject(
-        'invalid',
+    : invalid(
         'INVALID_DEADLINE',
+        'metadata.annotations',
         `annotation '${DEADLINE_ANNOTATION}' must be an ISO 8601 duration such as PT30M or P2D, without years and months`,
-        { field: 'metadata.annotations' },
       );
 };

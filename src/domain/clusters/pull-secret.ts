@@ -1,5 +1,5 @@
 import type { Secrets } from '../catalog/document.ts';
-import { reject, type Rejection } from '../decider.ts';
+import { invalid, type Rejection } from '../decider.ts';
 import type { JsonObject } from '../json.ts';
 import { objectAt, stringAt } from '../json-tools.ts';
 import { referenceOf } from '../references.ts';
@@ -12,11 +12,10 @@ const FIELD = 'spec.pull_secret_secret';
 
 /** Both at once would leave open which one counts. */
 export const pullSecretTwice = (): Rejection =>
-  reject(
-    'invalid',
+  invalid(
     'PULL_SECRET_TWICE',
+    FIELD,
     "give either 'pull_secret' or 'pull_secret_secret', not both; null removes the one that is stored",
-    { field: FIELD },
   );
 
 /** What an order takes: what its spec says, else what its template has as default. */
@@ -32,9 +31,7 @@ export const orderedPullSecret = (
     if (sent) return pullSecretTwice();
     // The caller's own references were checked before; what is missing here is a default of a catalogue item.
     return secret === undefined
-      ? reject('invalid', 'SECRET_MISSING', 'the secret that the catalog item names is not there', {
-          field: FIELD,
-        })
+      ? invalid('SECRET_MISSING', FIELD, 'the secret that the catalog item names is not there')
       : { pullSecretSecret: { id: secret.id, name: secret.name } };
   }
   if (sent) return {};
@@ -61,11 +58,10 @@ export const pullSecretIn = (secret: {
   const path = KEYS.map((key) => `${DATA}${key}`).find((candidate) => Object.hasOwn(secrets, candidate));
   const value = path === undefined ? undefined : secrets[path];
   return value === undefined
-    ? reject(
-        'invalid',
+    ? invalid(
         'NO_PULL_SECRET',
+        FIELD,
         `secret '${name}' holds no pull secret: its data needs a key ${KEYS.map((key) => `'${key}'`).join(' or ')}`,
-        { field: FIELD },
       )
     : { ...value, tenant: value.tenant ?? tenant };
 };

@@ -1,9 +1,6 @@
 import { configVersion } from './config-version.ts';
-import { latestJob } from './observed-facts.ts';
+import { ENDED, latestJob } from './observed-facts.ts';
 import type { ClusterOrderSpecShape, ObservedJob } from './observed.ts';
-
-/** States of a job that has ended. */
-const ENDED: readonly string[] = ['Succeeded', 'Failed', 'Canceled'];
 
 /**
  * What a retry writes into `templateParameters`, so that the hub's operator launches a job again; undefined: nothing has

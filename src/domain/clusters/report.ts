@@ -1,75 +1,29 @@
 import { reject, type Decision, type Rejection } from '../decider.ts';
-import { sameJson } from '../json-tools.ts';
-import type { ClusterState, LiveCluster, Dispatched } from './state.ts';
-import { isLiveCluster } from './state.ts';
+import { own, sameJson } from '../json-tools.ts';
+import { isLiveCluster, type ClusterState, type Dispatched, type LiveCluster } from './state.ts';
 import type { ClusterReport } from './commands.ts';
-import { FULFILLMENT_FINALIZER, type ClusterEvent, type PlacementDecision } from './events.ts';
+import { eventIf, FULFILLMENT_FINALIZER, type ClusterEvent, type PlacementDecision } from './events.ts';
 import { recordJob, recordRequest } from './automation-record.ts';
 import { selectedHub } from './cluster.ts';
 import { changeFailed, isTold, recordObservation } from './observation-report.ts';
 
 /** What the cluster-order workflow may record on a cluster. Everything here is safe to repeat. */
 type Report<Type extends ClusterReport['type']> = Extract<ClusterReport, { type: Type }>;
+type Records<State> = {
+  readonly [Type in ClusterReport['type']]?: (state: State, report: Report<Type>) => Decision<ClusterEvent>;
+};
 
 export const reportOnCluster = (state: ClusterState, report: ClusterReport): Decision<ClusterEvent> => {
   if (!isLiveCluster(state)) {
     return reject('not-found', 'NOT_FOUND', 'there is no such cluster any more');
   }
-  switch (report.type) {
-    case 'SelectHub':
-      return selectHub(state, report);
-    case 'DeferPlacement':
-      return defer(state, report);
-    case 'RecordFailure':
-      return recordFailure(state, report);
-    case 'EndFailure':
-      return state.failure?.permanent === false && state.failure.reason === report.reason
-        ? [{ type: 'ClusterFailureCleared', data: { at: report.at } }]
-        : [];
-    default:
-      return state.status === 'dispatched'
-        ? reportOnDispatched(state, report)
-        : reject('failed-precondition', 'NOT_DISPATCHED', 'the order was not sent to a hub yet');
-  }
+  const record = own(OF_ORDER, report.type) as Recording<LiveCluster> | undefined;
+  if (record !== undefined) return record(state, report);
+  return state.status === 'dispatched'
+    ? (ON_HUB[report.type] as Recording<Dispatched>)(state, report)
+    : reject('failed-precondition', 'NOT_DISPATCHED', 'the order was not sent to a hub yet');
 };
-
-const reportOnDispatched = (
-  state: Dispatched,
-  report: Exclude<ClusterReport, { type: 'SelectHub' | 'DeferPlacement' | 'RecordFailure' | 'EndFailure' }>,
-): Decision<ClusterEvent> => {
-  const { at } = report;
-  const { id: hub, orderName } = state.hub;
-  switch (report.type) {
-    case 'RecordApplied':
-      return recordApplied(state, report);
-    case 'RecordObservation':
-      return recordObservation(state, report);
-    case 'ReportNotAccepting':
-      return state.notAccepting !== undefined || state.deletionRequestedAt !== undefined
-        ? []
-        : [{ type: 'HubNotAccepting', data: { at, hub, since: report.since } }];
-    case 'ReportLost':
-      return state.lost === report.what || state.deletionRequestedAt !== undefined
-        ? []
-        : [{ type: 'ClusterLostOnHub', data: { at, what: report.what } }];
-    case 'RecordPrepared':
-      return report.created.length === 0
-        ? []
-        : [{ type: 'ClusterSpacePrepared', data: { ...withoutType(report), hub, orderName } }];
-    case 'RecordAutomationRequest':
-      return recordRequest(state, report);
-    case 'RecordJob':
-      return recordJob(state, report);
-    case 'ReportDeletionOverdue':
-      return state.overdue !== undefined || state.deletionRequestedAt === undefined
-        ? []
-        : [{ type: 'ClusterDeletionOverdue', data: withoutType(report) }];
-    case 'BlockDeletion':
-      return blockDeletion(state, report);
-    case 'ConfirmAbsence':
-      return confirmAbsence(state, report);
-  }
-};
+type Recording<State> = (state: State, report: ClusterReport) => Decision<ClusterEvent>;
 
 /** Of a deletion nothing is told but its end. */
 const recordApplied = (
@@ -77,24 +31,20 @@ const recordApplied = (
   { at, uid, name, generation, fields = [] }: Report<'RecordApplied'>,
 ): ClusterEvent[] => {
   if (state.deletionRequestedAt !== undefined) return [];
-  const events: ClusterEvent[] = [];
   const { id: hub, orderName: known } = state.hub;
   const order = { at, hub, orderName: name ?? known };
-  if (state.uid !== uid || state.lost !== undefined || order.orderName !== known) {
-    events.push({ type: 'ClusterOrderPlaced', data: { ...order, uid } });
-  }
-  if (generation > 0 && generation === state.generation && (state.specPending || state.waiting)) {
-    events.push({ type: 'ClusterSpecSynced', data: order });
+  const waits = state.waiting !== undefined;
+  const isPlaced = state.uid !== uid || state.lost !== undefined || order.orderName !== known;
+  const isSynced = generation > 0 && generation === state.generation && (state.specPending || waits);
+  const isCorrected = !isSynced && state.seen.differs === true && fields.length > 0;
+  return [
+    ...eventIf(isPlaced, 'ClusterOrderPlaced', { ...order, uid }),
+    ...eventIf(isSynced, 'ClusterSpecSynced', order),
     // What it waited for, as READY, is carried out now.
-    if (state.ready && state.waiting !== undefined)
-      events.push({ type: 'ClusterReconfiguring', data: { at } });
-  } else if (state.seen.differs === true && fields.length > 0) {
-    events.push({ type: 'ClusterDriftCorrected', data: { ...order, fields } });
-  }
-  return events;
+    ...eventIf(isSynced && state.ready && waits, 'ClusterReconfiguring', { at }),
+    ...eventIf(isCorrected, 'ClusterDriftCorrected', { ...order, fields }),
+  ];
 };
-
-const withoutType = <R extends ClusterReport>({ type: _type, ...data }: R): Omit<R, 'type'> => data;
 
 /** An order that was not sent before is sent now: its deletion has something to do on the hub from here on. */
 const selectHub = (state: LiveCluster, command: Report<'SelectHub'>): Decision<ClusterEvent> => {
@@ -122,9 +72,7 @@ const defer = (state: LiveCluster, command: Report<'DeferPlacement'>): Decision<
     (!runs || state.ready) &&
     waiting.message === message &&
     sameJson(reasonsOf(waiting.decision), reasonsOf(decision));
-  return same
-    ? []
-    : [{ type: 'PlacementDeferred', data: { at, message, decision, ...(runs ? { runs } : {}) } }];
+  return eventIf(!same, 'PlacementDeferred', { at, message, decision, ...(runs ? { runs } : {}) });
 };
 
 /** It was built, and is there: what happens to a change of it, does not happen to the cluster. */
@@ -135,24 +83,17 @@ const isRunning = (state: LiveCluster): state is Dispatched =>
 export const reasonsOf = (decision: PlacementDecision): object =>
   Object.fromEntries(decision.candidates.map(({ hub, reasons }) => [hub, [...reasons]]));
 
-const recordFailure = (state: LiveCluster, report: Report<'RecordFailure'>): Decision<ClusterEvent> => {
-  const { at, type: _type, ...failure } = report;
+const recordFailure = (
+  state: LiveCluster,
+  { type: _type, ...failure }: Report<'RecordFailure'>,
+): ClusterEvent[] => {
   if (state.deletionRequestedAt !== undefined) return [];
-  if (isRunning(state)) {
-    // A deadline says less than what was told before.
-    if (state.changeFailed !== undefined && !failure.permanent && failure.detail === undefined) return [];
-    return changeFailed(state, at, failure);
-  }
   // A deadline says less than what was told before.
   const isDeadline = !failure.permanent && failure.detail === undefined;
-  if (isDeadline && state.failure?.detail !== undefined) return [];
-  return isTold(state, failure) ? [] : [{ type: 'ClusterFailed', data: { at, ...failure } }];
-};
-
-const blockDeletion = (state: Dispatched, report: Report<'BlockDeletion'>): Decision<ClusterEvent> => {
-  const { at, waitingFor } = report;
-  if (state.deletionRequestedAt === undefined || sameJson(state.waitingFor, waitingFor)) return [];
-  return [{ type: 'ClusterDeletionBlocked', data: { at, waitingFor } }];
+  if (isRunning(state))
+    return isDeadline && state.changeFailed !== undefined ? [] : changeFailed(state, failure.at, failure);
+  const isKnown = (isDeadline && state.failure?.detail !== undefined) || isTold(state, failure);
+  return eventIf(!isKnown, 'ClusterFailed', failure);
 };
 
 const confirmAbsence = (
@@ -164,13 +105,9 @@ const confirmAbsence = (
   }
   if (!state.ours) return [];
   const finalizers = state.finalizers.filter((finalizer) => finalizer !== FULFILLMENT_FINALIZER);
+  const how = unsent === true ? 'not-dispatched' : 'absence-confirmed';
   return finalizers.length === 0
-    ? [
-        {
-          type: 'ClusterDeleted',
-          data: { at, how: unsent === true ? 'not-dispatched' : 'absence-confirmed' },
-        },
-      ]
+    ? [{ type: 'ClusterDeleted', data: { at, how } }]
     : [{ type: 'ClusterFinalizersChanged', data: { at, finalizers } }];
 };
 
@@ -179,3 +116,34 @@ const deletionRequested = (): Rejection =>
 
 const alreadyDispatched = (): Rejection =>
   reject('failed-precondition', 'ALREADY_DISPATCHED', 'the order was sent to another hub already');
+
+/** Of any order that is there. */
+const OF_ORDER: Records<LiveCluster> = {
+  SelectHub: selectHub,
+  DeferPlacement: defer,
+  RecordFailure: recordFailure,
+  EndFailure: ({ failure }, { at, reason }) =>
+    eventIf(failure?.permanent === false && failure.reason === reason, 'ClusterFailureCleared', { at }),
+};
+
+/** Of one that was sent to its hub. */
+const ON_HUB: Records<Dispatched> = {
+  RecordApplied: recordApplied,
+  RecordObservation: recordObservation,
+  ReportNotAccepting: ({ notAccepting, deletionRequestedAt, hub: { id: hub } }, { at, since }) =>
+    eventIf((notAccepting ?? deletionRequestedAt) === undefined, 'HubNotAccepting', { at, hub, since }),
+  ReportLost: ({ lost, deletionRequestedAt }, { at, what }) =>
+    eventIf(lost !== what && deletionRequestedAt === undefined, 'ClusterLostOnHub', { at, what }),
+  RecordPrepared: ({ hub: { id: hub, orderName } }, { at, created }) =>
+    eventIf(created.length > 0, 'ClusterSpacePrepared', { at, created, hub, orderName }),
+  RecordAutomationRequest: recordRequest,
+  RecordJob: recordJob,
+  ReportDeletionOverdue: ({ overdue, deletionRequestedAt }, { type: _type, ...late }) =>
+    eventIf(overdue === undefined && deletionRequestedAt !== undefined, 'ClusterDeletionOverdue', late),
+  BlockDeletion: ({ deletionRequestedAt, waitingFor: known }, { at, waitingFor }) =>
+    eventIf(deletionRequestedAt !== undefined && !sameJson(known, waitingFor), 'ClusterDeletionBlocked', {
+      at,
+      waitingFor,
+    }),
+  ConfirmAbsence: confirmAbsence,
+};

@@ -1,9 +1,9 @@
 import { allowedClasses } from '../catalog/cluster-template.resource.ts';
 import { unusableReason } from '../catalog/cluster-version.resource.ts';
 import { fabricInterfaceOf } from '../catalog/host-type.resource.ts';
-import { isRefused, reject, type Rejection } from '../decider.ts';
+import { invalid, isRefused, reject, type Rejection } from '../decider.ts';
 import type { JsonObject, JsonValue } from '../json.ts';
-import { isObject, numberAt, objectAt, own, stringAt, textsAt } from '../json-tools.ts';
+import { defined, isObject, numberAt, objectAt, own, stringAt, textsAt } from '../json-tools.ts';
 import { metadataRejection, nameRejection } from '../metadata-rules.ts';
 import {
   emptyReference,
@@ -14,7 +14,7 @@ import {
   type Reference,
 } from '../references.ts';
 import type { Catalogue, CatalogueObject } from './catalogue.ts';
-import type { ClusterEvent, NodeSet, OrderedTemplate, ResolvedVersion } from './events.ts';
+import type { ClusterEvent, MutableSpec, NodeSet, OrderedTemplate, ResolvedVersion } from './events.ts';
 import { orderedSpec, orderSource } from './order-source.ts';
 import { parametersOf } from './parameters.ts';
 import { orderedPullSecret } from './pull-secret.ts';
@@ -52,7 +52,8 @@ export const resolveOrder = (
   if (early !== undefined) return early;
   const source = orderSource(asked, catalogue);
   if (isRefused(source)) return source;
-  if (metadata === undefined) return required('metadata', 'metadata is required: give metadata.name');
+  if (metadata === undefined)
+    return invalid('FIELD_REQUIRED', 'metadata', 'metadata is required: give metadata.name');
   const spec = orderedSpec(asked, source, catalogue);
   if (isRefused(spec)) return spec;
   const wrong = metadataRejection(metadata) ?? unsupportedRejection(spec);
@@ -73,16 +74,7 @@ const orderedTemplate = ({ id, name, revision, document }: CatalogueObject): Ord
   return { id, name, revision, ...(classes.length === 0 ? {} : { allowedResourceClasses: classes }) };
 };
 
-type SpecFacts = Pick<
-  ResolvedOrder,
-  | 'templateParameters'
-  | 'nodeSets'
-  | 'version'
-  | 'sshPublicKey'
-  | 'pullSecret'
-  | 'pullSecretSecret'
-  | 'network'
->;
+type SpecFacts = Pick<ResolvedOrder, 'templateParameters' | 'nodeSets' | keyof MutableSpec>;
 
 /** The spec with everything that the template fills in. */
 const specFacts = (
@@ -118,40 +110,37 @@ const describedBy = (
   metadata: JsonObject,
 ): Pick<ResolvedOrder, 'name' | 'labels' | 'annotations' | 'displayName' | 'description' | 'zone'> => {
   const annotations = textsAt(metadata, 'annotations');
-  const displayName = stringAt(metadata, 'display_name');
-  const description = stringAt(metadata, 'description');
-  const zone = annotations[ZONE_ANNOTATION] ?? '';
-  return {
+  return defined({
     name: stringAt(metadata, 'name'),
     labels: textsAt(metadata, 'labels'),
     annotations,
-    ...(displayName === '' ? {} : { displayName }),
-    ...(description === '' ? {} : { description }),
-    ...(zone === '' ? {} : { zone }),
-  };
+    displayName: stringAt(metadata, 'display_name') || undefined,
+    description: stringAt(metadata, 'description') || undefined,
+    zone: own(annotations, ZONE_ANNOTATION) || undefined,
+  });
 };
 
 /** References are checked before everything else but the schema, each against what the caller may see. */
 export const referenceProblems = (spec: JsonObject, catalogue: Catalogue): readonly Rejection[] =>
-  [
-    referenceProblem('ClusterTemplate', 'object.spec.template', spec['template'], catalogue.template),
-    referenceProblem('ClusterVersion', 'object.spec.version', spec['version'], catalogue.version),
-    referenceProblem('ClusterCatalogItem', 'object.spec.catalog_item', spec['catalog_item'], catalogue.item),
-    referenceProblem(
-      'Secret',
-      'object.spec.pull_secret_secret',
-      spec['pull_secret_secret'],
-      catalogue.secret,
-    ),
-  ].filter((problem) => problem !== undefined);
+  (
+    [
+      ['ClusterTemplate', 'template', catalogue.template],
+      ['ClusterVersion', 'version', catalogue.version],
+      ['ClusterCatalogItem', 'catalog_item', catalogue.item],
+      ['Secret', 'pull_secret_secret', catalogue.secret],
+    ] as const
+  )
+    .map(([message, field, lookup]) => referenceProblem(message, field, spec[field], lookup))
+    .filter((problem) => problem !== undefined);
 
 const referenceProblem = (
   message: string,
-  field: string,
+  name: string,
   value: JsonValue | undefined,
   lookup: (reference: Reference) => CatalogueObject | undefined,
 ): Rejection | undefined => {
   const reference = referenceOf(value);
+  const field = `object.spec.${name}`;
   if (reference === undefined) return undefined;
   if (referenceText(reference) === '') return emptyReference(message, field);
   if (lookup(reference) !== undefined) return undefined;
@@ -190,9 +179,11 @@ const orderedVersion = (
   const version = asked === undefined ? catalogue.defaultVersion() : catalogue.version(asked);
   if (version === undefined) {
     return asked === undefined
-      ? reject('invalid', 'NO_VERSION', 'no version specified and no system default version is configured', {
-          field: 'spec.version',
-        })
+      ? invalid(
+          'NO_VERSION',
+          'spec.version',
+          'no version specified and no system default version is configured',
+        )
       : unknownReference('ClusterVersion', 'object.spec.version', asked);
   }
   return usableVersion(version);
@@ -203,11 +194,10 @@ export const usableVersion = (version: CatalogueObject): ResolvedVersion | Rejec
   const spec = objectAt(version.document, 'spec');
   const reason = version.deleting ? 'it is being deleted' : unusableReason(spec);
   if (reason !== undefined) {
-    return reject(
-      'invalid',
+    return invalid(
       'VERSION_NOT_USABLE',
+      'spec.version',
       `cluster version '${version.name}' cannot be used: ${reason}`,
-      { field: 'spec.version' },
     );
   }
   return {
@@ -229,11 +219,10 @@ export const orderedNodeSets = (
   const unknown = Object.keys(asked).find((name) => !Object.hasOwn(offered, name));
   if (unknown !== undefined) {
     const names = Object.keys(offered).sort().join(', ');
-    return reject(
-      'invalid',
+    return invalid(
       'UNKNOWN_NODE_SET',
+      `spec.node_sets.${unknown}`,
       `node set '${unknown}' doesn't exist in template '${template.id}'; valid names are: ${names}`,
-      { field: `spec.node_sets.${unknown}` },
     );
   }
   const sets: [string, NodeSet][] = [];
@@ -267,23 +256,19 @@ const orderedNodeSet = (
   }
   const wanted = referenceOf(objectAt(asked, 'host_type')) ?? {};
   if (referenceText(wanted) !== '' && !refersTo(wanted, hostType)) {
-    return reject(
-      'invalid',
+    return invalid(
       'HOST_TYPE_MISMATCH',
+      field,
       `host type for node set '${name}' should be empty or '${hostType.id}', but it is '${referenceText(wanted)}'`,
-      { field },
     );
   }
   const size = asked === undefined ? numberAt(offer, 'size') : numberAt(asked, 'size');
   const wrong = sizeRejection(name, size, false);
   if (wrong !== undefined) return wrong;
-  const fabricInterface = fabricInterfaceOf(hostType.document);
-  return {
-    hostType: { id: hostType.id, name: hostType.name },
+  const { id, name: hostTypeName, document } = hostType;
+  return defined({
+    hostType: { id, name: hostTypeName },
     size,
-    ...(fabricInterface === undefined ? {} : { fabricInterface }),
-  };
+    fabricInterface: fabricInterfaceOf(document),
+  });
 };
-
-const required = (field: string, message: string): Rejection =>
-  reject('invalid', 'FIELD_REQUIRED', message, { field });

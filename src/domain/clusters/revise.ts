@@ -1,6 +1,6 @@
 import { nodeSetNameRejection } from '../catalog/node-set-names.ts';
 import { MAX_INT32 } from '../catalog/limits.ts';
-import { isRefused, reject, type Decision, type Rejection } from '../decider.ts';
+import { invalid, isRefused, reject, type Decision, type Rejection } from '../decider.ts';
 import { byKey, defined, own, sameJson } from '../json-tools.ts';
 import { annotationsRejection, labelsRejection, metadataRejection } from '../metadata-rules.ts';
 import { refersTo, referenceText } from '../references.ts';
@@ -8,7 +8,9 @@ import { sortedTexts } from '../catalog/document.ts';
 import { isTemplate, TEMPLATE_WORDS } from './ansible-templates.ts';
 import type { LiveCluster } from './state.ts';
 import type { ClusterChanges, RequestedNodeSet } from './commands.ts';
+import { mutableSpec } from './event-types.ts';
 import {
+  eventIf,
   FULFILLMENT_FINALIZER,
   type ClusterEvent,
   type MutableSpec,
@@ -42,31 +44,27 @@ export const reviseCluster = (
     const refused = specLocked(state) ?? sshKeyRejection(changes) ?? playbooksRejection(state, changes);
     if (refused !== undefined) return refused;
   }
-  const reconfiguring: ClusterEvent[] =
-    spec.length > 0 && state.status === 'dispatched' && state.ready
-      ? [{ type: 'ClusterReconfiguring', data: { at } }]
-      : [];
-  return [...describing(state, at, changes), ...spec, ...reconfiguring, ...finalizing(state, at, changes)];
+  const isBegun = spec.length > 0 && state.status === 'dispatched' && state.ready;
+  return [
+    ...describing(state, at, changes),
+    ...spec,
+    ...eventIf(isBegun, 'ClusterReconfiguring', { at }),
+    ...finalizing(state, at, changes),
+  ];
 };
 
 const describing = (state: LiveCluster, at: string, changes: ClusterChanges): ClusterEvent[] => {
-  const events: ClusterEvent[] = [];
-  const { labels, annotations, status } = changes;
-  if (labels !== undefined && !sameJson(labels, state.labels)) {
-    events.push({ type: 'ClusterLabelled', data: { at, labels } });
-  }
-  if (annotations !== undefined && !sameJson(annotations, state.annotations)) {
-    events.push({ type: 'ClusterAnnotated', data: { at, annotations } });
-  }
-  const displayName = changes.displayName ?? state.displayName;
-  const description = changes.description ?? state.description;
-  if (displayName !== state.displayName || description !== state.description) {
-    events.push({ type: 'ClusterDescribed', data: { at, displayName, description } });
-  }
-  if (status !== undefined && !sameJson(status, state.reported)) {
-    events.push({ type: 'ClusterStatusReported', data: { at, status } });
-  }
-  return events;
+  const { labels = state.labels, annotations = state.annotations, status } = changes;
+  const { displayName = state.displayName, description = state.description } = changes;
+  const isDescribed = displayName !== state.displayName || description !== state.description;
+  return [
+    ...eventIf(!sameJson(labels, state.labels), 'ClusterLabelled', { at, labels }),
+    ...eventIf(!sameJson(annotations, state.annotations), 'ClusterAnnotated', { at, annotations }),
+    ...eventIf(isDescribed, 'ClusterDescribed', { at, displayName, description }),
+    ...(status === undefined || sameJson(status, state.reported)
+      ? []
+      : eventIf(true, 'ClusterStatusReported', { at, status })),
+  ];
 };
 
 /** Ours stays until absence was observed; when nothing is left of a deleted cluster, it is gone. */
@@ -92,40 +90,26 @@ const specLocked = (state: LiveCluster): Rejection | undefined => {
       });
 };
 
+const MUTABLE = (Object.keys(mutableSpec.shape) as (keyof MutableSpec)[]).sort();
+
 const mutableSpecEvents = (state: LiveCluster, at: string, changes: ClusterChanges): ClusterEvent[] => {
-  const sshPublicKey = changes.sshPublicKey ?? state.sshPublicKey ?? '';
-  const { pullSecret, pullSecretSecret } = pullSecretAfter(state, changes);
   const network = changes.network ?? state.network ?? {};
-  const spec: MutableSpec = {
-    ...(sshPublicKey === '' ? {} : { sshPublicKey }),
-    ...defined({ pullSecret, pullSecretSecret }),
-    ...(Object.keys(network).length === 0 ? {} : { network }),
+  const spec: MutableSpec = defined({
+    sshPublicKey: (changes.sshPublicKey ?? state.sshPublicKey) || undefined,
+    ...pullSecretAfter(state, changes),
+    network: Object.keys(network).length === 0 ? undefined : network,
     version: changes.version ?? state.version,
-  };
-  const { sshPublicKey: oldKey, pullSecret: oldSecret, network: oldNetwork, version } = state;
-  const oldNamed = state.pullSecretSecret;
-  const before: MutableSpec = {
-    ...(oldKey === undefined ? {} : { sshPublicKey: oldKey }),
-    ...defined({ pullSecret: oldSecret, pullSecretSecret: oldNamed, network: oldNetwork }),
-    version,
-  };
-  const fields = [...new Set([...Object.keys(before), ...Object.keys(spec)])] as (keyof MutableSpec)[];
-  const changed = fields.filter((field) => !sameJson(spec[field], before[field])).sort();
-  return changed.length === 0 ? [] : [{ type: 'ClusterSpecRevised', data: { at, spec, changed } }];
+  });
+  const changed = MUTABLE.filter((field) => !sameJson(spec[field], state[field]));
+  return eventIf(changed.length > 0, 'ClusterSpecRevised', { at, spec, changed });
 };
 
 /** An object that is no longer named takes its value along, unless the caller gives another one. */
-const pullSecretAfter = (
-  state: LiveCluster,
-  changes: ClusterChanges,
-): Pick<MutableSpec, 'pullSecret' | 'pullSecretSecret'> => {
-  const kept = changes.pullSecretSecret === undefined ? state.pullSecretSecret : changes.pullSecretSecret;
+const pullSecretAfter = (state: LiveCluster, changes: ClusterChanges) => {
+  const named = changes.pullSecretSecret === undefined ? state.pullSecretSecret : changes.pullSecretSecret;
   const stored = changes.pullSecretSecret === null ? undefined : state.pullSecret;
-  const pullSecret = changes.pullSecret === undefined ? stored : (changes.pullSecret ?? undefined);
-  return {
-    ...(pullSecret === undefined ? {} : { pullSecret }),
-    ...(kept === undefined || kept === null ? {} : { pullSecretSecret: kept }),
-  };
+  const given = changes.pullSecret === undefined ? stored : changes.pullSecret;
+  return { pullSecret: given ?? undefined, pullSecretSecret: named ?? undefined };
 };
 
 const nodeSetEvents = (
@@ -135,30 +119,24 @@ const nodeSetEvents = (
 ): ClusterEvent[] | Rejection => {
   const wanted = changes.nodeSets;
   if (wanted === undefined) return [];
-  const wrong =
-    Object.entries(wanted)
-      .map(([name, set]) => nodeSetRejection(state, name, set, changes.resized ?? []))
-      .find((rejection) => rejection !== undefined) ?? lastSetRejection(state, wanted);
+  const wrong = Object.entries(wanted)
+    .map(([name, set]) => nodeSetRejection(state, name, set, changes.resized ?? []))
+    .find((rejection) => rejection !== undefined);
   if (wrong !== undefined) return wrong;
-  const events: ClusterEvent[] = [];
-  for (const [name, set] of Object.entries(wanted).sort(byKey)) {
-    const current = own(state.nodeSets, name);
-    if (current === undefined) {
-      const { id = '', name: hostTypeName = '' } = set.hostType;
-      const fabric = set.fabricInterface === undefined ? {} : { fabricInterface: set.fabricInterface };
-      const nodeSet = { hostType: { id, name: hostTypeName }, size: set.size, ...fabric };
-      events.push({ type: 'NodeSetAdded', data: { at, name, nodeSet } });
-    } else if (current.size !== set.size) {
-      events.push({ type: 'NodeSetResized', data: { at, name, from: current.size, to: set.size } });
-    }
-  }
-  const removed = Object.keys(state.nodeSets)
-    .filter((name) => !Object.hasOwn(wanted, name))
-    .sort();
-  return [
-    ...events,
-    ...removed.map((name): ClusterEvent => ({ type: 'NodeSetRemoved', data: { at, name } })),
-  ];
+  if (Object.keys(wanted).length === 0 && Object.keys(state.nodeSets).length > 0)
+    return invalid('LAST_NODE_SET', 'spec.node_sets', 'cannot remove the last node set of a cluster');
+  const set = Object.entries(wanted)
+    .sort(byKey)
+    .flatMap(([name, { hostType, size, fabricInterface }]) => {
+      const { size: from } = own(state.nodeSets, name) ?? {};
+      const { id = '', name: hostTypeName = '' } = hostType;
+      const nodeSet = defined({ hostType: { id, name: hostTypeName }, size, fabricInterface });
+      return from === undefined
+        ? eventIf(true, 'NodeSetAdded', { at, name, nodeSet })
+        : eventIf(from !== size, 'NodeSetResized', { at, name, from, to: size });
+    });
+  const removed = Object.keys(state.nodeSets).filter((name) => !Object.hasOwn(wanted, name));
+  return [...set, ...removed.sort().flatMap((name) => eventIf(true, 'NodeSetRemoved', { at, name }))];
 };
 
 const nodeSetRejection = (
@@ -169,14 +147,18 @@ const nodeSetRejection = (
 ): Rejection | undefined => {
   const current = own(state.nodeSets, name);
   const zeroAllowed = current !== undefined && (resized.includes(name) || current.size === 0);
-  return (
-    sizeRejection(name, set.size, zeroAllowed) ??
-    (current === undefined
-      ? (newSetRejection(name, set) ??
-        nodeSetNameRejection(name, `spec.node_sets.${name}`) ??
-        classRejection(name, set.hostType, state.template))
-      : hostTypeRejection(name, current.hostType, set.hostType, resized.includes(name)))
-  );
+  const badSize = sizeRejection(name, set.size, zeroAllowed);
+  if (badSize !== undefined) return badSize;
+  if (current !== undefined)
+    return hostTypeRejection(name, current.hostType, set.hostType, resized.includes(name));
+  const field = `spec.node_sets.${name}`;
+  if (set.hostType.id === undefined || set.hostType.name === undefined)
+    return invalid(
+      'HOST_TYPE_REQUIRED',
+      `${field}.host_type`,
+      `host_type for new node set '${name}' is mandatory`,
+    );
+  return nodeSetNameRejection(name, field) ?? classRejection(name, set.hostType, state.template);
 };
 
 /** `spec.node_sets.<name>.size`: a whole number of 32 bits, above zero but for a set that is scaled down. */
@@ -185,21 +167,12 @@ export const sizeRejection = (name: string, size: number, zeroAllowed: boolean):
   if (size < 0 || (size === 0 && !zeroAllowed)) {
     const least = zeroAllowed ? 'not be negative' : 'be greater than zero';
     const message = `size for node set '${name}' should ${least}, but it is ${size}`;
-    return reject('invalid', 'INVALID_SIZE', message, { field });
+    return invalid('INVALID_SIZE', field, message);
   }
   return Number.isInteger(size) && size <= MAX_INT32
     ? undefined
-    : reject('invalid', 'INVALID_SIZE', `size for node set '${name}' should be a 32-bit whole number`, {
-        field,
-      });
+    : invalid('INVALID_SIZE', field, `size for node set '${name}' should be a 32-bit whole number`);
 };
-
-const newSetRejection = (name: string, { hostType }: RequestedNodeSet): Rejection | undefined =>
-  hostType.id !== undefined && hostType.name !== undefined
-    ? undefined
-    : reject('invalid', 'HOST_TYPE_REQUIRED', `host_type for new node set '${name}' is mandatory`, {
-        field: `spec.node_sets.${name}.host_type`,
-      });
 
 /** `spec.node_sets.<name>.host_type`: a host type that the template allows; one that was never limited allows any. */
 export const classRejection = (
@@ -210,11 +183,10 @@ export const classRejection = (
   const known = [hostType.id, hostType.name];
   if (allowedResourceClasses.length === 0 || allowedResourceClasses.some((one) => known.includes(one)))
     return undefined;
-  return reject(
-    'invalid',
+  return invalid(
     'HOST_TYPE_NOT_ALLOWED',
+    `spec.node_sets.${name}.host_type`,
     `host type '${referenceText(hostType)}' of node set '${name}' is not allowed by template '${id}'; allowed resource classes are: ${allowedResourceClasses.toSorted().join(', ')}`,
-    { field: `spec.node_sets.${name}.host_type` },
   );
 };
 
@@ -226,35 +198,21 @@ const hostTypeRejection = (
 ): Rejection | undefined => {
   const left = wanted.id === undefined && wanted.name === undefined;
   if ((left && sizeOnly) || refersTo(wanted, current)) return undefined;
-  return reject(
-    'invalid',
+  return invalid(
     'IMMUTABLE_FIELD',
+    `spec.node_sets.${name}.host_type`,
     `cannot change host_type for node set '${name}' from '${current.id}' to '${referenceText(wanted)}': ` +
       'host_type is immutable',
-    { field: `spec.node_sets.${name}.host_type` },
   );
 };
-
-const lastSetRejection = (
-  state: LiveCluster,
-  wanted: { readonly [name: string]: RequestedNodeSet },
-): Rejection | undefined =>
-  Object.keys(wanted).length > 0 || Object.keys(state.nodeSets).length === 0
-    ? undefined
-    : reject('invalid', 'LAST_NODE_SET', 'cannot remove the last node set of a cluster', {
-        field: 'spec.node_sets',
-      });
 
 export const sshKeyRejection = ({ sshPublicKey }: { sshPublicKey?: string }): Rejection | undefined =>
   sshPublicKey === undefined || sshPublicKey.length <= MAX_SSH_KEY
     ? undefined
-    : reject(
-        'invalid',
+    : invalid(
         'INVALID_SSH_KEY',
+        'spec.ssh_public_key',
         `field 'spec.ssh_public_key' must be at most ${MAX_SSH_KEY} characters`,
-        {
-          field: 'spec.ssh_public_key',
-        },
       );
 
 /** Once it has a place its hub's way of working is known, and placement can no longer keep the order from it. */
@@ -263,11 +221,10 @@ const playbooksRejection = (
   { sshPublicKey = '' }: ClusterChanges,
 ): Rejection | undefined =>
   'hub' in state && state.hub.mode !== 'operator' && isTemplate(sshPublicKey)
-    ? reject(
-        'invalid',
+    ? invalid(
         'ANSIBLE_TEMPLATE',
+        'spec.ssh_public_key',
         `field 'spec.ssh_public_key' holds ${TEMPLATE_WORDS}, which the playbooks that build this cluster would carry out: give the key without it`,
-        { field: 'spec.ssh_public_key' },
       )
     : undefined;
 
@@ -279,7 +236,5 @@ const statusRejection = ({ status }: ClusterChanges): Rejection | undefined => {
   const twice = types.find((type, index) => types.indexOf(type) !== index);
   return twice === undefined
     ? undefined
-    : reject('invalid', 'DUPLICATE_CONDITION', `condition type '${twice}' appears more than once`, {
-        field: 'status.conditions',
-      });
+    : invalid('DUPLICATE_CONDITION', 'status.conditions', `condition type '${twice}' appears more than once`);
 };

@@ -1,3 +1,4 @@
+import { own } from '../json-tools.ts';
 import type { NodeSet } from './events.ts';
 
 /** What an order waits for, for its tenant: names neither hubs nor how many there are. */
@@ -21,8 +22,7 @@ export const waitingWords = (
 ): string => {
   const counts = new Map<string, { readonly name: string; readonly count: number }>();
   for (const { hostType, size } of Object.values(nodeSets)) {
-    const { count = Object.hasOwn(held, hostType.id) ? -(held[hostType.id] ?? 0) : 0 } =
-      counts.get(hostType.id) ?? {};
+    const { count } = counts.get(hostType.id) ?? { count: -(own(held, hostType.id) ?? 0) };
     counts.set(hostType.id, { name: hostType.name, count: count + size });
   }
   const nodes = [...counts.values()].filter(({ count }) => count > 0);

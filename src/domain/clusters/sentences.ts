@@ -18,8 +18,7 @@ export const CLUSTER_SENTENCES: Sentences = {
     `Node set${quoted(data['name'])} is to be resized from ${textOf(data['from'])} to ${textOf(data['to'])} nodes.`,
   NodeSetRemoved: (data) => `Node set${quoted(data['name'])} is to be removed.`,
   ClusterSpecRevised: (data) => `The specification was changed${from(changedWords(data), ': ')}.`,
-  ClusterFinalizersChanged: (data) =>
-    `Finalizers are now: ${listOf(data['finalizers']).map(textOf).join(', ') || 'none'}.`,
+  ClusterFinalizersChanged: (data) => `Finalizers are now: ${joined(data['finalizers']) || 'none'}.`,
   ClusterStatusReported: 'A status was reported by a private caller.',
   HubSelected: (data) =>
     data['hub'] === undefined
@@ -36,7 +35,7 @@ export const CLUSTER_SENTENCES: Sentences = {
   ClusterSpecSynced: (data) => `The hub${quoted(data['hub'])} stored the changed specification.`,
   ClusterSpacePrepared: (data) =>
     `The ledger, which controls the orders of hub${quoted(data['hub'])}, made what was missing for this one: ` +
-    `${listOf(data['created']).map(textOf).join(', ')}.`,
+    `${joined(data['created'])}.`,
   AutomationRequested: (data) =>
     `The automation of the hub${quoted(data['hub'])} was asked to ${deedOf(data)} the cluster` +
     `${data['mode'] === 'eda' ? ' by a webhook, which is no promise' : ''}` +
@@ -49,22 +48,18 @@ export const CLUSTER_SENTENCES: Sentences = {
   ClusterOrderSeen: 'The hub shows something new.',
   ClusterDriftCorrected: (data) =>
     `Somebody had changed the order on its hub${quoted(data['hub'])}; it is as ordered again` +
-    `${from(listOf(data['fields']).map(textOf).join(', '), ': ')}.`,
+    `${from(joined(data['fields']), ': ')}.`,
   ClusterOrdersDuplicated: (data) =>
     `The hub${quoted(data['hub'])} holds further objects with the label of this cluster, which the ledger did not make: ` +
-    `${listOf(data['names']).map(textOf).join(', ')}. Remove them by hand.`,
+    `${joined(data['names'])}. Remove them by hand.`,
   ClusterConditionsObserved: (data) =>
-    `Conditions: ${Object.entries(objectOf(data['conditions']))
-      .map(([name, condition]) => `${name} ${conditionOf(objectOf(condition))}`)
-      .join(', ')}.`,
+    `Conditions: ${eachOf(data['conditions'], (condition) => conditionOf(objectOf(condition)))}.`,
   ControlPlaneBecameAvailable: (data) =>
     `The control plane is available${from(textOf(data['apiUrl']), ' at ')}.`,
   NodesObserved: (data) =>
     Object.keys(objectOf(data['ready'])).length === 0
       ? 'The hub does not show node counts any more.'
-      : `Ready nodes: ${Object.entries(objectOf(data['ready']))
-          .map(([set, ready]) => `${set} ${textOf(ready)}`)
-          .join(', ')}.`,
+      : `Ready nodes: ${eachOf(data['ready'], textOf)}.`,
   ClusterBecameReady: 'The cluster is ready.',
   ClusterReconfiguring: 'A change of the cluster is being carried out.',
   ClusterDegraded: (data) => `The cluster is degraded${because(data)}.`,
@@ -86,17 +81,22 @@ export const CLUSTER_SENTENCES: Sentences = {
   ClusterCredentialsRevealed: (data) =>
     `The ${data['what'] === 'password' ? 'administrator password' : 'kubeconfig'} was shown to somebody.`,
   ClusterDeletionRequested: 'Deletion was requested.',
-  ClusterDeletionBlocked: (data) =>
-    `Deletion waits for ${listOf(data['waitingFor']).map(textOf).join(', ') || 'its finalizers'}.`,
+  ClusterDeletionBlocked: (data) => `Deletion waits for ${joined(data['waitingFor']) || 'its finalizers'}.`,
   ClusterDeletionOverdue: (data) =>
     `The deletion takes unusually long, since ${textOf(data['since'])}` +
-    `${from(listOf(data['waitingFor']).map(textOf).join(', '), ': it waits for ')}. It goes on.`,
+    `${from(joined(data['waitingFor']), ': it waits for ')}. It goes on.`,
   ClusterDeleted: (data) =>
     data['how'] === 'not-dispatched'
       ? 'The cluster was deleted before anything was sent to a hub.'
       : 'The cluster was deleted; its hub confirmed that nothing is left.',
   CreationAbandoned: 'The creation was abandoned before the order existed.',
 };
+
+const joined = (value: JsonValue | undefined): string => listOf(value).map(textOf).join(', ');
+const eachOf = (value: JsonValue | undefined, words: (value: JsonValue) => string): string =>
+  Object.entries(objectOf(value))
+    .map(([name, one]) => `${name} ${words(one)}`)
+    .join(', ');
 
 /** Words for the fields of `ClusterSpecRevised`; a pull secret is one thing, given as a value or as an object. */
 const FIELDS: { readonly [field: string]: string } = {
@@ -134,7 +134,7 @@ const whyChosen = (data: JsonObject): string => {
   const candidates = listOf(objectOf(data['decision'])['candidates']).map(objectOf);
   const told = candidates.slice(0, MOST_TOLD).map((candidate) => {
     const { hub, fits, total, reasons } = candidate;
-    if (fits !== true) return `${textOf(hub)}: ${listOf(reasons).map(textOf).join(', ')}`;
+    if (fits !== true) return `${textOf(hub)}: ${joined(reasons)}`;
     return `${textOf(hub)}${typeof total === 'number' ? ` scores ${total.toFixed(2)}` : ' fits'}`;
   });
   const more = candidates.length > MOST_TOLD ? [`${candidates.length - MOST_TOLD} more`] : [];

@@ -32,18 +32,13 @@ export type StandingHubs = {
 };
 
 /** The limits of an empty hub: every host of a class that it shows, also those that others hold now. */
-export const limitsWhenEmpty = (declared: CapacityLimits, hosts: HubHealth['hosts']): CapacityLimits =>
-  limitsWithHosts(
-    declared,
-    hosts === undefined
-      ? undefined
-      : Object.fromEntries(
-          Object.entries(hosts.counts).map(([type, { free, ours, foreign }]) => [
-            type,
-            { free: free + foreign, ours },
-          ]),
-        ),
+export const limitsWhenEmpty = (declared: CapacityLimits, hosts: HubHealth['hosts']): CapacityLimits => {
+  if (hosts === undefined) return limitsWithHosts(declared, undefined);
+  const counts = Object.entries(hosts.counts).map(
+    ([type, { free, ours, foreign }]) => [type, { free: free + foreign, ours }] as const,
   );
+  return limitsWithHosts(declared, Object.fromEntries(counts));
+};
 
 /** Undefined: some hub could take it, now or later, or nothing is known of what could. */
 export const neverServed = (wish: Wish, standing: StandingHubs): Rejection | undefined => {
@@ -121,26 +116,23 @@ const unknownZone = (zone: string): Rejection =>
     { field: 'metadata.annotations', facts: { zone } },
   );
 
+const impossible = (message: string, more?: Pick<Rejection, 'field' | 'facts'>): Rejection =>
+  reject('failed-precondition', 'CAPACITY_IMPOSSIBLE', message, more);
+
 const tooLarge = (wish: Wish, eligible: readonly StandingHub[]): Rejection => {
   const where = wish.zone === undefined ? '' : ` in zone '${wish.zone}'`;
   const everywhere = eligible.map(({ limits }) => tooMany(wish.nodeSets, limits));
   const [first, ...others] = everywhere;
   const excess = (first ?? []).find(({ id }) => others.every((found) => found.some((one) => one.id === id)));
   if (excess === undefined)
-    return reject(
-      'failed-precondition',
-      'CAPACITY_IMPOSSIBLE',
+    return impossible(
       `the node sets of this cluster can never be had together${where}: ask for fewer nodes`,
       { field: 'spec.node_sets' },
     );
   const found = everywhere.flatMap((all) => all.filter(({ id }) => id === excess.id));
   const most = Math.max(...found.map((one) => one.most));
   if (excess.id === CONTROL_PLANES)
-    return reject(
-      'failed-precondition',
-      'CAPACITY_IMPOSSIBLE',
-      `no cluster can be had${where}, whatever its size: ask your provider`,
-    );
+    return impossible(`no cluster can be had${where}, whatever its size: ask your provider`);
   return refuseSize(wish.nodeSets, { ...excess, most }, `one cluster can have at most ${most}${where}`);
 };
 
@@ -154,9 +146,7 @@ const refuseSize = (
   const [first] = sets;
   const words = first?.[1].hostType.name ?? id;
   const named = sets.map(([each]) => `'${each}'`).join(', ');
-  return reject(
-    'failed-precondition',
-    'CAPACITY_IMPOSSIBLE',
+  return impossible(
     `node set${sets.length > 1 ? 's' : ''} ${named}: ${wanted} ${words} can never be had: ${possible}`,
     {
       field: `spec.node_sets.${first?.[0] ?? ''}.size`,

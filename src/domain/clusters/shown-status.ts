@@ -4,12 +4,7 @@ import { JOB_STATUS_UNKNOWN, WAITING_FOR_HOSTS } from './observed-conditions.ts'
 import type { ShownConditionType, StoredCluster, Dispatched } from './state.ts';
 
 /** How a cluster's progress shows on the wire: OSAC's states and conditions (osac-api.md §11 ClusterStatus). */
-export type ShownState =
-  | ''
-  | 'CLUSTER_STATE_PROGRESSING'
-  | 'CLUSTER_STATE_READY'
-  | 'CLUSTER_STATE_FAILED'
-  | 'CLUSTER_STATE_DELETING';
+export type ShownState = '' | `CLUSTER_STATE_${'PROGRESSING' | 'READY' | 'FAILED' | 'DELETING'}`;
 
 export type ShownCondition = {
   readonly type: ShownConditionType;
@@ -39,36 +34,23 @@ export const isUntouched = ({ status, waiting, failure }: StoredCluster): boolea
 export const shownConditions = (state: StoredCluster): readonly ShownCondition[] => {
   if (isUntouched(state) || shownState(state) === '') return [];
   const degraded = state.status === 'dispatched' ? state.degraded : undefined;
-  const ready = shownState(state) === 'CLUSTER_STATE_READY' && degraded === undefined;
+  const isReady = shownState(state) === 'CLUSTER_STATE_READY' && degraded === undefined;
   const failure = shownState(state) === 'CLUSTER_STATE_DELETING' ? undefined : state.failure;
+  const notReady = { reason: degraded === undefined ? 'NotReady' : 'Degraded', message: '' };
   return [
     { type: 'CLUSTER_CONDITION_TYPE_PROGRESSING', ...progressing(state) },
-    {
-      type: 'CLUSTER_CONDITION_TYPE_READY',
-      status: ready,
-      ...(ready ? readyAs(state) : { reason: degraded === undefined ? 'NotReady' : 'Degraded', message: '' }),
-    },
-    {
-      type: 'CLUSTER_CONDITION_TYPE_FAILED',
-      status: failure !== undefined,
-      reason: failure?.reason ?? 'AsExpected',
-      message: failure?.message ?? '',
-    },
-    {
-      type: 'CLUSTER_CONDITION_TYPE_DEGRADED',
-      status: degraded !== undefined,
-      reason: degraded?.reason ?? 'AsExpected',
-      message: degraded?.message ?? '',
-    },
+    { type: 'CLUSTER_CONDITION_TYPE_READY', status: isReady, ...(isReady ? readyAs(state) : notReady) },
+    { type: 'CLUSTER_CONDITION_TYPE_FAILED', ...saidIf(failure) },
+    { type: 'CLUSTER_CONDITION_TYPE_DEGRADED', ...saidIf(degraded) },
   ];
 };
 
-const progressing = (state: StoredCluster): Omit<ShownCondition, 'type'> => {
-  const say = (status: boolean, reason: string, message = ''): Omit<ShownCondition, 'type'> => ({
-    status,
-    reason,
-    message,
-  });
+type Said = Omit<ShownCondition, 'type'>;
+const say = (status: boolean, reason: string, message = ''): Said => ({ status, reason, message });
+const saidIf = (fault: { readonly reason: string; readonly message: string } | undefined): Said =>
+  fault === undefined ? say(false, 'AsExpected') : say(true, fault.reason, fault.message);
+
+const progressing = (state: StoredCluster): Said => {
   if (state.status === 'dispatched' && state.deletionRequestedAt !== undefined) {
     // What exactly is left is the provider's to know: it stands in the timeline.
     if (state.overdue !== undefined) {
@@ -86,7 +68,8 @@ const progressing = (state: StoredCluster): Omit<ShownCondition, 'type'> => {
   }
   if (state.status !== 'dispatched') return say(true, 'Progressing');
   if (state.ready) return { status: false, ...readyAs(state) };
-  return held(state) ?? say(true, 'Progressing');
+  const { reason, message } = held(state) ?? { reason: 'Progressing', message: '' };
+  return say(true, reason, message);
 };
 
 /** A cluster runs as it was ordered last, or as before: then the change that did not come about is told. */
@@ -108,14 +91,7 @@ const CHANGE_FAILED = 'ChangeFailed';
 const RESIZE_WAITING = 'ResizeWaiting';
 
 /** What of its conditions tells a tenant why an order does not get on. */
-const held = ({ conditions }: Dispatched): Omit<ShownCondition, 'type'> | undefined => {
-  const told = [
-    ['InfrastructureReady', WAITING_FOR_HOSTS],
-    ['TemplateApplied', JOB_STATUS_UNKNOWN],
-  ] as const;
-  const [first] = told.flatMap(([name, reason]) => {
-    const condition = conditions[name];
-    return condition?.reason === reason ? [condition] : [];
-  });
-  return first === undefined ? undefined : { status: true, reason: first.reason, message: first.message };
+const held = ({ conditions: { InfrastructureReady: hosts, TemplateApplied: job } }: Dispatched) => {
+  if (hosts?.reason === WAITING_FOR_HOSTS) return hosts;
+  return job?.reason === JOB_STATUS_UNKNOWN ? job : undefined;
 };

@@ -28,11 +28,7 @@ export type ClusterState =
     } & Order);
 
 /** OSAC's conditions of a cluster (osac-api.md §11 ClusterStatus). */
-export type ShownConditionType =
-  | 'CLUSTER_CONDITION_TYPE_PROGRESSING'
-  | 'CLUSTER_CONDITION_TYPE_READY'
-  | 'CLUSTER_CONDITION_TYPE_FAILED'
-  | 'CLUSTER_CONDITION_TYPE_DEGRADED';
+export type ShownConditionType = `CLUSTER_CONDITION_TYPE_${'PROGRESSING' | 'READY' | 'FAILED' | 'DEGRADED'}`;
 
 type Data<Type extends ClusterEvent['type']> = DataOf<ClusterEvent, Type>;
 
@@ -106,13 +102,7 @@ export type Progress = {
 };
 
 /** A request to the hub's automation, and the job that came of it (aap). */
-export type Asked = {
-  /** What it was asked for. */
-  readonly wording: string;
-  /** How often it was asked for the same before. */
-  readonly repeats: number;
-  readonly at: string;
-  readonly again?: 'nodes' | 'other';
+export type Asked = Pick<Data<'AutomationTried'>, 'at' | 'wording' | 'repeats' | 'again'> & {
   readonly job?: RunningJob;
   /** The job before it, for the same, which failed. */
   readonly failed?: RunningJob;

@@ -1,5 +1,5 @@
 import { isRejection } from '../decider.ts';
-import { own } from '../json-tools.ts';
+import { own, without } from '../json-tools.ts';
 import { isUnresolved } from './effects.ts';
 import type { AnyRun } from './run.ts';
 import type { Row, Table, Told } from './row.ts';
@@ -72,8 +72,7 @@ export const stamped = (table: Table, folded: AnyRun, at: string): AnyRun => {
 const unwinding = (table: Table, run: AnyRun): AnyRun => {
   if (run.passed === true || run.undoing === true) return run;
   if (table.pivots.some((row) => isStepDone(table, run, row, ''))) {
-    const { aborted: _without, ...kept } = run;
-    return { ...kept, passed: true };
+    return { ...without(run, 'aborted'), passed: true };
   }
   const doubtful = table.pivots.some(({ kind }) => isUnresolved(run.effects[kind]));
   return isUnwinding(run) && !doubtful ? { ...run, undoing: true } : run;

@@ -17,6 +17,26 @@ export type RunDecisions = Pick<AnyRun, 'skipped' | 'aborted'>;
 /** A workflow whose runs take decisions of people. */
 export type Decidable = { readonly decisions: Decider<RunDecisions, RunDecision, RunEvent> };
 
+/** Folds a decision; any other event changes nothing. */
+export const decided = <State extends RunDecisions>(state: State, event: RunEvent): State => {
+  switch (event.type) {
+    case 'StepSkipped': {
+      const { step, at, by, reason } = event.data;
+      return { ...state, skipped: { ...state.skipped, [step]: { at, by, reason } } };
+    }
+    case 'StepResumed': {
+      const { [event.data.step]: _resumed, ...skipped } = state.skipped;
+      return { ...state, skipped };
+    }
+    case 'RunAborted': {
+      const { at, by, reason } = event.data;
+      return { ...state, aborted: state.aborted ?? { at, by, reason } };
+    }
+    default:
+      return state;
+  }
+};
+
 /**
  * Decider of a run's own stream for people's commands. It does not know whether the pivot is done: an abort after that is
  * recorded and has no effect.
@@ -40,22 +60,7 @@ export const runDecisionsDecider = (
   };
   return {
     initialState: () => ({ skipped: {} }),
-    evolve: (state, event) => {
-      switch (event.type) {
-        case 'StepSkipped': {
-          const { step, at, by, reason } = event.data;
-          return { ...state, skipped: { ...state.skipped, [step]: { at, by, reason } } };
-        }
-        case 'StepResumed': {
-          const { [event.data.step]: _resumed, ...skipped } = state.skipped;
-          return { ...state, skipped };
-        }
-        case 'RunAborted':
-          return { ...state, aborted: event.data };
-        default:
-          return state;
-      }
-    },
+    evolve: decided,
     decide: ({ skipped, aborted }, command) => {
       const refusal = refusalOf(command);
       if (refusal !== undefined) return refusal;

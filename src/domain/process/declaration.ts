@@ -31,10 +31,13 @@ export type Declaration<
   readonly lifts?: (run: Run<Subject, Memo>, event: FoldedEvent) => boolean;
   /** What halts the forward steps besides a refused effect, as long as it is there. */
   readonly halts?: (run: Run<Subject, Memo>) => Problem | undefined;
-  /** What is special about this kind: small, folded from both streams. The run has the event folded already. */
+  /**
+   * What is special about this kind: small, folded from both streams. The run has the event folded already.
+   * `success`: the kind of effect that the event shows to have succeeded.
+   */
   readonly memo?: {
     readonly initial: Memo;
-    readonly evolve: (memo: Memo, event: FoldedEvent, run: Run<Subject, Memo>) => Memo;
+    readonly evolve: (memo: Memo, event: FoldedEvent, run: Run<Subject, Memo>, success?: string) => Memo;
   };
   /** In the order in which commands and effects are offered. */
   readonly steps: readonly Step<Run<Subject, Memo>, Command>[];

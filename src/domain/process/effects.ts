@@ -1,5 +1,6 @@
 import { unitInterval } from '../hash.ts';
 import type { JsonObject } from '../json.ts';
+import { defined } from '../json-tools.ts';
 import type { EffectOutcome } from '../workflow.ts';
 import type { RunEvent } from './events.ts';
 
@@ -36,11 +37,13 @@ export const OWN_BACKOFF: Backoff = { firstMs: 1_000, maxMs: 60_000 };
 export const kindOfEffect = (effectId: string): string => effectId.slice(0, effectId.indexOf(':'));
 export const instanceOfEffect = (effectId: string): string => effectId.slice(effectId.indexOf(':') + 1);
 
+/** Milliseconds, doubled so many times. */
+export const doubled = ({ firstMs, maxMs }: Backoff, times: number): number =>
+  Math.min(maxMs, firstMs * 2 ** Math.min(times, 30));
+
 /** Milliseconds to wait after attempt n: between half and all of the doubled interval, the same on every machine. */
-export const delayAfter = (effectId: string, attempt: number, { firstMs, maxMs }: Backoff): number => {
-  const full = Math.min(maxMs, firstMs * 2 ** Math.min(attempt - 1, 30));
-  return Math.round(full * (0.5 + unitInterval(`${effectId}#${attempt}`) / 2));
-};
+export const delayAfter = (effectId: string, attempt: number, backoff: Backoff): number =>
+  Math.round(doubled(backoff, attempt - 1) * (0.5 + unitInterval(`${effectId}#${attempt}`) / 2));
 
 export const later = (time: string, ms: number): string => new Date(Date.parse(time) + ms).toISOString();
 
@@ -56,53 +59,44 @@ export const evolveEffect = (
   event: RunEvent,
   eventId: string,
 ): EffectState | undefined => {
+  const { data } = event;
+  if (event.type === 'EffectStarted') {
+    const { effectId: id, attempt, at, facts } = event.data;
+    const same = known?.id === id ? known : undefined;
+    return defined({
+      id,
+      attempt,
+      status: 'started',
+      startedAt: at,
+      startId: eventId,
+      facts,
+      doubt: isUnresolved(same),
+      reasons: same?.reasons ?? [],
+      stalled: same?.stalled ?? false,
+    });
+  }
+  if (known === undefined || !('effectId' in data) || data.effectId !== known.id) return known;
   switch (event.type) {
-    case 'EffectStarted': {
-      const { effectId: id, attempt, at, facts } = event.data;
-      const same = known?.id === id ? known : undefined;
-      return {
-        id,
-        attempt,
-        status: 'started',
-        startedAt: at,
-        startId: eventId,
-        ...(facts === undefined ? {} : { facts }),
-        doubt: isUnresolved(same),
-        reasons: same?.reasons ?? [],
-        stalled: same?.stalled ?? false,
-      };
-    }
     case 'EffectSucceeded':
-      return ended(known, event.data.effectId, { status: 'done' });
-    case 'EffectSettled': {
-      const { effectId, found, at } = event.data;
-      return ended(
-        known,
-        effectId,
-        found ? { status: 'done' } : { status: 'failed', doubt: false, notBefore: at },
-      );
-    }
+      return { ...known, status: 'done' };
+    case 'EffectSettled':
+      return event.data.found
+        ? { ...known, status: 'done' }
+        : { ...known, status: 'failed', doubt: false, notBefore: event.data.at };
     case 'EffectRefused':
-      return ended(known, event.data.effectId, { status: 'refused' });
+      return { ...known, status: 'refused' };
     case 'EffectFailed': {
-      const { effectId, reason, notBefore } = event.data;
-      const reasons = [...new Set([...(known?.reasons ?? []), reason])];
-      return ended(known, effectId, { status: 'failed', notBefore, reasons });
+      const { reason, notBefore } = event.data;
+      return { ...known, status: 'failed', notBefore, reasons: [...new Set([...known.reasons, reason])] };
     }
     case 'EffectOutcomeUnknown':
-      return ended(known, event.data.effectId, { status: 'unknown' });
+      return { ...known, status: 'unknown' };
     case 'EffectStalled':
-      return ended(known, event.data.effectId, { stalled: true });
+      return { ...known, stalled: true };
     default:
       return known;
   }
 };
-
-const ended = (
-  known: EffectState | undefined,
-  id: string,
-  change: Partial<EffectState>,
-): EffectState | undefined => (known?.id === id ? { ...known, ...change } : known);
 
 export type EffectRules = {
   readonly backoff: Backoff;

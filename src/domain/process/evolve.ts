@@ -1,7 +1,8 @@
-import { stringAt } from '../json-tools.ts';
+import { defined, stringAt, without } from '../json-tools.ts';
 import type { JsonObject } from '../json.ts';
 import type { FoldedEvent } from '../workflow.ts';
 import { stamped } from './activity.ts';
+import { decided } from './decisions.ts';
 import { evolveEffect, instanceOfEffect, kindOfEffect, type EffectState } from './effects.ts';
 import type { RunEvent, RunEventOf } from './events.ts';
 import type { AnyRun, Problem } from './run.ts';
@@ -21,7 +22,10 @@ export const evolveRun =
     let run = event.of === 'subject' ? heard(table, before, event, at) : recorded(table, before, event);
     if (retries?.(run, event) === true) run = startedOver(run);
     if (run.halted !== undefined && lifts?.(run, event) === true) run = withoutHalt(run);
-    if (memo !== undefined) run = { ...run, memo: memo.evolve(run.memo, event, run) };
+    if (memo !== undefined) {
+      const success = Object.keys(run.done).find((kind) => run.done[kind] !== before.done[kind]);
+      run = { ...run, memo: memo.evolve(run.memo, event, run, success) };
+    }
     return stamped(table, run, at);
   };
 
@@ -77,14 +81,11 @@ const recorded = (table: Table, run: AnyRun, event: FoldedEvent): AnyRun => {
     case 'RunRetried':
       return startedOver(run);
     case 'StepSkipped':
-      return skipped(run, own.data, kindOf(own.data.step));
+      return decided(run.halted?.effect === kindOf(own.data.step) ? withoutHalt(run) : run, own);
     case 'StepResumed':
-      return resumed(run, own.data, kindOf(own.data.step));
-    case 'RunAborted': {
-      if (run.passed === true || run.ending !== undefined || run.aborted !== undefined) return run;
-      const { at, by, reason } = own.data;
-      return { ...run, aborted: { at, by, reason } };
-    }
+      return resumed(decided(run, own), own.data.at, kindOf(own.data.step));
+    case 'RunAborted':
+      return run.passed === true || run.ending !== undefined ? run : decided(run, own);
     // Of a newer release.
     default:
       return run;
@@ -119,13 +120,10 @@ const succeeded = (before: AnyRun, { kind, effectId, at, result }: Success): Any
     instance: instanceOfEffect(effectId),
     at,
     times: (before.done[kind]?.times ?? 0) + 1,
-    ...(result === undefined ? {} : { result }),
-    ...(effect.facts === undefined ? {} : { facts: effect.facts }),
+    ...defined({ result, facts: effect.facts }),
   };
-  const { problem, ...kept } = before;
   const run: AnyRun = {
-    ...kept,
-    ...(problem === undefined || problem.effect === kind ? {} : { problem }),
+    ...(before.problem?.effect === kind ? without(before, 'problem') : before),
     effects: { ...before.effects, [kind]: { ...effect, status: 'done' } },
     done: { ...before.done, [kind]: done },
     overdue: kind === CHECK ? checkedOverdue(before.overdue, at) : before.overdue,
@@ -140,22 +138,14 @@ const timerFired = (
   run: AnyRun,
   { timerId, at }: RunEventOf<'TimerFired'>['data'],
   isLookedInto: boolean,
-): AnyRun =>
-  timerId.startsWith(DEADLINE)
-    ? {
-        ...run,
-        fired: run.fired + 1,
-        overdue: {
-          ...run.overdue,
-          [timerId.slice(DEADLINE.length)]: { fired: at, ...(isLookedInto ? {} : { checked: at }) },
-        },
-      }
-    : run;
-
-const withoutHalt = (run: AnyRun): AnyRun => {
-  const { halted: _halted, problem: _problem, ...kept } = run;
-  return kept;
+): AnyRun => {
+  if (!timerId.startsWith(DEADLINE)) return run;
+  const times = isLookedInto ? { fired: at } : { fired: at, checked: at };
+  const overdue = { ...run.overdue, [timerId.slice(DEADLINE.length)]: times };
+  return { ...run, fired: run.fired + 1, overdue };
 };
+
+const withoutHalt = (run: AnyRun): AnyRun => without(run, 'halted', 'problem');
 
 /** A new cycle: effects get new ids, and deadlines start again. */
 const startedOver = (run: AnyRun): AnyRun =>
@@ -176,22 +166,10 @@ const startedOver = (run: AnyRun): AnyRun =>
 const doubted = (effect: EffectState): EffectState =>
   effect.status === 'refused' && effect.doubt ? { ...effect, status: 'unknown' } : effect;
 
-const skipped = (
-  run: AnyRun,
-  { step, at, by, reason }: RunEventOf<'StepSkipped'>['data'],
-  kind: string,
-): AnyRun => ({
-  ...(run.halted?.effect === kind ? withoutHalt(run) : run),
-  skipped: { ...run.skipped, [step]: { at, by, reason } },
-});
-
 /** What was refused of it is tried once more, at once. */
-const resumed = (run: AnyRun, { step, at }: RunEventOf<'StepResumed'>['data'], kind: string): AnyRun => {
-  const { [step]: _skipped, ...others } = run.skipped;
+const resumed = (run: AnyRun, notBefore: string, kind: string): AnyRun => {
   const effect = run.effects[kind];
-  const again =
-    effect?.status === 'refused'
-      ? { effects: { ...run.effects, [kind]: { ...effect, status: 'failed' as const, notBefore: at } } }
-      : {};
-  return { ...run, skipped: others, ...again };
+  return effect?.status === 'refused'
+    ? { ...run, effects: { ...run.effects, [kind]: { ...effect, status: 'failed', notBefore } } }
+    : run;
 };

@@ -1,4 +1,5 @@
 import type { Pending, PendingCommand, PendingEffect, PendingTimer } from '../workflow.ts';
+import { defined } from '../json-tools.ts';
 import { answerTo } from './activity.ts';
 import type { Work } from './declaration.ts';
 import { instanceOfEffect, isUnresolved, later, nextAttempt } from './effects.ts';
@@ -64,10 +65,8 @@ const effectOf = (
   { kind, phase }: Row,
   { call, instance = run.cycle, facts, notBefore: firmUntil, everyMs }: Work,
 ): PendingEffect | undefined => {
-  const { port, operation, args, lane } = call;
-  const shared = { port, operation, args, lane };
   if (everyMs !== undefined) {
-    return { effectId: `${kind}:0`, ...shared, attempt: 1, mode: 'observe', everyMs };
+    return { effectId: `${kind}:0`, ...call, attempt: 1, mode: 'observe', everyMs };
   }
   const known = run.effects[kind];
   // One that may have happened is settled under its own id before another takes its place.
@@ -78,14 +77,7 @@ const effectOf = (
     .filter((time) => time !== undefined)
     .toSorted()
     .at(-1);
-  return {
-    effectId,
-    ...shared,
-    ...next,
-    ...(notBefore === undefined ? {} : { notBefore }),
-    ...(firmUntil === undefined ? {} : { firmUntil }),
-    ...(facts === undefined ? {} : { facts }),
-    // What is deleted frees what others wait for.
-    ...(run.ending !== undefined || phase === 'undo' ? { priority: 'deletion' as const } : {}),
-  };
+  // What is deleted frees what others wait for.
+  const priority = run.ending !== undefined || phase === 'undo' ? 'deletion' : undefined;
+  return { effectId, ...call, ...next, ...defined({ notBefore, firmUntil, facts, priority }) };
 };

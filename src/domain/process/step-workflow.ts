@@ -1,4 +1,5 @@
 import type { DomainEvent } from '../decider.ts';
+import { defined } from '../json-tools.ts';
 import type { Workflow } from '../workflow.ts';
 import { decideRun } from './decide.ts';
 import { runDecisionsDecider, type Decidable } from './decisions.ts';
@@ -26,15 +27,13 @@ const workflowOf = (declared: AnyDeclaration): StepWorkflow<AnyRun> => {
     run.status === 'open' && Object.keys(run.since).length === 0 && ends?.(run.subject) === 'gone';
   return {
     name,
-    ...(stateVersion === undefined ? {} : { stateVersion }),
+    ...defined({ stateVersion, wakes, hubOf }),
     subject: subject.category,
     subjectTypes: subject.types,
     initialState: () => initialRun(subject.decider.initialState(), memo?.initial ?? null),
     evolve: evolveRun(table),
     decide: decideRun(table),
     pending: (run) => (run.status === 'none' || isClosed(run) ? NOTHING : pendingOf(table, run)),
-    ...(wakes === undefined ? {} : { wakes }),
-    ...(hubOf === undefined ? {} : { hubOf }),
     isClosed,
     decisions: runDecisionsDecider(declared.steps),
   };

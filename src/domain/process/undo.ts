@@ -1,3 +1,4 @@
+import { defined } from '../json-tools.ts';
 import { instanceOfEffect, isUnresolved } from './effects.ts';
 import type { AnyRun } from './run.ts';
 import { kindOf, type AnyStep, type Row } from './row.ts';
@@ -72,11 +73,7 @@ const rowsOf = (
     done: () => false,
     work: (run) => {
       const { id = '', facts } = run.effects[kind] ?? {};
-      return {
-        call: undo.look(run, id),
-        instance: instanceOfEffect(id),
-        ...(facts === undefined ? {} : { facts }),
-      };
+      return defined({ call: undo.look(run, id), instance: instanceOfEffect(id), facts });
     },
   };
   const remove: Row = {

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import type { JsonObject, JsonValue } from '../../../src/domain/json.ts';
 import {
   byKey,
+  defined,
   listAt,
   mergePaths,
   numberAt,
@@ -12,6 +13,7 @@ import {
   textOf,
   textsAt,
   valueAt,
+  without as withoutKeys,
   withoutEmpty,
   withoutPaths,
   withoutValueAt,
@@ -22,6 +24,21 @@ import { check } from '../../support/property.ts';
 const json = fc.jsonValue() as fc.Arbitrary<JsonValue>;
 
 describe('JSON tools', () => {
+  it('leaves out what is undefined, and nothing else', () => {
+    expect(defined({ one: 1, none: undefined, empty: '', no: false, nothing: null })).to.deep.equal({
+      one: 1,
+      empty: '',
+      no: false,
+      nothing: null,
+    });
+  });
+  it('gives a copy without some keys, and the value itself where it has none of them', () => {
+    const whole: { kept: number; gone?: number; other?: number } = { kept: 1, gone: 2 };
+    expect(withoutKeys(whole, 'gone', 'other')).to.deep.equal({ kept: 1 });
+    expect(whole).to.deep.equal({ kept: 1, gone: 2 });
+    expect(withoutKeys(whole, 'other')).to.equal(whole);
+  });
+
   it('equality is that of canonical JSON', () => {
     check(
       fc.property(json, json, (left, right) => {

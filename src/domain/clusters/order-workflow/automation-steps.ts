@@ -1,6 +1,6 @@
-import { isObject, listAt, stringAt, textOf } from '../../json-tools.ts';
+import { defined, isObject, listAt, stringAt, textOf } from '../../json-tools.ts';
 import type { JsonObject } from '../../json.ts';
-import type { Work } from '../../process/declaration.ts';
+import type { Call, Work } from '../../process/declaration.ts';
 import { instanceOfEffect, isUnresolved } from '../../process/effects.ts';
 import type { ClusterCommand } from '../commands.ts';
 import type { AutomationPurpose } from '../events.ts';
@@ -22,8 +22,17 @@ import {
   provisionWording,
   type OrderRun,
 } from './run.ts';
-import { statusJson, statusText, wantedStatus } from './wanted-status.ts';
-import { onAutomation, onHub, orderRef, READ_BUSY_MS, triggerCall, type Step } from './work.ts';
+import { statusText, wantedStatus } from './wanted-status.ts';
+import {
+  asJson,
+  onAutomation,
+  onHub,
+  orderRef,
+  READ_BUSY_MS,
+  settling,
+  triggerCall,
+  type Step,
+} from './work.ts';
 
 /** What we do on hubs whose automation we run, or whose orders nobody but us reconciles (design §6). */
 const KIND_OF: { readonly [Purpose in AutomationPurpose]: 'trigger' | 'undo' } = {
@@ -39,17 +48,8 @@ const request = (
   // An earlier request that may have happened is settled under its own id, whatever is wanted now.
   if (wanted === undefined && !isUnresolved(run.effects[KIND_OF[purpose]])) return undefined;
   const { wording = '', repeats = 0, notBefore, again, since, cleaning } = wanted ?? {};
-  const call = triggerCall(run, purpose, {
-    ...(again === undefined ? {} : { again }),
-    ...(since === undefined ? {} : { since }),
-    ...(cleaning === undefined ? {} : { cleaning }),
-  });
-  return {
-    call,
-    instance: `${wording}.${repeats}`,
-    facts: again === undefined ? {} : { again },
-    ...(notBefore === undefined ? {} : { notBefore }),
-  };
+  const call = triggerCall(run, purpose, defined({ again, since, cleaning }));
+  return defined({ call, instance: `${wording}.${repeats}`, facts: defined({ again }), notBefore });
 };
 
 /** The automation took a request: the effect's instance is `<wording>.<repeats>`. */
@@ -84,15 +84,14 @@ const jobOf = (
   at: string,
 ): Omit<RunningJob, 'seenAt' | 'vanished'> | undefined => {
   if (!isObject(shown)) return undefined;
-  const tail = stringAt(shown, 'outputTail');
-  return {
+  return defined({
     id: stringAt(shown, 'id'),
     workflow: shown['workflow'] === true,
     template: stringAt(shown, 'template'),
     state: stringAt(shown, 'state'),
     createdAt: stringAt(shown, 'createdAt') || at,
-    ...(tail === '' ? {} : { outputTail: tail }),
-  };
+    outputTail: stringAt(shown, 'outputTail') || undefined,
+  });
 };
 
 const isAutomated = (run: OrderRun): boolean => automationMode(run) !== undefined;
@@ -134,15 +133,17 @@ const watchedJob = (
   return isUnsettled(deprovision?.job) ? { purpose: 'deprovision', job: deprovision.job } : undefined;
 };
 
+const onJob = (run: OrderRun, operation: string, job: RunningJob | undefined): Call => {
+  const { id = '', workflow = false } = job ?? {};
+  return onAutomation(run, operation, { job: { id, workflow } });
+};
+
 const watching = (phase: 'live' | 'deletion'): Step => ({
   name: `watch-job-${phase}`,
   phase,
   effect: 'job',
   needed: (run) => automationMode(run) === 'aap' && watchedJob(run) !== undefined && !isAbsent(run),
-  work: (run) => {
-    const { id = '', workflow = false } = watchedJob(run)?.job ?? {};
-    return { everyMs: READ_BUSY_MS, call: onAutomation(run, 'job', { job: { id, workflow } }) };
-  },
+  work: (run) => ({ everyMs: READ_BUSY_MS, call: onJob(run, 'job', watchedJob(run)?.job) }),
 });
 
 const MAX_TAIL = 4_000;
@@ -162,10 +163,9 @@ export const jobShown = (
   // Another one's may come late.
   const state = jobOf(shown, at);
   if (state?.id !== job.id) return undefined;
-  const tail = (state.outputTail ?? '').slice(-MAX_TAIL).toWellFormed();
-  const outputTail = tail === '' ? {} : { outputTail: tail };
+  const outputTail = state.outputTail?.slice(-MAX_TAIL).toWellFormed();
   // From the platform's own closed list.
-  return { ...report, state: state.state as 'Running', ...outputTail };
+  return { ...report, state: state.state as 'Running', ...defined({ outputTail }) };
 };
 
 /** Written only when it changes; nothing is read back from it. */
@@ -181,7 +181,7 @@ const writing = (phase: 'live' | 'deletion'): Step => ({
   work: (run, since) => {
     const status = wantedStatus(run);
     if (status === undefined) return undefined;
-    const args = { ...orderRef(run), status: statusJson(status), at: since };
+    const args = { ...orderRef(run), status: asJson(status), at: since };
     return {
       call: onHub(run, 'writeStatus', args),
       instance: run.done['status']?.times ?? 0,
@@ -226,15 +226,10 @@ const mayFinish = (run: OrderRun): boolean => {
 
 /** Between `settle-apply` and `confirm-absence`. */
 export const UNDOING: readonly Step[] = [
-  {
-    // Instead of asking again: a look ends the doubt, and a job that is found is cancelled.
-    name: 'settle-trigger',
-    phase: 'deletion',
-    effect: 'trigger',
+  // A job that is found is cancelled.
+  settling('trigger', (run) => ({ ...triggerCall(run, 'provision'), operation: 'lookUp' }), {
     needed: (run) => automationMode(run) === 'aap',
-    done: (run) => !isUnresolved(run.effects['trigger']),
-    work: (run) => ({ call: { ...triggerCall(run, 'provision'), operation: 'lookUp' } }),
-  },
+  }),
   {
     name: 'cancel-job',
     phase: 'deletion',
@@ -242,8 +237,8 @@ export const UNDOING: readonly Step[] = [
     after: ['settle-trigger'],
     needed: (run) => isRunning(askedOf(run).provision?.job),
     work: (run) => {
-      const { id = '', workflow = false } = askedOf(run).provision?.job ?? {};
-      return { call: onAutomation(run, 'cancel', { job: { id, workflow } }), instance: id };
+      const { job } = askedOf(run).provision ?? {};
+      return { call: onJob(run, 'cancel', job), instance: job?.id ?? '' };
     },
   },
   {

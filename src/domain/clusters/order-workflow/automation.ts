@@ -1,6 +1,8 @@
-import { later } from '../../process/effects.ts';
+import { defined } from '../../json-tools.ts';
+import { doubled, later, type Backoff } from '../../process/effects.ts';
 import type { AutomationPurpose } from '../events.ts';
 import type { HubWork } from '../observed.ts';
+import { RUNNING } from '../observed-facts.ts';
 import type { RunningJob } from '../state.ts';
 import { automationMode, onItsHub, provisionWording, type OrderRun } from './run.ts';
 
@@ -22,18 +24,13 @@ export type Request = {
 
 const MINUTE = 60_000;
 /** As the operator does after a failed job: 2 to 30 minutes, doubling (management-cluster.md §6). */
-const RETRY_FIRST_MS = 2 * MINUTE;
-const RETRY_MAX_MS = 30 * MINUTE;
+const RETRY: Backoff = { firstMs: 2 * MINUTE, maxMs: 30 * MINUTE };
 /** A webhook of which nothing is to be seen for so long may have been lost with its rulebook. */
-export const REPOST_FIRST_MS = 5 * MINUTE;
-const REPOST_MAX_MS = 30 * MINUTE;
+const REPOST: Backoff = { firstMs: 5 * MINUTE, maxMs: 30 * MINUTE };
 /** Cleaning up after a HostedCluster may take that long (fleet-and-networks.md §2.2, step D). */
-const CLEANING_MS = 30 * MINUTE;
-const CLEANING_MAX_MS = 120 * MINUTE;
+const CLEANING: Backoff = { firstMs: 30 * MINUTE, maxMs: 120 * MINUTE };
 /** A webhook's playbook that is still at work is not disturbed for so long: it holds a lock that the next one needs. */
 const PLAYBOOK_MS = 60 * MINUTE;
-
-const RUNNING: readonly string[] = ['Pending', 'Waiting', 'Running'];
 
 /** A job that may still do something; one without a record counts as ended. */
 export const isRunning = (job: RunningJob | undefined): job is RunningJob =>
@@ -46,9 +43,6 @@ export const isUnsettled = (job: RunningJob | undefined): job is RunningJob =>
 const hasEndedBadly = (job: RunningJob | undefined): job is RunningJob =>
   job?.state === 'Failed' || job?.state === 'Canceled';
 
-const doubled = (firstMs: number, maxMs: number, repeats: number): number =>
-  Math.min(maxMs, firstMs * 2 ** Math.min(repeats, 10));
-
 /** The first request for the present wording; undefined while the job before it is known to be running. */
 export const firstRequest = (run: OrderRun): Request | undefined => {
   const { asked, otherChanged, seen } = onItsHub(run) ?? { asked: {} };
@@ -58,7 +52,7 @@ export const firstRequest = (run: OrderRun): Request | undefined => {
   const request: Request = { ...first, again: otherChanged === true ? 'other' : 'nodes' };
   if (automationMode(run) === 'aap') return isRunning(provision.job) ? undefined : request;
   if (provision.finished === true) return request;
-  const wait = seen?.work === 'busy' ? PLAYBOOK_MS : REPOST_FIRST_MS;
+  const wait = seen?.work === 'busy' ? PLAYBOOK_MS : REPOST.firstMs;
   return { ...request, notBefore: later(provision.at, wait) };
 };
 
@@ -68,10 +62,10 @@ export const repeatedRequest = (run: OrderRun, purpose: AutomationPurpose): Requ
   const asked = all[purpose];
   if (asked === undefined) return undefined;
   const { wording, repeats, job, again } = asked;
-  const next = { wording, repeats: repeats + 1, ...(again === undefined ? {} : { again }) };
+  const next = defined({ wording, repeats: repeats + 1, again });
   if (automationMode(run) === 'aap') {
     return hasEndedBadly(job)
-      ? { ...next, notBefore: later(job.seenAt, doubled(RETRY_FIRST_MS, RETRY_MAX_MS, repeats)) }
+      ? { ...next, notBefore: later(job.seenAt, doubled(RETRY, repeats)) }
       : undefined;
   }
   const work = seen?.work;
@@ -96,14 +90,11 @@ const patience = (
   work: HubWork | undefined,
   repeats: number,
 ): number | undefined => {
-  if (work === 'nothing') return doubled(REPOST_FIRST_MS, REPOST_MAX_MS, repeats);
-  if (purpose === 'provision' && work === 'resting') {
-    return doubled(REPOST_FIRST_MS, REPOST_MAX_MS, repeats);
+  if (work === 'nothing' || (purpose === 'provision' && work === 'resting')) {
+    return doubled(REPOST, repeats);
   }
-  if (purpose === 'deprovision' && work === 'cleaning') {
-    return doubled(CLEANING_MS, CLEANING_MAX_MS, repeats);
-  }
-  return undefined;
+  const cleans = purpose === 'deprovision' && work === 'cleaning';
+  return cleans ? doubled(CLEANING, repeats) : undefined;
 };
 
 /** Something may have been built: the automation was asked for it, or may have been. */

@@ -1,16 +1,42 @@
-import { isUnresolved, OWN_BACKOFF } from '../../process/effects.ts';
+import { OWN_BACKOFF } from '../../process/effects.ts';
 import type { OverdueTimes } from '../../process/run.ts';
 import type { ClusterCommand } from '../commands.ts';
 import { hostedText } from '../observation.ts';
+import { isRunning } from './automation.ts';
 import { UNDOING } from './automation-steps.ts';
 import { isAbsent, isDispatched, mayBeOnHub, onItsHub, type OrderRun } from './run.ts';
-import { waitingFor } from './waiting-for.ts';
-import { observeCall, onHub, orderRef, releaseCall, type Step } from './work.ts';
+import { observeCall, onHub, orderRef, releaseCall, settling, type Step } from './work.ts';
 
 const MINUTE = 60_000;
 /** From the deletion until the HostedCluster is gone, and from there until nothing is left (§2.2, step D). */
 const TEARDOWN_DEADLINE_MS = 120 * MINUTE;
 const CLEANUP_DEADLINE_MS = 20 * MINUTE;
+
+/** What a deletion waits for: our own job first, then what the hub shows, then what does not get through. */
+const waitingFor = (run: OrderRun): readonly string[] => {
+  const { problem } = run;
+  const stuck = problem === undefined ? [] : [`${problem.reason}: ${problem.message}`];
+  const shown = (onItsHub(run)?.waitingFor ?? []).filter((what) => SHOWN.some((of) => what.startsWith(of)));
+  return [...ownJob(run), ...withoutOwnJobs(run, shown), ...stuck];
+};
+
+const SHOWN: readonly string[] = ['job ', 'finalizer ', hostedText('')];
+
+/** What is waited for of a job that we launched. */
+export const ownJob = (run: OrderRun): readonly string[] => {
+  const { provision, deprovision } = onItsHub(run)?.asked ?? {};
+  const job = isRunning(provision?.job) ? provision.job : deprovision?.job;
+  if (job === undefined || job.state === 'Succeeded') return [];
+  const tail = (job.outputTail ?? '').trimEnd().split('\n').at(-1) ?? '';
+  return [`job ${job.id} ${job.state}${tail === '' ? '' : `: ${tail}`}`];
+};
+
+/** The order's status may show our job as well, as it was when the status was written. */
+export const withoutOwnJobs = (run: OrderRun, shown: readonly string[]): readonly string[] => {
+  const { provision, deprovision } = onItsHub(run)?.asked ?? {};
+  const ours = [provision?.job?.id, deprovision?.job?.id].map((id) => `job ${id ?? ''} `);
+  return shown.filter((what) => !ours.some((job) => what.startsWith(job)));
+};
 
 const reportOverdue = (run: OrderRun, times: OverdueTimes): ClusterCommand => ({
   type: 'ReportDeletionOverdue',
@@ -20,23 +46,12 @@ const reportOverdue = (run: OrderRun, times: OverdueTimes): ClusterCommand => ({
 
 /** Undoing, to confirmed absence and capacity given back. */
 export const DELETION: readonly Step[] = [
-  {
-    // Instead of placing again: whatever an unanswered attempt reserved is given back.
-    name: 'settle-place',
-    phase: 'deletion',
-    effect: 'place',
+  // Whatever an unanswered attempt reserved is given back.
+  settling('place', releaseCall, {
     needed: (run) => !isDispatched(run) || run.memo.replacing === true,
-    done: (run) => !isUnresolved(run.effects['place']),
-    work: (run) => ({ call: releaseCall(run) }),
-  },
-  {
-    // Instead of sending again: a look ends the doubt, and what is there is deleted.
-    name: 'settle-apply',
-    phase: 'deletion',
-    effect: 'apply',
-    done: (run) => !isUnresolved(run.effects['apply']),
-    work: (run) => ({ call: observeCall(run) }),
-  },
+  }),
+  // What is there is deleted.
+  settling('apply', observeCall),
   {
     /** Again where it is back: a write that was given up arrived only after the deletion had found nothing. */
     name: 'delete',

@@ -1,11 +1,10 @@
-import { listAt, stringAt, textOf } from '../../json-tools.ts';
+import { defined, listAt, numberAt, stringAt, textOf } from '../../json-tools.ts';
 import type { JsonObject } from '../../json.ts';
 import { BACKOFF, isUnresolved, later, OWN_BACKOFF } from '../../process/effects.ts';
 import { orderName } from '../cluster-order-manifest.ts';
 import type { ClusterCommand } from '../commands.ts';
 import { DEFAULT_WEIGHTS, type PlaceResult } from '../placement.ts';
 import { waitingWords } from '../room-words.ts';
-import { asJson } from './as-json.ts';
 import { PREPARING } from './automation-steps.ts';
 import {
   applyInstance,
@@ -21,7 +20,7 @@ import {
   type ObservedStep,
   type OrderRun,
 } from './run.ts';
-import { applyCall, placeCall, resizeCall, type Step } from './work.ts';
+import { applyCall, asJson, placeCall, resizeCall, type Step } from './work.ts';
 
 const MINUTE = 60_000;
 /** No phase after this: the hub does not accept (operator-run.md §4.1). */
@@ -132,16 +131,14 @@ const placed = (run: OrderRun, result: JsonObject, at: string): ClusterCommand |
 const applied = (run: OrderRun, result: JsonObject, at: string): ClusterCommand | undefined => {
   const uid = stringAt(result, 'uid');
   if (uid === '') return undefined;
-  const generation = run.effects['apply']?.facts?.['generation'];
-  const name = stringAt(result, 'name');
-  return {
+  return defined({
     type: 'RecordApplied',
     at,
     uid,
-    ...(name === '' ? {} : { name }),
-    generation: typeof generation === 'number' ? generation : 0,
-    ...(result['did'] === 'patched' ? { fields: listAt(result, 'fields').map(textOf) } : {}),
-  };
+    name: stringAt(result, 'name') || undefined,
+    generation: numberAt(run.effects['apply']?.facts, 'generation'),
+    fields: result['did'] === 'patched' ? listAt(result, 'fields').map(textOf) : undefined,
+  });
 };
 
 /** The way to READY, again for every change of the spec. */

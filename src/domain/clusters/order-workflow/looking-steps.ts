@@ -1,5 +1,7 @@
+import { defined } from '../../json-tools.ts';
 import type { JsonObject } from '../../json.ts';
 import type { ClusterCommand } from '../commands.ts';
+import type { Lost } from '../events.ts';
 import { assess, type Assessment } from '../observation.ts';
 import type { ClusterObservation } from '../observed.ts';
 import { versionOf } from '../observed-version.ts';
@@ -14,7 +16,7 @@ import {
   onItsHub,
   type OrderRun,
 } from './run.ts';
-import { ownJob, withoutOwnJobs } from './waiting-for.ts';
+import { ownJob, withoutOwnJobs } from './deletion-steps.ts';
 import { observeCall, READ_BUSY_MS, READ_READY_MS, type Step } from './work.ts';
 
 /** The timed read: the only source of degradation and loss (operator-run.md §4.3). */
@@ -45,17 +47,15 @@ const look = (
   // An order may have been meant for another hub before: what is seen there is not this one.
   if (observation.hub !== undefined && observation.hub !== hubOf(run)?.id) return undefined;
   const assessment = assess(observation, desiredOf(run));
-  const version = versionOf(observation);
-  const { askedAt } = observation;
-  return {
+  return defined({
     type: 'RecordObservation',
     at,
     assessment,
-    ...(version === undefined ? {} : { version }),
-    ...(askedAt === undefined ? {} : { askedAt }),
-    ...(run.effects['apply']?.status === 'refused' ? { settles: true } : {}),
-    ...(run.ending === undefined ? {} : { waitingFor: waitingFor(run, assessment) }),
-  };
+    version: versionOf(observation),
+    askedAt: observation.askedAt,
+    settles: run.effects['apply']?.status === 'refused' ? true : undefined,
+    waitingFor: run.ending === undefined ? undefined : waitingFor(run, assessment),
+  });
 };
 
 const waitingFor = (run: OrderRun, assessment: Assessment): readonly string[] =>
@@ -77,10 +77,7 @@ export const confirm = (run: OrderRun, shown: JsonObject, at: string): ClusterCo
   return what === 'cluster-order' && isAfter ? { type: 'ConfirmAbsence', at } : report;
 };
 
-const missingIn = (
-  assessment: Assessment,
-  { ending }: OrderRun,
-): 'cluster-order' | 'hosted-cluster' | undefined => {
+const missingIn = (assessment: Assessment, { ending }: OrderRun): Lost | undefined => {
   // Gone is what has left nothing behind: a HostedCluster without its order still runs.
   if (!assessment.found)
     return ending !== undefined && assessment.left !== undefined ? undefined : 'cluster-order';

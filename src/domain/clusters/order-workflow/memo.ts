@@ -1,15 +1,13 @@
 import type { CapacityClaim } from '../../hubs/capacity-events.ts';
-import { stringAt } from '../../json-tools.ts';
+import { defined, stringAt, without } from '../../json-tools.ts';
 import { isUnresolved, kindOfEffect } from '../../process/effects.ts';
-import type { Done } from '../../process/run.ts';
 import type { FoldedEvent } from '../../workflow.ts';
 import { PLACEMENT_DEADLINE, PLACEMENT_RETRY, RECONSIDER_HUB, retryDueAt } from './timers.ts';
 import { isCertainlyUnsent, isNeverTaken, isSent, type Memo, type OrderRun } from './run.ts';
 
-export const evolveMemo = (before: Memo, event: FoldedEvent, run: OrderRun): Memo => {
+export const evolveMemo = (before: Memo, event: FoldedEvent, run: OrderRun, success?: string): Memo => {
   const at = stringAt(event.data, 'at');
-  const heard = event.of === 'subject' ? ofCluster(before, event, run, at) : ofRun(before, event, run, at);
-  const success = successOf(event, run);
+  const heard = (event.of === 'subject' ? ofCluster : ofRun)(before, event, run, at);
   const memo = success === undefined ? heard : succeeded(heard, event, success, run, at);
   const isUnplaced =
     memo.placementOverdue === true &&
@@ -19,9 +17,6 @@ export const evolveMemo = (before: Memo, event: FoldedEvent, run: OrderRun): Mem
     !isUnresolved(run.effects['place']);
   return isUnplaced ? { ...without(memo, 'waiting'), unplaced: at } : memo;
 };
-
-const without = <Key extends keyof Memo>(memo: Memo, ...keys: readonly Key[]): Memo =>
-  Object.fromEntries(Object.entries(memo).filter(([key]) => !keys.includes(key as Key))) as Memo;
 
 const ofCluster = (memo: Memo, { type, data }: FoldedEvent, run: OrderRun, at: string): Memo => {
   switch (type) {
@@ -77,11 +72,9 @@ const ofRun = (memo: Memo, { type, data }: FoldedEvent, run: OrderRun, at: strin
   if (type !== 'TimerFired') return memo;
   if (timerId === PLACEMENT_DEADLINE) return { ...memo, placementOverdue: true };
   if (timerId === RECONSIDER_HUB && isCertainlyUnsent(run)) {
-    const { failing, triesSince } = memo;
     return {
       ...startedOver(memo, run),
-      ...(failing === undefined ? {} : { failing }),
-      ...(triesSince === undefined ? {} : { triesSince }),
+      ...defined({ failing: memo.failing, triesSince: memo.triesSince }),
       reconsidering: true,
       reconsidered: (memo.reconsidered ?? 0) + 1,
     };
@@ -95,76 +88,33 @@ const ofRun = (memo: Memo, { type, data }: FoldedEvent, run: OrderRun, at: strin
 const EARLY_MS = 1_000;
 
 /** As the new cycle of the run: what was tried before counts no more. */
-const startedOver = (memo: Memo, run: OrderRun): Memo => ({
-  ...without(
-    memo,
-    'waiting',
-    'reconsidering',
-    'reconsidered',
-    'placementOverdue',
-    'unplaced',
-    'failing',
-    'ended',
-    'told',
-    'foundThere',
-  ),
-  drift: 0,
-  ...(isNeverTaken(run) && memo.foundThere === undefined && !isUnresolved(run.effects['apply'])
-    ? { replacing: true }
-    : {}),
-});
-
-type Success = { readonly kind: string; readonly done: Done };
-
-/** The effect that this event shows to have succeeded, in whichever stream that stands. */
-const successOf = ({ of, type, data, causationId }: FoldedEvent, run: OrderRun): Success | undefined => {
-  const kind =
-    of === 'run'
-      ? type === 'EffectSucceeded'
-        ? kindOfEffect(stringAt(data, 'effectId'))
-        : undefined
-      : Object.entries(run.effects).find(
-          ([, { startId, status }]) => startId === causationId && status === 'done',
-        )?.[0];
-  const done = kind === undefined ? undefined : run.done[kind];
-  return kind === undefined || done === undefined ? undefined : { kind, done };
+const startedOver = (before: Memo, run: OrderRun): Memo => {
+  const { backs, changes, triesSince, held, waitedOut, replacing } = before;
+  const again = isNeverTaken(run) && before.foundThere === undefined && !isUnresolved(run.effects['apply']);
+  const kept = { changes, triesSince, held, waitedOut, replacing: again ? true : replacing };
+  return { drift: 0, backs, ...defined(kept) };
 };
 
-const succeeded = (
-  before: Memo,
-  { type }: FoldedEvent,
-  { kind, done: { result, facts } }: Success,
-  run: OrderRun,
-  at: string,
-): Memo => {
+/** Of the effect that has succeeded, in whichever stream that stands. */
+const succeeded = (before: Memo, { type }: FoldedEvent, kind: string, run: OrderRun, at: string): Memo => {
   const { failing } = before;
+  const { result, facts } = run.done[kind] ?? {};
   const memo =
     failing?.kind === kind
       ? { ...without(before, 'failing'), ended: { reason: failing.reason, at } }
       : before;
-  const claim = facts?.['claim'] as CapacityClaim | undefined;
-  const held = claim === undefined ? {} : { held: claim };
+  // Which claim it is, our own fact of the attempt says.
+  const held = defined({ held: facts?.['claim'] as CapacityClaim | undefined });
   if (kind === 'apply') return applied(memo, facts?.['generation'], run);
   if (kind !== 'place' && kind !== 'resize') return memo;
   if (type === 'PlacementDeferred' || result?.['placed'] === false || result?.['resized'] === false) {
     return run.ending === undefined ? { ...memo, waiting: at } : memo;
   }
-  if (kind === 'resize') return { ...without(memo, 'waiting', 'waitedOut'), ...held };
+  const placed = without(memo, 'waiting', 'waitedOut');
+  if (kind === 'resize') return { ...placed, ...held };
   // An attempt that was settled by giving back has no answer.
-  return result !== undefined && result['placed'] !== true
-    ? memo
-    : {
-        ...without(
-          memo,
-          'waiting',
-          'waitedOut',
-          'replacing',
-          'reconsidering',
-          'placementOverdue',
-          'unplaced',
-        ),
-        ...held,
-      };
+  if (result !== undefined && result['placed'] !== true) return memo;
+  return { ...without(placed, 'replacing', 'reconsidering', 'placementOverdue', 'unplaced'), ...held };
 };
 
 /** What changed after it was sent waits for the next time. */

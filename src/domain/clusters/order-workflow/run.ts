@@ -1,5 +1,5 @@
 import type { CapacityClaim } from '../../hubs/capacity-events.ts';
-import { own, sameJson } from '../../json-tools.ts';
+import { defined, own, sameJson } from '../../json-tools.ts';
 import { isUnresolved } from '../../process/effects.ts';
 import type { Run } from '../../process/run.ts';
 import { clusterOrderSpec } from '../cluster-order-manifest.ts';
@@ -70,13 +70,11 @@ export const wantedClaim = (run: OrderRun): CapacityClaim => claimOfCluster(orde
 export const claimBeforeApply = (run: OrderRun): CapacityClaim => {
   const wanted = wantedClaim(run);
   const held = run.memo.held ?? wanted;
-  const nodes = new Map(Object.entries(held.nodes));
-  for (const [hostType, count] of Object.entries(wanted.nodes)) {
-    nodes.set(hostType, Math.max(nodes.get(hostType) ?? 0, count));
-  }
+  const most = (id: string): number => Math.max(own(held.nodes, id) ?? 0, own(wanted.nodes, id) ?? 0);
+  const hostTypes = Object.keys({ ...held.nodes, ...wanted.nodes });
   return {
     controlPlanes: Math.max(held.controlPlanes, wanted.controlPlanes),
-    nodes: Object.fromEntries(nodes),
+    nodes: Object.fromEntries(hostTypes.map((id) => [id, most(id)])),
   };
 };
 
@@ -101,9 +99,11 @@ export const isApplied = (run: OrderRun): boolean => {
 /** The hub took it once, and it is not known to be gone. */
 export const isSent = (run: OrderRun): boolean => onItsHub(run)?.uid !== undefined;
 
-/** The retries that had been asked for when it was sent last; undefined: it never was. */
-export const sentInCycle = ({ done }: OrderRun): number | undefined =>
-  done['apply'] === undefined ? undefined : Number(done['apply'].instance.split('.')[1]);
+/** The hub's operator is to launch its jobs again: somebody retried, and nothing was sent since. */
+export const isRetryUnsent = (run: OrderRun): boolean =>
+  run.cycle > 0 &&
+  automationMode(run) === undefined &&
+  run.done['apply']?.instance.split('.')[1] !== String(run.cycle);
 
 /** Nothing of the order is left on the hub, and the cluster knows. */
 export const isAbsent = (run: OrderRun): boolean => onItsHub(run)?.ours !== true;
@@ -142,48 +142,40 @@ export const desiredOf = (run: OrderRun): DesiredCluster => {
     controller: hubOf(run)?.controller ?? 'operator',
     wasAvailable: wasAvailable === true,
     wasReady: wasReady === true,
-    ...(run.memo.triesSince === undefined ? {} : { since: run.memo.triesSince }),
-    ...(run.cycle > 0 && automationMode(run) === undefined && sentInCycle(run) !== run.cycle
-      ? { retrying: true }
-      : {}),
-    ...(run.overdue[JOB_STATUS] === undefined ? {} : { jobUnknownLong: true }),
-    ...(built === undefined ? {} : { built: built.nodeSets }),
-    ...stoppedOf(run),
-    ...automationOf(run),
+    ...defined({
+      since: run.memo.triesSince,
+      retrying: isRetryUnsent(run) ? true : undefined,
+      jobUnknownLong: run.overdue[JOB_STATUS] === undefined ? undefined : true,
+      built: built?.nodeSets,
+      stopped: stoppedOf(run),
+      automation: automationOf(run),
+    }),
   };
 };
 
 /** Name of the step that waits for a job's state while its hub cannot tell it. */
 export const JOB_STATUS = 'job-status';
 
-const stoppedOf = (run: OrderRun): Pick<DesiredCluster, 'stopped'> => {
+const stoppedOf = (run: OrderRun): DesiredCluster['stopped'] => {
   const { built, changeFailed } = onItsHub(run) ?? {};
   const { waiting, waitedOut } = run.memo;
-  if (built === undefined) return {};
+  if (built === undefined) return undefined;
   // Between two tries for room it waits as well.
-  if (waiting !== undefined || (waitedOut !== undefined && !isApplied(run))) {
-    return { stopped: { why: 'waits' } };
-  }
-  if (changeFailed === undefined) return {};
+  if (waiting !== undefined || (waitedOut !== undefined && !isApplied(run))) return { why: 'waits' };
+  if (changeFailed === undefined) return undefined;
   const { since, change: _change, ...failed } = changeFailed;
   // A change that could not be sent goes on; one whose job failed has failed until a newer job succeeds.
   const isResumed = ['apply', 'prepare', 'trigger'].some((kind) => (run.done[kind]?.at ?? '') > since);
-  return isResumed && !JOB_REASONS.includes(failed.reason) ? {} : { stopped: { why: 'failed', ...failed } };
+  return isResumed && !JOB_REASONS.includes(failed.reason) ? undefined : { why: 'failed', ...failed };
 };
 
-const automationOf = (run: OrderRun): Pick<DesiredCluster, 'automation'> => {
+const automationOf = (run: OrderRun): DesiredCluster['automation'] => {
   const mode = automationMode(run);
   const state = onItsHub(run);
-  if (mode === undefined || state === undefined) return {};
+  if (mode === undefined || state === undefined) return undefined;
   const { wording, job, failed } = state.asked.provision ?? {};
-  return {
-    automation: {
-      mode,
-      asked: wording === provisionWording(run) && !state.specPending,
-      ...(job === undefined ? {} : { job }),
-      ...(failed === undefined ? {} : { failed }),
-    },
-  };
+  const asked = wording === provisionWording(run) && !state.specPending;
+  return defined({ mode, asked, job, failed });
 };
 
 /** How we run the automation of its hub; undefined: the hub does that itself, or is simulated and does everything. */

@@ -1,18 +1,16 @@
 import { durationMs } from '../../iso-duration.ts';
-import { later } from '../../process/effects.ts';
+import { defined } from '../../json-tools.ts';
+import { doubled, later, type Backoff } from '../../process/effects.ts';
 import type { Problem } from '../../process/run.ts';
 import { waitingWords } from '../room-words.ts';
 import { isCertainlyUnsent, orderOf, type Memo, type OrderRun } from './run.ts';
 
 /** Placing again is tried at growing intervals; a hub's news wakes it at once and makes no interval longer. */
 export const PLACEMENT_RETRY = 'placement-retry';
-const RETRY_FIRST_MS = 30_000;
-const RETRY_MAX_MS = 10 * 60_000;
+const RETRY: Backoff = { firstMs: 30_000, maxMs: 10 * 60_000 };
 
 export const retryDueAt = ({ waiting, waitedOut = 0 }: Memo): string | undefined =>
-  waiting === undefined
-    ? undefined
-    : later(waiting, Math.min(RETRY_MAX_MS, RETRY_FIRST_MS * 2 ** Math.min(10, waitedOut)));
+  waiting === undefined ? undefined : later(waiting, doubled(RETRY, waitedOut));
 
 /**
  * An order with a deadline that waits for its first place: when it has passed the order fails, and nothing happens until
@@ -48,20 +46,16 @@ export const unplaced = (run: OrderRun): Problem | undefined => {
  * for long to be sent asks for a place again, and stays where it is unless that hub takes nothing and another one does.
  */
 export const RECONSIDER_HUB = 'reconsider-hub';
-const RECONSIDER_FIRST_MS = 60_000;
-const RECONSIDER_MAX_MS = 10 * 60_000;
+const RECONSIDER: Backoff = { firstMs: 60_000, maxMs: 10 * 60_000 };
 
 export const timersOf = (run: OrderRun): { readonly [timerId: string]: string } => {
   const [retry, placeBy] = [retryDueAt(run.memo), placementDueAt(run)];
   const since = run.since['apply'];
   const reconsiders = since !== undefined && run.ending === undefined && isCertainlyUnsent(run);
-  const wait = Math.min(
-    RECONSIDER_MAX_MS,
-    RECONSIDER_FIRST_MS * 2 ** Math.min(10, run.memo.reconsidered ?? 0),
-  );
-  return {
-    ...(retry === undefined ? {} : { [PLACEMENT_RETRY]: retry }),
-    ...(placeBy === undefined ? {} : { [PLACEMENT_DEADLINE]: placeBy }),
-    ...(reconsiders ? { [RECONSIDER_HUB]: later(since, wait) } : {}),
-  };
+  const wait = doubled(RECONSIDER, run.memo.reconsidered ?? 0);
+  return defined({
+    [PLACEMENT_RETRY]: retry,
+    [PLACEMENT_DEADLINE]: placeBy,
+    [RECONSIDER_HUB]: reconsiders ? later(since, wait) : undefined,
+  });
 };

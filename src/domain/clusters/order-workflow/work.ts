@@ -1,15 +1,18 @@
 import { templateInOrder } from '../ansible-templates.ts';
 import type { JsonObject } from '../../json.ts';
 import type { Call, Step as StepOf } from '../../process/declaration.ts';
+import { isUnresolved } from '../../process/effects.ts';
 import { CLUSTER_CATEGORY } from '../cluster.ts';
 import { clusterOrderDraft, orderName, SIMULATION_ANNOTATION } from '../cluster-order-manifest.ts';
 import type { ClusterCommand } from '../commands.ts';
 import type { AutomationPurpose } from '../events.ts';
-import { asJson } from './as-json.ts';
-import { automationMode, hubOf, isSent, orderOf, sentInCycle, wantedClaim, type OrderRun } from './run.ts';
+import { automationMode, hubOf, isRetryUnsent, isSent, orderOf, wantedClaim, type OrderRun } from './run.ts';
 
 /** What steps ask for: effects on hub, scheduler and automation. */
 export type Step = StepOf<OrderRun, ClusterCommand>;
+
+/** Plain data that TypeScript knows as a readonly type, as JSON. */
+export const asJson = (value: object): JsonObject => value as JsonObject;
 
 /** Its object on the hub. */
 const OBJECT = 'ClusterOrder';
@@ -99,10 +102,20 @@ export const applyCall = (run: OrderRun): Call => {
     ...(pullSecret === undefined ? {} : { secrets: { pullSecret: asJson(pullSecret) } }),
     ...(tenantNamespace === undefined ? {} : { tenantNamespace }),
     ...(isSent(run) ? {} : { unsent: true }),
-    ...(isFirstOfRetry(run) ? { relaunch: true } : {}),
+    ...(isRetryUnsent(run) ? { relaunch: true } : {}),
   });
 };
 
-/** The hub's operator launches the jobs, and is to do so again: somebody retried, and nothing was sent since. */
-const isFirstOfRetry = (run: OrderRun): boolean =>
-  run.cycle > 0 && automationMode(run) === undefined && sentInCycle(run) !== run.cycle;
+/** Of a deletion: instead of beginning it again, a look ends the doubt. */
+export const settling = (
+  effect: string,
+  callOf: (run: OrderRun) => Call,
+  more: Partial<Step> = {},
+): Step => ({
+  name: `settle-${effect}`,
+  phase: 'deletion',
+  effect,
+  done: (run) => !isUnresolved(run.effects[effect]),
+  work: (run) => ({ call: callOf(run) }),
+  ...more,
+});

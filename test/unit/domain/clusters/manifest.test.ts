@@ -5,8 +5,8 @@ import {
   clusterOrderSpec,
   namespaceFits,
   orderName,
-  plainValue,
 } from '../../../../src/domain/clusters/cluster-order-manifest.ts';
+import { plainValue } from '../../../../src/domain/clusters/parameter-values.ts';
 import { ID, ordered } from './samples.ts';
 import { check } from '../../../support/property.ts';
 
