@@ -6,7 +6,8 @@ import {
   type PoolCommand,
   type PoolState,
 } from '../domain/networks/external-ip-pool.resource.ts';
-import { holdingOf, type Holder } from '../domain/networks/address-book.ts';
+import type { Holder } from '../domain/holder.ts';
+import { holdingOf } from '../domain/networks/address-book.ts';
 import { stringAt } from '../domain/json-tools.ts';
 import type { EffectOutcome } from '../domain/workflow.ts';
 import type { CommandOutcome, CommandRunner } from './command.ts';
@@ -21,6 +22,7 @@ type Args = {
   readonly holder: Holder;
   readonly wanted?: string;
   readonly address?: string;
+  readonly generation?: number;
 };
 
 const pools = aggregateOf(externalIpPool);
@@ -33,8 +35,10 @@ const PASSING: readonly string[] = ['ADDRESSES_RESTING', 'POOL_EXHAUSTED', 'ADDR
  *
  * - `place` {pool} → {place}: where the pool is; null: nowhere yet.
  * - `claim` {pool, holder, wanted?} → {generation, address?}, or {waiting, until?} where there is none at the moment.
- * - `observe` {pool, holder, address} → {taken}: the hub shows this address; true: it is another holder's.
- * - `release` {pool, holder} → {}: gives back what the holder has.
+ * - `observe` {pool, holder, address} → {address}: the hub shows it, and the pool has it down for the holder; or, with
+ *   {reason, message}, why not.
+ * - `release` {pool, holder, generation?} → {}: gives back what the holder was given as this generation. Absent: it was
+ *   told of none; what came after that is given back by `address-repair.ts`.
  * - `look` {pool, holder} → {generation?, address?}: what it has.
  */
 export const createAddressEffects = ({
@@ -87,18 +91,24 @@ export const createAddressEffects = ({
     },
     observe: async (args, call) => {
       const { holder, address = '' } = args;
-      const before = await poolOf(args, call);
-      await execute(args, { type: 'ObserveAddress', at: clock.now(), holder, address }, before, call);
-      return done({ taken: holdingOf(bookOf(await poolOf(args, call)), holder)?.address !== address });
+      const command = { type: 'ObserveAddress', at: clock.now(), holder, address } as const;
+      const outcome = await execute(args, command, await poolOf(args, call), call);
+      if (outcome.outcome === 'rejected') {
+        const { code: reason, message } = outcome.rejection;
+        return done({ address, reason, message });
+      }
+      if (holdingOf(bookOf(outcome.loaded.state), holder)?.address === address) return done({ address });
+      const message = `the hub shows address ${address}, which belongs to another one`;
+      return done({ address, reason: 'AddressShownTwice', message });
     },
     release: async (args, call) => {
-      const { holder } = args;
-      const state = await poolOf(args, call);
-      const held = holdingOf(bookOf(state), holder);
-      if (held === undefined) return done({});
-      const { generation } = held;
-      await execute(args, { type: 'ReleaseAddress', at: clock.now(), holder, generation }, state, call);
-      return heldIn(await poolOf(args, call), holder);
+      const { holder, generation } = args;
+      if (generation === undefined) return done({});
+      const command = { type: 'ReleaseAddress', at: clock.now(), holder, generation } as const;
+      const outcome = await execute(args, command, await poolOf(args, call), call);
+      return outcome.outcome === 'accepted'
+        ? done({})
+        : refused(outcome.rejection.code, outcome.rejection.message);
     },
   };
 

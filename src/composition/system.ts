@@ -1,3 +1,4 @@
+import { repairAddresses } from '../app/address-repair.ts';
 import { repairCapacity } from '../app/capacity-repair.ts';
 import { createCommandRunner, type CommandHooks } from '../app/command-runner.ts';
 import type { CommandRunner } from '../app/command.ts';
@@ -39,6 +40,7 @@ import { actingKindOf, actingKinds, workflowOn } from '../domain/acting-kinds.ts
 import type { Holder } from '../domain/holder.ts';
 import { LANE_PAUSES } from '../domain/hubs/lane-pauses.ts';
 import { aggregateOf, aggregates, kinds, lanePausesAggregate, lifecycle } from '../domain/kinds.ts';
+import { externalIpPool } from '../domain/networks/external-ip-pool.resource.ts';
 import type { OpenPersonal } from '../domain/personal.ts';
 import { processEventTypes } from '../domain/process/event-types.ts';
 import { eventTypes } from '../domain/registry.ts';
@@ -234,6 +236,11 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
           hubHealth.run(signal),
           finishDecommissions(ending),
           repairCapacity({ ...ending, isOver: runIsOver(port), ownerOf: ownerOf(runner, signal) }),
+          repairAddresses({
+            ...ending,
+            isOver: runIsOver(port),
+            pools: () => readModels.resources.pages(externalIpPool.kind, 100),
+          }),
           repair.run(signal),
         ]);
       },

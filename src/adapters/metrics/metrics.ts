@@ -149,6 +149,10 @@ export const createMetrics = () => {
       'ledger_deletions_overdue',
       'Clusters whose teardown on their hub takes longer than any should.',
     ),
+    addressesShownTwice: gauge(
+      'ledger_pools_with_address_shown_twice',
+      'External IP pools whose hub shows one address for two holders.',
+    ),
     clockDivergence: gauge(
       'ledger_clock_divergence_seconds',
       'Last measured difference between wall clock and monotonic clock.',

@@ -30,6 +30,7 @@ const FAMILIES: { readonly [name: string]: Range['family'] } = {
   IP_FAMILY_IPV4: 'ipv4',
   IP_FAMILY_IPV6: 'ipv6',
 };
+export const SHOWN_TWICE_MARK = 'address-shown-twice';
 const READY = 'EXTERNAL_IP_POOL_STATE_READY';
 const IMMUTABLE = ['spec.cidrs', 'spec.ip_family', 'spec.implementation_strategy'];
 export const POOL_PRIVATE_ONLY = [
@@ -82,6 +83,9 @@ const stateOf = ({ status, place, waiting, failure, done }: Placed): string => {
   return state === '' ? '' : `EXTERNAL_IP_POOL_STATE_${state}`;
 };
 
+/** As its message begins then. */
+const SHOWN_FOR_TWO = 'the hub shows an address for two holders';
+
 const statusOf = (state: Placed): JsonObject => {
   const { count, shownTwice } = bookOf(state as Placed & PoolState);
   const total = sizeOf(parseRanges(textsIn(state.document)));
@@ -89,9 +93,7 @@ const statusOf = (state: Placed): JsonObject => {
   const counter = (value: bigint): string => (value <= 0n ? '' : String(value));
   const [twice] = Object.values(shownTwice);
   const message =
-    twice === undefined
-      ? (state.failure?.message ?? state.waiting)
-      : `the hub shows ${twice} for two holders`;
+    twice === undefined ? (state.failure?.message ?? state.waiting) : `${SHOWN_FOR_TWO}: ${twice}`;
   return {
     state: stateOf(state),
     message: message ?? '',
@@ -174,7 +176,10 @@ export const poolDecider: Decider<PoolState, PoolCommand, PoolEvent> = {
   evolve: (state, event) => {
     if (!isAddressEvent(event)) return documents.evolve(state, event);
     if (!isStored(state)) return state;
-    return { ...state, book: evolveAddress(bookOf(state), event, addressRules(state).ranges) };
+    return {
+      ...state,
+      book: evolveAddress(bookOf(state), event, () => parseRanges(textsIn(state.document))),
+    };
   },
   decide: (state, command) => {
     switch (command.type) {
@@ -182,9 +187,9 @@ export const poolDecider: Decider<PoolState, PoolCommand, PoolEvent> = {
       case 'ObserveAddress':
       case 'ReleaseAddress':
         if (!isStored(state) || state.status === 'retired')
-          return command.type === 'ClaimAddress'
-            ? reject('failed-precondition', 'POOL_GONE', 'the pool is gone')
-            : [];
+          return command.type === 'ReleaseAddress'
+            ? []
+            : reject('failed-precondition', 'POOL_GONE', 'the pool is gone');
         if (command.type === 'ClaimAddress' && state.status === 'deleting')
           return reject('failed-precondition', 'DELETION_REQUESTED', 'the pool is being deleted');
         return decideAddress(bookOf(state), command, addressRules(state));
@@ -231,6 +236,8 @@ export const externalIpPool: ResourceKind<PoolState, PoolCommand, PoolEvent> = {
   pointsAt: (document) =>
     [{ kind: 'hub', id: stringAt(objectAt(document, 'status'), 'hub') }].filter(({ id }) => id !== ''),
   protectedWhileReferenced: true,
+  marks: (document) =>
+    stringAt(objectAt(document, 'status'), 'message').startsWith(SHOWN_FOR_TWO) ? [SHOWN_TWICE_MARK] : [],
   decider: poolDecider,
   stateVersion: 1,
   view: (state) => documents.view(state),

@@ -21,7 +21,7 @@ export const IP_PRIVATE_ONLY = ['metadata.finalizers', 'status.hub'];
 export type ExternalIpState = PlacedState & {
   readonly address?: string;
   /** The one that the operator of its hub chose, whatever the pool says of it. */
-  readonly shown?: string;
+  readonly shown?: { readonly address: string; readonly changes: number };
   /** An attachment or a NAT gateway uses it. */
   readonly attached?: true;
 };
@@ -117,7 +117,8 @@ export const externalIpDecider: Decider<ExternalIpState, ExternalIpCommand, Exte
   initialState: documents.initialState,
   evolve: (state, event) => {
     const next = documents.evolve(state, event);
-    if (event.type === 'ExternalIPAddressShown') return { ...next, shown: event.data.address };
+    if (event.type === 'ExternalIPAddressShown')
+      return { ...next, shown: { address: event.data.address, changes: (next.shown?.changes ?? 0) + 1 } };
     if (event.type === 'ExternalIPAllocated') return { ...next, address: event.data.address };
     if (event.type !== 'ExternalIPStatusReported') return next;
     const { attached: _former, ...kept } = next;
@@ -129,7 +130,9 @@ export const externalIpDecider: Decider<ExternalIpState, ExternalIpCommand, Exte
     if (!isStored(state) || state.status !== 'present') return [];
     const { at, address } = command;
     if (command.type === 'RecordShown')
-      return state.shown === address ? [] : [{ type: 'ExternalIPAddressShown', data: { at, address } }];
+      return state.shown?.address === address
+        ? []
+        : [{ type: 'ExternalIPAddressShown', data: { at, address } }];
     return isSettled(state) && state.address === address
       ? []
       : [{ type: 'ExternalIPAllocated', data: { at, address } }];

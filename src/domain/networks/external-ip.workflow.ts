@@ -36,6 +36,12 @@ const toPool = (run: IpRun, operation: string, more: JsonObject = {}): Call => (
   args: { pool: poolOf(run), holder: { kind, id: run.id }, ...more },
 });
 
+/** What it was given, as the claim was answered. */
+const givenGeneration = (run: IpRun): JsonObject => {
+  const { generation } = run.done['claim']?.result ?? {};
+  return generation === undefined ? {} : { generation };
+};
+
 /** The address that was given to it here; absent where the hub's operator chooses. */
 const givenAddress = (run: IpRun): string => stringAt(run.done['claim']?.result, 'address');
 
@@ -64,7 +70,8 @@ export const externalIpWorkflow = placedWorkflow<ExternalIpState, ExternalIpComm
       {
         after: ['place'],
         undo: {
-          call: (run) => toPool(run, 'release'),
+          // Its own: after another claim the holder may have one that is to stay.
+          call: (run) => toPool(run, 'release', givenGeneration(run)),
           look: (run) => toPool(run, 'look'),
           absent: (_run, answer) => answer['generation'] === undefined,
           rules: { backoff: OWN_BACKOFF },
@@ -78,16 +85,16 @@ export const externalIpWorkflow = placedWorkflow<ExternalIpState, ExternalIpComm
       name: 'register',
       after: ['apply'],
       needed: ({ subject }) => subject.shown !== undefined,
-      done: ({ subject }) => subject.address === subject.shown,
       work: (run) => {
-        const address = run.subject.shown ?? '';
-        return { call: toPool(run, 'observe', { address }), instance: `${address}.${run.cycle}` };
+        const { address = '', changes = 0 } = run.subject.shown ?? {};
+        // The hub may show an address again that was registered before: the pool is asked once for each change.
+        return { call: toPool(run, 'observe', { address }), instance: `${changes}.${run.cycle}` };
       },
-      record: (run, answer, at) => {
-        const address = run.subject.shown ?? '';
-        if (answer['taken'] !== true) return { type: 'RecordAllocated', at, address };
-        const message = `the hub shows address ${address}, which belongs to another one`;
-        return { type: 'RecordFailure', at, reason: 'AddressShownTwice', message };
+      record: (_run, answer, at) => {
+        const [reason, message] = [stringAt(answer, 'reason'), stringAt(answer, 'message')];
+        return reason === ''
+          ? { type: 'RecordAllocated', at, address: stringAt(answer, 'address') }
+          : { type: 'RecordFailure', at, reason, message };
       },
     },
   ],

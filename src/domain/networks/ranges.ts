@@ -64,17 +64,61 @@ export const parseRanges = (texts: readonly string[]): readonly Range[] =>
     .flatMap((text) => parseRange(text) ?? [])
     .sort((left, right) => (left.from < right.from ? -1 : left.from > right.from ? 1 : 0));
 
-/** Lowest address from this number on that is not busy; undefined: all are. */
-export const lowestFrom = (
-  ranges: readonly Range[],
-  from: bigint,
-  isBusy: (text: string) => boolean,
-): Address | undefined => {
-  for (const { family, first, last } of ranges)
-    for (let value = first > from ? first : from; value <= last; value += 1n)
-      if (!isBusy(addressText({ family, value }))) return { family, value };
-  return undefined;
+/**
+ * Addresses that are free, from the first to the last of each gap and in their order: as texts that sort as their numbers
+ * do, so that this is plain JSON and no search walks over what is given.
+ */
+export type Gaps = readonly (readonly [first: string, last: string])[];
+
+const sorted = ({ family, value }: Address): string => value.toString(16).padStart(BITS[family] / 4, '0');
+const unsorted = (text: string): Address => ({
+  family: text.length === BITS.ipv4 / 4 ? 'ipv4' : 'ipv6',
+  value: BigInt(`0x${text}`),
+});
+/** Empty for what is no address. */
+export const sortable = (text: string): string => {
+  const address = parseAddress(text);
+  return address === undefined ? '' : sorted(address);
 };
+export const fromSortable = (text: string): string => addressText(unsorted(text));
+
+export const gapsOf = (ranges: readonly Range[]): Gaps =>
+  ranges.map(({ family, first, last }) => [
+    sorted({ family, value: first }),
+    sorted({ family, value: last }),
+  ]);
+
+/** Number of the first entry that is not before; the entries are sorted. */
+export const firstNot = <Entry>(entries: readonly Entry[], isBefore: (entry: Entry) => boolean): number => {
+  let [low, high] = [0, entries.length];
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2);
+    const entry = entries[middle];
+    if (entry !== undefined && isBefore(entry)) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+};
+
+/** Without an address; the same gaps where it is in none. */
+export const withoutAddress = (gaps: Gaps, address: string): Gaps => {
+  const at = firstNot(gaps, ([, last]) => last < address);
+  const [first, last] = gaps[at] ?? [];
+  if (first === undefined || last === undefined || address < first) return gaps;
+  const { family, value } = unsorted(address);
+  const next = (step: bigint): string => sorted({ family, value: value + step });
+  const below: Gaps = first < address ? [[first, next(-1n)]] : [];
+  const above: Gaps = address < last ? [[next(1n), last]] : [];
+  return gaps.toSpliced(at, 1, ...below, ...above);
+};
+
+/** With an address that is in none of them. */
+export const withAddress = (gaps: Gaps, address: string): Gaps =>
+  gaps.toSpliced(
+    firstNot(gaps, ([, last]) => last < address),
+    0,
+    [address, address],
+  );
 
 const PRIVATE = ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10', 'fc00::/7'].flatMap(
   (text) => parseRange(text) ?? [],

@@ -169,16 +169,65 @@ describe('the way of an external IP', () => {
     run.observe({ object: { phase: 'Ready', address: '2001:DB8:0::7' }, hub: 'munich' });
     expect(run.shown(), 'nobody is told of it yet').to.include({ state: 'EXTERNAL_IP_STATE_PENDING' });
     expect(run.effect('register').args).to.include({ address: '2001:db8::7' });
-    run.perform('register', done({ taken: false }));
+    run.perform('register', done({ address: '2001:db8::7' }));
     expect(run.shown()).to.include({ state: 'EXTERNAL_IP_STATE_ALLOCATED', address: '2001:db8::7' });
   });
-  it('is not allocated where its hub shows the address of another one', () => {
+  it('follows its hub from one address to another and back', () => {
     const run = claimed(REAL, { generation: 1 });
     run.perform('apply', done({ uid: 'u' }));
-    run.observe({ object: { phase: 'Ready', address: '192.0.2.1' }, hub: 'munich' });
-    run.perform('register', done({ taken: true }));
+    for (const address of ['192.0.2.1', '192.0.2.2', '192.0.2.1', '192.0.2.2']) {
+      run.observe({ object: { phase: 'Ready', address }, hub: 'munich' });
+      expect(run.effect('register').args).to.include({ address });
+      run.perform('register', done({ address }));
+      expect(run.shown()).to.include({ state: 'EXTERNAL_IP_STATE_ALLOCATED', address });
+      expect(run.effects()).to.deep.equal([]);
+    }
+    expect(run.isFolded()).to.equal(true);
+  });
+  it('ends at the address that its hub shows although the pool was slow to note the one before', () => {
+    const run = claimed(REAL, { generation: 1 });
+    run.perform('apply', done({ uid: 'u' }));
+    const shows = (address: string) => run.observe({ object: { phase: 'Ready', address }, hub: 'munich' });
+    shows('192.0.2.1');
+    run.perform('register', done({ address: '192.0.2.1' }));
+    shows('192.0.2.2');
+    const { effectId } = run.start('register');
+    shows('192.0.2.1');
+    run.result(effectId, done({ address: '192.0.2.2' }));
+    expect(run.effect('register').args).to.include({ address: '192.0.2.1' });
+    run.perform('register', done({ address: '192.0.2.1' }));
+    expect(run.shown()).to.include({ address: '192.0.2.1' });
+    expect(run.effects()).to.deep.equal([]);
+  });
+  it('is not allocated where its hub shows what the pool refuses, and is once it shows something else', () => {
+    const run = claimed(REAL, { generation: 1 });
+    run.perform('apply', done({ uid: 'u' }));
+    run.observe({ object: { phase: 'Ready', address: '203.0.113.9' }, hub: 'munich' });
+    run.perform('register', done({ reason: 'ADDRESS_OUTSIDE_POOL', message: 'none of the pool' }));
+    expect(run.shown()).to.deep.equal({
+      state: 'EXTERNAL_IP_STATE_FAILED',
+      message: 'none of the pool',
+      hub: 'munich',
+    });
+    run.observe({ object: { phase: 'Ready', address: '203.0.113.9' }, hub: 'munich' });
+    expect(run.effects(), 'its object is looked at, the pool is not asked again').to.deep.equal(['read']);
+    run.observe({ object: { phase: 'Ready', address: '192.0.2.2' }, hub: 'munich' });
+    run.perform('register', done({ address: '192.0.2.2' }));
+    expect(run.shown()).to.include({ state: 'EXTERNAL_IP_STATE_ALLOCATED', address: '192.0.2.2' });
+  });
+  it('is not allocated where its hub shows the address of another one, until somebody retries', () => {
+    const run = claimed(REAL, { generation: 1 });
+    run.perform('apply', done({ uid: 'u' }));
+    const shows = { object: { phase: 'Ready', address: '192.0.2.1' }, hub: 'munich' };
+    run.observe(shows);
+    run.perform('register', done({ reason: 'AddressShownTwice', message: 'it belongs to another one' }));
     expect(run.shown()).to.include({ state: 'EXTERNAL_IP_STATE_FAILED' });
     expect(run.shown()).to.not.have.property('address');
+    run.command({ type: 'RetryOrder', at: run.now() });
+    run.perform('apply', done({ uid: 'u' }));
+    run.perform('register', done({ address: '192.0.2.1' }));
+    expect(run.shown()).to.include({ state: 'EXTERNAL_IP_STATE_ALLOCATED', address: '192.0.2.1' });
+    expect(run.shown()).to.not.have.property('message');
   });
   it('gives its address back only when nothing of it is left on the hub', () => {
     const run = claimed();
@@ -189,7 +238,9 @@ describe('the way of an external IP', () => {
     run.perform('undo-apply', done({ existed: true }));
     expect(run.effects()).to.not.include('undo-claim');
     run.perform('undo-apply', done({ existed: false }));
-    expect(run.effect('undo-claim').operation).to.equal('release');
+    const { operation, args } = run.effect('undo-claim');
+    expect(operation).to.equal('release');
+    expect(args, 'the one that it was given, whatever it may hold later').to.include({ generation: 1 });
     run.perform('undo-claim', done({}));
     run.commands();
     expect([run.subjectTypes().at(-1), run.isClosed()]).to.deep.equal(['ExternalIPDeleted', true]);
