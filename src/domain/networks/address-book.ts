@@ -7,14 +7,14 @@ import { z } from 'zod';
 import {
   addressText,
   firstNot,
-  fromSortable,
   gapsOf,
   holds,
+  isWithin,
   parseAddress,
   sizeOf,
-  sortable,
   withAddress,
   withoutAddress,
+  type Address,
   type Gaps,
   type Range,
 } from './ranges.ts';
@@ -65,7 +65,7 @@ export type AddressBook = {
   /** What neither has an owner nor rests; absent: all of the pool. */
   readonly free?: Gaps;
   /** Until when, in that order. One whose time has come stays until it is given out again. */
-  readonly resting: readonly (readonly [until: string, address: string])[];
+  readonly resting: readonly (readonly [until: string, address: Address])[];
   /** Addresses that the hub shows for a holder although another one owns them, by holder. */
   readonly shownTwice: { readonly [holder: string]: string };
 };
@@ -120,7 +120,7 @@ export const claimable = (
     (low, [, address]) => (low === undefined || address < low ? address : low),
     free[0]?.[0],
   );
-  if (lowest !== undefined) return { address: fromSortable(lowest) };
+  if (lowest !== undefined) return { address: addressText(lowest) };
   const waitUntil = resting[0]?.[0];
   return waitUntil === undefined ? exhausted() : { waitUntil };
 };
@@ -137,7 +137,7 @@ const wantedAddress = (
   const address = addressText(parsed);
   if (entryOf(book.owners, address) !== undefined)
     return refuseWanted('ADDRESS_TAKEN', `address '${address}' is taken`);
-  const [until] = book.resting.find(([, resting]) => resting === sortable(address)) ?? [];
+  const [until] = book.resting.find(([, resting]) => resting === parsed) ?? [];
   return until !== undefined && until > at
     ? refuseWanted('ADDRESS_RESTING', `address '${address}' was released and rests until ${until}`)
     : { address };
@@ -214,17 +214,13 @@ const observe = (
     );
   const parsed = parseAddress(shown);
   // Operators also give out the first and the last address of a range.
-  if (
-    !ranges.some(
-      ({ family, from, to }) => parsed?.family === family && from <= parsed.value && parsed.value <= to,
-    )
-  )
+  if (parsed === undefined || !ranges.some(({ from, to }) => isWithin(parsed, from, to)))
     return reject(
       'failed-precondition',
       'ADDRESS_OUTSIDE_POOL',
       `the hub shows address '${shown}', which is not one of the pool's`,
     );
-  const address = parsed === undefined ? shown : addressText(parsed);
+  const address = addressText(parsed);
   const twice = book.shownTwice[holderKey(holder)];
   const other = entryOf(book.owners, address);
   if (other !== undefined && holderKey(other) !== holderKey(holder))
@@ -269,7 +265,7 @@ export const evolveAddress = (
   const { [key]: _settled, ...shownTwice } = book.shownTwice;
   let { free = gapsOf(rangesOf()), owners, resting } = book;
   if (former?.address !== undefined) {
-    const left = sortable(former.address);
+    const left = parseAddress(former.address) ?? '';
     owners = withEntry(owners, former.address, undefined);
     if (restsUntil === undefined) free = withAddress(free, left);
     else {
@@ -278,7 +274,7 @@ export const evolveAddress = (
     }
   }
   if (address !== undefined) {
-    const taken = sortable(address);
+    const taken = parseAddress(address) ?? '';
     const others = withoutAddress(free, taken);
     owners = withEntry(owners, address, holder);
     // One that is in no gap has rested.

@@ -150,41 +150,28 @@ export const actingExternalIp: ActingKind<ExternalIpState, ExternalIpCommand, Ex
       isOurs: true,
       templateKind: 'externalIpPool',
       facts: (state) => {
-        if (!isStored(state)) return undefined;
         const view = externalIp.view(state);
         if (!view.exists) return undefined;
-        const pool = objectAt(objectAt(state.document, 'spec'), 'pool');
-        const shown = (view.state ?? '').replace(/^EXTERNAL_IP_STATE_/, '') || 'PENDING';
-        const { id, tenant, project, name } = view;
-        return {
-          id,
-          tenant,
-          project,
-          name,
-          state: shown,
-          template: { id: stringAt(pool, 'id'), name: stringAt(pool, 'name') },
-          isBillable: shown === 'ALLOCATED',
-          isDelivered: shown === 'ALLOCATED',
-          isGone: view.archived,
-          dimensions: dimensionsOf(state),
-        };
+        const { id, tenant, project, name, archived: isGone } = view;
+        const shown = (view.state ?? '').replace('EXTERNAL_IP_STATE_', '');
+        const isBillable = shown === 'ALLOCATED';
+        const billed = { state: shown, isBillable, isDelivered: isBillable, isGone };
+        const { template, dimensions } = poolIn(view.document);
+        return { id, tenant, project, name, template, dimensions, ...billed };
       },
-      components: (state) => [
-        {
-          component: 'external_ip',
-          nodeSet: 'address',
-          hostType: '',
-          nodeCount: 1,
-          dimensions: dimensionsOf(state),
-        },
-      ],
+      components: (state) => {
+        const { dimensions } = poolIn(isStored(state) ? state.document : {});
+        return [{ component: 'external_ip', nodeSet: 'address', hostType: '', nodeCount: 1, dimensions }];
+      },
       sameComponents: () => true,
     },
     externalIpDecider,
   ),
 };
 
-const dimensionsOf = (state: ExternalIpState): JsonObject =>
-  isStored(state)
-    ? { external_ip_pool: stringAt(objectAt(objectAt(state.document, 'spec'), 'pool'), 'id') }
-    : {};
+/** What bills say of it. */
+const poolIn = (document: JsonObject) => {
+  const pool = objectAt(objectAt(document, 'spec'), 'pool');
+  const id = stringAt(pool, 'id');
+  return { template: { id, name: stringAt(pool, 'name') }, dimensions: { external_ip_pool: id } };
+};

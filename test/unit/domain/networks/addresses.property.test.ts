@@ -8,7 +8,13 @@ import {
   type PoolState,
 } from '../../../../src/domain/networks/external-ip-pool.resource.ts';
 import { holdingOf, type Holder } from '../../../../src/domain/networks/address-book.ts';
-import { addressText, parseAddress, parseRanges, sizeOf } from '../../../../src/domain/networks/ranges.ts';
+import {
+  addressText,
+  moved,
+  parseAddress,
+  parseRanges,
+  sizeOf,
+} from '../../../../src/domain/networks/ranges.ts';
 import { objectAt, stringAt } from '../../../../src/domain/json-tools.ts';
 import type { Placed } from '../../../../src/domain/placed-document.ts';
 import { createAddressEffects } from '../../../../src/app/address-effects.ts';
@@ -96,9 +102,10 @@ const poolOf = (cidrs: readonly string[], family: string, quarantine: string): P
 
 /** Every address of a small pool in numeric order; of a large one as many as the holders could ever have. */
 const firstAddresses = (cidrs: readonly string[], most: number): readonly string[] =>
-  parseRanges(cidrs).flatMap(({ family, first, last }) => {
-    const count = Math.min(most, Number(last - first) + 1);
-    return Array.from({ length: count }, (_, i) => addressText({ family, value: first + BigInt(i) }));
+  parseRanges(cidrs).flatMap((range) => {
+    const size = sizeOf([range]);
+    const count = size < BigInt(most) ? Number(size) : most;
+    return Array.from({ length: count }, (_, i) => addressText(moved(range.first, BigInt(i))));
   });
 
 describe('addresses of a pool', () => {
@@ -147,7 +154,7 @@ describe('addresses of a pool', () => {
               const wish =
                 each.do === 'claim' || first === undefined
                   ? undefined
-                  : addressText({ ...first, value: first.value + BigInt(each.offset) });
+                  : addressText(moved(first, BigInt(each.offset)));
               const decided = externalIpPool.decider.decide(state, {
                 type: 'ClaimAddress',
                 at: timeOf(minute),
