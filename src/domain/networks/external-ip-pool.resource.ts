@@ -15,8 +15,12 @@ import {
   type AddressRules,
 } from './address-book.ts';
 import {
+  isAborted,
   isSettled,
+  isUnderWay,
+  messageOf,
   placedDocument,
+  placedMarks,
   type Placed,
   type PlacedCommand,
   type PlacedEvent,
@@ -88,13 +92,9 @@ const statusOf = (state: Placed): JsonObject => {
   const most = total < MOST ? total : MOST;
   const counter = (value: bigint): string => (value <= 0n ? '' : String(value));
   const [twice] = Object.values(shownTwice);
-  const message =
-    twice === undefined
-      ? (state.failure?.message ?? state.waiting)
-      : `the hub shows ${twice} for two holders`;
   return {
     state: stateOf(state),
-    message: message ?? '',
+    message: twice === undefined ? messageOf(state) : `the hub shows ${twice} for two holders`,
     hub: state.place?.hub ?? '',
     total: counter(most),
     allocated: counter(BigInt(count)),
@@ -119,7 +119,7 @@ const documents = placedDocument({
     };
   },
   check: (document) => poolRejection(document),
-  checkRemoval: (state) => {
+  inUse: (state) => {
     const { count } = bookOf(state as Placed & PoolState);
     return count === 0
       ? undefined
@@ -181,7 +181,7 @@ export const poolDecider: Decider<PoolState, PoolCommand, PoolEvent> = {
       case 'ClaimAddress':
       case 'ObserveAddress':
       case 'ReleaseAddress':
-        if (!isStored(state) || state.status === 'retired')
+        if (!isStored(state) || state.status === 'retired' || isAborted(state))
           return command.type === 'ClaimAddress'
             ? reject('failed-precondition', 'POOL_GONE', 'the pool is gone')
             : [];
@@ -189,7 +189,7 @@ export const poolDecider: Decider<PoolState, PoolCommand, PoolEvent> = {
           return reject('failed-precondition', 'DELETION_REQUESTED', 'the pool is being deleted');
         return decideAddress(bookOf(state), command, addressRules(state));
       case 'RecordReady':
-        return !isStored(state) || state.status !== 'present' || isSettled(state)
+        return !isUnderWay(state) || isSettled(state)
           ? []
           : [{ type: 'ExternalIPPoolBecameReady', data: { at: command.at } }];
       default:
@@ -231,6 +231,7 @@ export const externalIpPool: ResourceKind<PoolState, PoolCommand, PoolEvent> = {
   pointsAt: (document) =>
     [{ kind: 'hub', id: stringAt(objectAt(document, 'status'), 'hub') }].filter(({ id }) => id !== ''),
   protectedWhileReferenced: true,
+  marks: placedMarks,
   decider: poolDecider,
   stateVersion: 1,
   view: (state) => documents.view(state),
