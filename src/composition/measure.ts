@@ -12,7 +12,7 @@ import type { HubRegistry } from '../app/hub-registry.ts';
 import { watchesByHub } from '../app/hub-watches.ts';
 import { actingKinds } from '../domain/acting-kinds.ts';
 import { ghostMark } from '../domain/clusters/cluster.resource.ts';
-import { SHOWN_TWICE_MARK } from '../domain/networks/external-ip-pool.resource.ts';
+import { SHOWN_TWICE } from '../domain/networks/external-ip-pool.resource.ts';
 import type { ReadinessProbe } from './readiness.ts';
 import type { System } from './system.ts';
 
@@ -107,7 +107,7 @@ export const measure = (metrics: Metrics) => {
       metrics.hubNotAccepting.set(marked('hub-not-accepting'));
       metrics.jobStatusUnknown.set(marked('job-status-unknown'));
       metrics.deletionsOverdue.set(marked('deletion-overdue'));
-      metrics.addressesShownTwice.set(marked(SHOWN_TWICE_MARK));
+      metrics.addressesShownTwice.set(marked(SHOWN_TWICE));
       metrics.namesPending.set(system.names.pending());
       metrics.nameRepairSkipped.set(system.names.skipped());
     });

@@ -56,8 +56,8 @@ export type OrderWords<State, Command> = {
   readonly retry?: (at: string) => Command;
   /** Absent: operators cannot. */
   readonly cancel?: (at: string) => Command;
-  /** Operators may have what was begun undone. Absent: deletion is the way. */
-  readonly abort?: true;
+  /** Operators may have what was begun undone: by a command to the object, or of its run. Absent: deletion is the way. */
+  readonly abort?: true | ((at: string, reason: string) => Command);
 };
 
 export type OrderDetails = {

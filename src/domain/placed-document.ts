@@ -16,13 +16,13 @@ import type {
   DocumentEventNames,
   DocumentRevised,
 } from './catalog/events.ts';
-import { FULFILLMENT_FINALIZER, type PlacementDecision } from './clusters/events.ts';
+import { FULFILLMENT_FINALIZER } from './clusters/events.ts';
 import { isRejection, reject, type Decision, type DomainEvent, type Rejection } from './decider.ts';
 import type { EventType } from './event-type.ts';
 import type { JsonObject } from './json.ts';
 import { listAt, objectAt, sameJson, stringAt, withoutEmpty, withoutPaths } from './json-tools.ts';
 import type { ResourceView } from './resource.ts';
-import { jsonObject, text, typesOf, yes } from './schemas.ts';
+import { jsonObject, text, typesOf, yes, type EventData, type Shapes } from './schemas.ts';
 import { z } from 'zod';
 
 /**
@@ -31,17 +31,31 @@ import { z } from 'zod';
  * then our finalizer stands (design §6). A status that a private caller writes is shown until the next report
  * of the workflow.
  */
-export type Place = {
-  readonly hub: string;
-  readonly namespace: string;
+const PLACE = {
+  hub: text,
+  namespace: text,
   /** Name of the object on the hub. */
-  readonly objectName: string;
-  readonly simulated: boolean;
+  objectName: text,
+  simulated: z.boolean(),
   /** Who reconciles the object there. */
-  readonly controller: 'operator' | 'ledger';
+  controller: z.enum(['operator', 'ledger']),
   /** The namespace is the tenant's own and made when first needed. */
-  readonly tenantNamespace?: true;
+  tenantNamespace: yes,
 };
+export type Place = Readonly<z.infer<z.ZodObject<typeof PLACE>>>;
+
+/** What such a document records beside what every document does, by what follows the kind's words. */
+const SHAPES = {
+  Placed: { ...PLACE, decision: jsonObject.exactOptional() },
+  Waiting: { message: text },
+  Failed: { reason: text, message: text },
+  RetryRequested: {},
+  StatusReported: { status: jsonObject },
+  /** Nothing of it is left on its hub: other finalizers hold it, or it was aborted. */
+  Withdrawn: {},
+} as const satisfies Shapes;
+type Word = keyof typeof SHAPES;
+type Recorded<Name extends Word> = EventData<(typeof SHAPES)[Name]>;
 
 export type PlacedState = DocumentState & Progress;
 type Progress = {
@@ -51,6 +65,8 @@ type Progress = {
   readonly failure?: { readonly reason: string; readonly message: string };
   /** The hub showed that it is as wanted. */
   readonly done?: true;
+  /** It was aborted, and nothing of it is left. */
+  readonly withdrawn?: true;
   readonly reported?: JsonObject;
 };
 /** A document that was created; `deleting` and `retired` ones too. */
@@ -58,29 +74,23 @@ export type Placed = Extract<DocumentState, DocumentFacts> & Progress;
 
 export type PlacedCommand =
   | DocumentCommand
-  | ({ readonly type: 'PlaceOnHub'; readonly at: string; readonly decision?: PlacementDecision } & Place)
-  | { readonly type: 'ReportWaiting'; readonly at: string; readonly message: string }
-  | {
-      readonly type: 'RecordFailure';
-      readonly at: string;
-      readonly reason: string;
-      readonly message: string;
-    }
-  /** Somebody wants another try of what failed. */
-  | { readonly type: 'RetryOrder'; readonly at: string }
+  | ({ readonly type: 'PlaceOnHub' } & Recorded<'Placed'>)
+  | ({ readonly type: 'ReportWaiting' } & Recorded<'Waiting'>)
+  | ({ readonly type: 'RecordFailure' } & Recorded<'Failed'>)
+  /** Whatever was begun of it is to be undone, until somebody retries or deletes it. */
+  | ({ readonly type: 'AbortOrder'; readonly reason: string } & At)
+  /** Somebody wants another try of what failed or was aborted. */
+  | ({ readonly type: 'RetryOrder' } & At)
   /** Nothing of it is left on its hub. */
-  | { readonly type: 'ConfirmAbsence'; readonly at: string };
+  | ({ readonly type: 'ConfirmAbsence' } & At);
 
 type At = { readonly at: string };
 /** Events of a kind whose words begin with `P`; `D` is what it says when it is as wanted. */
 export type PlacedEvent<P extends string, Done extends DomainEvent> =
   | DocumentCreated<`${P}Ordered`>
   | DocumentRevised<`${P}Revised`>
-  | DomainEvent<`${P}DeletionRequested` | `${P}RetryRequested` | `${P}Withdrawn` | `${P}Deleted`, At>
-  | DomainEvent<`${P}StatusReported`, At & { readonly status: JsonObject }>
-  | DomainEvent<`${P}Placed`, At & Place & { readonly decision?: PlacementDecision }>
-  | DomainEvent<`${P}Waiting`, At & { readonly message: string }>
-  | DomainEvent<`${P}Failed`, At & { readonly reason: string; readonly message: string }>
+  | DomainEvent<`${P}DeletionRequested` | `${P}Deleted`, At>
+  | { [Name in Word]: DomainEvent<`${P}${Name}`, Recorded<Name>> }[Word]
   | Done
   | CreationAbandoned;
 
@@ -94,8 +104,27 @@ export type PlacedRules = Pick<DocumentRules, 'words' | 'immutable' | 'normalize
   readonly status: (state: Placed) => JsonObject;
   /** Why a written status is refused. */
   readonly checkReport?: (shown: JsonObject, status: JsonObject) => Rejection | undefined;
+  /** Why it can be neither deleted nor aborted: something uses it. */
+  readonly inUse?: (state: Placed) => Rejection | undefined;
+  /** Why it cannot be deleted as it is. One that was aborted always can. */
   readonly checkRemoval?: (state: Placed) => Rejection | undefined;
 };
+
+const ABORTED = 'Aborted';
+export const isAborted = ({ failure }: Progress): boolean => failure?.reason === ABORTED;
+
+/** It is worked on, so that it may become as wanted. */
+export const isUnderWay = (state: PlacedState): state is Placed =>
+  isStored(state) && state.status === 'present' && !isAborted(state);
+
+/** What it says of itself: of a failure and a wait that followed it, the wait is what holds. */
+export const messageOf = ({ waiting, failure }: Progress): string => waiting ?? failure?.message ?? '';
+
+/** Of a deletion or an abort that takes too long, as the message begins. */
+export const OVERDUE = 'the hub takes unusually long to clean up';
+/** What an operator counts. */
+export const placedMarks = (document: JsonObject): readonly string[] =>
+  stringAt(objectAt(document, 'status'), 'message').startsWith(OVERDUE) ? ['deletion-overdue'] : [];
 
 /** The hub showed before that it is as wanted, and nothing else was told since. */
 export const isSettled = ({ done, failure, waiting, reported }: Progress): boolean =>
@@ -116,7 +145,7 @@ export const placedDocument = (rules: PlacedRules) => {
       return rules.normalize?.(kept, context) ?? kept;
     },
   });
-  const made = (name: string, at: string, data: object = {}): AnyEvent => ({
+  const made = (name: Word | 'Deleted' | 'DeletionRequested', at: string, data: object = {}): AnyEvent => ({
     type: `${prefix}${name}`,
     data: { at, ...data } as JsonObject & At,
   });
@@ -158,15 +187,32 @@ export const placedDocument = (rules: PlacedRules) => {
   const remove = (state: PlacedState, at: string): Decision<DomainEvent> => {
     const removed = documents.decide(state, { type: 'DeleteDocument', at });
     if (isRejection(removed) || removed.length === 0 || !isStored(state)) return removed;
-    return (
-      rules.checkRemoval?.(state) ?? (state.place === undefined ? removed : [made('DeletionRequested', at)])
-    );
+    const why = rules.inUse?.(state) ?? (isAborted(state) ? undefined : rules.checkRemoval?.(state));
+    return why ?? (state.place === undefined ? removed : [made('DeletionRequested', at)]);
+  };
+
+  const refuse = (code: string, message: string): Rejection => reject('failed-precondition', code, message);
+
+  const abort = (state: Placed, at: string, reason: string): Decision<AnyEvent> => {
+    if (state.status === 'deleting') return refuse('DELETION_REQUESTED', `the ${words} is being deleted`);
+    if (isAborted(state)) return [];
+    if (isSettled(state))
+      return refuse('NOTHING_TO_ABORT', `the ${words} is as it should be: delete it instead`);
+    return rules.inUse?.(state) ?? [made('Failed', at, { reason: ABORTED, message: `aborted: ${reason}` })];
+  };
+
+  const retry = ({ failure, withdrawn, ...state }: Placed, at: string): Decision<AnyEvent> => {
+    if (failure === undefined) return refuse('NOT_FAILED', `the ${words} did not fail`);
+    return isAborted({ ...state, failure }) && withdrawn !== true
+      ? refuse('ABORTING', `what was begun of the ${words} is still being undone`)
+      : [made('RetryRequested', at)];
   };
 
   const confirm = (state: Placed, at: string): Decision<AnyEvent> => {
+    if (state.status !== 'deleting' && isAborted(state))
+      return state.withdrawn === true ? [] : [made('Withdrawn', at)];
     if (state.place === undefined) return [];
-    if (state.status !== 'deleting')
-      return reject('failed-precondition', 'NOT_DELETING', `nobody asked to delete this ${words}`);
+    if (state.status !== 'deleting') return refuse('NOT_DELETING', `nobody asked to delete this ${words}`);
     const others = listAt(objectAt(state.document, 'metadata'), 'finalizers');
     return [made(others.length === 0 ? 'Deleted' : 'Withdrawn', at)];
   };
@@ -180,25 +226,25 @@ export const placedDocument = (rules: PlacedRules) => {
     const { type: _type, at, ...data } = command;
     switch (command.type) {
       case 'PlaceOnHub': {
-        const { decision: _why, ...place } = data as Place & { decision?: PlacementDecision };
         if (state.place !== undefined)
-          return sameJson(state.place, place)
+          return sameJson(state.place, placeIn(data as Recorded<'Placed'>))
             ? []
-            : reject('failed-precondition', 'ALREADY_PLACED', `the ${words} has a place already`);
-        if (state.status === 'deleting')
-          return reject('failed-precondition', 'DELETION_REQUESTED', `the ${words} is being deleted`);
-        return [made('Placed', at, data)];
+            : refuse('ALREADY_PLACED', `the ${words} has a place already`);
+        return isUnderWay(state)
+          ? [made('Placed', at, data)]
+          : refuse('DELETION_REQUESTED', `the ${words} is being deleted`);
       }
       case 'ReportWaiting':
         return state.waiting === command.message ? [] : [made('Waiting', at, data)];
       case 'RecordFailure':
+        if (isAborted(state)) return progress(state, { type: 'ReportWaiting', at, message: command.message });
         return sameJson(state.failure, data) && state.reported === undefined
           ? []
           : [made('Failed', at, data)];
+      case 'AbortOrder':
+        return abort(state, at, command.reason);
       case 'RetryOrder':
-        return state.failure === undefined
-          ? reject('failed-precondition', 'NOT_FAILED', `the ${words} did not fail`)
-          : [made('RetryRequested', at)];
+        return retry(state, at);
       case 'ConfirmAbsence':
         return confirm(state, at);
     }
@@ -210,26 +256,25 @@ export const placedDocument = (rules: PlacedRules) => {
     const { waiting: _waiting, reported: _reported, ...told } = state;
     const { failure: _failure, ...well } = told;
     switch (type.startsWith(prefix) ? type.slice(prefix.length) : '') {
-      case 'Placed': {
-        const { at: _at, decision: _why, ...place } = data;
-        return { ...well, place: place as Place };
-      }
+      case 'Placed':
+        return { ...well, place: placeIn(data as Recorded<'Placed'>) };
       case 'Waiting':
-        return { ...well, waiting: stringAt(data, 'message') };
-      case 'Failed':
-        return {
-          ...told,
-          failure: { reason: stringAt(data, 'reason'), message: stringAt(data, 'message') },
-        };
-      case 'RetryRequested':
-        return well;
+        return { ...(isAborted(state) ? told : well), waiting: stringAt(data, 'message') };
+      case 'Failed': {
+        const { at: _at, ...failure } = data as Recorded<'Failed'>;
+        return { ...told, failure };
+      }
+      case 'RetryRequested': {
+        const { done: _done, withdrawn: _withdrawn, ...begun } = well;
+        return begun;
+      }
       case 'StatusReported':
         return { ...state, reported: objectAt(data, 'status') };
       case 'DeletionRequested':
         return documents.evolve(well, event as never);
       case 'Withdrawn': {
-        const { place: _place, ...withdrawn } = told;
-        return withdrawn;
+        const { place: _place, done: _done, ...kept } = told;
+        return isAborted(kept) ? { ...kept, withdrawn: true } : kept;
       }
       case rules.done:
         return { ...well, done: true };
@@ -286,6 +331,8 @@ export const placedDocument = (rules: PlacedRules) => {
   };
 };
 
+const placeIn = ({ at: _at, decision: _why, ...place }: Recorded<'Placed'>): Place => place;
+
 const eventsOf = (prefix: string): DocumentEventNames => ({
   created: `${prefix}Ordered`,
   revised: `${prefix}Revised`,
@@ -301,22 +348,7 @@ export const placedTypes = (
   ...documentTypes({ ...described, events: eventsOf(prefix) }),
   ...typesOf(
     { context: described.context, audience: 'tenant', resource: described.kind },
-    {
-      [`${prefix}Placed`]: {
-        hub: text,
-        namespace: text,
-        objectName: text,
-        simulated: z.boolean(),
-        controller: z.enum(['operator', 'ledger']),
-        tenantNamespace: yes,
-        decision: jsonObject.exactOptional(),
-      },
-      [`${prefix}Waiting`]: { message: text },
-      [`${prefix}Failed`]: { reason: text, message: text },
-      [`${prefix}StatusReported`]: { status: jsonObject },
-      [`${prefix}RetryRequested`]: {},
-      [`${prefix}Withdrawn`]: {},
-    },
+    Object.fromEntries(Object.entries(SHAPES).map(([word, shape]) => [prefix + word, shape])),
     {
       [`${prefix}Placed`]: {
         providerOnly: ['hub', 'namespace', 'objectName', 'controller', 'tenantNamespace', 'decision'],

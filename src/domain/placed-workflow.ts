@@ -5,14 +5,17 @@ import { laneOf, type OwnedObject } from './hubs/hub-object.ts';
 import type { JsonObject } from './json.ts';
 import { isObject, objectAt, own, stringAt, textsAt } from './json-tools.ts';
 import {
+  isAborted,
   isSettled,
+  messageOf,
+  OVERDUE,
   type Place,
   type Placed,
   type PlacedCommand,
   type PlacedState,
 } from './placed-document.ts';
 import type { Call, Step } from './process/declaration.ts';
-import { BACKOFF, later, OWN_BACKOFF } from './process/effects.ts';
+import { BACKOFF, delayAfter, later, OWN_BACKOFF, type Backoff } from './process/effects.ts';
 import type { Run } from './process/run.ts';
 import { stepWorkflow } from './process/step-workflow.ts';
 import { UNDO } from './process/undo.ts';
@@ -26,15 +29,22 @@ import { because, quoted } from './sentences.ts';
 export type PlacedRun<State extends PlacedState = PlacedState> = Run<State, Memo>;
 export type PlacedStep<State extends PlacedState, Command> = Step<PlacedRun<State>, Command>;
 
-/** How many answers there were when it was last time to ask again. */
-type Memo = { readonly asked: number };
+/** How many answers each of the first steps had when it was last time to ask again. */
+type Memo = { readonly [step: string]: number };
 
+const MINUTE = 60_000;
 const READ_MS = 10_000;
-const READ_FAILED_MS = 60_000;
-const READY_DEADLINE_MS = 30 * 60_000;
-/** What has to wait asks again this often, unless it knows when. */
-const ASK_AGAIN_MS = 60_000;
-export const ASK_AGAIN = 'ask-again';
+const READ_FAILED_MS = MINUTE;
+const READY_DEADLINE_MS = 30 * MINUTE;
+/** From the deletion or the abort until nothing is left. */
+const ABSENCE_DEADLINE_MS = 60 * MINUTE;
+/** Between two removals: looks, which leave no events, show the absence earlier. */
+const REMOVAL_BACKOFF: Backoff = { firstMs: MINUTE, maxMs: 30 * MINUTE };
+/** Of what has to wait, unless it is woken or knows that nothing changes earlier. */
+const WAITING_BACKOFF: Backoff = { firstMs: MINUTE, maxMs: 15 * MINUTE };
+/** By one event: most often it frees one thing, and whoever is asked first may not want it any more. */
+const MOST_WOKEN = 3;
+const ASK_AGAIN = 'ask-again';
 
 export type WantedObject = {
   readonly spec: JsonObject;
@@ -53,21 +63,13 @@ export type PlacedWorkflow<State extends PlacedState, Command> = {
     readonly decide: (state: State, command: never) => Decision<DomainEvent>;
   };
   readonly object: OwnedObject;
-  /** Before the object is applied; the place is one of them. */
+  /** Before the object is applied; the place is one of them. One that has to wait keeps `{waiting, until?}`. */
   readonly first: readonly PlacedStep<State, Command | PlacedCommand>[];
-  /** Name of the one of them whose answer may be that it has to wait: `{waiting, until?}`. */
-  readonly mayWait?: string;
-  /** Types of events that may end such a wait. */
-  readonly wakes?: readonly string[];
+  /** Types of events that may end such a wait; `of`: id of the stream that they must be in. */
+  readonly wakes: { readonly types: readonly string[]; readonly of?: (run: PlacedRun<State>) => string };
   /** Once the object is there. */
   readonly following?: readonly PlacedStep<State, Command | PlacedCommand>[];
   readonly wanted: (run: PlacedRun<State>) => WantedObject;
-  /** What its first steps saw. */
-  readonly told?: (
-    run: PlacedRun<State>,
-    answer: JsonObject,
-    at: string,
-  ) => Command | PlacedCommand | undefined;
   /** The hub shows it as it should be. */
   readonly ready: (
     run: PlacedRun<State>,
@@ -82,10 +84,14 @@ export const annotationOf = (run: PlacedRun, name: string): string | undefined =
   own(textsAt(objectAt(documentOf(run), 'metadata'), 'annotations'), name);
 
 /** The answer that it has to wait, if that was the last one. */
-const waitOf = ({ done }: PlacedRun, step: string | undefined): JsonObject | undefined => {
-  const { result } = (step === undefined ? undefined : done[step]) ?? {};
+const waitOf = ({ done }: PlacedRun, step: string): JsonObject | undefined => {
+  const result = own(done, step)?.result;
   return typeof result?.['waiting'] === 'string' ? result : undefined;
 };
+const answersOf = ({ done }: PlacedRun, step: string): number => own(done, step)?.times ?? 0;
+/** It was told to wait, and nothing may have changed since. */
+const isResting = (run: PlacedRun, step: string): boolean =>
+  waitOf(run, step) !== undefined && (own(run.memo, step) ?? 0) < answersOf(run, step);
 
 /** Asks what may have to wait; once it was told to wait, not before something may have changed. */
 export const asking = <State extends PlacedState, Command>(
@@ -96,11 +102,10 @@ export const asking = <State extends PlacedState, Command>(
   name,
   rules: { backoff: OWN_BACKOFF },
   done: (run) => run.done[name] !== undefined && waitOf(run, name) === undefined,
-  work: (run) => {
-    const answers = run.done[name]?.times ?? 0;
-    const waits = waitOf(run, name) !== undefined && run.memo.asked < answers;
-    return waits ? undefined : { call: call(run), instance: `${answers}.${run.cycle}` };
-  },
+  work: (run) =>
+    isResting(run, name)
+      ? undefined
+      : { call: call(run), instance: `${answersOf(run, name)}.${run.cycle}` },
   ...more,
 });
 
@@ -127,9 +132,14 @@ const isUnattended = ({ controller, simulated }: Place): boolean => controller =
 export const placedWorkflow = <State extends PlacedState, Command>(
   declared: PlacedWorkflow<State, Command>,
 ): AnyWorkflow => {
-  const { kind, prefix, words, object, first, following = [], mayWait } = declared;
+  const { kind, prefix, words, object, first, following = [], wakes } = declared;
   type Any = Command | PlacedCommand;
   type R = PlacedRun<State>;
+
+  const retry = `${prefix}RetryRequested`;
+  /** Those of its first steps whose last answer was that they have to wait. */
+  const waiting = (run: R): readonly string[] =>
+    first.map(({ name }) => name).filter((name) => waitOf(run, name) !== undefined);
 
   const applyArgs = (run: R): JsonObject => {
     const { simulated = false, tenantNamespace } = run.subject.place ?? {};
@@ -149,7 +159,9 @@ export const placedWorkflow = <State extends PlacedState, Command>(
   const look = (run: R, answer: JsonObject, at: string): Any | undefined => {
     const { place } = run.subject;
     const { object: shown, hub } = answer;
-    if (run.ending !== undefined || run.done['apply'] === undefined || place === undefined) return undefined;
+    const isApplied = run.done['apply']?.instance === String(run.cycle);
+    if (run.ending !== undefined || run.aborted !== undefined || !isApplied || place === undefined)
+      return undefined;
     // Until an attempt whose outcome nobody knows has its answer, nothing that is seen is news.
     if (run.problem !== undefined || shown === undefined || (hub !== undefined && hub !== place.hub))
       return undefined;
@@ -176,7 +188,10 @@ export const placedWorkflow = <State extends PlacedState, Command>(
         look: (run) => onHub(run, object, 'observeObject'),
         absent: (_run, answer) => answer['existed'] === false || answer['object'] === null,
         shown: (_run, answer) => isThere(answer),
-        rules: { backoff: OWN_BACKOFF },
+        gone: ({ subject: { place } }, { object: left, hub = place?.hub ?? '' }) =>
+          left === null && hub === place?.hub,
+        // Soon told of: what does not go away is rarely gone later.
+        rules: { backoff: REMOVAL_BACKOFF, attempts: 3 },
       },
     },
     ...following,
@@ -199,7 +214,7 @@ export const placedWorkflow = <State extends PlacedState, Command>(
       name: 'read',
       phase: 'live',
       after: ['apply'],
-      done: ({ subject }) => isSettled(subject),
+      done: ({ subject, aborted }) => isSettled(subject) || aborted !== undefined,
       work: (run) => ({
         call: onHub(run, object, 'observeObject'),
         everyMs: run.subject.failure === undefined ? READ_MS : READ_FAILED_MS,
@@ -207,11 +222,11 @@ export const placedWorkflow = <State extends PlacedState, Command>(
     },
     {
       name: 'report-waiting',
-      phase: 'live',
       tell: (run) => {
-        const message = stringAt(waitOf(run, mayWait), 'waiting');
-        const at = own(run.done, mayWait ?? '')?.at ?? '';
-        return message === '' ? undefined : { type: 'ReportWaiting', at, message };
+        const [step] = waiting(run);
+        if (step === undefined) return undefined;
+        const message = stringAt(waitOf(run, step), 'waiting');
+        return { type: 'ReportWaiting', at: run.done[step]?.at ?? '', message };
       },
     },
     {
@@ -223,8 +238,36 @@ export const placedWorkflow = <State extends PlacedState, Command>(
           : { type: 'RecordFailure', at: problem.at, reason: problem.reason, message: problem.message },
     },
     {
+      name: 'look-for-absence',
+      phase: 'undo',
+      needed: (run) => (run.effects['undo-apply']?.status ?? 'done') !== 'done',
+      work: (run) => ({ call: onHub(run, object, 'observeObject'), everyMs: READ_MS }),
+    },
+    {
+      name: 'report-blocked',
+      phase: 'undo',
+      needed: ({ subject }) => !messageOf(subject).startsWith(OVERDUE),
+      tell: ({ problem }) =>
+        problem === undefined
+          ? undefined
+          : { type: 'ReportWaiting', at: problem.at, message: `it is not gone yet: ${problem.message}` },
+    },
+    {
+      // Only waited for.
+      name: 'absence',
+      phase: 'undo',
+      done: ({ subject: { place, status } }) => place === undefined || status === 'retired',
+      deadline: {
+        ms: ABSENCE_DEADLINE_MS,
+        onOverdue: ({ problem }, { at }) => {
+          const message = problem === undefined ? OVERDUE : `${OVERDUE}: ${problem.message}`;
+          return { type: 'RecordFailure', at, reason: 'DeletionOverdue', message };
+        },
+      },
+    },
+    {
       name: 'confirm-absence',
-      phase: 'deletion',
+      phase: 'undo',
       after: [UNDO],
       tell: (_run, at) => ({ type: 'ConfirmAbsence', at }),
     },
@@ -240,27 +283,33 @@ export const placedWorkflow = <State extends PlacedState, Command>(
     },
     begins: ({ status }) => status !== 'absent' && status !== 'abandoned',
     ends: ({ status }) => (status === 'deleting' ? 'undo' : status === 'retired' ? 'gone' : undefined),
-    retries: (_run, { type }) => type === `${prefix}RetryRequested`,
+    aborts: isAborted,
+    retries: (_run, { type }) => type === retry,
     memo: {
-      initial: { asked: 0 },
-      evolve: (memo, { type, data }, { done }) =>
-        type === 'TimerFired' && data['timerId'] === ASK_AGAIN
-          ? { asked: own(done, mayWait ?? '')?.times ?? 0 }
+      initial: {},
+      evolve: (memo, { type, data }, run) =>
+        type === retry || (type === 'TimerFired' && stringAt(data, 'timerId').startsWith(ASK_AGAIN))
+          ? Object.fromEntries(first.map(({ name }) => [name, answersOf(run, name)]))
           : memo,
     },
     timers: (run): { readonly [timerId: string]: string } => {
-      const wait = waitOf(run, mayWait);
-      const { at, times = 0 } = own(run.done, mayWait ?? '') ?? {};
-      if (wait === undefined || at === undefined || run.ending !== undefined || run.memo.asked >= times)
-        return {};
-      return { [ASK_AGAIN]: stringAt(wait, 'until') || later(at, ASK_AGAIN_MS) };
+      const [step] = waiting(run).filter((name) => isResting(run, name));
+      if (step === undefined || run.ending !== undefined || run.aborted !== undefined) return {};
+      const pause = delayAfter(`${step}:${run.id}`, answersOf(run, step), WAITING_BACKOFF);
+      const [soonest, until] = [
+        later(run.done[step]?.at ?? '', pause),
+        stringAt(waitOf(run, step), 'until'),
+      ];
+      const timerId = wakes.of === undefined ? ASK_AGAIN : `${ASK_AGAIN}:${wakes.of(run)}`;
+      return { [timerId]: until > soonest ? until : soonest };
     },
-    ...(declared.wakes === undefined ? {} : { wakes: { types: declared.wakes, timerId: ASK_AGAIN } }),
+    wakes: {
+      types: wakes.types,
+      timerId: ASK_AGAIN,
+      ...(wakes.of === undefined ? {} : { perStream: MOST_WOKEN }),
+    },
     steps: steps as readonly Step<R, Any & { readonly type: string }>[],
-    observe: (run, answer, at) =>
-      (Object.hasOwn(answer, 'object') ? look(run, answer, at) : declared.told?.(run, answer, at)) as
-        | (Any & { readonly type: string })
-        | undefined,
+    observe: look as (...of: Parameters<typeof look>) => (Any & { readonly type: string }) | undefined,
     hubOf: ({ subject }) => subject.place?.hub,
   }) as unknown as AnyWorkflow;
 };
@@ -276,14 +325,14 @@ export const placedWords = (
   },
 ): Pick<ActingKind, 'logged'> & {
   readonly timeline: TimelineWords;
-  readonly order: OrderWords<unknown, Extract<PlacedCommand, { type: 'RetryOrder' }>>;
+  readonly order: OrderWords<unknown, Extract<PlacedCommand, { type: 'RetryOrder' | 'AbortOrder' }>>;
 } => ({
   timeline: {
     sentences: {
       [`${prefix}Ordered`]: (data) => `The ${words}${quoted(data['name'])} was ordered.`,
       [`${prefix}Revised`]: 'The document was changed.',
       [`${prefix}DeletionRequested`]: 'Deletion was requested.',
-      [`${prefix}Withdrawn`]: 'Nothing of it is left on its hub; other finalizers hold it.',
+      [`${prefix}Withdrawn`]: 'Nothing of it is left on its hub.',
       [`${prefix}Deleted`]: `The ${words} is gone.`,
       [`${prefix}Placed`]: (data) =>
         data['hub'] === undefined ? 'A hub was chosen.' : `It is placed on hub${quoted(data['hub'])}.`,
@@ -312,6 +361,7 @@ export const placedWords = (
       };
     },
     retry: (at) => ({ type: 'RetryOrder', at }),
+    abort: (at, reason) => ({ type: 'AbortOrder', at, reason }),
   },
   logged: { [`${prefix}Failed`]: `${words} failed` },
 });

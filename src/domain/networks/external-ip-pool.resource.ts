@@ -15,8 +15,12 @@ import {
   type AddressRules,
 } from './address-book.ts';
 import {
+  isAborted,
   isSettled,
+  isUnderWay,
+  messageOf,
   placedDocument,
+  placedMarks,
   type Placed,
   type PlacedCommand,
   type PlacedEvent,
@@ -30,7 +34,7 @@ const FAMILIES: { readonly [name: string]: Range['family'] } = {
   IP_FAMILY_IPV4: 'ipv4',
   IP_FAMILY_IPV6: 'ipv6',
 };
-export const SHOWN_TWICE_MARK = 'address-shown-twice';
+export const SHOWN_TWICE = 'address-shown-twice';
 const READY = 'EXTERNAL_IP_POOL_STATE_READY';
 const IMMUTABLE = ['spec.cidrs', 'spec.ip_family', 'spec.implementation_strategy'];
 export const POOL_PRIVATE_ONLY = [
@@ -92,11 +96,9 @@ const statusOf = (state: Placed): JsonObject => {
   const most = total < MOST ? total : MOST;
   const counter = (value: bigint): string => (value <= 0n ? '' : String(value));
   const [twice] = Object.values(shownTwice);
-  const message =
-    twice === undefined ? (state.failure?.message ?? state.waiting) : `${SHOWN_FOR_TWO}: ${twice}`;
   return {
     state: stateOf(state),
-    message: message ?? '',
+    message: twice === undefined ? messageOf(state) : `${SHOWN_FOR_TWO}: ${twice}`,
     hub: state.place?.hub ?? '',
     total: counter(most),
     allocated: counter(BigInt(count)),
@@ -121,7 +123,7 @@ const documents = placedDocument({
     };
   },
   check: (document) => poolRejection(document),
-  checkRemoval: (state) => {
+  inUse: (state) => {
     const { count } = bookOf(state as Placed & PoolState);
     return count === 0
       ? undefined
@@ -186,7 +188,7 @@ export const poolDecider: Decider<PoolState, PoolCommand, PoolEvent> = {
       case 'ClaimAddress':
       case 'ObserveAddress':
       case 'ReleaseAddress':
-        if (!isStored(state) || state.status === 'retired')
+        if (!isStored(state) || state.status === 'retired' || isAborted(state))
           return command.type === 'ReleaseAddress'
             ? []
             : reject('failed-precondition', 'POOL_GONE', 'the pool is gone');
@@ -194,7 +196,7 @@ export const poolDecider: Decider<PoolState, PoolCommand, PoolEvent> = {
           return reject('failed-precondition', 'DELETION_REQUESTED', 'the pool is being deleted');
         return decideAddress(bookOf(state), command, addressRules(state));
       case 'RecordReady':
-        return !isStored(state) || state.status !== 'present' || isSettled(state)
+        return !isUnderWay(state) || isSettled(state)
           ? []
           : [{ type: 'ExternalIPPoolBecameReady', data: { at: command.at } }];
       default:
@@ -236,8 +238,10 @@ export const externalIpPool: ResourceKind<PoolState, PoolCommand, PoolEvent> = {
   pointsAt: (document) =>
     [{ kind: 'hub', id: stringAt(objectAt(document, 'status'), 'hub') }].filter(({ id }) => id !== ''),
   protectedWhileReferenced: true,
-  marks: (document) =>
-    stringAt(objectAt(document, 'status'), 'message').startsWith(SHOWN_FOR_TWO) ? [SHOWN_TWICE_MARK] : [],
+  marks: (document) => [
+    ...placedMarks(document),
+    ...(stringAt(objectAt(document, 'status'), 'message').startsWith(SHOWN_FOR_TWO) ? [SHOWN_TWICE] : []),
+  ],
   decider: poolDecider,
   stateVersion: 1,
   view: (state) => documents.view(state),

@@ -1,5 +1,4 @@
 import type { ActingKind } from '../acting-kind.ts';
-import type { PlacementDecision } from '../clusters/events.ts';
 import type { PlaceResult } from '../clusters/placement.ts';
 import { ZONE_ANNOTATION } from '../clusters/resolve.ts';
 import type { JsonObject } from '../json.ts';
@@ -31,21 +30,15 @@ export const typesOfKind = (resource: string): readonly string[] =>
   networkEventTypes.filter((type) => type.resource === resource).map(({ type }) => type);
 
 /** What the place of an object is, as the scheduler says it. */
-const placeOf = (answer: JsonObject, objectName: string): Place & { decision: PlacementDecision } => {
+const placeOf = (answer: JsonObject, objectName: string): Place & { decision: JsonObject } => {
   // The scheduler's own result type; it came through JSON.
-  const { hub, namespace, simulated, controller, decision, tenantNamespace } = answer as unknown as Extract<
+  const { hub, namespace, simulated, controller, tenantNamespace } = answer as unknown as Extract<
     PlaceResult,
     { placed: true }
   >;
-  return {
-    hub,
-    namespace,
-    objectName,
-    simulated,
-    controller,
-    decision,
-    ...(tenantNamespace === undefined ? {} : { tenantNamespace }),
-  };
+  const decision = objectAt(answer, 'decision');
+  const place = { hub, namespace, objectName, simulated, controller, decision };
+  return tenantNamespace === undefined ? place : { ...place, tenantNamespace };
 };
 
 const placeCall = (run: PlacedRun<PoolState>) => {
@@ -74,16 +67,17 @@ export const poolWorkflow = placedWorkflow<PoolState, PoolCommand>({
   types: typesOfKind(kind),
   decider: poolDecider,
   object: EXTERNAL_IP_POOL,
-  mayWait: 'place',
-  wakes: [
-    'HubRegistered',
-    'HubRevised',
-    'HubBecameReachable',
-    'HubCredentialsAccepted',
-    'HubIdentified',
-    'HubDrivingResumed',
-    'HubFoundComplete',
-  ],
+  wakes: {
+    types: [
+      'HubRegistered',
+      'HubRevised',
+      'HubBecameReachable',
+      'HubCredentialsAccepted',
+      'HubIdentified',
+      'HubDrivingResumed',
+      'HubFoundComplete',
+    ],
+  },
   first: [
     asking('place', placeCall, {
       done: ({ subject }) => subject.place !== undefined,
@@ -91,8 +85,7 @@ export const poolWorkflow = placedWorkflow<PoolState, PoolCommand>({
         answer['placed'] === true
           ? { type: 'PlaceOnHub', at, ...placeOf(answer, EXTERNAL_IP_POOL.nameOf(id)) }
           : undefined,
-      keep: (_run, answer) =>
-        answer['placed'] === true ? {} : { waiting: stringAt(answer, 'message') || NO_HUB },
+      keep: (_run, answer) => ({ waiting: stringAt(answer, 'message') || NO_HUB }),
     }),
   ],
   wanted: (run) => {

@@ -1,11 +1,13 @@
-import { isStored } from '../catalog/document.ts';
 import { reject, type Decider, type DomainEvent, type Rejection } from '../decider.ts';
 import type { JsonObject } from '../json.ts';
 import { objectAt, stringAt } from '../json-tools.ts';
 import { regularNames, type ResourceKind } from '../resource.ts';
 import {
   isSettled,
+  isUnderWay,
+  messageOf,
   placedDocument,
+  placedMarks,
   type Placed,
   type PlacedCommand,
   type PlacedEvent,
@@ -56,7 +58,7 @@ const documents = placedDocument({
     const { address = '', attached } = state as Placed & ExternalIpState;
     return {
       state: `EXTERNAL_IP_STATE_${stateOf(state)}`,
-      message: state.failure?.message ?? state.waiting ?? '',
+      message: messageOf(state),
       hub: state.place?.hub ?? '',
       address,
       ...(attached === true ? { attached } : {}),
@@ -86,20 +88,20 @@ const documents = placedDocument({
           { field: 'status.state' },
         );
   },
+  inUse: (state) =>
+    (state as Placed & ExternalIpState).attached === true
+      ? notReleasable(state, 'it is attached: remove what uses it first')
+      : undefined,
   checkRemoval: (state) => {
-    const { status } = (documents.view(state) as { document: JsonObject }).document as { status: JsonObject };
-    const shown = stringAt(status, 'state');
-    const why =
-      shown !== 'EXTERNAL_IP_STATE_ALLOCATED'
-        ? `its state is ${shown}, and only an allocated one can be deleted`
-        : status['attached'] === true
-          ? 'it is attached: remove what uses it first'
-          : undefined;
-    return why === undefined
+    const { state: shown = '' } = documents.view(state) as { readonly state?: string };
+    return shown === 'EXTERNAL_IP_STATE_ALLOCATED'
       ? undefined
-      : reject('failed-precondition', 'NOT_RELEASABLE', `cannot delete external IP '${state.name}': ${why}`);
+      : notReleasable(state, `its state is ${shown}, and only an allocated one can be deleted`);
   },
 });
+
+const notReleasable = ({ name }: Placed, why: string): Rejection =>
+  reject('failed-precondition', 'NOT_RELEASABLE', `cannot delete external IP '${name}': ${why}`);
 
 /**
  * What a private caller may say of it (osac-api-run.md §2 External IPs); `DELETING` is what the operator says
@@ -117,6 +119,10 @@ export const externalIpDecider: Decider<ExternalIpState, ExternalIpCommand, Exte
   initialState: documents.initialState,
   evolve: (state, event) => {
     const next = documents.evolve(state, event);
+    if (event.type === 'ExternalIPWithdrawn') {
+      const { address: _address, shown: _shown, ...kept } = next;
+      return kept;
+    }
     if (event.type === 'ExternalIPAddressShown')
       return { ...next, shown: { address: event.data.address, changes: (next.shown?.changes ?? 0) + 1 } };
     if (event.type === 'ExternalIPAllocated') return { ...next, address: event.data.address };
@@ -127,7 +133,7 @@ export const externalIpDecider: Decider<ExternalIpState, ExternalIpCommand, Exte
   decide: (state, command) => {
     if (command.type !== 'RecordAllocated' && command.type !== 'RecordShown')
       return documents.decide(state, command) as readonly ExternalIpEvent[] | Rejection;
-    if (!isStored(state) || state.status !== 'present') return [];
+    if (!isUnderWay(state)) return [];
     const { at, address } = command;
     if (command.type === 'RecordShown')
       return state.shown?.address === address
@@ -165,6 +171,7 @@ export const externalIp: ResourceKind<ExternalIpState, ExternalIpCommand, Extern
       { kind: 'hub', id: stringAt(objectAt(document, 'status'), 'hub') },
     ].filter(({ id }) => id !== ''),
   protectedWhileReferenced: true,
+  marks: placedMarks,
   decider: externalIpDecider,
   stateVersion: 1,
   view: (state) => documents.view(state),

@@ -24,9 +24,6 @@ const { kind, words } = externalIp;
 const prefix = 'ExternalIP';
 type IpRun = PlacedRun<ExternalIpState>;
 
-/** Until its pool has a place. */
-const POOL_READ_MS = 10_000;
-
 const poolOf = (run: IpRun): string => stringAt(objectAt(objectAt(documentOf(run), 'spec'), 'pool'), 'id');
 
 const toPool = (run: IpRun, operation: string, more: JsonObject = {}): Call => ({
@@ -53,14 +50,17 @@ export const externalIpWorkflow = placedWorkflow<ExternalIpState, ExternalIpComm
   types: typesOfKind(kind),
   decider: externalIpDecider,
   object: EXTERNAL_IP,
-  mayWait: 'claim',
-  wakes: ['AddressReleased'],
+  wakes: { types: ['AddressReleased', 'ExternalIPPoolPlaced'], of: poolOf },
   first: [
-    {
-      name: 'place',
+    asking('place', (run: IpRun) => toPool(run, 'place'), {
       done: ({ subject }) => subject.place !== undefined,
-      work: (run) => ({ call: toPool(run, 'place'), everyMs: POOL_READ_MS }),
-    },
+      record: ({ id }, { place }, at) =>
+        place === null
+          ? undefined
+          : // The pool's own; it came through JSON.
+            { type: 'PlaceOnHub', at, ...(place as unknown as Place), objectName: EXTERNAL_IP.nameOf(id) },
+      keep: () => ({ waiting: 'its pool is on no hub yet' }),
+    }),
     asking(
       'claim',
       (run: IpRun) => {
@@ -104,13 +104,6 @@ export const externalIpWorkflow = placedWorkflow<ExternalIpState, ExternalIpComm
       spec: { pool: poolOf(run) },
       ...(address === '' ? {} : { annotations: { [ADDRESS_ANNOTATION]: address } }),
     };
-  },
-  told: ({ id, subject }, answer, at) => {
-    const pool = answer['place'];
-    if (subject.place !== undefined || pool === undefined) return undefined;
-    if (pool === null) return { type: 'ReportWaiting', at, message: 'its pool is on no hub yet' };
-    // The pool's own; it came through JSON.
-    return { type: 'PlaceOnHub', at, ...(pool as unknown as Place), objectName: EXTERNAL_IP.nameOf(id) };
   },
   ready: (run, object, at) => {
     const given = givenAddress(run);

@@ -79,6 +79,34 @@ describe('the way of an external IP pool', () => {
     expect(run.shown()).to.not.have.property('message');
     expect(run.timers()).to.not.include('ask-again');
   });
+  it('rests also when the place that was found is refused', () => {
+    const run = orderPool();
+    run.start('place');
+    // The answer comes when nothing can be recorded of it any more.
+    run.command({ type: 'AbortOrder', at: run.now(), reason: 'enough' });
+    run.result('place:0.0', done(PLACED));
+    run.commands();
+    run.command({ type: 'RetryOrder', at: run.now() });
+    expect(run.effects(), 'a retry asks at once').to.deep.equal(['place']);
+    run.perform('place', done({ placed: false, message: 'no room' }));
+    expect([run.effects(), run.timers()]).to.deep.equal([[], ['ask-again']]);
+  });
+  it('asks with growing rests while it waits, to fifteen minutes', () => {
+    const run = orderPool();
+    const rests: number[] = [];
+    for (let asked = 0; asked < 8; asked += 1) {
+      run.perform('place', done({ placed: false, message: 'no room', decision: {} }));
+      run.commands();
+      const [timer] = run.pending().timers;
+      rests.push(Date.parse(timer?.dueAt ?? '') - Date.parse(run.at()));
+      run.after(rests.at(-1) ?? 0);
+      run.fire('ask-again');
+    }
+    for (const [i, rest] of rests.entries()) {
+      const full = Math.min(15, 2 ** i) * 60_000;
+      expect(rest).to.be.within(full / 2 - 1_000, full);
+    }
+  });
   it('fails as its hub says, or because the hub refuses it; a retry sends it again', () => {
     const run = orderPool();
     run.perform('place', done(PLACED));
@@ -122,7 +150,7 @@ describe('the way of an external IP pool', () => {
 describe('the way of an external IP', () => {
   const claimed = (place: object = HUB, answer: object = { generation: 1, address: '192.0.2.1' }) => {
     const run = orderIp();
-    run.observe({ place: { ...place, objectName: 'of-the-pool' } });
+    run.perform('place', done({ place: { ...place, objectName: 'of-the-pool' } }));
     run.perform('claim', done(answer));
     return run;
   };
@@ -130,9 +158,11 @@ describe('the way of an external IP', () => {
   it('goes to the hub of its pool with the address that the pool gave it', () => {
     const run = orderIp();
     expect(run.effects()).to.deep.equal(['place']);
-    run.observe({ place: null });
+    run.perform('place', done({ place: null }));
+    run.commands();
     expect(run.shown()).to.include({ message: 'its pool is on no hub yet' });
-    run.observe({ place: { ...HUB, objectName: 'of-the-pool' } });
+    run.fire('ask-again:p');
+    run.perform('place', done({ place: { ...HUB, objectName: 'of-the-pool' } }));
     expect(run.effect('claim').args).to.deep.equal({ pool: 'p', holder: { kind: 'externalIp', id: 'one' } });
     run.perform('claim', done({ generation: 1, address: '192.0.2.1' }));
     const { args } = run.effect('apply');
@@ -153,12 +183,12 @@ describe('the way of an external IP', () => {
     const run = claimed(HUB, { waiting: 'only resting ones', until });
     run.commands();
     expect(run.shown()).to.include({ state: 'EXTERNAL_IP_STATE_PENDING', message: 'only resting ones' });
-    const [timer] = run.pending().timers.filter(({ timerId }) => timerId === 'ask-again');
+    const [timer] = run.pending().timers.filter(({ timerId }) => timerId === 'ask-again:p');
     expect(timer?.dueAt).to.equal(until);
-    run.fire('ask-again');
+    run.fire('ask-again:p');
     run.perform('claim', done({ waiting: 'only resting ones', until }));
-    expect(run.timers()).to.include('ask-again');
-    run.fire('ask-again');
+    expect(run.timers()).to.include('ask-again:p');
+    run.fire('ask-again:p');
     run.perform('claim', done({ generation: 7, address: '192.0.2.3' }));
     expect(run.effects()).to.deep.equal(['apply']);
   });
