@@ -24,7 +24,7 @@ export type PlacementRequest = {
   readonly objectName?: string;
   /** Absent: any zone. */
   readonly zone?: string;
-  /** Absent: it takes no capacity. */
+  /** Absent: it has a place there and takes no room. */
   readonly claim?: CapacityClaim;
   /** No automation that we call has a part in it: an operator on the hub carries it out, or the ledger itself. */
   readonly withoutAutomation?: true;
@@ -47,7 +47,7 @@ export type Candidate = {
   readonly calls?: { readonly attempts: number; readonly failures: number };
   readonly limits: CapacityLimits;
   readonly used: CapacityClaim;
-  /** Orders of the same tenant there. */
+  /** Orders of the same tenant and kind there. */
   readonly tenantClusters: number;
   /** Why the hub is passed over whatever else is known of it; the choice goes on without it. */
   readonly fault?: string;

@@ -13,6 +13,8 @@ import {
   placedWorkflow,
   type PlacedRun,
 } from '../placed-workflow.ts';
+import type { Call } from '../process/declaration.ts';
+import { OWN_BACKOFF } from '../process/effects.ts';
 import { EXTERNAL_IP_POOL } from './hub-objects.ts';
 import { networkEventTypes } from './event-types.ts';
 import {
@@ -45,6 +47,16 @@ const placeOf = (answer: JsonObject, objectName: string): Place & { decision: Pl
     controller,
     decision,
     ...(tenantNamespace === undefined ? {} : { tenantNamespace }),
+  };
+};
+
+const releaseCall = (run: PlacedRun<PoolState>): Call => {
+  const hub = run.subject.place?.hub ?? stringAt(run.done['place']?.result, 'hub');
+  return {
+    port: 'scheduler',
+    operation: 'release',
+    lane: 'scheduler',
+    args: { holder: { kind, id: run.id }, ...(hub === '' ? {} : { hub }) },
   };
 };
 
@@ -92,7 +104,16 @@ export const poolWorkflow = placedWorkflow<PoolState, PoolCommand>({
           ? { type: 'PlaceOnHub', at, ...placeOf(answer, EXTERNAL_IP_POOL.nameOf(id)) }
           : undefined,
       keep: (_run, answer) =>
-        answer['placed'] === true ? {} : { waiting: stringAt(answer, 'message') || NO_HUB },
+        answer['placed'] === true
+          ? { hub: stringAt(answer, 'hub') }
+          : { waiting: stringAt(answer, 'message') || NO_HUB },
+      // A look that gives back whatever was reserved leaves no doubt either.
+      undo: {
+        call: releaseCall,
+        look: releaseCall,
+        absent: (_run, answer) => answer['placed'] !== true,
+        rules: { backoff: OWN_BACKOFF },
+      },
     }),
   ],
   wanted: (run) => {

@@ -82,9 +82,9 @@ describe('capacity of orders that are over', () => {
   it('counts no more among the clusters of its tenant there', async () => {
     await registered();
     await reserve('over', 'globex');
-    await eventually('it is counted', () => fixture.registry.tenantClusters('sim-a', 'globex') === 1);
+    await eventually('it is counted', () => fixture.registry.holdersOf('sim-a', 'globex') === 1);
     await repairing(['over'], (pass) => pass(MINUTE));
-    await eventually('it is not counted', () => fixture.registry.tenantClusters('sim-a', 'globex') === 0);
+    await eventually('it is not counted', () => fixture.registry.holdersOf('sim-a', 'globex') === 0);
   });
 
   it('is found also after the store was away', async () => {

@@ -106,6 +106,7 @@ describe('the way of an external IP pool', () => {
     run.perform('undo-apply', done({ existed: true }));
     expect(run.shown()).to.include({ state: 'EXTERNAL_IP_POOL_STATE_DELETING' });
     run.perform('undo-apply', done({ existed: false }));
+    run.perform('undo-place', done());
     expect(run.commands()).to.deep.equal(['ConfirmAbsence']);
     expect([run.subjectTypes().at(-1), run.isClosed()]).to.deep.equal(['ExternalIPPoolDeleted', true]);
     expect(run.isFolded()).to.equal(true);
