@@ -2,7 +2,8 @@ import { holderKey, type Holder } from '../domain/holder.ts';
 import { claimedBy } from '../domain/hubs/capacity.ts';
 import type { CommandRunner } from './command.ts';
 import type { ExpectedRevision } from './event-store.ts';
-import type { HubRegistry } from './hub-registry.ts';
+import type { Holders } from './holders.ts';
+import type { HubRegistry, RegisteredHub } from './hub-registry.ts';
 import { derivedCommandId } from './identifiers.ts';
 import { hubContext } from './metadata.ts';
 import type { Clock, Logger, Timers } from './ports.ts';
@@ -14,30 +15,25 @@ import { hubCapacity } from './scheduler.ts';
 const LOOK_MS = 60_000;
 
 /**
- * Gives back what is held for orders that are over. An order releases what it can see; a reservation whose answer was lost
+ * Gives back what is held for objects that are over, of whatever kind. An order releases what it can see; a reservation whose answer was lost
  * may be stored after that, when the network brings it late or a suspended instance repeats it, and by then nobody else
  * looks. Runs until the signal is aborted; only for the owner of the processes, and two at once do no harm.
  */
 export const repairCapacity = async (options: {
   readonly registry: Pick<HubRegistry, 'hubs'>;
   readonly commandRunner: Pick<CommandRunner, 'execute' | 'peek'>;
-  /** True: nothing will be done for this order any more. */
-  readonly isOver: (order: Holder) => boolean;
-  /** On whose behalf it was reserved. */
-  readonly ownerOf: (
-    order: Holder,
-  ) => Promise<{ readonly tenant: string; readonly project: string } | undefined>;
+  readonly holders: Holders;
   readonly clock: Clock;
   readonly timers: Timers;
   readonly logger: Logger;
   readonly signal: AbortSignal;
 }): Promise<void> => {
-  const { registry, commandRunner, isOver, ownerOf, clock, timers, logger, signal } = options;
+  const { registry, commandRunner, holders, clock, timers, logger, signal } = options;
   const slice = createSlices(clock);
 
-  const giveBack = async (hub: string, holder: Holder, revision: ExpectedRevision): Promise<void> => {
-    const owner = await ownerOf(holder);
-    if (owner === undefined) return;
+  const giveBack = async (of: RegisteredHub, holder: Holder, revision: ExpectedRevision): Promise<void> => {
+    const hub = of.facts.id;
+    const owner = (await holders.ownerOf(holder, signal)) ?? of;
     const commandId = derivedCommandId('capacity-repair', hub, holderKey(holder), revision);
     const command = { type: 'ReleaseCapacity', at: clock.now(), holder } as const;
     const context = { ...hubContext(commandId, 'capacity-repair', hub, owner), signal };
@@ -49,23 +45,23 @@ export const repairCapacity = async (options: {
       );
   };
 
-  const look = async (hub: string): Promise<void> => {
-    const { state, revision } = await commandRunner.peek(hubCapacity, hub, { signal });
-    const over: Holder[] = [];
+  const look = async (hub: RegisteredHub): Promise<void> => {
+    const { state, revision } = await commandRunner.peek(hubCapacity, hub.facts.id, { signal });
     for (const holder of claimedBy(state)) {
+      let isOver: ReturnType<Holders['isOver']> = false;
       await slice(() => {
-        if (isOver(holder)) over.push(holder);
+        isOver = holders.isOver(holder, signal);
       });
+      if (await isOver) await giveBack(hub, holder, revision);
     }
-    for (const holder of over) await giveBack(hub, holder, revision);
   };
 
   while (!signal.aborted) {
-    for (const { facts } of registry.hubs()) {
+    for (const hub of registry.hubs()) {
       if (signal.aborted) return;
-      await look(facts.id).catch((error: unknown) => {
+      await look(hub).catch((error: unknown) => {
         if (!signal.aborted)
-          logger.warn({ err: error, hub: facts.id }, 'capacity that a hub holds is looked at again later');
+          logger.warn({ err: error, hub: hub.facts.id }, 'capacity that a hub holds is looked at again later');
       });
     }
     await pause(timers, LOOK_MS, signal);
