@@ -15,7 +15,7 @@ import {
 } from '../placed-workflow.ts';
 import type { Call } from '../process/declaration.ts';
 import { OWN_BACKOFF } from '../process/effects.ts';
-import { EXTERNAL_IP_POOL } from './hub-objects.ts';
+import { EXTERNAL_IP, EXTERNAL_IP_POOL } from './hub-objects.ts';
 import { networkEventTypes } from './event-types.ts';
 import {
   externalIpPool,
@@ -71,6 +71,8 @@ const placeCall = (run: PlacedRun<PoolState>) => {
       tenant: run.tenant,
       // There are no webhooks and jobs for pools.
       withoutAutomation: true,
+      // Its addresses are on its hub.
+      objects: [EXTERNAL_IP_POOL.kind, EXTERNAL_IP.kind],
       ...(zone === undefined || zone === '' ? {} : { zone }),
     },
   };
@@ -95,6 +97,7 @@ export const poolWorkflow = placedWorkflow<PoolState, PoolCommand>({
     'HubIdentified',
     'HubDrivingResumed',
     'HubFoundComplete',
+    'HubKindsSeen',
   ],
   first: [
     asking('place', placeCall, {

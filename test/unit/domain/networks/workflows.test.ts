@@ -47,6 +47,7 @@ describe('the way of an external IP pool', () => {
       holder: { kind: 'externalIpPool', id: 'one' },
       tenant: 't1',
       withoutAutomation: true,
+      objects: ['ExternalIPPool', 'ExternalIP'],
       zone: 'west',
     });
     run.perform('place', done(PLACED));
