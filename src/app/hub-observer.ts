@@ -13,6 +13,8 @@ export type HubWatchStatus = {
   readonly namespace: string;
   /** Kind of the objects that it follows. */
   readonly kind: string;
+  /** Hubs are of use without objects of this kind. */
+  readonly optional?: true;
   /** True once everything that the hub holds was listed, until the watch breaks. */
   readonly synced: boolean;
   /** Objects with a label of ours that the hub shows. */
@@ -78,7 +80,13 @@ export const createHubObserver = (options: HubObserverOptions): HubObserver => {
   ): void => {
     const stop = new AbortController();
     const counts = { orders: 0, observations: 0, orphans: 0, failures: 0 };
-    const status = { hub: hub.facts.id, namespace, kind: kind.kind, synced: false, ...counts };
+    const of = { hub: hub.facts.id, namespace, kind: kind.kind };
+    const status = {
+      ...of,
+      ...(kind.required === true ? {} : { optional: true as const }),
+      synced: false,
+      ...counts,
+    };
     const until = AbortSignal.any([signal, stop.signal]);
     const watch = { ...options, hub, cluster, kind, namespace, status, signal: until };
     const reader = createHubReader(watch);
@@ -158,7 +166,13 @@ const watchHub = async (watch: HubWatch): Promise<void> => {
       if (signal.aborted) break;
       status.lastError = error instanceof Error ? error.message : String(error);
       status.lastErrorAt = watch.clock.now();
-      logger.warn({ err: error, hub: hub.facts.id }, 'watch of a hub broke; opening it again');
+      // Rights that nobody needs there may be missing for ever.
+      const level = failures === 0 || watch.kind.required === true ? 'warn' : 'debug';
+      const { namespace, kind } = status;
+      logger[level](
+        { err: error, hub: hub.facts.id, namespace, kind },
+        'watch of a hub broke; opening it again',
+      );
     }
     status.synced = false;
     if (signal.aborted) break;

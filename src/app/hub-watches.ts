@@ -3,8 +3,10 @@ import type { HubWatchStatus } from './hub-observer.ts';
 /** How a hub is watched, over all the namespaces of it that are. */
 export type HubWatch = Pick<HubWatchStatus, 'synced' | 'orders' | 'unknown' | 'orphans' | 'failures'> & {
   readonly namespaces: number;
-  /** Those whose watch is broken or has not listed everything yet. */
+  /** Those whose watch is broken or has not listed everything yet. Of kinds that every hub must have, as all but the next. */
   readonly notSynced: readonly string[];
+  /** The same of other kinds, each with its namespace and why. */
+  readonly kindsNotSynced?: readonly string[];
   readonly lastError?: string;
   /** ISO time. */
   readonly lastErrorAt?: string;
@@ -19,8 +21,12 @@ export const watchesByHub = (statuses: readonly HubWatchStatus[]): ReadonlyMap<s
 const watchOf = (watches: readonly HubWatchStatus[]): HubWatch => {
   const sum = (of: 'orders' | 'unknown' | 'orphans' | 'failures'): number =>
     watches.reduce((total, watch) => total + watch[of], 0);
-  const broken = [...new Set(watches.filter(({ synced }) => !synced).map(({ namespace }) => namespace))];
-  const last = watches
+  const needed = watches.filter(({ optional }) => optional !== true);
+  const broken = [...new Set(needed.filter(({ synced }) => !synced).map(({ namespace }) => namespace))];
+  const others = watches
+    .filter(({ optional, synced }) => optional === true && !synced)
+    .map(({ kind, namespace, lastError = 'not listed yet' }) => `${kind} in ${namespace}: ${lastError}`);
+  const last = needed
     .filter(({ lastErrorAt }) => lastErrorAt !== undefined)
     .reduce<HubWatchStatus | undefined>(
       (latest, each) => ((latest?.lastErrorAt ?? '') < (each.lastErrorAt ?? '') ? each : latest),
@@ -30,6 +36,7 @@ const watchOf = (watches: readonly HubWatchStatus[]): HubWatch => {
     namespaces: new Set(watches.map(({ namespace }) => namespace)).size,
     synced: broken.length === 0,
     notSynced: broken.toSorted(),
+    ...(others.length === 0 ? {} : { kindsNotSynced: others.toSorted() }),
     orders: sum('orders'),
     unknown: sum('unknown'),
     orphans: sum('orphans'),

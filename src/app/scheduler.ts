@@ -5,6 +5,7 @@ import {
   claimOf,
   hubCapacityDecider,
   isClosedFor,
+  NOTHING,
   type HubCapacityCommand,
   type HubCapacityState,
 } from '../domain/hubs/capacity.ts';
@@ -37,8 +38,8 @@ type Seen = { readonly hub: RegisteredHub; readonly capacity: HubCapacityState; 
  * Effect port `scheduler` (design §6, fleet-and-networks.md §2.9): filter and score the registered hubs, then reserve
  * in the capacity stream of the chosen one, so that a burst of orders cannot all land on the emptiest hub.
  *
- * - `place` PlacementRequest → PlaceResult; a hub on which the holder has capacity
- *   already is returned again. `mayStay`: also when it takes nothing new, unless another one does.
+ * - `place` PlacementRequest → PlaceResult; whatever it takes, the holder has a place in the hub's capacity stream from then
+ *   on, without which a hub could be deregistered under it. A hub on which it has one already is returned again. `mayStay`: also when it takes nothing new, unless another one does.
  * - `resize` {hub, holder, claim} → {resized, message?}: false when the hub has no room for it.
  * - `release` {holder, hub?} → {}: gives back what the holder has, wherever it is.
  */
@@ -133,7 +134,7 @@ export const createScheduler = (options: {
 
   const candidateOf = ({ hub, capacity, fault }: Seen, request: PlacementRequest): Candidate => {
     const held = claimOf(capacity, request.holder);
-    const count = registry.tenantClusters(hub.facts.id, request.tenant);
+    const count = registry.holdersOf(hub.facts.id, request.tenant, request.holder.kind);
     return {
       hub: hub.facts,
       deleting: hub.deleting || isClosedFor(capacity, hub.revision),
@@ -180,12 +181,11 @@ export const createScheduler = (options: {
 
   const reserve = async (
     hub: RegisteredHub,
-    { holder, claim }: PlacementRequest,
+    { holder, claim = NOTHING }: PlacementRequest,
     call: EffectCall,
     round: number,
     seen: readonly Seen[],
   ): Promise<boolean> => {
-    if (claim === undefined) return true;
     const before = seen.find((each) => each.hub.facts.id === hub.facts.id);
     if (before !== undefined) await declared(before, call);
     const command: HubCapacityCommand = { type: 'ReserveCapacity', at: clock.now(), holder, claim };

@@ -100,7 +100,7 @@ export const measure = (metrics: Metrics) => {
           if (known !== undefined) metrics.hubProblem.set({ hub: id, aspect }, known.ok ? 0 : 1);
         }
         metrics.hubGhosts.set({ hub: id }, marked(ghostMark(id)));
-        if (hub.deleting) metrics.hubLeavingOrders.set({ hub: id }, clustersOn(system.hubs, id));
+        if (hub.deleting) metrics.hubLeavingOrders.set({ hub: id }, holdersOn(system.hubs, id));
       }
       metrics.ordersWaiting.set(marked('waiting'));
       metrics.ordersNeedingOperator.set(marked('needs-operator'));
@@ -162,5 +162,5 @@ const TOPIC_PROBLEMS = [
   'history',
 ] as const;
 
-const clustersOn = (hubs: Pick<HubRegistry, 'tenantsOn' | 'tenantClusters'>, id: string): number =>
-  hubs.tenantsOn(id).reduce((sum, tenant) => sum + hubs.tenantClusters(id, tenant), 0);
+const holdersOn = (hubs: Pick<HubRegistry, 'tenantsOn' | 'holdersOf'>, id: string): number =>
+  hubs.tenantsOn(id).reduce((sum, tenant) => sum + hubs.holdersOf(id, tenant), 0);

@@ -22,9 +22,11 @@ export type PlacementRequest = {
   readonly template?: string;
   /** Name of the object on the hub where its length matters: a namespace may be made of it. */
   readonly objectName?: string;
+  /** Kinds of objects that the hub must be able to hold, besides those that no hub can be without. */
+  readonly objects?: readonly string[];
   /** Absent: any zone. */
   readonly zone?: string;
-  /** Absent: it takes no capacity. */
+  /** Absent: it has a place there and takes no room. */
   readonly claim?: CapacityClaim;
   /** No automation that we call has a part in it: an operator on the hub carries it out, or the ledger itself. */
   readonly withoutAutomation?: true;
@@ -47,7 +49,7 @@ export type Candidate = {
   readonly calls?: { readonly attempts: number; readonly failures: number };
   readonly limits: CapacityLimits;
   readonly used: CapacityClaim;
-  /** Orders of the same tenant there. */
+  /** Orders of the same tenant and kind there. */
   readonly tenantClusters: number;
   /** Why the hub is passed over whatever else is known of it; the choice goes on without it. */
   readonly fault?: string;
@@ -143,6 +145,7 @@ type RefusalKind =
   | 'cordoned'
   | 'unreachable'
   | 'unfit'
+  | 'kind'
   | 'zone'
   | 'template'
   | 'playbooks'
@@ -166,6 +169,8 @@ const refusalsOf = (
   if (!candidate.adapter) refuse('unreachable', 'NoAdapter: nothing reaches this hub');
   const unwell = healthRefusal(candidate);
   if (unwell !== undefined) refusals.push(unwell);
+  for (const { kind, code, subject = kind } of candidate.health?.lacking?.kinds ?? [])
+    if (request.objects?.includes(kind) === true) refuse('kind', `${code}: ${subject}`);
   if (candidate.blocked) refuse('unreachable', 'circuit breaker open');
   if (hub.simulated && realHub) refuse('other', 'simulated hub while a real one is registered');
   if (request.zone !== undefined && request.zone !== hub.zone) {
@@ -210,13 +215,15 @@ const PASSING: readonly RefusalKind[] = ['capacity', 'cordoned', 'unreachable', 
 
 /** Told of the hub that is nearest to taking it; of how many there are, nothing shows. */
 const otherThanRoom = (
-  { template = '' }: PlacementRequest,
+  { template = '', objects = [] }: PlacementRequest,
   hubs: readonly (readonly Refusal[])[],
 ): string => {
   const isAny = (...kinds: readonly RefusalKind[]): boolean =>
     hubs.some((refusals) => refusals.every(({ kind }) => kinds.includes(kind)));
   if (isAny('capacity')) return '';
   if (isAny(...PASSING)) return NOT_NOW;
+  if (isAny(...PASSING, 'kind'))
+    return `no hub has the CRDs of ${objects.join(' and ')} and the rights to them`;
   if (isAny(...PASSING, 'playbooks'))
     return `a value of the order holds ${TEMPLATE_WORDS}, which the playbooks that build it would carry out`;
   return isAny(...PASSING, 'template') ? `template '${template}' is not offered` : NOT_NOW;

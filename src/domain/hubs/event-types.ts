@@ -12,6 +12,9 @@ export const hubProblem = z.strictObject({
 });
 const problems = { problems: listOf(hubProblem) };
 
+/** What is missing for objects of one kind, which the hub is of use without. */
+export const lackedKind = hubProblem.extend({ kind: text });
+
 /** Hosts of one resource class, as the hub shows them (management-cluster.md §3.3). */
 export const hostCount = z.strictObject({ free: count, ours: count, foreign: count });
 
@@ -38,6 +41,8 @@ export const HUB_HEALTH = {
   HubAutomationAnswered: {},
   HubAutomationFailed: problems,
   HubVersionSeen: { version: text },
+  /** Kinds whose objects cannot be on the hub; none: every kind can. */
+  HubKindsSeen: { lacking: listOf(lackedKind) },
   HubHostsCounted: { hosts: z.record(z.string(), hostCount) },
 } as const satisfies Shapes;
 

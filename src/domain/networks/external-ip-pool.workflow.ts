@@ -12,7 +12,9 @@ import {
   placedWorkflow,
   type PlacedRun,
 } from '../placed-workflow.ts';
-import { EXTERNAL_IP_POOL } from './hub-objects.ts';
+import type { Call } from '../process/declaration.ts';
+import { OWN_BACKOFF } from '../process/effects.ts';
+import { EXTERNAL_IP, EXTERNAL_IP_POOL } from './hub-objects.ts';
 import { networkEventTypes } from './event-types.ts';
 import {
   externalIpPool,
@@ -41,6 +43,16 @@ const placeOf = (answer: JsonObject, objectName: string): Place & { decision: Js
   return tenantNamespace === undefined ? place : { ...place, tenantNamespace };
 };
 
+const releaseCall = (run: PlacedRun<PoolState>): Call => {
+  const hub = run.subject.place?.hub ?? stringAt(run.done['place']?.result, 'hub');
+  return {
+    port: 'scheduler',
+    operation: 'release',
+    lane: 'scheduler',
+    args: { holder: { kind, id: run.id }, ...(hub === '' ? {} : { hub }) },
+  };
+};
+
 const placeCall = (run: PlacedRun<PoolState>) => {
   const zone = annotationOf(run, ZONE_ANNOTATION);
   return {
@@ -52,6 +64,8 @@ const placeCall = (run: PlacedRun<PoolState>) => {
       tenant: run.tenant,
       // There are no webhooks and jobs for pools.
       withoutAutomation: true,
+      // Its addresses are on its hub.
+      objects: [EXTERNAL_IP_POOL.kind, EXTERNAL_IP.kind],
       ...(zone === undefined || zone === '' ? {} : { zone }),
     },
   };
@@ -76,6 +90,7 @@ export const poolWorkflow = placedWorkflow<PoolState, PoolCommand>({
       'HubIdentified',
       'HubDrivingResumed',
       'HubFoundComplete',
+      'HubKindsSeen',
     ],
   },
   first: [
@@ -85,7 +100,18 @@ export const poolWorkflow = placedWorkflow<PoolState, PoolCommand>({
         answer['placed'] === true
           ? { type: 'PlaceOnHub', at, ...placeOf(answer, EXTERNAL_IP_POOL.nameOf(id)) }
           : undefined,
-      keep: (_run, answer) => ({ waiting: stringAt(answer, 'message') || NO_HUB }),
+      // A place that was found too late to be recorded is given back by its hub.
+      keep: (_run, answer) => ({
+        waiting: stringAt(answer, 'message') || NO_HUB,
+        ...(answer['placed'] === true ? { hub: stringAt(answer, 'hub') } : {}),
+      }),
+      // A look that gives back whatever was reserved leaves no doubt either.
+      undo: {
+        call: releaseCall,
+        look: releaseCall,
+        absent: (_run, answer) => answer['placed'] !== true,
+        rules: { backoff: OWN_BACKOFF },
+      },
     }),
   ],
   wanted: (run) => {

@@ -285,11 +285,11 @@ const shown = (check: HubCheck): JsonObject => ({
   ...recommendation(check),
 });
 
-/** Orders do without these rights, so that their want is no problem. */
-const recommendation = ({ canReadNodePools }: HubCheck): JsonObject =>
-  canReadNodePools === false
-    ? {
-        recommendation:
-          "the hub's credentials may not list node pools, so that clusters with several node sets show no node counts: apply ops/rbac/node-counts.yaml, which shows free hosts as well",
-      }
-    : {};
+/** Clusters do without these rights and kinds, so that their want is no problem. */
+const recommendation = ({ canReadNodePools, lacking = [] }: HubCheck): JsonObject => {
+  const kinds = lacking.map(({ kind, message }) => `no ${kind} goes there: ${message}`);
+  const nodePools =
+    "the hub's credentials may not list node pools, so that clusters with several node sets show no node counts: apply ops/rbac/node-counts.yaml, which shows free hosts as well";
+  const said = [...(canReadNodePools === false ? [nodePools] : []), ...kinds];
+  return said.length === 0 ? {} : { recommendation: said.join('; ') };
+};

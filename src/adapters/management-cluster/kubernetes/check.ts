@@ -5,6 +5,8 @@ import {
   type HubReport,
 } from '../../../app/management-cluster.ts';
 import type { Clock } from '../../../app/ports.ts';
+import { ownedObjects } from '../../../domain/hub-objects.ts';
+import type { LackedKind } from '../../../domain/hubs/health-events.ts';
 import type { HubObject, RightsSetup } from '../../../domain/hubs/hub-object.ts';
 import { NAMESPACE } from '../../../domain/hubs/hub-objects.ts';
 import { differentCluster } from '../../../domain/hubs/identity.ts';
@@ -63,6 +65,8 @@ export const checkHub = async (
   const gone = new Set(
     places.flat().flatMap(({ code, subject }) => (code === 'NamespaceMissing' ? [subject] : [])),
   );
+  const isIn = ({ namespace }: Right): boolean => !gone.has(namespace);
+  const ask = (right: Right): Promise<boolean> => rights.ask(right, by);
   const found = await Promise.all(
     [
       ...objects
@@ -75,14 +79,19 @@ export const checkHub = async (
             by,
           ),
         ),
-      rightProblems(rights, objects, needs, ({ namespace }) => !gone.has(namespace), by),
+      rightProblems(objects, needs, isIn, ask),
     ].map((look) => told(look, api)),
   );
+  const lacking = await lackingOf(api, objects, by, (kind) =>
+    // Twenty kinds may each need a dozen rights: asked again for each trial, and every ten minutes.
+    rightProblems([kind], needs, isIn, thorough ? ask : (right) => rights.has(right, by), { optional: true }),
+  ).catch(asUnknown);
   const allowed = (right: Right): Promise<boolean> => rights.ask(right, by).catch(() => false);
   return {
     ...reached,
     ...who,
     problems: [...who.problems, ...places.flat(), ...found.flat()],
+    ...(lacking === undefined ? {} : { lacking }),
     canReadNodePools: (await Promise.all(partsOf(objects).map(allowed))).every((each) => each),
     canReadAgents: await allowed(READ_AGENTS),
   };
@@ -253,18 +262,37 @@ const isServed = async (
   }
 };
 
+/** What is missing for kinds that a hub is of use without; of one kind the first thing says enough. */
+const lackingOf = async (
+  api: Api,
+  objects: readonly HubObject[],
+  by: CallOptions,
+  rightsOf: (kind: HubObject) => Promise<readonly HubProblem[]>,
+): Promise<readonly LackedKind[]> => {
+  const kinds = ownedObjects(objects).filter(({ required }) => required !== true);
+  const found = await Promise.all(kinds.map((kind) => crdProblems(api, kind, () => rightsOf(kind), by)));
+  return kinds.flatMap(({ kind }, i) => (found[i] ?? []).slice(0, 1).map((problem) => ({ kind, ...problem })));
+};
+
+/** Whatever did not answer is told of by another look. */
+const asUnknown = (error: unknown): undefined => {
+  if (!(error instanceof HubError)) throw error;
+  return undefined;
+};
+
 const rightProblems = async (
-  rights: Rights,
   objects: readonly HubObject[],
   needs: HubNeeds,
   counts: (right: Right) => boolean,
-  by: CallOptions,
+  isAllowed: (right: Right) => Promise<boolean>,
+  which: { readonly optional?: true } = {},
 ): Promise<readonly HubProblem[]> => {
   const { namespace, controller, tenantNamespaces } = needs;
   const needed = neededRights(objects, {
     hubNamespace: namespace,
     places: placesOf(needs),
     anywhere: tenantNamespaces,
+    ...which,
     setups: [
       'hub-access',
       ...(tenantNamespaces ? (['tenant-namespaces'] as const) : []),
@@ -274,7 +302,7 @@ const rightProblems = async (
   const answers = await Promise.all(
     needed
       .filter(({ right }) => counts(right))
-      .map(async ({ right, setup }) => ((await rights.ask(right, by)) ? [] : [missingRight(right, setup)])),
+      .map(async ({ right, setup }) => ((await isAllowed(right)) ? [] : [missingRight(right, setup)])),
   );
   return answers.flat();
 };

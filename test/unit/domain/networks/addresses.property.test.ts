@@ -7,7 +7,7 @@ import {
   externalIpPool,
   type PoolState,
 } from '../../../../src/domain/networks/external-ip-pool.resource.ts';
-import { holdingOf, type Holder } from '../../../../src/domain/networks/address-book.ts';
+import { holdingOf, holdingsOf } from '../../../../src/domain/networks/address-book.ts';
 import {
   addressText,
   moved,
@@ -19,7 +19,7 @@ import { objectAt, stringAt } from '../../../../src/domain/json-tools.ts';
 import type { Placed } from '../../../../src/domain/placed-document.ts';
 import { createAddressEffects } from '../../../../src/app/address-effects.ts';
 import { repairAddresses } from '../../../../src/app/address-repair.ts';
-import { holdingsOf } from '../../../../src/domain/networks/address-book.ts';
+import type { Holder } from '../../../../src/domain/holder.ts';
 import { aggregateOf } from '../../../../src/domain/kinds.ts';
 import { commandContext, effectCall, hubFixture } from '../../../support/hub-fixture.ts';
 import { silentLogger } from '../../../support/loggers.ts';
@@ -29,7 +29,7 @@ import { cases, check, checkAsync } from '../../../support/property.ts';
 const START = Date.parse('2026-11-23T09:00:00.000Z');
 const timeOf = (minute: number): string => new Date(START + minute * 60_000).toISOString();
 const HOLDERS = ['a', 'b', 'c', 'd', 'e', 'f'];
-const HOLDERS_LATE = ['over-1', 'over-2', 'stays-1', 'stays-2'];
+const LATE = ['over-1', 'over-2', 'stays-1', 'stays-2'] as const;
 const holderOf = (id: string): Holder => ({ kind: 'externalIp', id });
 
 /** Pools of one address, of some, and of more than can be counted through. */
@@ -211,7 +211,7 @@ describe('addresses of a pool', () => {
 
   it('property: what lands after its holder gave back or is over frees and holds nothing of others', async () => {
     const call = fc.record({
-      who: fc.constantFrom('over-1', 'over-2', 'stays-1', 'stays-2'),
+      who: fc.constantFrom(...LATE),
       operation: fc.constantFrom('claim' as const, 'observe' as const, 'release' as const),
       // Release: that of the first claim's answer, which is of an old cycle after another claim.
       isFirst: fc.boolean(),
@@ -250,7 +250,7 @@ describe('addresses of a pool', () => {
             const args = {
               pool: 'p',
               holder: holderOf(who),
-              ...(operation === 'observe' ? { address: `192.0.2.${HOLDERS_LATE.indexOf(who) + 3}` } : {}),
+              ...(operation === 'observe' ? { address: `192.0.2.${LATE.indexOf(who) + 3}` } : {}),
               ...(operation === 'release' && generation !== undefined ? { generation } : {}),
             };
             const outcome = await effects(operation, args, effectCall());
@@ -267,7 +267,7 @@ describe('addresses of a pool', () => {
             expect(now).to.deep.equal([...has].toSorted(([one], [other]) => (one < other ? -1 : 1)));
           };
           for (const each of calls) await carryOut(each);
-          for (const who of ['over-1', 'over-2'])
+          for (const who of ['over-1', 'over-2'] as const)
             await carryOut({ who, operation: 'release', isFirst: false });
           for (const each of late) await carryOut(each);
           await expectHeld();
@@ -276,7 +276,10 @@ describe('addresses of a pool', () => {
           const repaired = repairAddresses({
             pools: () => [[{ id: 'p', tenant: 'shared', project: '' }]],
             commandRunner: fixture.commandRunner,
-            isOver: ({ id }) => id.startsWith('over'),
+            holders: {
+              isOver: ({ id }) => id.startsWith('over'),
+              ownerOf: async () => undefined,
+            },
             ...time,
             logger: silentLogger,
             signal: stop.signal,

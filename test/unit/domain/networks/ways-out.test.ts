@@ -153,7 +153,9 @@ describe('a pool or an external IP that an operator aborts', () => {
       reach(run);
       run.commands();
       aborted(run, 'EXTERNAL_IP');
-      expect(run.runTypes().includes('EffectStarted') && run.effects().includes('undo-claim')).to.equal(false);
+      expect(run.runTypes().includes('EffectStarted') && run.effects().includes('undo-claim')).to.equal(
+        false,
+      );
       run.command({ type: 'RetryOrder', at: run.now() });
       run.perform('place', done({ place: { ...HUB, objectName: 'pool' } }));
       run.perform('claim', done({ generation: 9, address: '192.0.2.2' }));
@@ -189,7 +191,9 @@ describe('a pool or an external IP that an operator aborts', () => {
     expect(abort(ready)).to.include({ code: 'STILL_IN_USE' });
     ready.command({ type: 'ReleaseAddress', at: ready.now(), holder, generation: 1 });
     expect(abort(ready)).to.include({ accepted: true });
-    expect(ready.command({ type: 'ClaimAddress', at: ready.now(), holder })).to.include({ code: 'POOL_GONE' });
+    expect(ready.command({ type: 'ClaimAddress', at: ready.now(), holder })).to.include({
+      code: 'POOL_GONE',
+    });
     const deleted = orderPool();
     POOLS['on its hub']?.(deleted);
     remove(deleted);

@@ -47,6 +47,7 @@ describe('the way of an external IP pool', () => {
       holder: { kind: 'externalIpPool', id: 'one' },
       tenant: 't1',
       withoutAutomation: true,
+      objects: ['ExternalIPPool', 'ExternalIP'],
       zone: 'west',
     });
     run.perform('place', done(PLACED));
@@ -85,6 +86,8 @@ describe('the way of an external IP pool', () => {
     // The answer comes when nothing can be recorded of it any more.
     run.command({ type: 'AbortOrder', at: run.now(), reason: 'enough' });
     run.result('place:0.0', done(PLACED));
+    expect(run.effect('undo-place').args).to.include({ hub: 'sim-1' });
+    run.perform('undo-place', done({}));
     run.commands();
     run.command({ type: 'RetryOrder', at: run.now() });
     expect(run.effects(), 'a retry asks at once').to.deep.equal(['place']);
@@ -134,6 +137,7 @@ describe('the way of an external IP pool', () => {
     run.perform('undo-apply', done({ existed: true }));
     expect(run.shown()).to.include({ state: 'EXTERNAL_IP_POOL_STATE_DELETING' });
     run.perform('undo-apply', done({ existed: false }));
+    run.perform('undo-place', done());
     expect(run.commands()).to.deep.equal(['ConfirmAbsence']);
     expect([run.subjectTypes().at(-1), run.isClosed()]).to.deep.equal(['ExternalIPPoolDeleted', true]);
     expect(run.isFolded()).to.equal(true);
