@@ -103,9 +103,7 @@ export const asking = <State extends PlacedState, Command>(
   rules: { backoff: OWN_BACKOFF },
   done: (run) => run.done[name] !== undefined && waitOf(run, name) === undefined,
   work: (run) =>
-    isResting(run, name)
-      ? undefined
-      : { call: call(run), instance: `${answersOf(run, name)}.${run.cycle}` },
+    isResting(run, name) ? undefined : { call: call(run), instance: `${answersOf(run, name)}.${run.cycle}` },
   ...more,
 });
 
@@ -296,10 +294,7 @@ export const placedWorkflow = <State extends PlacedState, Command>(
       const [step] = waiting(run).filter((name) => isResting(run, name));
       if (step === undefined || run.ending !== undefined || run.aborted !== undefined) return {};
       const pause = delayAfter(`${step}:${run.id}`, answersOf(run, step), WAITING_BACKOFF);
-      const [soonest, until] = [
-        later(run.done[step]?.at ?? '', pause),
-        stringAt(waitOf(run, step), 'until'),
-      ];
+      const [soonest, until] = [later(run.done[step]?.at ?? '', pause), stringAt(waitOf(run, step), 'until')];
       const timerId = wakes.of === undefined ? ASK_AGAIN : `${ASK_AGAIN}:${wakes.of(run)}`;
       return { [timerId]: until > soonest ? until : soonest };
     },

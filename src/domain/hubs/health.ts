@@ -84,7 +84,14 @@ export const findingsOf = (report: {
   const elsewhere = of(ELSEWHERE);
   if (elsewhere.length > 0) return { reachable: [], credentials: [], identity: elsewhere, ...cluster };
   const lacking = report.lacking === undefined ? {} : { lacking: report.lacking };
-  return { reachable: [], credentials: [], requirements: report.problems, ...version, ...cluster, ...lacking };
+  return {
+    reachable: [],
+    credentials: [],
+    requirements: report.problems,
+    ...version,
+    ...cluster,
+    ...lacking,
+  };
 };
 
 /** The first thing that is wrong, in the order in which somebody would mend them; undefined when nothing is known to be. */

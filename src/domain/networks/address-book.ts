@@ -2,6 +2,7 @@ import { entriesOf, entryOf, withEntry, type Buckets } from '../buckets.ts';
 import { reject, type Decision, type DomainEvent, type Rejection } from '../decider.ts';
 import { holderKey, type Holder } from '../holder.ts';
 import { own } from '../json-tools.ts';
+import type { JsonObject } from '../json.ts';
 import { count, mayBe, text, time, type EventOf } from '../schemas.ts';
 import { z } from 'zod';
 import {
@@ -143,11 +144,13 @@ const wantedAddress = (
     : { address };
 };
 
+const refuse = (code: string, message: string, more: { readonly facts?: JsonObject } = {}): Rejection =>
+  reject('failed-precondition', code, message, more);
+
 const refuseWanted = (code: string, message: string): Rejection =>
   reject('invalid', code, message, { field: 'metadata.annotations' });
 
-const exhausted = (): Rejection =>
-  reject('failed-precondition', 'POOL_EXHAUSTED', 'the pool has no free address');
+const exhausted = (): Rejection => refuse('POOL_EXHAUSTED', 'the pool has no free address');
 
 export const decideAddress = (
   book: AddressBook,
@@ -182,18 +185,13 @@ export const decideAddress = (
       if (rules.observed) return observe(book, command, rules.ranges);
       return held?.address === command.address
         ? []
-        : reject(
-            'failed-precondition',
-            'ADDRESS_CHOSEN_HERE',
-            `the hub shows '${command.address}', which it was not given`,
-          );
+        : refuse('ADDRESS_CHOSEN_HERE', `the hub shows '${command.address}', which it was not given`);
   }
 };
 
 /** Not refused: whoever claims comes again then. */
 const allRest = (until: string): Rejection =>
-  reject(
-    'failed-precondition',
+  refuse(
     'ADDRESSES_RESTING',
     `only addresses that were released are left in the pool, and they rest until ${until}`,
     { facts: { until } },
@@ -207,19 +205,11 @@ const observe = (
   const held = holdingOf(book, holder);
   // It was released, or has no room yet: a look that comes late must not hold anything.
   if (held === undefined)
-    return reject(
-      'failed-precondition',
-      'NO_ADDRESS_HELD',
-      `${holder.kind} '${holder.id}' holds no address of the pool`,
-    );
+    return refuse('NO_ADDRESS_HELD', `${holder.kind} '${holder.id}' holds no address of the pool`);
   const parsed = parseAddress(shown);
   // Operators also give out the first and the last address of a range.
   if (parsed === undefined || !ranges.some(({ from, to }) => isWithin(parsed, from, to)))
-    return reject(
-      'failed-precondition',
-      'ADDRESS_OUTSIDE_POOL',
-      `the hub shows address '${shown}', which is not one of the pool's`,
-    );
+    return refuse('ADDRESS_OUTSIDE_POOL', `the hub shows address '${shown}', which is not one of the pool's`);
   const address = addressText(parsed);
   const twice = book.shownTwice[holderKey(holder)];
   const other = entryOf(book.owners, address);

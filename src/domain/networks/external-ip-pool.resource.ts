@@ -3,7 +3,8 @@ import { reject, type Decider, type DomainEvent, type Rejection } from '../decid
 import { durationMs } from '../iso-duration.ts';
 import type { JsonObject } from '../json.ts';
 import { listAt, objectAt, stringAt } from '../json-tools.ts';
-import { regularNames, type ResourceKind } from '../resource.ts';
+import { placedKind } from '../placed-kind.ts';
+import type { ResourceKind } from '../resource.ts';
 import {
   decideAddress,
   emptyBook,
@@ -215,34 +216,22 @@ export const isReady = (document: JsonObject): boolean =>
   stringAt(objectAt(document, 'status'), 'state') === READY;
 
 export const externalIpPool: ResourceKind<PoolState, PoolCommand, PoolEvent> = {
-  ...regularNames('externalIpPool'),
-  kind: 'externalIpPool',
-  words: 'external IP pool',
-  message: 'ExternalIPPool',
-  service: 'ExternalIPPools',
-  events: { created: 'ExternalIPPoolOrdered', retired: 'ExternalIPPoolDeleted' },
+  ...placedKind({
+    kind: 'externalIpPool',
+    prefix: 'ExternalIPPool',
+    words: 'external IP pool',
+    privateOnly: POOL_PRIVATE_ONLY,
+    immutable: IMMUTABLE,
+    references: [],
+  }),
   methods: { public: ['List', 'Get'], private: ['List', 'Get', 'Create', 'Update', 'Delete'] },
-  ids: 'client-may-choose',
-  // Its workflow run has ended for good, and so has its object on a hub, which bore a name made of its id.
-  idOnce: true,
-  nameScope: 'project',
-  event: { field: 'external_ip_pool', public: false },
   publicList: [{ filter: 'has(this.status.available)', when: 'always' }],
   listed: isOffered,
   outsideProjectsForAll: true,
-  defaultTenant: 'shared',
-  privateOnly: POOL_PRIVATE_ONLY,
-  secrets: [],
-  immutable: IMMUTABLE,
-  references: [],
-  pointsAt: (document) =>
-    [{ kind: 'hub', id: stringAt(objectAt(document, 'status'), 'hub') }].filter(({ id }) => id !== ''),
-  protectedWhileReferenced: true,
   marks: (document) => [
     ...placedMarks(document),
     ...(stringAt(objectAt(document, 'status'), 'message').startsWith(SHOWN_FOR_TWO) ? [SHOWN_TWICE] : []),
   ],
   decider: poolDecider,
-  stateVersion: 1,
-  view: (state) => documents.view(state),
+  view: documents.view,
 };

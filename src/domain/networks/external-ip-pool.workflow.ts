@@ -1,19 +1,8 @@
 import type { ActingKind } from '../acting-kind.ts';
-import type { PlaceResult } from '../clusters/placement.ts';
-import { ZONE_ANNOTATION } from '../clusters/resolve.ts';
 import type { JsonObject } from '../json.ts';
 import { listAt, objectAt, stringAt } from '../json-tools.ts';
-import type { Place } from '../placed-document.ts';
-import {
-  annotationOf,
-  asking,
-  documentOf,
-  placedWords,
-  placedWorkflow,
-  type PlacedRun,
-} from '../placed-workflow.ts';
-import type { Call } from '../process/declaration.ts';
-import { OWN_BACKOFF } from '../process/effects.ts';
+import { HUB_NEWS, placeByScheduler } from '../placed-by-scheduler.ts';
+import { documentOf, placedWords, placedWorkflow } from '../placed-workflow.ts';
 import { EXTERNAL_IP, EXTERNAL_IP_POOL } from './hub-objects.ts';
 import { networkEventTypes } from './event-types.ts';
 import {
@@ -31,48 +20,6 @@ const prefix = 'ExternalIPPool';
 export const typesOfKind = (resource: string): readonly string[] =>
   networkEventTypes.filter((type) => type.resource === resource).map(({ type }) => type);
 
-/** What the place of an object is, as the scheduler says it. */
-const placeOf = (answer: JsonObject, objectName: string): Place & { decision: JsonObject } => {
-  // The scheduler's own result type; it came through JSON.
-  const { hub, namespace, simulated, controller, tenantNamespace } = answer as unknown as Extract<
-    PlaceResult,
-    { placed: true }
-  >;
-  const decision = objectAt(answer, 'decision');
-  const place = { hub, namespace, objectName, simulated, controller, decision };
-  return tenantNamespace === undefined ? place : { ...place, tenantNamespace };
-};
-
-const releaseCall = (run: PlacedRun<PoolState>): Call => {
-  const hub = run.subject.place?.hub ?? stringAt(run.done['place']?.result, 'hub');
-  return {
-    port: 'scheduler',
-    operation: 'release',
-    lane: 'scheduler',
-    args: { holder: { kind, id: run.id }, ...(hub === '' ? {} : { hub }) },
-  };
-};
-
-const placeCall = (run: PlacedRun<PoolState>) => {
-  const zone = annotationOf(run, ZONE_ANNOTATION);
-  return {
-    port: 'scheduler',
-    operation: 'place',
-    lane: 'scheduler',
-    args: {
-      holder: { kind, id: run.id },
-      tenant: run.tenant,
-      // There are no webhooks and jobs for pools.
-      withoutAutomation: true,
-      // Its addresses are on its hub.
-      objects: [EXTERNAL_IP_POOL.kind, EXTERNAL_IP.kind],
-      ...(zone === undefined || zone === '' ? {} : { zone }),
-    },
-  };
-};
-
-const NO_HUB = 'no hub can take it at the moment';
-
 /** From the ordered pool to its object on a hub, and back. */
 export const poolWorkflow = placedWorkflow<PoolState, PoolCommand>({
   kind,
@@ -81,39 +28,9 @@ export const poolWorkflow = placedWorkflow<PoolState, PoolCommand>({
   types: typesOfKind(kind),
   decider: poolDecider,
   object: EXTERNAL_IP_POOL,
-  wakes: {
-    types: [
-      'HubRegistered',
-      'HubRevised',
-      'HubBecameReachable',
-      'HubCredentialsAccepted',
-      'HubIdentified',
-      'HubDrivingResumed',
-      'HubFoundComplete',
-      'HubKindsSeen',
-    ],
-  },
-  first: [
-    asking('place', placeCall, {
-      done: ({ subject }) => subject.place !== undefined,
-      record: ({ id }, answer, at) =>
-        answer['placed'] === true
-          ? { type: 'PlaceOnHub', at, ...placeOf(answer, EXTERNAL_IP_POOL.nameOf(id)) }
-          : undefined,
-      // A place that was found too late to be recorded is given back by its hub.
-      keep: (_run, answer) => ({
-        waiting: stringAt(answer, 'message') || NO_HUB,
-        ...(answer['placed'] === true ? { hub: stringAt(answer, 'hub') } : {}),
-      }),
-      // A look that gives back whatever was reserved leaves no doubt either.
-      undo: {
-        call: releaseCall,
-        look: releaseCall,
-        absent: (_run, answer) => answer['placed'] !== true,
-        rules: { backoff: OWN_BACKOFF },
-      },
-    }),
-  ],
+  wakes: { types: HUB_NEWS },
+  // Its addresses are on its hub.
+  first: [placeByScheduler(kind, EXTERNAL_IP_POOL, [EXTERNAL_IP_POOL.kind, EXTERNAL_IP.kind])],
   wanted: (run) => {
     const spec = objectAt(documentOf(run), 'spec');
     const strategy = stringAt(spec, 'implementation_strategy');

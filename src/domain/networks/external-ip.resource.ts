@@ -1,13 +1,13 @@
 import { reject, type Decider, type DomainEvent, type Rejection } from '../decider.ts';
 import type { JsonObject } from '../json.ts';
 import { objectAt, stringAt } from '../json-tools.ts';
-import { regularNames, type ResourceKind } from '../resource.ts';
+import { placedKind } from '../placed-kind.ts';
+import type { ResourceKind } from '../resource.ts';
 import {
   isSettled,
   isUnderWay,
   messageOf,
   placedDocument,
-  placedMarks,
   type Placed,
   type PlacedCommand,
   type PlacedEvent,
@@ -146,33 +146,18 @@ export const externalIpDecider: Decider<ExternalIpState, ExternalIpCommand, Exte
 };
 
 export const externalIp: ResourceKind<ExternalIpState, ExternalIpCommand, ExternalIpEvent> = {
-  ...regularNames('externalIp'),
-  kind: 'externalIp',
-  words: 'external IP',
-  message: 'ExternalIP',
-  service: 'ExternalIPs',
-  events: { created: 'ExternalIPOrdered', retired: 'ExternalIPDeleted' },
+  ...placedKind({
+    kind: 'externalIp',
+    prefix: 'ExternalIP',
+    words: 'external IP',
+    privateOnly: IP_PRIVATE_ONLY,
+    immutable: IMMUTABLE,
+    references: [{ path: 'spec.pool', kind: 'externalIpPool', scope: 'full' }],
+  }),
   methods: {
     public: ['List', 'Get', 'Create', 'Update', 'Delete'],
     private: ['List', 'Get', 'Create', 'Update', 'Delete'],
   },
-  ids: 'client-may-choose',
-  idOnce: true,
-  nameScope: 'project',
-  event: { field: 'external_ip', public: false },
-  defaultTenant: 'shared',
-  privateOnly: IP_PRIVATE_ONLY,
-  secrets: [],
-  immutable: IMMUTABLE,
-  references: [{ path: 'spec.pool', kind: 'externalIpPool', scope: 'full' }],
-  pointsAt: (document) =>
-    [
-      { kind: 'externalIpPool', id: stringAt(objectAt(objectAt(document, 'spec'), 'pool'), 'id') },
-      { kind: 'hub', id: stringAt(objectAt(document, 'status'), 'hub') },
-    ].filter(({ id }) => id !== ''),
-  protectedWhileReferenced: true,
-  marks: placedMarks,
   decider: externalIpDecider,
-  stateVersion: 1,
-  view: (state) => documents.view(state),
+  view: documents.view,
 };
