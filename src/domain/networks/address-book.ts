@@ -2,7 +2,6 @@ import { entriesOf, entryOf, withEntry, type Buckets } from '../buckets.ts';
 import { reject, type Decision, type DomainEvent, type Rejection } from '../decider.ts';
 import { holderKey, type Holder } from '../holder.ts';
 import { own } from '../json-tools.ts';
-import type { JsonObject } from '../json.ts';
 import { count, mayBe, text, time, type EventOf } from '../schemas.ts';
 import { z } from 'zod';
 import {
@@ -56,6 +55,8 @@ export type AddressCommand =
   | ({ readonly type: 'ObserveAddress'; readonly address: string } & Asked)
   | ({ readonly type: 'ReleaseAddress'; readonly generation: number } & Asked);
 
+type Rest = readonly [until: string, address: Address];
+
 export type AddressBook = {
   /** The last one that was given. */
   readonly generation: number;
@@ -65,8 +66,10 @@ export type AddressBook = {
   readonly owners: Buckets<Holder>;
   /** What neither has an owner nor rests; absent: all of the pool. */
   readonly free?: Gaps;
-  /** Until when, in that order. One whose time has come stays until it is given out again. */
-  readonly resting: readonly (readonly [until: string, address: Address])[];
+  /** Until when, in that order. */
+  readonly resting: readonly Rest[];
+  /** In the order of addresses: those whose time had come by the last event, until they are given out again. */
+  readonly rested: readonly Rest[];
   /** Addresses that the hub shows for a holder although another one owns them, by holder. */
   readonly shownTwice: { readonly [holder: string]: string };
 };
@@ -77,6 +80,7 @@ export const emptyBook = (): AddressBook => ({
   holdings: {},
   owners: {},
   resting: [],
+  rested: [],
   shownTwice: {},
 });
 
@@ -112,17 +116,21 @@ export const claimable = (
       ? refuseWanted('ADDRESS_NOT_CHOSEN_HERE', "the operator of the pool's hub chooses its addresses")
       : wantedAddress(book, ranges, at, wanted);
   if (observed) return BigInt(book.count) < sizeOf(ranges) ? { address: '' } : exhausted();
-  const { free = gapsOf(ranges), resting } = book;
-  const rested = resting.slice(
+  const { free = gapsOf(ranges), resting, rested } = book;
+  const over = resting.slice(
     0,
     firstNot(resting, ([until]) => until <= at),
   );
-  const lowest = rested.reduce<string | undefined>(
-    (low, [, address]) => (low === undefined || address < low ? address : low),
+  const candidates = [
     free[0]?.[0],
-  );
-  if (lowest !== undefined) return { address: addressText(lowest) };
-  const waitUntil = resting[0]?.[0];
+    // Only where the clock was set back is the first one not over.
+    rested.find(([until]) => until <= at)?.[1],
+    ...over.map(([, address]) => address),
+  ].filter((address) => address !== undefined);
+  const [first, ...others] = candidates;
+  if (first !== undefined)
+    return { address: addressText(others.reduce((low, next) => (next < low ? next : low), first)) };
+  const [waitUntil] = [...resting.slice(0, 1), ...rested].map(([until]) => until).sort();
   return waitUntil === undefined ? exhausted() : { waitUntil };
 };
 
@@ -138,13 +146,13 @@ const wantedAddress = (
   const address = addressText(parsed);
   if (entryOf(book.owners, address) !== undefined)
     return refuseWanted('ADDRESS_TAKEN', `address '${address}' is taken`);
-  const [until] = book.resting.find(([, resting]) => resting === parsed) ?? [];
+  const [until] = [...book.resting, ...book.rested].find((rest) => rest[1] === parsed) ?? [];
   return until !== undefined && until > at
     ? refuseWanted('ADDRESS_RESTING', `address '${address}' was released and rests until ${until}`)
     : { address };
 };
 
-const refuse = (code: string, message: string, more: { readonly facts?: JsonObject } = {}): Rejection =>
+const refuse = (code: string, message: string, more: Pick<Rejection, 'facts'> = {}): Rejection =>
   reject('failed-precondition', code, message, more);
 
 const refuseWanted = (code: string, message: string): Rejection =>
@@ -253,7 +261,10 @@ export const evolveAddress = (
       ? undefined
       : { holder, generation, ...(address === undefined ? {} : { address }) };
   const { [key]: _settled, ...shownTwice } = book.shownTwice;
-  let { free = gapsOf(rangesOf()), owners, resting } = book;
+  const over = firstNot(book.resting, ([until]) => until <= data.at);
+  let { free = gapsOf(rangesOf()), owners } = book;
+  let resting = over === 0 ? book.resting : book.resting.slice(over);
+  let rested = over === 0 ? book.rested : withRested(book.rested, book.resting.slice(0, over));
   if (former?.address !== undefined) {
     const left = parseAddress(former.address) ?? '';
     owners = withEntry(owners, former.address, undefined);
@@ -267,8 +278,7 @@ export const evolveAddress = (
     const taken = parseAddress(address) ?? '';
     const others = withoutAddress(free, taken);
     owners = withEntry(owners, address, holder);
-    // One that is in no gap has rested.
-    if (others === free) resting = resting.filter(([, rested]) => rested !== taken);
+    if (others === free) rested = withoutRested(rested, taken);
     free = others;
   }
   return {
@@ -278,6 +288,21 @@ export const evolveAddress = (
     owners,
     free,
     resting,
+    rested,
     shownTwice,
   };
+};
+
+const placeOf = (rested: readonly Rest[], address: Address): number =>
+  firstNot(rested, ([, other]) => other < address);
+
+const withRested = (rested: readonly Rest[], over: readonly Rest[]): readonly Rest[] => {
+  const all = [...rested];
+  for (const rest of over) all.splice(placeOf(all, rest[1]), 0, rest);
+  return all;
+};
+
+const withoutRested = (rested: readonly Rest[], address: Address): readonly Rest[] => {
+  const at = placeOf(rested, address);
+  return rested[at]?.[1] === address ? rested.toSpliced(at, 1) : rested;
 };
