@@ -85,6 +85,7 @@ export type PlacedCommand =
   | ({ readonly type: 'ConfirmAbsence' } & At);
 
 type At = { readonly at: string };
+type Revision = Extract<DocumentCommand, { type: 'ReviseDocument' }>;
 /** Events of a kind whose words begin with `P`; `D` is what it says when it is as wanted. */
 export type PlacedEvent<P extends string, Done extends DomainEvent> =
   | DocumentCreated<`${P}Ordered`>
@@ -122,9 +123,20 @@ export const messageOf = ({ waiting, failure }: Progress): string => waiting ?? 
 
 /** Of a deletion or an abort that takes too long, as the message begins. */
 export const OVERDUE = 'the hub takes unusually long to clean up';
-/** What an operator counts. */
-export const placedMarks = (document: JsonObject): readonly string[] =>
-  stringAt(objectAt(document, 'status'), 'message').startsWith(OVERDUE) ? ['deletion-overdue'] : [];
+
+/** What all resources of this sort have in common. */
+export const PLACED = {
+  ids: 'client-may-choose',
+  // Its workflow run has ended for good, and so has its object on a hub, which bore a name made of its id.
+  idOnce: true,
+  nameScope: 'project',
+  defaultTenant: 'shared',
+  secrets: [],
+  protectedWhileReferenced: true,
+  marks: (document: JsonObject): readonly string[] =>
+    stringAt(objectAt(document, 'status'), 'message').startsWith(OVERDUE) ? ['deletion-overdue'] : [],
+  stateVersion: 1,
+} as const;
 
 /** The hub showed before that it is as wanted, and nothing else was told since. */
 export const isSettled = ({ done, failure, waiting, reported }: Progress): boolean =>
@@ -159,10 +171,7 @@ export const placedDocument = (rules: PlacedRules) => {
     return { ...withoutPaths(rules.reportable)(derived), ...state.reported };
   };
 
-  const report = (
-    state: Placed,
-    { at, document, paths }: Extract<DocumentCommand, { type: 'ReviseDocument' }>,
-  ): Decision<AnyEvent> => {
+  const report = (state: Placed, { at, document, paths }: Revision): Decision<AnyEvent> => {
     if (paths !== undefined || document['status'] === undefined) return [];
     const status = reportable(objectAt(document, 'status'));
     const shown = reportable(shownStatus(state));
@@ -170,10 +179,7 @@ export const placedDocument = (rules: PlacedRules) => {
     return rules.checkReport?.(shown, status) ?? [made('StatusReported', at, { status })];
   };
 
-  const revise = (
-    state: PlacedState,
-    command: Extract<DocumentCommand, { type: 'ReviseDocument' }>,
-  ): Decision<DomainEvent> => {
+  const revise = (state: PlacedState, command: Revision): Decision<DomainEvent> => {
     const revised = documents.decide(state, command);
     if (isRejection(revised) || !isStored(state)) return revised;
     const reported = report(state, command);

@@ -19,8 +19,8 @@ import {
   isSettled,
   isUnderWay,
   messageOf,
+  PLACED,
   placedDocument,
-  placedMarks,
   type Placed,
   type PlacedCommand,
   type PlacedEvent,
@@ -208,6 +208,7 @@ export const isReady = (document: JsonObject): boolean =>
   stringAt(objectAt(document, 'status'), 'state') === READY;
 
 export const externalIpPool: ResourceKind<PoolState, PoolCommand, PoolEvent> = {
+  ...PLACED,
   ...regularNames('externalIpPool'),
   kind: 'externalIpPool',
   words: 'external IP pool',
@@ -215,24 +216,15 @@ export const externalIpPool: ResourceKind<PoolState, PoolCommand, PoolEvent> = {
   service: 'ExternalIPPools',
   events: { created: 'ExternalIPPoolOrdered', retired: 'ExternalIPPoolDeleted' },
   methods: { public: ['List', 'Get'], private: ['List', 'Get', 'Create', 'Update', 'Delete'] },
-  ids: 'client-may-choose',
-  // Its workflow run has ended for good, and so has its object on a hub, which bore a name made of its id.
-  idOnce: true,
-  nameScope: 'project',
   event: { field: 'external_ip_pool', public: false },
   publicList: [{ filter: 'has(this.status.available)', when: 'always' }],
   listed: isOffered,
   outsideProjectsForAll: true,
-  defaultTenant: 'shared',
   privateOnly: POOL_PRIVATE_ONLY,
-  secrets: [],
   immutable: IMMUTABLE,
   references: [],
   pointsAt: (document) =>
     [{ kind: 'hub', id: stringAt(objectAt(document, 'status'), 'hub') }].filter(({ id }) => id !== ''),
-  protectedWhileReferenced: true,
-  marks: placedMarks,
   decider: poolDecider,
-  stateVersion: 1,
   view: (state) => documents.view(state),
 };

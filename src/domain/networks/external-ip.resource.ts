@@ -6,8 +6,8 @@ import {
   isSettled,
   isUnderWay,
   messageOf,
+  PLACED,
   placedDocument,
-  placedMarks,
   type Placed,
   type PlacedCommand,
   type PlacedEvent,
@@ -143,6 +143,7 @@ export const externalIpDecider: Decider<ExternalIpState, ExternalIpCommand, Exte
 };
 
 export const externalIp: ResourceKind<ExternalIpState, ExternalIpCommand, ExternalIpEvent> = {
+  ...PLACED,
   ...regularNames('externalIp'),
   kind: 'externalIp',
   words: 'external IP',
@@ -153,13 +154,8 @@ export const externalIp: ResourceKind<ExternalIpState, ExternalIpCommand, Extern
     public: ['List', 'Get', 'Create', 'Update', 'Delete'],
     private: ['List', 'Get', 'Create', 'Update', 'Delete'],
   },
-  ids: 'client-may-choose',
-  idOnce: true,
-  nameScope: 'project',
   event: { field: 'external_ip', public: false },
-  defaultTenant: 'shared',
   privateOnly: IP_PRIVATE_ONLY,
-  secrets: [],
   immutable: IMMUTABLE,
   references: [{ path: 'spec.pool', kind: 'externalIpPool', scope: 'full' }],
   pointsAt: (document) =>
@@ -167,9 +163,6 @@ export const externalIp: ResourceKind<ExternalIpState, ExternalIpCommand, Extern
       { kind: 'externalIpPool', id: stringAt(objectAt(objectAt(document, 'spec'), 'pool'), 'id') },
       { kind: 'hub', id: stringAt(objectAt(document, 'status'), 'hub') },
     ].filter(({ id }) => id !== ''),
-  protectedWhileReferenced: true,
-  marks: placedMarks,
   decider: externalIpDecider,
-  stateVersion: 1,
   view: (state) => documents.view(state),
 };
