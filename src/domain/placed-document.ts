@@ -207,9 +207,9 @@ export const placedDocument = (rules: PlacedRules) => {
     return rules.inUse?.(state) ?? [made('Failed', at, { reason: ABORTED, message: `aborted: ${reason}` })];
   };
 
-  const retry = ({ failure, withdrawn, ...state }: Placed, at: string): Decision<AnyEvent> => {
-    if (failure === undefined) return refuse('NOT_FAILED', `the ${words} did not fail`);
-    return isAborted({ ...state, failure }) && withdrawn !== true
+  const retry = (state: Placed, at: string): Decision<AnyEvent> => {
+    if (state.failure === undefined) return refuse('NOT_FAILED', `the ${words} did not fail`);
+    return isAborted(state) && state.withdrawn !== true
       ? refuse('ABORTING', `what was begun of the ${words} is still being undone`)
       : [made('RetryRequested', at)];
   };
@@ -299,7 +299,7 @@ export const placedDocument = (rules: PlacedRules) => {
       : reject(
           'already-exists',
           'ALREADY_EXISTS',
-          `identifier '${id}' was used by an ${words} that is gone: choose another 'id' or leave it out`,
+          `identifier '${id}' was used by a former ${words}: choose another 'id' or leave it out`,
           { field: 'id' },
         );
 

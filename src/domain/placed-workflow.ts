@@ -296,7 +296,7 @@ export const placedKind = <
   Event extends DomainEvent,
 >(
   resource: ResourceKind<State, Command, Event>,
-  declared: PlacedDeclaration<State, Command>,
+  declared: PlacedDeclaration<State, NoInfer<Command>>,
 ): ActingKind<State, Command, Event> => {
   const { message: prefix, words, event } = resource;
   const asked = (command: PlacedCommand): Command => command as unknown as Command;

@@ -1,5 +1,6 @@
 import type { PlaceResult } from '../clusters/placement.ts';
 import { ZONE_ANNOTATION } from '../clusters/resolve.ts';
+import { HUB_NEWS } from '../hubs/health-events.ts';
 import type { JsonObject } from '../json.ts';
 import { listAt, objectAt, stringAt } from '../json-tools.ts';
 import type { Place } from '../placed-document.ts';
@@ -47,17 +48,7 @@ const holderText = (data: JsonObject): string => {
 export const actingExternalIpPool = placedKind(externalIpPool, {
   types: networkEventTypes,
   object: EXTERNAL_IP_POOL,
-  wakes: {
-    types: [
-      'HubRegistered',
-      'HubRevised',
-      'HubBecameReachable',
-      'HubCredentialsAccepted',
-      'HubIdentified',
-      'HubDrivingResumed',
-      'HubFoundComplete',
-    ],
-  },
+  wakes: { types: HUB_NEWS },
   first: [
     asking('place', placeCall, {
       done: ({ subject }) => subject.place !== undefined,
