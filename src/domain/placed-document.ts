@@ -42,7 +42,11 @@ const PLACE = {
   /** The namespace is the tenant's own and made when first needed. */
   tenantNamespace: yes,
 };
-export type Place = Readonly<z.infer<z.ZodObject<typeof PLACE>>>;
+const placeSchema = z.object(PLACE);
+export type Place = Readonly<z.infer<typeof placeSchema>>;
+/** Of what says where an object is to be: the scheduler's answer, or another document's place. */
+export const placeIn = (found: JsonObject, objectName: string): Place =>
+  placeSchema.parse({ ...found, objectName });
 
 /** What such a document records beside what every document does, by what follows the kind's words. */
 const SHAPES = {
@@ -75,6 +79,8 @@ export type Placed = Extract<DocumentState, DocumentFacts> & Progress;
 export type PlacedCommand =
   | DocumentCommand
   | ({ readonly type: 'PlaceOnHub' } & Recorded<'Placed'>)
+  /** The hub shows it as wanted; a kind that has more to say then has a command of its own. */
+  | ({ readonly type: 'RecordReady' } & At)
   | ({ readonly type: 'ReportWaiting' } & Recorded<'Waiting'>)
   | ({ readonly type: 'RecordFailure' } & Recorded<'Failed'>)
   /** Whatever was begun of it is to be undone, until somebody retries or deletes it. */
@@ -157,7 +163,7 @@ export const placedDocument = (rules: PlacedRules) => {
       return rules.normalize?.(kept, context) ?? kept;
     },
   });
-  const made = (name: Word | 'Deleted' | 'DeletionRequested', at: string, data: object = {}): AnyEvent => ({
+  const made = (name: string, at: string, data: object = {}): AnyEvent => ({
     type: `${prefix}${name}`,
     data: { at, ...data } as JsonObject & At,
   });
@@ -231,15 +237,16 @@ export const placedDocument = (rules: PlacedRules) => {
     if (!isStored(state) || state.status === 'retired') return [];
     const { type: _type, at, ...data } = command;
     switch (command.type) {
-      case 'PlaceOnHub': {
+      case 'PlaceOnHub':
         if (state.place !== undefined)
-          return sameJson(state.place, placeIn(data as Recorded<'Placed'>))
+          return sameJson(state.place, placeIn(data, command.objectName))
             ? []
             : refuse('ALREADY_PLACED', `the ${words} has a place already`);
         return isUnderWay(state)
           ? [made('Placed', at, data)]
           : refuse('DELETION_REQUESTED', `the ${words} is being deleted`);
-      }
+      case 'RecordReady':
+        return !isUnderWay(state) || isSettled(state) ? [] : [made(rules.done, at)];
       case 'ReportWaiting':
         return state.waiting === command.message ? [] : [made('Waiting', at, data)];
       case 'RecordFailure':
@@ -262,8 +269,10 @@ export const placedDocument = (rules: PlacedRules) => {
     const { waiting: _waiting, reported: _reported, ...told } = state;
     const { failure: _failure, ...well } = told;
     switch (type.startsWith(prefix) ? type.slice(prefix.length) : '') {
-      case 'Placed':
-        return { ...well, place: placeIn(data as Recorded<'Placed'>) };
+      case 'Placed': {
+        const { at: _at, decision: _why, ...place } = data as Recorded<'Placed'>;
+        return { ...well, place };
+      }
       case 'Waiting':
         return { ...(isAborted(state) ? told : well), waiting: stringAt(data, 'message') };
       case 'Failed': {
@@ -336,8 +345,6 @@ export const placedDocument = (rules: PlacedRules) => {
     },
   };
 };
-
-const placeIn = ({ at: _at, decision: _why, ...place }: Recorded<'Placed'>): Place => place;
 
 const eventsOf = (prefix: string): DocumentEventNames => ({
   created: `${prefix}Ordered`,

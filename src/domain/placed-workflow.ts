@@ -76,15 +76,14 @@ export const documentOf = ({ subject }: PlacedRun): JsonObject => (subject as Pl
 export const annotationOf = (run: PlacedRun, name: string): string | undefined =>
   own(textsAt(objectAt(documentOf(run), 'metadata'), 'annotations'), name);
 
-/** The answer that it has to wait, if that was the last one. */
-const waitOf = ({ done }: PlacedRun, step: string): JsonObject | undefined => {
-  const result = own(done, step)?.result;
-  return typeof result?.['waiting'] === 'string' ? result : undefined;
-};
 const answersOf = ({ done }: PlacedRun, step: string): number => own(done, step)?.times ?? 0;
-/** It was told to wait, and nothing may have changed since. */
-const isResting = (run: PlacedRun, step: string): boolean =>
-  waitOf(run, step) !== undefined && (own(run.memo, step) ?? 0) < answersOf(run, step);
+/** The last answer, if it was to wait; `isOver`: something may have changed since. */
+const waitOf = (run: PlacedRun, step: string) => {
+  const { at = '', times = 0, result } = own(run.done, step) ?? {};
+  const message = stringAt(result, 'waiting');
+  const isOver = (own(run.memo, step) ?? 0) >= times;
+  return message === '' ? undefined : { at, times, message, until: stringAt(result, 'until'), isOver };
+};
 
 /** Asks what may have to wait; once it was told to wait, not before something may have changed. */
 export const asking = <State extends PlacedState, Command>(
@@ -96,7 +95,9 @@ export const asking = <State extends PlacedState, Command>(
   rules: { backoff: OWN_BACKOFF },
   done: (run) => run.done[name] !== undefined && waitOf(run, name) === undefined,
   work: (run) =>
-    isResting(run, name) ? undefined : { call: call(run), instance: `${answersOf(run, name)}.${run.cycle}` },
+    waitOf(run, name)?.isOver === false
+      ? undefined
+      : { call: call(run), instance: `${answersOf(run, name)}.${run.cycle}` },
   ...more,
 });
 
@@ -109,9 +110,8 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
   type R = PlacedRun<State>;
 
   const retry = `${prefix}RetryRequested`;
-  /** Those of its first steps whose last answer was that they have to wait. */
-  const waiting = (run: R): readonly string[] =>
-    first.map(({ name }) => name).filter((name) => waitOf(run, name) !== undefined);
+  const restOf = (run: R) =>
+    first.flatMap(({ name }) => waitOf(run, name) ?? []).find(({ isOver }) => !isOver);
 
   const onHub = ({ subject, id }: R, operation: string, more: JsonObject = {}): Call => {
     const { hub = '', namespace = '', objectName: name = '' } = subject.place ?? {};
@@ -201,10 +201,8 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
     {
       name: 'report-waiting',
       tell: (run) => {
-        const [step] = waiting(run);
-        if (step === undefined) return undefined;
-        const message = stringAt(waitOf(run, step), 'waiting');
-        return { type: 'ReportWaiting', at: run.done[step]?.at ?? '', message };
+        const wait = restOf(run);
+        return wait && { type: 'ReportWaiting', at: wait.at, message: wait.message };
       },
     },
     {
@@ -271,12 +269,11 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
           : memo,
     },
     timers: (run): { readonly [timerId: string]: string } => {
-      const [step] = waiting(run).filter((name) => isResting(run, name));
-      if (step === undefined || run.ending !== undefined || run.aborted !== undefined) return {};
-      const pause = delayAfter(`${step}:${run.id}`, answersOf(run, step), WAITING_BACKOFF);
-      const [soonest, until] = [later(run.done[step]?.at ?? '', pause), stringAt(waitOf(run, step), 'until')];
+      const wait = restOf(run);
+      if (wait === undefined || run.ending !== undefined || run.aborted !== undefined) return {};
+      const soonest = later(wait.at, delayAfter(run.id, wait.times, WAITING_BACKOFF));
       const timerId = wakes.of === undefined ? ASK_AGAIN : `${ASK_AGAIN}:${wakes.of(run)}`;
-      return { [timerId]: until > soonest ? until : soonest };
+      return { [timerId]: wait.until > soonest ? wait.until : soonest };
     },
     wakes: {
       types: wakes.types,
@@ -296,7 +293,7 @@ export const placedKind = <
   Event extends DomainEvent,
 >(
   resource: ResourceKind<State, Command, Event>,
-  declared: PlacedDeclaration<State, NoInfer<Command>>,
+  declared: PlacedDeclaration<State, Command>,
 ): ActingKind<State, Command, Event> => {
   const { message: prefix, words, event } = resource;
   const asked = (command: PlacedCommand): Command => command as unknown as Command;

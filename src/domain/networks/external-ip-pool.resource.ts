@@ -16,8 +16,6 @@ import {
 } from './address-book.ts';
 import {
   isAborted,
-  isSettled,
-  isUnderWay,
   messageOf,
   PLACED,
   placedDocument,
@@ -46,10 +44,7 @@ export const POOL_PRIVATE_ONLY = [
 export type PoolState = PlacedState & { readonly book?: AddressBook };
 
 export const bookOf = ({ book }: Pick<PoolState, 'book'>): AddressBook => book ?? emptyBook();
-export type PoolCommand =
-  | PlacedCommand
-  | AddressCommand
-  | { readonly type: 'RecordReady'; readonly at: string };
+export type PoolCommand = PlacedCommand | AddressCommand;
 export type PoolEvent =
   | PlacedEvent<'ExternalIPPool', DomainEvent<'ExternalIPPoolBecameReady', { readonly at: string }>>
   | AddressEvent;
@@ -188,10 +183,6 @@ export const poolDecider: Decider<PoolState, PoolCommand, PoolEvent> = {
         if (command.type === 'ClaimAddress' && state.status === 'deleting')
           return reject('failed-precondition', 'DELETION_REQUESTED', 'the pool is being deleted');
         return decideAddress(bookOf(state), command, addressRules(state));
-      case 'RecordReady':
-        return !isUnderWay(state) || isSettled(state)
-          ? []
-          : [{ type: 'ExternalIPPoolBecameReady', data: { at: command.at } }];
       default:
         return documents.decide(state, command) as readonly PoolEvent[] | Rejection;
     }

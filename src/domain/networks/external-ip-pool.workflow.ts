@@ -1,25 +1,17 @@
-import type { PlaceResult } from '../clusters/placement.ts';
 import { ZONE_ANNOTATION } from '../clusters/resolve.ts';
 import { HUB_NEWS } from '../hubs/health-events.ts';
 import type { JsonObject } from '../json.ts';
 import { listAt, objectAt, stringAt } from '../json-tools.ts';
-import type { Place } from '../placed-document.ts';
+import { placeIn } from '../placed-document.ts';
 import { annotationOf, asking, documentOf, placedKind, type PlacedRun } from '../placed-workflow.ts';
 import { EXTERNAL_IP_POOL } from './hub-objects.ts';
 import { networkEventTypes } from './event-types.ts';
-import { externalIpPool, type PoolState } from './external-ip-pool.resource.ts';
-
-/** What the place of an object is, as the scheduler says it. */
-const placeOf = (answer: JsonObject, objectName: string): Place & { decision: JsonObject } => {
-  // The scheduler's own result type; it came through JSON.
-  const { hub, namespace, simulated, controller, tenantNamespace } = answer as unknown as Extract<
-    PlaceResult,
-    { placed: true }
-  >;
-  const decision = objectAt(answer, 'decision');
-  const place = { hub, namespace, objectName, simulated, controller, decision };
-  return tenantNamespace === undefined ? place : { ...place, tenantNamespace };
-};
+import {
+  externalIpPool,
+  type PoolCommand,
+  type PoolEvent,
+  type PoolState,
+} from './external-ip-pool.resource.ts';
 
 const placeCall = (run: PlacedRun<PoolState>) => {
   const zone = annotationOf(run, ZONE_ANNOTATION);
@@ -45,7 +37,7 @@ const holderText = (data: JsonObject): string => {
 };
 
 /** From the ordered pool to its object on a hub, and back. */
-export const actingExternalIpPool = placedKind(externalIpPool, {
+export const actingExternalIpPool = placedKind<PoolState, PoolCommand, PoolEvent>(externalIpPool, {
   types: networkEventTypes,
   object: EXTERNAL_IP_POOL,
   wakes: { types: HUB_NEWS },
@@ -54,7 +46,12 @@ export const actingExternalIpPool = placedKind(externalIpPool, {
       done: ({ subject }) => subject.place !== undefined,
       record: ({ id }, answer, at) =>
         answer['placed'] === true
-          ? { type: 'PlaceOnHub', at, ...placeOf(answer, EXTERNAL_IP_POOL.nameOf(id)) }
+          ? {
+              type: 'PlaceOnHub',
+              at,
+              ...placeIn(answer, EXTERNAL_IP_POOL.nameOf(id)),
+              decision: objectAt(answer, 'decision'),
+            }
           : undefined,
       keep: (_run, answer) => ({ waiting: stringAt(answer, 'message') || NO_HUB }),
     }),

@@ -1,8 +1,8 @@
 import { isStored } from '../catalog/document.ts';
 import type { JsonObject } from '../json.ts';
-import { objectAt, stringAt } from '../json-tools.ts';
+import { isObject, objectAt, stringAt } from '../json-tools.ts';
 import { meterOf } from '../metering/meter.ts';
-import type { Place } from '../placed-document.ts';
+import { placeIn } from '../placed-document.ts';
 import { asking, documentOf, placedKind, type PlacedRun } from '../placed-workflow.ts';
 import type { Call } from '../process/declaration.ts';
 import { OWN_BACKOFF } from '../process/effects.ts';
@@ -42,10 +42,7 @@ const placedExternalIp = placedKind<ExternalIpState, ExternalIpCommand, External
     asking('place', (run: IpRun) => toPool(run, 'place'), {
       done: ({ subject }) => subject.place !== undefined,
       record: ({ id }, { place }, at) =>
-        place === null
-          ? undefined
-          : // The pool's own; it came through JSON.
-            { type: 'PlaceOnHub', at, ...(place as unknown as Place), objectName: EXTERNAL_IP.nameOf(id) },
+        isObject(place) ? { type: 'PlaceOnHub', at, ...placeIn(place, EXTERNAL_IP.nameOf(id)) } : undefined,
       keep: () => ({ waiting: 'its pool is on no hub yet' }),
     }),
     asking(
