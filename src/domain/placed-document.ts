@@ -91,6 +91,7 @@ export type PlacedCommand =
   | ({ readonly type: 'ConfirmAbsence' } & At);
 
 type At = { readonly at: string };
+type Creation = Extract<DocumentCommand, { type: 'CreateDocument' }>;
 type Revision = Extract<DocumentCommand, { type: 'ReviseDocument' }>;
 /** Events of a kind whose words begin with `P`; `D` is what it says when it is as wanted. */
 export type PlacedEvent<P extends string, Done extends DomainEvent> =
@@ -299,18 +300,11 @@ export const placedDocument = (rules: PlacedRules) => {
   };
 
   /** Its objects on a hub bore names made of this id. Other tenants are not told. */
-  const idUsed = (
-    { tenant }: Placed,
-    { id, tenant: asking }: Extract<DocumentCommand, { type: 'CreateDocument' }>,
-  ): Rejection =>
-    tenant !== asking
-      ? alreadyExists(words, id)
-      : reject(
-          'already-exists',
-          'ALREADY_EXISTS',
-          `identifier '${id}' was used by a former ${words}: choose another 'id' or leave it out`,
-          { field: 'id' },
-        );
+  const idUsed = ({ tenant }: Placed, { id, tenant: asking }: Creation): Rejection => {
+    if (tenant !== asking) return alreadyExists(words, id);
+    const message = `identifier '${id}' was used by a former ${words}: choose another 'id' or leave it out`;
+    return reject('already-exists', 'ALREADY_EXISTS', message, { field: 'id' });
+  };
 
   return {
     initialState: documents.initialState,

@@ -271,7 +271,9 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
     timers: (run): { readonly [timerId: string]: string } => {
       const wait = restOf(run);
       if (wait === undefined || run.ending !== undefined || run.aborted !== undefined) return {};
-      const soonest = later(wait.at, delayAfter(run.id, wait.times, WAITING_BACKOFF));
+      // At the time that it was told of it asks once; then others were faster, and there are more of them.
+      const isTold = wait.until !== '' && wait.times === 1;
+      const soonest = isTold ? wait.until : later(wait.at, delayAfter(run.id, wait.times, WAITING_BACKOFF));
       const timerId = wakes.of === undefined ? ASK_AGAIN : `${ASK_AGAIN}:${wakes.of(run)}`;
       return { [timerId]: wait.until > soonest ? wait.until : soonest };
     },

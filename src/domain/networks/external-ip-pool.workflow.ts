@@ -29,8 +29,6 @@ const placeCall = (run: PlacedRun<PoolState>) => {
   };
 };
 
-const NO_HUB = 'no hub can take it at the moment';
-
 const holderText = (data: JsonObject): string => {
   const holder = objectAt(data, 'holder');
   return `${stringAt(holder, 'kind')} ${stringAt(holder, 'id')}`;
@@ -53,7 +51,9 @@ export const actingExternalIpPool = placedKind<PoolState, PoolCommand, PoolEvent
               decision: objectAt(answer, 'decision'),
             }
           : undefined,
-      keep: (_run, answer) => ({ waiting: stringAt(answer, 'message') || NO_HUB }),
+      keep: (_run, answer) => ({
+        waiting: stringAt(answer, 'message') || 'no hub can take it at the moment',
+      }),
     }),
   ],
   wanted: (run) => {

@@ -192,6 +192,14 @@ describe('the way of an external IP', () => {
     run.perform('claim', done({ generation: 7, address: '192.0.2.3' }));
     expect(run.effects()).to.deep.equal(['apply']);
   });
+  it('asks at the moment that it was told of, and rests when others were faster', () => {
+    const run = claimed(HUB, { waiting: 'only resting ones', until: '2026-11-21T12:00:03.000Z' });
+    const due = () => run.pending().timers.find(({ timerId }) => timerId === 'ask-again:p')?.dueAt ?? '';
+    expect(due()).to.equal('2026-11-21T12:00:03.000Z');
+    run.fire('ask-again:p');
+    run.perform('claim', done({ waiting: 'only resting ones', until: '2026-11-21T12:00:04.000Z' }));
+    expect(Date.parse(due()) - Date.parse(run.at())).to.be.within(59_000, 120_000);
+  });
   it('records what the operator of its hub chose once the pool has it down', () => {
     const run = claimed(REAL, { generation: 1 });
     expect(run.effect('apply').args['annotations']).to.deep.equal({});
