@@ -1,24 +1,11 @@
-import type { PlaceResult } from './clusters/placement.ts';
 import { ZONE_ANNOTATION } from './clusters/resolve.ts';
 import type { JsonObject } from './json.ts';
 import { objectAt, stringAt } from './json-tools.ts';
 import type { OwnedObject } from './hubs/hub-object.ts';
-import type { Place, PlacedCommand, PlacedState } from './placed-document.ts';
+import { placeIn, type PlacedCommand, type PlacedState } from './placed-document.ts';
 import { annotationOf, asking, type PlacedRun, type PlacedStep } from './placed-workflow.ts';
 import type { Call } from './process/declaration.ts';
 import { OWN_BACKOFF } from './process/effects.ts';
-
-/** What may end a wait for a hub. */
-export const HUB_NEWS = [
-  'HubRegistered',
-  'HubRevised',
-  'HubBecameReachable',
-  'HubCredentialsAccepted',
-  'HubIdentified',
-  'HubDrivingResumed',
-  'HubFoundComplete',
-  'HubKindsSeen',
-];
 
 const NO_HUB = 'no hub can take it at the moment';
 
@@ -55,7 +42,12 @@ export const placeByScheduler = <State extends PlacedState>(
     done: ({ subject }) => subject.place !== undefined,
     record: ({ id }, answer, at) =>
       answer['placed'] === true
-        ? { type: 'PlaceOnHub', at, ...placeOf(answer, object.nameOf(id)) }
+        ? {
+            type: 'PlaceOnHub',
+            at,
+            ...placeIn(answer, object.nameOf(id)),
+            decision: objectAt(answer, 'decision'),
+          }
         : undefined,
     // A place that was found too late to be recorded is given back by its hub.
     keep: (_run, answer) => ({
@@ -70,16 +62,4 @@ export const placeByScheduler = <State extends PlacedState>(
       rules: { backoff: OWN_BACKOFF },
     },
   });
-};
-
-/** What the place of an object is, as the scheduler says it. */
-const placeOf = (answer: JsonObject, objectName: string): Place & { decision: JsonObject } => {
-  // The scheduler's own result type; it came through JSON.
-  const { hub, namespace, simulated, controller, tenantNamespace } = answer as unknown as Extract<
-    PlaceResult,
-    { placed: true }
-  >;
-  const decision = objectAt(answer, 'decision');
-  const place = { hub, namespace, objectName, simulated, controller, decision };
-  return tenantNamespace === undefined ? place : { ...place, tenantNamespace };
 };

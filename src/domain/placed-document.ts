@@ -42,7 +42,11 @@ const PLACE = {
   /** The namespace is the tenant's own and made when first needed. */
   tenantNamespace: yes,
 };
-export type Place = Readonly<z.infer<z.ZodObject<typeof PLACE>>>;
+const placeSchema = z.object(PLACE);
+export type Place = Readonly<z.infer<typeof placeSchema>>;
+/** Of what says where an object is to be: the scheduler's answer, or another document's place. */
+export const placeIn = (found: JsonObject, objectName: string): Place =>
+  placeSchema.parse({ ...found, objectName });
 
 /** What such a document records beside what every document does, by what follows the kind's words. */
 const SHAPES = {
@@ -75,6 +79,8 @@ export type Placed = Extract<DocumentState, DocumentFacts> & Progress;
 export type PlacedCommand =
   | DocumentCommand
   | ({ readonly type: 'PlaceOnHub' } & Recorded<'Placed'>)
+  /** The hub shows it as wanted; a kind that has more to say then has a command of its own. */
+  | ({ readonly type: 'RecordReady' } & At)
   | ({ readonly type: 'ReportWaiting' } & Recorded<'Waiting'>)
   | ({ readonly type: 'RecordFailure' } & Recorded<'Failed'>)
   /** Whatever was begun of it is to be undone, until somebody retries or deletes it. */
@@ -85,6 +91,8 @@ export type PlacedCommand =
   | ({ readonly type: 'ConfirmAbsence' } & At);
 
 type At = { readonly at: string };
+type Creation = Extract<DocumentCommand, { type: 'CreateDocument' }>;
+type Revision = Extract<DocumentCommand, { type: 'ReviseDocument' }>;
 /** Events of a kind whose words begin with `P`; `D` is what it says when it is as wanted. */
 export type PlacedEvent<P extends string, Done extends DomainEvent> =
   | DocumentCreated<`${P}Ordered`>
@@ -122,9 +130,20 @@ export const messageOf = ({ waiting, failure }: Progress): string => waiting ?? 
 
 /** Of a deletion or an abort that takes too long, as the message begins. */
 export const OVERDUE = 'the hub takes unusually long to clean up';
-/** What an operator counts. */
-export const placedMarks = (document: JsonObject): readonly string[] =>
-  stringAt(objectAt(document, 'status'), 'message').startsWith(OVERDUE) ? ['deletion-overdue'] : [];
+
+/** What all resources of this sort have in common. */
+export const PLACED = {
+  ids: 'client-may-choose',
+  // Its workflow run has ended for good, and so has its object on a hub, which bore a name made of its id.
+  idOnce: true,
+  nameScope: 'project',
+  defaultTenant: 'shared',
+  secrets: [],
+  protectedWhileReferenced: true,
+  marks: (document: JsonObject): readonly string[] =>
+    stringAt(objectAt(document, 'status'), 'message').startsWith(OVERDUE) ? ['deletion-overdue'] : [],
+  stateVersion: 1,
+} as const;
 
 /** The hub showed before that it is as wanted, and nothing else was told since. */
 export const isSettled = ({ done, failure, waiting, reported }: Progress): boolean =>
@@ -145,7 +164,7 @@ export const placedDocument = (rules: PlacedRules) => {
       return rules.normalize?.(kept, context) ?? kept;
     },
   });
-  const made = (name: Word | 'Deleted' | 'DeletionRequested', at: string, data: object = {}): AnyEvent => ({
+  const made = (name: string, at: string, data: object = {}): AnyEvent => ({
     type: `${prefix}${name}`,
     data: { at, ...data } as JsonObject & At,
   });
@@ -159,10 +178,7 @@ export const placedDocument = (rules: PlacedRules) => {
     return { ...withoutPaths(rules.reportable)(derived), ...state.reported };
   };
 
-  const report = (
-    state: Placed,
-    { at, document, paths }: Extract<DocumentCommand, { type: 'ReviseDocument' }>,
-  ): Decision<AnyEvent> => {
+  const report = (state: Placed, { at, document, paths }: Revision): Decision<AnyEvent> => {
     if (paths !== undefined || document['status'] === undefined) return [];
     const status = reportable(objectAt(document, 'status'));
     const shown = reportable(shownStatus(state));
@@ -170,10 +186,7 @@ export const placedDocument = (rules: PlacedRules) => {
     return rules.checkReport?.(shown, status) ?? [made('StatusReported', at, { status })];
   };
 
-  const revise = (
-    state: PlacedState,
-    command: Extract<DocumentCommand, { type: 'ReviseDocument' }>,
-  ): Decision<DomainEvent> => {
+  const revise = (state: PlacedState, command: Revision): Decision<DomainEvent> => {
     const revised = documents.decide(state, command);
     if (isRejection(revised) || !isStored(state)) return revised;
     const reported = report(state, command);
@@ -201,9 +214,9 @@ export const placedDocument = (rules: PlacedRules) => {
     return rules.inUse?.(state) ?? [made('Failed', at, { reason: ABORTED, message: `aborted: ${reason}` })];
   };
 
-  const retry = ({ failure, withdrawn, ...state }: Placed, at: string): Decision<AnyEvent> => {
-    if (failure === undefined) return refuse('NOT_FAILED', `the ${words} did not fail`);
-    return isAborted({ ...state, failure }) && withdrawn !== true
+  const retry = (state: Placed, at: string): Decision<AnyEvent> => {
+    if (state.failure === undefined) return refuse('NOT_FAILED', `the ${words} did not fail`);
+    return isAborted(state) && state.withdrawn !== true
       ? refuse('ABORTING', `what was begun of the ${words} is still being undone`)
       : [made('RetryRequested', at)];
   };
@@ -225,15 +238,16 @@ export const placedDocument = (rules: PlacedRules) => {
     if (!isStored(state) || state.status === 'retired') return [];
     const { type: _type, at, ...data } = command;
     switch (command.type) {
-      case 'PlaceOnHub': {
+      case 'PlaceOnHub':
         if (state.place !== undefined)
-          return sameJson(state.place, placeIn(data as Recorded<'Placed'>))
+          return sameJson(state.place, placeIn(data, command.objectName))
             ? []
             : refuse('ALREADY_PLACED', `the ${words} has a place already`);
         return isUnderWay(state)
           ? [made('Placed', at, data)]
           : refuse('DELETION_REQUESTED', `the ${words} is being deleted`);
-      }
+      case 'RecordReady':
+        return !isUnderWay(state) || isSettled(state) ? [] : [made(rules.done, at)];
       case 'ReportWaiting':
         return state.waiting === command.message ? [] : [made('Waiting', at, data)];
       case 'RecordFailure':
@@ -256,8 +270,10 @@ export const placedDocument = (rules: PlacedRules) => {
     const { waiting: _waiting, reported: _reported, ...told } = state;
     const { failure: _failure, ...well } = told;
     switch (type.startsWith(prefix) ? type.slice(prefix.length) : '') {
-      case 'Placed':
-        return { ...well, place: placeIn(data as Recorded<'Placed'>) };
+      case 'Placed': {
+        const { at: _at, decision: _why, ...place } = data as Recorded<'Placed'>;
+        return { ...well, place };
+      }
       case 'Waiting':
         return { ...(isAborted(state) ? told : well), waiting: stringAt(data, 'message') };
       case 'Failed': {
@@ -284,18 +300,11 @@ export const placedDocument = (rules: PlacedRules) => {
   };
 
   /** Its objects on a hub bore names made of this id. Other tenants are not told. */
-  const idUsed = (
-    { tenant }: Placed,
-    { id, tenant: asking }: Extract<DocumentCommand, { type: 'CreateDocument' }>,
-  ): Rejection =>
-    tenant !== asking
-      ? alreadyExists(words, id)
-      : reject(
-          'already-exists',
-          'ALREADY_EXISTS',
-          `identifier '${id}' was used by an ${words} that is gone: choose another 'id' or leave it out`,
-          { field: 'id' },
-        );
+  const idUsed = ({ tenant }: Placed, { id, tenant: asking }: Creation): Rejection => {
+    if (tenant !== asking) return alreadyExists(words, id);
+    const message = `identifier '${id}' was used by a former ${words}: choose another 'id' or leave it out`;
+    return reject('already-exists', 'ALREADY_EXISTS', message, { field: 'id' });
+  };
 
   return {
     initialState: documents.initialState,
@@ -330,8 +339,6 @@ export const placedDocument = (rules: PlacedRules) => {
     },
   };
 };
-
-const placeIn = ({ at: _at, decision: _why, ...place }: Recorded<'Placed'>): Place => place;
 
 const eventsOf = (prefix: string): DocumentEventNames => ({
   created: `${prefix}Ordered`,

@@ -1,15 +1,15 @@
-import type { ActingKind, AnyWorkflow, OrderWords, TimelineWords } from './acting-kind.ts';
+import type { ActingKind, AnyWorkflow, TimelineWords } from './acting-kind.ts';
 import { SIMULATION_ANNOTATION } from './clusters/cluster-order-manifest.ts';
-import type { Decider, Decision, DomainEvent } from './decider.ts';
+import type { Decider, DomainEvent } from './decider.ts';
+import type { EventType } from './event-type.ts';
 import { laneOf, type OwnedObject } from './hubs/hub-object.ts';
 import type { JsonObject } from './json.ts';
-import { isObject, objectAt, own, stringAt, textsAt } from './json-tools.ts';
+import { defined, isObject, objectAt, own, stringAt, textsAt } from './json-tools.ts';
 import {
   isAborted,
   isSettled,
   messageOf,
   OVERDUE,
-  type Place,
   type Placed,
   type PlacedCommand,
   type PlacedState,
@@ -19,6 +19,7 @@ import { BACKOFF, delayAfter, later, OWN_BACKOFF, type Backoff } from './process
 import type { Run } from './process/run.ts';
 import { stepWorkflow } from './process/step-workflow.ts';
 import { UNDO } from './process/undo.ts';
+import type { ResourceKind } from './resource.ts';
 import { because, quoted } from './sentences.ts';
 
 /**
@@ -46,22 +47,15 @@ const WAITING_BACKOFF: Backoff = { firstMs: MINUTE, maxMs: 15 * MINUTE };
 const MOST_WOKEN = 3;
 const ASK_AGAIN = 'ask-again';
 
-export type WantedObject = {
-  readonly spec: JsonObject;
-  readonly annotations?: { readonly [key: string]: string };
-};
-
-export type PlacedWorkflow<State extends PlacedState, Command> = {
-  readonly kind: string;
-  /** What its events begin with. */
-  readonly prefix: string;
-  readonly words: string;
-  readonly types: readonly string[];
-  readonly decider: {
-    readonly initialState: () => State;
-    readonly evolve: (state: State, event: never) => State;
-    readonly decide: (state: State, command: never) => Decision<DomainEvent>;
-  };
+type Told<Command> = Command | PlacedCommand | undefined;
+/** What a kind says beside its resource. */
+export type PlacedDeclaration<State extends PlacedState, Command> = Pick<
+  TimelineWords,
+  'sentences' | 'deeds'
+> & {
+  /** Those of its resource are its own. */
+  readonly types: readonly EventType[];
+  readonly states: readonly string[];
   readonly object: OwnedObject;
   /** Before the object is applied; the place is one of them. One that has to wait keeps `{waiting, until?}`. */
   readonly first: readonly PlacedStep<State, Command | PlacedCommand>[];
@@ -69,13 +63,12 @@ export type PlacedWorkflow<State extends PlacedState, Command> = {
   readonly wakes: { readonly types: readonly string[]; readonly of?: (run: PlacedRun<State>) => string };
   /** Once the object is there. */
   readonly following?: readonly PlacedStep<State, Command | PlacedCommand>[];
-  readonly wanted: (run: PlacedRun<State>) => WantedObject;
+  readonly wanted: (run: PlacedRun<State>) => {
+    readonly spec: JsonObject;
+    readonly annotations?: JsonObject;
+  };
   /** The hub shows it as it should be. */
-  readonly ready: (
-    run: PlacedRun<State>,
-    object: JsonObject,
-    at: string,
-  ) => Command | PlacedCommand | undefined;
+  readonly ready: (run: PlacedRun<State>, object: JsonObject, at: string) => Told<Command>;
 };
 
 /** Facts of a run that has begun. */
@@ -83,15 +76,14 @@ export const documentOf = ({ subject }: PlacedRun): JsonObject => (subject as Pl
 export const annotationOf = (run: PlacedRun, name: string): string | undefined =>
   own(textsAt(objectAt(documentOf(run), 'metadata'), 'annotations'), name);
 
-/** The answer that it has to wait, if that was the last one. */
-const waitOf = ({ done }: PlacedRun, step: string): JsonObject | undefined => {
-  const result = own(done, step)?.result;
-  return typeof result?.['waiting'] === 'string' ? result : undefined;
-};
 const answersOf = ({ done }: PlacedRun, step: string): number => own(done, step)?.times ?? 0;
-/** It was told to wait, and nothing may have changed since. */
-const isResting = (run: PlacedRun, step: string): boolean =>
-  waitOf(run, step) !== undefined && (own(run.memo, step) ?? 0) < answersOf(run, step);
+/** The last answer, if it was to wait; `isOver`: something may have changed since. */
+const waitOf = (run: PlacedRun, step: string) => {
+  const { at = '', times = 0, result } = own(run.done, step) ?? {};
+  const message = stringAt(result, 'waiting');
+  const isOver = (own(run.memo, step) ?? 0) >= times;
+  return message === '' ? undefined : { at, times, message, until: stringAt(result, 'until'), isOver };
+};
 
 /** Asks what may have to wait; once it was told to wait, not before something may have changed. */
 export const asking = <State extends PlacedState, Command>(
@@ -103,55 +95,42 @@ export const asking = <State extends PlacedState, Command>(
   rules: { backoff: OWN_BACKOFF },
   done: (run) => run.done[name] !== undefined && waitOf(run, name) === undefined,
   work: (run) =>
-    isResting(run, name) ? undefined : { call: call(run), instance: `${answersOf(run, name)}.${run.cycle}` },
+    waitOf(run, name)?.isOver === false
+      ? undefined
+      : { call: call(run), instance: `${answersOf(run, name)}.${run.cycle}` },
   ...more,
 });
 
-const onHub = (
-  { subject, id }: PlacedRun,
-  object: OwnedObject,
-  operation: string,
-  more: JsonObject = {},
-): Call => {
-  const { hub = '', namespace = '', objectName = '' } = subject.place ?? {};
-  return {
-    port: 'management-cluster',
-    operation,
-    lane: laneOf(hub, object),
-    args: { object: object.kind, hub, namespace, name: objectName, id, ...more },
-  };
-};
-
-const isThere = (answer: JsonObject): boolean => isObject(answer['object'] ?? null);
-
-/** Nobody works on the objects of such a hub: what was stored there is as it should be. */
-const isUnattended = ({ controller, simulated }: Place): boolean => controller === 'ledger' && !simulated;
-
-export const placedWorkflow = <State extends PlacedState, Command>(
-  declared: PlacedWorkflow<State, Command>,
+const workflowOf = <State extends PlacedState, Command extends { readonly type: string }>(
+  { kind, message: prefix, words, decider }: ResourceKind<State, Command>,
+  declared: PlacedDeclaration<State, Command>,
 ): AnyWorkflow => {
-  const { kind, prefix, words, object, first, following = [], wakes } = declared;
+  const { object, first, following = [], wakes } = declared;
   type Any = Command | PlacedCommand;
   type R = PlacedRun<State>;
 
   const retry = `${prefix}RetryRequested`;
-  /** Those of its first steps whose last answer was that they have to wait. */
-  const waiting = (run: R): readonly string[] =>
-    first.map(({ name }) => name).filter((name) => waitOf(run, name) !== undefined);
+  const restOf = (run: R) =>
+    first.flatMap(({ name }) => waitOf(run, name) ?? []).find(({ isOver }) => !isOver);
+
+  const onHub = ({ subject, id }: R, operation: string, more: JsonObject = {}): Call => {
+    const { hub = '', namespace = '', objectName: name = '' } = subject.place ?? {};
+    const args = { object: object.kind, hub, namespace, name, id, ...more };
+    return { port: 'management-cluster', operation, lane: laneOf(hub, object), args };
+  };
+
+  const isGone = (
+    { subject: { place } }: R,
+    { object: left, hub = place?.hub }: Partial<JsonObject>,
+  ): boolean => left === null && hub === place?.hub;
 
   const applyArgs = (run: R): JsonObject => {
-    const { simulated = false, tenantNamespace } = run.subject.place ?? {};
-    const { spec, annotations = {} } = declared.wanted(run);
+    const { simulated, tenantNamespace } = run.subject.place ?? {};
+    const { spec, annotations } = declared.wanted(run);
     // A tenant's annotation must never reach a real hub: its operator reads annotations as instructions.
-    const simulation = simulated ? annotationOf(run, SIMULATION_ANNOTATION) : undefined;
-    return {
-      spec,
-      annotations: {
-        ...annotations,
-        ...(simulation === undefined ? {} : { [SIMULATION_ANNOTATION]: simulation }),
-      },
-      ...(tenantNamespace === undefined ? {} : { tenantNamespace }),
-    };
+    const simulation = simulated === true ? annotationOf(run, SIMULATION_ANNOTATION) : undefined;
+    const all = defined({ ...annotations, [SIMULATION_ANNOTATION]: simulation }) as JsonObject;
+    return { spec, annotations: all, ...(tenantNamespace === undefined ? {} : { tenantNamespace }) };
   };
 
   const look = (run: R, answer: JsonObject, at: string): Any | undefined => {
@@ -168,7 +147,9 @@ export const placedWorkflow = <State extends PlacedState, Command>(
       return { type: 'RecordFailure', at, reason: 'ObjectLost', message };
     }
     if (stringAt(shown, 'deletionTimestamp') !== '') return undefined;
-    if (isUnattended(place) || stringAt(shown, 'phase') === 'Ready') return declared.ready(run, shown, at);
+    // Where nobody works on the objects of a hub, what was stored there is as it should be.
+    const isUnattended = place.controller === 'ledger' && !place.simulated;
+    if (isUnattended || stringAt(shown, 'phase') === 'Ready') return declared.ready(run, shown, at);
     if (stringAt(shown, 'phase') !== 'Failed') return undefined;
     const message = stringAt(shown, 'message') || `the hub could not make the ${words} ready`;
     return { type: 'RecordFailure', at, reason: 'ProvisioningFailed', message };
@@ -180,14 +161,13 @@ export const placedWorkflow = <State extends PlacedState, Command>(
       name: 'apply',
       after: first.map(({ name }) => name),
       rules: { backoff: BACKOFF },
-      work: (run) => ({ call: onHub(run, object, 'applyObject', applyArgs(run)), instance: run.cycle }),
+      work: (run) => ({ call: onHub(run, 'applyObject', applyArgs(run)), instance: run.cycle }),
       undo: {
-        call: (run) => onHub(run, object, 'deleteObject'),
-        look: (run) => onHub(run, object, 'observeObject'),
-        absent: (_run, answer) => answer['existed'] === false || answer['object'] === null,
-        shown: (_run, answer) => isThere(answer),
-        gone: ({ subject: { place } }, { object: left, hub = place?.hub ?? '' }) =>
-          left === null && hub === place?.hub,
+        call: (run) => onHub(run, 'deleteObject'),
+        look: (run) => onHub(run, 'observeObject'),
+        absent: (run, answer) => answer['existed'] === false || isGone(run, answer),
+        shown: (_run, answer) => isObject(answer['object']),
+        gone: isGone,
         // Soon told of: what does not go away is rarely gone later.
         rules: { backoff: REMOVAL_BACKOFF, attempts: 3 },
       },
@@ -203,7 +183,7 @@ export const placedWorkflow = <State extends PlacedState, Command>(
         onOverdue: (_run, { at }) => ({
           type: 'ReportWaiting',
           at,
-          message: `the hub did not make it ready within ${READY_DEADLINE_MS / 60_000} minutes`,
+          message: `the hub did not make it ready within ${READY_DEADLINE_MS / MINUTE} minutes`,
         }),
       },
     },
@@ -214,17 +194,15 @@ export const placedWorkflow = <State extends PlacedState, Command>(
       after: ['apply'],
       done: ({ subject, aborted }) => isSettled(subject) || aborted !== undefined,
       work: (run) => ({
-        call: onHub(run, object, 'observeObject'),
+        call: onHub(run, 'observeObject'),
         everyMs: run.subject.failure === undefined ? READ_MS : READ_FAILED_MS,
       }),
     },
     {
       name: 'report-waiting',
       tell: (run) => {
-        const [step] = waiting(run);
-        if (step === undefined) return undefined;
-        const message = stringAt(waitOf(run, step), 'waiting');
-        return { type: 'ReportWaiting', at: run.done[step]?.at ?? '', message };
+        const wait = restOf(run);
+        return wait && { type: 'ReportWaiting', at: wait.at, message: wait.message };
       },
     },
     {
@@ -239,7 +217,7 @@ export const placedWorkflow = <State extends PlacedState, Command>(
       name: 'look-for-absence',
       phase: 'undo',
       needed: (run) => (run.effects['undo-apply']?.status ?? 'done') !== 'done',
-      work: (run) => ({ call: onHub(run, object, 'observeObject'), everyMs: READ_MS }),
+      work: (run) => ({ call: onHub(run, 'observeObject'), everyMs: READ_MS }),
     },
     {
       name: 'report-blocked',
@@ -275,8 +253,8 @@ export const placedWorkflow = <State extends PlacedState, Command>(
     name: `${kind}Order`,
     subject: {
       category: kind,
-      types: declared.types,
-      decider: declared.decider as unknown as Decider<State, Any & { readonly type: string }, DomainEvent>,
+      types: declared.types.filter(({ resource }) => resource === kind).map(({ type }) => type),
+      decider: decider as unknown as Decider<State, Any & { readonly type: string }, DomainEvent>,
       idOf: (state) => (state as Placed).id,
     },
     begins: ({ status }) => status !== 'absent' && status !== 'abandoned',
@@ -291,12 +269,13 @@ export const placedWorkflow = <State extends PlacedState, Command>(
           : memo,
     },
     timers: (run): { readonly [timerId: string]: string } => {
-      const [step] = waiting(run).filter((name) => isResting(run, name));
-      if (step === undefined || run.ending !== undefined || run.aborted !== undefined) return {};
-      const pause = delayAfter(`${step}:${run.id}`, answersOf(run, step), WAITING_BACKOFF);
-      const [soonest, until] = [later(run.done[step]?.at ?? '', pause), stringAt(waitOf(run, step), 'until')];
+      const wait = restOf(run);
+      if (wait === undefined || run.ending !== undefined || run.aborted !== undefined) return {};
+      // At the time that it was told of it asks once; then others were faster, and there are more of them.
+      const isTold = wait.until !== '' && wait.times === 1;
+      const soonest = isTold ? wait.until : later(wait.at, delayAfter(run.id, wait.times, WAITING_BACKOFF));
       const timerId = wakes.of === undefined ? ASK_AGAIN : `${ASK_AGAIN}:${wakes.of(run)}`;
-      return { [timerId]: until > soonest ? until : soonest };
+      return { [timerId]: wait.until > soonest ? wait.until : soonest };
     },
     wakes: {
       types: wakes.types,
@@ -309,43 +288,43 @@ export const placedWorkflow = <State extends PlacedState, Command>(
   }) as unknown as AnyWorkflow;
 };
 
-/** Timeline, order view and log of such a kind, in its words. */
-export const placedWords = (
-  { prefix, words }: { readonly prefix: string; readonly words: string },
-  own_: {
-    readonly states: readonly string[];
-    readonly enumPrefix: string;
-    readonly sentences: TimelineWords['sentences'];
-    readonly deeds: TimelineWords['deeds'];
-  },
-): Pick<ActingKind, 'logged'> & {
-  readonly timeline: TimelineWords;
-  readonly order: OrderWords<unknown, Extract<PlacedCommand, { type: 'RetryOrder' | 'AbortOrder' }>>;
-} => ({
-  timeline: {
-    sentences: {
-      [`${prefix}Ordered`]: (data) => `The ${words}${quoted(data['name'])} was ordered.`,
-      [`${prefix}Revised`]: 'The document was changed.',
-      [`${prefix}DeletionRequested`]: 'Deletion was requested.',
-      [`${prefix}Withdrawn`]: 'Nothing of it is left on its hub.',
-      [`${prefix}Deleted`]: `The ${words} is gone.`,
-      [`${prefix}Placed`]: (data) =>
-        data['hub'] === undefined ? 'A hub was chosen.' : `It is placed on hub${quoted(data['hub'])}.`,
-      [`${prefix}Waiting`]: (data) => `It waits${because(data)}.`,
-      [`${prefix}Failed`]: (data) => `It failed${because(data)}.`,
-      [`${prefix}RetryRequested`]: 'A retry was requested.',
-      [`${prefix}StatusReported`]: 'A status was reported by a private caller.',
-      ...own_.sentences,
+/** A kind that is carried out so. */
+export const placedKind = <
+  State extends PlacedState,
+  Command extends { readonly type: string },
+  Event extends DomainEvent,
+>(
+  resource: ResourceKind<State, Command, Event>,
+  declared: PlacedDeclaration<State, Command>,
+): ActingKind<State, Command, Event> => {
+  const { message: prefix, words, event } = resource;
+  const asked = (command: PlacedCommand): Command => command as unknown as Command;
+  return {
+    ...resource,
+    workflow: workflowOf(resource as unknown as ResourceKind<State, Command>, declared),
+    hubObjects: [declared.object],
+    timeline: {
+      sentences: {
+        [`${prefix}Ordered`]: (data) => `The ${words}${quoted(data['name'])} was ordered.`,
+        [`${prefix}Revised`]: 'The document was changed.',
+        [`${prefix}DeletionRequested`]: 'Deletion was requested.',
+        [`${prefix}Withdrawn`]: 'Nothing of it is left on its hub.',
+        [`${prefix}Deleted`]: `The ${words} is gone.`,
+        [`${prefix}Placed`]: (data) =>
+          data['hub'] === undefined ? 'A hub was chosen.' : `It is placed on hub${quoted(data['hub'])}.`,
+        [`${prefix}Waiting`]: (data) => `It waits${because(data)}.`,
+        [`${prefix}Failed`]: (data) => `It failed${because(data)}.`,
+        [`${prefix}RetryRequested`]: 'A retry was requested.',
+        [`${prefix}StatusReported`]: 'A status was reported by a private caller.',
+        ...declared.sentences,
+      },
+      deeds: { apply: 'send it to its hub', 'undo-apply': 'delete it from its hub', ...declared.deeds },
+      timers: { [ASK_AGAIN]: 'It is time to ask again.' },
     },
-    deeds: { apply: 'send it to its hub', 'undo-apply': 'delete it from its hub', ...own_.deeds },
-    timers: { [ASK_AGAIN]: 'It is time to ask again.' },
-  },
-  order: {
-    prefix: own_.enumPrefix,
-    states: own_.states,
-    details: (state) => {
-      const { place, waiting, failure } = state as PlacedState;
-      return {
+    order: {
+      prefix: (event?.field ?? '').toUpperCase(),
+      states: declared.states,
+      details: ({ place, waiting, failure }) => ({
         conditions: {},
         waiting: waiting === undefined ? {} : { waiting: { message: waiting } },
         failure: failure === undefined ? {} : { failure: { ...failure } },
@@ -353,10 +332,10 @@ export const placedWords = (
           place === undefined
             ? {}
             : { hub: place.hub, order_name: place.objectName, namespace: place.namespace },
-      };
+      }),
+      retry: (at) => asked({ type: 'RetryOrder', at }),
+      abort: (at, reason) => asked({ type: 'AbortOrder', at, reason }),
     },
-    retry: (at) => ({ type: 'RetryOrder', at }),
-    abort: (at, reason) => ({ type: 'AbortOrder', at, reason }),
-  },
-  logged: { [`${prefix}Failed`]: `${words} failed` },
-});
+    logged: { [`${prefix}Failed`]: `${words} failed` },
+  };
+};

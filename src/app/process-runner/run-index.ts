@@ -117,8 +117,8 @@ export const RUN_INDEX_STATEMENTS = {
   next: 'SELECT min(mono) AS mono FROM alarms WHERE mono IS NOT NULL',
   countDue: `SELECT count(*) AS n FROM
        (SELECT 1 FROM alarms WHERE mono IS NOT NULL AND mono <= ? LIMIT ${MAX_COUNTED})`,
-  sleeping: 'SELECT run FROM alarms WHERE key = ?1 AND mono > ?2 ORDER BY age, run LIMIT ?3',
-  wake: 'UPDATE alarms SET mono = ? WHERE run = ? AND key = ?',
+  wake: `UPDATE alarms SET mono = ?2 WHERE key = ?1 AND run IN
+       (SELECT run FROM alarms WHERE key = ?1 AND mono > ?2 ORDER BY age, run LIMIT ?3)`,
   work: 'SELECT key FROM runs WHERE work = 1 AND key > ? ORDER BY key LIMIT ?',
   park: 'INSERT OR REPLACE INTO parked (run, error) VALUES (?, ?)',
   parked: 'SELECT run, error FROM parked ORDER BY run',
@@ -214,10 +214,8 @@ export const openRunIndex = (file: string, identity: string): RunIndex => {
     },
     countDue: (mono) => (sql.countDue.get(mono + base) as { n: number }).n,
     wake: (alarm, mono, limit) => {
-      const sleeping = sql.sleeping.all(alarm, mono + base, limit) as { run: string }[];
-      if (sleeping.length > 0) write();
-      for (const { run } of sleeping) sql.wake.run(mono + base, run, alarm);
-      return sleeping.length;
+      write();
+      return Number(sql.wake.run(alarm, mono + base, limit).changes);
     },
     withWork: (after, limit) => (sql.work.all(after, limit) as { key: string }[]).map(({ key }) => key),
     park: (run, error) => {

@@ -3,7 +3,7 @@ import { reject, type Decider, type DomainEvent, type Rejection } from '../decid
 import { durationMs } from '../iso-duration.ts';
 import type { JsonObject } from '../json.ts';
 import { listAt, objectAt, stringAt } from '../json-tools.ts';
-import { placedKind } from '../placed-kind.ts';
+import { placedResource } from '../placed-resource.ts';
 import type { ResourceKind } from '../resource.ts';
 import {
   decideAddress,
@@ -17,11 +17,9 @@ import {
 } from './address-book.ts';
 import {
   isAborted,
-  isSettled,
-  isUnderWay,
   messageOf,
+  PLACED,
   placedDocument,
-  placedMarks,
   type Placed,
   type PlacedCommand,
   type PlacedEvent,
@@ -48,10 +46,7 @@ export const POOL_PRIVATE_ONLY = [
 export type PoolState = PlacedState & { readonly book?: AddressBook };
 
 export const bookOf = ({ book }: Pick<PoolState, 'book'>): AddressBook => book ?? emptyBook();
-export type PoolCommand =
-  | PlacedCommand
-  | AddressCommand
-  | { readonly type: 'RecordReady'; readonly at: string };
+export type PoolCommand = PlacedCommand | AddressCommand;
 export type PoolEvent =
   | PlacedEvent<'ExternalIPPool', DomainEvent<'ExternalIPPoolBecameReady', { readonly at: string }>>
   | AddressEvent;
@@ -196,10 +191,6 @@ export const poolDecider: Decider<PoolState, PoolCommand, PoolEvent> = {
         if (command.type === 'ClaimAddress' && state.status === 'deleting')
           return reject('failed-precondition', 'DELETION_REQUESTED', 'the pool is being deleted');
         return decideAddress(bookOf(state), command, addressRules(state));
-      case 'RecordReady':
-        return !isUnderWay(state) || isSettled(state)
-          ? []
-          : [{ type: 'ExternalIPPoolBecameReady', data: { at: command.at } }];
       default:
         return documents.decide(state, command) as readonly PoolEvent[] | Rejection;
     }
@@ -216,9 +207,9 @@ export const isReady = (document: JsonObject): boolean =>
   stringAt(objectAt(document, 'status'), 'state') === READY;
 
 export const externalIpPool: ResourceKind<PoolState, PoolCommand, PoolEvent> = {
-  ...placedKind({
+  ...placedResource({
     kind: 'externalIpPool',
-    prefix: 'ExternalIPPool',
+    message: 'ExternalIPPool',
     words: 'external IP pool',
     privateOnly: POOL_PRIVATE_ONLY,
     immutable: IMMUTABLE,
@@ -229,7 +220,7 @@ export const externalIpPool: ResourceKind<PoolState, PoolCommand, PoolEvent> = {
   listed: isOffered,
   outsideProjectsForAll: true,
   marks: (document) => [
-    ...placedMarks(document),
+    ...PLACED.marks(document),
     ...(stringAt(objectAt(document, 'status'), 'message').startsWith(SHOWN_FOR_TWO) ? [SHOWN_TWICE] : []),
   ],
   decider: poolDecider,

@@ -1,7 +1,7 @@
 import { reject, type Decider, type DomainEvent, type Rejection } from '../decider.ts';
 import type { JsonObject } from '../json.ts';
 import { objectAt, stringAt } from '../json-tools.ts';
-import { placedKind } from '../placed-kind.ts';
+import { placedResource } from '../placed-resource.ts';
 import type { ResourceKind } from '../resource.ts';
 import {
   isSettled,
@@ -146,9 +146,9 @@ export const externalIpDecider: Decider<ExternalIpState, ExternalIpCommand, Exte
 };
 
 export const externalIp: ResourceKind<ExternalIpState, ExternalIpCommand, ExternalIpEvent> = {
-  ...placedKind({
+  ...placedResource({
     kind: 'externalIp',
-    prefix: 'ExternalIP',
+    message: 'ExternalIP',
     words: 'external IP',
     privateOnly: IP_PRIVATE_ONLY,
     immutable: IMMUTABLE,

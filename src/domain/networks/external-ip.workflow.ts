@@ -1,13 +1,12 @@
-import type { ActingKind } from '../acting-kind.ts';
 import { isStored } from '../catalog/document.ts';
 import type { JsonObject } from '../json.ts';
-import { objectAt, stringAt } from '../json-tools.ts';
+import { isObject, objectAt, stringAt } from '../json-tools.ts';
 import { meterOf } from '../metering/meter.ts';
-import type { Place } from '../placed-document.ts';
-import { asking, documentOf, placedWords, placedWorkflow, type PlacedRun } from '../placed-workflow.ts';
+import { placeIn } from '../placed-document.ts';
+import { asking, documentOf, placedKind, type PlacedRun } from '../placed-workflow.ts';
 import type { Call } from '../process/declaration.ts';
 import { OWN_BACKOFF } from '../process/effects.ts';
-import { typesOfKind } from './external-ip-pool.workflow.ts';
+import { networkEventTypes } from './event-types.ts';
 import {
   ADDRESS_ANNOTATION,
   externalIp,
@@ -20,8 +19,6 @@ import {
 import { EXTERNAL_IP } from './hub-objects.ts';
 import { addressText, parseAddress } from './ranges.ts';
 
-const { kind, words } = externalIp;
-const prefix = 'ExternalIP';
 type IpRun = PlacedRun<ExternalIpState>;
 
 const poolOf = (run: IpRun): string => stringAt(objectAt(objectAt(documentOf(run), 'spec'), 'pool'), 'id');
@@ -30,7 +27,7 @@ const toPool = (run: IpRun, operation: string, more: JsonObject = {}): Call => (
   port: 'addresses',
   operation,
   lane: 'addresses',
-  args: { pool: poolOf(run), holder: { kind, id: run.id }, ...more },
+  args: { pool: poolOf(run), holder: { kind: externalIp.kind, id: run.id }, ...more },
 });
 
 /** What it was given, as the claim was answered. */
@@ -43,22 +40,15 @@ const givenGeneration = (run: IpRun): JsonObject => {
 const givenAddress = (run: IpRun): string => stringAt(run.done['claim']?.result, 'address');
 
 /** From the ordered IP to its object on the hub of its pool, and back. Its address is claimed from the pool's own stream. */
-export const externalIpWorkflow = placedWorkflow<ExternalIpState, ExternalIpCommand>({
-  kind,
-  prefix,
-  words,
-  types: typesOfKind(kind),
-  decider: externalIpDecider,
+const placedExternalIp = placedKind<ExternalIpState, ExternalIpCommand, ExternalIpEvent>(externalIp, {
+  types: networkEventTypes,
   object: EXTERNAL_IP,
   wakes: { types: ['AddressReleased', 'ExternalIPPoolPlaced'], of: poolOf },
   first: [
     asking('place', (run: IpRun) => toPool(run, 'place'), {
       done: ({ subject }) => subject.place !== undefined,
       record: ({ id }, { place }, at) =>
-        place === null
-          ? undefined
-          : // The pool's own; it came through JSON.
-            { type: 'PlaceOnHub', at, ...(place as unknown as Place), objectName: EXTERNAL_IP.nameOf(id) },
+        isObject(place) ? { type: 'PlaceOnHub', at, ...placeIn(place, EXTERNAL_IP.nameOf(id)) } : undefined,
       keep: () => ({ waiting: 'its pool is on no hub yet' }),
     }),
     asking(
@@ -113,28 +103,21 @@ export const externalIpWorkflow = placedWorkflow<ExternalIpState, ExternalIpComm
     const address = parsed === undefined ? shown : addressText(parsed);
     return address === '' ? undefined : { type: 'RecordShown', at, address };
   },
+  states: ['accepted', 'pending', 'allocated', 'failed', 'deleting'],
+  deeds: {
+    place: 'find the hub of its pool',
+    claim: 'claim an address',
+    'undo-claim': 'give its address back',
+    register: 'record its address',
+  },
+  sentences: {
+    ExternalIPAddressShown: (data) => `The hub shows address ${stringAt(data, 'address')}.`,
+    ExternalIPAllocated: (data) => `Address ${stringAt(data, 'address')} is allocated.`,
+  },
 });
 
-export const actingExternalIp: ActingKind<ExternalIpState, ExternalIpCommand, ExternalIpEvent> = {
-  ...externalIp,
-  workflow: externalIpWorkflow,
-  hubObjects: [EXTERNAL_IP],
-  ...placedWords(
-    { prefix, words },
-    {
-      enumPrefix: 'EXTERNAL_IP',
-      states: ['accepted', 'pending', 'allocated', 'failed', 'deleting'],
-      deeds: {
-        claim: 'claim an address',
-        'undo-claim': 'give its address back',
-        register: 'record its address',
-      },
-      sentences: {
-        ExternalIPAddressShown: (data) => `The hub shows address ${stringAt(data, 'address')}.`,
-        ExternalIPAllocated: (data) => `Address ${stringAt(data, 'address')} is allocated.`,
-      },
-    },
-  ),
+export const actingExternalIp: typeof placedExternalIp = {
+  ...placedExternalIp,
   /** Billed while it is allocated; OSAC does not meter it. */
   meter: meterOf<ExternalIpState, ExternalIpEvent>(
     {

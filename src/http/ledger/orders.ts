@@ -355,10 +355,9 @@ const decide = async (
     const { abort } = kind.order;
     if (name !== 'abort' || typeof abort !== 'function')
       return decideRun({ kind, id: view.id, revision }, decision, context, services);
-    const { reason, by } = decision;
-    const outcome = await services.commands.execute(kind, view.id, abort(made.at, reason), context);
+    const command = abort(made.at, decision.reason);
+    const outcome = await services.commands.execute(kind, view.id, command, context);
     if (outcome.outcome === 'rejected') throw rejected(outcome.rejection);
-    const json = { id: view.id, skipped: [], aborted: { at: made.at, by, reason } };
-    return applied(json, outcome.loaded.position, services);
+    return applied({ id: view.id, skipped: [] }, outcome.loaded.position, services);
   });
 };

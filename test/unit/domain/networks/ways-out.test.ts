@@ -2,9 +2,9 @@ import { expect } from 'chai';
 import type { JsonObject } from '../../../../src/domain/json.ts';
 import { objectAt } from '../../../../src/domain/json-tools.ts';
 import { externalIpPool, poolDecider } from '../../../../src/domain/networks/external-ip-pool.resource.ts';
-import { poolWorkflow } from '../../../../src/domain/networks/external-ip-pool.workflow.ts';
+import { actingExternalIpPool } from '../../../../src/domain/networks/external-ip-pool.workflow.ts';
 import { externalIp, externalIpDecider } from '../../../../src/domain/networks/external-ip.resource.ts';
-import { externalIpWorkflow } from '../../../../src/domain/networks/external-ip.workflow.ts';
+import { actingExternalIp } from '../../../../src/domain/networks/external-ip.workflow.ts';
 import type { RunEvent } from '../../../../src/domain/process/events.ts';
 import type { Workflow } from '../../../../src/domain/workflow.ts';
 import { createStepRun, done, failed, refused, unknown } from '../../../support/step-run.ts';
@@ -16,7 +16,7 @@ const seen = (object: object | null): object => ({ object, hub: HUB.hub });
 type AnyWorkflow = Workflow<{ readonly since: object }, RunEvent>;
 
 const orderPool = () => {
-  const run = createStepRun(poolWorkflow as AnyWorkflow, poolDecider);
+  const run = createStepRun(actingExternalIpPool.workflow as AnyWorkflow, poolDecider);
   const spec = { cidrs: ['192.0.2.0/29'], ip_family: 'IP_FAMILY_IPV4' };
   run.command({ type: 'CreateDocument', at: run.now(), id: run.id, ...common, document: { spec } });
   const shown = (): JsonObject => {
@@ -26,7 +26,7 @@ const orderPool = () => {
   return { ...run, document: shown, shown: () => objectAt(shown(), 'status') };
 };
 const orderIp = () => {
-  const run = createStepRun(externalIpWorkflow as AnyWorkflow, externalIpDecider);
+  const run = createStepRun(actingExternalIp.workflow as AnyWorkflow, externalIpDecider);
   const document = { spec: { pool: { id: 'p', name: 'p' } } };
   run.command({ type: 'CreateDocument', at: run.now(), id: run.id, ...common, document });
   const shown = (): JsonObject => {

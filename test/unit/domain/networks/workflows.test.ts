@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { externalIpPool, poolDecider } from '../../../../src/domain/networks/external-ip-pool.resource.ts';
-import { poolWorkflow } from '../../../../src/domain/networks/external-ip-pool.workflow.ts';
+import { actingExternalIpPool } from '../../../../src/domain/networks/external-ip-pool.workflow.ts';
 import { externalIp, externalIpDecider } from '../../../../src/domain/networks/external-ip.resource.ts';
-import { externalIpWorkflow } from '../../../../src/domain/networks/external-ip.workflow.ts';
+import { actingExternalIp } from '../../../../src/domain/networks/external-ip.workflow.ts';
 import type { JsonObject } from '../../../../src/domain/json.ts';
 import { objectAt, stringAt } from '../../../../src/domain/json-tools.ts';
 import type { RunEvent } from '../../../../src/domain/process/events.ts';
@@ -16,7 +16,7 @@ const common = { tenant: 't1', project: '', creator: 'ann' };
 type AnyWorkflow = Workflow<{ readonly since: object }, RunEvent>;
 
 const orderPool = (annotations: object = {}) => {
-  const run = createStepRun(poolWorkflow as AnyWorkflow, poolDecider);
+  const run = createStepRun(actingExternalIpPool.workflow as AnyWorkflow, poolDecider);
   const spec = { cidrs: ['192.0.2.0/29'], ip_family: 'IP_FAMILY_IPV4' };
   const document = { metadata: { name: 'p', annotations }, spec } as JsonObject;
   run.command({ type: 'CreateDocument', at: run.now(), id: run.id, name: 'p', ...common, document });
@@ -28,7 +28,7 @@ const orderPool = (annotations: object = {}) => {
 };
 
 const orderIp = () => {
-  const run = createStepRun(externalIpWorkflow as AnyWorkflow, externalIpDecider);
+  const run = createStepRun(actingExternalIp.workflow as AnyWorkflow, externalIpDecider);
   const document = { metadata: { name: 'i' }, spec: { pool: { id: 'p', name: 'p' } } };
   run.command({ type: 'CreateDocument', at: run.now(), id: run.id, name: 'i', ...common, document });
   const shown = () => {
@@ -195,6 +195,14 @@ describe('the way of an external IP', () => {
     run.fire('ask-again:p');
     run.perform('claim', done({ generation: 7, address: '192.0.2.3' }));
     expect(run.effects()).to.deep.equal(['apply']);
+  });
+  it('asks at the moment that it was told of, and rests when others were faster', () => {
+    const run = claimed(HUB, { waiting: 'only resting ones', until: '2026-11-21T12:00:03.000Z' });
+    const due = () => run.pending().timers.find(({ timerId }) => timerId === 'ask-again:p')?.dueAt ?? '';
+    expect(due()).to.equal('2026-11-21T12:00:03.000Z');
+    run.fire('ask-again:p');
+    run.perform('claim', done({ waiting: 'only resting ones', until: '2026-11-21T12:00:04.000Z' }));
+    expect(Date.parse(due()) - Date.parse(run.at())).to.be.within(59_000, 120_000);
   });
   it('records what the operator of its hub chose once the pool has it down', () => {
     const run = claimed(REAL, { generation: 1 });
