@@ -1,7 +1,13 @@
 import type { JsonObject } from '../domain/json.ts';
 import type { EffectOutcome } from '../domain/workflow.ts';
 import type { HubRegistry, RegisteredHub } from './hub-registry.ts';
-import { HubError, type CallOptions, type ManagementCluster } from './management-cluster.ts';
+import {
+  HubError,
+  isForbidden,
+  type CallOptions,
+  type HubErrorKind,
+  type ManagementCluster,
+} from './management-cluster.ts';
 import type { EffectCall } from './process-runner/types.ts';
 
 /** What the effect ports that work with a hub have in common. */
@@ -78,26 +84,25 @@ export const outcomeOfHubError = (error: HubError): EffectOutcome => {
   switch (error.kind) {
     case 'invalid':
       return refused('ValidationFailed', message);
-    case 'conflict':
-      return failed('Conflict', message, retryAfterMs);
     case 'already-exists':
       return refused('NameTaken', message);
-    case 'not-found':
-      return failed('NotFound', message, retryAfterMs);
-    case 'not-ready':
-      return failed('NotReady', message, retryAfterMs);
-    case 'unauthorized':
-      // What is denied may be denied to this order alone; credentials that are not known are good for none.
-      return failed(error.facts['status'] === 403 ? 'Forbidden' : 'Unauthorized', message, retryAfterMs);
-    case 'driven-elsewhere':
-      return failed(DRIVEN_ELSEWHERE, message, retryAfterMs);
-    case 'other-cluster':
-      return failed('DifferentCluster', message, retryAfterMs);
-    case 'throttled':
-      return failed('Throttled', message, retryAfterMs);
-    case 'unavailable':
-      return failed('Unavailable', message, retryAfterMs);
     case 'unknown-outcome':
       return { outcome: 'unknown', reason: 'OutcomeUnknown', message };
+    default:
+      // What is denied may be denied to this order alone; credentials that are not known are good for none.
+      return failed(isForbidden(error) ? 'Forbidden' : REASONS[error.kind], message, retryAfterMs);
   }
+};
+
+const REASONS: {
+  readonly [Kind in Exclude<HubErrorKind, 'invalid' | 'already-exists' | 'unknown-outcome'>]: string;
+} = {
+  conflict: 'Conflict',
+  'not-found': 'NotFound',
+  'not-ready': 'NotReady',
+  unauthorized: 'Unauthorized',
+  'driven-elsewhere': DRIVEN_ELSEWHERE,
+  'other-cluster': 'DifferentCluster',
+  throttled: 'Throttled',
+  unavailable: 'Unavailable',
 };

@@ -11,7 +11,7 @@ import {
 } from '../domain/hubs/capacity.ts';
 import { namespaceOf } from '../domain/hubs/hub-facts.ts';
 import type { Holder } from '../domain/holder.ts';
-import { own, sameJson } from '../domain/json-tools.ts';
+import { defined, own, sameJson } from '../domain/json-tools.ts';
 import { hubCapacityAggregate } from '../domain/kinds.ts';
 import type { EffectOutcome } from '../domain/workflow.ts';
 import type { Aggregate, CommandOutcome, CommandRunner } from './command.ts';
@@ -69,11 +69,6 @@ export const createScheduler = (options: {
       ? (await commandRunner.peek(hubCapacity, id, { signal: call.signal })).state
       : capacityOf(id, call);
 
-  const look = async (hub: RegisteredHub, call: EffectCall): Promise<Seen> => ({
-    hub,
-    capacity: await capacityOf(hub.facts.id, call),
-  });
-
   /** One hub of which nothing can be said must not keep orders from all the others. */
   const readable = async (
     id: string,
@@ -127,11 +122,6 @@ export const createScheduler = (options: {
     return { hub, capacity: stated.loaded.state };
   };
 
-  const callsOf = (hub: string): Pick<Candidate, 'calls'> => {
-    const calls = options.callsOf?.(hub);
-    return calls === undefined ? {} : { calls };
-  };
-
   const candidateOf = ({ hub, capacity, fault }: Seen, request: PlacementRequest): Candidate => {
     const held = claimOf(capacity, request.holder);
     const count = registry.holdersOf(hub.facts.id, request.tenant, request.holder.kind);
@@ -141,12 +131,11 @@ export const createScheduler = (options: {
       adapter: hub.adapter !== undefined,
       blocked: options.isBlocked(hub.facts.id, request.holder.id),
       health: hub.health,
-      ...callsOf(hub.facts.id),
+      ...defined({ calls: options.callsOf?.(hub.facts.id), fault }),
       limits: hub.limits,
       // What this very order holds from an earlier attempt is not in its own way.
       used: held === undefined ? capacity.used : without(capacity.used, held),
       tenantClusters: held === undefined ? count : count - 1,
-      ...(fault === undefined ? {} : { fault }),
     };
   };
 
@@ -204,7 +193,7 @@ export const createScheduler = (options: {
     await registry.ready(call.signal);
     const hub = registry.get(id);
     // A hub that was deregistered meanwhile limits nothing any more.
-    if (hub !== undefined) await declared(await look(hub, call), call);
+    if (hub !== undefined) await declared({ hub, capacity: await capacityOf(id, call) }, call);
     const command: HubCapacityCommand = { type: 'ResizeReservation', at: clock.now(), holder, claim };
     const outcome = await execute(id, command, call);
     if (outcome.outcome === 'accepted') return done({ resized: true });

@@ -50,32 +50,28 @@ const placeOf = (answer: JsonObject, objectName: string): Place & { decision: Pl
   };
 };
 
-const releaseCall = (run: PlacedRun<PoolState>): Call => {
-  const hub = run.subject.place?.hub ?? stringAt(run.done['place']?.result, 'hub');
-  return {
-    port: 'scheduler',
-    operation: 'release',
-    lane: 'scheduler',
-    args: { holder: { kind, id: run.id }, ...(hub === '' ? {} : { hub }) },
-  };
+const onScheduler = ({ id }: PlacedRun<PoolState>, operation: string, more: JsonObject): Call => ({
+  port: 'scheduler',
+  operation,
+  lane: 'scheduler',
+  args: { holder: { kind, id }, ...more },
+});
+
+const placeCall = (run: PlacedRun<PoolState>): Call => {
+  const zone = annotationOf(run, ZONE_ANNOTATION);
+  return onScheduler(run, 'place', {
+    tenant: run.tenant,
+    // There are no webhooks and jobs for pools.
+    withoutAutomation: true,
+    // Its addresses are on its hub.
+    objects: [EXTERNAL_IP_POOL.kind, EXTERNAL_IP.kind],
+    ...(zone === undefined || zone === '' ? {} : { zone }),
+  });
 };
 
-const placeCall = (run: PlacedRun<PoolState>) => {
-  const zone = annotationOf(run, ZONE_ANNOTATION);
-  return {
-    port: 'scheduler',
-    operation: 'place',
-    lane: 'scheduler',
-    args: {
-      holder: { kind, id: run.id },
-      tenant: run.tenant,
-      // There are no webhooks and jobs for pools.
-      withoutAutomation: true,
-      // Its addresses are on its hub.
-      objects: [EXTERNAL_IP_POOL.kind, EXTERNAL_IP.kind],
-      ...(zone === undefined || zone === '' ? {} : { zone }),
-    },
-  };
+const releaseCall = (run: PlacedRun<PoolState>): Call => {
+  const hub = run.subject.place?.hub ?? stringAt(run.done['place']?.result, 'hub');
+  return onScheduler(run, 'release', hub === '' ? {} : { hub });
 };
 
 const NO_HUB = 'no hub can take it at the moment';
