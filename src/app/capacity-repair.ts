@@ -38,11 +38,11 @@ export const repairHeld = async <Place>(
 
   const look = async (place: Place): Promise<void> => {
     for (const { holder, giveBack } of await heldAt(place)) {
-      let isOver: ReturnType<Holders['isOver']> = false;
+      const asked = { isOver: false as ReturnType<Holders['isOver']> };
       await slice(() => {
-        isOver = holders.isOver(holder, signal);
+        asked.isOver = holders.isOver(holder, signal);
       });
-      if (!(await isOver)) continue;
+      if (!(await asked.isOver)) continue;
       const done = await giveBack();
       if (done.outcome === 'accepted' && done.events.length > 0)
         logger.info(

@@ -5,7 +5,7 @@ import type { HubRegistry, RegisteredHub } from './hub-registry.ts';
 import { createHubReader, type HubReader, type HubReaderOptions } from './hub-reader.ts';
 import type { ManagementCluster } from './management-cluster.ts';
 import type { Clock, Timers } from './ports.ts';
-import { pause } from './process-runner/pause.ts';
+import { aborted, pause } from './process-runner/pause.ts';
 
 /** How one hub's watch is doing, for health and metrics. */
 export type HubWatchStatus = {
@@ -13,8 +13,6 @@ export type HubWatchStatus = {
   readonly namespace: string;
   /** Kind of the objects that it follows. */
   readonly kind: string;
-  /** Hubs are of use without objects of this kind. */
-  readonly optional?: true;
   /** True once everything that the hub holds was listed, until the watch breaks. */
   readonly synced: boolean;
   /** Objects with a label of ours that the hub shows. */
@@ -80,13 +78,7 @@ export const createHubObserver = (options: HubObserverOptions): HubObserver => {
   ): void => {
     const stop = new AbortController();
     const counts = { orders: 0, observations: 0, orphans: 0, failures: 0 };
-    const of = { hub: hub.facts.id, namespace, kind: kind.kind };
-    const status = {
-      ...of,
-      ...(kind.required === true ? {} : { optional: true as const }),
-      synced: false,
-      ...counts,
-    };
+    const status = { hub: hub.facts.id, namespace, kind: kind.kind, synced: false, ...counts };
     const until = AbortSignal.any([signal, stop.signal]);
     const watch = { ...options, hub, cluster, kind, namespace, status, signal: until };
     const reader = createHubReader(watch);
@@ -118,11 +110,9 @@ export const createHubObserver = (options: HubObserverOptions): HubObserver => {
 
   return {
     run: async (signal) => {
-      const stopped = Promise.withResolvers<void>();
-      signal.addEventListener('abort', () => stopped.resolve(), { once: true });
       if (signal.aborted) return;
       const unsubscribe = registry.onChange((id, hub) => changed(id, hub, signal));
-      await stopped.promise;
+      await aborted(signal);
       unsubscribe();
       const ending = [...watches].map((watch) => watch.ended);
       watches.clear();
@@ -166,13 +156,9 @@ const watchHub = async (watch: HubWatch): Promise<void> => {
       if (signal.aborted) break;
       status.lastError = error instanceof Error ? error.message : String(error);
       status.lastErrorAt = watch.clock.now();
-      // Rights that nobody needs there may be missing for ever.
-      const level = failures === 0 || watch.kind.required === true ? 'warn' : 'debug';
-      const { namespace, kind } = status;
-      logger[level](
-        { err: error, hub: hub.facts.id, namespace, kind },
-        'watch of a hub broke; opening it again',
-      );
+      // A right that nobody needs there may be missing for ever.
+      const fields = { err: error, hub: hub.facts.id, namespace: status.namespace, kind: status.kind };
+      logger[failures === 0 ? 'warn' : 'debug'](fields, 'watch of a hub broke; opening it again');
     }
     status.synced = false;
     if (signal.aborted) break;

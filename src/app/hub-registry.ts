@@ -22,7 +22,7 @@ import { LogReplaced, type EventStore, type RecordedEvent, type UnreadableEvent 
 import type { HubConnection, ManagementCluster, ManagementClusters } from './management-cluster.ts';
 import type { EventMetadata } from './metadata.ts';
 import type { Logger, Timers } from './ports.ts';
-import { pause } from './process-runner/pause.ts';
+import { aborted, pause } from './process-runner/pause.ts';
 import { defined, objectAt, stringAt } from '../domain/json-tools.ts';
 
 export type AutomationSecrets = { readonly token?: SecretRef; readonly hmacSecret?: SecretRef };
@@ -206,16 +206,8 @@ export const createHubRegistry = (options: {
       }
     },
     ready: async (signal) => {
-      if (signal === undefined) return caughtUp.promise;
-      signal.throwIfAborted();
-      const aborted = Promise.withResolvers<never>();
-      const abort = (): void => aborted.reject(signal.reason);
-      signal.addEventListener('abort', abort, { once: true });
-      try {
-        await Promise.race([caughtUp.promise, aborted.promise]);
-      } finally {
-        signal.removeEventListener('abort', abort);
-      }
+      await (signal === undefined ? caughtUp.promise : Promise.race([caughtUp.promise, aborted(signal)]));
+      signal?.throwIfAborted();
     },
     hubs: () => [...hubs.values()],
     get: (id) => hubs.get(id),
@@ -279,7 +271,5 @@ const secretsOf = (
 ): AutomationSecrets | undefined => {
   const { [tokenPath]: token, [hmacSecretPath]: hmacSecret } = secrets;
   if (token === undefined && hmacSecret === undefined) return undefined;
-  return {
-    ...defined({ token, hmacSecret }),
-  };
+  return defined({ token, hmacSecret });
 };

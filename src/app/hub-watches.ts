@@ -1,3 +1,5 @@
+import { hubObjectOf } from '../domain/hub-objects.ts';
+import { defined } from '../domain/json-tools.ts';
 import type { HubWatchStatus } from './hub-observer.ts';
 
 /** How a hub is watched, over all the namespaces of it that are. */
@@ -21,17 +23,14 @@ export const watchesByHub = (statuses: readonly HubWatchStatus[]): ReadonlyMap<s
 const watchOf = (watches: readonly HubWatchStatus[]): HubWatch => {
   const sum = (of: 'orders' | 'unknown' | 'orphans' | 'failures'): number =>
     watches.reduce((total, watch) => total + watch[of], 0);
-  const needed = watches.filter(({ optional }) => optional !== true);
+  const isNeeded = ({ kind }: HubWatchStatus): boolean => hubObjectOf(kind).required === true;
+  const needed = watches.filter(isNeeded);
   const broken = [...new Set(needed.filter(({ synced }) => !synced).map(({ namespace }) => namespace))];
   const others = watches
-    .filter(({ optional, synced }) => optional === true && !synced)
+    .filter((watch) => !isNeeded(watch) && !watch.synced)
     .map(({ kind, namespace, lastError = 'not listed yet' }) => `${kind} in ${namespace}: ${lastError}`);
-  const last = needed
-    .filter(({ lastErrorAt }) => lastErrorAt !== undefined)
-    .reduce<HubWatchStatus | undefined>(
-      (latest, each) => ((latest?.lastErrorAt ?? '') < (each.lastErrorAt ?? '') ? each : latest),
-      undefined,
-    );
+  const timeOf = ({ lastErrorAt = '' }: HubWatchStatus): string => lastErrorAt;
+  const last = needed.toSorted((left, right) => (timeOf(left) < timeOf(right) ? -1 : 1)).at(-1);
   return {
     namespaces: new Set(watches.map(({ namespace }) => namespace)).size,
     synced: broken.length === 0,
@@ -41,7 +40,6 @@ const watchOf = (watches: readonly HubWatchStatus[]): HubWatch => {
     unknown: sum('unknown'),
     orphans: sum('orphans'),
     failures: sum('failures'),
-    ...(last?.lastError === undefined ? {} : { lastError: last.lastError }),
-    ...(last?.lastErrorAt === undefined ? {} : { lastErrorAt: last.lastErrorAt }),
+    ...defined({ lastError: last?.lastError, lastErrorAt: last?.lastErrorAt }),
   };
 };

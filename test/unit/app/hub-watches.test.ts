@@ -43,7 +43,7 @@ describe('how a hub is watched, over its namespaces', () => {
     expect(watches.get('hub-2')).to.equal(undefined);
   });
   it('is well without kinds that no hub must have, and says what is missing for them', () => {
-    const POOLS = { kind: 'ExternalIPPool', optional: true, synced: false } as const;
+    const POOLS = { kind: 'ExternalIPPool', synced: false } as const;
     const watches = watchesByHub([
       status('hub-1', 'a'),
       status('hub-1', 'a', { ...POOLS, failures: 1, lastError: 'may not list', lastErrorAt: '2026-11-21T10:00:00Z' }),

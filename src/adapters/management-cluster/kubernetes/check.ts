@@ -67,6 +67,15 @@ export const checkHub = async (
   );
   const isIn = ({ namespace }: Right): boolean => !gone.has(namespace);
   const ask = (right: Right): Promise<boolean> => rights.ask(right, by);
+  // Twenty kinds may each need a dozen rights: they are asked for again with each trial, and every ten minutes.
+  const askLater = thorough ? ask : (right: Right): Promise<boolean> => rights.has(right, by);
+  const lackedOf = async (kind: HubObject): Promise<readonly LackedKind[]> => {
+    const rightsTo = () => rightProblems([kind], needs, isIn, askLater, { optional: true });
+    const found = await told(crdProblems(api, kind, rightsTo, by), api);
+    // The first thing says enough.
+    return found.slice(0, 1).map((problem) => ({ kind: kind.kind, ...problem }));
+  };
+  const lacking = Promise.all(ownedObjects(objects).filter(({ required }) => required !== true).map(lackedOf));
   const found = await Promise.all(
     [
       ...objects
@@ -82,16 +91,12 @@ export const checkHub = async (
       rightProblems(objects, needs, isIn, ask),
     ].map((look) => told(look, api)),
   );
-  const lacking = await lackingOf(api, objects, by, (kind) =>
-    // Twenty kinds may each need a dozen rights: asked again for each trial, and every ten minutes.
-    rightProblems([kind], needs, isIn, thorough ? ask : (right) => rights.has(right, by), { optional: true }),
-  ).catch(asUnknown);
   const allowed = (right: Right): Promise<boolean> => rights.ask(right, by).catch(() => false);
   return {
     ...reached,
     ...who,
     problems: [...who.problems, ...places.flat(), ...found.flat()],
-    ...(lacking === undefined ? {} : { lacking }),
+    lacking: (await lacking).flat(),
     canReadNodePools: (await Promise.all(partsOf(objects).map(allowed))).every((each) => each),
     canReadAgents: await allowed(READ_AGENTS),
   };
@@ -260,24 +265,6 @@ const isServed = async (
     if (error instanceof HubError && error.facts['status'] === 404) return false;
     throw error;
   }
-};
-
-/** What is missing for kinds that a hub is of use without; of one kind the first thing says enough. */
-const lackingOf = async (
-  api: Api,
-  objects: readonly HubObject[],
-  by: CallOptions,
-  rightsOf: (kind: HubObject) => Promise<readonly HubProblem[]>,
-): Promise<readonly LackedKind[]> => {
-  const kinds = ownedObjects(objects).filter(({ required }) => required !== true);
-  const found = await Promise.all(kinds.map((kind) => crdProblems(api, kind, () => rightsOf(kind), by)));
-  return kinds.flatMap(({ kind }, i) => (found[i] ?? []).slice(0, 1).map((problem) => ({ kind, ...problem })));
-};
-
-/** Whatever did not answer is told of by another look. */
-const asUnknown = (error: unknown): undefined => {
-  if (!(error instanceof HubError)) throw error;
-  return undefined;
 };
 
 const rightProblems = async (
