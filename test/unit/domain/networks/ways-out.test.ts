@@ -275,6 +275,8 @@ describe('a deletion', () => {
     expect(externalIpPool.marks?.(run.document())).to.deep.equal(['deletion-overdue']);
     expect(run.effects()).to.have.members(['undo-apply', 'look-for-absence']);
     run.observe(seen(null));
+    // Its place on the hub is given back.
+    run.perform('undo-place', done({}));
     run.commands();
     expect([run.subjectTypes().at(-1), run.isClosed()]).to.deep.equal(['ExternalIPPoolDeleted', true]);
     expect(run.isFolded()).to.equal(true);
