@@ -48,11 +48,11 @@ export const repairCapacity = async (options: {
   const look = async (hub: RegisteredHub): Promise<void> => {
     const { state, revision } = await commandRunner.peek(hubCapacity, hub.facts.id, { signal });
     for (const holder of claimedBy(state)) {
-      let isOver: ReturnType<Holders['isOver']> = false;
+      const asked = { isOver: false as ReturnType<Holders['isOver']> };
       await slice(() => {
-        isOver = holders.isOver(holder, signal);
+        asked.isOver = holders.isOver(holder, signal);
       });
-      if (await isOver) await giveBack(hub, holder, revision);
+      if (await asked.isOver) await giveBack(hub, holder, revision);
     }
   };
 
@@ -61,7 +61,10 @@ export const repairCapacity = async (options: {
       if (signal.aborted) return;
       await look(hub).catch((error: unknown) => {
         if (!signal.aborted)
-          logger.warn({ err: error, hub: hub.facts.id }, 'capacity that a hub holds is looked at again later');
+          logger.warn(
+            { err: error, hub: hub.facts.id },
+            'capacity that a hub holds is looked at again later',
+          );
       });
     }
     await pause(timers, LOOK_MS, signal);

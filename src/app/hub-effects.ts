@@ -1,3 +1,4 @@
+import { own } from '../domain/json-tools.ts';
 import type { JsonObject } from '../domain/json.ts';
 import type { EffectOutcome } from '../domain/workflow.ts';
 import type { HubRegistry, RegisteredHub } from './hub-registry.ts';
@@ -8,7 +9,7 @@ import {
   type HubErrorKind,
   type ManagementCluster,
 } from './management-cluster.ts';
-import type { EffectCall } from './process-runner/types.ts';
+import type { EffectCall, EffectPort } from './process-runner/types.ts';
 
 /** What the effect ports that work with a hub have in common. */
 
@@ -40,6 +41,30 @@ export const refused = (reason: string, message: string): EffectOutcome => ({
   reason,
   message,
 });
+
+/** Arguments are this service's own, made by its workflow and typed there. */
+type Operations = {
+  readonly [operation: string]: (args: never, call: EffectCall) => Promise<EffectOutcome>;
+};
+
+/** `told`: what an error of an operation says of how it ended; undefined: nothing, it is a bug. */
+export const effectPort =
+  (
+    operations: Operations,
+    told: (error: unknown, call: EffectCall) => EffectOutcome | undefined,
+  ): EffectPort =>
+  async (operation, args, call) => {
+    const run = own(operations, operation);
+    try {
+      return run === undefined
+        ? refused('NoSuchOperation', `no operation is called ${operation}`)
+        : await run(args as never, call);
+    } catch (error) {
+      const outcome = told(error, call);
+      if (outcome === undefined) throw error;
+      return outcome;
+    }
+  };
 
 /** How an effect calls a hub: for at most `deadlineMs`, and never longer than the effect itself may take. */
 export const callOptionsOf = (call: EffectCall, deadlineMs: number): CallOptions => ({
@@ -81,6 +106,7 @@ const withoutSecret = (message: string): string =>
 export const outcomeOfHubError = (error: HubError): EffectOutcome => {
   const { retryAfterMs } = error;
   const message = withoutSecret(error.message);
+  const isDenied: boolean = isForbidden(error);
   switch (error.kind) {
     case 'invalid':
       return refused('ValidationFailed', message);
@@ -90,7 +116,7 @@ export const outcomeOfHubError = (error: HubError): EffectOutcome => {
       return { outcome: 'unknown', reason: 'OutcomeUnknown', message };
     default:
       // What is denied may be denied to this order alone; credentials that are not known are good for none.
-      return failed(isForbidden(error) ? 'Forbidden' : REASONS[error.kind], message, retryAfterMs);
+      return failed(isDenied ? 'Forbidden' : REASONS[error.kind], message, retryAfterMs);
   }
 };
 

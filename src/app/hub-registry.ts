@@ -271,7 +271,5 @@ const secretsOf = (
 ): AutomationSecrets | undefined => {
   const { [tokenPath]: token, [hmacSecretPath]: hmacSecret } = secrets;
   if (token === undefined && hmacSecret === undefined) return undefined;
-  return {
-    ...defined({ token, hmacSecret }),
-  };
+  return defined({ token, hmacSecret });
 };

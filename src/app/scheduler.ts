@@ -17,7 +17,7 @@ import type { EffectOutcome } from '../domain/workflow.ts';
 import type { Aggregate, CommandOutcome, CommandRunner } from './command.ts';
 import { contextOf, storeOutcome } from './effect-commands.ts';
 import { OutcomeUnknown, StoreUnavailable } from './event-store.ts';
-import { done, failed, refused } from './hub-effects.ts';
+import { done, effectPort, failed } from './hub-effects.ts';
 import type { HubRegistry, RegisteredHub } from './hub-registry.ts';
 import { derivedCommandId } from './identifiers.ts';
 import { hubContext } from './metadata.ts';
@@ -152,7 +152,7 @@ export const createScheduler = (options: {
       );
       const former = seen.find(({ capacity }) => claimOf(capacity, request.holder) !== undefined)?.hub;
       const stays = former !== undefined && (fits(choice, former) || (mayStay && !choice.placed));
-      const chosen = stays ? former : chosenHub(choice);
+      const chosen = stays ? former : choice.placed ? registry.get(choice.hub.id) : undefined;
       if (former !== undefined && former !== chosen) await give(former.facts.id, request.holder, call, round);
       if (chosen === undefined) {
         // The hub went away between the look and the choice.
@@ -164,9 +164,6 @@ export const createScheduler = (options: {
     }
     return failed('Crowded', 'other orders were faster each time');
   };
-
-  const chosenHub = (choice: Placement): RegisteredHub | undefined =>
-    choice.placed ? registry.get(choice.hub.id) : undefined;
 
   const reserve = async (
     hub: RegisteredHub,
@@ -216,17 +213,7 @@ export const createScheduler = (options: {
     return done({});
   };
 
-  return async (operation, args, call) => {
-    try {
-      // Arguments are this service's own, made by its workflow and typed there.
-      if (operation === 'place') return await placeOrder(args as unknown as PlacementRequest, call);
-      if (operation === 'resize') return await resize(args as never, call);
-      if (operation === 'release') return await release(args as never, call);
-      return refused('NoSuchOperation', `no operation is called ${operation}`);
-    } catch (error) {
-      return storeOutcome(error);
-    }
-  };
+  return effectPort({ place: placeOrder, resize, release }, storeOutcome);
 };
 
 const fits = ({ decision }: Placement, hub: RegisteredHub): boolean =>

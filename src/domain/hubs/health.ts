@@ -1,6 +1,6 @@
 import type { Decision } from '../decider.ts';
 import type { JsonObject } from '../json.ts';
-import { byKey, sameJson } from '../json-tools.ts';
+import { byKey, defined, sameJson } from '../json-tools.ts';
 import type { HostCount, HubHealthEvent, HubProblemFact, LackedKind } from './health-events.ts';
 import { differentCluster } from './identity.ts';
 
@@ -61,11 +61,6 @@ export type ReportHubCheck = {
   readonly findings: HubFindings;
 };
 
-/** Codes of the port's problems, by what they say something about. */
-const UNREACHABLE: readonly string[] = ['InvalidKubeconfig', 'Unreachable'];
-const REFUSED: readonly string[] = ['CredentialsRefused'];
-const ELSEWHERE: readonly string[] = ['DifferentCluster'];
-
 /** Sorts what a check found by aspect; who does not answer tells nothing of rights, and so on. */
 export const findingsOf = (report: {
   readonly problems: readonly HubProblemFact[];
@@ -73,18 +68,25 @@ export const findingsOf = (report: {
   readonly cluster?: string;
   readonly lacking?: readonly LackedKind[];
 }): HubFindings => {
-  const of = (codes: readonly string[]): readonly HubProblemFact[] =>
+  const of = (...codes: readonly string[]): readonly HubProblemFact[] =>
     report.problems.filter(({ code }) => codes.includes(code));
-  const unreachable = of(UNREACHABLE);
+  const unreachable = of('InvalidKubeconfig', 'Unreachable');
   if (unreachable.length > 0) return { reachable: unreachable };
-  const version = report.version === undefined ? {} : { version: report.version };
-  const refused = of(REFUSED);
+  const version = defined({ version: report.version });
+  const refused = of('CredentialsRefused');
   if (refused.length > 0) return { reachable: [], credentials: refused, ...version };
-  const cluster = report.cluster === undefined ? {} : { cluster: report.cluster };
-  const elsewhere = of(ELSEWHERE);
+  const cluster = defined({ cluster: report.cluster });
+  const elsewhere = of('DifferentCluster');
   if (elsewhere.length > 0) return { reachable: [], credentials: [], identity: elsewhere, ...cluster };
-  const lacking = report.lacking === undefined ? {} : { lacking: report.lacking };
-  return { reachable: [], credentials: [], requirements: report.problems, ...version, ...cluster, ...lacking };
+  const lacking = defined({ lacking: report.lacking });
+  return {
+    reachable: [],
+    credentials: [],
+    requirements: report.problems,
+    ...version,
+    ...cluster,
+    ...lacking,
+  };
 };
 
 /** The first thing that is wrong, in the order in which somebody would mend them; undefined when nothing is known to be. */
@@ -214,7 +216,9 @@ const MAX_PROBLEMS = 50;
 /** Types of the events of health, as a subscription names them. */
 export const HEALTH_EVENTS: readonly string[] = [
   ...ASPECT_OF.keys(),
-  ...['HubVersionSeen', 'HubHostsCounted', 'HubKindsSeen'],
+  'HubVersionSeen',
+  'HubHostsCounted',
+  'HubKindsSeen',
 ];
 
 export const isHealthEvent = (event: { readonly type: string }): event is HubHealthEvent =>

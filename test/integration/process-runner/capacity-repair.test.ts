@@ -108,13 +108,18 @@ describe('capacity of orders that are over', () => {
         {
           type: 'CreateDocument',
           at: '2026-01-01T00:00:00.000Z',
-          ...{ id, name: id, tenant: 'acme', project: '', creator: 'ann' },
+          id,
+          name: id,
+          tenant: 'acme',
+          project: '',
+          creator: 'ann',
           document: { spec: { cidrs: ['192.0.2.0/29'], ip_family: 'IP_FAMILY_IPV4' } },
         },
         commandContext(`make-${id}`, 'acme'),
       );
     for (const id of ['over', 'unknown-yet']) expect((await made(id)).outcome).to.equal('accepted');
-    for (const id of ['over', 'unknown-yet', 'unknown', 'goes-on']) await reserve(id, 'acme', 'externalIpPool');
+    for (const id of ['over', 'unknown-yet', 'unknown', 'goes-on'])
+      await reserve(id, 'acme', 'externalIpPool');
     await repairing(['over'], (pass) => pass(MINUTE));
     expect(await held(), 'what its runner has only not heard of yet keeps its place').to.have.members([
       'goes-on',
