@@ -1,7 +1,6 @@
 import type { ActingKind, AnyWorkflow, OrderWords, TimelineWords } from './acting-kind.ts';
-import { SIMULATION_ANNOTATION } from './clusters/cluster-order-manifest.ts';
 import type { Decider, Decision, DomainEvent } from './decider.ts';
-import { laneOf, type OwnedObject } from './hubs/hub-object.ts';
+import { laneOf, type OwnedObject, SIMULATION_ANNOTATION } from './hubs/hub-object.ts';
 import type { JsonObject } from './json.ts';
 import { isObject, objectAt, own, stringAt, textsAt } from './json-tools.ts';
 import {

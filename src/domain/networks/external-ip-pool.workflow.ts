@@ -1,7 +1,6 @@
+import type { PlacementDecision } from '../hubs/capacity-events.ts';
 import type { ActingKind } from '../acting-kind.ts';
-import type { PlacementDecision } from '../clusters/events.ts';
-import type { PlaceResult } from '../clusters/placement.ts';
-import { ZONE_ANNOTATION } from '../clusters/resolve.ts';
+import { type PlaceResult, ZONE_ANNOTATION } from '../hubs/placement.ts';
 import type { JsonObject } from '../json.ts';
 import { listAt, objectAt, stringAt } from '../json-tools.ts';
 import type { Place } from '../placed-document.ts';
