@@ -1,5 +1,5 @@
-import type { Candidate, Placement, PlacementRequest, PlaceResult } from '../domain/clusters/placement.ts';
-import { place } from '../domain/clusters/placement.ts';
+import type { Candidate, Placement, PlacementRequest, PlaceResult } from '../domain/hubs/placement.ts';
+import { place } from '../domain/hubs/placement.ts';
 import type { CapacityClaim, HubCapacityEvent } from '../domain/hubs/capacity-events.ts';
 import {
   claimOf,

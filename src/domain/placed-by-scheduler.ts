@@ -1,7 +1,7 @@
-import { ZONE_ANNOTATION } from './clusters/resolve.ts';
 import type { JsonObject } from './json.ts';
 import { objectAt, stringAt } from './json-tools.ts';
 import type { OwnedObject } from './hubs/hub-object.ts';
+import { ZONE_ANNOTATION } from './hubs/placement.ts';
 import { placeIn, type PlacedCommand, type PlacedState } from './placed-document.ts';
 import { annotationOf, asking, type PlacedRun, type PlacedStep } from './placed-workflow.ts';
 import type { Call } from './process/declaration.ts';

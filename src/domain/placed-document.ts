@@ -1,3 +1,5 @@
+import type { PlacementDecision } from './hubs/capacity-events.ts';
+import { FULFILLMENT_FINALIZER } from './hubs/hub-object.ts';
 import {
   alreadyExists,
   documentDecider,
@@ -16,7 +18,6 @@ import type {
   DocumentEventNames,
   DocumentRevised,
 } from './catalog/events.ts';
-import { FULFILLMENT_FINALIZER } from './clusters/events.ts';
 import { isRejection, reject, type Decision, type DomainEvent, type Rejection } from './decider.ts';
 import type { EventType } from './event-type.ts';
 import type { JsonObject } from './json.ts';

@@ -1,8 +1,7 @@
 import type { ActingKind, AnyWorkflow, TimelineWords } from './acting-kind.ts';
-import { SIMULATION_ANNOTATION } from './clusters/cluster-order-manifest.ts';
 import type { Decider, DomainEvent } from './decider.ts';
 import type { EventType } from './event-type.ts';
-import { laneOf, type OwnedObject } from './hubs/hub-object.ts';
+import { laneOf, type OwnedObject, SIMULATION_ANNOTATION } from './hubs/hub-object.ts';
 import type { JsonObject } from './json.ts';
 import { defined, isObject, objectAt, own, stringAt, textsAt } from './json-tools.ts';
 import {

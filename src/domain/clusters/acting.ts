@@ -1,3 +1,4 @@
+import { claimOfCluster } from './claims.ts';
 import type { ActingKind, AnyWorkflow } from '../acting-kind.ts';
 import { NOTHING } from '../hubs/capacity.ts';
 import { cluster } from './cluster.resource.ts';
@@ -7,7 +8,6 @@ import { CLUSTER_HUB_OBJECTS } from './hub-objects.ts';
 import { clusterMeter } from './meter.ts';
 import { clusterOrderDetails } from './order-details.ts';
 import { clusterOrderWorkflow } from './order-workflow/workflow.ts';
-import { claimOfCluster } from './placement.ts';
 import { CLUSTER_DEEDS, CLUSTER_SENTENCES, CLUSTER_TIMERS } from './sentences.ts';
 import { isLiveCluster, type ClusterState } from './state.ts';
 

@@ -1,6 +1,7 @@
+import { FULFILLMENT_FINALIZER } from '../hubs/hub-object.ts';
 import { sortedTexts } from '../catalog/document.ts';
 import { own, sameJson } from '../json-tools.ts';
-import { FULFILLMENT_FINALIZER, type ClusterEvent, type NodeSet } from './events.ts';
+import { type ClusterEvent, type NodeSet } from './events.ts';
 import { jobChanged, requested } from './automation-record.ts';
 import { builtSpec, changeWords } from './change-words.ts';
 import { LOST } from './observed-conditions.ts';

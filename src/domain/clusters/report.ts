@@ -1,9 +1,11 @@
+import type { PlacementDecision } from '../hubs/capacity-events.ts';
+import { FULFILLMENT_FINALIZER } from '../hubs/hub-object.ts';
 import { reject, type Decision, type Rejection } from '../decider.ts';
 import { sameJson } from '../json-tools.ts';
 import type { ClusterState, LiveCluster, Dispatched } from './state.ts';
 import { isLiveCluster } from './state.ts';
 import type { ClusterReport } from './commands.ts';
-import { FULFILLMENT_FINALIZER, type ClusterEvent, type PlacementDecision } from './events.ts';
+import { type ClusterEvent } from './events.ts';
 import { recordJob, recordRequest } from './automation-record.ts';
 import { selectedHub } from './cluster.ts';
 import { changeFailed, isTold, recordObservation } from './observation-report.ts';

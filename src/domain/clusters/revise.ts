@@ -1,3 +1,5 @@
+import { FULFILLMENT_FINALIZER } from '../hubs/hub-object.ts';
+import { TEMPLATE_WORDS } from '../hubs/placement.ts';
 import { nodeSetNameRejection } from '../catalog/node-set-names.ts';
 import { MAX_INT32 } from '../catalog/limits.ts';
 import { isRefused, reject, type Decision, type Rejection } from '../decider.ts';
@@ -5,16 +7,10 @@ import { byKey, defined, own, sameJson } from '../json-tools.ts';
 import { annotationsRejection, labelsRejection, metadataRejection } from '../metadata-rules.ts';
 import { refersTo, referenceText } from '../references.ts';
 import { sortedTexts } from '../catalog/document.ts';
-import { isTemplate, TEMPLATE_WORDS } from './ansible-templates.ts';
+import { isTemplate } from './ansible-templates.ts';
 import type { LiveCluster } from './state.ts';
 import type { ClusterChanges, RequestedNodeSet } from './commands.ts';
-import {
-  FULFILLMENT_FINALIZER,
-  type ClusterEvent,
-  type MutableSpec,
-  type NodeSet,
-  type OrderedTemplate,
-} from './events.ts';
+import { type ClusterEvent, type MutableSpec, type NodeSet, type OrderedTemplate } from './events.ts';
 import { effectiveState } from './shown-status.ts';
 
 /** Changes that a caller makes to a cluster (osac-api.md §11 Clusters, §5 Update). */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { EventType } from '../event-type.ts';
-import { count, counts, listOf, mayBe, text, typesOf, type Shapes } from '../schemas.ts';
+import { count, counts, list, listOf, mayBe, text, typesOf, type Shapes } from '../schemas.ts';
 
 /** One thing that a look at a hub found wrong, in words that somebody can act on; never a credential. */
 export const hubProblem = z.strictObject({
@@ -55,6 +55,21 @@ export const capacityLimits = z.strictObject({
   controlPlanes: count.exactOptional(),
   nodes: counts.exactOptional(),
 });
+/** How the scheduler came to its choice; an auditor can recompute it (fleet-and-networks.md §2.9). */
+export const placementDecision = z.strictObject({
+  weightsVersion: count,
+  candidates: listOf(
+    z.strictObject({
+      hub: text,
+      fits: z.boolean(),
+      /** Why it was filtered out; empty when it fits. */
+      reasons: list,
+      scores: z.record(z.string(), z.number()),
+      total: z.number(),
+    }),
+  ),
+});
+
 const claimed = { holder, claim: capacityClaim };
 
 /**

@@ -46,7 +46,12 @@ describe('how a hub is watched, over its namespaces', () => {
     const POOLS = { kind: 'ExternalIPPool', synced: false } as const;
     const watches = watchesByHub([
       status('hub-1', 'a'),
-      status('hub-1', 'a', { ...POOLS, failures: 1, lastError: 'may not list', lastErrorAt: '2026-11-21T10:00:00Z' }),
+      status('hub-1', 'a', {
+        ...POOLS,
+        failures: 1,
+        lastError: 'may not list',
+        lastErrorAt: '2026-11-21T10:00:00Z',
+      }),
       status('hub-1', 'b', POOLS),
     ]);
     const watch = watches.get('hub-1');

@@ -75,7 +75,11 @@ export const checkHub = async (
     // The first thing says enough.
     return found.slice(0, 1).map((problem) => ({ kind: kind.kind, ...problem }));
   };
-  const lacking = Promise.all(ownedObjects(objects).filter(({ required }) => required !== true).map(lackedOf));
+  const lacking = Promise.all(
+    ownedObjects(objects)
+      .filter(({ required }) => required !== true)
+      .map(lackedOf),
+  );
   const found = await Promise.all(
     [
       ...objects

@@ -53,10 +53,18 @@ describe('hubs: health', () => {
       .find((each) => each['type'] === type);
 
   it('given a hub without a kind that clusters do not need: is ready, and says so until the kind is there', () => {
-    const lacked = { kind: 'ExternalIPPool', code: 'CrdMissing', message: 'install its CRD', subject: 'pools' };
+    const lacked = {
+      kind: 'ExternalIPPool',
+      code: 'CrdMissing',
+      message: 'install its CRD',
+      subject: 'pools',
+    };
     expect(findingsOf({ problems: [], lacking: [lacked] })).to.deep.include({ lacking: [lacked] });
     expect(after(report({ ...WELL, lacking: [] })).map(({ type }) => type)).to.not.include('HubKindsSeen');
-    const found = after(report({ ...WELL, lacking: [lacked] }), report({ ...WELL, lacking: [lacked] }, minutes(1)));
+    const found = after(
+      report({ ...WELL, lacking: [lacked] }),
+      report({ ...WELL, lacking: [lacked] }, minutes(1)),
+    );
     const told = { type: 'HubKindsSeen', data: { at, lacking: [lacked] } };
     expect(found.filter(({ type }) => type === 'HubKindsSeen')).to.deep.equal([told]);
     expect(condition(found, 'Ready')).to.deep.include({ status: 'CONDITION_STATUS_TRUE' });

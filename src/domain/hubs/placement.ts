@@ -1,15 +1,16 @@
-import type { DataOf } from '../decider.ts';
 import { fnv1a64, mix } from '../hash.ts';
 import type { Holder } from '../holder.ts';
-import type { CapacityClaim, CapacityLimits } from '../hubs/capacity-events.ts';
-import { nodeLimit, NOTHING, shortages } from '../hubs/capacity.ts';
-import { firstProblem, type HubHealth } from '../hubs/health.ts';
-import { namespaceOf, type HubFacts } from '../hubs/hub-facts.ts';
+import type { CapacityClaim, CapacityLimits, PlacementDecision } from './capacity-events.ts';
+import { nodeLimit, NOTHING, shortages } from './capacity.ts';
+import { firstProblem, type HubHealth } from './health.ts';
+import { namespaceFits, namespaceOf, type HubFacts } from './hub-facts.ts';
 import { byKey, own } from '../json-tools.ts';
-import type { ClusterEvent, PlacementDecision } from './events.ts';
-import { TEMPLATE_WORDS } from './ansible-templates.ts';
-import { namespaceFits } from './cluster-order-manifest.ts';
-import type { DesiredCluster } from './observed.ts';
+
+/** Of any object that is placed: the zone that it asks for. */
+export const ZONE_ANNOTATION = 'fulfillment-ledger/zone';
+
+/** What Ansible would carry out, where an order holds it. */
+export const TEMPLATE_WORDS = 'an Ansible template ({{, {%, {# or #jinja2:)';
 
 /**
  * Which hub an order goes to: filter, score, and (by the caller) reserve (fleet-and-networks.md §2.9). Pure, so that
@@ -71,24 +72,21 @@ export type Placement =
   | { readonly placed: true; readonly hub: HubFacts; readonly decision: PlacementDecision }
   | {
       readonly placed: false;
-      /** For the tenant: what but room it waits for, without a word of hubs; empty: room. */
+      /** For the tenant: what but room it waits for, and nothing that tells one hub from another; empty: room. */
       readonly message: string;
       readonly decision: PlacementDecision;
     };
 
 /** Result of the effect `scheduler.place`, after the capacity was reserved. */
 export type PlaceResult =
-  | ({ readonly placed: true } & Omit<DataOf<ClusterEvent, 'HubSelected'>, 'at' | 'orderName'>)
+  | ({
+      readonly placed: true;
+      readonly hub: string;
+      readonly decision: PlacementDecision;
+      /** The namespace is the tenant's own and made when first needed. */
+      readonly tenantNamespace?: true;
+    } & Pick<HubFacts, 'namespace' | 'mode' | 'controller' | 'simulated' | 'steps'>)
   | { readonly placed: false; readonly message: string; readonly decision: PlacementDecision };
-
-/** The claim of a cluster: one hosted control plane and its nodes by host type. */
-export const claimOfCluster = (nodeSets: DesiredCluster['nodeSets']): CapacityClaim => {
-  const nodes = new Map<string, number>();
-  for (const { hostType, size } of Object.values(nodeSets)) {
-    if (size > 0) nodes.set(hostType.id, (nodes.get(hostType.id) ?? 0) + size);
-  }
-  return { controlPlanes: 1, nodes: Object.fromEntries(nodes) };
-};
 
 export const place = (
   request: PlacementRequest,

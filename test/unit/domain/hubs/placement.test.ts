@@ -1,19 +1,19 @@
+import { claimOfCluster } from '../../../../src/domain/clusters/claims.ts';
 import { orderName } from '../../../../src/domain/clusters/cluster-order-manifest.ts';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import {
-  claimOfCluster,
   place,
   rendezvous,
   type Candidate,
   type Placement,
   type PlacementRequest,
-} from '../../../../src/domain/clusters/placement.ts';
+} from '../../../../src/domain/hubs/placement.ts';
 import { type HubFacts, hubFacts } from '../../../../src/domain/hubs/hub-facts.ts';
 import type { HubHealth } from '../../../../src/domain/hubs/health.ts';
 import { hex64 } from '../../../../src/domain/hash.ts';
 import { candidates } from '../../../support/arbitraries/candidates.ts';
-import { ID, ordered } from './samples.ts';
+import { ID, ordered } from '../clusters/samples.ts';
 import { check } from '../../../support/property.ts';
 
 const at = '2026-11-21T12:00:00.000Z';
