@@ -1,4 +1,3 @@
-import type { PlacementDecision } from './hubs/capacity-events.ts';
 import { FULFILLMENT_FINALIZER } from './hubs/hub-object.ts';
 import {
   alreadyExists,

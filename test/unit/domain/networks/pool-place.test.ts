@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { poolDecider } from '../../../../src/domain/networks/external-ip-pool.resource.ts';
-import { poolWorkflow } from '../../../../src/domain/networks/external-ip-pool.workflow.ts';
+import { actingExternalIpPool } from '../../../../src/domain/networks/external-ip-pool.workflow.ts';
 import type { JsonObject } from '../../../../src/domain/json.ts';
 import type { RunEvent } from '../../../../src/domain/process/events.ts';
 import type { Workflow } from '../../../../src/domain/workflow.ts';
@@ -11,7 +11,10 @@ const PLACED = { placed: true, ...HUB, mode: 'operator', steps: {}, decision: { 
 const HOLDER = { kind: 'externalIpPool', id: 'one' };
 
 const orderPool = () => {
-  const run = createStepRun(poolWorkflow as Workflow<{ readonly since: object }, RunEvent>, poolDecider);
+  const run = createStepRun(
+    actingExternalIpPool.workflow as Workflow<{ readonly since: object }, RunEvent>,
+    poolDecider,
+  );
   const spec = { cidrs: ['192.0.2.0/29'], ip_family: 'IP_FAMILY_IPV4' };
   const metadata = { name: 'p', finalizers: ['somebody/else'] };
   const document = { metadata, spec } as JsonObject;
