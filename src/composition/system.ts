@@ -231,14 +231,15 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
       // Instances that stand by need neither watch the hubs nor repair names.
       whileLive: async (signal) => {
         const ending = { registry: hubs, commandRunner: runner, commands, clock, timers, logger, signal };
+        const holders = createHolders(port, runner);
         await Promise.all([
           observer.run(signal),
           hubHealth.run(signal),
           finishDecommissions(ending),
-          repairCapacity({ ...ending, holders: createHolders(port, runner) }),
+          repairCapacity({ ...ending, holders }),
           repairAddresses({
             ...ending,
-            holders: createHolders(port, runner),
+            holders,
             pools: () => readModels.resources.pages(externalIpPool.kind, 100),
           }),
           repair.run(signal),
