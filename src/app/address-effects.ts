@@ -6,8 +6,10 @@ import {
   type PoolCommand,
   type PoolState,
 } from '../domain/networks/external-ip-pool.resource.ts';
-import { holdingOf, type Holder } from '../domain/networks/address-book.ts';
-import { stringAt } from '../domain/json-tools.ts';
+import type { Holder } from '../domain/holder.ts';
+import { holdingOf } from '../domain/networks/address-book.ts';
+import type { JsonObject } from '../domain/json.ts';
+import { defined, stringAt } from '../domain/json-tools.ts';
 import type { EffectOutcome } from '../domain/workflow.ts';
 import type { CommandOutcome, CommandRunner } from './command.ts';
 import { contextOf, storeOutcome } from './effect-commands.ts';
@@ -21,6 +23,7 @@ type Args = {
   readonly holder: Holder;
   readonly wanted?: string;
   readonly address?: string;
+  readonly generation?: number;
 };
 
 const pools = aggregateOf(externalIpPool);
@@ -33,8 +36,10 @@ const PASSING: readonly string[] = ['ADDRESSES_RESTING', 'POOL_EXHAUSTED', 'ADDR
  *
  * - `place` {pool} → {place}: where the pool is; null: nowhere yet.
  * - `claim` {pool, holder, wanted?} → {generation, address?}, or {waiting, until?} where there is none at the moment.
- * - `observe` {pool, holder, address} → {taken}: the hub shows this address; true: it is another holder's.
- * - `release` {pool, holder} → {}: gives back what the holder has.
+ * - `observe` {pool, holder, address} → {address}: the hub shows it, and the pool has it down for the holder; or, with
+ *   {reason, message}, why not.
+ * - `release` {pool, holder, generation?} → {}: gives back what the holder was given as this generation. Absent: it was
+ *   told of none; what came after that is given back by `address-repair.ts`.
  * - `look` {pool, holder} → {generation?, address?}: what it has.
  */
 export const createAddressEffects = ({
@@ -50,36 +55,33 @@ export const createAddressEffects = ({
 
   /** In the name of the pool's tenant: the stream is the pool's, whoever's the holder is. */
   const execute = async (
-    { pool }: Args,
+    args: Args,
     command: PoolCommand,
-    state: PoolState,
     call: EffectCall,
   ): Promise<CommandOutcome<PoolState>> => {
+    const state = await poolOf(args, call);
     const commandId = derivedCommandId(call.effectId, call.attempt, command.type);
     const owner = isStored(state) ? { tenant: state.tenant, project: state.project } : {};
     const context = { ...contextOf(call, commandId), ...owner };
-    return commandRunner.execute(pools, pool, command, context, { step: true, inLine: true });
+    return commandRunner.execute(pools, args.pool, command, context, { step: true, inLine: true });
   };
 
-  const heldIn = (state: PoolState, holder: Holder): EffectOutcome => {
+  const heldIn = (state: PoolState, holder: Holder): JsonObject => {
     const { generation, address } = holdingOf(bookOf(state), holder) ?? {};
-    return done({
-      ...(generation === undefined ? {} : { generation }),
-      ...(address === undefined ? {} : { address }),
-    });
+    return defined({ generation, address });
   };
 
   const operations: {
     readonly [operation: string]: (args: Args, call: EffectCall) => Promise<EffectOutcome>;
   } = {
     place: async (args, call) => done({ place: (await poolOf(args, call)).place ?? null }),
-    look: async (args, call) => heldIn(await poolOf(args, call), args.holder),
+    look: async (args, call) => done(heldIn(await poolOf(args, call), args.holder)),
     claim: async (args, call) => {
       const { holder, wanted } = args;
       const command = { type: 'ClaimAddress', at: clock.now(), holder } as const;
       const asked = wanted === undefined ? command : { ...command, wanted };
-      const outcome = await execute(args, asked, await poolOf(args, call), call);
-      if (outcome.outcome === 'accepted') return heldIn(await poolOf(args, call), holder);
+      const outcome = await execute(args, asked, call);
+      if (outcome.outcome === 'accepted') return done(heldIn(outcome.loaded.state, holder));
       const { code, message, facts } = outcome.rejection;
       if (!PASSING.includes(code)) return refused(code, message);
       const until = stringAt(facts, 'until');
@@ -87,18 +89,23 @@ export const createAddressEffects = ({
     },
     observe: async (args, call) => {
       const { holder, address = '' } = args;
-      const before = await poolOf(args, call);
-      await execute(args, { type: 'ObserveAddress', at: clock.now(), holder, address }, before, call);
-      return done({ taken: holdingOf(bookOf(await poolOf(args, call)), holder)?.address !== address });
+      const outcome = await execute(args, { type: 'ObserveAddress', at: clock.now(), holder, address }, call);
+      if (outcome.outcome === 'rejected') {
+        const { code: reason, message } = outcome.rejection;
+        return done({ address, reason, message });
+      }
+      if (heldIn(outcome.loaded.state, holder)['address'] === address) return done({ address });
+      const message = `the hub shows address ${address}, which belongs to another one`;
+      return done({ address, reason: 'AddressShownTwice', message });
     },
     release: async (args, call) => {
-      const { holder } = args;
-      const state = await poolOf(args, call);
-      const held = holdingOf(bookOf(state), holder);
-      if (held === undefined) return done({});
-      const { generation } = held;
-      await execute(args, { type: 'ReleaseAddress', at: clock.now(), holder, generation }, state, call);
-      return heldIn(await poolOf(args, call), holder);
+      const { holder, generation } = args;
+      if (generation === undefined) return done({});
+      const command = { type: 'ReleaseAddress', at: clock.now(), holder, generation } as const;
+      const outcome = await execute(args, command, call);
+      return outcome.outcome === 'accepted'
+        ? done({})
+        : refused(outcome.rejection.code, outcome.rejection.message);
     },
   };
 

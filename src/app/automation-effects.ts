@@ -15,6 +15,7 @@ import {
   callOptionsOf,
   clusterOf,
   done,
+  effectPort,
   Ended,
   failed,
   outcomeOf,
@@ -257,22 +258,12 @@ export const createAutomationEffects = (options: {
     return args.mode === 'eda' ? triggerEda(args, hub, call) : triggerAap(args, hub, call);
   };
 
-  return async (operation, args, call) => {
-    try {
-      // Arguments are this service's own, made by its workflow and typed there.
-      if (operation === 'trigger') return await trigger(args as unknown as TriggerArgs, call);
-      if (operation === 'lookUp') return await lookUp(args as unknown as TriggerArgs, call);
-      if (operation === 'job') return await job(args as unknown as JobArgs, call);
-      if (operation === 'cancel') return await cancel(args as unknown as JobArgs, call);
-      return refused('NoSuchOperation', `no operation is called ${operation}`);
-    } catch (error) {
-      const outcome = error instanceof AutomationError ? outcomeOfAutomationError(error) : outcomeOf(error);
-      if (outcome !== undefined) return outcome;
-      // Stopped while it waited: nothing was sent by this attempt.
-      if (call.signal.aborted) return failed('Stopped', 'the attempt was stopped before anything was sent');
-      throw error;
-    }
-  };
+  return effectPort({ trigger, lookUp, job, cancel }, (error, { signal }) => {
+    const outcome = error instanceof AutomationError ? outcomeOfAutomationError(error) : outcomeOf(error);
+    if (outcome !== undefined || !signal.aborted) return outcome;
+    // Stopped while it waited: nothing was sent by this attempt.
+    return failed('Stopped', 'the attempt was stopped before anything was sent');
+  });
 };
 
 const hostedOf = async (

@@ -99,11 +99,8 @@ const checkOf = (report: HubReport, failing?: readonly string[], hosts?: HostCou
   return {
     ...rest,
     problems: [...problems, ...(automation ?? [])],
-    ...(hosts === undefined ? {} : { hosts }),
-    findings: {
-      ...findingsOf(report),
-      ...defined({ automation, hosts }),
-    },
+    ...defined({ hosts }),
+    findings: { ...findingsOf(report), ...defined({ automation, hosts }) },
   };
 };
 

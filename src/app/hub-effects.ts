@@ -1,8 +1,15 @@
+import { own } from '../domain/json-tools.ts';
 import type { JsonObject } from '../domain/json.ts';
 import type { EffectOutcome } from '../domain/workflow.ts';
 import type { HubRegistry, RegisteredHub } from './hub-registry.ts';
-import { HubError, type CallOptions, type ManagementCluster } from './management-cluster.ts';
-import type { EffectCall } from './process-runner/types.ts';
+import {
+  HubError,
+  isForbidden,
+  type CallOptions,
+  type HubErrorKind,
+  type ManagementCluster,
+} from './management-cluster.ts';
+import type { EffectCall, EffectPort } from './process-runner/types.ts';
 
 /** What the effect ports that work with a hub have in common. */
 
@@ -34,6 +41,30 @@ export const refused = (reason: string, message: string): EffectOutcome => ({
   reason,
   message,
 });
+
+/** Arguments are this service's own, made by its workflow and typed there. */
+type Operations = {
+  readonly [operation: string]: (args: never, call: EffectCall) => Promise<EffectOutcome>;
+};
+
+/** `told`: what an error of an operation says of how it ended; undefined: nothing, it is a bug. */
+export const effectPort =
+  (
+    operations: Operations,
+    told: (error: unknown, call: EffectCall) => EffectOutcome | undefined,
+  ): EffectPort =>
+  async (operation, args, call) => {
+    const run = own(operations, operation);
+    try {
+      return run === undefined
+        ? refused('NoSuchOperation', `no operation is called ${operation}`)
+        : await run(args as never, call);
+    } catch (error) {
+      const outcome = told(error, call);
+      if (outcome === undefined) throw error;
+      return outcome;
+    }
+  };
 
 /** How an effect calls a hub: for at most `deadlineMs`, and never longer than the effect itself may take. */
 export const callOptionsOf = (call: EffectCall, deadlineMs: number): CallOptions => ({
@@ -75,29 +106,29 @@ const withoutSecret = (message: string): string =>
 export const outcomeOfHubError = (error: HubError): EffectOutcome => {
   const { retryAfterMs } = error;
   const message = withoutSecret(error.message);
+  const isDenied: boolean = isForbidden(error);
   switch (error.kind) {
     case 'invalid':
       return refused('ValidationFailed', message);
-    case 'conflict':
-      return failed('Conflict', message, retryAfterMs);
     case 'already-exists':
       return refused('NameTaken', message);
-    case 'not-found':
-      return failed('NotFound', message, retryAfterMs);
-    case 'not-ready':
-      return failed('NotReady', message, retryAfterMs);
-    case 'unauthorized':
-      // What is denied may be denied to this order alone; credentials that are not known are good for none.
-      return failed(error.facts['status'] === 403 ? 'Forbidden' : 'Unauthorized', message, retryAfterMs);
-    case 'driven-elsewhere':
-      return failed(DRIVEN_ELSEWHERE, message, retryAfterMs);
-    case 'other-cluster':
-      return failed('DifferentCluster', message, retryAfterMs);
-    case 'throttled':
-      return failed('Throttled', message, retryAfterMs);
-    case 'unavailable':
-      return failed('Unavailable', message, retryAfterMs);
     case 'unknown-outcome':
       return { outcome: 'unknown', reason: 'OutcomeUnknown', message };
+    default:
+      // What is denied may be denied to this order alone; credentials that are not known are good for none.
+      return failed(isDenied ? 'Forbidden' : REASONS[error.kind], message, retryAfterMs);
   }
+};
+
+const REASONS: {
+  readonly [Kind in Exclude<HubErrorKind, 'invalid' | 'already-exists' | 'unknown-outcome'>]: string;
+} = {
+  conflict: 'Conflict',
+  'not-found': 'NotFound',
+  'not-ready': 'NotReady',
+  unauthorized: 'Unauthorized',
+  'driven-elsewhere': DRIVEN_ELSEWHERE,
+  'other-cluster': 'DifferentCluster',
+  throttled: 'Throttled',
+  unavailable: 'Unavailable',
 };

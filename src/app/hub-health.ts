@@ -1,7 +1,8 @@
 import { fnv1a32 } from '../domain/hash.ts';
 import { ASPECTS, type HubFindings, type HubHealth } from '../domain/hubs/health.ts';
 import { aggregateOf, hub as hubKind } from '../domain/kinds.ts';
-import type { AutomationCandidate, Automations } from './automation.ts';
+import { defined } from '../domain/json-tools.ts';
+import type { Automation, AutomationCandidate, Automations } from './automation.ts';
 import type { CommandRunner } from './command.ts';
 import { StoreUnavailable, OutcomeUnknown, type Position } from './event-store.ts';
 import { automationConnectionOf, lookAtHub, type HubCheck, type Look } from './hub-check.ts';
@@ -10,7 +11,7 @@ import type { ManagementCluster } from './management-cluster.ts';
 import { derivedCommandId } from './identifiers.ts';
 import { hubContext } from './metadata.ts';
 import type { Clock, Ids, Logger, Timers } from './ports.ts';
-import { pause } from './process-runner/pause.ts';
+import { aborted, pause } from './process-runner/pause.ts';
 
 /**
  * Health of the registered hubs: each is looked at as soon as it is registered or changed and then every half minute, by
@@ -80,38 +81,24 @@ export const createHubHealth = (options: HubHealthOptions): HubHealthMonitor => 
   const aggregate = aggregateOf(hubKind);
   const loops = new Map<string, Loop>();
 
-  const look = async (
-    hub: RegisteredHub,
-    how: Pick<Look, 'thorough' | 'awaited'>,
-    signal: AbortSignal,
-  ): Promise<HubCheck | undefined> => {
+  type How = Pick<Look, 'thorough' | 'awaited' | 'signal'>;
+  const lookAt = (cluster: ManagementCluster, automation: Automation | undefined, how: How) =>
+    lookAtHub({ hub: cluster.hubId, cluster, ...how, ...defined({ automation }), timers, logger });
+
+  const look = async (hub: RegisteredHub, how: How): Promise<HubCheck | undefined> => {
     if (hub.adapter === undefined) return undefined;
     const connection = automationConnectionOf(hub);
-    const automation = connection === undefined ? undefined : automations?.of(connection);
-    return lookAtHub({
-      hub: hub.facts.id,
-      cluster: hub.adapter,
-      ...how,
-      ...(automation === undefined ? {} : { automation }),
-      timers,
-      logger,
-      signal,
-    });
+    return lookAt(hub.adapter, connection === undefined ? undefined : automations?.of(connection), how);
   };
 
   const record = async (hub: RegisteredHub, findings: HubFindings): Promise<Position | undefined> => {
     const { id } = hub.facts;
     const commandId = derivedCommandId('hub-check', id, ids.uuidv7());
-    const kubeconfig = hub.kubeconfig?.version;
+    const used = defined({ kubeconfig: hub.kubeconfig?.version });
     const outcome = await commandRunner.execute(
       aggregate,
       id,
-      {
-        type: 'ReportHubCheck',
-        at: clock.now(),
-        ...(kubeconfig === undefined ? {} : { kubeconfig }),
-        findings,
-      },
+      { type: 'ReportHubCheck', at: clock.now(), ...used, findings },
       hubContext(commandId, 'hub-health', id, hub),
     );
     if (outcome.outcome === 'rejected' || outcome.events.length === 0) return undefined;
@@ -128,7 +115,7 @@ export const createHubHealth = (options: HubHealthOptions): HubHealthMonitor => 
     before: Doubt | undefined,
     signal: AbortSignal,
   ): Promise<{ readonly doubt?: Doubt; readonly counted: boolean }> => {
-    const check = await look(hub, { thorough, awaited: false }, signal);
+    const check = await look(hub, { thorough, awaited: false, signal });
     if (check === undefined || signal.aborted) return { counted: true };
     const { id } = hub.facts;
     const doubt = doubtOf(check.findings);
@@ -191,7 +178,7 @@ export const createHubHealth = (options: HubHealthOptions): HubHealthMonitor => 
     run: async (signal) => {
       if (signal.aborted) return;
       const running = new Set<Promise<void>>();
-      const broken = Promise.withResolvers<void>();
+      const broken = Promise.withResolvers<never>();
       const unsubscribe = registry.onChange((id, hub) =>
         follow(id, hub, (loop) => {
           const ended = watch(id, loop, AbortSignal.any([signal, loop.stop.signal]))
@@ -200,9 +187,8 @@ export const createHubHealth = (options: HubHealthOptions): HubHealthMonitor => 
           running.add(ended);
         }),
       );
-      signal.addEventListener('abort', () => broken.resolve(), { once: true });
       try {
-        await broken.promise;
+        await Promise.race([broken.promise, aborted(signal)]);
       } finally {
         unsubscribe();
         for (const { stop } of loops.values()) stop.abort();
@@ -211,7 +197,7 @@ export const createHubHealth = (options: HubHealthOptions): HubHealthMonitor => 
       }
     },
     check: async (hub, signal) => {
-      const check = await look(hub, { thorough: true, awaited: true }, signal);
+      const check = await look(hub, { thorough: true, awaited: true, signal });
       if (check === undefined) return undefined;
       signal.throwIfAborted();
       const position = await record(hub, check.findings);
@@ -219,16 +205,7 @@ export const createHubHealth = (options: HubHealthOptions): HubHealthMonitor => 
     },
     checkCandidate: (adapter, candidate, signal) => {
       const automation = candidate === undefined ? undefined : automations?.candidate?.(candidate);
-      return lookAtHub({
-        hub: adapter.hubId,
-        cluster: adapter,
-        thorough: true,
-        awaited: true,
-        ...(automation === undefined ? {} : { automation }),
-        timers,
-        logger,
-        signal,
-      });
+      return lookAt(adapter, automation, { thorough: true, awaited: true, signal });
     },
     report: async (hub, findings) => {
       await record(hub, findings);

@@ -14,7 +14,7 @@ import type { HubRegistry, RegisteredHub } from './hub-registry.ts';
 import { HubError, type CallOptions, type StoredMark } from './management-cluster.ts';
 import type { Lease, Ownership } from './ownership.ts';
 import type { Clock, Logger, Timers } from './ports.ts';
-import { pause } from './process-runner/pause.ts';
+import { aborted, pause } from './process-runner/pause.ts';
 
 /**
  * Keeps the mark of this deployment on the hubs, and says on which of them this instance may write. Only the owner of the
@@ -307,10 +307,8 @@ export const createHubMarks = (options: HubMarksOptions): HubMarks => {
       if (held === undefined || adapter === undefined || bound.signal.aborted) return;
       await adapter.writeMark(markNow(mark, epoch, true), held.version, callOf(id, bound.signal, RELEASE_MS));
     });
-    const late = Promise.withResolvers<void>();
-    bound.signal.addEventListener('abort', () => late.resolve(), { once: true });
     // What is not given back runs out by itself.
-    await Promise.race([Promise.allSettled(given), late.promise]);
+    await Promise.race([Promise.allSettled(given), aborted(bound.signal)]);
     cancel();
   };
 
@@ -329,8 +327,6 @@ export const createHubMarks = (options: HubMarksOptions): HubMarks => {
   return {
     run: async (signal) => {
       const running = new Map<string, { readonly stop: AbortController; readonly ended: Promise<void> }>();
-      const ended = Promise.withResolvers<void>();
-      signal.addEventListener('abort', () => ended.resolve(), { once: true });
       if (signal.aborted) return;
       const unsubscribe = registry.onChange((id, hub) => {
         const known = running.get(id);
@@ -344,7 +340,7 @@ export const createHubMarks = (options: HubMarksOptions): HubMarks => {
           running.set(id, { stop, ended: follow(id, until) });
         }
       });
-      await ended.promise;
+      await aborted(signal);
       unsubscribe();
       await Promise.all([...running.values()].map((each) => each.ended));
     },
@@ -407,9 +403,3 @@ const asNotSent = (error: unknown): never => {
   const why = error instanceof Error ? error.message : String(error);
   throw new HubError('unavailable', `the mark of the hub cannot be kept: ${why}`, { cause: error });
 };
-
-const aborted = (signal: AbortSignal): Promise<void> =>
-  new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
-  });

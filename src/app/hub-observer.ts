@@ -5,7 +5,7 @@ import type { HubRegistry, RegisteredHub } from './hub-registry.ts';
 import { createHubReader, type HubReader, type HubReaderOptions } from './hub-reader.ts';
 import type { ManagementCluster } from './management-cluster.ts';
 import type { Clock, Timers } from './ports.ts';
-import { pause } from './process-runner/pause.ts';
+import { aborted, pause } from './process-runner/pause.ts';
 
 /** How one hub's watch is doing, for health and metrics. */
 export type HubWatchStatus = {
@@ -110,11 +110,9 @@ export const createHubObserver = (options: HubObserverOptions): HubObserver => {
 
   return {
     run: async (signal) => {
-      const stopped = Promise.withResolvers<void>();
-      signal.addEventListener('abort', () => stopped.resolve(), { once: true });
       if (signal.aborted) return;
       const unsubscribe = registry.onChange((id, hub) => changed(id, hub, signal));
-      await stopped.promise;
+      await aborted(signal);
       unsubscribe();
       const ending = [...watches].map((watch) => watch.ended);
       watches.clear();
@@ -158,7 +156,9 @@ const watchHub = async (watch: HubWatch): Promise<void> => {
       if (signal.aborted) break;
       status.lastError = error instanceof Error ? error.message : String(error);
       status.lastErrorAt = watch.clock.now();
-      logger.warn({ err: error, hub: hub.facts.id }, 'watch of a hub broke; opening it again');
+      // A right that nobody needs there may be missing for ever.
+      const fields = { err: error, hub: hub.facts.id, namespace: status.namespace, kind: status.kind };
+      logger[failures === 0 ? 'warn' : 'debug'](fields, 'watch of a hub broke; opening it again');
     }
     status.synced = false;
     if (signal.aborted) break;

@@ -22,8 +22,8 @@ import { LogReplaced, type EventStore, type RecordedEvent, type UnreadableEvent 
 import type { HubConnection, ManagementCluster, ManagementClusters } from './management-cluster.ts';
 import type { EventMetadata } from './metadata.ts';
 import type { Logger, Timers } from './ports.ts';
-import { pause } from './process-runner/pause.ts';
-import { defined } from '../domain/json-tools.ts';
+import { aborted, pause } from './process-runner/pause.ts';
+import { defined, objectAt, stringAt } from '../domain/json-tools.ts';
 
 export type AutomationSecrets = { readonly token?: SecretRef; readonly hmacSecret?: SecretRef };
 
@@ -59,8 +59,8 @@ export type HubRegistry = {
   ready(signal?: AbortSignal): Promise<void>;
   hubs(): readonly RegisteredHub[];
   get(id: string): RegisteredHub | undefined;
-  /** Clusters of a tenant that hold capacity on a hub. */
-  tenantClusters(hub: string, tenant: string): number;
+  /** How many of a tenant, or of one kind of it, have a place on a hub. */
+  holdersOf(hub: string, tenant: string, kind?: string): number;
   /** Tenants that ever had a place on a hub; a first one is told like a change of the hub. */
   tenantsOn(hub: string): readonly string[];
   /** Called with the hub after each change (undefined: it is gone), first for each hub once ready. Returns how to stop. */
@@ -78,8 +78,8 @@ const PATIENCE_MS = 10;
 const READ_AGAIN_MS = 1_000;
 
 /**
- * The registered hubs in memory, folded from the log by each instance: a few hundred at most. How many clusters each
- * tenant has where is counted from the reservations, whose metadata name the tenant.
+ * The registered hubs in memory, folded from the log by each instance: a few hundred at most. How much each tenant has
+ * where is counted from the reservations, whose metadata name the tenant.
  */
 export const createHubRegistry = (options: {
   readonly store: EventStore;
@@ -91,7 +91,8 @@ export const createHubRegistry = (options: {
   const { store, codec, clusters, timers, logger } = options;
   const states = new Map<string, HubState>();
   const hubs = new Map<string, RegisteredHub>();
-  const counts = new Map<string, Map<string, number>>();
+  /** By hub, tenant and kind. */
+  const counts = new Map<string, Map<string, Map<string, number>>>();
   const listeners = new Set<(id: string, hub: RegisteredHub | undefined) => void>();
   const caughtUp = Promise.withResolvers<void>();
   let ready = false;
@@ -107,11 +108,13 @@ export const createHubRegistry = (options: {
 
   const count = (hub: string, event: RecordedEvent, change: 1 | -1): void => {
     const { tenant } = event.metadata as unknown as EventMetadata;
-    const ofHub = counts.get(hub) ?? new Map<string, number>();
+    const kind = stringAt(objectAt(event.data, 'holder'), 'kind');
+    const ofHub = counts.get(hub) ?? new Map<string, Map<string, number>>();
     const isNew = !ofHub.has(tenant);
     // Of one that has left, something may still be there.
-    ofHub.set(tenant, Math.max(0, (ofHub.get(tenant) ?? 0) + change));
-    counts.set(hub, ofHub);
+    const ofTenant = ofHub.get(tenant) ?? new Map<string, number>();
+    ofTenant.set(kind, Math.max(0, (ofTenant.get(kind) ?? 0) + change));
+    counts.set(hub, ofHub.set(tenant, ofTenant));
     if (isNew && ready && hubs.get(hub)?.facts.tenantNamespaces === true) {
       for (const listener of listeners) listener(hub, hubs.get(hub));
     }
@@ -203,20 +206,16 @@ export const createHubRegistry = (options: {
       }
     },
     ready: async (signal) => {
-      if (signal === undefined) return caughtUp.promise;
-      signal.throwIfAborted();
-      const aborted = Promise.withResolvers<never>();
-      const abort = (): void => aborted.reject(signal.reason);
-      signal.addEventListener('abort', abort, { once: true });
-      try {
-        await Promise.race([caughtUp.promise, aborted.promise]);
-      } finally {
-        signal.removeEventListener('abort', abort);
-      }
+      await (signal === undefined ? caughtUp.promise : Promise.race([caughtUp.promise, aborted(signal)]));
+      signal?.throwIfAborted();
     },
     hubs: () => [...hubs.values()],
     get: (id) => hubs.get(id),
-    tenantClusters: (hub, tenant) => counts.get(hub)?.get(tenant) ?? 0,
+    holdersOf: (hub, tenant, kind) =>
+      [...(counts.get(hub)?.get(tenant) ?? [])].reduce(
+        (sum, [each, count]) => (kind === undefined || each === kind ? sum + count : sum),
+        0,
+      ),
     tenantsOn: (hub) => [...(counts.get(hub)?.keys() ?? [])],
     onChange: (listener) => {
       listeners.add(listener);
@@ -272,7 +271,5 @@ const secretsOf = (
 ): AutomationSecrets | undefined => {
   const { [tokenPath]: token, [hmacSecretPath]: hmacSecret } = secrets;
   if (token === undefined && hmacSecret === undefined) return undefined;
-  return {
-    ...defined({ token, hmacSecret }),
-  };
+  return defined({ token, hmacSecret });
 };

@@ -7,13 +7,13 @@ import {
   type OwnedShown,
 } from '../domain/hubs/hub-object.ts';
 import type { Condition } from '../domain/hubs/shown.ts';
-import { own } from '../domain/json-tools.ts';
 import type { SecretRef } from '../domain/secret-ref.ts';
 import type { EffectOutcome } from '../domain/workflow.ts';
 import {
   callOptionsOf,
   clusterOf,
   done,
+  effectPort,
   Ended,
   failed,
   outcomeOf,
@@ -287,9 +287,7 @@ export const createManagementClusterEffects = (options: {
       : failed('BeingDeleted', `waiting for ${waitingFor.join(', ')}`, RELEASE_AGAIN_MS);
   };
 
-  const operations: {
-    readonly [operation: string]: (args: never, call: EffectCall) => Promise<EffectOutcome>;
-  } = {
+  const operations = {
     applyObject: apply,
     deleteObject: remove,
     observeObject: observe,
@@ -297,20 +295,7 @@ export const createManagementClusterEffects = (options: {
     writeStatus,
     releaseObject: release,
   };
-
-  return async (operation, args, call) => {
-    const operationOf = own(operations, operation);
-    try {
-      // Arguments are this service's own, made by its workflow and typed there.
-      return operationOf === undefined
-        ? refused('NoSuchOperation', `no operation is called ${operation}`)
-        : await operationOf(args as never, call);
-    } catch (error) {
-      const outcome = outcomeOf(error);
-      if (outcome === undefined) throw error;
-      return outcome;
-    }
-  };
+  return effectPort(operations, outcomeOf);
 };
 
 /** A certain failure may send an order elsewhere: not while one of ours is on this hub, whoever made it. */

@@ -8,7 +8,7 @@ import type {
 } from '../domain/hubs/hub-object.ts';
 import type { Condition } from '../domain/hubs/shown.ts';
 import type { HubMark } from '../domain/hubs/mark.ts';
-import type { HubProblemFact } from '../domain/hubs/health-events.ts';
+import type { HubProblemFact, LackedKind } from '../domain/hubs/health-events.ts';
 import type { HostCounts } from '../domain/hubs/health.ts';
 import type { JsonObject } from '../domain/json.ts';
 import type { SecretRef } from '../domain/secret-ref.ts';
@@ -43,6 +43,8 @@ export type HubReport = {
   readonly cluster?: string;
   /** The hub's clock minus ours in milliseconds, from its Date header. */
   readonly clockSkewMs?: number;
+  /** Kinds that the hub is of use without, each with what is missing. Absent: they were not looked at. */
+  readonly lacking?: readonly LackedKind[];
   /** What the rights allow besides the order itself. */
   readonly canReadNodePools?: boolean;
   readonly canReadAgents?: boolean;
@@ -206,8 +208,9 @@ export class HubError extends Error {
  * that. Credentials that are refused (401) are another thing: with others it can be shown.
  */
 export const cannotBeShown = (error: unknown): boolean =>
-  error instanceof HubError &&
-  (error.kind === 'not-ready' || (error.kind === 'unauthorized' && error.facts['status'] === 403));
+  isForbidden(error) || (error instanceof HubError && error.kind === 'not-ready');
+export const isForbidden = (error: unknown): error is HubError =>
+  error instanceof HubError && error.kind === 'unauthorized' && error.facts['status'] === 403;
 
 /** What an adapter needs to know of a registered hub. */
 export type HubConnection = {

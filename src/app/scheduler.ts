@@ -1,22 +1,23 @@
-import type { Candidate, Placement, PlacementRequest, PlaceResult } from '../domain/clusters/placement.ts';
-import { place } from '../domain/clusters/placement.ts';
+import type { Candidate, Placement, PlacementRequest, PlaceResult } from '../domain/hubs/placement.ts';
+import { place } from '../domain/hubs/placement.ts';
 import type { CapacityClaim, HubCapacityEvent } from '../domain/hubs/capacity-events.ts';
 import {
   claimOf,
   hubCapacityDecider,
   isClosedFor,
+  NOTHING,
   type HubCapacityCommand,
   type HubCapacityState,
 } from '../domain/hubs/capacity.ts';
 import { namespaceOf } from '../domain/hubs/hub-facts.ts';
 import type { Holder } from '../domain/holder.ts';
-import { own, sameJson } from '../domain/json-tools.ts';
+import { defined, own, sameJson } from '../domain/json-tools.ts';
 import { hubCapacityAggregate } from '../domain/kinds.ts';
 import type { EffectOutcome } from '../domain/workflow.ts';
 import type { Aggregate, CommandOutcome, CommandRunner } from './command.ts';
 import { contextOf, storeOutcome } from './effect-commands.ts';
 import { OutcomeUnknown, StoreUnavailable } from './event-store.ts';
-import { done, failed, refused } from './hub-effects.ts';
+import { done, effectPort, failed } from './hub-effects.ts';
 import type { HubRegistry, RegisteredHub } from './hub-registry.ts';
 import { derivedCommandId } from './identifiers.ts';
 import { hubContext } from './metadata.ts';
@@ -37,8 +38,8 @@ type Seen = { readonly hub: RegisteredHub; readonly capacity: HubCapacityState; 
  * Effect port `scheduler` (design §6, fleet-and-networks.md §2.9): filter and score the registered hubs, then reserve
  * in the capacity stream of the chosen one, so that a burst of orders cannot all land on the emptiest hub.
  *
- * - `place` PlacementRequest → PlaceResult; a hub on which the holder has capacity
- *   already is returned again. `mayStay`: also when it takes nothing new, unless another one does.
+ * - `place` PlacementRequest → PlaceResult; whatever it takes, the holder has a place in the hub's capacity stream from then
+ *   on, without which a hub could be deregistered under it. A hub on which it has one already is returned again. `mayStay`: also when it takes nothing new, unless another one does.
  * - `resize` {hub, holder, claim} → {resized, message?}: false when the hub has no room for it.
  * - `release` {holder, hub?} → {}: gives back what the holder has, wherever it is.
  */
@@ -67,11 +68,6 @@ export const createScheduler = (options: {
     call.mode === 'perform' && call.attempt === 1
       ? (await commandRunner.peek(hubCapacity, id, { signal: call.signal })).state
       : capacityOf(id, call);
-
-  const look = async (hub: RegisteredHub, call: EffectCall): Promise<Seen> => ({
-    hub,
-    capacity: await capacityOf(hub.facts.id, call),
-  });
 
   /** One hub of which nothing can be said must not keep orders from all the others. */
   const readable = async (
@@ -126,26 +122,20 @@ export const createScheduler = (options: {
     return { hub, capacity: stated.loaded.state };
   };
 
-  const callsOf = (hub: string): Pick<Candidate, 'calls'> => {
-    const calls = options.callsOf?.(hub);
-    return calls === undefined ? {} : { calls };
-  };
-
   const candidateOf = ({ hub, capacity, fault }: Seen, request: PlacementRequest): Candidate => {
     const held = claimOf(capacity, request.holder);
-    const count = registry.tenantClusters(hub.facts.id, request.tenant);
+    const count = registry.holdersOf(hub.facts.id, request.tenant, request.holder.kind);
     return {
       hub: hub.facts,
       deleting: hub.deleting || isClosedFor(capacity, hub.revision),
       adapter: hub.adapter !== undefined,
       blocked: options.isBlocked(hub.facts.id, request.holder.id),
       health: hub.health,
-      ...callsOf(hub.facts.id),
+      ...defined({ calls: options.callsOf?.(hub.facts.id), fault }),
       limits: hub.limits,
       // What this very order holds from an earlier attempt is not in its own way.
       used: held === undefined ? capacity.used : without(capacity.used, held),
       tenantClusters: held === undefined ? count : count - 1,
-      ...(fault === undefined ? {} : { fault }),
     };
   };
 
@@ -162,7 +152,7 @@ export const createScheduler = (options: {
       );
       const former = seen.find(({ capacity }) => claimOf(capacity, request.holder) !== undefined)?.hub;
       const stays = former !== undefined && (fits(choice, former) || (mayStay && !choice.placed));
-      const chosen = stays ? former : chosenHub(choice);
+      const chosen = stays ? former : choice.placed ? registry.get(choice.hub.id) : undefined;
       if (former !== undefined && former !== chosen) await give(former.facts.id, request.holder, call, round);
       if (chosen === undefined) {
         // The hub went away between the look and the choice.
@@ -175,17 +165,13 @@ export const createScheduler = (options: {
     return failed('Crowded', 'other orders were faster each time');
   };
 
-  const chosenHub = (choice: Placement): RegisteredHub | undefined =>
-    choice.placed ? registry.get(choice.hub.id) : undefined;
-
   const reserve = async (
     hub: RegisteredHub,
-    { holder, claim }: PlacementRequest,
+    { holder, claim = NOTHING }: PlacementRequest,
     call: EffectCall,
     round: number,
     seen: readonly Seen[],
   ): Promise<boolean> => {
-    if (claim === undefined) return true;
     const before = seen.find((each) => each.hub.facts.id === hub.facts.id);
     if (before !== undefined) await declared(before, call);
     const command: HubCapacityCommand = { type: 'ReserveCapacity', at: clock.now(), holder, claim };
@@ -204,7 +190,7 @@ export const createScheduler = (options: {
     await registry.ready(call.signal);
     const hub = registry.get(id);
     // A hub that was deregistered meanwhile limits nothing any more.
-    if (hub !== undefined) await declared(await look(hub, call), call);
+    if (hub !== undefined) await declared({ hub, capacity: await capacityOf(id, call) }, call);
     const command: HubCapacityCommand = { type: 'ResizeReservation', at: clock.now(), holder, claim };
     const outcome = await execute(id, command, call);
     if (outcome.outcome === 'accepted') return done({ resized: true });
@@ -227,17 +213,7 @@ export const createScheduler = (options: {
     return done({});
   };
 
-  return async (operation, args, call) => {
-    try {
-      // Arguments are this service's own, made by its workflow and typed there.
-      if (operation === 'place') return await placeOrder(args as unknown as PlacementRequest, call);
-      if (operation === 'resize') return await resize(args as never, call);
-      if (operation === 'release') return await release(args as never, call);
-      return refused('NoSuchOperation', `no operation is called ${operation}`);
-    } catch (error) {
-      return storeOutcome(error);
-    }
-  };
+  return effectPort({ place: placeOrder, resize, release }, storeOutcome);
 };
 
 const fits = ({ decision }: Placement, hub: RegisteredHub): boolean =>

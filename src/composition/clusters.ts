@@ -1,8 +1,6 @@
+import { isSimulatedHub } from '../domain/hubs/hub-facts.ts';
 import { createKubernetesClusters } from '../adapters/management-cluster/kubernetes/kubernetes-hubs.ts';
-import {
-  createSimulatedHubs,
-  isSimulatedHubId,
-} from '../adapters/management-cluster/simulated/simulated-hubs.ts';
+import { createSimulatedHubs } from '../adapters/management-cluster/simulated/simulated-hubs.ts';
 import type { ManagementClusters } from '../app/management-cluster.ts';
 import type { Clock, Logger, SecretStore, Timers } from '../app/ports.ts';
 
@@ -30,11 +28,11 @@ export const createClusters = (options: {
     logger: logger.child({ component: 'hubs' }),
   });
   return {
-    of: (hub) => (isSimulatedHubId(hub.id) ? simulated.of(hub) : kubernetes.of(hub)),
+    of: (hub) => (isSimulatedHub(hub.id) ? simulated.of(hub) : kubernetes.of(hub)),
     forget: (id) => kubernetes.forget(id),
     hostOf: kubernetes.hostOf,
     candidate: (hub, kubeconfig) => {
-      const known = isSimulatedHubId(hub.id) ? simulated.of(hub) : undefined;
+      const known = isSimulatedHub(hub.id) ? simulated.of(hub) : undefined;
       // A simulated hub takes any kubeconfig, and is not closed by who only looked at it.
       return known === undefined
         ? kubernetes.candidate(hub, kubeconfig)

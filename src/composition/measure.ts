@@ -12,6 +12,7 @@ import type { HubRegistry } from '../app/hub-registry.ts';
 import { watchesByHub } from '../app/hub-watches.ts';
 import { actingKinds } from '../domain/acting-kinds.ts';
 import { ghostMark } from '../domain/clusters/cluster.resource.ts';
+import { SHOWN_TWICE } from '../domain/networks/external-ip-pool.resource.ts';
 import type { ReadinessProbe } from './readiness.ts';
 import type { System } from './system.ts';
 
@@ -99,13 +100,14 @@ export const measure = (metrics: Metrics) => {
           if (known !== undefined) metrics.hubProblem.set({ hub: id, aspect }, known.ok ? 0 : 1);
         }
         metrics.hubGhosts.set({ hub: id }, marked(ghostMark(id)));
-        if (hub.deleting) metrics.hubLeavingOrders.set({ hub: id }, clustersOn(system.hubs, id));
+        if (hub.deleting) metrics.hubLeavingOrders.set({ hub: id }, holdersOn(system.hubs, id));
       }
       metrics.ordersWaiting.set(marked('waiting'));
       metrics.ordersNeedingOperator.set(marked('needs-operator'));
       metrics.hubNotAccepting.set(marked('hub-not-accepting'));
       metrics.jobStatusUnknown.set(marked('job-status-unknown'));
       metrics.deletionsOverdue.set(marked('deletion-overdue'));
+      metrics.addressesShownTwice.set(marked(SHOWN_TWICE));
       metrics.namesPending.set(system.names.pending());
       metrics.nameRepairSkipped.set(system.names.skipped());
     });
@@ -160,5 +162,5 @@ const TOPIC_PROBLEMS = [
   'history',
 ] as const;
 
-const clustersOn = (hubs: Pick<HubRegistry, 'tenantsOn' | 'tenantClusters'>, id: string): number =>
-  hubs.tenantsOn(id).reduce((sum, tenant) => sum + hubs.tenantClusters(id, tenant), 0);
+const holdersOn = (hubs: Pick<HubRegistry, 'tenantsOn' | 'holdersOf'>, id: string): number =>
+  hubs.tenantsOn(id).reduce((sum, tenant) => sum + hubs.holdersOf(id, tenant), 0);

@@ -1,9 +1,11 @@
+import { repairAddresses } from '../app/address-repair.ts';
 import { repairCapacity } from '../app/capacity-repair.ts';
 import { createCommandRunner, type CommandHooks } from '../app/command-runner.ts';
 import type { CommandRunner } from '../app/command.ts';
 import { createCheckpoint } from '../app/checkpoint.ts';
 import { createEventCodec, type EventCodec } from '../app/event-codec.ts';
 import type { EventStore } from '../app/event-store.ts';
+import { createHolders } from '../app/holders.ts';
 import { lanesOfHub, lookWhenClosed, pacingOfLanes, probeOnNewCredentials } from '../app/hub-lanes.ts';
 import { finishDecommissions } from '../app/hub-decommission.ts';
 import { createHubHealth, type HubHealthMonitor } from '../app/hub-health.ts';
@@ -20,7 +22,7 @@ import { createNames } from '../app/names.ts';
 import { orderLog } from '../app/order-log.ts';
 import type { Ownership } from '../app/ownership.ts';
 import type { Ids, RecordRejection } from '../app/ports.ts';
-import { createProcessPort, type ProcessPort } from '../app/process-port.ts';
+import { createProcessPort } from '../app/process-port.ts';
 import { pause } from '../app/process-runner/pause.ts';
 import { createProcessRunner } from '../app/process-runner/process-runner.ts';
 import type {
@@ -35,10 +37,10 @@ import { declareCapacities } from '../app/scheduler.ts';
 import type { LongFolds } from '../app/long-folds.ts';
 import type { SnapshotStore } from '../app/snapshot-store.ts';
 import type { ActingKind } from '../domain/acting-kind.ts';
-import { actingKindOf, actingKinds, workflowOn } from '../domain/acting-kinds.ts';
-import type { Holder } from '../domain/holder.ts';
+import { actingKinds, workflowOn } from '../domain/acting-kinds.ts';
 import { LANE_PAUSES } from '../domain/hubs/lane-pauses.ts';
-import { aggregateOf, aggregates, kinds, lanePausesAggregate, lifecycle } from '../domain/kinds.ts';
+import { aggregates, kinds, lanePausesAggregate, lifecycle } from '../domain/kinds.ts';
+import { externalIpPool } from '../domain/networks/external-ip-pool.resource.ts';
 import type { OpenPersonal } from '../domain/personal.ts';
 import { processEventTypes } from '../domain/process/event-types.ts';
 import { eventTypes } from '../domain/registry.ts';
@@ -229,11 +231,17 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
       // Instances that stand by need neither watch the hubs nor repair names.
       whileLive: async (signal) => {
         const ending = { registry: hubs, commandRunner: runner, commands, clock, timers, logger, signal };
+        const holders = createHolders(port, runner);
         await Promise.all([
           observer.run(signal),
           hubHealth.run(signal),
           finishDecommissions(ending),
-          repairCapacity({ ...ending, isOver: runIsOver(port), ownerOf: ownerOf(runner, signal) }),
+          repairCapacity({ ...ending, holders }),
+          repairAddresses({
+            ...ending,
+            holders,
+            pools: () => readModels.resources.pages(externalIpPool.kind, 100),
+          }),
           repair.run(signal),
         ]);
       },
@@ -330,22 +338,6 @@ const commandTargets = (
       },
     ]),
   );
-
-const runIsOver =
-  (processes: ProcessPort) =>
-  ({ kind, id }: Holder): boolean => {
-    const workflow = actingKindOf(kind)?.workflow;
-    return workflow !== undefined && processes.isClosed(workflow.name, id);
-  };
-
-const ownerOf =
-  (runner: CommandRunner, signal: AbortSignal) =>
-  async ({ kind, id }: Holder) => {
-    const declared = actingKindOf(kind);
-    if (declared === undefined) return undefined;
-    const view = declared.view((await runner.load(aggregateOf(declared), id, { signal })).state);
-    return view.exists ? view : undefined;
-  };
 
 /** Announced references that a deletion withdraws before it looks again. */
 const ANNOUNCED_AT_ONCE = 100;

@@ -1,4 +1,5 @@
 import type { DomainEvent } from './decider.ts';
+import type { CapacityClaim } from './hubs/capacity-events.ts';
 import type { HubObject } from './hubs/hub-object.ts';
 import type { JsonObject } from './json.ts';
 import type { Meter } from './metering/meter.ts';
@@ -24,6 +25,10 @@ export type ActingKind<
   readonly workflow: AnyWorkflow;
   /** What stands for it on a hub. */
   readonly hubObjects: readonly HubObject[];
+  /** What of its hub's room one object takes. Absent: none, it only has a place there. */
+  readonly claims?: (state: State) => CapacityClaim;
+  /** Beside those that every kind has. */
+  readonly routes?: readonly KindRoute[];
   readonly timeline: TimelineWords;
   readonly order: OrderWords<State, Command>;
   /** What the log of the process says at `info` when such an event is stored, by its type. */
@@ -34,6 +39,15 @@ export type ActingKind<
   readonly completed?: (command: Command, facts: CommandFacts) => Command;
   /** Absent: nobody is billed for it. */
   readonly meter?: Meter<State>;
+};
+
+/** `GET …/{id}/{path}` on the public surface, for those who may change the object. */
+export type KindRoute = {
+  readonly path: string;
+  /** As rights and errors name it. */
+  readonly method: `Get${string}`;
+  readonly summary: string;
+  readonly contentType: 'application/yaml' | 'text/plain';
 };
 
 /** `deeds`: what an effect is for, by its name; `timers`: a sentence for one that fired, by its id. */
@@ -56,8 +70,8 @@ export type OrderWords<State, Command> = {
   readonly retry?: (at: string) => Command;
   /** Absent: operators cannot. */
   readonly cancel?: (at: string) => Command;
-  /** Operators may have what was begun undone. Absent: deletion is the way. */
-  readonly abort?: true;
+  /** Operators may have what was begun undone: by a command to the object, or of its run. Absent: deletion is the way. */
+  readonly abort?: true | ((at: string, reason: string) => Command);
 };
 
 export type OrderDetails = {

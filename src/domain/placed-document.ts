@@ -1,3 +1,4 @@
+import { FULFILLMENT_FINALIZER } from './hubs/hub-object.ts';
 import {
   alreadyExists,
   documentDecider,
@@ -16,13 +17,12 @@ import type {
   DocumentEventNames,
   DocumentRevised,
 } from './catalog/events.ts';
-import { FULFILLMENT_FINALIZER, type PlacementDecision } from './clusters/events.ts';
 import { isRejection, reject, type Decision, type DomainEvent, type Rejection } from './decider.ts';
 import type { EventType } from './event-type.ts';
 import type { JsonObject } from './json.ts';
 import { listAt, objectAt, sameJson, stringAt, withoutEmpty, withoutPaths } from './json-tools.ts';
 import type { ResourceView } from './resource.ts';
-import { jsonObject, text, typesOf, yes } from './schemas.ts';
+import { jsonObject, text, typesOf, yes, type EventData, type Shapes } from './schemas.ts';
 import { z } from 'zod';
 
 /**
@@ -31,17 +31,35 @@ import { z } from 'zod';
  * then our finalizer stands (design §6). A status that a private caller writes is shown until the next report
  * of the workflow.
  */
-export type Place = {
-  readonly hub: string;
-  readonly namespace: string;
+const PLACE = {
+  hub: text,
+  namespace: text,
   /** Name of the object on the hub. */
-  readonly objectName: string;
-  readonly simulated: boolean;
+  objectName: text,
+  simulated: z.boolean(),
   /** Who reconciles the object there. */
-  readonly controller: 'operator' | 'ledger';
+  controller: z.enum(['operator', 'ledger']),
   /** The namespace is the tenant's own and made when first needed. */
-  readonly tenantNamespace?: true;
+  tenantNamespace: yes,
 };
+const placeSchema = z.object(PLACE);
+export type Place = Readonly<z.infer<typeof placeSchema>>;
+/** Of what says where an object is to be: the scheduler's answer, or another document's place. */
+export const placeIn = (found: JsonObject, objectName: string): Place =>
+  placeSchema.parse({ ...found, objectName });
+
+/** What such a document records beside what every document does, by what follows the kind's words. */
+const SHAPES = {
+  Placed: { ...PLACE, decision: jsonObject.exactOptional() },
+  Waiting: { message: text },
+  Failed: { reason: text, message: text },
+  RetryRequested: {},
+  StatusReported: { status: jsonObject },
+  /** Nothing of it is left on its hub: other finalizers hold it, or it was aborted. */
+  Withdrawn: {},
+} as const satisfies Shapes;
+type Word = keyof typeof SHAPES;
+type Recorded<Name extends Word> = EventData<(typeof SHAPES)[Name]>;
 
 export type PlacedState = DocumentState & Progress;
 type Progress = {
@@ -51,6 +69,8 @@ type Progress = {
   readonly failure?: { readonly reason: string; readonly message: string };
   /** The hub showed that it is as wanted. */
   readonly done?: true;
+  /** It was aborted, and nothing of it is left. */
+  readonly withdrawn?: true;
   readonly reported?: JsonObject;
 };
 /** A document that was created; `deleting` and `retired` ones too. */
@@ -58,29 +78,27 @@ export type Placed = Extract<DocumentState, DocumentFacts> & Progress;
 
 export type PlacedCommand =
   | DocumentCommand
-  | ({ readonly type: 'PlaceOnHub'; readonly at: string; readonly decision?: PlacementDecision } & Place)
-  | { readonly type: 'ReportWaiting'; readonly at: string; readonly message: string }
-  | {
-      readonly type: 'RecordFailure';
-      readonly at: string;
-      readonly reason: string;
-      readonly message: string;
-    }
-  /** Somebody wants another try of what failed. */
-  | { readonly type: 'RetryOrder'; readonly at: string }
+  | ({ readonly type: 'PlaceOnHub' } & Recorded<'Placed'>)
+  /** The hub shows it as wanted; a kind that has more to say then has a command of its own. */
+  | ({ readonly type: 'RecordReady' } & At)
+  | ({ readonly type: 'ReportWaiting' } & Recorded<'Waiting'>)
+  | ({ readonly type: 'RecordFailure' } & Recorded<'Failed'>)
+  /** Whatever was begun of it is to be undone, until somebody retries or deletes it. */
+  | ({ readonly type: 'AbortOrder'; readonly reason: string } & At)
+  /** Somebody wants another try of what failed or was aborted. */
+  | ({ readonly type: 'RetryOrder' } & At)
   /** Nothing of it is left on its hub. */
-  | { readonly type: 'ConfirmAbsence'; readonly at: string };
+  | ({ readonly type: 'ConfirmAbsence' } & At);
 
 type At = { readonly at: string };
+type Creation = Extract<DocumentCommand, { type: 'CreateDocument' }>;
+type Revision = Extract<DocumentCommand, { type: 'ReviseDocument' }>;
 /** Events of a kind whose words begin with `P`; `D` is what it says when it is as wanted. */
 export type PlacedEvent<P extends string, Done extends DomainEvent> =
   | DocumentCreated<`${P}Ordered`>
   | DocumentRevised<`${P}Revised`>
-  | DomainEvent<`${P}DeletionRequested` | `${P}RetryRequested` | `${P}Withdrawn` | `${P}Deleted`, At>
-  | DomainEvent<`${P}StatusReported`, At & { readonly status: JsonObject }>
-  | DomainEvent<`${P}Placed`, At & Place & { readonly decision?: PlacementDecision }>
-  | DomainEvent<`${P}Waiting`, At & { readonly message: string }>
-  | DomainEvent<`${P}Failed`, At & { readonly reason: string; readonly message: string }>
+  | DomainEvent<`${P}DeletionRequested` | `${P}Deleted`, At>
+  | { [Name in Word]: DomainEvent<`${P}${Name}`, Recorded<Name>> }[Word]
   | Done
   | CreationAbandoned;
 
@@ -94,8 +112,38 @@ export type PlacedRules = Pick<DocumentRules, 'words' | 'immutable' | 'normalize
   readonly status: (state: Placed) => JsonObject;
   /** Why a written status is refused. */
   readonly checkReport?: (shown: JsonObject, status: JsonObject) => Rejection | undefined;
+  /** Why it can be neither deleted nor aborted: something uses it. */
+  readonly inUse?: (state: Placed) => Rejection | undefined;
+  /** Why it cannot be deleted as it is. One that was aborted always can. */
   readonly checkRemoval?: (state: Placed) => Rejection | undefined;
 };
+
+const ABORTED = 'Aborted';
+export const isAborted = ({ failure }: Progress): boolean => failure?.reason === ABORTED;
+
+/** It is worked on, so that it may become as wanted. */
+export const isUnderWay = (state: PlacedState): state is Placed =>
+  isStored(state) && state.status === 'present' && !isAborted(state);
+
+/** What it says of itself: of a failure and a wait that followed it, the wait is what holds. */
+export const messageOf = ({ waiting, failure }: Progress): string => waiting ?? failure?.message ?? '';
+
+/** Of a deletion or an abort that takes too long, as the message begins. */
+export const OVERDUE = 'the hub takes unusually long to clean up';
+
+/** What all resources of this sort have in common. */
+export const PLACED = {
+  ids: 'client-may-choose',
+  // Its workflow run has ended for good, and so has its object on a hub, which bore a name made of its id.
+  idOnce: true,
+  nameScope: 'project',
+  defaultTenant: 'shared',
+  secrets: [],
+  protectedWhileReferenced: true,
+  marks: (document: JsonObject): readonly string[] =>
+    stringAt(objectAt(document, 'status'), 'message').startsWith(OVERDUE) ? ['deletion-overdue'] : [],
+  stateVersion: 1,
+} as const;
 
 /** The hub showed before that it is as wanted, and nothing else was told since. */
 export const isSettled = ({ done, failure, waiting, reported }: Progress): boolean =>
@@ -130,10 +178,7 @@ export const placedDocument = (rules: PlacedRules) => {
     return { ...withoutPaths(rules.reportable)(derived), ...state.reported };
   };
 
-  const report = (
-    state: Placed,
-    { at, document, paths }: Extract<DocumentCommand, { type: 'ReviseDocument' }>,
-  ): Decision<AnyEvent> => {
+  const report = (state: Placed, { at, document, paths }: Revision): Decision<AnyEvent> => {
     if (paths !== undefined || document['status'] === undefined) return [];
     const status = reportable(objectAt(document, 'status'));
     const shown = reportable(shownStatus(state));
@@ -141,10 +186,7 @@ export const placedDocument = (rules: PlacedRules) => {
     return rules.checkReport?.(shown, status) ?? [made('StatusReported', at, { status })];
   };
 
-  const revise = (
-    state: PlacedState,
-    command: Extract<DocumentCommand, { type: 'ReviseDocument' }>,
-  ): Decision<DomainEvent> => {
+  const revise = (state: PlacedState, command: Revision): Decision<DomainEvent> => {
     const revised = documents.decide(state, command);
     if (isRejection(revised) || !isStored(state)) return revised;
     const reported = report(state, command);
@@ -158,15 +200,32 @@ export const placedDocument = (rules: PlacedRules) => {
   const remove = (state: PlacedState, at: string): Decision<DomainEvent> => {
     const removed = documents.decide(state, { type: 'DeleteDocument', at });
     if (isRejection(removed) || removed.length === 0 || !isStored(state)) return removed;
-    return (
-      rules.checkRemoval?.(state) ?? (state.place === undefined ? removed : [made('DeletionRequested', at)])
-    );
+    const why = rules.inUse?.(state) ?? (isAborted(state) ? undefined : rules.checkRemoval?.(state));
+    return why ?? (state.place === undefined ? removed : [made('DeletionRequested', at)]);
+  };
+
+  const refuse = (code: string, message: string): Rejection => reject('failed-precondition', code, message);
+
+  const abort = (state: Placed, at: string, reason: string): Decision<AnyEvent> => {
+    if (state.status === 'deleting') return refuse('DELETION_REQUESTED', `the ${words} is being deleted`);
+    if (isAborted(state)) return [];
+    if (isSettled(state))
+      return refuse('NOTHING_TO_ABORT', `the ${words} is as it should be: delete it instead`);
+    return rules.inUse?.(state) ?? [made('Failed', at, { reason: ABORTED, message: `aborted: ${reason}` })];
+  };
+
+  const retry = (state: Placed, at: string): Decision<AnyEvent> => {
+    if (state.failure === undefined) return refuse('NOT_FAILED', `the ${words} did not fail`);
+    return isAborted(state) && state.withdrawn !== true
+      ? refuse('ABORTING', `what was begun of the ${words} is still being undone`)
+      : [made('RetryRequested', at)];
   };
 
   const confirm = (state: Placed, at: string): Decision<AnyEvent> => {
+    if (state.status !== 'deleting' && isAborted(state))
+      return state.withdrawn === true ? [] : [made('Withdrawn', at)];
     if (state.place === undefined) return [];
-    if (state.status !== 'deleting')
-      return reject('failed-precondition', 'NOT_DELETING', `nobody asked to delete this ${words}`);
+    if (state.status !== 'deleting') return refuse('NOT_DELETING', `nobody asked to delete this ${words}`);
     const others = listAt(objectAt(state.document, 'metadata'), 'finalizers');
     return [made(others.length === 0 ? 'Deleted' : 'Withdrawn', at)];
   };
@@ -179,26 +238,27 @@ export const placedDocument = (rules: PlacedRules) => {
     if (!isStored(state) || state.status === 'retired') return [];
     const { type: _type, at, ...data } = command;
     switch (command.type) {
-      case 'PlaceOnHub': {
-        const { decision: _why, ...place } = data as Place & { decision?: PlacementDecision };
+      case 'PlaceOnHub':
         if (state.place !== undefined)
-          return sameJson(state.place, place)
+          return sameJson(state.place, placeIn(data, command.objectName))
             ? []
-            : reject('failed-precondition', 'ALREADY_PLACED', `the ${words} has a place already`);
-        if (state.status === 'deleting')
-          return reject('failed-precondition', 'DELETION_REQUESTED', `the ${words} is being deleted`);
-        return [made('Placed', at, data)];
-      }
+            : refuse('ALREADY_PLACED', `the ${words} has a place already`);
+        return isUnderWay(state)
+          ? [made('Placed', at, data)]
+          : refuse('DELETION_REQUESTED', `the ${words} is being deleted`);
+      case 'RecordReady':
+        return !isUnderWay(state) || isSettled(state) ? [] : [made(rules.done, at)];
       case 'ReportWaiting':
         return state.waiting === command.message ? [] : [made('Waiting', at, data)];
       case 'RecordFailure':
+        if (isAborted(state)) return progress(state, { type: 'ReportWaiting', at, message: command.message });
         return sameJson(state.failure, data) && state.reported === undefined
           ? []
           : [made('Failed', at, data)];
+      case 'AbortOrder':
+        return abort(state, at, command.reason);
       case 'RetryOrder':
-        return state.failure === undefined
-          ? reject('failed-precondition', 'NOT_FAILED', `the ${words} did not fail`)
-          : [made('RetryRequested', at)];
+        return retry(state, at);
       case 'ConfirmAbsence':
         return confirm(state, at);
     }
@@ -211,25 +271,26 @@ export const placedDocument = (rules: PlacedRules) => {
     const { failure: _failure, ...well } = told;
     switch (type.startsWith(prefix) ? type.slice(prefix.length) : '') {
       case 'Placed': {
-        const { at: _at, decision: _why, ...place } = data;
-        return { ...well, place: place as Place };
+        const { at: _at, decision: _why, ...place } = data as Recorded<'Placed'>;
+        return { ...well, place };
       }
       case 'Waiting':
-        return { ...well, waiting: stringAt(data, 'message') };
-      case 'Failed':
-        return {
-          ...told,
-          failure: { reason: stringAt(data, 'reason'), message: stringAt(data, 'message') },
-        };
-      case 'RetryRequested':
-        return well;
+        return { ...(isAborted(state) ? told : well), waiting: stringAt(data, 'message') };
+      case 'Failed': {
+        const { at: _at, ...failure } = data as Recorded<'Failed'>;
+        return { ...told, failure };
+      }
+      case 'RetryRequested': {
+        const { done: _done, withdrawn: _withdrawn, ...begun } = well;
+        return begun;
+      }
       case 'StatusReported':
         return { ...state, reported: objectAt(data, 'status') };
       case 'DeletionRequested':
         return documents.evolve(well, event as never);
       case 'Withdrawn': {
-        const { place: _place, ...withdrawn } = told;
-        return withdrawn;
+        const { place: _place, done: _done, ...kept } = told;
+        return isAborted(kept) ? { ...kept, withdrawn: true } : kept;
       }
       case rules.done:
         return { ...well, done: true };
@@ -239,18 +300,11 @@ export const placedDocument = (rules: PlacedRules) => {
   };
 
   /** Its objects on a hub bore names made of this id. Other tenants are not told. */
-  const idUsed = (
-    { tenant }: Placed,
-    { id, tenant: asking }: Extract<DocumentCommand, { type: 'CreateDocument' }>,
-  ): Rejection =>
-    tenant !== asking
-      ? alreadyExists(words, id)
-      : reject(
-          'already-exists',
-          'ALREADY_EXISTS',
-          `identifier '${id}' was used by an ${words} that is gone: choose another 'id' or leave it out`,
-          { field: 'id' },
-        );
+  const idUsed = ({ tenant }: Placed, { id, tenant: asking }: Creation): Rejection => {
+    if (tenant !== asking) return alreadyExists(words, id);
+    const message = `identifier '${id}' was used by a former ${words}: choose another 'id' or leave it out`;
+    return reject('already-exists', 'ALREADY_EXISTS', message, { field: 'id' });
+  };
 
   return {
     initialState: documents.initialState,
@@ -301,22 +355,7 @@ export const placedTypes = (
   ...documentTypes({ ...described, events: eventsOf(prefix) }),
   ...typesOf(
     { context: described.context, audience: 'tenant', resource: described.kind },
-    {
-      [`${prefix}Placed`]: {
-        hub: text,
-        namespace: text,
-        objectName: text,
-        simulated: z.boolean(),
-        controller: z.enum(['operator', 'ledger']),
-        tenantNamespace: yes,
-        decision: jsonObject.exactOptional(),
-      },
-      [`${prefix}Waiting`]: { message: text },
-      [`${prefix}Failed`]: { reason: text, message: text },
-      [`${prefix}StatusReported`]: { status: jsonObject },
-      [`${prefix}RetryRequested`]: {},
-      [`${prefix}Withdrawn`]: {},
-    },
+    Object.fromEntries(Object.entries(SHAPES).map(([word, shape]) => [prefix + word, shape])),
     {
       [`${prefix}Placed`]: {
         providerOnly: ['hub', 'namespace', 'objectName', 'controller', 'tenantNamespace', 'decision'],

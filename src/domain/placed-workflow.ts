@@ -1,21 +1,24 @@
-import type { ActingKind, AnyWorkflow, OrderWords, TimelineWords } from './acting-kind.ts';
-import { SIMULATION_ANNOTATION } from './clusters/cluster-order-manifest.ts';
-import type { Decider, Decision, DomainEvent } from './decider.ts';
-import { laneOf, type OwnedObject } from './hubs/hub-object.ts';
+import type { ActingKind, AnyWorkflow, TimelineWords } from './acting-kind.ts';
+import type { Decider, DomainEvent } from './decider.ts';
+import type { EventType } from './event-type.ts';
+import { laneOf, type OwnedObject, SIMULATION_ANNOTATION } from './hubs/hub-object.ts';
 import type { JsonObject } from './json.ts';
-import { isObject, objectAt, own, stringAt, textsAt } from './json-tools.ts';
+import { defined, isObject, objectAt, own, stringAt, textsAt } from './json-tools.ts';
 import {
+  isAborted,
   isSettled,
-  type Place,
+  messageOf,
+  OVERDUE,
   type Placed,
   type PlacedCommand,
   type PlacedState,
 } from './placed-document.ts';
 import type { Call, Step } from './process/declaration.ts';
-import { BACKOFF, later, OWN_BACKOFF } from './process/effects.ts';
+import { BACKOFF, delayAfter, later, OWN_BACKOFF, type Backoff } from './process/effects.ts';
 import type { Run } from './process/run.ts';
 import { stepWorkflow } from './process/step-workflow.ts';
 import { UNDO } from './process/undo.ts';
+import type { ResourceKind } from './resource.ts';
 import { because, quoted } from './sentences.ts';
 
 /**
@@ -26,54 +29,45 @@ import { because, quoted } from './sentences.ts';
 export type PlacedRun<State extends PlacedState = PlacedState> = Run<State, Memo>;
 export type PlacedStep<State extends PlacedState, Command> = Step<PlacedRun<State>, Command>;
 
-/** How many answers there were when it was last time to ask again. */
-type Memo = { readonly asked: number };
+/** How many answers each of the first steps had when it was last time to ask again. */
+type Memo = { readonly [step: string]: number };
 
+const MINUTE = 60_000;
 const READ_MS = 10_000;
-const READ_FAILED_MS = 60_000;
-const READY_DEADLINE_MS = 30 * 60_000;
-/** What has to wait asks again this often, unless it knows when. */
-const ASK_AGAIN_MS = 60_000;
-export const ASK_AGAIN = 'ask-again';
+const READ_FAILED_MS = MINUTE;
+const READY_DEADLINE_MS = 30 * MINUTE;
+/** From the deletion or the abort until nothing is left. */
+const ABSENCE_DEADLINE_MS = 60 * MINUTE;
+/** Between two removals: looks, which leave no events, show the absence earlier. */
+const REMOVAL_BACKOFF: Backoff = { firstMs: MINUTE, maxMs: 30 * MINUTE };
+/** Of what has to wait, unless it is woken or knows that nothing changes earlier. */
+const WAITING_BACKOFF: Backoff = { firstMs: MINUTE, maxMs: 15 * MINUTE };
+/** By one event: most often it frees one thing, and whoever is asked first may not want it any more. */
+const MOST_WOKEN = 3;
+const ASK_AGAIN = 'ask-again';
 
-export type WantedObject = {
-  readonly spec: JsonObject;
-  readonly annotations?: { readonly [key: string]: string };
-};
-
-export type PlacedWorkflow<State extends PlacedState, Command> = {
-  readonly kind: string;
-  /** What its events begin with. */
-  readonly prefix: string;
-  readonly words: string;
-  readonly types: readonly string[];
-  readonly decider: {
-    readonly initialState: () => State;
-    readonly evolve: (state: State, event: never) => State;
-    readonly decide: (state: State, command: never) => Decision<DomainEvent>;
-  };
+type Told<Command> = Command | PlacedCommand | undefined;
+/** What a kind says beside its resource. */
+export type PlacedDeclaration<State extends PlacedState, Command> = Pick<
+  TimelineWords,
+  'sentences' | 'deeds'
+> & {
+  /** Those of its resource are its own. */
+  readonly types: readonly EventType[];
+  readonly states: readonly string[];
   readonly object: OwnedObject;
-  /** Before the object is applied; the place is one of them. */
+  /** Before the object is applied; the place is one of them. One that has to wait keeps `{waiting, until?}`. */
   readonly first: readonly PlacedStep<State, Command | PlacedCommand>[];
-  /** Name of the one of them whose answer may be that it has to wait: `{waiting, until?}`. */
-  readonly mayWait?: string;
-  /** Types of events that may end such a wait. */
-  readonly wakes?: readonly string[];
+  /** Types of events that may end such a wait; `of`: id of the stream that they must be in. */
+  readonly wakes: { readonly types: readonly string[]; readonly of?: (run: PlacedRun<State>) => string };
   /** Once the object is there. */
   readonly following?: readonly PlacedStep<State, Command | PlacedCommand>[];
-  readonly wanted: (run: PlacedRun<State>) => WantedObject;
-  /** What its first steps saw. */
-  readonly told?: (
-    run: PlacedRun<State>,
-    answer: JsonObject,
-    at: string,
-  ) => Command | PlacedCommand | undefined;
+  readonly wanted: (run: PlacedRun<State>) => {
+    readonly spec: JsonObject;
+    readonly annotations?: JsonObject;
+  };
   /** The hub shows it as it should be. */
-  readonly ready: (
-    run: PlacedRun<State>,
-    object: JsonObject,
-    at: string,
-  ) => Command | PlacedCommand | undefined;
+  readonly ready: (run: PlacedRun<State>, object: JsonObject, at: string) => Told<Command>;
 };
 
 /** Facts of a run that has begun. */
@@ -81,10 +75,13 @@ export const documentOf = ({ subject }: PlacedRun): JsonObject => (subject as Pl
 export const annotationOf = (run: PlacedRun, name: string): string | undefined =>
   own(textsAt(objectAt(documentOf(run), 'metadata'), 'annotations'), name);
 
-/** The answer that it has to wait, if that was the last one. */
-const waitOf = ({ done }: PlacedRun, step: string | undefined): JsonObject | undefined => {
-  const { result } = (step === undefined ? undefined : done[step]) ?? {};
-  return typeof result?.['waiting'] === 'string' ? result : undefined;
+const answersOf = ({ done }: PlacedRun, step: string): number => own(done, step)?.times ?? 0;
+/** The last answer, if it was to wait; `isOver`: something may have changed since. */
+const waitOf = (run: PlacedRun, step: string) => {
+  const { at = '', times = 0, result } = own(run.done, step) ?? {};
+  const message = stringAt(result, 'waiting');
+  const isOver = (own(run.memo, step) ?? 0) >= times;
+  return message === '' ? undefined : { at, times, message, until: stringAt(result, 'until'), isOver };
 };
 
 /** Asks what may have to wait; once it was told to wait, not before something may have changed. */
@@ -96,60 +93,51 @@ export const asking = <State extends PlacedState, Command>(
   name,
   rules: { backoff: OWN_BACKOFF },
   done: (run) => run.done[name] !== undefined && waitOf(run, name) === undefined,
-  work: (run) => {
-    const answers = run.done[name]?.times ?? 0;
-    const waits = waitOf(run, name) !== undefined && run.memo.asked < answers;
-    return waits ? undefined : { call: call(run), instance: `${answers}.${run.cycle}` };
-  },
+  work: (run) =>
+    waitOf(run, name)?.isOver === false
+      ? undefined
+      : { call: call(run), instance: `${answersOf(run, name)}.${run.cycle}` },
   ...more,
 });
 
-const onHub = (
-  { subject, id }: PlacedRun,
-  object: OwnedObject,
-  operation: string,
-  more: JsonObject = {},
-): Call => {
-  const { hub = '', namespace = '', objectName = '' } = subject.place ?? {};
-  return {
-    port: 'management-cluster',
-    operation,
-    lane: laneOf(hub, object),
-    args: { object: object.kind, hub, namespace, name: objectName, id, ...more },
-  };
-};
-
-const isThere = (answer: JsonObject): boolean => isObject(answer['object'] ?? null);
-
-/** Nobody works on the objects of such a hub: what was stored there is as it should be. */
-const isUnattended = ({ controller, simulated }: Place): boolean => controller === 'ledger' && !simulated;
-
-export const placedWorkflow = <State extends PlacedState, Command>(
-  declared: PlacedWorkflow<State, Command>,
+const workflowOf = <State extends PlacedState, Command extends { readonly type: string }>(
+  { kind, message: prefix, words, decider }: ResourceKind<State, Command>,
+  declared: PlacedDeclaration<State, Command>,
 ): AnyWorkflow => {
-  const { kind, prefix, words, object, first, following = [], mayWait } = declared;
+  const { object, first, following = [], wakes } = declared;
   type Any = Command | PlacedCommand;
   type R = PlacedRun<State>;
 
+  const retry = `${prefix}RetryRequested`;
+  const restOf = (run: R) =>
+    first.flatMap(({ name }) => waitOf(run, name) ?? []).find(({ isOver }) => !isOver);
+
+  const onHub = ({ subject, id }: R, operation: string, more: JsonObject = {}): Call => {
+    const { hub = '', namespace = '', objectName: name = '' } = subject.place ?? {};
+    const args = { object: object.kind, hub, namespace, name, id, ...more };
+    return { port: 'management-cluster', operation, lane: laneOf(hub, object), args };
+  };
+
+  const isGone = (
+    { subject: { place } }: R,
+    { object: left, hub = place?.hub }: Partial<JsonObject>,
+  ): boolean => left === null && hub === place?.hub;
+
   const applyArgs = (run: R): JsonObject => {
-    const { simulated = false, tenantNamespace } = run.subject.place ?? {};
-    const { spec, annotations = {} } = declared.wanted(run);
+    const { simulated, tenantNamespace } = run.subject.place ?? {};
+    const { spec, annotations } = declared.wanted(run);
     // A tenant's annotation must never reach a real hub: its operator reads annotations as instructions.
-    const simulation = simulated ? annotationOf(run, SIMULATION_ANNOTATION) : undefined;
-    return {
-      spec,
-      annotations: {
-        ...annotations,
-        ...(simulation === undefined ? {} : { [SIMULATION_ANNOTATION]: simulation }),
-      },
-      ...(tenantNamespace === undefined ? {} : { tenantNamespace }),
-    };
+    const simulation = simulated === true ? annotationOf(run, SIMULATION_ANNOTATION) : undefined;
+    const all = defined({ ...annotations, [SIMULATION_ANNOTATION]: simulation }) as JsonObject;
+    return { spec, annotations: all, ...(tenantNamespace === undefined ? {} : { tenantNamespace }) };
   };
 
   const look = (run: R, answer: JsonObject, at: string): Any | undefined => {
     const { place } = run.subject;
     const { object: shown, hub } = answer;
-    if (run.ending !== undefined || run.done['apply'] === undefined || place === undefined) return undefined;
+    const isApplied = run.done['apply']?.instance === String(run.cycle);
+    if (run.ending !== undefined || run.aborted !== undefined || !isApplied || place === undefined)
+      return undefined;
     // Until an attempt whose outcome nobody knows has its answer, nothing that is seen is news.
     if (run.problem !== undefined || shown === undefined || (hub !== undefined && hub !== place.hub))
       return undefined;
@@ -158,7 +146,9 @@ export const placedWorkflow = <State extends PlacedState, Command>(
       return { type: 'RecordFailure', at, reason: 'ObjectLost', message };
     }
     if (stringAt(shown, 'deletionTimestamp') !== '') return undefined;
-    if (isUnattended(place) || stringAt(shown, 'phase') === 'Ready') return declared.ready(run, shown, at);
+    // Where nobody works on the objects of a hub, what was stored there is as it should be.
+    const isUnattended = place.controller === 'ledger' && !place.simulated;
+    if (isUnattended || stringAt(shown, 'phase') === 'Ready') return declared.ready(run, shown, at);
     if (stringAt(shown, 'phase') !== 'Failed') return undefined;
     const message = stringAt(shown, 'message') || `the hub could not make the ${words} ready`;
     return { type: 'RecordFailure', at, reason: 'ProvisioningFailed', message };
@@ -170,13 +160,15 @@ export const placedWorkflow = <State extends PlacedState, Command>(
       name: 'apply',
       after: first.map(({ name }) => name),
       rules: { backoff: BACKOFF },
-      work: (run) => ({ call: onHub(run, object, 'applyObject', applyArgs(run)), instance: run.cycle }),
+      work: (run) => ({ call: onHub(run, 'applyObject', applyArgs(run)), instance: run.cycle }),
       undo: {
-        call: (run) => onHub(run, object, 'deleteObject'),
-        look: (run) => onHub(run, object, 'observeObject'),
-        absent: (_run, answer) => answer['existed'] === false || answer['object'] === null,
-        shown: (_run, answer) => isThere(answer),
-        rules: { backoff: OWN_BACKOFF },
+        call: (run) => onHub(run, 'deleteObject'),
+        look: (run) => onHub(run, 'observeObject'),
+        absent: (run, answer) => answer['existed'] === false || isGone(run, answer),
+        shown: (_run, answer) => isObject(answer['object']),
+        gone: isGone,
+        // Soon told of: what does not go away is rarely gone later.
+        rules: { backoff: REMOVAL_BACKOFF, attempts: 3 },
       },
     },
     ...following,
@@ -190,7 +182,7 @@ export const placedWorkflow = <State extends PlacedState, Command>(
         onOverdue: (_run, { at }) => ({
           type: 'ReportWaiting',
           at,
-          message: `the hub did not make it ready within ${READY_DEADLINE_MS / 60_000} minutes`,
+          message: `the hub did not make it ready within ${READY_DEADLINE_MS / MINUTE} minutes`,
         }),
       },
     },
@@ -199,19 +191,17 @@ export const placedWorkflow = <State extends PlacedState, Command>(
       name: 'read',
       phase: 'live',
       after: ['apply'],
-      done: ({ subject }) => isSettled(subject),
+      done: ({ subject, aborted }) => isSettled(subject) || aborted !== undefined,
       work: (run) => ({
-        call: onHub(run, object, 'observeObject'),
+        call: onHub(run, 'observeObject'),
         everyMs: run.subject.failure === undefined ? READ_MS : READ_FAILED_MS,
       }),
     },
     {
       name: 'report-waiting',
-      phase: 'live',
       tell: (run) => {
-        const message = stringAt(waitOf(run, mayWait), 'waiting');
-        const at = own(run.done, mayWait ?? '')?.at ?? '';
-        return message === '' ? undefined : { type: 'ReportWaiting', at, message };
+        const wait = restOf(run);
+        return wait && { type: 'ReportWaiting', at: wait.at, message: wait.message };
       },
     },
     {
@@ -223,8 +213,36 @@ export const placedWorkflow = <State extends PlacedState, Command>(
           : { type: 'RecordFailure', at: problem.at, reason: problem.reason, message: problem.message },
     },
     {
+      name: 'look-for-absence',
+      phase: 'undo',
+      needed: (run) => (run.effects['undo-apply']?.status ?? 'done') !== 'done',
+      work: (run) => ({ call: onHub(run, 'observeObject'), everyMs: READ_MS }),
+    },
+    {
+      name: 'report-blocked',
+      phase: 'undo',
+      needed: ({ subject }) => !messageOf(subject).startsWith(OVERDUE),
+      tell: ({ problem }) =>
+        problem === undefined
+          ? undefined
+          : { type: 'ReportWaiting', at: problem.at, message: `it is not gone yet: ${problem.message}` },
+    },
+    {
+      // Only waited for.
+      name: 'absence',
+      phase: 'undo',
+      done: ({ subject: { place, status } }) => place === undefined || status === 'retired',
+      deadline: {
+        ms: ABSENCE_DEADLINE_MS,
+        onOverdue: ({ problem }, { at }) => {
+          const message = problem === undefined ? OVERDUE : `${OVERDUE}: ${problem.message}`;
+          return { type: 'RecordFailure', at, reason: 'DeletionOverdue', message };
+        },
+      },
+    },
+    {
       name: 'confirm-absence',
-      phase: 'deletion',
+      phase: 'undo',
       after: [UNDO],
       tell: (_run, at) => ({ type: 'ConfirmAbsence', at }),
     },
@@ -234,74 +252,78 @@ export const placedWorkflow = <State extends PlacedState, Command>(
     name: `${kind}Order`,
     subject: {
       category: kind,
-      types: declared.types,
-      decider: declared.decider as unknown as Decider<State, Any & { readonly type: string }, DomainEvent>,
+      types: declared.types.filter(({ resource }) => resource === kind).map(({ type }) => type),
+      decider: decider as unknown as Decider<State, Any & { readonly type: string }, DomainEvent>,
       idOf: (state) => (state as Placed).id,
     },
     begins: ({ status }) => status !== 'absent' && status !== 'abandoned',
     ends: ({ status }) => (status === 'deleting' ? 'undo' : status === 'retired' ? 'gone' : undefined),
-    retries: (_run, { type }) => type === `${prefix}RetryRequested`,
+    aborts: isAborted,
+    retries: (_run, { type }) => type === retry,
     memo: {
-      initial: { asked: 0 },
-      evolve: (memo, { type, data }, { done }) =>
-        type === 'TimerFired' && data['timerId'] === ASK_AGAIN
-          ? { asked: own(done, mayWait ?? '')?.times ?? 0 }
+      initial: {},
+      evolve: (memo, { type, data }, run) =>
+        type === retry || (type === 'TimerFired' && stringAt(data, 'timerId').startsWith(ASK_AGAIN))
+          ? Object.fromEntries(first.map(({ name }) => [name, answersOf(run, name)]))
           : memo,
     },
     timers: (run): { readonly [timerId: string]: string } => {
-      const wait = waitOf(run, mayWait);
-      const { at, times = 0 } = own(run.done, mayWait ?? '') ?? {};
-      if (wait === undefined || at === undefined || run.ending !== undefined || run.memo.asked >= times)
-        return {};
-      return { [ASK_AGAIN]: stringAt(wait, 'until') || later(at, ASK_AGAIN_MS) };
+      const wait = restOf(run);
+      if (wait === undefined || run.ending !== undefined || run.aborted !== undefined) return {};
+      // At the time that it was told of it asks once; then others were faster, and there are more of them.
+      const isTold = wait.until !== '' && wait.times === 1;
+      const soonest = isTold ? wait.until : later(wait.at, delayAfter(run.id, wait.times, WAITING_BACKOFF));
+      const timerId = wakes.of === undefined ? ASK_AGAIN : `${ASK_AGAIN}:${wakes.of(run)}`;
+      return { [timerId]: wait.until > soonest ? wait.until : soonest };
     },
-    ...(declared.wakes === undefined ? {} : { wakes: { types: declared.wakes, timerId: ASK_AGAIN } }),
+    wakes: {
+      types: wakes.types,
+      timerId: ASK_AGAIN,
+      ...(wakes.of === undefined ? {} : { perStream: MOST_WOKEN }),
+    },
     steps: steps as readonly Step<R, Any & { readonly type: string }>[],
-    observe: (run, answer, at) =>
-      (Object.hasOwn(answer, 'object') ? look(run, answer, at) : declared.told?.(run, answer, at)) as
-        | (Any & { readonly type: string })
-        | undefined,
+    observe: look as (...of: Parameters<typeof look>) => (Any & { readonly type: string }) | undefined,
     hubOf: ({ subject }) => subject.place?.hub,
   }) as unknown as AnyWorkflow;
 };
 
-/** Timeline, order view and log of such a kind, in its words. */
-export const placedWords = (
-  { prefix, words }: { readonly prefix: string; readonly words: string },
-  own_: {
-    readonly states: readonly string[];
-    readonly enumPrefix: string;
-    readonly sentences: TimelineWords['sentences'];
-    readonly deeds: TimelineWords['deeds'];
-  },
-): Pick<ActingKind, 'logged'> & {
-  readonly timeline: TimelineWords;
-  readonly order: OrderWords<unknown, Extract<PlacedCommand, { type: 'RetryOrder' }>>;
-} => ({
-  timeline: {
-    sentences: {
-      [`${prefix}Ordered`]: (data) => `The ${words}${quoted(data['name'])} was ordered.`,
-      [`${prefix}Revised`]: 'The document was changed.',
-      [`${prefix}DeletionRequested`]: 'Deletion was requested.',
-      [`${prefix}Withdrawn`]: 'Nothing of it is left on its hub; other finalizers hold it.',
-      [`${prefix}Deleted`]: `The ${words} is gone.`,
-      [`${prefix}Placed`]: (data) =>
-        data['hub'] === undefined ? 'A hub was chosen.' : `It is placed on hub${quoted(data['hub'])}.`,
-      [`${prefix}Waiting`]: (data) => `It waits${because(data)}.`,
-      [`${prefix}Failed`]: (data) => `It failed${because(data)}.`,
-      [`${prefix}RetryRequested`]: 'A retry was requested.',
-      [`${prefix}StatusReported`]: 'A status was reported by a private caller.',
-      ...own_.sentences,
+/** A kind that is carried out so. */
+export const placedKind = <
+  State extends PlacedState,
+  Command extends { readonly type: string },
+  Event extends DomainEvent,
+>(
+  resource: ResourceKind<State, Command, Event>,
+  declared: PlacedDeclaration<State, Command>,
+): ActingKind<State, Command, Event> => {
+  const { message: prefix, words, event } = resource;
+  const asked = (command: PlacedCommand): Command => command as unknown as Command;
+  return {
+    ...resource,
+    workflow: workflowOf(resource as unknown as ResourceKind<State, Command>, declared),
+    hubObjects: [declared.object],
+    timeline: {
+      sentences: {
+        [`${prefix}Ordered`]: (data) => `The ${words}${quoted(data['name'])} was ordered.`,
+        [`${prefix}Revised`]: 'The document was changed.',
+        [`${prefix}DeletionRequested`]: 'Deletion was requested.',
+        [`${prefix}Withdrawn`]: 'Nothing of it is left on its hub.',
+        [`${prefix}Deleted`]: `The ${words} is gone.`,
+        [`${prefix}Placed`]: (data) =>
+          data['hub'] === undefined ? 'A hub was chosen.' : `It is placed on hub${quoted(data['hub'])}.`,
+        [`${prefix}Waiting`]: (data) => `It waits${because(data)}.`,
+        [`${prefix}Failed`]: (data) => `It failed${because(data)}.`,
+        [`${prefix}RetryRequested`]: 'A retry was requested.',
+        [`${prefix}StatusReported`]: 'A status was reported by a private caller.',
+        ...declared.sentences,
+      },
+      deeds: { apply: 'send it to its hub', 'undo-apply': 'delete it from its hub', ...declared.deeds },
+      timers: { [ASK_AGAIN]: 'It is time to ask again.' },
     },
-    deeds: { apply: 'send it to its hub', 'undo-apply': 'delete it from its hub', ...own_.deeds },
-    timers: { [ASK_AGAIN]: 'It is time to ask again.' },
-  },
-  order: {
-    prefix: own_.enumPrefix,
-    states: own_.states,
-    details: (state) => {
-      const { place, waiting, failure } = state as PlacedState;
-      return {
+    order: {
+      prefix: (event?.field ?? '').toUpperCase(),
+      states: declared.states,
+      details: ({ place, waiting, failure }) => ({
         conditions: {},
         waiting: waiting === undefined ? {} : { waiting: { message: waiting } },
         failure: failure === undefined ? {} : { failure: { ...failure } },
@@ -309,9 +331,10 @@ export const placedWords = (
           place === undefined
             ? {}
             : { hub: place.hub, order_name: place.objectName, namespace: place.namespace },
-      };
+      }),
+      retry: (at) => asked({ type: 'RetryOrder', at }),
+      abort: (at, reason) => asked({ type: 'AbortOrder', at, reason }),
     },
-    retry: (at) => ({ type: 'RetryOrder', at }),
-  },
-  logged: { [`${prefix}Failed`]: `${words} failed` },
-});
+    logged: { [`${prefix}Failed`]: `${words} failed` },
+  };
+};

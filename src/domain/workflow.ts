@@ -32,9 +32,14 @@ export type Workflow<State, RunEvent extends DomainEvent = DomainEvent> = {
   readonly pending: (state: State) => Pending;
   /**
    * Events that may unblock any open run (a hub was registered, capacity came free): the named timer of every open
-   * run that keeps it counts as due.
+   * run that keeps it counts as due. `perStream`: only of runs whose timer is `<timerId>:<id of the event's stream>`, and
+   * of so many of them for each event, the oldest first.
    */
-  readonly wakes?: { readonly types: readonly string[]; readonly timerId: string };
+  readonly wakes?: {
+    readonly types: readonly string[];
+    readonly timerId: string;
+    readonly perStream?: number;
+  };
   /** The hub that the run works on, for the metadata of what it records and commands; undefined: none (yet). */
   readonly hubOf?: (state: State) => string | undefined;
   /** True when the run will never have anything to do again; its state may be forgotten. */

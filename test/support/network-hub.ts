@@ -121,7 +121,7 @@ export const describeNetworksOnAHub = (name: string, start: () => Promise<HubSer
       expect(await people.shows(ipAt(second), 'FAILED')).to.include({
         message: 'the hub shows address 192.0.2.7, which belongs to another one',
       });
-      const alarm = 'the hub shows 192.0.2.7 for two holders';
+      const alarm = 'the hub shows an address for two holders: 192.0.2.7';
       expect(await people.statusAt(`${POOLS}/${pool}`)).to.include({ message: alarm, allocated: '2' });
       const third = await people.order(pool);
       expect(await people.shows(ipAt(third), 'ALLOCATED')).to.include({ address: '192.0.2.9' });

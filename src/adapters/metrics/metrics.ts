@@ -147,7 +147,11 @@ export const createMetrics = () => {
     hubGhosts: gauge('ledger_hub_ghosts', 'Orders whose cluster has vanished from their hub.', ['hub']),
     deletionsOverdue: gauge(
       'ledger_deletions_overdue',
-      'Clusters whose teardown on their hub takes longer than any should.',
+      'Orders whose teardown on their hub takes longer than any should.',
+    ),
+    addressesShownTwice: gauge(
+      'ledger_pools_with_address_shown_twice',
+      'External IP pools whose hub shows one address for two holders.',
     ),
     clockDivergence: gauge(
       'ledger_clock_divergence_seconds',

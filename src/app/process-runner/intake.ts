@@ -50,8 +50,8 @@ export const createIntake = (options: {
   readonly clock: Clock;
   readonly timers: Timers;
   readonly logger: Logger;
-  /** A wake event came: the named timer of every run that keeps it counts as due. */
-  readonly wake: (timerId: string) => void;
+  /** A wake event came: the named timer of every run that keeps it counts as due, of `most` of them at most. */
+  readonly wake: (timerId: string, most?: number) => void;
   readonly live: () => void;
 }): Intake => {
   const { store, codec, index, memory, runs, workflows, logger } = options;
@@ -62,7 +62,8 @@ export const createIntake = (options: {
   const categories = new Set(workflows.map((workflow) => workflow.name));
   /** Runs whose events came out of order while catching up, and what lets the checkpoint pass the first of them. */
   const behind = new Map<string, () => void>();
-  const woken = new Set<string>();
+  /** Timers, and how many runs are to be woken at most. */
+  const woken = new Map<string, number | undefined>();
   let live = false;
   let lastSeen: string | undefined;
 
@@ -84,9 +85,10 @@ export const createIntake = (options: {
       else foldSeen(key, event);
     }
     for (const workflow of wakeTypes.get(event.type) ?? []) {
-      const timerId = workflow.wakes?.timerId ?? '';
-      if (live) options.wake(timerId);
-      else woken.add(timerId);
+      const { timerId = '', perStream } = workflow.wakes ?? {};
+      const timer = perStream === undefined ? timerId : `${timerId}:${parseStreamName(event.stream).id}`;
+      if (live) options.wake(timer, perStream);
+      else woken.set(timer, perStream);
     }
     progress.passed(event.position, anchorOf(event));
   };
@@ -149,7 +151,7 @@ export const createIntake = (options: {
     memory.flush();
     for (const [key, settled] of behind) runs.post(key, { kind: 'refold', settled });
     behind.clear();
-    for (const timerId of woken) options.wake(timerId);
+    for (const [timer, most] of woken) options.wake(timer, most);
     woken.clear();
     options.live();
   };

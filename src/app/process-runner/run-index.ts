@@ -51,7 +51,7 @@ export type RunIndex = {
   nextAlarm(): number | undefined;
   /** Counts to MAX_COUNTED at most. */
   countDue(mono: number): number;
-  /** Makes this alarm due for the first `limit` runs that keep it for later, in order of keys. Returns how many. */
+  /** Makes this alarm due for the oldest `limit` runs that keep it for later. Returns how many. */
   wake(alarm: string, mono: number, limit: number): number;
   /** Open runs with outstanding commands or effects after `key`, in order of keys. */
   withWork(after: string, limit: number): readonly string[];
@@ -68,7 +68,7 @@ export type RunIndex = {
   close(): void;
 };
 
-const FORMAT = 4;
+const FORMAT = 5;
 /** More due alarms than this are not counted: whoever asks only wants to know that there are too many. */
 export const MAX_COUNTED = 10_000;
 /** Not where its wall-clock time has it; a few milliseconds come from rounding and do not matter. */
@@ -82,10 +82,10 @@ export const RUN_INDEX_SCHEMA = `
   CREATE INDEX runs_with_work ON runs (key) WHERE work = 1;
   CREATE TABLE alarms (
     run TEXT NOT NULL, key TEXT NOT NULL, due REAL NOT NULL, due_mono REAL NOT NULL,
-    mono REAL, fired INTEGER NOT NULL, PRIMARY KEY (run, key)
+    mono REAL, fired INTEGER NOT NULL, age INTEGER, PRIMARY KEY (run, key)
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX alarms_by_time ON alarms (mono) WHERE mono IS NOT NULL;
-  CREATE INDEX alarms_by_key ON alarms (key, run, mono);
+  CREATE INDEX alarms_by_key ON alarms (key, age, run, mono);
   CREATE INDEX alarms_moved ON alarms (run, key) WHERE ${MOVED};
   CREATE TABLE parked (run TEXT PRIMARY KEY, error TEXT NOT NULL) STRICT;
   CREATE TABLE counts (closed INTEGER PRIMARY KEY, runs INTEGER NOT NULL) STRICT;
@@ -103,7 +103,9 @@ export const RUN_INDEX_STATEMENTS = {
          subject_revision = excluded.subject_revision, closed = excluded.closed,
          work = excluded.work, memory = excluded.memory`,
   alarms: 'SELECT key, due, due_mono AS dueMono, fired FROM alarms WHERE run = ?',
-  setAlarm: `INSERT INTO alarms (run, key, due, due_mono, mono, fired) VALUES (?1, ?2, ?3, ?4, ?4, 0)
+  // Runs are numbered in the order in which they were first heard of.
+  setAlarm: `INSERT INTO alarms (run, key, due, due_mono, mono, fired, age)
+       VALUES (?1, ?2, ?3, ?4, ?4, 0, (SELECT rowid FROM runs WHERE key = ?1))
        ON CONFLICT (run, key) DO UPDATE SET due = excluded.due, due_mono = excluded.due_mono,
          mono = excluded.mono, fired = 0 WHERE due <> excluded.due`,
   dropAlarm: 'DELETE FROM alarms WHERE run = ? AND key = ?',
@@ -115,8 +117,8 @@ export const RUN_INDEX_STATEMENTS = {
   next: 'SELECT min(mono) AS mono FROM alarms WHERE mono IS NOT NULL',
   countDue: `SELECT count(*) AS n FROM
        (SELECT 1 FROM alarms WHERE mono IS NOT NULL AND mono <= ? LIMIT ${MAX_COUNTED})`,
-  sleeping: 'SELECT run FROM alarms WHERE key = ?1 AND mono > ?2 ORDER BY run LIMIT ?3',
-  wake: 'UPDATE alarms SET mono = ? WHERE run = ? AND key = ?',
+  wake: `UPDATE alarms SET mono = ?2 WHERE key = ?1 AND run IN
+       (SELECT run FROM alarms WHERE key = ?1 AND mono > ?2 ORDER BY age, run LIMIT ?3)`,
   work: 'SELECT key FROM runs WHERE work = 1 AND key > ? ORDER BY key LIMIT ?',
   park: 'INSERT OR REPLACE INTO parked (run, error) VALUES (?, ?)',
   parked: 'SELECT run, error FROM parked ORDER BY run',
@@ -212,10 +214,8 @@ export const openRunIndex = (file: string, identity: string): RunIndex => {
     },
     countDue: (mono) => (sql.countDue.get(mono + base) as { n: number }).n,
     wake: (alarm, mono, limit) => {
-      const sleeping = sql.sleeping.all(alarm, mono + base, limit) as { run: string }[];
-      if (sleeping.length > 0) write();
-      for (const { run } of sleeping) sql.wake.run(mono + base, run, alarm);
-      return sleeping.length;
+      write();
+      return Number(sql.wake.run(alarm, mono + base, limit).changes);
     },
     withWork: (after, limit) => (sql.work.all(after, limit) as { key: string }[]).map(({ key }) => key),
     park: (run, error) => {

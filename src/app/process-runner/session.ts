@@ -76,8 +76,8 @@ export const createSession = (options: SessionOptions): Session => {
     folded: (run) => memory.touch(run),
     signal: hardStop.signal,
   });
-  const wakeTimer = (timerId: string): void => {
-    if (index.wake(timerAlarm(timerId), steady.monotonicMs(), WAKE_BATCH) > 0) wakeTicker();
+  const wakeTimer = (timerId: string, most = WAKE_BATCH): void => {
+    if (index.wake(timerAlarm(timerId), steady.monotonicMs(), most) > 0) wakeTicker();
   };
   const lanes = createLanes({
     settings,

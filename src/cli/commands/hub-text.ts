@@ -40,6 +40,7 @@ type Watch = {
   readonly orphans: number;
   readonly failures: number;
   readonly not_synced?: readonly string[];
+  readonly kinds_not_synced?: readonly string[];
   readonly last_error?: string;
   readonly last_error_at?: string;
 };
@@ -196,13 +197,16 @@ const ghostText = (ghosts: number): string =>
 const unknownText = ({ unknown }: Watch): string | undefined =>
   unknown === 0 ? undefined : `${unknown} ClusterOrders that nobody here ever ordered; they are left alone`;
 
-const watchText = ({ synced, namespaces, orders, orphans, failures, not_synced: open = [] }: Watch): string =>
-  [
+const watchText = ({ synced, namespaces, orders, orphans, failures, ...others }: Watch): string => {
+  const { not_synced: open = [], kinds_not_synced: kinds = [] } = others;
+  return [
     synced ? 'follows every change' : `${failures === 0 ? 'still lists' : 'broken in'} ${open.join(', ')}`,
     `${orders} orders in ${namespaces === 1 ? '1 namespace' : `${namespaces} namespaces`}`,
     ...(orphans === 0 ? [] : [`orphans removed: ${orphans}`]),
     ...(failures === 0 ? [] : [`opened again: ${failures}`]),
+    ...kinds.map((kind) => `not followed: ${printable(kind)}`),
   ].join(', ');
+};
 
 /** Of the watch; it stays when the watch is well again, so its time goes with it. */
 const errorText = ({ last_error: error, last_error_at: at }: Watch): string | undefined =>

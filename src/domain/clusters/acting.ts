@@ -1,4 +1,6 @@
+import { claimOfCluster } from './claims.ts';
 import type { ActingKind, AnyWorkflow } from '../acting-kind.ts';
+import { NOTHING } from '../hubs/capacity.ts';
 import { cluster } from './cluster.resource.ts';
 import type { ClusterCommand } from './commands.ts';
 import type { ClusterEvent } from './events.ts';
@@ -14,6 +16,21 @@ export const actingCluster: ActingKind<ClusterState, ClusterCommand, ClusterEven
   ...cluster,
   workflow: clusterOrderWorkflow as unknown as AnyWorkflow,
   hubObjects: CLUSTER_HUB_OBJECTS,
+  claims: (state) => (isLiveCluster(state) ? claimOfCluster(state.nodeSets) : NOTHING),
+  routes: [
+    {
+      path: 'kubeconfig',
+      method: 'GetKubeconfig',
+      summary: 'The kubeconfig of a cluster; each time it is read is recorded',
+      contentType: 'application/yaml',
+    },
+    {
+      path: 'password',
+      method: 'GetPassword',
+      summary: "The administrator's password of a cluster; each time it is read is recorded",
+      contentType: 'text/plain',
+    },
+  ],
   timeline: { sentences: CLUSTER_SENTENCES, deeds: CLUSTER_DEEDS, timers: CLUSTER_TIMERS },
   order: {
     prefix: 'CLUSTER',

@@ -9,8 +9,6 @@ import { clusterOrderSpec, type OrderedSpec } from './cluster-order-manifest.ts'
  * decides for itself.
  */
 const TEMPLATE = /\{[{%#]|^#jinja2:/;
-/** As texts name it. */
-export const TEMPLATE_WORDS = 'an Ansible template ({{, {%, {# or #jinja2:)';
 
 export const isTemplate = (text: string): boolean => TEMPLATE.test(text);
 

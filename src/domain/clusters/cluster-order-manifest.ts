@@ -1,4 +1,5 @@
 import { base32, fnv1a64 } from '../hash.ts';
+import { SIMULATION_ANNOTATION } from '../hubs/hub-object.ts';
 import type { JsonObject } from '../json.ts';
 import { byKey, defined } from '../json-tools.ts';
 import type { ClusterOrderSpecShape } from './observed.ts';
@@ -22,17 +23,8 @@ export type ClusterOrderDraft = {
 };
 
 const PREFIX = 'osac.openshift.io';
-const MAX_NAMESPACE_NAME = 63;
-
 /** 19 characters, the same for every attempt: `order-` and 13 base32 digits (management-cluster.md §10.1). */
 export const orderName = (clusterId: string): string => `order-${base32(fnv1a64(clusterId))}`;
-
-/** The control plane's namespace is `<namespace>-<order>-<order>`; it must be a Kubernetes name (§10.1). */
-export const namespaceFits = (namespace: string, order: string): boolean =>
-  namespace.length > 0 && namespace.length + 2 * order.length + 2 <= MAX_NAMESPACE_NAME;
-
-/** Annotation of a cluster whose text tells a simulated hub how to behave: durations and faults. */
-export const SIMULATION_ANNOTATION = 'simulation';
 
 export const clusterOrderDraft = (
   order: OrderedSpec & { readonly id: string; readonly tenant: string; readonly simulation?: string },

@@ -1,7 +1,8 @@
+import { FULFILLMENT_FINALIZER } from '../hubs/hub-object.ts';
 import { sortedTexts } from '../catalog/document.ts';
 import type { DataOf } from '../decider.ts';
 import { defined, own, sameJson, without } from '../json-tools.ts';
-import { FULFILLMENT_FINALIZER, type ClusterEvent, type Lost, type NodeSet } from './events.ts';
+import type { ClusterEvent, Lost, NodeSet } from './events.ts';
 import { jobChanged, requested } from './automation-record.ts';
 import { builtSpec, changeWords } from './change-words.ts';
 import { LOST } from './observed-conditions.ts';

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { EventType } from '../event-type.ts';
+import { placementDecision } from '../hubs/event-types.ts';
 import {
   count,
   counts,
@@ -55,21 +56,6 @@ const mutableShape = {
 };
 export const mutableSpec = z.strictObject(mutableShape);
 const mutableField = z.enum(Object.keys(mutableShape) as (keyof typeof mutableShape)[]);
-
-/** How the scheduler came to its choice; an auditor can recompute it (fleet-and-networks.md §2.9). */
-export const placementDecision = z.strictObject({
-  weightsVersion: count,
-  candidates: listOf(
-    z.strictObject({
-      hub: text,
-      fits: z.boolean(),
-      /** Why it was filtered out; empty when it fits. */
-      reasons: list,
-      scores: z.record(z.string(), z.number()),
-      total: z.number(),
-    }),
-  ),
-});
 
 export const conditionName = z.enum([
   'ClusterAvailable',

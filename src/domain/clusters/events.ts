@@ -9,7 +9,6 @@ export type OrderedTemplate = z.infer<typeof shapes.orderedTemplate>;
 export type NodeSet = z.infer<typeof shapes.nodeSet>;
 export type MutableSpec = z.infer<typeof shapes.mutableSpec>;
 export type ResolvedVersion = z.infer<typeof shapes.resolvedVersion>;
-export type PlacementDecision = z.infer<typeof shapes.placementDecision>;
 export type ConditionName = z.infer<typeof shapes.conditionName>;
 export type ConditionState = z.infer<typeof shapes.conditionState>;
 export type AutomationPurpose = z.infer<typeof shapes.automationPurpose>;
@@ -31,6 +30,3 @@ export const eventIf = <Type extends ClusterEvent['type']>(
   type: Type,
   data: DataOf<ClusterEvent, Type>,
 ): ClusterEvent[] => (isNews ? [{ type, data } as ClusterEvent] : []);
-
-/** Our own finalizer, as OSAC's controller names it. */
-export const FULFILLMENT_FINALIZER = 'fulfillment-controller';

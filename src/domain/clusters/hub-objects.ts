@@ -1,3 +1,4 @@
+import { namespaceFits } from '../hubs/hub-facts.ts';
 import { z } from 'zod';
 import {
   apiVersionOf,
@@ -30,7 +31,7 @@ import {
 } from '../hubs/shown.ts';
 import type { JsonObject } from '../json.ts';
 import { defined, sameJson, without, withoutPaths } from '../json-tools.ts';
-import { namespaceFits, orderName } from './cluster-order-manifest.ts';
+import { orderName } from './cluster-order-manifest.ts';
 import { configVersion } from './config-version.ts';
 import type { ClusterObservation, ClusterOrderSpecShape, ObservedHosted } from './observed.ts';
 import {

@@ -1,7 +1,7 @@
 import { invalid, isRefused, type Rejection } from '../decider.ts';
 import type { JsonObject } from '../json.ts';
 import { defined, stringAt } from '../json-tools.ts';
-import { parseCidr, type Cidr } from './cidr.ts';
+import { parseCidr, type Cidr } from '../cidr.ts';
 
 /**
  * Pod and service ranges in their canonical form (osac-api.md §11 ClusterNetwork). Both are of one family. Hubs in

@@ -1,3 +1,4 @@
+import { claimOfCluster } from './claims.ts';
 import { byKey, defined, own } from '../json-tools.ts';
 import { configVersion, sameSpec } from './config-version.ts';
 import type {
@@ -9,7 +10,6 @@ import type {
   ObservedJob,
   ObservedOrder,
 } from './observed.ts';
-import { claimOfCluster } from './placement.ts';
 
 /** Ansible's own mark on what it still has to clean up (management-cluster.md §0). */
 export const INFRASTRUCTURE_FINALIZER = 'osac.openshift.io/infrastructure';

@@ -2,6 +2,7 @@ import { allowedClasses } from '../catalog/cluster-template.resource.ts';
 import { unusableReason } from '../catalog/cluster-version.resource.ts';
 import { fabricInterfaceOf } from '../catalog/host-type.resource.ts';
 import { invalid, isRefused, reject, type Rejection } from '../decider.ts';
+import { ZONE_ANNOTATION } from '../hubs/placement.ts';
 import type { JsonObject, JsonValue } from '../json.ts';
 import { defined, isObject, numberAt, objectAt, own, stringAt, textsAt } from '../json-tools.ts';
 import { metadataRejection, nameRejection } from '../metadata-rules.ts';
@@ -39,8 +40,6 @@ export type ResolvedOrder = Omit<
   Ordered,
   'id' | 'at' | 'tenant' | 'project' | 'creator' | 'placementDeadline'
 >;
-
-export const ZONE_ANNOTATION = 'fulfillment-ledger/zone';
 
 export const resolveOrder = (
   { metadata, spec: asked = {} }: OrderRequest,

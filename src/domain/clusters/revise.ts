@@ -1,3 +1,5 @@
+import { FULFILLMENT_FINALIZER } from '../hubs/hub-object.ts';
+import { TEMPLATE_WORDS } from '../hubs/placement.ts';
 import { nodeSetNameRejection } from '../catalog/node-set-names.ts';
 import { MAX_INT32 } from '../catalog/limits.ts';
 import { invalid, isRefused, reject, type Decision, type Rejection } from '../decider.ts';
@@ -5,13 +7,12 @@ import { byKey, defined, own, sameJson } from '../json-tools.ts';
 import { annotationsRejection, labelsRejection, metadataRejection } from '../metadata-rules.ts';
 import { refersTo, referenceText } from '../references.ts';
 import { sortedTexts } from '../catalog/document.ts';
-import { isTemplate, TEMPLATE_WORDS } from './ansible-templates.ts';
+import { isTemplate } from './ansible-templates.ts';
 import type { LiveCluster } from './state.ts';
 import type { ClusterChanges, RequestedNodeSet } from './commands.ts';
 import { mutableSpec } from './event-types.ts';
 import {
   eventIf,
-  FULFILLMENT_FINALIZER,
   type ClusterEvent,
   type MutableSpec,
   type NodeSet,

@@ -1,12 +1,13 @@
+import { claimOfCluster } from './claims.ts';
 import { reject, type Rejection } from '../decider.ts';
 import type { CapacityLimits } from '../hubs/capacity-events.ts';
 import { limitsWithHosts, nodeLimit } from '../hubs/capacity.ts';
 import type { HubHealth } from '../hubs/health.ts';
-import { namespaceOf, type HubFacts } from '../hubs/hub-facts.ts';
+import { namespaceOf, type HubFacts, namespaceFits } from '../hubs/hub-facts.ts';
 import { own } from '../json-tools.ts';
-import { namespaceFits, orderName } from './cluster-order-manifest.ts';
+import { orderName } from './cluster-order-manifest.ts';
 import type { NodeSet } from './events.ts';
-import { claimOfCluster, isReal, type Candidate } from './placement.ts';
+import { isReal, type Candidate } from '../hubs/placement.ts';
 
 /**
  * What can never be served is refused (docs/hubs.md, Where orders go): a zone that no hub has, and more nodes of a class

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { EventType } from '../event-type.ts';
-import { count, counts, listOf, mayBe, text, typesOf, type Shapes } from '../schemas.ts';
+import { count, counts, list, listOf, mayBe, text, typesOf, type Shapes } from '../schemas.ts';
 
 /** One thing that a look at a hub found wrong, in words that somebody can act on; never a credential. */
 export const hubProblem = z.strictObject({
@@ -11,6 +11,9 @@ export const hubProblem = z.strictObject({
   subject: mayBe,
 });
 const problems = { problems: listOf(hubProblem) };
+
+/** What is missing for objects of one kind, which the hub is of use without. */
+export const lackedKind = hubProblem.extend({ kind: text });
 
 /** Hosts of one resource class, as the hub shows them (management-cluster.md §3.3). */
 export const hostCount = z.strictObject({ free: count, ours: count, foreign: count });
@@ -38,6 +41,8 @@ export const HUB_HEALTH = {
   HubAutomationAnswered: {},
   HubAutomationFailed: problems,
   HubVersionSeen: { version: text },
+  /** Kinds whose objects cannot be on the hub; none: every kind can. */
+  HubKindsSeen: { lacking: listOf(lackedKind) },
   HubHostsCounted: { hosts: z.record(z.string(), hostCount) },
 } as const satisfies Shapes;
 
@@ -50,6 +55,21 @@ export const capacityLimits = z.strictObject({
   controlPlanes: count.exactOptional(),
   nodes: counts.exactOptional(),
 });
+/** How the scheduler came to its choice; an auditor can recompute it (fleet-and-networks.md §2.9). */
+export const placementDecision = z.strictObject({
+  weightsVersion: count,
+  candidates: listOf(
+    z.strictObject({
+      hub: text,
+      fits: z.boolean(),
+      /** Why it was filtered out; empty when it fits. */
+      reasons: list,
+      scores: z.record(z.string(), z.number()),
+      total: z.number(),
+    }),
+  ),
+});
+
 const claimed = { holder, claim: capacityClaim };
 
 /**

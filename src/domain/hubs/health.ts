@@ -1,7 +1,7 @@
 import type { Decision } from '../decider.ts';
 import type { JsonObject } from '../json.ts';
-import { byKey, sameJson } from '../json-tools.ts';
-import type { HostCount, HubHealthEvent, HubProblemFact } from './health-events.ts';
+import { byKey, defined, sameJson } from '../json-tools.ts';
+import type { HostCount, HubHealthEvent, HubProblemFact, LackedKind } from './health-events.ts';
 import { differentCluster } from './identity.ts';
 
 /**
@@ -34,6 +34,8 @@ export type HubHealth = {
   /** Which cluster it is (identity.ts); absent: its rights have not shown it yet. */
   readonly cluster?: string;
   readonly hosts?: { readonly at: string; readonly counts: HostCounts };
+  /** Kinds whose objects cannot be there; the hub is well without them. */
+  readonly lacking?: { readonly at: string; readonly kinds: readonly LackedKind[] };
   /** All that is known is well; since when that is so. */
   readonly ready?: { readonly ok: boolean; readonly since: string };
 };
@@ -48,6 +50,7 @@ export type HubFindings = {
   readonly hosts?: HostCounts;
   /** Which cluster answered; absent: the rights do not show it. */
   readonly cluster?: string;
+  readonly lacking?: readonly LackedKind[];
 };
 
 export type ReportHubCheck = {
@@ -58,28 +61,32 @@ export type ReportHubCheck = {
   readonly findings: HubFindings;
 };
 
-/** Codes of the port's problems, by what they say something about. */
-const UNREACHABLE: readonly string[] = ['InvalidKubeconfig', 'Unreachable'];
-const REFUSED: readonly string[] = ['CredentialsRefused'];
-const ELSEWHERE: readonly string[] = ['DifferentCluster'];
-
 /** Sorts what a check found by aspect; who does not answer tells nothing of rights, and so on. */
 export const findingsOf = (report: {
   readonly problems: readonly HubProblemFact[];
   readonly version?: string;
   readonly cluster?: string;
+  readonly lacking?: readonly LackedKind[];
 }): HubFindings => {
-  const of = (codes: readonly string[]): readonly HubProblemFact[] =>
+  const of = (...codes: readonly string[]): readonly HubProblemFact[] =>
     report.problems.filter(({ code }) => codes.includes(code));
-  const unreachable = of(UNREACHABLE);
+  const unreachable = of('InvalidKubeconfig', 'Unreachable');
   if (unreachable.length > 0) return { reachable: unreachable };
-  const version = report.version === undefined ? {} : { version: report.version };
-  const refused = of(REFUSED);
+  const version = defined({ version: report.version });
+  const refused = of('CredentialsRefused');
   if (refused.length > 0) return { reachable: [], credentials: refused, ...version };
-  const cluster = report.cluster === undefined ? {} : { cluster: report.cluster };
-  const elsewhere = of(ELSEWHERE);
+  const cluster = defined({ cluster: report.cluster });
+  const elsewhere = of('DifferentCluster');
   if (elsewhere.length > 0) return { reachable: [], credentials: [], identity: elsewhere, ...cluster };
-  return { reachable: [], credentials: [], requirements: report.problems, ...version, ...cluster };
+  const lacking = defined({ lacking: report.lacking });
+  return {
+    reachable: [],
+    credentials: [],
+    requirements: report.problems,
+    ...version,
+    ...cluster,
+    ...lacking,
+  };
 };
 
 /** The first thing that is wrong, in the order in which somebody would mend them; undefined when nothing is known to be. */
@@ -131,7 +138,7 @@ const identified = (found: HubFindings, expected: string | undefined): HubFindin
   const { identity: _told, cluster, ...findings } = found;
   if (cluster === undefined) return findings;
   if (expected === undefined || expected === cluster) return { ...findings, identity: [], cluster };
-  const { requirements: _theirs, version: _its, hosts: _of, ...ours } = findings;
+  const { requirements: _theirs, version: _its, hosts: _of, lacking: _kinds, ...ours } = findings;
   return { ...ours, identity: [differentCluster(expected, cluster)] };
 };
 
@@ -161,10 +168,15 @@ export const decideHealth = (
         : { type: BAD[aspect], data: { at, problems } };
     events.push(event as HubHealthEvent);
   }
-  const { version } = findings;
+  const { version, lacking } = findings;
   const hosts = findings.hosts === undefined ? undefined : boundedHosts(findings.hosts);
   if (version !== undefined && version !== health.version)
     events.push({ type: 'HubVersionSeen', data: { at, version } });
+  if (lacking !== undefined && !sameProblems(health.lacking?.kinds ?? [], lacking))
+    events.push({
+      type: 'HubKindsSeen',
+      data: { at, lacking: lacking.map(({ kind, ...problem }) => ({ kind, ...plainProblem(problem) })) },
+    });
   if (hosts !== undefined && isNewCount(health.hosts, hosts, at))
     events.push({ type: 'HubHostsCounted', data: { at, hosts } });
   return events;
@@ -173,10 +185,13 @@ export const decideHealth = (
 const isNews = (known: Aspect | undefined, found: readonly HubProblemFact[], at: string): boolean => {
   if (known === undefined || known.ok !== (found.length === 0)) return true;
   const told = found.slice(0, MAX_PROBLEMS).map(plainProblem);
-  if (!sameJson(known.problems.map(identityOf).toSorted(), told.map(identityOf).toSorted())) return true;
+  if (!sameProblems(known.problems, told)) return true;
   const reworded = !sameJson(known.problems.map(textOf).toSorted(), told.map(textOf).toSorted());
   return reworded && between(known.at, at) >= REWORD_MS;
 };
+
+const sameProblems = (known: readonly HubProblemFact[], found: readonly HubProblemFact[]): boolean =>
+  sameJson(known.map(identityOf).toSorted(), found.map(identityOf).toSorted());
 
 const isNewCount = (known: HubHealth['hosts'], counts: HostCounts, at: string): boolean =>
   known === undefined || (!sameJson(known.counts, counts) && between(known.at, at) >= COUNT_MS);
@@ -199,7 +214,12 @@ const MAX_MESSAGE = 1_000;
 const MAX_PROBLEMS = 50;
 
 /** Types of the events of health, as a subscription names them. */
-export const HEALTH_EVENTS: readonly string[] = [...ASPECT_OF.keys(), 'HubVersionSeen', 'HubHostsCounted'];
+export const HEALTH_EVENTS: readonly string[] = [
+  ...ASPECT_OF.keys(),
+  'HubVersionSeen',
+  'HubHostsCounted',
+  'HubKindsSeen',
+];
 
 export const isHealthEvent = (event: { readonly type: string }): event is HubHealthEvent =>
   HEALTH_EVENTS.includes(event.type);
@@ -207,6 +227,7 @@ export const isHealthEvent = (event: { readonly type: string }): event is HubHea
 export const evolveHealth = (health: HubHealth, event: HubHealthEvent): HubHealth => {
   const { at } = event.data;
   if (event.type === 'HubVersionSeen') return { ...health, version: event.data.version };
+  if (event.type === 'HubKindsSeen') return { ...health, lacking: { at, kinds: event.data.lacking } };
   if (event.type === 'HubHostsCounted') return { ...health, hosts: { at, counts: event.data.hosts } };
   const is = ASPECT_OF.get(event.type);
   if (is === undefined) return health;
@@ -270,6 +291,12 @@ export const conditionsOf = (health: HubHealth, registeredAt: string): readonly 
         message: known.problems.map(({ message }) => message).join('; '),
       }),
     );
+  }
+  const [lacked] = health.lacking?.kinds ?? [];
+  if (health.lacking !== undefined && lacked !== undefined) {
+    const { at: since, kinds } = health.lacking;
+    const message = kinds.map((each) => `${each.kind}: ${each.message}`).join('; ');
+    conditions.push(conditionOf('ServesAllKinds', { ok: false, since, reason: lacked.code, message }));
   }
   const wrong = firstProblem(health);
   if (health.ready !== undefined) {

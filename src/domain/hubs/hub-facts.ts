@@ -23,7 +23,6 @@ export const DELEGATED_STEPS = [
 ] as const;
 export type DelegatedStep = (typeof DELEGATED_STEPS)[number];
 
-const SIMULATED_ID = /^sim-/;
 const NAMESPACE = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 
 export type AutomationFacts = { readonly templatePrefix: string; readonly ca?: string };
@@ -118,6 +117,10 @@ export const namespaceOf = (hub: HubFacts, tenantName: string): string =>
  */
 export const MAX_NAMESPACE = 23;
 
+/** The control plane's namespace is `<namespace>-<order>-<order>`; it must be a Kubernetes name (§10.1). */
+export const namespaceFits = (namespace: string, order: string): boolean =>
+  namespace.length > 0 && namespace.length + 2 * order.length + 2 <= 63;
+
 /** What Kubernetes and OpenShift keep for themselves: a tenant of such a name must not write there. */
 const RESERVED_NAMESPACE = /^(default|kube|openshift)(-|$)/;
 
@@ -137,5 +140,5 @@ export const tenantNamespace = (hubNamespace: string, tenant: string): string =>
   return head === '' ? `t-${digits}` : `${head}-${digits}`;
 };
 
-/** A hub whose id begins with `sim-` is simulated (design §6). */
-export const isSimulatedHub = (id: string): boolean => SIMULATED_ID.test(id);
+/** A hub whose id begins with `sim-` is simulated (design §6); the prefix shows wherever the hub is named. */
+export const isSimulatedHub = (id: string): boolean => id.startsWith('sim-');

@@ -137,6 +137,10 @@ export type HubObjectEvent<Shown extends OwnedShown = OwnedShown> =
   /** Everything the hub holds has been listed once: objects of ours that were not among `names` are gone. */
   | { readonly type: 'synced'; readonly names: readonly string[]; readonly resourceVersion: string };
 
+/** Our own finalizer on documents that are on a hub, as OSAC's controller names it. */
+export const FULFILLMENT_FINALIZER = 'fulfillment-controller';
+/** Annotation whose text tells a simulated hub how to behave: durations and faults. */
+export const SIMULATION_ANNOTATION = 'simulation';
 export const OSAC_GROUP = 'osac.openshift.io';
 /** Everything that we may do with objects of our own. */
 export const OWNED_VERBS = ['create', 'delete', 'get', 'list', 'patch', 'watch'] as const;

@@ -30,13 +30,14 @@ export const hubSpecRejection = (
     check(spec),
   );
 
-const say = (field: string, message: string): Rejection =>
-  reject('invalid', 'INVALID_HUB', message, { field });
+/** `wrong`: behind the name of the field. */
+const say = (field: string, wrong: string, named = field): Rejection =>
+  reject('invalid', 'INVALID_HUB', `field '${named}' ${wrong}`, { field });
 
 const oneOf = (field: string, value: string, values: readonly string[]): Rejection | undefined =>
   value === '' || values.includes(value)
     ? undefined
-    : say(field, `field '${field}' must be one of ${values.join(', ')}, but it is '${value}'`);
+    : say(field, `must be one of ${values.join(', ')}, but it is '${value}'`);
 
 const first = <Item>(
   items: readonly Item[],
@@ -60,7 +61,7 @@ const namesRejection: Check = (spec) =>
   first(namespacesOf(spec), ([field, namespace]) =>
     namespace === '' || NAMESPACE.test(namespace)
       ? undefined
-      : say(field, `field '${field}' must be a Kubernetes namespace, but it is '${namespace}'`),
+      : say(field, `must be a Kubernetes namespace, but it is '${namespace}'`),
   );
 
 const wordsRejection: Check = (spec) =>
@@ -74,7 +75,8 @@ const stepsRejection: Check = (spec) =>
       ? oneOf(`spec.steps.${step}`, textOf(rule), RULES)
       : say(
           `spec.steps.${step}`,
-          `field 'spec.steps' has no step '${step}'; steps are ${DELEGATED_STEPS.join(', ')}`,
+          `has no step '${step}'; steps are ${DELEGATED_STEPS.join(', ')}`,
+          'spec.steps',
         ),
   );
 
@@ -90,17 +92,14 @@ const capacityRejection: Check = (spec) => {
   return first(numbers, ([field, count]) =>
     Number.isInteger(count) && Number(count) >= 0 && Number(count) <= MAX_INT32
       ? undefined
-      : say(field, `field '${field}' must be a whole number from 0 on, but it is ${String(count)}`),
+      : say(field, `must be a whole number from 0 on, but it is ${String(count)}`),
   );
 };
 
 /** A tenant's own namespace is an exception from this one; without it most orders would have nowhere to go. */
 const namespaceRequired: Check = (spec) =>
   stringAt(spec, 'namespace') === ''
-    ? say(
-        'spec.namespace',
-        "field 'spec.namespace' is required: orders are created in this namespace of the hub",
-      )
+    ? say('spec.namespace', 'is required: orders are created in this namespace of the hub')
     : undefined;
 
 const lengthsRejection: Check = (spec) =>
@@ -109,7 +108,7 @@ const lengthsRejection: Check = (spec) =>
       ? undefined
       : say(
           field,
-          `field '${field}' may have at most ${MAX_NAMESPACE} characters, but it has ${namespace.length}: the namespaces of a cluster's control plane are named after it`,
+          `may have at most ${MAX_NAMESPACE} characters, but it has ${namespace.length}: the namespaces of a cluster's control plane are named after it`,
         ),
   );
 
@@ -118,13 +117,13 @@ const modeRejection: Check = (spec) => {
   if (mode !== 'operator' && stringAt(objectAt(spec, 'endpoints'), mode) === '') {
     return say(
       `spec.endpoints.${mode}`,
-      `field 'spec.endpoints.${mode}' is required in mode '${mode}': the address of the hub's automation`,
+      `is required in mode '${mode}': the address of the hub's automation`,
     );
   }
   return mode === 'operator' && stringAt(spec, 'controller') === 'ledger'
     ? say(
         'spec.controller',
-        "field 'spec.controller' may be 'ledger' only in mode 'eda' or 'aap': without an operator somebody has to run the automation",
+        "may be 'ledger' only in mode 'eda' or 'aap': without an operator somebody has to run the automation",
       )
     : undefined;
 };
@@ -134,7 +133,7 @@ const addressRejection = (field: string, address: string): Rejection | undefined
     ? undefined
     : say(
         field,
-        `field '${field}' must be an https URL of at most ${MAX_URL} characters, without user, password, query or fragment`,
+        `must be an https URL of at most ${MAX_URL} characters, without user, password, query or fragment`,
       );
 
 /** Looked at before anything else, and before anything is stored or called for the request. */
@@ -155,7 +154,7 @@ export const clearTextRejection: Check = (spec) => {
       return url?.protocol === 'http:' && !isLoopback(url.hostname)
         ? say(
             field,
-            `field '${field}' refused: the address is not https; plain http is taken on loopback only, because every order carries a pull secret`,
+            `refused: the address is not https; plain http is taken on loopback only, because every order carries a pull secret`,
           )
         : undefined;
     },
@@ -194,14 +193,14 @@ const authorityRejection = (field: string, automation: JsonObject): Rejection | 
   if (ca !== '' && (ca.length > MAX_CA || !CERTIFICATES.test(ca))) {
     return say(
       `${field}.ca`,
-      `field '${field}.ca' must hold certificates in PEM form and nothing else, at most ${MAX_CA} characters`,
+      `must hold certificates in PEM form and nothing else, at most ${MAX_CA} characters`,
     );
   }
   return prefix === '' || TEMPLATE_PREFIX.test(prefix)
     ? undefined
     : say(
         `${field}.template_prefix`,
-        `field '${field}.template_prefix' must be 1 to 63 letters, digits, dots, dashes, underscores and spaces, and begin and end with a letter or digit`,
+        `must be 1 to 63 letters, digits, dots, dashes, underscores and spaces, and begin and end with a letter or digit`,
       );
 };
 
@@ -211,17 +210,17 @@ const pacingRejection: Check = (spec) => {
   if (rate !== 0 && !(typeof rate === 'number' && rate >= MIN_RATE && rate <= MAX_RATE)) {
     return say(
       'spec.pacing.calls_per_second',
-      `field 'spec.pacing.calls_per_second' must be a number from ${MIN_RATE} to ${MAX_RATE}, or absent, but it is ${textOf(rate)}`,
+      `must be a number from ${MIN_RATE} to ${MAX_RATE}, or absent, but it is ${textOf(rate)}`,
     );
   }
   if (burst !== 0 && !(typeof burst === 'number' && burst >= 1 && burst <= MAX_RATE)) {
     return say(
       'spec.pacing.burst',
-      `field 'spec.pacing.burst' must be a whole number from 1 to ${MAX_RATE}, or absent, but it is ${textOf(burst)}`,
+      `must be a whole number from 1 to ${MAX_RATE}, or absent, but it is ${textOf(burst)}`,
     );
   }
   return burst !== 0 && rate === 0
-    ? say('spec.pacing.burst', "field 'spec.pacing.burst' needs 'spec.pacing.calls_per_second' beside it")
+    ? say('spec.pacing.burst', "needs 'spec.pacing.calls_per_second' beside it")
     : undefined;
 };
 
@@ -244,5 +243,5 @@ const simulatedRejection: Check = (spec) =>
     ? undefined
     : say(
         'spec.mode',
-        "field 'spec.mode' and field 'spec.controller' of a simulated hub (an id that begins with 'sim-') can only be 'operator'",
+        "and field 'spec.controller' of a simulated hub (an id that begins with 'sim-') can only be 'operator'",
       );

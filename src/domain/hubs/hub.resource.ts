@@ -175,8 +175,10 @@ const renderHub = (document: JsonObject, facts: ShownHub): JsonObject => {
   const { health = {}, deletedAt } = facts;
   const simulated = isSimulatedHub(facts.id);
   const reached = simulated || facts.secrets[KUBECONFIG_PATH] !== undefined;
+  // A simulated hub is there as long as this service is: it has conditions only once somebody looked at it.
+  const known = simulated && health.ready === undefined ? [] : conditionsOf(health, facts.createdAt);
   const conditions = [
-    ...(reached ? knownConditions(health, simulated, facts.createdAt) : [noAdapter(facts.createdAt)]),
+    ...(reached ? known : [noAdapter(facts.createdAt)]),
     ...(deletedAt !== undefined && isGivenUp(document) ? [leaving(facts.id, deletedAt)] : []),
   ];
   return {
@@ -189,10 +191,6 @@ const renderHub = (document: JsonObject, facts: ShownHub): JsonObject => {
     }),
   };
 };
-
-/** A simulated hub is there as long as this service is: it has conditions only once somebody looked at it. */
-const knownConditions = (health: HubHealth, simulated: boolean, createdAt: string): readonly JsonObject[] =>
-  simulated && health.ready === undefined ? [] : conditionsOf(health, createdAt);
 
 const holds = (type: string, since: string, reason: string, message: string): JsonObject => ({
   type,

@@ -1,6 +1,23 @@
 import { entriesOf, entryOf, withEntry, type Buckets } from '../buckets.ts';
 import { reject, type Decision, type DomainEvent, type Rejection } from '../decider.ts';
-import { addressText, holds, lowestFrom, parseAddress, sizeOf, type Range } from './ranges.ts';
+import { holderKey, type Holder } from '../holder.ts';
+import { own } from '../json-tools.ts';
+import { count, mayBe, text, time, type EventOf } from '../schemas.ts';
+import { z } from 'zod';
+import {
+  addressText,
+  firstNot,
+  gapsOf,
+  holds,
+  isWithin,
+  parseAddress,
+  sizeOf,
+  withAddress,
+  withoutAddress,
+  type Address,
+  type Gaps,
+  type Range,
+} from './ranges.ts';
 
 /**
  * Who has which address of a pool: part of the pool's own stream, so that an address has one owner whatever
@@ -10,7 +27,6 @@ import { addressText, holds, lowestFrom, parseAddress, sizeOf, type Range } from
  * DNS still lead to its former owner. Where the hub's operator chooses, a holder takes up room with
  * `AddressRequested`, and what the hub shows is recorded.
  */
-export type Holder = { readonly kind: string; readonly id: string };
 export type Holding = {
   readonly holder: Holder;
   /** A release names it: one that comes late frees nothing of a later holding. */
@@ -19,39 +35,27 @@ export type Holding = {
   readonly address?: string;
 };
 
-type Held = { readonly at: string; readonly holder: Holder; readonly generation: number };
-export type AddressEvent =
-  | DomainEvent<'AddressAssigned', Held & { readonly address: string }>
-  | DomainEvent<'AddressRequested', Held>
+const holder = z.strictObject({ kind: text, id: text });
+const held = { holder, generation: count };
+export const ADDRESS_EVENTS = {
+  AddressAssigned: { ...held, address: text },
+  AddressRequested: held,
   /** What the hub shows, by its operator's choice. */
-  | DomainEvent<'AddressObserved', Held & { readonly address: string }>
+  AddressObserved: { ...held, address: text },
   /** The hub shows an address for two holders: the first one keeps it here, and somebody has to look. */
-  | DomainEvent<
-      'AddressShownTwice',
-      { readonly at: string; readonly address: string; readonly holder: Holder; readonly other: Holder }
-    >
-  | DomainEvent<'AddressReleased', Held & { readonly address?: string; readonly restsUntil?: string }>;
+  AddressShownTwice: { holder, other: holder, address: text },
+  AddressReleased: { ...held, address: mayBe, restsUntil: time.exactOptional() },
+};
+export type AddressEvent = EventOf<typeof ADDRESS_EVENTS>;
 
+type Asked = { readonly at: string; readonly holder: Holder };
 export type AddressCommand =
   /** `wanted`: this address and no other. Given again to a holder that has one: nothing changes. */
-  | {
-      readonly type: 'ClaimAddress';
-      readonly at: string;
-      readonly holder: Holder;
-      readonly wanted?: string;
-    }
-  | {
-      readonly type: 'ObserveAddress';
-      readonly at: string;
-      readonly holder: Holder;
-      readonly address: string;
-    }
-  | {
-      readonly type: 'ReleaseAddress';
-      readonly at: string;
-      readonly holder: Holder;
-      readonly generation: number;
-    };
+  | ({ readonly type: 'ClaimAddress'; readonly wanted?: string } & Asked)
+  | ({ readonly type: 'ObserveAddress'; readonly address: string } & Asked)
+  | ({ readonly type: 'ReleaseAddress'; readonly generation: number } & Asked);
+
+type Rest = readonly [until: string, address: Address];
 
 export type AddressBook = {
   /** The last one that was given. */
@@ -60,10 +64,12 @@ export type AddressBook = {
   readonly holdings: Buckets<Holding>;
   /** Holder by address. */
   readonly owners: Buckets<Holder>;
-  /** Until when, by address. One whose time has come stays until it is given out again. */
-  readonly resting: Buckets<string>;
-  /** Number of the lowest address that neither has an owner nor rests, as decimal text. */
-  readonly lowest: string;
+  /** What neither has an owner nor rests; absent: all of the pool. */
+  readonly free?: Gaps;
+  /** Until when, in that order. */
+  readonly resting: readonly Rest[];
+  /** In the order of addresses: those whose time had come by the last event, until they are given out again. */
+  readonly rested: readonly Rest[];
   /** Addresses that the hub shows for a holder although another one owns them, by holder. */
   readonly shownTwice: { readonly [holder: string]: string };
 };
@@ -73,8 +79,8 @@ export const emptyBook = (): AddressBook => ({
   count: 0,
   holdings: {},
   owners: {},
-  resting: {},
-  lowest: '0',
+  resting: [],
+  rested: [],
   shownTwice: {},
 });
 
@@ -86,12 +92,14 @@ export type AddressRules = {
   readonly observed: boolean;
 };
 
-const keyOf = ({ kind, id }: Holder): string => `${kind}/${id}`;
-
 export const holdingOf = (book: AddressBook, holder: Holder): Holding | undefined =>
-  entryOf(book.holdings, keyOf(holder));
+  entryOf(book.holdings, holderKey(holder));
 
-export const isAddressEvent = (event: DomainEvent): event is AddressEvent => event.type.startsWith('Address');
+export const holdingsOf = ({ holdings }: AddressBook): readonly Holding[] =>
+  entriesOf(holdings).map(([, holding]) => holding);
+
+export const isAddressEvent = (event: DomainEvent): event is AddressEvent =>
+  own(ADDRESS_EVENTS, event.type) !== undefined;
 
 /**
  * An address for the next claim, or until when it waits because only resting ones are left, or why there is
@@ -108,19 +116,21 @@ export const claimable = (
       ? refuseWanted('ADDRESS_NOT_CHOSEN_HERE', "the operator of the pool's hub chooses its addresses")
       : wantedAddress(book, ranges, at, wanted);
   if (observed) return BigInt(book.count) < sizeOf(ranges) ? { address: '' } : exhausted();
-  const now = Date.parse(at);
-  const resting = entriesOf(book.resting);
-  const rested = resting.filter(([, until]) => Date.parse(until) <= now);
+  const { free = gapsOf(ranges), resting, rested } = book;
+  const over = resting.slice(
+    0,
+    firstNot(resting, ([until]) => until <= at),
+  );
   const candidates = [
-    lowestFrom(ranges, BigInt(book.lowest), () => false),
-    ...rested.map(([text]) => parseAddress(text)),
+    free[0]?.[0],
+    // Only where the clock was set back is the first one not over.
+    rested.find(([until]) => until <= at)?.[1],
+    ...over.map(([, address]) => address),
   ].filter((address) => address !== undefined);
   const [first, ...others] = candidates;
   if (first !== undefined)
-    return {
-      address: addressText(others.reduce((low, next) => (next.value < low.value ? next : low), first)),
-    };
-  const waitUntil = resting.map(([, until]) => until).sort()[0];
+    return { address: addressText(others.reduce((low, next) => (next < low ? next : low), first)) };
+  const [waitUntil] = [...resting.slice(0, 1), ...rested].map(([until]) => until).sort();
   return waitUntil === undefined ? exhausted() : { waitUntil };
 };
 
@@ -136,17 +146,19 @@ const wantedAddress = (
   const address = addressText(parsed);
   if (entryOf(book.owners, address) !== undefined)
     return refuseWanted('ADDRESS_TAKEN', `address '${address}' is taken`);
-  const until = entryOf(book.resting, address);
-  return until !== undefined && Date.parse(until) > Date.parse(at)
+  const [until] = [...book.resting, ...book.rested].find((rest) => rest[1] === parsed) ?? [];
+  return until !== undefined && until > at
     ? refuseWanted('ADDRESS_RESTING', `address '${address}' was released and rests until ${until}`)
     : { address };
 };
 
+const refuse = (code: string, message: string, more: Pick<Rejection, 'facts'> = {}): Rejection =>
+  reject('failed-precondition', code, message, more);
+
 const refuseWanted = (code: string, message: string): Rejection =>
   reject('invalid', code, message, { field: 'metadata.annotations' });
 
-const exhausted = (): Rejection =>
-  reject('failed-precondition', 'POOL_EXHAUSTED', 'the pool has no free address');
+const exhausted = (): Rejection => refuse('POOL_EXHAUSTED', 'the pool has no free address');
 
 export const decideAddress = (
   book: AddressBook,
@@ -172,24 +184,22 @@ export const decideAddress = (
       const released = { at, holder, generation, ...(address === undefined ? {} : { address }) };
       const rests = address !== undefined && !rules.observed && rules.restMs > 0;
       const restsUntil = new Date(Date.parse(at) + rules.restMs).toISOString();
-      return [{ type: 'AddressReleased', data: { ...released, ...(rests ? { restsUntil } : {}) } }];
+      return [
+        { type: 'AddressReleased', data: { ...released, ...(rests ? { restsUntil } : {}) } },
+        ...passedOn(book, at, held),
+      ];
     }
     case 'ObserveAddress':
-      if (rules.observed) return observe(book, command);
+      if (rules.observed) return observe(book, command, rules.ranges);
       return held?.address === command.address
         ? []
-        : reject(
-            'failed-precondition',
-            'ADDRESS_CHOSEN_HERE',
-            `the hub shows '${command.address}', which it was not given`,
-          );
+        : refuse('ADDRESS_CHOSEN_HERE', `the hub shows '${command.address}', which it was not given`);
   }
 };
 
 /** Not refused: whoever claims comes again then. */
 const allRest = (until: string): Rejection =>
-  reject(
-    'failed-precondition',
+  refuse(
     'ADDRESSES_RESTING',
     `only addresses that were released are left in the pool, and they rest until ${until}`,
     { facts: { until } },
@@ -198,65 +208,101 @@ const allRest = (until: string): Rejection =>
 const observe = (
   book: AddressBook,
   { at, holder, address: shown }: Extract<AddressCommand, { type: 'ObserveAddress' }>,
-): readonly AddressEvent[] => {
-  const parsed = parseAddress(shown);
-  const address = parsed === undefined ? shown : addressText(parsed);
+  ranges: readonly Range[],
+): Decision<AddressEvent> => {
   const held = holdingOf(book, holder);
-  const key = keyOf(holder);
-  const owner = entryOf(book.owners, address);
-  if (owner !== undefined && keyOf(owner) !== key)
-    return book.shownTwice[key] === address
-      ? []
-      : [{ type: 'AddressShownTwice', data: { at, address, holder, other: owner } }];
-  if (held?.address === address && book.shownTwice[key] === undefined) return [];
-  const generation = held?.generation ?? book.generation + 1;
-  return [{ type: 'AddressObserved', data: { at, holder, generation, address } }];
+  // It was released, or has no room yet: a look that comes late must not hold anything.
+  if (held === undefined)
+    return refuse('NO_ADDRESS_HELD', `${holder.kind} '${holder.id}' holds no address of the pool`);
+  const parsed = parseAddress(shown);
+  // Operators also give out the first and the last address of a range.
+  if (parsed === undefined || !ranges.some(({ from, to }) => isWithin(parsed, from, to)))
+    return refuse('ADDRESS_OUTSIDE_POOL', `the hub shows address '${shown}', which is not one of the pool's`);
+  const address = addressText(parsed);
+  const twice = book.shownTwice[holderKey(holder)];
+  const other = entryOf(book.owners, address);
+  if (other !== undefined && holderKey(other) !== holderKey(holder))
+    return twice === address ? [] : [{ type: 'AddressShownTwice', data: { at, address, holder, other } }];
+  if (held.address === address && twice === undefined) return [];
+  const { generation } = held;
+  return [
+    { type: 'AddressObserved', data: { at, holder, generation, address } },
+    ...(held.address === address ? [] : passedOn(book, at, held)),
+  ];
 };
 
-/** `ranges`: those of the pool, which never change. */
+/** Whoever else the hub shows its address for has it once this holder has not. */
+const passedOn = (book: AddressBook, at: string, { holder, address }: Holding): readonly AddressEvent[] => {
+  const [key] =
+    Object.entries(book.shownTwice).find(
+      ([other, shown]) => shown === address && other !== holderKey(holder),
+    ) ?? [];
+  const next = key === undefined ? undefined : entryOf(book.holdings, key);
+  if (next === undefined || address === undefined) return [];
+  const { holder: other, generation } = next;
+  return [{ type: 'AddressObserved', data: { at, holder: other, generation, address } }];
+};
+
+/** `rangesOf`: those of the pool, which never change. */
 export const evolveAddress = (
   book: AddressBook,
   { type, data }: AddressEvent,
-  ranges: readonly Range[],
+  rangesOf: () => readonly Range[],
 ): AddressBook => {
-  const key = keyOf(data.holder);
+  const key = holderKey(data.holder);
   if (type === 'AddressShownTwice')
     return { ...book, shownTwice: { ...book.shownTwice, [key]: data.address } };
-  const former = entryOf(book.holdings, key);
   const { holder, generation } = data;
-  const address = 'address' in data ? data.address : undefined;
+  const address = type === 'AddressAssigned' || type === 'AddressObserved' ? data.address : undefined;
+  const restsUntil = type === 'AddressReleased' ? data.restsUntil : undefined;
+  const former = entryOf(book.holdings, key);
   const holding =
     type === 'AddressReleased'
       ? undefined
       : { holder, generation, ...(address === undefined ? {} : { address }) };
   const { [key]: _settled, ...shownTwice } = book.shownTwice;
-  let { owners, resting } = book;
-  if (former?.address !== undefined) owners = withEntry(owners, former.address, undefined);
-  if (address !== undefined) {
-    const restsUntil = type === 'AddressReleased' ? data.restsUntil : undefined;
-    owners = withEntry(owners, address, holding === undefined ? undefined : holder);
-    resting = withEntry(resting, address, restsUntil);
+  const over = firstNot(book.resting, ([until]) => until <= data.at);
+  let { free = gapsOf(rangesOf()), owners } = book;
+  let resting = over === 0 ? book.resting : book.resting.slice(over);
+  let rested = over === 0 ? book.rested : withRested(book.rested, book.resting.slice(0, over));
+  if (former?.address !== undefined) {
+    const left = parseAddress(former.address) ?? '';
+    owners = withEntry(owners, former.address, undefined);
+    if (restsUntil === undefined) free = withAddress(free, left);
+    else {
+      const behind = firstNot(resting, ([until]) => until <= restsUntil);
+      resting = resting.toSpliced(behind, 0, [restsUntil, left]);
+    }
   }
-  const change = Number(holding !== undefined) - Number(former !== undefined);
-  const next = {
-    ...book,
+  if (address !== undefined) {
+    const taken = parseAddress(address) ?? '';
+    const others = withoutAddress(free, taken);
+    owners = withEntry(owners, address, holder);
+    if (others === free) rested = withoutRested(rested, taken);
+    free = others;
+  }
+  return {
     generation: Math.max(book.generation, generation),
-    count: book.count + change,
+    count: book.count + Number(holding !== undefined) - Number(former !== undefined),
     holdings: withEntry(book.holdings, key, holding),
     owners,
+    free,
     resting,
+    rested,
     shownTwice,
   };
-  return { ...next, lowest: lowestOf(next, ranges, former?.address) };
 };
 
-/** Moves up over what is busy; what was given back may lie below. */
-const lowestOf = (book: AddressBook, ranges: readonly Range[], given: string | undefined): string => {
-  const isBusy = (text: string): boolean =>
-    entryOf(book.owners, text) !== undefined || entryOf(book.resting, text) !== undefined;
-  const back = given === undefined || isBusy(given) ? undefined : parseAddress(given);
-  const from = BigInt(book.lowest);
-  const start = back !== undefined && back.value < from ? back.value : from;
-  const lowest = lowestFrom(ranges, start, isBusy)?.value ?? (ranges.at(-1)?.last ?? 0n) + 1n;
-  return String(lowest);
+const placeOf = (rested: readonly Rest[], address: Address): number =>
+  firstNot(rested, ([, other]) => other < address);
+
+const withRested = (rested: readonly Rest[], over: readonly Rest[]): readonly Rest[] => {
+  const all = [...rested];
+  for (const rest of over) all.splice(placeOf(all, rest[1]), 0, rest);
+  return all;
+};
+
+const withoutRested = (rested: readonly Rest[], address: Address): readonly Rest[] => {
+  const at = placeOf(rested, address);
+  return rested[at]?.[1] === address ? rested.toSpliced(at, 1) : rested;
 };

@@ -3,7 +3,8 @@ import { reject, type Decider, type DomainEvent, type Rejection } from '../decid
 import { durationMs } from '../iso-duration.ts';
 import type { JsonObject } from '../json.ts';
 import { listAt, objectAt, stringAt } from '../json-tools.ts';
-import { regularNames, type ResourceKind } from '../resource.ts';
+import { placedResource } from '../placed-resource.ts';
+import type { ResourceKind } from '../resource.ts';
 import {
   decideAddress,
   emptyBook,
@@ -15,7 +16,9 @@ import {
   type AddressRules,
 } from './address-book.ts';
 import {
-  isSettled,
+  isAborted,
+  messageOf,
+  PLACED,
   placedDocument,
   type Placed,
   type PlacedCommand,
@@ -30,6 +33,7 @@ const FAMILIES: { readonly [name: string]: Range['family'] } = {
   IP_FAMILY_IPV4: 'ipv4',
   IP_FAMILY_IPV6: 'ipv6',
 };
+export const SHOWN_TWICE = 'address-shown-twice';
 const READY = 'EXTERNAL_IP_POOL_STATE_READY';
 const IMMUTABLE = ['spec.cidrs', 'spec.ip_family', 'spec.implementation_strategy'];
 export const POOL_PRIVATE_ONLY = [
@@ -42,10 +46,7 @@ export const POOL_PRIVATE_ONLY = [
 export type PoolState = PlacedState & { readonly book?: AddressBook };
 
 export const bookOf = ({ book }: Pick<PoolState, 'book'>): AddressBook => book ?? emptyBook();
-export type PoolCommand =
-  | PlacedCommand
-  | AddressCommand
-  | { readonly type: 'RecordReady'; readonly at: string };
+export type PoolCommand = PlacedCommand | AddressCommand;
 export type PoolEvent =
   | PlacedEvent<'ExternalIPPool', DomainEvent<'ExternalIPPoolBecameReady', { readonly at: string }>>
   | AddressEvent;
@@ -82,19 +83,18 @@ const stateOf = ({ status, place, waiting, failure, done }: Placed): string => {
   return state === '' ? '' : `EXTERNAL_IP_POOL_STATE_${state}`;
 };
 
+/** As its message begins then. */
+const SHOWN_FOR_TWO = 'the hub shows an address for two holders';
+
 const statusOf = (state: Placed): JsonObject => {
   const { count, shownTwice } = bookOf(state as Placed & PoolState);
   const total = sizeOf(parseRanges(textsIn(state.document)));
   const most = total < MOST ? total : MOST;
   const counter = (value: bigint): string => (value <= 0n ? '' : String(value));
   const [twice] = Object.values(shownTwice);
-  const message =
-    twice === undefined
-      ? (state.failure?.message ?? state.waiting)
-      : `the hub shows ${twice} for two holders`;
   return {
     state: stateOf(state),
-    message: message ?? '',
+    message: twice === undefined ? messageOf(state) : `${SHOWN_FOR_TWO}: ${twice}`,
     hub: state.place?.hub ?? '',
     total: counter(most),
     allocated: counter(BigInt(count)),
@@ -119,7 +119,7 @@ const documents = placedDocument({
     };
   },
   check: (document) => poolRejection(document),
-  checkRemoval: (state) => {
+  inUse: (state) => {
     const { count } = bookOf(state as Placed & PoolState);
     return count === 0
       ? undefined
@@ -174,24 +174,23 @@ export const poolDecider: Decider<PoolState, PoolCommand, PoolEvent> = {
   evolve: (state, event) => {
     if (!isAddressEvent(event)) return documents.evolve(state, event);
     if (!isStored(state)) return state;
-    return { ...state, book: evolveAddress(bookOf(state), event, addressRules(state).ranges) };
+    return {
+      ...state,
+      book: evolveAddress(bookOf(state), event, () => parseRanges(textsIn(state.document))),
+    };
   },
   decide: (state, command) => {
     switch (command.type) {
       case 'ClaimAddress':
       case 'ObserveAddress':
       case 'ReleaseAddress':
-        if (!isStored(state) || state.status === 'retired')
-          return command.type === 'ClaimAddress'
-            ? reject('failed-precondition', 'POOL_GONE', 'the pool is gone')
-            : [];
+        if (!isStored(state) || state.status === 'retired' || isAborted(state))
+          return command.type === 'ReleaseAddress'
+            ? []
+            : reject('failed-precondition', 'POOL_GONE', 'the pool is gone');
         if (command.type === 'ClaimAddress' && state.status === 'deleting')
           return reject('failed-precondition', 'DELETION_REQUESTED', 'the pool is being deleted');
         return decideAddress(bookOf(state), command, addressRules(state));
-      case 'RecordReady':
-        return !isStored(state) || state.status !== 'present' || isSettled(state)
-          ? []
-          : [{ type: 'ExternalIPPoolBecameReady', data: { at: command.at } }];
       default:
         return documents.decide(state, command) as readonly PoolEvent[] | Rejection;
     }
@@ -208,30 +207,22 @@ export const isReady = (document: JsonObject): boolean =>
   stringAt(objectAt(document, 'status'), 'state') === READY;
 
 export const externalIpPool: ResourceKind<PoolState, PoolCommand, PoolEvent> = {
-  ...regularNames('externalIpPool'),
-  kind: 'externalIpPool',
-  words: 'external IP pool',
-  message: 'ExternalIPPool',
-  service: 'ExternalIPPools',
-  events: { created: 'ExternalIPPoolOrdered', retired: 'ExternalIPPoolDeleted' },
+  ...placedResource({
+    kind: 'externalIpPool',
+    message: 'ExternalIPPool',
+    words: 'external IP pool',
+    privateOnly: POOL_PRIVATE_ONLY,
+    immutable: IMMUTABLE,
+    references: [],
+  }),
   methods: { public: ['List', 'Get'], private: ['List', 'Get', 'Create', 'Update', 'Delete'] },
-  ids: 'client-may-choose',
-  // Its workflow run has ended for good, and so has its object on a hub, which bore a name made of its id.
-  idOnce: true,
-  nameScope: 'project',
-  event: { field: 'external_ip_pool', public: false },
   publicList: [{ filter: 'has(this.status.available)', when: 'always' }],
   listed: isOffered,
   outsideProjectsForAll: true,
-  defaultTenant: 'shared',
-  privateOnly: POOL_PRIVATE_ONLY,
-  secrets: [],
-  immutable: IMMUTABLE,
-  references: [],
-  pointsAt: (document) =>
-    [{ kind: 'hub', id: stringAt(objectAt(document, 'status'), 'hub') }].filter(({ id }) => id !== ''),
-  protectedWhileReferenced: true,
+  marks: (document) => [
+    ...PLACED.marks(document),
+    ...(stringAt(objectAt(document, 'status'), 'message').startsWith(SHOWN_FOR_TWO) ? [SHOWN_TWICE] : []),
+  ],
   decider: poolDecider,
-  stateVersion: 1,
-  view: (state) => documents.view(state),
+  view: documents.view,
 };

@@ -1,10 +1,12 @@
-import { isStored } from '../catalog/document.ts';
 import { reject, type Decider, type DomainEvent, type Rejection } from '../decider.ts';
 import type { JsonObject } from '../json.ts';
 import { objectAt, stringAt } from '../json-tools.ts';
-import { regularNames, type ResourceKind } from '../resource.ts';
+import { placedResource } from '../placed-resource.ts';
+import type { ResourceKind } from '../resource.ts';
 import {
   isSettled,
+  isUnderWay,
+  messageOf,
   placedDocument,
   type Placed,
   type PlacedCommand,
@@ -21,7 +23,7 @@ export const IP_PRIVATE_ONLY = ['metadata.finalizers', 'status.hub'];
 export type ExternalIpState = PlacedState & {
   readonly address?: string;
   /** The one that the operator of its hub chose, whatever the pool says of it. */
-  readonly shown?: string;
+  readonly shown?: { readonly address: string; readonly changes: number };
   /** An attachment or a NAT gateway uses it. */
   readonly attached?: true;
 };
@@ -56,7 +58,7 @@ const documents = placedDocument({
     const { address = '', attached } = state as Placed & ExternalIpState;
     return {
       state: `EXTERNAL_IP_STATE_${stateOf(state)}`,
-      message: state.failure?.message ?? state.waiting ?? '',
+      message: messageOf(state),
       hub: state.place?.hub ?? '',
       address,
       ...(attached === true ? { attached } : {}),
@@ -86,20 +88,20 @@ const documents = placedDocument({
           { field: 'status.state' },
         );
   },
+  inUse: (state) =>
+    (state as Placed & ExternalIpState).attached === true
+      ? notReleasable(state, 'it is attached: remove what uses it first')
+      : undefined,
   checkRemoval: (state) => {
-    const { status } = (documents.view(state) as { document: JsonObject }).document as { status: JsonObject };
-    const shown = stringAt(status, 'state');
-    const why =
-      shown !== 'EXTERNAL_IP_STATE_ALLOCATED'
-        ? `its state is ${shown}, and only an allocated one can be deleted`
-        : status['attached'] === true
-          ? 'it is attached: remove what uses it first'
-          : undefined;
-    return why === undefined
+    const { state: shown = '' } = documents.view(state) as { readonly state?: string };
+    return shown === 'EXTERNAL_IP_STATE_ALLOCATED'
       ? undefined
-      : reject('failed-precondition', 'NOT_RELEASABLE', `cannot delete external IP '${state.name}': ${why}`);
+      : notReleasable(state, `its state is ${shown}, and only an allocated one can be deleted`);
   },
 });
+
+const notReleasable = ({ name }: Placed, why: string): Rejection =>
+  reject('failed-precondition', 'NOT_RELEASABLE', `cannot delete external IP '${name}': ${why}`);
 
 /**
  * What a private caller may say of it (osac-api-run.md §2 External IPs); `DELETING` is what the operator says
@@ -117,7 +119,12 @@ export const externalIpDecider: Decider<ExternalIpState, ExternalIpCommand, Exte
   initialState: documents.initialState,
   evolve: (state, event) => {
     const next = documents.evolve(state, event);
-    if (event.type === 'ExternalIPAddressShown') return { ...next, shown: event.data.address };
+    if (event.type === 'ExternalIPWithdrawn') {
+      const { address: _address, shown: _shown, ...kept } = next;
+      return kept;
+    }
+    if (event.type === 'ExternalIPAddressShown')
+      return { ...next, shown: { address: event.data.address, changes: (next.shown?.changes ?? 0) + 1 } };
     if (event.type === 'ExternalIPAllocated') return { ...next, address: event.data.address };
     if (event.type !== 'ExternalIPStatusReported') return next;
     const { attached: _former, ...kept } = next;
@@ -126,10 +133,12 @@ export const externalIpDecider: Decider<ExternalIpState, ExternalIpCommand, Exte
   decide: (state, command) => {
     if (command.type !== 'RecordAllocated' && command.type !== 'RecordShown')
       return documents.decide(state, command) as readonly ExternalIpEvent[] | Rejection;
-    if (!isStored(state) || state.status !== 'present') return [];
+    if (!isUnderWay(state)) return [];
     const { at, address } = command;
     if (command.type === 'RecordShown')
-      return state.shown === address ? [] : [{ type: 'ExternalIPAddressShown', data: { at, address } }];
+      return state.shown?.address === address
+        ? []
+        : [{ type: 'ExternalIPAddressShown', data: { at, address } }];
     return isSettled(state) && state.address === address
       ? []
       : [{ type: 'ExternalIPAllocated', data: { at, address } }];
@@ -137,32 +146,18 @@ export const externalIpDecider: Decider<ExternalIpState, ExternalIpCommand, Exte
 };
 
 export const externalIp: ResourceKind<ExternalIpState, ExternalIpCommand, ExternalIpEvent> = {
-  ...regularNames('externalIp'),
-  kind: 'externalIp',
-  words: 'external IP',
-  message: 'ExternalIP',
-  service: 'ExternalIPs',
-  events: { created: 'ExternalIPOrdered', retired: 'ExternalIPDeleted' },
+  ...placedResource({
+    kind: 'externalIp',
+    message: 'ExternalIP',
+    words: 'external IP',
+    privateOnly: IP_PRIVATE_ONLY,
+    immutable: IMMUTABLE,
+    references: [{ path: 'spec.pool', kind: 'externalIpPool', scope: 'full' }],
+  }),
   methods: {
     public: ['List', 'Get', 'Create', 'Update', 'Delete'],
     private: ['List', 'Get', 'Create', 'Update', 'Delete'],
   },
-  ids: 'client-may-choose',
-  idOnce: true,
-  nameScope: 'project',
-  event: { field: 'external_ip', public: false },
-  defaultTenant: 'shared',
-  privateOnly: IP_PRIVATE_ONLY,
-  secrets: [],
-  immutable: IMMUTABLE,
-  references: [{ path: 'spec.pool', kind: 'externalIpPool', scope: 'full' }],
-  pointsAt: (document) =>
-    [
-      { kind: 'externalIpPool', id: stringAt(objectAt(objectAt(document, 'spec'), 'pool'), 'id') },
-      { kind: 'hub', id: stringAt(objectAt(document, 'status'), 'hub') },
-    ].filter(({ id }) => id !== ''),
-  protectedWhileReferenced: true,
   decider: externalIpDecider,
-  stateVersion: 1,
-  view: (state) => documents.view(state),
+  view: documents.view,
 };

@@ -1,13 +1,12 @@
-import type { ActingKind } from '../acting-kind.ts';
 import { isStored } from '../catalog/document.ts';
 import type { JsonObject } from '../json.ts';
-import { objectAt, stringAt } from '../json-tools.ts';
+import { isObject, objectAt, stringAt } from '../json-tools.ts';
 import { meterOf } from '../metering/meter.ts';
-import type { Place } from '../placed-document.ts';
-import { asking, documentOf, placedWords, placedWorkflow, type PlacedRun } from '../placed-workflow.ts';
+import { placeIn } from '../placed-document.ts';
+import { asking, documentOf, placedKind, type PlacedRun } from '../placed-workflow.ts';
 import type { Call } from '../process/declaration.ts';
 import { OWN_BACKOFF } from '../process/effects.ts';
-import { typesOfKind } from './external-ip-pool.workflow.ts';
+import { networkEventTypes } from './event-types.ts';
 import {
   ADDRESS_ANNOTATION,
   externalIp,
@@ -20,12 +19,7 @@ import {
 import { EXTERNAL_IP } from './hub-objects.ts';
 import { addressText, parseAddress } from './ranges.ts';
 
-const { kind, words } = externalIp;
-const prefix = 'ExternalIP';
 type IpRun = PlacedRun<ExternalIpState>;
-
-/** Until its pool has a place. */
-const POOL_READ_MS = 10_000;
 
 const poolOf = (run: IpRun): string => stringAt(objectAt(objectAt(documentOf(run), 'spec'), 'pool'), 'id');
 
@@ -33,28 +27,30 @@ const toPool = (run: IpRun, operation: string, more: JsonObject = {}): Call => (
   port: 'addresses',
   operation,
   lane: 'addresses',
-  args: { pool: poolOf(run), holder: { kind, id: run.id }, ...more },
+  args: { pool: poolOf(run), holder: { kind: externalIp.kind, id: run.id }, ...more },
 });
+
+/** What it was given, as the claim was answered. */
+const givenGeneration = (run: IpRun): JsonObject => {
+  const { generation } = run.done['claim']?.result ?? {};
+  return generation === undefined ? {} : { generation };
+};
 
 /** The address that was given to it here; absent where the hub's operator chooses. */
 const givenAddress = (run: IpRun): string => stringAt(run.done['claim']?.result, 'address');
 
 /** From the ordered IP to its object on the hub of its pool, and back. Its address is claimed from the pool's own stream. */
-export const externalIpWorkflow = placedWorkflow<ExternalIpState, ExternalIpCommand>({
-  kind,
-  prefix,
-  words,
-  types: typesOfKind(kind),
-  decider: externalIpDecider,
+const placedExternalIp = placedKind<ExternalIpState, ExternalIpCommand, ExternalIpEvent>(externalIp, {
+  types: networkEventTypes,
   object: EXTERNAL_IP,
-  mayWait: 'claim',
-  wakes: ['AddressReleased'],
+  wakes: { types: ['AddressReleased', 'ExternalIPPoolPlaced'], of: poolOf },
   first: [
-    {
-      name: 'place',
+    asking('place', (run: IpRun) => toPool(run, 'place'), {
       done: ({ subject }) => subject.place !== undefined,
-      work: (run) => ({ call: toPool(run, 'place'), everyMs: POOL_READ_MS }),
-    },
+      record: ({ id }, { place }, at) =>
+        isObject(place) ? { type: 'PlaceOnHub', at, ...placeIn(place, EXTERNAL_IP.nameOf(id)) } : undefined,
+      keep: () => ({ waiting: 'its pool is on no hub yet' }),
+    }),
     asking(
       'claim',
       (run: IpRun) => {
@@ -64,7 +60,8 @@ export const externalIpWorkflow = placedWorkflow<ExternalIpState, ExternalIpComm
       {
         after: ['place'],
         undo: {
-          call: (run) => toPool(run, 'release'),
+          // Its own: after another claim the holder may have one that is to stay.
+          call: (run) => toPool(run, 'release', givenGeneration(run)),
           look: (run) => toPool(run, 'look'),
           absent: (_run, answer) => answer['generation'] === undefined,
           rules: { backoff: OWN_BACKOFF },
@@ -78,16 +75,16 @@ export const externalIpWorkflow = placedWorkflow<ExternalIpState, ExternalIpComm
       name: 'register',
       after: ['apply'],
       needed: ({ subject }) => subject.shown !== undefined,
-      done: ({ subject }) => subject.address === subject.shown,
       work: (run) => {
-        const address = run.subject.shown ?? '';
-        return { call: toPool(run, 'observe', { address }), instance: `${address}.${run.cycle}` };
+        const { address = '', changes = 0 } = run.subject.shown ?? {};
+        // The hub may show an address again that was registered before: the pool is asked once for each change.
+        return { call: toPool(run, 'observe', { address }), instance: `${changes}.${run.cycle}` };
       },
-      record: (run, answer, at) => {
-        const address = run.subject.shown ?? '';
-        if (answer['taken'] !== true) return { type: 'RecordAllocated', at, address };
-        const message = `the hub shows address ${address}, which belongs to another one`;
-        return { type: 'RecordFailure', at, reason: 'AddressShownTwice', message };
+      record: (_run, answer, at) => {
+        const [reason, message] = [stringAt(answer, 'reason'), stringAt(answer, 'message')];
+        return reason === ''
+          ? { type: 'RecordAllocated', at, address: stringAt(answer, 'address') }
+          : { type: 'RecordFailure', at, reason, message };
       },
     },
   ],
@@ -98,13 +95,6 @@ export const externalIpWorkflow = placedWorkflow<ExternalIpState, ExternalIpComm
       ...(address === '' ? {} : { annotations: { [ADDRESS_ANNOTATION]: address } }),
     };
   },
-  told: ({ id, subject }, answer, at) => {
-    const pool = answer['place'];
-    if (subject.place !== undefined || pool === undefined) return undefined;
-    if (pool === null) return { type: 'ReportWaiting', at, message: 'its pool is on no hub yet' };
-    // The pool's own; it came through JSON.
-    return { type: 'PlaceOnHub', at, ...(pool as unknown as Place), objectName: EXTERNAL_IP.nameOf(id) };
-  },
   ready: (run, object, at) => {
     const given = givenAddress(run);
     if (given !== '') return { type: 'RecordAllocated', at, address: given };
@@ -113,28 +103,21 @@ export const externalIpWorkflow = placedWorkflow<ExternalIpState, ExternalIpComm
     const address = parsed === undefined ? shown : addressText(parsed);
     return address === '' ? undefined : { type: 'RecordShown', at, address };
   },
+  states: ['accepted', 'pending', 'allocated', 'failed', 'deleting'],
+  deeds: {
+    place: 'find the hub of its pool',
+    claim: 'claim an address',
+    'undo-claim': 'give its address back',
+    register: 'record its address',
+  },
+  sentences: {
+    ExternalIPAddressShown: (data) => `The hub shows address ${stringAt(data, 'address')}.`,
+    ExternalIPAllocated: (data) => `Address ${stringAt(data, 'address')} is allocated.`,
+  },
 });
 
-export const actingExternalIp: ActingKind<ExternalIpState, ExternalIpCommand, ExternalIpEvent> = {
-  ...externalIp,
-  workflow: externalIpWorkflow,
-  hubObjects: [EXTERNAL_IP],
-  ...placedWords(
-    { prefix, words },
-    {
-      enumPrefix: 'EXTERNAL_IP',
-      states: ['accepted', 'pending', 'allocated', 'failed', 'deleting'],
-      deeds: {
-        claim: 'claim an address',
-        'undo-claim': 'give its address back',
-        register: 'record its address',
-      },
-      sentences: {
-        ExternalIPAddressShown: (data) => `The hub shows address ${stringAt(data, 'address')}.`,
-        ExternalIPAllocated: (data) => `Address ${stringAt(data, 'address')} is allocated.`,
-      },
-    },
-  ),
+export const actingExternalIp: typeof placedExternalIp = {
+  ...placedExternalIp,
   /** Billed while it is allocated; OSAC does not meter it. */
   meter: meterOf<ExternalIpState, ExternalIpEvent>(
     {
@@ -143,41 +126,28 @@ export const actingExternalIp: ActingKind<ExternalIpState, ExternalIpCommand, Ex
       isOurs: true,
       templateKind: 'externalIpPool',
       facts: (state) => {
-        if (!isStored(state)) return undefined;
         const view = externalIp.view(state);
         if (!view.exists) return undefined;
-        const pool = objectAt(objectAt(state.document, 'spec'), 'pool');
-        const shown = (view.state ?? '').replace(/^EXTERNAL_IP_STATE_/, '') || 'PENDING';
-        const { id, tenant, project, name } = view;
-        return {
-          id,
-          tenant,
-          project,
-          name,
-          state: shown,
-          template: { id: stringAt(pool, 'id'), name: stringAt(pool, 'name') },
-          isBillable: shown === 'ALLOCATED',
-          isDelivered: shown === 'ALLOCATED',
-          isGone: view.archived,
-          dimensions: dimensionsOf(state),
-        };
+        const { id, tenant, project, name, archived: isGone } = view;
+        const shown = (view.state ?? '').replace('EXTERNAL_IP_STATE_', '');
+        const isBillable = shown === 'ALLOCATED';
+        const billed = { state: shown, isBillable, isDelivered: isBillable, isGone };
+        const { template, dimensions } = poolIn(view.document);
+        return { id, tenant, project, name, template, dimensions, ...billed };
       },
-      components: (state) => [
-        {
-          component: 'external_ip',
-          nodeSet: 'address',
-          hostType: '',
-          nodeCount: 1,
-          dimensions: dimensionsOf(state),
-        },
-      ],
+      components: (state) => {
+        const { dimensions } = poolIn(isStored(state) ? state.document : {});
+        return [{ component: 'external_ip', nodeSet: 'address', hostType: '', nodeCount: 1, dimensions }];
+      },
       sameComponents: () => true,
     },
     externalIpDecider,
   ),
 };
 
-const dimensionsOf = (state: ExternalIpState): JsonObject =>
-  isStored(state)
-    ? { external_ip_pool: stringAt(objectAt(objectAt(state.document, 'spec'), 'pool'), 'id') }
-    : {};
+/** What bills say of it. */
+const poolIn = (document: JsonObject) => {
+  const pool = objectAt(objectAt(document, 'spec'), 'pool');
+  const id = stringAt(pool, 'id');
+  return { template: { id, name: stringAt(pool, 'name') }, dimensions: { external_ip_pool: id } };
+};

@@ -1,62 +1,65 @@
-import { ipv4Of, ipv6Of, parseCidr, writtenShort } from '../clusters/cidr.ts';
+import { ipv4Of, ipv6Of, parseCidr, writtenShort } from '../cidr.ts';
 
 /**
  * Ranges of addresses and the addresses in them, as numbers: an IPv6 range is never enumerated. Network and
  * broadcast address of an IPv4 range are not given out (osac-api-run.md §2 External IP pools), but for ranges
  * of one or two addresses, which have none (RFC 3021). All of an IPv6 range is.
  */
-export type Family = 'ipv4' | 'ipv6';
 export type Range = {
-  readonly family: Family;
+  readonly family: 'ipv4' | 'ipv6';
   /** Without host bits. */
   readonly text: string;
   /** The whole range. */
-  readonly from: bigint;
-  readonly to: bigint;
+  readonly from: Address;
+  readonly to: Address;
   /** What is given out of it. */
-  readonly first: bigint;
-  readonly last: bigint;
+  readonly first: Address;
+  readonly last: Address;
 };
-export type Address = { readonly family: Family; readonly value: bigint };
-
-const BITS = { ipv4: 32, ipv6: 128 } as const;
+/** All its bits in hexadecimal: such texts sort as their numbers do, which those of people do not. */
+export type Address = string;
 
 export const parseRange = (text: string): Range | undefined => {
   const cidr = parseCidr(text);
   if (cidr === undefined) return undefined;
   const [network = '', length = ''] = cidr.text.split('/');
-  const from = parseAddress(network)?.value ?? 0n;
-  const size = 1n << BigInt(BITS[cidr.family] - Number(length));
-  const to = from + size - 1n;
+  const from = parseAddress(network) ?? '';
+  const size = 1n << BigInt(from.length * 4 - Number(length));
+  const to = moved(from, size - 1n);
   const edge = cidr.family === 'ipv4' && size > 2n ? 1n : 0n;
-  return { ...cidr, from, to, first: from + edge, last: to - edge };
+  return { ...cidr, from, to, first: moved(from, edge), last: moved(to, -edge) };
 };
 
 export const parseAddress = (text: string): Address | undefined => {
   const octets = ipv4Of(text);
-  if (octets !== undefined) return { family: 'ipv4', value: numberOf(octets, 8n) };
-  const groups = ipv6Of(text);
-  return groups === undefined ? undefined : { family: 'ipv6', value: numberOf(groups, 16n) };
+  return octets === undefined ? hexOf(ipv6Of(text), 4) : hexOf(octets, 2);
 };
 
-const numberOf = (units: readonly number[], width: bigint): bigint =>
-  units.reduce((sum, unit) => (sum << width) + BigInt(unit), 0n);
+const hexOf = (units: readonly number[] | undefined, width: number): Address | undefined =>
+  units?.map((unit) => unit.toString(16).padStart(width, '0')).join('');
 
 /** IPv6 as RFC 5952 writes it. */
-export const addressText = ({ family, value }: Address): string =>
-  family === 'ipv4' ? unitsOf(value, 4, 8n).join('.') : writtenShort(unitsOf(value, 8, 16n));
+export const addressText = (address: Address): string => {
+  const isShort = address.length === 8;
+  const units = address.match(isShort ? /../g : /..../g)?.map((unit) => Number.parseInt(unit, 16)) ?? [];
+  return isShort ? units.join('.') : writtenShort(units);
+};
 
-const unitsOf = (value: bigint, count: number, width: bigint): number[] =>
-  Array.from({ length: count }, (_, i) =>
-    Number((value >> (width * BigInt(count - 1 - i))) & ((1n << width) - 1n)),
-  );
+const numberOf = (address: Address): bigint => BigInt(`0x${address}`);
+
+/** The address so many behind it. */
+export const moved = (address: Address, by: bigint): Address =>
+  (numberOf(address) + by).toString(16).padStart(address.length, '0');
 
 export const sizeOf = (ranges: readonly Range[]): bigint =>
-  ranges.reduce((sum, { first, last }) => sum + (last - first + 1n), 0n);
+  ranges.reduce((sum, { first, last }) => sum + numberOf(last) - numberOf(first) + 1n, 0n);
 
 /** True when the address is one that may be given out. */
-export const holds = (ranges: readonly Range[], { family, value }: Address): boolean =>
-  ranges.some((range) => range.family === family && range.first <= value && value <= range.last);
+export const holds = (ranges: readonly Range[], address: Address): boolean =>
+  ranges.some(({ first, last }) => isWithin(address, first, last));
+
+export const isWithin = (address: Address, first: Address, last: Address): boolean =>
+  address.length === first.length && first <= address && address <= last;
 
 /** In numeric order; what is no range is left out. */
 export const parseRanges = (texts: readonly string[]): readonly Range[] =>
@@ -64,22 +67,45 @@ export const parseRanges = (texts: readonly string[]): readonly Range[] =>
     .flatMap((text) => parseRange(text) ?? [])
     .sort((left, right) => (left.from < right.from ? -1 : left.from > right.from ? 1 : 0));
 
-/** Lowest address from this number on that is not busy; undefined: all are. */
-export const lowestFrom = (
-  ranges: readonly Range[],
-  from: bigint,
-  isBusy: (text: string) => boolean,
-): Address | undefined => {
-  for (const { family, first, last } of ranges)
-    for (let value = first > from ? first : from; value <= last; value += 1n)
-      if (!isBusy(addressText({ family, value }))) return { family, value };
-  return undefined;
+/** Free addresses, from the first to the last of each gap, in order: no search walks over what is given. Plain JSON. */
+export type Gaps = readonly (readonly [first: Address, last: Address])[];
+
+export const gapsOf = (ranges: readonly Range[]): Gaps => ranges.map(({ first, last }) => [first, last]);
+
+/** Number of the first entry that is not before; the entries are sorted. */
+export const firstNot = <Entry>(entries: readonly Entry[], isBefore: (entry: Entry) => boolean): number => {
+  let [low, high] = [0, entries.length];
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2);
+    const entry = entries[middle];
+    if (entry !== undefined && isBefore(entry)) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 };
+
+/** Without an address; the same gaps where it is in none. */
+export const withoutAddress = (gaps: Gaps, address: Address): Gaps => {
+  const at = firstNot(gaps, ([, last]) => last < address);
+  const [first, last] = gaps[at] ?? [];
+  if (first === undefined || last === undefined || address < first) return gaps;
+  const below: Gaps = first < address ? [[first, moved(address, -1n)]] : [];
+  const above: Gaps = address < last ? [[moved(address, 1n), last]] : [];
+  return gaps.toSpliced(at, 1, ...below, ...above);
+};
+
+/** With an address that is in none of them. */
+export const withAddress = (gaps: Gaps, address: Address): Gaps =>
+  gaps.toSpliced(
+    firstNot(gaps, ([, last]) => last < address),
+    0,
+    [address, address],
+  );
 
 const PRIVATE = ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10', 'fc00::/7'].flatMap(
   (text) => parseRange(text) ?? [],
 );
 
 /** Addresses of private use (RFC 1918, RFC 6598, RFC 4193) are not reached from the internet. */
-export const isPrivate = ({ family, from, to }: Range): boolean =>
-  PRIVATE.some((range) => range.family === family && range.from <= from && to <= range.to);
+export const isPrivate = ({ from, to }: Range): boolean =>
+  PRIVATE.some((range) => isWithin(from, range.from, range.to) && to <= range.to);

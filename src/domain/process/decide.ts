@@ -14,7 +14,7 @@ import { commandTo, offered, timersOf } from './pending.ts';
 import type { AnyRun } from './run.ts';
 import type { Table } from './row.ts';
 import { rulesOf } from './table.ts';
-import { isLate, isUnwinding, undoneKind } from './undo.ts';
+import { isLate, isUnwinding, undoKind, undoneKind } from './undo.ts';
 
 type InputOf<Kind extends WorkflowInput['kind']> = Extract<WorkflowInput, { readonly kind: Kind }>;
 
@@ -48,7 +48,8 @@ const STILL_THERE = 'StillThere';
 const effectEnded = (
   table: Table,
   run: AnyRun,
-  { effectId, outcome, now }: InputOf<'effect-result'>,
+  { effectId, outcome, now }: Omit<InputOf<'effect-result'>, 'kind'>,
+  isSeenGone = false,
 ): Reaction<RunEvent> => {
   const kind = kindOfEffect(effectId);
   const effect = run.effects[kind];
@@ -61,7 +62,7 @@ const effectEnded = (
   if (outcome.outcome !== 'done') return recordAs(outcome);
   const { result } = outcome;
   const undone = undoneKind(kind);
-  if (undone !== undefined && table.undos.get(undone)?.absent(run, result) === false) {
+  if (!isSeenGone && undone !== undefined && table.undos.get(undone)?.absent(run, result) === false) {
     return recordAs({ outcome: 'unknown', reason: STILL_THERE, message: 'what is undone is still there' });
   }
   if (effect.status === 'done' || effect.status === 'refused') return NO_REACTION;
@@ -108,8 +109,15 @@ const observed = (
   { observation, now }: InputOf<'observation'>,
 ): Reaction<RunEvent> => {
   const events: RunEvent[] = [];
-  for (const [kind, { shown }] of table.undos) {
+  for (const [kind, { shown, gone }] of table.undos) {
     const effect = run.effects[kind];
+    const removal = run.effects[undoKind(kind)];
+    // What was seen before the removal was asked for may have been seen before it was there.
+    const isAsked = removal !== undefined && (removal.attempt > 1 || removal.status !== 'started');
+    if (isAsked && removal.status !== 'done' && gone?.(run, observation) === true) {
+      const outcome = { outcome: 'done', result: observation } as const;
+      return effectEnded(table, run, { effectId: removal.id, outcome, now }, true);
+    }
     if (effect?.status === 'undone' && shown?.(run, observation) === true) {
       const { id: effectId, attempt } = effect;
       events.push({ type: 'EffectSettled', data: { at: now, effectId, attempt, found: true } });

@@ -25,6 +25,11 @@ export type Declaration<
   readonly begins: (subject: Subject) => boolean;
   /** Deletion was asked for; `gone`: the run is closed once no step is active. Default: never. */
   readonly ends?: (subject: Subject) => 'undo' | 'gone' | undefined;
+  /**
+   * The subject says that what was begun is to be undone. It must say so until it was told that nothing is left; from then
+   * on it may be begun anew. Absent: people abort the run itself, for good.
+   */
+  readonly aborts?: (subject: Subject) => boolean;
   /** The event begins a new cycle, as an operator's retry does. The run has it folded, but for the memo. */
   readonly retries?: (run: Run<Subject, Memo>, event: FoldedEvent) => boolean;
   /** The event lifts the halt after a refusal, in the same cycle. */
@@ -67,9 +72,9 @@ export type Step<R, Command> = {
   readonly name: string;
   /**
    * `forward` (default): not while a refusal halts the run, nor once it is aborted; `live`: until deletion is asked for;
-   * `deletion`: from then on.
+   * `deletion`: from then on; `undo`: in a deletion or an abort, unless the pivot is done.
    */
-  readonly phase?: 'forward' | 'live' | 'deletion';
+  readonly phase?: 'forward' | 'live' | 'deletion' | 'undo';
   readonly after?: readonly string[];
   readonly needed?: (run: R) => boolean;
   /**
@@ -109,6 +114,8 @@ export type Undo<R, Command> = {
   readonly absent: (run: R, answer: JsonObject) => boolean;
   /** An observation shows that it is there, whatever is known of it. */
   readonly shown?: (run: R, observation: JsonObject) => boolean;
+  /** An observation shows that it is not there: as good as such an answer, once the removal was asked for. */
+  readonly gone?: (run: R, observation: JsonObject) => boolean;
   readonly record?: (run: R, answer: JsonObject, at: string) => Command | undefined;
   readonly rules?: Partial<Omit<EffectRules, 'mayBeRefused'>>;
 };

@@ -8,7 +8,7 @@ import type { RunEvent, RunEventOf } from './events.ts';
 import type { AnyRun, Problem } from './run.ts';
 import type { Table } from './row.ts';
 import { CHECK } from './table.ts';
-import { afterSuccess } from './undo.ts';
+import { afterSuccess, begunAnew } from './undo.ts';
 
 /** Name of the timer of a step's deadline. */
 export const DEADLINE = 'deadline:';
@@ -38,6 +38,10 @@ const heard = ({ declared }: Table, before: AnyRun, event: FoldedEvent, at: stri
   if (run.ending === undefined && declared.ends?.(subject) !== undefined) {
     run = { ...withoutHalt(run), ending: { at }, overdue: {} };
   }
+  const aborts = run.ending === undefined ? declared.aborts?.(subject) : undefined;
+  if (aborts === true && run.aborted === undefined) {
+    run = { ...withoutHalt(run), aborted: { at, by: '', reason: '' } };
+  } else if (aborts === false && run.aborted !== undefined) run = begunAnew(run);
   for (const [kind, effect] of Object.entries(run.effects)) {
     if (effect.startId === event.causationId && effect.status !== 'done') {
       run = succeeded(run, { kind, effectId: effect.id, at });
@@ -66,12 +70,15 @@ const recorded = (table: Table, run: AnyRun, event: FoldedEvent): AnyRun => {
     case 'EffectFailed':
     case 'EffectOutcomeUnknown':
       return withEffect(run, own, event.id);
-    case 'EffectRefused': {
-      const problem = problemOf(own.data, true);
-      return { ...withEffect(run, own, event.id), halted: problem, problem };
+    case 'EffectRefused':
+    case 'EffectStalled': {
+      const permanent = own.type === 'EffectRefused';
+      const problem = problemOf(own.data, permanent);
+      const told = withEffect(run, own, event.id);
+      // What became of a step after it was skipped stands in nobody's way.
+      if (Object.keys(run.skipped).some((step) => kindOf(step) === problem.effect)) return told;
+      return { ...told, problem, ...(permanent ? { halted: problem } : {}) };
     }
-    case 'EffectStalled':
-      return { ...withEffect(run, own, event.id), problem: problemOf(own.data, false) };
     case 'TimerFired':
       return timerFired(run, own.data, table.declared.check !== undefined);
     case 'CommandRefused': {

@@ -10,7 +10,7 @@ export type AnyUndo = Undo<AnyRun, Told>;
 
 /** A step of the declaration, or one that the engine adds: undo, settling before it, and the look after a deadline. */
 export type Row = Omit<AnyStep, 'phase' | 'effect' | 'undo'> & {
-  readonly phase: NonNullable<AnyStep['phase']> | 'undo' | 'always';
+  readonly phase: NonNullable<AnyStep['phase']> | 'always';
   /** Of its effect. */
   readonly kind: string;
 };

@@ -6,7 +6,7 @@ import { kindOf, type AnyStep, type Row } from './row.ts';
 /** In `after` of a deletion step: nothing is left to undo. */
 export const UNDO = 'undo';
 
-const undoKind = (kind: string): string => `undo-${kind}`;
+export const undoKind = (kind: string): string => `undo-${kind}`;
 /** Kind of the effect that is undone; undefined: another effect. */
 export const undoneKind = (kind: string): string | undefined =>
   kind.startsWith('undo-') ? kind.slice('undo-'.length) : undefined;
@@ -37,6 +37,13 @@ export const afterSuccess = (before: AnyRun, run: AnyRun, effectId: string, kind
   if (instanceOfEffect(effectId) !== undoInstance(run, undone)) return run;
   const { [undone]: _undone, ...done } = run.done;
   return { ...run, done, effects: { ...run.effects, [undone]: { ...effect, status: 'undone' } } };
+};
+
+/** After an abort, once all of it was undone: the next undoing is another one. */
+export const begunAnew = ({ aborted: _aborted, undoing: _undoing, ...run }: AnyRun): AnyRun => {
+  const undone = Object.entries(run.effects).filter(([, { status }]) => status === 'undone');
+  const undos = Object.fromEntries(undone.map(([kind]) => [kind, (run.undos[kind] ?? 0) + 1]));
+  return { ...run, undos: { ...run.undos, ...undos } };
 };
 
 /**

@@ -1,3 +1,4 @@
+import type { KindRoute } from '../acting-kind.ts';
 import { actingKinds } from '../acting-kinds.ts';
 import { kinds } from '../kinds.ts';
 import type { Method, ResourceKind } from '../resource.ts';
@@ -31,7 +32,7 @@ export type Role =
 export type ProjectRole = 'project-viewer' | 'project-manager';
 
 /** Methods beside the standard five; `Signal` of controllers is gRPC only and no right of anybody here. */
-export type ExtraMethod = 'GetKubeconfig' | 'GetPassword' | 'GetTimeline' | 'Watch';
+export type ExtraMethod = KindRoute['method'] | 'Watch';
 export type AnyMethod = Method | ExtraMethod;
 
 type Rights = { readonly [service: string]: readonly AnyMethod[] };
@@ -98,11 +99,11 @@ const member: Rights = {
 };
 
 /** Orders are changed, and the keys to them handed out. */
-const owner: Rights = {
-  ...each([...ORDERS, 'Secrets'], ALL),
-  Clusters: [...ALL, 'GetKubeconfig', 'GetPassword'],
-  ConsoleSessions: ['Create'],
-};
+const owner: Rights = together(
+  each([...ORDERS, 'Secrets'], ALL),
+  ...actingKinds.map(({ service, routes = [] }) => ({ [service]: routes.map(({ method }) => method) })),
+  { ConsoleSessions: ['Create'] },
+);
 
 const client: Rights = together(member, owner);
 

@@ -5,7 +5,7 @@ import type { HubConnection, ManagementCluster } from '../../app/management-clus
 import type { HubMode } from '../../domain/hubs/hub-facts.ts';
 import { originOf } from '../../domain/hubs/automation-origins.ts';
 import { clearTextRejection, hubSpecRejection } from '../../domain/hubs/hub-spec.ts';
-import { objectAt, own, stringAt, withoutEmpty } from '../../domain/json-tools.ts';
+import { defined, objectAt, own, stringAt, withoutEmpty } from '../../domain/json-tools.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { hub as hubKind } from '../../domain/kinds.ts';
 import { ApiError, invalid } from '../errors.ts';
@@ -163,14 +163,12 @@ const automationIn = (
 ): Partial<Pick<AutomationCandidate, 'token' | 'hmacSecret' | 'ca' | 'templatePrefix'>> => {
   const automation = objectAt(body, 'automation');
   const given = (name: string): string | undefined => stringAt(automation, name) || undefined;
-  const [token, hmacSecret, ca] = [given('token'), given('hmac_secret'), given('ca')];
-  const templatePrefix = given('template_prefix');
-  return {
-    ...(token === undefined ? {} : { token }),
-    ...(hmacSecret === undefined ? {} : { hmacSecret }),
-    ...(ca === undefined ? {} : { ca }),
-    ...(templatePrefix === undefined ? {} : { templatePrefix }),
-  };
+  return defined({
+    token: given('token'),
+    hmacSecret: given('hmac_secret'),
+    ca: given('ca'),
+    templatePrefix: given('template_prefix'),
+  });
 };
 
 type Candidate = Required<
@@ -285,11 +283,11 @@ const shown = (check: HubCheck): JsonObject => ({
   ...recommendation(check),
 });
 
-/** Orders do without these rights, so that their want is no problem. */
-const recommendation = ({ canReadNodePools }: HubCheck): JsonObject =>
-  canReadNodePools === false
-    ? {
-        recommendation:
-          "the hub's credentials may not list node pools, so that clusters with several node sets show no node counts: apply ops/rbac/node-counts.yaml, which shows free hosts as well",
-      }
-    : {};
+/** Clusters do without these rights and kinds, so that their want is no problem. */
+const recommendation = ({ canReadNodePools, lacking = [] }: HubCheck): JsonObject => {
+  const kinds = lacking.map(({ kind, message }) => `no ${kind} goes there: ${message}`);
+  const nodePools =
+    "the hub's credentials may not list node pools, so that clusters with several node sets show no node counts: apply ops/rbac/node-counts.yaml, which shows free hosts as well";
+  const said = [...(canReadNodePools === false ? [nodePools] : []), ...kinds];
+  return said.length === 0 ? {} : { recommendation: said.join('; ') };
+};

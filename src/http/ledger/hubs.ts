@@ -133,11 +133,12 @@ const formerOf = (hub: RegisteredHub): { readonly former_automation?: JsonObject
 /** Absent: nobody on this instance watches the hub. */
 const watchText = (watch: HubWatch | undefined): { readonly watch?: JsonObject } => {
   if (watch === undefined) return {};
-  const { notSynced, lastError, lastErrorAt, ...counts } = watch;
+  const { notSynced, kindsNotSynced = [], lastError, lastErrorAt, ...counts } = watch;
   return {
     watch: {
       ...counts,
       ...(notSynced.length === 0 ? {} : { not_synced: [...notSynced] }),
+      ...(kindsNotSynced.length === 0 ? {} : { kinds_not_synced: [...kindsNotSynced] }),
       ...(lastError === undefined ? {} : { last_error: lastError }),
       ...(lastErrorAt === undefined ? {} : { last_error_at: lastErrorAt }),
     },

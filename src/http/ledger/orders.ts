@@ -342,7 +342,7 @@ const decide = async (
   services: OrderServices,
 ): Promise<LedgerAnswer> => {
   const { kind, view, revision } = await load(call, services);
-  if (name === 'abort' && kind.order.abort !== true)
+  if (name === 'abort' && kind.order.abort === undefined)
     throw new ApiError('FAILED_PRECONDITION', `a ${kind.words} cannot be aborted: delete it instead`, {
       reason: 'NO_ABORT',
     });
@@ -352,6 +352,12 @@ const decide = async (
   const write = beginWrite(asCall, { act: name, ...call.body }, services);
   return settling(write, async () => {
     const context = await contextOf(asCall, write, view, services);
-    return decideRun({ kind, id: view.id, revision }, decision, context, services);
+    const { abort } = kind.order;
+    if (name !== 'abort' || typeof abort !== 'function')
+      return decideRun({ kind, id: view.id, revision }, decision, context, services);
+    const command = abort(made.at, decision.reason);
+    const outcome = await services.commands.execute(kind, view.id, command, context);
+    if (outcome.outcome === 'rejected') throw rejected(outcome.rejection);
+    return applied({ id: view.id, skipped: [] }, outcome.loaded.position, services);
   });
 };

@@ -142,6 +142,7 @@ export const HUB_COMPONENTS: { readonly [name: string]: JsonObject } = {
       orphans: COUNT,
       failures: COUNT,
       'not_synced?': listOf(TEXT),
+      'kinds_not_synced?': listOf(TEXT),
       'last_error?': TEXT,
       'last_error_at?': TEXT,
     }),

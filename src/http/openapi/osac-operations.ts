@@ -1,3 +1,4 @@
+import { actingKindOf } from '../../domain/acting-kinds.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import type { AnyKind } from '../../domain/kinds.ts';
 import type { Method } from '../../domain/resource.ts';
@@ -219,31 +220,29 @@ const KUBECONFIG: JsonObject = {
   schema: { type: 'object', description: 'A kubeconfig of Kubernetes (`apiVersion: v1`, `kind: Config`).' },
 };
 
-/** `Watch` has routes of its own, see `watch-operations.ts`. */
-const EXTRAS: { readonly [M in Exclude<ExtraMethod, 'Watch'>]: Extra } = {
-  GetKubeconfig: {
-    summary: 'The kubeconfig of a cluster; each time it is read is recorded',
+const TIMELINE: Extra = {
+  summary: 'What happened to an object, oldest first; also when it is gone',
+  parameters: ['page_limit', 'after', 'as_of'],
+  content: jsonContent('Timeline'),
+  errors: [],
+};
+
+/** Of a route that its kind declares: what it shows is read from a hub, and that it was read is recorded. */
+const ownRoute = (kind: string, path: string): Extra => {
+  const route = actingKindOf(kind)?.routes?.find((each) => each.path === path);
+  if (route === undefined) throw new Error(`kind ${kind} declares no route ${path}`);
+  const { summary, contentType } = route;
+  return {
+    summary,
     parameters: ['X_Ledger_Ticket'],
-    content: { 'application/yaml': KUBECONFIG },
+    content: { [contentType]: contentType === 'text/plain' ? { schema: TEXT } : KUBECONFIG },
     errors: ['OUTCOME_UNKNOWN', 'FAILED_PRECONDITION'],
-  },
-  GetPassword: {
-    summary: "The administrator's password of a cluster; each time it is read is recorded",
-    parameters: ['X_Ledger_Ticket'],
-    content: { 'text/plain': { schema: TEXT } },
-    errors: ['OUTCOME_UNKNOWN', 'FAILED_PRECONDITION'],
-  },
-  GetTimeline: {
-    summary: 'What happened to an object, oldest first; also when it is gone',
-    parameters: ['page_limit', 'after', 'as_of'],
-    content: jsonContent('Timeline'),
-    errors: [],
-  },
+  };
 };
 
 const extraOperation = (served: Served, path: string, method: ExtraMethod): Operation => {
-  if (method === 'Watch') throw new Error('a watch is not a part of one object');
-  const { summary, parameters, content, errors } = EXTRAS[method];
+  const extra = method === 'GetTimeline' ? TIMELINE : ownRoute(served.kind.kind, path);
+  const { summary, parameters, content, errors } = extra;
   return {
     ...frame(served, method),
     verb: 'get',

@@ -1,3 +1,4 @@
+import { ZONE_ANNOTATION } from '../../domain/hubs/placement.ts';
 import type { ClusterChanges, ClusterCommand, RequestedNodeSet } from '../../domain/clusters/commands.ts';
 import type { NamedSecret } from '../../domain/clusters/events.ts';
 import { canonicalNetwork } from '../../domain/clusters/network.ts';
@@ -8,7 +9,6 @@ import {
   referenceProblems,
   resolveOrder,
   usableVersion,
-  ZONE_ANNOTATION,
   type Catalogue,
 } from '../../domain/clusters/resolve.ts';
 import type { NodeSets } from '../../domain/clusters/servable.ts';

@@ -160,15 +160,13 @@ const closeHub = async (
   { runner, clock }: Pick<WriteServices, 'runner' | 'clock'>,
 ): Promise<boolean> => {
   const commandId = derivedCommandId(context.commandId, 'CloseCapacity', id, hubRevision);
-  const outcome = await runner.execute(
-    hubCapacity,
-    id,
-    { type: 'CloseCapacity', at: clock.now(), hub: id, hubRevision },
-    { ...context, commandId, requestHash: commandId, causationId: context.commandId, hub: id },
-    { step: true },
-  );
-  return outcome.outcome === 'accepted';
+  const by = { ...context, commandId, requestHash: commandId, causationId: context.commandId, hub: id };
+  const closing = closeAt(id, hubRevision, clock.now());
+  return (await runner.execute(hubCapacity, id, closing, by, { step: true })).outcome === 'accepted';
 };
+
+const closeAt = (hub: string, hubRevision: number, at: string) =>
+  ({ type: 'CloseCapacity', at, hub, hubRevision }) as const;
 
 /** How many orders are on a hub and what to do about it, as the end of a sentence. */
 const ordersOn = async (id: string, { runner }: Pick<WriteServices, 'runner'>): Promise<string> => {
@@ -185,13 +183,7 @@ const tryToCloseHub = async (
   { runner, clock }: Pick<WriteServices, 'runner' | 'clock'>,
 ): Promise<boolean> => {
   const { state } = await runner.load(hubCapacity, id);
-  const decision = hubCapacity.decider.decide(state, {
-    type: 'CloseCapacity',
-    at: clock.now(),
-    hub: id,
-    hubRevision,
-  });
-  return !isRejection(decision);
+  return !isRejection(hubCapacity.decider.decide(state, closeAt(id, hubRevision, clock.now())));
 };
 
 type User = { readonly kind: string; readonly id: string };

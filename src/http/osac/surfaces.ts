@@ -11,6 +11,7 @@ import { createCatalogueReader } from './catalogue.ts';
 import { checkNewName, createHandler, type Creation } from './creates.ts';
 import type { HubAdapters } from './credentials.ts';
 import { documentCreation, documentRevision } from './documents.ts';
+import type { KindParts } from './kinds/kind-parts.ts';
 import { kindParts } from './kinds/parts.ts';
 import { MESSAGES, type Surface } from './messages.ts';
 import { tellingDeleted } from './deleted.ts';
@@ -70,7 +71,7 @@ const surfaceTable = (
       creation: own.creation ?? documentCreation,
       revision: own.revision ?? documentRevision,
       remove: { command: (at: string) => ({ type: 'DeleteDocument', at }) as const, ...own.removal },
-      extras: new Map([...timelineOf(kind, services), ...(own.extras?.(surface) ?? [])]),
+      extras: extrasOf(surface, kind, own.handlers ?? {}, services),
     };
     const service = kindService(surface, kind, parts, services);
     if (service === undefined) continue;
@@ -125,13 +126,26 @@ const kindService = <S, C extends { readonly type: string }, E extends DomainEve
   };
 };
 
-/** Our addition, on both surfaces: what happened to an object of a kind that acts. */
-const timelineOf = (kind: AnyKind, services: OsacServices): KindService['extras'] =>
-  new Map(
-    actingKindOf(kind.kind) === undefined
-      ? []
-      : [['timeline', { method: 'GetTimeline', handler: timelineHandler(kind, services) }]],
-  );
+/** Of a kind that acts: what happened to an object, our addition on both surfaces, and routes of its own. */
+const extrasOf = (
+  surface: Surface,
+  kind: AnyKind,
+  handlers: NonNullable<KindParts['handlers']>,
+  services: OsacServices,
+): KindService['extras'] => {
+  const acting = actingKindOf(kind.kind);
+  if (acting === undefined) return new Map();
+  const timeline = { method: 'GetTimeline', handler: timelineHandler(kind, services) } as const;
+  const routes = surface === 'public' ? (acting.routes ?? []) : [];
+  return new Map([
+    ['timeline', timeline],
+    ...routes.map(({ path, method }) => {
+      const handler = handlers[path];
+      if (handler === undefined) throw new TypeError(`nothing answers route ${path} of kind ${kind.kind}`);
+      return [path, { method, handler }] as const;
+    }),
+  ]);
+};
 
 /** `GET P/capabilities`: anonymous on the public surface, for admins on the private one (osac-api.md §9). */
 const capabilities = (surface: Surface, { issuers }: OsacServices): SingleService => {

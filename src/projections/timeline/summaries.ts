@@ -17,8 +17,9 @@ const OF_RUNS: { readonly [type: string]: string | ((data: JsonObject, words: Wo
     `It is not known whether ${stepOf(data, words)} happened${because(data)}; the hub is asked.`,
   EffectStalled: (data, words) =>
     `${stepOf(data, words)} does not succeed after ${textOf(data['attempts'])} attempts${because(data)}; tries go on at the longest interval.`,
-  TimerFired: (data, { timers }) =>
-    own(timers, textOf(data['timerId'])) ?? `Timer ${textOf(data['timerId'])} fired.`,
+  // What follows a colon says of what it is the timer.
+  TimerFired: ({ timerId }, { timers }) =>
+    own(timers, textOf(timerId).split(':')[0] ?? '') ?? `Timer ${textOf(timerId)} fired.`,
   CommandRefused: (data) =>
     `${textOf(data['key']) || 'A command'} was refused${because({ ...data, reason: data['code'] ?? '' })}.`,
   EffectSettled: (data, words) =>

@@ -7,8 +7,7 @@ import {
   HOSTED_CLUSTER,
   type ObservedClusterOrder,
 } from '../../../src/domain/clusters/hub-objects.ts';
-import type { HubObjectEvent } from '../../../src/domain/hubs/hub-object.ts';
-import { SIMULATION_ANNOTATION } from '../../../src/domain/clusters/cluster-order-manifest.ts';
+import { type HubObjectEvent, SIMULATION_ANNOTATION } from '../../../src/domain/hubs/hub-object.ts';
 import type { HubMark } from '../../../src/domain/hubs/mark.ts';
 import { failure, untilHolds, type ManagementClusterUnderTest } from './contract-kit.ts';
 

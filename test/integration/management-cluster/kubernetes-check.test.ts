@@ -287,6 +287,35 @@ describe('check of a Kubernetes hub', function () {
     ]);
   });
 
+  it('is well without kinds that clusters do not need, and says what each of them lacks', async () => {
+    const kinds = ({ lacking }: HubReport): string[] =>
+      (lacking ?? []).map(({ kind, code, subject }) => `${kind} ${code} ${subject}`);
+    expect(kinds(await checkOf(withRights(await start())))).to.deep.equal([]);
+    const isOfIps = ({ metadata }: JsonObject): boolean =>
+      (metadata as JsonObject)['name'] === 'externalips.osac.openshift.io';
+    const rbac = JSON.parse(
+      JSON.stringify(rbacOf('hub-access', NS)).replaceAll('"externalippools"', '"others"'),
+    ) as JsonObject[];
+    const server = await start({ crds: loadDefinitions().filter((crd) => !isOfIps(crd)), objects: rbac });
+    const { clusters, hub } = kubernetesHub({ kubeconfigs: { '1': withRights(server) }, namespace: NS });
+    const report = await hub.check(by());
+    expect(report.problems).to.deep.equal([]);
+    expect(kinds(report)).to.deep.equal([
+      `ExternalIPPool RightMissing create externalippools.osac.openshift.io in namespace ${NS}`,
+      'ExternalIP CrdMissing externalips.osac.openshift.io',
+    ]);
+    const asked = (): number =>
+      server.audit().filter(({ resource }) => resource === 'selfsubjectaccessreviews').length;
+    const before = asked();
+    await hub.check(by());
+    const again = asked() - before;
+    for (const crd of loadDefinitions()) server.seed(crd);
+    for (const object of rbacOf('hub-access', NS)) server.seed(object);
+    expect(kinds(await hub.check({ ...by(), thorough: true }))).to.deep.equal([]);
+    expect(again, 'rights to these kinds are remembered').to.be.lessThan(before);
+    await clusters.close();
+  });
+
   it('tries an order once per connection; later looks ask for rights, and again when they are asked to', async () => {
     const server = await start();
     const { clusters, hub } = kubernetesHub({ kubeconfigs: { '1': withRights(server) }, namespace: NS });

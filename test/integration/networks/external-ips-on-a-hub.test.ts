@@ -91,6 +91,61 @@ describe('external IPs on a simulated hub', () => {
     );
   });
 
+  it('one that failed is aborted: its address is free again, and it is retried or deleted', async () => {
+    const pool = await people.makePool('198.51.100.48/32', { 'fulfillment-ledger/quarantine': 'PT0S' });
+    const id = await people.order(pool, {
+      simulation: 'factor=0.05,failInstall=1,failText=no route,retry=1h',
+    });
+    await people.shows(ipAt(id), 'FAILED');
+    expect((await people.user('DELETE', `${IPS}/${id}`)).status).to.equal(400);
+    const abort = `${LEDGER}/orders/${id}/abort`;
+    ok(await people.admin('POST', abort, { reason: 'the route is gone' }));
+    await eventually('its address is free', async () => {
+      const { allocated } = await people.statusAt(`${POOLS}/${pool}`);
+      return allocated === undefined;
+    });
+    await eventually('it is on no hub', async () => (await people.statusAt(ipAt(id)))['hub'] === undefined);
+    const shown = await people.shows(ipAt(id), 'FAILED');
+    expect(shown).to.deep.equal({
+      state: 'EXTERNAL_IP_STATE_FAILED',
+      message: 'aborted: the route is gone',
+    });
+    ok(await people.admin('POST', abort, { reason: 'again' }));
+    expect(await people.statusAt(ipAt(id))).to.deep.equal(shown);
+    ok(await people.admin('POST', `${LEDGER}/orders/${id}/retry`, {}));
+    await eventually(
+      'it failed again',
+      async () => (await people.statusAt(ipAt(id)))['message'] === 'no route',
+    );
+    ok(await people.admin('POST', abort, { reason: 'enough' }));
+    ok(await people.user('DELETE', `${IPS}/${id}`));
+    await people.isGone(ipAt(id));
+    ok(await people.admin('DELETE', `${POOLS}/${pool}`));
+    await people.isGone(`${POOLS}/${pool}`);
+  });
+
+  it('an address that comes free goes to what waits for its pool at once', async () => {
+    const rest = { 'fulfillment-ledger/quarantine': 'PT1H' };
+    const wait = async (cidr: string) => {
+      const pool = await people.makePool(cidr, rest);
+      const [first, second] = [await people.order(pool), await people.order(pool)];
+      for (const id of [first, second]) await people.shows(ipAt(id), 'ALLOCATED');
+      ok(await people.user('DELETE', `${IPS}/${first}`));
+      await people.isGone(ipAt(first));
+      const third = await people.order(pool);
+      await eventually('it waits', async () => (await people.statusAt(ipAt(third)))['message'] !== undefined);
+      return { pool, second, third };
+    };
+    const [here, elsewhere] = [await wait('198.51.100.64/31'), await wait('198.51.100.66/31')];
+    const metadata = { annotations: { ...rest, 'fulfillment-ledger/quarantine': 'PT0S' } };
+    ok(await people.admin('PATCH', `${POOLS}/${here.pool}`, { metadata }));
+    ok(await people.user('DELETE', `${IPS}/${here.second}`));
+    await people.shows(ipAt(here.third), 'ALLOCATED');
+    const fired = (await whole.log()).filter(({ type }) => type === 'TimerFired').map(({ stream }) => stream);
+    expect(fired).to.include(`externalIpOrder-${here.third}`);
+    expect(fired).to.not.include(`externalIpOrder-${elsewhere.third}`);
+  });
+
   it('the timeline tells what happened, and the list of orders shows it', async () => {
     const pool = await people.makePool('198.51.100.32/30');
     const id = await people.order(pool);

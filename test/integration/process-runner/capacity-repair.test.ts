@@ -1,8 +1,12 @@
 import { expect } from 'chai';
 import { repairCapacity } from '../../../src/app/capacity-repair.ts';
 import { StoreUnavailable } from '../../../src/app/event-store.ts';
+import { createHolders } from '../../../src/app/holders.ts';
 import { hubCapacity } from '../../../src/app/scheduler.ts';
 import { claimedBy } from '../../../src/domain/hubs/capacity.ts';
+import { objectAt, stringAt } from '../../../src/domain/json-tools.ts';
+import { aggregateOf } from '../../../src/domain/kinds.ts';
+import { externalIpPool } from '../../../src/domain/networks/external-ip-pool.resource.ts';
 import { eventually } from '../../support/eventually.ts';
 import { commandContext, hubFixture, type HubFixture } from '../../support/hub-fixture.ts';
 import { silentLogger } from '../../support/loggers.ts';
@@ -10,6 +14,8 @@ import { manualTime } from '../../support/manual-time.ts';
 import { readAll } from '../../support/toy-workflow.ts';
 
 const MINUTE = 60_000;
+/** Workflows of the kinds here. */
+const RUNS = ['clusterOrder', 'externalIpPoolOrder'];
 
 /**
  * An order gives back what it knows to hold. A reservation whose answer was lost may be stored after that: the network
@@ -22,13 +28,13 @@ describe('capacity of orders that are over', () => {
   });
   afterEach(() => fixture.stop());
 
-  const reserve = async (clusterId: string, tenant: string): Promise<void> => {
+  const reserve = async (clusterId: string, tenant: string, kind = 'cluster'): Promise<void> => {
     const at = '2026-01-01T00:00:00.000Z';
     const claim = { controlPlanes: 1, nodes: { fc430: 2 } };
     const command = {
       type: 'ReserveCapacity',
       at,
-      holder: { kind: 'cluster', id: clusterId },
+      holder: { kind, id: clusterId },
       claim,
     } as const;
     const context = commandContext(`reserve-${clusterId}`, tenant);
@@ -50,11 +56,24 @@ describe('capacity of orders that are over', () => {
   ): Promise<void> => {
     const time = manualTime();
     const stop = new AbortController();
+    const known = createHolders(
+      {
+        isClosed: (workflow, id) => RUNS.includes(workflow) && over.includes(id),
+        isUnknown: (workflow, id) => RUNS.includes(workflow) && id.startsWith('unknown'),
+      },
+      fixture.commandRunner,
+    );
     const ended = repairCapacity({
       registry: fixture.registry,
       commandRunner,
-      isOver: ({ kind, id }) => kind === 'cluster' && over.includes(id),
-      ownerOf: async () => ({ tenant: 'globex', project: 'default' }),
+      holders: {
+        ...known,
+        // Of the clusters here nothing but their places is in the log.
+        ownerOf: async (holder, signal) =>
+          holder.kind === 'cluster'
+            ? { tenant: 'globex', project: 'default', archived: false }
+            : known.ownerOf(holder, signal),
+      },
       ...time,
       logger: silentLogger,
       signal: stop.signal,
@@ -79,12 +98,48 @@ describe('capacity of orders that are over', () => {
     expect(last?.metadata).to.deep.include({ tenant: 'globex', hub: 'sim-a' });
   });
 
+  it('is given back of every kind, also where its holder never came to be, in the name of whoever owns it', async () => {
+    await registered();
+    const pools = aggregateOf(externalIpPool);
+    const made = (id: string) =>
+      fixture.commandRunner.execute(
+        pools,
+        id,
+        {
+          type: 'CreateDocument',
+          at: '2026-01-01T00:00:00.000Z',
+          id,
+          name: id,
+          tenant: 'acme',
+          project: '',
+          creator: 'ann',
+          document: { spec: { cidrs: ['192.0.2.0/29'], ip_family: 'IP_FAMILY_IPV4' } },
+        },
+        commandContext(`make-${id}`, 'acme'),
+      );
+    for (const id of ['over', 'unknown-yet']) expect((await made(id)).outcome).to.equal('accepted');
+    for (const id of ['over', 'unknown-yet', 'unknown', 'goes-on'])
+      await reserve(id, 'acme', 'externalIpPool');
+    await repairing(['over'], (pass) => pass(MINUTE));
+    expect(await held(), 'what its runner has only not heard of yet keeps its place').to.have.members([
+      'goes-on',
+      'unknown-yet',
+    ]);
+    const released = (await readAll(fixture.store, 'hubCapacity-sim-a')).filter(
+      ({ type }) => type === 'HubCapacityReleased',
+    );
+    const tenantOf = new Map(
+      released.map(({ data, metadata }) => [stringAt(objectAt(data, 'holder'), 'id'), metadata['tenant']]),
+    );
+    expect(Object.fromEntries(tenantOf)).to.deep.equal({ over: 'acme', unknown: 'shared' });
+  });
+
   it('counts no more among the clusters of its tenant there', async () => {
     await registered();
     await reserve('over', 'globex');
-    await eventually('it is counted', () => fixture.registry.tenantClusters('sim-a', 'globex') === 1);
+    await eventually('it is counted', () => fixture.registry.holdersOf('sim-a', 'globex') === 1);
     await repairing(['over'], (pass) => pass(MINUTE));
-    await eventually('it is not counted', () => fixture.registry.tenantClusters('sim-a', 'globex') === 0);
+    await eventually('it is not counted', () => fixture.registry.holdersOf('sim-a', 'globex') === 0);
   });
 
   it('is found also after the store was away', async () => {

@@ -3,8 +3,8 @@ import fc from 'fast-check';
 import { systemClock } from '../../../src/adapters/system/system-ports.ts';
 import type { EffectPort } from '../../../src/app/process-runner/types.ts';
 import { createScheduler, declareCapacities, hubCapacity } from '../../../src/app/scheduler.ts';
-import type { PlaceResult } from '../../../src/domain/clusters/placement.ts';
-import { claimOf } from '../../../src/domain/hubs/capacity.ts';
+import type { PlaceResult } from '../../../src/domain/hubs/placement.ts';
+import { claimOf, NOTHING } from '../../../src/domain/hubs/capacity.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import {
   commandContext,
@@ -194,7 +194,7 @@ describe('scheduler', function () {
     await place(fixture.scheduler, request('c1'));
     await fixture.register('sim-b');
     await known(fixture, 2);
-    await eventually('counted', () => fixture.registry.tenantClusters('sim-a', 'acme') === 1);
+    await eventually('counted', () => fixture.registry.holdersOf('sim-a', 'acme') === 1);
     const again = await place(fixture.scheduler, request('c1'), effectCall({ attempt: 2, mode: 'observe' }));
     expect(again).to.deep.include({ placed: true, hub: 'sim-a' });
     const spread = again.decision.candidates.map(({ hub, fits, scores }) => [hub, fits, scores['spread']]);
@@ -385,10 +385,34 @@ describe('scheduler', function () {
     await known(fixture, 1);
     await place(fixture.scheduler, request('c1'));
     await place(fixture.scheduler, request('c2'));
-    await eventually('counted', () => fixture.registry.tenantClusters('sim-a', 'acme') === 2);
+    await eventually('counted', () => fixture.registry.holdersOf('sim-a', 'acme') === 2);
     await fixture.scheduler('release', { holder: held('c1') }, effectCall());
-    await eventually('counted', () => fixture.registry.tenantClusters('sim-a', 'acme') === 1);
-    expect(fixture.registry.tenantClusters('sim-a', 'other')).to.equal(0);
+    await eventually('counted', () => fixture.registry.holdersOf('sim-a', 'acme') === 1);
+    expect(fixture.registry.holdersOf('sim-a', 'other')).to.equal(0);
+  });
+
+  it('reserves a place for what takes no room, which closes no hub under it and crowds out nobody', async () => {
+    const fixture = setUp();
+    await fixture.register('sim-a', { capacity: { control_planes: 1 } });
+    await known(fixture, 1);
+    const pool = { kind: 'externalIpPool', id: 'p1' };
+    const args = { holder: pool, tenant: 'acme', withoutAutomation: true };
+    expect(await place(fixture.scheduler, args)).to.include({ placed: true, hub: 'sim-a' });
+    expect(claimOf(await capacityOf(fixture, 'sim-a'), pool)).to.deep.equal(NOTHING);
+    await eventually('its tenant is known there', () => fixture.registry.tenantsOn('sim-a').includes('acme'));
+    expect(fixture.registry.holdersOf('sim-a', 'acme', 'cluster'), 'a pool is no cluster').to.equal(0);
+    expect(fixture.registry.holdersOf('sim-a', 'acme')).to.equal(1);
+    const close = { type: 'CloseCapacity', at: systemClock().now(), hub: 'sim-a', hubRevision: 0 } as const;
+    const closing = (id: string) =>
+      fixture.commandRunner.execute(hubCapacity, 'sim-a', close, commandContext(id));
+    expect((await closing('held')).outcome).to.equal('rejected');
+    expect(await place(fixture.scheduler, request('c1')), 'there is room').to.include({ placed: true });
+    for (const holder of [pool, held('c1')])
+      await fixture.scheduler('release', { holder, hub: 'sim-a' }, effectCall());
+    expect((await closing('empty')).outcome).to.equal('accepted');
+    const late = await place(fixture.scheduler, { ...args, holder: { ...pool, id: 'p2' } });
+    expect(late).to.include({ placed: false });
+    expect((await capacityOf(fixture, 'sim-a')).used).to.deep.equal(NOTHING);
   });
 
   it('tells the capacity stream when a hub declares something else', async () => {

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { Candidate } from '../../../src/domain/clusters/placement.ts';
+import type { Candidate } from '../../../src/domain/hubs/placement.ts';
 import { hubFacts } from '../../../src/domain/hubs/hub-facts.ts';
 
 const count = fc.integer({ min: 0, max: 12 });

@@ -181,6 +181,7 @@ export const ROWS: readonly Row[] = [
         'workflow:hub-health',
         'workflow:hub-decommission',
         'workflow:capacity-repair',
+        'workflow:address-repair',
       ),
     there: ['requestHash', 'hub'],
     absent: { ...SERVICE, 'actor.onBehalfOf': OWN, ticket: OWN, traceparent: OWN, inputs: NO_RUN },

@@ -1,6 +1,6 @@
+import { claimOfCluster } from '../../../src/domain/clusters/claims.ts';
 import { CLUSTER_ORDER } from '../../../src/domain/clusters/hub-objects.ts';
 import { isLiveCluster, isStoredCluster } from '../../../src/domain/clusters/state.ts';
-import { claimOfCluster } from '../../../src/domain/clusters/placement.ts';
 import { claimOf, shortages, type HubCapacityState } from '../../../src/domain/hubs/capacity.ts';
 import type { CapacityClaim } from '../../../src/domain/hubs/capacity-events.ts';
 import { textOf } from '../../../src/domain/json-tools.ts';

@@ -42,4 +42,24 @@ describe('how a hub is watched, over its namespaces', () => {
     expect(watches.get('__proto__')).to.deep.include({ synced: true, orders: 1 });
     expect(watches.get('hub-2')).to.equal(undefined);
   });
+  it('is well without kinds that no hub must have, and says what is missing for them', () => {
+    const POOLS = { kind: 'ExternalIPPool', synced: false } as const;
+    const watches = watchesByHub([
+      status('hub-1', 'a'),
+      status('hub-1', 'a', {
+        ...POOLS,
+        failures: 1,
+        lastError: 'may not list',
+        lastErrorAt: '2026-11-21T10:00:00Z',
+      }),
+      status('hub-1', 'b', POOLS),
+    ]);
+    const watch = watches.get('hub-1');
+    expect(watch).to.deep.include({ synced: true, notSynced: [], failures: 1 });
+    expect(watch).to.not.have.property('lastError');
+    expect(watch?.kindsNotSynced).to.deep.equal([
+      'ExternalIPPool in a: may not list',
+      'ExternalIPPool in b: not listed yet',
+    ]);
+  });
 });

@@ -1,5 +1,5 @@
+import { claimOfCluster } from '../../../src/domain/clusters/claims.ts';
 import { expect } from 'chai';
-import { claimOfCluster } from '../../../src/domain/clusters/placement.ts';
 import { parametersOf } from '../../../src/domain/clusters/parameters.ts';
 import { reviseCluster } from '../../../src/domain/clusters/revise.ts';
 import { evolveCluster } from '../../../src/domain/clusters/cluster.ts';

@@ -170,6 +170,20 @@ describe('watch of the orders of a hub', () => {
     expect(told()).to.deep.equal([]);
     expect(notes[0]).to.match(/^warn: watching clusterorders/);
   });
+  it('ends with what the rights do not allow, and takes no object for gone', async () => {
+    hub.put('a');
+    start(POOL);
+    await time.pass(0);
+    told();
+    const forbidden = new HubError('unauthorized', 'may not list', { facts: { status: 403 } });
+    hub.failLists(forbidden);
+    for (let i = 0; i < 10; i += 1) hub.refuseStream(403);
+    hub.cut(new Error('reset'));
+    await time.pass(10 * MINUTE);
+    expect(told()).to.deep.equal([]);
+    expect(notes.at(-1)).to.match(/^HubError: /);
+  });
+
   it('silence for an hour is found out: streams are opened anew, lists find what was never told', async () => {
     start();
     await time.pass(0);

@@ -56,6 +56,7 @@ describe('alert rules, runbooks and dashboards', () => {
       'ledger_hub_not_accepting',
       'ledger_job_status_unknown',
       'ledger_deletions_overdue',
+      'ledger_pools_with_address_shown_twice',
       'ledger_hub_problem',
       'ledger_hub_leaving_orders',
       'ledger_hub_watch_up',

@@ -103,6 +103,24 @@ describe('index of runs', () => {
     expect(index.takeDue(200, 10).map(({ run }) => run)).to.deep.equal(['a', 'b']);
   });
 
+  it('wakes the oldest runs first, whatever they are called and however often they asked', () => {
+    const index = memory();
+    const runs = ['c', 'a', 'd', 'b'];
+    for (const key of runs) index.save(row(key));
+    const ask = (run: string, due: number) => index.setAlarms(run, [{ key: 't:x', due, dueMono: due }]);
+    for (const run of runs.toReversed()) ask(run, 5_000);
+    index.save(row('c', { revision: 7 }));
+    index.setAlarms('c', []);
+    ask('c', 9_000);
+    index.wake('t:x', 100, 2);
+    expect(
+      index
+        .takeDue(100, 10)
+        .map(({ run }) => run)
+        .toSorted(),
+    ).to.deep.equal(['a', 'c']);
+  });
+
   it('lets the wall clock count after a restart, a bounded number of alarms at once', () => {
     const index = memory();
     const runs = ['a', 'b', 'c', 'd', 'e'];

@@ -5,6 +5,8 @@ import {
   type HubReport,
 } from '../../../app/management-cluster.ts';
 import type { Clock } from '../../../app/ports.ts';
+import { ownedObjects } from '../../../domain/hub-objects.ts';
+import type { LackedKind } from '../../../domain/hubs/health-events.ts';
 import type { HubObject, RightsSetup } from '../../../domain/hubs/hub-object.ts';
 import { NAMESPACE } from '../../../domain/hubs/hub-objects.ts';
 import { differentCluster } from '../../../domain/hubs/identity.ts';
@@ -63,6 +65,21 @@ export const checkHub = async (
   const gone = new Set(
     places.flat().flatMap(({ code, subject }) => (code === 'NamespaceMissing' ? [subject] : [])),
   );
+  const isIn = ({ namespace }: Right): boolean => !gone.has(namespace);
+  const ask = (right: Right): Promise<boolean> => rights.ask(right, by);
+  // Twenty kinds may each need a dozen rights: they are asked for again with each trial, and every ten minutes.
+  const askLater = thorough ? ask : (right: Right): Promise<boolean> => rights.has(right, by);
+  const lackedOf = async (kind: HubObject): Promise<readonly LackedKind[]> => {
+    const rightsTo = () => rightProblems([kind], needs, isIn, askLater, { optional: true });
+    const found = await told(crdProblems(api, kind, rightsTo, by), api);
+    // The first thing says enough.
+    return found.slice(0, 1).map((problem) => ({ kind: kind.kind, ...problem }));
+  };
+  const lacking = Promise.all(
+    ownedObjects(objects)
+      .filter(({ required }) => required !== true)
+      .map(lackedOf),
+  );
   const found = await Promise.all(
     [
       ...objects
@@ -75,7 +92,7 @@ export const checkHub = async (
             by,
           ),
         ),
-      rightProblems(rights, objects, needs, ({ namespace }) => !gone.has(namespace), by),
+      rightProblems(objects, needs, isIn, ask),
     ].map((look) => told(look, api)),
   );
   const allowed = (right: Right): Promise<boolean> => rights.ask(right, by).catch(() => false);
@@ -83,6 +100,7 @@ export const checkHub = async (
     ...reached,
     ...who,
     problems: [...who.problems, ...places.flat(), ...found.flat()],
+    lacking: (await lacking).flat(),
     canReadNodePools: (await Promise.all(partsOf(objects).map(allowed))).every((each) => each),
     canReadAgents: await allowed(READ_AGENTS),
   };
@@ -254,17 +272,18 @@ const isServed = async (
 };
 
 const rightProblems = async (
-  rights: Rights,
   objects: readonly HubObject[],
   needs: HubNeeds,
   counts: (right: Right) => boolean,
-  by: CallOptions,
+  isAllowed: (right: Right) => Promise<boolean>,
+  which: { readonly optional?: true } = {},
 ): Promise<readonly HubProblem[]> => {
   const { namespace, controller, tenantNamespaces } = needs;
   const needed = neededRights(objects, {
     hubNamespace: namespace,
     places: placesOf(needs),
     anywhere: tenantNamespaces,
+    ...which,
     setups: [
       'hub-access',
       ...(tenantNamespaces ? (['tenant-namespaces'] as const) : []),
@@ -274,7 +293,7 @@ const rightProblems = async (
   const answers = await Promise.all(
     needed
       .filter(({ right }) => counts(right))
-      .map(async ({ right, setup }) => ((await rights.ask(right, by)) ? [] : [missingRight(right, setup)])),
+      .map(async ({ right, setup }) => ((await isAllowed(right)) ? [] : [missingRight(right, setup)])),
   );
   return answers.flat();
 };

@@ -1,6 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import {
   HubError,
+  isForbidden,
   type CallOptions,
   type CheckOptions,
   type HubController,
@@ -184,7 +185,10 @@ export const createKubernetesHub = (options: KubernetesHubOptions): KubernetesHu
         yield* follow(kind, namespace, signal) as AsyncGenerator<HubObjectEvent<Shown>>;
       } catch (error) {
         // The thread was lost, or the credentials are not there: listed anew when it works again.
-        if (!(error instanceof HubError || error instanceof NotOpen || error instanceof ThreadLost))
+        if (
+          isForbidden(error) ||
+          !(error instanceof HubError || error instanceof NotOpen || error instanceof ThreadLost)
+        )
           throw error;
       }
       await pause(timers, WATCH_RETRY_MS, signal);

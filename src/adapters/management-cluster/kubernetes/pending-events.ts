@@ -9,11 +9,11 @@ const SYNCED = ' synced';
 export type PendingEvents = {
   /** Of one object only its newest state waits; a new object of the same name is another one. */
   push(event: HubObjectEvent, bytes: number): void;
-  /** Events that wait, oldest first; waits for the first. Undefined: the watch is over. */
+  /** Events that wait, oldest first; waits for the first. Undefined: the watch is over. Throws what it ended by. */
   take(): Promise<readonly HubObjectEvent[] | undefined>;
   /** Resolves when there is room for more: what waits is bounded by number and size. */
   room(): Promise<void>;
-  end(): void;
+  end(error?: Error): void;
 };
 
 /** Between the stream of a hub and whoever reads it: bounded, in order per object, changes coalesced. */
@@ -24,6 +24,7 @@ export const createPendingEvents = (limits: {
   const waiting = new Map<string, { readonly event: HubObjectEvent; readonly bytes: number }>();
   let bytes = 0;
   let ended = false;
+  let failure: Error | undefined;
   let changed = Promise.withResolvers<void>();
   const signal = (): void => {
     changed.resolve();
@@ -57,6 +58,7 @@ export const createPendingEvents = (limits: {
     },
     take: async () => {
       while (waiting.size === 0 && !ended) await changed.promise;
+      if (waiting.size === 0 && failure !== undefined) throw failure;
       if (waiting.size === 0) return undefined;
       const taken = batch();
       signal();
@@ -65,8 +67,9 @@ export const createPendingEvents = (limits: {
     room: async () => {
       while ((waiting.size >= limits.events || bytes >= limits.bytes) && !ended) await changed.promise;
     },
-    end: () => {
+    end: (error) => {
       ended = true;
+      failure = error;
       waiting.clear();
       bytes = 0;
       signal();

@@ -36,6 +36,8 @@ export type RightsPlaces = {
   /** They may be anywhere. */
   readonly anywhere: boolean;
   readonly setups: readonly RightsSetup[];
+  /** Those that nothing is wrong without, instead of the others. */
+  readonly optional?: true;
 };
 
 /** What the declared kinds need on such a hub, each right with the file of `ops/rbac` that grants it. */
@@ -45,7 +47,7 @@ export const neededRights = (
 ): readonly { readonly right: Right; readonly setup: RightsSetup }[] =>
   objects.flatMap((kind) =>
     kind.rights
-      .filter(({ optional, setup }) => optional !== true && where.setups.includes(setup))
+      .filter(({ optional, setup }) => optional === where.optional && where.setups.includes(setup))
       .flatMap((needed) => rightsOf(kind, needed, where).map((right) => ({ right, setup: needed.setup }))),
   );
 

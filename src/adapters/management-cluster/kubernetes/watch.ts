@@ -1,4 +1,4 @@
-import { HubError } from '../../../app/management-cluster.ts';
+import { HubError, isForbidden } from '../../../app/management-cluster.ts';
 import type { Timers } from '../../../app/ports.ts';
 import { pause } from '../../../app/process-runner/pause.ts';
 import type { HubObjectEvent, OwnedObject, OwnedShown } from '../../../domain/hubs/hub-object.ts';
@@ -25,7 +25,7 @@ export type WatchSettings = {
 export type WatchNote = (level: 'debug' | 'warn', fields: object, message: string) => void;
 
 export type ObjectWatch = {
-  /** Some events, in order; waits for the first. Undefined: closed. */
+  /** Some events, in order; waits for the first. Undefined: closed. Throws HubError once the rights do not allow it. */
   next(): Promise<readonly HubObjectEvent[] | undefined>;
   /** The connection was replaced: list and follow with the new one. */
   restart(): void;
@@ -245,6 +245,8 @@ export const watchObjects = (options: {
         if (closing.signal.aborted) return;
         if (renewing.signal.aborted) continue;
         const until = AbortSignal.any([closing.signal, renewing.signal]);
+        // Of objects that may not be seen none is gone. Whoever reads is told which right is missing, and begins anew.
+        if (isForbidden(error)) return pending.end(error);
         if (kind.required !== true && error instanceof HubError && error.kind === 'not-ready') {
           // It has no such kind, hence no such objects, until somebody installs it.
           known.clear();

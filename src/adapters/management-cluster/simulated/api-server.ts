@@ -20,8 +20,6 @@ export type Target = {
 /** `text` goes into the journal. */
 export type Result = { readonly value: unknown; readonly text: string };
 
-export type ApiServer = ReturnType<typeof createApiServer>;
-
 /** The hub's API server: objects in the file, read and written by name at a hub time. Runs inside transactions. */
 export const createApiServer = (
   file: HubFile,

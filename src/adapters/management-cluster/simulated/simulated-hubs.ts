@@ -1,12 +1,10 @@
 import { join } from 'node:path';
 import type { ManagementClusters } from '../../../app/management-cluster.ts';
 import type { Clock, Timers } from '../../../app/ports.ts';
+import { isSimulatedHub } from '../../../domain/hubs/hub-facts.ts';
 import { encodeId } from '../../../domain/stream-name.ts';
 import { createInlineChannel, createWorkerChannel } from './channel.ts';
 import { createSimulatedHub, type SimulatedHub, type SimulatedHubOptions } from './simulated-hub.ts';
-
-/** Hubs whose id begins so are simulated; the prefix shows in every log line and answer that names the hub. */
-export const SIMULATED_HUB_PREFIX = 'sim-';
 
 export type SimulatedHubsOptions = {
   /** Folder of the hub files: `<dir>/<hub id>.sqlite`, normally `<data dir>/hubs`. */
@@ -22,8 +20,6 @@ export type SimulatedHubs = ManagementClusters & {
   close(): Promise<void>;
 };
 
-export const isSimulatedHubId = (id: string): boolean => id.startsWith(SIMULATED_HUB_PREFIX);
-
 /** File of a hub in `dir`; ids with other characters than a plain id has are encoded, so no id leaves the folder. */
 export const simulatedHubFile = (dir: string, hubId: string): string =>
   join(dir, `${encodeId(hubId)}.sqlite`);
@@ -36,7 +32,7 @@ export const createSimulatedHubs = (options: SimulatedHubsOptions): SimulatedHub
   const { dir, ...shared } = options;
   return {
     of: ({ id }) => {
-      if (!isSimulatedHubId(id)) return undefined;
+      if (!isSimulatedHub(id)) return undefined;
       const known = hubs.get(id);
       if (known !== undefined) return known;
       const made = createSimulatedHub({ ...shared, hubId: id, file: simulatedHubFile(dir, id), channel });

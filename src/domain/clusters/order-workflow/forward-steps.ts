@@ -3,7 +3,7 @@ import type { JsonObject } from '../../json.ts';
 import { BACKOFF, isUnresolved, later, OWN_BACKOFF } from '../../process/effects.ts';
 import { orderName } from '../cluster-order-manifest.ts';
 import type { ClusterCommand } from '../commands.ts';
-import { DEFAULT_WEIGHTS, type PlaceResult } from '../placement.ts';
+import { DEFAULT_WEIGHTS, type PlaceResult } from '../../hubs/placement.ts';
 import { waitingWords } from '../room-words.ts';
 import { PREPARING } from './automation-steps.ts';
 import {

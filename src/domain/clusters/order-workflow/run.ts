@@ -1,3 +1,4 @@
+import { claimOfCluster } from '../claims.ts';
 import type { CapacityClaim } from '../../hubs/capacity-events.ts';
 import { defined, own, sameJson } from '../../json-tools.ts';
 import { isUnresolved } from '../../process/effects.ts';
@@ -6,7 +7,6 @@ import { clusterOrderSpec } from '../cluster-order-manifest.ts';
 import { changeWords } from '../change-words.ts';
 import { JOB_REASONS } from '../observation.ts';
 import type { DesiredCluster } from '../observed.ts';
-import { claimOfCluster } from '../placement.ts';
 import { isStoredCluster, type ClusterState, type LiveCluster, type StoredCluster } from '../state.ts';
 
 /** The run of one cluster's order. What is known of the cluster stands in the cluster's own state. */

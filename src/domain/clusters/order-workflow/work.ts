@@ -1,9 +1,10 @@
+import { SIMULATION_ANNOTATION } from '../../hubs/hub-object.ts';
 import { templateInOrder } from '../ansible-templates.ts';
 import type { JsonObject } from '../../json.ts';
 import type { Call, Step as StepOf } from '../../process/declaration.ts';
 import { isUnresolved } from '../../process/effects.ts';
 import { CLUSTER_CATEGORY } from '../cluster.ts';
-import { clusterOrderDraft, orderName, SIMULATION_ANNOTATION } from '../cluster-order-manifest.ts';
+import { clusterOrderDraft, orderName } from '../cluster-order-manifest.ts';
 import type { ClusterCommand } from '../commands.ts';
 import type { AutomationPurpose } from '../events.ts';
 import { automationMode, hubOf, isRetryUnsent, isSent, orderOf, wantedClaim, type OrderRun } from './run.ts';

@@ -1,3 +1,4 @@
+import { HUB_NEWS } from '../../hubs/health-events.ts';
 import { stepWorkflow } from '../../process/step-workflow.ts';
 import type { Problem } from '../../process/run.ts';
 import type { FoldedEvent } from '../../workflow.ts';
@@ -109,13 +110,7 @@ export const clusterOrderWorkflow = stepWorkflow<ClusterState, ClusterCommand, C
   // Whatever may make room: a hub came, changed or is well again, or somebody gave capacity back.
   wakes: {
     types: [
-      'HubRegistered',
-      'HubRevised',
-      'HubBecameReachable',
-      'HubCredentialsAccepted',
-      'HubIdentified',
-      'HubDrivingResumed',
-      'HubFoundComplete',
+      ...HUB_NEWS,
       'HubAutomationAnswered',
       'HubCapacityDeclared',
       'HubCapacityReleased',

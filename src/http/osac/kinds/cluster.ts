@@ -11,14 +11,9 @@ export const clusterParts = (services: PartServices): KindParts<ClusterCommand> 
     creation: throughItems(clusterCreation(catalogue, room, services), catalogue),
     revision: withinItem(clusterRevision(catalogue, room), catalogue, services.resources),
     removal: { command: (at) => ({ type: 'DeleteCluster', at }) },
-    extras: (surface) =>
-      new Map(
-        surface === 'private'
-          ? []
-          : [
-              ['kubeconfig', { method: 'GetKubeconfig', handler: credentialHandler('kubeconfig', services) }],
-              ['password', { method: 'GetPassword', handler: credentialHandler('password', services) }],
-            ],
-      ),
+    handlers: {
+      kubeconfig: credentialHandler('kubeconfig', services),
+      password: credentialHandler('password', services),
+    },
   };
 };

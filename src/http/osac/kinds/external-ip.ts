@@ -1,5 +1,5 @@
+import { ZONE_ANNOTATION } from '../../../domain/hubs/placement.ts';
 import type { DocumentCommand } from '../../../domain/catalog/document.ts';
-import { ZONE_ANNOTATION } from '../../../domain/clusters/resolve.ts';
 import { isRefused, reject } from '../../../domain/decider.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import { objectAt, own, textsAt } from '../../../domain/json-tools.ts';

@@ -1,6 +1,7 @@
 import type { JsonSchemas } from '../../../app/json-schema/json-schemas.ts';
 import type { DocumentCommand } from '../../../domain/catalog/document.ts';
 import type { AfterWrite } from '../after-write.ts';
+import type { ExtraMessage, Handler } from '../call.ts';
 import type { CatalogueReader } from '../catalogue.ts';
 import type { Creation, CreateServices } from '../creates.ts';
 import type { HubAdapters } from '../credentials.ts';
@@ -18,8 +19,8 @@ export type KindParts<C = DocumentCommand> = {
   readonly after?: AfterWrite;
   /** What it serves in its own way, on one surface. */
   readonly serving?: (service: KindService, surface: Surface) => KindService;
-  /** Further routes of one object, on one surface. */
-  readonly extras?: (surface: Surface) => KindService['extras'];
+  /** What answers the routes that it declares for itself, by path. */
+  readonly handlers?: { readonly [path: string]: Handler<ExtraMessage> };
 };
 
 export type PartServices = CreateServices & {

@@ -1,9 +1,9 @@
+import { namespaceFits } from '../../../../src/domain/hubs/hub-facts.ts';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import {
   clusterOrderDraft,
   clusterOrderSpec,
-  namespaceFits,
   orderName,
 } from '../../../../src/domain/clusters/cluster-order-manifest.ts';
 import { plainValue } from '../../../../src/domain/clusters/parameter-values.ts';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { parseCidr } from '../../../../src/domain/clusters/cidr.ts';
+import { parseCidr } from '../../../../src/domain/cidr.ts';
 import { canonicalNetwork } from '../../../../src/domain/clusters/network.ts';
 import { check } from '../../../support/property.ts';
 

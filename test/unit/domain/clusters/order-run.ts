@@ -1,6 +1,6 @@
 import type { ClusterEvent } from '../../../../src/domain/clusters/events.ts';
 import type { ClusterObservation } from '../../../../src/domain/clusters/observed.ts';
-import type { PlaceResult } from '../../../../src/domain/clusters/placement.ts';
+import type { PlaceResult } from '../../../../src/domain/hubs/placement.ts';
 import { clusterDecider } from '../../../../src/domain/clusters/decide.ts';
 import { clusterEventTypes } from '../../../../src/domain/clusters/event-types.ts';
 import { clusterOrderWorkflow } from '../../../../src/domain/clusters/order-workflow/workflow.ts';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { place, type Candidate } from '../../../../src/domain/clusters/placement.ts';
+import { place, type Candidate } from '../../../../src/domain/hubs/placement.ts';
 import {
   limitsWhenEmpty,
   neverGrown,

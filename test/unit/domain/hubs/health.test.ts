@@ -52,6 +52,36 @@ describe('hubs: health', () => {
       .map((each) => each as JsonObject)
       .find((each) => each['type'] === type);
 
+  it('given a hub without a kind that clusters do not need: is ready, and says so until the kind is there', () => {
+    const lacked = {
+      kind: 'ExternalIPPool',
+      code: 'CrdMissing',
+      message: 'install its CRD',
+      subject: 'pools',
+    };
+    expect(findingsOf({ problems: [], lacking: [lacked] })).to.deep.include({ lacking: [lacked] });
+    expect(after(report({ ...WELL, lacking: [] })).map(({ type }) => type)).to.not.include('HubKindsSeen');
+    const found = after(
+      report({ ...WELL, lacking: [lacked] }),
+      report({ ...WELL, lacking: [lacked] }, minutes(1)),
+    );
+    const told = { type: 'HubKindsSeen', data: { at, lacking: [lacked] } };
+    expect(found.filter(({ type }) => type === 'HubKindsSeen')).to.deep.equal([told]);
+    expect(condition(found, 'Ready')).to.deep.include({ status: 'CONDITION_STATUS_TRUE' });
+    expect(condition(found, 'ServesAllKinds')).to.deep.include({
+      status: 'CONDITION_STATUS_FALSE',
+      reason: 'CrdMissing',
+      message: 'ExternalIPPool: install its CRD',
+      last_transition_time: at,
+    });
+    given(...found)
+      .when(report({ ...WELL, lacking: [] }, minutes(2)))
+      .thenEvents({ type: 'HubKindsSeen', data: { at: minutes(2), lacking: [] } });
+    const other = report({ identity: [], cluster: 'other', lacking: [lacked] });
+    const known = after(report({ ...WELL, cluster: 'this' }), other);
+    expect(known.map(({ type }) => type)).to.not.include('HubKindsSeen');
+  });
+
   it('given a hub that another service drives: says so, is not ready, and tells when it is driven here again', () => {
     const elsewhere = { code: 'DrivenElsewhere', message: 'deployment east drives it', subject: 'copy' };
     const found = after(report(WELL), report({ driver: [] }), report({ driver: [elsewhere] }, minutes(1)));

@@ -1,8 +1,7 @@
 import { expect } from 'chai';
 import type { DocumentCommand } from '../../../../src/domain/catalog/document.ts';
 import { orderName } from '../../../../src/domain/clusters/cluster-order-manifest.ts';
-import { namespaceFits } from '../../../../src/domain/clusters/cluster-order-manifest.ts';
-import { MAX_NAMESPACE, tenantNamespace } from '../../../../src/domain/hubs/hub-facts.ts';
+import { MAX_NAMESPACE, tenantNamespace, namespaceFits } from '../../../../src/domain/hubs/hub-facts.ts';
 import { hub } from '../../../../src/domain/hubs/hub.resource.ts';
 import type { JsonObject } from '../../../../src/domain/json.ts';
 import { specify } from '../../../support/decider-spec.ts';

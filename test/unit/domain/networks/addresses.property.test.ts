@@ -7,15 +7,29 @@ import {
   externalIpPool,
   type PoolState,
 } from '../../../../src/domain/networks/external-ip-pool.resource.ts';
-import { holdingOf, type Holder } from '../../../../src/domain/networks/address-book.ts';
-import { addressText, parseAddress, parseRanges, sizeOf } from '../../../../src/domain/networks/ranges.ts';
+import { holdingOf, holdingsOf } from '../../../../src/domain/networks/address-book.ts';
+import {
+  addressText,
+  moved,
+  parseAddress,
+  parseRanges,
+  sizeOf,
+} from '../../../../src/domain/networks/ranges.ts';
 import { objectAt, stringAt } from '../../../../src/domain/json-tools.ts';
 import type { Placed } from '../../../../src/domain/placed-document.ts';
-import { cases, check } from '../../../support/property.ts';
+import { createAddressEffects } from '../../../../src/app/address-effects.ts';
+import { repairAddresses } from '../../../../src/app/address-repair.ts';
+import type { Holder } from '../../../../src/domain/holder.ts';
+import { aggregateOf } from '../../../../src/domain/kinds.ts';
+import { commandContext, effectCall, hubFixture } from '../../../support/hub-fixture.ts';
+import { silentLogger } from '../../../support/loggers.ts';
+import { manualTime } from '../../../support/manual-time.ts';
+import { cases, check, checkAsync } from '../../../support/property.ts';
 
 const START = Date.parse('2026-11-23T09:00:00.000Z');
 const timeOf = (minute: number): string => new Date(START + minute * 60_000).toISOString();
 const HOLDERS = ['a', 'b', 'c', 'd', 'e', 'f'];
+const LATE = ['over-1', 'over-2', 'stays-1', 'stays-2'] as const;
 const holderOf = (id: string): Holder => ({ kind: 'externalIp', id });
 
 /** Pools of one address, of some, and of more than can be counted through. */
@@ -88,9 +102,10 @@ const poolOf = (cidrs: readonly string[], family: string, quarantine: string): P
 
 /** Every address of a small pool in numeric order; of a large one as many as the holders could ever have. */
 const firstAddresses = (cidrs: readonly string[], most: number): readonly string[] =>
-  parseRanges(cidrs).flatMap(({ family, first, last }) => {
-    const count = Math.min(most, Number(last - first) + 1);
-    return Array.from({ length: count }, (_, i) => addressText({ family, value: first + BigInt(i) }));
+  parseRanges(cidrs).flatMap((range) => {
+    const size = sizeOf([range]);
+    const count = size < BigInt(most) ? Number(size) : most;
+    return Array.from({ length: count }, (_, i) => addressText(moved(range.first, BigInt(i))));
   });
 
 describe('addresses of a pool', () => {
@@ -139,7 +154,7 @@ describe('addresses of a pool', () => {
               const wish =
                 each.do === 'claim' || first === undefined
                   ? undefined
-                  : addressText({ ...first, value: first.value + BigInt(each.offset) });
+                  : addressText(moved(first, BigInt(each.offset)));
               const decided = externalIpPool.decider.decide(state, {
                 type: 'ClaimAddress',
                 at: timeOf(minute),
@@ -192,5 +207,91 @@ describe('addresses of a pool', () => {
     expect(holdingOf(bookOf(state), holderOf('h3000'))?.address).to.equal('10.0.11.184');
     expect(JSON.stringify(state).length).to.be.lessThan(3_000 * 300);
     expect(addressRules(state as Placed).ranges).to.have.length(1);
+  });
+
+  it('property: what lands after its holder gave back or is over frees and holds nothing of others', async () => {
+    const call = fc.record({
+      who: fc.constantFrom(...LATE),
+      operation: fc.constantFrom('claim' as const, 'observe' as const, 'release' as const),
+      // Release: that of the first claim's answer, which is of an old cycle after another claim.
+      isFirst: fc.boolean(),
+    });
+    await checkAsync(
+      fc.asyncProperty(
+        fc.boolean(),
+        fc.array(call, { maxLength: 12 }),
+        fc.array(call, { maxLength: 8 }),
+        async (simulated, calls, late) => {
+          const fixture = hubFixture();
+          const time = manualTime();
+          const pool = aggregateOf(externalIpPool);
+          const common = { at: timeOf(0), tenant: 'shared', project: '', name: 'p', creator: 'someone' };
+          const document = {
+            metadata: { annotations: { 'fulfillment-ledger/quarantine': 'PT0S' } },
+            spec: { cidrs: ['192.0.2.0/28'], ip_family: 'IP_FAMILY_IPV4' },
+          };
+          const place = { hub: 'h', namespace: 'osac', objectName: 'p', controller: 'operator' } as const;
+          for (const command of [
+            { type: 'CreateDocument', id: 'p', ...common, document },
+            { type: 'PlaceOnHub', at: timeOf(0), ...place, simulated },
+          ] as const)
+            await fixture.commandRunner.execute(pool, 'p', command, commandContext(command.type));
+          const effects = createAddressEffects({ commandRunner: fixture.commandRunner, clock: time.clock });
+          const held = async () =>
+            holdingsOf(bookOf((await fixture.commandRunner.load(pool, 'p')).state)).toSorted((one, other) =>
+              one.holder.id < other.holder.id ? -1 : 1,
+            );
+          /** What the model says that each holder has, and the generations that it was told. */
+          const has = new Map<string, number>();
+          const told = new Map<string, number[]>();
+          const carryOut = async ({ who, operation, isFirst }: (typeof calls)[number]): Promise<void> => {
+            const answered = told.get(who) ?? [];
+            const generation = isFirst ? answered[0] : answered.at(-1);
+            const args = {
+              pool: 'p',
+              holder: holderOf(who),
+              ...(operation === 'observe' ? { address: `192.0.2.${LATE.indexOf(who) + 3}` } : {}),
+              ...(operation === 'release' && generation !== undefined ? { generation } : {}),
+            };
+            const outcome = await effects(operation, args, effectCall());
+            expect(outcome.outcome).to.equal('done');
+            const given = outcome.outcome === 'done' ? outcome.result['generation'] : undefined;
+            if (typeof given === 'number') {
+              has.set(who, given);
+              told.set(who, [...answered, given]);
+            }
+            if (operation === 'release' && has.get(who) === generation) has.delete(who);
+          };
+          const expectHeld = async (): Promise<void> => {
+            const now = (await held()).map(({ holder, generation }) => [holder.id, generation]);
+            expect(now).to.deep.equal([...has].toSorted(([one], [other]) => (one < other ? -1 : 1)));
+          };
+          for (const each of calls) await carryOut(each);
+          for (const who of ['over-1', 'over-2'] as const)
+            await carryOut({ who, operation: 'release', isFirst: false });
+          for (const each of late) await carryOut(each);
+          await expectHeld();
+          const before = await held();
+          const stop = new AbortController();
+          const repaired = repairAddresses({
+            pools: () => [[{ id: 'p', tenant: 'shared', project: '' }]],
+            commandRunner: fixture.commandRunner,
+            holders: {
+              isOver: ({ id }) => id.startsWith('over'),
+              ownerOf: async () => undefined,
+            },
+            ...time,
+            logger: silentLogger,
+            signal: stop.signal,
+          });
+          await time.pass(60_000);
+          stop.abort();
+          await repaired;
+          await fixture.stop();
+          expect(await held()).to.deep.equal(before.filter(({ holder }) => holder.id.startsWith('stays')));
+        },
+      ),
+      { numRuns: cases(120) },
+    );
   });
 });

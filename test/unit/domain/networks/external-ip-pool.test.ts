@@ -33,6 +33,7 @@ const quarantine = (duration: string) => ({ 'fulfillment-ledger/quarantine': dur
 const placed: PoolEvent = { type: 'ExternalIPPoolPlaced', data: { at, ...place } };
 const onOperator: PoolEvent = { type: 'ExternalIPPoolPlaced', data: { at, ...place, simulated: false } };
 const ready: PoolEvent = { type: 'ExternalIPPoolBecameReady', data: { at } };
+const deleted: PoolEvent = { type: 'ExternalIPPoolDeleted', data: { at } };
 const deleting: PoolEvent = { type: 'ExternalIPPoolDeletionRequested', data: { at } };
 const assigned = (holder: typeof one, generation: number, address: string): PoolEvent => ({
   type: 'AddressAssigned',
@@ -441,10 +442,26 @@ describe('external IP pools', () => {
       expect(status(...seen)['allocated']).to.equal('1');
     });
 
-    it('record a holder that nobody had told of', () => {
-      given(...begun)
+    it('record nothing of a holder without room: it gave its address back, and this look comes late', () => {
+      const gone = [requested(one, 1), observed(one, 1, '192.0.2.2'), released(one, 1, '192.0.2.2')] as const;
+      for (const history of [[], gone])
+        given(...begun, ...history)
+          .when(observe(one, '192.0.2.2'))
+          .thenRejected('NO_ADDRESS_HELD', { kind: 'failed-precondition' });
+      given(...begun, requested(one, 1), deleted)
         .when(observe(one, '192.0.2.2'))
-        .thenEvents(observed(one, 1, '192.0.2.2'));
+        .thenRejected('POOL_GONE');
+    });
+
+    it('record no address that is not one of theirs, but the first and the last of a range', () => {
+      for (const outside of ['192.0.2.4', '192.0.1.255', '2001:db8::1', 'pending', ''])
+        given(...begun, requested(one, 1))
+          .when(observe(one, outside))
+          .thenRejected('ADDRESS_OUTSIDE_POOL', { kind: 'failed-precondition' });
+      for (const edge of ['192.0.2.0', '192.0.2.3'])
+        given(...begun, requested(one, 1))
+          .when(observe(one, edge))
+          .thenEvents(observed(one, 1, edge));
     });
 
     it('raise an alarm, once, for an address that is shown for two holders', () => {
@@ -460,6 +477,37 @@ describe('external IP pools', () => {
       given(...seen, twice, released(one, 1, '192.0.2.2'))
         .when(observe(two, '192.0.2.2'))
         .thenEvents(observed(two, 2, '192.0.2.2'));
+    });
+
+    it('end the alarm when the hub shows something else for either of the two, or one of them goes', () => {
+      const seen = [
+        ...begun,
+        requested(one, 1),
+        observed(one, 1, '192.0.2.2'),
+        requested(two, 2),
+        twice,
+      ] as const;
+      const passedOn = observed(two, 2, '192.0.2.2');
+      given(...seen)
+        .when(observe(one, '192.0.2.1'))
+        .thenEvents(observed(one, 1, '192.0.2.1'), passedOn);
+      given(...seen)
+        .when(release(one, 1))
+        .thenEvents(released(one, 1, '192.0.2.2'), passedOn);
+      given(...seen)
+        .when(observe(two, '192.0.2.1'))
+        .thenEvents(observed(two, 2, '192.0.2.1'));
+      given(...seen)
+        .when(release(two, 2))
+        .thenEvents({ type: 'AddressReleased', data: { at, holder: two, generation: 2 } });
+      const marks = (...history: PoolEvent[]) => externalIpPool.marks?.(shown(...history));
+      expect(marks(...seen)).to.deep.equal(['address-shown-twice']);
+      for (const end of [
+        [observed(one, 1, '192.0.2.1'), passedOn],
+        [observed(two, 2, '192.0.2.1')],
+        [released(two, 2, '192.0.2.2')],
+      ])
+        expect(marks(...seen, ...end)).to.deep.equal([]);
     });
 
     it('alone: where we choose, the hub has no say', () => {

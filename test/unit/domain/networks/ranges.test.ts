@@ -18,8 +18,8 @@ const rangeOf = (text: string) => {
 };
 const given = (text: string): readonly (string | bigint)[] => {
   const range = rangeOf(text);
-  const { family, first, last } = range;
-  return [addressText({ family, value: first }), addressText({ family, value: last }), sizeOf([range])];
+  const { first, last } = range;
+  return [addressText(first), addressText(last), sizeOf([range])];
 };
 
 describe('ranges of addresses', () => {
@@ -69,10 +69,7 @@ describe('ranges of addresses', () => {
         fc.bigInt({ min: 0n, max: 2n ** 32n - 1n }),
         fc.bigInt({ min: 0n, max: 2n ** 128n - 1n }),
         (v4, v6) => {
-          for (const address of [
-            { family: 'ipv4' as const, value: v4 },
-            { family: 'ipv6' as const, value: v6 },
-          ])
+          for (const address of [v4.toString(16).padStart(8, '0'), v6.toString(16).padStart(32, '0')])
             expect(parseAddress(addressText(address))).to.deep.equal(address);
         },
       ),

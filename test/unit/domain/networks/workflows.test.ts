@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { externalIpPool, poolDecider } from '../../../../src/domain/networks/external-ip-pool.resource.ts';
-import { poolWorkflow } from '../../../../src/domain/networks/external-ip-pool.workflow.ts';
+import { actingExternalIpPool } from '../../../../src/domain/networks/external-ip-pool.workflow.ts';
 import { externalIp, externalIpDecider } from '../../../../src/domain/networks/external-ip.resource.ts';
-import { externalIpWorkflow } from '../../../../src/domain/networks/external-ip.workflow.ts';
+import { actingExternalIp } from '../../../../src/domain/networks/external-ip.workflow.ts';
 import type { JsonObject } from '../../../../src/domain/json.ts';
 import { objectAt, stringAt } from '../../../../src/domain/json-tools.ts';
 import type { RunEvent } from '../../../../src/domain/process/events.ts';
@@ -16,7 +16,7 @@ const common = { tenant: 't1', project: '', creator: 'ann' };
 type AnyWorkflow = Workflow<{ readonly since: object }, RunEvent>;
 
 const orderPool = (annotations: object = {}) => {
-  const run = createStepRun(poolWorkflow as AnyWorkflow, poolDecider);
+  const run = createStepRun(actingExternalIpPool.workflow as AnyWorkflow, poolDecider);
   const spec = { cidrs: ['192.0.2.0/29'], ip_family: 'IP_FAMILY_IPV4' };
   const document = { metadata: { name: 'p', annotations }, spec } as JsonObject;
   run.command({ type: 'CreateDocument', at: run.now(), id: run.id, name: 'p', ...common, document });
@@ -28,7 +28,7 @@ const orderPool = (annotations: object = {}) => {
 };
 
 const orderIp = () => {
-  const run = createStepRun(externalIpWorkflow as AnyWorkflow, externalIpDecider);
+  const run = createStepRun(actingExternalIp.workflow as AnyWorkflow, externalIpDecider);
   const document = { metadata: { name: 'i' }, spec: { pool: { id: 'p', name: 'p' } } };
   run.command({ type: 'CreateDocument', at: run.now(), id: run.id, name: 'i', ...common, document });
   const shown = () => {
@@ -47,6 +47,7 @@ describe('the way of an external IP pool', () => {
       holder: { kind: 'externalIpPool', id: 'one' },
       tenant: 't1',
       withoutAutomation: true,
+      objects: ['ExternalIPPool', 'ExternalIP'],
       zone: 'west',
     });
     run.perform('place', done(PLACED));
@@ -79,6 +80,36 @@ describe('the way of an external IP pool', () => {
     expect(run.shown()).to.not.have.property('message');
     expect(run.timers()).to.not.include('ask-again');
   });
+  it('rests also when the place that was found is refused', () => {
+    const run = orderPool();
+    run.start('place');
+    // The answer comes when nothing can be recorded of it any more.
+    run.command({ type: 'AbortOrder', at: run.now(), reason: 'enough' });
+    run.result('place:0.0', done(PLACED));
+    expect(run.effect('undo-place').args).to.include({ hub: 'sim-1' });
+    run.perform('undo-place', done({}));
+    run.commands();
+    run.command({ type: 'RetryOrder', at: run.now() });
+    expect(run.effects(), 'a retry asks at once').to.deep.equal(['place']);
+    run.perform('place', done({ placed: false, message: 'no room' }));
+    expect([run.effects(), run.timers()]).to.deep.equal([[], ['ask-again']]);
+  });
+  it('asks with growing rests while it waits, to fifteen minutes', () => {
+    const run = orderPool();
+    const rests: number[] = [];
+    for (let asked = 0; asked < 8; asked += 1) {
+      run.perform('place', done({ placed: false, message: 'no room', decision: {} }));
+      run.commands();
+      const [timer] = run.pending().timers;
+      rests.push(Date.parse(timer?.dueAt ?? '') - Date.parse(run.at()));
+      run.after(rests.at(-1) ?? 0);
+      run.fire('ask-again');
+    }
+    for (const [i, rest] of rests.entries()) {
+      const full = Math.min(15, 2 ** i) * 60_000;
+      expect(rest).to.be.within(full / 2 - 1_000, full);
+    }
+  });
   it('fails as its hub says, or because the hub refuses it; a retry sends it again', () => {
     const run = orderPool();
     run.perform('place', done(PLACED));
@@ -106,6 +137,7 @@ describe('the way of an external IP pool', () => {
     run.perform('undo-apply', done({ existed: true }));
     expect(run.shown()).to.include({ state: 'EXTERNAL_IP_POOL_STATE_DELETING' });
     run.perform('undo-apply', done({ existed: false }));
+    run.perform('undo-place', done());
     expect(run.commands()).to.deep.equal(['ConfirmAbsence']);
     expect([run.subjectTypes().at(-1), run.isClosed()]).to.deep.equal(['ExternalIPPoolDeleted', true]);
     expect(run.isFolded()).to.equal(true);
@@ -122,7 +154,7 @@ describe('the way of an external IP pool', () => {
 describe('the way of an external IP', () => {
   const claimed = (place: object = HUB, answer: object = { generation: 1, address: '192.0.2.1' }) => {
     const run = orderIp();
-    run.observe({ place: { ...place, objectName: 'of-the-pool' } });
+    run.perform('place', done({ place: { ...place, objectName: 'of-the-pool' } }));
     run.perform('claim', done(answer));
     return run;
   };
@@ -130,9 +162,11 @@ describe('the way of an external IP', () => {
   it('goes to the hub of its pool with the address that the pool gave it', () => {
     const run = orderIp();
     expect(run.effects()).to.deep.equal(['place']);
-    run.observe({ place: null });
+    run.perform('place', done({ place: null }));
+    run.commands();
     expect(run.shown()).to.include({ message: 'its pool is on no hub yet' });
-    run.observe({ place: { ...HUB, objectName: 'of-the-pool' } });
+    run.fire('ask-again:p');
+    run.perform('place', done({ place: { ...HUB, objectName: 'of-the-pool' } }));
     expect(run.effect('claim').args).to.deep.equal({ pool: 'p', holder: { kind: 'externalIp', id: 'one' } });
     run.perform('claim', done({ generation: 1, address: '192.0.2.1' }));
     const { args } = run.effect('apply');
@@ -153,14 +187,22 @@ describe('the way of an external IP', () => {
     const run = claimed(HUB, { waiting: 'only resting ones', until });
     run.commands();
     expect(run.shown()).to.include({ state: 'EXTERNAL_IP_STATE_PENDING', message: 'only resting ones' });
-    const [timer] = run.pending().timers.filter(({ timerId }) => timerId === 'ask-again');
+    const [timer] = run.pending().timers.filter(({ timerId }) => timerId === 'ask-again:p');
     expect(timer?.dueAt).to.equal(until);
-    run.fire('ask-again');
+    run.fire('ask-again:p');
     run.perform('claim', done({ waiting: 'only resting ones', until }));
-    expect(run.timers()).to.include('ask-again');
-    run.fire('ask-again');
+    expect(run.timers()).to.include('ask-again:p');
+    run.fire('ask-again:p');
     run.perform('claim', done({ generation: 7, address: '192.0.2.3' }));
     expect(run.effects()).to.deep.equal(['apply']);
+  });
+  it('asks at the moment that it was told of, and rests when others were faster', () => {
+    const run = claimed(HUB, { waiting: 'only resting ones', until: '2026-11-21T12:00:03.000Z' });
+    const due = () => run.pending().timers.find(({ timerId }) => timerId === 'ask-again:p')?.dueAt ?? '';
+    expect(due()).to.equal('2026-11-21T12:00:03.000Z');
+    run.fire('ask-again:p');
+    run.perform('claim', done({ waiting: 'only resting ones', until: '2026-11-21T12:00:04.000Z' }));
+    expect(Date.parse(due()) - Date.parse(run.at())).to.be.within(59_000, 120_000);
   });
   it('records what the operator of its hub chose once the pool has it down', () => {
     const run = claimed(REAL, { generation: 1 });
@@ -169,16 +211,65 @@ describe('the way of an external IP', () => {
     run.observe({ object: { phase: 'Ready', address: '2001:DB8:0::7' }, hub: 'munich' });
     expect(run.shown(), 'nobody is told of it yet').to.include({ state: 'EXTERNAL_IP_STATE_PENDING' });
     expect(run.effect('register').args).to.include({ address: '2001:db8::7' });
-    run.perform('register', done({ taken: false }));
+    run.perform('register', done({ address: '2001:db8::7' }));
     expect(run.shown()).to.include({ state: 'EXTERNAL_IP_STATE_ALLOCATED', address: '2001:db8::7' });
   });
-  it('is not allocated where its hub shows the address of another one', () => {
+  it('follows its hub from one address to another and back', () => {
     const run = claimed(REAL, { generation: 1 });
     run.perform('apply', done({ uid: 'u' }));
-    run.observe({ object: { phase: 'Ready', address: '192.0.2.1' }, hub: 'munich' });
-    run.perform('register', done({ taken: true }));
+    for (const address of ['192.0.2.1', '192.0.2.2', '192.0.2.1', '192.0.2.2']) {
+      run.observe({ object: { phase: 'Ready', address }, hub: 'munich' });
+      expect(run.effect('register').args).to.include({ address });
+      run.perform('register', done({ address }));
+      expect(run.shown()).to.include({ state: 'EXTERNAL_IP_STATE_ALLOCATED', address });
+      expect(run.effects()).to.deep.equal([]);
+    }
+    expect(run.isFolded()).to.equal(true);
+  });
+  it('ends at the address that its hub shows although the pool was slow to note the one before', () => {
+    const run = claimed(REAL, { generation: 1 });
+    run.perform('apply', done({ uid: 'u' }));
+    const shows = (address: string) => run.observe({ object: { phase: 'Ready', address }, hub: 'munich' });
+    shows('192.0.2.1');
+    run.perform('register', done({ address: '192.0.2.1' }));
+    shows('192.0.2.2');
+    const { effectId } = run.start('register');
+    shows('192.0.2.1');
+    run.result(effectId, done({ address: '192.0.2.2' }));
+    expect(run.effect('register').args).to.include({ address: '192.0.2.1' });
+    run.perform('register', done({ address: '192.0.2.1' }));
+    expect(run.shown()).to.include({ address: '192.0.2.1' });
+    expect(run.effects()).to.deep.equal([]);
+  });
+  it('is not allocated where its hub shows what the pool refuses, and is once it shows something else', () => {
+    const run = claimed(REAL, { generation: 1 });
+    run.perform('apply', done({ uid: 'u' }));
+    run.observe({ object: { phase: 'Ready', address: '203.0.113.9' }, hub: 'munich' });
+    run.perform('register', done({ reason: 'ADDRESS_OUTSIDE_POOL', message: 'none of the pool' }));
+    expect(run.shown()).to.deep.equal({
+      state: 'EXTERNAL_IP_STATE_FAILED',
+      message: 'none of the pool',
+      hub: 'munich',
+    });
+    run.observe({ object: { phase: 'Ready', address: '203.0.113.9' }, hub: 'munich' });
+    expect(run.effects(), 'its object is looked at, the pool is not asked again').to.deep.equal(['read']);
+    run.observe({ object: { phase: 'Ready', address: '192.0.2.2' }, hub: 'munich' });
+    run.perform('register', done({ address: '192.0.2.2' }));
+    expect(run.shown()).to.include({ state: 'EXTERNAL_IP_STATE_ALLOCATED', address: '192.0.2.2' });
+  });
+  it('is not allocated where its hub shows the address of another one, until somebody retries', () => {
+    const run = claimed(REAL, { generation: 1 });
+    run.perform('apply', done({ uid: 'u' }));
+    const shows = { object: { phase: 'Ready', address: '192.0.2.1' }, hub: 'munich' };
+    run.observe(shows);
+    run.perform('register', done({ reason: 'AddressShownTwice', message: 'it belongs to another one' }));
     expect(run.shown()).to.include({ state: 'EXTERNAL_IP_STATE_FAILED' });
     expect(run.shown()).to.not.have.property('address');
+    run.command({ type: 'RetryOrder', at: run.now() });
+    run.perform('apply', done({ uid: 'u' }));
+    run.perform('register', done({ address: '192.0.2.1' }));
+    expect(run.shown()).to.include({ state: 'EXTERNAL_IP_STATE_ALLOCATED', address: '192.0.2.1' });
+    expect(run.shown()).to.not.have.property('message');
   });
   it('gives its address back only when nothing of it is left on the hub', () => {
     const run = claimed();
@@ -189,7 +280,9 @@ describe('the way of an external IP', () => {
     run.perform('undo-apply', done({ existed: true }));
     expect(run.effects()).to.not.include('undo-claim');
     run.perform('undo-apply', done({ existed: false }));
-    expect(run.effect('undo-claim').operation).to.equal('release');
+    const { operation, args } = run.effect('undo-claim');
+    expect(operation).to.equal('release');
+    expect(args, 'the one that it was given, whatever it may hold later').to.include({ generation: 1 });
     run.perform('undo-claim', done({}));
     run.commands();
     expect([run.subjectTypes().at(-1), run.isClosed()]).to.deep.equal(['ExternalIPDeleted', true]);

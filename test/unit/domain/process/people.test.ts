@@ -21,6 +21,18 @@ describe('people decide about a run', () => {
     expect(run.effects()).to.deep.equal(['roof']);
     expect(run.state()).to.not.have.any.keys('halted', 'problem');
   });
+  it('is not halted by what is refused of a step that was skipped', () => {
+    const run = createBuilding();
+    run.perform('base', done());
+    const { effectId } = run.start('walls');
+    run.skip('walls');
+    run.result(effectId, refused);
+    expect(run.state()).to.not.have.any.keys('halted', 'problem');
+    expect(run.effects()).to.deep.equal(['roof']);
+    run.resume('walls');
+    expect(run.effect('walls')).to.include({ effectId: 'walls:0', attempt: 2, mode: 'perform' });
+    expect(run.isFolded()).to.equal(true);
+  });
   it('takes a skipped step up again, and tries once more what was refused of it', () => {
     const run = createBuilding();
     run.perform('base', done());

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import type { JsonObject } from '../../../../src/domain/json.ts';
 import { done, failed, refused, unknown } from '../../../support/step-run.ts';
 import { createBuilding, undoOf, type Changes } from './toy/building.ts';
 
@@ -225,5 +226,85 @@ describe('the pivot', () => {
     run.perform('demolish', done());
     expect(run.commands()).to.deep.equal(['ConfirmGone']);
     expect(run.isClosed()).to.equal(true);
+  });
+});
+
+describe('a run whose subject says that it is aborted', () => {
+  const stopped = () => {
+    const run = createBuilding({}, { aborts: (shed) => shed.stopped === true });
+    for (const part of ['base', 'walls']) run.perform(part, done());
+    run.command({ type: 'Stop', at: run.now() });
+    return run;
+  };
+  const undone = () => {
+    const run = stopped();
+    for (const part of ['walls', 'base']) run.perform(`undo-${part}`, gone);
+    return run;
+  };
+  it('is undone as an aborted one is', () => {
+    const run = stopped();
+    expect(run.effects()).to.deep.equal(['undo-walls']);
+    run.perform('undo-walls', gone);
+    expect(run.effects()).to.deep.equal(['undo-base']);
+    run.perform('undo-base', gone);
+    expect(run.effects()).to.deep.equal([]);
+    expect(run.isFolded()).to.equal(true);
+  });
+  it('begins anew with the next retry, and can be undone again', () => {
+    const run = undone();
+    run.command({ type: 'Retry', at: run.now() });
+    expect(run.effect('base').effectId).to.equal('base:1');
+    run.perform('base', done());
+    run.command({ type: 'Stop', at: run.now() });
+    expect(run.effect('undo-base').effectId).to.equal('undo-base:1');
+    run.perform('undo-base', gone);
+    expect(run.effects()).to.deep.equal([]);
+    expect(run.isFolded()).to.equal(true);
+  });
+  it('ends when it is deleted, whether it was undone or not', () => {
+    for (const [run, left] of [
+      [stopped(), ['undo-walls']],
+      [undone(), []],
+    ] as const) {
+      run.remove();
+      expect(run.effects()).to.deep.equal(left);
+    }
+  });
+  it('is halted no more by what was refused before', () => {
+    const run = createBuilding({}, { aborts: (shed) => shed.stopped === true });
+    run.perform('base', refused);
+    run.command({ type: 'Stop', at: run.now() });
+    expect(run.state()).to.not.have.any.keys('halted', 'problem');
+  });
+});
+
+describe('an undoing whose end is observed', () => {
+  const watched = () => {
+    const undo = { ...undoOf('base'), gone: (_run: unknown, { parts }: JsonObject) => parts === 'none' };
+    const run = built(['base'], { base: { undo } });
+    run.abort();
+    return run;
+  };
+  it('is done when an observation shows the absence that was asked for', () => {
+    const run = watched();
+    run.perform('undo-base', there);
+    run.observe({ parts: ['base'] });
+    expect(run.effects()).to.deep.equal(['undo-base']);
+    run.observe({ parts: 'none' });
+    expect(run.effects()).to.deep.equal([]);
+    expect([run.subject().built, run.isFolded()]).to.deep.equal([{}, true]);
+  });
+  it('takes no absence for it that was seen before its first answer', () => {
+    const run = watched();
+    run.observe({ parts: 'none' });
+    run.start('undo-base');
+    run.observe({ parts: 'none' });
+    expect(run.effects()).to.deep.equal(['undo-base']);
+  });
+  it('takes it also after the removal was refused', () => {
+    const run = watched();
+    run.perform('undo-base', refused);
+    run.observe({ parts: 'none' });
+    expect(run.effects()).to.deep.equal([]);
   });
 });

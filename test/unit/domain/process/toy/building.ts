@@ -108,8 +108,8 @@ export const shedDeclaration = (changes: Changes = {}): ShedDeclaration => ({
 });
 
 /** A shed that somebody ordered, and the run that builds it. */
-export const createBuilding = (changes: Changes = {}) => {
-  const declaration = shedDeclaration(changes);
+export const createBuilding = (changes: Changes = {}, more: Partial<ShedDeclaration> = {}) => {
+  const declaration = { ...shedDeclaration(changes), ...more };
   const run = createStepRun(stepWorkflow(declaration), shedDecider, declaration);
   run.command({ type: 'Order', at: run.now(), id: run.id });
   const by = (): { at: string; by: string; reason: string } => ({

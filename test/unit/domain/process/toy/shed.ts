@@ -11,6 +11,8 @@ export type Shed = {
   readonly seen: readonly string[];
   readonly late: { readonly [step: string]: string };
   readonly problemAt: string;
+  /** It says itself that its building is to be undone. */
+  readonly stopped?: true;
 };
 
 export type ShedEvent =
@@ -20,7 +22,7 @@ export type ShedEvent =
   | DomainEvent<'ShedLate', { readonly at: string; readonly step: string; readonly since: string }>
   | DomainEvent<'ProblemReported', { readonly at: string; readonly reason: string }>
   | DomainEvent<
-      'ShedOpened' | 'RetryRequested' | 'HaltLifted' | 'DeletionRequested' | 'ShedGone',
+      'ShedOpened' | 'ShedStopped' | 'RetryRequested' | 'HaltLifted' | 'DeletionRequested' | 'ShedGone',
       { readonly at: string }
     >;
 
@@ -32,6 +34,7 @@ export const SHED_EVENTS: readonly ShedEvent['type'][] = [
   'ShedLate',
   'ProblemReported',
   'ShedOpened',
+  'ShedStopped',
   'RetryRequested',
   'HaltLifted',
   'DeletionRequested',
@@ -45,7 +48,7 @@ export type ShedCommand =
   | { readonly type: 'ReportLate'; readonly at: string; readonly step: string; readonly since: string }
   | { readonly type: 'ReportProblem'; readonly at: string; readonly reason: string }
   | {
-      readonly type: 'Open' | 'Retry' | 'LiftHalt' | 'Delete' | 'ConfirmGone';
+      readonly type: 'Open' | 'Stop' | 'Retry' | 'LiftHalt' | 'Delete' | 'ConfirmGone';
       readonly at: string;
     };
 
@@ -67,6 +70,12 @@ export const shedDecider: Decider<Shed, ShedCommand, ShedEvent> = {
         return { ...shed, late: { ...shed.late, [data.step]: data.since } };
       case 'ProblemReported':
         return { ...shed, problemAt: data.at };
+      case 'ShedStopped':
+        return { ...shed, stopped: true };
+      case 'RetryRequested': {
+        const { stopped: _stopped, ...begun } = shed;
+        return begun;
+      }
       case 'ShedOpened':
         return { ...shed, status: 'open' };
       case 'DeletionRequested':
@@ -106,6 +115,8 @@ export const shedDecider: Decider<Shed, ShedCommand, ShedEvent> = {
       case 'Open':
         if (ending) return reject('failed-precondition', 'ENDING', 'the shed is being removed');
         return shed.status === 'open' ? [] : [{ type: 'ShedOpened', data: { at } }];
+      case 'Stop':
+        return shed.stopped === true ? [] : [{ type: 'ShedStopped', data: { at } }];
       case 'Retry':
         return ending ? [] : [{ type: 'RetryRequested', data: { at } }];
       case 'LiftHalt':

@@ -1,15 +1,16 @@
-import type { DataOf } from '../decider.ts';
 import { fnv1a64, mix } from '../hash.ts';
 import type { Holder } from '../holder.ts';
-import type { CapacityClaim, CapacityLimits } from '../hubs/capacity-events.ts';
-import { nodeLimit, NOTHING, shortages } from '../hubs/capacity.ts';
-import { firstProblem, type HubHealth } from '../hubs/health.ts';
-import { namespaceOf, type HubFacts } from '../hubs/hub-facts.ts';
+import type { CapacityClaim, CapacityLimits, PlacementDecision } from './capacity-events.ts';
+import { nodeLimit, NOTHING, shortages } from './capacity.ts';
+import { firstProblem, type HubHealth } from './health.ts';
+import { namespaceFits, namespaceOf, type HubFacts } from './hub-facts.ts';
 import { byKey, own } from '../json-tools.ts';
-import type { ClusterEvent, PlacementDecision } from './events.ts';
-import { TEMPLATE_WORDS } from './ansible-templates.ts';
-import { namespaceFits } from './cluster-order-manifest.ts';
-import type { DesiredCluster } from './observed.ts';
+
+/** Of any object that is placed: the zone that it asks for. */
+export const ZONE_ANNOTATION = 'fulfillment-ledger/zone';
+
+/** What Ansible would carry out, where an order holds it. */
+export const TEMPLATE_WORDS = 'an Ansible template ({{, {%, {# or #jinja2:)';
 
 /**
  * Which hub an order goes to: filter, score, and (by the caller) reserve (fleet-and-networks.md §2.9). Pure, so that
@@ -22,9 +23,11 @@ export type PlacementRequest = {
   readonly template?: string;
   /** Name of the object on the hub where its length matters: a namespace may be made of it. */
   readonly objectName?: string;
+  /** Kinds of objects that the hub must be able to hold, besides those that no hub can be without. */
+  readonly objects?: readonly string[];
   /** Absent: any zone. */
   readonly zone?: string;
-  /** Absent: it takes no capacity. */
+  /** Absent: it has a place there and takes no room. */
   readonly claim?: CapacityClaim;
   /** No automation that we call has a part in it: an operator on the hub carries it out, or the ledger itself. */
   readonly withoutAutomation?: true;
@@ -47,7 +50,7 @@ export type Candidate = {
   readonly calls?: { readonly attempts: number; readonly failures: number };
   readonly limits: CapacityLimits;
   readonly used: CapacityClaim;
-  /** Orders of the same tenant there. */
+  /** Orders of the same tenant and kind there. */
   readonly tenantClusters: number;
   /** Why the hub is passed over whatever else is known of it; the choice goes on without it. */
   readonly fault?: string;
@@ -69,24 +72,21 @@ export type Placement =
   | { readonly placed: true; readonly hub: HubFacts; readonly decision: PlacementDecision }
   | {
       readonly placed: false;
-      /** For the tenant: what but room it waits for, without a word of hubs; empty: room. */
+      /** For the tenant: what but room it waits for, and nothing that tells one hub from another; empty: room. */
       readonly message: string;
       readonly decision: PlacementDecision;
     };
 
 /** Result of the effect `scheduler.place`, after the capacity was reserved. */
 export type PlaceResult =
-  | ({ readonly placed: true } & Omit<DataOf<ClusterEvent, 'HubSelected'>, 'at' | 'orderName'>)
+  | ({
+      readonly placed: true;
+      readonly hub: string;
+      readonly decision: PlacementDecision;
+      /** The namespace is the tenant's own and made when first needed. */
+      readonly tenantNamespace?: true;
+    } & Pick<HubFacts, 'namespace' | 'mode' | 'controller' | 'simulated' | 'steps'>)
   | { readonly placed: false; readonly message: string; readonly decision: PlacementDecision };
-
-/** The claim of a cluster: one hosted control plane and its nodes by host type. */
-export const claimOfCluster = (nodeSets: DesiredCluster['nodeSets']): CapacityClaim => {
-  const nodes = new Map<string, number>();
-  for (const { hostType, size } of Object.values(nodeSets)) {
-    if (size > 0) nodes.set(hostType.id, (nodes.get(hostType.id) ?? 0) + size);
-  }
-  return { controlPlanes: 1, nodes: Object.fromEntries(nodes) };
-};
 
 export const place = (
   request: PlacementRequest,
@@ -143,6 +143,7 @@ type RefusalKind =
   | 'cordoned'
   | 'unreachable'
   | 'unfit'
+  | 'kind'
   | 'zone'
   | 'template'
   | 'playbooks'
@@ -166,6 +167,8 @@ const refusalsOf = (
   if (!candidate.adapter) refuse('unreachable', 'NoAdapter: nothing reaches this hub');
   const unwell = healthRefusal(candidate);
   if (unwell !== undefined) refusals.push(unwell);
+  for (const { kind, code, subject = kind } of candidate.health?.lacking?.kinds ?? [])
+    if (request.objects?.includes(kind) === true) refuse('kind', `${code}: ${subject}`);
   if (candidate.blocked) refuse('unreachable', 'circuit breaker open');
   if (hub.simulated && realHub) refuse('other', 'simulated hub while a real one is registered');
   if (request.zone !== undefined && request.zone !== hub.zone) {
@@ -210,13 +213,15 @@ const PASSING: readonly RefusalKind[] = ['capacity', 'cordoned', 'unreachable', 
 
 /** Told of the hub that is nearest to taking it; of how many there are, nothing shows. */
 const otherThanRoom = (
-  { template = '' }: PlacementRequest,
+  { template = '', objects = [] }: PlacementRequest,
   hubs: readonly (readonly Refusal[])[],
 ): string => {
   const isAny = (...kinds: readonly RefusalKind[]): boolean =>
     hubs.some((refusals) => refusals.every(({ kind }) => kinds.includes(kind)));
   if (isAny('capacity')) return '';
   if (isAny(...PASSING)) return NOT_NOW;
+  if (isAny(...PASSING, 'kind'))
+    return `no hub has the CRDs of ${objects.join(' and ')} and the rights to them`;
   if (isAny(...PASSING, 'playbooks'))
     return `a value of the order holds ${TEMPLATE_WORDS}, which the playbooks that build it would carry out`;
   return isAny(...PASSING, 'template') ? `template '${template}' is not offered` : NOT_NOW;

@@ -1,19 +1,19 @@
+import { claimOfCluster } from '../../../../src/domain/clusters/claims.ts';
 import { orderName } from '../../../../src/domain/clusters/cluster-order-manifest.ts';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import {
-  claimOfCluster,
   place,
   rendezvous,
   type Candidate,
   type Placement,
   type PlacementRequest,
-} from '../../../../src/domain/clusters/placement.ts';
+} from '../../../../src/domain/hubs/placement.ts';
 import { type HubFacts, hubFacts } from '../../../../src/domain/hubs/hub-facts.ts';
 import type { HubHealth } from '../../../../src/domain/hubs/health.ts';
 import { hex64 } from '../../../../src/domain/hash.ts';
 import { candidates } from '../../../support/arbitraries/candidates.ts';
-import { ID, ordered } from './samples.ts';
+import { ID, ordered } from '../clusters/samples.ts';
 import { check } from '../../../support/property.ts';
 
 const at = '2026-11-21T12:00:00.000Z';
@@ -52,6 +52,21 @@ const reasonsOf = (placement: Placement, hub: string): readonly string[] =>
   placement.decision.candidates.find((each) => each.hub === hub)?.reasons ?? [];
 
 describe('clusters: placement', () => {
+  it('passes over hubs that lack a kind which is needed there, and says so where there are no others', () => {
+    const lacks = (kind: string): Partial<Candidate> => ({
+      health: { lacking: { at: '', kinds: [{ kind, code: 'CrdMissing', message: '', subject: 'pools' }] } },
+    });
+    const pool = { holder: { kind: 'externalIpPool', id: ID }, tenant: 't1', objects: ['Pool', 'Address'] };
+    const hubs = [candidate('sim-a', lacks('Pool')), candidate('sim-b', lacks('Address'))];
+    const nowhere = place(pool, hubs);
+    expect(reasonsOf(nowhere, 'sim-a')).to.deep.equal(['CrdMissing: pools']);
+    expect(nowhere).to.include({
+      placed: false,
+      message: 'no hub has the CRDs of Pool and Address and the rights to them',
+    });
+    expect(hubOf(place(pool, [...hubs, candidate('sim-c', lacks('Another'))]))).to.equal('sim-c');
+    expect(place(request, hubs).placed, 'clusters need none of them').to.equal(true);
+  });
   it('comes to the scores of the reference vectors (fleet-and-networks.md §2.9)', () => {
     const weights = { version: 7, weights: { leastAllocated: 1, balanced: 1 } };
     const hubs = [

@@ -1,0 +1,65 @@
+import type { JsonObject } from './json.ts';
+import { objectAt, stringAt } from './json-tools.ts';
+import type { OwnedObject } from './hubs/hub-object.ts';
+import { ZONE_ANNOTATION } from './hubs/placement.ts';
+import { placeIn, type PlacedCommand, type PlacedState } from './placed-document.ts';
+import { annotationOf, asking, type PlacedRun, type PlacedStep } from './placed-workflow.ts';
+import type { Call } from './process/declaration.ts';
+import { OWN_BACKOFF } from './process/effects.ts';
+
+const NO_HUB = 'no hub can take it at the moment';
+
+/**
+ * The first step of a kind whose hub the scheduler chooses. `objects`: kinds of objects that the hub must know; by default
+ * its own.
+ */
+export const placeByScheduler = <State extends PlacedState>(
+  kind: string,
+  object: OwnedObject,
+  objects: readonly string[] = [object.kind],
+): PlacedStep<State, PlacedCommand> => {
+  const toScheduler = (run: PlacedRun, operation: string, more: JsonObject): Call => ({
+    port: 'scheduler',
+    operation,
+    lane: 'scheduler',
+    args: { holder: { kind, id: run.id }, ...more },
+  });
+  const place = (run: PlacedRun): Call => {
+    const zone = annotationOf(run, ZONE_ANNOTATION) ?? '';
+    return toScheduler(run, 'place', {
+      tenant: run.tenant,
+      // There are no webhooks and jobs for such kinds.
+      withoutAutomation: true,
+      objects: [...objects],
+      ...(zone === '' ? {} : { zone }),
+    });
+  };
+  const release = (run: PlacedRun): Call => {
+    const hub = run.subject.place?.hub ?? stringAt(run.done['place']?.result, 'hub');
+    return toScheduler(run, 'release', hub === '' ? {} : { hub });
+  };
+  return asking<State, PlacedCommand>('place', place, {
+    done: ({ subject }) => subject.place !== undefined,
+    record: ({ id }, answer, at) =>
+      answer['placed'] === true
+        ? {
+            type: 'PlaceOnHub',
+            at,
+            ...placeIn(answer, object.nameOf(id)),
+            decision: objectAt(answer, 'decision'),
+          }
+        : undefined,
+    // A place that was found too late to be recorded is given back by its hub.
+    keep: (_run, answer) => ({
+      waiting: stringAt(answer, 'message') || NO_HUB,
+      ...(answer['placed'] === true ? { hub: stringAt(answer, 'hub') } : {}),
+    }),
+    // A look that gives back whatever was reserved leaves no doubt either.
+    undo: {
+      call: release,
+      look: release,
+      absent: (_run, answer) => answer['placed'] !== true,
+      rules: { backoff: OWN_BACKOFF },
+    },
+  });
+};
