@@ -1,7 +1,7 @@
 import { createBookkeeping } from './bookkeeping.ts';
 import type { EventStore, ExpectedRevision, Position } from './event-store.ts';
 import { WrongExpectedRevision } from './event-store.ts';
-import type { Clock, Ids } from './ports.ts';
+import type { Runtime } from './ports.ts';
 
 /** Where a loop over the log resumes, kept in a `sys-` stream of which only the newest event stays. */
 export type Checkpoint = {
@@ -35,10 +35,7 @@ export const createCheckpoint = ({
   store: EventStore;
   /** Becomes the stream `sys-<name>`. */
   name: string;
-  clock: Clock;
-  ids: Ids;
-  instance: string;
-}): Checkpoint & {
+} & Pick<Runtime, 'clock' | 'ids' | 'instance'>): Checkpoint & {
   /** Whether the position that `load` found was stored with `nothingSent`. */
   isUnsent(): boolean;
   /** The `places` that were stored with it; nothing in it: none were. */

@@ -6,7 +6,7 @@ import { NAME_CATEGORY, nameDecider, type NameCommand, type NameState } from '..
 import type { ResourceKind, ResourceView } from '../domain/resource.ts';
 import { parseStreamName, streamName } from '../domain/stream-name.ts';
 import type { Aggregate, CommandContext, CommandRunner } from './command.ts';
-import type { Clock, Ids } from './ports.ts';
+import type { Runtime } from './ports.ts';
 import { defined } from '../domain/json-tools.ts';
 
 /**
@@ -134,9 +134,7 @@ export const createNames = ({
   ids,
 }: {
   runner: CommandRunner;
-  clock: Clock;
-  ids: Ids;
-}): Names => {
+} & Pick<Runtime, 'clock' | 'ids'>): Names => {
   /** Reservations are appends of their own: a command may have to repeat one, so each has an id of its own. */
   const stepOf = ({ ifVersion: _v, ifRevision: _r, ...context }: CommandContext): CommandContext => ({
     ...context,

@@ -5,7 +5,7 @@ import type { ExportFiles, MakePages } from '../app/audit/exports/ports.ts';
 import { createAuditGrants } from '../app/audit/grants.ts';
 import type { EventCodec } from '../app/event-codec.ts';
 import type { EventStore } from '../app/event-store.ts';
-import type { Clock, Ids, Logger, Timers } from '../app/ports.ts';
+import type { Clock, Runtime } from '../app/ports.ts';
 import { pause } from '../app/process-runner/pause.ts';
 import type { JsonObject } from '../domain/json.ts';
 import type { OpenPersonal } from '../domain/personal.ts';
@@ -36,16 +36,12 @@ export type AuditApiPorts = Pick<
   readonly files: ExportFiles;
   /** Makes lines and proofs of exports on other threads; absent: they are made on this one, in slices. */
   readonly makePages?: MakePages;
-  readonly clock: Clock;
-  readonly timers: Timers;
-  readonly ids: Ids;
-  readonly logger: Logger;
   readonly productVersion: string;
   /** Milliseconds that files of exports are kept. */
   readonly keepMs?: number;
   /** Finished exports that are kept of each tenant. */
   readonly exportsKept?: number;
-};
+} & Pick<Runtime, 'clock' | 'timers' | 'ids' | 'logger'>;
 
 export const createAuditApi = (ports: AuditApiPorts): AuditApi => {
   const { auditing, store, codec, registry, open, runner, clock, timers, ids } = ports;

@@ -7,7 +7,7 @@ import { createAuditHeads, type AuditHalt, type AuditHeads } from '../app/audit/
 import { whatIsWrong, WHAT_TO_DO, type Suspects } from '../app/audit/suspects.ts';
 import { LogDamaged, type EventStore } from '../app/event-store.ts';
 import type { Ownership } from '../app/ownership.ts';
-import type { Clock, Ids, Logger, Timers } from '../app/ports.ts';
+import type { Runtime } from '../app/ports.ts';
 import type { AuditReader } from '../projections/audit/audit-reader.ts';
 import type { ReadModels } from '../projections/read-models.ts';
 
@@ -65,13 +65,8 @@ export const createAuditing = (
     auditor,
   }: {
     readonly store: EventStore;
-    readonly clock: Clock;
-    readonly timers: Timers;
-    readonly ids: Ids;
-    readonly instance: string;
-    readonly logger: Logger;
     readonly auditor: AuditorPorts;
-  },
+  } & Runtime,
 ): Auditing => {
   const reader = readModels.audit;
   if (reader === undefined) throw new TypeError('the role auditor needs the read model audit');

@@ -16,7 +16,7 @@ import { openSqliteSnapshots } from '../adapters/snapshots/sqlite-snapshots.ts';
 import { systemClock, systemIds, systemTimers } from '../adapters/system/system-ports.ts';
 import { originOf } from '../app/audit/merkle/checkpoint.ts';
 import { assertDeployment } from '../app/deployment.ts';
-import type { Clock, Ids, Logger, Timers } from '../app/ports.ts';
+import type { Logger, Runtime } from '../app/ports.ts';
 import { isProduction } from '../app/production.ts';
 import { createPersonalMetadata } from '../app/subjects.ts';
 import type { Failpoint } from '../app/process-runner/types.ts';
@@ -34,16 +34,12 @@ import { createVerifier } from './token-verification.ts';
 
 /** What a process has before it opens anything. */
 export type Process = {
-  readonly clock: Clock;
-  readonly timers: Timers;
-  readonly ids: Ids;
   /** Names this run of the service on all its events: tenants read them, and learn nothing of the provider's machines. */
   readonly instance: string;
   /** The same for the provider, in leases and in the log: host, process id and that name. */
   readonly holder: string;
-  readonly logger: Logger;
   readonly nodeEnv: string | undefined;
-};
+} & Pick<Runtime, 'clock' | 'timers' | 'ids' | 'logger'>;
 
 export const thisProcess = (logger: Logger, nodeEnv: string | undefined): Process => {
   const ids = systemIds();

@@ -3,7 +3,7 @@ import { createLeaseOwnership } from '../adapters/ownership/lease-ownership.ts';
 import type { KafkaSettings } from '../adapters/kafka/kafkajs-client.ts';
 import { createLeafGuard, heldLog } from '../app/audit/held-reads.ts';
 import type { EventStore } from '../app/event-store.ts';
-import type { Clock, Ids, Logger, Timers } from '../app/ports.ts';
+import type { Runtime } from '../app/ports.ts';
 import {
   createPublisher,
   PUBLISHER_LEASE,
@@ -21,16 +21,11 @@ import type { ReadModels } from '../projections/read-models.ts';
 
 export type PublishingOptions = {
   readonly store: EventStore;
-  readonly clock: Clock;
-  readonly timers: Timers;
-  readonly ids: Ids;
-  readonly instance: string;
   /** As leases name it. */
   readonly holder: string;
-  readonly logger: Logger;
   readonly hooks: NonNullable<PublisherOptions['hooks']>;
   readonly readModels: Pick<ReadModels, 'audit' | 'usage' | 'status'>;
-};
+} & Runtime;
 
 /** The publisher of the brokers that the settings name; undefined when they name none. Does not wait for any. */
 export const openPublisher = async (

@@ -2,7 +2,7 @@ import type { Erasures } from '../app/audit/erasure.ts';
 import { ensureBuiltIns } from '../app/built-ins.ts';
 import type { CommandRunner } from '../app/command.ts';
 import type { Position } from '../app/event-store.ts';
-import type { Clock, Logger, Timers } from '../app/ports.ts';
+import type { Runtime, Timers } from '../app/ports.ts';
 import { pause } from '../app/process-runner/pause.ts';
 import type { ResourceCommands } from '../app/resource-commands.ts';
 import { createTenantBelongings } from '../app/tenant-belongings.ts';
@@ -14,15 +14,12 @@ export type UpkeepServices = {
   readonly runner: CommandRunner;
   readonly commands: ResourceCommands;
   readonly resources: ResourceReader;
-  readonly clock: Clock;
   readonly erasures: Pick<Erasures, 'finish'>;
-  readonly timers: Timers;
-  readonly logger: Logger;
   /** Waits until reads show everything up to a position. */
   readonly applied: (position: Position) => Promise<unknown>;
   /** Told after every round how many targets and tenants of live objects are missing. */
   readonly onDangling?: (total: number) => void;
-};
+} & Pick<Runtime, 'clock' | 'timers' | 'logger'>;
 
 /** Both never reject: the service works without it, and the next round makes up for what failed. */
 export type Upkeep = {

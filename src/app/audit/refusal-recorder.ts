@@ -3,7 +3,7 @@ import type { EventCodec } from '../event-codec.ts';
 import type { EventToAppend } from '../event-store.ts';
 import { eventId } from '../identifiers.ts';
 import { commandMetadata, type Actor, type CommandMetadata, type Encrypted } from '../metadata.ts';
-import type { Clock, Ids, Logger, RecordRejection, RejectionRecord, Timers } from '../ports.ts';
+import type { RecordRejection, RejectionRecord, Runtime } from '../ports.ts';
 import { pause } from '../process-runner/pause.ts';
 import type { RequestHash } from '../request-hash.ts';
 import type { PersonalMetadata } from '../subjects.ts';
@@ -27,11 +27,6 @@ export type RefusalRecorder = {
 export type RefusalRecorderOptions = {
   readonly journal: DayJournal;
   readonly codec: Pick<EventCodec, 'encode'>;
-  readonly clock: Clock;
-  readonly timers: Timers;
-  readonly ids: Ids;
-  readonly instance: string;
-  readonly logger: Logger;
   readonly requestHash: RequestHash;
   /** Conceals what the caller was told: it may repeat what the caller wrote. */
   readonly conceal: (subjectId: string, text: string) => Promise<Encrypted>;
@@ -47,7 +42,7 @@ export type RefusalRecorderOptions = {
   readonly everyMs?: number;
   /** Most refusals that wait; those beyond are counted. Default 1,000. */
   readonly most?: number;
-};
+} & Runtime;
 
 export const REFUSAL_CATEGORY = 'refusal';
 /** Where counts of refusals that were not recorded one by one are made events. */

@@ -8,7 +8,7 @@ import {
   type SubscriptionItem,
   type UnreadableEvent,
 } from '../event-store.ts';
-import type { Clock, Logger, Timers } from '../ports.ts';
+import type { Runtime } from '../ports.ts';
 import { anchorOf, resumeAfter, unproved, type Anchor } from '../resume-point.ts';
 import { pause } from './pause.ts';
 import { createProgress, type Progress } from './progress.ts';
@@ -39,21 +39,20 @@ export type Intake = {
 const RETRY_FIRST_MS = 100;
 const RETRY_MAX_MS = 5_000;
 
-export const createIntake = (options: {
-  readonly store: EventStore;
-  readonly codec: RunCodec;
-  readonly index: RunIndex;
-  readonly memory: RunMemory;
-  readonly runs: Runs;
-  readonly workflows: readonly AnyWorkflow[];
-  readonly runEventTypes: readonly string[];
-  readonly clock: Clock;
-  readonly timers: Timers;
-  readonly logger: Logger;
-  /** A wake event came: the named timer of every run that keeps it counts as due. */
-  readonly wake: (timerId: string) => void;
-  readonly live: () => void;
-}): Intake => {
+export const createIntake = (
+  options: {
+    readonly store: EventStore;
+    readonly codec: RunCodec;
+    readonly index: RunIndex;
+    readonly memory: RunMemory;
+    readonly runs: Runs;
+    readonly workflows: readonly AnyWorkflow[];
+    readonly runEventTypes: readonly string[];
+    /** A wake event came: the named timer of every run that keeps it counts as due. */
+    readonly wake: (timerId: string) => void;
+    readonly live: () => void;
+  } & Pick<Runtime, 'clock' | 'timers' | 'logger'>,
+): Intake => {
   const { store, codec, index, memory, runs, workflows, logger } = options;
   const slice = createSlices(options.clock);
   const progress = createProgress(index.anchor());

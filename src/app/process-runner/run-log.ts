@@ -9,7 +9,7 @@ import {
 import { ReferencesBusy } from '../reference-guard.ts';
 import { derivedCommandId, eventId } from '../identifiers.ts';
 import type { CommandContext, CommandMetadata } from '../metadata.ts';
-import type { Clock, Logger, Timers } from '../ports.ts';
+import type { Runtime } from '../ports.ts';
 import { pause } from './pause.ts';
 import { foldRun } from './fold-run.ts';
 import { askedOf, fold, foldRecorded, type Run } from './run.ts';
@@ -63,19 +63,17 @@ export const PATIENCE_MS = 4;
 const RETRY_FIRST_MS = 100;
 const RETRY_MAX_MS = 5_000;
 
-export const createRunLog = (options: {
-  readonly store: EventStore;
-  readonly codec: RunCodec;
-  readonly clock: Clock;
-  readonly timers: Timers;
-  readonly instance: string;
-  readonly logger: Logger;
-  readonly failpoint: Failpoint;
-  /** Told in the same turn that a run was folded further, before anybody else can go on. */
-  readonly folded: (run: Run) => void;
-  /** Ends every wait. */
-  readonly signal: AbortSignal;
-}): RunLog => {
+export const createRunLog = (
+  options: {
+    readonly store: EventStore;
+    readonly codec: RunCodec;
+    readonly failpoint: Failpoint;
+    /** Told in the same turn that a run was folded further, before anybody else can go on. */
+    readonly folded: (run: Run) => void;
+    /** Ends every wait. */
+    readonly signal: AbortSignal;
+  } & Pick<Runtime, 'clock' | 'timers' | 'instance' | 'logger'>,
+): RunLog => {
   const { store, codec, clock, timers, instance, logger, failpoint, folded, signal } = options;
 
   const insist = async <T>(attempt: () => Promise<T>): Promise<T> => {

@@ -1,5 +1,5 @@
 import type { PendingEffect } from '../../domain/workflow.ts';
-import type { Clock, Logger, Timers } from '../ports.ts';
+import type { Runtime } from '../ports.ts';
 import type { Lanes } from './lanes.ts';
 import type { RunIndex } from './run-index.ts';
 import type { RunLog } from './run-log.ts';
@@ -16,17 +16,13 @@ export type RunsOptions = {
   readonly lanes: Lanes;
   readonly work: Work;
   readonly codec: RunCodec;
-  readonly clock: Clock;
-  readonly timers: Timers;
   readonly steady: SteadyClock;
-  readonly logger: Logger;
   readonly hooks: ProcessHooks;
   readonly failpoint: Failpoint;
-  readonly instance: string;
   readonly epoch: number;
   readonly settings: ProcessRunnerSettings;
   readonly effectDeadlinesMs?: { readonly [port: string]: number };
   readonly isHeldBack?: (effect: PendingEffect) => boolean;
   /** The index failed: everything stops and starts anew. */
   readonly broken: (error: unknown) => void;
-};
+} & Pick<Runtime, 'clock' | 'timers' | 'instance' | 'logger'>;

@@ -1,6 +1,6 @@
 import type { EventStore } from '../event-store.ts';
 import type { Lease, Ownership } from '../ownership.ts';
-import type { Clock, Ids, Logger, Timers } from '../ports.ts';
+import type { Logger, Runtime } from '../ports.ts';
 import { pause } from '../process-runner/pause.ts';
 import type { TopicSpec, TopicStream } from '../streams/stream.ts';
 import { createHeartbeatPublisher, type HeartbeatPublisher, type Heartbeats } from './heartbeat-publisher.ts';
@@ -38,15 +38,10 @@ export type PublisherOptions = {
   /** The log as replays read it, whose events are those that were recorded. Default: the store. */
   readonly recorded?: ReplayedLog;
   readonly ownership: Ownership;
-  readonly clock: Clock;
-  readonly timers: Timers;
-  readonly ids: Ids;
-  readonly instance: string;
-  readonly logger: Logger;
   readonly hooks?: { readonly published?: (topic: string, records: number) => void };
   readonly failpoint?: PublisherFailpoint;
   readonly settings?: Partial<PublisherSettings>;
-};
+} & Runtime;
 
 /**
  * The role `publisher` (design §7, Kafka): every event of the log becomes records, at least once and in order per key

@@ -1,7 +1,7 @@
 import type { ParkedStream } from '../../domain/bookkeeping/events.ts';
 import { createCheckpoint, type Checkpoint } from '../checkpoint.ts';
 import { OutcomeUnknown, StoreUnavailable, type EventStore, type Position } from '../event-store.ts';
-import type { Clock, Ids, Logger, Timers } from '../ports.ts';
+import type { Runtime } from '../ports.ts';
 import { pause } from '../process-runner/pause.ts';
 import type { TopicStream } from '../streams/stream.ts';
 import { createCourier } from './courier.ts';
@@ -34,11 +34,6 @@ export type TopicPublisherOptions = {
   readonly store: EventStore;
   readonly producers: KafkaProducers;
   readonly check: TopicsReady;
-  readonly clock: Clock;
-  readonly timers: Timers;
-  readonly ids: Ids;
-  readonly instance: string;
-  readonly logger: Logger;
   readonly settings: PublisherSettings;
   readonly graceMs: () => number;
   /** Milliseconds before a compacted topic begins. */
@@ -56,7 +51,7 @@ export type TopicPublisherOptions = {
   readonly hooks?: { readonly published?: (topic: string, records: number) => void };
   /** Tests only. */
   readonly failpoint?: PublisherFailpoint;
-};
+} & Runtime;
 
 /** One topic while this instance owns the publisher. */
 export type TopicPublisher = {

@@ -7,7 +7,7 @@ import type { CommandOutcome, CommandRunner } from '../../command.ts';
 import { LogDamaged, type EventStore } from '../../event-store.ts';
 import { derivedCommandId } from '../../identifiers.ts';
 import { principalIn, systemContext, type CommandContext } from '../../metadata.ts';
-import type { Clock, Logger, Timers } from '../../ports.ts';
+import type { Runtime, Timers } from '../../ports.ts';
 import { pause } from '../../process-runner/pause.ts';
 import { BundleInconsistent, writeBundle } from '../bundle/writer.ts';
 import { followEvents, type FindLeaves } from '../followed.ts';
@@ -59,9 +59,6 @@ export type ExportsOptions = {
   readonly find: FindLeaves;
   readonly files: ExportFiles;
   readonly runner: Pick<CommandRunner, 'execute' | 'load'>;
-  readonly clock: Clock;
-  readonly timers: Timers;
-  readonly logger: Logger;
   readonly rest: Rest;
   /** Milliseconds after which a finished export is removed. Default: 7 days. */
   readonly keepMs?: number;
@@ -73,7 +70,7 @@ export type ExportsOptions = {
   readonly halted?: () => AuditHalt | undefined;
   /** Told of an event (`<stream>@<revision>`) that is not the one that was recorded. */
   readonly suspect?: (event: string) => void;
-};
+} & Pick<Runtime, 'clock' | 'timers' | 'logger'>;
 
 /** Exports that may wait or be made at one time on one instance. */
 const MOST_WAITING = 20;
