@@ -2,13 +2,11 @@ import { parseStreamName, streamName } from '../../domain/stream-name.ts';
 import {
   StoreUnavailable,
   type EventFilter,
-  type EventStore,
   type Position,
   type RecordedEvent,
   type SubscriptionItem,
   type UnreadableEvent,
 } from '../event-store.ts';
-import type { Runtime } from '../ports.ts';
 import { anchorOf, resumeAfter, unproved, type Anchor } from '../resume-point.ts';
 import { pause } from './pause.ts';
 import { createProgress, type Progress } from './progress.ts';
@@ -17,7 +15,7 @@ import type { RunIndex } from './run-index.ts';
 import type { RunMemory } from './run-memory.ts';
 import type { Runs } from './runs.ts';
 import { createSlices } from './slices.ts';
-import type { AnyWorkflow, RunCodec } from './types.ts';
+import type { AnyWorkflow, PartOptions } from './types.ts';
 
 /**
  * The runner's one subscription. Until the end of the log was reached once, events are only folded, as they come:
@@ -41,17 +39,13 @@ const RETRY_MAX_MS = 5_000;
 
 export const createIntake = (
   options: {
-    readonly store: EventStore;
-    readonly codec: RunCodec;
     readonly index: RunIndex;
     readonly memory: RunMemory;
     readonly runs: Runs;
-    readonly workflows: readonly AnyWorkflow[];
-    readonly runEventTypes: readonly string[];
     /** A wake event came: the named timer of every run that keeps it counts as due. */
     readonly wake: (timerId: string) => void;
     readonly live: () => void;
-  } & Pick<Runtime, 'clock' | 'timers' | 'logger'>,
+  } & PartOptions,
 ): Intake => {
   const { store, codec, index, memory, runs, workflows, logger } = options;
   const slice = createSlices(options.clock);

@@ -3,17 +3,15 @@ import {
   OutcomeUnknown,
   StoreUnavailable,
   WrongExpectedRevision,
-  type EventStore,
   type RecordedEvent,
 } from '../event-store.ts';
 import { ReferencesBusy } from '../reference-guard.ts';
 import { derivedCommandId, eventId } from '../identifiers.ts';
 import type { CommandContext, CommandMetadata } from '../metadata.ts';
-import type { Runtime } from '../ports.ts';
 import { pause } from './pause.ts';
 import { foldRun } from './fold-run.ts';
 import { askedOf, fold, foldRecorded, type Run } from './run.ts';
-import type { Failpoint, RunCodec } from './types.ts';
+import type { PartOptions } from './types.ts';
 
 /** Thrown out of every wait when the runner stops. */
 export class Stopped extends Error {
@@ -65,14 +63,11 @@ const RETRY_MAX_MS = 5_000;
 
 export const createRunLog = (
   options: {
-    readonly store: EventStore;
-    readonly codec: RunCodec;
-    readonly failpoint: Failpoint;
     /** Told in the same turn that a run was folded further, before anybody else can go on. */
     readonly folded: (run: Run) => void;
     /** Ends every wait. */
     readonly signal: AbortSignal;
-  } & Pick<Runtime, 'clock' | 'timers' | 'instance' | 'logger'>,
+  } & PartOptions,
 ): RunLog => {
   const { store, codec, clock, timers, instance, logger, failpoint, folded, signal } = options;
 

@@ -148,6 +148,13 @@ export type ProcessRunnerOptions = {
   readonly settings?: Partial<ProcessRunnerSettings>;
 } & Pick<Runtime, 'clock' | 'timers' | 'logger'>;
 
+/** The same for the parts of a runner, with nothing left to default. */
+export type PartOptions = Omit<ProcessRunnerOptions, 'hooks' | 'failpoint' | 'settings'> & {
+  readonly hooks: ProcessHooks;
+  readonly failpoint: Failpoint;
+  readonly settings: ProcessRunnerSettings;
+};
+
 /** Who holds a lane back, since when (ISO) and why. */
 export type LanePause = { readonly by: string; readonly at: string; readonly reason: string };
 
