@@ -44,7 +44,7 @@ export type AuditApiPorts = Pick<
 } & Pick<Runtime, 'clock' | 'timers' | 'ids' | 'logger'>;
 
 export const createAuditApi = (ports: AuditApiPorts): AuditApi => {
-  const { auditing, store, codec, registry, open, runner, clock, timers, ids } = ports;
+  const { auditing, store, codec, registry, open, runner, clock, timers } = ports;
   const { reader, heads, proofs, keys } = auditing;
   const rest = (): Promise<void> => pause(timers, 0, new AbortController().signal);
   const words = { codec, registry, open };
@@ -58,7 +58,7 @@ export const createAuditApi = (ports: AuditApiPorts): AuditApi => {
       schemas: schemasInSteps(registry, clock, rest),
       productVersion: ports.productVersion,
       keys,
-      ...(ports.makePages === undefined ? {} : { makePages: ports.makePages }),
+      ...defined({ makePages: ports.makePages }),
     },
     heads,
     find: reader.find,
@@ -73,20 +73,10 @@ export const createAuditApi = (ports: AuditApiPorts): AuditApi => {
     ...defined({ keepMs: ports.keepMs, keptOfTenant: ports.exportsKept }),
   });
   const services: AuditServices = {
-    runner,
-    resources: ports.resources,
-    clock,
-    timers,
-    ids,
-    requestHash: ports.requestHash,
-    personal: ports.personal,
-    conceal: ports.conceal,
-    store,
+    ...ports,
     reader,
     proofs,
     words,
-    past: ports.past,
-    positions: ports.positions,
     waitFor: ports.readModels.waitFor,
     grants: createAuditGrants({
       ...shared,
@@ -95,11 +85,9 @@ export const createAuditApi = (ports: AuditApiPorts): AuditApi => {
       logger: ports.logger.child({ component: 'grants' }),
     }),
     exports,
-    erasures: ports.erasures,
     erasureLog: createErasureLog(shared),
     searches: createNameSearches(),
     halted: auditing.halted,
-    access: ports.access,
   };
   return { routes: auditRoutes(services), exports };
 };

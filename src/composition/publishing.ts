@@ -30,14 +30,16 @@ export type PublishingOptions = {
 /** The publisher of the brokers that the settings name; undefined when they name none. Does not wait for any. */
 export const openPublisher = async (
   config: Config,
-  { store, clock, timers, ids, instance, holder, logger, hooks, readModels }: PublishingOptions,
+  options: PublishingOptions,
 ): Promise<Publisher | undefined> => {
+  const { store, clock, readModels } = options;
   const settings = kafkaSettings(config);
   if (settings === undefined) return undefined;
   // Loaded here: a service without Kafka need not load its client.
   const { createKafkaCluster } = await import('../adapters/kafka/kafkajs-cluster.ts');
-  const own = logger.child({ component: 'publisher' });
+  const logger = options.logger.child({ component: 'publisher' });
   return createPublisher({
+    ...options,
     streams: (from = store) => createStreams({ registry, kinds, store: from, turn: createTurns(clock) }),
     recorded: heldLog(
       store,
@@ -45,23 +47,15 @@ export const openPublisher = async (
     ),
     topics: topicsOf(registry, kinds),
     ...heartbeatsOf(config.kafkaHeartbeatMs, readModels),
-    cluster: createKafkaCluster(settings, { logger: own, clock }),
-    store,
+    cluster: createKafkaCluster(settings, { logger, clock }),
     ownership: createLeaseOwnership({
-      store,
+      ...options,
       name: PUBLISHER_LEASE,
-      instance: holder,
+      instance: options.holder,
       directory: directoryId(config.dataDir),
-      clock,
-      timers,
-      logger: own,
+      logger,
     }),
-    clock,
-    timers,
-    ids,
-    instance,
-    logger: own,
-    hooks,
+    logger,
   });
 };
 
