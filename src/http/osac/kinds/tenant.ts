@@ -7,7 +7,7 @@ import { kinds } from '../../../domain/kinds.ts';
 import { defaultProjectId } from '../../../domain/tenancy/project.resource.ts';
 import { ApiError } from '../../errors.ts';
 import type { AfterWrite } from '../after-write.ts';
-import { refused, type Creation, type CreateServices } from '../creates.ts';
+import type { Creation, CreateServices } from '../creates.ts';
 import { createDocument } from '../documents.ts';
 
 const BREAK_GLASS = 'status.break_glass_credentials';
@@ -18,13 +18,8 @@ const ALPHABET = 'ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz23456789';
  * A tenant gets break-glass credentials: stored as a secret, shown in the answer that created it and never again
  * (design §4). The password is a keyed hash of the command, so that two runs of one command agree on it.
  */
-export const tenantCreation = (
-  services: CreateServices,
-  belongings: TenantBelongings,
-): Creation<DocumentCommand> => ({
+export const tenantCreation = (services: CreateServices): Creation<DocumentCommand> => ({
   resolve: (object) => {
-    const impossible = belongings.refuse(object.id);
-    if (impossible !== undefined) throw refused(impossible);
     const document = withoutValueAt(object.document, BREAK_GLASS);
     const password = (commandId: string): string => passwordOf(services, object.id, commandId);
     return {
