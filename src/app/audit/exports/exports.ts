@@ -64,8 +64,6 @@ export type ExportsOptions = {
   readonly keepMs?: number;
   /** Finished exports that are kept of each tenant, and of the whole log: the oldest goes first. 0: all. Default 50. */
   readonly keptOfTenant?: number;
-  /** Milliseconds that an export waits for a head over what was stored when it was asked for. Default 30,000. */
-  readonly headMs?: number;
   /** Why there is no head to wait for, while nothing is signed over a log that was changed. Default: heads come. */
   readonly halted?: () => AuditHalt | undefined;
   /** Told of an event (`<stream>@<revision>`) that is not the one that was recorded. */
@@ -79,6 +77,8 @@ const MOST_OF_ONE = 5;
 /** Milliseconds of the thread until others get it. */
 const SLICE_MS = 5;
 const TIDY_EVERY_MS = 3_600_000;
+/** Milliseconds that an export waits for a head over what was stored when it was asked for. */
+const HEAD_MS = 30_000;
 /**
  * Heads that an export shows to be continued although nobody said that they are pinned: those of the last exports of the same
  * tenant (or of the whole log), with the pins that were asked for then, and the newest ones. Any other is to be named, as
@@ -162,9 +162,9 @@ export const createAuditExports = (options: ExportsOptions): AuditExports => {
       await rest();
       since = clock.monotonicMs();
     };
-    const withinMs = options.headMs ?? 30_000;
     const from = { tree: source.tree, heads, clock, timers };
-    const head = await headForExport(id, known.request, from, { withinMs, signal, halted: options.halted });
+    const wait = { withinMs: HEAD_MS, signal, halted: options.halted };
+    const head = await headForExport(id, known.request, from, wait);
     const pins = await pinsFor(known.request.tenant ?? '', head, signal);
     const content = await contentOf(known.request, { head, pins, at: clock.now() }, source, { line, signal });
     const manifest = await writeBundle(content, await files.begin(id));
