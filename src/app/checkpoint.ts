@@ -1,3 +1,4 @@
+import { defined } from '../domain/json-tools.ts';
 import { createBookkeeping } from './bookkeeping.ts';
 import type { EventStore, ExpectedRevision, Position } from './event-store.ts';
 import { WrongExpectedRevision } from './event-store.ts';
@@ -69,17 +70,16 @@ export const createCheckpoint = ({
     isUnsent: () => isUnsent,
     places: () => places,
     save: async (position, { nothingSent = false, places: { offsets, topicId } = NOWHERE } = {}) => {
+      const reached = [...offsets].map(([partition, at]) => `${partition}:${at}`);
       const data = {
         at: clock.now(),
-        ...(position === undefined ? {} : { position }),
-        ...(nothingSent ? { nothingSent } : {}),
-        ...(offsets.size === 0
-          ? {}
-          : { places: [...offsets].map(([partition, at]) => `${partition}:${at}`) }),
-        ...(topicId === undefined ? {} : { topicId }),
+        ...defined({ position }),
+        ...(nothingSent && { nothingSent }),
+        ...(reached.length > 0 && { places: reached }),
+        ...defined({ topicId }),
       };
-      const reached = { type: 'CheckpointReached', data } as const;
-      const event = bookkeeping(stream, reached, 'SaveCheckpoint', ids.uuidv7());
+      const saved = { type: 'CheckpointReached', data } as const;
+      const event = bookkeeping(stream, saved, 'SaveCheckpoint', ids.uuidv7());
       try {
         revision = (await store.append(stream, revision, [event])).revision;
         return true;

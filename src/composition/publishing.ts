@@ -15,6 +15,7 @@ import { createStreams } from '../app/streams/streams.ts';
 import { heartbeats } from '../app/streams/heartbeats.ts';
 import { METERING_TOPICS, topicsOf } from '../app/streams/topics.ts';
 import type { Config } from '../config.ts';
+import { defined } from '../domain/json-tools.ts';
 import { kinds } from '../domain/kinds.ts';
 import { registry } from '../domain/registry.ts';
 import type { ReadModels } from '../projections/read-models.ts';
@@ -84,12 +85,7 @@ export const kafkaSettings = (config: Config): KafkaSettings | undefined => {
     kafkaSaslPasswordFile: passwordFile,
   } = config;
   if (brokers.length === 0) return undefined;
-  return {
-    brokers,
-    clientId,
-    ...(tlsCa === undefined ? {} : { tlsCa }),
-    ...(mechanism === undefined || passwordFile === undefined
-      ? {}
-      : { sasl: { mechanism, username, passwordFile } }),
-  };
+  const isSigned = mechanism !== undefined && passwordFile !== undefined;
+  const sasl = isSigned ? { mechanism, username, passwordFile } : undefined;
+  return { brokers, clientId, ...defined({ tlsCa, sasl }) };
 };

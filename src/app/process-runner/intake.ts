@@ -15,7 +15,7 @@ import type { RunIndex } from './run-index.ts';
 import type { RunMemory } from './run-memory.ts';
 import type { Runs } from './runs.ts';
 import { createSlices } from './slices.ts';
-import type { AnyWorkflow, PartOptions } from './types.ts';
+import type { PartOptions } from './types.ts';
 
 /**
  * The runner's one subscription. Until the end of the log was reached once, events are only folded, as they come:
@@ -50,8 +50,11 @@ export const createIntake = (
   const { store, codec, index, memory, runs, workflows, logger } = options;
   const slice = createSlices(options.clock);
   const progress = createProgress(index.anchor());
-  const bySubject = groupBy(workflows, (workflow) => [workflow.subject]);
-  const wakeTypes = groupBy(workflows, (workflow) => workflow.wakes?.types ?? []);
+  const bySubject = Map.groupBy(workflows, ({ subject }) => subject);
+  const wakeTypes = Map.groupBy(
+    workflows.flatMap(({ wakes }) => wakes?.types.map((type) => ({ ...wakes, type })) ?? []),
+    ({ type }) => type,
+  );
   const categories = new Set(workflows.map((workflow) => workflow.name));
   /** Runs whose events came out of order while catching up, and what lets the checkpoint pass the first of them. */
   const behind = new Map<string, () => void>();
@@ -76,8 +79,7 @@ export const createIntake = (
       if (live) post(key, event);
       else foldSeen(key, event);
     }
-    for (const workflow of wakeTypes.get(event.type) ?? []) {
-      const timerId = workflow.wakes?.timerId ?? '';
+    for (const { timerId } of wakeTypes.get(event.type) ?? []) {
       if (live) options.wake(timerId);
       else woken.add(timerId);
     }
@@ -192,15 +194,4 @@ export const createIntake = (
       }
     },
   };
-};
-
-const groupBy = (
-  workflows: readonly AnyWorkflow[],
-  keysOf: (workflow: AnyWorkflow) => readonly string[],
-): Map<string, AnyWorkflow[]> => {
-  const groups = new Map<string, AnyWorkflow[]>();
-  for (const workflow of workflows) {
-    for (const key of keysOf(workflow)) groups.set(key, [...(groups.get(key) ?? []), workflow]);
-  }
-  return groups;
 };

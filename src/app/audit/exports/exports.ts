@@ -266,15 +266,12 @@ export const createAuditExports = (options: ExportsOptions): AuditExports => {
   const dropOldest = async (): Promise<void> => {
     const most = options.keptOfTenant ?? 50;
     if (most === 0) return;
-    const finished = new Map<string, { id: string; at: string; request: ExportRequest }[]>();
+    const finished: { id: string; at: string; request: ExportRequest }[] = [];
     for (const id of await files.list()) {
       const known = await state(id);
-      if (known.status !== 'complete') continue;
-      const { request, completedAt } = known;
-      const tenant = request.tenant ?? '';
-      finished.set(tenant, [...(finished.get(tenant) ?? []), { id, at: completedAt, request }]);
+      if (known.status === 'complete') finished.push({ id, at: known.completedAt, request: known.request });
     }
-    for (const ofTenant of finished.values()) {
+    for (const ofTenant of Map.groupBy(finished, ({ request }) => request.tenant ?? '').values()) {
       const oldestFirst = ofTenant.toSorted((left, right) => (left.at < right.at ? -1 : 1));
       for (const { id, request } of oldestFirst.slice(0, -most))
         await drop(id, request, `the newest ${most} of a tenant are kept`);
