@@ -54,11 +54,11 @@ const passwordOf = ({ requestHash }: CreateServices, tenant: string, commandId: 
 };
 
 /** The belongings of tenants over what the handlers have. */
-export const belongingsOf = (services: CreateServices): TenantBelongings =>
+export const belongingsOf = (
+  services: Pick<CreateServices, 'runner' | 'commands' | 'clock' | 'resources'>,
+): TenantBelongings =>
   createTenantBelongings({
-    runner: services.runner,
-    commands: services.commands,
-    clock: services.clock,
+    ...services,
     idsOf: (kind, tenant, limit) =>
       services.resources.list(kind, { tenants: [tenant] }, { offset: 0, limit }).rows.map(({ id }) => id),
   });
