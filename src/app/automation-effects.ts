@@ -290,21 +290,16 @@ const withoutOrder = (
 
 /** The outcomes of management-cluster.md §10.4 and §10.5 for what a listener or a platform says. */
 const outcomeOfAutomationError = (error: AutomationError): EffectOutcome => {
-  const { message, retryAfterMs } = error;
-  switch (error.kind) {
-    case 'invalid':
-      return refused('AutomationRefused', message);
-    case 'unauthorized':
-      return failed('AutomationUnauthorized', message, retryAfterMs);
-    case 'forbidden':
-      return failed('AutomationForbidden', message, retryAfterMs);
-    case 'not-found':
-      return failed('AutomationNotFound', message, retryAfterMs);
-    case 'throttled':
-      return failed('AutomationThrottled', message, retryAfterMs);
-    case 'unavailable':
-      return failed('AutomationUnavailable', message, retryAfterMs);
-    case 'unknown-outcome':
-      return { outcome: 'unknown', reason: 'OutcomeUnknown', message };
-  }
+  const { kind, message, retryAfterMs } = error;
+  if (kind === 'invalid') return refused('AutomationRefused', message);
+  if (kind === 'unknown-outcome') return { outcome: 'unknown', reason: 'OutcomeUnknown', message };
+  return failed(FAILURES[kind], message, retryAfterMs);
 };
+
+const FAILURES = {
+  unauthorized: 'AutomationUnauthorized',
+  forbidden: 'AutomationForbidden',
+  'not-found': 'AutomationNotFound',
+  throttled: 'AutomationThrottled',
+  unavailable: 'AutomationUnavailable',
+} as const;

@@ -6,20 +6,18 @@ import type { Position } from './event-store.ts';
 import { derivedCommandId } from './identifiers.ts';
 import { systemContext } from './metadata.ts';
 import { aggregateOf } from './names.ts';
-import type { Clock, Logger } from './ports.ts';
+import type { Runtime } from './ports.ts';
 import type { ResourceCommands } from './resource-commands.ts';
 import type { TenantBelongings } from './tenant-belongings.ts';
 
 export type BuiltInServices = {
   readonly runner: CommandRunner;
   readonly commands: ResourceCommands;
-  readonly clock: Clock;
-  readonly logger: Logger;
   readonly belongings: TenantBelongings;
   /** Every tenant that may lack something or have left something behind. */
   readonly tenants: () => AsyncIterable<string>;
   readonly signal: AbortSignal;
-};
+} & Pick<Runtime, 'clock' | 'logger'>;
 
 const SHARED = 'shared';
 

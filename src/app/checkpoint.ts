@@ -1,7 +1,8 @@
+import { defined } from '../domain/json-tools.ts';
 import { createBookkeeping } from './bookkeeping.ts';
 import type { EventStore, ExpectedRevision, Position } from './event-store.ts';
 import { WrongExpectedRevision } from './event-store.ts';
-import type { Clock, Ids } from './ports.ts';
+import type { Runtime } from './ports.ts';
 
 /** Where a loop over the log resumes, kept in a `sys-` stream of which only the newest event stays. */
 export type Checkpoint = {
@@ -35,10 +36,7 @@ export const createCheckpoint = ({
   store: EventStore;
   /** Becomes the stream `sys-<name>`. */
   name: string;
-  clock: Clock;
-  ids: Ids;
-  instance: string;
-}): Checkpoint & {
+} & Pick<Runtime, 'clock' | 'ids' | 'instance'>): Checkpoint & {
   /** Whether the position that `load` found was stored with `nothingSent`. */
   isUnsent(): boolean;
   /** The `places` that were stored with it; nothing in it: none were. */
@@ -72,17 +70,16 @@ export const createCheckpoint = ({
     isUnsent: () => isUnsent,
     places: () => places,
     save: async (position, { nothingSent = false, places: { offsets, topicId } = NOWHERE } = {}) => {
+      const reached = [...offsets].map(([partition, at]) => `${partition}:${at}`);
       const data = {
         at: clock.now(),
-        ...(position === undefined ? {} : { position }),
-        ...(nothingSent ? { nothingSent } : {}),
-        ...(offsets.size === 0
-          ? {}
-          : { places: [...offsets].map(([partition, at]) => `${partition}:${at}`) }),
-        ...(topicId === undefined ? {} : { topicId }),
+        ...defined({ position }),
+        ...(nothingSent && { nothingSent }),
+        ...(reached.length > 0 && { places: reached }),
+        ...defined({ topicId }),
       };
-      const reached = { type: 'CheckpointReached', data } as const;
-      const event = bookkeeping(stream, reached, 'SaveCheckpoint', ids.uuidv7());
+      const saved = { type: 'CheckpointReached', data } as const;
+      const event = bookkeeping(stream, saved, 'SaveCheckpoint', ids.uuidv7());
       try {
         revision = (await store.append(stream, revision, [event])).revision;
         return true;

@@ -14,7 +14,7 @@ import {
 } from './event-store.ts';
 import { systemContext } from './metadata.ts';
 import { aggregateOf, claimsOf, deciding, everyClaimOf, resourceOf, type Names } from './names.ts';
-import type { Clock, Ids, Logger, Timers } from './ports.ts';
+import type { Runtime } from './ports.ts';
 import { pause } from './process-runner/pause.ts';
 import { settleSlot } from './slots.ts';
 
@@ -45,16 +45,12 @@ export type NameRepairOptions = {
   /** Types of first events of resources (they complete a reservation) and of last ones (they end it). */
   readonly lifecycle: { readonly starts: readonly string[]; readonly ends: readonly string[] };
   readonly checkpoint: Checkpoint;
-  readonly clock: Clock;
-  readonly timers: Timers;
-  readonly ids: Ids;
-  readonly logger: Logger;
   /**
    * Milliseconds from a reservation until it counts as left behind; default 30,000. Too short costs a slow creation
    * another attempt, never its name.
    */
   readonly graceMs?: number;
-};
+} & Pick<Runtime, 'clock' | 'timers' | 'ids' | 'logger'>;
 
 /** A reservation whose resource has not been seen. */
 type Waiting = {

@@ -1,12 +1,12 @@
 import { hash } from 'node:crypto';
 import canonicalize from 'canonicalize';
-import type { Decider, Decision, DomainEvent } from '../domain/decider.ts';
-import type { NameEvent } from '../domain/naming/events.ts';
-import { NAME_CATEGORY, nameDecider, type NameCommand, type NameState } from '../domain/naming/name.ts';
+import type { Decision, DomainEvent } from '../domain/decider.ts';
+import { nameAggregate } from '../domain/kinds.ts';
+import type { NameState } from '../domain/naming/name.ts';
 import type { ResourceKind, ResourceView } from '../domain/resource.ts';
 import { parseStreamName, streamName } from '../domain/stream-name.ts';
 import type { Aggregate, CommandContext, CommandRunner } from './command.ts';
-import type { Clock, Ids } from './ports.ts';
+import type { Runtime } from './ports.ts';
 import { defined } from '../domain/json-tools.ts';
 
 /**
@@ -72,37 +72,6 @@ export const nameTakenText = (words: string): string => `${words} with this name
 /** A kind whose state and commands are of no interest here. */
 export type AnyKind = Pick<ResourceKind, 'kind' | 'nameScope' | 'uniqueValues' | 'words'>;
 
-/** An own reservation is made again, so that every attempt relies on one of its own (rule 1 above). */
-type RenewName = Omit<Extract<NameCommand, { type: 'ReserveName' }>, 'type'> & {
-  readonly type: 'RenewName';
-  /** True: whichever command made it; for a resource that exists and changes its values. */
-  readonly anyCommand: boolean;
-  /** True: also from a living holder. */
-  readonly takesOver: boolean;
-};
-
-const renewable: Decider<NameState, NameCommand | RenewName, NameEvent> = {
-  ...nameDecider,
-  decide: (state, command) => {
-    if (command.type !== 'RenewName') return nameDecider.decide(state, command);
-    const { anyCommand, takesOver, type: _, ...data } = command;
-    const own =
-      state.status === 'held' &&
-      state.stream === data.stream &&
-      (anyCommand || state.commandId === data.commandId);
-    if (own) return [{ type: 'NameReserved', data }];
-    return takesOver && state.status === 'held' && state.stream !== data.stream
-      ? [{ type: 'NameReserved', data: { ...data, takenFrom: state.stream } }]
-      : nameDecider.decide(state, { ...data, type: 'ReserveName' });
-  },
-};
-
-export const nameAggregate: Aggregate<NameState, NameCommand | RenewName, NameEvent> = {
-  category: NAME_CATEGORY,
-  decider: renewable,
-  stateVersion: 2,
-};
-
 /** A reservation that this attempt made. `fresh`: it was free before, or, of a slot, somebody else's. */
 export type Reservation = { readonly claim: NameClaim; readonly revision: number; readonly fresh: boolean };
 
@@ -134,9 +103,7 @@ export const createNames = ({
   ids,
 }: {
   runner: CommandRunner;
-  clock: Clock;
-  ids: Ids;
-}): Names => {
+} & Pick<Runtime, 'clock' | 'ids'>): Names => {
   /** Reservations are appends of their own: a command may have to repeat one, so each has an id of its own. */
   const stepOf = ({ ifVersion: _v, ifRevision: _r, ...context }: CommandContext): CommandContext => ({
     ...context,
@@ -154,7 +121,7 @@ export const createNames = ({
       const outcome = await runner.execute(
         nameAggregate,
         claim.id,
-        { type: 'RenewName', at, kind, holder, commandId, stream, anyCommand: exists, takesOver },
+        { type: 'ReserveName', at, kind, holder, commandId, stream, anyCommand: exists, takesOver },
         { ...stepOf(context), ...only },
         {
           step: true,

@@ -29,6 +29,16 @@ export type Logger = {
   child(fields: object): Logger;
 };
 
+/** What most parts of the service run on. */
+export type Runtime = {
+  readonly clock: Clock;
+  readonly timers: Timers;
+  readonly ids: Ids;
+  /** Name of this process incarnation, written into the metadata of every event. */
+  readonly instance: string;
+  readonly logger: Logger;
+};
+
 /** Refused and failed calls are recorded from the start; the audit context stores them (design §4). */
 export type RejectionRecord = {
   readonly tenant: string;

@@ -31,13 +31,6 @@ export class ReferencesBusy extends Error {
   }
 }
 
-export type ReferenceGuardOptions = {
-  readonly timers: Timers;
-  /** Milliseconds that a creation waits for deletions, and a deletion for creations and other deletions. */
-  readonly shareWaitMs?: number;
-  readonly closeWaitMs?: number;
-};
-
 type Key = {
   shared: number;
   closed: boolean;
@@ -47,14 +40,11 @@ type Key = {
   waiting: Set<() => void>;
 };
 
+/** Milliseconds that a creation waits for deletions, and a deletion for creations and other deletions. */
 const SHARE_WAIT_MS = 10_000;
 const CLOSE_WAIT_MS = 4_000;
 
-export const createReferenceGuard = ({
-  timers,
-  shareWaitMs = SHARE_WAIT_MS,
-  closeWaitMs = CLOSE_WAIT_MS,
-}: ReferenceGuardOptions): ReferenceGuard => {
+export const createReferenceGuard = ({ timers }: { readonly timers: Timers }): ReferenceGuard => {
   const keys = new Map<string, Key>();
   const keyOf = (name: string): Key => {
     const known = keys.get(name);
@@ -125,7 +115,7 @@ export const createReferenceGuard = ({
       const names = [...new Set(wanted)];
       const entered = enter(names);
       if (entered !== undefined) return entered;
-      return patiently(shareWaitMs, signal, async (patience) => {
+      return patiently(SHARE_WAIT_MS, signal, async (patience) => {
         for (;;) {
           const leave = enter(names);
           if (leave !== undefined) return leave;
@@ -135,7 +125,7 @@ export const createReferenceGuard = ({
     },
     shareNow: (wanted) => enter([...new Set(wanted)]),
     close: (name, signal) =>
-      patiently(closeWaitMs, signal, async (patience) => {
+      patiently(CLOSE_WAIT_MS, signal, async (patience) => {
         const key = keyOf(name);
         key.closing += 1;
         try {

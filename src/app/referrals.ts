@@ -94,14 +94,8 @@ const MAX_BEGINNINGS = 12;
 /** Pages of announcements that a deletion withdraws. */
 const MAX_PAGES = 20;
 
-/** Tells `run` to announce what is wanted, and is never shown. */
-const ANNOUNCE_FIRST = reject('conflict', 'REFERENCES_NOT_ANNOUNCED', 'the references are announced first');
-/** Tells `run` to wait until what is wanted can be shared, and is never shown. */
-const SHARE_FIRST = reject(
-  'conflict',
-  'REFERENCES_NOT_SHARED',
-  'a deletion of what is referred to is awaited first',
-);
+/** Ends one try, so that `run` first waits until what is wanted is shared or announced. It is never shown. */
+const NOT_YET = reject('conflict', 'REFERENCES_NOT_READY', 'the references are shared or announced first');
 
 export const createReferrals = (options: ReferralsOptions): Referrals => {
   const parts: Parts = { ...options, targets: createReferenceTargets(options), turns: createStreamQueue() };
@@ -177,7 +171,7 @@ const reference = ({ guard, targets, alone }: Parts, { kind, id, context, reache
         for (let times = 0; ; times += 1) {
           const object = { kind: kind.kind, id };
           const outcome = await inDoubt(targets, object, keys.held, () => execute(context));
-          if (outcome.outcome === 'accepted' || outcome.rejection !== SHARE_FIRST) return outcome;
+          if (outcome.outcome === 'accepted' || outcome.rejection !== NOT_YET) return outcome;
           if (times === MAX_BEGINNINGS) return { ...outcome, rejection: TOO_MANY_CONFLICTS };
           await keys.share(wanted);
         }
@@ -189,7 +183,7 @@ const reference = ({ guard, targets, alone }: Parts, { kind, id, context, reache
     take: async (before, after) => {
       wanted = newTargets(kind, before, after);
       if (wanted.length === 0) return undefined;
-      if (!keys.shareNow(wanted)) return SHARE_FIRST;
+      if (!keys.shareNow(wanted)) return NOT_YET;
       return refusalOf(await targets.gone(wanted, { signal, reaches, remembered: alone }));
     },
   };
@@ -238,7 +232,7 @@ const announcedReference = (
     for (let times = 0; ; times += 1) {
       const outcome = await execute(exact);
       if (outcome.outcome === 'accepted') return outcome;
-      if (outcome.rejection !== ANNOUNCE_FIRST || wanted === undefined) return told(outcome, exact, context);
+      if (outcome.rejection !== NOT_YET || wanted === undefined) return told(outcome, exact, context);
       const refused = times < MAX_BEGINNINGS ? await announce(wanted) : TOO_MANY_CONFLICTS;
       if (refused !== undefined) return { ...outcome, rejection: refused };
       // The caller's revision is the one before the announcement, which changed nothing.
@@ -273,7 +267,7 @@ const announcedReference = (
       // The same command refers to the same from the same state.
       if (to.length === 0 || announced === revision) return undefined;
       wanted = { targets: to, at: revision, isTaken: isAnnounced(lastType) };
-      return ANNOUNCE_FIRST;
+      return NOT_YET;
     },
   };
 };

@@ -1,7 +1,8 @@
 import { isRejection, type DomainEvent, type Rejection } from '../domain/decider.ts';
 import type { ResourceKind } from '../domain/resource.ts';
 import type { CommandContext, CommandRunner } from './command.ts';
-import { aggregateOf, claimsOf, nameAggregate, resourceOf, streamOf, type NameClaim } from './names.ts';
+import { nameAggregate } from '../domain/kinds.ts';
+import { aggregateOf, claimsOf, resourceOf, streamOf, type NameClaim } from './names.ts';
 import { staleRevision } from './refusals.ts';
 import { takenRejection } from './resource-commands.ts';
 

@@ -1,5 +1,5 @@
 import type { DocumentCommand } from '../domain/catalog/document.ts';
-import type { DomainEvent, Rejection } from '../domain/decider.ts';
+import type { DomainEvent } from '../domain/decider.ts';
 import { project, tenant, user } from '../domain/kinds.ts';
 import type { ResourceKind } from '../domain/resource.ts';
 import { defaultProjectId } from '../domain/tenancy/project.resource.ts';
@@ -19,8 +19,6 @@ import type { ResourceCommands } from './resource-commands.ts';
  * and again for every tenant when the service starts, so that a crash in between leaves nothing half done.
  */
 export type TenantBelonging = {
-  /** Why a tenant cannot be given it as things are. Asked before anything is stored: the tenant is then not created. */
-  readonly refuse?: (tenantId: string) => Rejection | undefined;
   /** Makes what is missing. Position of the last event, if there was one. Throws what the event store throws. */
   readonly give: (tenantId: string) => Promise<Step>;
   /** Removes what is left once the tenant is gone; the same otherwise. */
@@ -31,7 +29,6 @@ export type TenantBelonging = {
 type Step = { readonly position: Position | undefined; readonly more?: boolean };
 
 export type TenantBelongings = {
-  readonly refuse: (tenantId: string) => Rejection | undefined;
   /** Gives a living tenant what it lacks, takes from one that is gone what is left; nothing for one that never was. */
   readonly settle: (tenantId: string) => Promise<Position | undefined>;
 };
@@ -54,13 +51,6 @@ export const createTenantBelongings = (
   services: TenantBelongingsServices,
   belongings: readonly TenantBelonging[] = [tenantUsers(services), defaultProject(services)],
 ): TenantBelongings => ({
-  refuse: (tenantId) => {
-    for (const { refuse } of belongings) {
-      const rejection = refuse?.(tenantId);
-      if (rejection !== undefined) return rejection;
-    }
-    return undefined;
-  },
   settle: async (tenantId) => {
     let last: Position | undefined;
     let lives = await livesOf(services.runner, tenantId);

@@ -5,7 +5,7 @@ import type { ExportFiles, MakePages } from '../app/audit/exports/ports.ts';
 import { createAuditGrants } from '../app/audit/grants.ts';
 import type { EventCodec } from '../app/event-codec.ts';
 import type { EventStore } from '../app/event-store.ts';
-import type { Clock, Ids, Logger, Timers } from '../app/ports.ts';
+import type { Clock, Runtime } from '../app/ports.ts';
 import { pause } from '../app/process-runner/pause.ts';
 import type { JsonObject } from '../domain/json.ts';
 import type { OpenPersonal } from '../domain/personal.ts';
@@ -36,19 +36,15 @@ export type AuditApiPorts = Pick<
   readonly files: ExportFiles;
   /** Makes lines and proofs of exports on other threads; absent: they are made on this one, in slices. */
   readonly makePages?: MakePages;
-  readonly clock: Clock;
-  readonly timers: Timers;
-  readonly ids: Ids;
-  readonly logger: Logger;
   readonly productVersion: string;
   /** Milliseconds that files of exports are kept. */
   readonly keepMs?: number;
   /** Finished exports that are kept of each tenant. */
   readonly exportsKept?: number;
-};
+} & Pick<Runtime, 'clock' | 'timers' | 'ids' | 'logger'>;
 
 export const createAuditApi = (ports: AuditApiPorts): AuditApi => {
-  const { auditing, store, codec, registry, open, runner, clock, timers, ids } = ports;
+  const { auditing, store, codec, registry, open, runner, clock, timers } = ports;
   const { reader, heads, proofs, keys } = auditing;
   const rest = (): Promise<void> => pause(timers, 0, new AbortController().signal);
   const words = { codec, registry, open };
@@ -62,7 +58,7 @@ export const createAuditApi = (ports: AuditApiPorts): AuditApi => {
       schemas: schemasInSteps(registry, clock, rest),
       productVersion: ports.productVersion,
       keys,
-      ...(ports.makePages === undefined ? {} : { makePages: ports.makePages }),
+      ...defined({ makePages: ports.makePages }),
     },
     heads,
     find: reader.find,
@@ -77,20 +73,10 @@ export const createAuditApi = (ports: AuditApiPorts): AuditApi => {
     ...defined({ keepMs: ports.keepMs, keptOfTenant: ports.exportsKept }),
   });
   const services: AuditServices = {
-    runner,
-    resources: ports.resources,
-    clock,
-    timers,
-    ids,
-    requestHash: ports.requestHash,
-    personal: ports.personal,
-    conceal: ports.conceal,
-    store,
+    ...ports,
     reader,
     proofs,
     words,
-    past: ports.past,
-    positions: ports.positions,
     waitFor: ports.readModels.waitFor,
     grants: createAuditGrants({
       ...shared,
@@ -99,11 +85,9 @@ export const createAuditApi = (ports: AuditApiPorts): AuditApi => {
       logger: ports.logger.child({ component: 'grants' }),
     }),
     exports,
-    erasures: ports.erasures,
     erasureLog: createErasureLog(shared),
     searches: createNameSearches(),
     halted: auditing.halted,
-    access: ports.access,
   };
   return { routes: auditRoutes(services), exports };
 };

@@ -6,8 +6,9 @@ import { createAuditSigner, type SignerSettings, type SignerStatus } from '../ap
 import { createAuditHeads, type AuditHalt, type AuditHeads } from '../app/audit/tree-heads.ts';
 import { whatIsWrong, WHAT_TO_DO, type Suspects } from '../app/audit/suspects.ts';
 import { LogDamaged, type EventStore } from '../app/event-store.ts';
+import { defined } from '../domain/json-tools.ts';
 import type { Ownership } from '../app/ownership.ts';
-import type { Clock, Ids, Logger, Timers } from '../app/ports.ts';
+import type { Runtime } from '../app/ports.ts';
 import type { AuditReader } from '../projections/audit/audit-reader.ts';
 import type { ReadModels } from '../projections/read-models.ts';
 
@@ -55,42 +56,27 @@ export type AuditProgress = {
 
 export const createAuditing = (
   readModels: Pick<ReadModels, 'audit' | 'status' | 'waitFor'>,
-  {
-    store,
-    clock,
-    timers,
-    ids,
-    instance,
-    logger,
-    auditor,
-  }: {
+  ports: {
     readonly store: EventStore;
-    readonly clock: Clock;
-    readonly timers: Timers;
-    readonly ids: Ids;
-    readonly instance: string;
-    readonly logger: Logger;
     readonly auditor: AuditorPorts;
-  },
+  } & Runtime,
 ): Auditing => {
+  const { store, clock, timers, logger, auditor } = ports;
   const reader = readModels.audit;
   if (reader === undefined) throw new TypeError('the role auditor needs the read model audit');
   const origin = originOf(store.storeId);
   const heads = createAuditHeads(store);
   const keys = createAuditKeys({
-    store,
+    ...ports,
     files: auditor.keyFiles,
     origin,
-    clock,
-    ids,
-    instance,
     treeSize: () => reader.size(),
   });
   const rest = (): Promise<void> => new Promise((resolve) => void timers.after(0, resolve));
   const caughtUp = (): boolean =>
     readModels.status().some(({ name, caughtUp: isThere }) => name === 'audit' && isThere);
   const signer = createAuditSigner({
-    store,
+    ...ports,
     tree: reader,
     reaches: (position, options) => readModels.waitFor('audit', position, options),
     caughtUp,
@@ -98,13 +84,9 @@ export const createAuditing = (
     keys,
     origin,
     ownership: auditor.ownership,
-    clock,
-    timers,
-    ids,
-    instance,
     logger: logger.child({ component: 'auditor' }),
     rest,
-    ...(auditor.settings === undefined ? {} : { settings: auditor.settings }),
+    ...defined({ settings: auditor.settings }),
   });
   /** A tree that has stopped in front of a damaged event, or of one that does not follow, never holds what the log holds. */
   const stoppedAt = () => readModels.status().find(({ name }) => name === 'audit')?.damaged;

@@ -1,5 +1,5 @@
 import type { CommandRunner } from '../app/command.ts';
-import type { Ids, Logger } from '../app/ports.ts';
+import type { Runtime } from '../app/ports.ts';
 import { DEFAULT_MARK } from '../domain/catalog/cluster-version.resource.ts';
 import { aggregateOf } from '../domain/kinds.ts';
 import { valueAt, withoutValueAt } from '../domain/json-tools.ts';
@@ -31,10 +31,8 @@ export type CatalogServices = {
   readonly resources: ResourceReader;
   readonly runner: CommandRunner;
   readonly positions: Pick<Positions, 'applied'>;
-  readonly ids: Ids;
-  readonly logger: Logger;
   readonly signal: AbortSignal;
-};
+} & Pick<Runtime, 'ids' | 'logger'>;
 
 /**
  * Creates what the catalogue describes and does not exist yet, through the same handlers as the private API. What exists

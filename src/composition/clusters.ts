@@ -2,7 +2,7 @@ import { isSimulatedHub } from '../domain/hubs/hub-facts.ts';
 import { createKubernetesClusters } from '../adapters/management-cluster/kubernetes/kubernetes-hubs.ts';
 import { createSimulatedHubs } from '../adapters/management-cluster/simulated/simulated-hubs.ts';
 import type { ManagementClusters } from '../app/management-cluster.ts';
-import type { Clock, Logger, SecretStore, Timers } from '../app/ports.ts';
+import type { Runtime, SecretStore } from '../app/ports.ts';
 
 export type Clusters = ManagementClusters & { close(): Promise<void> };
 
@@ -10,15 +10,13 @@ export type Clusters = ManagementClusters & { close(): Promise<void> };
  * Adapters of all hubs: those whose id says that they are simulated, and those that have a kubeconfig. Threads start
  * with the first call on a hub of theirs.
  */
-export const createClusters = (options: {
-  /** Folder of the simulated hubs' files. */
-  readonly dir: string;
-  readonly instance: string;
-  readonly secrets: Pick<SecretStore, 'reveal'>;
-  readonly clock: Clock;
-  readonly timers: Timers;
-  readonly logger: Logger;
-}): Clusters => {
+export const createClusters = (
+  options: {
+    /** Folder of the simulated hubs' files. */
+    readonly dir: string;
+    readonly secrets: Pick<SecretStore, 'reveal'>;
+  } & Pick<Runtime, 'clock' | 'timers' | 'instance' | 'logger'>,
+): Clusters => {
   const { dir, instance, clock, timers, secrets, logger } = options;
   const simulated = createSimulatedHubs({ dir, clock, timers, instance });
   const kubernetes = createKubernetesClusters({

@@ -13,7 +13,7 @@ import type { ObjectLooks } from '../app/hub-looks.ts';
 import type { HubMarks } from '../app/hub-marks.ts';
 import type { HubRegistry } from '../app/hub-registry.ts';
 import { createManagementClusterEffects, HUB_WRITES } from '../app/management-cluster-effects.ts';
-import type { Clock, Logger, SecretStore, Timers } from '../app/ports.ts';
+import type { Runtime, SecretStore } from '../app/ports.ts';
 import type { ProcessPort } from '../app/process-port.ts';
 import { createScheduler } from '../app/scheduler.ts';
 import { laneOf } from '../domain/hubs/hub-object.ts';
@@ -22,9 +22,6 @@ import type { PendingEffect } from '../domain/workflow.ts';
 /** What effects need of what is outside the system. */
 export type EffectSurroundings = {
   readonly secrets: SecretStore;
-  readonly clock: Clock;
-  readonly timers: Timers;
-  readonly logger: Logger;
   /** Adapters of the hubs' automation; absent: only hubs are worked on that run their own. */
   readonly automations?: Automations;
   /** Simulated hubs take no orders here. */
@@ -33,7 +30,7 @@ export type EffectSurroundings = {
     readonly hubCallDeadlineMs?: number;
     readonly automation?: Partial<AutomationEffectSettings>;
   };
-};
+} & Pick<Runtime, 'clock' | 'timers' | 'logger'>;
 
 /** What effects are carried out by, by the name of the port that workflows give. */
 export const createEffectPorts = (

@@ -16,7 +16,7 @@ import { openSqliteSnapshots } from '../adapters/snapshots/sqlite-snapshots.ts';
 import { systemClock, systemIds, systemTimers } from '../adapters/system/system-ports.ts';
 import { originOf } from '../app/audit/merkle/checkpoint.ts';
 import { assertDeployment } from '../app/deployment.ts';
-import type { Clock, Ids, Logger, Timers } from '../app/ports.ts';
+import type { Logger, Runtime } from '../app/ports.ts';
 import { isProduction } from '../app/production.ts';
 import { createPersonalMetadata } from '../app/subjects.ts';
 import type { Failpoint } from '../app/process-runner/types.ts';
@@ -34,16 +34,12 @@ import { createVerifier } from './token-verification.ts';
 
 /** What a process has before it opens anything. */
 export type Process = {
-  readonly clock: Clock;
-  readonly timers: Timers;
-  readonly ids: Ids;
   /** Names this run of the service on all its events: tenants read them, and learn nothing of the provider's machines. */
   readonly instance: string;
   /** The same for the provider, in leases and in the log: host, process id and that name. */
   readonly holder: string;
-  readonly logger: Logger;
   readonly nodeEnv: string | undefined;
-};
+} & Pick<Runtime, 'clock' | 'timers' | 'ids' | 'logger'>;
 
 export const thisProcess = (logger: Logger, nodeEnv: string | undefined): Process => {
   const ids = systemIds();
@@ -59,7 +55,7 @@ export type Opened = Awaited<ReturnType<typeof openPorts>>;
  * opened by then is left to `closers`.
  */
 export const openPorts = async (config: Config, ports: Process, closers: Closers) => {
-  const { clock, timers, ids, instance, logger, nodeEnv } = ports;
+  const { clock, instance, logger, nodeEnv } = ports;
   await openDirectories(config);
   await checkKafkaFiles(config);
   const metrics = createMetrics();
@@ -85,22 +81,12 @@ export const openPorts = async (config: Config, ports: Process, closers: Closers
     metrics.foreignEvents.inc(foreignEvents());
   });
   const deployment = await assertDeployment({
+    ...ports,
     store,
     fingerprint: keys.fingerprint,
     name: config.deploymentName,
-    clock,
-    ids,
-    instance,
   });
-
-  const clusters = createClusters({
-    dir: join(config.dataDir, 'hubs'),
-    instance,
-    secrets,
-    clock,
-    timers,
-    logger,
-  });
+  const clusters = createClusters({ ...ports, dir: join(config.dataDir, 'hubs'), secrets });
   closers.push(() => clusters.close());
   const automations = createAutomations({ secrets });
   closers.push(() => automations.close());
@@ -118,7 +104,7 @@ export const openPorts = async (config: Config, ports: Process, closers: Closers
   const measured = measure(metrics);
   // One for everybody: who is erased is forgotten by all of them.
   const personal = createPersonalMetadata({ keys: keyStore });
-  const refusals = openRefusals({ store, keys, keyStore, personal, clock, timers, ids, instance, logger });
+  const refusals = openRefusals({ ...ports, store, keys, keyStore, personal });
   const recordRejection = measured.recordRejection(logger, refusals.record);
   await mkdir(join(config.dataDir, 'read-models'), { recursive: true });
   const auditKeyFiles = config.roles.includes('auditor')
@@ -166,26 +152,12 @@ export const openSystem = async (
   failpoint: Failpoint | undefined,
   closers: Closers,
 ): Promise<System> => {
-  const { store, clock, timers, instance, logger, measured, readerConfig, subjectKeys, auditKeyFiles } =
-    opened;
+  const { store, clock, timers, logger, measured, readerConfig, subjectKeys, auditKeyFiles } = opened;
   const directory = directoryId(config.dataDir);
   const lease = { store, instance: opened.holder, directory, clock, timers, logger };
   const system = await createSystem({
-    store,
-    clock,
-    timers,
-    ids: opened.ids,
-    logger,
-    instance,
-    clusters: opened.clusters,
-    refusesSimulated: opened.refusesSimulated,
+    ...opened,
     tenantsSeeJobErrors: config.tenantsSeeJobErrors,
-    automations: opened.automations,
-    secrets: opened.secrets,
-    snapshots: opened.snapshots,
-    longFolds: opened.longFolds,
-    openPersonal: opened.openPersonal,
-    recordRejection: opened.recordRejection,
     ownership: createLeaseOwnership({ ...lease, name: 'processes' }),
     driver: { deployment: opened.deployment, holder: directory },
     ...(auditKeyFiles !== undefined && {

@@ -3,7 +3,7 @@ import { createLeaseOwnership } from '../adapters/ownership/lease-ownership.ts';
 import type { KafkaSettings } from '../adapters/kafka/kafkajs-client.ts';
 import { createLeafGuard, heldLog } from '../app/audit/held-reads.ts';
 import type { EventStore } from '../app/event-store.ts';
-import type { Clock, Ids, Logger, Timers } from '../app/ports.ts';
+import type { Runtime } from '../app/ports.ts';
 import {
   createPublisher,
   PUBLISHER_LEASE,
@@ -15,34 +15,32 @@ import { createStreams } from '../app/streams/streams.ts';
 import { heartbeats } from '../app/streams/heartbeats.ts';
 import { METERING_TOPICS, topicsOf } from '../app/streams/topics.ts';
 import type { Config } from '../config.ts';
+import { defined } from '../domain/json-tools.ts';
 import { kinds } from '../domain/kinds.ts';
 import { registry } from '../domain/registry.ts';
 import type { ReadModels } from '../projections/read-models.ts';
 
 export type PublishingOptions = {
   readonly store: EventStore;
-  readonly clock: Clock;
-  readonly timers: Timers;
-  readonly ids: Ids;
-  readonly instance: string;
   /** As leases name it. */
   readonly holder: string;
-  readonly logger: Logger;
   readonly hooks: NonNullable<PublisherOptions['hooks']>;
   readonly readModels: Pick<ReadModels, 'audit' | 'usage' | 'status'>;
-};
+} & Runtime;
 
 /** The publisher of the brokers that the settings name; undefined when they name none. Does not wait for any. */
 export const openPublisher = async (
   config: Config,
-  { store, clock, timers, ids, instance, holder, logger, hooks, readModels }: PublishingOptions,
+  options: PublishingOptions,
 ): Promise<Publisher | undefined> => {
+  const { store, clock, readModels } = options;
   const settings = kafkaSettings(config);
   if (settings === undefined) return undefined;
   // Loaded here: a service without Kafka need not load its client.
   const { createKafkaCluster } = await import('../adapters/kafka/kafkajs-cluster.ts');
-  const own = logger.child({ component: 'publisher' });
+  const logger = options.logger.child({ component: 'publisher' });
   return createPublisher({
+    ...options,
     streams: (from = store) => createStreams({ registry, kinds, store: from, turn: createTurns(clock) }),
     recorded: heldLog(
       store,
@@ -50,23 +48,15 @@ export const openPublisher = async (
     ),
     topics: topicsOf(registry, kinds),
     ...heartbeatsOf(config.kafkaHeartbeatMs, readModels),
-    cluster: createKafkaCluster(settings, { logger: own, clock }),
-    store,
+    cluster: createKafkaCluster(settings, { logger, clock }),
     ownership: createLeaseOwnership({
-      store,
+      ...options,
       name: PUBLISHER_LEASE,
-      instance: holder,
+      instance: options.holder,
       directory: directoryId(config.dataDir),
-      clock,
-      timers,
-      logger: own,
+      logger,
     }),
-    clock,
-    timers,
-    ids,
-    instance,
-    logger: own,
-    hooks,
+    logger,
   });
 };
 
@@ -95,12 +85,7 @@ export const kafkaSettings = (config: Config): KafkaSettings | undefined => {
     kafkaSaslPasswordFile: passwordFile,
   } = config;
   if (brokers.length === 0) return undefined;
-  return {
-    brokers,
-    clientId,
-    ...(tlsCa === undefined ? {} : { tlsCa }),
-    ...(mechanism === undefined || passwordFile === undefined
-      ? {}
-      : { sasl: { mechanism, username, passwordFile } }),
-  };
+  const isSigned = mechanism !== undefined && passwordFile !== undefined;
+  const sasl = isSigned ? { mechanism, username, passwordFile } : undefined;
+  return { brokers, clientId, ...defined({ tlsCa, sasl }) };
 };

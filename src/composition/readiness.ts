@@ -1,6 +1,7 @@
 import type { EventStore } from '../app/event-store.ts';
 import type { Clock } from '../app/ports.ts';
 import type { Role } from '../config.ts';
+import { defined } from '../domain/json-tools.ts';
 import type { Readiness } from '../http/app.ts';
 import type { System } from './system.ts';
 
@@ -117,8 +118,7 @@ const unnamed = (check: Readiness['checks'][number]): Readiness['checks'][number
   const { message, warning, ...rest } = check;
   return {
     ...rest,
-    ...(message !== undefined && { message: withoutIds(message) }),
-    ...(warning !== undefined && { warning: withoutIds(warning) }),
+    ...defined({ message: message && withoutIds(message), warning: warning && withoutIds(warning) }),
   };
 };
 

@@ -4,7 +4,7 @@ import { createKnownIds } from '../app/audit/known-ids.ts';
 import { createRefusalRecorder, type RefusalRecorder } from '../app/audit/refusal-recorder.ts';
 import { createEventCodec } from '../app/event-codec.ts';
 import type { EventStore } from '../app/event-store.ts';
-import type { Clock, Ids, KeyStore, Logger, Timers } from '../app/ports.ts';
+import type { KeyStore, Runtime } from '../app/ports.ts';
 import { createRequestHash } from '../app/request-hash.ts';
 import type { PersonalMetadata } from '../app/subjects.ts';
 import { auditEventTypes } from '../domain/audit/event-types.ts';
@@ -20,12 +20,7 @@ export const openRefusals = ({
   readonly keys: Pick<DeploymentKeys, 'requestHashKey'>;
   readonly keyStore: Pick<KeyStore, 'encrypt'>;
   readonly personal: Pick<PersonalMetadata, 'personal' | 'source'>;
-  readonly clock: Clock;
-  readonly timers: Timers;
-  readonly ids: Ids;
-  readonly instance: string;
-  readonly logger: Logger;
-}): RefusalRecorder =>
+} & Runtime): RefusalRecorder =>
   createRefusalRecorder({
     ...ports,
     journal: createDayJournal(store),

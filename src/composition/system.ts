@@ -21,7 +21,7 @@ import { createNameRepair, type NameRepair, type RepairableKind } from '../app/n
 import { createNames } from '../app/names.ts';
 import { orderLog } from '../app/order-log.ts';
 import type { Ownership } from '../app/ownership.ts';
-import type { Ids, RecordRejection } from '../app/ports.ts';
+import type { Ids, RecordRejection, Runtime } from '../app/ports.ts';
 import { createProcessPort } from '../app/process-port.ts';
 import { pause } from '../app/process-runner/pause.ts';
 import { createProcessRunner } from '../app/process-runner/process-runner.ts';
@@ -91,8 +91,6 @@ export type SystemPorts = EffectSurroundings & {
   readonly settings?: {
     readonly processes?: Partial<ProcessRunnerSettings>;
     readonly nameGraceMs?: number;
-    readonly hubCheckMs?: number;
-    readonly drivingEpochMs?: number;
   };
 };
 
@@ -124,13 +122,18 @@ export type System = {
 /** Builds one system on its ports. Holds no state outside of what it returns: many can live in one process. */
 export const createSystem = async (ports: SystemPorts): Promise<System> => {
   const { store, clock, timers, ids, logger, instance, hooks } = ports;
+  /** What most parts run on, each with a name of its own in the log. */
+  const runtime = (component: string): Runtime => ({
+    clock,
+    timers,
+    ids,
+    instance,
+    logger: logger.child({ component }),
+  });
   const codec = createEventCodec(eventTypes, ports.newSalt);
   const readModels = await openReadModels({
     ...ports.readModels,
-    views: createViews({
-      audit: ports.auditor !== undefined,
-      ...(ports.openPersonal === undefined ? {} : { open: ports.openPersonal }),
-    }),
+    views: createViews({ audit: ports.auditor !== undefined, ...defined({ open: ports.openPersonal }) }),
     logger: logger.child({ component: 'projections' }),
     timers,
   });
@@ -166,19 +169,14 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
     clusters: drivenClusters(ports.clusters, {
       assertDriven: (hub, signal) => marks.assertDriven(hub, signal),
     }),
-    timers,
-    logger: logger.child({ component: 'hub-registry' }),
+    ...runtime('hub-registry'),
   });
   const port = createProcessPort();
   const hubHealth = createHubHealth({
     registry: hubs,
     commandRunner: runner,
-    ...(ports.automations === undefined ? {} : { automations: ports.automations }),
-    clock,
-    timers,
-    ids,
-    logger: logger.child({ component: 'hub-health' }),
-    ...(ports.settings?.hubCheckMs === undefined ? {} : { intervalMs: ports.settings.hubCheckMs }),
+    ...runtime('hub-health'),
+    ...defined({ automations: ports.automations }),
     recovered: (hub) => lanesOfHub(hub).forEach(port.probeLane),
     isHeldUp: (hub) => lanesOfHub(hub).some((each) => port.laneBlocked(each)),
   });
@@ -187,10 +185,7 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
     epochs: createHubEpochs({ store, clock, ids, instance, holder: ports.driver.holder }),
     ...ports.driver,
     report: (hub, driver) => hubHealth.report(hub, { driver }),
-    clock,
-    timers,
-    logger: logger.child({ component: 'hub-marks' }),
-    ...(ports.settings?.drivingEpochMs === undefined ? {} : { epochMs: ports.settings.drivingEpochMs }),
+    ...runtime('hub-marks'),
   });
   const looks = createObjectLooks();
   const observer = createHubObserver({
@@ -199,9 +194,7 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
     observe: (object, id, observation) => port.observe(workflowOn(object), id, observation),
     isOver: (object, id) => port.isClosed(workflowOn(object), id),
     isUnknown: (object, id) => port.isUnknown(workflowOn(object), id),
-    clock,
-    timers,
-    logger: logger.child({ component: 'hub-observer' }),
+    ...runtime('hub-observer'),
   });
   const effects = createEffectPorts({ hubs, looks, runner, marks, processes: port }, ports);
   const repair = createNameRepair({
@@ -211,11 +204,8 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
     kinds: kinds as unknown as readonly RepairableKind[],
     lifecycle,
     checkpoint: createCheckpoint({ store, name: 'checkpoint-names', clock, ids, instance }),
-    clock,
-    timers,
-    ids,
-    logger: logger.child({ component: 'name-repair' }),
-    ...(ports.settings?.nameGraceMs === undefined ? {} : { graceMs: ports.settings.nameGraceMs }),
+    ...runtime('name-repair'),
+    ...defined({ graceMs: ports.settings?.nameGraceMs }),
   });
   const processes = port.plugIn(
     createProcessRunner({
@@ -245,10 +235,7 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
           repair.run(signal),
         ]);
       },
-      clock,
-      timers,
-      instance,
-      logger: logger.child({ component: 'processes' }),
+      ...runtime('processes'),
       ownership: marks.marking(ports.ownership),
       isHeldBack: (effect) => effects.heldBack(effect) !== undefined,
       dataFile: ports.processFile,
@@ -256,8 +243,7 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
         new Map(Object.entries((await runner.load(lanePausesAggregate, LANE_PAUSES)).state.paused)),
       lanePacing: pacingOfLanes(hubs, observer.ordersOn),
       hooks: lookWhenClosed(hubHealth.lookSoon, hooks),
-      ...(ports.failpoint === undefined ? {} : { failpoint: ports.failpoint }),
-      ...(ports.settings?.processes === undefined ? {} : { settings: ports.settings.processes }),
+      ...defined({ failpoint: ports.failpoint, settings: ports.settings?.processes }),
     }),
   );
   const sweeper = createSecretSweeper({

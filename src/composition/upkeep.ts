@@ -2,27 +2,24 @@ import type { Erasures } from '../app/audit/erasure.ts';
 import { ensureBuiltIns } from '../app/built-ins.ts';
 import type { CommandRunner } from '../app/command.ts';
 import type { Position } from '../app/event-store.ts';
-import type { Clock, Logger, Timers } from '../app/ports.ts';
+import type { Runtime, Timers } from '../app/ports.ts';
 import { pause } from '../app/process-runner/pause.ts';
 import type { ResourceCommands } from '../app/resource-commands.ts';
-import { createTenantBelongings } from '../app/tenant-belongings.ts';
 import { findDangling } from './dangling.ts';
 import { defaultProjectId, isDefaultProject } from '../domain/tenancy/project.resource.ts';
+import { belongingsOf } from '../http/osac/kinds/tenant.ts';
 import type { ResourceReader, ResourceRow } from '../projections/read-models.ts';
 
 export type UpkeepServices = {
   readonly runner: CommandRunner;
   readonly commands: ResourceCommands;
   readonly resources: ResourceReader;
-  readonly clock: Clock;
   readonly erasures: Pick<Erasures, 'finish'>;
-  readonly timers: Timers;
-  readonly logger: Logger;
   /** Waits until reads show everything up to a position. */
   readonly applied: (position: Position) => Promise<unknown>;
   /** Told after every round how many targets and tenants of live objects are missing. */
   readonly onDangling?: (total: number) => void;
-};
+} & Pick<Runtime, 'clock' | 'timers' | 'logger'>;
 
 /** Both never reject: the service works without it, and the next round makes up for what failed. */
 export type Upkeep = {
@@ -43,13 +40,7 @@ const ALL = { all: true } as const;
 /** What the service makes of its own: built-in roles, default projects, what tenants that are gone leave behind. */
 export const startUpkeep = (services: UpkeepServices, signal: AbortSignal): Upkeep => {
   const { runner, commands, resources, clock, timers, logger, applied } = services;
-  const belongings = createTenantBelongings({
-    runner,
-    commands,
-    clock,
-    idsOf: (kind, tenant, limit) =>
-      resources.list(kind, { tenants: [tenant] }, { offset: 0, limit }).rows.map(({ id }) => id),
-  });
+  const belongings = belongingsOf(services);
   const round = async (): Promise<void> => {
     const tenants = (): AsyncIterable<string> => unsettled(resources, timers, signal);
     const position = await ensureBuiltIns({

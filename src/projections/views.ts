@@ -11,8 +11,6 @@ import type { View } from './view.ts';
 
 /** Settings of the views as plain JSON: worker threads build their own instances from it. */
 export type ViewsConfig = {
-  /** Days that `changes` reaches back from the newest event. Default 90. */
-  readonly changesRetentionDays?: number;
   /** With the Merkle tree and the index of auditors (role `auditor`). Default: without. */
   readonly audit?: boolean;
 };
@@ -35,16 +33,11 @@ const codec: Decode & Pick<EventWords, 'decode'> = {
 };
 
 /** Every view of the service. */
-export const createViews = ({
-  changesRetentionDays,
-  audit = false,
-  open,
-}: ViewsConfig & ViewsPorts = {}): readonly View[] => [
+export const createViews = ({ audit = false, open }: ViewsConfig & ViewsPorts = {}): readonly View[] => [
   resourcesView({
     kinds: open === undefined ? kinds : kinds.map((kind) => revealing(kind, { open })),
     codec,
     commandsOf: COMMAND_CATEGORIES,
-    ...(changesRetentionDays !== undefined && { retentionDays: changesRetentionDays }),
   }),
   timelineView({
     kinds: actingKinds,

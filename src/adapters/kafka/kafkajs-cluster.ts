@@ -15,12 +15,7 @@ import {
 import { createBreakable } from './breakable.ts';
 import { faultOf } from './faults.ts';
 import { closed, createClients, type Client, type KafkaSettings, type Listeners } from './kafkajs-client.ts';
-import {
-  CompressionTypes,
-  connectionOf,
-  createPartitioner,
-  type KafkaConnection,
-} from './kafkajs-library.ts';
+import { CompressionTypes, connectionOf, createPartitioner } from './kafkajs-library.ts';
 import { readLastRecords } from './last-records.ts';
 import { readTopicEnds } from './topic-ends.ts';
 import { createTried, NO_ANSWER } from './tried.ts';
@@ -77,7 +72,10 @@ const openProducer = async (client: Client, signal: AbortSignal): Promise<KafkaP
           producer.sendBatch({
             acks: -1,
             compression: CompressionTypes.None,
-            topicMessages: [...byTopic(records)].map(([topic, messages]) => ({ topic, messages })),
+            topicMessages: [...Map.groupBy(records, ({ topic }) => topic)].map(([topic, each]) => ({
+              topic,
+              messages: each.map(messageOf),
+            })),
           }),
         );
         return answers.map(({ topicName, partition, baseOffset }) => ({
@@ -96,19 +94,6 @@ const openProducer = async (client: Client, signal: AbortSignal): Promise<KafkaP
       client.cut();
     },
   };
-};
-
-/** The records of each topic in their order. */
-const byTopic = (
-  records: readonly KafkaRecord[],
-): Map<string, { key: string; value: string | null; headers: Record<string, string> }[]> => {
-  const topics = new Map<string, ReturnType<typeof messageOf>[]>();
-  for (const record of records) {
-    const messages = topics.get(record.topic);
-    if (messages === undefined) topics.set(record.topic, [messageOf(record)]);
-    else messages.push(messageOf(record));
-  }
-  return topics;
 };
 
 /**
@@ -147,7 +132,9 @@ const isLate = ({ reason }: AbortSignal): boolean =>
   reason instanceof DOMException && reason.name === 'TimeoutError';
 const late = (): KafkaFault => new KafkaFault('unreachable', NO_ANSWER);
 
-const goodbye = async (connected: { disconnect(): Promise<void> }): Promise<void> => {
+type Connected = { connect(): Promise<void>; disconnect(): Promise<void> };
+
+const goodbye = async (connected: Pick<Connected, 'disconnect'>): Promise<void> => {
   let late: NodeJS.Timeout | undefined;
   const timeout = new Promise<void>((resolve) => {
     late = setTimeout(resolve, GOODBYE_MS);
@@ -160,39 +147,17 @@ const createAdmin = (
   clients: (listeners: Listeners) => Promise<Client>,
   settings: KafkaSettings,
 ): KafkaAdmin => {
-  const open = async () => {
+  const over = async <Connection extends Connected, Result>(
+    signal: AbortSignal,
+    open: (kafka: Client['kafka']) => Connection,
+    ask: (connection: Connection) => Promise<Result>,
+  ): Promise<Result> => {
     const tried = createTried(settings);
-    return { client: await clients({ onTrouble: tried.note }), tried };
-  };
-  const connected = async <Result>(
-    signal: AbortSignal,
-    ask: (admin: Admin) => Promise<Result>,
-  ): Promise<Result> => {
-    const { client, tried } = await open();
-    const admin = client.kafka.admin();
-    const answer = await untilAborted(
-      admin.connect().then(() => ask(admin)),
-      client,
-      signal,
-    ).catch((error: unknown) => {
-      throw tried.explained(error);
-    });
-    await goodbye(admin);
-    client.cut();
-    return answer;
-  };
-  const over = async <Result>(
-    signal: AbortSignal,
-    ask: (connection: KafkaConnection) => Promise<Result>,
-  ): Promise<Result> => {
-    const { client, tried } = await open();
-    const connection = connectionOf(client.kafka);
+    const client = await clients({ onTrouble: tried.note });
+    const connection = open(client.kafka);
     try {
-      const answer = await untilAborted(
-        connection.connect().then(() => ask(connection)),
-        client,
-        signal,
-      );
+      const asked = connection.connect().then(() => ask(connection));
+      const answer = await untilAborted(asked, client, signal);
       await goodbye(connection);
       return answer;
     } catch (error) {
@@ -201,6 +166,8 @@ const createAdmin = (
       client.cut();
     }
   };
+  const byAdmin = <Result>(signal: AbortSignal, ask: (admin: Admin) => Promise<Result>): Promise<Result> =>
+    over(signal, (kafka) => kafka.admin(), ask);
 
   const create = async (admin: Admin, topics: readonly NewTopic[]): Promise<readonly string[]> => {
     const existing = new Set(await admin.listTopics());
@@ -231,17 +198,17 @@ const createAdmin = (
   };
 
   return {
-    describe: (topics, signal) => connected(signal, (admin) => describe(admin, topics)),
-    endsOf: (topics, signal) => over(signal, (connection) => readTopicEnds(connection, topics)),
+    describe: (topics, signal) => byAdmin(signal, (admin) => describe(admin, topics)),
+    endsOf: (topics, signal) => over(signal, connectionOf, (connection) => readTopicEnds(connection, topics)),
     lastRecords: async (topics, signal) => {
       try {
-        return await over(signal, (connection) => readLastRecords(connection, topics));
+        return await over(signal, connectionOf, (connection) => readLastRecords(connection, topics));
       } catch (error) {
         if (faultOf(error).reason === 'unauthorized') return new Map();
         throw error;
       }
     },
-    create: (topics, signal) => connected(signal, (admin) => create(admin, topics)),
+    create: (topics, signal) => byAdmin(signal, (admin) => create(admin, topics)),
   };
 };
 

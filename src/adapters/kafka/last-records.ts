@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { LastRecord } from '../../app/publisher/ports.ts';
 import type { FetchedTopic, KafkaConnection } from './kafkajs-library.ts';
+import { offsetsOf } from './topic-ends.ts';
 
 /** One batch at least comes, however large it is. */
 const PARTITION_BYTES = 64 * 1024;
@@ -58,7 +59,11 @@ const readNow = async (
   if (topics.length === 0) return found;
   await connection.addMultipleTargetTopics(topics);
   const unreadable = new Set<string>();
-  for (const [nodeId, places] of placesByLeader(connection, await rangesOf(connection, topics))) {
+  const [lows, highs] = await Promise.all([
+    offsetsOf(connection, topics, true),
+    offsetsOf(connection, topics, false),
+  ]);
+  for (const [nodeId, places] of placesByLeader(connection, lows, highs)) {
     const broker = await connection.findBroker({ nodeId });
     for (let first = 0; first < places.length; first += AT_ONCE)
       for (const response of await fetched(broker, places.slice(first, first + AT_ONCE), unreadable))
@@ -68,58 +73,25 @@ const readNow = async (
   return found;
 };
 
-/** `low` up to `high`, not with it, are there. */
-type Range = {
-  readonly topic: string;
-  readonly partition: number;
-  readonly low: bigint;
-  readonly high: bigint;
-};
-
-const rangesOf = async (
-  connection: KafkaConnection,
-  topics: readonly string[],
-): Promise<readonly Range[]> => {
-  const ask = (fromBeginning: boolean) =>
-    connection.fetchTopicsOffset(
-      topics.map((topic) => ({
-        topic,
-        partitions: connection
-          .findTopicPartitionMetadata(topic)
-          .map(({ partitionId }) => ({ partition: partitionId })),
-        fromBeginning,
-      })),
-    );
-  const [lows, highs] = await Promise.all([ask(true), ask(false)]);
-  const lowOf = new Map<string, bigint>();
-  for (const { topic, partitions } of lows)
-    for (const { partition, offset } of partitions) lowOf.set(`${topic} ${partition}`, BigInt(offset));
-  return highs.flatMap(({ topic, partitions }) =>
-    partitions.map(({ partition, offset }) => ({
-      topic,
-      partition,
-      low: lowOf.get(`${topic} ${partition}`) ?? 0n,
-      high: BigInt(offset),
-    })),
-  );
-};
-
+type Offsets = Awaited<ReturnType<typeof offsetsOf>>;
 type Place = { readonly topic: string; readonly partition: number; readonly offset: string };
 
 /** Where the last record of each partition stands, by the broker that leads it; nothing where none is, or all have expired. */
 const placesByLeader = (
   connection: KafkaConnection,
-  ranges: readonly Range[],
+  lows: Offsets,
+  highs: Offsets,
 ): ReadonlyMap<string, readonly Place[]> => {
   const places = new Map<string, Place[]>();
-  for (const { topic, partition, low, high } of ranges) {
-    if (low >= high) continue;
-    const [leader] = Object.keys(connection.findLeaderForPartitions(topic, [partition]));
-    if (leader === undefined) continue;
-    const known = places.get(leader) ?? [];
-    known.push({ topic, partition, offset: String(high - 1n) });
-    places.set(leader, known);
-  }
+  for (const [topic, ends] of highs)
+    for (const [partition, high] of ends) {
+      if ((lows.get(topic)?.get(partition) ?? 0n) >= high) continue;
+      const [leader] = Object.keys(connection.findLeaderForPartitions(topic, [partition]));
+      if (leader === undefined) continue;
+      const known = places.get(leader) ?? [];
+      known.push({ topic, partition, offset: String(high - 1n) });
+      places.set(leader, known);
+    }
   return places;
 };
 

@@ -33,25 +33,34 @@ const readNow = async (
 ): Promise<ReadonlyMap<string, Ends>> => {
   await connection.addMultipleTargetTopics(topics);
   const ids = await readTopicIds(connection, topics);
+  const offsets = await offsetsOf(connection, topics, false);
+  return new Map(
+    topics.map((topic) => [
+      topic,
+      { topicId: ids.get(topic), offsets: offsets.get(topic) ?? new Map<number, bigint>() },
+    ]),
+  );
+};
+
+/** By topic and partition where it begins, or ends. */
+export const offsetsOf = async (
+  connection: KafkaConnection,
+  topics: readonly string[],
+  fromBeginning: boolean,
+): Promise<ReadonlyMap<string, ReadonlyMap<number, bigint>>> => {
   const answers = await connection.fetchTopicsOffset(
     topics.map((topic) => ({
       topic,
       partitions: connection
         .findTopicPartitionMetadata(topic)
         .map(({ partitionId }) => ({ partition: partitionId })),
-      fromBeginning: false,
+      fromBeginning,
     })),
   );
-  const offsets = new Map(answers.map(({ topic, partitions }) => [topic, partitions]));
   return new Map(
-    topics.map((topic) => [
+    answers.map(({ topic, partitions }) => [
       topic,
-      {
-        topicId: ids.get(topic),
-        offsets: new Map(
-          offsets.get(topic)?.map(({ partition, offset }) => [partition, BigInt(offset)]) ?? [],
-        ),
-      },
+      new Map(partitions.map(({ partition, offset }) => [partition, BigInt(offset)])),
     ]),
   );
 };

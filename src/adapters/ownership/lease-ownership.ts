@@ -8,7 +8,7 @@ import {
 } from '../../app/event-store.ts';
 import { derivedCommandId } from '../../app/identifiers.ts';
 import { leaseStream, type Lease, type Ownership } from '../../app/ownership.ts';
-import type { Clock, Logger, Timers } from '../../app/ports.ts';
+import type { Runtime } from '../../app/ports.ts';
 import { pause } from '../../app/process-runner/pause.ts';
 import type { LeaseData } from '../../domain/bookkeeping/events.ts';
 
@@ -26,9 +26,6 @@ export type LeaseOptions = {
   readonly instance: string;
   /** Id of the data directory, which one process at a time locks (docs/architecture.md "Ownership"). */
   readonly directory: string;
-  readonly clock: Clock;
-  readonly timers: Timers;
-  readonly logger: Logger;
   /**
    * True when the lock of the data directory already excludes everybody else (embedded store): the lease is taken at
    * once and never renewed; it only counts the epochs. Default: the store's `singleWriter`.
@@ -36,7 +33,7 @@ export type LeaseOptions = {
   readonly exclusive?: boolean;
   /** Milliseconds after which a lease that was not renewed may be taken over. Default 15,000. */
   readonly ttlMs?: number;
-};
+} & Pick<Runtime, 'clock' | 'timers' | 'logger'>;
 
 type LeaseEvent = Omit<LeaseData, 'at'> & {
   readonly type: 'LeaseTaken' | 'LeaseRenewed' | 'LeaseReleased';

@@ -1,5 +1,6 @@
 import type { Asked, OperatorActEvent } from '../../domain/audit/events.ts';
 import type { JsonObject } from '../../domain/json.ts';
+import { defined } from '../../domain/json-tools.ts';
 import type { EventCodec } from '../event-codec.ts';
 import type { Position } from '../event-store.ts';
 import { eventId } from '../identifiers.ts';
@@ -81,7 +82,7 @@ export const createAccessJournal = ({
         subjectId,
         what,
         query,
-        ...(tenants === undefined ? {} : { tenants: [...tenants] }),
+        ...defined({ tenants: tenants && [...tenants] }),
         ...saidOf(asked),
       };
       return write({ type: 'AuditRead', data }, at, context);
@@ -96,10 +97,7 @@ export const createAccessJournal = ({
       const at = clock.now();
       const { subjectId } = context.actor;
       await eachAtOnce(tenants, AT_ONCE, ([tenant, object]) => {
-        const about =
-          object === undefined
-            ? {}
-            : { kind: object.kind, ...(object.id === undefined ? {} : { resourceId: object.id }) };
+        const about = defined({ kind: object?.kind, resourceId: object?.id });
         const data = { at, subjectId, what, ...about, ...saidOf(asked) };
         return write({ type: 'AuditReadNoticed', data }, at, asTold(context, tenant));
       });

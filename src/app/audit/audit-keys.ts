@@ -2,7 +2,7 @@ import type { KeyObject } from 'node:crypto';
 import type { EventStore, ExpectedRevision } from '../event-store.ts';
 import { WrongExpectedRevision } from '../event-store.ts';
 import { createBookkeeping } from '../bookkeeping.ts';
-import type { Clock, Ids } from '../ports.ts';
+import type { Runtime } from '../ports.ts';
 import { stringAt } from '../../domain/json-tools.ts';
 import { signRotation, type ChainedKey } from './merkle/key-chain.ts';
 import { parseVkey } from './merkle/note.ts';
@@ -67,10 +67,7 @@ export const createAuditKeys = ({
   /** Leaves of the audit tree here: a key that is replaced vouches for nothing beyond them. */
   readonly treeSize?: () => number;
   readonly origin: string;
-  readonly clock: Clock;
-  readonly ids: Ids;
-  readonly instance: string;
-}): AuditKeys => {
+} & Pick<Runtime, 'clock' | 'ids' | 'instance'>): AuditKeys => {
   const bookkeeping = createBookkeeping(instance);
   /** Chains whose older keys were destroyed already, by their newest key. */
   let tidied: string | undefined;

@@ -8,7 +8,7 @@ import { retentionAggregate } from '../../domain/kinds.ts';
 import type { CommandOutcome, CommandRunner } from '../command.ts';
 import { derivedCommandId } from '../identifiers.ts';
 import { systemContext, type CommandContext } from '../metadata.ts';
-import type { Clock, KeyStore, Logger } from '../ports.ts';
+import type { KeyStore, Runtime } from '../ports.ts';
 
 /**
  * Erasure of a person's data by destroying the key (design §4): what was to happen is an event first, so that a crash
@@ -51,9 +51,7 @@ export const createErasures = ({
   readonly runner: CommandRunner;
   /** `destroy` also forgets what was made with the key (`PersonalMetadata.erase`). */
   readonly keys: Pick<KeyStore, 'destroy' | 'has'>;
-  readonly clock: Clock;
-  readonly logger: Logger;
-}): Erasures => {
+} & Pick<Runtime, 'clock' | 'logger'>): Erasures => {
   const execute = (command: RetentionCommand, context: CommandContext) =>
     runner.execute(retentionAggregate, RETENTION_ID, command, context);
   const state = async (): Promise<RetentionState> =>

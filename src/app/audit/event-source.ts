@@ -9,23 +9,13 @@ export const eventsOf = async (
   signal?: AbortSignal,
 ): Promise<readonly (RecordedEvent | undefined)[]> => {
   const found = new Map<string, RecordedEvent>();
-  for (const [stream, revisions] of byStream(leaves))
-    for (const { from, to } of runsOf(revisions)) {
+  for (const [stream, each] of Map.groupBy(leaves, ({ record }) => record.stream))
+    for (const { from, to } of runsOf(each.map(({ record }) => record.revision))) {
       const limit = to - from + 1;
       for await (const event of readStream(stream, { from, limit, ...(signal && { signal }) }))
         found.set(`${stream}@${event.revision}`, event);
     }
   return leaves.map(({ record }) => found.get(`${record.stream}@${record.revision}`));
-};
-
-const byStream = (leaves: readonly AuditLeaf[]): Map<string, number[]> => {
-  const streams = new Map<string, number[]>();
-  for (const { record } of leaves) {
-    const revisions = streams.get(record.stream);
-    if (revisions === undefined) streams.set(record.stream, [record.revision]);
-    else revisions.push(record.revision);
-  }
-  return streams;
 };
 
 /** Revisions that are read in one go: those that follow each other. */

@@ -17,14 +17,11 @@ export type Suppressed = {
   readonly until: string;
 };
 
+type Refused = { readonly subjectId: string; readonly actor?: Actor | undefined };
+
 export type RefusalCaps = {
   /** True: record it. False: it was counted. */
-  admit(refusal: {
-    readonly subjectId: string;
-    readonly tenant: string;
-    readonly at: string;
-    readonly actor?: Actor;
-  }): boolean;
+  admit(refusal: Refused & { readonly tenant: string; readonly at: string }): boolean;
   /** What was counted since the last call. */
   take(): readonly Suppressed[];
   /** Gives back what was taken and could not be recorded. */
@@ -137,26 +134,15 @@ export const createRefusalCaps = ({
 };
 
 /** Whose allowance it is. What the service is refused in what it does by itself is its own, whoever asked for that. */
-const countedAs = ({
-  subjectId,
-  actor,
-}: {
-  readonly subjectId: string;
-  readonly actor?: Actor | undefined;
-}): string => (actor === undefined || actor.authMethod === 'internal' ? subjectId : principalIn(actor));
+const countedAs = ({ subjectId, actor }: Refused): string =>
+  actor === undefined || actor.authMethod === 'internal' ? subjectId : principalIn(actor);
 
 /** What is counted together: of one who acts, for one, in one tenant. */
 const keyOf = ({ tenant, subjectId, actor }: Suppressed): string =>
   subjectId === undefined ? ANYBODY : JSON.stringify([tenant, subjectId, actor?.onBehalfOf ?? '']);
 
 /** Whose a count of several calls is. */
-export const whoseOf = ({
-  subjectId,
-  actor,
-}: {
-  readonly subjectId: string;
-  readonly actor?: Actor | undefined;
-}): Pick<Suppressed, 'subjectId' | 'actor'> => {
+export const whoseOf = ({ subjectId, actor }: Refused): Pick<Suppressed, 'subjectId' | 'actor'> => {
   if (actor === undefined) return { subjectId };
   const { personal: _person, tokenIdHash: _token, ...known } = actor;
   return { subjectId, actor: known };

@@ -1,9 +1,10 @@
 import type { RefusalEvent } from '../../domain/audit/events.ts';
+import { defined } from '../../domain/json-tools.ts';
 import type { EventCodec } from '../event-codec.ts';
 import type { EventToAppend } from '../event-store.ts';
 import { eventId } from '../identifiers.ts';
 import { commandMetadata, type Actor, type CommandMetadata, type Encrypted } from '../metadata.ts';
-import type { Clock, Ids, Logger, RecordRejection, RejectionRecord, Timers } from '../ports.ts';
+import type { RecordRejection, RejectionRecord, Runtime } from '../ports.ts';
 import { pause } from '../process-runner/pause.ts';
 import type { RequestHash } from '../request-hash.ts';
 import type { PersonalMetadata } from '../subjects.ts';
@@ -27,11 +28,6 @@ export type RefusalRecorder = {
 export type RefusalRecorderOptions = {
   readonly journal: DayJournal;
   readonly codec: Pick<EventCodec, 'encode'>;
-  readonly clock: Clock;
-  readonly timers: Timers;
-  readonly ids: Ids;
-  readonly instance: string;
-  readonly logger: Logger;
   readonly requestHash: RequestHash;
   /** Conceals what the caller was told: it may repeat what the caller wrote. */
   readonly conceal: (subjectId: string, text: string) => Promise<Encrypted>;
@@ -47,7 +43,7 @@ export type RefusalRecorderOptions = {
   readonly everyMs?: number;
   /** Most refusals that wait; those beyond are counted. Default 1,000. */
   readonly most?: number;
-};
+} & Runtime;
 
 export const REFUSAL_CATEGORY = 'refusal';
 /** Where counts of refusals that were not recorded one by one are made events. */
@@ -73,16 +69,18 @@ export const createRefusalRecorder = (options: RefusalRecorderOptions): RefusalR
       subjectId: record.subjectId,
       outcome: record.outcome,
       code: record.code,
-      ...(record.error !== undefined && { error: record.error }),
+      ...defined({ error: record.error }),
       command: record.command,
-      ...(record.commandId !== undefined && { commandId: record.commandId }),
-      ...(record.kind !== undefined && { kind: record.kind }),
-      ...(knowsId === true && record.resourceId !== undefined && { resourceId: record.resourceId }),
-      ...hashed(record, requestHash),
-      ...(record.fields !== undefined && { fields: record.fields() }),
-      ...(message !== undefined && { message }),
-      ...(named !== undefined && { named }),
-      ...(message === undefined && record.plain === true && { told: record.message }),
+      ...defined({
+        commandId: record.commandId,
+        kind: record.kind,
+        resourceId: knowsId === true ? record.resourceId : undefined,
+        bodyHash: bodyHashOf(record, requestHash),
+        fields: record.fields?.(),
+        message,
+        named,
+        told: message === undefined && record.plain === true ? record.message : undefined,
+      }),
     },
   });
 
@@ -102,14 +100,12 @@ export const createRefusalRecorder = (options: RefusalRecorderOptions): RefusalR
       {
         tenant: record.tenant,
         project: record.project ?? '',
-        actor: { ...(record.actor ?? ANYBODY), ...(personal !== undefined && { personal }) },
+        actor: { ...(record.actor ?? ANYBODY), ...defined({ personal }) },
         commandId,
         requestHash: hashOf(record, requestHash),
         correlationId: record.correlationId ?? commandId,
         causationId: record.commandId ?? record.correlationId ?? commandId,
-        ...(record.ticket !== undefined && { ticket: record.ticket }),
-        ...(record.traceparent !== undefined && { traceparent: record.traceparent }),
-        ...(source !== undefined && { source }),
+        ...defined({ ticket: record.ticket, traceparent: record.traceparent, source }),
       },
       'RecordRefusal',
       record.at,
@@ -227,13 +223,7 @@ const createSeal = ({
     const source = record.source ?? (clear && (await people.source(subjectId, clear.source)));
     const sealed = await conceal(subjectId, message);
     const named = (await knowsId) ? undefined : await concealed;
-    return {
-      message: sealed,
-      knowsId: named === undefined,
-      ...(named !== undefined && { named }),
-      ...(personal !== undefined && { personal }),
-      ...(source !== undefined && { source }),
-    };
+    return { message: sealed, knowsId: named === undefined, ...defined({ named, personal, source }) };
   };
   return (entry) => {
     entry.sealed ??= sealedOf(entry.record).catch((error: unknown) => {
@@ -254,7 +244,7 @@ const suppressedOf = (record: RejectionRecord): Pick<Suppressed, 'subjectId' | '
 const asRecord = ({ subjectId, tenant, actor }: Suppressed): RejectionRecord => ({
   tenant,
   subjectId: subjectId ?? '',
-  ...(actor !== undefined && { actor }),
+  ...defined({ actor }),
   command: 'RecordRefusal',
   outcome: 'rejected',
   code: 'SUPPRESSED',
@@ -266,14 +256,14 @@ const asRecord = ({ subjectId, tenant, actor }: Suppressed): RejectionRecord => 
 const hashOf = (record: RejectionRecord, requestHash: RequestHash): string => {
   const { command, kind = '', resourceId = '', correlationId } = record;
   if (correlationId === undefined) return '';
-  const { bodyHash } = hashed(record, requestHash);
+  const bodyHash = bodyHashOf(record, requestHash);
   return bodyHash ?? requestHash({ method: command, route: `${kind}/${resourceId}`, body: null });
 };
 
-const hashed = (
+const bodyHashOf = (
   { requestHash: known, body, command }: RejectionRecord,
   requestHash: RequestHash,
-): { bodyHash?: string } => {
-  if (known !== undefined && known !== '') return { bodyHash: known };
-  return body === undefined ? {} : { bodyHash: requestHash({ method: command, route: '', body: body() }) };
+): string | undefined => {
+  if (known !== undefined && known !== '') return known;
+  return body && requestHash({ method: command, route: '', body: body() });
 };

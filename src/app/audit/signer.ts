@@ -9,7 +9,7 @@ import {
   type Position,
 } from '../event-store.ts';
 import type { Lease, Ownership } from '../ownership.ts';
-import type { Clock, Ids, Logger, Timers } from '../ports.ts';
+import type { Runtime } from '../ports.ts';
 import { pause } from '../process-runner/pause.ts';
 import type { AuditKeys } from './audit-keys.ts';
 import { createLeafSample } from './leaf-sample.ts';
@@ -73,14 +73,9 @@ export type SignerPorts = {
   readonly keys: AuditKeys;
   readonly origin: string;
   readonly ownership: Ownership;
-  readonly clock: Clock;
-  readonly timers: Timers;
-  readonly ids: Ids;
-  readonly instance: string;
-  readonly logger: Logger;
   readonly rest: Rest;
   readonly settings?: Partial<SignerSettings>;
-};
+} & Runtime;
 
 /** The tree at a size that was signed is not the tree of which that head was. Nothing may be signed over it. */
 export class TreeMismatch extends Error {

@@ -1,5 +1,5 @@
 import { LogDamaged, type EventStore } from '../event-store.ts';
-import type { Logger, Timers } from '../ports.ts';
+import type { Runtime } from '../ports.ts';
 import { pause } from '../process-runner/pause.ts';
 import { assertUnchanged, ChangedEvent, eventsOf } from './event-source.ts';
 import { whyOutOfOrder } from './stream-order.ts';
@@ -47,9 +47,7 @@ export const createSuspects = ({
   readonly tree?: Pick<AuditTree, 'leaf' | 'hashAt'> & {
     indexOf(stream: string, revision: number): number | undefined;
   };
-  readonly timers: Timers;
-  readonly logger: Logger;
-}): Suspects => {
+} & Pick<Runtime, 'timers' | 'logger'>): Suspects => {
   /** What is wrong with each; undefined: not looked at yet. */
   const known = new Map<string, string | undefined>();
   let wake = (): void => undefined;

@@ -16,7 +16,7 @@ export type JsonSchemas = {
 };
 
 export type SchemaOutcome =
-  /** `patternSize`: what its patterns cost to read again, see `SchemaLimits.patterns`. */
+  /** `patternSize`: what its patterns cost to read again, see `LIMITS.patterns` in `schema.ts`. */
   | { readonly ok: true; readonly patternSize: number }
   /** Why it is not taken, as one clause. */
   | { readonly ok: false; readonly problem: string };

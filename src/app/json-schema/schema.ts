@@ -12,18 +12,16 @@ import { BadSchema, type Reader, type Schema } from './types.ts';
  *
  * The vocabulary is that of draft 2020-12 without dynamic scopes and `unevaluated…`; `format` is an annotation.
  */
-export type SchemaLimits = {
+const LIMITS = {
   /** Characters of the text. */
-  readonly text: number;
+  text: 8_192,
   /** Schemas inside it, those of `$ref` counted at every use. */
-  readonly nodes: number;
+  nodes: 256,
   /** Levels of schemas in schemas, and of values in `enum` and `const`. */
-  readonly depth: number;
+  depth: 16,
   /** Sum of the sizes of all patterns, as the pattern engine measures them. */
-  readonly patterns: number;
+  patterns: 2_000,
 };
-
-export const SCHEMA_LIMITS: SchemaLimits = { text: 8_192, nodes: 256, depth: 16, patterns: 2_000 };
 
 export type ReadSchema =
   /** `patternSize`: sum of the sizes of its patterns, what reading it again would cost. */
@@ -51,10 +49,10 @@ const ANNOTATIONS = [
 /** Everything false: what `false` as a schema says. */
 const NOTHING: Schema = [(_value, at) => ({ at, problem: 'must not be there' })];
 
-export const readSchema = (text: string, limits: SchemaLimits = SCHEMA_LIMITS): ReadSchema => {
-  if (text.length > limits.text) return { ok: false, problem: `it has more than ${limits.text} characters` };
+export const readSchema = (text: string): ReadSchema => {
+  if (text.length > LIMITS.text) return { ok: false, problem: `it has more than ${LIMITS.text} characters` };
   try {
-    return { ok: true, ...readAll(parse(text), limits) };
+    return { ok: true, ...readAll(parse(text)) };
   } catch (error) {
     if (error instanceof BadSchema || error instanceof BadPattern)
       return { ok: false, problem: error.message };
@@ -70,10 +68,7 @@ const parse = (text: string): JsonValue => {
   }
 };
 
-const readAll = (
-  root: JsonValue,
-  limits: SchemaLimits,
-): { readonly schema: Schema; readonly patternSize: number } => {
+const readAll = (root: JsonValue): { readonly schema: Schema; readonly patternSize: number } => {
   let nodes = 0;
   let patternSize = 0;
   let level = 0;
@@ -82,24 +77,24 @@ const readAll = (
   const reader: Reader = {
     schema: (value) => read(value),
     pattern: (text) => {
-      const pattern = createPattern(text, limits.patterns - patternSize);
+      const pattern = createPattern(text, LIMITS.patterns - patternSize);
       patternSize += pattern.size;
       return pattern;
     },
     shallow: (value) => {
-      if (deeperThan(value, limits.depth))
-        throw new BadSchema(`a value in it has more than ${limits.depth} levels`);
+      if (deeperThan(value, LIMITS.depth))
+        throw new BadSchema(`a value in it has more than ${LIMITS.depth} levels`);
       return value;
     },
   };
 
   const read = (value: JsonValue | undefined): Schema => {
     nodes += 1;
-    if (nodes > limits.nodes) throw new BadSchema(`it holds more than ${limits.nodes} schemas`);
+    if (nodes > LIMITS.nodes) throw new BadSchema(`it holds more than ${LIMITS.nodes} schemas`);
     if (value === true) return [];
     if (value === false) return NOTHING;
     if (!isObject(value)) throw new BadSchema('a schema must be an object, true or false');
-    if (level >= limits.depth) throw new BadSchema(`it has more than ${limits.depth} levels`);
+    if (level >= LIMITS.depth) throw new BadSchema(`it has more than ${LIMITS.depth} levels`);
     level += 1;
     const rules = Object.entries(value).flatMap(([keyword, operand]) => rulesOf(keyword, operand, value));
     level -= 1;

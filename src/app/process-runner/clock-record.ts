@@ -1,7 +1,7 @@
 import { createBookkeeping } from '../bookkeeping.ts';
 import { OutcomeUnknown, StoreUnavailable, WrongExpectedRevision, type EventStore } from '../event-store.ts';
 import { derivedCommandId } from '../identifiers.ts';
-import type { Clock, Logger } from '../ports.ts';
+import type { Runtime } from '../ports.ts';
 
 /** Outside watch, audit tree and topics (design §4): the newest divergences of all instances. */
 export const CLOCK_STREAM = 'sys-clock';
@@ -9,13 +9,12 @@ const MAX_COUNT = 1_000;
 const ATTEMPTS = 5;
 
 /** Records that wall clock and monotonic clock parted. Never throws: the divergence is in the log file as well. */
-export const recordDivergence = async (options: {
-  readonly store: EventStore;
-  readonly clock: Clock;
-  readonly instance: string;
-  readonly logger: Logger;
-  readonly deltaMs: number;
-}): Promise<void> => {
+export const recordDivergence = async (
+  options: {
+    readonly store: EventStore;
+    readonly deltaMs: number;
+  } & Pick<Runtime, 'clock' | 'instance' | 'logger'>,
+): Promise<void> => {
   const { store, clock, instance, logger, deltaMs } = options;
   const at = clock.now();
   const diverged = { type: 'ClockDiverged', data: { at, instance, deltaMs } } as const;

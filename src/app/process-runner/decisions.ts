@@ -34,10 +34,7 @@ export const createDecisions = ({
   failpoint,
   epoch,
   instance,
-}: Pick<
-  RunsOptions,
-  'log' | 'work' | 'clock' | 'steady' | 'failpoint' | 'epoch' | 'instance'
->): Decisions => {
+}: RunsOptions): Decisions => {
   /** Undefined: nothing follows. */
   const record = async (
     actor: Actor,

@@ -2,13 +2,11 @@ import { parseStreamName, streamName } from '../../domain/stream-name.ts';
 import {
   StoreUnavailable,
   type EventFilter,
-  type EventStore,
   type Position,
   type RecordedEvent,
   type SubscriptionItem,
   type UnreadableEvent,
 } from '../event-store.ts';
-import type { Clock, Logger, Timers } from '../ports.ts';
 import { anchorOf, resumeAfter, unproved, type Anchor } from '../resume-point.ts';
 import { pause } from './pause.ts';
 import { createProgress, type Progress } from './progress.ts';
@@ -17,7 +15,7 @@ import type { RunIndex } from './run-index.ts';
 import type { RunMemory } from './run-memory.ts';
 import type { Runs } from './runs.ts';
 import { createSlices } from './slices.ts';
-import type { AnyWorkflow, RunCodec } from './types.ts';
+import type { PartOptions } from './types.ts';
 
 /**
  * The runner's one subscription. Until the end of the log was reached once, events are only folded, as they come:
@@ -39,26 +37,24 @@ export type Intake = {
 const RETRY_FIRST_MS = 100;
 const RETRY_MAX_MS = 5_000;
 
-export const createIntake = (options: {
-  readonly store: EventStore;
-  readonly codec: RunCodec;
-  readonly index: RunIndex;
-  readonly memory: RunMemory;
-  readonly runs: Runs;
-  readonly workflows: readonly AnyWorkflow[];
-  readonly runEventTypes: readonly string[];
-  readonly clock: Clock;
-  readonly timers: Timers;
-  readonly logger: Logger;
-  /** A wake event came: the named timer of every run that keeps it counts as due, of `most` of them at most. */
-  readonly wake: (timerId: string, most?: number) => void;
-  readonly live: () => void;
-}): Intake => {
+export const createIntake = (
+  options: {
+    readonly index: RunIndex;
+    readonly memory: RunMemory;
+    readonly runs: Runs;
+    /** A wake event came: the named timer of every run that keeps it counts as due, of `most` of them at most. */
+    readonly wake: (timerId: string, most?: number) => void;
+    readonly live: () => void;
+  } & PartOptions,
+): Intake => {
   const { store, codec, index, memory, runs, workflows, logger } = options;
   const slice = createSlices(options.clock);
   const progress = createProgress(index.anchor());
-  const bySubject = groupBy(workflows, (workflow) => [workflow.subject]);
-  const wakeTypes = groupBy(workflows, (workflow) => workflow.wakes?.types ?? []);
+  const bySubject = Map.groupBy(workflows, ({ subject }) => subject);
+  const wakeTypes = Map.groupBy(
+    workflows.flatMap(({ wakes }) => wakes?.types.map((type) => ({ ...wakes, type })) ?? []),
+    ({ type }) => type,
+  );
   const categories = new Set(workflows.map((workflow) => workflow.name));
   /** Runs whose events came out of order while catching up, and what lets the checkpoint pass the first of them. */
   const behind = new Map<string, () => void>();
@@ -84,8 +80,7 @@ export const createIntake = (options: {
       if (live) post(key, event);
       else foldSeen(key, event);
     }
-    for (const workflow of wakeTypes.get(event.type) ?? []) {
-      const { timerId = '', perStream } = workflow.wakes ?? {};
+    for (const { timerId, perStream } of wakeTypes.get(event.type) ?? []) {
       const timer = perStream === undefined ? timerId : `${timerId}:${parseStreamName(event.stream).id}`;
       if (live) options.wake(timer, perStream);
       else woken.set(timer, perStream);
@@ -201,15 +196,4 @@ export const createIntake = (options: {
       }
     },
   };
-};
-
-const groupBy = (
-  workflows: readonly AnyWorkflow[],
-  keysOf: (workflow: AnyWorkflow) => readonly string[],
-): Map<string, AnyWorkflow[]> => {
-  const groups = new Map<string, AnyWorkflow[]>();
-  for (const workflow of workflows) {
-    for (const key of keysOf(workflow)) groups.set(key, [...(groups.get(key) ?? []), workflow]);
-  }
-  return groups;
 };

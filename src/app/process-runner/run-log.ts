@@ -3,17 +3,15 @@ import {
   OutcomeUnknown,
   StoreUnavailable,
   WrongExpectedRevision,
-  type EventStore,
   type RecordedEvent,
 } from '../event-store.ts';
 import { ReferencesBusy } from '../reference-guard.ts';
 import { derivedCommandId, eventId } from '../identifiers.ts';
 import type { CommandContext, CommandMetadata } from '../metadata.ts';
-import type { Clock, Logger, Timers } from '../ports.ts';
 import { pause } from './pause.ts';
 import { foldRun } from './fold-run.ts';
 import { askedOf, fold, foldRecorded, type Run } from './run.ts';
-import type { Failpoint, RunCodec } from './types.ts';
+import type { PartOptions } from './types.ts';
 
 /** Thrown out of every wait when the runner stops. */
 export class Stopped extends Error {
@@ -63,19 +61,14 @@ export const PATIENCE_MS = 4;
 const RETRY_FIRST_MS = 100;
 const RETRY_MAX_MS = 5_000;
 
-export const createRunLog = (options: {
-  readonly store: EventStore;
-  readonly codec: RunCodec;
-  readonly clock: Clock;
-  readonly timers: Timers;
-  readonly instance: string;
-  readonly logger: Logger;
-  readonly failpoint: Failpoint;
-  /** Told in the same turn that a run was folded further, before anybody else can go on. */
-  readonly folded: (run: Run) => void;
-  /** Ends every wait. */
-  readonly signal: AbortSignal;
-}): RunLog => {
+export const createRunLog = (
+  options: {
+    /** Told in the same turn that a run was folded further, before anybody else can go on. */
+    readonly folded: (run: Run) => void;
+    /** Ends every wait. */
+    readonly signal: AbortSignal;
+  } & PartOptions,
+): RunLog => {
   const { store, codec, clock, timers, instance, logger, failpoint, folded, signal } = options;
 
   const insist = async <T>(attempt: () => Promise<T>): Promise<T> => {

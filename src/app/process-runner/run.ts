@@ -1,5 +1,6 @@
 import type { DomainEvent } from '../../domain/decider.ts';
 import type { JsonObject } from '../../domain/json.ts';
+import { defined } from '../../domain/json-tools.ts';
 import { streamName } from '../../domain/stream-name.ts';
 import type { FoldedEvent, Pending } from '../../domain/workflow.ts';
 import type { RecordedEvent } from '../event-store.ts';
@@ -39,11 +40,11 @@ type Asking = Pick<EventMetadata, 'ticket' | 'traceparent' | 'actor'>;
 /** What of a request's metadata goes on to what follows from it. */
 const askedIn = ({ ticket, traceparent, actor }: Asking): Asked => {
   const principal = principalIn(actor);
-  return {
-    ...(ticket !== undefined && { ticket }),
-    ...(traceparent !== undefined && { traceparent }),
-    ...(principal !== SYSTEM_SUBJECT && { onBehalfOf: principal }),
-  };
+  return defined({
+    ticket,
+    traceparent,
+    onBehalfOf: principal === SYSTEM_SUBJECT ? undefined : principal,
+  });
 };
 
 /** The fields of metadata that tell of a request, in what the workflow does for it. */

@@ -1,11 +1,9 @@
-import type { PendingEffect } from '../../domain/workflow.ts';
-import type { Clock, Logger, Timers } from '../ports.ts';
 import type { Lanes } from './lanes.ts';
 import type { RunIndex } from './run-index.ts';
 import type { RunLog } from './run-log.ts';
 import type { RunMemory } from './run-memory.ts';
 import type { SteadyClock } from './steady-clock.ts';
-import type { Failpoint, ProcessHooks, ProcessRunnerSettings, RunCodec } from './types.ts';
+import type { PartOptions } from './types.ts';
 import type { Work } from './work.ts';
 
 /** What the runs of one session, and the plans made for them, are built on. */
@@ -15,18 +13,8 @@ export type RunsOptions = {
   readonly log: RunLog;
   readonly lanes: Lanes;
   readonly work: Work;
-  readonly codec: RunCodec;
-  readonly clock: Clock;
-  readonly timers: Timers;
   readonly steady: SteadyClock;
-  readonly logger: Logger;
-  readonly hooks: ProcessHooks;
-  readonly failpoint: Failpoint;
-  readonly instance: string;
   readonly epoch: number;
-  readonly settings: ProcessRunnerSettings;
-  readonly effectDeadlinesMs?: { readonly [port: string]: number };
-  readonly isHeldBack?: (effect: PendingEffect) => boolean;
   /** The index failed: everything stops and starts anew. */
   readonly broken: (error: unknown) => void;
-};
+} & PartOptions;

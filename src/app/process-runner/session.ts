@@ -52,8 +52,8 @@ const PAUSES_MAX_MS = 10_000;
 const TICK_MS = 5;
 
 export const createSession = (options: SessionOptions): Session => {
-  const { settings, lease, clock, timers, logger, hooks = {}, workflows, store, codec } = options;
-  const failpoint = options.failpoint ?? (() => undefined);
+  const { settings, lease, clock, timers, logger, hooks = {}, workflows } = options;
+  const parts = { ...options, hooks, failpoint: options.failpoint ?? (() => undefined) };
   const index = openRunIndex(options.dataFile, identityOf(options));
   const steady = createSteadyClock(clock, settings.clockToleranceMs);
   /** Aborted when work in flight is given up. */
@@ -71,8 +71,7 @@ export const createSession = (options: SessionOptions): Session => {
     },
   });
   const log = createRunLog({
-    ...options,
-    failpoint,
+    ...parts,
     folded: (run) => memory.touch(run),
     signal: hardStop.signal,
   });
@@ -100,36 +99,28 @@ export const createSession = (options: SessionOptions): Session => {
       for (const { wakes } of workflows) if (wakes !== undefined) wakeTimer(wakes.timerId);
     },
   });
-  const work = createWork({ ...options, log, hooks, failpoint, settings, signal: hardStop.signal });
+  const work = createWork({ ...parts, log, signal: hardStop.signal });
   const epoch = lease.epoch;
   let anchored = false;
   const broken = Promise.withResolvers<never>();
   const runs = createRuns({
-    ...options,
+    ...parts,
     index,
     memory,
     log,
     lanes,
     work,
     steady,
-    hooks,
-    failpoint,
     epoch,
     broken: broken.reject,
   });
 
   const reachedLive = Promise.withResolvers<void>();
   const intake = createIntake({
-    store,
-    codec,
+    ...parts,
     index,
     memory,
     runs,
-    workflows,
-    runEventTypes: options.runEventTypes,
-    clock,
-    timers,
-    logger,
     wake: wakeTimer,
     live: () => {
       reachedLive.resolve();

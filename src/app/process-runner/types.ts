@@ -6,7 +6,7 @@ import type { EventCodec } from '../event-codec.ts';
 import type { EventStore, Position } from '../event-store.ts';
 import type { Ownership } from '../ownership.ts';
 import type { EventMetadata } from '../metadata.ts';
-import type { Clock, Logger, Timers } from '../ports.ts';
+import type { Runtime } from '../ports.ts';
 import type { FailingOrder } from './lane-failures.ts';
 import type { Pacing } from './token-bucket.ts';
 
@@ -130,11 +130,8 @@ export type ProcessRunnerOptions = {
   readonly effectPorts: { readonly [port: string]: EffectPort };
   /** Ports whose attempts may take longer than `effectDeadlineMs`: milliseconds by port. */
   readonly effectDeadlinesMs?: { readonly [port: string]: number };
-  readonly clock: Clock;
-  readonly timers: Timers;
   /** Name of this process incarnation, unique among all runners of the store. */
   readonly instance: string;
-  readonly logger: Logger;
   readonly ownership: Ownership;
   /** The disposable index; `:memory:` rebuilds it from the log at every start. */
   readonly dataFile: string;
@@ -149,6 +146,13 @@ export type ProcessRunnerOptions = {
   readonly hooks?: ProcessHooks;
   readonly failpoint?: Failpoint;
   readonly settings?: Partial<ProcessRunnerSettings>;
+} & Pick<Runtime, 'clock' | 'timers' | 'logger'>;
+
+/** The same for the parts of a runner, with nothing left to default. */
+export type PartOptions = Omit<ProcessRunnerOptions, 'hooks' | 'failpoint' | 'settings'> & {
+  readonly hooks: ProcessHooks;
+  readonly failpoint: Failpoint;
+  readonly settings: ProcessRunnerSettings;
 };
 
 /** Who holds a lane back, since when (ISO) and why. */

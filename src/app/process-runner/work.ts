@@ -1,19 +1,11 @@
 import type { CommandResult, EffectOutcome, PendingCommand, PendingEffect } from '../../domain/workflow.ts';
 import { streamName } from '../../domain/stream-name.ts';
-import type { CommandContext, CommandOutcome, CommandRunner } from '../command.ts';
+import type { CommandContext, CommandOutcome } from '../command.ts';
 import { derivedCommandId } from '../identifiers.ts';
-import type { Clock, Logger, Timers } from '../ports.ts';
 import { pause } from './pause.ts';
 import { PATIENCE_MS, Stopped, type CommandEnd, type RunLog } from './run-log.ts';
 import { askedOf, type Run } from './run.ts';
-import type {
-  Aggregates,
-  CommandTarget,
-  EffectPort,
-  Failpoint,
-  ProcessHooks,
-  ProcessRunnerSettings,
-} from './types.ts';
+import type { CommandTarget, PartOptions } from './types.ts';
 
 /** What a command or effect needs to know of its run, taken when it starts: the run's state moves on meanwhile. */
 export type WorkContext = Pick<Run, 'key' | 'runId' | 'tenant' | 'project' | 'correlationId' | 'asked'> & {
@@ -50,22 +42,13 @@ const DEADLINE_GRACE_MS = 1_000;
 const CROWDED_FIRST_MS = 20;
 const CROWDED_MAX_MS = 5_000;
 
-export const createWork = (options: {
-  readonly commandRunner: CommandRunner;
-  readonly aggregates: Aggregates;
-  readonly commandTargets?: { readonly [aggregate: string]: CommandTarget };
-  readonly effectPorts: { readonly [port: string]: EffectPort };
-  readonly effectDeadlinesMs?: { readonly [port: string]: number };
-  readonly log: RunLog;
-  readonly clock: Clock;
-  readonly timers: Timers;
-  readonly logger: Logger;
-  readonly failpoint: Failpoint;
-  readonly hooks: ProcessHooks;
-  readonly settings: Pick<ProcessRunnerSettings, 'effectDeadlineMs'>;
-  /** Aborted at a hard stop. */
-  readonly signal: AbortSignal;
-}): Work => {
+export const createWork = (
+  options: {
+    readonly log: RunLog;
+    /** Aborted at a hard stop. */
+    readonly signal: AbortSignal;
+  } & PartOptions,
+): Work => {
   const { commandRunner, aggregates, effectPorts, log, clock, timers, logger, hooks, settings, signal } =
     options;
 

@@ -1,6 +1,6 @@
 import type { Checkpoint } from '../checkpoint.ts';
 import type { Position } from '../event-store.ts';
-import type { Clock, Logger, Timers } from '../ports.ts';
+import type { Runtime } from '../ports.ts';
 import { pause } from '../process-runner/pause.ts';
 import type { TopicStream } from '../streams/stream.ts';
 import { isFarBehind } from './distance.ts';
@@ -42,9 +42,6 @@ export type CourierOptions = {
   readonly stream: Pick<TopicStream, 'topic'>;
   readonly producers: KafkaProducers;
   readonly check: TopicsReady;
-  readonly clock: Clock;
-  readonly timers: Timers;
-  readonly logger: Logger;
   readonly settings: PublisherSettings;
   /** Milliseconds that a send which is under way has when the session ends. */
   readonly graceMs: () => number;
@@ -57,7 +54,7 @@ export type CourierOptions = {
     readonly failed: (error: unknown) => void;
     readonly sent: (records: number) => void;
   };
-};
+} & Pick<Runtime, 'clock' | 'timers' | 'logger'>;
 
 export const createCourier = (options: CourierOptions): Courier => {
   const places = createPlaces(options.stream.topic.name);

@@ -1,4 +1,4 @@
-import type { Clock, Timers } from '../ports.ts';
+import type { Runtime } from '../ports.ts';
 import { pause } from '../process-runner/pause.ts';
 import { windowStart } from '../streams/heartbeats.ts';
 import type { KafkaRecord } from '../streams/stream.ts';
@@ -41,12 +41,10 @@ export const createHeartbeatPublisher = ({
   readonly heartbeats: Heartbeats;
   readonly producers: KafkaProducers;
   readonly check: TopicsReady;
-  readonly clock: Clock;
-  readonly timers: Timers;
   readonly trouble: Trouble;
   readonly settings: PublisherSettings;
   readonly hooks?: { readonly published?: (topic: string, records: number) => void } | undefined;
-}): HeartbeatPublisher => {
+} & Pick<Runtime, 'clock' | 'timers'>): HeartbeatPublisher => {
   let producer: KafkaProducer | undefined;
   let active = false;
   let isHeldUp = false;

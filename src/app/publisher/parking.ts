@@ -1,6 +1,6 @@
 import { createBookkeeping } from '../bookkeeping.ts';
 import { WrongExpectedRevision, type EventStore, type ExpectedRevision } from '../event-store.ts';
-import type { Clock, Ids } from '../ports.ts';
+import type { Runtime } from '../ports.ts';
 import type { ParkedStream } from '../../domain/bookkeeping/events.ts';
 
 /** Streams that one topic may leave out; with more of them the mapper is at fault, and the topic stops. */
@@ -47,10 +47,7 @@ export const createParking = ({
 }: {
   readonly store: Pick<EventStore, 'readStream' | 'append' | 'setMaxCount'>;
   readonly topic: string;
-  readonly clock: Clock;
-  readonly ids: Ids;
-  readonly instance: string;
-}): Parking => {
+} & Pick<Runtime, 'clock' | 'ids' | 'instance'>): Parking => {
   const name = `sys-kafkaParked-${topic}`;
   const bookkeeping = createBookkeeping(instance);
   let parked = new Map<string, ParkedStream>();

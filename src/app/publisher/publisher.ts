@@ -1,6 +1,6 @@
 import type { EventStore } from '../event-store.ts';
 import type { Lease, Ownership } from '../ownership.ts';
-import type { Clock, Ids, Logger, Timers } from '../ports.ts';
+import type { Logger, Runtime } from '../ports.ts';
 import { pause } from '../process-runner/pause.ts';
 import type { TopicSpec, TopicStream } from '../streams/stream.ts';
 import { createHeartbeatPublisher, type HeartbeatPublisher, type Heartbeats } from './heartbeat-publisher.ts';
@@ -38,15 +38,10 @@ export type PublisherOptions = {
   /** The log as replays read it, whose events are those that were recorded. Default: the store. */
   readonly recorded?: ReplayedLog;
   readonly ownership: Ownership;
-  readonly clock: Clock;
-  readonly timers: Timers;
-  readonly ids: Ids;
-  readonly instance: string;
-  readonly logger: Logger;
   readonly hooks?: { readonly published?: (topic: string, records: number) => void };
   readonly failpoint?: PublisherFailpoint;
   readonly settings?: Partial<PublisherSettings>;
-};
+} & Runtime;
 
 /**
  * The role `publisher` (design §7, Kafka): every event of the log becomes records, at least once and in order per key
@@ -245,16 +240,13 @@ const shownOf = (problems: PublisherStatus['problems']): object => {
       ({ message }) => message,
     ),
   ];
+  const told = others
+    .slice(0, SHOWN)
+    .map(([message, each]) => `${each.map(({ topic }) => topic).join(', ')} ${message}`);
   return {
-    ...(missing.length === 0 ? {} : { missing }),
-    ...(others.length === 0
-      ? {}
-      : {
-          problems: others
-            .slice(0, SHOWN)
-            .map(([message, each]) => `${each.map(({ topic }) => topic).join(', ')} ${message}`),
-        }),
-    ...(others.length <= SHOWN ? {} : { more: others.length - SHOWN }),
+    ...(missing.length > 0 && { missing }),
+    ...(told.length > 0 && { problems: told }),
+    ...(others.length > SHOWN && { more: others.length - SHOWN }),
   };
 };
 
@@ -285,16 +277,13 @@ const inShort = (plan: readonly TopicPlan[], topics: readonly TopicStatus[]): st
   const wrong = plan.filter(({ found, problems }) => found !== undefined && problems.length > 0).length;
   const gone = goneOf(topics, missing).length;
   return [
-    ...(missing.length === 0
-      ? []
-      : [`${missing.length} Kafka topics are missing: ${CREATE_COMMAND} creates them`]),
-    ...(gone === 0
-      ? []
-      : [
-          `${gone} of them were published to, so that these brokers are other ones or were emptied, or somebody has deleted them: once made, they are filled from the beginning of the log`,
-        ]),
-    ...(wrong === 0 ? [] : [`${wrong} Kafka topics are not as they should be`]),
-  ].join('; ');
+    missing.length > 0 && `${missing.length} Kafka topics are missing: ${CREATE_COMMAND} creates them`,
+    gone > 0 &&
+      `${gone} of them were published to, so that these brokers are other ones or were emptied, or somebody has deleted them: once made, they are filled from the beginning of the log`,
+    wrong > 0 && `${wrong} Kafka topics are not as they should be`,
+  ]
+    .filter((part) => part !== false)
+    .join('; ');
 };
 
 /** Topics that are missing although something was sent to them. */

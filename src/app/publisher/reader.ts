@@ -7,7 +7,7 @@ import {
   type SubscriptionItem,
   type UnreadableEvent,
 } from '../event-store.ts';
-import type { Clock, Logger, Timers } from '../ports.ts';
+import type { Runtime } from '../ports.ts';
 import type { Follower, LogPage, LogPages } from './log-pages.ts';
 import { pause } from '../process-runner/pause.ts';
 import { NewerRelease } from '../streams/lift.ts';
@@ -57,13 +57,10 @@ export const createReader = ({
   readonly stream: TopicStream;
   readonly store: Pick<EventStore, 'subscribe' | 'readStream'>;
   readonly pages: LogPages;
-  readonly clock: Clock;
-  readonly timers: Timers;
-  readonly logger: Logger;
   readonly turn: () => Promise<void> | undefined;
   readonly session: Session;
   readonly after: Position | undefined;
-}): Reader => {
+} & Pick<Runtime, 'clock' | 'timers' | 'logger'>): Reader => {
   const category = categoryOf(topic.filter);
   let caughtUp = false;
   /** Recorded time of what was read last; undefined once the end of the log was reached. */

@@ -8,7 +8,7 @@ import {
   type RecordedEvent,
   type UnreadableEvent,
 } from '../event-store.ts';
-import type { Clock, Timers } from '../ports.ts';
+import type { Runtime } from '../ports.ts';
 import { pause } from '../process-runner/pause.ts';
 import type { KafkaRecord, TopicStream } from '../streams/stream.ts';
 import { filterFor } from './filter.ts';
@@ -70,9 +70,7 @@ export type ReplayOptions = {
   readonly stream: TopicStream;
   readonly cluster: KafkaCluster;
   readonly store: Pick<ReplayedLog, 'subscribe' | 'lastPosition'>;
-  readonly clock: Clock;
-  readonly timers: Timers;
-};
+} & Pick<Runtime, 'clock' | 'timers'>;
 
 /**
  * Yields progress and, last, the report. Throws ReplayTargetInUse, KafkaFault when the brokers do not take it, and what the store

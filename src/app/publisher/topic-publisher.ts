@@ -1,7 +1,6 @@
-import type { ParkedStream } from '../../domain/bookkeeping/events.ts';
 import { createCheckpoint, type Checkpoint } from '../checkpoint.ts';
 import { OutcomeUnknown, StoreUnavailable, type EventStore, type Position } from '../event-store.ts';
-import type { Clock, Ids, Logger, Timers } from '../ports.ts';
+import type { Runtime } from '../ports.ts';
 import { pause } from '../process-runner/pause.ts';
 import type { TopicStream } from '../streams/stream.ts';
 import { createCourier } from './courier.ts';
@@ -34,11 +33,6 @@ export type TopicPublisherOptions = {
   readonly store: EventStore;
   readonly producers: KafkaProducers;
   readonly check: TopicsReady;
-  readonly clock: Clock;
-  readonly timers: Timers;
-  readonly ids: Ids;
-  readonly instance: string;
-  readonly logger: Logger;
   readonly settings: PublisherSettings;
   readonly graceMs: () => number;
   /** Milliseconds before a compacted topic begins. */
@@ -56,7 +50,7 @@ export type TopicPublisherOptions = {
   readonly hooks?: { readonly published?: (topic: string, records: number) => void };
   /** Tests only. */
   readonly failpoint?: PublisherFailpoint;
-};
+} & Runtime;
 
 /** One topic while this instance owns the publisher. */
 export type TopicPublisher = {
@@ -68,81 +62,80 @@ export type TopicPublisher = {
   retry(stream: string): Promise<RetryOutcome>;
 };
 
+/** `between`: no session runs; the last one has failed, or the first one has not begun. */
+type Phase =
+  | { readonly is: 'standby' | 'between' }
+  | { readonly is: 'publishing'; readonly session: Session; readonly reader: Reader };
+const NOTHING_RUNS = { session: undefined, reader: undefined };
+
+/** The last error also after it was overcome. */
+type Health = { readonly is: 'fine' | 'waiting' | 'failed'; readonly lastError: TopicError | undefined };
+
+/** `isTold`: a try on the way has told what is wrong. */
+type Sending = Trying & { readonly sinceMs: number; readonly isTold: boolean };
+
+/**
+ * The topic was found empty and is filled from the beginning of the log again, which may not be stored yet. `upTo`: how far
+ * it was published to before; undefined: not known.
+ */
+type Refill = { readonly since: string; readonly upTo: Position | undefined; readonly isStored: boolean };
+
 export const createTopicPublisher = (options: TopicPublisherOptions): TopicPublisher => {
   const { stream, store, clock, timers, ids, instance, logger, settings, trouble } = options;
   const { name } = stream.topic;
-  let running: { session: Session; reader: Reader } | undefined;
-  let active = false;
-  let lastError: TopicError | undefined;
-  let failing: 'waiting' | 'failed' | undefined;
-  let position: Position | undefined;
-  let sent = 0;
-  let confirmedAt: string | undefined;
-  let trying: (Trying & { readonly sinceMs: number }) | undefined;
-  let parkedBefore: readonly ParkedStream[] = [];
-  let published = false;
-  /** Up to where it was published to before it was found empty. */
-  let filling: { readonly since: string; readonly upTo: Position } | undefined;
+  let phase: Phase = { is: 'standby' };
+  let health: Health = { is: 'fine', lastError: undefined };
+  let sending: Sending | undefined;
+  let refill: Refill | undefined;
+  /** What the last session left. */
+  let left: Pick<TopicStatus, 'position' | 'parked'> = { position: undefined, parked: [] };
+  let confirmed: Pick<TopicStatus, 'sent' | 'confirmedAt' | 'published'> = {
+    sent: 0,
+    confirmedAt: undefined,
+    published: false,
+  };
 
   const isFilling = (reached: Position | undefined): boolean =>
-    filling !== undefined && (reached === undefined || reached < filling.upTo);
+    refill?.upTo !== undefined && (reached === undefined || reached < refill.upTo);
 
-  const failed = (error: unknown, state: 'waiting' | 'failed'): void => {
-    const next = topicErrorOf(error, clock.now());
-    trouble.has(name, next);
-    failing = state;
-    lastError = next;
-  };
-  /** Of one that failed at last the tries on the way were told. */
-  const failedOnce = (wasTold: boolean): void => {
-    if (trying !== undefined && !wasTold) trying = { ...trying, failed: trying.failed + 1 };
-  };
-  let isTold = false;
-  const recovered = (): void => {
-    if (failing !== undefined) trouble.over(name);
-    failing = undefined;
+  const failed = (error: unknown, is: 'waiting' | 'failed'): TopicError => {
+    const lastError = topicErrorOf(error, clock.now());
+    trouble.has(name, lastError);
+    health = { is, lastError };
+    return lastError;
   };
 
   const courier = createCourier({
     ...options,
     events: {
       trying: (records) => {
-        if (records === 0) {
-          trying = undefined;
-          return;
-        }
-        isTold = false;
-        trying = {
-          records,
-          since: trying?.since ?? clock.now(),
-          sinceMs: trying?.sinceMs ?? clock.monotonicMs(),
-          attempt: (trying?.attempt ?? 0) + 1,
-          failed: trying?.failed ?? 0,
-          problem: trying?.problem,
+        const before = sending ?? {
+          since: clock.now(),
+          sinceMs: clock.monotonicMs(),
+          attempt: 0,
+          failed: 0,
+          problem: undefined,
         };
+        const next = { ...before, records, attempt: before.attempt + 1, isTold: false };
+        sending = records === 0 ? undefined : next;
       },
       trouble: (problem) => {
-        isTold = true;
-        if (trying !== undefined) trying = { ...trying, failed: trying.failed + 1, problem };
+        sending &&= { ...sending, failed: sending.failed + 1, problem, isTold: true };
       },
       failed: (error) => {
-        failed(error, isOtherHistory(error) ? 'failed' : 'waiting');
-        failedOnce(isTold);
-        if (trying !== undefined) trying = { ...trying, problem: lastError?.message };
+        const { message } = failed(error, isOtherHistory(error) ? 'failed' : 'waiting');
+        // Of one that failed at last the tries on the way were told.
+        sending &&= { ...sending, failed: sending.failed + (sending.isTold ? 0 : 1), problem: message };
       },
       sent: (records) => {
-        recovered();
-        trying = undefined;
-        confirmedAt = clock.now();
-        published = true;
-        sent += records;
+        if (health.is !== 'fine') trouble.over(name);
+        health = { ...health, is: 'fine' };
+        sending = undefined;
+        confirmed = { sent: confirmed.sent + records, confirmedAt: clock.now(), published: true };
         options.hooks?.published?.(name, records);
       },
     },
   });
-
-  /** The topic has to be filled from the beginning of the log, and that is not stored yet. */
-  let isNew = false;
 
   /**
    * Stored before anything is filled: whoever goes on after a crash finds a topic that holds something, and could not know.
@@ -154,7 +147,7 @@ export const createTopicPublisher = (options: TopicPublisherOptions): TopicPubli
       await checkpoint.load();
       if (!(await checkpoint.save(undefined))) throw new TakenOver(`sys-kafka-${name}`);
     }
-    isNew = false;
+    refill &&= { ...refill, isStored: true };
     if (!isOwner) throw new TakenOver(`sys-kafka-${name}`);
   };
 
@@ -175,9 +168,9 @@ export const createTopicPublisher = (options: TopicPublisherOptions): TopicPubli
     const parking = createParking({ store, topic: name, clock, ids, instance });
     await parking.load(signal);
     const stored = await checkpoint.load(signal);
-    const after = isNew ? undefined : stored;
-    if (isNew) await storeNew(checkpoint);
-    position = after;
+    const after = refill?.isStored === false ? undefined : stored;
+    if (refill?.isStored === false) await storeNew(checkpoint);
+    left = { ...left, position: after };
     const stop = new AbortController();
     const own: Session = {
       outbox: createOutbox(settings.outbox),
@@ -185,24 +178,24 @@ export const createTopicPublisher = (options: TopicPublisherOptions): TopicPubli
       signal: AbortSignal.any([signal, stop.signal]),
     };
     const reader = createReader({ ...options, session: own, after });
-    const sentBefore = sent;
+    const sentBefore = confirmed.sent;
     const wasSent = after !== undefined && !checkpoint.isUnsent();
-    published ||= wasSent;
+    confirmed = { ...confirmed, published: confirmed.published || wasSent };
     /**
      * What is sent looks for itself. A topic of which nothing new comes would stay without its history, and be called live.
      */
     const emptied = async (): Promise<void> => {
       while (!own.signal.aborted) {
         const looked = options.check.looked();
-        const goesOn = wasSent || sent > sentBefore;
+        const goesOn = wasSent || confirmed.sent > sentBefore;
         // Asked anew: what was sent since the look may have been the first.
         const ends = options.check.lastEnds(name);
-        const mayBe = goesOn && trying === undefined && ends !== undefined;
+        const mayBe = goesOn && sending === undefined && ends !== undefined;
         if (mayBe && isAnother(ends, courier.places()) && (await isAnotherNow())) throw new TopicIsNew(name);
         await aborted(AbortSignal.any([own.signal, looked]));
       }
     };
-    running = { session: own, reader };
+    phase = { is: 'publishing', session: own, reader };
     const failures: unknown[] = [];
     /** The first failure ends the other part, too; what that one says then means nothing. */
     const part = async (work: Promise<void>): Promise<void> => {
@@ -219,14 +212,12 @@ export const createTopicPublisher = (options: TopicPublisherOptions): TopicPubli
       part(courier.run(own, checkpoint, { after, wasSent, places: checkpoint.places() })),
       part(emptied()),
     ]);
-    parkedBefore = parking.list();
-    position = own.outbox.reached() ?? position;
-    running = undefined;
+    left = { parked: parking.list(), position: own.outbox.reached() ?? left.position };
+    phase = { is: 'between' };
     const anew = failures.find((error) => error instanceof TopicIsNew);
     if (anew !== undefined) {
-      isNew = true;
-      const upTo = farther(position, isFilling(position) ? filling?.upTo : undefined);
-      if (upTo !== undefined) filling = { since: clock.now(), upTo };
+      const upTo = farther(left.position, isFilling(left.position) ? refill?.upTo : undefined);
+      refill = { since: clock.now(), upTo, isStored: false };
       options.refilled(name);
       await storeNew(checkpoint);
       throw anew;
@@ -237,7 +228,7 @@ export const createTopicPublisher = (options: TopicPublisherOptions): TopicPubli
   return {
     name,
     run: async (signal) => {
-      active = true;
+      phase = { is: 'between' };
       if (stream.topic.cleanup === 'compact') await pause(timers, options.silenceMs, signal);
       for (let failures = 0; !signal.aborted; failures += 1) {
         const began = clock.monotonicMs();
@@ -249,49 +240,48 @@ export const createTopicPublisher = (options: TopicPublisherOptions): TopicPubli
           if (error instanceof TopicIsNew) continue;
           if (clock.monotonicMs() - began > settings.longestRetryMs) failures = 0;
           const passing = PASSING.some((kind) => error instanceof kind);
-          const isNews = failing !== 'failed' || lastError?.message !== topicErrorOf(error, '').message;
+          const isNews =
+            health.is !== 'failed' || health.lastError?.message !== topicErrorOf(error, '').message;
           failed(error, passing ? 'waiting' : 'failed');
           if (isNews && !passing)
             logger.error({ err: error, topic: name }, 'a topic of the publisher broke down');
         }
         await pause(timers, waitAfter(failures, settings), signal);
       }
-      active = false;
-      trying = undefined;
+      phase = { is: 'standby' };
+      sending = undefined;
     },
     status: () => {
-      const oldest = running?.session.outbox.head({ records: 1, bytes: 1 })[0];
-      const lagSince = oldest?.recordedAt ?? running?.reader.behindSince();
+      const { session: own, reader } = phase.is === 'publishing' ? phase : NOTHING_RUNS;
+      const oldest = own?.outbox.head({ records: 1, bytes: 1 })[0];
+      const lagSince = oldest?.recordedAt ?? reader?.behindSince();
       const now = Date.parse(clock.now());
       const lagSeconds = lagSince === undefined ? 0 : Math.max(0, (now - Date.parse(lagSince)) / 1000);
-      const atEnd = running?.reader.caughtUp() === true;
+      const atEnd = reader?.caughtUp() === true;
       const calm = !atEnd ? 'catching-up' : lagSeconds > SLOW_SECONDS ? 'waiting' : 'live';
       const isStuck =
-        trying !== undefined &&
-        (trying.problem !== undefined || clock.monotonicMs() - trying.sinceMs > SLOW_SECONDS * 1000);
-      const reached = running?.session.outbox.reached() ?? position;
+        sending !== undefined &&
+        (sending.problem !== undefined || clock.monotonicMs() - sending.sinceMs > SLOW_SECONDS * 1000);
+      const going = health.is !== 'fine' ? health.is : isStuck ? 'waiting' : calm;
+      const reached = own?.outbox.reached() ?? left.position;
       return {
         topic: name,
-        state: !active ? 'standby' : (failing ?? (isStuck ? 'waiting' : calm)),
+        state: phase.is === 'standby' ? 'standby' : going,
         position: reached,
-        waitingEvents: running?.session.outbox.size().parcels ?? 0,
-        waitingRecords: running?.session.outbox.size().records ?? 0,
-        isMoreWaiting: active && !atEnd,
+        waitingEvents: own?.outbox.size().parcels ?? 0,
+        waitingRecords: own?.outbox.size().records ?? 0,
+        isMoreWaiting: phase.is !== 'standby' && !atEnd,
         waitingSince: lagSince,
         lagSeconds,
-        sent,
-        confirmedAt,
-        published,
-        fillingSince: isFilling(reached) ? filling?.since : undefined,
-        trying: shown(trying),
-        lastError,
-        parked: running?.session.parking.list() ?? parkedBefore,
+        ...confirmed,
+        fillingSince: isFilling(reached) ? refill?.since : undefined,
+        trying: shown(sending),
+        lastError: health.lastError,
+        parked: own?.parking.list() ?? left.parked,
       };
     },
-    retry: async (parkedStream) => {
-      if (running === undefined) return { outcome: 'not-parked' };
-      return running.reader.retry(parkedStream);
-    },
+    retry: async (parkedStream) =>
+      phase.is === 'publishing' ? phase.reader.retry(parkedStream) : { outcome: 'not-parked' },
   };
 };
 
@@ -307,8 +297,8 @@ const aborted = (signal: AbortSignal): Promise<void> =>
     else signal.addEventListener('abort', () => resolve(), { once: true });
   });
 
-const shown = (trying: Trying | undefined): Trying | undefined => {
-  if (trying === undefined) return undefined;
-  const { records, since, attempt, failed, problem } = trying;
-  return { records, since, attempt, failed, problem };
+const shown = (sending: Sending | undefined): Trying | undefined => {
+  if (sending === undefined) return undefined;
+  const { sinceMs: _sinceMs, isTold: _isTold, ...trying } = sending;
+  return trying;
 };

@@ -3,20 +3,23 @@ import type { NameEvent } from './events.ts';
 
 /**
  * The stream that owns one name (design §4). A creation reserves first and creates then; a retry of the same command
- * finds its own reservation; whoever comes second is told that the name is taken.
+ * reserves again, so that every attempt relies on a reservation of its own (`app/names.ts`); whoever comes second is told
+ * that the name is taken.
  */
 export const NAME_CATEGORY = 'name';
 
 type Reserved = DataOf<NameEvent, 'NameReserved'>;
 
 export type NameCommand =
-  | ({ readonly type: 'ReserveName' } & Omit<Reserved, 'takenFrom'>)
-  /** Frees the name if `holder` has it (and, when given, by this command); otherwise nothing happens. */
   | ({
-      readonly type: 'ReleaseName';
-      /** Releases only the reservation that this command made: a failed second creation must not free a live name. */
-      readonly commandId?: string;
-    } & DataOf<NameEvent, 'NameReleased'>);
+      readonly type: 'ReserveName';
+      /** True: what it holds already it gets again whichever command reserved it; else by the same command only. */
+      readonly anyCommand: boolean;
+      /** True: also from a living holder. */
+      readonly takesOver: boolean;
+    } & Omit<Reserved, 'takenFrom'>)
+  /** Frees the name if `holder` has it; otherwise nothing happens. */
+  | ({ readonly type: 'ReleaseName' } & DataOf<NameEvent, 'NameReleased'>);
 
 /** `displaced`: streams of resources that a slot was taken from and that may still show it, latest last. */
 export type NameState =
@@ -38,31 +41,19 @@ export const nameDecider: Decider<NameState, NameCommand, NameEvent> = {
     }
   },
   decide: (state, command) => {
-    switch (command.type) {
-      case 'ReserveName':
-        if (state.status === 'free') return [reserved(command)];
-        if (state.holder === command.holder && state.commandId === command.commandId) return [];
-        return reject('already-exists', 'NAME_TAKEN', 'this name is taken', {
-          facts: { kind: state.kind, holder: state.holder },
-        });
-      case 'ReleaseName':
-        if (state.status === 'free' || state.holder !== command.holder) return [];
-        if (command.commandId !== undefined && command.commandId !== state.commandId) return [];
-        return [
-          {
-            type: 'NameReleased',
-            data: { at: command.at, holder: command.holder, why: command.why },
-          },
-        ];
+    if (command.type === 'ReleaseName') {
+      const { type: _, ...data } = command;
+      return state.status === 'held' && state.holder === data.holder ? [{ type: 'NameReleased', data }] : [];
     }
+    const { type: _, anyCommand, takesOver, ...data } = command;
+    if (state.status === 'free') return [{ type: 'NameReserved', data }];
+    const isOwn = state.stream === data.stream;
+    if (isOwn && (anyCommand || state.commandId === data.commandId)) return [{ type: 'NameReserved', data }];
+    if (takesOver && !isOwn) return [{ type: 'NameReserved', data: { ...data, takenFrom: state.stream } }];
+    return reject('already-exists', 'NAME_TAKEN', 'this name is taken', {
+      facts: { kind: state.kind, holder: state.holder },
+    });
   },
-};
-
-const reserved = (
-  command: Extract<NameCommand, { type: 'ReserveName' }>,
-): Extract<NameEvent, { type: 'NameReserved' }> => {
-  const { at, kind, holder, commandId, stream } = command;
-  return { type: 'NameReserved', data: { at, kind, holder, commandId, stream } };
 };
 
 const held = (state: NameState, { takenFrom, ...data }: Reserved): NameState => {

@@ -16,8 +16,6 @@ export type FairTurnsOptions = {
   readonly sliceMs?: number;
   /** Calls back in the next turn of the thread. */
   readonly nextTurn?: (go: () => void) => void;
-  /** Calls back when what was begun has done all that it can do without waiting. */
-  readonly afterThis?: (go: () => void) => void;
 };
 
 /** With one more request of the longest kind a turn stays below the 20 ms of design §5 Threads. */
@@ -27,7 +25,6 @@ export const createFairTurns = ({
   monotonicMs,
   sliceMs = TURN_SLICE_MS,
   nextTurn = (go) => void setImmediate(go),
-  afterThis = afterMicrotasks,
 }: FairTurnsOptions): FairTurns => {
   /** Keys in the order of their turns. */
   const lanes = new Map<string, (() => void)[]>();
@@ -53,7 +50,7 @@ export const createFairTurns = ({
     if (queue.length > 0) lanes.set(key, queue); // behind the others
     waiting -= 1;
     go?.();
-    afterThis(() => (monotonicMs() - (began ?? 0) < sliceMs ? step() : nextTurn(begin)));
+    afterMicrotasks(() => (monotonicMs() - (began ?? 0) < sliceMs ? step() : nextTurn(begin)));
   };
 
   return {

@@ -59,7 +59,7 @@ const TEXT_TESTS = {
   endsWith: (value: string, text: string) => value.endsWith(text),
 };
 
-type Comparison = Extract<FilterNode, { op: '==' | '!=' | '<' | '<=' | '>' | '>=' }>;
+export type Comparison = Extract<FilterNode, { op: '==' | '!=' | '<' | '<=' | '>' | '>=' }>;
 
 const compare = (node: Comparison, context: Context): Truth => {
   const left = valueOf(node.left, context);
@@ -87,9 +87,11 @@ const ORDERS: Readonly<Record<Comparison['op'], (order: number) => boolean>> = {
   '>=': (order) => order >= 0,
 };
 
-const isNull = (value: FilterValue): boolean => value.kind === 'literal' && value.value === null;
-const isMapValue = (value: FilterValue): boolean => value.kind === 'field' && value.field.mapValue === true;
-const isDotted = (value: FilterValue): boolean => value.kind === 'field' && value.field.dotted === true;
+export const isNull = (value: FilterValue): boolean => value.kind === 'literal' && value.value === null;
+export const isMapValue = (value: FilterValue): boolean =>
+  value.kind === 'field' && value.field.mapValue === true;
+export const isDotted = (value: FilterValue): boolean =>
+  value.kind === 'field' && value.field.dotted === true;
 
 /** Negative, 0, positive; undefined when the two are of different types, which a checked filter never asks. */
 const orderOf = (left: Value, right: Value): number | undefined => {

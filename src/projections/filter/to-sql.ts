@@ -1,5 +1,5 @@
 import type { FieldPath, FieldType, FilterNode, FilterValue, OrderTerm } from './ast.ts';
-import { DOT_FOR_ORDER, nowText } from './evaluate.ts';
+import { DOT_FOR_ORDER, isDotted, isMapValue, isNull, nowText, type Comparison } from './evaluate.ts';
 
 /** A piece of SQL and the values of its question marks, in their order. Values never become text of the statement. */
 export type Sql = { readonly sql: string; readonly values: readonly SqlValue[] };
@@ -52,8 +52,6 @@ export const conditionOf = (node: FilterNode, nowMs: number): Sql => {
 /** What a row is ordered by, first to last; what the document leaves out comes first. */
 export const sortKeyOf = ({ field }: OrderTerm): Sql => fieldValue(field);
 
-type Comparison = Extract<FilterNode, { op: '==' | '!=' | '<' | '<=' | '>' | '>=' }>;
-
 const OPERATORS: Readonly<Record<Comparison['op'], string>> = {
   '==': '=',
   '!=': '<>',
@@ -78,10 +76,6 @@ const comparison = ({ op, left, right }: Comparison, nowMs: number): Sql => {
   if (op === '==') return join`coalesce(${compared}, 0)`;
   return op === '!=' ? join`coalesce(${compared}, 1)` : compared;
 };
-
-const isNull = (value: FilterValue): boolean => value.kind === 'literal' && value.value === null;
-const isMapValue = (value: FilterValue): boolean => value.kind === 'field' && value.field.mapValue === true;
-const isDotted = (value: FilterValue): boolean => value.kind === 'field' && value.field.dotted === true;
 
 const isListed = ({ value, list }: Extract<FilterNode, { op: 'in' }>, nowMs: number): Sql => {
   if (list.length === 0) return { sql: '0', values: [] };

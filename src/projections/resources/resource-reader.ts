@@ -62,6 +62,10 @@ export const RESOURCE_STATEMENTS = {
     WHERE command_id = ?1 AND stream = ?2`,
 } as const;
 
+const { byNameOfAll, byNameOfTenant, markedOfAll, markedOfTenant } = RESOURCE_STATEMENTS;
+const BY_NAME = [byNameOfAll, byNameOfTenant] as const;
+const MARKED = [markedOfAll, markedOfTenant] as const;
+
 /**
  * One object for a caller who sees `tenants` tenants: parameters kind, id, then the tenants. A foreign id and an absent
  * one run the same statement (design §7).
@@ -91,10 +95,33 @@ export const resourceReader = (
   const getOf: string[] = [];
   const all = (sql: string, ...values: (string | number)[]): ResourceRow[] =>
     (connection.rows(sql).all(...values) as unknown as StoredRow[]).map(asRow);
+  const rowsOf = <Row>(sql: string, ...values: (string | number | Buffer)[]): Row[] =>
+    connection
+      .statement(sql)
+      .all(...values)
+      .map((row) => ({ ...row }) as Row);
+  const firstOf = <Row>(sql: string, ...values: (string | Buffer)[]): Row | undefined => {
+    const row = connection.statement(sql).get(...values);
+    return row === undefined ? undefined : ({ ...row } as Row);
+  };
   const tenantsOf = (visibility: Visibility): readonly string[] | undefined =>
     'all' in visibility ? undefined : [...new Set(visibility.tenants)];
+  /** Rows that a caller sees, by a statement for all tenants or one for each of the caller's. */
+  const seen = (
+    [ofAll, ofTenant]: readonly [ofAll: string, ofTenant: string],
+    kind: string,
+    value: string,
+    visibility: Visibility,
+  ): ResourceRow[] => {
+    const tenants = tenantsOf(visibility);
+    const rows =
+      tenants === undefined
+        ? all(ofAll, kind, value)
+        : tenants.flatMap((tenant) => all(ofTenant, kind, value, tenant));
+    return rows.filter((row) => sees(visibility, kind, row)).toSorted(byId);
+  };
   const total = (sql: string, ...values: string[]): number =>
-    (connection.statement(sql).get(...values)?.['total'] as number | undefined) ?? 0;
+    firstOf<{ total: number }>(sql, ...values)?.total ?? 0;
   const totalOf = (kind: string, tenants: readonly string[] | undefined): number =>
     tenants === undefined
       ? total(RESOURCE_STATEMENTS.totalOfAll, kind)
@@ -134,14 +161,7 @@ export const resourceReader = (
       const found = row === undefined ? undefined : asRow(row as unknown as StoredRow);
       return found === undefined || sees(visibility, kind, found) ? found : undefined;
     },
-    findByName: (kind, name, visibility) => {
-      const tenants = tenantsOf(visibility);
-      const rows =
-        tenants === undefined
-          ? all(RESOURCE_STATEMENTS.byNameOfAll, kind, name)
-          : tenants.flatMap((tenant) => all(RESOURCE_STATEMENTS.byNameOfTenant, kind, name, tenant));
-      return rows.filter((row) => sees(visibility, kind, row)).toSorted(byId);
-    },
+    findByName: (kind, name, visibility) => seen(BY_NAME, kind, name, visibility),
     list: (kind, visibility, { offset, limit }) => {
       const tenants = tenantsOf(visibility);
       const total = totalOf(kind, tenants);
@@ -158,14 +178,7 @@ export const resourceReader = (
       const statement = connection.rows(surface === 'public' ? publicDocumentAt : privateDocumentAt);
       return (statement.get(kind, place) as unknown as [string] | undefined)?.[0];
     },
-    marked: (kind, mark, visibility) => {
-      const tenants = tenantsOf(visibility);
-      const rows =
-        tenants === undefined
-          ? all(RESOURCE_STATEMENTS.markedOfAll, kind, mark)
-          : tenants.flatMap((tenant) => all(RESOURCE_STATEMENTS.markedOfTenant, kind, mark, tenant));
-      return rows.filter((row) => sees(visibility, kind, row)).toSorted(byId);
-    },
+    marked: (kind, mark, visibility) => seen(MARKED, kind, mark, visibility),
     generation: connection.generation,
     countMarked: (kind, mark) => total(RESOURCE_STATEMENTS.countMarked, kind, mark),
     isReferenced: (kind, id, visibility) => {
@@ -176,33 +189,21 @@ export const resourceReader = (
         : tenants.some((tenant) => connection.statement(isReferencedByTenant).get(kind, id, tenant));
     },
     referencedBy: (kind, id, { limit }) =>
-      connection
-        .statement(RESOURCE_STATEMENTS.referencedBy)
-        .all(kind, id, limit)
-        .map((row) => ({ ...row }) as unknown as { kind: string; id: string })
-        .toSorted((one, other) => byText(one.kind, other.kind) || byText(one.id, other.id)),
+      rowsOf<{ kind: string; id: string }>(RESOURCE_STATEMENTS.referencedBy, kind, id, limit).toSorted(
+        (one, other) => byText(one.kind, other.kind) || byText(one.id, other.id),
+      ),
     announcedTo: (kind, id, { before, limit }) =>
-      connection
-        .statement(RESOURCE_STATEMENTS.announcedTo)
-        .all(kind, id, before, limit)
-        .map((row) => ({ ...row }) as unknown as { kind: string; id: string; revision: number }),
-    nextReferred: ({ kind, id }) => {
-      const row = connection.statement(RESOURCE_STATEMENTS.nextReferred).get(kind, id);
-      return row === undefined ? undefined : ({ ...row } as { kind: string; id: string });
-    },
-    nextOwner: ({ kind, tenant }) => {
-      const row = connection.statement(RESOURCE_STATEMENTS.nextOwner).get(kind, tenant);
-      return row === undefined ? undefined : ({ ...row } as { kind: string; tenant: string });
-    },
-    findCommand: (commandId) => {
-      const row = connection.statement(RESOURCE_STATEMENTS.findCommand).get(commandBytes(commandId));
-      return row === undefined
-        ? undefined
-        : ({ ...row } as unknown as { stream: string; revision: number; requestHash: string });
-    },
+      rowsOf(RESOURCE_STATEMENTS.announcedTo, kind, id, before, limit),
+    nextReferred: ({ kind, id }) => firstOf(RESOURCE_STATEMENTS.nextReferred, kind, id),
+    nextOwner: ({ kind, tenant }) => firstOf(RESOURCE_STATEMENTS.nextOwner, kind, tenant),
+    findCommand: (commandId) => firstOf(RESOURCE_STATEMENTS.findCommand, commandBytes(commandId)),
     findAppend: (stream, commandId) => {
-      const row = connection.statement(RESOURCE_STATEMENTS.findAppend).get(commandBytes(commandId), stream);
-      return row === undefined ? undefined : ({ ...row, commandId } as unknown as PastAppend);
+      const found = firstOf<Omit<PastAppend, 'commandId'>>(
+        RESOURCE_STATEMENTS.findAppend,
+        commandBytes(commandId),
+        stream,
+      );
+      return found === undefined ? undefined : { ...found, commandId };
     },
   };
 };

@@ -3,7 +3,8 @@ import { createMemoryEventStore } from '../../../src/adapters/event-store/memory
 import { createCheckpoint, type Checkpoint } from '../../../src/app/checkpoint.ts';
 import { StoreUnavailable, type EventStore, type Position } from '../../../src/app/event-store.ts';
 import type { RepairableKind } from '../../../src/app/name-repair.ts';
-import { nameAggregate, nameStreamId } from '../../../src/app/names.ts';
+import { nameAggregate } from '../../../src/domain/kinds.ts';
+import { nameStreamId } from '../../../src/app/names.ts';
 import { collect, createFakeClock, fakeContext } from '../../support/fake-context.ts';
 import { createGadget, gadget } from '../../support/fake-gadget.ts';
 import { crashing, createFakeIds, createIncarnation } from '../../support/fake-incarnation.ts';

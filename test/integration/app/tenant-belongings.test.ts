@@ -3,7 +3,6 @@ import { createMemoryEventStore } from '../../../src/adapters/event-store/memory
 import { createEventCodec } from '../../../src/app/event-codec.ts';
 import { createTenantBelongings, type TenantBelonging } from '../../../src/app/tenant-belongings.ts';
 import type { DocumentCommand } from '../../../src/domain/catalog/document.ts';
-import { reject } from '../../../src/domain/decider.ts';
 import { kinds, tenant, user } from '../../../src/domain/kinds.ts';
 import { eventTypes } from '../../../src/domain/registry.ts';
 import { collect, fakeContext } from '../../support/fake-context.ts';
@@ -134,12 +133,10 @@ describe('belongings of tenants', () => {
     expect((await types()).at(-1)).to.equal('ProjectClosed');
   });
 
-  it('are a list: whatever else a tenant is to have adds an entry, and may refuse the tenant beforehand', async () => {
+  it('are a list: whatever else a tenant is to have adds an entry', async () => {
     const { services, onboard, offboard } = open();
     const calls: string[] = [];
     const network: TenantBelonging = {
-      refuse: (id) =>
-        id === 't2' ? reject('failed-precondition', 'NO_POOL', 'no network is left') : undefined,
       give: async (id) => {
         calls.push(`give ${id}`);
         return { position: '7' };
@@ -150,8 +147,6 @@ describe('belongings of tenants', () => {
       },
     };
     const belongings = createTenantBelongings(services, [network]);
-    expect(belongings.refuse('t1')).to.equal(undefined);
-    expect(belongings.refuse('t2')).to.include({ code: 'NO_POOL' });
     await onboard();
     expect(await belongings.settle('t1')).to.equal('7');
     await offboard();

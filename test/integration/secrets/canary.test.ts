@@ -19,7 +19,6 @@ import type { RejectionRecord } from '../../../src/app/ports.ts';
 import { LOG_REDACT_PATHS } from '../../../src/app/redaction.ts';
 import { createRequestHash } from '../../../src/app/request-hash.ts';
 import { createResourceCommands } from '../../../src/app/resource-commands.ts';
-import { Secret } from '../../../src/app/secret.ts';
 import { createPersonalMetadata } from '../../../src/app/subjects.ts';
 import type { DocumentCommand } from '../../../src/domain/catalog/document.ts';
 import { hub } from '../../../src/domain/kinds.ts';
@@ -119,14 +118,13 @@ describe('secret and personal canaries', () => {
       const commandId = `command-${index}`;
       const body = { spec: { kubeconfig: canary(kind) } };
       const hash = requestHash({ method: 'POST', route: '/hubs', body });
-      const secret = new Secret(canary(kind));
-      logger.info({ commandId, secret, body: { spec: body.spec }, ...body }, 'request');
+      logger.info({ commandId, body: { spec: body.spec }, ...body }, 'request');
       const ref = await secrets.put({
         id: `hub-${index}`,
         version: secretVersionOf(commandId, hash, 'spec.kubeconfig'),
         kind,
         tenant: 'acme',
-        value: secret.reveal(),
+        value: Buffer.from(canary(kind)),
       });
       const create = (abandonedBefore: number): DocumentCommand => ({
         type: 'CreateDocument',
@@ -158,7 +156,7 @@ describe('secret and personal canaries', () => {
       const foreign = await failure(secrets.reveal(ref, 'globex'));
       logger.error({ err: mismatch, outcome, refused, ref }, 'what may be logged');
       logger.error({ err: foreign }, 'reveal failed');
-      shown.push(outcome, refused, mismatch, foreign, secret);
+      shown.push(outcome, refused, mismatch, foreign);
       const revealed = await secrets.reveal(ref, 'acme');
       expect(Buffer.from(revealed ?? []).toString()).to.equal(canary(kind));
     }

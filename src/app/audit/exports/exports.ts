@@ -7,7 +7,7 @@ import type { CommandOutcome, CommandRunner } from '../../command.ts';
 import { LogDamaged, type EventStore } from '../../event-store.ts';
 import { derivedCommandId } from '../../identifiers.ts';
 import { principalIn, systemContext, type CommandContext } from '../../metadata.ts';
-import type { Clock, Logger, Timers } from '../../ports.ts';
+import type { Runtime, Timers } from '../../ports.ts';
 import { pause } from '../../process-runner/pause.ts';
 import { BundleInconsistent, writeBundle } from '../bundle/writer.ts';
 import { followEvents, type FindLeaves } from '../followed.ts';
@@ -59,21 +59,16 @@ export type ExportsOptions = {
   readonly find: FindLeaves;
   readonly files: ExportFiles;
   readonly runner: Pick<CommandRunner, 'execute' | 'load'>;
-  readonly clock: Clock;
-  readonly timers: Timers;
-  readonly logger: Logger;
   readonly rest: Rest;
   /** Milliseconds after which a finished export is removed. Default: 7 days. */
   readonly keepMs?: number;
   /** Finished exports that are kept of each tenant, and of the whole log: the oldest goes first. 0: all. Default 50. */
   readonly keptOfTenant?: number;
-  /** Milliseconds that an export waits for a head over what was stored when it was asked for. Default 30,000. */
-  readonly headMs?: number;
   /** Why there is no head to wait for, while nothing is signed over a log that was changed. Default: heads come. */
   readonly halted?: () => AuditHalt | undefined;
   /** Told of an event (`<stream>@<revision>`) that is not the one that was recorded. */
   readonly suspect?: (event: string) => void;
-};
+} & Pick<Runtime, 'clock' | 'timers' | 'logger'>;
 
 /** Exports that may wait or be made at one time on one instance. */
 const MOST_WAITING = 20;
@@ -82,6 +77,8 @@ const MOST_OF_ONE = 5;
 /** Milliseconds of the thread until others get it. */
 const SLICE_MS = 5;
 const TIDY_EVERY_MS = 3_600_000;
+/** Milliseconds that an export waits for a head over what was stored when it was asked for. */
+const HEAD_MS = 30_000;
 /**
  * Heads that an export shows to be continued although nobody said that they are pinned: those of the last exports of the same
  * tenant (or of the whole log), with the pins that were asked for then, and the newest ones. Any other is to be named, as
@@ -165,9 +162,9 @@ export const createAuditExports = (options: ExportsOptions): AuditExports => {
       await rest();
       since = clock.monotonicMs();
     };
-    const withinMs = options.headMs ?? 30_000;
     const from = { tree: source.tree, heads, clock, timers };
-    const head = await headForExport(id, known.request, from, { withinMs, signal, halted: options.halted });
+    const wait = { withinMs: HEAD_MS, signal, halted: options.halted };
+    const head = await headForExport(id, known.request, from, wait);
     const pins = await pinsFor(known.request.tenant ?? '', head, signal);
     const content = await contentOf(known.request, { head, pins, at: clock.now() }, source, { line, signal });
     const manifest = await writeBundle(content, await files.begin(id));
@@ -269,15 +266,12 @@ export const createAuditExports = (options: ExportsOptions): AuditExports => {
   const dropOldest = async (): Promise<void> => {
     const most = options.keptOfTenant ?? 50;
     if (most === 0) return;
-    const finished = new Map<string, { id: string; at: string; request: ExportRequest }[]>();
+    const finished: { id: string; at: string; request: ExportRequest }[] = [];
     for (const id of await files.list()) {
       const known = await state(id);
-      if (known.status !== 'complete') continue;
-      const { request, completedAt } = known;
-      const tenant = request.tenant ?? '';
-      finished.set(tenant, [...(finished.get(tenant) ?? []), { id, at: completedAt, request }]);
+      if (known.status === 'complete') finished.push({ id, at: known.completedAt, request: known.request });
     }
-    for (const ofTenant of finished.values()) {
+    for (const ofTenant of Map.groupBy(finished, ({ request }) => request.tenant ?? '').values()) {
       const oldestFirst = ofTenant.toSorted((left, right) => (left.at < right.at ? -1 : 1));
       for (const { id, request } of oldestFirst.slice(0, -most))
         await drop(id, request, `the newest ${most} of a tenant are kept`);

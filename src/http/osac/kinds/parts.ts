@@ -48,7 +48,7 @@ export const kindParts: { readonly [kind: string]: (services: PartServices) => K
   tenant: (services) => {
     const belongings = belongingsOf(services);
     return {
-      creation: tenantCreation(services, belongings),
+      creation: tenantCreation(services),
       removal: { blocked: tenantInUse(services) },
       after: settleTenant(belongings),
     };

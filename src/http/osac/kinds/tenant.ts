@@ -7,7 +7,7 @@ import { kinds } from '../../../domain/kinds.ts';
 import { defaultProjectId } from '../../../domain/tenancy/project.resource.ts';
 import { ApiError } from '../../errors.ts';
 import type { AfterWrite } from '../after-write.ts';
-import { refused, type Creation, type CreateServices } from '../creates.ts';
+import type { Creation, CreateServices } from '../creates.ts';
 import { createDocument } from '../documents.ts';
 
 const BREAK_GLASS = 'status.break_glass_credentials';
@@ -18,13 +18,8 @@ const ALPHABET = 'ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz23456789';
  * A tenant gets break-glass credentials: stored as a secret, shown in the answer that created it and never again
  * (design §4). The password is a keyed hash of the command, so that two runs of one command agree on it.
  */
-export const tenantCreation = (
-  services: CreateServices,
-  belongings: TenantBelongings,
-): Creation<DocumentCommand> => ({
+export const tenantCreation = (services: CreateServices): Creation<DocumentCommand> => ({
   resolve: (object) => {
-    const impossible = belongings.refuse(object.id);
-    if (impossible !== undefined) throw refused(impossible);
     const document = withoutValueAt(object.document, BREAK_GLASS);
     const password = (commandId: string): string => passwordOf(services, object.id, commandId);
     return {
@@ -59,11 +54,11 @@ const passwordOf = ({ requestHash }: CreateServices, tenant: string, commandId: 
 };
 
 /** The belongings of tenants over what the handlers have. */
-export const belongingsOf = (services: CreateServices): TenantBelongings =>
+export const belongingsOf = (
+  services: Pick<CreateServices, 'runner' | 'commands' | 'clock' | 'resources'>,
+): TenantBelongings =>
   createTenantBelongings({
-    runner: services.runner,
-    commands: services.commands,
-    clock: services.clock,
+    ...services,
     idsOf: (kind, tenant, limit) =>
       services.resources.list(kind, { tenants: [tenant] }, { offset: 0, limit }).rows.map(({ id }) => id),
   });

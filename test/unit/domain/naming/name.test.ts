@@ -6,7 +6,8 @@ import { expect } from 'chai';
 const { given } = specify(nameDecider);
 const at = '2026-11-21T12:00:00.000Z';
 const who = { at, kind: 'cluster', holder: 'c1', commandId: 'k1', stream: 'cluster-c1' };
-const reserve: NameCommand = { type: 'ReserveName', ...who };
+const wanted = { type: 'ReserveName', anyCommand: false, takesOver: false } as const;
+const reserve: NameCommand = { ...wanted, ...who };
 const reserved: NameEvent = { type: 'NameReserved', data: who };
 const other = { ...who, holder: 'c2', commandId: 'k2', stream: 'cluster-c2' };
 const released = (why: 'deleted' | 'abandoned'): NameEvent => ({
@@ -15,13 +16,27 @@ const released = (why: 'deleted' | 'abandoned'): NameEvent => ({
 });
 
 describe('naming: one holder per name', () => {
-  it('is reserved once, and found again by its own command', () => {
+  it('is reserved, and by its own command again', () => {
     given().when(reserve).thenEvents(reserved);
-    given(reserved).when(reserve).thenNothing();
+    given(reserved).when(reserve).thenEvents(reserved);
+  });
+  it('is reserved again by any command of a holder that is there', () => {
+    const next = { ...who, commandId: 'k2' };
+    given(reserved)
+      .when({ ...reserve, ...next, anyCommand: true })
+      .thenEvents({ type: 'NameReserved', data: next });
+    given(reserved)
+      .when({ ...wanted, ...other, anyCommand: true })
+      .thenRejected('NAME_TAKEN');
+  });
+  it('is taken over where it passes on, with who had it', () => {
+    given(reserved)
+      .when({ ...wanted, ...other, takesOver: true })
+      .thenEvents({ type: 'NameReserved', data: { ...other, takenFrom: 'cluster-c1' } });
   });
   it('is refused to anybody else, also to a second creation of the same id', () => {
     given(reserved)
-      .when({ type: 'ReserveName', ...other })
+      .when({ ...wanted, ...other })
       .thenRejected('NAME_TAKEN');
     given(reserved)
       .when({ ...reserve, commandId: 'k2' })
@@ -33,15 +48,9 @@ describe('naming: one holder per name', () => {
     given(reserved)
       .when({ ...release, holder: 'c2' })
       .thenNothing();
-    given(reserved)
-      .when({ ...release, commandId: 'k2' })
-      .thenNothing();
-    given(reserved)
-      .when({ ...release, commandId: 'k1' })
-      .thenEvents(released('deleted'));
     given().when(release).thenNothing();
     given(reserved, released('deleted'))
-      .when({ type: 'ReserveName', ...other })
+      .when({ ...wanted, ...other })
       .thenEvents({ type: 'NameReserved', data: other });
   });
   it('ignores a release of somebody else and events of newer releases', () => {
