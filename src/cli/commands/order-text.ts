@@ -74,7 +74,7 @@ export const orderText = (order: OrderDetails, lanes: readonly Lane[] = []): str
     ...why(order),
     ...held(order, lanes),
     ...failingNow(order, lanes),
-    conditionsText(order),
+    ...conditionsText(order),
     outstanding(order),
     table(
       ['time', 'event', 'what'],
@@ -84,15 +84,16 @@ export const orderText = (order: OrderDetails, lanes: readonly Lane[] = []): str
 
 const isGone = ({ state }: OrderDetails): boolean => state === 'deleted';
 
-const conditionsText = (order: OrderDetails): string => {
+/** Kinds that are one object on a hub have none. */
+const conditionsText = (order: OrderDetails): string[] => {
   const rows = Object.entries(order.conditions).map(([name, { status, reason, message }]) => [
     name,
     status,
     reason,
     message,
   ]);
-  if (rows.length === 0) return 'Conditions: none was observed before it was deleted';
-  return table([isGone(order) ? 'last condition' : 'condition', 'status', 'reason', 'message'], rows);
+  if (rows.length === 0) return isGone(order) ? ['Conditions: none was observed before it was deleted'] : [];
+  return [table([isGone(order) ? 'last condition' : 'condition', 'status', 'reason', 'message'], rows)];
 };
 
 /** Who decided it, where that was not the service itself. */

@@ -57,6 +57,12 @@ describe('orders show', () => {
     expect(text).not.to.match(/retry|has not begun|Unknown/);
   });
 
+  it('says nothing of conditions where a kind has none', () => {
+    const text = orderText({ ...order, kind: 'externalIp', state: 'allocated', conditions: {} });
+    expect(text).not.to.match(/condition|deleted/i);
+    expect(text.split('\n')).to.include('Outstanding: nothing');
+  });
+
   it('says which lane holds its effects back, and nothing of lanes that work or are of others', () => {
     const effects = [{ operation: 'applyObject', attempt: 2, mode: 'perform', lane: 'hub:h1' }];
     const run = { commands: [], effects, timers: [] };

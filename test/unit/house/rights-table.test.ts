@@ -12,3 +12,14 @@ describe('the guide for administrators', () => {
     expect(rows.slice(from, from + table.length)).to.deep.equal(table);
   });
 });
+
+describe('the README', () => {
+  it('names every kind that tenants reach', () => {
+    const rows = readFileSync('README.md', 'utf8').split('\n');
+    const [row = ''] = rows.filter((line) => line.startsWith('| public | `/api/fulfillment/v1` |'));
+    const missing = kinds.filter(
+      ({ collection, methods }) => methods.public.length > 0 && !row.includes(`\`${collection}\``),
+    );
+    expect(missing.map(({ collection }) => collection)).to.deep.equal([]);
+  });
+});
