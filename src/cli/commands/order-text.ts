@@ -11,10 +11,10 @@ export type OrderDetails = {
   readonly hub?: string;
   readonly message?: string;
   readonly conditions: Readonly<Record<string, Condition>>;
-  /** Why no hub took it, with every hub that was looked at. */
+  /** What it waits for; `decision`: every hub that was looked at, where it waits for one. */
   readonly waiting?: {
     readonly message: string;
-    readonly decision: { readonly candidates: readonly Candidate[] };
+    readonly decision?: { readonly candidates: readonly Candidate[] };
   };
   /** What its hub still has to do before it is gone. */
   readonly waiting_for?: readonly string[];
@@ -129,7 +129,8 @@ const why = (order: OrderDetails): string[] => {
       ...lastTrouble(timeline),
     ];
   }
-  if (waiting !== undefined)
+  if (waiting !== undefined && waiting.decision === undefined) return [`Waits: ${waiting.message}`];
+  if (waiting?.decision !== undefined)
     return [
       `Waits for ${order.hub === undefined ? 'a hub' : 'room on its hub'}: ${waiting.message}`,
       table(

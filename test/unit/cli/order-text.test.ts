@@ -57,6 +57,12 @@ describe('orders show', () => {
     expect(text).not.to.match(/retry|has not begun|Unknown/);
   });
 
+  it('says what an order waits for that is no hub', () => {
+    const waiting = { message: 'the pool has no free address' };
+    const text = orderText({ ...order, kind: 'externalIp', hub: 'h1', conditions: {}, waiting });
+    expect(text.split('\n')).to.include('Waits: the pool has no free address');
+  });
+
   it('says nothing of conditions where a kind has none', () => {
     const text = orderText({ ...order, kind: 'externalIp', state: 'allocated', conditions: {} });
     expect(text).not.to.match(/condition|deleted/i);
