@@ -122,7 +122,10 @@ const why = (order: OrderDetails): string[] => {
       ? []
       : [`Had failed before it was deleted: ${failure.reason}: ${failure.message}`];
   if (failure !== undefined) {
-    const end = failure.permanent ? 'it waits for a retry or a deletion' : 'it is still being tried';
+    const end =
+      failure.permanent || isIdle(order.run)
+        ? 'it waits for a retry or a deletion'
+        : 'it is still being tried';
     return [
       `Failed: ${failure.reason}: ${failure.message} (${end})`,
       ...said(failure.detail),
@@ -147,6 +150,10 @@ const why = (order: OrderDetails): string[] => {
   if (waitingFor.length > 0) return [`Waits for its hub to remove: ${waitingFor.join(', ')}`];
   return [...(message === undefined ? [] : [message]), ...said(order.change_failed?.detail)];
 };
+
+/** Nothing is tried any more. */
+const isIdle = (run: Run | undefined): boolean =>
+  run !== undefined && run.effects.length + run.timers.length + run.commands.length === 0;
 
 const said = (detail: string | undefined): string[] =>
   detail === undefined ? [] : [`The hub said: ${detail}`];
