@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
+import { contextsOf } from '../../../src/app/streams/topics.ts';
 import { kinds } from '../../../src/domain/kinds.ts';
+import { registry } from '../../../src/domain/registry.ts';
 import { rightsTable } from '../../support/rights-table.ts';
 
 describe('the guide for administrators', () => {
@@ -21,5 +23,14 @@ describe('the README', () => {
       ({ collection, methods }) => methods.public.length > 0 && !row.includes(`\`${collection}\``),
     );
     expect(missing.map(({ collection }) => collection)).to.deep.equal([]);
+  });
+});
+
+describe('the guide to the streams', () => {
+  it('names every context', () => {
+    const [line = ''] = readFileSync('docs/streams.md', 'utf8')
+      .split('\n')
+      .filter((each) => each.startsWith('Contexts: '));
+    expect(contextsOf(registry).filter((context) => !line.includes(`\`${context}\``))).to.deep.equal([]);
   });
 });
