@@ -11,10 +11,10 @@ export type OrderDetails = {
   readonly hub?: string;
   readonly message?: string;
   readonly conditions: Readonly<Record<string, Condition>>;
-  /** Why no hub took it, with every hub that was looked at. */
+  /** What it waits for; `decision`: every hub that was looked at, where it waits for one. */
   readonly waiting?: {
     readonly message: string;
-    readonly decision: { readonly candidates: readonly Candidate[] };
+    readonly decision?: { readonly candidates: readonly Candidate[] };
   };
   /** What its hub still has to do before it is gone. */
   readonly waiting_for?: readonly string[];
@@ -74,7 +74,7 @@ export const orderText = (order: OrderDetails, lanes: readonly Lane[] = []): str
     ...why(order),
     ...held(order, lanes),
     ...failingNow(order, lanes),
-    conditionsText(order),
+    ...conditionsText(order),
     outstanding(order),
     table(
       ['time', 'event', 'what'],
@@ -84,15 +84,16 @@ export const orderText = (order: OrderDetails, lanes: readonly Lane[] = []): str
 
 const isGone = ({ state }: OrderDetails): boolean => state === 'deleted';
 
-const conditionsText = (order: OrderDetails): string => {
+/** Kinds that are one object on a hub have none. */
+const conditionsText = (order: OrderDetails): string[] => {
   const rows = Object.entries(order.conditions).map(([name, { status, reason, message }]) => [
     name,
     status,
     reason,
     message,
   ]);
-  if (rows.length === 0) return 'Conditions: none was observed before it was deleted';
-  return table([isGone(order) ? 'last condition' : 'condition', 'status', 'reason', 'message'], rows);
+  if (rows.length === 0) return isGone(order) ? ['Conditions: none was observed before it was deleted'] : [];
+  return [table([isGone(order) ? 'last condition' : 'condition', 'status', 'reason', 'message'], rows)];
 };
 
 /** Who decided it, where that was not the service itself. */
@@ -121,14 +122,18 @@ const why = (order: OrderDetails): string[] => {
       ? []
       : [`Had failed before it was deleted: ${failure.reason}: ${failure.message}`];
   if (failure !== undefined) {
-    const end = failure.permanent ? 'it waits for a retry or a deletion' : 'it is still being tried';
+    const end =
+      failure.permanent || isIdle(order.run)
+        ? 'it waits for a retry or a deletion'
+        : 'it is still being tried';
     return [
       `Failed: ${failure.reason}: ${failure.message} (${end})`,
       ...said(failure.detail),
       ...lastTrouble(timeline),
     ];
   }
-  if (waiting !== undefined)
+  if (waiting !== undefined && waiting.decision === undefined) return [`Waits: ${waiting.message}`];
+  if (waiting?.decision !== undefined)
     return [
       `Waits for ${order.hub === undefined ? 'a hub' : 'room on its hub'}: ${waiting.message}`,
       table(
@@ -145,6 +150,10 @@ const why = (order: OrderDetails): string[] => {
   if (waitingFor.length > 0) return [`Waits for its hub to remove: ${waitingFor.join(', ')}`];
   return [...(message === undefined ? [] : [message]), ...said(order.change_failed?.detail)];
 };
+
+/** Nothing is tried any more. */
+const isIdle = (run: Run | undefined): boolean =>
+  run !== undefined && run.effects.length + run.timers.length + run.commands.length === 0;
 
 const said = (detail: string | undefined): string[] =>
   detail === undefined ? [] : [`The hub said: ${detail}`];

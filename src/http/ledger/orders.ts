@@ -313,7 +313,9 @@ const act = async (
       return { ...decided, json: { id, revision: Number(before) } };
     }
     if (command === undefined)
-      throw new ApiError('FAILED_PRECONDITION', `a ${kind.words} has no ${name}`, { reason: 'NO_SUCH_ACT' });
+      throw new ApiError('FAILED_PRECONDITION', `orders of kind '${kind.kind}' cannot be cancelled`, {
+        reason: 'NO_SUCH_ACT',
+      });
     const outcome = await services.commands.execute(kind, id, command, context);
     if (outcome.outcome === 'rejected')
       throw rejected(outcome.rejection.kind === 'not-found' ? orderDeleted(id) : outcome.rejection);

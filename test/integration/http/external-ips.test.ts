@@ -99,6 +99,14 @@ describe('external IPs and their pools, over HTTP', () => {
     refused(await order(pool, '192.0.2.9'), 3, 'rests until');
   });
 
+  it('one that was ordered says that operators cannot cancel it', async () => {
+    const id = textAt(ok(await order(await poolOf('192.0.2.10/32'))).json, 'id');
+    const reply = await admin('POST', `/api/ledger/v1/orders/${id}/cancel`);
+    expect(reply.json, reply.text).to.include({
+      detail: "orders of kind 'externalIp' cannot be cancelled",
+    });
+  });
+
   it('an address that is asked for must be free, and is refused before anything is stored', async () => {
     const pool = await poolOf('198.51.100.0/29', {
       annotations: { 'fulfillment-ledger/quarantine': 'PT0S' },

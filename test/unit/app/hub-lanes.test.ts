@@ -8,6 +8,7 @@ import {
 import type { RegisteredHub } from '../../../src/app/hub-registry.ts';
 import type { LaneStatus } from '../../../src/app/process-runner/types.ts';
 import { CLUSTER_ORDER } from '../../../src/domain/clusters/hub-objects.ts';
+import { ownedObjects } from '../../../src/domain/hub-objects.ts';
 import { laneOf } from '../../../src/domain/hubs/hub-object.ts';
 import { hubFacts } from '../../../src/domain/hubs/hub-facts.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
@@ -120,7 +121,10 @@ describe('lanes of hubs', () => {
     tell('hub-1', hub('hub-1', { zone: 'east' }));
     expect(probed).to.deep.equal([]);
     tell('hub-1', hub('hub-1', {}, '2'));
-    const ofKinds = ['hub:hub-1:ExternalIPPool', 'hub:hub-1:ExternalIP'];
+    const ofKinds = ownedObjects().flatMap((each) =>
+      each.ownLane === true ? [`hub:hub-1:${each.kind}`] : [],
+    );
+    expect(ofKinds).to.include.members(['hub:hub-1:ExternalIPPool', 'hub:hub-1:ExternalIP']);
     const lanes = ['hub:hub-1', ...ofKinds, 'automation:eda:hub-1', 'automation:aap:hub-1'];
     expect(probed.splice(0)).to.deep.equal(lanes);
     const token = { id: 't', version: '1', kind: 'automation-token', fingerprint: 'f' } as const;

@@ -57,6 +57,26 @@ describe('orders show', () => {
     expect(text).not.to.match(/retry|has not begun|Unknown/);
   });
 
+  it('says what an order waits for that is no hub', () => {
+    const waiting = { message: 'the pool has no free address' };
+    const text = orderText({ ...order, kind: 'externalIp', hub: 'h1', conditions: {}, waiting });
+    expect(text.split('\n')).to.include('Waits: the pool has no free address');
+  });
+
+  it('does not say that it is tried where nothing is outstanding', () => {
+    const failure = { reason: 'ValidationFailed', message: 'no such key' } as never;
+    expect(orderText({ ...order, failure })).to.include('(it waits for a retry or a deletion)');
+    const effects = [{ operation: 'observeObject', attempt: 1, mode: 'observe', lane: 'hub:h1' }];
+    const run = { commands: [], effects, timers: [] };
+    expect(orderText({ ...order, failure, run })).to.include('(it is still being tried)');
+  });
+
+  it('says nothing of conditions where a kind has none', () => {
+    const text = orderText({ ...order, kind: 'externalIp', state: 'allocated', conditions: {} });
+    expect(text).not.to.match(/condition|deleted/i);
+    expect(text.split('\n')).to.include('Outstanding: nothing');
+  });
+
   it('says which lane holds its effects back, and nothing of lanes that work or are of others', () => {
     const effects = [{ operation: 'applyObject', attempt: 2, mode: 'perform', lane: 'hub:h1' }];
     const run = { commands: [], effects, timers: [] };

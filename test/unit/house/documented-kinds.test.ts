@@ -1,0 +1,36 @@
+import { readFileSync } from 'node:fs';
+import { expect } from 'chai';
+import { contextsOf } from '../../../src/app/streams/topics.ts';
+import { kinds } from '../../../src/domain/kinds.ts';
+import { registry } from '../../../src/domain/registry.ts';
+import { rightsTable } from '../../support/rights-table.ts';
+
+describe('the guide for administrators', () => {
+  it('holds the table of rights that the service decides by', () => {
+    const rows = readFileSync('docs/administration.md', 'utf8').split('\n');
+    const table = rightsTable(kinds).split('\n');
+    const [head = ''] = table;
+    const from = rows.indexOf(head);
+    expect(rows.slice(from, from + table.length)).to.deep.equal(table);
+  });
+});
+
+describe('the README', () => {
+  it('names every kind that tenants reach', () => {
+    const rows = readFileSync('README.md', 'utf8').split('\n');
+    const [row = ''] = rows.filter((line) => line.startsWith('| public | `/api/fulfillment/v1` |'));
+    const missing = kinds.filter(
+      ({ collection, methods }) => methods.public.length > 0 && !row.includes(`\`${collection}\``),
+    );
+    expect(missing.map(({ collection }) => collection)).to.deep.equal([]);
+  });
+});
+
+describe('the guide to the streams', () => {
+  it('names every context', () => {
+    const [line = ''] = readFileSync('docs/streams.md', 'utf8')
+      .split('\n')
+      .filter((each) => each.startsWith('Contexts: '));
+    expect(contextsOf(registry).filter((context) => !line.includes(`\`${context}\``))).to.deep.equal([]);
+  });
+});
