@@ -63,7 +63,7 @@ export const createAddressEffects = ({
     const commandId = derivedCommandId(call.effectId, call.attempt, command.type);
     const owner = isStored(state) ? { tenant: state.tenant, project: state.project } : {};
     const context = { ...contextOf(call, commandId), ...owner };
-    return commandRunner.execute(pools, args.pool, command, context, { step: true });
+    return commandRunner.execute(pools, args.pool, command, context, { step: true, inLine: true });
   };
 
   const heldIn = (state: PoolState, holder: Holder): JsonObject => {

@@ -1,12 +1,7 @@
 import { isRejection, type DomainEvent, type Rejection } from '../domain/decider.ts';
 import { parseStreamName, streamName } from '../domain/stream-name.ts';
-import {
-  IdempotencyMismatch,
-  type Aggregate,
-  type CommandOutcome,
-  type CommandRunner,
-  type ExecuteOptions,
-} from './command.ts';
+import { createAppendLines, type Attempt, type Unsettled } from './append-lines.ts';
+import { IdempotencyMismatch, type Aggregate, type CommandOutcome, type CommandRunner } from './command.ts';
 import { findPastAppend, type CommandIndex } from './command-index.ts';
 import { errorName, resultName, type CommandResultName } from './command-results.ts';
 import type { EventCodec } from './event-codec.ts';
@@ -69,23 +64,6 @@ export type CommandRunnerOptions = {
   /** Where commands older than a stream's remembered appends are found; without it the stream itself is read. */
   readonly commandIndex?: CommandIndex;
   readonly hooks?: CommandHooks;
-};
-
-/** One call of `CommandRunner.execute`, as the steps of its loop see it. */
-type Attempt<S, C extends { readonly type: string }, E extends DomainEvent> = {
-  readonly aggregate: Aggregate<S, C, E>;
-  readonly stream: string;
-  readonly command: C;
-  readonly context: CommandContext;
-  readonly options: ExecuteOptions<S, E>;
-};
-
-/** What a call may have stored without knowing: `expected` is where its last append, if it made one, was to go. */
-type Unsettled = {
-  unknown: boolean;
-  expected: ExpectedRevision | undefined;
-  /** Where the stream was found to end instead, with nothing but records of the store behind its last event. */
-  end?: number | undefined;
 };
 
 /** Decisions taken for one command before it gives up because others keep changing the stream. */
@@ -305,31 +283,78 @@ export const createCommandRunner = (
     }
   };
 
+  /** What the caller is told; notes that the stream may still move on without anybody's doing. */
+  const failureOf = (stream: string, error: unknown, { unknown, expected }: Unsettled): unknown => {
+    // Not even the look for our own events succeeded: the first append may still have been stored.
+    const lost =
+      unknown && error instanceof StoreUnavailable ? new OutcomeUnknown(stream, { cause: error }) : error;
+    if (lost instanceof OutcomeUnknown && expected !== undefined) unsettled.set(stream, expected);
+    return lost;
+  };
+
   /** The outcome of `carryOut` with everything that must hold when it fails. */
   const settle = async <S, C extends { readonly type: string }, E extends DomainEvent>(
     attempt: Attempt<S, C, E>,
+    settled: Unsettled = { unknown: false, expected: undefined },
   ): Promise<CommandOutcome<S>> => {
     const started = clock.monotonicMs();
-    const settled: Unsettled = { unknown: false, expected: undefined };
-    const { stream, command } = attempt;
     let result: CommandResultName = 'failed';
     try {
       const outcome = await carryOut(attempt, settled);
       result = resultName(outcome);
       return outcome;
     } catch (error) {
-      if (!(error instanceof IdempotencyMismatch)) cache.forget(stream);
-      // Not even the look for our own events succeeded: the first append may still have been stored.
-      const isLost = settled.unknown && error instanceof StoreUnavailable;
-      const told = isLost ? new OutcomeUnknown(stream, { cause: error }) : error;
-      // The stream may still move on without anybody's doing.
-      if (told instanceof OutcomeUnknown && settled.expected !== undefined)
-        unsettled.set(stream, settled.expected);
-      result = errorName(told);
-      throw told;
+      if (!(error instanceof IdempotencyMismatch)) cache.forget(attempt.stream);
+      const lost = failureOf(attempt.stream, error, settled);
+      result = errorName(lost);
+      throw lost;
     } finally {
-      hooks.onCommand?.(command.type, result, clock.monotonicMs() - started);
+      hooks.onCommand?.(attempt.command.type, result, clock.monotonicMs() - started);
     }
+  };
+
+  const lines = createAppendLines({
+    start: async (attempt) => (unsettled.has(attempt.stream) ? undefined : (await start(attempt)).folded),
+    decide: async ({ aggregate, stream, command, context, options: how }, stored, state) => {
+      context.signal?.throwIfAborted();
+      const plain = how.beforeAppend === undefined && context.ifRevision === undefined;
+      if (!plain || context.ifVersion !== undefined) return undefined;
+      if (await findPastAppend(store, stream, stored, context.commandId, options.commandIndex))
+        return undefined;
+      const events = aggregate.decider.decide(state, command);
+      if (isRejection(events) || events.length === 0) return undefined;
+      const metadata = commandMetadata(context, command.type, clock.now(), options.instance);
+      return { events, encoded: codec.encodeAll(events, stream, metadata) };
+    },
+    append: ({ stream, options: how }, expected, events, settled) =>
+      append(stream, expected, events, settled, how).catch((error: unknown) => {
+        throw failureOf(stream, error, settled);
+      }),
+    advance,
+    forget: cache.forget,
+  });
+
+  /** In the stream's turn, with nothing of it on its way. */
+  const alone = <S, C extends { readonly type: string }, E extends DomainEvent>(
+    attempt: Attempt<S, C, E>,
+    settled?: Unsettled,
+  ): Promise<CommandOutcome<S>> =>
+    queue.run(attempt.stream, async () => {
+      const drained = lines.drained(attempt.stream);
+      if (drained !== undefined) await drained;
+      return settle(attempt, settled);
+    });
+
+  const inLine = async <S, C extends { readonly type: string }, E extends DomainEvent>(
+    attempt: Attempt<S, C, E>,
+  ): Promise<CommandOutcome<S>> => {
+    const started = clock.monotonicMs();
+    const joined = await queue.run(attempt.stream, () => lines.join(attempt));
+    if (joined === undefined) return alone(attempt);
+    const outcome = await joined.outcome;
+    if (outcome.outcome === 'alone') return alone(attempt, outcome.settled);
+    hooks.onCommand?.(attempt.command.type, resultName(outcome), clock.monotonicMs() - started);
+    return outcome;
   };
 
   /** The stream as it is now. */
@@ -349,7 +374,8 @@ export const createCommandRunner = (
   return {
     execute: (aggregate, id, command, context, how = {}) => {
       const stream = streamName(aggregate.category, id);
-      return queue.run(stream, () => settle({ aggregate, stream, command, context, options: how }));
+      const attempt = { aggregate, stream, command, context, options: how };
+      return how.inLine === true && store.singleWriter ? inLine(attempt) : alone(attempt);
     },
     load: async (aggregate, id, { asOfRevision, signal, read } = {}) => {
       const stream = streamName(aggregate.category, id);
@@ -385,7 +411,10 @@ export const createCommandRunner = (
         return past === undefined ? undefined : { revision: past.last, requestHash: past.requestHash };
       });
     },
-    idle: () => queue.idle(),
+    idle: async () => {
+      await queue.idle();
+      await lines.idle();
+    },
   };
 };
 

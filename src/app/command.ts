@@ -49,6 +49,11 @@ export type ExecuteOptions<State, Event extends DomainEvent> = {
   readonly step?: boolean;
   /** Milliseconds that the append may wait for others (`AppendOptions`). Default 0. */
   readonly patienceMs?: number;
+  /**
+   * True: need not wait for the commit of the commands before it on the same stream (see `AppendLines`). For streams that
+   * many write at the same time. Default false.
+   */
+  readonly inLine?: boolean;
 };
 
 export type CommandRunner = {

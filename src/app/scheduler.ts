@@ -108,7 +108,7 @@ export const createScheduler = (options: {
       hub,
       command,
       { ...contextOf(call, commandId), hub },
-      { step: true },
+      { step: true, inLine: true },
     );
   };
 

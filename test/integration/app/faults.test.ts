@@ -23,74 +23,82 @@ describe('command runner on a store that fails', () => {
   it('applies each acknowledged command once, keeps its word on every other, and settles the unknown', async function () {
     this.timeout(60_000);
     await checkAsync(
-      fc.asyncProperty(fc.nat(), faults, fc.integer({ min: 1, max: 3 }), async (seed, chances, instances) => {
-        const log = createMemoryEventStore({ singleWriter: instances === 1 });
-        const faulty = createFaultyStore(log, chances, seed);
-        const runners = Array.from({ length: instances }, () => createTestRunner(faulty, { cacheSize: 2 }));
-        const random = createRandom(seed + 1);
-        await log.append('account-a', 'no_stream', [
-          {
-            id: 'open',
-            type: 'AccountOpened',
-            data: '{"owner":"ann"}',
-            metadata: '{"commandId":"open","requestHash":""}',
-          },
-        ]);
+      fc.asyncProperty(
+        fc.nat(),
+        faults,
+        fc.integer({ min: 1, max: 3 }),
+        fc.boolean(),
+        async (seed, chances, instances, inLine) => {
+          const log = createMemoryEventStore({ singleWriter: instances === 1 });
+          const faulty = createFaultyStore(log, chances, seed);
+          const runners = Array.from({ length: instances }, () => createTestRunner(faulty, { cacheSize: 2 }));
+          const random = createRandom(seed + 1);
+          await log.append('account-a', 'no_stream', [
+            {
+              id: 'open',
+              type: 'AccountOpened',
+              data: '{"owner":"ann"}',
+              metadata: '{"commandId":"open","requestHash":""}',
+            },
+          ]);
 
-        const acknowledged = new Map<string, number>();
-        const unknown = new Map<string, number>();
-        const refused = new Set<string>();
-        const client = async (name: string): Promise<void> => {
-          for (let i = 0; i < 6; i += 1) {
-            const id = `${name}.${i}`;
-            const amount = 1 + Math.floor(random() * 9);
-            const runner = runners[Math.floor(random() * instances)]?.runner;
-            if (runner === undefined) throw new Error('no runner');
-            try {
-              const command = deposit(id, amount);
-              const outcome = await runner.execute(accounts, 'a', command, fakeContext(id));
-              if (outcome.outcome === 'accepted') acknowledged.set(id, amount);
-              else refused.add(id);
-              const state = outcome.loaded.state;
-              if (outcome.outcome === 'accepted' && state.status === 'open')
-                expect(
-                  state.deposits.filter((one) => one === id),
-                  'in the answer',
-                ).to.have.length(1);
-            } catch (error) {
-              if (error instanceof OutcomeUnknown) unknown.set(id, amount);
-              else if (error instanceof StoreUnavailable) refused.add(id);
-              else throw error;
+          const acknowledged = new Map<string, number>();
+          const unknown = new Map<string, number>();
+          const refused = new Set<string>();
+          const client = async (name: string): Promise<void> => {
+            for (let i = 0; i < 6; i += 1) {
+              const id = `${name}.${i}`;
+              const amount = 1 + Math.floor(random() * 9);
+              const runner = runners[Math.floor(random() * instances)]?.runner;
+              if (runner === undefined) throw new Error('no runner');
+              try {
+                const command = deposit(id, amount);
+                // Some wait for each other's commit, some follow each other without.
+                const how = { inLine: inLine && random() < 0.8 };
+                const outcome = await runner.execute(accounts, 'a', command, fakeContext(id), how);
+                if (outcome.outcome === 'accepted') acknowledged.set(id, amount);
+                else refused.add(id);
+                const state = outcome.loaded.state;
+                if (outcome.outcome === 'accepted' && state.status === 'open')
+                  expect(
+                    state.deposits.filter((one) => one === id),
+                    'in the answer',
+                  ).to.have.length(1);
+              } catch (error) {
+                if (error instanceof OutcomeUnknown) unknown.set(id, amount);
+                else if (error instanceof StoreUnavailable) refused.add(id);
+                else throw error;
+              }
             }
-          }
-        };
-        await Promise.all(['x', 'y', 'z'].map(client));
-        await faulty.settle();
+          };
+          await Promise.all(['x', 'y', 'z'].map(client));
+          await faulty.settle();
 
-        const stored = async (): Promise<string[]> =>
-          (await collect(log.readStream('account-a'))).flatMap(({ data }) =>
-            typeof data['deposit'] === 'string' ? [data['deposit']] : [],
-          );
-        const before = await stored();
-        for (const id of acknowledged.keys()) expect(before.filter((one) => one === id)).to.have.length(1);
-        for (const id of refused) expect(before, 'a 503 left an event').not.to.include(id);
-        for (const [id, amount] of unknown) {
-          const outcome = await runners[0]?.runner.execute(
-            accounts,
-            'a',
-            deposit(id, amount),
-            fakeContext(id),
-          );
-          expect(outcome?.outcome).to.equal('accepted');
-        }
-        const after = await stored();
-        expect(after.toSorted()).to.deep.equal([...acknowledged.keys(), ...unknown.keys()].toSorted());
-        for (const { runner } of runners) {
-          const { state, revision } = await runner.load(accounts, 'a');
-          expect(state.status === 'open' && state.deposits).to.deep.equal(after);
-          expect(revision).to.equal(after.length);
-        }
-      }),
+          const stored = async (): Promise<string[]> =>
+            (await collect(log.readStream('account-a'))).flatMap(({ data }) =>
+              typeof data['deposit'] === 'string' ? [data['deposit']] : [],
+            );
+          const before = await stored();
+          for (const id of acknowledged.keys()) expect(before.filter((one) => one === id)).to.have.length(1);
+          for (const id of refused) expect(before, 'a 503 left an event').not.to.include(id);
+          for (const [id, amount] of unknown) {
+            const outcome = await runners[0]?.runner.execute(
+              accounts,
+              'a',
+              deposit(id, amount),
+              fakeContext(id),
+            );
+            expect(outcome?.outcome).to.equal('accepted');
+          }
+          const after = await stored();
+          expect(after.toSorted()).to.deep.equal([...acknowledged.keys(), ...unknown.keys()].toSorted());
+          for (const { runner } of runners) {
+            const { state, revision } = await runner.load(accounts, 'a');
+            expect(state.status === 'open' && state.deposits).to.deep.equal(after);
+            expect(revision).to.equal(after.length);
+          }
+        },
+      ),
       { numRuns: 200 },
     );
   });
