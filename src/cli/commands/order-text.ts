@@ -1,63 +1,9 @@
+import type { OrderDetails, TimelineItem } from '../../http/ledger/order-operations.ts';
+import type { Lane } from '../../http/ledger/upkeep-operations.ts';
 import { table } from '../output.ts';
-import { stateOf, type Lane } from './lanes.ts';
+import { stateOf } from './lanes.ts';
 
-/** One order as `GET /api/ledger/v1/orders/{id}` answers it. */
-export type OrderDetails = {
-  readonly kind: string;
-  readonly id: string;
-  readonly name: string;
-  readonly tenant: string;
-  readonly state: string;
-  readonly hub?: string;
-  readonly message?: string;
-  readonly conditions: Readonly<Record<string, Condition>>;
-  /** Why no hub took it, with every hub that was looked at. */
-  readonly waiting?: {
-    readonly message: string;
-    readonly decision: { readonly candidates: readonly Candidate[] };
-  };
-  /** What its hub still has to do before it is gone. */
-  readonly waiting_for?: readonly string[];
-  readonly failure?: {
-    readonly reason: string;
-    readonly message: string;
-    /** What its hub or the job there said. */
-    readonly detail?: string;
-    readonly permanent: boolean;
-  };
-  readonly change_failed?: { readonly detail?: string };
-  readonly run?: Run;
-  readonly timeline: readonly TimelineItem[];
-};
-
-type Condition = { readonly status: string; readonly reason: string; readonly message: string };
-type Candidate = { readonly hub: string; readonly fits: boolean; readonly reasons: readonly string[] };
-type Decision = { readonly at: string; readonly by: string; readonly reason: string };
-type Run = {
-  /** What people decided about it, as far as it holds. */
-  readonly skipped?: readonly (Decision & { readonly step: string })[];
-  readonly aborted?: Decision;
-  /** The fault that stopped the work on it, if one did. */
-  readonly parked?: string;
-  readonly commands: readonly string[];
-  readonly effects: readonly {
-    readonly operation: string;
-    readonly attempt: number;
-    readonly mode: string;
-    readonly lane: string;
-    readonly not_before?: string;
-    readonly held_back?: string;
-  }[];
-  readonly timers: readonly { readonly timer: string; readonly due_at: string }[];
-};
-export type TimelineItem = {
-  readonly at: string;
-  readonly type: string;
-  readonly summary: string;
-  /** Id of the user who wanted it, or `system`. */
-  readonly actor?: string;
-  readonly data?: Readonly<Record<string, unknown>>;
-};
+type Decision = NonNullable<NonNullable<OrderDetails['run']>['aborted']>;
 
 /**
  * Everything that an operator decides by: state and reason, conditions, what it waits for, what is outstanding, history.
@@ -96,7 +42,7 @@ const conditionsText = (order: OrderDetails): string => {
 };
 
 /** Who decided it, where that was not the service itself. */
-const byWhom = ({ actor = '' }: TimelineItem): string =>
+const byWhom = ({ actor }: TimelineItem): string =>
   actor === '' || actor === 'system' ? '' : ` By user ${actor}.`;
 
 const stopped = ({ run }: OrderDetails): string[] =>
@@ -121,7 +67,7 @@ const why = (order: OrderDetails): string[] => {
       ? []
       : [`Had failed before it was deleted: ${failure.reason}: ${failure.message}`];
   if (failure !== undefined) {
-    const end = failure.permanent ? 'it waits for a retry or a deletion' : 'it is still being tried';
+    const end = failure.permanent === true ? 'it waits for a retry or a deletion' : 'it is still being tried';
     return [
       `Failed: ${failure.reason}: ${failure.message} (${end})`,
       ...said(failure.detail),
@@ -131,20 +77,21 @@ const why = (order: OrderDetails): string[] => {
   if (waiting !== undefined)
     return [
       `Waits for ${order.hub === undefined ? 'a hub' : 'room on its hub'}: ${waiting.message}`,
-      table(
-        ['candidate', 'fits', 'reasons'],
-        waiting.decision.candidates.map(({ hub, fits, reasons }) => [
-          hub,
-          fits ? 'yes' : 'no',
-          reasons.join('; '),
-        ]),
-      ),
+      ...(waiting.decision === undefined ? [] : [candidatesText(waiting.decision.candidates)]),
     ];
   const held = order.run?.effects.find(({ held_back: because }) => because !== undefined)?.held_back;
   if (held !== undefined) return [`Waits: ${held}`];
   if (waitingFor.length > 0) return [`Waits for its hub to remove: ${waitingFor.join(', ')}`];
   return [...(message === undefined ? [] : [message]), ...said(order.change_failed?.detail)];
 };
+
+type Candidates = NonNullable<NonNullable<OrderDetails['waiting']>['decision']>['candidates'];
+
+const candidatesText = (candidates: Candidates): string =>
+  table(
+    ['candidate', 'fits', 'reasons'],
+    candidates.map(({ hub, fits, reasons }) => [hub, fits ? 'yes' : 'no', reasons.join('; ')]),
+  );
 
 const said = (detail: string | undefined): string[] =>
   detail === undefined ? [] : [`The hub said: ${detail}`];
@@ -177,7 +124,7 @@ const TROUBLE = ['EffectRefused', 'EffectFailed', 'EffectStalled', 'EffectOutcom
 const lastTrouble = (timeline: readonly TimelineItem[]): string[] => {
   const last = timeline.findLast(({ type }) => TROUBLE.includes(type));
   if (last === undefined) return [];
-  const tries = last.data?.['attempt'] ?? last.data?.['attempts'];
+  const tries = last.data['attempt'] ?? last.data['attempts'];
   return [`Last step: ${last.summary}${typeof tries === 'number' ? ` (attempt ${tries})` : ''}`];
 };
 

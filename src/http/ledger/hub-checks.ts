@@ -2,14 +2,15 @@ import type { AutomationCandidate } from '../../app/automation.ts';
 import { automationConnectionOf, type HubCheck } from '../../app/hub-check.ts';
 import type { RegisteredHub } from '../../app/hub-registry.ts';
 import type { HubConnection, ManagementCluster } from '../../app/management-cluster.ts';
-import type { HubMode } from '../../domain/hubs/hub-facts.ts';
 import { originOf } from '../../domain/hubs/automation-origins.ts';
 import { clearTextRejection, hubSpecRejection } from '../../domain/hubs/hub-spec.ts';
 import { objectAt, own, stringAt, withoutEmpty } from '../../domain/json-tools.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { hub as hubKind } from '../../domain/kinds.ts';
 import { ApiError, invalid } from '../errors.ts';
-import { hubOf, plain, type HubServices } from './hub-services.ts';
+import { fieldsOf, readBody, rendered } from './forms.ts';
+import { CANDIDATE_BODY, HUB_CHECK, TRIED_BODY, type HubCheckAnswer } from './hub-operations.ts';
+import { hubOf, type HubServices } from './hub-services.ts';
 import type { LedgerAnswer, LedgerCall, LedgerRoute } from './serve.ts';
 
 /** Looks that really connect: at a registered hub, at it with other values than it has, and before one is registered. */
@@ -17,23 +18,24 @@ export const hubCheckRoutes = (services: HubServices): readonly LedgerRoute[] =>
   {
     verb: 'POST',
     path: 'hubs/check',
-    fields: [...TRIED, 'id', 'namespace', 'controller', 'tenant_namespaces'],
+    fields: fieldsOf(CANDIDATE_BODY),
     handler: (call) => checkCandidate(call, services),
   },
   {
     verb: 'POST',
     path: 'hubs/{id}/check',
-    fields: [...TRIED, 'cluster'],
+    fields: fieldsOf(TRIED_BODY),
     handler: (call) => checkHub(call, services),
   },
 ];
 
 /** With any of these in the body a hub is looked at as it would be with them, and what is found is not recorded. */
-const TRIED = ['kubeconfig', 'mode', 'endpoints', 'automation'];
+const TRIED = ['kubeconfig', 'mode', 'endpoints', 'automation'] as const;
 
 const checkHub = async (call: LedgerCall, services: HubServices): Promise<LedgerAnswer> => {
   const hub = await hubOf(call, services);
-  if (TRIED.some((field) => own(call.body, field) !== undefined)) {
+  const body = readBody(call.body, TRIED_BODY);
+  if (TRIED.some((field) => body[field] !== undefined)) {
     refuseClearText(call.body);
     return tryValues(call, services, hub);
   }
@@ -44,8 +46,7 @@ const checkHub = async (call: LedgerCall, services: HubServices): Promise<Ledger
   if (position !== undefined) await services.positions.applied(position);
   return {
     json: {
-      id: hub.facts.id,
-      ...shown(check),
+      ...shown(hub.facts.id, check),
       ...sharing(services, hub.facts.id, check, placesOf(hub.facts)),
     },
     ...(position === undefined
@@ -77,7 +78,7 @@ const tryValues = (call: LedgerCall, services: HubServices, hub: RegisteredHub):
 const triedAutomation = (body: JsonObject, hub: RegisteredHub): AutomationCandidate | undefined => {
   const { facts, tenant } = hub;
   if (TRIED.every((field) => field === 'kubeconfig' || own(body, field) === undefined)) return undefined;
-  const mode = modeOf(body, facts.mode);
+  const { mode = facts.mode } = readBody(body, TRIED_BODY);
   const known = automationConnectionOf(hub, mode);
   const given = automationIn(body);
   const url = stringAt(objectAt(body, 'endpoints'), mode) || known?.url || '';
@@ -114,30 +115,27 @@ const refuseStrays = (
 };
 
 const checkCandidate = (call: LedgerCall, services: HubServices): Promise<LedgerAnswer> => {
+  const body = readBody(call.body, CANDIDATE_BODY);
   refuseClearText(call.body);
-  const namespace = stringAt(call.body, 'namespace');
-  if (namespace === '')
-    throw invalid(
-      "field 'namespace' is required: orders are created in this namespace of the hub",
-      'namespace',
-    );
-  const id = stringAt(call.body, 'id') || 'candidate';
-  const controller = stringAt(call.body, 'controller') || 'operator';
-  if (controller !== 'operator' && controller !== 'ledger')
-    throw invalid(`field 'controller' must be operator or ledger, but it is '${controller}'`, 'controller');
+  const { namespace, mode = 'operator', controller, tenant_namespaces: tenantNamespaces, endpoints } = body;
   // A right or namespace that is missing on the hub would be the wrong thing to mend for a spec that nobody takes.
-  const { mode: said, endpoints, automation } = call.body;
-  refuseSpec(withoutEmpty({ namespace, mode: said, controller, endpoints, automation }));
-  const tenantNamespaces = own(call.body, 'tenant_namespaces') === true;
-  const mode = modeOf(call.body, 'operator');
-  const url = stringAt(objectAt(call.body, 'endpoints'), mode);
+  const { automation } = body;
+  refuseSpec(withoutEmpty({ namespace, mode: body.mode, controller, endpoints, automation }));
+  const id = body.id || 'candidate';
   return candidateAnswer(
     call,
     services,
     { id, namespace, tenant: 'shared', controller, tenantNamespaces },
     mode === 'operator'
       ? undefined
-      : { templatePrefix: 'osac', ...automationIn(call.body), hub: id, tenant: 'shared', mode, url },
+      : {
+          templatePrefix: 'osac',
+          ...automationIn(call.body),
+          hub: id,
+          tenant: 'shared',
+          mode,
+          url: endpoints?.[mode] ?? '',
+        },
   );
 };
 
@@ -149,12 +147,6 @@ const refuseClearText = ({ endpoints, automation }: JsonObject): void => {
 const refuseSpec = (spec: JsonObject): void => {
   const wrong = hubSpecRejection(spec, { simulated: false });
   if (wrong !== undefined) throw invalid(wrong.message, wrong.field ?? 'spec');
-};
-
-const modeOf = (body: JsonObject, otherwise: HubMode): HubMode => {
-  const mode = stringAt(body, 'mode') || otherwise;
-  if (mode === 'operator' || mode === 'eda' || mode === 'aap') return mode;
-  throw invalid(`field 'mode' must be one of operator, eda, aap, but it is '${mode}'`, 'mode');
 };
 
 /** What a body says of an automation, in the fields of a hub's spec; secrets in clear. */
@@ -221,7 +213,9 @@ const look = async (
   });
   const check = await services.hubHealth.checkCandidate(adapter, automation, call.signal);
   call.signal.throwIfAborted();
-  return { json: { id: adapter.hubId, ...shown(check), ...sharing(services, adapter.hubId, check, places) } };
+  return {
+    json: { ...shown(adapter.hubId, check), ...sharing(services, adapter.hubId, check, places) },
+  };
 };
 
 /** Where a look goes that is not at the hub as it is. */
@@ -273,23 +267,15 @@ const kubeconfigOf = (body: JsonObject): Uint8Array => {
   return bytes;
 };
 
-const shown = (check: HubCheck): JsonObject => ({
-  ok: check.problems.length === 0,
-  problems: check.problems.map((problem) => ({ ...problem })),
-  ...(check.version === undefined ? {} : { version: check.version }),
-  ...(check.cluster === undefined ? {} : { cluster: check.cluster }),
-  ...(check.clockSkewMs === undefined ? {} : { clock_skew_ms: Math.round(check.clockSkewMs) }),
-  ...(check.canReadNodePools === undefined ? {} : { can_read_node_pools: check.canReadNodePools }),
-  ...(check.canReadAgents === undefined ? {} : { can_read_agents: check.canReadAgents }),
-  ...(check.hosts === undefined ? {} : { hosts: plain(check.hosts) }),
-  ...recommendation(check),
-});
+const shown = (id: string, check: HubCheck): HubCheckAnswer =>
+  rendered(HUB_CHECK, {
+    ...check,
+    id,
+    ok: check.problems.length === 0,
+    clockSkewMs: check.clockSkewMs === undefined ? undefined : Math.round(check.clockSkewMs),
+    recommendation: check.canReadNodePools === false ? RECOMMENDATION : undefined,
+  });
 
 /** Orders do without these rights, so that their want is no problem. */
-const recommendation = ({ canReadNodePools }: HubCheck): JsonObject =>
-  canReadNodePools === false
-    ? {
-        recommendation:
-          "the hub's credentials may not list node pools, so that clusters with several node sets show no node counts: apply ops/rbac/node-counts.yaml, which shows free hosts as well",
-      }
-    : {};
+const RECOMMENDATION =
+  "the hub's credentials may not list node pools, so that clusters with several node sets show no node counts: apply ops/rbac/node-counts.yaml, which shows free hosts as well";

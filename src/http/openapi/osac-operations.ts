@@ -279,13 +279,4 @@ export const OSAC_COMPONENTS: { readonly [name: string]: JsonObject } = {
     'size?': { type: 'integer', minimum: 1, maximum: 1000 },
     'items?': listOf(componentRef('TimelineEntry')),
   }),
-  TimelineEntry: record({
-    position: { ...TEXT, description: 'For `after`.' },
-    at: TIME,
-    type: { ...TEXT, description: 'Name of the event.' },
-    summary: { ...TEXT, description: 'The event in one sentence.' },
-    actor: { ...TEXT, description: 'Id of the subject on whose behalf it happened.' },
-    correlation_id: TEXT,
-    data: { ...OPEN, description: 'Fields of the event that you may see.' },
-  }),
 };
