@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { COUNT, FLAG, JSON_VALUE, listOf, OPEN, TEXT, TIME } from '../ledger/forms.ts';
+import { COUNT, FLAG, JSON_VALUE, listOf, maybe, OPEN, TEXT, TIME } from '../ledger/forms.ts';
 
 export const OUTCOMES = ['accepted', 'rejected', 'denied', 'unauthenticated'] as const;
 const HASH = TEXT.meta({ contentEncoding: 'base64' });
@@ -8,12 +8,17 @@ export const SIZE_TEXT = 'Number of leaves of a tree.';
 const SIZE = COUNT.describe(SIZE_TEXT);
 const ERASED = z.strictObject({ erased: z.literal(true) });
 
-const PERSON = z.strictObject({
-  user_name: TEXT.optional(),
-  email: TEXT.optional(),
-  issuer: TEXT.optional(),
-});
-const SOURCE = z.strictObject({ ip: TEXT.optional(), user_agent: TEXT.optional() });
+const PERSON = z.strictObject(maybe({ user_name: TEXT, email: TEXT, issuer: TEXT }));
+const SOURCE = z.strictObject(maybe({ ip: TEXT, user_agent: TEXT }));
+/** What the metadata of an event says, under its names there. */
+const METADATA = {
+  command: TEXT,
+  command_id: TEXT,
+  correlation_id: TEXT,
+  causation_id: TEXT,
+  ticket: TEXT,
+  traceparent: TEXT,
+};
 export const AUDIT_EVENT = z
   .strictObject({
     id: TEXT,
@@ -24,31 +29,29 @@ export const AUDIT_EVENT = z
     revision: COUNT,
     type: TEXT,
     tenant: TEXT,
-    project: TEXT.optional(),
-    kind: TEXT.optional(),
-    resource_id: TEXT.optional(),
-    also_about: listOf(z.strictObject({ kind: TEXT, resource_id: TEXT }))
-      .describe('Other objects that the event names: it is found under them, too.')
-      .optional(),
+    ...maybe({
+      project: TEXT,
+      kind: TEXT,
+      resource_id: TEXT,
+      also_about: listOf(z.strictObject({ kind: TEXT, resource_id: TEXT })).describe(
+        'Other objects that the event names: it is found under them, too.',
+      ),
+    }),
     outcome: z.enum(OUTCOMES),
     occurred_at: TEXT,
     recorded_at: TIME,
     actor: z.strictObject({
       subject: TEXT,
       roles: listOf(TEXT),
-      auth_method: TEXT.optional(),
-      via: TEXT.optional(),
-      on_behalf_of: TEXT.optional(),
-      vouched_by: TEXT.describe('Who says so, where that is not whose subject it is.').optional(),
-      personal: z.union([PERSON, ERASED]).optional(),
+      ...maybe({
+        auth_method: TEXT,
+        via: TEXT,
+        on_behalf_of: TEXT,
+        vouched_by: TEXT.describe('Who says so, where that is not whose subject it is.'),
+        personal: z.union([PERSON, ERASED]),
+      }),
     }),
-    source: z.union([SOURCE, ERASED]).optional(),
-    command: TEXT.optional(),
-    command_id: TEXT.optional(),
-    correlation_id: TEXT.optional(),
-    causation_id: TEXT.optional(),
-    ticket: TEXT.optional(),
-    traceparent: TEXT.optional(),
+    ...maybe({ source: z.union([SOURCE, ERASED]), ...METADATA }),
     shown: z.enum(['full', 'redacted']).describe('`redacted`: more was stored than you may see.'),
     data: OPEN,
   })
@@ -102,9 +105,7 @@ export const PROOF = z
         id: TEXT,
         type: TEXT,
         occurredAt: TEXT,
-        data: TEXT.optional(),
-        metadata: TEXT.optional(),
-        hidden: TEXT.optional(),
+        ...maybe({ data: TEXT, metadata: TEXT, hidden: TEXT }),
       })
       .describe(
         'The leaf; its hash is over its RFC 8785 form. `data` and `metadata` are SHA-256, hex, of what is stored. With ' +
@@ -149,21 +150,21 @@ export const AUDIT_EXPORT = z
     request: z.strictObject({
       format: z.enum(['native', 'ocsf']),
       audience: z.enum(['tenant', 'provider']),
-      tenant: TEXT.optional(),
       filter: OPEN,
-      from: TIME.optional(),
-      to: TIME.optional(),
+      ...maybe({ tenant: TEXT, from: TIME, to: TIME }),
     }),
     requested_by: TEXT,
     requested_at: TIME,
-    events_done: COUNT.optional(),
-    events: COUNT.optional(),
-    bytes: COUNT.optional(),
-    sha256: TEXT.optional(),
-    tree_size: SIZE.optional(),
-    completed_at: TIME.optional(),
-    file: TEXT.optional(),
-    reason: TEXT.describe('Why it failed or was discarded.').optional(),
+    ...maybe({
+      events_done: COUNT,
+      events: COUNT,
+      bytes: COUNT,
+      sha256: TEXT,
+      tree_size: SIZE,
+      completed_at: TIME,
+      file: TEXT,
+      reason: TEXT.describe('Why it failed or was discarded.'),
+    }),
   })
   .meta({ id: 'AuditExport' });
 export type Export = z.infer<typeof AUDIT_EXPORT>;
@@ -185,20 +186,19 @@ export const ERASURE = z
     state: z.enum(['running', 'complete']),
     subject_id: TEXT,
     tenant: TEXT,
-    tenants: listOf(TEXT)
-      .describe(
-        'All tenants in whose history the subject appears, where these are more: a hold over any of them keeps the data.',
-      )
-      .optional(),
     reason: TEXT,
-    request_id: TEXT.optional(),
-    begun_at: TIME.optional(),
-    by: TEXT.describe('Subject who asked for it.').optional(),
-    completed_at: TIME.optional(),
-    already: z
-      .literal(true)
-      .describe('In answers to POST: this erasure was done before, and has left nothing to destroy.')
-      .optional(),
+    ...maybe({
+      tenants: listOf(TEXT).describe(
+        'All tenants in whose history the subject appears, where these are more: a hold over any of them keeps the data.',
+      ),
+      request_id: TEXT,
+      begun_at: TIME,
+      by: TEXT.describe('Subject who asked for it.'),
+      completed_at: TIME,
+      already: z
+        .literal(true)
+        .describe('In answers to POST: this erasure was done before, and has left nothing to destroy.'),
+    }),
   })
   .meta({ id: 'Erasure' });
 export type Erasure = z.infer<typeof ERASURE>;
@@ -210,11 +210,13 @@ export const AUDIT_GRANT = z
     subject: TEXT,
     tenants: z.union([z.literal('all'), listOf(TEXT)]),
     reason: TEXT,
-    given_at: TIME.optional(),
-    expires_at: TIME.optional(),
-    subject_seen: FLAG.describe(
-      'In answers to POST: whether this subject has ever called. The grant counts when it does.',
-    ).optional(),
+    ...maybe({
+      given_at: TIME,
+      expires_at: TIME,
+      subject_seen: FLAG.describe(
+        'In answers to POST: whether this subject has ever called. The grant counts when it does.',
+      ),
+    }),
   })
   .meta({ id: 'AuditGrant' });
 export type Grant = z.infer<typeof AUDIT_GRANT>;

@@ -7,6 +7,7 @@ import type { JsonObject, JsonValue } from '../../domain/json.ts';
 import { kinds, type AnyKind } from '../../domain/kinds.ts';
 import type { AuditQuery, Order } from '../../projections/audit/find.ts';
 import { ApiError, invalid } from '../errors.ts';
+import { snakeCase } from '../ledger/forms.ts';
 import { breathe } from '../ledger/query.ts';
 import type { LedgerAnswer, LedgerCall, LedgerRoute } from '../ledger/serve.ts';
 import type { LookedAt } from '../looks.ts';
@@ -52,8 +53,6 @@ export const auditEventRoutes = (services: AuditServices): readonly LedgerRoute[
 /** A kind by its name, in either spelling, or that of its list: `hostType`, `host_type`, `host_types`. */
 export const kindNamed = (name: string): AnyKind | undefined =>
   kinds.find(({ kind, collection }) => [kind, snakeCase(kind), collection].includes(name));
-
-const snakeCase = (kind: string): string => kind.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
 /** The stream category of a kind; any other category stands for itself. */
 export const categoryOf = (name: string): string => kindNamed(name)?.kind ?? name;

@@ -2,9 +2,9 @@ import { z } from 'zod';
 import {
   filled,
   FLAG,
-  listOf,
+  flagIn,
+  maybe,
   neededText,
-  NO_QUERY,
   oneOf,
   OPEN,
   shortText,
@@ -56,35 +56,29 @@ const PAGE = {
     .default('asc')
     .describe('`desc`: the newest first. Cursors are good for the order that they came from.'),
 };
-const FILTER = {
-  tenant: names('every tenant that you may read')
-    .describe('Only of these tenants; may be repeated. One that is out of reach is refused.')
-    .optional(),
-  subject: filled('everybody', 500)
-    .describe(
-      'Only what this subject did: its id, or the exact user name. Who was erased is found by the id alone. 429 ' +
-        'with SEARCHES_BUSY: too many look for people by name.',
-    )
-    .optional(),
-  type: names('every type')
-    .describe('Only events of these types; may be repeated, or a comma list.')
-    .optional(),
-  outcome: oneOf(OUTCOMES, 'every outcome').describe('Only calls that ended so.').optional(),
-  from: timeIn('all from the beginning').describe('Recorded at that time or later.').optional(),
-  to: timeIn('all up to now').describe('Recorded before that time.').optional(),
-};
-const OBJECT = filled('every object', 500);
-
-export const EVENTS_QUERY = z.strictObject({
-  ...FILTER,
-  kind: filled('every kind', 500).describe('Only about this kind.').optional(),
-  resource_id: OBJECT.describe('With `kind`: only about this object.').optional(),
-  id: OBJECT.describe('The same as `resource_id`.').optional(),
-  ...PAGE,
+const FILTER = maybe({
+  tenant: names('every tenant that you may read').describe(
+    'Only of these tenants; may be repeated. One that is out of reach is refused.',
+  ),
+  subject: filled('everybody', 500).describe(
+    'Only what this subject did: its id, or the exact user name. Who was erased is found by the id alone. 429 ' +
+      'with SEARCHES_BUSY: too many look for people by name.',
+  ),
+  type: names('every type').describe('Only events of these types; may be repeated, or a comma list.'),
+  outcome: oneOf(OUTCOMES, 'every outcome').describe('Only calls that ended so.'),
+  from: timeIn('all from the beginning').describe('Recorded at that time or later.'),
+  to: timeIn('all up to now').describe('Recorded before that time.'),
 });
+const OBJECT = filled('every object', 500);
+const OF_OBJECT = maybe({
+  kind: filled('every kind', 500).describe('Only about this kind.'),
+  resource_id: OBJECT.describe('With `kind`: only about this object.'),
+  id: OBJECT.describe('The same as `resource_id`.'),
+});
+
+export const EVENTS_QUERY = z.strictObject({ ...FILTER, ...OF_OBJECT, ...PAGE });
 export const OBJECT_EVENTS_QUERY = z.strictObject({ ...FILTER, ...PAGE });
-export type EventsQuery = z.infer<typeof OBJECT_EVENTS_QUERY> &
-  Pick<z.infer<typeof EVENTS_QUERY>, 'kind' | 'resource_id' | 'id'>;
+export type EventsQuery = z.infer<typeof OBJECT_EVENTS_QUERY> & Partial<z.infer<typeof EVENTS_QUERY>>;
 
 const MOMENT = 'a time of RFC 3339 or a position';
 const moment = (what: string) =>
@@ -114,13 +108,7 @@ export const HEADS_QUERY = z.strictObject({
   limit: page(1_000, 'How many at most.'),
 });
 export const TRUST_QUERY = z.strictObject({
-  newest: z
-    .boolean({
-      error: ({ input }) =>
-        input === ''
-          ? 'must not be empty; leave it out for a head over all that is recorded by now'
-          : 'must be true or false',
-    })
+  newest: flagIn('a head over all that is recorded by now')
     .default(false)
     .describe('`true`: answers at once with the newest head, which may be older than that.'),
 });
@@ -128,30 +116,27 @@ export const TRUST_QUERY = z.strictObject({
 const TYPES = 'must be a list of event types';
 const MOST_PINS = 100;
 const PINS = `must be a list of at most ${MOST_PINS} sizes`;
+const EXPORT_FILTER = maybe({
+  subject: filled('everybody', 500),
+  kind: filled('every kind', 100),
+  resource_id: OBJECT.describe(
+    'With `kind`: one of which there is something to read; with `tenant` something that the tenant may read.',
+  ),
+  types: z
+    .array(z.string({ error: TYPES }).min(1, { error: TYPES }), { error: TYPES })
+    .min(1, { error: 'must not be empty; leave it out for every type' }),
+  outcome: oneOf(OUTCOMES, 'every outcome'),
+});
 export const EXPORT_BODY = z.strictObject({
-  tenant: filled('your own tenant, or for the whole log where you may read that', 100)
-    .describe('Default: your own tenant; where you may read all: the whole log.')
-    .optional(),
+  ...maybe({
+    tenant: filled('your own tenant, or for the whole log where you may read that', 100).describe(
+      'Default: your own tenant; where you may read all: the whole log.',
+    ),
+    from: timeIn('all from the beginning').describe('Recorded at that time or later.'),
+    to: timeIn('all up to now').describe('Recorded before that time.'),
+  }),
   format: oneOf(['native', 'ocsf'], 'native').default('native'),
-  filter: z
-    .strictObject(
-      {
-        subject: filled('everybody', 500).optional(),
-        kind: filled('every kind', 100).optional(),
-        resource_id: OBJECT.describe(
-          'With `kind`: one of which there is something to read; with `tenant` something that the tenant may read.',
-        ).optional(),
-        types: z
-          .array(z.string({ error: TYPES }).min(1, { error: TYPES }), { error: TYPES })
-          .min(1, { error: 'must not be empty; leave it out for every type' })
-          .optional(),
-        outcome: oneOf(OUTCOMES, 'every outcome').optional(),
-      },
-      { error: 'must be an object' },
-    )
-    .prefault({}),
-  from: timeIn('all from the beginning').describe('Recorded at that time or later.').optional(),
-  to: timeIn('all up to now').describe('Recorded before that time.').optional(),
+  filter: z.strictObject(EXPORT_FILTER, { error: 'must be an object' }).prefault({}),
   pins: z
     .array(z.int({ error: PINS }).min(0, { error: PINS }).describe(SIZE_TEXT), { error: PINS })
     .max(MOST_PINS, { error: PINS })

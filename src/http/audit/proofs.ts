@@ -6,10 +6,11 @@ import { headWhen, type AuditHalt, type TreeHead } from '../../app/audit/tree-he
 import type { JsonObject } from '../../domain/json.ts';
 import { prefersGzip } from '../encodings.ts';
 import { ApiError, denied, invalid, notReached, unavailable } from '../errors.ts';
+import { rendered } from '../ledger/forms.ts';
 import type { LedgerAnswer, LedgerCall, LedgerRoute } from '../ledger/serve.ts';
 import { shownTo } from '../../app/audit/shown.ts';
 import type { LeafRecord } from '../../app/audit/merkle/leaf.ts';
-import type { Checkpoint } from './answers.ts';
+import { CHECKPOINT, type Checkpoint } from './answers.ts';
 import { lookAt, type Look, type Reach } from './access.ts';
 import { eventNotFound, findEvent, objectOf, showing } from './events.ts';
 import { CONSISTENCY_QUERY, HEADS_QUERY, TRUST_QUERY } from './operations.ts';
@@ -100,17 +101,8 @@ const neverSigned = ({ at }: AuditHalt): ApiError =>
 
 const base64 = (hashes: readonly Buffer[]): string[] => hashes.map((hash) => hash.toString('base64'));
 
-const headJson = (
-  { at, size, position, root, note, keyId }: TreeHead,
-  { positions }: AuditServices,
-): Checkpoint => ({
-  size,
-  root,
-  time: at,
-  position: positions.format(position),
-  key_id: keyId,
-  note,
-});
+const headJson = (head: TreeHead, { positions }: AuditServices): Checkpoint =>
+  rendered(CHECKPOINT, { ...head, time: head.at, position: positions.format(head.position) });
 
 const proof = ({ path, signal, principal }: LedgerCall, reach: Reach, services: AuditServices): Look => {
   const id = path['id'] ?? '';

@@ -6,7 +6,7 @@ import { ApiError } from '../errors.ts';
 import { fieldsOf, readBody, readQuery, rendered } from '../ledger/forms.ts';
 import type { LedgerCall, LedgerRoute } from '../ledger/serve.ts';
 import { adminsList, assertAdmin, lookAt } from './access.ts';
-import { LEGAL_HOLD, type Erasure, type Hold as HoldAnswer } from './answers.ts';
+import { ERASURE, LEGAL_HOLD, type Erasure, type Hold as HoldAnswer } from './answers.ts';
 import { ERASURE_BODY, HOLD_BODY, REASON_QUERY } from './operations.ts';
 import type { AuditServices } from './services.ts';
 import { assertScopeThere, tenantsOfSubject } from './subject-tenants.ts';
@@ -38,7 +38,7 @@ export const retentionRoutes = (services: AuditServices): readonly LedgerRoute[]
     },
   },
   adminsList(services, 'erasures', async (signal) =>
-    (await services.erasureLog.list(signal)).map(erasureJson),
+    (await services.erasureLog.list(signal)).map(listedJson),
   ),
   lookAt(services, 'erasures/{id}', ({ principal, path, signal }) => {
     assertAdmin(principal);
@@ -49,7 +49,7 @@ export const retentionRoutes = (services: AuditServices): readonly LedgerRoute[]
       answer: async () => {
         const found = (await services.erasureLog.list(signal)).find((each) => each.id === id);
         if (found === undefined) throw new ApiError('NOT_FOUND', 'there is no erasure with this id');
-        return { json: erasureJson(found) };
+        return { json: listedJson(found) };
       },
     };
   }),
@@ -118,7 +118,7 @@ const erase = async (call: LedgerCall, services: AuditServices) => {
   if (done.already !== undefined)
     return answered(await erasedBefore(done.already, wanted, services, call.signal), headers);
   await services.exports.erased(tenants);
-  return answered({ id: write.commandId, state: 'complete', ...named(wanted) }, headers);
+  return answered(erasureJson({ id: write.commandId, ...wanted }, 'complete'), headers);
 };
 
 /** The erasure that has left nothing to do: when it was, and who asked for it. */
@@ -129,32 +129,20 @@ const erasedBefore = async (
   signal: AbortSignal,
 ): Promise<Erasure> => {
   const found = (await erasureLog.list(signal)).find((each) => each.id === id);
-  const known =
-    found === undefined ? { id, state: 'complete' as const, ...named(wanted) } : erasureJson(found);
+  const known = found === undefined ? erasureJson({ id, ...wanted }, 'complete') : listedJson(found);
   return { ...known, already: true };
 };
 
-type Named = {
-  readonly subjectId: string;
-  readonly tenant: string;
-  readonly tenants?: readonly string[];
-  readonly reason: string;
-  readonly requestId?: string;
-};
+type Named = Pick<ListedErasure, 'subjectId' | 'tenant' | 'reason'> & Partial<ListedErasure>;
 
-const named = ({ subjectId, tenant, tenants = [], reason, requestId }: Named) => ({
-  subject_id: subjectId,
-  tenant,
-  tenants: tenants.length === 0 ? undefined : tenants,
-  reason,
-  request_id: requestId || undefined,
-});
+const erasureJson = (erasure: Named & { readonly id: string }, state: Erasure['state']): Erasure =>
+  rendered(ERASURE, {
+    ...erasure,
+    state,
+    tenants: erasure.tenants?.length === 0 ? undefined : erasure.tenants,
+    requestId: erasure.requestId || undefined,
+    by: erasure.by || undefined,
+  });
 
-const erasureJson = (erasure: ListedErasure): Erasure => ({
-  id: erasure.id,
-  state: erasure.completedAt === undefined ? 'running' : 'complete',
-  ...named(erasure),
-  begun_at: erasure.begunAt,
-  by: erasure.by || undefined,
-  completed_at: erasure.completedAt,
-});
+const listedJson = (erasure: ListedErasure): Erasure =>
+  erasureJson(erasure, erasure.completedAt === undefined ? 'running' : 'complete');

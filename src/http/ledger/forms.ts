@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
+import { own } from '../../domain/json-tools.ts';
 import { invalid } from '../errors.ts';
 import { onlyOne } from '../osac/query.ts';
 import { readRfc3339 } from '../times.ts';
@@ -19,6 +20,8 @@ export const OPEN = z.record(z.string(), JSON_VALUE, { error: 'must be an object
 
 export const listOf = <Item extends z.ZodType>(item: Item) => z.array(item).readonly();
 export const mapOf = <Value extends z.ZodType>(value: Value) => z.record(z.string(), value);
+/** Fields that may be absent. */
+export const maybe = <Fields extends z.ZodRawShape>(fields: Fields) => z.object(fields).partial().shape;
 /** All of a list in one answer. */
 export const itemsOf = <Item extends z.ZodType>(item: Item) => z.strictObject({ items: listOf(item) });
 
@@ -32,6 +35,8 @@ const orEmpty = (without: string | undefined, wrong: string) => ({
     input === '' && without !== undefined ? emptyText(without) : wrong,
 });
 const emptyText = (without: string): string => `must not be empty; leave it out for ${without}`;
+
+export const flagIn = (without: string) => z.boolean(orEmpty(without, 'must be true or false'));
 
 export const wholeNumber = (least: number, most: number, without?: string) => {
   const error = `must be a whole number from ${least} to ${most}`;
@@ -75,7 +80,7 @@ export const readQuery = <Query extends z.ZodObject>(
   schema: Query,
 ): z.output<Query> => {
   const names = [...new Set(query.keys())];
-  const given = names.map((name) => [name, valueOf(query, name, schema.shape[name])] as const);
+  const given = names.map((name) => [name, valueOf(query, name, own(schema.shape, name))] as const);
   return read(Object.fromEntries(given), schema, 'query parameter');
 };
 
@@ -122,7 +127,10 @@ const unknownName = (
   what: string,
 ): Error => {
   const name = [...path, ...keys.slice(0, 1)].join('.').slice(0, 100);
-  const inner = path.reduce<z.core.$ZodType | undefined>((of, part) => shapeOf(of)[String(part)], schema);
+  const inner = path.reduce<z.core.$ZodType | undefined>(
+    (of, part) => own(shapeOf(of), String(part)),
+    schema,
+  );
   const names = Object.keys(shapeOf(inner));
   const known = names.length === 0 ? 'this route has none' : `there are ${names.join(', ')}`;
   return invalid(`there is no ${what} '${name}'; ${known}`, name);
@@ -170,11 +178,14 @@ const inForm = (schema: z.core.$ZodType, value: unknown): unknown => {
   if (!(inner instanceof z.ZodObject)) return value;
   return Object.fromEntries(
     Object.entries(inner.shape as Shape).flatMap(([name, part]) => {
-      const own = (value as Readonly<Record<string, unknown>>)[camelCase(name)];
-      return own === undefined ? [] : [[name, inForm(part, own)]];
+      const found = (value as Readonly<Record<string, unknown>>)[camelCase(name)];
+      return found === undefined ? [] : [[name, inForm(part, found)]];
     }),
   );
 };
+
+export const snakeCase = (name: string): string =>
+  name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
 const camelCase = (name: string): string =>
   name.replaceAll(/_(.)/g, (_, letter: string) => letter.toUpperCase());

@@ -4,7 +4,7 @@ import type { RegisteredHub } from '../../app/hub-registry.ts';
 import type { HubConnection, ManagementCluster } from '../../app/management-cluster.ts';
 import { originOf } from '../../domain/hubs/automation-origins.ts';
 import { clearTextRejection, hubSpecRejection } from '../../domain/hubs/hub-spec.ts';
-import { objectAt, own, stringAt, withoutEmpty } from '../../domain/json-tools.ts';
+import { objectAt, own, stringAt, textsAt, withoutEmpty } from '../../domain/json-tools.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { hub as hubKind } from '../../domain/kinds.ts';
 import { ApiError, invalid } from '../errors.ts';
@@ -34,11 +34,9 @@ const TRIED = ['kubeconfig', 'mode', 'endpoints', 'automation'] as const;
 
 const checkHub = async (call: LedgerCall, services: HubServices): Promise<LedgerAnswer> => {
   const hub = await hubOf(call, services);
+  refuseClearText(call.body);
   const body = readBody(call.body, TRIED_BODY);
-  if (TRIED.some((field) => body[field] !== undefined)) {
-    refuseClearText(call.body);
-    return tryValues(call, services, hub);
-  }
+  if (TRIED.some((field) => body[field] !== undefined)) return tryValues(call, services, hub);
   await services.recordAct(call, { act: 'hubs/check', kind: hubKind.kind, resourceId: hub.facts.id });
   const checked = await services.hubHealth?.check(hub, call.signal);
   if (checked === undefined) return withoutAdapter(hub);
@@ -115,8 +113,8 @@ const refuseStrays = (
 };
 
 const checkCandidate = (call: LedgerCall, services: HubServices): Promise<LedgerAnswer> => {
-  const body = readBody(call.body, CANDIDATE_BODY);
   refuseClearText(call.body);
+  const body = readBody(call.body, CANDIDATE_BODY);
   const { namespace, mode = 'operator', controller, tenant_namespaces: tenantNamespaces, endpoints } = body;
   // A right or namespace that is missing on the hub would be the wrong thing to mend for a spec that nobody takes.
   const { automation } = body;
@@ -153,16 +151,8 @@ const refuseSpec = (spec: JsonObject): void => {
 const automationIn = (
   body: JsonObject,
 ): Partial<Pick<AutomationCandidate, 'token' | 'hmacSecret' | 'ca' | 'templatePrefix'>> => {
-  const automation = objectAt(body, 'automation');
-  const given = (name: string): string | undefined => stringAt(automation, name) || undefined;
-  const [token, hmacSecret, ca] = [given('token'), given('hmac_secret'), given('ca')];
-  const templatePrefix = given('template_prefix');
-  return {
-    ...(token === undefined ? {} : { token }),
-    ...(hmacSecret === undefined ? {} : { hmacSecret }),
-    ...(ca === undefined ? {} : { ca }),
-    ...(templatePrefix === undefined ? {} : { templatePrefix }),
-  };
+  const { token, hmac_secret: hmacSecret, ca, template_prefix: templatePrefix } = textsAt(body, 'automation');
+  return withoutEmpty({ token, hmacSecret, ca, templatePrefix });
 };
 
 type Candidate = Required<
@@ -176,17 +166,9 @@ const candidateAnswer = async (
   automation: AutomationCandidate | undefined,
 ): Promise<LedgerAnswer> => {
   const { id, namespace, tenant, controller, tenantNamespaces, cluster, otherNamespaces = [] } = hub;
-  const connection = {
-    id,
-    namespace,
-    tenant,
-    controller,
-    tenantNamespaces,
-    otherNamespaces,
-    ...(cluster === undefined ? {} : { cluster }),
-    revision: 0,
-  };
-  const adapter = services.clusters?.candidate?.(connection, kubeconfigOf(call.body));
+  const connection = { id, namespace, tenant, controller, tenantNamespaces, otherNamespaces, revision: 0 };
+  const known = cluster === undefined ? connection : { ...connection, cluster };
+  const adapter = services.clusters?.candidate?.(known, kubeconfigOf(call.body));
   if (adapter === undefined) throw nothingLooks();
   try {
     return await look(call, services, adapter, automation, [namespace, ...otherNamespaces]);

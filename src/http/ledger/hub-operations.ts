@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Descriptions } from '../openapi/description.ts';
-import { COUNT, FLAG, itemsOf, listOf, mapOf, oneOf, OPEN, TEXT } from './forms.ts';
+import { COUNT, FLAG, itemsOf, listOf, mapOf, maybe, oneOf, OPEN, TEXT } from './forms.ts';
 import { ORDER_SUMMARY } from './order-operations.ts';
 
 const MODE = oneOf(['operator', 'eda', 'aap']);
@@ -14,19 +14,16 @@ export const HUB_LANES = listOf(
 );
 const PROBLEM = { code: TEXT, message: TEXT, subject: TEXT.optional() };
 const HOSTS = mapOf(z.strictObject({ free: COUNT, ours: COUNT, foreign: COUNT }));
-const CAPACITY = z.object({ controlPlanes: COUNT.optional(), nodes: mapOf(COUNT).optional() });
+const CAPACITY = z.object(maybe({ controlPlanes: COUNT, nodes: mapOf(COUNT) }));
 const SUMMARY = {
   id: TEXT,
   adapter: z.enum(['simulated', 'kubernetes', 'none']),
   mode: MODE,
   controller: CONTROLLER,
   namespace: TEXT,
-  zone: TEXT.optional(),
   scheduling: z.enum(['open', 'cordoned', 'draining', 'leaving']),
   health: TEXT.describe('`ok`, or the code of the first problem.'),
-  message: TEXT.optional(),
-  version: TEXT.optional(),
-  cluster: CLUSTER.optional(),
+  ...maybe({ zone: TEXT, message: TEXT, version: TEXT, cluster: CLUSTER }),
   limits: CAPACITY,
   used: CAPACITY,
 };
@@ -48,22 +45,22 @@ export const HUB_WATCH = z.strictObject({
   unknown: COUNT.describe("Orders with a cluster's label which nobody here ever ordered."),
   orphans: COUNT,
   failures: COUNT,
-  not_synced: listOf(TEXT).optional(),
-  last_error: TEXT.optional(),
-  last_error_at: TEXT.optional(),
+  ...maybe({ not_synced: listOf(TEXT), last_error: TEXT, last_error_at: TEXT }),
 });
 const HUB_DETAILS = z
   .strictObject({
     ...SUMMARY,
-    hosts: HOSTS.optional(),
     problems: listOf(z.strictObject({ ...PROBLEM, since: TEXT })),
     orders: mapOf(COUNT).describe('How many there are, by state.'),
-    former_automation: mapOf(TEXT)
-      .describe('Addresses by mode that orders of before a switch are still served at.')
-      .optional(),
     ghosts: COUNT.describe('Orders whose cluster has vanished from the hub.'),
-    watch: HUB_WATCH.describe('Absent: another instance watches it, or nobody.').optional(),
-    lane: z.object({ breaker: BREAKER, paused: FLAG, waiting: COUNT }).optional(),
+    ...maybe({
+      hosts: HOSTS,
+      former_automation: mapOf(TEXT).describe(
+        'Addresses by mode that orders of before a switch are still served at.',
+      ),
+      watch: HUB_WATCH.describe('Absent: another instance watches it, or nobody.'),
+      lane: z.object({ breaker: BREAKER, paused: FLAG, waiting: COUNT }),
+    }),
   })
   .meta({ id: 'HubDetails' });
 export type HubDetails = z.infer<typeof HUB_DETAILS>;
@@ -73,18 +70,18 @@ export const HUB_CHECK = z
     id: TEXT,
     ok: FLAG,
     problems: listOf(z.strictObject(PROBLEM)),
-    version: TEXT.optional(),
-    cluster: CLUSTER.optional(),
-    clock_skew_ms: z.int().optional(),
-    can_read_node_pools: FLAG.optional(),
-    can_read_agents: FLAG.optional(),
-    recommendation: TEXT.describe('What would make the hub show more; it works without.').optional(),
-    hosts: HOSTS.optional(),
-    also_in_namespace: listOf(TEXT)
-      .describe(
+    ...maybe({
+      version: TEXT,
+      cluster: CLUSTER,
+      clock_skew_ms: z.int(),
+      can_read_node_pools: FLAG,
+      can_read_agents: FLAG,
+      recommendation: TEXT.describe('What would make the hub show more; it works without.'),
+      hosts: HOSTS,
+      also_in_namespace: listOf(TEXT).describe(
         'Other hubs with orders in the same namespace of this cluster: its hosts count for each of them.',
-      )
-      .optional(),
+      ),
+    }),
   })
   .meta({ id: 'HubCheck' });
 export type HubCheckAnswer = z.infer<typeof HUB_CHECK>;
@@ -108,30 +105,30 @@ const KUBECONFIG = z
   .meta({ contentEncoding: 'base64' })
   .describe('A kubeconfig. It is used for this look and not kept.');
 const AUTOMATION = {
-  endpoints: mapOf(TEXT).describe('As in the spec of a hub.').optional(),
-  automation: OPEN.describe('As in the spec of a hub; secrets are not kept.').optional(),
+  endpoints: mapOf(TEXT).describe('As in the spec of a hub.'),
+  automation: OPEN.describe('As in the spec of a hub; secrets are not kept.'),
 };
 const NO_NAMESPACE = 'is required: orders are created in this namespace of the hub';
 export const CANDIDATE_BODY = z.object({
   kubeconfig: KUBECONFIG,
+  ...maybe({ mode: MODE, ...AUTOMATION, id: TEXT.describe('Id that the hub will have.') }),
   namespace: z
     .string({ error: NO_NAMESPACE })
     .min(1, { error: NO_NAMESPACE })
     .describe('Where orders will be created.'),
-  id: TEXT.describe('Id that the hub will have.').optional(),
-  mode: MODE.optional(),
-  ...AUTOMATION,
   controller: CONTROLLER.default('operator'),
   tenant_namespaces: FLAG.default(false).describe('As in the spec of a hub.'),
 });
-export const TRIED_BODY = z.object({
-  kubeconfig: KUBECONFIG.optional(),
-  cluster: TEXT.describe(
-    'With `kubeconfig`: the cluster that the hub is to become, instead of the one that it is.',
-  ).optional(),
-  mode: MODE.optional(),
-  ...AUTOMATION,
-});
+export const TRIED_BODY = z.object(
+  maybe({
+    kubeconfig: KUBECONFIG,
+    cluster: TEXT.describe(
+      'With `kubeconfig`: the cluster that the hub is to become, instead of the one that it is.',
+    ),
+    mode: MODE,
+    ...AUTOMATION,
+  }),
+);
 
 export const HUB_DESCRIPTIONS: Descriptions = {
   'GET hubs': { summary: 'Management clusters and what is wrong with each', answer: itemsOf(HUB_SUMMARY) },

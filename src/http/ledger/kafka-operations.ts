@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { REPLAY_NAME } from '../../app/publisher/replay.ts';
 import type { Descriptions } from '../openapi/description.ts';
-import { COUNT, FLAG, itemsOf, listOf, NO_BODY, SECONDS, TEXT, TIME } from './forms.ts';
+import { COUNT, FLAG, itemsOf, listOf, maybe, NO_BODY, SECONDS, TEXT, TIME } from './forms.ts';
 
 const PROBLEM = {
   code: z
@@ -34,30 +34,26 @@ const TRYING = z.strictObject({
 const TOPIC = z.strictObject({
   topic: TEXT,
   state: z.enum(['standby', 'catching-up', 'live', 'waiting', 'failed']),
-  position: TEXT.optional(),
-  behind_events: COUNT.describe(
-    'Events of the log behind the position, of all kinds. Not with an EventStoreDB, whose positions count bytes.',
-  ).optional(),
-  waiting_events: COUNT.describe('Events that were read and are not with the brokers yet.').optional(),
-  waiting_records: COUNT.describe('Records that these became.').optional(),
-  more_waiting: FLAG.describe('The log was not read to its end: more may wait than is counted.').optional(),
-  waiting_since: TIME.describe(
-    'When the oldest event was recorded that is not with the brokers yet.',
-  ).optional(),
-  lag_seconds: SECONDS.optional(),
-  sent_records: COUNT.describe(
-    'Records that the brokers have confirmed since this instance was started.',
-  ).optional(),
-  confirmed_at: TIME.describe('When the brokers confirmed records last.').optional(),
-  published: FLAG.describe(
-    'Records were sent to it, by this instance or one before. Not on `standby`.',
-  ).optional(),
-  filling_since: TIME.describe(
-    'Found empty although published to, it is filled from the beginning of the log.',
-  ).optional(),
-  trying: TRYING.optional(),
-  last_error: z.strictObject({ reason: TEXT, message: TEXT, at: TIME }).optional(),
-  parked: listOf(PARKED).optional(),
+  ...maybe({
+    position: TEXT,
+    behind_events: COUNT.describe(
+      'Events of the log behind the position, of all kinds. Not with an EventStoreDB, whose positions count bytes.',
+    ),
+    waiting_events: COUNT.describe('Events that were read and are not with the brokers yet.'),
+    waiting_records: COUNT.describe('Records that these became.'),
+    more_waiting: FLAG.describe('The log was not read to its end: more may wait than is counted.'),
+    waiting_since: TIME.describe('When the oldest event was recorded that is not with the brokers yet.'),
+    lag_seconds: SECONDS,
+    sent_records: COUNT.describe('Records that the brokers have confirmed since this instance was started.'),
+    confirmed_at: TIME.describe('When the brokers confirmed records last.'),
+    published: FLAG.describe('Records were sent to it, by this instance or one before. Not on `standby`.'),
+    filling_since: TIME.describe(
+      'Found empty although published to, it is filled from the beginning of the log.',
+    ),
+    trying: TRYING,
+    last_error: z.strictObject({ reason: TEXT, message: TEXT, at: TIME }),
+    parked: listOf(PARKED),
+  }),
 });
 export type TopicLine = z.infer<typeof TOPIC>;
 
@@ -97,9 +93,7 @@ export const TOPIC_PLAN = z
       .strictObject({
         partitions: COUNT,
         replicas: COUNT,
-        cleanup: TEXT.optional(),
-        min_insync: COUNT.optional(),
-        retention_ms: RETENTION_MS.optional(),
+        ...maybe({ cleanup: TEXT, min_insync: COUNT, retention_ms: RETENTION_MS }),
       })
       .optional(),
     problems: listOf(z.strictObject(PROBLEM)),
@@ -111,9 +105,7 @@ export type KafkaTopicPlan = z.infer<typeof TOPIC_PLAN>;
 const RETRIED = z.strictObject({
   stream: TEXT,
   published: FLAG,
-  records: COUNT.optional(),
-  revision: COUNT.optional(),
-  error: TEXT.optional(),
+  ...maybe({ records: COUNT, revision: COUNT, error: TEXT }),
 });
 export type RetriedStream = z.infer<typeof RETRIED>;
 

@@ -2,15 +2,14 @@ import { z } from 'zod';
 import { actingKinds } from '../../domain/acting-kinds.ts';
 import type { Description, Descriptions } from '../openapi/description.ts';
 import { ANY_WRITE } from '../openapi/refusals.ts';
-import { COUNT, FLAG, listOf, mapOf, NO_BODY, OPEN, TEXT, TIME } from './forms.ts';
+import { COUNT, FLAG, listOf, mapOf, maybe, NO_BODY, oneOf, OPEN, TEXT, TIME } from './forms.ts';
 import { decisionBodies, type DecisionName } from './order-decisions.ts';
 
 /** Words that `state` may be. */
-export const ORDER_STATES: readonly string[] = [...new Set(actingKinds.flatMap(({ order }) => order.states))];
+const STATES = [...new Set(actingKinds.flatMap(({ order }) => order.states))];
 
 const KIND = {
-  kind: z
-    .enum(['', ...actingKinds.map(({ kind }) => kind)])
+  kind: oneOf(['', ...actingKinds.map(({ kind }) => kind)])
     .describe('Only orders of this kind. Needed where objects of several kinds have the same id.')
     .optional(),
 };
@@ -23,14 +22,13 @@ export const ORDERS_QUERY = z.object({
   ).optional(),
   ...KIND,
   tenant: TEXT.describe('Only orders of this tenant.').optional(),
-  state: z
-    .enum(['', ...ORDER_STATES])
+  state: oneOf(['', ...STATES])
     .describe('Only orders in this state.')
     .optional(),
 });
 
 const IDENTITY = { kind: TEXT, id: TEXT, name: TEXT, tenant: TEXT, project: TEXT.optional() };
-const PROGRESS = { state: TEXT, hub: TEXT.optional(), message: TEXT.optional() };
+const PROGRESS = { state: TEXT, ...maybe({ hub: TEXT, message: TEXT }) };
 const CANDIDATE = z.object({ hub: TEXT, fits: FLAG, reasons: listOf(TEXT) });
 const WAITING = {
   waiting_for: listOf(TEXT).describe('What its hub still has to remove.').optional(),
@@ -64,8 +62,7 @@ const EFFECT = z.object({
   attempt: COUNT,
   mode: TEXT,
   lane: TEXT,
-  not_before: TIME.optional(),
-  held_back: TEXT.optional(),
+  ...maybe({ not_before: TIME, held_back: TEXT }),
 });
 const RUN = z.object({
   skipped: DECISIONS.skipped.optional(),
@@ -77,7 +74,7 @@ const RUN = z.object({
 });
 
 /** Also what the timelines of OSAC's surfaces list. */
-const TIMELINE_ENTRY = z
+export const TIMELINE_ENTRY = z
   .strictObject({
     position: TEXT.describe('For `after`.'),
     at: TIME,
@@ -110,9 +107,7 @@ const ORDER = z
     ordered_at: TIME,
     conditions: CONDITIONS,
     ...WAITING,
-    failure: FAILURE.optional(),
-    change_failed: FAILURE.partial().optional(),
-    run: RUN.optional(),
+    ...maybe({ failure: FAILURE, change_failed: FAILURE.partial(), run: RUN }),
     timeline: listOf(TIMELINE_ENTRY),
   })
   .meta({ id: 'Order' });
@@ -122,9 +117,7 @@ const ORDER_CONDITIONS = z
   .strictObject({
     ...IDENTITY,
     revision: COUNT,
-    hub: TEXT.optional(),
-    order_name: TEXT.optional(),
-    namespace: TEXT.optional(),
+    ...maybe({ hub: TEXT, order_name: TEXT, namespace: TEXT }),
     conditions: CONDITIONS,
     ...WAITING,
   })

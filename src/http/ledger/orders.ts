@@ -29,8 +29,8 @@ import {
   type DecisionName,
   type DecisionServices,
 } from './order-decisions.ts';
-import { fieldsOf, readQuery } from './forms.ts';
-import { OF_KIND, ORDERS_QUERY, type Order, type OrderDetails, type Orders } from './order-operations.ts';
+import { fieldsOf, readQuery, rendered } from './forms.ts';
+import { OF_KIND, ORDERS_QUERY, TIMELINE_ENTRY, type Order, type Orders } from './order-operations.ts';
 import { once, osacCall } from './osac-call.ts';
 import { breathe } from './query.ts';
 import type { LedgerAnswer, LedgerCall, LedgerRoute } from './serve.ts';
@@ -245,15 +245,13 @@ const showOrder = async (call: LedgerCall, services: OrderServices): Promise<Led
       ...waiting,
       ...failure,
       ...(run === undefined ? {} : { run: { ...run, ...(parked === undefined ? {} : { parked }) } }),
-      timeline: timeline.map(({ position, at, type, summary: sentence, actor, correlationId, data }) => ({
-        position: services.positions.format(position),
-        at,
-        type,
-        summary: sentence,
-        actor,
-        correlation_id: correlationId,
-        data: data === '' ? {} : (JSON.parse(data) as JsonValue),
-      })),
+      timeline: timeline.map((entry) =>
+        rendered(TIMELINE_ENTRY, {
+          ...entry,
+          position: services.positions.format(entry.position),
+          data: entry.data === '' ? {} : (JSON.parse(entry.data) as JsonObject),
+        }),
+      ),
     },
   };
 };

@@ -1,6 +1,18 @@
 import { z } from 'zod';
 import type { Descriptions } from '../openapi/description.ts';
-import { COUNT, FLAG, itemsOf, listOf, NO_BODY, OPEN, SECONDS, shortText, TEXT, TIME } from './forms.ts';
+import {
+  COUNT,
+  FLAG,
+  itemsOf,
+  listOf,
+  maybe,
+  NO_BODY,
+  OPEN,
+  SECONDS,
+  shortText,
+  TEXT,
+  TIME,
+} from './forms.ts';
 
 const RECORDED = { position: TEXT, stream: TEXT, revision: COUNT, id: TEXT, type: TEXT, recordedAt: TIME };
 const LISTED_EVENT = z.strictObject({
@@ -21,10 +33,12 @@ const LOG_EVENT = z
   .meta({ id: 'LogEvent' });
 
 export const EVENTS_QUERY = z.object({
-  from: TEXT.describe('Goes on behind this position.').optional(),
-  stream: TEXT.describe('Only this stream; streams `sys-*` are shown only so.').optional(),
-  type: TEXT.describe('Only events of this type.').optional(),
-  tenant: TEXT.describe('Only events on behalf of this tenant.').optional(),
+  ...maybe({
+    from: TEXT.describe('Goes on behind this position.'),
+    stream: TEXT.describe('Only this stream; streams `sys-*` are shown only so.'),
+    type: TEXT.describe('Only events of this type.'),
+    tenant: TEXT.describe('Only events on behalf of this tenant.'),
+  }),
   limit: COUNT.max(100_000).default(100).describe('How many lines; not with `follow`.'),
   follow: FLAG.default(false).describe('Goes on until you close the connection.'),
 });
@@ -36,14 +50,16 @@ export const LANE = z
     lane: TEXT,
     breaker: z.enum(['closed', 'open', 'half-open']),
     paused: FLAG,
-    in_flight: COUNT.optional(),
-    waiting: COUNT.optional(),
-    pause: z.strictObject({ by: TEXT, at: TEXT, reason: TEXT }).optional(),
-    consecutive_failures: COUNT.optional(),
-    failing_orders: COUNT.describe('Orders whose last attempt failed.').optional(),
-    failing: listOf(z.strictObject({ ...FAILED, failures: COUNT, set_aside: FLAG })).optional(),
-    opened_by: z.strictObject(FAILED).optional(),
-    last_reason: TEXT.optional(),
+    ...maybe({
+      in_flight: COUNT,
+      waiting: COUNT,
+      pause: z.strictObject({ by: TEXT, at: TEXT, reason: TEXT }),
+      consecutive_failures: COUNT,
+      failing_orders: COUNT.describe('Orders whose last attempt failed.'),
+      failing: listOf(z.strictObject({ ...FAILED, failures: COUNT, set_aside: FLAG })),
+      opened_by: z.strictObject(FAILED),
+      last_reason: TEXT,
+    }),
   })
   .meta({ id: 'Lane' });
 export type Lane = z.infer<typeof LANE>;
@@ -51,7 +67,8 @@ export const PAUSE_BODY = z.object({
   reason: shortText(200).default('').describe('Why; shown to everybody who lists lanes.'),
 });
 
-const PARKED = z.strictObject({ stream: TEXT, revision: COUNT, error: TEXT, position: TEXT.optional() });
+const AT = maybe({ position: TEXT });
+const PARKED = z.strictObject({ stream: TEXT, revision: COUNT, error: TEXT, ...AT });
 const DAMAGED = z.object({ at: z.strictObject({ event: TEXT, position: TEXT }).optional() });
 const PROJECTION = z
   .strictObject({
@@ -101,8 +118,7 @@ const STORE = z.object({
   kind: TEXT,
   store_id: TEXT,
   single_writer: FLAG,
-  last_position: TEXT.optional(),
-  pragmas: OPEN.optional(),
+  ...maybe({ last_position: TEXT, pragmas: OPEN }),
 });
 export type StoreAnswer = z.infer<typeof STORE>;
 const BACKUP = z.strictObject({ file: TEXT, bytes: COUNT });

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { meteredKinds } from '../../domain/acting-kinds.ts';
 import { isNamed, USAGE_DIMENSIONS, type UsageDimension } from '../../domain/metering/usage.ts';
 import type { Descriptions } from '../openapi/description.ts';
-import { filled, FLAG, listOf, oneOf, SECONDS, TEXT, TIME, timeIn } from './forms.ts';
+import { filled, FLAG, listOf, maybe, oneOf, SECONDS, TEXT, TIME, timeIn } from './forms.ts';
 
 export const DIMENSION_NAMES: { readonly [Dimension in UsageDimension]: string } = {
   tenant: 'tenant',
@@ -51,17 +51,17 @@ const USAGE = z
 export type Usage = z.infer<typeof USAGE>;
 
 /** A filter that is misspelt, or an empty one, would be everybody's bill; only projects may have none. */
-export const USAGE_FILTERS = {
-  tenant: filled('every tenant')
-    .describe('Only this tenant. A caller of a tenant may name an own one; default: the first of the token.')
-    .optional(),
-  project: TEXT.describe('Only this project; empty: what is in none.').optional(),
-  kind: oneOf(metered, 'every kind', `must be ${metered.join(' or ')}: nothing else is metered`)
-    .describe('Only this kind.')
-    .optional(),
-  template: filled('every template').describe('Only this template, by id.').optional(),
-  resource: filled('every resource').describe('Only this resource, by id.').optional(),
-};
+export const USAGE_FILTERS = maybe({
+  tenant: filled('every tenant').describe(
+    'Only this tenant. A caller of a tenant may name an own one; default: the first of the token.',
+  ),
+  project: TEXT.describe('Only this project; empty: what is in none.'),
+  kind: oneOf(metered, 'every kind', `must be ${metered.join(' or ')}: nothing else is metered`).describe(
+    'Only this kind.',
+  ),
+  template: filled('every template').describe('Only this template, by id.'),
+  resource: filled('every resource').describe('Only this resource, by id.'),
+});
 
 export const USAGE_QUERY = z.strictObject({
   from: timeIn().describe('Begin of the time, default: of the present month in UTC.').optional(),
