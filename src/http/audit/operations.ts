@@ -89,17 +89,10 @@ export const DIFF_QUERY = z.strictObject({
   to: moment('The later moment'),
 });
 
-const neededSize = (what: string) => {
-  const wrong = `must be a whole number from 0 to ${2 ** 31}`;
-  return z
-    .int({ error: ({ input }) => (input === '' || input === undefined ? 'is needed: a size' : wrong) })
-    .min(0, { error: wrong })
-    .max(2 ** 31, { error: wrong })
-    .describe(what);
-};
+const SIZE = wholeNumber(0, 2 ** 31, undefined, 'a size');
 export const CONSISTENCY_QUERY = z.strictObject({
-  from: neededSize('The smaller size.'),
-  to: neededSize('The larger size.'),
+  from: SIZE.describe('The smaller size.'),
+  to: SIZE.describe('The larger size.'),
 });
 export const HEADS_QUERY = z.strictObject({
   after: wholeNumber(0, 2 ** 31, 'the newest head alone')

@@ -30,17 +30,23 @@ export const NO_BODY = z.object({});
 export const NO_QUERY = z.strictObject({});
 
 /** `without`: what there is without it. An empty value is most often a variable that was not set. */
-const orEmpty = (without: string | undefined, wrong: string) => ({
-  error: ({ input }: { readonly input?: unknown }) =>
-    input === '' && without !== undefined ? emptyText(without) : wrong,
+const orEmpty = (without: string | undefined, wrong: string, needed?: string) => ({
+  error: ({ input }: { readonly input?: unknown }) => {
+    if (needed !== undefined && (input === undefined || input === '')) return `is needed: ${needed}`;
+    return input === '' && without !== undefined ? emptyText(without) : wrong;
+  },
 });
 const emptyText = (without: string): string => `must not be empty; leave it out for ${without}`;
 
 export const flagIn = (without: string) => z.boolean(orEmpty(without, 'must be true or false'));
 
-export const wholeNumber = (least: number, most: number, without?: string) => {
+/** `needed`: what it is, where it has to be given. */
+export const wholeNumber = (least: number, most: number, without?: string, needed?: string) => {
   const error = `must be a whole number from ${least} to ${most}`;
-  return z.int(orEmpty(without, error)).min(least, { error }).max(most, { error });
+  return z
+    .int(orEmpty(without, error, needed))
+    .min(least, { error })
+    .max(most, { error });
 };
 
 export const oneOf = <const Name extends string>(

@@ -2,17 +2,11 @@ import { z } from 'zod';
 import { meteredKinds } from '../../domain/acting-kinds.ts';
 import { isNamed, USAGE_DIMENSIONS, type UsageDimension } from '../../domain/metering/usage.ts';
 import type { Descriptions } from '../openapi/description.ts';
-import { filled, FLAG, listOf, maybe, oneOf, SECONDS, TEXT, TIME, timeIn } from './forms.ts';
+import { filled, FLAG, listOf, maybe, oneOf, SECONDS, snakeCase, TEXT, TIME, timeIn } from './forms.ts';
 
-export const DIMENSION_NAMES: { readonly [Dimension in UsageDimension]: string } = {
-  tenant: 'tenant',
-  project: 'project',
-  kind: 'kind',
-  template: 'template',
-  resource: 'resource',
-  nodeSet: 'node_set',
-  hostType: 'host_type',
-};
+export const DIMENSION_NAMES = Object.fromEntries(
+  USAGE_DIMENSIONS.map((dimension) => [dimension, snakeCase(dimension)]),
+) as { readonly [Dimension in UsageDimension]: string };
 /** Its column, and beside an id that of the name. */
 export const columnsFor = (dimension: UsageDimension): readonly string[] => {
   const column = DIMENSION_NAMES[dimension];
