@@ -150,8 +150,9 @@ export const AUDIT_EXPORT = z
     request: z.strictObject({
       format: z.enum(['native', 'ocsf']),
       audience: z.enum(['tenant', 'provider']),
+      tenant: TEXT.optional(),
       filter: OPEN,
-      ...maybe({ tenant: TEXT, from: TIME, to: TIME }),
+      ...maybe({ from: TIME, to: TIME }),
     }),
     requested_by: TEXT,
     requested_at: TIME,
@@ -186,11 +187,13 @@ export const ERASURE = z
     state: z.enum(['running', 'complete']),
     subject_id: TEXT,
     tenant: TEXT,
+    tenants: listOf(TEXT)
+      .describe(
+        'All tenants in whose history the subject appears, where these are more: a hold over any of them keeps the data.',
+      )
+      .optional(),
     reason: TEXT,
     ...maybe({
-      tenants: listOf(TEXT).describe(
-        'All tenants in whose history the subject appears, where these are more: a hold over any of them keeps the data.',
-      ),
       request_id: TEXT,
       begun_at: TIME,
       by: TEXT.describe('Subject who asked for it.'),

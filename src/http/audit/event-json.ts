@@ -33,6 +33,7 @@ export const eventJson = (
     revision: event.revision,
     type: event.type,
     tenant: leaf.tenant,
+    ...textsIn(metadata, ['project']),
     ...(leaf.kind === '' ? {} : { kind: leaf.kind, resource_id: leaf.resourceId }),
     ...alsoAbout(leaf, audience),
     outcome: leaf.outcome,
@@ -59,7 +60,7 @@ const textsIn = (from: JsonObject, names: readonly string[]): JsonObject =>
     names.map((name) => [snakeCase(name), stringAt(from, name)]).filter(([, text]) => text !== ''),
   ) as JsonObject;
 
-const METADATA = ['project', 'command', 'commandId', 'correlationId', 'causationId', 'ticket', 'traceparent'];
+const METADATA = ['command', 'commandId', 'correlationId', 'causationId', 'ticket', 'traceparent'];
 const ACTOR = ['authMethod', 'via', 'onBehalfOf', 'vouchedBy'];
 const PERSON = ['userName', 'email', 'issuer'];
 const SOURCE = ['ip', 'userAgent'];
