@@ -11,7 +11,7 @@ import { createLogPages } from './log-pages.ts';
 import { NO_ENDS } from './places.ts';
 import type { KafkaCluster, OnTrouble } from './ports.ts';
 import { replay, type ReplayedLog, type ReplayRequest, type ReplayStep } from './replay.ts';
-import { createTopicCheck, CREATE_COMMAND, type TopicPlan } from './topic-check.ts';
+import { createTopicCheck, CREATE_COMMAND, type TopicPlan, type TopicProblem } from './topic-check.ts';
 import { createTopicPublisher, type TopicPublisher } from './topic-publisher.ts';
 import { STANDBY, topicErrorOf, type TopicStatus } from './topic-status.ts';
 import { createRefillLog, createTrouble, THE_CHECK, type Trouble } from './trouble.ts';
@@ -71,7 +71,7 @@ export type PublisherStatus = {
   readonly brokers: ContactStatus;
   readonly topics: readonly TopicStatus[];
   /** What is wrong with topics, as last seen by this instance. */
-  readonly problems: readonly { readonly topic: string; readonly code: string; readonly message: string }[];
+  readonly problems: readonly (TopicProblem & { readonly topic: string })[];
   /** Topics that were not compared with the log when that was tried last, and why: they are published to all the same. */
   readonly notCompared: readonly (NotCompared & { readonly topic: string })[];
 };

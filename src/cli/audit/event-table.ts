@@ -1,34 +1,8 @@
+import type { AuditEvent } from '../../http/audit/answers.ts';
 import { printable, table } from '../output.ts';
 import { detailsOf } from './event-details.ts';
 
 export const AUDIT = '/api/audit/v1';
-
-export type AuditEvent = {
-  readonly id: string;
-  readonly event: string;
-  readonly type: string;
-  readonly tenant: string;
-  readonly kind?: string;
-  readonly resource_id?: string;
-  readonly outcome: string;
-  readonly occurred_at: string;
-  readonly recorded_at: string;
-  readonly command?: string;
-  readonly actor: {
-    readonly subject: string;
-    /** Who says so, where that is not whose subject it is. */
-    readonly vouched_by?: string;
-    readonly personal?: { readonly user_name?: string; readonly erased?: true };
-  };
-  readonly data: { readonly [name: string]: unknown };
-};
-
-export type Page = {
-  readonly items: readonly AuditEvent[];
-  readonly next_cursor?: string;
-  /** Id of the subject that was asked for. */
-  readonly subject?: string;
-};
 
 /** `wide`: with the ids of those who did it. */
 export const eventTable = (events: readonly AuditEvent[], { wide }: { readonly wide: boolean }): string => {
@@ -75,15 +49,15 @@ const namesIn = (events: readonly AuditEvent[]): ((event: AuditEvent) => string)
   const names = new Map<string, string>();
   const erasedTo = new Map<string, string>();
   for (const { actor, recorded_at: at } of events) {
-    const name = actor.personal?.user_name;
-    if (name !== undefined) names.set(actor.subject, name);
-    if (actor.personal?.erased === true && at > (erasedTo.get(actor.subject) ?? ''))
-      erasedTo.set(actor.subject, at);
+    const { personal = {} } = actor;
+    if ('erased' in personal) {
+      if (at > (erasedTo.get(actor.subject) ?? '')) erasedTo.set(actor.subject, at);
+    } else if (personal.user_name !== undefined) names.set(actor.subject, personal.user_name);
   }
   const shared = new Set([...names.values()].filter((name, i, all) => all.indexOf(name) !== i));
-  return ({ actor: { subject, personal }, recorded_at: at }) => {
-    if (personal?.user_name === undefined && at <= (erasedTo.get(subject) ?? ''))
-      return `${subject} (erased)`;
+  return ({ actor: { subject, personal = {} }, recorded_at: at }) => {
+    const isNamed = 'user_name' in personal && personal.user_name !== undefined;
+    if (!isNamed && at <= (erasedTo.get(subject) ?? '')) return `${subject} (erased)`;
     const name = names.get(subject);
     if (name === undefined) return subject;
     return shared.has(name) ? `${name} (${subject.slice(0, SHORT)})` : name;

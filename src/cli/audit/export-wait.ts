@@ -1,22 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Export } from '../../http/audit/answers.ts';
 import { ApiError, Unreachable, type ApiClient } from '../api-client.ts';
 import { AUDIT } from '../commands/audit-events.ts';
 import type { CliIo } from '../connection.ts';
 import { CliFailure, EXIT, exitStatusOf } from '../exit.ts';
 import { counted } from '../output.ts';
-
-export type Export = {
-  readonly id: string;
-  readonly state: 'waiting' | 'running' | 'complete' | 'failed' | 'discarded';
-  readonly request: { readonly tenant?: string; readonly format: string };
-  readonly requested_at: string;
-  readonly events_done?: number;
-  readonly events?: number;
-  readonly bytes?: number;
-  readonly sha256?: string;
-  readonly file?: string;
-  readonly reason?: string;
-};
 
 export type ExportWait = {
   readonly target: string;

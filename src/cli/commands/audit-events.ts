@@ -1,6 +1,7 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
+import type { AuditDiff, AuditEvent, AuditEvents, Change } from '../../http/audit/answers.ts';
 import { kinds } from '../resources/kinds.ts';
-import { AUDIT, eventTable, type AuditEvent, type Page } from '../audit/event-table.ts';
+import { AUDIT, eventTable } from '../audit/event-table.ts';
 import { queryText } from '../api-client.ts';
 import type { Connection } from '../connection.ts';
 import { examples } from '../examples.ts';
@@ -24,13 +25,6 @@ type EventOptions = {
   readonly limit: string;
   readonly output: 'table' | 'wide' | 'json';
   readonly json: boolean;
-};
-
-type Change = {
-  readonly path: string;
-  readonly op: 'add' | 'remove' | 'replace';
-  readonly before?: unknown;
-  readonly after?: unknown;
 };
 
 /** `ledgerctl audit events|show|diff`: who did what, and what things were like. */
@@ -81,7 +75,7 @@ const addEvents = (audit: Command, { client, io }: Connection): void => {
       for (let cursor: string | undefined; ; ) {
         query.set('limit', String(Math.min(500, most - seen)));
         if (cursor !== undefined) query.set('cursor', cursor);
-        const page = await api.get<Page>(`${AUDIT}/events?${query.toString()}`);
+        const page = await api.get<AuditEvents>(`${AUDIT}/events?${query.toString()}`);
         for (const event of page.items)
           if (form === 'json') io.out(`${JSON.stringify(event)}\n`);
           else rows.push(event);
@@ -161,7 +155,7 @@ const addDiff = (audit: Command, { client, io }: Connection): void => {
     .action(async (kind: string, id: string, options: { from: string; to?: string; json: boolean }) => {
       const query = queryText({ from: options.from, to: options.to });
       const path = `${AUDIT}/resources/${encodeURIComponent(kind)}/${encodeURIComponent(id)}/diff${query}`;
-      const answer = await (await client()).get<{ readonly changes: readonly Change[] }>(path);
+      const answer = await (await client()).get<AuditDiff>(path);
       if (options.json) io.out(`${JSON.stringify(answer, null, 2)}\n`);
       else if (answer.changes.length === 0) io.err('nothing changed\n');
       else io.out(answer.changes.map(changeText).join(''));

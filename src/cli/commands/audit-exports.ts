@@ -1,8 +1,9 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import type { Trust } from '../../app/audit/merkle/key-chain.ts';
+import type { Export } from '../../http/audit/answers.ts';
 import type { ApiClient } from '../api-client.ts';
 import { download } from '../audit/download.ts';
-import { untilMade, type Export } from '../audit/export-wait.ts';
+import { untilMade } from '../audit/export-wait.ts';
 import { addList, JSON_ANSWER } from '../audit/lists.ts';
 import { assertTarget } from '../audit/target.ts';
 import { pinnedSize, readTrust } from '../audit/trust-file.ts';

@@ -1,4 +1,5 @@
 import { InvalidArgumentError, type Command } from 'commander';
+import type { Grant } from '../../http/audit/answers.ts';
 import { queryText } from '../api-client.ts';
 import type { Connection } from '../connection.ts';
 import { examples } from '../examples.ts';
@@ -6,17 +7,6 @@ import { addList, JSON_ANSWER } from '../audit/lists.ts';
 import { jsonText, printable } from '../output.ts';
 import { AUDIT } from './audit-events.ts';
 import { repeatable } from './hub-paths.ts';
-
-type Grant = {
-  readonly id: string;
-  readonly status: string;
-  readonly subject: string;
-  readonly tenants: 'all' | readonly string[];
-  readonly reason: string;
-  readonly expires_at?: string;
-  /** Of an answer: whether this subject has ever called. */
-  readonly subject_seen?: boolean;
-};
 
 type GrantOptions = {
   readonly tenant: string[];

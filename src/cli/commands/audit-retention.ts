@@ -1,4 +1,5 @@
 import { InvalidArgumentError, type Command } from 'commander';
+import type { Erasure, Hold } from '../../http/audit/answers.ts';
 import { queryText } from '../api-client.ts';
 import type { Connection } from '../connection.ts';
 import { examples } from '../examples.ts';
@@ -6,28 +7,6 @@ import { addList, JSON_ANSWER } from '../audit/lists.ts';
 import { jsonText, printable } from '../output.ts';
 import { AUDIT } from './audit-events.ts';
 import { repeatable } from './hub-paths.ts';
-
-type Hold = {
-  readonly id: string;
-  readonly scope: { readonly kind: string; readonly id?: string };
-  readonly reason: string;
-  readonly ticket?: string;
-  readonly placed_at: string;
-};
-
-type Erasure = {
-  readonly id: string;
-  readonly state: string;
-  readonly subject_id: string;
-  readonly tenant: string;
-  readonly reason: string;
-  readonly request_id?: string;
-  readonly begun_at?: string;
-  readonly completed_at?: string;
-  readonly by?: string;
-  /** It had been done before: nothing happened now. */
-  readonly already?: boolean;
-};
 
 const ONE_SCOPE = 'one of --subject, --tenant and --all is required';
 

@@ -1,4 +1,6 @@
 import { InvalidArgumentError, type Command } from 'commander';
+import type { Checkpoint } from '../../http/audit/answers.ts';
+import type { AuditTree, NewKey } from '../../http/ledger/audit-tree-operations.ts';
 import { queryText } from '../api-client.ts';
 import type { Connection } from '../connection.ts';
 import { examples } from '../examples.ts';
@@ -6,27 +8,6 @@ import { CliFailure, EXIT } from '../exit.ts';
 import { JSON_LINES, printList } from '../audit/lists.ts';
 import { counted, duration } from '../output.ts';
 import { AUDIT } from './audit-events.ts';
-
-/** `GET /api/ledger/v1/audit/tree`. */
-type Tree = {
-  readonly origin: string;
-  readonly state: string;
-  readonly error?: string;
-  readonly signed_size: number;
-  readonly unsigned_leaves: number;
-  readonly head_age_seconds: number;
-  /** Absent: an older service does not say. */
-  readonly caught_up?: boolean;
-  readonly keys: readonly { readonly vkey: string; readonly since: string }[];
-};
-
-type Head = {
-  readonly size: number;
-  readonly root: string;
-  readonly time: string;
-  readonly position: string;
-  readonly key_id: string;
-};
 
 /** `ledgerctl audit tree|checkpoints|rotate-key`: the signed tree over the log. */
 export const addAuditTreeCommands = (audit: Command, { client, io }: Connection): void => {
@@ -38,7 +19,7 @@ export const addAuditTreeCommands = (audit: Command, { client, io }: Connection)
     .option('--json', 'print it as JSON', false)
     .addHelpText('after', examples('audit tree'))
     .action(async ({ json }: { json: boolean }) => {
-      const tree = await (await client()).get<Tree>('/api/ledger/v1/audit/tree');
+      const tree = await (await client()).get<AuditTree>('/api/ledger/v1/audit/tree');
       if (json) io.out(`${JSON.stringify(tree, null, 2)}\n`);
       else
         io.out(
@@ -64,7 +45,7 @@ export const addAuditTreeCommands = (audit: Command, { client, io }: Connection)
         );
       const query = after === undefined ? '' : queryText({ after, limit: limit ?? '100' });
       const api = await client();
-      const { items } = await api.get<{ items: readonly Head[] }>(`${AUDIT}/checkpoints${query}`);
+      const { items } = await api.get<{ items: readonly Checkpoint[] }>(`${AUDIT}/checkpoints${query}`);
       printList(io, items, json, {
         none: after === undefined ? 'nothing has been signed yet' : `no head is larger than ${after}`,
         header: ['size', 'signed', 'position', 'key', 'root'],
@@ -81,7 +62,7 @@ export const addAuditTreeCommands = (audit: Command, { client, io }: Connection)
     .addHelpText('after', examples('audit rotate-key --yes'))
     .action(async ({ lost }: { lost: boolean }) => {
       const body = lost ? { lost } : {};
-      const { vkey, announced } = await (await client()).send<{ vkey: string; announced: boolean }>(
+      const { vkey, announced } = await (await client()).send<NewKey>(
         'POST',
         '/api/ledger/v1/audit/keys',
         body,
@@ -93,7 +74,7 @@ export const addAuditTreeCommands = (audit: Command, { client, io }: Connection)
 };
 
 /** What an instance has not read yet, it cannot count. */
-const unsignedText = ({ unsigned_leaves: unsigned, caught_up: caughtUp = true }: Tree): string =>
+const unsignedText = ({ unsigned_leaves: unsigned, caught_up: caughtUp }: AuditTree): string =>
   caughtUp ? String(unsigned) : `at least ${unsigned} (this instance has not read all of the log)`;
 
 const NOTHING_TO_DO =
@@ -102,5 +83,5 @@ const TO_TELL =
   'nothing announces this key, and auditors refuse it until they trust it: tell them this key by another way than this service';
 
 /** The last key that was added is the one that signs. */
-const keyLine = ({ vkey, since }: Tree['keys'][number], isLast: boolean): string =>
+const keyLine = ({ vkey, since }: AuditTree['keys'][number], isLast: boolean): string =>
   `key ${vkey} since ${since}, ${isLast ? 'signs' : 'replaced'}\n`;

@@ -1,17 +1,8 @@
 import type { Command } from 'commander';
+import type { ListedEvent, StoreAnswer } from '../../http/ledger/upkeep-operations.ts';
 import { queryText } from '../api-client.ts';
 import type { Connection } from '../connection.ts';
 import { examples } from '../examples.ts';
-
-export type ListedEvent = {
-  readonly position: string;
-  readonly stream: string;
-  readonly revision: number;
-  readonly type: string;
-  readonly tenant: string;
-  readonly recordedAt: string;
-  readonly data: unknown;
-};
 
 type EventOptions = {
   stream?: string;
@@ -47,7 +38,7 @@ export const addEventCommands = (program: Command, { client, io }: Connection): 
       let { from } = options;
       const api = await client();
       if (follow && from === undefined) {
-        from = (await api.get<{ last_position?: string }>('/api/ledger/v1/store')).last_position;
+        from = (await api.get<StoreAnswer>('/api/ledger/v1/store')).last_position;
         io.err(`new events after ${from ?? 'the beginning'}; end with Ctrl-C\n`);
       }
       const live = follow ? { follow: 'true' } : {};

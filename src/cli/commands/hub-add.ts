@@ -1,4 +1,5 @@
 import { Option, type Command } from 'commander';
+import type { HubCheckAnswer, HubDetails } from '../../http/ledger/hub-operations.ts';
 import { ApiError, type ApiClient } from '../api-client.ts';
 import type { Connection } from '../connection.ts';
 import { examples } from '../examples.ts';
@@ -8,7 +9,7 @@ import { readStdin } from './hub-files.ts';
 import { checkHubId } from './hub-id.ts';
 import { checkOfDocument, hubDocument, withHubOptions, type HubOptions } from './hub-options.ts';
 import { DOCUMENTS, HUBS, pathOf, repeatable } from './hub-paths.ts';
-import { checkText, hubText, refuse, type CheckAnswer, type HubAnswer } from './hub-text.ts';
+import { checkText, hubText, refuse } from './hub-text.ts';
 import type { ResourceContext } from './resource-context.ts';
 
 type AddOptions = HubOptions & {
@@ -45,7 +46,7 @@ export const addAddCommand = (hubs: Command, { client, io }: Connection, time: T
       checkHubId(options);
       const document = await hubDocument(options, readStdin(io));
       const api = await client();
-      const check = await api.send<CheckAnswer>('POST', `${HUBS}/check`, checkOfDocument(document));
+      const check = await api.send<HubCheckAnswer>('POST', `${HUBS}/check`, checkOfDocument(document));
       io.err(checkText(check));
       refuse(check.problems, options.force, `hub ${options.id} was not registered`);
       await api.send('POST', DOCUMENTS, document, repeatable());
@@ -84,9 +85,9 @@ const firstLook = async (
 };
 
 /** Undefined: nobody looked yet, or this instance has not heard of it yet. */
-const lookedAt = async (api: ApiClient, id: string): Promise<HubAnswer | undefined> => {
+const lookedAt = async (api: ApiClient, id: string): Promise<HubDetails | undefined> => {
   try {
-    const hub = await api.get<HubAnswer>(pathOf(HUBS, id));
+    const hub = await api.get<HubDetails>(pathOf(HUBS, id));
     return hub.health === 'NotChecked' ? undefined : hub;
   } catch (error) {
     if (error instanceof ApiError && error.status === 404) return undefined;

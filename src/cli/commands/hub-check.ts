@@ -1,13 +1,14 @@
 import { InvalidArgumentError, type Command } from 'commander';
 import type { JsonObject } from '../../domain/json.ts';
 import { withoutEmpty } from '../../domain/json-tools.ts';
+import type { HubCheckAnswer } from '../../http/ledger/hub-operations.ts';
 import type { Connection } from '../connection.ts';
 import { examples } from '../examples.ts';
 import { CliFailure, EXIT } from '../exit.ts';
 import { kubeconfigIn, readStdin } from './hub-files.ts';
 import { automationIn, checkOfSpec, wayIn, withWayOptions, type WayOptions } from './hub-options.ts';
 import { HUBS, pathOf } from './hub-paths.ts';
-import { checkText, type CheckAnswer } from './hub-text.ts';
+import { checkText } from './hub-text.ts';
 
 type CheckOptions = WayOptions & {
   readonly kubeconfig?: string;
@@ -41,7 +42,7 @@ export const addCheckCommand = (hubs: Command, { client, io }: Connection): void
       const stdin = readStdin(io);
       const body = id === undefined ? await ofNewHub(options, stdin) : await ofHub(options, stdin);
       const path = id === undefined ? `${HUBS}/check` : pathOf(HUBS, id, 'check');
-      const check = await (await client()).send<CheckAnswer>('POST', path, body);
+      const check = await (await client()).send<HubCheckAnswer>('POST', path, body);
       io.out(options.json ? `${JSON.stringify(check, null, 2)}\n` : checkText(check));
       if (!check.ok) throw new CliFailure(EXIT.failed, `hub ${check.id} is not ready for orders`);
     });

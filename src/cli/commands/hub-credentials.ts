@@ -1,6 +1,7 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import type { JsonObject } from '../../domain/json.ts';
 import { withoutEmpty } from '../../domain/json-tools.ts';
+import type { HubCheckAnswer, HubDetails } from '../../http/ledger/hub-operations.ts';
 import type { ApiClient } from '../api-client.ts';
 import type { Connection } from '../connection.ts';
 import { examples } from '../examples.ts';
@@ -9,7 +10,7 @@ import { kubeconfigIn, readStdin } from './hub-files.ts';
 import { automationIn, type AutomationOptions } from './hub-options.ts';
 import { annotateHub } from './hub-annotations.ts';
 import { DOCUMENTS, HUBS, pathOf, repeatable } from './hub-paths.ts';
-import { checkText, refuse, type CheckAnswer, type HubAnswer } from './hub-text.ts';
+import { checkText, refuse } from './hub-text.ts';
 
 const CLUSTER = 'fulfillment-ledger/cluster';
 
@@ -58,9 +59,9 @@ export const addHubCredentialsCommand = (hubs: Command, { client, io }: Connecti
       const asked = withoutEmpty({ ...given, mode: modes?.of });
       const { acceptCluster: cluster } = options;
       const leads = given.kubeconfig !== '';
-      const known = leads ? (await api.get<HubAnswer>(pathOf(HUBS, id))).cluster : undefined;
+      const known = leads ? (await api.get<HubDetails>(pathOf(HUBS, id))).cluster : undefined;
       const body = leads ? withoutEmpty({ ...asked, cluster }) : asked;
-      const check = await api.send<CheckAnswer>('POST', pathOf(HUBS, id, 'check'), body);
+      const check = await api.send<HubCheckAnswer>('POST', pathOf(HUBS, id, 'check'), body);
       io.err(`${checkText(check)}${leads ? comparedText(check, known) : ''}`);
       const counts = leads || cluster !== undefined;
       // A kubeconfig that is not changed is no reason to keep a token that is refused.
@@ -91,7 +92,7 @@ const givenIn = async (options: CredentialOptions, stdin: () => Promise<string>)
 };
 
 /** What cannot be compared is taken, and said. */
-const comparedText = ({ cluster }: CheckAnswer, known: string | undefined): string => {
+const comparedText = ({ cluster }: HubCheckAnswer, known: string | undefined): string => {
   if (cluster === undefined) return '  which cluster this is does not show, so it was not compared\n';
   return known === undefined ? '  no cluster is known of this hub yet: there was nothing to compare\n' : '';
 };
@@ -102,7 +103,7 @@ const isEmpty = (value: JsonObject): boolean => Object.keys(value).length === 0;
 type Modes = { readonly of: string; readonly now: string };
 
 const modesOf = async (api: ApiClient, id: string, wanted: string | undefined): Promise<Modes> => {
-  const { mode: now } = await api.get<HubAnswer>(pathOf(HUBS, id));
+  const { mode: now } = await api.get<HubDetails>(pathOf(HUBS, id));
   if (wanted === undefined && now === 'operator')
     throw new InvalidArgumentError(
       `hub ${id} is in mode operator, in which no automation is called: say with --mode whose secrets they are`,

@@ -1,79 +1,12 @@
-import type { JsonObject } from '../../domain/json.ts';
+import type { HubCheckAnswer, HubDetails, HubSummary } from '../../http/ledger/hub-operations.ts';
 import { CliFailure, EXIT } from '../exit.ts';
 import { printable, table } from '../output.ts';
 
-export type Problem = {
-  readonly code: string;
-  readonly message: string;
-  readonly subject?: string;
-  readonly since?: string;
-};
-export type Hosts = {
-  readonly [resourceClass: string]: {
-    readonly free: number;
-    readonly ours: number;
-    readonly foreign: number;
-  };
-};
-export type CheckAnswer = {
-  readonly id: string;
-  readonly ok: boolean;
-  readonly problems: readonly Problem[];
-  readonly version?: string;
-  /** uid of its namespace `kube-system`; absent: its rights do not show it. */
-  readonly cluster?: string;
-  readonly clock_skew_ms?: number;
-  readonly can_read_node_pools?: boolean;
-  readonly can_read_agents?: boolean;
-  /** What would make the hub show more; it works without. */
-  readonly recommendation?: string;
-  readonly hosts?: Hosts;
-  /** Other hubs with orders in the same namespace of this cluster. */
-  readonly also_in_namespace?: readonly string[];
-};
-type Watch = {
-  readonly namespaces: number;
-  readonly synced: boolean;
-  readonly orders: number;
-  /** Orders that nobody here ever ordered. */
-  readonly unknown: number;
-  readonly orphans: number;
-  readonly failures: number;
-  readonly not_synced?: readonly string[];
-  readonly kinds_not_synced?: readonly string[];
-  readonly last_error?: string;
-  readonly last_error_at?: string;
-};
-export type HubAnswer = {
-  readonly id: string;
-  readonly adapter: string;
-  readonly mode: string;
-  readonly controller: string;
-  readonly namespace: string;
-  readonly zone?: string;
-  readonly scheduling: string;
-  readonly health: string;
-  readonly message?: string;
-  readonly version?: string;
-  readonly cluster?: string;
-  readonly limits?: JsonObject;
-  readonly used?: JsonObject;
-  readonly hosts?: Hosts;
-  readonly problems?: readonly Problem[];
-  readonly orders?: { readonly [state: string]: number };
-  /** Addresses by mode that orders of before a switch are still served at. */
-  readonly former_automation?: { readonly [mode: string]: string };
-  /** Orders whose cluster has vanished from the hub. */
-  readonly ghosts?: number;
-  /** Absent: another instance watches it, or nobody. */
-  readonly watch?: Watch;
-  readonly lane?: { readonly breaker: string; readonly paused: boolean; readonly waiting: number };
-  /** In lists; absent: the instance that answers does not run the processes. */
-  readonly lanes?: readonly { readonly lane: string; readonly breaker: string; readonly paused: boolean }[];
-};
+type Problem = HubCheckAnswer['problems'][number] & { readonly since?: string };
+type Watch = NonNullable<HubDetails['watch']>;
 
 /** One word for the lanes of a hub: closed or paused ones are named. */
-export const lanesText = (lanes: HubAnswer['lanes']): string | undefined => {
+export const lanesText = (lanes: HubSummary['lanes']): string | undefined => {
   if (lanes === undefined) return undefined;
   const held = lanes.flatMap(({ lane, breaker, paused }) => {
     const name = lane.startsWith('automation:') ? lane.split(':').slice(0, 2).join(':') : 'hub';
@@ -85,7 +18,7 @@ export const lanesText = (lanes: HubAnswer['lanes']): string | undefined => {
 const problemLine = ({ code, message, since }: Problem): string =>
   `  ${code}${since === undefined ? '' : ` since ${since}`}: ${printable(message)}\n`;
 
-const hostLines = (hosts: Hosts | undefined): string => {
+const hostLines = (hosts: HubDetails['hosts']): string => {
   const rows = Object.entries(hosts ?? {}).map(([type, { free, ours, foreign }]) => [
     type,
     free,
@@ -104,7 +37,7 @@ const indented = ([first, ...rest]: (string | number)[]): (string | number)[] =>
 /** Clocks further apart than this are worth a word: certificates and deadlines depend on them. */
 const SKEW_MS = 5_000;
 
-export const checkText = (check: CheckAnswer): string => {
+export const checkText = (check: HubCheckAnswer): string => {
   const { ok, problems, version, clock_skew_ms: skew = 0 } = check;
   const head = `hub ${check.id}: ${ok ? 'ready for orders' : problems.length === 1 ? '1 problem' : `${problems.length} problems`}`;
   const notes = [
@@ -133,11 +66,8 @@ export const refuse = (problems: readonly Problem[], force: boolean, consequence
     throw new CliFailure(EXIT.failed, `${consequence}; mend it, or give --force`);
 };
 
-type Capacity = { readonly controlPlanes?: number; readonly nodes?: { readonly [type: string]: number } };
-
 /** What is taken and what is left of each host class, on one line: `h100 3/5`; `-` is left where nothing limits it. */
-export const roomText = ({ limits = {}, used = {} }: Pick<HubAnswer, 'limits' | 'used'>): string => {
-  const [most, taken] = [limits as Capacity, used as Capacity];
+export const roomText = ({ limits: most, used: taken }: Pick<HubSummary, 'limits' | 'used'>): string => {
   const classes = Object.keys({ ...most.nodes, ...taken.nodes }).toSorted();
   const rows: [string, number, number | undefined][] = classes.map((type) => [
     type,
@@ -154,8 +84,8 @@ export const roomText = ({ limits = {}, used = {} }: Pick<HubAnswer, 'limits' | 
     .join(', ');
 };
 
-export const hubText = (hub: HubAnswer): string => {
-  const { orders = {}, problems = [], lane } = hub;
+export const hubText = (hub: HubDetails): string => {
+  const { orders, problems, lane } = hub;
   const counted = Object.entries(orders).map(([state, count]) => `${count} ${state}`);
   const lines: [string, string | undefined][] = [
     ['hub', hub.id],
@@ -171,7 +101,7 @@ export const hubText = (hub: HubAnswer): string => {
     ['limits', capacityText(hub.limits)],
     ['used', capacityText(hub.used)],
     ['orders', counted.length === 0 ? 'none' : counted.join(', ')],
-    ['ghosts', hub.ghosts === undefined ? undefined : ghostText(hub.ghosts)],
+    ['ghosts', ghostText(hub.ghosts)],
     ['unknown', hub.watch === undefined ? undefined : unknownText(hub.watch)],
     ['watch', hub.watch === undefined ? 'not by this instance' : watchText(hub.watch)],
     ['last error', hub.watch === undefined ? undefined : errorText(hub.watch)],
@@ -184,7 +114,7 @@ export const hubText = (hub: HubAnswer): string => {
   return `${text.join('')}${told}${hostLines(hub.hosts)}`;
 };
 
-const formerText = (former: HubAnswer['former_automation'] = {}): string | undefined => {
+const formerText = (former: HubDetails['former_automation'] = {}): string | undefined => {
   const modes = Object.entries(former).map(([mode, url]) => `${mode} at ${url}`);
   return modes.length === 0 ? undefined : `${modes.join(', ')}, for orders that were begun in it`;
 };
@@ -212,12 +142,10 @@ const watchText = ({ synced, namespaces, orders, orphans, failures, ...others }:
 const errorText = ({ last_error: error, last_error_at: at }: Watch): string | undefined =>
   error === undefined ? undefined : `${at === undefined ? '' : `${at} `}${printable(error)}`;
 
-const laneText = ({ breaker, paused, waiting }: NonNullable<HubAnswer['lane']>): string =>
+const laneText = ({ breaker, paused, waiting }: NonNullable<HubDetails['lane']>): string =>
   `${paused ? 'paused' : breaker === 'closed' ? 'working' : `breaker ${breaker}`}, ${waiting} waiting`;
 
-const capacityText = (capacity: JsonObject | undefined): string | undefined => {
-  if (capacity === undefined) return undefined;
-  const { controlPlanes, nodes } = capacity as { controlPlanes?: number; nodes?: { [type: string]: number } };
+const capacityText = ({ controlPlanes, nodes }: HubDetails['limits']): string => {
   const parts = [
     ...(controlPlanes === undefined ? [] : [`${controlPlanes} control planes`]),
     ...Object.entries(nodes ?? {}).map(([type, count]) => `${count} ${type}`),

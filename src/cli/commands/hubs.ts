@@ -1,6 +1,5 @@
 import type { Command } from 'commander';
-import { isObject, objectAt, textOf } from '../../domain/json-tools.ts';
-import type { JsonObject } from '../../domain/json.ts';
+import type { HubDetails, HubOrder, HubOrders, HubSummary } from '../../http/ledger/hub-operations.ts';
 import type { ApiClient } from '../api-client.ts';
 import type { Connection } from '../connection.ts';
 import { examples } from '../examples.ts';
@@ -10,18 +9,10 @@ import { addCheckCommand } from './hub-check.ts';
 import { addHubCredentialsCommand } from './hub-credentials.ts';
 import { annotateHub } from './hub-annotations.ts';
 import { DOCUMENTS, HUBS, pathOf, repeatable } from './hub-paths.ts';
-import { hubText, lanesText, roomText, type HubAnswer } from './hub-text.ts';
+import { hubText, lanesText, roomText } from './hub-text.ts';
 import type { ResourceContext } from './resource-context.ts';
 
 const DECOMMISSION = 'fulfillment-ledger/decommission';
-
-type Order = {
-  readonly kind: string;
-  readonly id: string;
-  readonly name?: string;
-  readonly tenant?: string;
-  readonly state: string;
-};
 
 /** `ledgerctl hubs`: the life of management clusters, from the first look at one to its end. */
 export const addHubCommands = (
@@ -47,7 +38,7 @@ const addLooking = (hubs: Command, { client, io }: Connection): void => {
     .option('--json', 'as JSON', false)
     .addHelpText('after', examples('hubs list'))
     .action(async ({ json: asJson }: { json: boolean }) => {
-      const { items = [] } = await (await client()).get<{ items?: HubAnswer[] }>(HUBS);
+      const { items } = await (await client()).get<{ items: HubSummary[] }>(HUBS);
       if (asJson) return io.out(jsonText(items));
       if (items.length === 0) return io.err('no hub is registered: ledgerctl hubs add --help\n');
       const rows = items.map((hub) => [
@@ -83,7 +74,7 @@ const addLooking = (hubs: Command, { client, io }: Connection): void => {
     .option('--json', 'as JSON', false)
     .addHelpText('after', examples('hubs show hub-north-1'))
     .action(async (id: string, { json: asJson }: { json: boolean }) => {
-      const hub = await (await client()).get<HubAnswer>(pathOf(HUBS, id));
+      const hub = await (await client()).get<HubDetails>(pathOf(HUBS, id));
       io.out(asJson ? jsonText(hub) : hubText(hub));
     });
   hubs
@@ -116,14 +107,14 @@ const addScheduling = (hubs: Command, { client, io }: Connection): void => {
         const api = await client();
         await api.send('PATCH', pathOf(DOCUMENTS, id), { spec: { scheduling } }, repeatable());
         if (verb === 'drain') {
-          const states = objectAt(await api.get<JsonObject>(pathOf(HUBS, id)), 'orders');
+          const { orders: states } = await api.get<HubDetails>(pathOf(HUBS, id));
           io.out(`hub ${id}: draining; ${leftText(id, states)}\n`);
         } else io.out(`hub ${id}: ${scheduling}\n`);
       });
 };
 
-const leftText = (id: string, states: JsonObject): string => {
-  const counted = Object.entries(states).map(([state, count]) => `${textOf(count)} ${state}`);
+const leftText = (id: string, states: HubDetails['orders']): string => {
+  const counted = Object.entries(states).map(([state, count]) => `${count} ${state}`);
   return counted.length === 0
     ? 'no order is on it any more'
     : `still on it: ${counted.join(', ')} (ledgerctl hubs orders ${id})`;
@@ -153,13 +144,11 @@ const addRemoving = (hubs: Command, { client, io }: Connection): void => {
     });
 };
 
-const ordersOf = async (api: ApiClient, id: string): Promise<readonly Order[]> => {
-  const items: Order[] = [];
+const ordersOf = async (api: ApiClient, id: string): Promise<readonly HubOrder[]> => {
+  const items: HubOrder[] = [];
   for (let offset: number | undefined = 0; offset !== undefined; ) {
-    const page: { items?: Order[]; next_offset?: number } = await api.get(
-      `${pathOf(HUBS, id, 'orders')}?limit=1000&offset=${offset}`,
-    );
-    items.push(...(page.items ?? []).filter((order) => isObject(order as unknown as JsonObject)));
+    const page: HubOrders = await api.get(`${pathOf(HUBS, id, 'orders')}?limit=1000&offset=${offset}`);
+    items.push(...page.items);
     offset = page.next_offset;
   }
   return items;

@@ -1,20 +1,9 @@
+import type { KafkaTopicPlan } from '../../http/ledger/kafka-operations.ts';
 import type { Connection } from '../connection.ts';
 import { EXIT } from '../exit.ts';
 import { counted, table } from '../output.ts';
 import { KAFKA, showNotCompared } from './kafka-status.ts';
 import { OTHER_HISTORY, showProblems } from './kafka-problems.ts';
-
-/** One topic as `GET /api/ledger/v1/kafka/topics` answers it. */
-export type Plan = {
-  readonly topic: string;
-  readonly cleanup: string;
-  readonly partitions: number;
-  readonly retention_ms: number;
-  readonly exists: boolean;
-  readonly found?: { readonly partitions: number; readonly replicas: number };
-  readonly problems: readonly { readonly code?: string; readonly message: string }[];
-  readonly not_compared?: { readonly message: string };
-};
 
 /** Seconds that the brokers may take to answer, unless another bound is given. */
 export const BROKERS_SECONDS = 10;
@@ -44,7 +33,7 @@ export const whileAsked = async <Answer>(
 const TELL_MS = 2_000;
 
 /** Prints every topic as it should be and as it is, and says with which status the command ends. */
-export const showPlan = (items: readonly Plan[], asJson: boolean, io: Connection['io']): number => {
+export const showPlan = (items: readonly KafkaTopicPlan[], asJson: boolean, io: Connection['io']): number => {
   if (asJson) io.out(`${JSON.stringify(items, null, 2)}\n`);
   else {
     const header = ['topic', 'cleanup', 'partitions', 'retention', 'on the brokers'];
@@ -66,7 +55,15 @@ export const showPlan = (items: readonly Plan[], asJson: boolean, io: Connection
 const missingText = (missing: number): string =>
   `${counted(missing, 'topic does', 'topics do')} not exist: \`ledgerctl kafka create-topics\` makes what is missing`;
 
-const planRow = ({ topic, cleanup, partitions, retention_ms: ms, exists, found, problems }: Plan) => [
+const planRow = ({
+  topic,
+  cleanup,
+  partitions,
+  retention_ms: ms,
+  exists,
+  found,
+  problems,
+}: KafkaTopicPlan) => [
   topic,
   cleanup,
   partitions,
@@ -78,7 +75,7 @@ const planRow = ({ topic, cleanup, partitions, retention_ms: ms, exists, found, 
       : `${counted(found?.partitions ?? 0, 'partition')}, ${counted(found?.replicas ?? 0, 'replica')}`,
 ];
 
-const wrongOf = (problems: Plan['problems']): string =>
+const wrongOf = (problems: KafkaTopicPlan['problems']): string =>
   problems.every(({ code }) => code === 'history') ? OTHER_HISTORY : 'wrong';
 
 const DAY_MS = 86_400_000;

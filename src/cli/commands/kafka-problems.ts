@@ -1,13 +1,12 @@
+import type { TopicProblem } from '../../http/ledger/kafka-operations.ts';
 import type { Connection } from '../connection.ts';
 import { printable } from '../output.ts';
-
-export type Problem = { readonly topic: string; readonly code?: string; readonly message: string };
 
 /** In a table: what is wrong stands beneath it. */
 export const OTHER_HISTORY = 'other history';
 
 /** What is the same of several topics is one line. What is missing is told elsewhere, as one sentence for all. */
-export const showProblems = (problems: readonly Problem[], io: Pick<Connection['io'], 'err'>): void => {
+export const showProblems = (problems: readonly TopicProblem[], io: Pick<Connection['io'], 'err'>): void => {
   const told = problems.filter(({ code }) => code !== 'missing');
   for (const [message, each] of Map.groupBy(told, (problem) => problem.message))
     io.err(`${each.map(({ topic }) => topic).join(', ')} ${printable(message)}\n`);

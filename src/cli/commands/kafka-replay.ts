@@ -1,3 +1,4 @@
+import type { KafkaReplayLine } from '../../http/ledger/kafka-operations.ts';
 import { ApiError, type ApiClient } from '../api-client.ts';
 import type { Connection } from '../connection.ts';
 import { CliFailure, EXIT, exitStatusOf } from '../exit.ts';
@@ -11,22 +12,6 @@ export type ReplayOptions = {
   readonly to?: string;
 };
 
-type Progress = { readonly events: number; readonly records: number; readonly position?: string };
-type ReplayLine =
-  | { readonly progress: Progress }
-  | {
-      readonly report: Progress & {
-        readonly topic: string;
-        readonly skipped_events: number;
-        readonly skipped: readonly {
-          readonly stream: string;
-          readonly revision: number;
-          readonly error: string;
-        }[];
-      };
-    }
-  | { readonly error: string; readonly code?: string };
-
 /** Shows how far it is and what came of it; says with which status the command ends. Throws when it broke off. */
 export const replayTopic = async (
   client: ApiClient,
@@ -34,11 +19,11 @@ export const replayTopic = async (
   io: Connection['io'],
 ): Promise<number> => {
   const path = `${KAFKA}/topics/${encodeURIComponent(topic)}/replays`;
-  let last: Progress | undefined;
+  let last: Extract<KafkaReplayLine, { progress: unknown }>['progress'] | undefined;
   let status: number = EXIT.done;
   const waiting = setInterval(() => io.err('waiting for the brokers and the log\n'), WAITING_MS);
   try {
-    const { lines } = await client.open<ReplayLine>('POST', path, undefined, request).catch(refused);
+    const { lines } = await client.open<KafkaReplayLine>('POST', path, undefined, request).catch(refused);
     for await (const line of lines) {
       clearInterval(waiting);
       if ('error' in line) {

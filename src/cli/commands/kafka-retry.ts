@@ -1,18 +1,13 @@
+import type { KafkaStatus, RetriedStream } from '../../http/ledger/kafka-operations.ts';
 import type { ApiClient } from '../api-client.ts';
 import type { Connection } from '../connection.ts';
 import { CliFailure, EXIT, notFound } from '../exit.ts';
 import { counted, printable } from '../output.ts';
-import { KAFKA, NO_BROKERS, standbyOf, type KafkaStatus } from './kafka-status.ts';
+import { KAFKA, NO_BROKERS, standbyOf } from './kafka-status.ts';
 
 /** Neither: everything that is parked. */
 export type RetryOptions = { readonly topic: string | undefined; readonly stream: string | undefined };
 
-type Retried = {
-  readonly published: boolean;
-  readonly records?: number;
-  readonly revision?: number;
-  readonly error?: string;
-};
 type Wanted = { readonly topic: string; readonly stream: string };
 
 /** One stream after the other. Throws what the service answers otherwise: what comes behind it waits still. */
@@ -30,7 +25,7 @@ export const retryParked = async (
   }
   let status: number = EXIT.done;
   for (const each of wanted) {
-    const answer = await client.send<Retried>('POST', retryPath(each));
+    const answer = await client.send<RetriedStream>('POST', retryPath(each));
     const name = isOne ? each.stream : `${each.topic}: ${each.stream}`;
     if (answer.published) io.out(`${name}: ${counted(answer.records ?? 0, 'record')} published\n`);
     else {
@@ -48,7 +43,7 @@ const retryPath = ({ topic, stream }: Wanted): string =>
 const parkedOf = async (client: ApiClient, only: string | undefined): Promise<readonly Wanted[]> => {
   const { configured, publishing, owner, topics } = await client.get<KafkaStatus>(KAFKA);
   if (!configured) throw new CliFailure(EXIT.failed, NO_BROKERS);
-  if (!publishing) throw new CliFailure(EXIT.unavailable, standbyOf(owner === undefined ? {} : { owner }));
+  if (!publishing) throw new CliFailure(EXIT.unavailable, standbyOf({ owner }));
   if (only !== undefined && !topics.some(({ topic }) => topic === only))
     throw notFound(`there is no topic ${only}; ledgerctl kafka status lists them`);
   return topics

@@ -1,56 +1,10 @@
+import type { KafkaStatus, TopicLine, TopicProblem } from '../../http/ledger/kafka-operations.ts';
 import type { Connection } from '../connection.ts';
 import { EXIT } from '../exit.ts';
 import { counted, duration, printable, table } from '../output.ts';
-import { OTHER_HISTORY, showProblems, type Problem } from './kafka-problems.ts';
+import { OTHER_HISTORY, showProblems } from './kafka-problems.ts';
 
 export const KAFKA = '/api/ledger/v1/kafka';
-
-/** `GET /api/ledger/v1/kafka`. */
-export type KafkaStatus = {
-  readonly configured: boolean;
-  readonly publishing: boolean;
-  /** Of an instance that stands by: the one that publishes. */
-  readonly owner?: string;
-  readonly brokers?: {
-    readonly last_answer_at?: string;
-    readonly trouble?: { readonly message: string; readonly since: string };
-  };
-  readonly topics: readonly TopicLine[];
-  readonly problems: readonly Problem[];
-  readonly not_compared?: readonly { readonly topic: string; readonly message: string }[];
-};
-
-export type ParkedLine = {
-  readonly stream: string;
-  readonly revision: number;
-  readonly error: string;
-  readonly at?: string;
-};
-
-type TopicLine = {
-  readonly topic: string;
-  readonly state: string;
-  readonly behind_events?: number;
-  readonly waiting_events?: number;
-  readonly waiting_records?: number;
-  readonly more_waiting?: boolean;
-  readonly waiting_since?: string;
-  readonly lag_seconds?: number;
-  readonly sent_records?: number;
-  readonly confirmed_at?: string;
-  readonly published?: boolean;
-  readonly filling_since?: string;
-  readonly trying?: {
-    readonly records: number;
-    readonly since: string;
-    readonly attempt: number;
-    /** Absent: an older service. */
-    readonly failed?: number;
-    readonly problem?: string;
-  };
-  readonly last_error?: { readonly reason: string; readonly message: string; readonly at: string };
-  readonly parked?: readonly ParkedLine[];
-};
 
 export const NO_BROKERS = 'no brokers are set: LEDGER_KAFKA_BROKERS is empty';
 
@@ -114,7 +68,7 @@ const HEADER = [
   'now',
 ];
 
-const isMissing = ({ code }: Problem): boolean => code === 'missing';
+const isMissing = ({ code }: TopicProblem): boolean => code === 'missing';
 
 /** The table names those that are published to; what it means is said once for all of them. */
 const showMissing = (
@@ -222,7 +176,7 @@ const nowOf = (
   return printable(error?.message ?? '');
 };
 
-const tryingText = ({ records, since, failed = 0, problem }: NonNullable<TopicLine['trying']>): string => {
+const tryingText = ({ records, since, failed, problem }: NonNullable<TopicLine['trying']>): string => {
   const what = `sending ${counted(records, 'record')} since ${since}`;
   const vain = failed === 0 ? what : `${what}, ${counted(failed, 'try', 'tries')} in vain`;
   return problem === undefined ? vain : `${vain}: ${printable(problem)}`;
@@ -233,8 +187,7 @@ const showParked = ({ topics }: KafkaStatus, io: Connection['io']): void => {
   for (const { topic, parked = [] } of topics)
     for (const { stream, revision, error, at } of parked) {
       isAny = true;
-      const since = at === undefined ? '' : ` since ${at}`;
-      io.err(`${topic}: ${stream} is parked at revision ${revision}${since}: ${printable(error)}\n`);
+      io.err(`${topic}: ${stream} is parked at revision ${revision} since ${at}: ${printable(error)}\n`);
     }
   if (isAny) io.err('hint: `ledgerctl kafka retry --all` publishes them, once what is wrong is put right\n');
 };

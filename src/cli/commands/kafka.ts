@@ -1,11 +1,12 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
+import type { KafkaStatus, KafkaTopicPlan } from '../../http/ledger/kafka-operations.ts';
 import type { Connection } from '../connection.ts';
 import { examples } from '../examples.ts';
 import { parseDuration } from '../output.ts';
-import { BROKERS_SECONDS, showPlan, topicsPath, whileAsked, type Plan } from './kafka-plan.ts';
+import { BROKERS_SECONDS, showPlan, topicsPath, whileAsked } from './kafka-plan.ts';
 import { replayTopic, type ReplayOptions } from './kafka-replay.ts';
 import { retryParked, type RetryOptions } from './kafka-retry.ts';
-import { COLUMNS, KAFKA, showStatus, type KafkaStatus } from './kafka-status.ts';
+import { COLUMNS, KAFKA, showStatus } from './kafka-status.ts';
 
 type Form = { readonly json: boolean; readonly output: 'table' | 'json' };
 
@@ -19,7 +20,7 @@ export const addKafkaCommands = (program: Command, { client, io }: Connection): 
     .action(async ({ wait, ...form }: Form & Waiting) => {
       // The service says how its brokers are: to ask again at once tells nothing new.
       const service = await client({ attempts: 1 });
-      const asked = service.get<{ items: Plan[] }>(topicsPath(wait));
+      const asked = service.get<{ items: KafkaTopicPlan[] }>(topicsPath(wait));
       const { items } = await whileAsked(asked, wait, io);
       process.exitCode = showPlan(items, isJson(form), io);
     });

@@ -1,30 +1,8 @@
 import type { Command } from 'commander';
+import type { Lane } from '../../http/ledger/upkeep-operations.ts';
 import type { Connection } from '../connection.ts';
 import { examples } from '../examples.ts';
 import { table } from '../output.ts';
-
-/** One lane as `GET /api/ledger/v1/lanes` answers it. */
-export type Lane = {
-  readonly lane: string;
-  readonly breaker: string;
-  readonly paused: boolean;
-  readonly in_flight?: number;
-  readonly waiting?: number;
-  readonly consecutive_failures?: number;
-  readonly pause?: { readonly by: string; readonly at: string; readonly reason: string };
-  readonly last_reason?: string;
-  readonly failing_orders?: number;
-  readonly failing?: readonly Failing[];
-  readonly opened_by?: Omit<Failing, 'failures' | 'set_aside'>;
-};
-
-type Failing = {
-  readonly order: string;
-  readonly failures: number;
-  readonly reason: string;
-  readonly message: string;
-  readonly set_aside: boolean;
-};
 
 /** `ledgerctl lanes`: the queues of effects towards each far side, on the instance that runs the processes. */
 export const addLaneCommands = (program: Command, { client, io }: Connection): void => {
@@ -37,7 +15,7 @@ export const addLaneCommands = (program: Command, { client, io }: Connection): v
     .description('lanes with work or trouble; an idle one is not kept')
     .addHelpText('after', examples('lanes list'))
     .action(async () => {
-      const { items = [] } = await (await client()).get<{ items?: Lane[] }>('/api/ledger/v1/lanes');
+      const { items } = await (await client()).get<{ items: Lane[] }>('/api/ledger/v1/lanes');
       const rows = items.map((lane) => [
         lane.lane,
         stateOf(lane),

@@ -1,63 +1,9 @@
+import type { OrderDetails, TimelineItem } from '../../http/ledger/order-operations.ts';
+import type { Lane } from '../../http/ledger/upkeep-operations.ts';
 import { table } from '../output.ts';
-import { stateOf, type Lane } from './lanes.ts';
+import { stateOf } from './lanes.ts';
 
-/** One order as `GET /api/ledger/v1/orders/{id}` answers it. */
-export type OrderDetails = {
-  readonly kind: string;
-  readonly id: string;
-  readonly name: string;
-  readonly tenant: string;
-  readonly state: string;
-  readonly hub?: string;
-  readonly message?: string;
-  readonly conditions: Readonly<Record<string, Condition>>;
-  /** What it waits for; `decision`: every hub that was looked at, where it waits for one. */
-  readonly waiting?: {
-    readonly message: string;
-    readonly decision?: { readonly candidates: readonly Candidate[] };
-  };
-  /** What its hub still has to do before it is gone. */
-  readonly waiting_for?: readonly string[];
-  readonly failure?: {
-    readonly reason: string;
-    readonly message: string;
-    /** What its hub or the job there said. */
-    readonly detail?: string;
-    readonly permanent: boolean;
-  };
-  readonly change_failed?: { readonly detail?: string };
-  readonly run?: Run;
-  readonly timeline: readonly TimelineItem[];
-};
-
-type Condition = { readonly status: string; readonly reason: string; readonly message: string };
-type Candidate = { readonly hub: string; readonly fits: boolean; readonly reasons: readonly string[] };
-type Decision = { readonly at: string; readonly by: string; readonly reason: string };
-type Run = {
-  /** What people decided about it, as far as it holds. */
-  readonly skipped?: readonly (Decision & { readonly step: string })[];
-  readonly aborted?: Decision;
-  /** The fault that stopped the work on it, if one did. */
-  readonly parked?: string;
-  readonly commands: readonly string[];
-  readonly effects: readonly {
-    readonly operation: string;
-    readonly attempt: number;
-    readonly mode: string;
-    readonly lane: string;
-    readonly not_before?: string;
-    readonly held_back?: string;
-  }[];
-  readonly timers: readonly { readonly timer: string; readonly due_at: string }[];
-};
-export type TimelineItem = {
-  readonly at: string;
-  readonly type: string;
-  readonly summary: string;
-  /** Id of the user who wanted it, or `system`. */
-  readonly actor?: string;
-  readonly data?: Readonly<Record<string, unknown>>;
-};
+type Decision = NonNullable<NonNullable<OrderDetails['run']>['aborted']>;
 
 /**
  * Everything that an operator decides by: state and reason, conditions, what it waits for, what is outstanding, history.
@@ -97,7 +43,7 @@ const conditionsText = (order: OrderDetails): string[] => {
 };
 
 /** Who decided it, where that was not the service itself. */
-const byWhom = ({ actor = '' }: TimelineItem): string =>
+const byWhom = ({ actor }: TimelineItem): string =>
   actor === '' || actor === 'system' ? '' : ` By user ${actor}.`;
 
 const stopped = ({ run }: OrderDetails): string[] =>
@@ -123,7 +69,7 @@ const why = (order: OrderDetails): string[] => {
       : [`Had failed before it was deleted: ${failure.reason}: ${failure.message}`];
   if (failure !== undefined) {
     const end =
-      failure.permanent || isIdle(order.run)
+      failure.permanent === true || isIdle(order.run)
         ? 'it waits for a retry or a deletion'
         : 'it is still being tried';
     return [
@@ -136,14 +82,7 @@ const why = (order: OrderDetails): string[] => {
   if (waiting?.decision !== undefined)
     return [
       `Waits for ${order.hub === undefined ? 'a hub' : 'room on its hub'}: ${waiting.message}`,
-      table(
-        ['candidate', 'fits', 'reasons'],
-        waiting.decision.candidates.map(({ hub, fits, reasons }) => [
-          hub,
-          fits ? 'yes' : 'no',
-          reasons.join('; '),
-        ]),
-      ),
+      candidatesText(waiting.decision.candidates),
     ];
   const held = order.run?.effects.find(({ held_back: because }) => because !== undefined)?.held_back;
   if (held !== undefined) return [`Waits: ${held}`];
@@ -152,8 +91,16 @@ const why = (order: OrderDetails): string[] => {
 };
 
 /** Nothing is tried any more. */
-const isIdle = (run: Run | undefined): boolean =>
+const isIdle = (run: OrderDetails['run']): boolean =>
   run !== undefined && run.effects.length + run.timers.length + run.commands.length === 0;
+
+type Candidates = NonNullable<NonNullable<OrderDetails['waiting']>['decision']>['candidates'];
+
+const candidatesText = (candidates: Candidates): string =>
+  table(
+    ['candidate', 'fits', 'reasons'],
+    candidates.map(({ hub, fits, reasons }) => [hub, fits ? 'yes' : 'no', reasons.join('; ')]),
+  );
 
 const said = (detail: string | undefined): string[] =>
   detail === undefined ? [] : [`The hub said: ${detail}`];
@@ -186,7 +133,7 @@ const TROUBLE = ['EffectRefused', 'EffectFailed', 'EffectStalled', 'EffectOutcom
 const lastTrouble = (timeline: readonly TimelineItem[]): string[] => {
   const last = timeline.findLast(({ type }) => TROUBLE.includes(type));
   if (last === undefined) return [];
-  const tries = last.data?.['attempt'] ?? last.data?.['attempts'];
+  const tries = last.data['attempt'] ?? last.data['attempts'];
   return [`Last step: ${last.summary}${typeof tries === 'number' ? ` (attempt ${tries})` : ''}`];
 };
 

@@ -1,25 +1,15 @@
 import { InvalidArgumentError, type Command } from 'commander';
 import { stringAt } from '../../domain/json-tools.ts';
+import type { Order, OrderDetails, Orders } from '../../http/ledger/order-operations.ts';
+import type { Lane } from '../../http/ledger/upkeep-operations.ts';
 import { ApiError, queryText, type ApiClient } from '../api-client.ts';
 import type { Connection } from '../connection.ts';
 import { examples } from '../examples.ts';
 import { table } from '../output.ts';
 import { ageOf } from '../resources/cells.ts';
 import { onlyOne } from '../resources/resource-api.ts';
-import type { Lane } from './lanes.ts';
-import { orderText, type OrderDetails } from './order-text.ts';
+import { orderText } from './order-text.ts';
 import { positive, type ResourceContext } from './resource-context.ts';
-
-export type Order = {
-  readonly kind: string;
-  readonly id: string;
-  readonly name: string;
-  readonly tenant: string;
-  readonly state: string;
-  readonly ordered_at: string;
-  readonly hub?: string;
-  readonly message?: string;
-};
 
 /** `ledgerctl orders`: what is under way, and what an operator can do about it. */
 export const addOrderCommands = (
@@ -131,8 +121,8 @@ const listed = async (
     const left = limit === undefined ? PAGE : Math.min(PAGE, limit - orders.length);
     if (left === 0) break;
     const query = queryText({ limit: left, state, kind, tenant, cursor: cursor || undefined });
-    const page: { items?: Order[]; next_cursor?: string } = await api.get(`/api/ledger/v1/orders${query}`);
-    orders.push(...(page.items ?? []));
+    const page: Orders = await api.get(`/api/ledger/v1/orders${query}`);
+    orders.push(...page.items);
     cursor = page.next_cursor;
   }
   return orders;
@@ -141,7 +131,7 @@ const listed = async (
 /** None from an instance that does not run the processes: the order is shown all the same. */
 const lanesOf = async (api: ApiClient): Promise<readonly Lane[]> => {
   try {
-    return (await api.get<{ items?: Lane[] }>('/api/ledger/v1/lanes')).items ?? [];
+    return (await api.get<{ items: Lane[] }>('/api/ledger/v1/lanes')).items;
   } catch (error) {
     if (error instanceof ApiError) return [];
     throw error;

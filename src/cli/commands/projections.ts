@@ -1,13 +1,8 @@
 import type { Command } from 'commander';
-import type { ProjectionStatus, RebuildReport } from '../../projections/read-models.ts';
+import type { Digest, Projection, RebuildLine, RebuildReport } from '../../http/ledger/upkeep-operations.ts';
 import type { Connection } from '../connection.ts';
 import { examples } from '../examples.ts';
 import { duration, table } from '../output.ts';
-
-type RebuildLine =
-  | { readonly events: number }
-  | { readonly report: RebuildReport }
-  | { readonly error: string };
 
 /** `ledgerctl projections`: state of the read models, and rebuilding one while reads go on. */
 export const addProjectionCommands = (program: Command, { client, io }: Connection): void => {
@@ -17,9 +12,7 @@ export const addProjectionCommands = (program: Command, { client, io }: Connecti
     .description('all read models with their position and lag')
     .addHelpText('after', examples('projections list'))
     .action(async () => {
-      const { items } = await (await client()).get<{ items: ProjectionStatus[] }>(
-        '/api/ledger/v1/projections',
-      );
+      const { items } = await (await client()).get<{ items: Projection[] }>('/api/ledger/v1/projections');
       const rows = items.map((view) => [
         view.name,
         view.version,
@@ -42,7 +35,7 @@ export const addProjectionCommands = (program: Command, { client, io }: Connecti
     .description('everything about one read model, as JSON')
     .addHelpText('after', examples('projections status timeline'))
     .action(async (name: string) => {
-      const status = await (await client()).get<ProjectionStatus>(
+      const status = await (await client()).get<Projection>(
         `/api/ledger/v1/projections/${encodeURIComponent(name)}`,
       );
       io.out(`${JSON.stringify(status, null, 2)}\n`);
@@ -64,14 +57,14 @@ export const addProjectionCommands = (program: Command, { client, io }: Connecti
     .description('SHA-256 over all rows at a stated position; equal on every instance at that position')
     .addHelpText('after', examples('projections digest resources'))
     .action(async (name: string) => {
-      const digest = await (await client()).get<{ position?: string; digest: string; rows: number }>(
+      const digest = await (await client()).get<Digest>(
         `/api/ledger/v1/projections/${encodeURIComponent(name)}/digest`,
       );
       io.out(`${digest.digest}  ${digest.rows} rows at ${digest.position ?? 'the beginning'}\n`);
     });
 };
 
-const lag = (view: ProjectionStatus): string => (view.caughtUp ? 'caught up' : duration(view.lagSeconds));
+const lag = (view: Projection): string => (view.caughtUp ? 'caught up' : duration(view.lagSeconds));
 
 const finish = (report: RebuildReport, out: (text: string) => void): void => {
   out(`${report.view}: ${report.outcome} after ${report.events} events in ${duration(report.seconds)}\n`);

@@ -1,4 +1,5 @@
 import { InvalidArgumentError, type Command } from 'commander';
+import type { Backup } from '../../http/ledger/upkeep-operations.ts';
 import type { CliActions, Connection, StoreToCheck } from '../connection.ts';
 import { examples } from '../examples.ts';
 import { EXIT } from '../exit.ts';
@@ -28,11 +29,7 @@ export const addStoreCommands = (program: Command, connection: Connection, actio
     .description('copy the running store to a file on the machine of the service; writes go on')
     .addHelpText('after', examples('store backup /var/backups/ledger-1.sqlite'))
     .action(async (file: string) => {
-      const done = await (await client()).send<{ file: string; bytes: number }>(
-        'POST',
-        '/api/ledger/v1/store/backup',
-        { file },
-      );
+      const done = await (await client()).send<Backup>('POST', '/api/ledger/v1/store/backup', { file });
       io.out(`${done.file}: ${done.bytes} bytes\n`);
     });
   store

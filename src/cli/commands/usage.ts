@@ -1,12 +1,11 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
+import type { Usage } from '../../http/ledger/usage-operations.ts';
 import { kinds } from '../resources/kinds.ts';
 import { queryText } from '../api-client.ts';
 import type { Connection } from '../connection.ts';
 import { examples } from '../examples.ts';
 import { printable, table } from '../output.ts';
 
-type UsageRow = { readonly [column: string]: string | number };
-type Usage = { readonly as_of: string; readonly items: readonly UsageRow[] };
 type UsageOptions = {
   from?: string;
   to?: string;
@@ -48,7 +47,7 @@ const nothing = (options: UsageOptions, asOf?: string): string => {
   ].join(', ');
 };
 
-const cell = (value: string | number | undefined): string | number | undefined =>
+const cell = (value: string | number): string | number =>
   typeof value === 'string' ? printable(value).replaceAll(/\s+/g, ' ') : value;
 
 /** `ledgerctl usage`: billable time of a period, for a bill or a look. */
@@ -120,12 +119,11 @@ export const addUsageCommand = (program: Command, { client, io }: Connection): v
         io.err(`${nothing(options, asOf)}\n`);
         return;
       }
-      const columns = Object.keys(first);
-      const titles = columns.map((column) => column.replaceAll('_', ' '));
+      const titles = Object.keys(first).map((column) => column.replaceAll('_', ' '));
       io.out(
         `${table(
           titles,
-          items.map((row) => columns.map((column) => cell(row[column]))),
+          items.map((row) => Object.values(row).map(cell)),
         )}\n`,
       );
     });

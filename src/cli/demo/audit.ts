@@ -4,6 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { findingText } from '../../app/audit/bundle/findings.ts';
 import { verifyBundle, type BundleReport } from '../../app/audit/bundle/verify.ts';
 import type { Trust } from '../../app/audit/merkle/key-chain.ts';
+import type { Export } from '../../http/audit/answers.ts';
 import type { ApiClient } from '../api-client.ts';
 import { openBundle } from '../audit/bundle-source.ts';
 import type { Narrator } from './narrator.ts';
@@ -13,13 +14,6 @@ export type Taken = { readonly bundle: string; readonly trust: Trust };
 
 const EXPORTS = '/api/audit/v1/exports';
 const TENANT = 'acme';
-
-type Export = {
-  readonly id: string;
-  readonly state: string;
-  readonly events?: number;
-  readonly reason?: string;
-};
 
 /**
  * As an auditor of the tenant: pins what is signed now, then exports the tenant's whole history and fetches it.

@@ -1,9 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { JsonObject } from '../../domain/json.ts';
 import { isObject, listAt, objectAt, stringAt } from '../../domain/json-tools.ts';
+import type { HubCheckAnswer, HubDetails } from '../../http/ledger/hub-operations.ts';
 import type { ApiClient } from '../api-client.ts';
 import { checkOfDocument } from '../commands/hub-options.ts';
-import { checkText, type CheckAnswer, type HubAnswer } from '../commands/hub-text.ts';
+import { checkText } from '../commands/hub-text.ts';
 import { ClaimFailed, type Narrator } from './narrator.ts';
 
 const HUBS = '/api/ledger/v1/hubs';
@@ -21,7 +22,7 @@ export const registerHub = async (
   patienceMs: number,
 ): Promise<void> => {
   const id = stringAt(document, 'id');
-  const check = await admin.send<CheckAnswer>('POST', `${HUBS}/check`, checkOfDocument(document));
+  const check = await admin.send<HubCheckAnswer>('POST', `${HUBS}/check`, checkOfDocument(document));
   narrator.check(
     'the hub can be reached with that kubeconfig and has what orders need',
     check.ok,
@@ -30,7 +31,7 @@ export const registerHub = async (
   await admin.send('POST', '/api/private/v1/hubs', document);
   const deadline = performance.now() + patienceMs;
   for (;;) {
-    const { health, message = '' } = await admin.get<HubAnswer>(`${HUBS}/${id}`);
+    const { health, message = '' } = await admin.get<HubDetails>(`${HUBS}/${id}`);
     if (health === 'ok') break;
     if (performance.now() > deadline) throw new ClaimFailed(`hub ${id} is ${health}: ${message}`);
     await pause(LOOK_MS);

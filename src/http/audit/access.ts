@@ -1,13 +1,14 @@
+import type { z } from 'zod';
 import type { Position } from '../../app/event-store.ts';
 import type { AuditAudience } from '../../app/audit/shown.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { ApiError, asRecorded, denied } from '../errors.ts';
+import { NO_QUERY, readQuery } from '../ledger/forms.ts';
 import type { LedgerAnswer, LedgerCall, LedgerRoute } from '../ledger/serve.ts';
 import { once, osacCall } from '../ledger/osac-call.ts';
 import { contextOf, type LookedAt } from '../looks.ts';
 import type { Principal } from '../osac/principal.ts';
 import { askedAtHome, askedOfOthers } from './asked.ts';
-import { assertKnownParameters, type Parameters } from './query.ts';
 import { AUDIT_VIEW, type AuditServices } from './services.ts';
 import { withTypedConcealed } from './typed.ts';
 
@@ -79,23 +80,28 @@ const answerOf = async ({ answer }: Pick<Look, 'answer'>, seen: Seen): Promise<L
   }
 };
 
-type Ask = (call: LedgerCall, reach: Reach, services: AuditServices) => Promise<Look> | Look;
+type Ask<Query extends z.ZodObject> = (
+  call: LedgerCall,
+  reach: Reach,
+  services: AuditServices,
+  query: z.output<Query>,
+) => Promise<Look> | Look;
 
 /**
  * A route that only looks: it is recorded before it is answered (design §7), and tenants of whom it shows something to
  * others are told before that, too. What is refused before it is a question is recorded as refusals are, within their caps;
  * a question to which there is no answer has its record by then.
  *
- * @param parameters what its query may name, with what is shown without each.
+ * @param schema what its query may say.
  */
 export const looking =
-  (services: AuditServices, ask: Ask, parameters: Parameters = {}) =>
+  <Query extends z.ZodObject>(services: AuditServices, ask: Ask<Query>, schema: Query) =>
   async (call: LedgerCall): Promise<LedgerAnswer> => {
     const { principal, headers = {}, signal } = call;
-    assertKnownParameters(call.query, parameters);
+    const query = readQuery(call.query, schema);
     await services.positions.waitForMinimum(headers['x-ledger-min-position'], AUDIT_VIEW);
     const reach = await reachOf(principal, services, signal);
-    const look = { tenants: reach.tenants, ...(await ask(call, reach, services)) };
+    const look = { tenants: reach.tenants, ...(await ask(call, reach, services, query)) };
     const context = await contextOf(osacCall(once(call), AUDIT_VIEW), look, services);
     const recorded = await services.access.record(
       {
@@ -119,18 +125,18 @@ export const looking =
     return answer;
   };
 
-export const lookAt = (
+export const lookAt = <Query extends z.ZodObject = typeof NO_QUERY>(
   services: AuditServices,
   path: string,
-  ask: Ask,
-  parameters?: Parameters,
-): LedgerRoute => ({ verb: 'GET', path, handler: looking(services, ask, parameters) });
+  ask: Ask<Query>,
+  schema: Query = NO_QUERY as unknown as Query,
+): LedgerRoute => ({ verb: 'GET', path, handler: looking(services, ask, schema) });
 
 /** A list that only admins may look at, all of it. */
 export const adminsList = (
   services: AuditServices,
   what: string,
-  list: (signal: AbortSignal) => Promise<readonly JsonObject[]>,
+  list: (signal: AbortSignal) => Promise<readonly object[]>,
 ): LedgerRoute =>
   lookAt(services, what, ({ principal, signal }) => {
     assertAdmin(principal);

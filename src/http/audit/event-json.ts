@@ -11,6 +11,7 @@ import type { AuditLeaf } from '../../app/audit/tree.ts';
 import { listAt, objectAt, own, stringAt } from '../../domain/json-tools.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
 import { isEncrypted, type OpenPersonal } from '../../domain/personal.ts';
+import { snakeCase } from '../ledger/forms.ts';
 import type { AuditServices } from './services.ts';
 
 /** An event as this audience may see it, personal data in clear or marked as erased; undefined: it may not. */
@@ -32,7 +33,7 @@ export const eventJson = (
     revision: event.revision,
     type: event.type,
     tenant: leaf.tenant,
-    ...some(metadata, 'project', 'project'),
+    ...textsIn(metadata, ['project']),
     ...(leaf.kind === '' ? {} : { kind: leaf.kind, resource_id: leaf.resourceId }),
     ...alsoAbout(leaf, audience),
     outcome: leaf.outcome,
@@ -40,12 +41,7 @@ export const eventJson = (
     recorded_at: event.recordedAt,
     actor: actorJson(event, audience, words.open),
     ...sourceJson(metadata, audience, words.open),
-    ...some(metadata, 'command', 'command'),
-    ...some(metadata, 'commandId', 'command_id'),
-    ...some(metadata, 'correlationId', 'correlation_id'),
-    ...some(metadata, 'causationId', 'causation_id'),
-    ...some(metadata, 'ticket', 'ticket'),
-    ...some(metadata, 'traceparent', 'traceparent'),
+    ...textsIn(metadata, METADATA),
     shown: visible.shown,
     data: opened(visible.data, words.open),
   };
@@ -58,10 +54,16 @@ const alsoAbout = ({ also = [] }: AuditLeaf, audience: AuditAudience): JsonObjec
   return { also_about: shown.map(({ kind, resourceId }) => ({ kind, resource_id: resourceId })) };
 };
 
-const some = (from: JsonObject, key: string, name: string): JsonObject => {
-  const text = stringAt(from, key);
-  return text === '' ? {} : { [name]: text };
-};
+/** Those of the texts that there are, under their names in answers. */
+const textsIn = (from: JsonObject, names: readonly string[]): JsonObject =>
+  Object.fromEntries(
+    names.map((name) => [snakeCase(name), stringAt(from, name)]).filter(([, text]) => text !== ''),
+  ) as JsonObject;
+
+const METADATA = ['command', 'commandId', 'correlationId', 'causationId', 'ticket', 'traceparent'];
+const ACTOR = ['authMethod', 'via', 'onBehalfOf', 'vouchedBy'];
+const PERSON = ['userName', 'email', 'issuer'];
+const SOURCE = ['ip', 'userAgent'];
 
 const actorJson = (
   { metadata }: Pick<RecordedEvent, 'metadata'>,
@@ -72,10 +74,7 @@ const actorJson = (
   return {
     subject: stringAt(actor, 'subjectId'),
     roles: [...listAt(actor, 'roles')],
-    ...some(actor, 'authMethod', 'auth_method'),
-    ...some(actor, 'via', 'via'),
-    ...some(actor, 'onBehalfOf', 'on_behalf_of'),
-    ...some(actor, 'vouchedBy', 'vouched_by'),
+    ...textsIn(actor, ACTOR),
     ...(revealsActor(metadata, audience) ? personal(actor, 'personal', PERSON, open) : {}),
   };
 };
@@ -83,27 +82,16 @@ const actorJson = (
 const sourceJson = (metadata: JsonObject, audience: AuditAudience, open: OpenPersonal): JsonObject =>
   revealsActor(metadata, audience) ? personal(metadata, 'source', SOURCE, open) : {};
 
-const PERSON = { userName: 'user_name', email: 'email', issuer: 'issuer' } as const;
-const SOURCE = { ip: 'ip', userAgent: 'user_agent' } as const;
-
 /** What is encrypted in metadata is JSON of a few fields. */
 const personal = (
   from: JsonObject,
   key: string,
-  names: { readonly [field: string]: string },
+  names: readonly string[],
   open: OpenPersonal,
 ): JsonObject => {
   const value: JsonValue | undefined = own(from, key);
   if (!isEncrypted(value)) return {};
   const text = openedText(value, open);
   if (text === undefined) return { [key]: ERASED_MARK };
-  const fields = JSON.parse(text) as JsonObject;
-  return {
-    [key]: Object.fromEntries(
-      Object.entries(names).flatMap(([field, name]) => {
-        const clear = stringAt(fields, field);
-        return clear === '' ? [] : [[name, clear]];
-      }),
-    ),
-  };
+  return { [key]: textsIn(JSON.parse(text) as JsonObject, names) };
 };

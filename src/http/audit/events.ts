@@ -7,17 +7,17 @@ import type { JsonObject, JsonValue } from '../../domain/json.ts';
 import { kinds, type AnyKind } from '../../domain/kinds.ts';
 import type { AuditQuery, Order } from '../../projections/audit/find.ts';
 import { ApiError, invalid } from '../errors.ts';
+import { snakeCase } from '../ledger/forms.ts';
 import { breathe } from '../ledger/query.ts';
 import type { LedgerAnswer, LedgerCall, LedgerRoute } from '../ledger/serve.ts';
-import { onlyOne } from '../osac/query.ts';
 import type { LookedAt } from '../looks.ts';
-import { readRfc3339 } from '../times.ts';
 import { lookAt, narrowed, reaches, type Look, type Reach, type Seen } from './access.ts';
 import { createCursors, type Cursors, type Place } from './cursor.ts';
 import { eventJson } from './event-json.ts';
 import { firstFound } from './first-found.ts';
-import { assertNames, isKind, noSuchKind, OUTCOMES } from './names.ts';
-import { emptyParameter, limitIn } from './query.ts';
+import { OUTCOMES } from './answers.ts';
+import { assertNames, isKind, noSuchKind } from './names.ts';
+import { EVENTS_QUERY, OBJECT_EVENTS_QUERY, type EventsQuery } from './operations.ts';
 import { assertReach, assertSomeReach, reachText } from './reach.ts';
 import type { AuditServices } from './services.ts';
 import { subjectOf } from './subjects.ts';
@@ -30,51 +30,29 @@ export const auditEventRoutes = (services: AuditServices): readonly LedgerRoute[
     lookAt(
       services,
       'events',
-      async (call, reach) => list(call, reach, 'events', await readFilter(call, reach, services), lists),
-      { ...FILTER, ...OF_ONE, ...PAGE },
+      async (call, reach, _services, query) =>
+        list(call, reach, 'events', query, await readFilter(query, call, reach, services), lists),
+      EVENTS_QUERY,
     ),
     lookAt(services, 'events/{id}', one),
     lookAt(
       services,
       'resources/{kind}/{id}/events',
-      async (call, reach) => {
+      async (call, reach, _services, query) => {
         const about = { kind: categoryOf(call.path['kind'] ?? ''), resource_id: call.path['id'] ?? '' };
         if (!(await isKind(about.kind, reach, services, call.signal)))
           throw new ApiError('NOT_FOUND', noSuchKind(call.path['kind'] ?? ''));
-        const filter = { ...(await readFilter(call, reach, services)), ...about };
-        return list(call, reach, 'resource events', filter, lists);
+        const filter = { ...(await readFilter(query, call, reach, services)), ...about };
+        return list(call, reach, 'resource events', query, filter, lists);
       },
-      { ...FILTER, ...PAGE },
+      OBJECT_EVENTS_QUERY,
     ),
   ];
 };
 
-const DEFAULT_LIMIT = 100;
-const MAX_LIMIT = 500;
-const MAX_VALUES = 20;
-const MAX_CHARACTERS = 500;
-/** What its query may name, and what is listed without each. */
-const FILTER = {
-  tenant: 'every tenant that you may read',
-  subject: 'everybody',
-  type: 'every type',
-  outcome: 'every outcome',
-  from: 'all from the beginning',
-  to: 'all up to now',
-} as const;
-/** One object. `resource_id` is its id as events show it; `id` is the same. */
-const OF_ONE = { kind: 'every kind', resource_id: 'every object', id: 'every object' } as const;
-const PAGE = {
-  limit: `${DEFAULT_LIMIT} of them`,
-  cursor: 'the first page',
-  order: 'the oldest first',
-} as const;
-
 /** A kind by its name, in either spelling, or that of its list: `hostType`, `host_type`, `host_types`. */
 export const kindNamed = (name: string): AnyKind | undefined =>
   kinds.find(({ kind, collection }) => [kind, snakeCase(kind), collection].includes(name));
-
-const snakeCase = (kind: string): string => kind.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
 /** The stream category of a kind; any other category stands for itself. */
 export const categoryOf = (name: string): string => kindNamed(name)?.kind ?? name;
@@ -83,71 +61,28 @@ export const categoryOf = (name: string): string => kindNamed(name)?.kind ?? nam
 type Filter = { readonly [name: string]: string | string[] };
 
 const readFilter = async (
-  { query, signal }: LedgerCall,
+  { kind: named = '', resource_id: byResource, id: byId, outcome, subject = '', ...asked }: EventsQuery,
+  { signal }: LedgerCall,
   reach: Reach,
   services: AuditServices,
 ): Promise<Filter> => {
-  const text = (name: string): string => {
-    const value = onlyOne(query, name) ?? '';
-    if (value.length > MAX_CHARACTERS)
-      throw invalid(`query parameter '${name}' may have at most ${MAX_CHARACTERS} characters`, name);
-    return value;
-  };
-  const several = (name: 'tenant' | 'type'): string[] => {
-    const values = query.getAll(name).flatMap((value) => value.split(',').filter((part) => part !== ''));
-    if (values.length > MAX_VALUES || values.some(({ length }) => length > MAX_CHARACTERS))
-      throw invalid(`query parameter '${name}' may name at most ${MAX_VALUES}`, name);
-    if (values.length === 0 && query.has(name)) throw emptyParameter(name, FILTER[name]);
-    return [...new Set(values)].toSorted();
-  };
-  const [kind, id] = [text('kind'), text('resource_id') || text('id')];
-  if (query.has('id') && query.has('resource_id'))
+  const id = byResource ?? byId ?? '';
+  if (byId !== undefined && byResource !== undefined)
     throw invalid("query parameters 'id' and 'resource_id' are the same: give one of them", 'id');
-  if (id !== '' && kind === '') {
-    const name = query.has('id') ? 'id' : 'resource_id';
+  if (id !== '' && named === '') {
+    const name = byId === undefined ? 'resource_id' : 'id';
     throw invalid(`query parameter '${name}' needs 'kind': the kind of the object`, name);
   }
-  const [types, outcome] = [several('type'), text('outcome')];
-  const fields = { types: 'type', kind: 'kind', outcome: 'outcome' };
-  await assertNames({ types, kind: categoryOf(kind), outcome }, fields, reach, services, signal);
-  const [from, to] = [readTime(query, 'from'), readTime(query, 'to')];
-  if (from !== undefined && to !== undefined && from > to)
+  const { tenant = [], type: types = [], from = '', to = '' } = asked;
+  const kind = categoryOf(named);
+  await assertNames({ types, kind }, { types: 'type', kind: 'kind' }, reach, services, signal);
+  if (from !== '' && to !== '' && from > to)
     throw invalid("query parameter 'from' must not be later than 'to'", 'from');
-  return filled({
-    tenant: several('tenant'),
-    subject: text('subject'),
-    kind: categoryOf(kind),
-    resource_id: id,
-    type: types,
-    outcome,
-    from: from ?? '',
-    to: to ?? '',
-  });
+  return filled({ tenant, subject, kind, resource_id: id, type: types, outcome: outcome ?? '', from, to });
 };
 
 const filled = (filter: Filter): Filter =>
   Object.fromEntries(Object.entries(filter).filter(([, value]) => value.length > 0));
-
-/** A time of a query as ISO in UTC; undefined when it is not given. Throws ApiError 400. */
-export const readTime = (query: URLSearchParams, name: string): string | undefined => {
-  const text = onlyOne(query, name) ?? '';
-  return text === '' ? undefined : timeOf(text, name);
-};
-
-/** Throws ApiError 400. */
-export const timeOf = (text: string, name: string): string => {
-  const ms = readRfc3339(text);
-  if (ms === undefined) throw invalid(`'${name}' must be a time such as 2026-11-01T00:00:00Z`, name);
-  return new Date(ms).toISOString();
-};
-
-/** Throws ApiError 400. */
-const readOrder = (query: URLSearchParams): Order => {
-  const order = onlyOne(query, 'order') ?? 'asc';
-  if (order === 'asc') return 'asc';
-  if (order === 'desc') return 'desc';
-  throw invalid("query parameter 'order' must be asc (oldest first) or desc (newest first)", 'order');
-};
 
 /** What is recorded of a question, and what cursors are for, where it is not in log order. */
 const inOrder = (filter: Filter, order: Order): JsonObject => ({
@@ -161,12 +96,11 @@ const list = async (
   call: LedgerCall,
   reach: Reach,
   what: string,
+  { limit, order, cursor = '' }: EventsQuery,
   asking: Filter,
   lists: Lists,
 ): Promise<Look> => {
   const { services, cursors } = lists;
-  const limit = limitIn(call.query, DEFAULT_LIMIT, MAX_LIMIT);
-  const order = readOrder(call.query);
   const { tenant = [], subject: who } = asking;
   const asked = typeof tenant === 'string' ? [tenant] : tenant;
   assertReach(asked, reach, call.principal, { ...services, field: "query parameter 'tenant'" });
@@ -182,7 +116,6 @@ const list = async (
       : undefined;
   // What is recorded, and what cursors are for, is the id: a name is personal data.
   const filter: Filter = subject === undefined ? asking : { ...asking, subject };
-  const cursor = onlyOne(call.query, 'cursor') ?? '';
   const asCursors = inOrder(filter, order);
   const place: Place =
     cursor === '' ? placeAtFirst(order, services.reader.size()) : cursors.read(cursor, tenants, asCursors);
@@ -319,7 +252,7 @@ const one = ({ path, signal, principal }: LedgerCall, reach: Reach, services: Au
   assertSomeReach(reach, principal);
   return {
     what: 'event',
-    query: { id: id.slice(0, MAX_CHARACTERS) },
+    query: { id: id.slice(0, 500) },
     answer: async ({ shows }) => {
       const { leaf, event } = await findEvent(id, reach, services, signal);
       const shown = eventJson(leaf, event, reach.audience, services);

@@ -2,47 +2,32 @@ import { isMadeHere } from '../../app/audit/known-ids.ts';
 import { ExportsBusy } from '../../app/audit/exports/exports.ts';
 import type { AuditExportState } from '../../domain/audit/export.ts';
 import type { ExportRequest } from '../../domain/audit/events.ts';
-import { isObject, listAt, own, stringAt } from '../../domain/json-tools.ts';
-import type { JsonObject, JsonValue } from '../../domain/json.ts';
+import { stringAt } from '../../domain/json-tools.ts';
+import type { JsonObject } from '../../domain/json.ts';
 import { ApiError, invalid } from '../errors.ts';
+import { fieldsOf, NO_QUERY, readBody, readQuery, rendered } from '../ledger/forms.ts';
 import type { LedgerAnswer, LedgerCall, LedgerRoute } from '../ledger/serve.ts';
 import type { Principal } from '../osac/principal.ts';
 import { once } from '../ledger/osac-call.ts';
+import { AUDIT_EXPORT, type Export } from './answers.ts';
 import { lookAt, looking, reaches, reachOf, type Look, type Reach } from './access.ts';
 import { TENANTS_TYPES } from './asked.ts';
-import { categoryOf, timeOf } from './events.ts';
+import { categoryOf } from './events.ts';
 import { firstFound } from './first-found.ts';
 import { assertNames } from './names.ts';
-import { assertKnownParameters } from './query.ts';
+import { EXPORT_BODY } from './operations.ts';
 import { assertReach } from './reach.ts';
 import { AUDIT_VIEW, type AuditServices } from './services.ts';
 import { takenIn } from './subject-tenants.ts';
 import { subjectOf } from './subjects.ts';
-import { answered, assertFilled, assertKnown, textIn, writing } from './writes.ts';
-
-/** What is asked for, and what is exported without each. */
-const CONDITIONS = {
-  tenant: 'your own tenant, or for the whole log where you may read that',
-  format: 'native',
-  from: 'all from the beginning',
-  to: 'all up to now',
-} as const;
-const OF_FILTER = {
-  subject: 'everybody',
-  kind: 'every kind',
-  resource_id: 'every object',
-  types: 'every type',
-  outcome: 'every outcome',
-} as const;
-const FIELDS = [...Object.keys(CONDITIONS), 'pins'];
-const FILTER = Object.keys(OF_FILTER);
+import { answered, writing } from './writes.ts';
 
 /** Exports that are checked without this service: asked for, made behind the answer, fetched, discarded. */
 export const auditExportRoutes = (services: AuditServices): readonly LedgerRoute[] => [
   {
     verb: 'POST',
     path: 'exports',
-    fields: [...FIELDS, ...FILTER.map((name) => `filter.${name}`)],
+    fields: fieldsOf(EXPORT_BODY),
     handler: (call) => ask(call, services),
   },
   lookAt(services, 'exports', ({ principal, signal }, reach) => ({
@@ -83,8 +68,8 @@ const listed = async (
   reach: Reach,
   services: AuditServices,
   signal: AbortSignal,
-): Promise<JsonValue[]> => {
-  const items: JsonValue[] = [];
+): Promise<Export[]> => {
+  const items: Export[] = [];
   const all = await services.exports.list(signal);
   for (const { id, subjectId } of all.toReversed()) {
     if (items.length >= MAX_LISTED) break;
@@ -98,35 +83,21 @@ const listed = async (
   return items;
 };
 
-const exportJson = (id: string, state: Asked, { exports }: AuditServices): JsonObject => {
-  const { format, tenant, filter, from, to, audience = 'tenant' } = state.request;
+const exportJson = (id: string, state: Asked, { exports }: AuditServices): Export => {
   const progress = exports.progress(id);
-  return {
+  const done = state.status === 'complete' ? state : undefined;
+  return rendered(AUDIT_EXPORT, {
+    ...done,
     id,
     state: state.status === 'running' && progress?.waiting === true ? 'waiting' : state.status,
-    request: {
-      format,
-      audience,
-      ...(tenant === undefined ? {} : { tenant }),
-      filter,
-      ...(from === undefined ? {} : { from }),
-      ...(to === undefined ? {} : { to }),
-    },
-    requested_by: state.subjectId,
-    requested_at: state.requestedAt,
-    ...(progress === undefined ? {} : { events_done: progress.done }),
-    ...(state.status === 'complete'
-      ? {
-          events: state.events,
-          bytes: state.bytes,
-          sha256: state.digest,
-          tree_size: state.treeSize,
-          completed_at: state.completedAt,
-          file: `/api/audit/v1/exports/${id}/file`,
-        }
-      : {}),
-    ...('reason' in state ? { reason: state.reason } : {}),
-  };
+    request: { ...state.request, audience: state.request.audience ?? 'tenant' },
+    requestedBy: state.subjectId,
+    requestedAt: state.requestedAt,
+    eventsDone: progress?.done,
+    sha256: done?.digest,
+    file: done && `/api/audit/v1/exports/${id}/file`,
+    reason: 'reason' in state ? state.reason : undefined,
+  });
 };
 
 const ask = async (call: LedgerCall, services: AuditServices): Promise<LedgerAnswer> => {
@@ -217,79 +188,43 @@ const assertPins = async (
     );
 };
 
-const MAX_PINS = 100;
-
 const readRequest = async (
   { body, principal, signal }: LedgerCall,
   reach: Reach,
   services: AuditServices,
 ): Promise<ExportRequest> => {
-  assertKnown(body, [...FIELDS, 'filter']);
-  assertFilled(body, CONDITIONS);
-  const format = textIn(body, 'format') || 'native';
-  if (format !== 'native' && format !== 'ocsf')
-    throw invalid("field 'format' must be native or ocsf", 'format');
-  const [from, to] = ['from', 'to'].map((name) => {
-    const text = textIn(body, name);
-    return text === '' ? undefined : timeOf(text, name);
-  });
+  const { format, from, to, pins, ...asked } = readBody(body, EXPORT_BODY);
   if (from !== undefined && to !== undefined && from > to)
     throw invalid("field 'from' must not be later than 'to'", 'from');
-  const tenant = tenantOf(textIn(body, 'tenant', { most: 100 }), reach, principal, services);
-  const pins = own(body, 'pins') ?? [];
-  if (!isSizes(pins)) throw invalid(`field 'pins' must be a list of at most ${MAX_PINS} sizes`, 'pins');
+  const tenant = tenantOf(asked.tenant, reach, principal, services);
+  const { types = [], kind: named = '' } = asked.filter;
+  const kind = categoryOf(named);
+  const fields = { types: 'filter.types', kind: 'filter.kind' };
+  await assertNames({ types, kind }, fields, reach, services, signal);
   return {
     format,
     audience: reach.audience,
     ...(tenant === undefined ? {} : { tenant }),
-    filter: await readFilter(own(body, 'filter') ?? {}, reach, services, signal),
+    filter: { ...asked.filter, ...(kind === '' ? {} : { kind }) } as JsonObject,
     ...(from === undefined ? {} : { from }),
     ...(to === undefined ? {} : { to }),
     ...(pins.length === 0 ? {} : { pins }),
   };
 };
 
-const isSizes = (value: JsonValue): value is number[] =>
-  Array.isArray(value) &&
-  value.length <= MAX_PINS &&
-  value.every((size) => Number.isSafeInteger(size) && (size as number) >= 0);
-
 const tenantOf = (
-  asked: string,
+  asked: string | undefined,
   reach: Reach,
   principal: Principal,
   services: AuditServices,
 ): string | undefined => {
-  if (reach.tenants === 'all') return asked === '' ? undefined : asked;
-  assertReach(asked === '' ? [] : [asked], reach, principal, { ...services, field: "field 'tenant'" });
+  if (reach.tenants === 'all') return asked;
+  assertReach(asked === undefined ? [] : [asked], reach, principal, { ...services, field: "field 'tenant'" });
+  if (asked !== undefined) return asked;
   const [only, ...others] = reach.tenants;
-  if (asked === '' && only !== undefined && others.length === 0) return only;
-  if (asked === '') {
-    const which = reach.tenants.slice(0, 5).join(', ');
-    throw invalid(`field 'tenant' is needed: whose history (you may read ${which})`, 'tenant');
-  }
-  return asked;
-};
-
-const readFilter = async (
-  filter: JsonValue,
-  reach: Reach,
-  services: AuditServices,
-  signal: AbortSignal,
-): Promise<JsonObject> => {
-  if (!isObject(filter)) throw invalid("field 'filter' must be an object", 'filter');
-  assertKnown(filter, FILTER, 'filter.');
-  assertFilled(filter, OF_FILTER, 'filter.');
-  const types = own(filter, 'types');
-  if (types !== undefined && !(Array.isArray(types) && types.every((type) => typeof type === 'string')))
-    throw invalid("field 'filter.types' must be a list of event types", 'filter.types');
-  const kind = categoryOf(textIn(filter, 'kind', { most: 100 }));
-  for (const name of ['subject', 'resource_id']) textIn(filter, name, { most: 500 });
-  const outcome = textIn(filter, 'outcome', { most: 500 });
-  const fields = { types: 'filter.types', kind: 'filter.kind', outcome: 'filter.outcome' };
-  const named = { types: listAt(filter, 'types').map(String), kind, outcome };
-  await assertNames(named, fields, reach, services, signal);
-  return { ...filter, ...(kind === '' ? {} : { kind }) };
+  if (only !== undefined && others.length === 0) return only;
+  const which = reach.tenants.slice(0, 5).join(', ');
+  throw invalid(`field 'tenant' is needed: whose history (you may read ${which})`, 'tenant');
 };
 
 /**
@@ -335,7 +270,7 @@ const withSubject = async (
 /** The download is an event of the export, appended before the first byte; what hands out none is a look at it. */
 const fetchFile = async (call: LedgerCall, services: AuditServices): Promise<LedgerAnswer> => {
   const id = call.path['id'] ?? '';
-  assertKnownParameters(call.query, {});
+  readQuery(call.query, NO_QUERY);
   const reach = await reachOf(call.principal, services, call.signal);
   const state = await mine(id, call.principal, reach, services);
   const found = (): ReturnType<typeof services.exports.file> => services.exports.file(id);
@@ -364,7 +299,7 @@ const fetchFile = async (call: LedgerCall, services: AuditServices): Promise<Led
       name: `audit-export-${id}.tar`,
       before: async (handsOut) => {
         if (handsOut) await record();
-        else await looking(services, showOne)(call);
+        else await looking(services, showOne, NO_QUERY)(call);
         if ((await found()) === undefined) throw notFound();
       },
       read: file.read,

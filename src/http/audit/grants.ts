@@ -2,19 +2,18 @@ import type { CommandOutcome } from '../../app/command.ts';
 import { OutcomeUnknown, StoreUnavailable } from '../../app/event-store.ts';
 import type { CommandContext } from '../../app/metadata.ts';
 import type { AuditGrant, AuditGrantCommand, AuditGrantState } from '../../domain/audit/grant.ts';
-import { own } from '../../domain/json-tools.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { auditGrantAggregate } from '../../domain/kinds.ts';
 import { streamName } from '../../domain/stream-name.ts';
 import { ApiError, invalid } from '../errors.ts';
-import type { LedgerCall, LedgerRoute } from '../ledger/serve.ts';
+import { fieldsOf, readBody, readQuery, rendered } from '../ledger/forms.ts';
+import type { LedgerRoute } from '../ledger/serve.ts';
 import { adminsList, assertAdmin } from './access.ts';
-import { timeOf } from './events.ts';
+import { AUDIT_GRANT, type Grant } from './answers.ts';
+import { GRANT_BODY, REASON_QUERY } from './operations.ts';
 import type { AuditServices } from './services.ts';
 import { hasActed, takenIn } from './subject-tenants.ts';
-import { answered, assertFilled, assertKnown, textIn, writing } from './writes.ts';
-
-const FIELDS = ['subject', 'tenants', 'reason', 'expires_at'] as const;
+import { answered, writing } from './writes.ts';
 
 /** Who may read the history of tenants that are not its own: given and withdrawn by the provider's admins. */
 export const auditGrantRoutes = (services: AuditServices): readonly LedgerRoute[] => [
@@ -24,7 +23,7 @@ export const auditGrantRoutes = (services: AuditServices): readonly LedgerRoute[
   {
     verb: 'POST',
     path: 'grants',
-    fields: FIELDS,
+    fields: fieldsOf(GRANT_BODY),
     handler: async (call) => {
       assertAdmin(call.principal);
       const grant = readGrant(call.body);
@@ -49,13 +48,9 @@ export const auditGrantRoutes = (services: AuditServices): readonly LedgerRoute[
     handler: async (call) => {
       assertAdmin(call.principal);
       const id = call.path['id'] ?? '';
+      const { reason } = readQuery(call.query, REASON_QUERY);
       const { state, headers } = await writing(call, services, '', (context) =>
-        changed(
-          id,
-          { type: 'WithdrawAuditGrant', at: services.clock.now(), reason: reasonOf(call) },
-          context,
-          services,
-        ),
+        changed(id, { type: 'WithdrawAuditGrant', at: services.clock.now(), reason }, context, services),
       );
       return answered(grantJson(id, state), headers);
     },
@@ -83,39 +78,9 @@ const changed = async (
   return outcome;
 };
 
-/** A DELETE has no body: its reason is a query parameter. */
-export const reasonOf = ({ query }: LedgerCall): string => {
-  const reason = query.get('reason') ?? '';
-  if (reason.trim() === '') throw invalid("query parameter 'reason' is needed: why", 'reason');
-  if (reason.length > 1_000) throw invalid("query parameter 'reason' is too long", 'reason');
-  return reason;
-};
-
 const readGrant = (body: JsonObject): AuditGrant => {
-  assertKnown(body, FIELDS);
-  const tenants = own(body, 'tenants');
-  if (tenants !== 'all' && !isTexts(tenants))
-    throw invalid("field 'tenants' must be 'all' or a list of names of tenants", 'tenants');
-  assertFilled(body, { expires_at: 'a grant until it is withdrawn' });
-  const expires = textIn(body, 'expires_at');
-  return {
-    subjectId: subjectIn(body),
-    tenants,
-    reason: textIn(body, 'reason', { required: true }),
-    ...(expires === '' ? {} : { expiresAt: timeOf(expires, 'expires_at') }),
-  };
-};
-
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
-
-/** Nobody's id is a name: a grant to one would let nobody see anything. Throws ApiError 400. */
-const subjectIn = (body: JsonObject): string => {
-  const subject = textIn(body, 'subject', { required: true, most: 100 });
-  if (UUID.test(subject)) return subject;
-  throw invalid(
-    "field 'subject' must be the id of a subject, a UUID in lower case ('actor.subject' of its events), not a name",
-    'subject',
-  );
+  const { subject: subjectId, tenants, reason, expires_at: expiresAt } = readBody(body, GRANT_BODY);
+  return { subjectId, tenants, reason, ...(expiresAt === undefined ? {} : { expiresAt }) };
 };
 
 /**
@@ -137,20 +102,7 @@ const assertThere = async (
     );
 };
 
-const isTexts = (value: unknown): value is string[] =>
-  Array.isArray(value) &&
-  value.length <= 1_000 &&
-  value.every((name) => typeof name === 'string' && name !== '');
-
-const grantJson = (id: string, state: AuditGrantState, givenAt?: string): JsonObject => {
+const grantJson = (id: string, state: AuditGrantState, givenAt?: string): Grant => {
   if (state.status === 'none') throw new ApiError('NOT_FOUND', 'there is no audit grant with this id');
-  return {
-    id,
-    status: state.status,
-    subject: state.subjectId,
-    tenants: state.tenants === 'all' ? 'all' : [...state.tenants],
-    reason: state.reason,
-    ...(givenAt === undefined ? {} : { given_at: givenAt }),
-    ...(state.expiresAt === undefined ? {} : { expires_at: state.expiresAt }),
-  };
+  return rendered(AUDIT_GRANT, { ...state, id, subject: state.subjectId, givenAt });
 };

@@ -8,32 +8,27 @@ import type { Reach } from './access.ts';
 import { firstFound } from './first-found.ts';
 import type { AuditServices } from './services.ts';
 
-export const OUTCOMES = ['accepted', 'rejected', 'denied', 'unauthenticated'] as const;
-
 /** What a caller asks for by names that somebody may misspell. */
 export type Named = {
   readonly types?: readonly string[];
   /** As events show it: a stream category. */
   readonly kind?: string;
-  readonly outcome?: string;
 };
 
 /** How the parameters or fields are called: `type` and `filter.types`. */
-export type FieldsOf = { readonly types: string; readonly kind: string; readonly outcome: string };
+export type FieldsOf = { readonly types: string; readonly kind: string };
 
 /**
- * Refuses types, kinds and outcomes that do not exist: misspelt they would read as if nothing had happened. What an event in
+ * Refuses types and kinds that do not exist: misspelt they would read as if nothing had happened. What an event in
  * the caller's own reach is called exists, even where this release does not know it. Throws ApiError 400, or 503 where that cannot be told.
  */
 export const assertNames = async (
-  { types = [], kind = '', outcome = '' }: Named,
+  { types = [], kind = '' }: Named,
   fields: FieldsOf,
   { tenants, audience }: Reach,
   services: Pick<AuditServices, 'reader'>,
   signal: AbortSignal,
 ): Promise<void> => {
-  if (outcome !== '' && !OUTCOMES.some((known) => known === outcome))
-    throw invalid(`${shown(fields.outcome)} must be one of ${OUTCOMES.join(', ')}`, fields.outcome);
   for (const type of types) {
     if (TYPES.has(type)) continue;
     if ((await firstFound({ tenants, types: [type] }, services, signal)) !== undefined) continue;

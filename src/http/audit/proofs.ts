@@ -1,28 +1,26 @@
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
+import type { z } from 'zod';
 import { leavesOf, parseTilePath } from '../../app/audit/merkle/tiles.ts';
 import { headWhen, type AuditHalt, type TreeHead } from '../../app/audit/tree-heads.ts';
-import type { JsonObject, JsonValue } from '../../domain/json.ts';
+import type { JsonObject } from '../../domain/json.ts';
 import { prefersGzip } from '../encodings.ts';
 import { ApiError, denied, invalid, notReached, unavailable } from '../errors.ts';
-import { flag, wholeNumber } from '../ledger/query.ts';
+import { rendered } from '../ledger/forms.ts';
 import type { LedgerAnswer, LedgerCall, LedgerRoute } from '../ledger/serve.ts';
-import { onlyOne } from '../osac/query.ts';
 import { shownTo } from '../../app/audit/shown.ts';
 import type { LeafRecord } from '../../app/audit/merkle/leaf.ts';
+import { CHECKPOINT, type Checkpoint } from './answers.ts';
 import { lookAt, type Look, type Reach } from './access.ts';
 import { eventNotFound, findEvent, objectOf, showing } from './events.ts';
-import { limitIn, NEEDED } from './query.ts';
+import { CONSISTENCY_QUERY, HEADS_QUERY, TRUST_QUERY } from './operations.ts';
 import { assertSomeReach } from './reach.ts';
 import type { AuditServices } from './services.ts';
 
 /** That it is so: proofs of events, signed heads, consistency between them, and what auditors pin. */
 export const auditProofRoutes = (services: AuditServices): readonly LedgerRoute[] => [
   lookAt(services, 'events/{id}/proof', proof),
-  lookAt(services, 'checkpoints', heads, {
-    after: 'the newest head alone',
-    limit: `${DEFAULT_HEADS} of them`,
-  }),
+  lookAt(services, 'checkpoints', heads, HEADS_QUERY),
   lookAt(services, 'checkpoint', ({ signal }) => ({
     what: 'checkpoint',
     query: {},
@@ -31,8 +29,8 @@ export const auditProofRoutes = (services: AuditServices): readonly LedgerRoute[
       return { bytes: note, contentType: 'text/plain; charset=utf-8' };
     },
   })),
-  lookAt(services, 'consistency', consistency, { from: NEEDED, to: NEEDED }),
-  lookAt(services, 'trust.json', trust, { newest: 'a head over all that is recorded by now' }),
+  lookAt(services, 'consistency', consistency, CONSISTENCY_QUERY),
+  lookAt(services, 'trust.json', trust, TRUST_QUERY),
   lookAt(services, 'tile/{path*}', tile),
 ];
 
@@ -49,8 +47,12 @@ const PIN_WITHIN_MS = 25_000;
  * What an auditor keeps. Its pin covers everything that was recorded when it was asked for, the asking included: so it is
  * never older than the first event of the tenant who asks, and later exports of this tenant can be held against it.
  */
-const trust = ({ query, signal, ending }: LedgerCall, _reach: Reach, services: AuditServices): Look => {
-  const newest = flag(query, 'newest');
+const trust = (
+  { signal, ending }: LedgerCall,
+  _reach: Reach,
+  services: AuditServices,
+  { newest }: z.infer<typeof TRUST_QUERY>,
+): Look => {
   return {
     what: 'trust',
     query: newest ? { newest } : {},
@@ -75,9 +77,7 @@ const trust = ({ query, signal, ending }: LedgerCall, _reach: Reach, services: A
             'answers at once with the newest head that there is',
         );
       const { origin, keys, pin } = await services.proofs.trust(signal);
-      return {
-        json: { origin, keys: keys.map((key) => ({ ...key })), ...(pin === undefined ? {} : { pin }) },
-      };
+      return { json: { origin, keys, pin } };
     },
   };
 };
@@ -101,17 +101,8 @@ const neverSigned = ({ at }: AuditHalt): ApiError =>
 
 const base64 = (hashes: readonly Buffer[]): string[] => hashes.map((hash) => hash.toString('base64'));
 
-const headJson = (
-  { at, size, position, root, note, keyId }: TreeHead,
-  { positions }: AuditServices,
-): JsonObject => ({
-  size,
-  root,
-  time: at,
-  position: positions.format(position),
-  key_id: keyId,
-  note,
-});
+const headJson = (head: TreeHead, { positions }: AuditServices): Checkpoint =>
+  rendered(CHECKPOINT, { ...head, time: head.at, position: positions.format(head.position) });
 
 const proof = ({ path, signal, principal }: LedgerCall, reach: Reach, services: AuditServices): Look => {
   const id = path['id'] ?? '';
@@ -168,23 +159,22 @@ const proof = ({ path, signal, principal }: LedgerCall, reach: Reach, services: 
   };
 };
 
-const DEFAULT_HEADS = 100;
-const MAX_HEADS = 1_000;
-
-const heads = ({ query, signal }: LedgerCall, _reach: Reach, services: AuditServices): Look => {
-  const after = onlyOne(query, 'after') ?? '';
-  const size = wholeNumber(query, 'after', 0, 2 ** 31);
-  const limit = limitIn(query, DEFAULT_HEADS, MAX_HEADS);
+const heads = (
+  { signal }: LedgerCall,
+  _reach: Reach,
+  services: AuditServices,
+  { after, limit }: z.infer<typeof HEADS_QUERY>,
+): Look => {
   return {
     what: 'checkpoints',
-    query: { ...(after === '' ? {} : { after: size }), limit },
+    query: { ...(after === undefined ? {} : { after }), limit },
     answer: async () => {
-      if (after === '') {
+      if (after === undefined) {
         const head = await services.proofs.heads.latest(signal);
         return { json: { items: head === undefined ? [] : [headJson(head, services)] } };
       }
-      const items: JsonValue[] = [];
-      for await (const head of services.proofs.heads.all(size, signal)) {
+      const items: Checkpoint[] = [];
+      for await (const head of services.proofs.heads.all(after, signal)) {
         items.push(headJson(head, services));
         if (items.length >= limit) break;
       }
@@ -203,8 +193,12 @@ const shownLeaf = (leaf: LeafRecord, withHashes: boolean): JsonObject => {
   return { v, stream, revision, id, type, occurredAt };
 };
 
-const consistency = ({ query }: LedgerCall, _reach: Reach, { proofs, reader }: AuditServices): Look => {
-  const [from, to] = [sizeIn(query, 'from'), sizeIn(query, 'to')];
+const consistency = (
+  _call: LedgerCall,
+  _reach: Reach,
+  { proofs, reader }: AuditServices,
+  { from, to }: z.infer<typeof CONSISTENCY_QUERY>,
+): Look => {
   if (from > to) throw invalid("query parameter 'from' must not be larger than 'to'", 'from');
   if (to > reader.size())
     throw invalid(`query parameter 'to' is larger than the tree, which has ${reader.size()} leaves`, 'to');
@@ -217,11 +211,6 @@ const consistency = ({ query }: LedgerCall, _reach: Reach, { proofs, reader }: A
       return { json: { from, to, path: base64(path) } };
     },
   };
-};
-
-const sizeIn = (query: URLSearchParams, name: string): number => {
-  if ((onlyOne(query, name) ?? '') === '') throw invalid(`query parameter '${name}' is needed: a size`, name);
-  return wholeNumber(query, name, 0, 2 ** 31);
 };
 
 /** A tile never changes once it was signed; others than who may read it must not be handed it. */

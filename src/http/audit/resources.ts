@@ -1,40 +1,40 @@
+import type { z } from 'zod';
 import { differences } from '../../app/audit/document-diff.ts';
-import type { JsonObject, JsonValue } from '../../domain/json.ts';
+import type { JsonObject } from '../../domain/json.ts';
 import type { AnyKind } from '../../domain/kinds.ts';
 import { revealing } from '../../domain/personal.ts';
 import { ApiError, invalid } from '../errors.ts';
 import type { LedgerCall, LedgerRoute } from '../ledger/serve.ts';
 import { BEFORE_EVERYTHING } from '../moments.ts';
 import { documentAsOf } from '../osac/as-of.ts';
-import { onlyOne } from '../osac/query.ts';
 import { readRfc3339 } from '../times.ts';
+import type { AuditDiff } from './answers.ts';
 import { lookAt, reaches, type Look, type Reach, type Seen } from './access.ts';
 import { kindNamed } from './events.ts';
 import { noSuchKind } from './names.ts';
-import { NEEDED } from './query.ts';
+import { AS_OF_QUERY, DIFF_QUERY } from './operations.ts';
 import { assertSomeReach, reachText } from './reach.ts';
 import type { AuditServices } from './services.ts';
 
 /** What objects were like: at any time or position, and what differs between two. */
 export const auditResourceRoutes = (services: AuditServices): readonly LedgerRoute[] => [
-  lookAt(services, 'resources/{kind}/{id}', show, { as_of: 'the present' }),
-  lookAt(services, 'resources/{kind}/{id}/diff', diff, { from: NEEDED, to: 'the present' }),
+  lookAt(services, 'resources/{kind}/{id}', show, AS_OF_QUERY),
+  lookAt(services, 'resources/{kind}/{id}/diff', diff, DIFF_QUERY),
 ];
 
 /** A moment as the query says it; none: now. Throws ApiError 400. */
 const momentOf = async (
-  query: URLSearchParams,
+  text: string | undefined,
   name: string,
   { past, store }: AuditServices,
-): Promise<string> => {
-  const text = onlyOne(query, name) ?? '';
-  return text === '' ? ((await store.lastPosition()) ?? BEFORE_EVERYTHING) : past.moments.resolve(text, name);
-};
+): Promise<string> =>
+  text === undefined ? ((await store.lastPosition()) ?? BEFORE_EVERYTHING) : past.moments.resolve(text, name);
 
-const asked = (query: URLSearchParams, name: string): JsonObject => {
-  const text = onlyOne(query, name) ?? '';
-  return text === '' ? {} : { [name]: text.slice(0, 100) };
-};
+/** As it is recorded. */
+const asked = (query: { readonly [name: string]: string | undefined }): JsonObject =>
+  Object.fromEntries(
+    Object.entries(query).flatMap(([name, text]) => (text === undefined ? [] : [[name, text.slice(0, 100)]])),
+  );
 
 /** Kinds are no secret: one that does not exist is told from an object that is not there. */
 type Named = { readonly kind: AnyKind; readonly id: string };
@@ -81,58 +81,65 @@ const notSeen = ({ kind, id }: Named, reach: Reach, when: 'now' | 'at that momen
   );
 };
 
-const placed = (position: string, { positions }: AuditServices): JsonObject =>
+const placed = (position: string, { positions }: AuditServices): { readonly position?: string } =>
   position === BEFORE_EVERYTHING ? {} : { position: positions.format(position) };
 
-const show = async (call: LedgerCall, reach: Reach, services: AuditServices): Promise<Look> => {
+const show = async (
+  call: LedgerCall,
+  reach: Reach,
+  services: AuditServices,
+  query: z.infer<typeof AS_OF_QUERY>,
+): Promise<Look> => {
   const named = namedIn(call, reach);
   const { id } = named;
   const { kind } = named.kind;
-  const position = await momentOf(call.query, 'as_of', services);
+  const position = await momentOf(query.as_of, 'as_of', services);
   return {
     what: 'resource',
-    query: { kind, id, ...asked(call.query, 'as_of') },
+    query: { kind, id, ...asked(query) },
     answer: async ({ shows }) => {
       const document = await documentAt(named, reach, position, services, shows, call);
       if (document === undefined)
-        throw notSeen(named, reach, onlyOne(call.query, 'as_of') === null ? 'now' : 'at that moment');
+        throw notSeen(named, reach, query.as_of === undefined ? 'now' : 'at that moment');
       return { json: { kind, id, as_of: placed(position, services), document } };
     },
   };
 };
 
 /** Between two times nothing may lie that was stored: their moments are the same then, whichever comes first. */
-const areReversed = (query: URLSearchParams): boolean => {
-  const [from, to] = ['from', 'to'].map((name) => readRfc3339(query.get(name) ?? ''));
+const areReversed = (query: z.infer<typeof DIFF_QUERY>): boolean => {
+  const [from, to] = [query.from, query.to ?? ''].map(readRfc3339);
   return from !== undefined && to !== undefined && from > to;
 };
 
-const diff = async (call: LedgerCall, reach: Reach, services: AuditServices): Promise<Look> => {
+const diff = async (
+  call: LedgerCall,
+  reach: Reach,
+  services: AuditServices,
+  query: z.infer<typeof DIFF_QUERY>,
+): Promise<Look> => {
   const named = namedIn(call, reach);
   const { id } = named;
   const { kind } = named.kind;
-  if ((onlyOne(call.query, 'from') ?? '') === '')
-    throw invalid("query parameter 'from' is needed: a time or a position", 'from');
-  const from = await momentOf(call.query, 'from', services);
-  const to = await momentOf(call.query, 'to', services);
-  if (from > to || areReversed(call.query))
+  const from = await momentOf(query.from, 'from', services);
+  const to = await momentOf(query.to, 'to', services);
+  if (from > to || areReversed(query))
     throw invalid("query parameter 'from' must not be later than 'to'", 'from');
   return {
     what: 'diff',
-    query: { kind, id, ...asked(call.query, 'from'), ...asked(call.query, 'to') },
+    query: { kind, id, ...asked(query) },
     answer: async ({ shows }) => {
       const before = await documentAt(named, reach, from, services, shows, call);
       const after = await documentAt(named, reach, to, services, shows, call);
       if (before === undefined && after === undefined) throw notSeen(named, reach, 'at either moment');
-      return {
-        json: {
-          kind,
-          id,
-          from: { ...placed(from, services), exists: before !== undefined },
-          to: { ...placed(to, services), exists: after !== undefined },
-          changes: differences(before ?? {}, after ?? {}).map((change): JsonValue => ({ ...change })),
-        },
+      const json: AuditDiff = {
+        kind,
+        id,
+        from: { ...placed(from, services), exists: before !== undefined },
+        to: { ...placed(to, services), exists: after !== undefined },
+        changes: differences(before ?? {}, after ?? {}),
       };
+      return { json };
     },
   };
 };

@@ -2,17 +2,15 @@ import type { ListedErasure } from '../../app/audit/erasure-log.ts';
 import type { Hold } from '../../domain/audit/retention.ts';
 import type { HoldScope } from '../../domain/audit/events.ts';
 import { user } from '../../domain/kinds.ts';
-import { isObject, own, stringAt } from '../../domain/json-tools.ts';
-import type { JsonObject } from '../../domain/json.ts';
-import { ApiError, invalid } from '../errors.ts';
+import { ApiError } from '../errors.ts';
+import { fieldsOf, readBody, readQuery, rendered } from '../ledger/forms.ts';
 import type { LedgerCall, LedgerRoute } from '../ledger/serve.ts';
 import { adminsList, assertAdmin, lookAt } from './access.ts';
-import { reasonOf } from './grants.ts';
+import { ERASURE, LEGAL_HOLD, type Erasure, type Hold as HoldAnswer } from './answers.ts';
+import { ERASURE_BODY, HOLD_BODY, REASON_QUERY } from './operations.ts';
 import type { AuditServices } from './services.ts';
 import { assertScopeThere, tenantsOfSubject } from './subject-tenants.ts';
-import { answered, assertKnown, textIn, writing } from './writes.ts';
-
-const OF_ERASURES = ['subject_id', 'tenant', 'reason', 'request_id'] as const;
+import { answered, writing } from './writes.ts';
 
 /** Legal holds and erasures of persons, both for the provider's admins (fleet-and-networks.md §1.9 rules 4 and 5). */
 export const retentionRoutes = (services: AuditServices): readonly LedgerRoute[] => [
@@ -20,7 +18,7 @@ export const retentionRoutes = (services: AuditServices): readonly LedgerRoute[]
   {
     verb: 'POST',
     path: 'holds',
-    fields: ['scope.kind', 'scope.id', 'reason', 'ticket'],
+    fields: fieldsOf(HOLD_BODY),
     handler: (call) => placeHold(call, services),
   },
   {
@@ -28,7 +26,8 @@ export const retentionRoutes = (services: AuditServices): readonly LedgerRoute[]
     path: 'holds/{id}',
     handler: async (call) => {
       assertAdmin(call.principal);
-      const [holdId, reason] = [call.path['id'] ?? '', reasonOf(call)];
+      const holdId = call.path['id'] ?? '';
+      const { reason } = readQuery(call.query, REASON_QUERY);
       const at = services.clock.now();
       const hold = (await services.erasures.state()).holds.find((each) => each.holdId === holdId);
       const tenant = hold === undefined ? undefined : (hold.tenant ?? tenantOf(hold.scope, services));
@@ -39,7 +38,7 @@ export const retentionRoutes = (services: AuditServices): readonly LedgerRoute[]
     },
   },
   adminsList(services, 'erasures', async (signal) =>
-    (await services.erasureLog.list(signal)).map(erasureJson),
+    (await services.erasureLog.list(signal)).map(listedJson),
   ),
   lookAt(services, 'erasures/{id}', ({ principal, path, signal }) => {
     assertAdmin(principal);
@@ -50,20 +49,21 @@ export const retentionRoutes = (services: AuditServices): readonly LedgerRoute[]
       answer: async () => {
         const found = (await services.erasureLog.list(signal)).find((each) => each.id === id);
         if (found === undefined) throw new ApiError('NOT_FOUND', 'there is no erasure with this id');
-        return { json: erasureJson(found) };
+        return { json: listedJson(found) };
       },
     };
   }),
-  { verb: 'POST', path: 'erasures', fields: OF_ERASURES, handler: (call) => erase(call, services) },
+  {
+    verb: 'POST',
+    path: 'erasures',
+    fields: fieldsOf(ERASURE_BODY),
+    handler: (call) => erase(call, services),
+  },
 ];
 
 const placeHold = async (call: LedgerCall, services: AuditServices) => {
   assertAdmin(call.principal);
-  const { body } = call;
-  assertKnown(body, ['scope', 'reason', 'ticket']);
-  const scope = readScope(body);
-  const reason = textIn(body, 'reason', { required: true });
-  const ticket = textIn(body, 'ticket', { most: 128 });
+  const { scope, reason, ticket = '' } = readBody(call.body, HOLD_BODY);
   const at = services.clock.now();
   await assertScopeThere(scope, services, call.signal);
   const tenant = tenantOf(scope, services);
@@ -94,39 +94,13 @@ const tenantOf = (scope: HoldScope, { reader, resources }: AuditServices): strin
   return tenant === undefined || reader.tenantTree(tenant).size() === 0 ? undefined : tenant;
 };
 
-const readScope = (body: JsonObject): HoldScope => {
-  const scope = own(body, 'scope');
-  if (!isObject(scope)) throw wrongScope();
-  assertKnown(scope, ['kind', 'id'], 'scope.');
-  const [kind, id] = [stringAt(scope, 'kind'), stringAt(scope, 'id')];
-  if (kind === 'all' && id === '') return { kind };
-  if ((kind === 'subject' || kind === 'tenant') && id !== '' && id.length <= 100) return { kind, id };
-  throw wrongScope();
-};
-
-const wrongScope = (): ApiError =>
-  invalid(
-    'field \'scope\' must be {"kind":"subject","id":…}, {"kind":"tenant","id":…} or {"kind":"all"}',
-    'scope',
-  );
-
-const holdJson = ({ holdId, scope, reason, ticket, placedAt }: Hold): JsonObject => ({
-  id: holdId,
-  scope: { ...scope },
-  reason,
-  ...(ticket === undefined ? {} : { ticket }),
-  placed_at: placedAt,
-});
+const holdJson = (hold: Hold): HoldAnswer => rendered(LEGAL_HOLD, { ...hold, id: hold.holdId });
 
 const erase = async (call: LedgerCall, services: AuditServices) => {
   assertAdmin(call.principal);
-  const { body } = call;
-  assertKnown(body, OF_ERASURES);
-  const subjectId = textIn(body, 'subject_id', { required: true, most: 100 });
+  const asked = readBody(call.body, ERASURE_BODY);
   // Who calls with a token of no tenant has a history all the same: that of the service.
-  const tenant = textIn(body, 'tenant', { most: 100 });
-  const reason = textIn(body, 'reason', { required: true });
-  const requestId = textIn(body, 'request_id', { most: 128 });
+  const { subject_id: subjectId, tenant, reason, request_id: requestId = '' } = asked;
   const tenants = await tenantsOfSubject(subjectId, tenant, services, call.signal);
   const wanted = {
     subjectId,
@@ -144,7 +118,7 @@ const erase = async (call: LedgerCall, services: AuditServices) => {
   if (done.already !== undefined)
     return answered(await erasedBefore(done.already, wanted, services, call.signal), headers);
   await services.exports.erased(tenants);
-  return answered({ id: write.commandId, state: 'complete', ...named(wanted) }, headers);
+  return answered(erasureJson({ id: write.commandId, ...wanted }, 'complete'), headers);
 };
 
 /** The erasure that has left nothing to do: when it was, and who asked for it. */
@@ -153,33 +127,22 @@ const erasedBefore = async (
   wanted: Named,
   { erasureLog }: AuditServices,
   signal: AbortSignal,
-): Promise<JsonObject> => {
+): Promise<Erasure> => {
   const found = (await erasureLog.list(signal)).find((each) => each.id === id);
-  const known = found === undefined ? { id, state: 'complete', ...named(wanted) } : erasureJson(found);
+  const known = found === undefined ? erasureJson({ id, ...wanted }, 'complete') : listedJson(found);
   return { ...known, already: true };
 };
 
-type Named = {
-  readonly subjectId: string;
-  readonly tenant: string;
-  readonly tenants?: readonly string[];
-  readonly reason: string;
-  readonly requestId?: string;
-};
+type Named = Pick<ListedErasure, 'subjectId' | 'tenant' | 'reason'> & Partial<ListedErasure>;
 
-const named = (of: Named): JsonObject => ({
-  subject_id: of.subjectId,
-  tenant: of.tenant,
-  ...(of.tenants === undefined || of.tenants.length === 0 ? {} : { tenants: [...of.tenants] }),
-  reason: of.reason,
-  ...(of.requestId === undefined || of.requestId === '' ? {} : { request_id: of.requestId }),
-});
+const erasureJson = (erasure: Named & { readonly id: string }, state: Erasure['state']): Erasure =>
+  rendered(ERASURE, {
+    ...erasure,
+    state,
+    tenants: erasure.tenants?.length === 0 ? undefined : erasure.tenants,
+    requestId: erasure.requestId || undefined,
+    by: erasure.by || undefined,
+  });
 
-const erasureJson = (erasure: ListedErasure): JsonObject => ({
-  id: erasure.id,
-  state: erasure.completedAt === undefined ? 'running' : 'complete',
-  ...named(erasure),
-  begun_at: erasure.begunAt,
-  ...(erasure.by === '' ? {} : { by: erasure.by }),
-  ...(erasure.completedAt === undefined ? {} : { completed_at: erasure.completedAt }),
-});
+const listedJson = (erasure: ListedErasure): Erasure =>
+  erasureJson(erasure, erasure.completedAt === undefined ? 'running' : 'complete');

@@ -1,8 +1,9 @@
 import { AuditKeyMissing, AuditKeyReplaced, type AuditKeys } from '../../app/audit/audit-keys.ts';
 import type { SignerStatus } from '../../app/audit/signer.ts';
-import type { JsonObject } from '../../domain/json.ts';
 import { ApiError, unfit } from '../errors.ts';
 import type { ActServices } from './acts.ts';
+import { AUDIT_TREE, KEYS_BODY, type AuditTree, type NewKey } from './audit-tree-operations.ts';
+import { fieldsOf, readBody, rendered } from './forms.ts';
 import type { LedgerCall, LedgerRoute } from './serve.ts';
 
 /** The tree over the log: how far its signatures are, and the keys that sign it (design §7, Audit). */
@@ -26,8 +27,8 @@ export const auditTreeRoutes = (services: AuditTreeServices): readonly LedgerRou
   {
     verb: 'POST',
     path: 'audit/keys',
-    fields: ['lost'],
-    handler: async (call) => ({ json: { ...(await rotated(call, services)) } }),
+    fields: fieldsOf(KEYS_BODY),
+    handler: async (call) => ({ json: await rotated(call, services) }),
   },
 ];
 
@@ -36,29 +37,14 @@ const withRole = ({ auditing }: AuditTreeServices): NonNullable<AuditTreeService
   return auditing;
 };
 
-const statusOf = async (services: AuditTreeServices): Promise<JsonObject> => {
+const statusOf = async (services: AuditTreeServices): Promise<AuditTree> => {
   const { origin, keys, status, progress } = withRole(services);
-  const { signedSize, unsignedLeaves, headAgeSeconds, caughtUp } = await progress();
-  const { state, failures, error } = status();
-  return {
-    origin,
-    state,
-    failures,
-    ...(error !== undefined && { error }),
-    signed_size: signedSize,
-    unsigned_leaves: unsignedLeaves,
-    head_age_seconds: headAgeSeconds,
-    caught_up: caughtUp,
-    keys: (await keys.chain()).map(({ vkey, since }) => ({ vkey, since })),
-  };
+  return rendered(AUDIT_TREE, { origin, ...status(), ...(await progress()), keys: await keys.chain() });
 };
 
-const rotated = async (
-  call: LedgerCall,
-  services: AuditTreeServices,
-): Promise<{ vkey: string; since: string; announced: boolean }> => {
+const rotated = async (call: LedgerCall, services: AuditTreeServices): Promise<NewKey> => {
   const { keys } = withRole(services);
-  const lost = call.body['lost'] === true;
+  const { lost } = readBody(call.body, KEYS_BODY);
   await services.recordAct(call, { act: 'audit/keys', ...(lost ? { on: 'lost' } : {}) });
   try {
     const { vkey, since, rotation } = await keys.rotate({ lost });

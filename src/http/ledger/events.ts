@@ -7,11 +7,17 @@ import type { Registry } from '../../domain/registry.ts';
 import { parseStreamName } from '../../domain/stream-name.ts';
 import type { ResourceReader } from '../../projections/read-models.ts';
 import { recordLook, type LookedAt, type LookServices, type RecordedLook, type Tell } from '../looks.ts';
-import { onlyOne } from '../osac/query.ts';
 import type { Positions } from '../positions.ts';
+import { readQuery } from './forms.ts';
 import { once, osacCall } from './osac-call.ts';
-import { breathe, flag, wholeNumber } from './query.ts';
+import { breathe } from './query.ts';
 import type { LedgerCall, LedgerRoute } from './serve.ts';
+import {
+  EVENTS_QUERY,
+  type EventsQuery,
+  type ListedEvent,
+  type UnreadableLine,
+} from './upkeep-operations.ts';
 
 /** `GET events`: the log for operators, redacted as for the provider; newline-delimited, with `follow=true` live. */
 export type EventServices = LookServices & {
@@ -22,8 +28,6 @@ export type EventServices = LookServices & {
   readonly positions: Positions;
 };
 
-const DEFAULT_LIMIT = 100;
-const MAX_LIMIT = 100_000;
 const PAGE = 500;
 const BREATHE_EVERY = 100;
 
@@ -46,25 +50,11 @@ export const eventRoutes = (services: EventServices): readonly LedgerRoute[] => 
   },
 ];
 
-type Wanted = {
-  readonly after: string | undefined;
-  readonly stream: string | undefined;
-  readonly type: string | undefined;
-  readonly tenant: string | undefined;
-  readonly limit: number;
-  readonly follow: boolean;
-};
+type Wanted = Omit<EventsQuery, 'from'> & { readonly after: string | undefined };
 
 const readWanted = ({ query }: LedgerCall, positions: Positions): Wanted => {
-  const from = onlyOne(query, 'from');
-  return {
-    after: from === null || from === '' ? undefined : positions.parse(from, 'from'),
-    stream: onlyOne(query, 'stream') ?? undefined,
-    type: onlyOne(query, 'type') ?? undefined,
-    tenant: onlyOne(query, 'tenant') ?? undefined,
-    limit: wholeNumber(query, 'limit', DEFAULT_LIMIT, MAX_LIMIT),
-    follow: flag(query, 'follow'),
-  };
+  const { from = '', ...wanted } = readQuery(query, EVENTS_QUERY);
+  return { ...wanted, after: from === '' ? undefined : positions.parse(from, 'from') };
 };
 
 /** The look as it is recorded: of what was typed only names that are there stand in it in clear. */
@@ -94,7 +84,7 @@ async function* toldOf(
   { stream }: Wanted,
   tell: Tell,
   services: EventServices,
-): AsyncGenerator<JsonValue> {
+): AsyncGenerator<ListedEvent | UnreadableLine> {
   for await (const event of events) {
     if ('reason' in event) {
       yield unreadable(event, services);
@@ -197,13 +187,13 @@ const fits = (
   (tenant === undefined || event.metadata['tenant'] === tenant);
 
 /** Somebody else's record in one of our streams: where it lies, and why it says nothing. */
-const unreadable = (event: UnreadableEvent, { positions }: EventServices): JsonObject => {
+const unreadable = (event: UnreadableEvent, { positions }: EventServices): UnreadableLine => {
   const { position, stream, revision, id, type, recordedAt, reason } = event;
   return { position: positions.format(position), stream, revision, id, type, recordedAt, unreadable: reason };
 };
 
 /** Of what is internal only that it happened is shown; secrets are references and personal data is left out. */
-const shown = (event: RecordedEvent, { codec, registry, positions }: EventServices): JsonObject => {
+const shown = (event: RecordedEvent, { codec, registry, positions }: EventServices): ListedEvent => {
   const { metadata } = event;
   const visible = registry.redact(codec.decode(event), 'provider');
   const actor = metadata['actor'];

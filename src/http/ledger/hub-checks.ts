@@ -2,14 +2,15 @@ import type { AutomationCandidate } from '../../app/automation.ts';
 import { automationConnectionOf, type HubCheck } from '../../app/hub-check.ts';
 import type { RegisteredHub } from '../../app/hub-registry.ts';
 import type { HubConnection, ManagementCluster } from '../../app/management-cluster.ts';
-import type { HubMode } from '../../domain/hubs/hub-facts.ts';
 import { originOf } from '../../domain/hubs/automation-origins.ts';
 import { clearTextRejection, hubSpecRejection } from '../../domain/hubs/hub-spec.ts';
-import { defined, objectAt, own, stringAt, withoutEmpty } from '../../domain/json-tools.ts';
+import { defined, objectAt, own, stringAt, textsAt, withoutEmpty } from '../../domain/json-tools.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { hub as hubKind } from '../../domain/kinds.ts';
 import { ApiError, invalid } from '../errors.ts';
-import { hubOf, plain, type HubServices } from './hub-services.ts';
+import { fieldsOf, readBody, rendered } from './forms.ts';
+import { CANDIDATE_BODY, HUB_CHECK, TRIED_BODY, type HubCheckAnswer } from './hub-operations.ts';
+import { hubOf, type HubServices } from './hub-services.ts';
 import type { LedgerAnswer, LedgerCall, LedgerRoute } from './serve.ts';
 
 /** Looks that really connect: at a registered hub, at it with other values than it has, and before one is registered. */
@@ -17,26 +18,25 @@ export const hubCheckRoutes = (services: HubServices): readonly LedgerRoute[] =>
   {
     verb: 'POST',
     path: 'hubs/check',
-    fields: [...TRIED, 'id', 'namespace', 'controller', 'tenant_namespaces'],
+    fields: fieldsOf(CANDIDATE_BODY),
     handler: (call) => checkCandidate(call, services),
   },
   {
     verb: 'POST',
     path: 'hubs/{id}/check',
-    fields: [...TRIED, 'cluster'],
+    fields: fieldsOf(TRIED_BODY),
     handler: (call) => checkHub(call, services),
   },
 ];
 
 /** With any of these in the body a hub is looked at as it would be with them, and what is found is not recorded. */
-const TRIED = ['kubeconfig', 'mode', 'endpoints', 'automation'];
+const TRIED = ['kubeconfig', 'mode', 'endpoints', 'automation'] as const;
 
 const checkHub = async (call: LedgerCall, services: HubServices): Promise<LedgerAnswer> => {
   const hub = await hubOf(call, services);
-  if (TRIED.some((field) => own(call.body, field) !== undefined)) {
-    refuseClearText(call.body);
-    return tryValues(call, services, hub);
-  }
+  refuseClearText(call.body);
+  const body = readBody(call.body, TRIED_BODY);
+  if (TRIED.some((field) => body[field] !== undefined)) return tryValues(call, services, hub);
   await services.recordAct(call, { act: 'hubs/check', kind: hubKind.kind, resourceId: hub.facts.id });
   const checked = await services.hubHealth?.check(hub, call.signal);
   if (checked === undefined) return withoutAdapter(hub);
@@ -44,8 +44,7 @@ const checkHub = async (call: LedgerCall, services: HubServices): Promise<Ledger
   if (position !== undefined) await services.positions.applied(position);
   return {
     json: {
-      id: hub.facts.id,
-      ...shown(check),
+      ...shown(hub.facts.id, check),
       ...sharing(services, hub.facts.id, check, placesOf(hub.facts)),
     },
     ...(position === undefined
@@ -77,7 +76,7 @@ const tryValues = (call: LedgerCall, services: HubServices, hub: RegisteredHub):
 const triedAutomation = (body: JsonObject, hub: RegisteredHub): AutomationCandidate | undefined => {
   const { facts, tenant } = hub;
   if (TRIED.every((field) => field === 'kubeconfig' || own(body, field) === undefined)) return undefined;
-  const mode = modeOf(body, facts.mode);
+  const { mode = facts.mode } = readBody(body, TRIED_BODY);
   const known = automationConnectionOf(hub, mode);
   const given = automationIn(body);
   const url = stringAt(objectAt(body, 'endpoints'), mode) || known?.url || '';
@@ -115,29 +114,26 @@ const refuseStrays = (
 
 const checkCandidate = (call: LedgerCall, services: HubServices): Promise<LedgerAnswer> => {
   refuseClearText(call.body);
-  const namespace = stringAt(call.body, 'namespace');
-  if (namespace === '')
-    throw invalid(
-      "field 'namespace' is required: orders are created in this namespace of the hub",
-      'namespace',
-    );
-  const id = stringAt(call.body, 'id') || 'candidate';
-  const controller = stringAt(call.body, 'controller') || 'operator';
-  if (controller !== 'operator' && controller !== 'ledger')
-    throw invalid(`field 'controller' must be operator or ledger, but it is '${controller}'`, 'controller');
+  const body = readBody(call.body, CANDIDATE_BODY);
+  const { namespace, mode = 'operator', controller, tenant_namespaces: tenantNamespaces, endpoints } = body;
   // A right or namespace that is missing on the hub would be the wrong thing to mend for a spec that nobody takes.
-  const { mode: said, endpoints, automation } = call.body;
-  refuseSpec(withoutEmpty({ namespace, mode: said, controller, endpoints, automation }));
-  const tenantNamespaces = own(call.body, 'tenant_namespaces') === true;
-  const mode = modeOf(call.body, 'operator');
-  const url = stringAt(objectAt(call.body, 'endpoints'), mode);
+  const { automation } = body;
+  refuseSpec(withoutEmpty({ namespace, mode: body.mode, controller, endpoints, automation }));
+  const id = body.id || 'candidate';
   return candidateAnswer(
     call,
     services,
     { id, namespace, tenant: 'shared', controller, tenantNamespaces },
     mode === 'operator'
       ? undefined
-      : { templatePrefix: 'osac', ...automationIn(call.body), hub: id, tenant: 'shared', mode, url },
+      : {
+          templatePrefix: 'osac',
+          ...automationIn(call.body),
+          hub: id,
+          tenant: 'shared',
+          mode,
+          url: endpoints?.[mode] ?? '',
+        },
   );
 };
 
@@ -151,24 +147,12 @@ const refuseSpec = (spec: JsonObject): void => {
   if (wrong !== undefined) throw invalid(wrong.message, wrong.field ?? 'spec');
 };
 
-const modeOf = (body: JsonObject, otherwise: HubMode): HubMode => {
-  const mode = stringAt(body, 'mode') || otherwise;
-  if (mode === 'operator' || mode === 'eda' || mode === 'aap') return mode;
-  throw invalid(`field 'mode' must be one of operator, eda, aap, but it is '${mode}'`, 'mode');
-};
-
 /** What a body says of an automation, in the fields of a hub's spec; secrets in clear. */
 const automationIn = (
   body: JsonObject,
 ): Partial<Pick<AutomationCandidate, 'token' | 'hmacSecret' | 'ca' | 'templatePrefix'>> => {
-  const automation = objectAt(body, 'automation');
-  const given = (name: string): string | undefined => stringAt(automation, name) || undefined;
-  return defined({
-    token: given('token'),
-    hmacSecret: given('hmac_secret'),
-    ca: given('ca'),
-    templatePrefix: given('template_prefix'),
-  });
+  const { token, hmac_secret: hmacSecret, ca, template_prefix: templatePrefix } = textsAt(body, 'automation');
+  return withoutEmpty({ token, hmacSecret, ca, templatePrefix });
 };
 
 type Candidate = Required<
@@ -182,17 +166,9 @@ const candidateAnswer = async (
   automation: AutomationCandidate | undefined,
 ): Promise<LedgerAnswer> => {
   const { id, namespace, tenant, controller, tenantNamespaces, cluster, otherNamespaces = [] } = hub;
-  const connection = {
-    id,
-    namespace,
-    tenant,
-    controller,
-    tenantNamespaces,
-    otherNamespaces,
-    ...(cluster === undefined ? {} : { cluster }),
-    revision: 0,
-  };
-  const adapter = services.clusters?.candidate?.(connection, kubeconfigOf(call.body));
+  const connection = { id, namespace, tenant, controller, tenantNamespaces, otherNamespaces, revision: 0 };
+  const known = cluster === undefined ? connection : { ...connection, cluster };
+  const adapter = services.clusters?.candidate?.(known, kubeconfigOf(call.body));
   if (adapter === undefined) throw nothingLooks();
   try {
     return await look(call, services, adapter, automation, [namespace, ...otherNamespaces]);
@@ -219,7 +195,9 @@ const look = async (
   });
   const check = await services.hubHealth.checkCandidate(adapter, automation, call.signal);
   call.signal.throwIfAborted();
-  return { json: { id: adapter.hubId, ...shown(check), ...sharing(services, adapter.hubId, check, places) } };
+  return {
+    json: { ...shown(adapter.hubId, check), ...sharing(services, adapter.hubId, check, places) },
+  };
 };
 
 /** Where a look goes that is not at the hub as it is. */
@@ -271,23 +249,20 @@ const kubeconfigOf = (body: JsonObject): Uint8Array => {
   return bytes;
 };
 
-const shown = (check: HubCheck): JsonObject => ({
-  ok: check.problems.length === 0,
-  problems: check.problems.map((problem) => ({ ...problem })),
-  ...(check.version === undefined ? {} : { version: check.version }),
-  ...(check.cluster === undefined ? {} : { cluster: check.cluster }),
-  ...(check.clockSkewMs === undefined ? {} : { clock_skew_ms: Math.round(check.clockSkewMs) }),
-  ...(check.canReadNodePools === undefined ? {} : { can_read_node_pools: check.canReadNodePools }),
-  ...(check.canReadAgents === undefined ? {} : { can_read_agents: check.canReadAgents }),
-  ...(check.hosts === undefined ? {} : { hosts: plain(check.hosts) }),
-  ...recommendation(check),
-});
+const shown = (id: string, check: HubCheck): HubCheckAnswer =>
+  rendered(HUB_CHECK, {
+    ...check,
+    id,
+    ok: check.problems.length === 0,
+    clockSkewMs: check.clockSkewMs === undefined ? undefined : Math.round(check.clockSkewMs),
+    recommendation: recommendation(check),
+  });
 
 /** Clusters do without these rights and kinds, so that their want is no problem. */
-const recommendation = ({ canReadNodePools, lacking = [] }: HubCheck): JsonObject => {
+const recommendation = ({ canReadNodePools, lacking = [] }: HubCheck): string | undefined => {
   const kinds = lacking.map(({ kind, message }) => `no ${kind} goes there: ${message}`);
   const nodePools =
     "the hub's credentials may not list node pools, so that clusters with several node sets show no node counts: apply ops/rbac/node-counts.yaml, which shows free hosts as well";
   const said = [...(canReadNodePools === false ? [nodePools] : []), ...kinds];
-  return said.length === 0 ? {} : { recommendation: said.join('; ') };
+  return said.length === 0 ? undefined : said.join('; ');
 };

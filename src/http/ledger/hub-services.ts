@@ -3,7 +3,6 @@ import type { HubObserver } from '../../app/hub-observer.ts';
 import type { HubRegistry, RegisteredHub } from '../../app/hub-registry.ts';
 import type { ManagementClusters } from '../../app/management-cluster.ts';
 import type { ProcessRunner } from '../../app/process-runner/types.ts';
-import type { JsonObject } from '../../domain/json.ts';
 import { hub as hubKind } from '../../domain/kinds.ts';
 import { ApiError } from '../errors.ts';
 import type { WriteServices } from '../osac/write-context.ts';
@@ -50,5 +49,3 @@ const arriving = async (
   stop();
   return hubRegistry.get(id);
 };
-
-export const plain = (value: object): JsonObject => JSON.parse(JSON.stringify(value)) as JsonObject;

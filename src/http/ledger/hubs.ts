@@ -1,6 +1,6 @@
 import { automationConnectionOf } from '../../app/hub-check.ts';
 import { lanesOfHub } from '../../app/hub-lanes.ts';
-import { watchesByHub, type HubWatch } from '../../app/hub-watches.ts';
+import { watchesByHub } from '../../app/hub-watches.ts';
 import type { RegisteredHub } from '../../app/hub-registry.ts';
 import { hubCapacity } from '../../app/scheduler.ts';
 import { actingKinds } from '../../domain/acting-kinds.ts';
@@ -9,13 +9,22 @@ import { holderKey, holderOf } from '../../domain/holder.ts';
 import { claimedBy, type HubCapacityState } from '../../domain/hubs/capacity.ts';
 import { ASPECTS, firstProblem } from '../../domain/hubs/health.ts';
 import { AUTOMATED_MODES } from '../../domain/hubs/former-modes.ts';
-import { own, stringAt } from '../../domain/json-tools.ts';
-import type { JsonObject } from '../../domain/json.ts';
+import { own } from '../../domain/json-tools.ts';
 import type { ResourceRow } from '../../projections/read-models.ts';
+import { readQuery, rendered } from './forms.ts';
 import { hubCheckRoutes } from './hub-checks.ts';
-import { hubOf, plain, type HubServices } from './hub-services.ts';
+import {
+  HUB_LANES,
+  HUB_ORDERS_QUERY,
+  HUB_WATCH,
+  type HubDetails,
+  type HubOrder,
+  type HubOrders,
+  type HubSummary,
+} from './hub-operations.ts';
+import { hubOf, type HubServices } from './hub-services.ts';
 import { orderSummary } from './orders.ts';
-import { breathe, wholeNumber } from './query.ts';
+import { breathe } from './query.ts';
 import type { LedgerAnswer, LedgerCall, LedgerRoute } from './serve.ts';
 
 /**
@@ -29,13 +38,11 @@ export const hubRoutes = (services: HubServices): readonly LedgerRoute[] => [
   ...hubCheckRoutes(services),
 ];
 
-const DEFAULT_LIMIT = 100;
-const MAX_LIMIT = 1_000;
 /** Rows that are looked up before others get their turn. */
 const AT_ONCE = 50;
 
 const listHubs = async (services: HubServices): Promise<LedgerAnswer> => {
-  const items: JsonObject[] = [];
+  const items: HubSummary[] = [];
   for (const hub of services.hubRegistry?.hubs() ?? []) {
     items.push({ ...summaryOf(hub), ...(await roomOf(hub, services)), ...lanesIn(services, hub.facts.id) });
     if (items.length % AT_ONCE === 0) await breathe();
@@ -44,26 +51,27 @@ const listHubs = async (services: HubServices): Promise<LedgerAnswer> => {
 };
 
 /** Lanes of a hub that work or have trouble, on the instance that runs the processes; idle ones are well. */
-const lanesIn = ({ lanes }: HubServices, id: string): { readonly lanes?: JsonObject[] } => {
+const lanesIn = ({ lanes }: HubServices, id: string): Pick<HubSummary, 'lanes'> => {
   const status = lanes?.status();
   if (status?.epoch === undefined) return {};
   const names = lanesOfHub(id);
-  const known = status.lanes
-    .filter(({ lane }) => names.includes(lane))
-    .map(({ lane, breaker, paused, waiting, failingOrders }) => ({
-      lane,
-      breaker,
-      paused,
-      waiting,
-      failing_orders: failingOrders,
-    }));
-  return { lanes: known };
+  return {
+    lanes: rendered(
+      HUB_LANES,
+      status.lanes.filter(({ lane }) => names.includes(lane)),
+    ),
+  };
 };
 
-const byId = (left: JsonObject, right: JsonObject): number =>
-  stringAt(left, 'id') < stringAt(right, 'id') ? -1 : 1;
+const byId = (left: HubSummary, right: HubSummary): number => (left.id < right.id ? -1 : 1);
 
-const summaryOf = ({ facts, deleting, health, adapter, cluster }: RegisteredHub): JsonObject => {
+const summaryOf = ({
+  facts,
+  deleting,
+  health,
+  adapter,
+  cluster,
+}: RegisteredHub): Omit<HubSummary, 'limits' | 'used'> => {
   const wrong = firstProblem(health);
   const unknown = health.ready === undefined && !facts.simulated;
   return {
@@ -72,21 +80,21 @@ const summaryOf = ({ facts, deleting, health, adapter, cluster }: RegisteredHub)
     mode: facts.mode,
     controller: facts.controller,
     namespace: facts.namespace,
-    ...(facts.zone === '' ? {} : { zone: facts.zone }),
+    zone: facts.zone || undefined,
     scheduling: deleting ? 'leaving' : facts.scheduling,
     health: wrong?.problem.code ?? (adapter === undefined ? 'NoAdapter' : unknown ? 'NotChecked' : 'ok'),
-    ...(wrong === undefined ? {} : { message: wrong.problem.message }),
-    ...(health.version === undefined ? {} : { version: health.version }),
-    ...(cluster === undefined ? {} : { cluster }),
+    message: wrong?.problem.message,
+    version: health.version,
+    cluster,
   };
 };
 
 const capacityOf = async (id: string, { runner }: HubServices): Promise<HubCapacityState> =>
   (await runner.load(hubCapacity, id)).state;
 
-const roomOf = async ({ facts, limits }: RegisteredHub, services: HubServices): Promise<JsonObject> => ({
-  limits: plain(limits),
-  used: plain((await capacityOf(facts.id, services)).used),
+const roomOf = async ({ facts, limits }: RegisteredHub, services: HubServices) => ({
+  limits,
+  used: (await capacityOf(facts.id, services)).used,
 });
 
 const showHub = async (call: LedgerCall, services: HubServices): Promise<LedgerAnswer> => {
@@ -95,33 +103,36 @@ const showHub = async (call: LedgerCall, services: HubServices): Promise<LedgerA
   const capacity = await capacityOf(id, services);
   const states = new Map<string, number>();
   await eachOrder(capacity, services, (order) => {
-    const state = stringAt(order, 'state');
-    states.set(state, (states.get(state) ?? 0) + 1);
+    states.set(order.state, (states.get(order.state) ?? 0) + 1);
   });
   const lane = services.lanes?.status().lanes.find((each) => each.lane === `hub:${id}`);
-  return {
-    json: {
-      ...summaryOf(hub),
-      limits: plain(hub.limits),
-      used: plain(capacity.used),
-      ...(hub.health.hosts === undefined ? {} : { hosts: plain(hub.health.hosts.counts) }),
-      problems: problemsOf(hub),
-      orders: Object.fromEntries(states),
-      ...formerOf(hub),
-      ghosts: actingKinds.reduce(
-        (sum, { kind }) => sum + services.resources.countMarked(kind, ghostMark(id)),
-        0,
-      ),
-      ...watchText(watchesByHub(services.hubWatches?.() ?? []).get(id)),
-      ...(lane === undefined
-        ? {}
-        : { lane: { breaker: lane.breaker, paused: lane.paused, waiting: lane.waiting } }),
-    },
+  const watch = watchesByHub(services.hubWatches?.() ?? []).get(id);
+  const json: HubDetails = {
+    ...summaryOf(hub),
+    limits: hub.limits,
+    used: capacity.used,
+    hosts: hub.health.hosts?.counts,
+    problems: problemsOf(hub),
+    orders: Object.fromEntries(states),
+    ...formerOf(hub),
+    ghosts: actingKinds.reduce(
+      (sum, { kind }) => sum + services.resources.countMarked(kind, ghostMark(id)),
+      0,
+    ),
+    // Absent: nobody on this instance watches the hub.
+    watch:
+      watch &&
+      rendered(HUB_WATCH, {
+        ...watch,
+        notSynced: watch.notSynced.length === 0 ? undefined : watch.notSynced,
+      }),
+    lane: lane && { breaker: lane.breaker, paused: lane.paused, waiting: lane.waiting },
   };
+  return { json };
 };
 
 /** Addresses by mode that orders of before a switch are still served at. */
-const formerOf = (hub: RegisteredHub): { readonly former_automation?: JsonObject } => {
+const formerOf = (hub: RegisteredHub): Pick<HubDetails, 'former_automation'> => {
   const kept = AUTOMATED_MODES.filter(
     (mode) => mode !== hub.facts.mode && own(hub.facts.formerAutomation ?? {}, mode) !== undefined,
   );
@@ -130,22 +141,7 @@ const formerOf = (hub: RegisteredHub): { readonly former_automation?: JsonObject
   return { former_automation: Object.fromEntries(urls) };
 };
 
-/** Absent: nobody on this instance watches the hub. */
-const watchText = (watch: HubWatch | undefined): { readonly watch?: JsonObject } => {
-  if (watch === undefined) return {};
-  const { notSynced, kindsNotSynced = [], lastError, lastErrorAt, ...counts } = watch;
-  return {
-    watch: {
-      ...counts,
-      ...(notSynced.length === 0 ? {} : { not_synced: [...notSynced] }),
-      ...(kindsNotSynced.length === 0 ? {} : { kinds_not_synced: [...kindsNotSynced] }),
-      ...(lastError === undefined ? {} : { last_error: lastError }),
-      ...(lastErrorAt === undefined ? {} : { last_error_at: lastErrorAt }),
-    },
-  };
-};
-
-const problemsOf = ({ health }: RegisteredHub): JsonObject[] =>
+const problemsOf = ({ health }: RegisteredHub): HubDetails['problems'] =>
   ASPECTS.flatMap((aspect) =>
     (health[aspect]?.problems ?? []).map((problem) => ({ ...problem, since: health[aspect]?.since ?? '' })),
   );
@@ -154,7 +150,7 @@ const problemsOf = ({ health }: RegisteredHub): JsonObject[] =>
 const eachOrder = async (
   capacity: HubCapacityState,
   { resources }: HubServices,
-  see: (order: JsonObject) => void,
+  see: (order: HubOrder) => void,
   { offset, limit } = { offset: 0, limit: Number.POSITIVE_INFINITY },
 ): Promise<number> => {
   const holders = claimedBy(capacity).map(holderKey).toSorted().map(holderOf);
@@ -169,11 +165,12 @@ const eachOrder = async (
 
 const listOrdersOf = async (call: LedgerCall, services: HubServices): Promise<LedgerAnswer> => {
   const hub = await hubOf(call, services);
-  const limit = wholeNumber(call.query, 'limit', DEFAULT_LIMIT, MAX_LIMIT);
-  const offset = wholeNumber(call.query, 'offset', 0, 2 ** 31 - 1);
-  const items: JsonObject[] = [];
+  const { limit, offset } = readQuery(call.query, HUB_ORDERS_QUERY);
+  const items: HubOrder[] = [];
   const capacity = await capacityOf(hub.facts.id, services);
   const total = await eachOrder(capacity, services, (order) => items.push(order), { offset, limit });
   const next = offset + items.length;
-  return { json: { items, total, ...(next < total && items.length > 0 ? { next_offset: next } : {}) } };
+  const more = next < total && items.length > 0;
+  const json: HubOrders = { items, total, next_offset: more ? next : undefined };
+  return { json };
 };

@@ -1,21 +1,16 @@
 import { KafkaFault } from '../../app/publisher/ports.ts';
 import type { Publisher } from '../../app/publisher/publisher.ts';
-import {
-  REPLAY_NAME,
-  ReplayTargetInUse,
-  type ReplayRequest,
-  type ReplayStep,
-} from '../../app/publisher/replay.ts';
+import { ReplayTargetInUse, type ReplayRequest, type ReplayStep } from '../../app/publisher/replay.ts';
 import { whatIsWrong } from '../../app/audit/suspects.ts';
 import { LogDamaged, type EventStore, type Position } from '../../app/event-store.ts';
-import { own, stringAt } from '../../domain/json-tools.ts';
-import type { JsonObject, JsonValue } from '../../domain/json.ts';
 import { ApiError, invalid, unfit } from '../errors.ts';
 import { BEFORE_EVERYTHING, type Moments } from '../moments.ts';
 import { meant } from '../nearest.ts';
 import type { Positions } from '../positions.ts';
 import { isLikeTime, readRfc3339 } from '../times.ts';
+import { readBody } from './forms.ts';
 import { refusalOf } from './kafka-faults.ts';
+import { REPLAY_BODY, type KafkaReplayLine } from './kafka-operations.ts';
 import type { LedgerCall } from './serve.ts';
 
 export type ReplayServices = {
@@ -35,7 +30,7 @@ const replayRunning = (): ApiError =>
 
 export type Replays = {
   /** `{"progress":…}` lines, then `{"report":…}`, or `{"error":…,"code":…}` when it failed. Throws ApiError. */
-  lines(publisher: Pick<Publisher, 'replay' | 'status'>, call: LedgerCall): Promise<AsyncIterable<JsonValue>>;
+  lines(publisher: Pick<Publisher, 'replay' | 'status'>, call: LedgerCall): Promise<AsyncIterable<object>>;
 };
 
 export const createReplays = (services: ReplayServices): Replays => {
@@ -44,7 +39,7 @@ export const createReplays = (services: ReplayServices): Replays => {
     if (running >= REPLAYS) throw replayRunning();
   };
 
-  async function* linesOf(steps: AsyncIterable<ReplayStep>): AsyncGenerator<JsonValue> {
+  async function* linesOf(steps: AsyncIterable<ReplayStep>): AsyncGenerator<KafkaReplayLine> {
     try {
       // Two may have been asked for at one moment.
       assertFree();
@@ -82,7 +77,7 @@ const notReplayed = (topic: string, publisher: Pick<Publisher, 'status'>): strin
 
 const LETTERS = 100;
 
-const lineOf = (step: ReplayStep, positions: Positions): JsonObject => {
+const lineOf = (step: ReplayStep, positions: Positions): KafkaReplayLine => {
   if ('progress' in step) return { progress: withPosition(step.progress, positions) };
   const { skipped, skippedEvents, target, ...progress } = step.report;
   return {
@@ -90,7 +85,7 @@ const lineOf = (step: ReplayStep, positions: Positions): JsonObject => {
       topic: target,
       ...withPosition(progress, positions),
       skipped_events: skippedEvents,
-      skipped: skipped.map((event) => ({ ...event })),
+      skipped,
     },
   };
 };
@@ -110,18 +105,16 @@ const faultOf = (error: unknown): unknown => {
 const withPosition = (
   { position, events, records }: { position: string | undefined; events: number; records: number },
   positions: Positions,
-): JsonObject => ({
+): { events: number; records: number; position?: string } => ({
   events,
   records,
   ...(position === undefined ? {} : { position: positions.format(position) }),
 });
 
 const requestOf = async ({ path, body }: LedgerCall, services: ReplayServices): Promise<ReplayRequest> => {
-  const name = stringAt(body, 'name');
-  if (!REPLAY_NAME.test(name))
-    throw invalid("field 'name' must be 1 to 50 lower-case letters, digits or hyphens", 'name');
-  const after = await placeOf(body, 'from', services);
-  const until = await placeOf(body, 'to', services);
+  const { name, from, to } = readBody(body, REPLAY_BODY);
+  const after = await placeOf(from, 'from', services);
+  const until = await placeOf(to, 'to', services);
   if (after !== undefined && after !== BEFORE_EVERYTHING && until !== undefined && until <= after)
     throw invalid("field 'from' lies at or behind 'to': there is nothing between them", 'from');
   if (until === BEFORE_EVERYTHING) throw invalid("field 'to' lies before everything in the log", 'to');
@@ -135,13 +128,11 @@ const requestOf = async ({ path, body }: LedgerCall, services: ReplayServices): 
 
 /** Where a part of the log begins or ends; undefined: nothing was said. Of times, as everywhere, [from, to). */
 const placeOf = async (
-  body: JsonObject,
+  text: string | undefined,
   field: 'from' | 'to',
   { positions, store, past }: ReplayServices,
 ): Promise<Position | undefined> => {
-  const text = own(body, field);
   if (text === undefined || text === '') return undefined;
-  if (typeof text !== 'string') throw noPlace(field);
   if (isLikeTime(text)) {
     const ms = readRfc3339(text);
     if (ms === undefined) throw noPlace(field);

@@ -3,15 +3,24 @@ import { KafkaFault } from '../../app/publisher/ports.ts';
 import { leaseHolder } from '../../app/ownership.ts';
 import { PUBLISHER_LEASE, type Publisher, type PublisherStatus } from '../../app/publisher/publisher.ts';
 import type { TopicPlan } from '../../app/publisher/topic-check.ts';
-import type { TopicStatus, Trying } from '../../app/publisher/topic-status.ts';
+import type { TopicStatus } from '../../app/publisher/topic-status.ts';
 import { stringAt } from '../../domain/json-tools.ts';
-import type { JsonObject } from '../../domain/json.ts';
-import { ApiError, invalid, unavailable, unfit } from '../errors.ts';
+import { ApiError, unavailable, unfit } from '../errors.ts';
 import type { Positions } from '../positions.ts';
 import type { ActServices } from './acts.ts';
 import { refusalOf } from './kafka-faults.ts';
 import { createReplays, type ReplayServices } from './kafka-replays.ts';
-import { wholeNumber } from './query.ts';
+import { fieldsOf, readQuery, rendered, type InOurWords } from './forms.ts';
+import {
+  BROKERS_QUERY,
+  KAFKA_STATUS,
+  REPLAY_BODY,
+  TOPIC_PLAN,
+  type KafkaStatus,
+  type KafkaTopicPlan,
+  type RetriedStream,
+  type TopicLine,
+} from './kafka-operations.ts';
 import type { LedgerCall, LedgerRoute } from './serve.ts';
 
 /** The Kafka publisher: how far each topic is, the topics on the brokers, parked streams, replays (design §7, Kafka). */
@@ -60,7 +69,7 @@ export const kafkaRoutes = (services: KafkaServices): readonly LedgerRoute[] => 
     {
       verb: 'POST',
       path: 'kafka/topics/{topic}/replays',
-      fields: ['name', 'from', 'to'],
+      fields: fieldsOf(REPLAY_BODY),
       handler: async (call) => {
         // Nothing is read until somebody takes the first line.
         const lines = await replays.lines(configured(services), call);
@@ -78,18 +87,9 @@ const configured = ({ publisher }: KafkaServices): NonNullable<KafkaServices['pu
   return publisher;
 };
 
-/** Seconds that the brokers may take, unless the caller says otherwise; and at most. */
-const ANSWER_SECONDS = 10;
-const MOST_SECONDS = 120;
-
 /** Ends when the caller goes, or after the time that it gives the brokers. Throws ApiError 400. */
 const bounded = ({ query, signal }: LedgerCall): AbortSignal => {
-  const seconds = wholeNumber(query, 'timeout_seconds', ANSWER_SECONDS, MOST_SECONDS);
-  if (seconds === 0)
-    throw invalid(
-      `query parameter 'timeout_seconds' must be a whole number from 1 to ${MOST_SECONDS}`,
-      'timeout_seconds',
-    );
+  const { timeout_seconds: seconds } = readQuery(query, BROKERS_QUERY);
   return AbortSignal.any([signal, AbortSignal.timeout(seconds * 1000)]);
 };
 
@@ -101,89 +101,57 @@ const asked = async <Answer>(call: Promise<Answer>): Promise<Answer> => {
   }
 };
 
-const statusOf = async (services: KafkaServices, signal: AbortSignal): Promise<JsonObject> => {
+const statusOf = async (services: KafkaServices, signal: AbortSignal): Promise<KafkaStatus> => {
   const { publisher, store } = services;
   if (publisher === undefined) return { configured: false, publishing: false, topics: [], problems: [] };
   const last = store.kind === 'eventstoredb' ? undefined : await store.lastPosition(signal);
-  const { epoch, brokers, topics, problems, notCompared }: PublisherStatus = publisher.status();
-  const owner = epoch === undefined ? await leaseHolder(store, PUBLISHER_LEASE, signal) : undefined;
-  return {
+  const status: PublisherStatus = publisher.status();
+  const { epoch, notCompared } = status;
+  return rendered(KAFKA_STATUS, {
+    ...status,
     configured: true,
     publishing: epoch !== undefined,
-    ...(epoch === undefined ? {} : { epoch }),
     // How far the topics are only that one knows.
-    ...(owner === undefined ? {} : { owner }),
-    brokers: {
-      ...(brokers.lastAnswerAt === undefined ? {} : { last_answer_at: brokers.lastAnswerAt }),
-      ...(brokers.trouble === undefined ? {} : { trouble: { ...brokers.trouble } }),
-    },
-    topics: topics.map((topic) => topicOf(topic, services.positions, last)),
-    problems: problems.map((problem) => ({ ...problem })),
-    ...(notCompared.length === 0 ? {} : { not_compared: notCompared.map((each) => ({ ...each })) }),
-  };
+    owner: epoch === undefined ? await leaseHolder(store, PUBLISHER_LEASE, signal) : undefined,
+    topics: status.topics.map((topic) => topicOf(topic, services.positions, last)),
+    notCompared: notCompared.length === 0 ? undefined : notCompared,
+  });
 };
 
 /** Positions of an EventStoreDB count bytes; there `last` is undefined, and how many events are behind is not known. */
-const topicOf = (status: TopicStatus, positions: Positions, last: string | undefined): JsonObject => ({
-  topic: status.topic,
-  state: status.state,
-  ...(status.state === 'standby' ? {} : progressOf(status, positions, last)),
-});
+const topicOf = (
+  status: TopicStatus,
+  positions: Positions,
+  last: string | undefined,
+): InOurWords<TopicLine> => {
+  const { topic, state, position } = status;
+  if (state === 'standby') return { topic, state };
+  return {
+    ...status,
+    position: position === undefined ? undefined : positions.format(position),
+    behindEvents:
+      position === undefined || last === undefined ? undefined : Math.max(0, Number(last) - Number(position)),
+    moreWaiting: status.isMoreWaiting || undefined,
+    sentRecords: status.sent,
+    parked: status.parked.map((each) => ({ ...each, position: positions.format(each.position) })),
+  };
+};
 
-const progressOf = (status: TopicStatus, positions: Positions, last: string | undefined): JsonObject => ({
-  ...(status.position === undefined ? {} : { position: positions.format(status.position) }),
-  ...(status.position === undefined || last === undefined
-    ? {}
-    : { behind_events: Math.max(0, Number(last) - Number(status.position)) }),
-  waiting_events: status.waitingEvents,
-  waiting_records: status.waitingRecords,
-  ...(status.isMoreWaiting ? { more_waiting: true } : {}),
-  ...(status.waitingSince === undefined ? {} : { waiting_since: status.waitingSince }),
-  lag_seconds: status.lagSeconds,
-  sent_records: status.sent,
-  ...(status.confirmedAt === undefined ? {} : { confirmed_at: status.confirmedAt }),
-  published: status.published,
-  ...(status.fillingSince === undefined ? {} : { filling_since: status.fillingSince }),
-  ...(status.trying === undefined ? {} : { trying: tryingOf(status.trying) }),
-  ...(status.lastError === undefined ? {} : { last_error: { ...status.lastError } }),
-  parked: status.parked.map(({ stream, revision, position, error, at }) => ({
-    stream,
-    revision,
-    position: positions.format(position),
-    error,
-    at,
-  })),
-});
+const planned = ({ topic, found, ...plan }: TopicPlan): KafkaTopicPlan =>
+  rendered(TOPIC_PLAN, {
+    ...topic,
+    ...plan,
+    topic: topic.name,
+    exists: found !== undefined,
+    found: found && {
+      ...found,
+      cleanup: found.cleanup || undefined,
+      minInsync: finite(found.minInsync),
+      retentionMs: finite(found.retentionMs),
+    },
+  });
 
-const tryingOf = ({ records, since, attempt, failed, problem }: Trying): JsonObject => ({
-  records,
-  since,
-  attempt,
-  failed,
-  ...(problem === undefined ? {} : { problem }),
-});
-
-const planned = ({ topic, found, problems, notCompared }: TopicPlan): JsonObject => ({
-  topic: topic.name,
-  kind: topic.kind,
-  cleanup: topic.cleanup,
-  partitions: topic.partitions,
-  retention_ms: topic.retentionMs,
-  exists: found !== undefined,
-  ...(found === undefined
-    ? {}
-    : {
-        found: {
-          partitions: found.partitions,
-          replicas: found.replicas,
-          ...(found.cleanup === '' ? {} : { cleanup: found.cleanup }),
-          ...(Number.isFinite(found.minInsync) ? { min_insync: found.minInsync } : {}),
-          ...(Number.isFinite(found.retentionMs) ? { retention_ms: found.retentionMs } : {}),
-        },
-      }),
-  problems: problems.map((problem) => ({ ...problem })),
-  ...(notCompared === undefined ? {} : { not_compared: { ...notCompared } }),
-});
+const finite = (value: number): number | undefined => (Number.isFinite(value) ? value : undefined);
 
 /** Milliseconds that a caller waits for a stream that is published again. */
 const RETRY_MS = 20_000;
@@ -198,7 +166,7 @@ const within = async <Outcome>(
   return Promise.race([work, late.promise]).finally(() => clearTimeout(timer));
 };
 
-const retry = async (call: LedgerCall, services: KafkaServices): Promise<JsonObject> => {
+const retry = async (call: LedgerCall, services: KafkaServices): Promise<RetriedStream> => {
   const { path } = call;
   const { retryMs = RETRY_MS } = services;
   const [topic, stream] = [path['topic'] ?? '', path['stream'] ?? ''];

@@ -4,14 +4,15 @@ import type { HubRegistry } from '../../app/hub-registry.ts';
 import type { LaneStatus, ProcessRunner } from '../../app/process-runner/types.ts';
 import type { CommandRunner } from '../../app/command.ts';
 import { LANE_PAUSES, type LanePauseCommand } from '../../domain/hubs/lane-pauses.ts';
-import type { JsonObject } from '../../domain/json.ts';
 import { lanePausesAggregate } from '../../domain/kinds.ts';
 import { ApiError, unfit } from '../errors.ts';
 import { contextOf, type LookServices } from '../looks.ts';
 import { meant } from '../nearest.ts';
 import type { ActServices } from './acts.ts';
+import { fieldsOf, readBody, rendered } from './forms.ts';
 import { once, osacCall } from './osac-call.ts';
 import type { LedgerCall, LedgerRoute } from './serve.ts';
+import { LANE, PAUSE_BODY, type Lane } from './upkeep-operations.ts';
 
 /**
  * Lanes of the instance that answers: each carries the effects on one far side (`hub:<id>`, `automation:<mode>:<id>`,
@@ -35,10 +36,10 @@ export const laneRoutes = (services: LaneServices): readonly LedgerRoute[] => [
   {
     verb: 'POST',
     path: 'lanes/{lane}/pause',
-    fields: ['reason'],
+    fields: fieldsOf(PAUSE_BODY),
     handler: async (call) => {
       const on = nameOf(call, services);
-      const reason = reasonOf(call);
+      const { reason } = readBody(call.body, PAUSE_BODY);
       await services.recordAct(call, { act: 'lanes/pause', on });
       const [by, at] = [call.principal.subjectId, services.clock.now()];
       await record(call, services, { type: 'PauseLane', at, lane: on, by, reason });
@@ -59,19 +60,6 @@ export const laneRoutes = (services: LaneServices): readonly LedgerRoute[] => [
     },
   },
 ];
-
-const MAX_REASON = 200;
-
-/** Why, as everybody may read it who lists lanes. Throws ApiError 400. */
-const reasonOf = ({ body }: LedgerCall): string => {
-  const { reason = '' } = body;
-  if (typeof reason !== 'string' || reason.length > MAX_REASON)
-    throw new ApiError(
-      'INVALID_ARGUMENT',
-      `field 'reason' must be a text of at most ${MAX_REASON} characters`,
-    );
-  return reason;
-};
 
 /** Before it is done: a pause that is not recorded would end with the process. */
 const record = async (call: LedgerCall, services: LaneServices, command: LanePauseCommand): Promise<void> => {
@@ -120,7 +108,7 @@ const LETTERS = 100;
 const NAMED = 5;
 
 /** An idle lane is not kept: it has no trouble and nothing to do. */
-const stateOf = (call: LedgerCall, services: LaneServices): JsonObject => {
+const stateOf = (call: LedgerCall, services: LaneServices): Lane => {
   const name = nameOf(call, services);
   const lane = owner(services)
     .status()
@@ -128,22 +116,4 @@ const stateOf = (call: LedgerCall, services: LaneServices): JsonObject => {
   return lane === undefined ? { lane: name, breaker: 'closed', paused: false } : shown(lane);
 };
 
-const shown = (lane: LaneStatus): JsonObject => ({
-  lane: lane.lane,
-  breaker: lane.breaker,
-  paused: lane.paused,
-  ...(lane.pause === undefined ? {} : { pause: { ...lane.pause } }),
-  in_flight: lane.inFlight,
-  waiting: lane.waiting,
-  consecutive_failures: lane.consecutiveFailures,
-  failing_orders: lane.failingOrders,
-  failing: lane.failing.map(({ order, failures, reason, message, setAside }) => ({
-    order,
-    failures,
-    reason,
-    message,
-    set_aside: setAside,
-  })),
-  ...(lane.openedBy === undefined ? {} : { opened_by: { ...lane.openedBy } }),
-  ...(lane.lastReason === undefined ? {} : { last_reason: lane.lastReason }),
-});
+const shown = (lane: LaneStatus): Lane => rendered(LANE, lane);

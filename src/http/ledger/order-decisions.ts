@@ -6,12 +6,13 @@ import { foldRun } from '../../app/process-runner/fold-run.ts';
 import type { RunCodec } from '../../app/process-runner/types.ts';
 import type { ActingKind } from '../../domain/acting-kind.ts';
 import { reject, type Rejection } from '../../domain/decider.ts';
-import type { JsonObject, JsonValue } from '../../domain/json.ts';
+import type { JsonObject } from '../../domain/json.ts';
 import { refusedBy, shownDecisions, type RunDecision } from '../../domain/process/decisions.ts';
 import type { AnyRun } from '../../domain/process/run.ts';
-import { invalid, rejected } from '../errors.ts';
+import { rejected } from '../errors.ts';
 import type { WriteServices } from '../osac/write-context.ts';
 import type { Positions } from '../positions.ts';
+import { readBody } from './forms.ts';
 import type { LedgerAnswer } from './serve.ts';
 
 /** What an operator decides about the work on an order: events of its run, which the workflow folds. */
@@ -27,16 +28,10 @@ const text = (most: number) => {
 };
 const WHY = z.strictObject({ reason: text(200) });
 const OF_STEP = WHY.extend({ step: text(100) });
-const BODIES = { skip: OF_STEP, resume: OF_STEP, abort: WHY };
+export const decisionBodies = { skip: OF_STEP, resume: OF_STEP, abort: WHY };
 
-export type DecisionName = keyof typeof BODIES;
-export const DECISION_NAMES = Object.keys(BODIES) as DecisionName[];
-export const fieldsOf = (name: DecisionName): readonly string[] => Object.keys(BODIES[name].shape);
-
-export const decisionSchema = (name: DecisionName): JsonObject => {
-  const { $schema: _draft, ...schema } = z.toJSONSchema(BODIES[name]) as JsonObject;
-  return schema;
-};
+export type DecisionName = keyof typeof decisionBodies;
+export const DECISION_NAMES = Object.keys(decisionBodies) as DecisionName[];
 
 const TYPES = { skip: 'SkipStep', resume: 'ResumeStep', abort: 'AbortRun' } as const;
 
@@ -45,14 +40,7 @@ export const readDecision = (
   name: DecisionName,
   body: JsonObject,
   made: { readonly at: string; readonly by: string },
-): RunDecision => {
-  const { data, error } = BODIES[name].safeParse(body);
-  if (data !== undefined) return { type: TYPES[name], ...made, ...data } as RunDecision;
-  const [issue] = error.issues;
-  const field = issue?.path.join('.') ?? '';
-  if (field === '') throw invalid(`the request body may hold only ${fieldsOf(name).join(' and ')}`);
-  throw invalid(`field '${field}' ${issue?.message ?? ''}`, field);
-};
+): RunDecision => ({ type: TYPES[name], ...made, ...readBody(body, decisionBodies[name]) }) as RunDecision;
 
 /** It can still be looked at, so that it were not found would be strange. */
 export const orderDeleted = (id: string): Rejection =>
@@ -62,7 +50,7 @@ export const orderDeleted = (id: string): Rejection =>
     `order '${id}' is deleted: nothing can be done about it any more`,
   );
 
-type Answer = Extract<LedgerAnswer, { readonly json: JsonValue }>;
+type Answer = Extract<LedgerAnswer, { readonly json: object }>;
 
 /** The answer of an act, once this instance shows it. */
 export const applied = async (

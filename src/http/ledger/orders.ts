@@ -9,7 +9,6 @@ import type { ResourceView } from '../../domain/resource.ts';
 import type { PlacedRow, ReadModels, ResourceRow } from '../../projections/read-models.ts';
 import { ApiError, invalid, objectNotFound, rejected } from '../errors.ts';
 import { recordTimelineLook, type LookServices } from '../looks.ts';
-import { onlyOne } from '../osac/query.ts';
 import {
   beginWrite,
   commandContext,
@@ -23,15 +22,17 @@ import type { ActServices } from './acts.ts';
 import {
   applied,
   DECISION_NAMES,
+  decisionBodies,
   decideRun,
-  fieldsOf,
   orderDeleted,
   readDecision,
   type DecisionName,
   type DecisionServices,
 } from './order-decisions.ts';
+import { fieldsOf, readQuery, rendered } from './forms.ts';
+import { OF_KIND, ORDERS_QUERY, TIMELINE_ENTRY, type Order, type Orders } from './order-operations.ts';
 import { once, osacCall } from './osac-call.ts';
-import { breathe, wholeNumber } from './query.ts';
+import { breathe } from './query.ts';
 import type { LedgerAnswer, LedgerCall, LedgerRoute } from './serve.ts';
 
 /** Objects of every kind that acts, as an operator sees them, and what can be done about one. */
@@ -58,7 +59,7 @@ export const orderRoutes = (services: OrderServices): readonly LedgerRoute[] => 
     (name): LedgerRoute => ({
       verb: 'POST',
       path: `orders/{id}/${name}`,
-      fields: fieldsOf(name),
+      fields: fieldsOf(decisionBodies[name]),
       handler: (call) => decide(call, name, services),
     }),
   ),
@@ -72,36 +73,21 @@ export const orderRoutes = (services: OrderServices): readonly LedgerRoute[] => 
 ];
 
 const ALL = { all: true } as const;
-const DEFAULT_LIMIT = 100;
-const MAX_LIMIT = 1_000;
 const PAGE = 100;
 /** Rows that one call looks through for a state, which has no index; the answer says where to go on. */
 const MAX_SCANNED = 10_000;
 
-/** Words that `state` may be. */
-export const ORDER_STATES: readonly string[] = [...new Set(actingKinds.flatMap(({ order }) => order.states))];
-
-/** Those of the query parameter `kind`; all without it. */
+/** Those that are called so; all without a name. */
 const kindsAsked = (
-  query: URLSearchParams,
+  wanted: string,
   { acting = actingKinds }: Pick<OrderServices, 'acting'>,
-): readonly ActingKind[] => {
-  const wanted = onlyOne(query, 'kind') ?? '';
-  const found = acting.filter(({ kind }) => wanted === '' || kind === wanted);
-  if (found.length > 0) return found;
-  throw invalid(`query parameter 'kind' must be one of ${acting.map(({ kind }) => kind).join(', ')}`, 'kind');
-};
+): readonly ActingKind[] => acting.filter(({ kind }) => wanted === '' || kind === wanted);
 
 const listOrders = async ({ query }: LedgerCall, services: OrderServices): Promise<LedgerAnswer> => {
   const { resources, positions } = services;
-  const limit = wholeNumber(query, 'limit', DEFAULT_LIMIT, MAX_LIMIT, 1);
-  const cursor = onlyOne(query, 'cursor') ?? '';
-  const tenant = onlyOne(query, 'tenant') ?? '';
-  const state = onlyOne(query, 'state') ?? '';
-  const kinds = kindsAsked(query, services);
-  if (state !== '' && !ORDER_STATES.includes(state))
-    throw invalid(`query parameter 'state' must be one of ${ORDER_STATES.join(', ')}`, 'state');
-  const items: JsonObject[] = [];
+  const { limit, cursor = '', tenant = '', state = '', kind: of = '' } = readQuery(query, ORDERS_QUERY);
+  const kinds = kindsAsked(of, services);
+  const items: Order[] = [];
   const visible = tenant === '' ? ALL : { tenants: [tenant] };
   const totals = kinds.map(({ kind }) => resources.list(kind, visible, { offset: 0, limit: 0 }).total);
   let place = cursor === '' ? undefined : positions.parse(cursor, 'cursor');
@@ -125,11 +111,15 @@ const listOrders = async ({ query }: LedgerCall, services: OrderServices): Promi
       }
       place = row.created;
       const order = orderSummary(row);
-      if (state === '' || order['state'] === state) items.push(order);
+      if (state === '' || order.state === state) items.push(order);
     }
   }
-  const next = isLast || place === undefined ? {} : { next_cursor: positions.format(place) };
-  return { json: { items, total: totals.reduce((sum, count) => sum + count, 0), ...next } };
+  const json: Orders = {
+    items,
+    total: totals.reduce((sum, count) => sum + count, 0),
+    next_cursor: isLast || place === undefined ? undefined : positions.format(place),
+  };
+  return { json };
 };
 
 /** The last created of several lists, each of which begins with its last. */
@@ -140,7 +130,7 @@ const newestOf = (lists: readonly (readonly PlacedRow[])[], limit: number): read
     .slice(0, limit);
 
 /** An order in one line: who and where it is, its state in one word, and why. */
-export const orderSummary = (row: ResourceRow): JsonObject => {
+export const orderSummary = (row: ResourceRow): Order => {
   const document = JSON.parse(row.privateJson) as JsonObject;
   const orderedAt = stringAt(objectAt(document, 'metadata'), 'creation_timestamp');
   const prefix = actingKinds.find(({ kind }) => kind === row.kind)?.order.prefix ?? '';
@@ -154,7 +144,7 @@ export const orderSummary = (row: ResourceRow): JsonObject => {
 const identity = (
   kind: string,
   of: { readonly id: string; readonly name: string; readonly tenant: string; readonly project: string },
-): JsonObject => ({
+): Pick<Order, 'kind' | 'id' | 'name' | 'tenant' | 'project'> => ({
   kind,
   id: of.id,
   name: of.name,
@@ -166,7 +156,11 @@ const identity = (
  * State in one word, the hub, and the sentence of the condition that explains the state. Of an order that waits nothing
  * is true yet: why it does not progress is then the sentence.
  */
-const progress = (prefix: string, document: JsonObject, deleting: boolean): JsonObject => {
+const progress = (
+  prefix: string,
+  document: JsonObject,
+  deleting: boolean,
+): Pick<Order, 'state' | 'hub' | 'message'> => {
   const status = objectAt(document, 'status');
   const word = stringAt(status, 'state').replace(`${prefix}_STATE_`, '').toLowerCase();
   // Tenants read PROGRESSING from the first moment; an operator also wants to know that nothing has been done yet.
@@ -214,7 +208,8 @@ const loadOf = async (
 /** The one of this id, among the kinds that the caller means. */
 const load = async ({ path, query }: LedgerCall, services: OrderServices): Promise<Found> => {
   const id = path['id'] ?? '';
-  const loaded = await Promise.all(kindsAsked(query, services).map((kind) => loadOf(kind, id, services)));
+  const { kind: wanted = '' } = readQuery(query, OF_KIND);
+  const loaded = await Promise.all(kindsAsked(wanted, services).map((kind) => loadOf(kind, id, services)));
   const [found, ...others] = loaded.filter((each) => each !== undefined);
   if (found === undefined) throw objectNotFound(id);
   if (others.length === 0) return found;
@@ -250,15 +245,13 @@ const showOrder = async (call: LedgerCall, services: OrderServices): Promise<Led
       ...waiting,
       ...failure,
       ...(run === undefined ? {} : { run: { ...run, ...(parked === undefined ? {} : { parked }) } }),
-      timeline: timeline.map(({ position, at, type, summary: sentence, actor, correlationId, data }) => ({
-        position: services.positions.format(position),
-        at,
-        type,
-        summary: sentence,
-        actor,
-        correlation_id: correlationId,
-        data: data === '' ? {} : (JSON.parse(data) as JsonValue),
-      })),
+      timeline: timeline.map((entry) =>
+        rendered(TIMELINE_ENTRY, {
+          ...entry,
+          position: services.positions.format(entry.position),
+          data: entry.data === '' ? {} : (JSON.parse(entry.data) as JsonObject),
+        }),
+      ),
     },
   };
 };

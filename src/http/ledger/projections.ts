@@ -1,9 +1,10 @@
-import type { JsonObject, JsonValue } from '../../domain/json.ts';
 import type { ProjectionStatus, ReadModels } from '../../projections/read-models.ts';
 import { ApiError } from '../errors.ts';
 import type { Positions } from '../positions.ts';
 import type { ActServices } from './acts.ts';
+import { fieldsOf, readBody } from './forms.ts';
 import type { LedgerCall, LedgerRoute } from './serve.ts';
+import { REBUILD_BODY, type Projection, type RebuildLine } from './upkeep-operations.ts';
 
 /** Read models of the instance that answers: state, digest, rebuild, parked streams (design §5). */
 export type ProjectionServices = ActServices & {
@@ -36,10 +37,10 @@ export const projectionRoutes = (services: ProjectionServices): readonly LedgerR
   {
     verb: 'POST',
     path: 'projections/{name}/rebuild',
-    fields: ['force'],
+    fields: fieldsOf(REBUILD_BODY),
     handler: async (call) => {
       const { name } = find(call, services);
-      const force = call.body['force'] === true;
+      const { force } = readBody(call.body, REBUILD_BODY);
       await services.recordAct(call, { act: 'projections/rebuild', on: name });
       return { lines: rebuild(name, force, services, call.signal) };
     },
@@ -65,31 +66,23 @@ const find = ({ path }: LedgerCall, { readModels }: ProjectionServices): Project
   return status;
 };
 
-const positionOf = (position: string | undefined, { positions }: ProjectionServices): JsonObject =>
-  position === undefined ? {} : { position: positions.format(position) };
+const positionOf = (
+  position: string | undefined,
+  { positions }: ProjectionServices,
+): { readonly position?: string } => (position === undefined ? {} : { position: positions.format(position) });
 
 /** As `ProjectionStatus`, with positions as HTTP carries them. */
-const shown = (status: ProjectionStatus, services: ProjectionServices): JsonObject => {
+const shown = (status: ProjectionStatus, services: ProjectionServices): Projection => {
   const { position, parkedStreams, rebuild: running, ...rest } = status;
-  const plain = JSON.parse(JSON.stringify(rest)) as JsonObject;
   return {
-    ...plain,
+    ...rest,
     ...positionOf(position, services),
-    parkedStreams: parkedStreams.map((parked) => ({
-      stream: parked.stream,
-      revision: parked.revision,
-      error: parked.error,
-      ...positionOf(parked.position, services),
-    })),
-    ...(running === undefined
-      ? {}
-      : {
-          rebuild: {
-            events: running.events,
-            ...positionOf(running.position, services),
-            ...(running.target === undefined ? {} : { target: services.positions.format(running.target) }),
-          },
-        }),
+    parkedStreams: parkedStreams.map((parked) => ({ ...parked, ...positionOf(parked.position, services) })),
+    rebuild: running && {
+      events: running.events,
+      ...positionOf(running.position, services),
+      target: positionOf(running.target, services).position,
+    },
   };
 };
 
@@ -99,7 +92,7 @@ async function* rebuild(
   force: boolean,
   services: ProjectionServices,
   signal: AbortSignal,
-): AsyncGenerator<JsonValue> {
+): AsyncGenerator<RebuildLine> {
   let latest = 0;
   let told = 0;
   let wake = (): void => undefined;
@@ -131,5 +124,5 @@ async function* rebuild(
     });
   }
   const { position, ...report } = await running;
-  yield { report: { ...report, differences: [...report.differences], ...positionOf(position, services) } };
+  yield { report: { ...report, ...positionOf(position, services) } };
 }

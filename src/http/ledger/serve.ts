@@ -5,7 +5,7 @@ import { bodyText, parseJson, readBody } from '../body.ts';
 import { ApiError, denied, invalid, urlNotFound } from '../errors.ts';
 import { bytesOf, send, writeAll, type Exchange } from '../exchange.ts';
 import { sendFile, type ServedFile } from './files.ts';
-import type { JsonObject, JsonValue } from '../../domain/json.ts';
+import type { JsonObject } from '../../domain/json.ts';
 import { valueAtPlace } from '../../domain/places.ts';
 import { isDryRun } from '../osac/call.ts';
 import type { Principal } from '../osac/principal.ts';
@@ -53,7 +53,8 @@ type Answered = Readonly<Record<string, string>>;
  */
 export type LedgerAnswer =
   | {
-      readonly json: JsonValue;
+      /** By the schema of the answer; what is undefined is left out. */
+      readonly json: object;
       readonly headers?: Answered;
       /** Default: 200. */
       readonly status?: 200 | 202;
@@ -64,7 +65,7 @@ export type LedgerAnswer =
       readonly headers?: Answered;
     }
   | { readonly file: ServedFile }
-  | { readonly lines: AsyncIterable<JsonValue> }
+  | { readonly lines: AsyncIterable<object> }
   | {
       readonly pieces: AsyncIterable<string>;
       readonly contentType: string;
@@ -257,7 +258,7 @@ const sendWhole = (
   send(exchange, status, body, { 'content-type': contentType, 'cache-control': 'no-store', ...headers });
 };
 
-const sendLines = async (exchange: Exchange, lines: AsyncIterable<JsonValue>): Promise<void> => {
+const sendLines = async (exchange: Exchange, lines: AsyncIterable<object>): Promise<void> => {
   const { response, requestId } = exchange;
   response.writeHead(200, {
     'content-type': 'application/x-ndjson',
@@ -270,7 +271,7 @@ const sendLines = async (exchange: Exchange, lines: AsyncIterable<JsonValue>): P
 };
 
 /** A failure ends with an error line. */
-async function* textOf(exchange: Exchange, lines: AsyncIterable<JsonValue>): AsyncGenerator<string> {
+async function* textOf(exchange: Exchange, lines: AsyncIterable<object>): AsyncGenerator<string> {
   try {
     for await (const line of lines) yield `${JSON.stringify(line)}\n`;
   } catch (error) {

@@ -1,9 +1,11 @@
 import type { EventStore } from '../../app/event-store.ts';
 import type { JsonObject } from '../../domain/json.ts';
-import { ApiError, invalid } from '../errors.ts';
+import { ApiError } from '../errors.ts';
 import type { Positions } from '../positions.ts';
 import type { ActServices } from './acts.ts';
+import { fieldsOf, readBody } from './forms.ts';
 import type { LedgerRoute } from './serve.ts';
+import { BACKUP_BODY } from './upkeep-operations.ts';
 
 export type StoreServices = ActServices & {
   readonly store: EventStore;
@@ -36,12 +38,10 @@ export const storeRoutes = (services: StoreServices): readonly LedgerRoute[] => 
   {
     verb: 'POST',
     path: 'store/backup',
-    fields: ['file'],
+    fields: fieldsOf(BACKUP_BODY),
     handler: async (call) => {
       if (services.backupStore === undefined) throw unsupported(services.store.kind, 'backed up');
-      const file = call.body['file'];
-      if (typeof file !== 'string' || !file.startsWith('/') || /\p{Cc}/u.test(file))
-        throw invalid("field 'file' must be an absolute path on the machine of the service", 'file');
+      const { file } = readBody(call.body, BACKUP_BODY);
       await services.recordAct(call, { act: 'store/backup', typed: file });
       return { json: await services.backupStore(file) };
     },
@@ -52,8 +52,7 @@ export const storeRoutes = (services: StoreServices): readonly LedgerRoute[] => 
     handler: async (call) => {
       if (services.checkStore === undefined) throw unsupported(services.store.kind, 'checked');
       await services.recordAct(call, { act: 'store/check' });
-      const { events, findings } = await services.checkStore();
-      return { json: { events, findings: [...findings] } };
+      return { json: await services.checkStore() };
     },
   },
 ];

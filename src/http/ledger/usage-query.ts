@@ -1,15 +1,7 @@
-import { meteredKinds } from '../../domain/acting-kinds.ts';
-import {
-  isNamed,
-  USAGE_DIMENSIONS,
-  type UsageDimension,
-  type UsagePeriod,
-  type UsageQuery,
-} from '../../domain/metering/usage.ts';
-import { invalid, mustNotBeEmpty } from '../errors.ts';
-import { onlyOne } from '../osac/query.ts';
-import { flag } from './query.ts';
-import { readRfc3339 } from '../times.ts';
+import type { UsageDimension, UsagePeriod, UsageQuery } from '../../domain/metering/usage.ts';
+import { invalid } from '../errors.ts';
+import { readQuery } from './forms.ts';
+import { USAGE_FILTERS, USAGE_QUERY, type UsageAsked } from './usage-operations.ts';
 
 export type UsageRequest = {
   readonly query: UsageQuery;
@@ -18,30 +10,10 @@ export type UsageRequest = {
   /** Answer although streams are parked, whose clusters are missing. */
   readonly incomplete: boolean;
 };
-export type UsageFormat = 'json' | 'ndjson' | 'csv';
+export type UsageFormat = Exclude<NonNullable<UsageAsked['format']>, ''>;
+type PeriodName = Exclude<UsageAsked['period'], ''>;
 
-export const DIMENSION_NAMES: { readonly [Dimension in UsageDimension]: string } = {
-  tenant: 'tenant',
-  project: 'project',
-  kind: 'kind',
-  template: 'template',
-  resource: 'resource',
-  nodeSet: 'node_set',
-  hostType: 'host_type',
-};
-/** Its column, and beside an id that of the name. */
-export const columnsFor = (dimension: UsageDimension): readonly string[] => {
-  const column = DIMENSION_NAMES[dimension];
-  return isNamed(dimension) ? [column, `${column}_name`] : [column];
-};
-
-export const USAGE_PERIODS = ['total', 'hour', 'day', 'month'] as const;
-type PeriodName = (typeof USAGE_PERIODS)[number];
-export const USAGE_FORMATS = ['json', 'ndjson', 'csv'] as const;
-
-const DEFAULT_BY: readonly UsageDimension[] = ['tenant', 'project', 'kind', 'template'];
-const FILTERS = ['tenant', 'project', 'kind', 'template', 'resource'] as const;
-const PARAMETERS: readonly string[] = ['from', 'to', 'period', 'by', ...FILTERS, 'format', 'incomplete'];
+const FILTERS = Object.keys(USAGE_FILTERS) as (keyof typeof USAGE_FILTERS)[];
 const MAX_PERIODS = 10_000;
 
 /** Throws ApiError 400 that names the parameter. `nowMs`: up to when what goes on is counted. */
@@ -50,88 +22,26 @@ export const readUsageRequest = (
   accept: string | undefined,
   nowMs: number,
 ): UsageRequest => {
-  refuseUnknown(query);
-  const fromMs = time(query, 'from') ?? startOfMonth(nowMs);
-  const toMs = time(query, 'to') ?? nowMs;
+  const { from, to, period, by, format, incomplete, ...asked } = readQuery(query, USAGE_QUERY);
+  const fromMs = from === undefined ? startOfMonth(nowMs) : Date.parse(from);
+  const toMs = to === undefined ? nowMs : Date.parse(to);
   if (fromMs >= toMs)
     throw invalid(
       `query parameter 'from' must be a time before 'to', which is ${new Date(toMs).toISOString()}`,
       'from',
     );
-  const by = dimensions(query);
+  const only = FILTERS.flatMap((name) => (asked[name] === undefined ? [] : [[name, asked[name]]]));
   return {
     query: {
-      periods: periodsOf(oneOf(query, 'period', USAGE_PERIODS) ?? 'total', fromMs, toMs),
+      periods: periodsOf(period || 'total', fromMs, toMs),
       by,
-      only: Object.fromEntries(
-        FILTERS.flatMap((name) => {
-          const value = filterOf(query, name);
-          return value === null ? [] : [[name, value]];
-        }),
-      ),
+      only: Object.fromEntries(only),
       asOfMs: nowMs,
     },
     by,
-    format: oneOf(query, 'format', USAGE_FORMATS) ?? formatOf(accept),
-    incomplete: flag(query, 'incomplete'),
+    format: format || formatOf(accept),
+    incomplete,
   };
-};
-
-/** A filter that is misspelt would be everybody's bill. */
-const refuseUnknown = (query: URLSearchParams): void => {
-  for (const name of query.keys())
-    if (!PARAMETERS.includes(name))
-      throw invalid(
-        `there is no query parameter '${name.slice(0, 64)}'; there are ${PARAMETERS.join(', ')}`,
-        name,
-      );
-};
-
-/** An empty value is most often a variable that was not set; only projects may have none. */
-const filterOf = (query: URLSearchParams, name: (typeof FILTERS)[number]): string | null => {
-  const value = onlyOne(query, name);
-  if (value === '' && name !== 'project')
-    throw mustNotBeEmpty(`query parameter '${name}'`, name, `every ${name}`);
-  if (value !== null && name === 'kind' && !meteredKinds.some(({ kind }) => kind === value))
-    throw invalid(
-      `query parameter 'kind' must be ${meteredKinds.map(({ kind }) => kind).join(' or ')}: nothing else is metered`,
-      'kind',
-    );
-  return value;
-};
-
-const time = (query: URLSearchParams, name: string): number | undefined => {
-  const text = onlyOne(query, name);
-  if (text === null || text === '') return undefined;
-  const ms = readRfc3339(text);
-  if (ms === undefined)
-    throw invalid(`query parameter '${name}' must be a time such as 2026-11-01T00:00:00Z`, name);
-  return ms;
-};
-
-const oneOf = <Name extends string>(
-  query: URLSearchParams,
-  name: string,
-  known: readonly Name[],
-): Name | undefined => {
-  const text = onlyOne(query, name);
-  if (text === null || text === '') return undefined;
-  const found = known.find((candidate) => candidate === text);
-  if (found === undefined)
-    throw invalid(`query parameter '${name}' must be one of ${known.join(', ')}`, name);
-  return found;
-};
-
-const dimensions = (query: URLSearchParams): readonly UsageDimension[] => {
-  const text = onlyOne(query, 'by');
-  if (text === null) return DEFAULT_BY;
-  const named = text === '' ? [] : text.split(',');
-  const found = USAGE_DIMENSIONS.filter((dimension) => named.includes(DIMENSION_NAMES[dimension]));
-  if (found.length !== named.length) {
-    const known = USAGE_DIMENSIONS.map((dimension) => DIMENSION_NAMES[dimension]).join(', ');
-    throw invalid(`query parameter 'by' must be a list of different ones of ${known}`, 'by');
-  }
-  return found;
 };
 
 const formatOf = (accept = ''): UsageFormat =>

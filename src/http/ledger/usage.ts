@@ -17,13 +17,8 @@ import type { Positions } from '../positions.ts';
 import { once, osacCall } from './osac-call.ts';
 import { breathe } from './query.ts';
 import type { LedgerAnswer, LedgerCall, LedgerRoute } from './serve.ts';
-import {
-  columnsFor,
-  DIMENSION_NAMES,
-  readUsageRequest,
-  type UsageFormat,
-  type UsageRequest,
-} from './usage-query.ts';
+import { columnsFor, DIMENSION_NAMES } from './usage-operations.ts';
+import { readUsageRequest, type UsageFormat, type UsageRequest } from './usage-query.ts';
 
 /**
  * Billed and provisioning time by tenant, project, kind, template and period, from the same intervals that metering

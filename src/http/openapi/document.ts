@@ -4,9 +4,10 @@ import type { LedgerRoute } from '../ledger/serve.ts';
 import type { SurfaceTable } from '../osac/rest.ts';
 import type { OperationExample } from './examples.ts';
 import { fieldNotes } from './field-notes.ts';
-import { LEDGER_COMPONENTS, ledgerOperations } from './ledger-operations.ts';
+import { ledgerOperations } from './ledger-operations.ts';
 import { createMessageSchemas, sharedComponents } from './message-schemas.ts';
 import { renderOperation, type Operation } from './operation.ts';
+import { createOwnSchemas } from './own-schemas.ts';
 import { OSAC_COMPONENTS, osacOperations } from './osac-operations.ts';
 import { HEADERS, PARAMETERS } from './parameters.ts';
 import { ERROR_COMPONENTS, refusalComponents } from './refusals.ts';
@@ -56,11 +57,17 @@ export function* openApiSteps(
     operations.push(watchOperation(watch, schemas));
     yield;
   }
-  operations.push(
-    ...ledgerOperations(served.ledgerPrefix, served.ledgerRoutes),
-    ...ledgerOperations(served.auditPrefix, served.auditRoutes, 'audit'),
-    ...serviceOperations(),
-  );
+  const own = createOwnSchemas();
+  const ownRoutes = [
+    ledgerOperations(served.ledgerPrefix, served.ledgerRoutes, own),
+    ledgerOperations(served.auditPrefix, served.auditRoutes, own, 'audit'),
+  ];
+  for (const some of ownRoutes)
+    for (const operation of some) {
+      operations.push(operation);
+      yield;
+    }
+  operations.push(...serviceOperations());
   yield;
   const paths = pathsOf(operations, examples);
   yield;
@@ -86,7 +93,7 @@ export function* openApiSteps(
         ...Object.fromEntries(lists),
         ...sharedComponents(),
         ...OSAC_COMPONENTS,
-        ...LEDGER_COMPONENTS,
+        ...own.components(),
         ...SERVICE_COMPONENTS,
         ...ERROR_COMPONENTS,
       },

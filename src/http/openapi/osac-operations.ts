@@ -6,7 +6,7 @@ import { MAX_BODY_BYTES } from '../body.ts';
 import type { ExtraMethod } from '../osac/authorization.ts';
 import type { Surface } from '../osac/messages.ts';
 import type { KindService, SurfaceTable } from '../osac/rest.ts';
-import { listOf, OPEN, record, TEXT, TIME } from './ledger-schemas.ts';
+import { listOf, record, TEXT } from './ledger-schemas.ts';
 import { componentRef, type MessageSchemas } from './message-schemas.ts';
 import type { Operation } from './operation.ts';
 import { headerRefs, jsonContent, type ParameterName } from './parameters.ts';
@@ -277,14 +277,5 @@ export const OSAC_COMPONENTS: { readonly [name: string]: JsonObject } = {
   Timeline: record({
     'size?': { type: 'integer', minimum: 1, maximum: 1000 },
     'items?': listOf(componentRef('TimelineEntry')),
-  }),
-  TimelineEntry: record({
-    position: { ...TEXT, description: 'For `after`.' },
-    at: TIME,
-    type: { ...TEXT, description: 'Name of the event.' },
-    summary: { ...TEXT, description: 'The event in one sentence.' },
-    actor: { ...TEXT, description: 'Id of the subject on whose behalf it happened.' },
-    correlation_id: TEXT,
-    data: { ...OPEN, description: 'Fields of the event that you may see.' },
   }),
 };

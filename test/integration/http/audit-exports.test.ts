@@ -168,7 +168,7 @@ describe('audit API: exports', function () {
     expect(await detail({ tenants: 't1' })).to.match(/^there is no field 'tenants'/);
     expect(await detail({ filter: { type: 'X' } })).to.match(/^there is no field 'filter.type'/);
     expect(await detail({ format: 'csv' })).to.equal("field 'format' must be native or ocsf");
-    expect(await detail({ from: 'x' })).to.match(/^'from' must be a time/);
+    expect(await detail({ from: 'x' })).to.match(/^field 'from' must be a time/);
     expect(await detail({ pins: ['1'] })).to.match(/^field 'pins' must be a list/);
     const size = stage.service.models.audit?.size() ?? 0;
     for (const pins of [[99_999], [1, 99_999, 2]])

@@ -172,9 +172,11 @@ describe('audit API: reach', () => {
     const detail = async (query: string): Promise<string> =>
       detailOf(await auditor('GET', `${AUDIT}/events?${query}`));
     expect(await detail('outcome=maybe')).to.match(/^query parameter 'outcome' must be one of accepted/);
-    expect(await detail('from=yesterday')).to.equal("'from' must be a time such as 2026-11-01T00:00:00Z");
+    expect(await detail('from=yesterday')).to.equal(
+      "query parameter 'from' must be a time such as 2026-11-01T00:00:00Z",
+    );
     expect(await detail('from=2026-02-31T00:00:00Z')).to.equal(
-      "'from' must be a time such as 2026-11-01T00:00:00Z",
+      "query parameter 'from' must be a time such as 2026-11-01T00:00:00Z",
     );
     expect(await detail('id=x')).to.match(/^query parameter 'id' needs 'kind'/);
     expect(await detail('limit=1&limit=2')).to.match(/'limit'/);

@@ -383,7 +383,7 @@ describe('decisions about clusters, of which no step is skipped', () => {
     );
     expect(await refusalOf('skip', { reason: REASON })).to.include("field 'step' must be");
     expect(await refusalOf('skip', { reason: REASON, step: 'apply', by: 'me' })).to.equal(
-      'the request body may hold only reason and step',
+      "there is no field 'by'; there are reason, step",
     );
   });
 });

@@ -48,7 +48,7 @@ const NO_ACTION: readonly (readonly [path: RegExp, why: string])[] = [
   [/^(hub|decision\.candidates\.\*\.hub)$/, 'where a cluster lives, or could, is a fact of the cluster'],
   [/^(formerId|deploymentId)$/, 'a deployment is no object'],
   [/^cluster$/, 'how Kubernetes calls the cluster behind a hub'],
-  [/^problems\.\*\.subject$/, 'what on a hub is not right'],
+  [/^(problems|lacking)\.\*\.subject$/, 'what on a hub is not right'],
   [/^subjectId$/, 'who did it, as the metadata say'],
   [/^resourceId$/, 'of a refusal: the event is about this object alone'],
   [/^asked\.subject$/, 'of a look: `query` says it, too; of a notice there is a row'],

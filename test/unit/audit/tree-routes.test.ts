@@ -95,6 +95,7 @@ describe('ledgerctl audit tree and rotate-key', () => {
     signed_size: 7,
     unsigned_leaves: 2,
     head_age_seconds: 3,
+    caught_up: true,
     keys: [KEY],
     ...more,
   });

@@ -1,12 +1,14 @@
 import { expect } from 'chai';
 import { ApiError, Unreachable } from '../../../src/cli/api-client.ts';
-import { untilMade, type Export } from '../../../src/cli/audit/export-wait.ts';
+import { untilMade } from '../../../src/cli/audit/export-wait.ts';
+import type { Export } from '../../../src/http/audit/answers.ts';
 import { CliFailure } from '../../../src/cli/exit.ts';
 
 const exportIn = (state: Export['state'], more: Partial<Export> = {}): Export => ({
   id: 'x-1',
   state,
-  request: { format: 'native' },
+  request: { format: 'native', audience: 'tenant', filter: {} },
+  requested_by: 'u-1',
   requested_at: '2026-11-22T09:00:00.000Z',
   ...more,
 });

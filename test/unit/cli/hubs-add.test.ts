@@ -63,6 +63,7 @@ describe('ledgerctl hubs', () => {
   });
   it('add waits for the first look of the service, and fails with what that found', async () => {
     const health = ['NotChecked', 'NotChecked', 'CrdMissing'];
+    const idle = { orders: {}, limits: {}, used: {}, ghosts: 0 };
     let looks = 0;
     stub().answers(({ verb, path }) => {
       if (`${verb} ${path}` === `POST ${HUBS}/check`) return { body: WELL };
@@ -73,7 +74,16 @@ describe('ledgerctl hubs', () => {
       // At first this instance has not even heard of it.
       return looks === 1
         ? undefined
-        : { body: { ...WRONG, health: now, scheduling: 'open', mode: 'operator', controller: 'operator' } };
+        : {
+            body: {
+              ...WRONG,
+              ...idle,
+              health: now,
+              scheduling: 'open',
+              mode: 'operator',
+              controller: 'operator',
+            },
+          };
     });
     const { code, out, err } = await stub().run(ADD);
     expect(code).to.equal(1);

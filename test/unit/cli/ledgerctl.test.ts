@@ -267,7 +267,7 @@ describe('ledgerctl with a service', () => {
   });
 
   it('no lanes are said on stderr', async () => {
-    answer = () => ({ status: 200, body: '{}' });
+    answer = () => ({ status: 200, body: '{"items":[]}' });
     expect(await run(['--url', url, 'lanes', 'list'])).to.deep.equal({
       code: 0,
       out: '',

@@ -1,14 +1,19 @@
 import { expect } from 'chai';
-import { orderText, type OrderDetails } from '../../../src/cli/commands/order-text.ts';
+import { orderText } from '../../../src/cli/commands/order-text.ts';
+import type { OrderDetails } from '../../../src/http/ledger/order-operations.ts';
+import type { Lane } from '../../../src/http/ledger/upkeep-operations.ts';
 
 const AT = '2026-11-21T12:00:00.000Z';
-const unknown = { status: 'Unknown', reason: 'NotObservedYet', message: '' };
+const unknown = { status: 'Unknown' as const, reason: 'NotObservedYet', message: '' };
+const told = { position: 's.1', at: AT, actor: 'system', correlation_id: 'c', data: {} };
 const order: OrderDetails = {
   kind: 'cluster',
   id: 'c1',
   name: 'one',
   tenant: 'acme',
   state: 'progressing',
+  revision: 1,
+  ordered_at: AT,
   conditions: {
     ClusterAvailable: unknown,
     NodesReady: { status: 'False', reason: 'WaitingForNodes', message: '1 of 2' },
@@ -16,7 +21,7 @@ const order: OrderDetails = {
     TemplateApplied: unknown,
   },
   run: { commands: [], effects: [], timers: [] },
-  timeline: [{ at: AT, type: 'ClusterOrdered', summary: 'It was ordered.' }],
+  timeline: [{ ...told, type: 'ClusterOrdered', summary: 'It was ordered.' }],
 };
 
 describe('orders show', () => {
@@ -80,7 +85,7 @@ describe('orders show', () => {
   it('says which lane holds its effects back, and nothing of lanes that work or are of others', () => {
     const effects = [{ operation: 'applyObject', attempt: 2, mode: 'perform', lane: 'hub:h1' }];
     const run = { commands: [], effects, timers: [] };
-    const lanes = [
+    const lanes: Lane[] = [
       { lane: 'hub:h2', breaker: 'open', paused: false, last_reason: 'Unavailable' },
       { lane: 'hub:h1', breaker: 'open', paused: false, last_reason: 'Unauthorized' },
     ];
@@ -89,9 +94,9 @@ describe('orders show', () => {
       'Waits for lane hub:h1: breaker open, Unauthorized (ledgerctl lanes list)',
     );
     expect(text).to.not.include('hub:h2');
-    const paused = [{ lane: 'hub:h1', breaker: 'closed', paused: true }];
+    const paused: Lane[] = [{ lane: 'hub:h1', breaker: 'closed', paused: true }];
     expect(orderText({ ...order, run }, paused)).to.include('Waits for lane hub:h1: paused (');
-    const working = [{ lane: 'hub:h1', breaker: 'closed', paused: false }];
+    const working: Lane[] = [{ lane: 'hub:h1', breaker: 'closed', paused: false }];
     expect(orderText({ ...order, run }, working)).to.not.include('Waits for lane');
   });
 
@@ -102,7 +107,7 @@ describe('orders show', () => {
       { order: 'c1', failures: 5, reason: 'Forbidden', message: '403, denied', set_aside: true },
       { order: 'c2', failures: 1, reason: 'Unavailable', message: 'gone', set_aside: false },
     ];
-    const lanes = [{ lane: 'hub:h1', breaker: 'closed', paused: false, failing }];
+    const lanes: Lane[] = [{ lane: 'hub:h1', breaker: 'closed', paused: false, failing }];
     const text = orderText({ ...order, run }, lanes);
     expect(text.split('\n')).to.include(
       'Failing in lane hub:h1 (set aside): Forbidden: 403, denied (failures: 5; the service retries by itself)',
@@ -117,10 +122,16 @@ describe('orders show', () => {
     expect(placed).to.include('Waits for room on its hub: waiting for 2 × fc430');
   });
 
+  it('says why an object waits that is not scheduled among hubs', () => {
+    const text = orderText({ ...order, waiting: { message: 'every address rests' } });
+    expect(text).to.include('Waits for a hub: every address rests');
+    expect(text).to.not.include('CANDIDATE');
+  });
+
   it('says who decided what, where it was not the service itself', () => {
     const timeline = [
-      { at: AT, type: 'ClusterOrdered', summary: 'It was ordered.', actor: 'user-1' },
-      { at: AT, type: 'HubSelected', summary: 'A hub was selected.', actor: 'system' },
+      { ...told, type: 'ClusterOrdered', summary: 'It was ordered.', actor: 'user-1' },
+      { ...told, type: 'HubSelected', summary: 'A hub was selected.', actor: 'system' },
     ];
     const lines = orderText({ ...order, timeline }).split('\n');
     expect(lines).to.include(`${AT}  ClusterOrdered  It was ordered. By user user-1.`);
@@ -146,9 +157,9 @@ describe('orders show', () => {
       failure: { reason: 'Timeout', message: 'no answer', permanent: true },
       timeline: [
         ...order.timeline,
-        { at: AT, type: 'EffectFailed', summary: 'Step apply:0 failed.', data: { attempt: 1 } },
-        { at: AT, type: 'EffectStalled', summary: 'Step apply:0 does not succeed.', data: { attempts: 5 } },
-        { at: AT, type: 'ClusterFailed', summary: 'The order failed.' },
+        { ...told, type: 'EffectFailed', summary: 'Step apply:0 failed.', data: { attempt: 1 } },
+        { ...told, type: 'EffectStalled', summary: 'Step apply:0 does not succeed.', data: { attempts: 5 } },
+        { ...told, type: 'ClusterFailed', summary: 'The order failed.' },
       ],
     });
     expect(text).to.include('Failed: Timeout: no answer (it waits for a retry or a deletion)');

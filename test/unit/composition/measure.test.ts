@@ -201,7 +201,7 @@ describe('what is measured when Prometheus asks', () => {
       }
     };
     const brokers = { lastAnswerAt: undefined, trouble: undefined };
-    const problem = { topic: 't', code: 'missing', message: 'is missing' };
+    const problem = { topic: 't', code: 'missing' as const, message: 'is missing' };
     const follows = (epoch: number | undefined) => (measured: ReturnType<typeof measure>) =>
       measured.followPublisher({
         status: () => ({ epoch, brokers, topics: [topic], problems: [problem], notCompared: [] }),

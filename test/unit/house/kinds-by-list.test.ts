@@ -11,7 +11,7 @@ const SERVING = [
   'src/domain/{acting-kind,holder,sentences}.ts',
   'src/domain/hubs/capacity*.ts',
   'src/domain/metering/*.ts',
-  'src/http/ledger/{orders,order-decisions,usage,usage-query,osac-call}.ts',
+  'src/http/ledger/{orders,order-decisions,order-operations,usage,usage-operations,usage-query,osac-call}.ts',
   'src/http/osac/{surfaces,secrets}.ts',
   'src/projections/views.ts',
   'src/projections/audit/mentions.ts',
