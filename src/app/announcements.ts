@@ -16,26 +16,22 @@ export type Pointer = { readonly kind: string; readonly id: string };
 /** References that are announced and neither made nor withdrawn: the last event of the object's stream, at `revision`. */
 export type Announced = Pointer & { readonly revision: number };
 
+/** Where an announcement is stored. */
+type Place = { readonly revision: number; readonly position: Position };
+
 /**
  * The appends that make references and deletions of several writers see each other (`referrals.ts` says how). Each is one
  * event in the stream of the object itself, at exactly one revision. All throw what the command runner throws.
  */
 export type Announcements = {
-  /** Revision of the announcement; undefined: the object's stream no longer stands at `revision`. */
+  /** Undefined: the object's stream no longer stands at `revision`. */
   references(
     object: { readonly kind: AnyKind; readonly id: string; readonly revision: ExpectedRevision },
     targets: readonly Pointer[],
     context: CommandContext,
-  ): Promise<number | undefined>;
-  /**
-   * Where the announcement is; undefined: there is nothing to delete, it is being deleted already, or it is not as the
-   * context wants it.
-   */
-  deletion(
-    kind: AnyKind,
-    id: string,
-    context: CommandContext,
-  ): Promise<{ readonly revision: number; readonly position: Position } | undefined>;
+  ): Promise<Place | undefined>;
+  /** Undefined: nothing to delete, being deleted already, or not as the context wants it. */
+  deletion(kind: AnyKind, id: string, context: CommandContext): Promise<Place | undefined>;
   /** Ends an announcement, so that nothing that relied on it is stored any more; nothing when something followed it. */
   withdraw(kind: AnyKind, id: string, revision: number): Promise<void>;
   /** Moves a stream on wherever it stands: an append to it of unknown outcome is stored now or never. */
@@ -70,7 +66,7 @@ export const createAnnouncements = ({
     at: ExpectedRevision | undefined,
     event: Announce['event'],
     context: CommandContext,
-  ): Promise<{ readonly revision: number; readonly position: Position } | undefined> => {
+  ): Promise<Place | undefined> => {
     const outcome = await runner.execute(announcing(kind), id, { type: 'Announce', event }, context, {
       step: true,
       // An object that is about to be made: nothing to read.
@@ -92,10 +88,10 @@ export const createAnnouncements = ({
   };
 
   return {
-    references: async ({ kind, id, revision }, targets, context) => {
+    references: ({ kind, id, revision }, targets, context) => {
       const data = { at: clock.now(), targets: targets.map((to) => ({ kind: to.kind, id: to.id })) };
       const event = (): Announcement => ({ type: REFERENCES_ANNOUNCED, data });
-      return (await announce(kind, id, revision, event, step(context)))?.revision;
+      return announce(kind, id, revision, event, step(context));
     },
     deletion: (kind, id, context) => {
       const at = clock.now();

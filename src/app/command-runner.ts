@@ -30,6 +30,7 @@ import { commandMetadata, type CommandContext } from './metadata.ts';
 import type { Clock, RecordRejection } from './ports.ts';
 import { refusalOf, refusedCommand, TOO_MANY_CONFLICTS } from './refusals.ts';
 import type { SnapshotStore } from './snapshot-store.ts';
+import { createLogTail } from './log-tail.ts';
 import type { LongFolds } from './long-folds.ts';
 import { createStreamLoader } from './stream-loader.ts';
 import { createStreamQueue } from './stream-queue.ts';
@@ -76,6 +77,7 @@ export const createCommandRunner = (
   const { store, codec, clock, hooks = {}, recordRejection } = options;
   const cache = createFoldedCache(options.cacheSize ?? 10_000);
   const queue = createStreamQueue();
+  const tail = createLogTail(store);
   /**
    * Streams whose last append may still be stored late, with the revision it expected. Until the stream has moved on
    * from there, not even the only writer knows that what it has read is current.
@@ -383,20 +385,27 @@ export const createCommandRunner = (
         return loadedOf(await loader.loadAt(aggregate, stream, asOfRevision, { signal, read }));
       return queue.run(stream, async () => loadedOf(await newest(aggregate, stream, signal)));
     },
-    peek: async (aggregate, id, { remembered = false, signal } = {}) => {
+    peek: async (aggregate, id, { remembered = false, asOf, signal } = {}) => {
       const stream = streamName(aggregate.category, id);
       const remember = () => cache.get<StateOf<typeof aggregate>>(stream, aggregate.stateVersion);
       const known = remember();
+      if (known?.isChecked === true) {
+        if (remembered || isCurrent(stream)) return loadedOf(known.folded);
+        const newest = asOf === undefined ? Infinity : await tail.newest(stream, asOf);
+        if (orderOf(known.folded.revision) >= newest) return loadedOf(known.folded);
+      }
+      const found = asOf === undefined ? undefined : tail.watch(stream);
       if (known !== undefined) {
-        const { folded, isChecked } = known;
-        if (isChecked && (remembered || isCurrent(stream))) return loadedOf(folded);
+        const { folded } = known;
         if ((await store.currentRevision(stream, signal)) === folded.revision) {
+          found?.(orderOf(folded.revision));
           // As long as it is the one in the cache, commands move it on.
           known.isChecked = true;
           return loadedOf(folded);
         }
       }
       const folded = await loader.load(aggregate, stream, signal);
+      found?.(orderOf(folded.revision));
       // A command may have brought the stream further meanwhile: what it keeps is newer than this. And what it kept may
       // have left the cache again, so that this is not the newest.
       const before = orderOf(remember()?.folded.revision ?? 'no_stream');

@@ -80,12 +80,13 @@ export type CommandRunner = {
   ): Promise<Loaded<S>>;
   /**
    * The state of a stream without waiting for commands under way on it, so that commands on other streams may ask. With
-   * `remembered`, what is in memory is good enough, although another instance may have written since.
+   * `remembered`, what is in memory is good enough, although another instance may have written since; with `asOf`,
+   * when it holds all that the log does up to there.
    */
   peek<S, C extends { readonly type: string }, E extends DomainEvent>(
     aggregate: Aggregate<S, C, E>,
     id: string,
-    options?: { remembered?: boolean; signal?: AbortSignal | undefined },
+    options?: { remembered?: boolean; asOf?: Position | undefined; signal?: AbortSignal | undefined },
   ): Promise<Loaded<S>>;
   /**
    * Where a stream says that this command was carried out on it, also while no index knows of it yet; waits for one

@@ -4,7 +4,7 @@ import { kindOf, project, type AnyKind } from '../domain/kinds.ts';
 import type { Aggregate, CommandContext, CommandRunner } from './command.ts';
 import { derivedCommandId } from './identifiers.ts';
 import { systemContext } from './metadata.ts';
-import { aggregateOf, deciding, nameStreamId, resourceOf, type Names } from './names.ts';
+import { aggregateOf, deciding, nameAggregate, nameStreamId, resourceOf, type Names } from './names.ts';
 import type { Clock } from './ports.ts';
 
 /**
@@ -71,10 +71,14 @@ export const createProjectEntries = ({
 
   return {
     enter: async ({ kind, stream }, { tenant, project: path }, context) => {
-      // Who holds the path is known to its own stream, whatever the read models show.
-      const found = await names.look(nameStreamId(project.kind, tenant, '', path));
-      const id = found?.state.status === 'held' ? resourceOf(found.state.stream).id : undefined;
-      if (id !== undefined && (await enterById(id, { stream, tenant, path }, context))) return undefined;
+      // Who holds the path is known to its own stream, whatever the read models show. What is remembered of it
+      // may be old, but a project that was deleted since lets nobody in.
+      for (const remembered of [true, false]) {
+        const name = nameStreamId(project.kind, tenant, '', path);
+        const { state } = await runner.peek(nameAggregate, name, { remembered });
+        const id = state.status === 'held' ? resourceOf(state.stream).id : undefined;
+        if (id !== undefined && (await enterById(id, { stream, tenant, path }, context))) return undefined;
+      }
       return noSuchProject(kind, path);
     },
     leave: (stream) => {

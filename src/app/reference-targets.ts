@@ -1,7 +1,7 @@
 import { kinds, type AnyKind } from '../domain/kinds.ts';
 import { isAboutToGo, type Announced, type Announcements, type Pointer } from './announcements.ts';
 import type { CommandRunner, Loaded } from './command.ts';
-import { OutcomeUnknown, StoreUnavailable, type ExpectedRevision } from './event-store.ts';
+import { OutcomeUnknown, StoreUnavailable, type ExpectedRevision, type Position } from './event-store.ts';
 import { aggregateOf } from './names.ts';
 import type { Timers } from './ports.ts';
 import { ReferencesBusy } from './reference-guard.ts';
@@ -16,6 +16,8 @@ type How = {
   readonly signal: AbortSignal | undefined;
   /** Default: everywhere. */
   readonly reaches: Reaches | undefined;
+  /** Only what is in the log up to here counts. Default: up to the end. */
+  readonly asOf?: Position | undefined;
 };
 
 /**
@@ -106,12 +108,12 @@ export const createReferenceTargets = ({
    */
   const look = async (
     target: Pointer,
-    { signal, reaches, remembered }: How & { readonly remembered: boolean },
+    { reaches, ...how }: How & { readonly remembered: boolean },
   ): Promise<{ readonly gone: boolean; readonly goes: number | undefined }> => {
     const kind = declared.get(target.kind);
     if (kind === undefined || target.id === '') return { gone: false, goes: undefined };
     if (doubts.has(keyOf(target))) await settle(target);
-    const loaded: Loaded<unknown> = await runner.peek(aggregateOf(kind), target.id, { remembered, signal });
+    const loaded: Loaded<unknown> = await runner.peek(aggregateOf(kind), target.id, how);
     const { isGone, tenant } = standingOf(kind, loaded.state);
     const gone = isGone || (tenant !== undefined && reaches?.(target.kind, tenant) === false);
     return { gone, goes: isAboutToGo(loaded) ? Number(loaded.revision) : undefined };
@@ -123,7 +125,9 @@ export const createReferenceTargets = ({
   const stays = async (target: Pointer, how: How): Promise<boolean> => {
     let [seenAt, since, waited] = [-1, 0, 0];
     for (let ms = FIRST_PAUSE_MS; ; ms = Math.min(2 * ms, LONGEST_PAUSE_MS)) {
-      const { gone, goes } = await look(target, { ...how, remembered: false });
+      // Whoever has waited wants to know what came since.
+      const asOf = waited === 0 ? how.asOf : undefined;
+      const { gone, goes } = await look(target, { ...how, asOf, remembered: false });
       if (gone) return false;
       if (goes === undefined) return true;
       if (goes !== seenAt) [seenAt, since] = [goes, waited];

@@ -21,8 +21,8 @@ import { createStreamQueue, type StreamQueue } from './stream-queue.ts';
  *
  * On a log with other writers the guard sees only those of its own instance. There both sides announce in their own
  * streams what they are about to do, and rely on the order of the log and on exact revisions alone:
- * 1. The object that will refer stores `ReferencesAnnounced` at position r, then reads each target's stream anew, then
- *    appends its change at exactly the revision behind its announcement. A target whose last event is
+ * 1. The object that will refer stores `ReferencesAnnounced` at position r, then makes sure that it knows each
+ *    target's stream up to r, then appends its change at exactly the revision behind. A target whose last event is
  *    `DeletionAnnounced` is waited for; after a while that is withdrawn, in case its writer has died.
  * 2. A deletion stores `DeletionAnnounced` at position d, waits for the read model, withdraws every announcement of a
  *    reference that is older than d and still the last event of its stream, waits again, looks at who refers to the object,
@@ -219,11 +219,11 @@ const announcedReference = (
     const maybe = await targets.gone(to, { signal, reaches, remembered: true });
     const known = maybe && (await targets.gone(to, { signal, reaches, remembered: false }));
     if (known !== undefined) return refusalOf(known);
-    const revision = await announcements.references({ kind, id, revision: at }, to, context);
-    if (revision === undefined) return undefined;
-    open = revision;
-    const gone = await targets.goneAfterAll(to, { signal, reaches });
-    if (gone === undefined) announced = revision;
+    const stored = await announcements.references({ kind, id, revision: at }, to, context);
+    if (stored === undefined) return undefined;
+    open = stored.revision;
+    const gone = await targets.goneAfterAll(to, { signal, reaches, asOf: stored.position });
+    if (gone === undefined) announced = stored.revision;
     return refusalOf(gone);
   };
 

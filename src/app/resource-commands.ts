@@ -33,8 +33,8 @@ export type ResourceCommands = {
    * reserves the new ones before and gives the old ones back after it; an object that is gone gives back all.
    *
    * `command` may be a function of how often this creation had been abandoned before (see `AbandonCreation` of the
-   * deciders): only a command that knows of it is accepted then. `likelyNew`: the id was made just now, so reading the
-   * stream first would be wasted.
+   * deciders): only a command that knows of it is accepted then. `likelyNew`: the id belongs to this command alone,
+   * so that reading the stream first would mostly be wasted.
    */
   execute<S, C extends { readonly type: string }, E extends DomainEvent>(
     kind: ResourceKind<S, C, E>,
@@ -173,6 +173,8 @@ export const createResourceCommands = ({
             abandonedBefore = times;
             continue;
           }
+          // What was taken for new may be a repeat: then its first call is what counts.
+          if (options.likelyNew && (await runner.find(aggregateOf(kind), id, context.commandId))) continue;
           if (obstacle !== undefined && (await makeFree(kind, obstacle, context))) continue;
         }
         const about = { category: kind.kind, id };

@@ -138,7 +138,7 @@ const create = async <S, C extends { readonly type: string }, E extends DomainEv
   const context = await commandContext(call, write, owner, services);
   const outcome = await services.commands
     .execute(kind, id, (abandonedBefore) => planned.command(secrets, abandonedBefore), context, {
-      likelyNew: id === generatedId(kind, write) && !write.repeatable,
+      likelyNew: id === generatedId(kind, write),
       reaches: reachOf(kind, owner, principal.visibility),
     })
     .catch(async (error: unknown) => {

@@ -54,8 +54,9 @@ export const concealing = (
     const { personal } = kind;
     if (personal === undefined || !('document' in sample))
       return commands.execute(kind, id, command, context, options);
-    const { state } = await services.runner.load(aggregateOf(kind), id);
-    const document = await concealed(id, sample, personal, state, services.people);
+    const loaded =
+      options?.likelyNew === true ? undefined : await services.runner.load(aggregateOf(kind), id);
+    const document = await concealed(id, sample, personal, loaded?.state, services.people);
     const conceal = (clear: WithDocument): WithDocument =>
       clear.type === 'CreateDocument' && personal.includes('metadata.name')
         ? { ...clear, document, name: services.nameToken(kind.kind, clear.tenant, clear.name) }
@@ -79,7 +80,7 @@ const concealed = async (
   state: unknown,
   { encrypt, open }: PersonalDocuments,
 ): Promise<JsonObject> => {
-  const stored = (state as { readonly document?: JsonObject }).document ?? {};
+  const stored = (state as { readonly document?: JsonObject } | undefined)?.document ?? {};
   const shown = revealed(stored, open);
   let document = withName(command, paths);
   for (const path of paths) {

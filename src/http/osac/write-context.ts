@@ -186,6 +186,8 @@ export const settledBefore = async <S, C extends { readonly type: string }, E ex
   { exists = false }: { readonly exists?: boolean } = {},
 ): Promise<(Shown & { readonly position: string | undefined }) | undefined> => {
   if (!write.repeatable) return undefined;
+  // Most keyed creations are first calls, of an object whose stream is not there to be read.
+  if (!exists && resources.findCommand(write.commandId) === undefined) return undefined;
   const aggregate = { category: kind.kind, decider: kind.decider, stateVersion: kind.stateVersion };
   // Before anything is compared: a foreign id must not answer otherwise than one that never was (design §7).
   const now = kind.view((await runner.load(aggregate, id)).state);

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { OutcomeUnknown } from '../../../src/app/event-store.ts';
 import { nameStreamId } from '../../../src/app/names.ts';
 import { fakeContext, collect } from '../../support/fake-context.ts';
-import { deleteGadget, gadget, reviseGadget } from '../../support/fake-gadget.ts';
+import { createGadget, deleteGadget, gadget, reviseGadget } from '../../support/fake-gadget.ts';
 import { crashing, createIncarnation } from '../../support/fake-incarnation.ts';
 import { codeHolderOf, create, holderOf, shared, types, type Incarnation } from './holding-names.ts';
 
@@ -54,6 +54,20 @@ describe('names of resources', () => {
       undefined,
     ]);
     expect((await create(one, 'g2', 'drill', ['c1'])).outcome).to.equal('accepted');
+  });
+
+  it('that have passed on do not refuse a repeat that is taken for new: its first call counts', async () => {
+    const store = shared();
+    const one = createIncarnation(store, 'one');
+    const repeatable = (on: Incarnation) =>
+      on.resources.execute(gadget, 'g1', createGadget('g1', 'drill'), fakeContext('keyed'), {
+        likelyNew: true,
+      });
+    const first = await repeatable(one);
+    await one.resources.execute(gadget, 'g1', deleteGadget, fakeContext('delete'));
+    expect((await create(one, 'g2', 'drill')).outcome).to.equal('accepted');
+    expect(await repeatable(createIncarnation(store, 'two'))).to.deep.equal({ ...first, replayed: true });
+    expect(await holderOf(one, 'drill')).to.equal('g2');
   });
 
   it('are free as soon as their holder is gone, also before anybody has given them back', async () => {

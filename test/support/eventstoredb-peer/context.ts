@@ -27,6 +27,8 @@ export type Stats = {
   cancelled: number;
   /** Event messages written to clients. */
   eventsSent: number;
+  /** Of each read call that began: its stream, or `$all` and its direction. */
+  readonly readFrom: string[];
   /** Commit position each subscription began behind, `start` or `end`. */
   readonly subscribedFrom: string[];
   connections: number;
@@ -48,6 +50,7 @@ export const createStats = (): Stats => ({
   openSubscriptions: 0,
   cancelled: 0,
   eventsSent: 0,
+  readFrom: [],
   subscribedFrom: [],
   connections: 0,
   connected: 0,

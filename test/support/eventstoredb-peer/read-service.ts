@@ -106,6 +106,9 @@ export const createReadService = (peer: PeerContext) => {
   const countRead = async (call: ReadCall, options: Options): Promise<void> => {
     const stream = options.getStream();
     const name = nameOf(stream?.getStreamIdentifier());
+    const { FORWARDS } = streams.ReadReq.Options.ReadDirection;
+    const direction = options.getReadDirection() === FORWARDS ? 'forward' : 'backward';
+    stats.readFrom.push(stream === undefined ? `$all ${direction}` : name);
     const fault = faultOf(call, 'read', name);
     const write = createWriter(call, fault);
     if (fault?.kind === 'never-answer') return overOr(call);
