@@ -1,10 +1,10 @@
 import { LRUCache } from 'lru-cache';
 import { reject, type DomainEvent, type Rejection } from '../domain/decider.ts';
-import { kindOf, project, type AnyKind } from '../domain/kinds.ts';
+import { kindOf, nameAggregate, project, type AnyKind } from '../domain/kinds.ts';
 import type { Aggregate, CommandContext, CommandRunner } from './command.ts';
 import { derivedCommandId } from './identifiers.ts';
 import { systemContext } from './metadata.ts';
-import { aggregateOf, deciding, nameAggregate, nameStreamId, resourceOf, type Names } from './names.ts';
+import { aggregateOf, deciding, nameStreamId, resourceOf, type Names } from './names.ts';
 import type { Clock } from './ports.ts';
 
 /**

@@ -4,7 +4,7 @@ import type { RegisteredHub } from '../../app/hub-registry.ts';
 import type { HubConnection, ManagementCluster } from '../../app/management-cluster.ts';
 import { originOf } from '../../domain/hubs/automation-origins.ts';
 import { clearTextRejection, hubSpecRejection } from '../../domain/hubs/hub-spec.ts';
-import { defined, objectAt, own, stringAt, textsAt, withoutEmpty } from '../../domain/json-tools.ts';
+import { objectAt, own, stringAt, textsAt, withoutEmpty } from '../../domain/json-tools.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { hub as hubKind } from '../../domain/kinds.ts';
 import { ApiError, invalid } from '../errors.ts';

@@ -45,7 +45,12 @@ export const HUB_WATCH = z.strictObject({
   unknown: COUNT.describe("Orders with a cluster's label which nobody here ever ordered."),
   orphans: COUNT,
   failures: COUNT,
-  ...maybe({ not_synced: listOf(TEXT), kinds_not_synced: listOf(TEXT), last_error: TEXT, last_error_at: TEXT }),
+  ...maybe({
+    not_synced: listOf(TEXT),
+    kinds_not_synced: listOf(TEXT),
+    last_error: TEXT,
+    last_error_at: TEXT,
+  }),
 });
 const HUB_DETAILS = z
   .strictObject({
