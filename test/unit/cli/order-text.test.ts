@@ -66,6 +66,7 @@ describe('orders show', () => {
     const waiting = { message: 'the pool has no free address' };
     const text = orderText({ ...order, kind: 'externalIp', hub: 'h1', conditions: {}, waiting });
     expect(text.split('\n')).to.include('Waits: the pool has no free address');
+    expect(text).to.not.include('CANDIDATE');
   });
 
   it('does not say that it is tried where nothing is outstanding', () => {
@@ -120,12 +121,6 @@ describe('orders show', () => {
     expect(orderText({ ...order, waiting })).to.include('Waits for a hub: waiting for 2 × fc430');
     const placed = orderText({ ...order, hub: 'sim-1', waiting });
     expect(placed).to.include('Waits for room on its hub: waiting for 2 × fc430');
-  });
-
-  it('says why an object waits that is not scheduled among hubs', () => {
-    const text = orderText({ ...order, waiting: { message: 'every address rests' } });
-    expect(text).to.include('Waits for a hub: every address rests');
-    expect(text).to.not.include('CANDIDATE');
   });
 
   it('says who decided what, where it was not the service itself', () => {
