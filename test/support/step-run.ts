@@ -160,6 +160,8 @@ export const createStepRun = <
     record,
     hear,
     now,
+    /** From now on another machine's clock counts, which is so many milliseconds behind. */
+    takeOver: (behindMs: number): void => void (ms -= behindMs),
     /** What somebody else asks of the subject. `unheard`: the run hears of it later. */
     command: (given: Command, unheard?: 'unheard'): CommandResult => {
       const result = append(given, 'request');

@@ -71,10 +71,10 @@ export const confirm = (run: OrderRun, shown: JsonObject, at: string): ClusterCo
   const what = missingIn(report.assessment, run);
   if (what === undefined) return report;
   if (run.ending === undefined) return { type: 'ReportLost', at, what };
-  // A look from before the deletion was sent cannot confirm absence.
-  const since = run.done['delete']?.at ?? '';
-  const isAfter = (run.effects['check']?.startedAt ?? '') >= since;
-  return what === 'cluster-order' && isAfter ? { type: 'ConfirmAbsence', at } : report;
+  // A look from before the deletion was sent cannot confirm absence. One that was made for it names it: the clocks of two
+  // machines do not tell which came first.
+  const isForIt = run.effects['check']?.id.endsWith(`.${run.done['delete']?.at ?? ''}`) === true;
+  return what === 'cluster-order' && isForIt ? { type: 'ConfirmAbsence', at } : report;
 };
 
 const missingIn = (assessment: Assessment, { ending }: OrderRun): Lost | undefined => {

@@ -93,6 +93,17 @@ describe('cluster order: the end', () => {
     run.perform('check', done(NOWHERE));
     expect(run.commands()).to.include('ConfirmAbsence');
   });
+  it('confirms absence on a machine whose clock is behind the one that deleted', () => {
+    const run = createOrderRun();
+    run.toHub();
+    remove(run);
+    run.perform('delete', done({ existed: true }));
+    run.takeOver(3_600_000);
+    run.observe(NOWHERE);
+    run.commands();
+    run.perform('check', done(NOWHERE));
+    expect(run.commands()).to.include('ConfirmAbsence');
+  });
   it('settles a dispatch that may have happened before it deletes', () => {
     const run = createOrderRun();
     run.order();
