@@ -52,12 +52,19 @@ export const repairHeld = async <Place>(
     }
   };
 
+  const later = (error: unknown): void => {
+    if (!signal.aborted) logger.warn({ err: error }, `${what} that is held is looked at again later`);
+  };
+
   while (!signal.aborted) {
-    for (const place of places()) {
-      if (signal.aborted) return;
-      await look(place).catch((error: unknown) => {
-        if (!signal.aborted) logger.warn({ err: error }, `${what} that is held is looked at again later`);
-      });
+    // What lists the places may break down as well: that must not end what runs beside it.
+    try {
+      for (const place of places()) {
+        if (signal.aborted) return;
+        await look(place).catch(later);
+      }
+    } catch (error) {
+      later(error);
     }
     await pause(timers, LOOK_MS, signal);
   }

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { repairCapacity } from '../../../src/app/capacity-repair.ts';
 import { StoreUnavailable } from '../../../src/app/event-store.ts';
 import { createHolders } from '../../../src/app/holders.ts';
+import type { HubRegistry } from '../../../src/app/hub-registry.ts';
 import { hubCapacity } from '../../../src/app/scheduler.ts';
 import { claimedBy } from '../../../src/domain/hubs/capacity.ts';
 import { objectAt, stringAt } from '../../../src/domain/json-tools.ts';
@@ -53,6 +54,7 @@ describe('capacity of orders that are over', () => {
     over: readonly string[],
     during: (pass: (ms: number) => Promise<void>) => Promise<void>,
     commandRunner = fixture.commandRunner,
+    registry: Pick<HubRegistry, 'hubs'> = fixture.registry,
   ): Promise<void> => {
     const time = manualTime();
     const stop = new AbortController();
@@ -64,7 +66,7 @@ describe('capacity of orders that are over', () => {
       fixture.commandRunner,
     );
     const ended = repairCapacity({
-      registry: fixture.registry,
+      registry,
       commandRunner,
       holders: {
         ...known,
@@ -163,5 +165,22 @@ describe('capacity of orders that are over', () => {
       },
       loses,
     );
+  });
+
+  it('is found also after what lists the places broke down', async () => {
+    await registered();
+    await reserve('over', 'globex');
+    let isBroken = true;
+    const hubs = () => {
+      if (isBroken) throw new Error('database disk image is malformed');
+      return fixture.registry.hubs();
+    };
+    const pass = async (passed: (ms: number) => Promise<void>): Promise<void> => {
+      await passed(MINUTE);
+      isBroken = false;
+      await passed(MINUTE);
+    };
+    await repairing(['over'], pass, fixture.commandRunner, { hubs });
+    expect(await held()).to.deep.equal([]);
   });
 });
