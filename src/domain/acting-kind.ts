@@ -25,7 +25,7 @@ export type ActingKind<
   readonly workflow: AnyWorkflow;
   /** What stands for it on a hub. */
   readonly hubObjects: readonly HubObject[];
-  /** What of its hub's room one object takes. Absent: none, it only has a place there. */
+  /** What the scheduler reserves for one object where its workflow names nothing. Absent: no room, only a place. */
   readonly claims?: (state: State) => CapacityClaim;
   /** Beside those that every kind has. */
   readonly routes?: readonly KindRoute[];
