@@ -8,16 +8,20 @@ import { hubContext } from './metadata.ts';
 type Pool = { readonly id: string; readonly tenant: string; readonly project: string };
 
 const aggregate = aggregateOf(externalIpPool);
+const PAGE = 100;
 
 /** Gives back the addresses of external IPs that are over: see `repairHeld`. */
 export const repairAddresses = ({
-  pools,
+  pages,
   ...ports
-}: RepairPorts & { readonly pools: () => Iterable<readonly Pool[]> }): Promise<void> => {
+}: RepairPorts & {
+  /** All that are stored of a kind. */
+  readonly pages: (kind: string, size: number) => Iterable<readonly Pool[]>;
+}): Promise<void> => {
   const { commandRunner, clock, signal } = ports;
   return repairHeld(
     'the address',
-    () => [...pools()].flat(),
+    () => [...pages(externalIpPool.kind, PAGE)].flat(),
     async (pool) => {
       const { state } = await commandRunner.peek(aggregate, pool.id, { signal });
       return holdingsOf(bookOf(state)).map(({ holder, generation }) => ({

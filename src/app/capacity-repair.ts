@@ -12,6 +12,8 @@ import { hubCapacity } from './scheduler.ts';
 
 /** Milliseconds between two looks at what is held. */
 const LOOK_MS = 60_000;
+/** Looks until the states of holders that are not over are read too, for those that were withdrawn: once an hour. */
+const LOOKS_TO_THOROUGH = 60;
 
 export type RepairPorts = {
   readonly commandRunner: Pick<CommandRunner, 'execute' | 'peek'>;
@@ -36,28 +38,35 @@ export const repairHeld = async <Place>(
 ): Promise<void> => {
   const slice = createSlices(clock);
 
-  const look = async (place: Place): Promise<void> => {
+  const look = async (place: Place, isThorough: boolean): Promise<void> => {
     for (const { holder, giveBack } of await heldAt(place)) {
       const asked = { isOver: false as ReturnType<Holders['isOver']> };
       await slice(() => {
-        asked.isOver = holders.isOver(holder, signal);
+        asked.isOver = holders.isOver(holder, signal, isThorough);
       });
       if (!(await asked.isOver)) continue;
       const done = await giveBack();
       if (done.outcome === 'accepted' && done.events.length > 0)
         logger.info(
           { kind: holder.kind, order: holder.id },
-          `${what} of an order that is over was given back`,
+          `${what} of an order that is over or withdrawn was given back`,
         );
     }
   };
 
-  while (!signal.aborted) {
-    for (const place of places()) {
-      if (signal.aborted) return;
-      await look(place).catch((error: unknown) => {
-        if (!signal.aborted) logger.warn({ err: error }, `${what} that is held is looked at again later`);
-      });
+  const later = (error: unknown): void => {
+    if (!signal.aborted) logger.warn({ err: error }, `${what} that is held is looked at again later`);
+  };
+
+  for (let looks = 1; !signal.aborted; looks += 1) {
+    // What lists the places may break down as well: that must not end what runs beside it.
+    try {
+      for (const place of places()) {
+        if (signal.aborted) return;
+        await look(place, looks % LOOKS_TO_THOROUGH === 0).catch(later);
+      }
+    } catch (error) {
+      later(error);
     }
     await pause(timers, LOOK_MS, signal);
   }
@@ -66,7 +75,7 @@ export const repairHeld = async <Place>(
 export const repairCapacity = ({
   registry,
   ...ports
-}: RepairPorts & { readonly registry: Pick<HubRegistry, 'hubs'> }): Promise<void> => {
+}: RepairPorts & { readonly registry: Pick<HubRegistry, 'hubs' | 'tenantOf'> }): Promise<void> => {
   const { commandRunner, holders, clock, signal } = ports;
   return repairHeld(
     'capacity',
@@ -77,7 +86,9 @@ export const repairCapacity = ({
       return claimedBy(state).map((holder) => ({
         holder,
         giveBack: async () => {
-          const owner = (await holders.ownerOf(holder, signal)) ?? of;
+          // Those that hold a place are counted by the tenant that it was reserved for.
+          const { tenant, project } = (await holders.ownerOf(holder, signal)) ?? of;
+          const owner = { tenant: registry.tenantOf(hub, holder) ?? tenant, project };
           const commandId = derivedCommandId('capacity-repair', hub, holderKey(holder), revision);
           const command = { type: 'ReleaseCapacity', at: clock.now(), holder } as const;
           const context = { ...hubContext(commandId, 'capacity-repair', hub, owner), signal };

@@ -5,7 +5,12 @@ import type { CommandRunner } from './command.ts';
 import type { Processes } from './process-port.ts';
 
 export type Holders = ReturnType<typeof createHolders>;
-type Owner = { readonly tenant: string; readonly project: string; readonly archived: boolean };
+type Owner = {
+  readonly tenant: string;
+  readonly project: string;
+  readonly archived: boolean;
+  readonly isWithdrawn?: boolean;
+};
 
 /** What is asked of holders by whoever gives back what they left behind, whatever it is that they hold. */
 export const createHolders = (
@@ -15,18 +20,25 @@ export const createHolders = (
   const ownerOf = async ({ kind, id }: Holder, signal: AbortSignal): Promise<Owner | undefined> => {
     const declared = actingKindOf(kind);
     if (declared === undefined) return undefined;
-    const view = declared.view((await commandRunner.load(aggregateOf(declared), id, { signal })).state);
-    return view.exists ? view : undefined;
+    const { state } = await commandRunner.load(aggregateOf(declared), id, { signal });
+    const view = declared.view(state);
+    return view.exists ? { ...view, isWithdrawn: declared.isWithdrawn?.(state) === true } : undefined;
   };
   return {
-    /** Nothing will be done for it any more: its run has ended, or it never came to be. */
-    isOver: (holder: Holder, signal: AbortSignal): boolean | Promise<boolean> => {
-      const workflow = actingKindOf(holder.kind)?.workflow.name;
+    /**
+     * It is to hold nothing any more: its run has ended, or it never came to be. `isThorough`: also when it was aborted and
+     * nothing of it is left, which only its state says.
+     */
+    isOver: (holder: Holder, signal: AbortSignal, isThorough: boolean): boolean | Promise<boolean> => {
+      const { workflow, isWithdrawn } = actingKindOf(holder.kind) ?? {};
       if (workflow === undefined) return false;
-      if (processes.isClosed(workflow, holder.id)) return true;
-      if (!processes.isUnknown(workflow, holder.id)) return false;
+      if (processes.isClosed(workflow.name, holder.id)) return true;
+      if (!processes.isUnknown(workflow.name, holder.id) && !(isThorough && isWithdrawn !== undefined))
+        return false;
       // The runner may not have heard of it yet; its own stream has.
-      return ownerOf(holder, signal).then((owner) => owner === undefined || owner.archived);
+      return ownerOf(holder, signal).then(
+        (owner) => owner === undefined || owner.archived || owner.isWithdrawn === true,
+      );
     },
     /** On whose behalf it holds; undefined: nobody knows it. */
     ownerOf,

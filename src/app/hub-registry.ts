@@ -1,3 +1,4 @@
+import { holderKey, type Holder } from '../domain/holder.ts';
 import type { CapacityLimits } from '../domain/hubs/capacity-events.ts';
 import { capacityLimitsOf, limitsWithHosts } from '../domain/hubs/capacity.ts';
 import { HEALTH_EVENTS, type HubHealth } from '../domain/hubs/health.ts';
@@ -61,6 +62,8 @@ export type HubRegistry = {
   get(id: string): RegisteredHub | undefined;
   /** How many of a tenant, or of one kind of it, have a place on a hub. */
   holdersOf(hub: string, tenant: string, kind?: string): number;
+  /** For which tenant a place on a hub was reserved, while somebody has it. */
+  tenantOf(hub: string, holder: Holder): string | undefined;
   /** Tenants that ever had a place on a hub; a first one is told like a change of the hub. */
   tenantsOn(hub: string): readonly string[];
   /** Called with the hub after each change (undefined: it is gone), first for each hub once ready. Returns how to stop. */
@@ -93,6 +96,8 @@ export const createHubRegistry = (options: {
   const hubs = new Map<string, RegisteredHub>();
   /** By hub, tenant and kind. */
   const counts = new Map<string, Map<string, Map<string, number>>>();
+  /** By hub and holder. */
+  const tenants = new Map<string, Map<string, string>>();
   const listeners = new Set<(id: string, hub: RegisteredHub | undefined) => void>();
   const caughtUp = Promise.withResolvers<void>();
   let ready = false;
@@ -108,7 +113,11 @@ export const createHubRegistry = (options: {
 
   const count = (hub: string, event: RecordedEvent, change: 1 | -1): void => {
     const { tenant } = event.metadata as unknown as EventMetadata;
-    const kind = stringAt(objectAt(event.data, 'holder'), 'kind');
+    const holder = objectAt(event.data, 'holder');
+    const kind = stringAt(holder, 'kind');
+    const key = holderKey({ kind, id: stringAt(holder, 'id') });
+    if (change === 1) tenants.set(hub, (tenants.get(hub) ?? new Map<string, string>()).set(key, tenant));
+    else tenants.get(hub)?.delete(key);
     const ofHub = counts.get(hub) ?? new Map<string, Map<string, number>>();
     const isNew = !ofHub.has(tenant);
     // Of one that has left, something may still be there.
@@ -168,6 +177,7 @@ export const createHubRegistry = (options: {
     known = [...hubs.keys()];
     states.clear();
     counts.clear();
+    tenants.clear();
     const filter = { typePrefixes: [...HUB_TYPES, RESERVED, RELEASED] };
     for await (const item of store.subscribe({
       filter,
@@ -216,6 +226,7 @@ export const createHubRegistry = (options: {
         (sum, [each, count]) => (kind === undefined || each === kind ? sum + count : sum),
         0,
       ),
+    tenantOf: (hub, holder) => tenants.get(hub)?.get(holderKey(holder)),
     tenantsOn: (hub) => [...(counts.get(hub)?.keys() ?? [])],
     onChange: (listener) => {
       listeners.add(listener);

@@ -1,3 +1,4 @@
+import { actingKindOf } from '../domain/acting-kinds.ts';
 import type { Candidate, Placement, PlacementRequest, PlaceResult } from '../domain/hubs/placement.ts';
 import { place } from '../domain/hubs/placement.ts';
 import type { CapacityClaim, HubCapacityEvent } from '../domain/hubs/capacity-events.ts';
@@ -12,7 +13,7 @@ import {
 import { namespaceOf } from '../domain/hubs/hub-facts.ts';
 import type { Holder } from '../domain/holder.ts';
 import { defined, own, sameJson } from '../domain/json-tools.ts';
-import { hubCapacityAggregate } from '../domain/kinds.ts';
+import { aggregateOf, hubCapacityAggregate } from '../domain/kinds.ts';
 import type { EffectOutcome } from '../domain/workflow.ts';
 import type { Aggregate, CommandOutcome, CommandRunner } from './command.ts';
 import { contextOf, storeOutcome } from './effect-commands.ts';
@@ -139,11 +140,19 @@ export const createScheduler = (options: {
     };
   };
 
+  /** As its kind declares it, of the object as it is now. */
+  const claimed = async (holder: Holder, { signal }: EffectCall): Promise<CapacityClaim> => {
+    const kind = actingKindOf(holder.kind);
+    if (kind?.claims === undefined) return NOTHING;
+    return kind.claims((await commandRunner.load(aggregateOf(kind), holder.id, { signal })).state);
+  };
+
   const placeOrder = async (
-    { mayStay = false, ...request }: PlacementRequest & { readonly mayStay?: boolean },
+    { mayStay = false, ...asked }: PlacementRequest & { readonly mayStay?: boolean },
     call: EffectCall,
   ): Promise<EffectOutcome> => {
     await registry.ready(call.signal);
+    const request = { ...asked, claim: asked.claim ?? (await claimed(asked.holder, call)) };
     for (let round = 0; round < MAX_ROUNDS; round += 1) {
       const seen = await Promise.all(registry.hubs().map((hub) => lookForPlacement(hub, call)));
       const choice = place(
@@ -167,7 +176,7 @@ export const createScheduler = (options: {
 
   const reserve = async (
     hub: RegisteredHub,
-    { holder, claim = NOTHING }: PlacementRequest,
+    { holder, claim }: Required<Pick<PlacementRequest, 'holder' | 'claim'>>,
     call: EffectCall,
     round: number,
     seen: readonly Seen[],

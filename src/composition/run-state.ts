@@ -7,6 +7,7 @@ import type { ActingKind } from '../domain/acting-kind.ts';
 import type { JsonObject, JsonValue } from '../domain/json.ts';
 import { shownDecisions } from '../domain/process/decisions.ts';
 import type { AnyRun } from '../domain/process/run.ts';
+import { isUnwinding } from '../domain/process/undo.ts';
 import type { PendingEffect } from '../domain/workflow.ts';
 import { defined } from '../domain/json-tools.ts';
 
@@ -34,8 +35,11 @@ export const describeRun = async (
   if (!isKnown(run)) return undefined;
   const { state, revision } = run;
   const { commands, effects, timers } = workflow.pending(state);
+  const isIdle = commands.length + effects.length + timers.length === 0;
+  const isHalted = (state as AnyRun).halted !== undefined && !isUnwinding(state as AnyRun);
   return {
     closed: workflow.isClosed(state),
+    idle: isIdle || isHalted,
     events: revision + 1,
     ...shownDecisions(state as AnyRun),
     commands: commands.map(({ command }) => command.type),

@@ -1,5 +1,3 @@
-import { repairAddresses } from '../app/address-repair.ts';
-import { repairCapacity } from '../app/capacity-repair.ts';
 import { createCommandRunner, type CommandHooks } from '../app/command-runner.ts';
 import type { CommandRunner } from '../app/command.ts';
 import { createCheckpoint } from '../app/checkpoint.ts';
@@ -40,7 +38,6 @@ import type { ActingKind } from '../domain/acting-kind.ts';
 import { actingKinds, workflowOn } from '../domain/acting-kinds.ts';
 import { LANE_PAUSES } from '../domain/hubs/lane-pauses.ts';
 import { aggregates, kinds, lanePausesAggregate, lifecycle } from '../domain/kinds.ts';
-import { externalIpPool } from '../domain/networks/external-ip-pool.resource.ts';
 import type { OpenPersonal } from '../domain/personal.ts';
 import { processEventTypes } from '../domain/process/event-types.ts';
 import { eventTypes } from '../domain/registry.ts';
@@ -52,6 +49,7 @@ import { createViews } from '../projections/views.ts';
 import { createAuditing, type AuditorPorts, type Auditing } from './auditing.ts';
 import { caughtUpWith } from './caught-up.ts';
 import { createEffectPorts, type EffectSurroundings } from './effect-ports.ts';
+import { REPAIRS } from './repairs.ts';
 import { describeRun, refsOfRun } from './run-state.ts';
 import { SWEEP_EVERY_MS, sweepSecrets } from './secret-sweeps.ts';
 import { createSecretSweeper, createSecretUses } from '../app/stored-secrets.ts';
@@ -222,16 +220,12 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
       whileLive: async (signal) => {
         const ending = { registry: hubs, commandRunner: runner, commands, clock, timers, logger, signal };
         const holders = createHolders(port, runner);
+        const pages = (kind: string, size: number) => readModels.resources.pages(kind, size);
         await Promise.all([
           observer.run(signal),
           hubHealth.run(signal),
           finishDecommissions(ending),
-          repairCapacity({ ...ending, holders }),
-          repairAddresses({
-            ...ending,
-            holders,
-            pools: () => readModels.resources.pages(externalIpPool.kind, 100),
-          }),
+          ...REPAIRS.map((repair) => repair({ ...ending, holders, pages })),
           repair.run(signal),
         ]);
       },

@@ -25,8 +25,10 @@ export type ActingKind<
   readonly workflow: AnyWorkflow;
   /** What stands for it on a hub. */
   readonly hubObjects: readonly HubObject[];
-  /** What of its hub's room one object takes. Absent: none, it only has a place there. */
+  /** What the scheduler reserves for one object where its workflow names nothing. Absent: no room, only a place. */
   readonly claims?: (state: State) => CapacityClaim;
+  /** It was aborted and nothing of it is left, though it may be retried. Absent: its objects end instead. */
+  readonly isWithdrawn?: (state: State) => boolean;
   /** Beside those that every kind has. */
   readonly routes?: readonly KindRoute[];
   readonly timeline: TimelineWords;

@@ -302,6 +302,7 @@ export const placedKind = <
     ...resource,
     workflow: workflowOf(resource as unknown as ResourceKind<State, Command>, declared),
     hubObjects: [declared.object],
+    isWithdrawn: ({ withdrawn }) => withdrawn === true,
     timeline: {
       sentences: {
         [`${prefix}Ordered`]: (data) => `The ${words}${quoted(data['name'])} was ordered.`,

@@ -68,10 +68,7 @@ const why = (order: OrderDetails): string[] => {
       ? []
       : [`Had failed before it was deleted: ${failure.reason}: ${failure.message}`];
   if (failure !== undefined) {
-    const end =
-      failure.permanent === true || isIdle(order.run)
-        ? 'it waits for a retry or a deletion'
-        : 'it is still being tried';
+    const end = failure.permanent === true ? 'it waits for a retry or a deletion' : 'it is still being tried';
     return [
       `Failed: ${failure.reason}: ${failure.message} (${end})`,
       ...said(failure.detail),
@@ -89,10 +86,6 @@ const why = (order: OrderDetails): string[] => {
   if (waitingFor.length > 0) return [`Waits for its hub to remove: ${waitingFor.join(', ')}`];
   return [...(message === undefined ? [] : [message]), ...said(order.change_failed?.detail)];
 };
-
-/** Nothing is tried any more. */
-const isIdle = (run: OrderDetails['run']): boolean =>
-  run !== undefined && run.effects.length + run.timers.length + run.commands.length === 0;
 
 type Candidates = NonNullable<NonNullable<OrderDetails['waiting']>['decision']>['candidates'];
 

@@ -27,7 +27,7 @@ export type PlacementRequest = {
   readonly objects?: readonly string[];
   /** Absent: any zone. */
   readonly zone?: string;
-  /** Absent: it has a place there and takes no room. */
+  /** Absent: it takes no room; the scheduler fills in what the kind of the holder declares (`ActingKind.claims`). */
   readonly claim?: CapacityClaim;
   /** No automation that we call has a part in it: an operator on the hub carries it out, or the ledger itself. */
   readonly withoutAutomation?: true;

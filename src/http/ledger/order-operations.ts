@@ -68,6 +68,7 @@ const RUN = z.object({
   skipped: DECISIONS.skipped.optional(),
   aborted: DECISIONS.aborted,
   parked: TEXT.describe('The fault that stopped the work on it, if one did.').optional(),
+  idle: FLAG.describe('Nothing is tried any more, or a step was refused for good.').optional(),
   commands: listOf(TEXT),
   effects: listOf(EFFECT),
   timers: listOf(z.object({ timer: TEXT, due_at: TIME })),

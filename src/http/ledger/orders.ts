@@ -3,7 +3,7 @@ import type { ExpectedRevision } from '../../app/event-store.ts';
 import { actingKinds } from '../../domain/acting-kinds.ts';
 import type { ActingKind } from '../../domain/acting-kind.ts';
 import { aggregateOf } from '../../domain/kinds.ts';
-import { listAt, objectAt, stringAt } from '../../domain/json-tools.ts';
+import { isObject, listAt, objectAt, stringAt } from '../../domain/json-tools.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
 import type { ResourceView } from '../../domain/resource.ts';
 import type { PlacedRow, ReadModels, ResourceRow } from '../../projections/read-models.ts';
@@ -234,6 +234,7 @@ const showOrder = async (call: LedgerCall, services: OrderServices): Promise<Led
     characters: MAX_TIMELINE_CHARACTERS,
   });
   const { conditions, waiting, failure } = kind.order.details(state);
+  const { failure: failed } = failure;
   return {
     json: {
       ...identity(kind.kind, view),
@@ -244,6 +245,7 @@ const showOrder = async (call: LedgerCall, services: OrderServices): Promise<Led
       conditions,
       ...waiting,
       ...failure,
+      ...(isObject(failed) ? { failure: { permanent: run?.['idle'] === true, ...failed } } : {}),
       ...(run === undefined ? {} : { run: { ...run, ...(parked === undefined ? {} : { parked }) } }),
       timeline: timeline.map((entry) =>
         rendered(TIMELINE_ENTRY, {

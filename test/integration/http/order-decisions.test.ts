@@ -74,7 +74,16 @@ const house = (): ActingKind => {
   const cluster = actingKindOf('cluster');
   if (cluster === undefined) throw new TypeError('clusters act');
   const { retry: _none, ...order } = cluster.order;
-  return { ...cluster, workflow: workflow as unknown as AnyWorkflow, order: { ...order, abort: true } };
+  /** Says of no failure whether it is still being tried. */
+  const details: typeof order.details = (state) => ({
+    ...order.details(state),
+    failure: { failure: { reason: 'NoMason', message: 'ill' } },
+  });
+  return {
+    ...cluster,
+    workflow: workflow as unknown as AnyWorkflow,
+    order: { ...order, details, abort: true },
+  };
 };
 
 /** The far side: what stands there, and what it does with walls. */
@@ -205,6 +214,19 @@ describe('decisions about the work on an order', () => {
     expect((await say(id, 'skip', { ...walls, reason: 'again' })).json, 'it holds already').to.deep.equal(
       skipped.json,
     );
+  });
+
+  it('are waited for once a step was refused, and not while anything is tried', async () => {
+    const answer = Promise.withResolvers<EffectOutcome>();
+    yard.walls = () => answer.promise;
+    const id = await order();
+    await standing('base');
+    const failure = async () =>
+      objectAt((await admin('GET', `${LEDGER}/orders/${id}`)).json as JsonObject, 'failure');
+    expect(await failure()).to.deep.equal({ reason: 'NoMason', message: 'ill', permanent: false });
+    answer.resolve({ outcome: 'refused', reason: 'NoMason', message: 'ill' });
+    await reaches(id, 'EffectRefused');
+    expect(await failure()).to.deep.equal({ reason: 'NoMason', message: 'ill', permanent: true });
   });
 
   it('take a skipped step up again', async () => {

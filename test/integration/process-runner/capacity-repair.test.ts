@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { repairCapacity } from '../../../src/app/capacity-repair.ts';
 import { StoreUnavailable } from '../../../src/app/event-store.ts';
 import { createHolders } from '../../../src/app/holders.ts';
+import type { HubRegistry } from '../../../src/app/hub-registry.ts';
 import { hubCapacity } from '../../../src/app/scheduler.ts';
 import { claimedBy } from '../../../src/domain/hubs/capacity.ts';
 import { objectAt, stringAt } from '../../../src/domain/json-tools.ts';
@@ -48,11 +49,29 @@ describe('capacity of orders that are over', () => {
     await fixture.register('sim-a');
     await eventually('the hub is known', () => fixture.registry.hubs().length === 1);
   };
+  const pools = aggregateOf(externalIpPool);
+  const makePool = (id: string) =>
+    fixture.commandRunner.execute(
+      pools,
+      id,
+      {
+        type: 'CreateDocument',
+        at: '2026-01-01T00:00:00.000Z',
+        id,
+        name: id,
+        tenant: 'acme',
+        project: '',
+        creator: 'ann',
+        document: { spec: { cidrs: ['192.0.2.0/29'], ip_family: 'IP_FAMILY_IPV4' } },
+      },
+      commandContext(`make-${id}`, 'acme'),
+    );
   /** Time in which the repair runs passes; then it is stopped. */
   const repairing = async (
     over: readonly string[],
     during: (pass: (ms: number) => Promise<void>) => Promise<void>,
     commandRunner = fixture.commandRunner,
+    registry: Pick<HubRegistry, 'hubs' | 'tenantOf'> = fixture.registry,
   ): Promise<void> => {
     const time = manualTime();
     const stop = new AbortController();
@@ -64,7 +83,7 @@ describe('capacity of orders that are over', () => {
       fixture.commandRunner,
     );
     const ended = repairCapacity({
-      registry: fixture.registry,
+      registry,
       commandRunner,
       holders: {
         ...known,
@@ -100,24 +119,7 @@ describe('capacity of orders that are over', () => {
 
   it('is given back of every kind, also where its holder never came to be, in the name of whoever owns it', async () => {
     await registered();
-    const pools = aggregateOf(externalIpPool);
-    const made = (id: string) =>
-      fixture.commandRunner.execute(
-        pools,
-        id,
-        {
-          type: 'CreateDocument',
-          at: '2026-01-01T00:00:00.000Z',
-          id,
-          name: id,
-          tenant: 'acme',
-          project: '',
-          creator: 'ann',
-          document: { spec: { cidrs: ['192.0.2.0/29'], ip_family: 'IP_FAMILY_IPV4' } },
-        },
-        commandContext(`make-${id}`, 'acme'),
-      );
-    for (const id of ['over', 'unknown-yet']) expect((await made(id)).outcome).to.equal('accepted');
+    for (const id of ['over', 'unknown-yet']) expect((await makePool(id)).outcome).to.equal('accepted');
     for (const id of ['over', 'unknown-yet', 'unknown', 'goes-on'])
       await reserve(id, 'acme', 'externalIpPool');
     await repairing(['over'], (pass) => pass(MINUTE));
@@ -131,7 +133,30 @@ describe('capacity of orders that are over', () => {
     const tenantOf = new Map(
       released.map(({ data, metadata }) => [stringAt(objectAt(data, 'holder'), 'id'), metadata['tenant']]),
     );
-    expect(Object.fromEntries(tenantOf)).to.deep.equal({ over: 'acme', unknown: 'shared' });
+    expect(Object.fromEntries(tenantOf)).to.deep.equal({ over: 'acme', unknown: 'acme' });
+    await eventually(
+      'those that have a place are counted',
+      () => fixture.registry.holdersOf('sim-a', 'acme') === 2,
+    );
+  });
+
+  it('is given back of what was aborted and of which nothing is left, until it is retried', async () => {
+    await registered();
+    const at = '2026-01-01T00:00:00.000Z';
+    const tell = async (id: string, type: 'AbortOrder' | 'ConfirmAbsence' | 'RetryOrder'): Promise<void> => {
+      const command = { type, at, reason: 'a mistake' };
+      const context = commandContext(`${type}-${id}`, 'acme');
+      expect((await fixture.commandRunner.execute(pools, id, command, context)).outcome).to.equal('accepted');
+    };
+    for (const id of ['withdrawn', 'retried', 'being-undone', 'under-way']) {
+      expect((await makePool(id)).outcome).to.equal('accepted');
+      if (id !== 'under-way') await tell(id, 'AbortOrder');
+      if (id === 'withdrawn' || id === 'retried') await tell(id, 'ConfirmAbsence');
+      if (id === 'retried') await tell(id, 'RetryOrder');
+      await reserve(id, 'acme', 'externalIpPool');
+    }
+    await repairing([], (pass) => pass(61 * MINUTE));
+    expect(await held()).to.have.members(['retried', 'being-undone', 'under-way']);
   });
 
   it('counts no more among the clusters of its tenant there', async () => {
@@ -163,5 +188,22 @@ describe('capacity of orders that are over', () => {
       },
       loses,
     );
+  });
+
+  it('is found also after what lists the places broke down', async () => {
+    await registered();
+    await reserve('over', 'globex');
+    let isBroken = true;
+    const hubs = () => {
+      if (isBroken) throw new Error('database disk image is malformed');
+      return fixture.registry.hubs();
+    };
+    const pass = async (passed: (ms: number) => Promise<void>): Promise<void> => {
+      await passed(MINUTE);
+      isBroken = false;
+      await passed(MINUTE);
+    };
+    await repairing(['over'], pass, fixture.commandRunner, { ...fixture.registry, hubs });
+    expect(await held()).to.deep.equal([]);
   });
 });

@@ -6,6 +6,7 @@ import { createScheduler, declareCapacities, hubCapacity } from '../../../src/ap
 import type { PlaceResult } from '../../../src/domain/hubs/placement.ts';
 import { claimOf, NOTHING } from '../../../src/domain/hubs/capacity.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
+import { aggregateOf, cluster } from '../../../src/domain/kinds.ts';
 import {
   commandContext,
   effectCall,
@@ -18,6 +19,7 @@ import { checkAsync } from '../../support/property.ts';
 import { readAll } from '../../support/toy-workflow.ts';
 import { eventually } from '../../support/eventually.ts';
 import { silentLogger } from '../../support/loggers.ts';
+import { ordered } from '../../unit/domain/clusters/samples.ts';
 
 const reachable = { of: ({ id }: { id: string }) => (id === 'unreachable' ? undefined : fakeCluster(id)) };
 
@@ -389,6 +391,36 @@ describe('scheduler', function () {
     await fixture.scheduler('release', { holder: held('c1') }, effectCall());
     await eventually('counted', () => fixture.registry.holdersOf('sim-a', 'acme') === 1);
     expect(fixture.registry.holdersOf('sim-a', 'other')).to.equal(0);
+  });
+
+  it('reserves what the kind of its holder claims, where the request says nothing of it', async () => {
+    const fixture = setUp();
+    await fixture.register('sim-a', { capacity: { control_planes: 1, nodes: { fc430: 3 } } });
+    await known(fixture, 1);
+    const order = (id: string, size: number) =>
+      fixture.commandRunner.execute(
+        aggregateOf(cluster),
+        id,
+        {
+          ...ordered,
+          type: 'OrderCluster',
+          id,
+          nodeSets: { workers: { hostType: { id: 'fc430', name: 'fc430' }, size } },
+        },
+        commandContext(`order-${id}`, 'acme'),
+      );
+    for (const [id, size] of [
+      ['large', 4],
+      ['fits', 3],
+    ] as const)
+      expect((await order(id, size)).outcome).to.equal('accepted');
+    const asked = (id: string) => place(fixture.scheduler, { holder: held(id), tenant: 'acme' });
+    expect(await asked('large')).to.include({ placed: false });
+    expect(await asked('fits')).to.include({ placed: true });
+    expect(claimOf(await capacityOf(fixture, 'sim-a'), held('fits'))).to.deep.equal({
+      controlPlanes: 1,
+      nodes: { fc430: 3 },
+    });
   });
 
   it('reserves a place for what takes no room, which closes no hub under it and crowds out nobody', async () => {

@@ -69,12 +69,11 @@ describe('orders show', () => {
     expect(text).to.not.include('CANDIDATE');
   });
 
-  it('does not say that it is tried where nothing is outstanding', () => {
-    const failure = { reason: 'ValidationFailed', message: 'no such key' } as never;
+  it('says whether a failure is still being tried', () => {
+    const failure = { reason: 'ValidationFailed', message: 'no such key', permanent: true };
     expect(orderText({ ...order, failure })).to.include('(it waits for a retry or a deletion)');
-    const effects = [{ operation: 'observeObject', attempt: 1, mode: 'observe', lane: 'hub:h1' }];
-    const run = { commands: [], effects, timers: [] };
-    expect(orderText({ ...order, failure, run })).to.include('(it is still being tried)');
+    const tried = { ...failure, permanent: false };
+    expect(orderText({ ...order, failure: tried })).to.include('(it is still being tried)');
   });
 
   it('says nothing of conditions where a kind has none', () => {

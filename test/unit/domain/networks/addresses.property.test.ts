@@ -274,7 +274,7 @@ describe('addresses of a pool', () => {
           const before = await held();
           const stop = new AbortController();
           const repaired = repairAddresses({
-            pools: () => [[{ id: 'p', tenant: 'shared', project: '' }]],
+            pages: () => [[{ id: 'p', tenant: 'shared', project: '' }]],
             commandRunner: fixture.commandRunner,
             holders: {
               isOver: ({ id }) => id.startsWith('over'),
