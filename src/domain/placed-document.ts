@@ -20,7 +20,7 @@ import type {
 import { isRejection, reject, type Decision, type DomainEvent, type Rejection } from './decider.ts';
 import type { EventType } from './event-type.ts';
 import type { JsonObject } from './json.ts';
-import { listAt, objectAt, sameJson, stringAt, withoutEmpty, withoutPaths } from './json-tools.ts';
+import { defined, listAt, objectAt, sameJson, stringAt, withoutEmpty, withoutPaths } from './json-tools.ts';
 import type { ResourceView } from './resource.ts';
 import { jsonObject, text, typesOf, yes, type EventData, type Shapes } from './schemas.ts';
 import { z } from 'zod';
@@ -64,6 +64,8 @@ type Recorded<Name extends Word> = EventData<(typeof SHAPES)[Name]>;
 export type PlacedState = DocumentState & Progress;
 type Progress = {
   readonly place?: Place;
+  /** Where it was last, and nothing of it is left: what comes to light there after that is removed, too. */
+  readonly left?: Place;
   /** Why it does not go on, as far as that is no failure. */
   readonly waiting?: string;
   readonly failure?: { readonly reason: string; readonly message: string };
@@ -289,8 +291,8 @@ export const placedDocument = (rules: PlacedRules) => {
       case 'DeletionRequested':
         return documents.evolve(well, event as never);
       case 'Withdrawn': {
-        const { place: _place, done: _done, ...kept } = told;
-        return isAborted(kept) ? { ...kept, withdrawn: true } : kept;
+        const { place, done: _done, ...kept } = told;
+        return { ...kept, ...defined({ left: place }), ...(isAborted(kept) ? { withdrawn: true } : {}) };
       }
       case rules.done:
         return { ...well, done: true };

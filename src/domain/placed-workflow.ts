@@ -112,16 +112,16 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
   const restOf = (run: R) =>
     first.flatMap(({ name }) => waitOf(run, name) ?? []).find(({ isOver }) => !isOver);
 
-  const onHub = ({ subject, id }: R, operation: string, more: JsonObject = {}): Call => {
-    const { hub = '', namespace = '', objectName: name = '' } = subject.place ?? {};
+  const placeOf = ({ subject: { place, left } }: R) => place ?? left;
+  const onHub = (run: R, operation: string, more: JsonObject = {}): Call => {
+    const { hub = '', namespace = '', objectName: name = '' } = placeOf(run) ?? {};
+    const { id } = run;
     const args = { object: object.kind, hub, namespace, name, id, ...more };
     return { port: 'management-cluster', operation, lane: laneOf(hub, object), args };
   };
 
-  const isGone = (
-    { subject: { place } }: R,
-    { object: left, hub = place?.hub }: Partial<JsonObject>,
-  ): boolean => left === null && hub === place?.hub;
+  const isGone = (run: R, { object: left, hub = placeOf(run)?.hub }: Partial<JsonObject>): boolean =>
+    left === null && hub === placeOf(run)?.hub;
 
   const applyArgs = (run: R): JsonObject => {
     const { simulated, tenantNamespace } = run.subject.place ?? {};
@@ -283,7 +283,7 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
     },
     steps: steps as readonly Step<R, Any & { readonly type: string }>[],
     observe: look as (...of: Parameters<typeof look>) => (Any & { readonly type: string }) | undefined,
-    hubOf: ({ subject }) => subject.place?.hub,
+    hubOf: (run) => placeOf(run)?.hub,
   }) as unknown as AnyWorkflow;
 };
 

@@ -327,3 +327,55 @@ describe('what a hub shows', () => {
     expect(run.shown()).to.include({ state: 'EXTERNAL_IP_POOL_STATE_READY' });
   });
 });
+
+describe('an object that shows up on its hub after nothing of it was left there', () => {
+  const late = (end: (run: Pool) => unknown) => {
+    const run = orderPool();
+    POOLS['of unknown outcome']?.(run);
+    end(run);
+    settle(run);
+    run.observe(seen({ phase: 'Ready' }));
+    return run;
+  };
+  const removed = (run: Pool): void => {
+    const { effectId, operation, args, lane } = run.effect('undo-apply');
+    expect([operation, lane, args['hub'], args['namespace']]).to.deep.equal([
+      'deleteObject',
+      'hub:sim-1:ExternalIPPool',
+      'sim-1',
+      'osac',
+    ]);
+    expect(args['name']).to.match(/^externalippool-/);
+    run.start('undo-apply');
+    run.result(effectId, done({ existed: true }));
+    run.observe({ object: null, hub: 'sim-2' });
+    expect(run.effects(), 'another hub says nothing of it').to.include('undo-apply');
+    run.observe(seen(null));
+    expect(run.effects()).to.deep.equal([]);
+    expect(run.isFolded()).to.equal(true);
+  };
+  it('is removed from there where the order was aborted', () => {
+    const run = late(abort);
+    removed(run);
+    expect(run.shown()).to.include({ message: 'aborted: the hub is scrap' });
+    remove(run);
+    expect([run.subjectTypes().at(-1), run.isClosed()]).to.deep.equal(['ExternalIPPoolDeleted', true]);
+  });
+  it('is removed from there where others hold the deletion, and the run ends after that', () => {
+    const spec = { cidrs: ['192.0.2.0/29'], ip_family: 'IP_FAMILY_IPV4' };
+    const hold = (run: Pool, finalizers: string[]) =>
+      run.command({
+        type: 'ReviseDocument',
+        at: run.now(),
+        document: { spec, metadata: { name: 'x', finalizers } },
+      });
+    const run = late((held) => {
+      hold(held, ['other/x']);
+      remove(held);
+    });
+    hold(run, []);
+    expect(run.isClosed()).to.equal(false);
+    removed(run);
+    expect([run.subjectTypes().at(-1), run.isClosed()]).to.deep.equal(['ExternalIPPoolDeleted', true]);
+  });
+});
