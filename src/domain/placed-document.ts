@@ -22,7 +22,7 @@ import type { EventType } from './event-type.ts';
 import type { JsonObject } from './json.ts';
 import { defined, listAt, objectAt, sameJson, stringAt, withoutEmpty, withoutPaths } from './json-tools.ts';
 import type { ResourceView } from './resource.ts';
-import { jsonObject, text, typesOf, yes, type EventData, type Shapes } from './schemas.ts';
+import { jsonObject, mayBe, text, typesOf, yes, type EventData, type Shapes } from './schemas.ts';
 import { z } from 'zod';
 
 /**
@@ -51,8 +51,9 @@ export const placeIn = (found: JsonObject, objectName: string): Place =>
 /** What such a document records beside what every document does, by what follows the kind's words. */
 const SHAPES = {
   Placed: { ...PLACE, decision: jsonObject.exactOptional() },
-  Waiting: { message: text },
-  Failed: { reason: text, message: text },
+  /** `detail`: what its hub or an adapter said in full, which is the provider's to know. */
+  Waiting: { message: text, detail: mayBe },
+  Failed: { reason: text, message: text, detail: mayBe },
   RetryRequested: {},
   StatusReported: { status: jsonObject },
   /** Nothing of it is left on its hub: other finalizers hold it, or it was aborted. */
@@ -67,8 +68,8 @@ type Progress = {
   /** Where it was last, and nothing of it is left: what comes to light there after that is removed, too. */
   readonly left?: Place;
   /** Why it does not go on, as far as that is no failure. */
-  readonly waiting?: string;
-  readonly failure?: { readonly reason: string; readonly message: string };
+  readonly waiting?: Omit<Recorded<'Waiting'>, 'at'>;
+  readonly failure?: Omit<Recorded<'Failed'>, 'at'>;
   /** The hub showed that it is as wanted. */
   readonly done?: true;
   /** It was aborted, and nothing of it is left. */
@@ -128,7 +129,7 @@ export const isUnderWay = (state: PlacedState): state is Placed =>
   isStored(state) && state.status === 'present' && !isAborted(state);
 
 /** What it says of itself: of a failure and a wait that followed it, the wait is what holds. */
-export const messageOf = ({ waiting, failure }: Progress): string => waiting ?? failure?.message ?? '';
+export const messageOf = ({ waiting, failure }: Progress): string => (waiting ?? failure)?.message ?? '';
 
 /** Of a deletion or an abort that takes too long, as the message begins. */
 export const OVERDUE = 'the hub takes unusually long to clean up';
@@ -251,12 +252,14 @@ export const placedDocument = (rules: PlacedRules) => {
       case 'RecordReady':
         return !isUnderWay(state) || isSettled(state) ? [] : [made(rules.done, at)];
       case 'ReportWaiting':
-        return state.waiting === command.message ? [] : [made('Waiting', at, data)];
-      case 'RecordFailure':
-        if (isAborted(state)) return progress(state, { type: 'ReportWaiting', at, message: command.message });
+        return sameJson(state.waiting, data) ? [] : [made('Waiting', at, data)];
+      case 'RecordFailure': {
+        const { reason: _reason, ...why } = data as Recorded<'Failed'>;
+        if (isAborted(state)) return progress(state, { type: 'ReportWaiting', ...why, at });
         return sameJson(state.failure, data) && state.reported === undefined
           ? []
           : [made('Failed', at, data)];
+      }
       case 'AbortOrder':
         return abort(state, at, command.reason);
       case 'RetryOrder':
@@ -276,8 +279,10 @@ export const placedDocument = (rules: PlacedRules) => {
         const { at: _at, decision: _why, ...place } = data as Recorded<'Placed'>;
         return { ...well, place };
       }
-      case 'Waiting':
-        return { ...(isAborted(state) ? told : well), waiting: stringAt(data, 'message') };
+      case 'Waiting': {
+        const { at: _at, ...waiting } = data as Recorded<'Waiting'>;
+        return { ...(isAborted(state) ? told : well), waiting };
+      }
       case 'Failed': {
         const { at: _at, ...failure } = data as Recorded<'Failed'>;
         return { ...told, failure };
@@ -362,6 +367,8 @@ export const placedTypes = (
       [`${prefix}Placed`]: {
         providerOnly: ['hub', 'namespace', 'objectName', 'controller', 'tenantNamespace', 'decision'],
       },
+      [`${prefix}Waiting`]: { providerOnly: ['detail'] },
+      [`${prefix}Failed`]: { providerOnly: ['detail'] },
       [`${prefix}StatusReported`]: {
         providerOnly: described.hidden.filter((path) => path.startsWith('status.')),
       },

@@ -1,6 +1,7 @@
 import type { ActingKind, AnyWorkflow, TimelineWords } from './acting-kind.ts';
 import type { Decider, DomainEvent } from './decider.ts';
 import type { EventType } from './event-type.ts';
+import { failureSentence } from './failure-sentences.ts';
 import { laneOf, type OwnedObject, SIMULATION_ANNOTATION } from './hubs/hub-object.ts';
 import type { JsonObject } from './json.ts';
 import { defined, isObject, objectAt, own, stringAt, textsAt } from './json-tools.ts';
@@ -15,7 +16,7 @@ import {
 } from './placed-document.ts';
 import type { Call, Step } from './process/declaration.ts';
 import { BACKOFF, delayAfter, later, OWN_BACKOFF, type Backoff } from './process/effects.ts';
-import type { Run } from './process/run.ts';
+import type { Problem, Run } from './process/run.ts';
 import { stepWorkflow } from './process/step-workflow.ts';
 import { UNDO } from './process/undo.ts';
 import type { ResourceKind } from './resource.ts';
@@ -100,6 +101,15 @@ export const asking = <State extends PlacedState, Command>(
   ...more,
 });
 
+/** Refusals of our own deciders, which are written for callers, have such codes. */
+const OUR_CODE = /^[A-Z]+(_[A-Z]+)+$/;
+
+/** What tenants read of it, and what its hub or an adapter said. */
+const toldOf = ({ effect, reason, message }: Problem, before = '') =>
+  OUR_CODE.test(reason) && !effect.endsWith('apply')
+    ? { message: before + message }
+    : { message: before + failureSentence(reason), detail: message };
+
 const workflowOf = <State extends PlacedState, Command extends { readonly type: string }>(
   { kind, message: prefix, words, decider }: ResourceKind<State, Command>,
   declared: PlacedDeclaration<State, Command>,
@@ -150,8 +160,10 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
     const isUnattended = place.controller === 'ledger' && !place.simulated;
     if (isUnattended || stringAt(shown, 'phase') === 'Ready') return declared.ready(run, shown, at);
     if (stringAt(shown, 'phase') !== 'Failed') return undefined;
-    const message = stringAt(shown, 'message') || `the hub could not make the ${words} ready`;
-    return { type: 'RecordFailure', at, reason: 'ProvisioningFailed', message };
+    const said = stringAt(shown, 'message');
+    const message = `the hub could not make the ${words} ready`;
+    const detail = said === '' ? {} : { detail: said };
+    return { type: 'RecordFailure', at, reason: 'ProvisioningFailed', message, ...detail };
   };
 
   const steps: readonly PlacedStep<State, Any>[] = [
@@ -210,7 +222,7 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
       tell: ({ problem, subject }) =>
         problem === undefined || subject.failure !== undefined
           ? undefined
-          : { type: 'RecordFailure', at: problem.at, reason: problem.reason, message: problem.message },
+          : { type: 'RecordFailure', at: problem.at, reason: problem.reason, ...toldOf(problem) },
     },
     {
       name: 'look-for-absence',
@@ -225,7 +237,7 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
       tell: ({ problem }) =>
         problem === undefined
           ? undefined
-          : { type: 'ReportWaiting', at: problem.at, message: `it is not gone yet: ${problem.message}` },
+          : { type: 'ReportWaiting', at: problem.at, ...toldOf(problem, 'it is not gone yet: ') },
     },
     {
       // Only waited for.
@@ -235,8 +247,8 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
       deadline: {
         ms: ABSENCE_DEADLINE_MS,
         onOverdue: ({ problem }, { at }) => {
-          const message = problem === undefined ? OVERDUE : `${OVERDUE}: ${problem.message}`;
-          return { type: 'RecordFailure', at, reason: 'DeletionOverdue', message };
+          const why = problem === undefined ? { message: OVERDUE } : toldOf(problem, `${OVERDUE}: `);
+          return { type: 'RecordFailure', at, reason: 'DeletionOverdue', ...why };
         },
       },
     },
@@ -325,7 +337,7 @@ export const placedKind = <
       states: declared.states,
       details: ({ place, waiting, failure }) => ({
         conditions: {},
-        waiting: waiting === undefined ? {} : { waiting: { message: waiting } },
+        waiting: waiting === undefined ? {} : { waiting: { ...waiting } },
         failure: failure === undefined ? {} : { failure: { ...failure } },
         place:
           place === undefined

@@ -115,11 +115,17 @@ describe('the way of an external IP pool', () => {
     run.perform('place', done(PLACED));
     run.perform('apply', refused);
     run.commands();
-    expect(run.shown()).to.include({ state: 'EXTERNAL_IP_POOL_STATE_FAILED', message: 'the spec is wrong' });
+    expect(run.shown()).to.include({
+      state: 'EXTERNAL_IP_POOL_STATE_FAILED',
+      message: 'the hub refuses the order as invalid',
+    });
     expect(run.command({ type: 'RetryOrder', at: run.now() })).to.include({ accepted: true });
     run.perform('apply', done({ uid: 'u' }));
     run.observe(seen({ phase: 'Failed', message: 'no route' }));
-    expect(run.shown()).to.include({ state: 'EXTERNAL_IP_POOL_STATE_FAILED', message: 'no route' });
+    expect(run.shown()).to.include({
+      state: 'EXTERNAL_IP_POOL_STATE_FAILED',
+      message: 'the hub could not make the external IP pool ready',
+    });
     run.observe(seen({ phase: 'Ready' }));
     expect(run.shown()).to.include({ state: 'EXTERNAL_IP_POOL_STATE_READY' });
     run.observe(seen(null));
