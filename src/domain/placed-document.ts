@@ -19,7 +19,7 @@ import type {
 } from './catalog/events.ts';
 import { isRejection, reject, type Decision, type DomainEvent, type Rejection } from './decider.ts';
 import type { EventType } from './event-type.ts';
-import type { JsonObject } from './json.ts';
+import type { JsonObject, JsonValue } from './json.ts';
 import { defined, listAt, objectAt, sameJson, stringAt, withoutEmpty, withoutPaths } from './json-tools.ts';
 import type { ResourceView } from './resource.ts';
 import { jsonObject, mayBe, text, typesOf, yes, type EventData, type Shapes } from './schemas.ts';
@@ -68,8 +68,8 @@ type Progress = {
   /** Where it was last, and nothing of it is left: what comes to light there after that is removed, too. */
   readonly left?: Place;
   /** Why it does not go on, as far as that is no failure. */
-  readonly waiting?: Omit<Recorded<'Waiting'>, 'at'>;
-  readonly failure?: Omit<Recorded<'Failed'>, 'at'>;
+  readonly waiting?: Recorded<'Waiting'>;
+  readonly failure?: Recorded<'Failed'>;
   /** The hub showed that it is as wanted. */
   readonly done?: true;
   /** It was aborted, and nothing of it is left. */
@@ -128,8 +128,24 @@ export const isAborted = ({ failure }: Progress): boolean => failure?.reason ===
 export const isUnderWay = (state: PlacedState): state is Placed =>
   isStored(state) && state.status === 'present' && !isAborted(state);
 
+/** Finalizers of others that hold its deletion, once nothing else does. */
+export const holdersOf = (state: PlacedState): readonly JsonValue[] =>
+  isStored(state) && state.status === 'deleting' && state.place === undefined && state.waiting === undefined
+    ? listAt(objectAt(state.document, 'metadata'), 'finalizers')
+    : [];
+export const HELD = 'it is held by finalizers of others';
+
 /** What it says of itself: of a failure and a wait that followed it, the wait is what holds. */
-export const messageOf = ({ waiting, failure }: Progress): string => (waiting ?? failure)?.message ?? '';
+export const messageOf = (state: PlacedState): string =>
+  holdersOf(state).length > 0 ? HELD : ((state.waiting ?? state.failure)?.message ?? '');
+
+/** What changes only in the words of its hub is told so often at most. */
+const NEWS_MS = 10 * 60_000;
+const isNews = (known: At | undefined, told: At): boolean => {
+  const isEarly = known !== undefined && Date.parse(told.at) - Date.parse(known.at) < NEWS_MS;
+  const compared = withoutPaths(isEarly ? ['at', 'detail'] : ['at']);
+  return !sameJson(known && compared({ ...known }), compared({ ...told }));
+};
 
 /** Of a deletion or an abort that takes too long, as the message begins. */
 export const OVERDUE = 'the hub takes unusually long to clean up';
@@ -218,6 +234,8 @@ export const placedDocument = (rules: PlacedRules) => {
   };
 
   const retry = (state: Placed, at: string): Decision<AnyEvent> => {
+    // It is tried on by itself.
+    if (state.status === 'deleting') return refuse('DELETION_REQUESTED', `the ${words} is being deleted`);
     if (state.failure === undefined) return refuse('NOT_FAILED', `the ${words} did not fail`);
     return isAborted(state) && state.withdrawn !== true
       ? refuse('ABORTING', `what was begun of the ${words} is still being undone`)
@@ -252,13 +270,13 @@ export const placedDocument = (rules: PlacedRules) => {
       case 'RecordReady':
         return !isUnderWay(state) || isSettled(state) ? [] : [made(rules.done, at)];
       case 'ReportWaiting':
-        return sameJson(state.waiting, data) ? [] : [made('Waiting', at, data)];
+        return isNews(state.waiting, { at, ...data }) ? [made('Waiting', at, data)] : [];
       case 'RecordFailure': {
         const { reason: _reason, ...why } = data as Recorded<'Failed'>;
         if (isAborted(state)) return progress(state, { type: 'ReportWaiting', ...why, at });
-        return sameJson(state.failure, data) && state.reported === undefined
-          ? []
-          : [made('Failed', at, data)];
+        return isNews(state.failure, { at, ...data }) || state.reported !== undefined
+          ? [made('Failed', at, data)]
+          : [];
       }
       case 'AbortOrder':
         return abort(state, at, command.reason);
@@ -279,14 +297,10 @@ export const placedDocument = (rules: PlacedRules) => {
         const { at: _at, decision: _why, ...place } = data as Recorded<'Placed'>;
         return { ...well, place };
       }
-      case 'Waiting': {
-        const { at: _at, ...waiting } = data as Recorded<'Waiting'>;
-        return { ...(isAborted(state) ? told : well), waiting };
-      }
-      case 'Failed': {
-        const { at: _at, ...failure } = data as Recorded<'Failed'>;
-        return { ...told, failure };
-      }
+      case 'Waiting':
+        return { ...(isAborted(state) ? told : well), waiting: data as Recorded<'Waiting'> };
+      case 'Failed':
+        return { ...told, failure: data as Recorded<'Failed'> };
       case 'RetryRequested': {
         const { done: _done, withdrawn: _withdrawn, ...begun } = well;
         return begun;
@@ -296,7 +310,7 @@ export const placedDocument = (rules: PlacedRules) => {
       case 'DeletionRequested':
         return documents.evolve(well, event as never);
       case 'Withdrawn': {
-        const { place, done: _done, ...kept } = told;
+        const { place, done: _done, ...kept } = isAborted(told) ? told : well;
         return { ...kept, ...defined({ left: place }), ...(isAborted(kept) ? { withdrawn: true } : {}) };
       }
       case rules.done:

@@ -4,8 +4,10 @@ import type { EventType } from './event-type.ts';
 import { failureSentence } from './failure-sentences.ts';
 import { laneOf, type OwnedObject, SIMULATION_ANNOTATION } from './hubs/hub-object.ts';
 import type { JsonObject } from './json.ts';
-import { defined, isObject, objectAt, own, stringAt, textsAt } from './json-tools.ts';
+import { defined, isObject, objectAt, own, stringAt, textsAt, without } from './json-tools.ts';
 import {
+  HELD,
+  holdersOf,
   isAborted,
   isSettled,
   messageOf,
@@ -335,15 +337,20 @@ export const placedKind = <
     order: {
       prefix: (event?.field ?? '').toUpperCase(),
       states: declared.states,
-      details: ({ place, waiting, failure }) => ({
-        conditions: {},
-        waiting: waiting === undefined ? {} : { waiting: { ...waiting } },
-        failure: failure === undefined ? {} : { failure: { ...failure } },
-        place:
-          place === undefined
-            ? {}
-            : { hub: place.hub, order_name: place.objectName, namespace: place.namespace },
-      }),
+      details: (state) => {
+        const { place, waiting, failure } = state;
+        const held = holdersOf(state).join(', ');
+        const wait = held === '' ? waiting && without(waiting, 'at') : { message: `${HELD}: ${held}` };
+        return {
+          conditions: {},
+          waiting: wait === undefined ? {} : { waiting: wait },
+          failure: failure === undefined ? {} : { failure: without(failure, 'at') },
+          place:
+            place === undefined
+              ? {}
+              : { hub: place.hub, order_name: place.objectName, namespace: place.namespace },
+        };
+      },
       retry: (at) => asked({ type: 'RetryOrder', at }),
       abort: (at, reason) => asked({ type: 'AbortOrder', at, reason }),
     },

@@ -283,6 +283,40 @@ describe('a deletion', () => {
     expect([run.subjectTypes().at(-1), run.isClosed()]).to.deep.equal(['ExternalIPPoolDeleted', true]);
     expect(run.isFolded()).to.equal(true);
   });
+  it('that is stuck is tried on by itself, and takes no retry', () => {
+    const run = deleting();
+    wait(run, 65, failed('Forbidden'));
+    const before = run.subjectLog().length;
+    expect(run.command({ type: 'RetryOrder', at: run.now() })).to.include({ code: 'DELETION_REQUESTED' });
+    expect(run.shown()).to.include({ state: 'EXTERNAL_IP_POOL_STATE_DELETE_FAILED' });
+    expect(run.subjectLog()).to.have.length(before);
+  });
+  it('that others hold says so, and to the provider who they are', () => {
+    const document = {
+      spec: { cidrs: ['192.0.2.0/29'], ip_family: 'IP_FAMILY_IPV4' },
+      metadata: { name: 'x', finalizers: ['other/x', 'other/y'] },
+    };
+    for (const minutes of [1, 65]) {
+      const run = orderPool();
+      POOLS['on its hub']?.(run);
+      run.command({ type: 'ReviseDocument', at: run.now(), document });
+      remove(run);
+      wait(run, minutes);
+      run.observe(seen(null));
+      settle(run);
+      const message = 'it is held by finalizers of others';
+      expect(run.shown()).to.include({ state: 'EXTERNAL_IP_POOL_STATE_DELETING', message });
+      const waiting = () => actingExternalIpPool.order.details(run.subject());
+      expect(waiting()).to.deep.include({
+        waiting: { waiting: { message: `${message}: other/x, other/y` } },
+        failure: {},
+      });
+      const metadata = { ...document.metadata, finalizers: ['other/y'] };
+      run.command({ type: 'ReviseDocument', at: run.now(), document: { ...document, metadata } });
+      expect(waiting().waiting).to.deep.equal({ waiting: { message: `${message}: other/y` } });
+      expect(run.isFolded()).to.equal(true);
+    }
+  });
   it('is told as overdue also where nothing of its hub is heard, and of what is aborted', () => {
     const away = deleting();
     away.start('undo-apply');
@@ -311,6 +345,20 @@ describe('a deletion', () => {
 });
 
 describe('what a hub shows', () => {
+  it('is no news where only its words change, for ten minutes', () => {
+    const run = orderPool();
+    POOLS['on its hub']?.(run);
+    const before = run.subjectLog().length;
+    for (let look = 0; look < 100; look += 1) {
+      run.observe(seen({ phase: 'Failed', message: `try ${look}` }));
+      run.after(10_000);
+    }
+    expect(run.subjectLog().length - before).to.be.within(2, 3);
+    run.observe(seen({ phase: 'Ready' }));
+    run.observe(seen({ phase: 'Failed', message: 'another one' }));
+    expect(run.shown()).to.include({ state: 'EXTERNAL_IP_POOL_STATE_FAILED' });
+  });
+
   it('is no loss before a retry has sent the object again', () => {
     const run = orderPool();
     POOLS['on its hub']?.(run);
