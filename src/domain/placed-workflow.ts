@@ -32,8 +32,12 @@ import { because, quoted } from './sentences.ts';
 export type PlacedRun<State extends PlacedState = PlacedState> = Run<State, Memo>;
 export type PlacedStep<State extends PlacedState, Command> = Step<PlacedRun<State>, Command>;
 
-/** How many answers each of the first steps had when it was last time to ask again. */
-type Memo = { readonly [step: string]: number };
+type Memo = {
+  /** How many answers each of the first steps had when it was last time to ask again. */
+  readonly answers: { readonly [step: string]: number };
+  /** The last time that a wait was told of, once it had come. */
+  readonly came?: string;
+};
 
 const MINUTE = 60_000;
 const READ_MS = 10_000;
@@ -43,8 +47,8 @@ const READY_DEADLINE_MS = 30 * MINUTE;
 const ABSENCE_DEADLINE_MS = 60 * MINUTE;
 /** Between two removals: looks, which leave no events, show the absence earlier. */
 const REMOVAL_BACKOFF: Backoff = { firstMs: MINUTE, maxMs: 30 * MINUTE };
-/** Of what has to wait, unless it is woken or knows that nothing changes earlier. */
-const WAITING_BACKOFF: Backoff = { firstMs: MINUTE, maxMs: 15 * MINUTE };
+/** Of what has to wait, unless it is woken or knows when something changes. */
+const WAITING_BACKOFF: Backoff = { firstMs: MINUTE, maxMs: 90 * MINUTE };
 /** By one event: most often it frees one thing, and whoever is asked first may not want it any more. */
 const MOST_WOKEN = 3;
 const ASK_AGAIN = 'ask-again';
@@ -83,7 +87,7 @@ const answersOf = ({ done }: PlacedRun, step: string): number => own(done, step)
 const waitOf = (run: PlacedRun, step: string) => {
   const { at = '', times = 0, result } = own(run.done, step) ?? {};
   const message = stringAt(result, 'waiting');
-  const isOver = (own(run.memo, step) ?? 0) >= times;
+  const isOver = (own(run.memo.answers, step) ?? 0) >= times;
   return message === '' ? undefined : { at, times, message, until: stringAt(result, 'until'), isOver };
 };
 
@@ -275,20 +279,26 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
     aborts: isAborted,
     retries: (_run, { type }) => type === retry,
     memo: {
-      initial: {},
-      evolve: (memo, { type, data }, run) =>
-        type === retry || (type === 'TimerFired' && stringAt(data, 'timerId').startsWith(ASK_AGAIN))
-          ? Object.fromEntries(first.map(({ name }) => [name, answersOf(run, name)]))
-          : memo,
+      initial: { answers: {} },
+      evolve: (memo, { type, data }, run) => {
+        if (type !== retry && (type !== 'TimerFired' || !stringAt(data, 'timerId').startsWith(ASK_AGAIN)))
+          return memo;
+        const { until = '' } = restOf(run) ?? {};
+        const hasCome = until !== '' && until <= stringAt(data, 'at');
+        const answers = Object.fromEntries(first.map(({ name }) => [name, answersOf(run, name)]));
+        return { ...memo, answers, ...(hasCome ? { came: until } : {}) };
+      },
     },
     timers: (run): { readonly [timerId: string]: string } => {
       const wait = restOf(run);
       if (wait === undefined || run.ending !== undefined || run.aborted !== undefined) return {};
-      // At the time that it was told of it asks once; then others were faster, and there are more of them.
-      const isTold = wait.until !== '' && wait.times === 1;
-      const soonest = isTold ? wait.until : later(wait.at, delayAfter(run.id, wait.times, WAITING_BACKOFF));
+      const { at, until, times } = wait;
+      const { came } = run.memo;
+      // It asks at the time that it was told of, whoever woke it before. Where others were faster there are more of them.
+      const rest = until === '' || until === came ? delayAfter(run.id, times, WAITING_BACKOFF) : MINUTE;
+      const soonest = until !== '' && came === undefined ? until : later(at, rest);
       const timerId = wakes.of === undefined ? ASK_AGAIN : `${ASK_AGAIN}:${wakes.of(run)}`;
-      return { [timerId]: wait.until > soonest ? wait.until : soonest };
+      return { [timerId]: until > soonest ? until : soonest };
     },
     wakes: {
       types: wakes.types,
