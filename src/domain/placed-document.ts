@@ -19,7 +19,7 @@ import type {
 } from './catalog/events.ts';
 import { isRejection, reject, type Decision, type DomainEvent, type Rejection } from './decider.ts';
 import type { EventType } from './event-type.ts';
-import type { JsonObject, JsonValue } from './json.ts';
+import type { JsonObject } from './json.ts';
 import { defined, listAt, objectAt, sameJson, stringAt, withoutEmpty, withoutPaths } from './json-tools.ts';
 import type { ResourceView } from './resource.ts';
 import { jsonObject, mayBe, text, typesOf, yes, type EventData, type Shapes } from './schemas.ts';
@@ -129,9 +129,9 @@ export const isUnderWay = (state: PlacedState): state is Placed =>
   isStored(state) && state.status === 'present' && !isAborted(state);
 
 /** Finalizers of others that hold its deletion, once nothing else does. */
-export const holdersOf = (state: PlacedState): readonly JsonValue[] =>
+export const holdersOf = (state: PlacedState): readonly string[] =>
   isStored(state) && state.status === 'deleting' && state.place === undefined && state.waiting === undefined
-    ? listAt(objectAt(state.document, 'metadata'), 'finalizers')
+    ? listAt(objectAt(state.document, 'metadata'), 'finalizers').filter((one) => typeof one === 'string')
     : [];
 export const HELD = 'it is held by finalizers of others';
 

@@ -5,8 +5,10 @@ import { createIntake } from '../../../src/app/process-runner/intake.ts';
 type Options = Parameters<typeof createIntake>[0];
 
 /** What wakes runs, as far as the intake says so. */
-const wokenBy = async (items: readonly object[]): Promise<readonly (readonly [string, number?])[]> => {
-  const woken: [string, number?][] = [];
+const wokenBy = async (
+  items: readonly object[],
+): Promise<readonly (readonly [string, number | undefined])[]> => {
+  const woken: [string, number | undefined][] = [];
   const nothing = (): undefined => undefined;
   const wakes = [
     { types: ['Freed'], timerId: 'ask', perStream: 3 },
