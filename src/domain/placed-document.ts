@@ -20,9 +20,9 @@ import type {
 import { isRejection, reject, type Decision, type DomainEvent, type Rejection } from './decider.ts';
 import type { EventType } from './event-type.ts';
 import type { JsonObject } from './json.ts';
-import { listAt, objectAt, sameJson, stringAt, withoutEmpty, withoutPaths } from './json-tools.ts';
+import { defined, listAt, objectAt, sameJson, stringAt, withoutEmpty, withoutPaths } from './json-tools.ts';
 import type { ResourceView } from './resource.ts';
-import { jsonObject, text, typesOf, yes, type EventData, type Shapes } from './schemas.ts';
+import { jsonObject, mayBe, text, typesOf, yes, type EventData, type Shapes } from './schemas.ts';
 import { z } from 'zod';
 
 /**
@@ -51,8 +51,9 @@ export const placeIn = (found: JsonObject, objectName: string): Place =>
 /** What such a document records beside what every document does, by what follows the kind's words. */
 const SHAPES = {
   Placed: { ...PLACE, decision: jsonObject.exactOptional() },
-  Waiting: { message: text },
-  Failed: { reason: text, message: text },
+  /** `detail`: what its hub or an adapter said in full, which is the provider's to know. */
+  Waiting: { message: text, detail: mayBe },
+  Failed: { reason: text, message: text, detail: mayBe },
   RetryRequested: {},
   StatusReported: { status: jsonObject },
   /** Nothing of it is left on its hub: other finalizers hold it, or it was aborted. */
@@ -64,9 +65,11 @@ type Recorded<Name extends Word> = EventData<(typeof SHAPES)[Name]>;
 export type PlacedState = DocumentState & Progress;
 type Progress = {
   readonly place?: Place;
+  /** Where it was last, and nothing of it is left: what comes to light there after that is removed, too. */
+  readonly left?: Place;
   /** Why it does not go on, as far as that is no failure. */
-  readonly waiting?: string;
-  readonly failure?: { readonly reason: string; readonly message: string };
+  readonly waiting?: Recorded<'Waiting'>;
+  readonly failure?: Recorded<'Failed'>;
   /** The hub showed that it is as wanted. */
   readonly done?: true;
   /** It was aborted, and nothing of it is left. */
@@ -125,8 +128,24 @@ export const isAborted = ({ failure }: Progress): boolean => failure?.reason ===
 export const isUnderWay = (state: PlacedState): state is Placed =>
   isStored(state) && state.status === 'present' && !isAborted(state);
 
+/** Finalizers of others that hold its deletion, once nothing else does. */
+export const holdersOf = (state: PlacedState): readonly string[] =>
+  isStored(state) && state.status === 'deleting' && state.place === undefined && state.waiting === undefined
+    ? listAt(objectAt(state.document, 'metadata'), 'finalizers').filter((one) => typeof one === 'string')
+    : [];
+export const HELD = 'it is held by finalizers of others';
+
 /** What it says of itself: of a failure and a wait that followed it, the wait is what holds. */
-export const messageOf = ({ waiting, failure }: Progress): string => waiting ?? failure?.message ?? '';
+export const messageOf = (state: PlacedState): string =>
+  holdersOf(state).length > 0 ? HELD : ((state.waiting ?? state.failure)?.message ?? '');
+
+/** What changes only in the words of its hub is told so often at most. */
+const NEWS_MS = 10 * 60_000;
+const isNews = (known: At | undefined, told: At): boolean => {
+  const isEarly = known !== undefined && Date.parse(told.at) - Date.parse(known.at) < NEWS_MS;
+  const compared = withoutPaths(isEarly ? ['at', 'detail'] : ['at']);
+  return !sameJson(known && compared({ ...known }), compared({ ...told }));
+};
 
 /** Of a deletion or an abort that takes too long, as the message begins. */
 export const OVERDUE = 'the hub takes unusually long to clean up';
@@ -215,6 +234,8 @@ export const placedDocument = (rules: PlacedRules) => {
   };
 
   const retry = (state: Placed, at: string): Decision<AnyEvent> => {
+    // It is tried on by itself.
+    if (state.status === 'deleting') return refuse('DELETION_REQUESTED', `the ${words} is being deleted`);
     if (state.failure === undefined) return refuse('NOT_FAILED', `the ${words} did not fail`);
     return isAborted(state) && state.withdrawn !== true
       ? refuse('ABORTING', `what was begun of the ${words} is still being undone`)
@@ -249,12 +270,14 @@ export const placedDocument = (rules: PlacedRules) => {
       case 'RecordReady':
         return !isUnderWay(state) || isSettled(state) ? [] : [made(rules.done, at)];
       case 'ReportWaiting':
-        return state.waiting === command.message ? [] : [made('Waiting', at, data)];
-      case 'RecordFailure':
-        if (isAborted(state)) return progress(state, { type: 'ReportWaiting', at, message: command.message });
-        return sameJson(state.failure, data) && state.reported === undefined
-          ? []
-          : [made('Failed', at, data)];
+        return isNews(state.waiting, { at, ...data }) ? [made('Waiting', at, data)] : [];
+      case 'RecordFailure': {
+        const { reason: _reason, ...why } = data as Recorded<'Failed'>;
+        if (isAborted(state)) return progress(state, { type: 'ReportWaiting', ...why, at });
+        return isNews(state.failure, { at, ...data }) || state.reported !== undefined
+          ? [made('Failed', at, data)]
+          : [];
+      }
       case 'AbortOrder':
         return abort(state, at, command.reason);
       case 'RetryOrder':
@@ -275,11 +298,9 @@ export const placedDocument = (rules: PlacedRules) => {
         return { ...well, place };
       }
       case 'Waiting':
-        return { ...(isAborted(state) ? told : well), waiting: stringAt(data, 'message') };
-      case 'Failed': {
-        const { at: _at, ...failure } = data as Recorded<'Failed'>;
-        return { ...told, failure };
-      }
+        return { ...(isAborted(state) ? told : well), waiting: data as Recorded<'Waiting'> };
+      case 'Failed':
+        return { ...told, failure: data as Recorded<'Failed'> };
       case 'RetryRequested': {
         const { done: _done, withdrawn: _withdrawn, ...begun } = well;
         return begun;
@@ -289,8 +310,8 @@ export const placedDocument = (rules: PlacedRules) => {
       case 'DeletionRequested':
         return documents.evolve(well, event as never);
       case 'Withdrawn': {
-        const { place: _place, done: _done, ...kept } = told;
-        return isAborted(kept) ? { ...kept, withdrawn: true } : kept;
+        const { place, done: _done, ...kept } = isAborted(told) ? told : well;
+        return { ...kept, ...defined({ left: place }), ...(isAborted(kept) ? { withdrawn: true } : {}) };
       }
       case rules.done:
         return { ...well, done: true };
@@ -360,6 +381,8 @@ export const placedTypes = (
       [`${prefix}Placed`]: {
         providerOnly: ['hub', 'namespace', 'objectName', 'controller', 'tenantNamespace', 'decision'],
       },
+      [`${prefix}Waiting`]: { providerOnly: ['detail'] },
+      [`${prefix}Failed`]: { providerOnly: ['detail'] },
       [`${prefix}StatusReported`]: {
         providerOnly: described.hidden.filter((path) => path.startsWith('status.')),
       },

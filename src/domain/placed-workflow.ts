@@ -1,10 +1,13 @@
 import type { ActingKind, AnyWorkflow, TimelineWords } from './acting-kind.ts';
 import type { Decider, DomainEvent } from './decider.ts';
 import type { EventType } from './event-type.ts';
+import { failureSentence } from './failure-sentences.ts';
 import { laneOf, type OwnedObject, SIMULATION_ANNOTATION } from './hubs/hub-object.ts';
 import type { JsonObject } from './json.ts';
-import { defined, isObject, objectAt, own, stringAt, textsAt } from './json-tools.ts';
+import { defined, isObject, objectAt, own, stringAt, textsAt, without } from './json-tools.ts';
 import {
+  HELD,
+  holdersOf,
   isAborted,
   isSettled,
   messageOf,
@@ -15,7 +18,7 @@ import {
 } from './placed-document.ts';
 import type { Call, Step } from './process/declaration.ts';
 import { BACKOFF, delayAfter, later, OWN_BACKOFF, type Backoff } from './process/effects.ts';
-import type { Run } from './process/run.ts';
+import type { Problem, Run } from './process/run.ts';
 import { stepWorkflow } from './process/step-workflow.ts';
 import { UNDO } from './process/undo.ts';
 import type { ResourceKind } from './resource.ts';
@@ -29,8 +32,12 @@ import { because, quoted } from './sentences.ts';
 export type PlacedRun<State extends PlacedState = PlacedState> = Run<State, Memo>;
 export type PlacedStep<State extends PlacedState, Command> = Step<PlacedRun<State>, Command>;
 
-/** How many answers each of the first steps had when it was last time to ask again. */
-type Memo = { readonly [step: string]: number };
+type Memo = {
+  /** How many answers each of the first steps had when it was last time to ask again. */
+  readonly answers: { readonly [step: string]: number };
+  /** The last time that a wait was told of, once it had come. */
+  readonly came?: string;
+};
 
 const MINUTE = 60_000;
 const READ_MS = 10_000;
@@ -40,8 +47,8 @@ const READY_DEADLINE_MS = 30 * MINUTE;
 const ABSENCE_DEADLINE_MS = 60 * MINUTE;
 /** Between two removals: looks, which leave no events, show the absence earlier. */
 const REMOVAL_BACKOFF: Backoff = { firstMs: MINUTE, maxMs: 30 * MINUTE };
-/** Of what has to wait, unless it is woken or knows that nothing changes earlier. */
-const WAITING_BACKOFF: Backoff = { firstMs: MINUTE, maxMs: 15 * MINUTE };
+/** Of what has to wait, unless it is woken or knows when something changes. */
+const WAITING_BACKOFF: Backoff = { firstMs: MINUTE, maxMs: 90 * MINUTE };
 /** By one event: most often it frees one thing, and whoever is asked first may not want it any more. */
 const MOST_WOKEN = 3;
 const ASK_AGAIN = 'ask-again';
@@ -80,7 +87,7 @@ const answersOf = ({ done }: PlacedRun, step: string): number => own(done, step)
 const waitOf = (run: PlacedRun, step: string) => {
   const { at = '', times = 0, result } = own(run.done, step) ?? {};
   const message = stringAt(result, 'waiting');
-  const isOver = (own(run.memo, step) ?? 0) >= times;
+  const isOver = (own(run.memo.answers, step) ?? 0) >= times;
   return message === '' ? undefined : { at, times, message, until: stringAt(result, 'until'), isOver };
 };
 
@@ -100,6 +107,15 @@ export const asking = <State extends PlacedState, Command>(
   ...more,
 });
 
+/** Refusals of our own deciders, which are written for callers, have such codes. */
+const OUR_CODE = /^[A-Z]+(_[A-Z]+)+$/;
+
+/** What tenants read of it, and what its hub or an adapter said. */
+const toldOf = ({ effect, reason, message }: Problem, before = '') =>
+  OUR_CODE.test(reason) && !effect.endsWith('apply')
+    ? { message: before + message }
+    : { message: before + failureSentence(reason), detail: message };
+
 const workflowOf = <State extends PlacedState, Command extends { readonly type: string }>(
   { kind, message: prefix, words, decider }: ResourceKind<State, Command>,
   declared: PlacedDeclaration<State, Command>,
@@ -112,16 +128,16 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
   const restOf = (run: R) =>
     first.flatMap(({ name }) => waitOf(run, name) ?? []).find(({ isOver }) => !isOver);
 
-  const onHub = ({ subject, id }: R, operation: string, more: JsonObject = {}): Call => {
-    const { hub = '', namespace = '', objectName: name = '' } = subject.place ?? {};
+  const placeOf = ({ subject: { place, left } }: R) => place ?? left;
+  const onHub = (run: R, operation: string, more: JsonObject = {}): Call => {
+    const { hub = '', namespace = '', objectName: name = '' } = placeOf(run) ?? {};
+    const { id } = run;
     const args = { object: object.kind, hub, namespace, name, id, ...more };
     return { port: 'management-cluster', operation, lane: laneOf(hub, object), args };
   };
 
-  const isGone = (
-    { subject: { place } }: R,
-    { object: left, hub = place?.hub }: Partial<JsonObject>,
-  ): boolean => left === null && hub === place?.hub;
+  const isGone = (run: R, { object: left, hub = placeOf(run)?.hub }: Partial<JsonObject>): boolean =>
+    left === null && hub === placeOf(run)?.hub;
 
   const applyArgs = (run: R): JsonObject => {
     const { simulated, tenantNamespace } = run.subject.place ?? {};
@@ -150,8 +166,10 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
     const isUnattended = place.controller === 'ledger' && !place.simulated;
     if (isUnattended || stringAt(shown, 'phase') === 'Ready') return declared.ready(run, shown, at);
     if (stringAt(shown, 'phase') !== 'Failed') return undefined;
-    const message = stringAt(shown, 'message') || `the hub could not make the ${words} ready`;
-    return { type: 'RecordFailure', at, reason: 'ProvisioningFailed', message };
+    const said = stringAt(shown, 'message');
+    const message = `the hub could not make the ${words} ready`;
+    const detail = said === '' ? {} : { detail: said };
+    return { type: 'RecordFailure', at, reason: 'ProvisioningFailed', message, ...detail };
   };
 
   const steps: readonly PlacedStep<State, Any>[] = [
@@ -210,7 +228,7 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
       tell: ({ problem, subject }) =>
         problem === undefined || subject.failure !== undefined
           ? undefined
-          : { type: 'RecordFailure', at: problem.at, reason: problem.reason, message: problem.message },
+          : { type: 'RecordFailure', at: problem.at, reason: problem.reason, ...toldOf(problem) },
     },
     {
       name: 'look-for-absence',
@@ -225,7 +243,7 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
       tell: ({ problem }) =>
         problem === undefined
           ? undefined
-          : { type: 'ReportWaiting', at: problem.at, message: `it is not gone yet: ${problem.message}` },
+          : { type: 'ReportWaiting', at: problem.at, ...toldOf(problem, 'it is not gone yet: ') },
     },
     {
       // Only waited for.
@@ -235,8 +253,8 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
       deadline: {
         ms: ABSENCE_DEADLINE_MS,
         onOverdue: ({ problem }, { at }) => {
-          const message = problem === undefined ? OVERDUE : `${OVERDUE}: ${problem.message}`;
-          return { type: 'RecordFailure', at, reason: 'DeletionOverdue', message };
+          const why = problem === undefined ? { message: OVERDUE } : toldOf(problem, `${OVERDUE}: `);
+          return { type: 'RecordFailure', at, reason: 'DeletionOverdue', ...why };
         },
       },
     },
@@ -261,20 +279,26 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
     aborts: isAborted,
     retries: (_run, { type }) => type === retry,
     memo: {
-      initial: {},
-      evolve: (memo, { type, data }, run) =>
-        type === retry || (type === 'TimerFired' && stringAt(data, 'timerId').startsWith(ASK_AGAIN))
-          ? Object.fromEntries(first.map(({ name }) => [name, answersOf(run, name)]))
-          : memo,
+      initial: { answers: {} },
+      evolve: (memo, { type, data }, run) => {
+        if (type !== retry && (type !== 'TimerFired' || !stringAt(data, 'timerId').startsWith(ASK_AGAIN)))
+          return memo;
+        const { until = '' } = restOf(run) ?? {};
+        const hasCome = until !== '' && until <= stringAt(data, 'at');
+        const answers = Object.fromEntries(first.map(({ name }) => [name, answersOf(run, name)]));
+        return { ...memo, answers, ...(hasCome ? { came: until } : {}) };
+      },
     },
     timers: (run): { readonly [timerId: string]: string } => {
       const wait = restOf(run);
       if (wait === undefined || run.ending !== undefined || run.aborted !== undefined) return {};
-      // At the time that it was told of it asks once; then others were faster, and there are more of them.
-      const isTold = wait.until !== '' && wait.times === 1;
-      const soonest = isTold ? wait.until : later(wait.at, delayAfter(run.id, wait.times, WAITING_BACKOFF));
+      const { at, until, times } = wait;
+      const { came } = run.memo;
+      // It asks at the time that it was told of, whoever woke it before. Where others were faster there are more of them.
+      const rest = until === '' || until === came ? delayAfter(run.id, times, WAITING_BACKOFF) : MINUTE;
+      const soonest = until !== '' && came === undefined ? until : later(at, rest);
       const timerId = wakes.of === undefined ? ASK_AGAIN : `${ASK_AGAIN}:${wakes.of(run)}`;
-      return { [timerId]: wait.until > soonest ? wait.until : soonest };
+      return { [timerId]: until > soonest ? until : soonest };
     },
     wakes: {
       types: wakes.types,
@@ -283,7 +307,7 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
     },
     steps: steps as readonly Step<R, Any & { readonly type: string }>[],
     observe: look as (...of: Parameters<typeof look>) => (Any & { readonly type: string }) | undefined,
-    hubOf: ({ subject }) => subject.place?.hub,
+    hubOf: (run) => placeOf(run)?.hub,
   }) as unknown as AnyWorkflow;
 };
 
@@ -324,15 +348,20 @@ export const placedKind = <
     order: {
       prefix: (event?.field ?? '').toUpperCase(),
       states: declared.states,
-      details: ({ place, waiting, failure }) => ({
-        conditions: {},
-        waiting: waiting === undefined ? {} : { waiting: { message: waiting } },
-        failure: failure === undefined ? {} : { failure: { ...failure } },
-        place:
-          place === undefined
-            ? {}
-            : { hub: place.hub, order_name: place.objectName, namespace: place.namespace },
-      }),
+      details: (state) => {
+        const { place, waiting, failure } = state;
+        const held = holdersOf(state).join(', ');
+        const wait = held === '' ? waiting && without(waiting, 'at') : { message: `${HELD}: ${held}` };
+        return {
+          conditions: {},
+          waiting: wait === undefined ? {} : { waiting: wait },
+          failure: failure === undefined ? {} : { failure: without(failure, 'at') },
+          place:
+            place === undefined
+              ? {}
+              : { hub: place.hub, order_name: place.objectName, namespace: place.namespace },
+        };
+      },
       retry: (at) => asked({ type: 'RetryOrder', at }),
       abort: (at, reason) => asked({ type: 'AbortOrder', at, reason }),
     },

@@ -83,7 +83,7 @@ export const createIntake = (
     for (const { timerId, perStream } of wakeTypes.get(event.type) ?? []) {
       const timer = perStream === undefined ? timerId : `${timerId}:${parseStreamName(event.stream).id}`;
       if (live) options.wake(timer, perStream);
-      else woken.set(timer, perStream);
+      else woken.set(timer, perStream === undefined ? undefined : (woken.get(timer) ?? 0) + perStream);
     }
     progress.passed(event.position, anchorOf(event));
   };

@@ -75,7 +75,8 @@ const why = (order: OrderDetails): string[] => {
       ...lastTrouble(timeline),
     ];
   }
-  if (waiting !== undefined && waiting.decision === undefined) return [`Waits: ${waiting.message}`];
+  if (waiting !== undefined && waiting.decision === undefined)
+    return [`Waits: ${waiting.message}`, ...said(waiting.detail)];
   if (waiting?.decision !== undefined)
     return [
       `Waits for ${order.hub === undefined ? 'a hub' : 'room on its hub'}: ${waiting.message}`,

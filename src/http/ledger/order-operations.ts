@@ -30,10 +30,15 @@ export const ORDERS_QUERY = z.object({
 const IDENTITY = { kind: TEXT, id: TEXT, name: TEXT, tenant: TEXT, project: TEXT.optional() };
 const PROGRESS = { state: TEXT, ...maybe({ hub: TEXT, message: TEXT }) };
 const CANDIDATE = z.object({ hub: TEXT, fits: FLAG, reasons: listOf(TEXT) });
+const DETAIL = TEXT.describe('What its hub or the job there said.').optional();
 const WAITING = {
   waiting_for: listOf(TEXT).describe('What its hub still has to remove.').optional(),
   waiting: z
-    .strictObject({ message: TEXT, decision: z.object({ candidates: listOf(CANDIDATE) }).optional() })
+    .strictObject({
+      message: TEXT,
+      detail: DETAIL,
+      decision: z.object({ candidates: listOf(CANDIDATE) }).optional(),
+    })
     .describe('Why no hub took it; of a kind that is scheduled, with every hub that was looked at.')
     .optional(),
 };
@@ -49,7 +54,7 @@ const CONDITIONS = mapOf(CONDITION).describe(
 const FAILURE = z.object({
   reason: TEXT,
   message: TEXT,
-  detail: TEXT.describe('What its hub or the job there said.').optional(),
+  detail: DETAIL,
   permanent: FLAG.describe('It waits for a retry or a deletion.').optional(),
 });
 const DECISION = { at: TIME, by: TEXT, reason: TEXT };

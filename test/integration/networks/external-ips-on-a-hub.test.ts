@@ -7,6 +7,8 @@ import { itemsOf } from '../../support/http-service.ts';
 import { ipAt, IPS, networkStory, ok, POOLS, type NetworkStory } from '../../support/network-story.ts';
 
 const LEDGER = '/api/ledger/v1';
+/** What its hub said besides is for the provider. */
+const NOT_MADE = 'the hub could not make the external IP ready';
 
 /** The whole service with its simulated hubs: what becomes of pools and external IPs there. */
 describe('external IPs on a simulated hub', () => {
@@ -80,10 +82,14 @@ describe('external IPs on a simulated hub', () => {
     const id = await people.order(pool, {
       simulation: 'factor=0.05,failInstall=1,failText=no route,retry=1h',
     });
-    expect(await people.shows(ipAt(id), 'FAILED')).to.include({ message: 'no route' });
+    expect(await people.shows(ipAt(id), 'FAILED')).to.include({ message: NOT_MADE });
     const { json } = await people.admin('GET', `${LEDGER}/orders/${id}`);
     expect(json).to.deep.include({ kind: 'externalIp', state: 'failed' });
-    expect(objectAt(json as JsonObject, 'failure')).to.include({ reason: 'ProvisioningFailed' });
+    expect(objectAt(json as JsonObject, 'failure')).to.include({
+      reason: 'ProvisioningFailed',
+      message: NOT_MADE,
+      detail: 'no route',
+    });
     ok(await people.admin('POST', `${LEDGER}/orders/${id}/retry`, {}));
     await eventually(
       'it was sent again',
@@ -115,7 +121,7 @@ describe('external IPs on a simulated hub', () => {
     ok(await people.admin('POST', `${LEDGER}/orders/${id}/retry`, {}));
     await eventually(
       'it failed again',
-      async () => (await people.statusAt(ipAt(id)))['message'] === 'no route',
+      async () => (await people.statusAt(ipAt(id)))['message'] === NOT_MADE,
     );
     ok(await people.admin('POST', abort, { reason: 'enough' }));
     ok(await people.user('DELETE', `${IPS}/${id}`));

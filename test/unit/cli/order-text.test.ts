@@ -171,6 +171,9 @@ describe('orders show', () => {
     expect(orderText({ ...order, message, change_failed: { detail } })).to.include(
       `${message}\n\nThe hub said: ${detail}`,
     );
+    expect(orderText({ ...order, waiting: { message: 'it is not gone yet', detail } })).to.include(
+      `Waits: it is not gone yet\n\nThe hub said: ${detail}`,
+    );
     expect(orderText(order)).to.not.include('The hub said');
   });
 

@@ -1,3 +1,4 @@
+import { failureSentence } from '../../failure-sentences.ts';
 import { HUB_NEWS } from '../../hubs/health-events.ts';
 import { stepWorkflow } from '../../process/step-workflow.ts';
 import type { Problem } from '../../process/run.ts';
@@ -7,7 +8,6 @@ import type { ClusterCommand } from '../commands.ts';
 import { clusterDecider } from '../decide.ts';
 import { clusterEventTypes } from '../event-types.ts';
 import type { ClusterEvent } from '../events.ts';
-import { failureSentence } from '../failure-texts.ts';
 import { isStoredCluster, type ClusterState } from '../state.ts';
 import { AUTOMATION_LIVE } from './automation-steps.ts';
 import { DELETION } from './deletion-steps.ts';

@@ -1,11 +1,12 @@
 import { expect } from 'chai';
 import type { JsonObject } from '../../../../src/domain/json.ts';
-import { objectAt } from '../../../../src/domain/json-tools.ts';
+import { objectAt, withoutPaths } from '../../../../src/domain/json-tools.ts';
 import { externalIpPool, poolDecider } from '../../../../src/domain/networks/external-ip-pool.resource.ts';
 import { actingExternalIpPool } from '../../../../src/domain/networks/external-ip-pool.workflow.ts';
 import { externalIp, externalIpDecider } from '../../../../src/domain/networks/external-ip.resource.ts';
 import { actingExternalIp } from '../../../../src/domain/networks/external-ip.workflow.ts';
 import type { RunEvent } from '../../../../src/domain/process/events.ts';
+import { registry } from '../../../../src/domain/registry.ts';
 import type { Workflow } from '../../../../src/domain/workflow.ts';
 import { createStepRun, done, failed, refused, unknown } from '../../../support/step-run.ts';
 
@@ -264,13 +265,14 @@ describe('a deletion', () => {
     wait(run, 10, failed('Forbidden'));
     expect(run.shown()).to.include({
       state: 'EXTERNAL_IP_POOL_STATE_DELETING',
-      message: 'it is not gone yet: Forbidden for now',
+      message: 'it is not gone yet: the hub of this order denies the service what it needs',
     });
     expect(externalIpPool.marks?.(run.document())).to.deep.equal([]);
     wait(run, 55, failed('Forbidden'));
     expect(run.shown()).to.include({
       state: 'EXTERNAL_IP_POOL_STATE_DELETE_FAILED',
-      message: 'the hub takes unusually long to clean up: Forbidden for now',
+      message:
+        'the hub takes unusually long to clean up: the hub of this order denies the service what it needs',
     });
     expect(externalIpPool.marks?.(run.document())).to.deep.equal(['deletion-overdue']);
     expect(run.effects()).to.have.members(['undo-apply', 'look-for-absence']);
@@ -280,6 +282,40 @@ describe('a deletion', () => {
     run.commands();
     expect([run.subjectTypes().at(-1), run.isClosed()]).to.deep.equal(['ExternalIPPoolDeleted', true]);
     expect(run.isFolded()).to.equal(true);
+  });
+  it('that is stuck is tried on by itself, and takes no retry', () => {
+    const run = deleting();
+    wait(run, 65, failed('Forbidden'));
+    const before = run.subjectLog().length;
+    expect(run.command({ type: 'RetryOrder', at: run.now() })).to.include({ code: 'DELETION_REQUESTED' });
+    expect(run.shown()).to.include({ state: 'EXTERNAL_IP_POOL_STATE_DELETE_FAILED' });
+    expect(run.subjectLog()).to.have.length(before);
+  });
+  it('that others hold says so, and to the provider who they are', () => {
+    const document = {
+      spec: { cidrs: ['192.0.2.0/29'], ip_family: 'IP_FAMILY_IPV4' },
+      metadata: { name: 'x', finalizers: ['other/x', 'other/y'] },
+    };
+    for (const minutes of [1, 65]) {
+      const run = orderPool();
+      POOLS['on its hub']?.(run);
+      run.command({ type: 'ReviseDocument', at: run.now(), document });
+      remove(run);
+      wait(run, minutes);
+      run.observe(seen(null));
+      settle(run);
+      const message = 'it is held by finalizers of others';
+      expect(run.shown()).to.include({ state: 'EXTERNAL_IP_POOL_STATE_DELETING', message });
+      const waiting = () => actingExternalIpPool.order.details(run.subject());
+      expect(waiting()).to.deep.include({
+        waiting: { waiting: { message: `${message}: other/x, other/y` } },
+        failure: {},
+      });
+      const metadata = { ...document.metadata, finalizers: ['other/y'] };
+      run.command({ type: 'ReviseDocument', at: run.now(), document: { ...document, metadata } });
+      expect(waiting().waiting).to.deep.equal({ waiting: { message: `${message}: other/y` } });
+      expect(run.isFolded()).to.equal(true);
+    }
   });
   it('is told as overdue also where nothing of its hub is heard, and of what is aborted', () => {
     const away = deleting();
@@ -309,6 +345,20 @@ describe('a deletion', () => {
 });
 
 describe('what a hub shows', () => {
+  it('is no news where only its words change, for ten minutes', () => {
+    const run = orderPool();
+    POOLS['on its hub']?.(run);
+    const before = run.subjectLog().length;
+    for (let look = 0; look < 100; look += 1) {
+      run.observe(seen({ phase: 'Failed', message: `try ${look}` }));
+      run.after(10_000);
+    }
+    expect(run.subjectLog().length - before).to.be.within(2, 3);
+    run.observe(seen({ phase: 'Ready' }));
+    run.observe(seen({ phase: 'Failed', message: 'another one' }));
+    expect(run.shown()).to.include({ state: 'EXTERNAL_IP_POOL_STATE_FAILED' });
+  });
+
   it('is no loss before a retry has sent the object again', () => {
     const run = orderPool();
     POOLS['on its hub']?.(run);
@@ -325,5 +375,125 @@ describe('what a hub shows', () => {
     expect(run.shown()).to.not.have.property('message');
     run.observe(seen({ phase: 'Ready' }));
     expect(run.shown()).to.include({ state: 'EXTERNAL_IP_POOL_STATE_READY' });
+  });
+});
+
+describe('an object that shows up on its hub after nothing of it was left there', () => {
+  const late = (end: (run: Pool) => unknown) => {
+    const run = orderPool();
+    POOLS['of unknown outcome']?.(run);
+    end(run);
+    settle(run);
+    run.observe(seen({ phase: 'Ready' }));
+    return run;
+  };
+  const removed = (run: Pool): void => {
+    const { effectId, operation, args, lane } = run.effect('undo-apply');
+    expect([operation, lane, args['hub'], args['namespace']]).to.deep.equal([
+      'deleteObject',
+      'hub:sim-1:ExternalIPPool',
+      'sim-1',
+      'osac',
+    ]);
+    expect(args['name']).to.match(/^externalippool-/);
+    run.start('undo-apply');
+    run.result(effectId, done({ existed: true }));
+    run.observe({ object: null, hub: 'sim-2' });
+    expect(run.effects(), 'another hub says nothing of it').to.include('undo-apply');
+    run.observe(seen(null));
+    expect(run.effects()).to.deep.equal([]);
+    expect(run.isFolded()).to.equal(true);
+  };
+  it('is removed from there where the order was aborted', () => {
+    const run = late(abort);
+    removed(run);
+    expect(run.shown()).to.include({ message: 'aborted: the hub is scrap' });
+    remove(run);
+    expect([run.subjectTypes().at(-1), run.isClosed()]).to.deep.equal(['ExternalIPPoolDeleted', true]);
+  });
+  it('is removed from there where others hold the deletion, and the run ends after that', () => {
+    const spec = { cidrs: ['192.0.2.0/29'], ip_family: 'IP_FAMILY_IPV4' };
+    const hold = (run: Pool, finalizers: string[]) =>
+      run.command({
+        type: 'ReviseDocument',
+        at: run.now(),
+        document: { spec, metadata: { name: 'x', finalizers } },
+      });
+    const run = late((held) => {
+      hold(held, ['other/x']);
+      remove(held);
+    });
+    hold(run, []);
+    expect(run.isClosed()).to.equal(false);
+    removed(run);
+    expect([run.subjectTypes().at(-1), run.isClosed()]).to.deep.equal(['ExternalIPPoolDeleted', true]);
+  });
+});
+
+describe('what the hub of a pool or an external IP says of itself', () => {
+  const AT = 'https://10.1.2.3:6443: connect ECONNREFUSED';
+  /** What tenants may read of it: the document, and its events as they see them. */
+  const readable = (run: Pool | Ip): string =>
+    JSON.stringify([
+      run.shown(),
+      run.subjectLog().map(({ type, data }) => withoutPaths(registry.get(type)?.providerOnly ?? [])(data)),
+    ]);
+  const detailsOf = (run: Ip) => actingExternalIp.order.details(run.subject());
+  it('is told to the provider alone: of what is not taken there', () => {
+    const run = orderIp();
+    IPS['with an address']?.(run);
+    for (let attempt = 0; attempt < 10; attempt += 1) {
+      run.perform('apply', { outcome: 'failed', reason: 'Unavailable', message: AT });
+      run.after(60 * 60_000);
+    }
+    run.commands();
+    const message = 'the hub of this order does not answer';
+    expect(run.shown()).to.include({ state: 'EXTERNAL_IP_STATE_FAILED', message });
+    expect(detailsOf(run).failure).to.deep.equal({
+      failure: { reason: 'Unavailable', message, detail: AT },
+    });
+    expect(readable(run)).to.not.include('10.1.2.3');
+  });
+  it('is told to the provider alone: of what is not gone from there', () => {
+    const run = orderIp();
+    IPS['failed on its hub']?.(run);
+    abort(run);
+    for (let attempt = 0; attempt < 3; attempt += 1) {
+      run.perform('undo-apply', { outcome: 'failed', reason: 'HubNotRegistered', message: `munich, ${AT}` });
+      run.after(60 * 60_000);
+    }
+    run.commands();
+    const message = 'it is not gone yet: the hub of this order is not available';
+    expect(run.shown()).to.include({ message });
+    expect(detailsOf(run).waiting).to.deep.equal({ waiting: { message, detail: `munich, ${AT}` } });
+    run.fire('deadline:absence');
+    run.commands();
+    expect(detailsOf(run).waiting).to.deep.equal({
+      waiting: {
+        message: 'the hub takes unusually long to clean up: the hub of this order is not available',
+        detail: `munich, ${AT}`,
+      },
+    });
+    expect(readable(run)).to.not.include('munich');
+  });
+  it('is told to the provider alone: the words of who works there', () => {
+    const run = orderIp();
+    IPS['with an address']?.(run);
+    run.perform('apply', done({ uid: 'u' }));
+    run.observe(seen({ phase: 'Failed', message: `leaf-7 of rack 3: ${AT}` }));
+    const message = 'the hub could not make the external IP ready';
+    expect(run.shown()).to.include({ state: 'EXTERNAL_IP_STATE_FAILED', message });
+    expect(detailsOf(run).failure).to.deep.equal({
+      failure: { reason: 'ProvisioningFailed', message, detail: `leaf-7 of rack 3: ${AT}` },
+    });
+    expect(readable(run)).to.not.include('leaf-7');
+  });
+  it('is not mixed up with what our own rules say, which is written for tenants', () => {
+    const run = orderIp();
+    IPS['placed']?.(run);
+    const message = 'address 192.0.2.9 is not free';
+    run.perform('claim', { outcome: 'refused', reason: 'ADDRESS_TAKEN', message });
+    run.commands();
+    expect(run.shown()).to.include({ state: 'EXTERNAL_IP_STATE_FAILED', message });
   });
 });

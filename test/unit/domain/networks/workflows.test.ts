@@ -94,10 +94,10 @@ describe('the way of an external IP pool', () => {
     run.perform('place', done({ placed: false, message: 'no room' }));
     expect([run.effects(), run.timers()]).to.deep.equal([[], ['ask-again']]);
   });
-  it('asks with growing rests while it waits, to fifteen minutes', () => {
+  it('asks with growing rests while it waits, to ninety minutes', () => {
     const run = orderPool();
     const rests: number[] = [];
-    for (let asked = 0; asked < 8; asked += 1) {
+    for (let asked = 0; asked < 10; asked += 1) {
       run.perform('place', done({ placed: false, message: 'no room', decision: {} }));
       run.commands();
       const [timer] = run.pending().timers;
@@ -106,7 +106,7 @@ describe('the way of an external IP pool', () => {
       run.fire('ask-again');
     }
     for (const [i, rest] of rests.entries()) {
-      const full = Math.min(15, 2 ** i) * 60_000;
+      const full = Math.min(90, 2 ** i) * 60_000;
       expect(rest).to.be.within(full / 2 - 1_000, full);
     }
   });
@@ -115,11 +115,17 @@ describe('the way of an external IP pool', () => {
     run.perform('place', done(PLACED));
     run.perform('apply', refused);
     run.commands();
-    expect(run.shown()).to.include({ state: 'EXTERNAL_IP_POOL_STATE_FAILED', message: 'the spec is wrong' });
+    expect(run.shown()).to.include({
+      state: 'EXTERNAL_IP_POOL_STATE_FAILED',
+      message: 'the hub refuses the order as invalid',
+    });
     expect(run.command({ type: 'RetryOrder', at: run.now() })).to.include({ accepted: true });
     run.perform('apply', done({ uid: 'u' }));
     run.observe(seen({ phase: 'Failed', message: 'no route' }));
-    expect(run.shown()).to.include({ state: 'EXTERNAL_IP_POOL_STATE_FAILED', message: 'no route' });
+    expect(run.shown()).to.include({
+      state: 'EXTERNAL_IP_POOL_STATE_FAILED',
+      message: 'the hub could not make the external IP pool ready',
+    });
     run.observe(seen({ phase: 'Ready' }));
     expect(run.shown()).to.include({ state: 'EXTERNAL_IP_POOL_STATE_READY' });
     run.observe(seen(null));
@@ -200,9 +206,44 @@ describe('the way of an external IP', () => {
     const run = claimed(HUB, { waiting: 'only resting ones', until: '2026-11-21T12:00:03.000Z' });
     const due = () => run.pending().timers.find(({ timerId }) => timerId === 'ask-again:p')?.dueAt ?? '';
     expect(due()).to.equal('2026-11-21T12:00:03.000Z');
+    run.after(3_000);
     run.fire('ask-again:p');
     run.perform('claim', done({ waiting: 'only resting ones', until: '2026-11-21T12:00:04.000Z' }));
     expect(Date.parse(due()) - Date.parse(run.at())).to.be.within(59_000, 120_000);
+  });
+  it('asks at that moment however often it was woken before, and once', () => {
+    const until = '2026-11-21T13:00:00.000Z';
+    const answer = { waiting: 'only resting ones', until };
+    const run = claimed(HUB, answer);
+    const due = () => run.pending().timers.find(({ timerId }) => timerId === 'ask-again:p')?.dueAt ?? '';
+    for (let woken = 0; woken < 9; woken += 1) {
+      run.after(60_000);
+      run.fire('ask-again:p');
+      run.perform('claim', done(answer));
+      expect(due()).to.equal(until);
+    }
+    run.after(Date.parse(until) - Date.parse(run.at()));
+    run.fire('ask-again:p');
+    run.perform('claim', done(answer));
+    expect(Date.parse(due()) - Date.parse(until)).to.be.greaterThan(30 * 60_000);
+    run.fire('ask-again:p');
+    const next = '2026-11-21T18:00:00.000Z';
+    run.perform('claim', done({ ...answer, until: next }));
+    expect(due(), 'another time').to.equal(next);
+    expect(run.isFolded()).to.equal(true);
+  });
+  it('leaves a hundred events a day at most while nothing becomes free', () => {
+    const run = claimed(HUB, { waiting: 'the pool has no free address' });
+    const before = run.runLog().length + run.subjectLog().length;
+    const end = Date.parse(run.at()) + 24 * 60 * 60_000;
+    while (Date.parse(run.at()) < end) {
+      run.commands();
+      const [timer] = run.pending().timers;
+      run.after(Date.parse(timer?.dueAt ?? '') - Date.parse(run.at()));
+      run.fire('ask-again:p');
+      run.perform('claim', done({ waiting: 'the pool has no free address' }));
+    }
+    expect(run.runLog().length + run.subjectLog().length - before).to.be.within(60, 100);
   });
   it('records what the operator of its hub chose once the pool has it down', () => {
     const run = claimed(REAL, { generation: 1 });
