@@ -29,7 +29,7 @@ import { because, quoted } from './sentences.ts';
 export type PlacedRun<State extends PlacedState = PlacedState> = Run<State, Memo>;
 export type PlacedStep<State extends PlacedState, Command> = Step<PlacedRun<State>, Command>;
 
-/** How many answers each of the first steps had when it was last time to ask again. */
+/** How many answers each of the kind's own steps had when it was last time to ask again. */
 type Memo = { readonly [step: string]: number };
 
 const MINUTE = 60_000;
@@ -66,6 +66,8 @@ export type PlacedDeclaration<State extends PlacedState, Command> = Pick<
     readonly spec: JsonObject;
     readonly annotations?: JsonObject;
   };
+  /** A failure that one of them reports and that may pass by itself: asked again as what waits is. */
+  readonly passing?: { readonly step: string; readonly reason: string };
   /** The hub shows it as it should be. */
   readonly ready: (run: PlacedRun<State>, object: JsonObject, at: string) => Told<Command>;
 };
@@ -109,8 +111,17 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
   type R = PlacedRun<State>;
 
   const retry = `${prefix}RetryRequested`;
+  const failureOf = (run: R) => {
+    const { step = '', reason } = declared.passing ?? {};
+    const { at = '', times = 0 } = own(run.done, step) ?? {};
+    return reason === undefined || run.subject.failure?.reason !== reason
+      ? []
+      : [{ at, times, message: '', until: '', isOver: (own(run.memo, step) ?? 0) >= times }];
+  };
   const restOf = (run: R) =>
-    first.flatMap(({ name }) => waitOf(run, name) ?? []).find(({ isOver }) => !isOver);
+    [...first.flatMap(({ name }) => waitOf(run, name) ?? []), ...failureOf(run)].find(
+      ({ isOver }) => !isOver,
+    );
 
   const onHub = ({ subject, id }: R, operation: string, more: JsonObject = {}): Call => {
     const { hub = '', namespace = '', objectName: name = '' } = subject.place ?? {};
@@ -201,7 +212,9 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
       name: 'report-waiting',
       tell: (run) => {
         const wait = restOf(run);
-        return wait && { type: 'ReportWaiting', at: wait.at, message: wait.message };
+        return wait === undefined || wait.message === ''
+          ? undefined
+          : { type: 'ReportWaiting', at: wait.at, message: wait.message };
       },
     },
     {
@@ -264,7 +277,7 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
       initial: {},
       evolve: (memo, { type, data }, run) =>
         type === retry || (type === 'TimerFired' && stringAt(data, 'timerId').startsWith(ASK_AGAIN))
-          ? Object.fromEntries(first.map(({ name }) => [name, answersOf(run, name)]))
+          ? Object.fromEntries([...first, ...following].map(({ name }) => [name, answersOf(run, name)]))
           : memo,
     },
     timers: (run): { readonly [timerId: string]: string } => {
