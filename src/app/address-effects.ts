@@ -10,6 +10,7 @@ import type { Holder } from '../domain/holder.ts';
 import { holdingOf } from '../domain/networks/address-book.ts';
 import type { JsonObject } from '../domain/json.ts';
 import { defined, stringAt } from '../domain/json-tools.ts';
+import { isAborted } from '../domain/placed-document.ts';
 import type { EffectOutcome } from '../domain/workflow.ts';
 import type { CommandOutcome, CommandRunner } from './command.ts';
 import { contextOf, storeOutcome } from './effect-commands.ts';
@@ -34,7 +35,7 @@ const PASSING: readonly string[] = ['ADDRESSES_RESTING', 'POOL_EXHAUSTED', 'ADDR
 /**
  * Effect port `addresses`: what an external IP asks of its pool, whose own stream decides. All of it may be repeated.
  *
- * - `place` {pool} → {place}: where the pool is; null: nowhere yet.
+ * - `place` {pool} → {place}: where the pool is; null: nowhere yet, or it was aborted and leaves its hub.
  * - `claim` {pool, holder, wanted?} → {generation, address?}, or {waiting, until?} where there is none at the moment.
  * - `observe` {pool, holder, address} → {address}: the hub shows it, and the pool has it down for the holder; or, with
  *   {reason, message}, why not.
@@ -74,7 +75,10 @@ export const createAddressEffects = ({
   const operations: {
     readonly [operation: string]: (args: Args, call: EffectCall) => Promise<EffectOutcome>;
   } = {
-    place: async (args, call) => done({ place: (await poolOf(args, call)).place ?? null }),
+    place: async (args, call) => {
+      const pool = await poolOf(args, call);
+      return done({ place: (isAborted(pool) ? undefined : pool.place) ?? null });
+    },
     look: async (args, call) => done(heldIn(await poolOf(args, call), args.holder)),
     claim: async (args, call) => {
       const { holder, wanted } = args;

@@ -33,7 +33,7 @@ export type PlacedRun<State extends PlacedState = PlacedState> = Run<State, Memo
 export type PlacedStep<State extends PlacedState, Command> = Step<PlacedRun<State>, Command>;
 
 type Memo = {
-  /** How many answers each of the first steps had when it was last time to ask again. */
+  /** How many answers each of the kind's own steps had when it was last time to ask again. */
   readonly answers: { readonly [step: string]: number };
   /** The last time that a wait was told of, once it had come. */
   readonly came?: string;
@@ -73,6 +73,8 @@ export type PlacedDeclaration<State extends PlacedState, Command> = Pick<
     readonly spec: JsonObject;
     readonly annotations?: JsonObject;
   };
+  /** A failure that one of them reports and that may pass by itself: asked again as what waits is. */
+  readonly passing?: { readonly step: string; readonly reason: string };
   /** The hub shows it as it should be. */
   readonly ready: (run: PlacedRun<State>, object: JsonObject, at: string) => Told<Command>;
 };
@@ -125,8 +127,17 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
   type R = PlacedRun<State>;
 
   const retry = `${prefix}RetryRequested`;
+  const failureOf = (run: R) => {
+    const { step = '', reason } = declared.passing ?? {};
+    const { at = '', times = 0 } = own(run.done, step) ?? {};
+    return reason === undefined || run.subject.failure?.reason !== reason
+      ? []
+      : [{ at, times, message: '', until: '', isOver: (own(run.memo.answers, step) ?? 0) >= times }];
+  };
   const restOf = (run: R) =>
-    first.flatMap(({ name }) => waitOf(run, name) ?? []).find(({ isOver }) => !isOver);
+    [...first.flatMap(({ name }) => waitOf(run, name) ?? []), ...failureOf(run)].find(
+      ({ isOver }) => !isOver,
+    );
 
   const placeOf = ({ subject: { place, left } }: R) => place ?? left;
   const onHub = (run: R, operation: string, more: JsonObject = {}): Call => {
@@ -219,7 +230,9 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
       name: 'report-waiting',
       tell: (run) => {
         const wait = restOf(run);
-        return wait && { type: 'ReportWaiting', at: wait.at, message: wait.message };
+        return wait === undefined || wait.message === ''
+          ? undefined
+          : { type: 'ReportWaiting', at: wait.at, message: wait.message };
       },
     },
     {
@@ -285,7 +298,9 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
           return memo;
         const { until = '' } = restOf(run) ?? {};
         const hasCome = until !== '' && until <= stringAt(data, 'at');
-        const answers = Object.fromEntries(first.map(({ name }) => [name, answersOf(run, name)]));
+        const answers = Object.fromEntries(
+          [...first, ...following].map(({ name }) => [name, answersOf(run, name)]),
+        );
         return { ...memo, answers, ...(hasCome ? { came: until } : {}) };
       },
     },

@@ -148,7 +148,10 @@ const wantedAddress = (
     return refuseWanted('ADDRESS_TAKEN', `address '${address}' is taken`);
   const [until] = [...book.resting, ...book.rested].find((rest) => rest[1] === parsed) ?? [];
   return until !== undefined && until > at
-    ? refuseWanted('ADDRESS_RESTING', `address '${address}' was released and rests until ${until}`)
+    ? {
+        ...refuseWanted('ADDRESS_RESTING', `address '${address}' was released and rests until ${until}`),
+        facts: { until },
+      }
     : { address };
 };
 
@@ -184,10 +187,8 @@ export const decideAddress = (
       const released = { at, holder, generation, ...(address === undefined ? {} : { address }) };
       const rests = address !== undefined && !rules.observed && rules.restMs > 0;
       const restsUntil = new Date(Date.parse(at) + rules.restMs).toISOString();
-      return [
-        { type: 'AddressReleased', data: { ...released, ...(rests ? { restsUntil } : {}) } },
-        ...passedOn(book, at, held),
-      ];
+      const data = { ...released, ...(rests ? { restsUntil } : {}) };
+      return andPassedOn(book, { type: 'AddressReleased', data }, rules.ranges);
     }
     case 'ObserveAddress':
       if (rules.observed) return observe(book, command, rules.ranges);
@@ -221,26 +222,31 @@ const observe = (
   const address = addressText(parsed);
   const twice = book.shownTwice[holderKey(holder)];
   const other = entryOf(book.owners, address);
-  if (other !== undefined && holderKey(other) !== holderKey(holder))
+  const isOthers = other !== undefined && holderKey(other) !== holderKey(holder);
+  // An owner for which the hub shows another one by now has lost it.
+  if (isOthers && book.shownTwice[holderKey(other)] === undefined)
     return twice === address ? [] : [{ type: 'AddressShownTwice', data: { at, address, holder, other } }];
   if (held.address === address && twice === undefined) return [];
-  const { generation } = held;
-  return [
-    { type: 'AddressObserved', data: { at, holder, generation, address } },
-    ...(held.address === address ? [] : passedOn(book, at, held)),
-  ];
+  const data = { at, holder, generation: held.generation, address };
+  return andPassedOn(book, { type: 'AddressObserved', data }, ranges);
 };
 
-/** Whoever else the hub shows its address for has it once this holder has not. */
-const passedOn = (book: AddressBook, at: string, { holder, address }: Holding): readonly AddressEvent[] => {
-  const [key] =
-    Object.entries(book.shownTwice).find(
-      ([other, shown]) => shown === address && other !== holderKey(holder),
-    ) ?? [];
-  const next = key === undefined ? undefined : entryOf(book.holdings, key);
-  if (next === undefined || address === undefined) return [];
-  const { holder: other, generation } = next;
-  return [{ type: 'AddressObserved', data: { at, holder: other, generation, address } }];
+/**
+ * The event, and who has the address that it frees: another holder for which the hub shows it. That one may free one too.
+ */
+const andPassedOn = (
+  book: AddressBook,
+  event: AddressEvent,
+  ranges: readonly Range[],
+): readonly AddressEvent[] => {
+  const after = evolveAddress(book, event, () => ranges);
+  const [key = '', address] =
+    Object.entries(after.shownTwice).find(([, shown]) => entryOf(after.owners, shown) === undefined) ?? [];
+  const next = entryOf(after.holdings, key);
+  if (next === undefined || address === undefined) return [event];
+  const { holder, generation } = next;
+  const data = { at: event.data.at, holder, generation, address };
+  return [event, ...andPassedOn(after, { type: 'AddressObserved', data }, ranges)];
 };
 
 /** `rangesOf`: those of the pool, which never change. */
@@ -262,13 +268,14 @@ export const evolveAddress = (
       : { holder, generation, ...(address === undefined ? {} : { address }) };
   const { [key]: _settled, ...shownTwice } = book.shownTwice;
   const over = firstNot(book.resting, ([until]) => until <= data.at);
-  let { free = gapsOf(rangesOf()), owners } = book;
+  let { free = gapsOf(rangesOf()), owners, holdings } = book;
   let resting = over === 0 ? book.resting : book.resting.slice(over);
   let rested = over === 0 ? book.rested : withRested(book.rested, book.resting.slice(0, over));
   if (former?.address !== undefined) {
     const left = parseAddress(former.address) ?? '';
     owners = withEntry(owners, former.address, undefined);
-    if (restsUntil === undefined) free = withAddress(free, left);
+    // An operator's choice may be one that is not given out, like the first of a range.
+    if (restsUntil === undefined) free = holds(rangesOf(), left) ? withAddress(free, left) : free;
     else {
       const behind = firstNot(resting, ([until]) => until <= restsUntil);
       resting = resting.toSpliced(behind, 0, [restsUntil, left]);
@@ -277,6 +284,12 @@ export const evolveAddress = (
   if (address !== undefined) {
     const taken = parseAddress(address) ?? '';
     const others = withoutAddress(free, taken);
+    const loser = entryOf(owners, address);
+    const lost = loser && entryOf(holdings, holderKey(loser));
+    if (lost !== undefined) {
+      const { address: _lost, ...left } = lost;
+      holdings = withEntry(holdings, holderKey(lost.holder), left);
+    }
     owners = withEntry(owners, address, holder);
     if (others === free) rested = withoutRested(rested, taken);
     free = others;
@@ -284,7 +297,7 @@ export const evolveAddress = (
   return {
     generation: Math.max(book.generation, generation),
     count: book.count + Number(holding !== undefined) - Number(former !== undefined),
-    holdings: withEntry(book.holdings, key, holding),
+    holdings: withEntry(holdings, key, holding),
     owners,
     free,
     resting,

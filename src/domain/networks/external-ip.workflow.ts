@@ -1,6 +1,6 @@
 import { isStored } from '../catalog/document.ts';
 import type { JsonObject } from '../json.ts';
-import { isObject, objectAt, stringAt } from '../json-tools.ts';
+import { isObject, objectAt, own, stringAt } from '../json-tools.ts';
 import { meterOf } from '../metering/meter.ts';
 import { placeIn } from '../placed-document.ts';
 import { asking, documentOf, placedKind, type PlacedRun } from '../placed-workflow.ts';
@@ -43,7 +43,8 @@ const givenAddress = (run: IpRun): string => stringAt(run.done['claim']?.result,
 const placedExternalIp = placedKind<ExternalIpState, ExternalIpCommand, ExternalIpEvent>(externalIp, {
   types: networkEventTypes,
   object: EXTERNAL_IP,
-  wakes: { types: ['AddressReleased', 'ExternalIPPoolPlaced'], of: poolOf },
+  wakes: { types: ['AddressReleased', 'AddressObserved', 'ExternalIPPoolPlaced'], of: poolOf },
+  passing: { step: 'register', reason: 'AddressShownTwice' },
   first: [
     asking('place', (run: IpRun) => toPool(run, 'place'), {
       done: ({ subject }) => subject.place !== undefined,
@@ -77,8 +78,10 @@ const placedExternalIp = placedKind<ExternalIpState, ExternalIpCommand, External
       needed: ({ subject }) => subject.shown !== undefined,
       work: (run) => {
         const { address = '', changes = 0 } = run.subject.shown ?? {};
-        // The hub may show an address again that was registered before: the pool is asked once for each change.
-        return { call: toPool(run, 'observe', { address }), instance: `${changes}.${run.cycle}` };
+        // The hub may show an address again that was registered before: the pool is asked once for each change, and again
+        // when it may have passed the address on.
+        const asked = own(run.memo, 'register') ?? 0;
+        return { call: toPool(run, 'observe', { address }), instance: `${changes}.${asked}.${run.cycle}` };
       },
       record: (_run, answer, at) => {
         const [reason, message] = [stringAt(answer, 'reason'), stringAt(answer, 'message')];

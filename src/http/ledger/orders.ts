@@ -2,6 +2,7 @@ import type { CommandContext } from '../../app/command.ts';
 import type { ExpectedRevision } from '../../app/event-store.ts';
 import { actingKinds } from '../../domain/acting-kinds.ts';
 import type { ActingKind } from '../../domain/acting-kind.ts';
+import { reject, type Rejection } from '../../domain/decider.ts';
 import { aggregateOf } from '../../domain/kinds.ts';
 import { isObject, listAt, objectAt, stringAt } from '../../domain/json-tools.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
@@ -353,8 +354,21 @@ const decide = async (
     if (name !== 'abort' || typeof abort !== 'function')
       return decideRun({ kind, id: view.id, revision }, decision, context, services);
     const command = abort(made.at, decision.reason);
-    const outcome = await services.commands.execute(kind, view.id, command, context);
+    const unreferenced = () => whyReferenced(kind, view.id, services);
+    const how = kind.protectedWhileReferenced ? { unreferenced } : {};
+    const outcome = await services.commands.execute(kind, view.id, command, context, how);
     if (outcome.outcome === 'rejected') throw rejected(outcome.rejection);
     return applied({ id: view.id, skipped: [] }, outcome.loaded.position, services);
   });
+};
+
+/** What refers to it relies on its place: an external IP is on the hub of its pool. */
+const whyReferenced = (
+  { kind, words }: ActingKind,
+  id: string,
+  { resources }: Pick<OrderServices, 'resources'>,
+): Rejection | undefined => {
+  const [user] = resources.referencedBy(kind, id, { limit: 1 });
+  const message = `cannot abort ${words} '${id}': ${user?.kind} '${user?.id}' refers to it: remove that one first`;
+  return user && reject('failed-precondition', 'STILL_REFERENCED', message);
 };

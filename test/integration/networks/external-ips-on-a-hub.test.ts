@@ -130,6 +130,36 @@ describe('external IPs on a simulated hub', () => {
     await people.isGone(`${POOLS}/${pool}`);
   });
 
+  it('a pool stays where its external IPs are: it is not aborted while one refers to it', async () => {
+    const pool = await people.makePool('198.51.100.80/32', { 'fulfillment-ledger/quarantine': 'PT5S' });
+    const { hub } = await people.statusAt(`${POOLS}/${pool}`);
+    const first = await people.order(pool);
+    await people.shows(ipAt(first), 'ALLOCATED');
+    ok(await people.user('DELETE', `${IPS}/${first}`));
+    await people.isGone(ipAt(first));
+    const second = await people.order(pool);
+    await eventually('it waits', async () => (await people.statusAt(ipAt(second)))['message'] !== undefined);
+    // Only what is not as it should be is aborted; the next look at the hub shows it ready again.
+    const abort = async () => {
+      const status = { state: 'EXTERNAL_IP_POOL_STATE_FAILED' };
+      ok(await people.admin('PATCH', `${POOLS}/${pool}`, { status }));
+      return people.admin('POST', `${LEDGER}/orders/${pool}/abort`, { reason: 'move it' });
+    };
+    await eventually('it is refused', async () => {
+      const refused = await abort();
+      expect(refused.status, refused.text).to.equal(400);
+      return stringAt(refused.json as JsonObject, 'code') === 'STILL_REFERENCED' && refused.text.includes(second);
+    });
+    expect(await people.shows(ipAt(second), 'ALLOCATED')).to.deep.include({ hub });
+    ok(await people.user('DELETE', `${IPS}/${second}`));
+    await people.isGone(ipAt(second));
+    await eventually('it is aborted', async () => (await abort()).status === 200);
+    await eventually(
+      'it is on no hub',
+      async () => (await people.statusAt(`${POOLS}/${pool}`))['hub'] === undefined,
+    );
+  });
+
   it('an address that comes free goes to what waits for its pool at once', async () => {
     const rest = { 'fulfillment-ledger/quarantine': 'PT1H' };
     const wait = async (cidr: string) => {

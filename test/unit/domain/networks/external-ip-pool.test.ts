@@ -1,9 +1,13 @@
 import { expect } from 'chai';
 import {
+  bookOf,
   externalIpPool,
   type PoolCommand,
   type PoolEvent,
 } from '../../../../src/domain/networks/external-ip-pool.resource.ts';
+import { entriesOf, entryOf } from '../../../../src/domain/buckets.ts';
+import { isRejection } from '../../../../src/domain/decider.ts';
+import { holdingOf } from '../../../../src/domain/networks/address-book.ts';
 import type { JsonObject } from '../../../../src/domain/json.ts';
 import { objectAt } from '../../../../src/domain/json-tools.ts';
 import { specify } from '../../../support/decider-spec.ts';
@@ -337,6 +341,12 @@ describe('external IP pools', () => {
       given(ordered(), assigned(two, 1, '192.0.2.1'), released(two, 1, '192.0.2.1', tomorrow))
         .when(claim(one, '192.0.2.1'))
         .thenRejected('ADDRESS_RESTING', { kind: 'invalid' });
+      const resting = given(
+        ordered(),
+        assigned(two, 1, '192.0.2.1'),
+        released(two, 1, '192.0.2.1', tomorrow),
+      );
+      expect(resting.when(claim(one, '192.0.2.1')).decision).to.deep.include({ facts: { until: tomorrow } });
     });
 
     it('in their one spelling', () => {
@@ -508,6 +518,82 @@ describe('external IP pools', () => {
         [released(two, 2, '192.0.2.2')],
       ])
         expect(marks(...seen, ...end)).to.deep.equal([]);
+    });
+
+    it('are passed on where the hub swaps those of several holders, in whatever order it is seen', () => {
+      const swapped = (addresses: readonly string[], order: readonly number[]) => {
+        const holders = [one, two, three].slice(0, addresses.length);
+        const wide = ordered({ ...IPV4, cidrs: ['192.0.2.0/29'] });
+        const begun = holders.flatMap((holder, i) => [
+          requested(holder, i + 1),
+          observed(holder, i + 1, `192.0.2.${i + 1}`),
+        ]);
+        let state = given(wide, onOperator, ...begun).state();
+        for (const i of [...order, ...order]) {
+          const holder = holders[i] ?? one;
+          const command = observe(holder, addresses[i] ?? '');
+          const decided = externalIpPool.decider.decide(state, command);
+          if (isRejection(decided)) throw new Error(decided.message);
+          state = decided.reduce(externalIpPool.decider.evolve, state);
+        }
+        const { owners, shownTwice } = bookOf(state);
+        expect(shownTwice).to.deep.equal({});
+        expect(holders.map((holder) => holdingOf(bookOf(state), holder)?.address)).to.deep.equal(addresses);
+        expect(entriesOf(owners)).to.have.length(addresses.length);
+        for (const [i, address] of addresses.entries())
+          expect(entryOf(owners, address)).to.deep.equal(holders[i]);
+      };
+      for (const order of [
+        [0, 1],
+        [1, 0],
+      ])
+        swapped(['192.0.2.2', '192.0.2.1'], order);
+      for (const order of [
+        [0, 1, 2],
+        [0, 2, 1],
+        [2, 1, 0],
+      ]) {
+        swapped(['192.0.2.2', '192.0.2.3', '192.0.2.1'], order);
+        swapped(['192.0.2.2', '192.0.2.1', '192.0.2.3'], order);
+        swapped(['192.0.2.2', '192.0.2.3', '192.0.2.6'], order);
+      }
+    });
+
+    it('are no longer those of a holder for which the hub shows another one, once somebody has them', () => {
+      const wide = ordered({ ...IPV4, cidrs: ['192.0.2.0/29'] });
+      const history = [
+        ...[wide, onOperator, requested(one, 1), observed(one, 1, '192.0.2.2')],
+        ...[requested(two, 2), observed(two, 2, '192.0.2.3'), requested(three, 3)],
+        { ...twice, data: { ...twice.data, other: one } },
+      ] as const;
+      const taken = observed(three, 3, '192.0.2.3');
+      given(...history)
+        .when(observe(three, '192.0.2.3'))
+        .thenEvents(taken);
+      expect(status(...history, taken)['allocated']).to.equal('3');
+      const back = { at, holder: two, other: three, address: '192.0.2.3' };
+      given(...history, taken)
+        .when(observe(two, '192.0.2.3'))
+        .thenEvents({ type: 'AddressShownTwice', data: back });
+      given(...history, taken)
+        .when(release(two, 2))
+        .thenEvents({ type: 'AddressReleased', data: { at, holder: two, generation: 2 } });
+      given(...history, taken, { type: 'AddressReleased', data: { at, holder: two, generation: 2 } })
+        .when(observe(three, '192.0.2.3'))
+        .thenNothing();
+    });
+
+    it('of no use elsewhere do not come free: network and broadcast address are not given out', () => {
+      const chosen = [...begun, requested(one, 1), observed(one, 1, '192.0.2.0')] as const;
+      const elsewhere: PoolEvent[] = [
+        { type: 'ExternalIPPoolFailed', data: { at, reason: 'Aborted', message: 'aborted' } },
+        { type: 'ExternalIPPoolWithdrawn', data: { at } },
+        { type: 'ExternalIPPoolRetryRequested', data: { at } },
+        placed,
+      ];
+      given(...chosen, released(one, 1, '192.0.2.0'), ...elsewhere)
+        .when(claim(two))
+        .thenEvents(assigned(two, 2, '192.0.2.1'));
     });
 
     it('alone: where we choose, the hub has no say', () => {

@@ -298,7 +298,7 @@ describe('the way of an external IP', () => {
     run.perform('register', done({ address: '192.0.2.2' }));
     expect(run.shown()).to.include({ state: 'EXTERNAL_IP_STATE_ALLOCATED', address: '192.0.2.2' });
   });
-  it('is not allocated where its hub shows the address of another one, until somebody retries', () => {
+  it('is not allocated where its hub shows the address of another one, and asks again when somebody retries', () => {
     const run = claimed(REAL, { generation: 1 });
     run.perform('apply', done({ uid: 'u' }));
     const shows = { object: { phase: 'Ready', address: '192.0.2.1' }, hub: 'munich' };
@@ -311,6 +311,26 @@ describe('the way of an external IP', () => {
     run.perform('register', done({ address: '192.0.2.1' }));
     expect(run.shown()).to.include({ state: 'EXTERNAL_IP_STATE_ALLOCATED', address: '192.0.2.1' });
     expect(run.shown()).to.not.have.property('message');
+  });
+  it('goes on by itself once the pool passes the address on to it that its hub showed for two', () => {
+    const run = claimed(REAL, { generation: 1 });
+    run.perform('apply', done({ uid: 'u' }));
+    run.observe({ object: { phase: 'Ready', address: '192.0.2.1' }, hub: 'munich' });
+    const twice = done({ address: '192.0.2.1', reason: 'AddressShownTwice', message: 'two have it' });
+    const told = () => run.subjectTypes().filter((type) => type === 'ExternalIPFailed').length;
+    for (const _asked of [1, 2]) {
+      run.perform('register', twice);
+      expect(run.commands(), 'a failure is no wait').to.deep.equal([]);
+      expect(run.shown()).to.include({ state: 'EXTERNAL_IP_STATE_FAILED', message: 'two have it' });
+      expect([run.effects(), told()]).to.deep.equal([['read'], 1]);
+      // What the pool records of this address wakes it.
+      run.fire('ask-again:p');
+    }
+    run.perform('register', done({ address: '192.0.2.1' }));
+    expect(run.shown()).to.include({ state: 'EXTERNAL_IP_STATE_ALLOCATED', address: '192.0.2.1' });
+    expect([run.effects(), run.timers()]).to.deep.equal([[], []]);
+    expect(actingExternalIp.workflow.wakes?.types).to.include('AddressObserved');
+    expect(run.isFolded()).to.equal(true);
   });
   it('gives its address back only when nothing of it is left on the hub', () => {
     const run = claimed();
