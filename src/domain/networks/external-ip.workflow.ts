@@ -80,7 +80,7 @@ const placedExternalIp = placedKind<ExternalIpState, ExternalIpCommand, External
         const { address = '', changes = 0 } = run.subject.shown ?? {};
         // The hub may show an address again that was registered before: the pool is asked once for each change, and again
         // when it may have passed the address on.
-        const asked = own(run.memo, 'register') ?? 0;
+        const asked = own(run.memo.answers, 'register') ?? 0;
         return { call: toPool(run, 'observe', { address }), instance: `${changes}.${asked}.${run.cycle}` };
       },
       record: (_run, answer, at) => {
