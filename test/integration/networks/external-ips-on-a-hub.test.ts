@@ -142,7 +142,9 @@ describe('external IPs on a simulated hub', () => {
     await eventually('it is refused', async () => {
       const refused = await abort();
       expect(refused.status, refused.text).to.equal(400);
-      return stringAt(refused.json as JsonObject, 'code') === 'STILL_REFERENCED' && refused.text.includes(second);
+      return (
+        stringAt(refused.json as JsonObject, 'code') === 'STILL_REFERENCED' && refused.text.includes(second)
+      );
     });
     expect(await people.shows(ipAt(second), 'ALLOCATED')).to.deep.include({ hub });
     ok(await people.user('DELETE', `${IPS}/${second}`));
