@@ -562,8 +562,13 @@ describe('external IP pools', () => {
     it('are no longer those of a holder for which the hub shows another one, once somebody has them', () => {
       const wide = ordered({ ...IPV4, cidrs: ['192.0.2.0/29'] });
       const history = [
-        ...[wide, onOperator, requested(one, 1), observed(one, 1, '192.0.2.2')],
-        ...[requested(two, 2), observed(two, 2, '192.0.2.3'), requested(three, 3)],
+        wide,
+        onOperator,
+        requested(one, 1),
+        observed(one, 1, '192.0.2.2'),
+        requested(two, 2),
+        observed(two, 2, '192.0.2.3'),
+        requested(three, 3),
         { ...twice, data: { ...twice.data, other: one } },
       ] as const;
       const taken = observed(three, 3, '192.0.2.3');
