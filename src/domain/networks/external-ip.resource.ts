@@ -1,6 +1,6 @@
 import { reject, type Decider, type DomainEvent, type Rejection } from '../decider.ts';
 import type { JsonObject } from '../json.ts';
-import { objectAt, stringAt } from '../json-tools.ts';
+import { objectAt, stringAt, without } from '../json-tools.ts';
 import { placedResource } from '../placed-resource.ts';
 import type { ResourceKind } from '../resource.ts';
 import {
@@ -115,6 +115,10 @@ const TRANSITIONS: { readonly [from: string]: readonly string[] } = Object.fromE
   }).map(([from, to]) => [`EXTERNAL_IP_STATE_${from}`, to.map((state) => `EXTERNAL_IP_STATE_${state}`)]),
 );
 
+/** Its hub showed that it failed: what it shows next is news, also where it is the same address. */
+const isOfHub = ({ failure }: PlacedState): boolean =>
+  failure?.reason === 'ProvisioningFailed' || failure?.reason === 'ObjectLost';
+
 export const externalIpDecider: Decider<ExternalIpState, ExternalIpCommand, ExternalIpEvent> = {
   initialState: documents.initialState,
   evolve: (state, event) => {
@@ -123,8 +127,10 @@ export const externalIpDecider: Decider<ExternalIpState, ExternalIpCommand, Exte
       const { address: _address, shown: _shown, ...kept } = next;
       return kept;
     }
-    if (event.type === 'ExternalIPAddressShown')
-      return { ...next, shown: { address: event.data.address, changes: (next.shown?.changes ?? 0) + 1 } };
+    if (event.type === 'ExternalIPAddressShown') {
+      const shown = { address: event.data.address, changes: (next.shown?.changes ?? 0) + 1 };
+      return { ...(isOfHub(next) ? without(next, 'failure') : next), shown };
+    }
     if (event.type === 'ExternalIPAllocated') return { ...next, address: event.data.address };
     if (event.type !== 'ExternalIPStatusReported') return next;
     const { attached: _former, ...kept } = next;
@@ -136,7 +142,7 @@ export const externalIpDecider: Decider<ExternalIpState, ExternalIpCommand, Exte
     if (!isUnderWay(state)) return [];
     const { at, address } = command;
     if (command.type === 'RecordShown')
-      return state.shown?.address === address
+      return state.shown?.address === address && !isOfHub(state)
         ? []
         : [{ type: 'ExternalIPAddressShown', data: { at, address } }];
     return isSettled(state) && state.address === address

@@ -332,6 +332,19 @@ describe('the way of an external IP', () => {
     expect(actingExternalIp.workflow.wakes?.types).to.include('AddressObserved');
     expect(run.isFolded()).to.equal(true);
   });
+  it('is allocated again when the object of its hub failed and is ready with the same address', () => {
+    const run = claimed(REAL, { generation: 1 });
+    run.perform('apply', done({ uid: 'u' }));
+    const shows = (phase: string) => run.observe({ object: { phase, address: '192.0.2.1' }, hub: 'munich' });
+    shows('Ready');
+    run.perform('register', done({ address: '192.0.2.1' }));
+    shows('Failed');
+    expect(run.shown()).to.include({ state: 'EXTERNAL_IP_STATE_FAILED' });
+    shows('Ready');
+    run.perform('register', done({ address: '192.0.2.1' }));
+    expect(run.shown()).to.include({ state: 'EXTERNAL_IP_STATE_ALLOCATED', address: '192.0.2.1' });
+    expect(run.effects()).to.deep.equal([]);
+  });
   it('gives its address back only when nothing of it is left on the hub', () => {
     const run = claimed();
     run.perform('apply', done({ uid: 'u' }));
