@@ -1,4 +1,5 @@
 import type { DomainEvent } from './decider.ts';
+import type { EventType } from './event-type.ts';
 import type { CapacityClaim } from './hubs/capacity-events.ts';
 import type { HubObject } from './hubs/hub-object.ts';
 import type { JsonObject } from './json.ts';
@@ -21,6 +22,8 @@ export type ActingKind<
   Command extends { readonly type: string } = { readonly type: string },
   Event extends DomainEvent = DomainEvent,
 > = ResourceKind<State, Command, Event> & {
+  /** Registry entries of its context; kinds of one context may share a list. */
+  readonly eventTypes: readonly EventType[];
   /** One run for each object, with the id of the object. */
   readonly workflow: AnyWorkflow;
   /** What stands for it on a hub. */

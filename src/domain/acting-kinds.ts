@@ -1,16 +1,15 @@
 import type { ActingKind } from './acting-kind.ts';
 import { actingCluster } from './clusters/acting.ts';
-import { kindOf } from './kinds.ts';
 import { actingExternalIpPool } from './networks/external-ip-pool.workflow.ts';
 import { actingExternalIp } from './networks/external-ip.workflow.ts';
 import type { Meter } from './metering/meter.ts';
+import { inProject } from './tenancy/in-project.ts';
 
-/** With what all kinds have in common; type parameters are forgotten, as in `kinds.ts`. */
-const listed = (kind: { readonly kind: string }): ActingKind =>
-  ({ ...kind, ...kindOf(kind.kind) }) as unknown as ActingKind;
+// Type parameters are forgotten, as in `kinds.ts`.
+const listed = (kind: object): ActingKind => inProject(kind as ActingKind);
 
-/** Every kind that acts. */
-export const actingKinds: readonly ActingKind[] = [actingCluster, actingExternalIp, actingExternalIpPool].map(
+/** Every kind that acts: kinds, event types and objects on hubs follow from this list. */
+export const actingKinds: readonly ActingKind[] = [actingCluster, actingExternalIpPool, actingExternalIp].map(
   listed,
 );
 

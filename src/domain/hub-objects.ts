@@ -1,13 +1,11 @@
-import { CLUSTER_HUB_OBJECTS } from './clusters/hub-objects.ts';
+import { actingKinds } from './acting-kinds.ts';
 import type { HubObject, OwnedObject } from './hubs/hub-object.ts';
 import { HUB_OWN_OBJECTS } from './hubs/hub-objects.ts';
-import { NETWORK_HUB_OBJECTS } from './networks/hub-objects.ts';
 
 /** Every kind of object that is written or read on hubs. Adapters, checks and the files of rights walk this list. */
 export const HUB_OBJECTS: readonly HubObject[] = [
   ...HUB_OWN_OBJECTS,
-  ...CLUSTER_HUB_OBJECTS,
-  ...NETWORK_HUB_OBJECTS,
+  ...new Set(actingKinds.flatMap(({ hubObjects }) => hubObjects)),
 ];
 
 export const isOwned = (object: HubObject): object is OwnedObject => 'idLabel' in object;

@@ -1,3 +1,4 @@
+import { actingKinds } from './acting-kinds.ts';
 import { AUDIT_EXPORT_CATEGORY, auditExportDecider } from './audit/export.ts';
 import { AUDIT_GRANT_CATEGORY, auditGrantDecider } from './audit/grant.ts';
 import { AUDIT_GRANT_NOTICE_CATEGORY, auditGrantNoticeDecider } from './audit/grant-notice.ts';
@@ -14,15 +15,13 @@ import { HUB_CAPACITY_CATEGORY, hubCapacityDecider } from './hubs/capacity.ts';
 import { hub } from './hubs/hub.resource.ts';
 import { LANE_PAUSES_CATEGORY, lanePausesDecider } from './hubs/lane-pauses.ts';
 import { diskImage } from './images/disk-image.resource.ts';
-import { objectAt, stringAt } from './json-tools.ts';
 import { NAME_CATEGORY, nameDecider } from './naming/name.ts';
-import { externalIpPool } from './networks/external-ip-pool.resource.ts';
-import { externalIp } from './networks/external-ip.resource.ts';
 import type { ResourceKind } from './resource.ts';
 import { secret } from './secrets/secret.resource.ts';
 import { identityProvider } from './tenancy/identity-provider.resource.ts';
 import { projectMembership } from './tenancy/project-membership.resource.ts';
-import { project, projectPointer } from './tenancy/project.resource.ts';
+import { inProject } from './tenancy/in-project.ts';
+import { project } from './tenancy/project.resource.ts';
 import { roleBinding } from './tenancy/role-binding.resource.ts';
 import { role } from './tenancy/role.resource.ts';
 import { tenant } from './tenancy/tenant.resource.ts';
@@ -41,17 +40,6 @@ export type AnyAggregate = {
 const forget = (kind: unknown): AnyKind => inProject(kind as AnyKind);
 const forgetAggregate = (aggregate: object): AnyAggregate => aggregate as AnyAggregate;
 
-/** What lies in a named project points at it, whatever its kind: such a project cannot be deleted. */
-const inProject = (kind: AnyKind): AnyKind => ({
-  ...kind,
-  pointsAt: (document) => {
-    const pointers = kind.pointsAt(document);
-    const metadata = objectAt(document, 'metadata');
-    const path = stringAt(metadata, 'project');
-    return path === '' ? pointers : [...pointers, projectPointer(stringAt(metadata, 'tenant'), path)];
-  },
-});
-
 export {
   cluster,
   clusterTemplate,
@@ -68,15 +56,13 @@ export {
   user,
 };
 
-/** Every OSAC kind of this service: the one list of kinds that there is. */
+/** Every OSAC kind of this service: those that act (`acting-kinds.ts`), and the others. */
 export const kinds: readonly AnyKind[] = [
-  cluster,
+  ...actingKinds,
   clusterCatalogItem,
   clusterTemplate,
   clusterVersion,
   diskImage,
-  externalIp,
-  externalIpPool,
   hostType,
   hub,
   instanceType,

@@ -16,6 +16,7 @@ import {
   type PlacedCommand,
   type PlacedState,
 } from './placed-document.ts';
+import type { Meter } from './metering/meter.ts';
 import type { Call, Step } from './process/declaration.ts';
 import { BACKOFF, delayAfter, later, OWN_BACKOFF, type Backoff } from './process/effects.ts';
 import type { Problem, Run } from './process/run.ts';
@@ -59,8 +60,8 @@ export type PlacedDeclaration<State extends PlacedState, Command> = Pick<
   TimelineWords,
   'sentences' | 'deeds'
 > & {
-  /** Those of its resource are its own. */
-  readonly types: readonly EventType[];
+  /** Of its context: those of its resource are its own. */
+  readonly eventTypes: readonly EventType[];
   readonly states: readonly string[];
   readonly object: OwnedObject;
   /** Before the object is applied; the place is one of them. One that has to wait keeps `{waiting, until?}`. */
@@ -75,6 +76,8 @@ export type PlacedDeclaration<State extends PlacedState, Command> = Pick<
   };
   /** A failure that one of them reports and that may pass by itself: asked again as what waits is. */
   readonly passing?: { readonly step: string; readonly reason: string };
+  /** Absent: nobody is billed for it. */
+  readonly meter?: Meter<State>;
   /** The hub shows it as it should be. */
   readonly ready: (run: PlacedRun<State>, object: JsonObject, at: string) => Told<Command>;
 };
@@ -283,7 +286,7 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
     name: `${kind}Order`,
     subject: {
       category: kind,
-      types: declared.types.filter(({ resource }) => resource === kind).map(({ type }) => type),
+      types: declared.eventTypes.filter(({ resource }) => resource === kind).map(({ type }) => type),
       decider: decider as unknown as Decider<State, Any & { readonly type: string }, DomainEvent>,
       idOf: (state) => (state as Placed).id,
     },
@@ -339,6 +342,7 @@ export const placedKind = <
   const asked = (command: PlacedCommand): Command => command as unknown as Command;
   return {
     ...resource,
+    eventTypes: declared.eventTypes,
     workflow: workflowOf(resource as unknown as ResourceKind<State, Command>, declared),
     hubObjects: [declared.object],
     isWithdrawn: ({ withdrawn }) => withdrawn === true,
@@ -381,5 +385,6 @@ export const placedKind = <
       abort: (at, reason) => asked({ type: 'AbortOrder', at, reason }),
     },
     logged: { [`${prefix}Failed`]: `${words} failed` },
+    ...(declared.meter === undefined ? {} : { meter: declared.meter }),
   };
 };

@@ -1,8 +1,8 @@
+import { actingKinds } from './acting-kinds.ts';
 import { announcementTypes } from './announcements.ts';
 import { auditEventTypes } from './audit/event-types.ts';
 import { bookkeepingEventTypes } from './bookkeeping/event-types.ts';
 import { documentTypes } from './catalog/document-types.ts';
-import { clusterEventTypes } from './clusters/event-types.ts';
 import type { DomainEvent } from './decider.ts';
 import type { Audience, EventType } from './event-type.ts';
 import { hubEventTypes } from './hubs/event-types.ts';
@@ -10,20 +10,18 @@ import type { JsonObject } from './json.ts';
 import { withoutPaths } from './json-tools.ts';
 import { documentKinds } from './kinds.ts';
 import { namingEventTypes } from './naming/event-types.ts';
-import { networkEventTypes } from './networks/event-types.ts';
 import { processEventTypes } from './process/event-types.ts';
 import { projectEntryTypes } from './tenancy/event-types.ts';
 
 /**
- * Every event type of the service (design §4). Those of document kinds follow from the kinds; of the others a stored
- * sample of each version is in fixtures/events/.
+ * Every event type of the service (design §4): those of acting kinds as they declare them, those of document kinds as
+ * their declarations imply, and the others. But for what is implied, fixtures/events/ has a stored sample of each version.
  */
 export const eventTypes: readonly EventType[] = [
-  ...clusterEventTypes,
+  ...new Set(actingKinds.flatMap((kind) => kind.eventTypes)),
   ...documentKinds.flatMap(documentTypes),
   ...projectEntryTypes,
   ...hubEventTypes,
-  ...networkEventTypes,
   ...namingEventTypes,
   ...processEventTypes,
   ...bookkeepingEventTypes,

@@ -30,6 +30,66 @@ export const KINDS = [
     "acts": true
   },
   {
+    "kind": "externalIpPool",
+    "words": "external IP pool",
+    "collection": "external_ip_pools",
+    "message": "ExternalIPPool",
+    "service": "ExternalIPPools",
+    "ids": "client-may-choose",
+    "methods": {
+      "public": [
+        "List",
+        "Get"
+      ],
+      "private": [
+        "List",
+        "Get",
+        "Create",
+        "Update",
+        "Delete"
+      ]
+    },
+    "event": {
+      "field": "external_ip_pool",
+      "public": false
+    },
+    "publicList": [
+      {
+        "when": "always"
+      }
+    ],
+    "acts": true
+  },
+  {
+    "kind": "externalIp",
+    "words": "external IP",
+    "collection": "external_ips",
+    "message": "ExternalIP",
+    "service": "ExternalIPs",
+    "ids": "client-may-choose",
+    "methods": {
+      "public": [
+        "List",
+        "Get",
+        "Create",
+        "Update",
+        "Delete"
+      ],
+      "private": [
+        "List",
+        "Get",
+        "Create",
+        "Update",
+        "Delete"
+      ]
+    },
+    "event": {
+      "field": "external_ip",
+      "public": false
+    },
+    "acts": true
+  },
+  {
     "kind": "clusterCatalogItem",
     "words": "cluster catalog item",
     "collection": "cluster_catalog_items",
@@ -164,66 +224,6 @@ export const KINDS = [
         }
       }
     ]
-  },
-  {
-    "kind": "externalIp",
-    "words": "external IP",
-    "collection": "external_ips",
-    "message": "ExternalIP",
-    "service": "ExternalIPs",
-    "ids": "client-may-choose",
-    "methods": {
-      "public": [
-        "List",
-        "Get",
-        "Create",
-        "Update",
-        "Delete"
-      ],
-      "private": [
-        "List",
-        "Get",
-        "Create",
-        "Update",
-        "Delete"
-      ]
-    },
-    "event": {
-      "field": "external_ip",
-      "public": false
-    },
-    "acts": true
-  },
-  {
-    "kind": "externalIpPool",
-    "words": "external IP pool",
-    "collection": "external_ip_pools",
-    "message": "ExternalIPPool",
-    "service": "ExternalIPPools",
-    "ids": "client-may-choose",
-    "methods": {
-      "public": [
-        "List",
-        "Get"
-      ],
-      "private": [
-        "List",
-        "Get",
-        "Create",
-        "Update",
-        "Delete"
-      ]
-    },
-    "event": {
-      "field": "external_ip_pool",
-      "public": false
-    },
-    "publicList": [
-      {
-        "when": "always"
-      }
-    ],
-    "acts": true
   },
   {
     "kind": "hostType",

@@ -85,9 +85,11 @@ export const hubsUnderTest = (
         refuseConnections: async () => {
           paused = true;
           await faults.pause();
-          // Reads find out which of the kept connections are closed.
+          // Reads find out which of the kept connections are closed: more of them than a hub keeps.
           const read = { effectId: 'probe', deadlineMs: 60_000, signal: new AbortController().signal };
-          await cluster.find(CLUSTER_ORDER, namespace, 'nobody', read).catch(() => undefined);
+          await Promise.allSettled(
+            Array.from({ length: 16 }, () => cluster.find(CLUSTER_ORDER, namespace, 'nobody', read)),
+          );
         },
         healthy,
       },

@@ -3,6 +3,7 @@ import type { ActingKind, AnyWorkflow } from '../acting-kind.ts';
 import { NOTHING } from '../hubs/capacity.ts';
 import { cluster } from './cluster.resource.ts';
 import type { ClusterCommand } from './commands.ts';
+import { clusterEventTypes } from './event-types.ts';
 import type { ClusterEvent } from './events.ts';
 import { CLUSTER_HUB_OBJECTS } from './hub-objects.ts';
 import { clusterMeter } from './meter.ts';
@@ -14,6 +15,7 @@ import { isLiveCluster, type ClusterState } from './state.ts';
 /** Clusters as a kind that acts. */
 export const actingCluster: ActingKind<ClusterState, ClusterCommand, ClusterEvent> = {
   ...cluster,
+  eventTypes: clusterEventTypes,
   workflow: clusterOrderWorkflow as unknown as AnyWorkflow,
   hubObjects: CLUSTER_HUB_OBJECTS,
   claims: (state) => (isLiveCluster(state) ? claimOfCluster(state.nodeSets) : NOTHING),

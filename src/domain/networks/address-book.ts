@@ -17,7 +17,7 @@ import {
   type Address,
   type Gaps,
   type Range,
-} from './ranges.ts';
+} from '../ranges.ts';
 
 /**
  * Who has which address of a pool: part of the pool's own stream, so that an address has one owner whatever

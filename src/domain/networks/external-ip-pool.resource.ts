@@ -1,5 +1,5 @@
 import { isStored } from '../catalog/document.ts';
-import { reject, type Decider, type DomainEvent, type Rejection } from '../decider.ts';
+import { invalid, reject, type Decider, type DomainEvent, type Rejection } from '../decider.ts';
 import { durationMs } from '../iso-duration.ts';
 import type { JsonObject } from '../json.ts';
 import { listAt, objectAt, stringAt } from '../json-tools.ts';
@@ -25,7 +25,7 @@ import {
   type PlacedEvent,
   type PlacedState,
 } from '../placed-document.ts';
-import { isPrivate, parseRange, parseRanges, sizeOf, type Range } from './ranges.ts';
+import { isPrivate, parseRange, parseRanges, sizeOf, type Range } from '../ranges.ts';
 
 /** Ranges of addresses on a hub that external IPs are taken from (osac-api-more.md External IP pools). */
 export const QUARANTINE_ANNOTATION = 'fulfillment-ledger/quarantine';
@@ -74,13 +74,10 @@ export const addressRules = ({ document, place }: Placed): AddressRules => ({
 const MOST = 2n ** 63n - 1n;
 
 const stateOf = ({ status, place, waiting, failure, done }: Placed): string => {
-  const state = ((): string => {
-    if (status === 'deleting') return failure === undefined ? 'DELETING' : 'DELETE_FAILED';
-    if (failure !== undefined) return 'FAILED';
-    if (done === true) return 'READY';
-    return place === undefined && waiting === undefined ? '' : 'PENDING';
-  })();
-  return state === '' ? '' : `EXTERNAL_IP_POOL_STATE_${state}`;
+  if (status === 'deleting') return failure === undefined ? 'DELETING' : 'DELETE_FAILED';
+  if (failure !== undefined) return 'FAILED';
+  if (done === true) return 'READY';
+  return place === undefined && waiting === undefined ? '' : 'PENDING';
 };
 
 /** As its message begins then. */
@@ -92,8 +89,9 @@ const statusOf = (state: Placed): JsonObject => {
   const most = total < MOST ? total : MOST;
   const counter = (value: bigint): string => (value <= 0n ? '' : String(value));
   const [twice] = Object.values(shownTwice);
+  const shown = stateOf(state);
   return {
-    state: stateOf(state),
+    state: shown && `EXTERNAL_IP_POOL_STATE_${shown}`,
     message: twice === undefined ? messageOf(state) : `${SHOWN_FOR_TWO}: ${twice}`,
     hub: state.place?.hub ?? '',
     total: counter(most),
@@ -134,37 +132,35 @@ const documents = placedDocument({
 /** All of them are looked at with each change of the pool. */
 const MAX_RANGES = 64;
 
-const invalid = (field: string, message: string): Rejection =>
-  reject('invalid', 'INVALID_POOL', message, { field });
+const refused = (field: string, message: string): Rejection => invalid('INVALID_POOL', field, message);
 
 const poolRejection = (document: JsonObject): Rejection | undefined => {
   const family = FAMILIES[stringAt(objectAt(document, 'spec'), 'ip_family')];
   if (family === undefined)
-    return invalid(
+    return refused(
       'spec.ip_family',
       `field 'spec.ip_family' must be one of ${Object.keys(FAMILIES).join(', ')}`,
     );
   const texts = textsIn(document);
   if (texts.length === 0 || texts.length > MAX_RANGES)
-    return invalid(
+    return refused(
       'spec.cidrs',
       `field 'spec.cidrs' must name 1 to ${MAX_RANGES} ranges (got ${texts.length})`,
     );
   const wrong = texts.find((text) => parseRange(text)?.family !== family);
   if (wrong !== undefined)
-    return invalid('spec.cidrs', `field 'spec.cidrs': '${wrong}' is no range of the pool's family`);
+    return refused('spec.cidrs', `field 'spec.cidrs': '${wrong}' is no range of the pool's family`);
   const ranges = parseRanges(texts);
   for (const [i, { text, from }] of ranges.entries()) {
     const before = ranges[i - 1];
     if (before !== undefined && before.to >= from)
-      return invalid('spec.cidrs', `field 'spec.cidrs': '${before.text}' and '${text}' overlap`);
+      return refused('spec.cidrs', `field 'spec.cidrs': '${before.text}' and '${text}' overlap`);
   }
   return restMsOf(document) === undefined
-    ? reject(
-        'invalid',
+    ? invalid(
         'INVALID_QUARANTINE',
+        'metadata.annotations',
         `annotation '${QUARANTINE_ANNOTATION}' must be an ISO 8601 duration such as PT12H or PT0S`,
-        { field: 'metadata.annotations' },
       )
     : undefined;
 };

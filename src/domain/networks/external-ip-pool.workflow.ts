@@ -19,7 +19,7 @@ const holderText = (data: JsonObject): string => {
 
 /** From the ordered pool to its object on a hub, and back. */
 export const actingExternalIpPool = placedKind<PoolState, PoolCommand, PoolEvent>(externalIpPool, {
-  types: networkEventTypes,
+  eventTypes: networkEventTypes,
   object: EXTERNAL_IP_POOL,
   wakes: { types: HUB_NEWS },
   // Its addresses are on its hub.

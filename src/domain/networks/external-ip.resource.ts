@@ -1,4 +1,4 @@
-import { reject, type Decider, type DomainEvent, type Rejection } from '../decider.ts';
+import { invalid, reject, type Decider, type DomainEvent, type Rejection } from '../decider.ts';
 import type { JsonObject } from '../json.ts';
 import { objectAt, stringAt, without } from '../json-tools.ts';
 import { placedResource } from '../placed-resource.ts';
@@ -13,7 +13,7 @@ import {
   type PlacedEvent,
   type PlacedState,
 } from '../placed-document.ts';
-import { parseAddress } from './ranges.ts';
+import { parseAddress } from '../ranges.ts';
 
 /** Addresses of tenants (osac-api-more.md External IPs), on the hub of the pool that they are taken from. */
 export const ADDRESS_ANNOTATION = 'fulfillment-ledger/address';
@@ -67,14 +67,13 @@ const documents = placedDocument({
   check: (document) => {
     const wanted = wantedAddress(document);
     if (stringAt(objectAt(objectAt(document, 'spec'), 'pool'), 'id') === '')
-      return reject('invalid', 'POOL_REQUIRED', "field 'spec.pool' is required", { field: 'spec.pool' });
+      return invalid('POOL_REQUIRED', 'spec.pool', "field 'spec.pool' is required");
     return wanted === undefined || parseAddress(wanted) !== undefined
       ? undefined
-      : reject(
-          'invalid',
+      : invalid(
           'INVALID_ADDRESS',
+          'metadata.annotations',
           `annotation '${ADDRESS_ANNOTATION}' must be an IPv4 or IPv6 address (got '${wanted}')`,
-          { field: 'metadata.annotations' },
         );
   },
   checkReport: (shown, status) => {

@@ -1,8 +1,7 @@
-import { isStored } from '../catalog/document.ts';
 import type { JsonObject } from '../json.ts';
 import { isObject, objectAt, own, stringAt } from '../json-tools.ts';
-import { meterOf } from '../metering/meter.ts';
 import { placeIn } from '../placed-document.ts';
+import { placedMeter } from '../placed-meter.ts';
 import { asking, documentOf, placedKind, type PlacedRun } from '../placed-workflow.ts';
 import type { Call } from '../process/declaration.ts';
 import { OWN_BACKOFF } from '../process/effects.ts';
@@ -10,14 +9,13 @@ import { networkEventTypes } from './event-types.ts';
 import {
   ADDRESS_ANNOTATION,
   externalIp,
-  externalIpDecider,
   wantedAddress,
   type ExternalIpCommand,
   type ExternalIpEvent,
   type ExternalIpState,
 } from './external-ip.resource.ts';
 import { EXTERNAL_IP } from './hub-objects.ts';
-import { addressText, parseAddress } from './ranges.ts';
+import { addressText, parseAddress } from '../ranges.ts';
 
 type IpRun = PlacedRun<ExternalIpState>;
 
@@ -40,8 +38,8 @@ const givenGeneration = (run: IpRun): JsonObject => {
 const givenAddress = (run: IpRun): string => stringAt(run.done['claim']?.result, 'address');
 
 /** From the ordered IP to its object on the hub of its pool, and back. Its address is claimed from the pool's own stream. */
-const placedExternalIp = placedKind<ExternalIpState, ExternalIpCommand, ExternalIpEvent>(externalIp, {
-  types: networkEventTypes,
+export const actingExternalIp = placedKind<ExternalIpState, ExternalIpCommand, ExternalIpEvent>(externalIp, {
+  eventTypes: networkEventTypes,
   object: EXTERNAL_IP,
   wakes: { types: ['AddressReleased', 'AddressObserved', 'ExternalIPPoolPlaced'], of: poolOf },
   passing: { step: 'register', reason: 'AddressShownTwice' },
@@ -117,40 +115,17 @@ const placedExternalIp = placedKind<ExternalIpState, ExternalIpCommand, External
     ExternalIPAddressShown: (data) => `The hub shows address ${stringAt(data, 'address')}.`,
     ExternalIPAllocated: (data) => `Address ${stringAt(data, 'address')} is allocated.`,
   },
-});
-
-export const actingExternalIp: typeof placedExternalIp = {
-  ...placedExternalIp,
-  /** Billed while it is allocated; OSAC does not meter it. */
-  meter: meterOf<ExternalIpState, ExternalIpEvent>(
-    {
-      version: 1,
-      resourceType: 'external_ip',
-      isOurs: true,
-      templateKind: 'externalIpPool',
-      facts: (state) => {
-        const view = externalIp.view(state);
-        if (!view.exists) return undefined;
-        const { id, tenant, project, name, archived: isGone } = view;
-        const shown = (view.state ?? '').replace('EXTERNAL_IP_STATE_', '');
-        const isBillable = shown === 'ALLOCATED';
-        const billed = { state: shown, isBillable, isDelivered: isBillable, isGone };
-        const { template, dimensions } = poolIn(view.document);
-        return { id, tenant, project, name, template, dimensions, ...billed };
-      },
-      components: (state) => {
-        const { dimensions } = poolIn(isStored(state) ? state.document : {});
-        return [{ component: 'external_ip', nodeSet: 'address', hostType: '', nodeCount: 1, dimensions }];
-      },
-      sameComponents: () => true,
+  /** Billed while it is allocated. */
+  meter: placedMeter(externalIp, {
+    version: 1,
+    resourceType: 'external_ip',
+    templateKind: 'externalIpPool',
+    part: 'address',
+    billedState: 'EXTERNAL_IP_STATE_ALLOCATED',
+    billed: (document) => {
+      const pool = objectAt(objectAt(document, 'spec'), 'pool');
+      const id = stringAt(pool, 'id');
+      return { template: { id, name: stringAt(pool, 'name') }, dimensions: { external_ip_pool: id } };
     },
-    externalIpDecider,
-  ),
-};
-
-/** What bills say of it. */
-const poolIn = (document: JsonObject) => {
-  const pool = objectAt(objectAt(document, 'spec'), 'pool');
-  const id = stringAt(pool, 'id');
-  return { template: { id, name: stringAt(pool, 'name') }, dimensions: { external_ip_pool: id } };
-};
+  }),
+});

@@ -80,5 +80,3 @@ export const EXTERNAL_IP: OwnedObject<
     return { ...meta, spec, phase: PHASE_OF_STATE[state] ?? '', message: explained(conditions), address };
   },
 };
-
-export const NETWORK_HUB_OBJECTS = [EXTERNAL_IP_POOL, EXTERNAL_IP];

@@ -8,13 +8,7 @@ import {
   type PoolState,
 } from '../../../../src/domain/networks/external-ip-pool.resource.ts';
 import { holdingOf, holdingsOf } from '../../../../src/domain/networks/address-book.ts';
-import {
-  addressText,
-  moved,
-  parseAddress,
-  parseRanges,
-  sizeOf,
-} from '../../../../src/domain/networks/ranges.ts';
+import { addressText, moved, parseAddress, parseRanges, sizeOf } from '../../../../src/domain/ranges.ts';
 import { objectAt, stringAt } from '../../../../src/domain/json-tools.ts';
 import type { Placed } from '../../../../src/domain/placed-document.ts';
 import { createAddressEffects } from '../../../../src/app/address-effects.ts';

@@ -8,7 +8,7 @@ import {
   parseRange,
   parseRanges,
   sizeOf,
-} from '../../../../src/domain/networks/ranges.ts';
+} from '../../../../src/domain/ranges.ts';
 import { check } from '../../../support/property.ts';
 
 const rangeOf = (text: string) => {

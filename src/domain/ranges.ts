@@ -1,4 +1,4 @@
-import { ipv4Of, ipv6Of, parseCidr, writtenShort } from '../cidr.ts';
+import { ipv4Of, ipv6Of, parseCidr, writtenShort } from './cidr.ts';
 
 /**
  * Ranges of addresses and the addresses in them, as numbers: an IPv6 range is never enumerated. Network and

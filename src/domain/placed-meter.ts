@@ -1,0 +1,59 @@
+import type { DomainEvent } from './decider.ts';
+import type { JsonObject } from './json.ts';
+import { meterOf, type Meter } from './metering/meter.ts';
+import type { PlacedState } from './placed-document.ts';
+import type { ResourceKind } from './resource.ts';
+
+/** What bills say of an object beside its state. */
+export type Billed = {
+  /** What it was ordered from. */
+  readonly template: { readonly id: string; readonly name: string };
+  readonly dimensions: JsonObject;
+};
+
+/** Of a kind that is placed on a hub and billed while it is in one state: an addition to OSAC's metering. */
+export const placedMeter = <
+  State extends PlacedState,
+  Command extends { readonly type: string },
+  Event extends DomainEvent,
+>(
+  resource: ResourceKind<State, Command, Event>,
+  declared: {
+    readonly version: number;
+    readonly resourceType: string;
+    /** Kind of what `template` names. */
+    readonly templateKind: string;
+    /** Name of its only component. */
+    readonly part: string;
+    /** State in which it is billed, as its document shows it. */
+    readonly billedState: string;
+    readonly billed: (document: JsonObject) => Billed;
+  },
+): Meter<State> => {
+  const { version, resourceType, templateKind, part, billedState, billed } = declared;
+  const prefix = `${(resource.event?.field ?? '').toUpperCase()}_STATE_`;
+  return meterOf<State, Event>(
+    {
+      version,
+      resourceType,
+      isOurs: true,
+      templateKind,
+      facts: (state) => {
+        const view = resource.view(state);
+        if (!view.exists) return undefined;
+        const { id, tenant, project, name, archived: isGone } = view;
+        const isBillable = view.state === billedState;
+        const shown = (view.state ?? '').replace(prefix, '');
+        const times = { state: shown, isBillable, isDelivered: isBillable, isGone };
+        return { id, tenant, project, name, ...times, ...billed(view.document) };
+      },
+      components: (state) => {
+        const view = resource.view(state);
+        const { dimensions } = billed(view.exists ? view.document : {});
+        return [{ component: resourceType, nodeSet: part, hostType: '', nodeCount: 1, dimensions }];
+      },
+      sameComponents: () => true,
+    },
+    resource.decider,
+  );
+};
