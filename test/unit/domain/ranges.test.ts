@@ -8,8 +8,8 @@ import {
   parseRange,
   parseRanges,
   sizeOf,
-} from '../../../../src/domain/ranges.ts';
-import { check } from '../../../support/property.ts';
+} from '../../../src/domain/ranges.ts';
+import { check } from '../../support/property.ts';
 
 const rangeOf = (text: string) => {
   const range = parseRange(text);
