@@ -20,6 +20,7 @@ import type { ResourceKind } from './resource.ts';
 import { secret } from './secrets/secret.resource.ts';
 import { identityProvider } from './tenancy/identity-provider.resource.ts';
 import { projectMembership } from './tenancy/project-membership.resource.ts';
+import { byKey } from './json-tools.ts';
 import { inProject } from './tenancy/in-project.ts';
 import { project } from './tenancy/project.resource.ts';
 import { roleBinding } from './tenancy/role-binding.resource.ts';
@@ -56,25 +57,27 @@ export {
   user,
 };
 
-/** Every OSAC kind of this service: those that act (`acting-kinds.ts`), and the others. */
+/** Every OSAC kind of this service, by name: those that act (`acting-kinds.ts`), and the others. */
 export const kinds: readonly AnyKind[] = [
   ...actingKinds,
-  clusterCatalogItem,
-  clusterTemplate,
-  clusterVersion,
-  diskImage,
-  hostType,
-  hub,
-  instanceType,
-  identityProvider,
-  project,
-  projectMembership,
-  role,
-  roleBinding,
-  secret,
-  tenant,
-  user,
-].map(forget);
+  ...[
+    clusterCatalogItem,
+    clusterTemplate,
+    clusterVersion,
+    diskImage,
+    hostType,
+    hub,
+    instanceType,
+    identityProvider,
+    project,
+    projectMembership,
+    role,
+    roleBinding,
+    secret,
+    tenant,
+    user,
+  ].map(forget),
+].sort((left, right) => byKey([left.kind, left], [right.kind, right]));
 
 /** Kinds without work to carry out: what their objects are is what their documents say. */
 export const documentKinds: readonly DocumentKind[] = kinds.filter(

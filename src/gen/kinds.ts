@@ -30,66 +30,6 @@ export const KINDS = [
     "acts": true
   },
   {
-    "kind": "externalIpPool",
-    "words": "external IP pool",
-    "collection": "external_ip_pools",
-    "message": "ExternalIPPool",
-    "service": "ExternalIPPools",
-    "ids": "client-may-choose",
-    "methods": {
-      "public": [
-        "List",
-        "Get"
-      ],
-      "private": [
-        "List",
-        "Get",
-        "Create",
-        "Update",
-        "Delete"
-      ]
-    },
-    "event": {
-      "field": "external_ip_pool",
-      "public": false
-    },
-    "publicList": [
-      {
-        "when": "always"
-      }
-    ],
-    "acts": true
-  },
-  {
-    "kind": "externalIp",
-    "words": "external IP",
-    "collection": "external_ips",
-    "message": "ExternalIP",
-    "service": "ExternalIPs",
-    "ids": "client-may-choose",
-    "methods": {
-      "public": [
-        "List",
-        "Get",
-        "Create",
-        "Update",
-        "Delete"
-      ],
-      "private": [
-        "List",
-        "Get",
-        "Create",
-        "Update",
-        "Delete"
-      ]
-    },
-    "event": {
-      "field": "external_ip",
-      "public": false
-    },
-    "acts": true
-  },
-  {
     "kind": "clusterCatalogItem",
     "words": "cluster catalog item",
     "collection": "cluster_catalog_items",
@@ -226,6 +166,66 @@ export const KINDS = [
     ]
   },
   {
+    "kind": "externalIp",
+    "words": "external IP",
+    "collection": "external_ips",
+    "message": "ExternalIP",
+    "service": "ExternalIPs",
+    "ids": "client-may-choose",
+    "methods": {
+      "public": [
+        "List",
+        "Get",
+        "Create",
+        "Update",
+        "Delete"
+      ],
+      "private": [
+        "List",
+        "Get",
+        "Create",
+        "Update",
+        "Delete"
+      ]
+    },
+    "event": {
+      "field": "external_ip",
+      "public": false
+    },
+    "acts": true
+  },
+  {
+    "kind": "externalIpPool",
+    "words": "external IP pool",
+    "collection": "external_ip_pools",
+    "message": "ExternalIPPool",
+    "service": "ExternalIPPools",
+    "ids": "client-may-choose",
+    "methods": {
+      "public": [
+        "List",
+        "Get"
+      ],
+      "private": [
+        "List",
+        "Get",
+        "Create",
+        "Update",
+        "Delete"
+      ]
+    },
+    "event": {
+      "field": "external_ip_pool",
+      "public": false
+    },
+    "publicList": [
+      {
+        "when": "always"
+      }
+    ],
+    "acts": true
+  },
+  {
     "kind": "hostType",
     "words": "host type",
     "collection": "host_types",
@@ -276,6 +276,35 @@ export const KINDS = [
     }
   },
   {
+    "kind": "identityProvider",
+    "words": "identity provider",
+    "collection": "identity_providers",
+    "message": "IdentityProvider",
+    "service": "IdentityProviders",
+    "ids": "client-may-choose",
+    "methods": {
+      "public": [
+        "List",
+        "Get",
+        "Create",
+        "Update",
+        "Delete"
+      ],
+      "private": [
+        "List",
+        "Get",
+        "Create",
+        "Update",
+        "Delete"
+      ]
+    },
+    "wrapsReplies": true,
+    "event": {
+      "field": "identity_provider",
+      "public": false
+    }
+  },
+  {
     "kind": "instanceType",
     "words": "instance type",
     "collection": "instance_types",
@@ -309,35 +338,6 @@ export const KINDS = [
         }
       }
     ]
-  },
-  {
-    "kind": "identityProvider",
-    "words": "identity provider",
-    "collection": "identity_providers",
-    "message": "IdentityProvider",
-    "service": "IdentityProviders",
-    "ids": "client-may-choose",
-    "methods": {
-      "public": [
-        "List",
-        "Get",
-        "Create",
-        "Update",
-        "Delete"
-      ],
-      "private": [
-        "List",
-        "Get",
-        "Create",
-        "Update",
-        "Delete"
-      ]
-    },
-    "wrapsReplies": true,
-    "event": {
-      "field": "identity_provider",
-      "public": false
-    }
   },
   {
     "kind": "project",
