@@ -364,8 +364,8 @@ export const createHubMarks = (options: HubMarksOptions): HubMarks => {
     assertDriven: async (id, signal) => {
       const hub = registry.get(id);
       const mark = markOf(id);
-      // What is under way when the lease ends may still be finished: nobody takes over a mark that has not run out, but for a
-      // restored log. An owner whose renewal is overdue was suspended, and may have been replaced meanwhile.
+      // What is under way when the lease ends may be finished: others of this log wait until the mark has run out. An owner
+      // whose renewal is overdue looks first: it may have been suspended, and replaced by a restored log.
       if (isFresh(mark, owns() ? MARK_RENEW_MS + 1 : MARK_DURATION_MS)) return;
       if (hub?.adapter === undefined || !owns())
         throw new HubError('unavailable', `hub ${id}: this instance does not own the processes`);
