@@ -1,6 +1,6 @@
 import { isRejection } from '../decider.ts';
 import { own, without } from '../json-tools.ts';
-import { isUnresolved } from './effects.ts';
+import { doubted, isUnresolved } from './effects.ts';
 import type { AnyRun } from './run.ts';
 import type { Row, Table, Told } from './row.ts';
 import { isUnwinding } from './undo.ts';
@@ -74,6 +74,8 @@ const unwinding = (table: Table, run: AnyRun): AnyRun => {
   if (table.pivots.some((row) => isStepDone(table, run, row, ''))) {
     return { ...without(run, 'aborted'), passed: true };
   }
-  const doubtful = table.pivots.some(({ kind }) => isUnresolved(run.effects[kind]));
-  return isUnwinding(run) && !doubtful ? { ...run, undoing: true } : run;
+  if (!isUnwinding(run)) return run;
+  const effects = doubted(run.effects);
+  const doubtful = table.pivots.some(({ kind }) => isUnresolved(effects[kind]));
+  return { ...run, effects, ...(doubtful ? {} : { undoing: true }) };
 };

@@ -53,6 +53,17 @@ export const isUnresolved = (effect: EffectState | undefined): effect is EffectS
   effect?.status === 'unknown' ||
   (effect?.status === 'failed' && effect.doubt);
 
+/** A refusal says nothing of an attempt before it that had no answer: that one is settled before anything else is done. */
+export const doubted = (effects: {
+  readonly [kind: string]: EffectState;
+}): { readonly [kind: string]: EffectState } =>
+  Object.fromEntries(
+    Object.entries(effects).map(([kind, effect]) => [
+      kind,
+      effect.status === 'refused' && effect.doubt ? { ...effect, status: 'unknown' } : effect,
+    ]),
+  );
+
 /** `eventId`: of this event. */
 export const evolveEffect = (
   known: EffectState | undefined,

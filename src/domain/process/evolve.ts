@@ -3,7 +3,7 @@ import type { JsonObject } from '../json.ts';
 import type { FoldedEvent } from '../workflow.ts';
 import { stamped } from './activity.ts';
 import { decided } from './decisions.ts';
-import { evolveEffect, instanceOfEffect, kindOfEffect, type EffectState } from './effects.ts';
+import { doubted, evolveEffect, instanceOfEffect, kindOfEffect } from './effects.ts';
 import type { RunEvent, RunEventOf } from './events.ts';
 import type { AnyRun, Problem } from './run.ts';
 import type { Table } from './row.ts';
@@ -130,7 +130,9 @@ const succeeded = (before: AnyRun, { kind, effectId, at, result }: Success): Any
     ...defined({ result, facts: effect.facts }),
   };
   const run: AnyRun = {
-    ...(before.problem?.effect === kind ? without(before, 'problem') : before),
+    ...(['problem', 'halted'] as const)
+      .filter((told) => before[told]?.effect === kind)
+      .reduce<AnyRun>((told, member) => without(told, member), before),
     effects: { ...before.effects, [kind]: { ...effect, status: 'done' } },
     done: { ...before.done, [kind]: done },
     overdue: kind === CHECK ? checkedOverdue(before.overdue, at) : before.overdue,
@@ -164,14 +166,8 @@ const startedOver = (run: AnyRun): AnyRun =>
         overdue: {},
         since: {},
         refused: {},
-        effects: Object.fromEntries(
-          Object.entries(run.effects).map(([kind, effect]) => [kind, doubted(effect)]),
-        ),
+        effects: doubted(run.effects),
       };
-
-/** A refusal says nothing of an attempt before it that had no answer: it is settled before another takes its place. */
-const doubted = (effect: EffectState): EffectState =>
-  effect.status === 'refused' && effect.doubt ? { ...effect, status: 'unknown' } : effect;
 
 /** What was refused of it is tried once more, at once. */
 const resumed = (run: AnyRun, notBefore: string, kind: string): AnyRun => {

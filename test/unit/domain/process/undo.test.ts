@@ -210,6 +210,17 @@ describe('the pivot', () => {
     expect(run.effects(), 'the abort came too late').to.deep.equal(['roof']);
     expect(run.isFolded()).to.equal(true);
   });
+  it('is looked at also when an attempt was refused after one without an answer', () => {
+    const run = built(['base'], PIVOT);
+    run.perform('walls', unknown);
+    run.perform('walls', refused);
+    run.abort();
+    expect(run.effects()).to.deep.equal(['walls']);
+    expect(run.effect('walls')).to.include({ operation: 'look' });
+    run.perform('walls', there);
+    expect(run.effects(), 'the abort came too late').to.deep.equal(['roof']);
+    expect(run.isFolded()).to.equal(true);
+  });
   it('is undone when that look found nothing, although a success comes later', () => {
     const run = built(['base'], PIVOT);
     run.perform('walls', unknown);
