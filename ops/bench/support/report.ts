@@ -44,7 +44,7 @@ const statusMb = (pid: number, name: string): number =>
 /** Milliseconds of processor time that a process has used so far, user and system, from /proc (ticks of 10 ms). */
 export const processorMs = (pid: number): number => ticksMs(readFileSync(`/proc/${pid}/stat`, 'utf8'));
 
-const ticksMs = (stat: string): number => {
+export const ticksMs = (stat: string): number => {
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return 10 * (Number(fields[11]) + Number(fields[12]));
 };

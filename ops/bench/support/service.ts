@@ -22,7 +22,7 @@ export type BenchService = {
 };
 
 /**
- * The real service with the demo catalogue, hubs without limits, on a data directory that is empty but for what `prepare`
+ * The real service with the demo catalogue, hubs without limits (with what `hubSpec` makes of them), on a data directory that is empty but for what `prepare`
  * writes there, with `more` settings. The log is the embedded one, or an EventStoreDB (`event-store.ts`), unless `prepare`
  * writes one.
  */
@@ -31,6 +31,7 @@ export const startBenchService = async (
   nodeOptions: readonly string[] = [],
   prepare?: (dataDir: string) => Promise<void>,
   more: Readonly<Record<string, string>> = {},
+  hubSpec: (spec: HubSpec) => HubSpec = (spec) => spec,
 ): Promise<BenchService> => {
   const dir = mkdtempSync(join(tmpdir(), 'ledger-bench-'));
   const dataDir = join(dir, 'data');
@@ -39,7 +40,7 @@ export const startBenchService = async (
     LEDGER_DATA_DIR: dataDir,
     LEDGER_HTTP_ADDRESS: '127.0.0.1:0',
     LEDGER_METRICS_ADDRESS: '127.0.0.1:0',
-    LEDGER_CATALOG: unlimitedCatalog(dir),
+    LEDGER_CATALOG: unlimitedCatalog(dir, hubSpec),
     LEDGER_ROLES: roles,
     LEDGER_LOG_LEVEL: 'warn',
     // What the service can do is measured here, not what one tenant is allowed.
@@ -99,12 +100,17 @@ const ready = async (http: string): Promise<void> => {
   }
 };
 
-const unlimitedCatalog = (dir: string): string => {
+type HubSpec = Readonly<Record<string, unknown>>;
+
+const unlimitedCatalog = (dir: string, change: (spec: HubSpec) => HubSpec): string => {
   const catalog = join(dir, 'catalog');
   cpSync(CATALOG, catalog, { recursive: true });
   const file = join(catalog, 'hubs.json');
-  const hubs = JSON.parse(readFileSync(file, 'utf8')) as { spec: { capacity?: unknown } }[];
-  for (const hub of hubs) delete hub.spec.capacity;
+  const hubs = JSON.parse(readFileSync(file, 'utf8')) as { spec: HubSpec }[];
+  for (const hub of hubs) {
+    const { capacity: _capacity, ...spec } = hub.spec;
+    hub.spec = change(spec);
+  }
   writeFileSync(file, JSON.stringify(hubs));
   return catalog;
 };
