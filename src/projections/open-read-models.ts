@@ -42,7 +42,7 @@ export type InlineSource = {
   readonly pace?: 'microtask' | 'event-loop';
 };
 
-/** Applied on worker threads (`View.together`), each view with its own log reader and its own instance of the view. */
+/** Applied on worker threads (`runner/worker-host.ts`), each view with its own log reader and its own instance of the view. */
 export type WorkerSource = {
   readonly kind: 'worker';
   readonly storeId: string;
@@ -87,6 +87,7 @@ export const openReadModels = async (options: ReadModelsOptions): Promise<ReadMo
   };
   const closeAll = async (): Promise<void> => {
     await Promise.all([...supervisors.values()].map((supervisor) => supervisor.close()));
+    await threads.close();
   };
 
   try {
@@ -163,10 +164,11 @@ const hostOf = (
 ): CopyHost =>
   source.kind === 'inline'
     ? inlineHost(view, storage, source.reader, source.pace ?? 'microtask')
-    : workerHost({ ...source, dir: dir ?? '', view: view.name }, threads, {
-        together: view.together === true,
-        logger: logger.child({ view: view.name }),
-      });
+    : workerHost(
+        { ...source, dir: dir ?? '', view: view.name },
+        threads,
+        logger.child({ view: view.name }),
+      );
 
 /** Specs open single views: the reader of another one is missed only when it is asked for. */
 const once = <Value>(make: () => Value): (() => Value) => {

@@ -30,10 +30,8 @@ export type View = {
    * with what came meanwhile, which saves most of the commits. False: none of them. Default: all of them.
    */
   readonly isUrgent?: false | ((event: RecordedEvent) => boolean);
-  /** Milliseconds that events gather where none is urgent: fewer commits, later rows. Default 15. */
+  /** Milliseconds that events gather while none is urgent: fewer commits, later rows. Default 15. */
   readonly gatherMs?: number;
-  /** True: it may share its thread with other views, since no write waits for it. Default: a thread of its own. */
-  readonly together?: boolean;
   /** Prepares statements once per connection and returns the function that applies one event. */
   readonly open: (db: DatabaseSync) => ApplyEvent;
   /**

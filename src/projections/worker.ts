@@ -2,8 +2,8 @@ import { parentPort } from 'node:worker_threads';
 import { LogDamaged } from '../app/event-store.ts';
 import type { Logger } from '../app/ports.ts';
 import type { OpenLogReader } from './log-reader.ts';
-import { followInto, type CopyContext, type RunningCopy } from './runner/copy.ts';
-import { digestOfCopy, rebuildInto } from './runner/host.ts';
+import { buildAndCheck, followInto, type CopyContext, type RunningCopy } from './runner/copy.ts';
+import { digestOfCopy } from './runner/host.ts';
 import { fileStorage } from './runner/storage.ts';
 import type { FromWorker, ToWorker, WorkerConfig, WorkerTask } from './runner/worker-protocol.ts';
 import type { View } from './view.ts';
@@ -64,9 +64,10 @@ const openContext = async (config: WorkerConfig, tell: Tell): Promise<CopyContex
 
 /** What a task obeys once it runs; what is asked of it before waits. */
 type Task = {
-  readonly running: Promise<RunningCopy | undefined>;
-  readonly begun: (copy: RunningCopy) => void;
+  readonly running: Promise<RunningTask | undefined>;
+  readonly begun: (task: RunningTask) => void;
 };
+type RunningTask = Pick<RunningCopy, 'stop'> & Partial<RunningCopy>;
 
 const tasks = new Map<number, Task>();
 
@@ -85,12 +86,14 @@ const perform = async (
       begun(running);
       return running.done;
     }
-    case 'rebuild': {
-      const running = rebuildInto(work.copy, work.live, context);
-      begun(running);
-      running.done.catch(() => undefined); // awaited below; `checked` may fail first
-      tell({ kind: 'checked', report: await running.checked });
-      return running.done;
+    case 'build': {
+      const { copy, live, most } = work;
+      const controller = new AbortController();
+      begun({ stop: async () => controller.abort() });
+      const bounded = most === undefined ? context : { ...context, most };
+      const report = await buildAndCheck(copy, live, bounded, controller.signal);
+      tell({ kind: 'checked', report });
+      return;
     }
   }
 };
@@ -99,7 +102,7 @@ const textOf = (error: unknown): string => (error instanceof Error ? error.messa
 
 const start = async (id: number, config: WorkerConfig, work: WorkerTask): Promise<void> => {
   const tell: Tell = (message) => port.postMessage({ ...message, task: id });
-  const { promise: running, resolve } = Promise.withResolvers<RunningCopy | undefined>();
+  const { promise: running, resolve } = Promise.withResolvers<RunningTask | undefined>();
   tasks.set(id, { running, begun: resolve });
   let end: WithoutTask = { kind: 'ended' };
   try {
@@ -122,7 +125,7 @@ const retry = async (id: number, call: number, stream: string): Promise<void> =>
   const tell: Tell = (message) => port.postMessage({ ...message, task: id });
   try {
     const copy = await tasks.get(id)?.running;
-    tell({ kind: 'retried', call, applied: (await copy?.retryParked(stream)) ?? false });
+    tell({ kind: 'retried', call, applied: (await copy?.retryParked?.(stream)) ?? false });
   } catch (error) {
     tell({ kind: 'retry-failed', call, message: textOf(error) });
   }
@@ -140,7 +143,7 @@ port.on('message', (message: ToWorker) => {
       void retry(message.task, message.call, message.stream);
       return;
     case 'look-at-end':
-      void tasks.get(message.task)?.running.then((copy) => copy?.lookAtEnd());
+      void tasks.get(message.task)?.running.then((copy) => copy?.lookAtEnd?.());
       return;
     case 'close':
       port.close();

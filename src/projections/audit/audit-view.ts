@@ -28,7 +28,6 @@ export const auditView = (): View => ({
   filter: { alsoStoreRecords: true },
   schema: AUDIT_SCHEMA,
   tables: AUDIT_TABLES,
-  together: true,
   rowsBelongToOneStream: false,
   // Heads are signed every few seconds: nobody waits for a leaf, and a commit costs as much as ten of them.
   isUrgent: false,

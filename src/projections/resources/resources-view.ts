@@ -5,6 +5,7 @@ import { RETENTION_CATEGORY } from '../../domain/audit/retention.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { ERASED } from '../../domain/personal.ts';
 import { placesOf, valueAtPlace, withValueAtPlace } from '../../domain/places.ts';
+import { objectAt, stringAt } from '../../domain/json-tools.ts';
 import { parseStreamName, streamName } from '../../domain/stream-name.ts';
 import type { View } from '../view.ts';
 import { openChangeLog, type ChangeType } from './changes.ts';
@@ -66,8 +67,11 @@ export const resourcesView = ({
       ),
     },
     rowsBelongToOneStream: true,
-    // What only the index of commands holds is looked up long after it was written.
-    isUrgent: ({ stream }) => !indexOnly.some((prefix) => stream.startsWith(prefix)),
+    // Nobody waits for what the service does on its own, and what only the index of commands holds is looked up much later.
+    isUrgent: ({ stream, metadata }) =>
+      stringAt(objectAt(metadata, 'actor'), 'authMethod') !== 'internal' &&
+      !indexOnly.some((prefix) => stream.startsWith(prefix)),
+    gatherMs: 40,
     open: (db) => openResources(db, kinds, codec, days),
     verify: (db, readStream) => verifyResources(db, kinds, codec, readStream),
   };

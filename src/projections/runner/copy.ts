@@ -28,7 +28,14 @@ export type CopyContext = {
   readonly reader: LogReader;
   readonly pace: FollowOptions['pace'];
   readonly onProgress: (progress: CopyProgress) => void;
+  /** Most events that are built here: beyond them LongLog is thrown. Default: any number. */
+  readonly most?: number;
 };
+
+/** There is more to build than a thread that others share may take. What was built stays: it goes on elsewhere. */
+export class LongLog extends Error {
+  override readonly name = 'LongLog';
+}
 
 /** Follows the log into a copy until it is stopped. */
 export const followInto = (copy: string, context: CopyContext): RunningCopy => {
@@ -150,15 +157,20 @@ const verify = async (db: DatabaseSync, view: View, reader: LogReader): Promise<
 const buildUntil = async (
   until: Position | undefined,
   db: DatabaseSync,
-  { view, reader, pace, onProgress }: CopyContext,
+  { view, reader, pace, onProgress, most = Infinity }: CopyContext,
   signal: AbortSignal,
 ): Promise<void> => {
   signal.throwIfAborted();
   if (until === undefined) return;
   const applier = createApplier(db, view);
-  const report = (progress: Progress): void => onProgress({ ...progress, parked: applier.parked() });
-  await follow({ view, reader, applier, pace, signal, until, onProgress: report }).done;
-  signal.throwIfAborted();
+  const enough = new AbortController();
+  const report = (progress: Progress): void => {
+    onProgress({ ...progress, parked: applier.parked() });
+    if (progress.events > most && progress.position !== until) enough.abort(new LongLog());
+  };
+  const either = AbortSignal.any([signal, enough.signal]);
+  await follow({ view, reader, applier, pace, signal: either, until, onProgress: report }).done;
+  either.throwIfAborted();
 };
 
 const withSnapshot = <Result>(

@@ -43,8 +43,12 @@ export type FollowOptions = {
 const BATCH = 4096;
 /** Nor more text than this, by `weightOf`: 4,096 of the largest events would be gigabytes. */
 const BATCH_WEIGHT = 16 * 1024 * 1024;
-/** While catching up, a batch that is not full is committed after this many milliseconds. */
+/**
+ * While catching up, a batch that is not full is committed after this many milliseconds; later in a copy that is built up to
+ * an end, which nobody reads.
+ */
 const CATCH_UP_MS = 25;
+const BUILD_MS = 1_000;
 /**
  * A transaction ends after this many milliseconds once the view has caught up, and the thread reads on before the next
  * one: some servers drop a live subscriber that does not read (EventStoreDB 23.10). Before that they wait for it.
@@ -115,13 +119,15 @@ export const follow = (options: FollowOptions): Follower => {
   };
   // A view without urgent events has waited for them in its subscription already, unless it is to wait for longer.
   const isUrgent = view.isUrgent === undefined || view.isUrgent === false ? () => true : view.isUrgent;
+  const { gatherMs = GATHER_MS } = view;
   const urgentMs = view.isUrgent === false ? (view.gatherMs ?? 0) : 0;
+  const catchUpMs = until === undefined ? CATCH_UP_MS : BUILD_MS;
   let dueSoon = false;
   const flushLater = (urgent: boolean): void => {
     if (held > 0 || (cancelSchedule !== undefined && (dueSoon || !urgent))) return;
     cancelSchedule?.();
     dueSoon = urgent;
-    flushIn(!caughtUp ? Math.max(CATCH_UP_MS, urgentMs) : urgent ? urgentMs : GATHER_MS);
+    flushIn(!caughtUp ? Math.max(catchUpMs, urgentMs) : urgent ? urgentMs : gatherMs);
   };
   const flushIn = (ms: number): void => {
     cancelSchedule = schedule(pace, ms, () => {

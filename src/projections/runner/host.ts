@@ -13,14 +13,18 @@ import type { Storage } from './storage.ts';
 
 export type OnProgress = (progress: CopyProgress) => void;
 
-/** A copy that is built, checked, and then followed like any other. */
-export type RebuildingCopy = RunningCopy & { readonly checked: Promise<CheckReport> };
+/** A copy that is built and checked; then it can be followed like any other. */
+export type BuildingCopy = {
+  readonly checked: Promise<CheckReport>;
+  /** Nothing is applied any more when it resolves. */
+  readonly stop: () => Promise<void>;
+};
 
 /** Does the work on one view's copies: in worker threads in production, inline for specs and the simulation. */
 export type CopyHost = {
   readonly follow: (copy: string, onProgress: OnProgress) => RunningCopy;
   /** `live` is the copy of the same version to compare with; undefined: there is none, the log is compared with. */
-  readonly rebuild: (copy: string, live: string | undefined, onProgress: OnProgress) => RebuildingCopy;
+  readonly build: (copy: string, live: string | undefined, onProgress: OnProgress) => BuildingCopy;
   readonly digest: (copy: string) => Promise<Digest>;
 };
 
@@ -31,7 +35,18 @@ export const inlineHost = (
   pace: CopyContext['pace'],
 ): CopyHost => ({
   follow: (copy, onProgress) => followInto(copy, { view, storage, reader, pace, onProgress }),
-  rebuild: (copy, live, onProgress) => rebuildInto(copy, live, { view, storage, reader, pace, onProgress }),
+  build: (copy, live, onProgress) => {
+    const controller = new AbortController();
+    const context = { view, storage, reader, pace, onProgress };
+    const checked = buildAndCheck(copy, live, context, controller.signal);
+    return {
+      checked,
+      stop: async () => {
+        controller.abort();
+        await checked.catch(() => undefined); // whoever holds `checked` was told
+      },
+    };
+  },
   digest: async (copy) => digestOfCopy(copy, storage, view),
 });
 
@@ -43,27 +58,4 @@ export const digestOfCopy = (copy: string, storage: Storage, view: View): Digest
   } finally {
     snapshot.close();
   }
-};
-
-/** Builds, checks, and goes on following, so that whoever asked for it can switch to it at any moment. */
-export const rebuildInto = (copy: string, live: string | undefined, context: CopyContext): RebuildingCopy => {
-  const controller = new AbortController();
-  const checked = buildAndCheck(copy, live, context, controller.signal);
-  let following: RunningCopy | undefined;
-  const done = checked.then(() => {
-    if (controller.signal.aborted) return undefined;
-    following = followInto(copy, context);
-    return following.done;
-  });
-  return {
-    checked,
-    done,
-    retryParked: (stream) => following?.retryParked(stream) ?? Promise.resolve(false),
-    lookAtEnd: () => following?.lookAtEnd(),
-    stop: async () => {
-      controller.abort();
-      await following?.stop();
-      await done.catch(() => undefined); // whoever holds `done` was told
-    },
-  };
 };

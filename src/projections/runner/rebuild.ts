@@ -1,8 +1,8 @@
 import type { Position } from '../../app/event-store.ts';
 import type { RebuildReport } from '../read-models.ts';
 import type { View } from '../view.ts';
-import type { CopyProgress } from './copy.ts';
-import type { CopyHost, RebuildingCopy } from './host.ts';
+import type { CopyProgress, RunningCopy } from './copy.ts';
+import type { CopyHost } from './host.ts';
 import type { Storage } from './storage.ts';
 
 export type RebuildOptions = {
@@ -23,7 +23,7 @@ export type RebuildContext = Pick<RebuildOptions, 'signal' | 'force'> & {
   readonly livePosition: () => Position | undefined;
   readonly stopLive: () => Promise<void>;
   readonly resumeLive: () => void;
-  readonly switchTo: (fresh: string, following: RebuildingCopy, progress: CopyProgress) => Promise<void>;
+  readonly switchTo: (fresh: string, following: RunningCopy, progress: CopyProgress) => Promise<void>;
   readonly onCopyProgress: (copy: string, progress: CopyProgress) => void;
 };
 
@@ -38,19 +38,13 @@ export const rebuildCopy = async (context: RebuildContext): Promise<RebuildRepor
   let progress: CopyProgress | undefined;
   let notice = (): void => {};
 
-  const rebuilt = host.rebuild(fresh, live, (next) => {
+  const onProgress = (next: CopyProgress): void => {
     progress = next;
     context.onCopyProgress(fresh, next);
     notice();
-  });
-  rebuilt.done.catch(() => undefined); // raced below; a failure before `checked` rejects both
-  const ended = rebuilt.done.then(() => {
-    throw new Error(`the rebuild of ${view.name} ended early`);
-  });
-  ended.catch(() => undefined);
-  const until = async (reached: () => boolean): Promise<void> => {
-    while (!reached()) await Promise.race([new Promise<void>((resolve) => (notice = resolve)), ended]);
   };
+  const building = host.build(fresh, live, onProgress);
+  let following: RunningCopy | undefined;
   const cancelled = new Promise<'cancelled'>((resolve) => {
     if (signal?.aborted === true) resolve('cancelled');
     signal?.addEventListener('abort', () => resolve('cancelled'), { once: true });
@@ -68,12 +62,13 @@ export const rebuildCopy = async (context: RebuildContext): Promise<RebuildRepor
     differences,
   });
   const discard = async (): Promise<void> => {
-    await rebuilt.stop();
+    await building.stop();
+    await following?.stop();
     await storage.remove(fresh);
   };
 
   try {
-    const checked = await Promise.race([rebuilt.checked, cancelled]);
+    const checked = await Promise.race([building.checked, cancelled]);
     if (checked === 'cancelled') {
       await discard();
       return report('cancelled');
@@ -82,6 +77,15 @@ export const rebuildCopy = async (context: RebuildContext): Promise<RebuildRepor
       await discard();
       return report('differs', checked.differences, checked.position);
     }
+    const followed = host.follow(fresh, onProgress);
+    following = followed;
+    const ended = followed.done.then(() => {
+      throw new Error(`the rebuild of ${view.name} ended early`);
+    });
+    ended.catch(() => undefined);
+    const until = async (reached: () => boolean): Promise<void> => {
+      while (!reached()) await Promise.race([new Promise<void>((resolve) => (notice = resolve)), ended]);
+    };
     const caughtUp = until(() => progress?.caughtUp === true).then(() => 'caught-up' as const);
     if ((await Promise.race([caughtUp, cancelled])) === 'cancelled') {
       await discard();
@@ -95,7 +99,7 @@ export const rebuildCopy = async (context: RebuildContext): Promise<RebuildRepor
       context.resumeLive();
       throw error;
     }
-    await context.switchTo(fresh, rebuilt, progress as CopyProgress);
+    await context.switchTo(fresh, followed, progress as CopyProgress);
     return report('switched', checked.differences);
   } catch (error) {
     await discard();

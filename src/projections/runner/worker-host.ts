@@ -1,19 +1,18 @@
 import type { Logger } from '../../app/ports.ts';
-import type { CheckReport, RunningCopy } from './copy.ts';
+import { LongLog, type CheckReport, type RunningCopy } from './copy.ts';
 import type { Digest } from './digest.ts';
 import type { CopyHost, OnProgress } from './host.ts';
-import type { StartTask, Threads } from './threads.ts';
-import type { FromWorker, WorkerConfig, WorkerTask } from './worker-protocol.ts';
+import type { StartTask, Threads, ThreadTask } from './threads.ts';
+import type { FromWorker, WorkerConfig } from './worker-protocol.ts';
+
+/** Events that are built in the thread of all views: about as much work as a thread of its own takes to start. */
+const SHORT_LOG = 10_000;
 
 /**
- * Each task runs on a worker thread of its own. `together`: what follows the log, and what builds the first copy and then
- * follows, shares a thread with others of that kind. What the threads log goes to `logger`.
+ * What follows the log shares one thread with all views, and so does what builds a first copy from a short log. Everything
+ * else, which would take the turns of those that are live, runs on a thread of its own. What the threads log goes to `logger`.
  */
-export const workerHost = (
-  config: WorkerConfig,
-  threads: Threads,
-  { together, logger }: { readonly together: boolean; readonly logger: Logger },
-): CopyHost => {
+export const workerHost = (config: WorkerConfig, threads: Threads, logger: Logger): CopyHost => {
   const logging =
     (start: StartTask): StartTask =>
     (of, task, onMessage) =>
@@ -22,19 +21,15 @@ export const workerHost = (
         else onMessage(message);
       });
   const alone = logging(threads.alone);
-  const following = together ? logging(threads.together) : alone;
+  const together = logging(threads.together);
 
-  const running = (
-    start: StartTask,
-    task: WorkerTask,
-    onMessage: (message: FromWorker) => void,
-  ): RunningCopy => {
+  const follow = (copy: string, onProgress: OnProgress): RunningCopy => {
     const calls = new Map<number, { resolve: (applied: boolean) => void; reject: (error: Error) => void }>();
     let lastCall = 0;
-    const thread = start(config, task, (message) => {
-      if (message.kind === 'retried') calls.get(message.call)?.resolve(message.applied);
+    const thread = together(config, { kind: 'follow', copy }, (message) => {
+      if (message.kind === 'progress') onProgress(message.progress);
+      else if (message.kind === 'retried') calls.get(message.call)?.resolve(message.applied);
       else if (message.kind === 'retry-failed') calls.get(message.call)?.reject(new Error(message.message));
-      else onMessage(message);
     });
     return {
       done: thread.done,
@@ -55,18 +50,39 @@ export const workerHost = (
   };
 
   return {
-    follow: (copy, onProgress) => running(following, { kind: 'follow', copy }, forward(onProgress)),
-    rebuild: (copy, live, onProgress) => {
-      const checked = Promise.withResolvers<CheckReport>();
-      // Beside a live copy it must not take that one's turns.
-      const start = live === undefined ? following : alone;
-      const rebuilding = running(start, { kind: 'rebuild', copy, live }, (message) => {
-        if (message.kind === 'checked') checked.resolve(message.report);
-        else forward(onProgress)(message);
-      });
-      rebuilding.done.then(() => checked.reject(new Error('the rebuild was stopped')), checked.reject);
-      checked.promise.catch(() => undefined); // whoever awaits it is told
-      return { ...rebuilding, checked: checked.promise };
+    follow,
+    build: (copy, live, onProgress) => {
+      let thread: ThreadTask | undefined;
+      let stopped = false;
+      const build = async (start: StartTask, most?: number): Promise<CheckReport> => {
+        let report: CheckReport | undefined;
+        const task = { kind: 'build', copy, live, ...(most !== undefined && { most }) } as const;
+        thread = start(config, task, (message) => {
+          if (message.kind === 'checked') report = message.report;
+          else if (message.kind === 'progress') onProgress(message.progress);
+        });
+        await thread.done;
+        if (report === undefined) throw new Error('the build was stopped');
+        return report;
+      };
+      const buildSomewhere = async (): Promise<CheckReport> => {
+        try {
+          if (live === undefined) return await build(together, SHORT_LOG);
+        } catch (error) {
+          if ((error as Error).name !== LongLog.name || stopped) throw error;
+        }
+        return build(alone);
+      };
+      const checked = buildSomewhere();
+      checked.catch(() => undefined); // whoever awaits it is told
+      return {
+        checked,
+        stop: async () => {
+          stopped = true;
+          await thread?.stop();
+          await checked.catch(() => undefined);
+        },
+      };
     },
     digest: async (copy) => {
       let digest: Digest | undefined;
@@ -79,9 +95,3 @@ export const workerHost = (
     },
   };
 };
-
-const forward =
-  (onProgress: OnProgress) =>
-  (message: FromWorker): void => {
-    if (message.kind === 'progress') onProgress(message.progress);
-  };

@@ -16,7 +16,13 @@ export type WorkerConfig = {
 
 export type WorkerTask =
   | { readonly kind: 'follow'; readonly copy: string }
-  | { readonly kind: 'rebuild'; readonly copy: string; readonly live: string | undefined }
+  | {
+      readonly kind: 'build';
+      readonly copy: string;
+      readonly live: string | undefined;
+      /** See `CopyContext.most`. */
+      readonly most?: number;
+    }
   | { readonly kind: 'digest'; readonly copy: string };
 
 /** `task`: which one of the thread's tasks is meant, by the number that its start gave it. */

@@ -54,10 +54,10 @@ const timelineOf = (words: EventWords, kinds: ReadonlyMap<string, ToldKind>): Vi
   `,
   tables: ['entries'],
   filter: { streamPrefixes: [...kinds.keys()].map((category) => `${category}-`) },
-  together: true,
   rowsBelongToOneStream: true,
   // No write waits for its entries; whoever reads them right after it names its position, and waits these few ms.
   isUrgent: false,
+  gatherMs: 40,
   open: (db) => {
     // A redelivered event writes the same row again.
     const insert = db.prepare('INSERT OR REPLACE INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)');

@@ -34,10 +34,10 @@ export const usageView = ({ codec, kinds }: UsageViewOptions): View => ({
   schema: USAGE_SCHEMA,
   tables: USAGE_TABLES,
   filter: { streamPrefixes: kinds.map(({ kind }) => `${kind}-`) },
-  together: true,
   rowsBelongToOneStream: true,
   // No write waits for it; bills are made later.
   isUrgent: false,
+  gatherMs: 40,
   open: (db) => openUsage(db, codec, kinds),
   verify: (db, readStream) => verifyUsage(db, codec, kinds, readStream),
 });
