@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import { LogDamaged } from '../../app/event-store.ts';
+import type { ThreadFeed } from '../log-reader.ts';
 import type { FromWorker, ToWorker, WorkerConfig, WorkerTask } from './worker-protocol.ts';
 
 /** A failure in a worker thread; `name` is that of the original error, so that it can be told apart. */
@@ -51,13 +52,16 @@ export type Threads = {
   readonly together: StartTask;
 };
 
-export const createThreads = (): Threads => {
+export type OpenFeed = (hosts: boolean) => ThreadFeed;
+
+/** `openFeed`: what each thread is given to read the log with; the one for several views hosts it. */
+export const createThreads = (openFeed?: OpenFeed): Threads => {
   let shared: Thread | undefined;
   return {
     alone: (config, task, onMessage) =>
-      startThread(`${task.kind} ${config.view}`).start(config, task, onMessage),
+      startThread(`${task.kind} ${config.view}`, openFeed?.(false)).start(config, task, onMessage),
     together: (config, task, onMessage) => {
-      if (shared?.isOpen() !== true) shared = startThread('views');
+      if (shared?.isOpen() !== true) shared = startThread('views', openFeed?.(true));
       return shared.start(config, task, onMessage);
     },
   };
@@ -76,9 +80,10 @@ type Open = {
 };
 
 /** Ends with its last task. */
-const startThread = (name: string): Thread => {
+const startThread = (name: string, feed: ThreadFeed | undefined): Thread => {
   const worker = new Worker(WORKER_MODULE, {
     name,
+    ...(feed && { workerData: feed, transferList: [feed.port] }),
     resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB },
   });
   const tasks = new Map<number, Open>();
