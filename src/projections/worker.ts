@@ -140,9 +140,6 @@ port.on('message', (message: ToWorker) => {
     case 'retry':
       void retry(message.task, message.call, message.stream);
       return;
-    case 'look-at-end':
-      void tasks.get(message.task)?.running.then((copy) => copy?.lookAtEnd());
-      return;
     case 'close':
       port.close();
       return;

@@ -59,7 +59,6 @@ export const rebuildInto = (copy: string, live: string | undefined, context: Cop
     checked,
     done,
     retryParked: (stream) => following?.retryParked(stream) ?? Promise.resolve(false),
-    lookAtEnd: () => following?.lookAtEnd(),
     stop: async () => {
       controller.abort();
       await following?.stop();

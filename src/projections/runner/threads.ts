@@ -34,7 +34,6 @@ export type ThreadTask = {
   /** Resolves when the task ended as it should, rejects with what ended it otherwise. */
   readonly done: Promise<void>;
   readonly retry: (call: number, stream: string) => void;
-  readonly lookAtEnd: () => void;
   readonly stop: () => Promise<void>;
 };
 
@@ -135,7 +134,6 @@ const startThread = (name: string, feed: ThreadFeed | undefined): Thread => {
       return {
         done,
         retry: (call, stream) => post({ kind: 'retry', task: id, call, stream }),
-        lookAtEnd: () => post({ kind: 'look-at-end', task: id }),
         stop: async () => {
           const terminate = setTimeout(() => {
             // Others in the thread fail with it, and are begun again elsewhere.

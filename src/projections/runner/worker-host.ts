@@ -49,7 +49,6 @@ export const workerHost = (
           calls.delete(call);
         }
       },
-      lookAtEnd: thread.lookAtEnd,
       stop: thread.stop,
     };
   };

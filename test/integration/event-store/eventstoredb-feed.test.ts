@@ -57,7 +57,10 @@ describe('EventStoreDB adapter: one subscription for all readers of a process', 
     await append(other, 40, 10);
     for (const each of [all, afar, ofType]) await each.untilEvents(70);
     await orders.untilEvents(50);
-    expect((await late.untilEvents(30)).map(numberOf)).to.deep.equal([...upTo(20), ...upTo(10).map((n) => 40 + n)]);
+    expect((await late.untilEvents(30)).map(numberOf)).to.deep.equal([
+      ...upTo(20),
+      ...upTo(10).map((n) => 40 + n),
+    ]);
     expect(orders.events().map(numberOf)).to.deep.equal(upTo(50));
     expect(peer.stats.eventsSent - sent, 'sent by the server').to.equal(30);
     expect(peer.stats.openSubscriptions).to.equal(1);
@@ -68,11 +71,17 @@ describe('EventStoreDB adapter: one subscription for all readers of a process', 
     const [host, other] = [await opened(peer, true), await opened(peer, false)];
     const first = followed(host);
     const items: SubscriptionItem[] = [];
-    const none = followed(other, { filter: { typePrefixes: ['Nothing'] } }, async (item) => void items.push(item));
+    const none = followed(
+      other,
+      { filter: { typePrefixes: ['Nothing'] } },
+      async (item) => void items.push(item),
+    );
     await Promise.all([first.untilCaughtUp(), none.untilCaughtUp()]);
     await oneLeft(peer);
     const { position } = await append(other, 0, 3);
-    await eventually('told', () => items.some((item) => item.kind === 'checkpoint' && item.position === position));
+    await eventually('told', () =>
+      items.some((item) => item.kind === 'checkpoint' && item.position === position),
+    );
   });
 
   it('goes on for others when one stands still, who then misses and repeats nothing', async () => {
