@@ -1,4 +1,5 @@
 import { lockDataDirectory } from '../adapters/data-directory/lock.ts';
+import type { FeedEnd } from '../adapters/event-store/eventstoredb/feed-line.ts';
 import {
   openSqliteEventStore,
   type SqliteEventStore,
@@ -23,6 +24,8 @@ export const openStore = async (
   store: EventStore;
   sqlite: SqliteEventStore | undefined;
   readerConfig: LogReaderConfig;
+  /** What a thread that follows an EventStoreDB is given, so that the process subscribes once. */
+  openFeed: ((hosts: boolean) => FeedEnd) | undefined;
   /** Events of other writers to the same log that were passed over so far. */
   foreignEvents: () => number;
 }> => {
@@ -33,6 +36,7 @@ export const openStore = async (
       store: sqlite,
       sqlite,
       readerConfig: { kind: 'sqlite', dataDir: config.dataDir },
+      openFeed: undefined,
       foreignEvents: () => 0,
     };
   }
@@ -41,6 +45,8 @@ export const openStore = async (
   const { createEventStoreDbStore } = await import(
     '../adapters/event-store/eventstoredb/eventstoredb-event-store.ts'
   );
+  const { createFeedLines } = await import('../adapters/event-store/eventstoredb/feed-line.ts');
+  const lines = createFeedLines();
   const connectionString = config.eventStore;
   const options = {
     connectionString,
@@ -49,17 +55,23 @@ export const openStore = async (
     logger,
     writes: true,
     categories: OWN_CATEGORIES,
+    feed: lines.open(false),
   };
   const unlock = lockDataDirectory(config.dataDir);
   const remote = await createEventStoreDbStore(options).catch((error: unknown) => {
     unlock();
     throw noEventStore(error);
   });
-  const store = { ...remote, close: () => remote.close().finally(unlock) };
+  const close = async (): Promise<void> => {
+    lines.close();
+    await remote.close().finally(unlock);
+  };
+  const store = { ...remote, close };
   return {
     store,
     sqlite: undefined,
     readerConfig: { kind: 'eventstoredb', connectionString, instance, deadlineMs },
+    openFeed: lines.open,
     foreignEvents: () => remote.stats().foreignEvents,
   };
 };

@@ -1,3 +1,4 @@
+import type { FeedEnd } from '../adapters/event-store/eventstoredb/feed-line.ts';
 import { openSqliteLogReader } from '../adapters/event-store/sqlite/open-log-reader.ts';
 import type { EventStore } from '../app/event-store.ts';
 import type { Logger } from '../app/ports.ts';
@@ -18,6 +19,7 @@ export type LogReaderConfig =
 export const openLogReader = async (
   config: LogReaderConfig,
   logger?: Logger,
+  feed?: FeedEnd,
 ): Promise<LogReader & Pick<EventStore, 'readAll'>> => {
   if (config.kind === 'sqlite') return openSqliteLogReader(config);
   // Loaded here, so that the threads of the embedded store start without the client and its protocol.
@@ -25,5 +27,10 @@ export const openLogReader = async (
     '../adapters/event-store/eventstoredb/eventstoredb-event-store.ts'
   );
   const { OWN_CATEGORIES } = await import('../app/own-categories.ts');
-  return createEventStoreDbStore({ ...config, categories: OWN_CATEGORIES, ...(logger && { logger }) });
+  return createEventStoreDbStore({
+    ...config,
+    categories: OWN_CATEGORIES,
+    ...(logger && { logger }),
+    ...(feed && { feed }),
+  });
 };

@@ -74,7 +74,7 @@ export const openPorts = async (config: Config, ports: Process, closers: Closers
   const subjectKeys = { directory: join(config.secretsDir, 'subjects'), kek: keys.subjectKek };
   const keyStore = await openFileKeyStore(subjectKeys);
   const openPersonal = openSubjectKeyReader(subjectKeys);
-  const { store, sqlite, readerConfig, foreignEvents } = await openStore(config, instance, logger);
+  const { store, sqlite, readerConfig, openFeed, foreignEvents } = await openStore(config, instance, logger);
   closers.push(() => store.close());
   metrics.onScrape(async () => {
     metrics.foreignEvents.reset();
@@ -131,6 +131,7 @@ export const openPorts = async (config: Config, ports: Process, closers: Closers
     deployment,
     sqlite,
     readerConfig,
+    openFeed,
     clusters,
     refusesSimulated: isProduction(nodeEnv) && !config.simulatedHubs,
     automations,
@@ -175,6 +176,7 @@ export const openSystem = async (
         storeId: store.storeId,
         readerModule: moduleUrl('./log-reader-module'),
         readerConfig: { ...readerConfig },
+        openFeed: opened.openFeed,
         viewsModule: moduleUrl('./views-module'),
         viewsConfig: {
           subjectKeys: { ...subjectKeys, kek: Buffer.from(subjectKeys.kek).toString('base64') },

@@ -1,3 +1,4 @@
+import type { MessagePort } from 'node:worker_threads';
 import type { EventStore } from '../app/event-store.ts';
 import type { Logger } from '../app/ports.ts';
 
@@ -10,6 +11,9 @@ export type LogReader = Pick<
   'storeId' | 'readStream' | 'subscribe' | 'lastPosition' | 'end' | 'idAt' | 'close'
 >;
 
+/** How a thread reads the log together with others of its process; only the reader module knows what is said on it. */
+export type ThreadFeed = { readonly port: MessagePort; readonly hosts: boolean };
+
 /**
  * Export `openLogReader` of a reader module. The configuration is plain JSON, for it crosses a thread; the logger is the
  * service's, with the name of the view.
@@ -17,4 +21,5 @@ export type LogReader = Pick<
 export type OpenLogReader<Config = unknown> = (
   config: Config,
   logger: Logger,
+  feed?: ThreadFeed,
 ) => Promise<LogReader> | LogReader;

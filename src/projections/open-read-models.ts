@@ -10,7 +10,7 @@ import { inlineScans, workerScans, type Scans } from './resources/scans.ts';
 import { inlineHost, type CopyHost } from './runner/host.ts';
 import { fileStorage, memoryStorage, type Storage } from './runner/storage.ts';
 import { superviseView, type Supervisor, type ViewHooks } from './runner/supervisor.ts';
-import { createThreads, type Threads } from './runner/threads.ts';
+import { createThreads, type OpenFeed, type Threads } from './runner/threads.ts';
 import { workerHost } from './runner/worker-host.ts';
 import { timelineReader } from './timeline/timeline-reader.ts';
 import { usageReader } from './usage/usage-reader.ts';
@@ -52,6 +52,8 @@ export type WorkerSource = {
   /** URL of a module that exports `createViews(config)`; it must give the same views as `views`. */
   readonly viewsModule: string;
   readonly viewsConfig: JsonObject;
+  /** Where the threads read the log together. */
+  readonly openFeed?: OpenFeed | undefined;
 };
 
 const silent: Logger = {
@@ -79,7 +81,7 @@ export const openReadModels = async (options: ReadModelsOptions): Promise<ReadMo
     throw new TypeError('read models in worker threads need a folder for their files');
   const storeId = source.kind === 'inline' ? source.reader.storeId : source.storeId;
   const supervisors = new Map<string, Supervisor>();
-  const threads = createThreads();
+  const threads = createThreads(source.kind === 'worker' ? source.openFeed : undefined);
   const find = (name: string): Supervisor => {
     const supervisor = supervisors.get(name);
     if (supervisor === undefined) throw new Error(`there is no view called ${name}`);
@@ -165,10 +167,13 @@ const hostOf = (
   source.kind === 'inline'
     ? inlineHost(view, storage, source.reader, source.pace ?? 'microtask')
     : workerHost(
-        { ...source, dir: dir ?? '', view: view.name },
+        { ...configOf(source), dir: dir ?? '', view: view.name },
         threads,
         logger.child({ view: view.name }),
       );
+
+/** What crosses to the thread. */
+const configOf = ({ openFeed: _, ...config }: WorkerSource): Omit<WorkerSource, 'openFeed'> => config;
 
 /** Specs open single views: the reader of another one is missed only when it is asked for. */
 const once = <Value>(make: () => Value): (() => Value) => {

@@ -1,7 +1,7 @@
-import { parentPort } from 'node:worker_threads';
+import { parentPort, workerData } from 'node:worker_threads';
 import { LogDamaged } from '../app/event-store.ts';
 import type { Logger } from '../app/ports.ts';
-import type { OpenLogReader } from './log-reader.ts';
+import type { OpenLogReader, ThreadFeed } from './log-reader.ts';
 import { buildAndCheck, followInto, type CopyContext, type RunningCopy } from './runner/copy.ts';
 import { digestOfCopy } from './runner/host.ts';
 import { fileStorage } from './runner/storage.ts';
@@ -51,7 +51,8 @@ const openContext = async (config: WorkerConfig, tell: Tell): Promise<CopyContex
   const view = createViews(config.viewsConfig).find(({ name }) => name === config.view);
   if (view === undefined) throw new Error(`${config.viewsModule} has no view called ${config.view}`);
   const { openLogReader } = (await import(config.readerModule)) as { openLogReader: OpenLogReader };
-  const reader = await openLogReader(config.readerConfig, loggerOf(tell));
+  const feed = (workerData ?? undefined) as ThreadFeed | undefined;
+  const reader = await openLogReader(config.readerConfig, loggerOf(tell), feed);
   const storage = fileStorage(config.dir, view, config.storeId);
   return {
     view,
@@ -141,9 +142,6 @@ port.on('message', (message: ToWorker) => {
       return;
     case 'retry':
       void retry(message.task, message.call, message.stream);
-      return;
-    case 'look-at-end':
-      void tasks.get(message.task)?.running.then((copy) => copy?.lookAtEnd?.());
       return;
     case 'close':
       port.close();

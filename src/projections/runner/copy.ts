@@ -14,8 +14,6 @@ export type RunningCopy = {
   readonly done: Promise<void>;
   /** Applies what a parked stream missed. False: still poisonous; true: applied, or it was not parked. */
   readonly retryParked: (stream: string) => Promise<boolean>;
-  /** Somebody waits for a position: see `Follower.lookAtEnd`. */
-  readonly lookAtEnd: () => void;
   /** Nothing is applied any more when it resolves. */
   readonly stop: () => Promise<void>;
 };
@@ -72,7 +70,6 @@ export const followInto = (copy: string, context: CopyContext): RunningCopy => {
         });
         return applied;
       }),
-    lookAtEnd: () => void follower.lookAtEnd(),
     stop: async () => {
       controller.abort();
       await done.catch(() => undefined); // whoever holds `done` was told

@@ -63,12 +63,6 @@ export type Follower = {
   readonly done: Promise<void>;
   /** Runs `work` while nothing is applied. */
   readonly exclusive: <Result>(work: () => Promise<Result>) => Promise<Result>;
-  /**
-   * Looks, by a subscription of its own, whether anything for this view lies between its position and the end of the log,
-   * and moves the position there when nothing does: a server tells a filtered subscription only now and then what it
-   * passed over. Does nothing while events wait to be applied, or before the end was reached once. Never rejects.
-   */
-  readonly lookAtEnd: () => Promise<void>;
 };
 
 /** One loop: subscription, batch, transaction, report. The position moves only with its transaction. */
@@ -82,9 +76,6 @@ export const follow = (options: FollowOptions): Follower => {
   /** The end of the log was reached; `drained`: and all that had come by then was applied. */
   let caughtUp = false;
   let drained = false;
-  let looking = false;
-  /** The end up to which a look of ours has shown that nothing comes. */
-  let shownEmpty: Position | undefined;
   let reported = false;
   let held = 0;
   let resume = (): void => {};
@@ -139,21 +130,19 @@ export const follow = (options: FollowOptions): Follower => {
       }
     });
   };
-  const subscribeAfter = (after: Position | undefined, over: AbortSignal) =>
-    reader.subscribe({
-      ...(after !== undefined && { after }),
-      ...(view.filter !== undefined && { filter: view.filter }),
-      ...(view.isUrgent === false && { patienceMs: GATHER_MS }),
-      signal: over,
-      name: view.name,
-    });
   const isFull = (): boolean => buffer.length >= BATCH || weight >= BATCH_WEIGHT;
 
   const run = async (): Promise<void> => {
     const after = await resumeAfter(reader, applier.checkpoint().anchor, anySignal);
     applier.rewind();
     position = after;
-    const subscription = subscribeAfter(after, anySignal);
+    const subscription = reader.subscribe({
+      ...(after !== undefined && { after }),
+      ...(view.filter !== undefined && { filter: view.filter }),
+      ...(view.isUrgent === false && { patienceMs: GATHER_MS }),
+      signal: anySignal,
+      name: view.name,
+    });
     try {
       if (until !== undefined && after !== undefined && after >= until) return;
       let items = 0;
@@ -161,7 +150,6 @@ export const follow = (options: FollowOptions): Follower => {
         const at = reachedBy(item);
         const past = until !== undefined && (item.kind === 'caught-up' || (at !== undefined && at >= until));
         if ('event' in item && (until === undefined || item.event.position <= until)) {
-          if (shownEmpty !== undefined && item.event.position <= shownEmpty) throw new LateEvent(item.event);
           buffer.push(item.event);
           weight += weightOf(item.event);
         }
@@ -194,29 +182,6 @@ export const follow = (options: FollowOptions): Follower => {
     }
   };
 
-  const lookAtEnd = async (): Promise<void> => {
-    if (looking || !drained || buffer.length > 0 || anySignal.aborted) return;
-    looking = true;
-    const over = new AbortController();
-    try {
-      for await (const item of subscribeAfter(position, AbortSignal.any([anySignal, over.signal]))) {
-        // It comes to the view by itself.
-        if ('event' in item) return;
-        if (item.kind !== 'caught-up') continue;
-        const end = item.position;
-        if (end === undefined || (position !== undefined && end <= position)) return;
-        position = end;
-        shownEmpty = end;
-        return flushLater(true);
-      }
-    } catch {
-      // The subscription that is followed meets the same trouble, and tells it.
-    } finally {
-      over.abort();
-      looking = false;
-    }
-  };
-
   return {
     caughtUp: () => caughtUp,
     done: run(),
@@ -232,17 +197,8 @@ export const follow = (options: FollowOptions): Follower => {
         }
       }
     },
-    lookAtEnd,
   };
 };
-
-/** It lies where a look at the end of the log found nothing: the view begins again at its anchor, so that it is applied. */
-class LateEvent extends Error {
-  override readonly name = 'LateEvent';
-  constructor({ stream, revision, position }: LoggedEvent) {
-    super(`${stream}@${revision} at position ${position} came after the log was told to hold nothing there`);
-  }
-}
 
 const weightOf = (event: LoggedEvent): number => ('data' in event ? weightOfValue(event.data) : 0);
 const sumOf = (events: readonly LoggedEvent[]): number =>

@@ -51,7 +51,7 @@ const LONGEST_BACKOFF_MS = 30_000;
 export const superviseView = (options: SupervisorOptions): Supervisor => {
   const { view, storage, host, timers, nowMs, hooks, maxWaiters } = options;
   const logger = options.logger.child({ view: view.name });
-  const waiters = createWaiters(timers, maxWaiters, () => running?.lookAtEnd());
+  const waiters = createWaiters(timers, maxWaiters);
   const blank = storage.blank();
 
   /** The copy that is read; undefined until the first one was built and checked. */

@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import { LogDamaged } from '../../app/event-store.ts';
+import type { ThreadFeed } from '../log-reader.ts';
 import type { FromWorker, ToWorker, WorkerConfig, WorkerTask } from './worker-protocol.ts';
 
 /** A failure in a worker thread; `name` is that of the original error, so that it can be told apart. */
@@ -33,7 +34,6 @@ export type ThreadTask = {
   /** Resolves when the task ended as it should, rejects with what ended it otherwise. */
   readonly done: Promise<void>;
   readonly retry: (call: number, stream: string) => void;
-  readonly lookAtEnd: () => void;
   readonly stop: () => Promise<void>;
 };
 
@@ -52,13 +52,16 @@ export type Threads = {
   readonly close: () => Promise<void>;
 };
 
-export const createThreads = (): Threads => {
+export type OpenFeed = (hosts: boolean) => ThreadFeed;
+
+/** `openFeed`: what each thread is given to read the log with; the one for several views hosts it. */
+export const createThreads = (openFeed?: OpenFeed): Threads => {
   let shared: Thread | undefined;
   return {
     alone: (config, task, onMessage) =>
-      startThread(`${task.kind} ${config.view}`, 'once').start(config, task, onMessage),
+      startThread(`${task.kind} ${config.view}`, 'once', openFeed?.(false)).start(config, task, onMessage),
     together: (config, task, onMessage) => {
-      if (shared?.isOpen() !== true) shared = startThread('views', 'stays');
+      if (shared?.isOpen() !== true) shared = startThread('views', 'stays', openFeed?.(true));
       return shared.start(config, task, onMessage);
     },
     close: async () => shared?.close(),
@@ -79,9 +82,10 @@ type Open = {
 };
 
 /** `once`: it ends with its last task. */
-const startThread = (name: string, life: 'once' | 'stays'): Thread => {
+const startThread = (name: string, life: 'once' | 'stays', feed: ThreadFeed | undefined): Thread => {
   const worker = new Worker(WORKER_MODULE, {
     name,
+    ...(feed && { workerData: feed, transferList: [feed.port] }),
     resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB },
   });
   const tasks = new Map<number, Open>();
@@ -135,7 +139,6 @@ const startThread = (name: string, life: 'once' | 'stays'): Thread => {
       return {
         done,
         retry: (call, stream) => post({ kind: 'retry', task: id, call, stream }),
-        lookAtEnd: () => post({ kind: 'look-at-end', task: id }),
         stop: async () => {
           const terminate = setTimeout(() => {
             // Others in the thread fail with it, and are begun again elsewhere.

@@ -13,39 +13,15 @@ export type Waiters = {
 
 type Waiter = {
   readonly position: Position;
-  /** Looks for late ones that there had been when it came. */
-  readonly since: number;
   readonly settle: (reached: boolean) => void;
 };
 
-/** Milliseconds between two looks for late waiters: one is late at the second look after it came. */
-const LATE_MS = 200;
-
-/** `late` is called now and then while somebody has waited for long. */
-export const createWaiters = (timers: Timers, most: number, late?: () => void): Waiters => {
+export const createWaiters = (timers: Timers, most: number): Waiters => {
   // Ordered by position: what has been appended last waits last, so nearly every insertion is at the end.
   const waiting: Waiter[] = [];
   let reached: Position | undefined;
   let ended = false;
-  let looks = 0;
-  let cancelLook: (() => void) | undefined;
 
-  const lookLater = (): void => {
-    if (late === undefined) return;
-    cancelLook ??= timers.after(LATE_MS, () => {
-      cancelLook = undefined;
-      looks += 1;
-      const [first] = waiting;
-      if (first === undefined) return;
-      if (first.since < looks - 1) late();
-      lookLater();
-    });
-  };
-  const lookNoMore = (): void => {
-    if (waiting.length > 0) return;
-    cancelLook?.();
-    cancelLook = undefined;
-  };
   const isReached = (position: Position): boolean => reached !== undefined && position <= reached;
   const enqueue = (waiter: Waiter): void => {
     let at = waiting.length;
@@ -55,7 +31,6 @@ export const createWaiters = (timers: Timers, most: number, late?: () => void): 
   const forget = (waiter: Waiter): void => {
     const at = waiting.indexOf(waiter);
     if (at >= 0) waiting.splice(at, 1);
-    lookNoMore();
   };
 
   return {
@@ -69,7 +44,7 @@ export const createWaiters = (timers: Timers, most: number, late?: () => void): 
           signal?.removeEventListener('abort', giveUp);
           resolve(result);
         };
-        const waiter: Waiter = { position, since: looks, settle };
+        const waiter: Waiter = { position, settle };
         const giveUp = (): void => {
           forget(waiter);
           settle(false);
@@ -77,7 +52,6 @@ export const createWaiters = (timers: Timers, most: number, late?: () => void): 
         const cancel = timers.after(timeoutMs, giveUp);
         signal?.addEventListener('abort', giveUp, { once: true });
         enqueue(waiter);
-        lookLater();
       });
     },
     applied: (position) => {
@@ -86,7 +60,6 @@ export const createWaiters = (timers: Timers, most: number, late?: () => void): 
       let count = 0;
       while (count < waiting.length && isReached((waiting[count] as Waiter).position)) count += 1;
       for (const waiter of waiting.splice(0, count)) waiter.settle(true);
-      lookNoMore();
     },
     restart: () => {
       reached = undefined;
@@ -94,7 +67,6 @@ export const createWaiters = (timers: Timers, most: number, late?: () => void): 
     end: () => {
       ended = true;
       for (const waiter of waiting.splice(0)) waiter.settle(false);
-      lookNoMore();
     },
   };
 };

@@ -44,7 +44,6 @@ export const workerHost = (config: WorkerConfig, threads: Threads, logger: Logge
           calls.delete(call);
         }
       },
-      lookAtEnd: thread.lookAtEnd,
       stop: thread.stop,
     };
   };

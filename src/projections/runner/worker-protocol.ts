@@ -35,7 +35,6 @@ export type ToWorker =
     }
   | { readonly kind: 'stop'; readonly task: number }
   | { readonly kind: 'retry'; readonly task: number; readonly call: number; readonly stream: string }
-  | { readonly kind: 'look-at-end'; readonly task: number }
   /** No task is left and none will come: the thread exits. */
   | { readonly kind: 'close' };
 

@@ -136,52 +136,6 @@ describe('following the log', () => {
       'caught up with all that had come',
     ).to.be.at.least(16);
   });
-
-  it('moves on to the end of the log when a look at it shows nothing, and goes back when something comes all the same', async () => {
-    let looks = 0;
-    const followed = Promise.withResolvers<(event: RecordedEvent) => void>();
-    async function* subscribe(signal: AbortSignal): AsyncGenerator<SubscriptionItem> {
-      looks += 1;
-      if (looks === 2) {
-        yield { kind: 'caught-up', position: noteAt(900).position };
-        return;
-      }
-      yield { kind: 'caught-up', position: noteAt(10).position };
-      const late = Promise.withResolvers<RecordedEvent | undefined>();
-      signal.addEventListener('abort', () => late.resolve(undefined), { once: true });
-      followed.resolve(late.resolve);
-      const event = await late.promise;
-      if (event !== undefined) yield { kind: 'event', event };
-    }
-    const view = { name: 'notes', version: 1, schema: '', tables: [], rowsBelongToOneStream: true } as const;
-    const db = openViewFile(':memory:', { ...view, open: () => () => undefined }, 'store');
-    const applier = createApplier(db, { ...view, open: () => () => undefined });
-    const follower = follow({
-      view: { ...view, open: () => () => undefined },
-      reader: {
-        subscribe: ({ signal }: { signal: AbortSignal }) => subscribe(signal),
-      } as unknown as LogReader,
-      applier,
-      signal: new AbortController().signal,
-      onProgress: () => undefined,
-      pace: 'event-loop',
-    });
-    const ended = follower.done.then(
-      () => 'ended',
-      (error: unknown) => (error as Error).message,
-    );
-    const come = await followed.promise;
-    await eventually(
-      'at the end as it was told',
-      () => applier.checkpoint().position === noteAt(10).position,
-    );
-    await follower.lookAtEnd();
-    await eventually('moved on', () => applier.checkpoint().position === noteAt(900).position);
-    come(noteAt(500));
-    expect(await ended).to.contain('note-a@499');
-    applier.rewind();
-    expect(applier.checkpoint().position, 'begins again at its last event').to.equal(undefined);
-  });
 });
 
 /** Follows a log that grows by pages after its end was reached; resolves when the last page was handed over. */

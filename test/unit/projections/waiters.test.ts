@@ -14,48 +14,7 @@ const manualTimers = () => {
   return { timers, pending: () => due.size, fire: () => [...due].forEach((run) => run()) };
 };
 
-/** Timers of which those of one length are fired. */
-const byDelay = () => {
-  const due = new Set<{ readonly ms: number; readonly run: () => void }>();
-  const timers: Timers = {
-    after: (ms, run) => {
-      const entry = { ms, run };
-      due.add(entry);
-      return () => due.delete(entry);
-    },
-  };
-  const fire = (length: number): void => {
-    for (const entry of [...due].filter(({ ms }) => ms === length)) {
-      due.delete(entry);
-      entry.run();
-    }
-  };
-  return { timers, fire };
-};
-
 describe('waiting for a position', () => {
-  it('tells of one that waits for long, for as long as it does', async () => {
-    const { timers, pending } = manualTimers();
-    let late = 0;
-    const waiters = createWaiters(timers, 10, () => (late += 1));
-    const first = waiters.wait('05', 0.5);
-    waiters.applied('05');
-    expect(await first).to.equal(true);
-    expect(pending(), 'nobody waits').to.equal(0);
-    const looks = byDelay();
-    const slow = createWaiters(looks.timers, 10, () => (late += 1));
-    const waiting = slow.wait('07', 60_000);
-    looks.fire(200);
-    expect(late, 'it has only just come').to.equal(0);
-    looks.fire(200);
-    looks.fire(200);
-    expect(late).to.equal(2);
-    slow.applied('07');
-    expect(await waiting).to.equal(true);
-    looks.fire(200);
-    expect(late).to.equal(2);
-  });
-
   it('answers at once what is applied already', async () => {
     const { timers } = manualTimers();
     const waiters = createWaiters(timers, 10);

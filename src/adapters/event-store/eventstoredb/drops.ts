@@ -16,10 +16,13 @@ export type Drops = {
 
 export const createDrops = (
   logger: Logger | undefined,
-  subscriber: string | undefined,
+  subscriber: string | (() => string) | undefined,
   longMs: number = LONG_MS,
 ): Drops => {
-  const named = subscriber === undefined ? {} : { subscriber };
+  const named = (): object =>
+    subscriber === undefined
+      ? {}
+      : { subscriber: typeof subscriber === 'string' ? subscriber : subscriber() };
   let drops = 0;
   let reason = '';
   let isAway = false;
@@ -28,7 +31,7 @@ export const createDrops = (
 
   const back = (): void => {
     clearTimeout(timer);
-    if (warned) logger?.info({ ...named, drops }, 'subscription is back');
+    if (warned) logger?.info({ ...named(), drops }, 'subscription is back');
     isAway = false;
     warned = false;
   };
@@ -38,11 +41,11 @@ export const createDrops = (
       reason = error === undefined ? 'the server ended it' : messageOf(error);
       if (isAway) return;
       isAway = true;
-      logger?.info({ ...named, drops, after, reason }, 'subscription dropped; subscribing again');
+      logger?.info({ ...named(), drops, after, reason }, 'subscription dropped; subscribing again');
       timer = setTimeout(() => {
         warned = true;
         logger?.warn(
-          { ...named, drops, after, reason, seconds: longMs / 1000 },
+          { ...named(), drops, after, reason, seconds: longMs / 1000 },
           'subscription is still away',
         );
       }, longMs).unref();

@@ -5,6 +5,7 @@ import { createAppender } from './append.ts';
 import { createBatchWriter } from './batch-writer.ts';
 import { checkConnectionString, connect } from './client.ts';
 import { closedStore, createFaults, isTlsFault } from './errors.ts';
+import { subscribeByFeed, type FeedEnd } from './feed-line.ts';
 import { createOurStreams } from './our-streams.ts';
 import { createReader } from './reads.ts';
 import { assertWritable, identify } from './store-id.ts';
@@ -32,6 +33,8 @@ export type EventStoreDbOptions = {
    * their events. Default: nobody else does.
    */
   readonly categories?: readonly string[];
+  /** Subscriptions read from the one that the threads of a process share (`feed.ts`). Default: each is one of its own. */
+  readonly feed?: FeedEnd;
   readonly logger?: Logger;
   /** This process writes: opening fails when it may not. Default: that shows at the first append. */
   readonly writes?: boolean;
@@ -96,7 +99,7 @@ export const createEventStoreDbStore = async (options: EventStoreDbOptions): Pro
   const reader = createReader({ ...shared, deadlineMs, replacedMs, unauthenticated: () => writer.retire() });
   const { readIds } = reader;
   const { append, appendMetadata } = createAppender({ ...shared, writer, deadlineMs, readIds });
-  const { subscribe } = createSubscriber({
+  const subscriber = createSubscriber({
     ...shared,
     confirmMs: deadlineMs,
     backoffMs: options.resubscribeMs ?? { first: 100, longest: 5000 },
@@ -104,6 +107,15 @@ export const createEventStoreDbStore = async (options: EventStoreDbOptions): Pro
     replacedMs,
     end: reader.end,
   });
+  const subscribe =
+    options.feed === undefined
+      ? subscriber.subscribe
+      : subscribeByFeed(
+          options.feed,
+          { ...subscriber, lastPosition: reader.lastPosition },
+          watermark.saw,
+          closing.signal,
+        );
 
   const refuseWhenClosed = (): void => closing.signal.throwIfAborted();
   const setMaxCount = async (stream: string, maxCount: number): Promise<void> => {

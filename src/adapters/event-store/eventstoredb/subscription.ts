@@ -54,6 +54,9 @@ const LOOK_MS = 2000;
 /** What travels through the library's stream: its events, and our marks between them. */
 type Travelling = AllStreamResolvedEvent | { readonly mark: 'caught-up' } | { readonly mark: LogPosition };
 
+/** The name may change: of a feed, all who read from it. */
+type NamedOptions = Omit<SubscribeOptions, 'name'> & { readonly name?: string | (() => string) };
+
 /** How far a subscriber was told, and which event was the last one. */
 type Told = { reached: Position | undefined; event: Position | undefined };
 
@@ -87,7 +90,7 @@ export const createSubscriber = (options: SubscriberOptions) => {
     filter,
     signal,
     name,
-  }: SubscribeOptions): AsyncGenerator<SubscriptionItem, void, undefined> {
+  }: NamedOptions): AsyncGenerator<SubscriptionItem, void, undefined> {
     closing.throwIfAborted();
     if (after !== undefined) parsePosition(after);
     const told: Told = { reached: after, event: undefined };

@@ -1,0 +1,227 @@
+import {
+  LogDamaged,
+  LogReplaced,
+  reachedBy,
+  type EventFilter,
+  type Position,
+  type SubscribeOptions,
+  type SubscriptionItem,
+} from '../../../app/event-store.ts';
+import { pause } from './waiting.ts';
+
+export type FeedOptions = {
+  /** Position of the last event of the log. */
+  readonly lastPosition: (signal: AbortSignal) => Promise<Position | undefined>;
+  readonly subscribe: (options: UpstreamOptions) => AsyncIterable<SubscriptionItem>;
+};
+
+export type UpstreamOptions = Omit<SubscribeOptions, 'name'> & { readonly name: () => string };
+
+/** Who joins: behind `after`, having heard that the end of the log was reached, or not. */
+export type Joining = Pick<SubscribeOptions, 'after' | 'filter' | 'patienceMs' | 'name'> & {
+  readonly isCaughtUp: boolean;
+};
+
+/** An item, and its JSON for other threads, made once for all of them. */
+export type Entry = { readonly item: SubscriptionItem; readonly text: string };
+
+/** Undefined: not at this position. It ends when the reader is too slow, or the feed has ended: read on elsewhere. */
+export type Batches = AsyncIterable<readonly Entry[]> | undefined;
+
+export type Feed = {
+  /** `from`: what to subscribe with where the feed has not begun; undefined: it is not begun for this one. */
+  readonly join: (joining: Joining, signal: AbortSignal, from?: FeedOptions) => Batches;
+};
+
+export type FeedBounds = {
+  readonly entries: number;
+  /** Characters of their JSON. */
+  readonly weight: number;
+};
+const BOUNDS: FeedBounds = { entries: 4096, weight: 16 * 1024 * 1024 };
+
+/** Entries that a reader is given at a time. */
+const BATCH = 256;
+/** Milliseconds without a step of any reader that holds up the catching up, until it goes on without them. */
+const STALLED_MS = 1000;
+/** So long waits the news that nothing came for a reader: nobody waits for it. */
+const PASSED_OVER_MS = 15;
+
+type Reader = { at: number; readonly name: string | undefined };
+/** One subscription of the feed, with those who read from it. */
+type Run = { readonly readers: Set<Reader>; ended?: { readonly error: unknown } };
+
+/**
+ * One subscription to the whole log for all readers of a process: its last events in memory, from where each reader takes
+ * its own. Position alone decides who may join. Until the end of the log is reached it waits for the slowest of those
+ * who move on; from then on for nobody.
+ */
+export const createFeed = (onLive: () => void, bounds: FeedBounds = BOUNDS): Feed => {
+  const news = createBell();
+  const moved = createBell();
+  let entries: Entry[] = [];
+  /** Number of `entries[0]` since the feed began; readers count on. */
+  let first = 0;
+  let weight = 0;
+  /** Of what is no longer in memory, and of the newest entry; '' is in front of all. */
+  let floor: Position = '';
+  let head: Position = '';
+  /** `ending`: the server has said that the end is reached; events up to there may be on the way. */
+  let state: 'off' | 'catching-up' | 'ending' | 'live' = 'off';
+  let run: Run = { readers: new Set() };
+
+  const push = (item: SubscriptionItem): void => {
+    const text = JSON.stringify(item);
+    entries.push({ item, text });
+    weight += text.length;
+    head = reachedBy(item) ?? head;
+    news.ring();
+  };
+  const isFull = (): boolean => entries.length >= bounds.entries || weight >= bounds.weight;
+  const chunk = (): number => Math.ceil(entries.length / 4);
+  const heldUp = (): boolean => [...run.readers].some(({ at }) => at < first + chunk());
+  const makeRoom = async (signal: AbortSignal): Promise<void> => {
+    while (state === 'catching-up' && heldUp()) if (!(await moved.wait(STALLED_MS, signal))) break;
+    for (const { item, text } of entries.splice(0, chunk())) {
+      first += 1;
+      weight -= text.length;
+      floor = reachedBy(item) ?? floor;
+    }
+    news.ring();
+  };
+
+  const begin = async ({ subscribe, lastPosition }: FeedOptions, after: Position): Promise<void> => {
+    const { readers } = run;
+    const over = new AbortController();
+    let end: Position | undefined;
+    let error: unknown;
+    try {
+      for await (const item of subscribe({
+        ...(after !== '' && { after }),
+        filter: { alsoStoreRecords: true },
+        signal: over.signal,
+        name: () => [...new Set([...readers].map(({ name }) => name))].sort().join(', '),
+      })) {
+        if (item.kind !== 'caught-up') push(item);
+        else if (state === 'catching-up') {
+          // From here nobody joins who could have seen more than the end that is read now.
+          state = 'ending';
+          head = item.position ?? head;
+          end = (await lastPosition(over.signal)) ?? '';
+        }
+        if (state === 'ending' && end !== undefined && head >= end) {
+          state = 'live';
+          push({ kind: 'caught-up', position: head === '' ? undefined : head });
+          onLive();
+        }
+        if (isFull()) await makeRoom(over.signal);
+      }
+    } catch (problem) {
+      error = problem;
+    }
+    over.abort();
+    run.ended = { error: error instanceof LogReplaced || error instanceof LogDamaged ? error : undefined };
+    state = 'off';
+    entries = [];
+    news.ring();
+  };
+
+  async function* read(
+    reader: Reader,
+    { after = '', filter, patienceMs = 0 }: Joining,
+    signal: AbortSignal,
+    own: Run,
+  ): AsyncGenerator<readonly Entry[], void, undefined> {
+    const wants = wanted(filter);
+    const isWanted = ({ item }: Entry): boolean => {
+      const at = reachedBy(item) ?? '';
+      return item.kind === 'caught-up' ? at >= after : 'event' in item && at > after && wants(item.event);
+    };
+    let passedOver: Position | undefined;
+    let tellAt = Infinity;
+    own.readers.add(reader);
+    try {
+      while (!signal.aborted) {
+        if (own.ended?.error !== undefined) throw own.ended.error as Error;
+        if (own.ended !== undefined || reader.at < first) return;
+        const taken = entries.slice(reader.at - first, reader.at - first + BATCH);
+        const last = taken.at(-1);
+        if (last !== undefined) {
+          reader.at += taken.length;
+          moved.ring();
+          const batch = taken.filter(isWanted);
+          passedOver = batch.at(-1) === last ? undefined : reachedBy(last.item);
+          if (batch.length > 0) yield batch;
+        }
+        if (passedOver === undefined || passedOver <= after) tellAt = Infinity;
+        else if (tellAt === Infinity) tellAt = performance.now() + PASSED_OVER_MS;
+        else if (performance.now() >= tellAt) {
+          const item = { kind: 'checkpoint', position: passedOver } as const;
+          [passedOver, tellAt] = [undefined, Infinity];
+          yield [{ item, text: JSON.stringify(item) }];
+        }
+        if (last !== undefined) continue;
+        const came = await news.wait(tellAt === Infinity ? Infinity : tellAt - performance.now(), signal);
+        if (came && patienceMs > 0) await pause(patienceMs, signal);
+      }
+    } finally {
+      own.readers.delete(reader);
+      moved.ring();
+    }
+  }
+
+  const isHere = (after: Position, isCaughtUp: boolean): boolean =>
+    after >= floor && ((state === 'live' && isCaughtUp) || (state === 'catching-up' && after <= head));
+
+  return {
+    join: (joining, signal, from) => {
+      const { after = '', isCaughtUp, name } = joining;
+      if (state === 'off' && from !== undefined) {
+        run = { readers: new Set() };
+        [first, weight, floor, head, state] = [0, 0, after, after, 'catching-up'];
+        void begin(from, after);
+      } else if (!isHere(after, isCaughtUp)) return undefined;
+      return read({ at: first, name }, joining, signal, run);
+    },
+  };
+};
+
+/** Wakes all who wait, once for what happens in one turn of the event loop. */
+const createBell = () => {
+  let waiting: (() => void)[] = [];
+  let isRinging = false;
+  return {
+    ring: (): void => {
+      if (isRinging || waiting.length === 0) return;
+      isRinging = true;
+      setImmediate(() => {
+        isRinging = false;
+        for (const wake of waiting.splice(0)) wake();
+      });
+    },
+    /** False: nothing within `ms`, or the signal came. */
+    wait: async (ms: number, signal: AbortSignal): Promise<boolean> => {
+      const { promise, resolve } = Promise.withResolvers<boolean>();
+      const over = new AbortController();
+      const wake = (): void => resolve(true);
+      waiting.push(wake);
+      if (ms !== Infinity) void pause(ms, signal, over.signal).then(() => resolve(false));
+      else signal.addEventListener('abort', () => resolve(false), { once: true, signal: over.signal });
+      if (signal.aborted) resolve(false);
+      const came = await promise;
+      over.abort();
+      waiting = waiting.filter((other) => other !== wake);
+      return came;
+    },
+  };
+};
+
+const wanted = (filter: EventFilter | undefined): ((event: Described) => boolean) => {
+  if (filter !== undefined && 'alsoStoreRecords' in filter) return () => true;
+  const isOurs = ({ type }: Described): boolean => !type.startsWith('$');
+  if (filter === undefined) return isOurs;
+  if ('typePrefixes' in filter)
+    return (event) => isOurs(event) && filter.typePrefixes.some((prefix) => event.type.startsWith(prefix));
+  return (event) => isOurs(event) && filter.streamPrefixes.some((prefix) => event.stream.startsWith(prefix));
+};
+type Described = { readonly type: string; readonly stream: string };
