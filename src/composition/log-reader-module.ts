@@ -21,7 +21,7 @@ export const openLogReader = async (
   logger?: Logger,
   feed?: FeedEnd,
 ): Promise<LogReader & Pick<EventStore, 'readAll'>> => {
-  if (config.kind === 'sqlite') return openSqliteLogReader(config);
+  if (config.kind === 'sqlite') return openSqliteLogReader({ ...config, shared: true });
   // Loaded here, so that the threads of the embedded store start without the client and its protocol.
   const { createEventStoreDbStore } = await import(
     '../adapters/event-store/eventstoredb/eventstoredb-event-store.ts'

@@ -8,11 +8,12 @@ import {
   type Position,
   type RecordedEvent,
 } from '../../../app/event-store.ts';
-import { pagedSubscription, type Growth, type Page } from '../shared/paged-subscription.ts';
+import { pagedSubscription, type Growth } from '../shared/paged-subscription.ts';
 import { formatPosition, parsePosition } from '../shared/position.ts';
 import { readError } from './errors.ts';
 import { EVENT_COLUMNS, rowSize, toEvent, type EventRow } from './rows.ts';
 import { prepareLastNumber, readStoreId } from './schema.ts';
+import type { SharedPages, SizedPage } from './shared-pages.ts';
 
 /** The reading half of the port: all that a projection needs, in any thread. */
 export type EventLogReader = Pick<
@@ -47,10 +48,19 @@ const pause = async (ms: number, signal: AbortSignal): Promise<void> => {
 
 const breathe = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-/** Reads on a connection of its own; `growth` wakes subscriptions. Closes the connection, not the growth. */
-export const createLogReader = (db: DatabaseSync, file: string, growth: Growth): EventLogReader => {
+/**
+ * Reads on a connection of its own; `growth` wakes subscriptions. Closes the connection, not the growth. `shared`: what
+ * several readers in one thread follow the log by.
+ */
+export const createLogReader = (
+  db: DatabaseSync,
+  file: string,
+  growth: Growth,
+  shared?: SharedPages,
+): EventLogReader => {
   const storeId = readStoreId(db, file);
   const lastNumber = prepareLastNumber(db);
+  let all: ReturnType<typeof pageReader> | undefined;
   let closed = false;
 
   const refuse = (signal?: AbortSignal): void => {
@@ -148,10 +158,11 @@ export const createLogReader = (db: DatabaseSync, file: string, growth: Growth):
         signal,
       );
     },
-    subscribe: ({ after, filter, signal, patienceMs = 0 }) =>
-      pagedSubscription(
+    subscribe: ({ after, filter, signal, patienceMs = 0 }) => {
+      const own = pageReader(db, file, filter, lastNumber);
+      return pagedSubscription(
         {
-          readPage: pageReader(db, file, filter, lastNumber),
+          readPage: shared?.reader((all ??= pageReader(db, file, undefined, lastNumber)), own, filter) ?? own,
           changed: async (reached, until) => {
             await growth.changed(reached, until);
             if (patienceMs > 0) await pause(patienceMs, until);
@@ -162,7 +173,8 @@ export const createLogReader = (db: DatabaseSync, file: string, growth: Growth):
         },
         parsePosition(after),
         signal,
-      ),
+      );
+    },
     currentRevision: async (stream, signal): Promise<ExpectedRevision> => {
       refuse(signal);
       const last = guarded(() => sql.revision.get(stream))?.['last'];
@@ -201,7 +213,7 @@ const pageReader = (
     return prepared;
   };
   let statement: ReturnType<typeof prepare> | undefined;
-  const readPage = (after: number): Page => {
+  const readPage = (after: number): SizedPage => {
     statement ??= prepare();
     // The end is read first: what is committed between the two statements waits for the next look.
     const last = lastNumber();
@@ -213,11 +225,11 @@ const pageReader = (
       events.push(toEvent(file, eventRow));
       bytes += rowSize(eventRow);
       if (bytes >= PAGE_BYTES || events.length >= PAGE_EVENTS)
-        return { events, considered: eventRow[0], atEnd: eventRow[0] === last, last };
+        return { events, considered: eventRow[0], atEnd: eventRow[0] === last, last, bytes };
     }
-    return { events, considered: Math.max(after, upper), atEnd: upper === last, last };
+    return { events, considered: Math.max(after, upper), atEnd: upper === last, last, bytes };
   };
-  return (after: number): Page => {
+  return (after: number): SizedPage => {
     try {
       return readPage(after);
     } catch (error) {

@@ -4,6 +4,7 @@ import { createGrowth } from '../shared/paged-subscription.ts';
 import { logFile } from './files.ts';
 import { createLogReader, type EventLogReader } from './log-reader.ts';
 import { openLogForReading } from './schema.ts';
+import { createSharedPages, type SharedPages } from './shared-pages.ts';
 import { GATHERED_MS, growthChannel, type GrowthPace } from './writer-protocol.ts';
 
 /** Milliseconds between looks when no word of the writer comes: a net, not the way events arrive. */
@@ -13,6 +14,27 @@ export type SqliteLogReaderOptions = {
   readonly dataDir: string;
   /** Milliseconds to wait for a lock on the file. Default 5,000. */
   readonly busyMs?: number;
+  /** With the others of this thread that say so, the end of the log is read once. Default: false. */
+  readonly shared?: boolean;
+};
+
+/** By file, with the number of their readers. */
+const shared = new Map<string, { readonly pages: SharedPages; readers: number }>();
+
+const share = (file: string) => {
+  const found = shared.get(file) ?? { pages: createSharedPages(), readers: 0 };
+  shared.set(file, found);
+  found.readers += 1;
+  let left = false;
+  return {
+    pages: found.pages,
+    leave: (): void => {
+      if (left) return;
+      left = true;
+      found.readers -= 1;
+      if (found.readers === 0) shared.delete(file);
+    },
+  };
 };
 
 /**
@@ -24,7 +46,8 @@ export const openSqliteLogReader = (options: SqliteLogReaderOptions): EventLogRe
   if (!existsSync(file)) throw new Error(`there is no event log in ${options.dataDir}`);
   const db = openLogForReading(file, options.busyMs);
   const growth = createGrowth({ pollMs: POLL_MS });
-  const reader = createLogReader(db, file, growth);
+  const following = options.shared === true ? share(file) : undefined;
+  const reader = createLogReader(db, file, growth, following?.pages);
   const channels = new Map<GrowthPace, BroadcastChannel>();
   const listen = (pace: GrowthPace): void => {
     if (channels.has(pace)) return;
@@ -42,6 +65,7 @@ export const openSqliteLogReader = (options: SqliteLogReaderOptions): EventLogRe
     },
     close: async () => {
       for (const channel of channels.values()) channel.close();
+      following?.leave();
       await reader.close();
     },
   };
