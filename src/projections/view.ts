@@ -19,6 +19,8 @@ export type View = {
   /** DDL of STRICT tables; every table has a primary key (the digest orders by it). */
   readonly schema: string;
   readonly tables: readonly string[];
+  /** Indexes that `apply` does without: while a copy is built they are left out, and made in one go at its end. */
+  readonly indexesForReads?: readonly string[];
   readonly filter?: EventFilter;
   /**
    * True when each row belongs to one stream: a poison event then parks its stream and the rest goes on.

@@ -11,7 +11,7 @@ import { openLastRevisions } from './last-revisions.ts';
 import { openMentions } from './mention-writer.ts';
 import { openNames } from './names.ts';
 import { openPeople } from './people.ts';
-import { AUDIT_SCHEMA, AUDIT_TABLES, MAIN_TREE } from './schema.ts';
+import { AUDIT_INDEXES_FOR_READS, AUDIT_SCHEMA, AUDIT_TABLES, MAIN_TREE } from './schema.ts';
 import { openTreeWriter } from './tree-writer.ts';
 import { verifyAudit } from './verify.ts';
 
@@ -28,6 +28,7 @@ export const auditView = (): View => ({
   filter: { alsoStoreRecords: true },
   schema: AUDIT_SCHEMA,
   tables: AUDIT_TABLES,
+  indexesForReads: AUDIT_INDEXES_FOR_READS,
   rowsBelongToOneStream: false,
   // Heads are signed every few seconds: nobody waits for a leaf, and a commit costs as much as ten of them.
   isUrgent: false,

@@ -91,6 +91,16 @@ export const AUDIT_SCHEMA = `
   ) STRICT;
 ${PEOPLE_SCHEMA}`;
 
+export const AUDIT_INDEXES_FOR_READS = [
+  'leaves_by_type',
+  'leaves_by_subject',
+  'leaves_by_kind',
+  'leaves_by_resource',
+  'leaves_by_outcome',
+  'mentions_by_resource',
+  'mentions_by_kind',
+] as const;
+
 export const AUDIT_TABLES = [
   'holes',
   'known_documents',

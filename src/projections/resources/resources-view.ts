@@ -24,7 +24,7 @@ import {
   type DocumentKind,
 } from './fold.ts';
 import { openPages } from './pages.ts';
-import { RESOURCES_SCHEMA, RESOURCES_TABLES } from './schema.ts';
+import { RESOURCES_INDEXES_FOR_READS, RESOURCES_SCHEMA, RESOURCES_TABLES } from './schema.ts';
 import { openStateTables } from './state-tables.ts';
 import { verifyResources } from './verify.ts';
 
@@ -61,6 +61,7 @@ export const resourcesView = ({
     }),
     schema: RESOURCES_SCHEMA,
     tables: RESOURCES_TABLES,
+    indexesForReads: RESOURCES_INDEXES_FOR_READS,
     filter: {
       streamPrefixes: [...kinds.map(({ kind }) => kind), ...commandsOf, RETENTION_CATEGORY].map(
         (category) => `${category}-`,

@@ -134,6 +134,18 @@ export const RESOURCES_SCHEMA = `
   ) STRICT;
 `;
 
+/** `changes_by_object` stays: the erasure of a person's data looks there. */
+export const RESOURCES_INDEXES_FOR_READS = [
+  'resources_by_created',
+  'resources_by_tenant',
+  'resources_by_name',
+  'resources_by_tenant_and_name',
+  'resources_by_time',
+  'resources_by_tenant_and_time',
+  'terms_by_tenant',
+  'changes_by_tenant',
+] as const;
+
 export const RESOURCES_TABLES = [
   'states',
   'resources',

@@ -6,7 +6,7 @@ import { createApplier } from './applier.ts';
 import { differencesBetween, digestOf } from './digest.ts';
 import { follow, type FollowOptions, type Progress } from './follow.ts';
 import type { Storage } from './storage.ts';
-import { readCheckpoint, readParked, type ParkedStream } from './view-file.ts';
+import { addIndexesForReads, readCheckpoint, readParked, type ParkedStream } from './view-file.ts';
 
 /** One copy of a view that is kept up to date, in this thread or in another. */
 export type RunningCopy = {
@@ -101,6 +101,7 @@ export const buildAndCheck = async (
   try {
     if (live !== undefined) return await buildAndCompare(db, live, context, signal);
     await buildUntil(await reader.lastPosition(signal), db, context, signal);
+    addIndexesForReads(db, view);
     return await verify(db, view, reader);
   } finally {
     storage.seal(copy, db);
@@ -122,6 +123,7 @@ const buildAndCompare = async (
   for (let round = 0; round < 2; round += 1) {
     const target = withSnapshot(storage, live, (snapshot) => readCheckpoint(snapshot).position);
     await buildUntil(target, db, context, signal);
+    addIndexesForReads(db, view);
   }
   const snapshot = storage.snapshot(live);
   try {

@@ -70,13 +70,26 @@ export const openViewFile = (
   try {
     db.exec(`PRAGMA page_size = ${PAGE_SIZE}`);
     db.exec(PRAGMAS[use]);
-    if (db.prepare(`SELECT 1 FROM sqlite_schema WHERE name = '_view'`).get() === undefined)
+    if (db.prepare(`SELECT 1 FROM sqlite_schema WHERE name = '_view'`).get() === undefined) {
       create(db, view, storeId);
+      if (use === 'building')
+        for (const index of view.indexesForReads ?? []) db.exec(`DROP INDEX ${index}`);
+    }
     return db;
   } catch (error) {
     db.close();
     throw error;
   }
+};
+
+/** Makes the indexes that a file does without while it is built. */
+export const addIndexesForReads = (db: DatabaseSync, { schema, indexesForReads = [] }: View): void => {
+  const whole = new DatabaseSync(MEMORY);
+  whole.exec(schema);
+  const sqlOf = `SELECT sql FROM sqlite_schema WHERE type = 'index' AND name = ?`;
+  for (const index of indexesForReads)
+    if (db.prepare(sqlOf).get(index) === undefined) db.exec(String(whole.prepare(sqlOf).get(index)?.['sql']));
+  whole.close();
 };
 
 const create = (db: DatabaseSync, view: View, storeId: string): void => {

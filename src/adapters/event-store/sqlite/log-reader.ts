@@ -244,6 +244,12 @@ const filterSql = (
   if (filter === undefined || 'alsoStoreRecords' in filter) return { condition: '', parameters: [] };
   const [column, prefixes] =
     'streamPrefixes' in filter ? ['s.name', filter.streamPrefixes] : ['e.type', filter.typePrefixes];
+  // Whole categories, as those of views, are looked up in one set: a view names dozens of them.
+  if (column === 's.name' && prefixes.every((prefix) => /^[^-]+-$/.test(prefix)))
+    return {
+      condition: `AND substr(s.name, 1, instr(s.name, '-')) IN (${prefixes.map(() => '?').join(', ')})`,
+      parameters: [...prefixes],
+    };
   const tests = prefixes.map(() => `substr(${column}, 1, ?) = ?`).join(' OR ');
   return {
     condition: `AND (${tests || 'FALSE'})`,
