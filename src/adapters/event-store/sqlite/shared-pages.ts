@@ -54,7 +54,8 @@ export const createSharedPages = (): SharedPages => {
       };
       return (after) => {
         if (after < floor || after > head) return alone(after);
-        if (after === head) {
+        const isFresh = after === head;
+        if (isFresh) {
           let page: SizedPage;
           try {
             page = all(after);
@@ -70,7 +71,8 @@ export const createSharedPages = (): SharedPages => {
         const events = [first, ...more].flatMap((page) =>
           page.events.filter((event) => Number(event.position) > after && wants(event)),
         );
-        return { events, considered, atEnd, last };
+        // What was the end when others read it may be so no longer.
+        return { events, considered, atEnd: isFresh && atEnd, last };
       };
     },
   };
