@@ -7,7 +7,7 @@ import {
   type SubscribeOptions,
   type SubscriptionItem,
 } from '../../../app/event-store.ts';
-import { pause } from './waiting.ts';
+import { onAbort, pause } from './waiting.ts';
 
 export type FeedOptions = {
   /** Position of the last event of the log. */
@@ -200,19 +200,21 @@ const createBell = () => {
       });
     },
     /** False: nothing within `ms`, or the signal came. */
-    wait: async (ms: number, signal: AbortSignal): Promise<boolean> => {
-      const { promise, resolve } = Promise.withResolvers<boolean>();
-      const over = new AbortController();
-      const wake = (): void => resolve(true);
-      waiting.push(wake);
-      if (ms !== Infinity) void pause(ms, signal, over.signal).then(() => resolve(false));
-      else signal.addEventListener('abort', () => resolve(false), { once: true, signal: over.signal });
-      if (signal.aborted) resolve(false);
-      const came = await promise;
-      over.abort();
-      waiting = waiting.filter((other) => other !== wake);
-      return came;
-    },
+    wait: (ms: number, signal: AbortSignal): Promise<boolean> =>
+      new Promise((resolve) => {
+        const settle = (came: boolean): void => {
+          clearTimeout(timer);
+          stopListening();
+          if (!came) waiting = waiting.filter((wake) => wake !== ring);
+          resolve(came);
+        };
+        const ring = (): void => settle(true);
+        const giveUp = (): void => settle(false);
+        waiting.push(ring);
+        const timer = ms === Infinity ? undefined : setTimeout(giveUp, ms);
+        let stopListening = (): void => undefined;
+        stopListening = onAbort(signal, giveUp);
+      }),
   };
 };
 
