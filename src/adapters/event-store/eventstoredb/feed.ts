@@ -2,11 +2,11 @@ import {
   LogDamaged,
   LogReplaced,
   reachedBy,
-  type EventFilter,
   type Position,
   type SubscribeOptions,
   type SubscriptionItem,
 } from '../../../app/event-store.ts';
+import { matcher } from '../shared/checks.ts';
 import { onAbort, pause } from './waiting.ts';
 
 export type FeedOptions = {
@@ -38,7 +38,7 @@ export type FeedBounds = {
   /** Characters of their JSON. */
   readonly weight: number;
 };
-const BOUNDS: FeedBounds = { entries: 4096, weight: 16 * 1024 * 1024 };
+const BOUNDS: FeedBounds = { entries: 2048, weight: 16 * 1024 * 1024 };
 
 /** Entries that a reader is given at a time. */
 const BATCH = 256;
@@ -132,10 +132,12 @@ export const createFeed = (onLive: () => void, bounds: FeedBounds = BOUNDS): Fee
     signal: AbortSignal,
     own: Run,
   ): AsyncGenerator<readonly Entry[], void, undefined> {
-    const wants = wanted(filter);
+    const passes = matcher(filter);
+    const withRecords = filter !== undefined && 'alsoStoreRecords' in filter;
     const isWanted = ({ item }: Entry): boolean => {
       const at = reachedBy(item) ?? '';
-      return item.kind === 'caught-up' ? at >= after : 'event' in item && at > after && wants(item.event);
+      if (!('event' in item)) return item.kind === 'caught-up' && at >= after;
+      return at > after && (withRecords || !item.event.type.startsWith('$')) && passes(item.event);
     };
     let passedOver: Position | undefined;
     let tellAt = Infinity;
@@ -217,13 +219,3 @@ const createBell = () => {
       }),
   };
 };
-
-const wanted = (filter: EventFilter | undefined): ((event: Described) => boolean) => {
-  if (filter !== undefined && 'alsoStoreRecords' in filter) return () => true;
-  const isOurs = ({ type }: Described): boolean => !type.startsWith('$');
-  if (filter === undefined) return isOurs;
-  if ('typePrefixes' in filter)
-    return (event) => isOurs(event) && filter.typePrefixes.some((prefix) => event.type.startsWith(prefix));
-  return (event) => isOurs(event) && filter.streamPrefixes.some((prefix) => event.stream.startsWith(prefix));
-};
-type Described = { readonly type: string; readonly stream: string };
