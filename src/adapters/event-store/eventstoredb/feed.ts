@@ -47,7 +47,7 @@ const STALLED_MS = 1000;
 /** So long waits the news that nothing came for a reader: nobody waits for it. */
 const PASSED_OVER_MS = 15;
 
-type Reader = { at: number; readonly name: string | undefined };
+type Reader = { at: number; readonly name: string };
 /** One subscription of the feed, with those who read from it. */
 type Run = { readonly readers: Set<Reader>; ended?: { readonly error: unknown } };
 
@@ -100,7 +100,7 @@ export const createFeed = (onLive: () => void, bounds: FeedBounds = BOUNDS): Fee
         ...(after !== '' && { after }),
         filter: { alsoStoreRecords: true },
         signal: over.signal,
-        name: () => [...new Set([...readers].map(({ name }) => name))].sort().join(', '),
+        name: () => [...new Set([...readers].map(({ name }) => name))].toSorted().join(', '),
       })) {
         if (item.kind !== 'caught-up') push(item);
         else if (state === 'catching-up') {
@@ -177,7 +177,7 @@ export const createFeed = (onLive: () => void, bounds: FeedBounds = BOUNDS): Fee
 
   return {
     join: (joining, signal, from) => {
-      const { after = '', isCaughtUp, name } = joining;
+      const { after = '', isCaughtUp, name = 'unnamed' } = joining;
       if (state === 'off' && from !== undefined) {
         run = { readers: new Set() };
         [first, weight, floor, head, state] = [0, 0, after, after, 'catching-up'];
