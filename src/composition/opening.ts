@@ -171,12 +171,12 @@ export const openSystem = async (
     readModels: {
       dir: join(config.dataDir, 'read-models'),
       hooks: measured.views,
+      openFeed: opened.openFeed,
       source: {
         kind: 'worker',
         storeId: store.storeId,
         readerModule: moduleUrl('./log-reader-module'),
         readerConfig: { ...readerConfig },
-        openFeed: opened.openFeed,
         viewsModule: moduleUrl('./views-module'),
         viewsConfig: {
           subjectKeys: { ...subjectKeys, kek: Buffer.from(subjectKeys.kek).toString('base64') },

@@ -81,7 +81,7 @@ export type SystemPorts = EffectSurroundings & {
   /** Opens personal data of documents for the read models; without it they show ciphertext. */
   readonly openPersonal?: OpenPersonal;
   /** Where the read models live and how they read the log; inline for the simulation. */
-  readonly readModels: Pick<ReadModelsOptions, 'dir' | 'source' | 'hooks' | 'nowMs'>;
+  readonly readModels: Pick<ReadModelsOptions, 'dir' | 'source' | 'openFeed' | 'hooks' | 'nowMs'>;
   /** The process runner's disposable index. */
   readonly processFile: string;
   readonly hooks?: CommandHooks & ProcessHooks;

@@ -22,6 +22,8 @@ export type ReadModelsOptions = {
   readonly dir: string | undefined;
   readonly views: readonly View[];
   readonly source: InlineSource | WorkerSource;
+  /** What worker threads that read the log together are given. */
+  readonly openFeed?: OpenFeed | undefined;
   readonly hooks?: ViewHooks;
   readonly logger?: Logger;
   /** Default: the process's own timers. */
@@ -52,8 +54,6 @@ export type WorkerSource = {
   /** URL of a module that exports `createViews(config)`; it must give the same views as `views`. */
   readonly viewsModule: string;
   readonly viewsConfig: JsonObject;
-  /** Where the threads read the log together. */
-  readonly openFeed?: OpenFeed | undefined;
 };
 
 const silent: Logger = {
@@ -81,7 +81,7 @@ export const openReadModels = async (options: ReadModelsOptions): Promise<ReadMo
     throw new TypeError('read models in worker threads need a folder for their files');
   const storeId = source.kind === 'inline' ? source.reader.storeId : source.storeId;
   const supervisors = new Map<string, Supervisor>();
-  const threads = createThreads(source.kind === 'worker' ? source.openFeed : undefined);
+  const threads = createThreads(options.openFeed);
   const find = (name: string): Supervisor => {
     const supervisor = supervisors.get(name);
     if (supervisor === undefined) throw new Error(`there is no view called ${name}`);
@@ -167,13 +167,10 @@ const hostOf = (
   source.kind === 'inline'
     ? inlineHost(view, storage, source.reader, source.pace ?? 'microtask')
     : workerHost(
-        { ...configOf(source), dir: dir ?? '', view: view.name },
+        { ...source, dir: dir ?? '', view: view.name },
         threads,
         logger.child({ view: view.name }),
       );
-
-/** What crosses to the thread. */
-const configOf = ({ openFeed: _, ...config }: WorkerSource): Omit<WorkerSource, 'openFeed'> => config;
 
 /** Specs open single views: the reader of another one is missed only when it is asked for. */
 const once = <Value>(make: () => Value): (() => Value) => {

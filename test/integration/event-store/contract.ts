@@ -10,12 +10,13 @@ export type { Fault, StoreFactory, StoreUnderTest } from './contract/fixture.ts'
 
 /**
  * What every adapter of the event store port keeps. `factory` is called before each test; the store it returns
- * is disposed after it. `faults` names those that the fixture offers; their tests run, the others do not exist.
+ * is disposed after it. `parts`: default all. `faults` names those that the fixture offers; their tests run, the others do not exist.
  */
 export const describeEventStoreContract = (
   name: string,
   factory: StoreFactory,
   faults: readonly Fault[] = [],
+  parts: readonly ((contract: Contract) => void)[] = [appendContract, readContract, subscribeContract],
 ): void => {
   describe(`event store contract: ${name}`, function () {
     this.timeout(30_000);
@@ -55,9 +56,7 @@ export const describeEventStoreContract = (
       stream: (id, category = 'test') => `${category}${unique}-${id}`,
       type: (typeName) => `T${unique}${typeName}`,
     };
-    appendContract(contract);
-    readContract(contract);
-    subscribeContract(contract);
+    for (const part of parts) part(contract);
     lifecycleContract(contract);
     if (faults.length > 0) describe('faults', () => faultContract(contract, faults));
   });

@@ -1,7 +1,9 @@
 import { createEventStoreDbStore } from '../../../src/adapters/event-store/eventstoredb/eventstoredb-event-store.ts';
+import { createFeedLines, type FeedEnd } from '../../../src/adapters/event-store/eventstoredb/feed-line.ts';
 import { startPeer } from '../../support/eventstoredb-peer/peer.ts';
 import { PLAYED_VERSIONS } from '../../support/eventstoredb-conformance/server.ts';
 import type { ServerVersion } from '../../support/eventstoredb-peer/context.ts';
+import { subscribeContract } from './contract/subscribe.ts';
 import { describeEventStoreContract, type StoreUnderTest } from './contract.ts';
 import { eventually } from '../../support/eventually.ts';
 import { notRunHere } from '../../support/not-run-here.ts';
@@ -16,7 +18,15 @@ for (const version of PLAYED_VERSIONS)
       : ['dropConnections', 'reopen'],
   );
 
-const onPeer = async (version: ServerVersion): Promise<StoreUnderTest> => {
+/** What is read by the subscription that the threads of a process share. */
+describeEventStoreContract(
+  'eventstoredb, by one subscription for a process',
+  () => onPeer('24.10', createFeedLines().open(true)),
+  ['dropConnections', 'reopen'],
+  [subscribeContract],
+);
+
+const onPeer = async (version: ServerVersion, feed?: FeedEnd): Promise<StoreUnderTest> => {
   const peer = await startPeer({ version });
   const open = () =>
     createEventStoreDbStore({
@@ -25,6 +35,7 @@ const onPeer = async (version: ServerVersion): Promise<StoreUnderTest> => {
       deadlineMs: 2000,
       resubscribeMs: { first: 5, longest: 100 },
       replacedMs: 200,
+      ...(feed && { feed }),
     });
   let store = await open();
   return {

@@ -11,7 +11,6 @@ import { createApplier, type Applier } from '../../../src/projections/runner/app
 import { follow } from '../../../src/projections/runner/follow.ts';
 import { openViewFile } from '../../../src/projections/runner/view-file.ts';
 import type { View } from '../../../src/projections/view.ts';
-import { eventually } from '../../support/eventually.ts';
 
 const MIB = 1024 * 1024;
 

@@ -113,13 +113,14 @@ export const subscribeByFeed = (
       line.join({ after, filter, patienceMs, name, isCaughtUp } as Joining, either, store);
     let joined = await join();
     while (!signal.aborted) {
+      closing.throwIfAborted();
       if (joined !== undefined) {
         for await (const batch of joined)
           for (const { item } of batch) {
             if (item.kind === 'event') saw(item.event.position);
             yield goOn(item);
           }
-        joined = await join();
+        joined = undefined;
         continue;
       }
       const leave = new AbortController();

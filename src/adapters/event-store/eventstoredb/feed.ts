@@ -2,12 +2,12 @@ import {
   LogDamaged,
   LogReplaced,
   reachedBy,
-  type EventFilter,
   type Position,
   type SubscribeOptions,
   type SubscriptionItem,
 } from '../../../app/event-store.ts';
-import { pause } from './waiting.ts';
+import { matcher } from '../shared/checks.ts';
+import { onAbort, pause } from './waiting.ts';
 
 export type FeedOptions = {
   /** Position of the last event of the log. */
@@ -38,7 +38,7 @@ export type FeedBounds = {
   /** Characters of their JSON. */
   readonly weight: number;
 };
-const BOUNDS: FeedBounds = { entries: 4096, weight: 16 * 1024 * 1024 };
+const BOUNDS: FeedBounds = { entries: 2048, weight: 16 * 1024 * 1024 };
 
 /** Entries that a reader is given at a time. */
 const BATCH = 256;
@@ -47,7 +47,7 @@ const STALLED_MS = 1000;
 /** So long waits the news that nothing came for a reader: nobody waits for it. */
 const PASSED_OVER_MS = 15;
 
-type Reader = { at: number; readonly name: string | undefined };
+type Reader = { at: number; readonly name: string };
 /** One subscription of the feed, with those who read from it. */
 type Run = { readonly readers: Set<Reader>; ended?: { readonly error: unknown } };
 
@@ -100,7 +100,7 @@ export const createFeed = (onLive: () => void, bounds: FeedBounds = BOUNDS): Fee
         ...(after !== '' && { after }),
         filter: { alsoStoreRecords: true },
         signal: over.signal,
-        name: () => [...new Set([...readers].map(({ name }) => name))].sort().join(', '),
+        name: () => [...new Set([...readers].map(({ name }) => name))].toSorted().join(', '),
       })) {
         if (item.kind !== 'caught-up') push(item);
         else if (state === 'catching-up') {
@@ -132,10 +132,12 @@ export const createFeed = (onLive: () => void, bounds: FeedBounds = BOUNDS): Fee
     signal: AbortSignal,
     own: Run,
   ): AsyncGenerator<readonly Entry[], void, undefined> {
-    const wants = wanted(filter);
+    const passes = matcher(filter);
+    const withRecords = filter !== undefined && 'alsoStoreRecords' in filter;
     const isWanted = ({ item }: Entry): boolean => {
       const at = reachedBy(item) ?? '';
-      return item.kind === 'caught-up' ? at >= after : 'event' in item && at > after && wants(item.event);
+      if (!('event' in item)) return item.kind === 'caught-up' && at >= after;
+      return at > after && (withRecords || !item.event.type.startsWith('$')) && passes(item.event);
     };
     let passedOver: Position | undefined;
     let tellAt = Infinity;
@@ -175,7 +177,7 @@ export const createFeed = (onLive: () => void, bounds: FeedBounds = BOUNDS): Fee
 
   return {
     join: (joining, signal, from) => {
-      const { after = '', isCaughtUp, name } = joining;
+      const { after = '', isCaughtUp, name = 'unnamed' } = joining;
       if (state === 'off' && from !== undefined) {
         run = { readers: new Set() };
         [first, weight, floor, head, state] = [0, 0, after, after, 'catching-up'];
@@ -200,28 +202,20 @@ const createBell = () => {
       });
     },
     /** False: nothing within `ms`, or the signal came. */
-    wait: async (ms: number, signal: AbortSignal): Promise<boolean> => {
-      const { promise, resolve } = Promise.withResolvers<boolean>();
-      const over = new AbortController();
-      const wake = (): void => resolve(true);
-      waiting.push(wake);
-      if (ms !== Infinity) void pause(ms, signal, over.signal).then(() => resolve(false));
-      else signal.addEventListener('abort', () => resolve(false), { once: true, signal: over.signal });
-      if (signal.aborted) resolve(false);
-      const came = await promise;
-      over.abort();
-      waiting = waiting.filter((other) => other !== wake);
-      return came;
-    },
+    wait: (ms: number, signal: AbortSignal): Promise<boolean> =>
+      new Promise((resolve) => {
+        const settle = (came: boolean): void => {
+          clearTimeout(timer);
+          stopListening();
+          if (!came) waiting = waiting.filter((wake) => wake !== ring);
+          resolve(came);
+        };
+        const ring = (): void => settle(true);
+        const giveUp = (): void => settle(false);
+        waiting.push(ring);
+        const timer = ms === Infinity ? undefined : setTimeout(giveUp, ms);
+        let stopListening = (): void => undefined;
+        stopListening = onAbort(signal, giveUp);
+      }),
   };
 };
-
-const wanted = (filter: EventFilter | undefined): ((event: Described) => boolean) => {
-  if (filter !== undefined && 'alsoStoreRecords' in filter) return () => true;
-  const isOurs = ({ type }: Described): boolean => !type.startsWith('$');
-  if (filter === undefined) return isOurs;
-  if ('typePrefixes' in filter)
-    return (event) => isOurs(event) && filter.typePrefixes.some((prefix) => event.type.startsWith(prefix));
-  return (event) => isOurs(event) && filter.streamPrefixes.some((prefix) => event.stream.startsWith(prefix));
-};
-type Described = { readonly type: string; readonly stream: string };
