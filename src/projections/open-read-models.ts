@@ -166,11 +166,7 @@ const hostOf = (
 ): CopyHost =>
   source.kind === 'inline'
     ? inlineHost(view, storage, source.reader, source.pace ?? 'microtask')
-    : workerHost(
-        { ...source, dir: dir ?? '', view: view.name },
-        threads,
-        logger.child({ view: view.name }),
-      );
+    : workerHost({ ...source, dir: dir ?? '', view: view.name }, threads, logger.child({ view: view.name }));
 
 /** Specs open single views: the reader of another one is missed only when it is asked for. */
 const once = <Value>(make: () => Value): (() => Value) => {

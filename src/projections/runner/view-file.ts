@@ -72,8 +72,7 @@ export const openViewFile = (
     db.exec(PRAGMAS[use]);
     if (db.prepare(`SELECT 1 FROM sqlite_schema WHERE name = '_view'`).get() === undefined) {
       create(db, view, storeId);
-      if (use === 'building')
-        for (const index of view.indexesForReads ?? []) db.exec(`DROP INDEX ${index}`);
+      if (use === 'building') for (const index of view.indexesForReads ?? []) db.exec(`DROP INDEX ${index}`);
     }
     return db;
   } catch (error) {

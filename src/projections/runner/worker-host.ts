@@ -3,7 +3,7 @@ import { LongLog, type CheckReport, type RunningCopy } from './copy.ts';
 import type { Digest } from './digest.ts';
 import type { CopyHost, OnProgress } from './host.ts';
 import type { StartTask, Threads, ThreadTask } from './threads.ts';
-import type { FromWorker, WorkerConfig } from './worker-protocol.ts';
+import type { WorkerConfig } from './worker-protocol.ts';
 
 /** Events that are built in the thread of all views: about as much work as a thread of its own takes to start. */
 const SHORT_LOG = 10_000;

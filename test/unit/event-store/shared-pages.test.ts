@@ -50,7 +50,7 @@ const createLog = (bytesOfEvent = 1) => {
         look: () => {
           const page = look(reached);
           expect(page.considered).to.be.at.least(reached);
-        if (page.atEnd) expect(page.considered, 'at the end').to.equal(log.length);
+          if (page.atEnd) expect(page.considered, 'at the end').to.equal(log.length);
           seen.push(...page.events.map(({ position }) => position));
           reached = page.considered;
           return page;
@@ -75,7 +75,10 @@ describe('pages of the end of the log, shared in one thread', () => {
     );
     // 400,000 bytes each: what is kept holds two events, so that readers fall behind it.
     const histories = fc.array(step, { maxLength: 80 });
-    const holds = (steps: (typeof histories extends fc.Arbitrary<infer Steps> ? Steps : never), bytes: number): void => {
+    const holds = (
+      steps: typeof histories extends fc.Arbitrary<infer Steps> ? Steps : never,
+      bytes: number,
+    ): void => {
       const log = createLog(bytes);
       const categories = ['a', 'b', undefined];
       const readers = categories.map((name) => log.reader(name === undefined ? undefined : only(name)));

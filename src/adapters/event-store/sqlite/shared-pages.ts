@@ -11,7 +11,11 @@ type ReadPage = (after: number) => Page;
  */
 export type SharedPages = {
   /** `all` reads every event, `own` those of the filter. */
-  readonly reader: (all: (after: number) => SizedPage, own: ReadPage, filter: EventFilter | undefined) => ReadPage;
+  readonly reader: (
+    all: (after: number) => SizedPage,
+    own: ReadPage,
+    filter: EventFilter | undefined,
+  ) => ReadPage;
 };
 
 /** Bytes of event texts that are kept for those who come later. */
