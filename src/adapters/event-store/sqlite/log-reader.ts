@@ -10,6 +10,7 @@ import {
 } from '../../../app/event-store.ts';
 import { pagedSubscription, type Growth, type Page } from '../shared/paged-subscription.ts';
 import { formatPosition, parsePosition } from '../shared/position.ts';
+import { createContexts, type Contexts } from './contexts.ts';
 import { readError } from './errors.ts';
 import { EVENT_COLUMNS, rowSize, toEvent, type EventRow } from './rows.ts';
 import { prepareLastNumber, readStoreId } from './schema.ts';
@@ -51,6 +52,7 @@ const breathe = (): Promise<void> => new Promise((resolve) => setImmediate(resol
 export const createLogReader = (db: DatabaseSync, file: string, growth: Growth): EventLogReader => {
   const storeId = readStoreId(db, file);
   const lastNumber = prepareLastNumber(db);
+  const contexts = createContexts(db);
   let closed = false;
 
   const refuse = (signal?: AbortSignal): void => {
@@ -97,7 +99,7 @@ export const createLogReader = (db: DatabaseSync, file: string, growth: Growth):
       let bytes = 0;
       for (const row of statement.iterate(...parameters)) {
         const eventRow = row as unknown as EventRow;
-        events.push(toEvent(file, eventRow));
+        events.push(toEvent(file, eventRow, contexts));
         bytes += rowSize(eventRow);
         if (bytes >= PAGE_BYTES || events.length >= PAGE_EVENTS) return { events, bounded: true };
       }
@@ -151,7 +153,7 @@ export const createLogReader = (db: DatabaseSync, file: string, growth: Growth):
     subscribe: ({ after, filter, signal, patienceMs = 0 }) =>
       pagedSubscription(
         {
-          readPage: pageReader(db, file, filter, lastNumber),
+          readPage: pageReader(db, file, filter, lastNumber, contexts),
           changed: async (reached, until) => {
             await growth.changed(reached, until);
             if (patienceMs > 0) await pause(patienceMs, until);
@@ -190,6 +192,7 @@ const pageReader = (
   file: string,
   filter: EventFilter | undefined,
   lastNumber: () => number,
+  contexts: Contexts,
 ) => {
   const { condition, parameters } = filterSql(filter);
   const prepare = () => {
@@ -210,7 +213,7 @@ const pageReader = (
     let bytes = 0;
     for (const row of statement.iterate(after, upper, ...parameters)) {
       const eventRow = row as unknown as EventRow;
-      events.push(toEvent(file, eventRow));
+      events.push(toEvent(file, eventRow, contexts));
       bytes += rowSize(eventRow);
       if (bytes >= PAGE_BYTES || events.length >= PAGE_EVENTS)
         return { events, considered: eventRow[0], atEnd: eventRow[0] === last, last };
