@@ -1,4 +1,4 @@
-import type { JsonObject } from '../domain/json.ts';
+import type { JsonObject, JsonValue } from '../domain/json.ts';
 import { objectAt } from '../domain/json-tools.ts';
 import type { HiddenFields } from './hidden-fields.ts';
 import { SYSTEM_SUBJECT, type Actor, type CommandMetadata } from './metadata.ts';
@@ -23,56 +23,63 @@ export type BriefText = (data: JsonObject, schemaVersion: number, hidden: Hidden
 
 /** The metadata of one command is serialised once; each event only adds what is its own. */
 export const briefTextOf = (metadata: CommandMetadata): BriefText => {
-  const { tenant, project, actor, source, instance, ticket, traceparent, occurredAt, ...others } = metadata;
-  const { commandId, correlationId, requestHash, causationId, command, ...more } = others;
-  const unlessCommand = (id: string): string | undefined => (id === commandId ? undefined : id);
+  const { commandId, correlationId, requestHash, causationId, project } = metadata;
   const open = JSON.stringify({
     form: FORM,
-    tenant,
+    tenant: metadata.tenant,
     project: project === '' ? undefined : project,
-    actor: briefActor(actor),
-    source,
-    instance,
-    correlationId: unlessCommand(correlationId),
-    ticket,
-    traceparent,
-    requestHash: unlessCommand(requestHash),
-    command,
+    actor: briefActor(metadata.actor),
+    source: metadata.source,
+    instance: metadata.instance,
+    correlationId: correlationId === commandId ? undefined : correlationId,
+    ticket: metadata.ticket,
+    traceparent: metadata.traceparent,
+    requestHash: requestHash === commandId ? undefined : requestHash,
+    command: metadata.command,
     commandId,
-    causationId: unlessCommand(causationId),
-    ...more,
-  }).slice(0, -1);
+    causationId: causationId === commandId ? undefined : causationId,
+    hub: metadata.hub,
+    inputs: metadata.inputs,
+    occurredAt: undefined,
+  } satisfies { [Name in keyof Required<CommandMetadata>]: unknown } & { form: string }).slice(0, -1);
   return (data, schemaVersion, hidden) => {
     const version = schemaVersion === 1 ? '' : `,"schemaVersion":${schemaVersion}`;
     const cut = hidden === undefined ? '' : `,"hidden":${JSON.stringify(hidden)}`;
-    return `${open}${timeText(occurredAt, data['at'])}${version}${cut}}`;
+    return `${open}${timeText(metadata.occurredAt, data['at'])}${version}${cut}}`;
   };
+};
+
+const briefActor = (actor: Actor): object => {
+  const { subjectId, roles, authMethod } = actor;
+  const isSystem = subjectId === SYSTEM_SUBJECT && roles.length === 0 && authMethod === 'internal';
+  return isSystem ? { ...actor, subjectId: undefined, roles: undefined, authMethod: undefined } : actor;
 };
 
 /** What an adapter parsed, with everything that was left out. Metadata in another form is as it is. */
 export const completeMetadata = (stored: JsonObject, data: JsonObject): JsonObject => {
   if (stored['form'] !== FORM) return stored;
-  const { form: _form, occurredAfterMs = 0, commandId = '', ...said } = stored;
-  const actor = objectAt(said, 'actor');
-  return {
+  const commandId = stored['commandId'] ?? '';
+  const complete: { [name: string]: JsonValue } = {
+    tenant: '',
     project: '',
+    actor: {},
+    command: '',
+    commandId,
     requestHash: commandId,
     correlationId: commandId,
     causationId: commandId,
+    occurredAt: '',
+    instance: '',
     schemaVersion: 1,
-    occurredAt: later(data['at'], occurredAfterMs) ?? '',
-    ...said,
-    commandId,
-    actor: actor['subjectId'] === undefined ? { ...SYSTEM, ...actor } : actor,
   };
-};
-
-const SYSTEM: JsonObject = { subjectId: SYSTEM_SUBJECT, roles: [], authMethod: 'internal' };
-
-const briefActor = (actor: Actor): Partial<Actor> => {
-  const { subjectId, roles, authMethod, ...others } = actor;
-  const isSystem = subjectId === SYSTEM_SUBJECT && roles.length === 0 && authMethod === 'internal';
-  return isSystem ? others : actor;
+  for (const name in stored)
+    if (name !== 'form' && name !== 'occurredAfterMs') complete[name] = stored[name] ?? null;
+  const actor = objectAt(complete, 'actor');
+  if (actor['subjectId'] === undefined)
+    complete['actor'] = { subjectId: SYSTEM_SUBJECT, roles: [], authMethod: 'internal', ...actor };
+  if (stored['occurredAt'] === undefined)
+    complete['occurredAt'] = later(data['at'], stored['occurredAfterMs'] ?? 0) ?? '';
+  return complete;
 };
 
 const timeText = (occurredAt: string, at: unknown): string => {
