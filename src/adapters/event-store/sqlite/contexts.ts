@@ -45,7 +45,8 @@ const OWN = ',"hidden":';
 
 /** The writer's half: stores what the metadata of events has in common once, in the transaction that is open. */
 export type ContextWriter = {
-  readonly share: (metadata: readonly string[]) => readonly SharedMetadata[];
+  /** To be called with each event of one append, in their order; `next` is the metadata of the one behind it. */
+  readonly ofAppend: () => (metadata: string, next: string | undefined) => SharedMetadata;
   /** The transaction was rolled back. */
   readonly forget: () => void;
 };
@@ -62,30 +63,34 @@ export const createContextWriter = (db: DatabaseSync): ContextWriter => {
     return id;
   };
 
-  return {
-    share: (metadata) => {
-      const [first = '', second] = metadata;
-      let shared = NOTHING;
-      for (const cut of CUTS) {
-        const { context, text } = shared;
-        const end = first.indexOf(cut, text.length);
-        if (end > text.length)
-          shared = { context: idOf(context, first.slice(text.length, end)), text: first.slice(0, end) };
+  /** Of many appends, and where a second event begins like the first one, of this append. */
+  const beginningsOf = (first: string, second: string | undefined): readonly Beginning[] => {
+    let common = NOTHING;
+    for (const cut of CUTS) {
+      const end = first.indexOf(cut, common.text.length);
+      if (end > common.text.length) {
+        const context = idOf(common.context, first.slice(common.text.length, end));
+        common = { context, text: first.slice(0, end) };
       }
-      const own = first.indexOf(OWN, shared.text.length);
-      const text = first.slice(0, own < 0 ? -1 : own);
-      const ofAppend =
-        text.length > shared.text.length && second?.startsWith(text) === true
-          ? { context: add(shared.context, text.slice(shared.text.length)), text }
-          : shared;
-      return metadata.map((each) => {
-        const begin = [ofAppend, shared].find(({ text: begins }) => each.startsWith(begins)) ?? NOTHING;
-        return { context: begin.context, own: each.slice(begin.text.length) };
-      });
+    }
+    const own = first.indexOf(OWN, common.text.length);
+    const text = first.slice(0, own < 0 ? -1 : own);
+    if (text.length <= common.text.length || second?.startsWith(text) !== true) return [common];
+    return [{ context: add(common.context, text.slice(common.text.length)), text }, common];
+  };
+
+  return {
+    ofAppend: () => {
+      let beginnings: readonly Beginning[] | undefined;
+      return (metadata, next) => {
+        beginnings ??= beginningsOf(metadata, next);
+        const { context, text } = beginnings.find((each) => metadata.startsWith(each.text)) ?? NOTHING;
+        return { context, own: metadata.slice(text.length) };
+      };
     },
     forget: () => known.clear(),
   };
 };
 
-type Shared = { readonly context: number | null; readonly text: string };
-const NOTHING: Shared = { context: null, text: '' };
+type Beginning = { readonly context: number | null; readonly text: string };
+const NOTHING: Beginning = { context: null, text: '' };

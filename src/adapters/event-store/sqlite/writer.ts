@@ -97,15 +97,16 @@ export const createWriter = (db: DatabaseSync, options: WriterOptions = {}): Wri
       return;
     }
     const state = known ?? addStream(stream);
-    const texts = Array.from({ length: count }, (_, i) => batch[at + 6 + 4 * i] as string);
-    // What is trimmed away again must leave nothing behind.
-    const shared = stream.startsWith('sys-') ? undefined : contexts.share(texts);
+    // Of what is trimmed away again nothing is left behind.
+    const share = stream.startsWith('sys-') ? undefined : contexts.ofAppend();
     for (let i = 0; i < count; i += 1) {
       const from = at + 3 + 4 * i;
       const id = batch[from] as string;
       const type = batch[from + 1] as string;
       const data = batch[from + 2] as string;
-      const { context, own } = shared?.[i] ?? { context: null, own: batch[from + 3] as string };
+      const metadata = batch[from + 3] as string;
+      const next = i + 1 < count ? (batch[from + 7] as string) : undefined;
+      const { context, own } = share?.(metadata, next) ?? { context: null, own: metadata };
       const position = last + 1;
       const revision = expected + 1 + i;
       const sum = checksum(position, stream, revision, recordedAt, id, type, data, own, context);
