@@ -8,7 +8,7 @@ export type Contexts = (id: number | null) => string | undefined;
 /** Texts that a reading connection remembers; others are looked up. None ever changes. */
 const REMEMBERED = 1000;
 /** Contexts that the writer remembers; one that it has forgotten is stored once more. */
-const IN_USE = 4000;
+const IN_USE = 2000;
 
 const contextChecksum = (parent: number | null, text: string): number => crc32(`${parent ?? ''}\n${text}`);
 
@@ -36,10 +36,10 @@ type Row = { readonly parent: number | null; readonly text: string; readonly che
 export type SharedMetadata = { readonly context: number | null; readonly own: string };
 
 /**
- * Where the texts of many appends part: before what belongs to one request, and before what belongs to one command. It is
- * nothing but a choice: wherever a text is cut, its parts are the text.
+ * Where the texts of many appends part: before what belongs to one command, and before that, what belongs to one request. It
+ * is nothing but a choice: wherever a text is cut, its parts are the text.
  */
-const CUTS = [',"correlationId":', ',"command":'];
+const CUTS = [',"command":', ',"correlationId":'];
 /** Where the events of one append part. */
 const OWN = ',"hidden":';
 
@@ -51,46 +51,52 @@ export type ContextWriter = {
   readonly forget: () => void;
 };
 
+type Beginning = { readonly context: number | null; readonly text: string };
+const NOTHING: Beginning = { context: null, text: '' };
+
 export const createContextWriter = (db: DatabaseSync): ContextWriter => {
-  const known = new LRUCache<string, number>({ max: IN_USE });
+  const known = new LRUCache<string, Beginning>({ max: IN_USE });
   const insert = db.prepare('INSERT INTO contexts (parent, text, checksum) VALUES (?, ?, ?)');
-  const add = (parent: number | null, text: string): number =>
-    Number(insert.run(parent, text, contextChecksum(parent, text)).lastInsertRowid);
-  const idOf = (parent: number | null, text: string): number => {
-    const key = `${parent}${text}`;
-    const id = known.get(key) ?? add(parent, text);
-    known.set(key, id);
-    return id;
+  const add = (parent: Beginning, text: string): Beginning => {
+    const own = text.slice(parent.text.length);
+    const sum = contextChecksum(parent.context, own);
+    return { context: Number(insert.run(parent.context, own, sum).lastInsertRowid), text };
   };
 
-  /** Of many appends, and where a second event begins like the first one, of this append. */
+  /** What the text has in common with those of other appends. */
+  const commonIn = (text: string, [cut, ...others]: readonly string[] = CUTS): Beginning => {
+    if (cut === undefined) return NOTHING;
+    const end = text.indexOf(cut);
+    if (end <= 0) return commonIn(text, others);
+    const begin = text.slice(0, end);
+    const found = known.get(begin);
+    if (found !== undefined) return found;
+    const made = add(commonIn(begin, others), begin);
+    known.set(begin, made);
+    return made;
+  };
+
+  /** The longest first: of this append, where its second event begins so too, and of many. */
   const beginningsOf = (first: string, second: string | undefined): readonly Beginning[] => {
-    let common = NOTHING;
-    for (const cut of CUTS) {
-      const end = first.indexOf(cut, common.text.length);
-      if (end > common.text.length) {
-        const context = idOf(common.context, first.slice(common.text.length, end));
-        common = { context, text: first.slice(0, end) };
-      }
-    }
+    const common = commonIn(first);
+    if (second === undefined) return [common];
     const own = first.indexOf(OWN, common.text.length);
     const text = first.slice(0, own < 0 ? -1 : own);
-    if (text.length <= common.text.length || second?.startsWith(text) !== true) return [common];
-    return [{ context: add(common.context, text.slice(common.text.length)), text }, common];
+    const isShared = text.length > common.text.length && second.startsWith(text);
+    return isShared ? [add(common, text), common] : [common];
   };
 
   return {
     ofAppend: () => {
       let beginnings: readonly Beginning[] | undefined;
       return (metadata, next) => {
+        const isFirst = beginnings === undefined;
         beginnings ??= beginningsOf(metadata, next);
-        const { context, text } = beginnings.find((each) => metadata.startsWith(each.text)) ?? NOTHING;
+        const { context, text } =
+          beginnings.find((each) => isFirst || metadata.startsWith(each.text)) ?? NOTHING;
         return { context, own: metadata.slice(text.length) };
       };
     },
     forget: () => known.clear(),
   };
 };
-
-type Beginning = { readonly context: number | null; readonly text: string };
-const NOTHING: Beginning = { context: null, text: '' };
