@@ -113,7 +113,7 @@ const checkRow = (row: EventRow, contexts: Contexts, report: Report): void => {
   if (unknown !== undefined) return report('reference', unknown);
   for (const [what, text] of [
     ['data', row[7]],
-    ['metadata', `${contexts(row[9])}${row[8]}`],
+    ['metadata', `${contexts.textOf(row[9])}${row[8]}`],
   ] as const) {
     try {
       JSON.parse(text);

@@ -1,36 +1,81 @@
 import { crc32 } from 'node:zlib';
 import type { DatabaseSync } from 'node:sqlite';
 import { LRUCache } from 'lru-cache';
+import type { JsonObject } from '../../../domain/json.ts';
 
-/** With what the metadata of an event begins; `null`: with nothing. Undefined: the context is damaged or missing. */
-export type Contexts = (id: number | null) => string | undefined;
+/** What the metadata of events has in common. */
+export type Contexts = {
+  /** With what the text of metadata begins. Undefined: the context is damaged or missing. */
+  readonly textOf: (id: number | null) => string | undefined;
+  /** The metadata whose text is that of the context and its own. Undefined: the context is damaged or missing. */
+  readonly metadataOf: (id: number | null, own: string) => JsonObject | undefined;
+};
 
-/** Texts that a reading connection remembers; others are looked up. None ever changes. */
+/** Contexts that a reading connection remembers; others are looked up. None ever changes. */
 const REMEMBERED = 1000;
+/** Contexts that are looked up together. */
+const TOGETHER = 32;
 /** Contexts that the writer remembers; one that it has forgotten is stored once more. */
 const IN_USE = 2000;
 
 const contextChecksum = (parent: number | null, text: string): number => crc32(`${parent ?? ''}\n${text}`);
 
 export const createContexts = (db: DatabaseSync): Contexts => {
-  const remembered = new LRUCache<number, string>({ max: REMEMBERED });
-  const find = db.prepare('SELECT parent, text, checksum FROM contexts WHERE id = ?');
-  const textOf: Contexts = (id) => {
-    if (id === null) return '';
+  const remembered = new LRUCache<number, Context>({ max: REMEMBERED });
+  const find = db.prepare(
+    'SELECT id, parent, text, checksum FROM contexts WHERE id >= ? AND id < ? ORDER BY id',
+  );
+  find.setReturnArrays(true);
+  /** The newest that the last look found. */
+  let read = 0;
+  /** Who reads the log in its order needs the next ones as well: a look for each of them costs more than all of them. */
+  const remember = (id: number): void => {
+    const isNext = id > read && id - read <= TOGETHER;
+    for (const row of find.all(id, isNext ? id + TOGETHER : id + 1)) {
+      const [found, parent, own, checksum] = row as unknown as Row;
+      if (checksum !== contextChecksum(parent, own)) continue;
+      const begin = parent === null ? '' : parentOf(parent, found, id)?.text;
+      if (begin === undefined) continue;
+      const text = begin + own;
+      remembered.set(found, { text, fields: fieldsIn(`${text}}`) });
+      read = found;
+    }
+  };
+  /** A parent is always older: a damaged file must not lead in a circle. Who only comes along waits for none. */
+  const parentOf = (parent: number, child: number, wanted: number): Context | undefined =>
+    child === wanted && parent < child ? contextOf(parent) : remembered.get(parent);
+  const contextOf = (id: number): Context | undefined => {
     const known = remembered.get(id);
     if (known !== undefined) return known;
-    const row = find.get(id) as Row | undefined;
-    if (row === undefined || row.checksum !== contextChecksum(row.parent, row.text)) return undefined;
-    // A parent is always older: a damaged file must not lead in a circle.
-    const begin = row.parent !== null && row.parent >= id ? undefined : textOf(row.parent);
-    if (begin === undefined) return undefined;
-    remembered.set(id, begin + row.text);
-    return begin + row.text;
+    remember(id);
+    return remembered.get(id);
   };
-  return textOf;
+  return {
+    textOf: (id) => (id === null ? '' : contextOf(id)?.text),
+    metadataOf: (id, own) => {
+      if (id === null) return parse(own);
+      const context = contextOf(id);
+      if (context === undefined) return undefined;
+      const { fields, text } = context;
+      if (fields === undefined || !(own === '}' || own.startsWith(','))) return parse(text + own);
+      return own === '}' ? { ...fields } : { ...fields, ...parse(`{${own.slice(1)}`) };
+    },
+  };
 };
 
-type Row = { readonly parent: number | null; readonly text: string; readonly checksum: number };
+/** `fields`: what the text says where it ends between two fields of the metadata, parsed once for all events. */
+type Context = { readonly text: string; readonly fields: JsonObject | undefined };
+type Row = [id: number, parent: number | null, text: string, checksum: number];
+
+const parse = (text: string): JsonObject => JSON.parse(text) as JsonObject;
+
+const fieldsIn = (text: string): JsonObject | undefined => {
+  try {
+    return parse(text);
+  } catch {
+    return undefined;
+  }
+};
 
 /** The metadata of an event in two parts. */
 export type SharedMetadata = { readonly context: number | null; readonly own: string };

@@ -53,15 +53,16 @@ export const contextFinding = (
   [position, stream, revision, , , , , , , context]: EventRow,
   contexts: Contexts,
 ): string | undefined =>
-  contexts(context) === undefined
+  contexts.textOf(context) === undefined
     ? `context ${context} of event ${stream}@${revision} at position ${position} is missing or does not match its checksum`
     : undefined;
 
 /** Throws StoreDamaged instead of handing out an event that is not what was stored. */
 export const toEvent = (file: string, row: EventRow, contexts: Contexts): RecordedEvent => {
-  const finding = rowFinding(row) ?? contextFinding(row, contexts);
-  if (finding !== undefined)
-    throw new StoreDamaged(file, finding, {
+  const finding = rowFinding(row);
+  const metadata = finding === undefined ? contexts.metadataOf(row[9], row[8]) : undefined;
+  if (metadata === undefined)
+    throw new StoreDamaged(file, finding ?? contextFinding(row, contexts) ?? '', {
       at: { event: `${row[1]}@${row[2]}`, position: formatPosition(row[0]) },
     });
   const data = JSON.parse(row[7]) as JsonObject;
@@ -72,7 +73,7 @@ export const toEvent = (file: string, row: EventRow, contexts: Contexts): Record
     id: row[5],
     type: row[6],
     data,
-    metadata: completeMetadata(JSON.parse(`${contexts(row[9])}${row[8]}`) as JsonObject, data),
+    metadata: completeMetadata(metadata, data),
     recordedAt: new Date(row[3]).toISOString(),
   };
 };

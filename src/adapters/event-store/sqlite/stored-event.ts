@@ -48,7 +48,7 @@ type Row = {
 
 const eventOf = (row: Row, stream: string, revision: number, contexts: Contexts): StoredEvent => {
   const { position, recorded_at: recordedAt, id, type, data, metadata, context } = row;
-  const begin = contexts(context);
+  const begin = contexts.textOf(context);
   const computed = checksum(position, stream, revision, recordedAt, id, type, data, metadata, context);
   return {
     position: formatPosition(position),
