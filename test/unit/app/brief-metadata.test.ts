@@ -1,8 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { briefTextOf, completeMetadata } from '../../../src/app/brief-metadata.ts';
-import type { CommandMetadata } from '../../../src/app/metadata.ts';
-import { workflowActor } from '../../../src/app/metadata.ts';
+import { workflowActor, type CommandMetadata } from '../../../src/app/metadata.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import { defined } from '../../../src/domain/json-tools.ts';
 import { check } from '../../support/property.ts';
@@ -52,11 +51,10 @@ describe('metadata as it is stored', () => {
       inputs: { 'cluster-1': 3 },
     };
     const text = briefTextOf(request)({}, 2, { paths: ['/data/a'], salt: '0'.repeat(32) });
-    expect(Object.keys(JSON.parse(text) as object)).to.deep.equal([
-      ...['form', 'tenant', 'actor', 'instance'],
-      ...['correlationId', 'command', 'commandId', 'causationId', 'hub', 'inputs'],
-      ...['occurredAt', 'schemaVersion', 'hidden'],
-    ]);
+    expect(Object.keys(JSON.parse(text) as object).join(' ')).to.equal(
+      'form tenant actor instance correlationId command commandId causationId hub inputs ' +
+        'occurredAt schemaVersion hidden',
+    );
   });
 
   it('is complete again for whoever reads it, whatever it was', () => {
