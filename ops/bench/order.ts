@@ -43,7 +43,8 @@ const logOf = (dataDir: string) => {
   const db = new DatabaseSync(join(dataDir, 'events.db'), { readOnly: true, timeout: 5_000 });
   const row = db
     .prepare(
-      'SELECT COUNT(*) AS events, SUM(LENGTH(data)) AS data, SUM(LENGTH(metadata)) AS metadata FROM events',
+      `SELECT COUNT(*) AS events, SUM(LENGTH(data)) AS data,
+              SUM(LENGTH(metadata)) + (SELECT SUM(LENGTH(text)) FROM contexts) AS metadata FROM events`,
     )
     .get();
   db.close();

@@ -6,8 +6,9 @@ import type { JsonObject } from '../domain/json.ts';
 import { isEncrypted } from '../domain/personal.ts';
 import { placesOf, valueAtPlace } from '../domain/places.ts';
 import { createRegistry } from '../domain/registry.ts';
+import { briefTextOf, type BriefText } from './brief-metadata.ts';
 import type { EventToAppend, RecordedEvent } from './event-store.ts';
-import { findHidden, type FindHidden, type HiddenFields } from './hidden-fields.ts';
+import { findHidden, type FindHidden } from './hidden-fields.ts';
 import { eventId } from './identifiers.ts';
 import type { CommandMetadata } from './metadata.ts';
 
@@ -90,7 +91,7 @@ export const createEventCodec = (
     event: DomainEvent,
     id: string,
     metadata: CommandMetadata,
-    metadataText: MetadataText,
+    metadataText: BriefText,
   ): EventToAppend => {
     const entry = registry.get(event.type);
     if (entry === undefined) throw new InvalidEvent(event.type, 'its type is not registered');
@@ -105,14 +106,14 @@ export const createEventCodec = (
       id,
       type: event.type,
       data: JSON.stringify(data),
-      metadata: metadataText(entry.version, hidden),
+      metadata: metadataText(data, entry.version, hidden),
     };
   };
 
   return {
-    encode: (event, id, metadata) => encodeWith(event, id, metadata, metadataTextOf(metadata)),
+    encode: (event, id, metadata) => encodeWith(event, id, metadata, briefTextOf(metadata)),
     encodeAll: (events, stream, metadata) => {
-      const text = metadataTextOf(metadata);
+      const text = briefTextOf(metadata);
       return events.map((event, index) =>
         encodeWith(event, eventId(metadata.commandId, stream, index), metadata, text),
       );
@@ -122,16 +123,6 @@ export const createEventCodec = (
       return { type, data: registry.upcast(type, typeof stored === 'number' ? stored : 1, data) };
     },
     typeOf: (type) => registry.get(type),
-  };
-};
-
-/** The metadata of one command is serialised once; each event only adds what is its own. */
-type MetadataText = (schemaVersion: number, hidden: HiddenFields | undefined) => string;
-const metadataTextOf = (metadata: CommandMetadata): MetadataText => {
-  const open = JSON.stringify(metadata).slice(0, -1);
-  return (schemaVersion, hidden) => {
-    const more = hidden === undefined ? '' : `,"hidden":${JSON.stringify(hidden)}`;
-    return `${open},"schemaVersion":${schemaVersion}${more}}`;
   };
 };
 

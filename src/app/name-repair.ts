@@ -68,6 +68,8 @@ type Waiting = {
 /** Items between two saved checkpoints. */
 const SAVE_EVERY = 1000;
 const RETRY_MS = 1000;
+/** Milliseconds that it may be late: nothing is repaired before its grace period, and each look costs the thread. */
+const PATIENCE_MS = 250;
 /** Tries before what fails for another reason than the store is given up: one bad event must not stop all others. */
 const TRIES = 3;
 
@@ -232,6 +234,7 @@ export const createNameRepair = (options: NameRepairOptions): NameRepair => {
       ...(after && { after }),
       filter: { typePrefixes },
       signal,
+      patienceMs: PATIENCE_MS,
       name: 'name repair',
     });
     for await (const item of items) {

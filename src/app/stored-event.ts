@@ -1,6 +1,7 @@
 import type { EventType } from '../domain/event-type.ts';
 import type { JsonObject } from '../domain/json.ts';
 import type { Registry } from '../domain/registry.ts';
+import { completeMetadata } from './brief-metadata.ts';
 import type { RecordedEvent } from './event-store.ts';
 
 /** An event as the store keeps it: bytes, whatever they say. For a person who looks at one that cannot be read. */
@@ -32,7 +33,8 @@ export const lookAtEvent = (event: StoredEvent, { get, upcast }: Registry): Even
     return 'value' in parsed ? parsed.value : undefined;
   };
   const data = objectIn('data');
-  const metadata = objectIn('metadata');
+  const stored = objectIn('metadata');
+  const metadata = data && stored && completeMetadata(stored, data);
   const entry = get(event.type);
   if (entry === undefined)
     faults.push({ at: 'type', problem: `this release knows no type '${event.type}': a newer one may` });

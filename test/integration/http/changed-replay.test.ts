@@ -84,7 +84,7 @@ describe('a log file that was written to beneath the service', function () {
       .prepare(
         'SELECT e.* FROM events e JOIN streams s ON s.id = e.stream WHERE s.name = ? AND e.revision = ?',
       )
-      .get(`cluster-${ids[cluster]}`, revision) as { [column: string]: string | number };
+      .get(`cluster-${ids[cluster]}`, revision) as { [column: string]: string | number | null };
   const forge = (cluster: number, revision: number): void => {
     const row = rowOf(cluster, revision);
     const event = JSON.parse(String(row['data'])) as object;
@@ -92,7 +92,8 @@ describe('a log file that was written to beneath the service', function () {
     const stream = `cluster-${ids[cluster]}`;
     const [id, type] = [String(row['id']), String(row['type'])];
     const [position, at] = [Number(row['position']), Number(row['recorded_at'])];
-    const sum = checksum(position, stream, revision, at, id, type, data, String(row['metadata']));
+    const context = row['context'] === null ? null : Number(row['context']);
+    const sum = checksum(position, stream, revision, at, id, type, data, String(row['metadata']), context);
     file.prepare('UPDATE events SET data = ?, checksum = ? WHERE position = ?').run(data, sum, position);
   };
   const takeOut = (cluster: number, revision: number): void => {

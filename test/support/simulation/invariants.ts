@@ -1,3 +1,4 @@
+import { completeMetadata } from '../../../src/app/brief-metadata.ts';
 import type { Appended, EventToAppend } from '../../../src/app/event-store.ts';
 import type { EventMetadata } from '../../../src/app/metadata.ts';
 import { evolveCluster } from '../../../src/domain/clusters/cluster.ts';
@@ -160,7 +161,8 @@ export const createLedger = ({ ordersOn, hubs, fail }: LedgerOptions): Ledger =>
       events.forEach(({ id, type, data, metadata }, i) => {
         if (ids.has(id)) violated(`event id ${id} (${type}) is in the log twice`);
         ids.add(id);
-        const about = JSON.parse(metadata) as Partial<EventMetadata>;
+        const said = JSON.parse(data) as JsonObject;
+        const about: Partial<EventMetadata> = completeMetadata(JSON.parse(metadata) as JsonObject, said);
         const missing = missingIn(about, stream);
         if (missing.length > 0)
           violated(`${type} in ${stream} does not say as it should in its metadata: ${missing.join(', ')}`);
@@ -169,7 +171,7 @@ export const createLedger = ({ ordersOn, hubs, fail }: LedgerOptions): Ledger =>
           stream,
           revision: firstRevision + i,
           type,
-          data: JSON.parse(data) as JsonObject,
+          data: said,
           commandId: commandId ?? '',
         };
         if (i === 0) onceOnly(stream, event, known);

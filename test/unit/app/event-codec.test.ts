@@ -1,7 +1,9 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { z } from 'zod';
+import { completeMetadata } from '../../../src/app/brief-metadata.ts';
 import { createEventCodec, InvalidEvent } from '../../../src/app/event-codec.ts';
+import type { EventToAppend } from '../../../src/app/event-store.ts';
 import { eventId } from '../../../src/app/identifiers.ts';
 import { commandMetadata } from '../../../src/app/metadata.ts';
 import type { EventType } from '../../../src/domain/event-type.ts';
@@ -20,13 +22,17 @@ const entry = (more: Partial<EventType>): EventType => ({
 });
 const metadata = commandMetadata(fakeContext('c-1'), 'DoThing', '2026-11-21T10:00:00.000Z', 'i-1');
 
+/** As every adapter of the event store hands it out. */
+const metadataOf = ({ data, metadata: text }: EventToAppend): JsonObject =>
+  completeMetadata(JSON.parse(text) as JsonObject, JSON.parse(data) as JsonObject);
+
 describe('event codec', () => {
   const codec = createEventCodec([entry({})]);
 
   it('writes data and metadata v1 as JSON texts', () => {
     const encoded = codec.encode({ type: 'ThingHappened', data: { what: 'ü' } }, 'id-1', metadata);
     expect(encoded).to.include({ id: 'id-1', type: 'ThingHappened', data: '{"what":"ü"}' });
-    expect(JSON.parse(encoded.metadata)).to.deep.equal({
+    expect(metadataOf(encoded)).to.deep.equal({
       tenant: 'acme',
       project: '',
       actor: { subjectId: 'subject-1', roles: ['client'], authMethod: 'jwt', via: 'http' },
@@ -57,14 +63,14 @@ describe('event codec', () => {
       happened({ sets: [{ image: 'j' }] }),
     ];
     const stored = hiding.encodeAll(events, 'thing-1', metadata);
-    expect(stored.map((event) => (JSON.parse(event.metadata) as JsonObject)['hidden'])).to.deep.equal([
+    expect(stored.map((event) => metadataOf(event)['hidden'])).to.deep.equal([
       { paths: ['/data/sets/a/image'], salt: '1'.repeat(32) },
       undefined,
       { paths: ['/data/sets/0/image'], salt: '2'.repeat(32) },
     ]);
-    expect(JSON.parse(stored[1]?.metadata ?? '')).to.deep.equal({ ...metadata, schemaVersion: 1 });
+    expect(stored.map(metadataOf)[1]).to.deep.equal({ ...metadata, schemaVersion: 1 });
     const onHub = hiding.encode(happened({}), 'id-1', { ...metadata, hub: 'h' });
-    expect(JSON.parse(onHub.metadata)).to.deep.include({
+    expect(metadataOf(onHub)).to.deep.include({
       hub: 'h',
       hidden: { paths: ['/metadata/hub'], salt: '3'.repeat(32) },
     });
@@ -150,7 +156,7 @@ describe('event codec', () => {
           const stored = {
             type: encoded.type,
             data: JSON.parse(encoded.data) as JsonObject,
-            metadata: JSON.parse(encoded.metadata) as JsonObject,
+            metadata: metadataOf(encoded),
           };
           expect(open.decode(stored)).to.deep.equal({ type: 'ThingHappened', data });
         },

@@ -1,4 +1,5 @@
 import type { Position as LogPosition, RecordedEvent as StoredEvent } from '@eventstore/db-client';
+import { completeMetadata } from '../../../app/brief-metadata.ts';
 import type { EventToAppend, Position, RecordedEvent } from '../../../app/event-store.ts';
 import { LogDamaged } from '../../../app/event-store.ts';
 import type { JsonObject, JsonValue } from '../../../domain/json.ts';
@@ -75,7 +76,7 @@ export const toRecorded = (event: StoredEvent): RecordedEvent => {
   } = objectOr(event.metadata ?? {}, wrong('its metadata is not a JSON object'));
   const position = knownPosition(event.position);
   if (position === undefined) throw wrong('it has no position')();
-  return { ...envelopeOf(event, position), data, metadata };
+  return { ...envelopeOf(event, position), data, metadata: completeMetadata(metadata, data) };
 };
 
 /** What is known of an event without looking into it. */
@@ -108,7 +109,7 @@ export const prepare = (event: EventToAppend): PreparedEvent => {
     throw new TypeError(
       `"${event.type}" cannot be an event type: names beginning with $ are the store's own`,
     );
-  parseObject(event.data, `data of ${event.type}`);
+  const data = parseObject(event.data, `data of ${event.type}`);
   const metadata = parseObject(event.metadata, `metadata of ${event.type}`);
   if (CORRELATION in metadata || CAUSATION in metadata)
     throw new TypeError(`metadata of ${event.type} uses a reserved name: ${CORRELATION} or ${CAUSATION}`);
@@ -117,7 +118,7 @@ export const prepare = (event: EventToAppend): PreparedEvent => {
     id: event.id,
     type: event.type,
     data: encoder.encode(event.data),
-    metadata: encoder.encode(withReserved(event.metadata, metadata)),
+    metadata: encoder.encode(withReserved(event.metadata, completeMetadata(metadata, data))),
   };
 };
 

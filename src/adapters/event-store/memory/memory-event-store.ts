@@ -1,3 +1,4 @@
+import { completeMetadata } from '../../../app/brief-metadata.ts';
 import {
   StoreUnavailable,
   WrongExpectedRevision,
@@ -53,19 +54,12 @@ export const createMemoryEventStore = (options: MemoryEventStoreOptions = {}): E
     if (first !== stored.length)
       return repeated(stream, expected, stored.slice(first, first + events.length), events);
     const recordedAt = now();
-    const recorded = events.map(
-      (event, i): RecordedEvent =>
-        deepFreeze({
-          position: formatPosition(log.length + i + 1),
-          stream,
-          revision: first + i,
-          id: event.id,
-          type: event.type,
-          data: JSON.parse(event.data) as JsonObject,
-          metadata: JSON.parse(event.metadata) as JsonObject,
-          recordedAt,
-        }),
-    );
+    const recorded = events.map(({ id, type, ...texts }, i): RecordedEvent => {
+      const data = JSON.parse(texts.data) as JsonObject;
+      const metadata = completeMetadata(JSON.parse(texts.metadata) as JsonObject, data);
+      const position = formatPosition(log.length + i + 1);
+      return deepFreeze({ position, stream, revision: first + i, id, type, data, metadata, recordedAt });
+    });
     log.push(...recorded);
     stored.push(...recorded);
     streams.set(stream, stored);

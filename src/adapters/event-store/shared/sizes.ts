@@ -1,4 +1,6 @@
+import { completeMetadata } from '../../../app/brief-metadata.ts';
 import { EventTooLarge, MAX_APPEND_BYTES, type EventToAppend } from '../../../app/event-store.ts';
+import type { JsonObject } from '../../../domain/json.ts';
 
 /** The names under which projections on an EventStoreDB server look for correlation and causation. */
 export const CORRELATION = '$correlationId';
@@ -39,9 +41,9 @@ export const checkSizes = (stream: string, events: readonly Sized[]): void => {
 
 /** The same for events whose texts were not made into bytes yet: what one store takes, every store takes. */
 export const checkTextSizes = (stream: string, events: readonly EventToAppend[]): void => {
-  // A UTF-16 unit is at most 3 bytes of UTF-8, and the reserved names repeat what is in the metadata.
+  // A UTF-16 unit is at most 3 bytes of UTF-8, and the reserved names repeat at most twice what is in the metadata.
   const most = events.reduce(
-    (sum, e) => sum + 3 * e.data.length + 6 * e.metadata.length + 2 * e.type.length + 40,
+    (sum, e) => sum + 3 * e.data.length + 9 * e.metadata.length + 2 * e.type.length + 40,
     0,
   );
   if (most <= MAX_APPEND_BYTES) return;
@@ -57,7 +59,7 @@ export const checkTextSizes = (stream: string, events: readonly EventToAppend[])
 
 const parsed = (text: string): object => {
   try {
-    return Object(JSON.parse(text)) as object;
+    return completeMetadata(Object(JSON.parse(text)) as JsonObject, {});
   } catch {
     return {};
   }

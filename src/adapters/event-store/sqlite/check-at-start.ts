@@ -1,6 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
+import { createContexts } from './contexts.ts';
 import { isDamage, messageOf, StoreDamaged } from './errors.ts';
-import { EVENT_COLUMNS, rowFinding, type EventRow } from './rows.ts';
+import { contextFinding, EVENT_COLUMNS, rowFinding, type EventRow } from './rows.ts';
 import { lastNumber, pragma } from './schema.ts';
 
 /** Files up to this size are checked whole by SQLite itself: it takes well under a second. */
@@ -33,9 +34,11 @@ const checkNewest = (db: DatabaseSync, file: string, end: number): void => {
      WHERE e.position > ? AND e.position <= ? ORDER BY e.position DESC`,
   );
   look.setReturnArrays(true);
+  const contexts = createContexts(db);
   for (let upper = lastNumber(db); upper > 0 && performance.now() < end; upper -= LOOK) {
     for (const row of look.iterate(upper - LOOK, upper)) {
-      const finding = rowFinding(row as unknown as EventRow);
+      const eventRow = row as unknown as EventRow;
+      const finding = rowFinding(eventRow) ?? contextFinding(eventRow, contexts);
       if (finding !== undefined) throw new StoreDamaged(file, finding);
     }
   }

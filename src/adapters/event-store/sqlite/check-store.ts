@@ -1,8 +1,9 @@
 import { existsSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
+import { createContexts, type Contexts } from './contexts.ts';
 import { isDamage, messageOf, StoreDamaged, StoreTooNew } from './errors.ts';
 import { logFile } from './files.ts';
-import { EVENT_COLUMNS, rowFinding, type EventRow } from './rows.ts';
+import { contextFinding, EVENT_COLUMNS, rowFinding, type EventRow } from './rows.ts';
 import { lastNumber, openLogForReading } from './schema.ts';
 
 /** Findings of one kind that are listed; the rest is counted. */
@@ -89,27 +90,30 @@ const checkEvents = async (db: DatabaseSync, report: Report): Promise<number> =>
      WHERE e.position > ? AND e.position <= ? ORDER BY e.position`,
   );
   look.setReturnArrays(true);
+  const contexts = createContexts(db);
   let seen = 0;
   const last = lastNumber(db);
   for (let after = 0; after < last; after += LOOK) {
     for (const row of look.iterate(after, after + LOOK)) {
       seen += 1;
-      checkRow(row as unknown as EventRow, report);
+      checkRow(row as unknown as EventRow, contexts, report);
     }
     await new Promise((resolve) => setImmediate(resolve));
   }
   return seen;
 };
 
-const checkRow = (row: EventRow, report: Report): void => {
+const checkRow = (row: EventRow, contexts: Contexts, report: Report): void => {
   const [position, stream] = row;
   // The join found no stream: the checksum, which covers its name, cannot be asked.
   if (stream === null) return report('reference', `the event at position ${position} belongs to no stream`);
   const finding = rowFinding(row);
   if (finding !== undefined) report('checksum', finding);
+  const unknown = contextFinding(row, contexts);
+  if (unknown !== undefined) return report('reference', unknown);
   for (const [what, text] of [
     ['data', row[7]],
-    ['metadata', row[8]],
+    ['metadata', `${contexts.textOf(row[9])}${row[8]}`],
   ] as const) {
     try {
       JSON.parse(text);

@@ -10,6 +10,7 @@ import {
 } from '../../../app/event-store.ts';
 import { pagedSubscription, type Growth } from '../shared/paged-subscription.ts';
 import { formatPosition, parsePosition } from '../shared/position.ts';
+import { createContexts, type Contexts } from './contexts.ts';
 import { readError } from './errors.ts';
 import { EVENT_COLUMNS, rowSize, toEvent, type EventRow } from './rows.ts';
 import { prepareLastNumber, readStoreId } from './schema.ts';
@@ -60,6 +61,7 @@ export const createLogReader = (
 ): EventLogReader => {
   const storeId = readStoreId(db, file);
   const lastNumber = prepareLastNumber(db);
+  const contexts = createContexts(db);
   let all: ReturnType<typeof pageReader> | undefined;
   let closed = false;
 
@@ -107,7 +109,7 @@ export const createLogReader = (
       let bytes = 0;
       for (const row of statement.iterate(...parameters)) {
         const eventRow = row as unknown as EventRow;
-        events.push(toEvent(file, eventRow));
+        events.push(toEvent(file, eventRow, contexts));
         bytes += rowSize(eventRow);
         if (bytes >= PAGE_BYTES || events.length >= PAGE_EVENTS) return { events, bounded: true };
       }
@@ -159,10 +161,10 @@ export const createLogReader = (
       );
     },
     subscribe: ({ after, filter, signal, patienceMs = 0 }) => {
-      const own = pageReader(db, file, filter, lastNumber);
+      const own = pageReader(db, file, filter, lastNumber, contexts);
       return pagedSubscription(
         {
-          readPage: shared?.reader((all ??= pageReader(db, file, undefined, lastNumber)), own, filter) ?? own,
+          readPage: shared?.reader((all ??= pageReader(db, file, undefined, lastNumber, contexts)), own, filter) ?? own,
           changed: async (reached, until) => {
             await growth.changed(reached, until);
             if (patienceMs > 0) await pause(patienceMs, until);
@@ -202,6 +204,7 @@ const pageReader = (
   file: string,
   filter: EventFilter | undefined,
   lastNumber: () => number,
+  contexts: Contexts,
 ) => {
   const { condition, parameters } = filterSql(filter);
   const prepare = () => {
@@ -222,7 +225,7 @@ const pageReader = (
     let bytes = 0;
     for (const row of statement.iterate(after, upper, ...parameters)) {
       const eventRow = row as unknown as EventRow;
-      events.push(toEvent(file, eventRow));
+      events.push(toEvent(file, eventRow, contexts));
       bytes += rowSize(eventRow);
       if (bytes >= PAGE_BYTES || events.length >= PAGE_EVENTS)
         return { events, considered: eventRow[0], atEnd: eventRow[0] === last, last, bytes };

@@ -1,5 +1,6 @@
-import type { StoredEvent } from '../../../app/stored-event.ts';
+import type { EventFault, StoredEvent } from '../../../app/stored-event.ts';
 import { formatPosition } from '../shared/position.ts';
+import { createContexts, type Contexts } from './contexts.ts';
 import { checksum } from './rows.ts';
 import { openLogForReading } from './schema.ts';
 
@@ -15,11 +16,12 @@ export const readStoredEvent = (file: string, stream: string, revision: number):
     const row = db
       .prepare(
         `SELECT e.position, e.recorded_at, e.checksum, e.id, e.type,
-                CAST(e.data AS BLOB) AS data, CAST(e.metadata AS BLOB) AS metadata
+                CAST(e.data AS BLOB) AS data, CAST(e.metadata AS BLOB) AS metadata, e.context
          FROM events e JOIN streams s ON s.id = e.stream WHERE s.name = ? AND e.revision = ?`,
       )
       .get(stream, revision) as Row | undefined;
-    if (row !== undefined) return { outcome: 'found', event: eventOf(row, stream, revision) };
+    if (row !== undefined)
+      return { outcome: 'found', event: eventOf(row, stream, revision, createContexts(db)) };
     const { first, last } = (db
       .prepare(
         'SELECT min(revision) AS first, max(revision) AS last FROM events WHERE stream = (SELECT id FROM streams WHERE name = ?)',
@@ -41,11 +43,13 @@ type Row = {
   readonly type: string;
   readonly data: Uint8Array;
   readonly metadata: Uint8Array;
+  readonly context: number | null;
 };
 
-const eventOf = (row: Row, stream: string, revision: number): StoredEvent => {
-  const { position, recorded_at: recordedAt, id, type, data, metadata } = row;
-  const computed = checksum(position, stream, revision, recordedAt, id, type, data, metadata);
+const eventOf = (row: Row, stream: string, revision: number, contexts: Contexts): StoredEvent => {
+  const { position, recorded_at: recordedAt, id, type, data, metadata, context } = row;
+  const begin = contexts.textOf(context);
+  const computed = checksum(position, stream, revision, recordedAt, id, type, data, metadata, context);
   return {
     position: formatPosition(position),
     stream,
@@ -54,18 +58,19 @@ const eventOf = (row: Row, stream: string, revision: number): StoredEvent => {
     type,
     recordedAt: timeOf(recordedAt),
     data,
-    metadata,
-    faults:
-      computed === row.checksum
-        ? []
-        : [
-            {
-              at: 'checksum',
-              problem: `stored ${hex(row.checksum)}, computed ${hex(computed)}: a byte of this event was changed in the file`,
-            },
-          ],
+    metadata: Buffer.concat([Buffer.from(begin ?? ''), metadata]),
+    faults: [
+      ...fault('checksum', computed !== row.checksum, () => {
+        const sums = `stored ${hex(row.checksum)}, computed ${hex(computed)}`;
+        return `${sums}: a byte of this event was changed in the file`;
+      }),
+      ...fault('context', begin === undefined, () => `${context} is missing or does not match its checksum`),
+    ],
   };
 };
+
+const fault = (at: string, is: boolean, problem: () => string): EventFault[] =>
+  is ? [{ at, problem: problem() }] : [];
 
 /** A damaged row may hold a number that is no time. */
 const timeOf = (ms: number): string => {

@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { LRUCache } from 'lru-cache';
+import { createContextWriter } from './contexts.ts';
 import { isDamage, isNoSpace, messageOf } from './errors.ts';
 import type { CommitFault } from './faults.ts';
 import { checksum } from './rows.ts';
@@ -49,13 +50,14 @@ export const createWriter = (db: DatabaseSync, options: WriterOptions = {}): Wri
       'SELECT id, position FROM events WHERE stream = ? AND revision >= ? ORDER BY revision LIMIT ?',
     ),
     add: db.prepare(
-      `INSERT INTO events (position, stream, revision, recorded_at, checksum, id, type, data, metadata)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      `INSERT INTO events (position, stream, revision, recorded_at, checksum, id, type, data, metadata, context)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     ),
     trim: db.prepare('DELETE FROM events WHERE stream = ? AND revision <= ?'),
     addProbe: db.prepare("INSERT INTO meta (key, value) VALUES ('probe', ?)"),
     removeProbe: db.prepare("DELETE FROM meta WHERE key = 'probe'"),
   };
+  const contexts = createContextWriter(db);
   let last = lastNumber(db);
 
   const stateOf = (name: string): StreamState | undefined => {
@@ -95,16 +97,20 @@ export const createWriter = (db: DatabaseSync, options: WriterOptions = {}): Wri
       return;
     }
     const state = known ?? addStream(stream);
+    // Of what is trimmed away again nothing is left behind.
+    const share = stream.startsWith('sys-') ? undefined : contexts.ofAppend();
     for (let i = 0; i < count; i += 1) {
       const from = at + 3 + 4 * i;
       const id = batch[from] as string;
       const type = batch[from + 1] as string;
       const data = batch[from + 2] as string;
       const metadata = batch[from + 3] as string;
+      const next = i + 1 < count ? (batch[from + 7] as string) : undefined;
+      const { context, own } = share?.(metadata, next) ?? { context: null, own: metadata };
       const position = last + 1;
       const revision = expected + 1 + i;
-      const sum = checksum(position, stream, revision, recordedAt, id, type, data, metadata);
-      sql.add.run(position, state.id, revision, recordedAt, sum, id, type, data, metadata);
+      const sum = checksum(position, stream, revision, recordedAt, id, type, data, own, context);
+      sql.add.run(position, state.id, revision, recordedAt, sum, id, type, data, own, context);
       last = position;
       state.last = revision;
     }
@@ -161,6 +167,7 @@ export const createWriter = (db: DatabaseSync, options: WriterOptions = {}): Wri
   /** After any failure: no transaction stays open and nothing remembered from inside it. */
   const forget = (): void => {
     streams.clear();
+    contexts.forget();
     if (db.isTransaction) sql.rollback.run();
   };
 

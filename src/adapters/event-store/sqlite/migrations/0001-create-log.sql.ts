@@ -4,6 +4,7 @@
  * every batch (measured-limits.md), and ids are checked by (stream, expected revision).
  * `checksum` is CRC-32 over everything else in the row: SQLite pages have none, so a flipped bit inside a text
  * would otherwise be read as data.
+ * The text of an event's metadata is that of its context and its own behind it; a context's begins with its parent's.
  */
 export const createLog = `
 CREATE TABLE meta (
@@ -19,6 +20,13 @@ CREATE TABLE streams (
   max_count INTEGER CHECK (max_count IS NULL OR (max_count > 0 AND name GLOB 'sys-*'))
 ) STRICT;
 
+CREATE TABLE contexts (
+  id       INTEGER PRIMARY KEY,
+  parent   INTEGER REFERENCES contexts (id),
+  text     TEXT NOT NULL,
+  checksum INTEGER NOT NULL
+) STRICT;
+
 CREATE TABLE events (
   position    INTEGER PRIMARY KEY,
   stream      INTEGER NOT NULL REFERENCES streams (id),
@@ -28,6 +36,7 @@ CREATE TABLE events (
   id          TEXT NOT NULL,
   type        TEXT NOT NULL,
   data        TEXT NOT NULL,
+  context     INTEGER REFERENCES contexts (id),
   metadata    TEXT NOT NULL,
   UNIQUE (stream, revision)
 ) STRICT;
