@@ -4,8 +4,6 @@
  * built of is in `src/composition/`; nothing below these two sees everything.
  */
 import { readFileSync } from 'node:fs';
-import { enableCompileCache } from 'node:module';
-import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { text as readText } from 'node:stream/consumers';
 import type { Trust } from './app/audit/merkle/key-chain.ts';
@@ -176,10 +174,6 @@ const ignoreClosedPipe = (error: NodeJS.ErrnoException): void => {
 process.stdout.on('error', ignoreClosedPipe);
 
 const argv = process.argv.slice(2);
-// Half of a short command is compiling. Kept where only this user writes: what lies there is run as it is. A folder that
-// cannot be written is no fault.
-if (argv[0] !== 'serve')
-  enableCompileCache(join(process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'fulfillment-ledger'));
 const { createCli, runCli } = await import('./cli/ledgerctl.ts');
 process.exitCode = await runCli(await createCli(actions, io, argv), argv, io);
 // Whatever is still open by then, a lost connection for example, must not keep a command that is over from ending.
