@@ -1,13 +1,25 @@
 #!/usr/bin/env -S node --max-semi-space-size=8
 /**
- * `ledgerctl` as npm links it. In JavaScript, so that Node reads what it compiled before and need not load what strips types,
- * which takes a quarter of a short command.
+ * `ledgerctl` as npm links it, and the service as `npm start` runs it. In JavaScript, so that Node reads what it compiled before
+ * and need not load what strips types, which takes a quarter of a short command.
  */
+import { mkdirSync, statSync } from 'node:fs';
 import { enableCompileCache } from 'node:module';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 
-// As in main.ts, which is also started by itself.
-if (process.argv[2] !== 'serve')
-  enableCompileCache(join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'fulfillment-ledger'));
+// Half of a short command is compiling, and more than a third of a start.
+const folder = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'fulfillment-ledger');
+try {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const { uid, mode } = statSync(folder);
+  // What lies there is run as it is: only where nobody else can write.
+  if (uid === process.getuid?.() && (mode & 0o022) === 0) {
+    enableCompileCache(folder);
+    // Threads have it from here.
+    process.env.NODE_COMPILE_CACHE ??= folder;
+  }
+} catch {
+  // A folder that cannot be had costs time, and nothing else.
+}
 await import('./main.ts');

@@ -1,15 +1,12 @@
 import { directoryId } from '../adapters/data-directory/directory-id.ts';
 import { createLeaseOwnership } from '../adapters/ownership/lease-ownership.ts';
 import type { KafkaSettings } from '../adapters/kafka/kafkajs-client.ts';
+import { createKafkaCluster } from '../adapters/kafka/kafkajs-cluster.ts';
 import { createLeafGuard, heldLog } from '../app/audit/held-reads.ts';
 import type { EventStore } from '../app/event-store.ts';
 import type { Runtime } from '../app/ports.ts';
-import {
-  createPublisher,
-  PUBLISHER_LEASE,
-  type Publisher,
-  type PublisherOptions,
-} from '../app/publisher/publisher.ts';
+import { PUBLISHER_LEASE } from '../app/publisher/ports.ts';
+import { createPublisher, type Publisher, type PublisherOptions } from '../app/publisher/publisher.ts';
 import { createTurns } from '../app/publisher/turns.ts';
 import { createStreams } from '../app/streams/streams.ts';
 import { heartbeats } from '../app/streams/heartbeats.ts';
@@ -28,16 +25,9 @@ export type PublishingOptions = {
   readonly readModels: Pick<ReadModels, 'audit' | 'usage' | 'status'>;
 } & Runtime;
 
-/** The publisher of the brokers that the settings name; undefined when they name none. Does not wait for any. */
-export const openPublisher = async (
-  config: Config,
-  options: PublishingOptions,
-): Promise<Publisher | undefined> => {
+/** The publisher of the brokers that the settings name. Does not wait for any. */
+export const openPublisher = (config: Config, options: PublishingOptions): Publisher => {
   const { store, clock, readModels } = options;
-  const settings = kafkaSettings(config);
-  if (settings === undefined) return undefined;
-  // Loaded here: a service without Kafka need not load its client.
-  const { createKafkaCluster } = await import('../adapters/kafka/kafkajs-cluster.ts');
   const logger = options.logger.child({ component: 'publisher' });
   return createPublisher({
     ...options,
@@ -48,7 +38,7 @@ export const openPublisher = async (
     ),
     topics: topicsOf(registry, kinds),
     ...heartbeatsOf(config.kafkaHeartbeatMs, readModels),
-    cluster: createKafkaCluster(settings, { logger, clock }),
+    cluster: createKafkaCluster(kafkaSettings(config), { logger, clock }),
     ownership: createLeaseOwnership({
       ...options,
       name: PUBLISHER_LEASE,
@@ -76,15 +66,13 @@ const heartbeatsOf = (
 
 const USAGE_VIEW = 'usage';
 
-/** Undefined: no brokers are set. */
-export const kafkaSettings = (config: Config): KafkaSettings | undefined => {
+const kafkaSettings = (config: Config): KafkaSettings => {
   const { kafkaBrokers: brokers, kafkaClientId: clientId, kafkaTlsCa: tlsCa } = config;
   const {
     kafkaSaslMechanism: mechanism,
     kafkaSaslUsername: username,
     kafkaSaslPasswordFile: passwordFile,
   } = config;
-  if (brokers.length === 0) return undefined;
   const isSigned = mechanism !== undefined && passwordFile !== undefined;
   const sasl = isSigned ? { mechanism, username, passwordFile } : undefined;
   return { brokers, clientId, ...defined({ tlsCa, sasl }) };

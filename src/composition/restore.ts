@@ -15,7 +15,7 @@ import { type Deployment } from '../app/deployment.ts';
 import { StoreUnavailable, type EventStore } from '../app/event-store.ts';
 import { makeDirectory } from '../app/make-directory.ts';
 import { OWN_CATEGORIES } from '../app/own-categories.ts';
-import { PUBLISHER_LEASE } from '../app/publisher/publisher.ts';
+import { PUBLISHER_LEASE } from '../app/publisher/ports.ts';
 import { NotRestored, openLeases, putUnderNewId, surveyLog, type LogSurvey } from '../app/restore.ts';
 import type { RestoreDialogue, RestoreRequest } from '../cli/connection.ts';
 import { CliFailure, EXIT } from '../cli/exit.ts';

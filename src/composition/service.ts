@@ -5,7 +5,6 @@ import { runInBackground, sayWhatIdles, warnOfSimulatedHubs, type Background } f
 import { loadCatalog } from './catalog-loader.ts';
 import { createClosers, stopped, within } from './closing.ts';
 import { openPorts, openSystem, thisProcess, type Opened } from './opening.ts';
-import { openPublisher } from './publishing.ts';
 import { createServed, serve, type Served } from './serving.ts';
 import { startUpkeep, type Upkeep } from './upkeep.ts';
 
@@ -57,12 +56,12 @@ export const startService = async (
     });
 
     const { readModels } = system;
-    const publisher = await openPublisher(config, {
-      ...ports,
-      store,
-      hooks: { published: measured.published },
-      readModels,
-    });
+    const publishing = { ...ports, store, hooks: { published: measured.published }, readModels };
+    // Loaded here: a service without Kafka need not load its client, nor what publishes.
+    const publisher =
+      config.kafkaBrokers.length === 0
+        ? undefined
+        : (await import('./publishing.ts')).openPublisher(config, publishing);
     if (publisher !== undefined && config.roles.includes('publisher')) measured.followPublisher(publisher);
     const served = await createServed(config, opened, system);
     const listening = await serve(

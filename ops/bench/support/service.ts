@@ -14,6 +14,8 @@ const CATALOG = join(import.meta.dirname, '../../../fixtures/catalog');
 export type BenchService = {
   readonly service: ServiceProcess;
   readonly dataDir: string;
+  /** Milliseconds from its start until it was ready. */
+  readonly readyMs: number;
   readonly userToken: string;
   readonly adminToken: string;
   /** Ends the service and starts it on the same data, with other settings. */
@@ -49,13 +51,16 @@ export const startBenchService = async (
     LEDGER_BYTE_LIMIT_TENANT: '0',
   };
   await prepare?.(dataDir);
+  let readyMs = 0;
   const start = async (settings: Readonly<Record<string, string>>): Promise<ServiceProcess> => {
+    const begun = performance.now();
     const started = await startService({
       command: [MAIN, 'serve'],
       environment: { ...environment, ...settings },
       nodeOptions,
     });
     await ready(started.http);
+    readyMs = performance.now() - begun;
     return started;
   };
   let service = await start(more);
@@ -69,6 +74,9 @@ export const startBenchService = async (
       return service;
     },
     dataDir,
+    get readyMs() {
+      return readyMs;
+    },
     userToken: token('--tenant', 'acme', '--user', 'bench'),
     adminToken: token('--admin', '--user', 'bench-admin'),
     restart: async (settings) => {

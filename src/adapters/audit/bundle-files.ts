@@ -3,7 +3,6 @@ import { mkdir, open, readdir, stat } from 'node:fs/promises';
 import { dirname, join, posix, relative, sep } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { pack } from 'tar-stream';
 import type { BundleSink } from '../../app/audit/bundle/format.ts';
 
 /** Export bundles are readable by the service alone: they hold what auditors may see. */
@@ -51,6 +50,7 @@ export const tarOf = async (directory: string): Promise<Readable> => {
       size: (await stat(join(directory, name))).size,
     })),
   );
+  const { pack } = await import('tar-stream');
   const archive = pack();
   const fill = async (): Promise<void> => {
     for (const { name, size } of sizes.sort((left, right) => left.size - right.size)) {

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
 import type { Logger } from '../../app/ports.ts';
 import type { Snapshot, SnapshotStore } from '../../app/snapshot-store.ts';
@@ -8,7 +9,8 @@ const MAX_WAITING = 256;
 
 /**
  * Snapshots in an SQLite file of their own, read and written by a worker thread (design §4): a fold is never slower
- * because a snapshot is being written. When the worker or the file fails there simply are no snapshots.
+ * because a snapshot is being written. The worker starts with the first snapshot that is saved or may be there. When it or
+ * the file fails there simply are no snapshots.
  */
 export const openSqliteSnapshots = ({
   file,
@@ -21,14 +23,7 @@ export const openSqliteSnapshots = ({
   storeId: string;
   logger: Logger;
 }): SnapshotStore & { waiting(): number } => {
-  const workerData: SnapshotWorkerData = { file, storeId };
-  // The file name follows this one, so that the built service starts its built worker.
-  const worker = new Worker(
-    new URL(import.meta.url.replace(/sqlite-snapshots(\.[cm]?[jt]s)/, 'snapshot-worker$1')),
-    // Texts come in and go to SQLite; by default this part of the heap may grow to 48 MB.
-    { workerData, name: 'snapshots', resourceLimits: { maxYoungGenerationSizeMb: 6 } },
-  );
-  worker.unref();
+  let worker: Worker | undefined;
   let usable = true;
   let nextCall = 0;
   let saving = 0;
@@ -42,9 +37,7 @@ export const openSqliteSnapshots = ({
     for (const answer of calls.values()) answer(undefined);
     calls.clear();
   };
-  worker.on('error', giveUp);
-  worker.on('exit', () => giveUp(new Error('the snapshot worker ended')));
-  worker.on('message', (message: SnapshotAnswer) => {
+  const onMessage = (message: SnapshotAnswer): void => {
     if (message.kind === 'saved') {
       saving -= message.count;
     } else if (message.kind === 'failed') {
@@ -53,12 +46,30 @@ export const openSqliteSnapshots = ({
       calls.get(message.call)?.(message.snapshot);
       calls.delete(message.call);
     }
-  });
-  const send = (request: SnapshotRequest): void => worker.postMessage(request);
+  };
+  const start = (): Worker => {
+    const workerData: SnapshotWorkerData = { file, storeId };
+    // The file name follows this one, so that the built service starts its built worker.
+    const started = new Worker(
+      new URL(import.meta.url.replace(/sqlite-snapshots(\.[cm]?[jt]s)/, 'snapshot-worker$1')),
+      // Texts come in and go to SQLite; by default this part of the heap may grow to 48 MB.
+      { workerData, name: 'snapshots', resourceLimits: { maxYoungGenerationSizeMb: 6 } },
+    );
+    started.unref();
+    started.on('error', giveUp);
+    started.on('exit', () => giveUp(new Error('the snapshot worker ended')));
+    started.on('message', onMessage);
+    return started;
+  };
+  const send = (request: SnapshotRequest): void => {
+    worker ??= start();
+    worker.postMessage(request);
+  };
 
   return {
     load: (stream) => {
-      if (!usable) return Promise.resolve(undefined);
+      // Without a file there are none, and most services of a day's age have none.
+      if (!usable || (worker === undefined && !existsSync(file))) return Promise.resolve(undefined);
       nextCall += 1;
       const call = nextCall;
       return new Promise((resolve) => {
@@ -79,8 +90,10 @@ export const openSqliteSnapshots = ({
     close: async () => {
       if (!usable) return;
       usable = false;
+      const ending = worker;
+      if (ending === undefined) return;
       await new Promise<void>((resolve) => {
-        worker.once('exit', () => resolve());
+        ending.once('exit', () => resolve());
         send({ kind: 'close' });
       });
     },

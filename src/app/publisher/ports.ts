@@ -138,3 +138,16 @@ export const sizeOf = ({ key, value, headers }: KafkaRecord): number => {
 /** Lengths, offset and time of a record; lengths of a header (record format v2). */
 const RECORD_OVERHEAD = 40;
 const HEADER_OVERHEAD = 6;
+
+/** Name of the lease under which one instance at a time publishes. */
+export const PUBLISHER_LEASE = 'publisher';
+
+export const REPLAY_NAME = /^[a-z0-9][a-z0-9-]{0,49}$/;
+
+/** What is there already would stand in front of what comes; only one that goes on behind a position adds to it. */
+export class ReplayTargetInUse extends Error {
+  override readonly name = 'ReplayTargetInUse';
+  constructor(target: string) {
+    super(`topic ${target} holds records already: choose another name, or go on behind a position`);
+  }
+}

@@ -23,9 +23,6 @@ import {
   type RetryOutcome,
 } from './types.ts';
 
-/** Name of the lease under which one instance at a time publishes. */
-export const PUBLISHER_LEASE = 'publisher';
-
 export type PublisherOptions = {
   /** Fresh mappers: they keep folded streams, and belong to one tenure. `log`: what they read streams from; default: the store. */
   readonly streams: (log?: ReplayedLog) => readonly TopicStream[];

@@ -13,7 +13,7 @@ import { pause } from '../process-runner/pause.ts';
 import type { KafkaRecord, TopicStream } from '../streams/stream.ts';
 import { filterFor } from './filter.ts';
 import { isEmpty, NO_ENDS } from './places.ts';
-import { KafkaFault, sizeOf, type KafkaCluster, type KafkaProducer } from './ports.ts';
+import { KafkaFault, ReplayTargetInUse, sizeOf, type KafkaCluster, type KafkaProducer } from './ports.ts';
 import { createTurns } from './turns.ts';
 import { PUBLISHER_SETTINGS, waitAfter } from './types.ts';
 
@@ -44,7 +44,6 @@ export type ReplayReport = ReplayProgress & {
 
 export type ReplayStep = { readonly progress: ReplayProgress } | { readonly report: ReplayReport };
 
-export const REPLAY_NAME = /^[a-z0-9][a-z0-9-]{0,49}$/;
 const SKIPPED_SHOWN = 100;
 /** Sends of one batch that are rejected before the replay gives up: whoever asked is waiting. */
 const ATTEMPTS = 5;
@@ -52,14 +51,6 @@ const ATTEMPTS = 5;
 const TELL_EVERY_MS = 500;
 
 export const replayTarget = (topic: string, name: string): string => `${topic}.replay.${name}`;
-
-/** What is there already would stand in front of what comes; only one that goes on behind a position adds to it. */
-export class ReplayTargetInUse extends Error {
-  override readonly name = 'ReplayTargetInUse';
-  constructor(target: string) {
-    super(`topic ${target} holds records already: choose another name, or go on behind a position`);
-  }
-}
 
 /** What records are made of: throws LogDamaged in place of an event that is not the one that was recorded. */
 export type ReplayedLog = Pick<EventStore, 'subscribe' | 'lastPosition' | 'storeId'> & {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { REPLAY_NAME } from '../../app/publisher/replay.ts';
+import { REPLAY_NAME } from '../../app/publisher/ports.ts';
 import type { Descriptions } from '../openapi/description.ts';
 import { COUNT, FLAG, itemsOf, listOf, maybe, NO_BODY, SECONDS, TEXT, TIME } from './forms.ts';
 

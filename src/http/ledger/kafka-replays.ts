@@ -1,6 +1,6 @@
-import { KafkaFault } from '../../app/publisher/ports.ts';
+import { KafkaFault, ReplayTargetInUse } from '../../app/publisher/ports.ts';
 import type { Publisher } from '../../app/publisher/publisher.ts';
-import { ReplayTargetInUse, type ReplayRequest, type ReplayStep } from '../../app/publisher/replay.ts';
+import type { ReplayRequest, ReplayStep } from '../../app/publisher/replay.ts';
 import { whatIsWrong } from '../../app/audit/suspects.ts';
 import { LogDamaged, type EventStore, type Position } from '../../app/event-store.ts';
 import { ApiError, invalid, unfit } from '../errors.ts';

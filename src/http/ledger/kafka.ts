@@ -1,7 +1,7 @@
 import type { EventStore } from '../../app/event-store.ts';
-import { KafkaFault } from '../../app/publisher/ports.ts';
+import { KafkaFault, PUBLISHER_LEASE } from '../../app/publisher/ports.ts';
 import { leaseHolder } from '../../app/ownership.ts';
-import { PUBLISHER_LEASE, type Publisher, type PublisherStatus } from '../../app/publisher/publisher.ts';
+import type { Publisher, PublisherStatus } from '../../app/publisher/publisher.ts';
 import type { TopicPlan } from '../../app/publisher/topic-check.ts';
 import type { TopicStatus } from '../../app/publisher/topic-status.ts';
 import { stringAt } from '../../domain/json-tools.ts';

@@ -7,12 +7,11 @@ import { gzip } from 'node:zlib';
 import type { JsonObject } from '../../domain/json.ts';
 import { kinds } from '../../domain/kinds.ts';
 import { registry } from '../../domain/registry.ts';
-import { asyncApiSteps } from '../asyncapi/document.ts';
 import { breathe } from '../ledger/query.ts';
 import { prefersGzip } from '../encodings.ts';
 import { ApiError, urlNotFound } from '../errors.ts';
 import { send, type Exchange } from '../exchange.ts';
-import { openApiSteps, type Described } from './document.ts';
+import type { Described } from './document.ts';
 import { readExamples } from './examples.ts';
 import { DOCS_PAGE, DOCS_SCRIPT, HOME_INDEX, HOME_PAGE, PAGE_POLICY, PAGE_STYLE } from './pages.ts';
 
@@ -132,12 +131,15 @@ const swaggerFile = async (name: string, type: string): Promise<File> => {
 };
 
 const openApiFile = async (served: Omit<Described, 'version'>): Promise<File> => {
+  const { openApiSteps } = await import('./document.ts');
   const [examples, version] = await Promise.all([readExamples(EXAMPLES), versionOf()]);
   return inSteps(openApiSteps({ ...served, version }, examples));
 };
 
-const asyncApiFile = async (): Promise<File> =>
-  inSteps(asyncApiSteps({ registry, kinds, version: await versionOf() }));
+const asyncApiFile = async (): Promise<File> => {
+  const { asyncApiSteps } = await import('../asyncapi/document.ts');
+  return inSteps(asyncApiSteps({ registry, kinds, version: await versionOf() }));
+};
 
 export const versionOf = async (): Promise<string> => {
   const manifest = await readFile(join(PROJECT, 'package.json'), 'utf8');

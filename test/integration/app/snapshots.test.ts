@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { existsSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -47,6 +48,13 @@ describe('snapshots', () => {
     const second = open();
     expect(await second.load('account-a')).to.deep.equal(snapshot(2));
     expect(second.waiting()).to.equal(0);
+  });
+
+  it('need neither a thread nor a file until there is one', async () => {
+    const snapshots = open();
+    expect(await snapshots.load('account-a')).to.equal(undefined);
+    await snapshots.close();
+    expect(existsSync(join(directory, 'snapshots.db'))).to.equal(false);
   });
 
   it('belong to one store', async () => {

@@ -97,15 +97,24 @@ describe('sqlite event store: the file', function () {
       expect(findings.map((f) => f.check)).to.deep.equal(['checksum']);
     });
 
-    it('is looked for at start for as long as it may take; what that does not reach is refused when it is read', async () => {
+    it('is looked for at start in the newest events; what that does not reach is refused when it is read', async () => {
       const dataDir = await filled();
       const copy = await copyOf(dataDir, (bytes) => {
         const at = bytes.indexOf(SECRET);
         bytes.writeUInt8(bytes.readUInt8(at) ^ 1, at);
       });
       const file = logFile(copy);
-      const opened = openLogForWriting({ file, check: (db) => checkAtStart(db, file, 0) });
-      opened.close();
+      const db = new DatabaseSync(file);
+      const { behind } = db
+        .prepare(
+          'SELECT max(position) - (SELECT position FROM events WHERE revision = 60) AS behind FROM events',
+        )
+        .get() as { behind: number };
+      db.close();
+      const openWith = (newest: number) =>
+        openLogForWriting({ file, check: (opened) => checkAtStart(opened, file, newest) });
+      expect(() => openWith(behind + 1)).to.throw(StoreDamaged, 'long@60');
+      openWith(behind).close();
       const reader = openSqliteLogReader({ dataDir: copy });
       const error = await errorOf(Array.fromAsync(reader.readStream('long')));
       expect(error).to.be.instanceOf(StoreDamaged);

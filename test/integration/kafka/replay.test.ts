@@ -3,13 +3,8 @@ import { createMemoryEventStore } from '../../../src/adapters/event-store/memory
 import { createMemoryKafka } from '../../../src/adapters/kafka/memory/memory-kafka.ts';
 import { systemClock, systemIds, systemTimers } from '../../../src/adapters/system/system-ports.ts';
 import type { Position } from '../../../src/app/event-store.ts';
-import { KafkaFault } from '../../../src/app/publisher/ports.ts';
-import {
-  replay,
-  ReplayTargetInUse,
-  type ReplayReport,
-  type ReplayRequest,
-} from '../../../src/app/publisher/replay.ts';
+import { KafkaFault, ReplayTargetInUse } from '../../../src/app/publisher/ports.ts';
+import { replay, type ReplayReport, type ReplayRequest } from '../../../src/app/publisher/replay.ts';
 import type { RecordMapper } from '../../../src/app/streams/stream.ts';
 import { recordOf, specOf, TOPIC, valuesOf } from './publisher-rig.ts';
 

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { createLeaseOwnership } from '../../../src/adapters/ownership/lease-ownership.ts';
 import { leaseHolder } from '../../../src/app/ownership.ts';
-import { PUBLISHER_LEASE } from '../../../src/app/publisher/publisher.ts';
+import { PUBLISHER_LEASE } from '../../../src/app/publisher/ports.ts';
 import type { PublisherFailpoint, PublisherSettings } from '../../../src/app/publisher/types.ts';
 import type { RecordMapper } from '../../../src/app/streams/stream.ts';
 import { checkAsync } from '../../support/property.ts';

@@ -15,7 +15,7 @@ describe('runtime', () => {
     const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
       scripts: Record<string, string>;
     };
-    expect(scripts['start']).to.equal(`exec node ${options} src/main.ts serve`);
+    expect(scripts['start']).to.equal(`exec node ${options} src/ledgerctl.js serve`);
     for (const file of ['src/main.ts', 'src/ledgerctl.js']) {
       const [shebang] = readFileSync(join(ROOT, file), 'utf8').split('\n');
       expect(shebang, file).to.equal(`#!/usr/bin/env -S node ${options}`);

@@ -21,8 +21,6 @@ export type SqliteEventStoreOptions = {
   readonly deadlineMs?: number;
   /** Milliseconds a connection waits for a lock on the file. Default 5,000. */
   readonly busyMs?: number;
-  /** Milliseconds that the check at start may take on a large file. Default 2,000. */
-  readonly checkBudgetMs?: number;
   /** Milliseconds after which a writer that does not answer a batch is replaced. Default 30,000. */
   readonly stuckMs?: number;
   readonly logger?: Logger;
@@ -38,6 +36,9 @@ export type SqliteEventStore = EventStore & {
   /** Settings in force on the live writing connection. */
   readonly pragmas: () => Promise<WriterPragmas>;
 };
+
+/** Newest events that a start checks: what a crash may have left is among them, and a start takes as long on any log. */
+const CHECKED_AT_START = 20_000;
 
 /** A net for subscriptions, should the writer die between its COMMIT and its answer. */
 const POLL_MS = 1000;
@@ -69,7 +70,7 @@ const openLocked = async (
   const busyMs = options.busyMs ?? 5000;
   const growth = createGrowth({ pollMs: POLL_MS });
   const writer = await startWriterClient({
-    writer: { file, busyMs, checkBudgetMs: options.checkBudgetMs ?? 2000, faults: options.faults?.memory },
+    writer: { file, busyMs, checkNewest: CHECKED_AT_START, faults: options.faults?.memory },
     deadlineMs: options.deadlineMs ?? 10_000,
     stuckMs: options.stuckMs ?? 30_000,
     logger: options.logger,

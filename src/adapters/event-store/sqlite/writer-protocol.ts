@@ -78,7 +78,7 @@ export type FromWriter =
 export type WriterData = {
   readonly file: string;
   readonly busyMs: number;
-  readonly checkBudgetMs: number;
+  readonly checkNewest: number;
   readonly faults: SharedArrayBuffer | undefined;
 };
 

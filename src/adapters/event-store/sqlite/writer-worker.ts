@@ -105,9 +105,9 @@ const openGrowth = (storeId: string) => {
 };
 
 const openOrReport = (data: WriterData, send: (message: FromWriter) => void): DatabaseSync | undefined => {
-  const { file, busyMs, checkBudgetMs } = data;
+  const { file, busyMs, checkNewest } = data;
   try {
-    return openLogForWriting({ file, busyMs, check: (db) => checkAtStart(db, file, checkBudgetMs) });
+    return openLogForWriting({ file, busyMs, check: (db) => checkAtStart(db, file, checkNewest) });
   } catch (error) {
     send({ kind: 'start-failed', error: packError(error) });
     return undefined;

@@ -1,5 +1,5 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
-import { LineCounter, parseDocument } from 'yaml';
+import { createRequire } from 'node:module';
 import type { JsonObject, JsonValue } from '../../../domain/json.ts';
 import { isLoopback } from '../../../domain/hubs/loopback.ts';
 import { isObject, listAt, objectAt, stringAt } from '../../../domain/json-tools.ts';
@@ -57,10 +57,14 @@ export const readKubeconfig = (source: Uint8Array | string): KubeAccess => {
   return access;
 };
 
+/** Loaded with the first kubeconfig: one in twenty of the modules that a start would load. */
+const yaml = (): typeof import('yaml') => createRequire(import.meta.url)('yaml') as typeof import('yaml');
+
 const parsed = (source: Uint8Array | string): JsonObject => {
   const text = typeof source === 'string' ? source : Buffer.from(source).toString('utf8');
   if (text.length > MAX_BYTES) refuse(`it has more than ${MAX_BYTES} characters`);
   if (text.trim() === '') refuse('it is empty');
+  const { LineCounter, parseDocument } = yaml();
   const lineCounter = new LineCounter();
   // Pretty errors quote the source, which holds credentials.
   const document = parseDocument(text, { prettyErrors: false, lineCounter });
