@@ -187,8 +187,7 @@ export const openRunIndex = (file: string, identity: string): RunIndex => {
         row.memory,
       );
     },
-    alarmsOf: (run) =>
-      storedAlarms(run).map((alarm) => ({ ...alarm, dueMono: alarm.dueMono - base })),
+    alarmsOf: (run) => storedAlarms(run).map((alarm) => ({ ...alarm, dueMono: alarm.dueMono - base })),
     setAlarms: (run, alarms) => {
       const keep = new Set(alarms.map((alarm) => alarm.key));
       const stored = new Map(storedAlarms(run).map(({ key, due }) => [key, due]));

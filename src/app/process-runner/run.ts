@@ -163,7 +163,16 @@ type Memory = Omit<
 >;
 
 export const toRow = (run: Run): RunRow => {
-  const { key, workflow, runId, subject: _, outstanding: _pending, revision, subjectRevision, ...memory } = run;
+  const {
+    key,
+    workflow,
+    runId,
+    subject: _,
+    outstanding: _pending,
+    revision,
+    subjectRevision,
+    ...memory
+  } = run;
   const closed = isOver(run);
   const pending = pendingOf(run);
   return {
