@@ -130,17 +130,18 @@ const ON_HUB: Folds<Dispatched, Dispatched> = {
   ClusterOrderSeen: (state, { at: seenAt, version: _version, ...seen }) =>
     withFinished({ ...state, seen, seenAt }),
   PlacementDeferred: (state, { runs }) => (runs === true ? { ...state, ready: true } : state),
-  ClusterConditionsObserved: (state, { conditions }) => ({
-    ...without(observed(state), 'notAccepting'),
-    conditions: { ...state.conditions, ...conditions },
-  }),
+  ClusterConditionsObserved: (state, { conditions, ready = state.readyNodes }) => {
+    const isTold = Object.keys(conditions).length > 0;
+    const kept = isTold ? without(observed(state), 'notAccepting') : observed(state);
+    return {
+      ...without(kept, 'readyNodes'),
+      conditions: { ...state.conditions, ...conditions },
+      ...(ready === undefined || Object.keys(ready).length === 0 ? {} : { readyNodes: ready }),
+    };
+  },
   ControlPlaneBecameAvailable: (state, data) => {
     const endpoints = without(data, 'at', 'version');
     return { ...observed(state), endpoints, wasAvailable: true };
-  },
-  NodesObserved: (state, { ready }) => {
-    const kept = without(observed(state), 'readyNodes');
-    return Object.keys(ready).length === 0 ? kept : { ...kept, readyNodes: ready };
   },
   ClusterBecameReady: (state) => {
     // A change that the hub has not taken yet is not built.

@@ -54,7 +54,7 @@ const step: fc.Arbitrary<ClusterEvent> = fc.oneof(
     { type: 'ClusterFailureCleared', data: none },
     { type: 'ClusterLostOnHub', data: { ...none, what: 'hosted-cluster' } },
     { type: 'ClusterRetryRequested', data: none },
-    { type: 'NodesObserved', data: { ...none, ready: {} } },
+    { type: 'ClusterConditionsObserved', data: { ...none, conditions: {}, ready: {} } },
     { type: 'ClusterLabelled', data: { ...none, labels: {} } },
   ),
   fc

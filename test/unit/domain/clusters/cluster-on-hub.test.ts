@@ -112,7 +112,7 @@ describe('clusters: observations', () => {
     const decided = given(...history).when(record(seen)).decision;
     return (decided as ClusterEvent[])
       .map(({ type }) => type)
-      .filter((type) => !['ClusterConditionsObserved', 'NodesObserved'].includes(type));
+      .filter((type) => type !== 'ClusterConditionsObserved');
   };
   /** The state after an observation was recorded. */
   const after = (history: ClusterEvent[], seen = assessment()): ClusterEvent[] => [
@@ -125,7 +125,6 @@ describe('clusters: observations', () => {
     expect(events.map(({ type }) => type)).to.deep.equal([
       'ClusterConditionsObserved',
       'ControlPlaneBecameAvailable',
-      'NodesObserved',
       'ClusterBecameReady',
     ]);
   });
