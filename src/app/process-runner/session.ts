@@ -45,7 +45,7 @@ const WAKE_BATCH = 128;
 /** Alarms that are anchored anew in one turn, and committed: a few milliseconds. */
 const ANCHOR_BATCH = 200;
 /** Milliseconds after which what was written to the index is committed. */
-const COMMIT_MS = 1_000;
+const COMMIT_MS = 5_000;
 /** Milliseconds until paused lanes are read again, doubled each time. */
 const PAUSES_FIRST_MS = 250;
 const PAUSES_MAX_MS = 10_000;
@@ -125,6 +125,7 @@ export const createSession = (options: SessionOptions): Session => {
     wake: wakeTimer,
     live: () => {
       reachedLive.resolve();
+      wakeTicker();
       logger.info({ epoch, ...index.counts() }, 'process runner is live');
       for (const { run } of index.parked()) runs.unpark(run);
     },
@@ -178,7 +179,7 @@ export const createSession = (options: SessionOptions): Session => {
         commit();
       }
       const next = intake.isLive() ? (index.nextAlarm() ?? Infinity) - now : Infinity;
-      const wait = Math.max(TICK_MS, Math.min(next, COMMIT_MS));
+      const wait = Math.max(TICK_MS, Math.min(next, COMMIT_MS, settings.clockCheckMs));
       const woken = Promise.withResolvers<void>();
       sleepsUntil = now + wait;
       wakeTicker = () => {
