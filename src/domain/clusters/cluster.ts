@@ -263,6 +263,7 @@ const specChanged = (before: LiveCluster, change: Partial<Order>): LiveCluster =
 
 /** Stamps what is shown with the time at which it changed. */
 const withTimes = (before: LiveCluster, after: StoredCluster, at: string): StoredCluster => {
+  if (isShownAlike(before, after)) return after;
   const old = shownConditions(before);
   let { conditionsSince } = after;
   for (const { type, status } of shownConditions(after)) {
@@ -274,3 +275,18 @@ const withTimes = (before: LiveCluster, after: StoredCluster, at: string): Store
     ? after
     : { ...after, conditionsSince, stateSince };
 };
+
+/** What state and status of the shown conditions follow from: most looks at a hub change nothing of it. */
+const DECIDES_SHOWN = [
+  'status',
+  'deletionRequestedAt',
+  'failure',
+  'waiting',
+  'notAccepting',
+  'ready',
+  'degraded',
+] as const satisfies readonly (keyof Dispatched)[];
+const isShownAlike = (left: Partial<Dispatched> | StoredCluster, right: typeof left): boolean =>
+  DECIDES_SHOWN.every(
+    (field) => (left as Partial<Dispatched>)[field] === (right as Partial<Dispatched>)[field],
+  );

@@ -56,6 +56,9 @@ const step: fc.Arbitrary<ClusterEvent> = fc.oneof(
     { type: 'ClusterRetryRequested', data: none },
     { type: 'ClusterConditionsObserved', data: { ...none, conditions: {}, ready: {} } },
     { type: 'ClusterLabelled', data: { ...none, labels: {} } },
+    { type: 'HubNotAccepting', data: { ...none, hub: HUB, since: none.at } },
+    { type: 'ClusterDegraded', data: { ...none, reason: 'Etcd', message: 'slow' } },
+    { type: 'ClusterRecovered', data: none },
   ),
   fc
     .tuple(setName, size)
