@@ -141,7 +141,12 @@ const measureReads = async (store: SqliteEventStore, reader: AuditReader): Promi
     }),
   );
   await time('100 events of a tenant and a type', 100, (n) =>
-    reader.find({ tenants: [`tenant-${n % 20}`], types: ['NodesObserved'], limit: 100, after: anyLeaf(n) }),
+    reader.find({
+      tenants: [`tenant-${n % 20}`],
+      types: ['ClusterConditionsObserved'],
+      limit: 100,
+      after: anyLeaf(n),
+    }),
   );
   await time('a page of what is never together (bounded)', 50, (n) =>
     reader.find({

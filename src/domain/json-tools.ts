@@ -152,11 +152,16 @@ export type Defined<T> = { [Key in Exclude<keyof T, Undefinable<T>>]: T[Key] } &
   [Key in Undefinable<T>]?: Exclude<T[Key], undefined>;
 };
 
-/** Without what is undefined: events and answers leave out what they do not know. For fixed keys. */
+/**
+ * Without what is undefined; the value itself where nothing is. Events and answers leave out what they do not know. For
+ * fixed keys.
+ */
 export const defined = <const T extends object>(values: T): Defined<T> => {
-  const kept: { [key: string]: unknown } = {};
-  for (const [key, value] of Object.entries(values)) if (value !== undefined) kept[key] = value;
-  return kept as Defined<T>;
+  const keys = Object.keys(values) as (keyof T)[];
+  if (keys.every((key) => values[key] !== undefined)) return values as unknown as Defined<T>;
+  const kept: Partial<T> = {};
+  for (const key of keys) if (values[key] !== undefined) kept[key] = values[key];
+  return kept as unknown as Defined<T>;
 };
 
 /** Without these fixed keys; the value itself where it has none. Still a `T` where it may lack them. */

@@ -104,8 +104,18 @@ const historyOf = (id: string, n: number): Step[] => [
       },
     ],
   },
-  { stream: 'cluster', events: [{ type: 'NodesObserved', data: { at: AT, ready: { workers: 1, gpu: 0 } } }] },
-  { stream: 'cluster', events: [{ type: 'NodesObserved', data: { at: AT, ready: { workers: 3, gpu: 1 } } }] },
+  {
+    stream: 'cluster',
+    events: [
+      { type: 'ClusterConditionsObserved', data: { at: AT, conditions: {}, ready: { workers: 1, gpu: 0 } } },
+    ],
+  },
+  {
+    stream: 'cluster',
+    events: [
+      { type: 'ClusterConditionsObserved', data: { at: AT, conditions: {}, ready: { workers: 3, gpu: 1 } } },
+    ],
+  },
   { stream: 'cluster', events: [{ type: 'ClusterBecameReady', data: { at: AT } }] },
 ];
 

@@ -85,12 +85,16 @@ export const createDecisions = ({
     if (run.subjectRevision === upTo) run.unsettled = false;
   };
 
-  const observe = (actor: Actor, run: Run, observation: JsonObject): Promise<void> =>
-    decide(actor, run, cause(run, 'observation', digestOf(observation)), (now) => ({
-      kind: 'observation',
-      observation,
-      now,
-    }));
+  const observe = (actor: Actor, run: Run, observation: JsonObject): Promise<void> => {
+    const why = {
+      ...cause(run, 'observation'),
+      // Most lead to no append.
+      get identity() {
+        return ['observation', digestOf(observation)];
+      },
+    };
+    return decide(actor, run, why, (now) => ({ kind: 'observation', observation, now }));
+  };
 
   const recordStart = async (actor: Actor, run: Run, effect: PendingEffect): Promise<boolean> => {
     const { effectId, attempt, facts } = effect;

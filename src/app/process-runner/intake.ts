@@ -34,6 +34,12 @@ export type Intake = {
   lastSeen(): string | undefined;
 };
 
+/**
+ * What a run's own commands left is folded before the log shows it. What others write, most of all new orders, waits this
+ * long for company: one look at the log then serves many.
+ */
+const GATHER_MS = 10;
+
 const RETRY_FIRST_MS = 100;
 const RETRY_MAX_MS = 5_000;
 
@@ -183,6 +189,7 @@ export const createIntake = (
         ...(after === undefined ? {} : { after }),
         filter,
         signal,
+        patienceMs: GATHER_MS,
         name: 'process runner',
       });
       try {

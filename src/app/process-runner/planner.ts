@@ -75,7 +75,7 @@ export const createPlanner = (
       if (alarm.due) due.push(effect);
       if (alarm.keep !== undefined) alarms.push(alarm.keep);
     }
-    memory.keep(run, pending, alarms);
+    memory.keep(run, alarms);
     lanes.keep(run.runId, pending.effects);
     woken.delete(run.key);
     if (options.isDraining()) return;

@@ -148,12 +148,22 @@ export const openRunIndex = (file: string, identity: string): RunIndex => {
     db.exec('BEGIN');
     inTransaction = true;
   };
+  const writeAlarms = (): void => {
+    lastRead = undefined;
+    write();
+  };
   const sql = prepared(db);
   const countOf = (closed: 0 | 1): number => (sql.counts.get(closed) as { runs: number }).runs;
   // Kept beside the rows and written with them: counting hundreds of thousands would hold the thread.
   const counts = { open: countOf(0), closed: countOf(1) };
   /** Stored minus monotonic time. */
   let base = 0;
+  /** Those of the run that is being planned, which are asked for before they are set. */
+  let lastRead: { readonly run: string; readonly alarms: readonly StoredAlarm[] } | undefined;
+  const storedAlarms = (run: string): readonly StoredAlarm[] => {
+    if (lastRead?.run !== run) lastRead = { run, alarms: sql.alarms.all(run) as StoredAlarm[] };
+    return lastRead.alarms;
+  };
 
   return {
     load: (key) => {
@@ -177,22 +187,22 @@ export const openRunIndex = (file: string, identity: string): RunIndex => {
         row.memory,
       );
     },
-    alarmsOf: (run) =>
-      (sql.alarms.all(run) as StoredAlarm[]).map((alarm) => ({ ...alarm, dueMono: alarm.dueMono - base })),
+    alarmsOf: (run) => storedAlarms(run).map((alarm) => ({ ...alarm, dueMono: alarm.dueMono - base })),
     setAlarms: (run, alarms) => {
       const keep = new Set(alarms.map((alarm) => alarm.key));
-      const stored = new Map((sql.alarms.all(run) as StoredAlarm[]).map(({ key, due }) => [key, due]));
+      const stored = new Map(storedAlarms(run).map(({ key, due }) => [key, due]));
       // Nearly always they are as they were: each step of a run sets them.
       const gone = [...stored.keys()].filter((key) => !keep.has(key));
       const moved = alarms.filter(({ key, due }) => stored.get(key) !== due);
-      if (gone.length + moved.length > 0) write();
+      if (gone.length + moved.length === 0) return;
+      writeAlarms();
       for (const key of gone) sql.dropAlarm.run(run, key);
       for (const { key, due, dueMono } of moved) sql.setAlarm.run(run, key, due, dueMono + base);
     },
     takeDue: (mono, limit) => {
       const now = mono + base;
       const due = sql.due.all(now, limit) as { run: string; key: string; dueMono: number; fired: number }[];
-      if (due.length > 0) write();
+      if (due.length > 0) writeAlarms();
       for (const { run, key, dueMono, fired } of due) {
         // Woken early: its own time still stands. Otherwise its run must replace it; until then it fires less and less.
         const early = dueMono > now;
@@ -204,7 +214,7 @@ export const openRunIndex = (file: string, identity: string): RunIndex => {
     reanchor: (offsetMs, limit) => {
       base = offsetMs;
       const moved = sql.moved.all(limit) as { run: string; key: string }[];
-      if (moved.length > 0) write();
+      if (moved.length > 0) writeAlarms();
       for (const { run, key } of moved) sql.reanchor.run(run, key);
       return moved.length === limit;
     },
@@ -214,7 +224,7 @@ export const openRunIndex = (file: string, identity: string): RunIndex => {
     },
     countDue: (mono) => (sql.countDue.get(mono + base) as { n: number }).n,
     wake: (alarm, mono, limit) => {
-      write();
+      writeAlarms();
       return Number(sql.wake.run(alarm, mono + base, limit).changes);
     },
     withWork: (after, limit) => (sql.work.all(after, limit) as { key: string }[]).map(({ key }) => key),

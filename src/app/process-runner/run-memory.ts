@@ -16,13 +16,13 @@ export type RunMemory = {
   /** Revisions known of this run; undefined: it was never heard of. Cheap. */
   revisionsOf(key: string): Revisions | undefined;
   isClosed(key: string): boolean;
-  /** Writes the run and its alarms to the index. */
-  keep(run: Run, pending: Pending, alarms: readonly Alarm[]): void;
+  /** Writes its alarms to the index, and the run itself with the next flush: a step may follow in a moment. */
+  keep(run: Run, alarms: readonly Alarm[]): void;
   /** Remembers the run without writing it yet (while the log is folded at the start). */
   touch(run: Run): void;
   /** Forgets what was folded of this run, also that it was closed: it is to be folded from its streams again. */
   forget(key: string): void;
-  /** Writes what was only touched. */
+  /** Writes the runs that changed since. */
   flush(): void;
   workflowOf(key: string): AnyWorkflow | undefined;
 };
@@ -41,16 +41,23 @@ export const createRunMemory = (options: {
   const byName = new Map(options.workflows.map((workflow) => [workflow.name, workflow]));
   /** In order of use, the least recently used first. */
   const cache = new Map<string, Run>();
-  const dirty = new Set<string>();
+  /** Not written as they are now. `touched`: nor are their alarms. */
+  const dirty = new Map<string, 'kept' | 'touched'>();
+  /** Runs with a row, from which their alarms have their age. */
+  const rowed = new WeakSet<Run>();
 
   const workflowOf = (key: string): AnyWorkflow | undefined => byName.get(parseStreamName(key).category);
 
-  const write = (run: Run, pending: Pending, alarms: readonly Alarm[]): void => {
-    const row = toRow(run, pending);
-    index.save(row);
-    index.setAlarms(run.key, row.closed ? [] : alarms);
-    for (const { dueMono } of row.closed ? [] : alarms) options.alarmSet(dueMono);
+  const save = (run: Run): void => {
+    index.save(toRow(run));
+    rowed.add(run);
     dirty.delete(run.key);
+  };
+
+  const setAlarms = (run: Run, wanted: readonly Alarm[]): void => {
+    const alarms = isOver(run) ? [] : wanted;
+    index.setAlarms(run.key, alarms);
+    for (const { dueMono } of alarms) options.alarmSet(dueMono);
   };
 
   const remember = (run: Run): void => {
@@ -58,7 +65,7 @@ export const createRunMemory = (options: {
     cache.set(run.key, run);
     if (cache.size <= cachedRuns) return;
     for (const [key, oldest] of cache) {
-      if (dirty.has(key)) keepTouched(oldest);
+      write(oldest);
       cache.delete(key);
       break;
     }
@@ -79,13 +86,16 @@ export const createRunMemory = (options: {
     // One that has fired says so until its attempt has begun, whatever the clocks say by then.
     const waitingFor = new Set(pending.effects.map(({ effectId, attempt }) => gateAlarm(effectId, attempt)));
     const gates = stored.filter(({ key }) => waitingFor.has(key));
-    write(run, pending, [...timerAlarms(pending, steady.offset()), ...gates, ...reads]);
+    save(run);
+    setAlarms(run, [...timerAlarms(pending, steady.offset()), ...gates, ...reads]);
   };
 
   /** A bug or poison stops one run, whatever is written together with it. Its row stays behind, as of any parked run. */
-  const keepTouched = (run: Run): void => {
+  const write = (run: Run): void => {
     try {
-      writeTouched(run);
+      const how = dirty.get(run.key);
+      if (how === 'touched') writeTouched(run);
+      else if (how === 'kept') save(run);
     } catch (error) {
       if (isIndexError(error)) throw error;
       dirty.delete(run.key);
@@ -102,17 +112,22 @@ export const createRunMemory = (options: {
       if (workflow === undefined) throw new TypeError(`no workflow has runs called ${key}`);
       const row = index.load(key);
       if (row === undefined) return newRun(workflow, parseStreamName(key).id);
-      return fromRow(row, workflow) ?? 'closed';
+      const run = fromRow(row, workflow);
+      if (run !== undefined) rowed.add(run);
+      return run ?? 'closed';
     },
     isClosed: (key) => !cache.has(key) && index.load(key)?.closed === true,
     revisionsOf: (key) => cache.get(key) ?? index.revisionsOf(key),
-    keep: (run, pending, alarms) => {
-      write(run, pending, alarms);
-      if (isOver(run)) cache.delete(run.key);
+    keep: (run, alarms) => {
+      const over = isOver(run);
+      if (over || !rowed.has(run)) save(run);
+      else dirty.set(run.key, 'kept');
+      setAlarms(run, alarms);
+      if (over) cache.delete(run.key);
       else remember(run);
     },
     touch: (run) => {
-      dirty.add(run.key);
+      dirty.set(run.key, 'touched');
       remember(run);
     },
     forget: (key) => {
@@ -120,13 +135,12 @@ export const createRunMemory = (options: {
       dirty.delete(key);
       const workflow = workflowOf(key);
       if (workflow === undefined || index.load(key) === undefined) return;
-      const run = newRun(workflow, parseStreamName(key).id);
-      index.save(toRow(run, pendingOf(run)));
+      index.save(toRow(newRun(workflow, parseStreamName(key).id)));
     },
     flush: () => {
-      for (const key of dirty) {
+      for (const key of dirty.keys()) {
         const run = cache.get(key);
-        if (run !== undefined) keepTouched(run);
+        if (run !== undefined) write(run);
         if (run !== undefined && isOver(run)) cache.delete(key);
       }
     },

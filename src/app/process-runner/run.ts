@@ -17,6 +17,8 @@ export type Run = {
   /** Name of the stream that the run is about. */
   readonly subject: string;
   state: unknown;
+  /** What was outstanding in this very state: it is asked several times. */
+  outstanding?: { readonly state: unknown; readonly pending: Pending };
   /** Of its own stream; -1: nothing was recorded yet. */
   revision: number;
   /** Of the subject's stream; -1: nothing of it is folded. */
@@ -138,8 +140,14 @@ export const isOver = (run: Run): boolean => isKnown(run) && run.workflow.isClos
 
 const NOTHING: Pending = { commands: [], effects: [], timers: [] };
 
-export const pendingOf = (run: Run): Pending =>
-  isKnown(run) && !isOver(run) ? run.workflow.pending(run.state) : NOTHING;
+export const pendingOf = (run: Run): Pending => {
+  if (!isKnown(run)) return NOTHING;
+  const { state, outstanding } = run;
+  if (outstanding !== undefined && outstanding.state === state) return outstanding.pending;
+  const pending = isOver(run) ? NOTHING : run.workflow.pending(state);
+  run.outstanding = { state, pending };
+  return pending;
+};
 
 /** Forgets the starts of effects that are no longer outstanding. */
 export const pruneStarts = (run: Run, pending: Pending): void => {
@@ -149,11 +157,24 @@ export const pruneStarts = (run: Run, pending: Pending): void => {
   }
 };
 
-type Memory = Omit<Run, 'key' | 'workflow' | 'runId' | 'subject' | 'revision' | 'subjectRevision'>;
+type Memory = Omit<
+  Run,
+  'key' | 'workflow' | 'runId' | 'subject' | 'outstanding' | 'revision' | 'subjectRevision'
+>;
 
-export const toRow = (run: Run, pending: Pending): RunRow => {
-  const { key, workflow, runId, subject: _, revision, subjectRevision, ...memory } = run;
+export const toRow = (run: Run): RunRow => {
+  const {
+    key,
+    workflow,
+    runId,
+    subject: _,
+    outstanding: _pending,
+    revision,
+    subjectRevision,
+    ...memory
+  } = run;
   const closed = isOver(run);
+  const pending = pendingOf(run);
   return {
     key,
     workflow: workflow.name,

@@ -1,6 +1,7 @@
 import type { JsonObject } from '../../domain/json.ts';
 import type { Lease } from '../ownership.ts';
 import { recordDivergence } from './clock-record.ts';
+import type { Anchor } from '../resume-point.ts';
 import { createIntake } from './intake.ts';
 import { createLanes, type Lanes } from './lanes.ts';
 import { pause } from './pause.ts';
@@ -44,7 +45,7 @@ const WAKE_BATCH = 128;
 /** Alarms that are anchored anew in one turn, and committed: a few milliseconds. */
 const ANCHOR_BATCH = 200;
 /** Milliseconds after which what was written to the index is committed. */
-const COMMIT_MS = 250;
+const COMMIT_MS = 5_000;
 /** Milliseconds until paused lanes are read again, doubled each time. */
 const PAUSES_FIRST_MS = 250;
 const PAUSES_MAX_MS = 10_000;
@@ -124,6 +125,7 @@ export const createSession = (options: SessionOptions): Session => {
     wake: wakeTimer,
     live: () => {
       reachedLive.resolve();
+      wakeTicker();
       logger.info({ epoch, ...index.counts() }, 'process runner is live');
       for (const { run } of index.parked()) runs.unpark(run);
     },
@@ -177,7 +179,7 @@ export const createSession = (options: SessionOptions): Session => {
         commit();
       }
       const next = intake.isLive() ? (index.nextAlarm() ?? Infinity) - now : Infinity;
-      const wait = Math.max(TICK_MS, Math.min(next, COMMIT_MS));
+      const wait = Math.max(TICK_MS, Math.min(next, COMMIT_MS, settings.clockCheckMs));
       const woken = Promise.withResolvers<void>();
       sleepsUntil = now + wait;
       wakeTicker = () => {
@@ -189,12 +191,14 @@ export const createSession = (options: SessionOptions): Session => {
     }
   };
 
+  let lastAnchor: Anchor | undefined;
   const commit = (): void => {
-    const anchor = intake.isLive() ? intake.progress.anchor() : undefined;
-    // A run in the middle of its items was folded further than it was kept; what the anchor passes is not read again.
-    if (anchor !== undefined) {
+    if (intake.isLive()) {
+      // What the anchor passes is not read again: runs are written as far as they were folded.
       memory.flush();
-      index.setAnchor(anchor);
+      const anchor = intake.progress.anchor();
+      if (anchor !== undefined && anchor !== lastAnchor) index.setAnchor(anchor);
+      lastAnchor = anchor;
     }
     index.commit();
   };

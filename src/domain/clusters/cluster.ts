@@ -130,17 +130,18 @@ const ON_HUB: Folds<Dispatched, Dispatched> = {
   ClusterOrderSeen: (state, { at: seenAt, version: _version, ...seen }) =>
     withFinished({ ...state, seen, seenAt }),
   PlacementDeferred: (state, { runs }) => (runs === true ? { ...state, ready: true } : state),
-  ClusterConditionsObserved: (state, { conditions }) => ({
-    ...without(observed(state), 'notAccepting'),
-    conditions: { ...state.conditions, ...conditions },
-  }),
+  ClusterConditionsObserved: (state, { conditions, ready = state.readyNodes }) => {
+    const isTold = Object.keys(conditions).length > 0;
+    const kept = isTold ? without(observed(state), 'notAccepting') : observed(state);
+    return {
+      ...without(kept, 'readyNodes'),
+      conditions: { ...state.conditions, ...conditions },
+      ...(ready === undefined || Object.keys(ready).length === 0 ? {} : { readyNodes: ready }),
+    };
+  },
   ControlPlaneBecameAvailable: (state, data) => {
     const endpoints = without(data, 'at', 'version');
     return { ...observed(state), endpoints, wasAvailable: true };
-  },
-  NodesObserved: (state, { ready }) => {
-    const kept = without(observed(state), 'readyNodes');
-    return Object.keys(ready).length === 0 ? kept : { ...kept, readyNodes: ready };
   },
   ClusterBecameReady: (state) => {
     // A change that the hub has not taken yet is not built.
@@ -262,6 +263,7 @@ const specChanged = (before: LiveCluster, change: Partial<Order>): LiveCluster =
 
 /** Stamps what is shown with the time at which it changed. */
 const withTimes = (before: LiveCluster, after: StoredCluster, at: string): StoredCluster => {
+  if (isShownAlike(before, after)) return after;
   const old = shownConditions(before);
   let { conditionsSince } = after;
   for (const { type, status } of shownConditions(after)) {
@@ -273,3 +275,18 @@ const withTimes = (before: LiveCluster, after: StoredCluster, at: string): Store
     ? after
     : { ...after, conditionsSince, stateSince };
 };
+
+/** What state and status of the shown conditions follow from: most looks at a hub change nothing of it. */
+const DECIDES_SHOWN = [
+  'status',
+  'deletionRequestedAt',
+  'failure',
+  'waiting',
+  'notAccepting',
+  'ready',
+  'degraded',
+] as const satisfies readonly (keyof Dispatched)[];
+const isShownAlike = (left: Partial<Dispatched> | StoredCluster, right: typeof left): boolean =>
+  DECIDES_SHOWN.every(
+    (field) => (left as Partial<Dispatched>)[field] === (right as Partial<Dispatched>)[field],
+  );

@@ -210,7 +210,12 @@ export const CLUSTER_SHAPES = {
   ClusterOrdersDuplicated: { hub: text, names: list, ...look },
   // --- what was observed on the hub
   ClusterOrderSeen: { ...seenShape, ...look },
-  ClusterConditionsObserved: { conditions: z.partialRecord(conditionName, conditionState), ...look },
+  /** What changed since the last look. `ready`: all counts of ready nodes; empty: the hub does not show them any more. */
+  ClusterConditionsObserved: {
+    conditions: z.partialRecord(conditionName, conditionState),
+    ready: counts.optional(),
+    ...look,
+  },
   ControlPlaneBecameAvailable: {
     apiUrl: text,
     consoleUrl: text,
@@ -218,7 +223,6 @@ export const CLUSTER_SHAPES = {
     ingressEndpoint: text,
     ...look,
   },
-  NodesObserved: { ready: counts, ...look },
   ClusterBecameReady: look,
   /** READY no longer holds because the desired size or spec changed and is being worked on. */
   ClusterReconfiguring: look,

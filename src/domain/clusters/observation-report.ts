@@ -59,8 +59,8 @@ const whileWanted = (state: Dispatched, report: Report): ClusterEvent[] => {
     ...(isFinished ? toldRetry(state, 'eda', 'provision') : []),
     ...seenEvents(state, at, seenOf(state, assessment, isSilent)),
     ...eventIf(isDuplicated, 'ClusterOrdersDuplicated', { at, hub, names }),
-    ...(isSilent ? [] : conditionEvents(state, at, assessment)),
-    ...measuredEvents(state, at, assessment),
+    ...conditionEvents(state, at, assessment, isSilent),
+    ...endpointEvents(state, at, assessment),
     ...verdictEvents(state, report, assessment),
   ];
 };
@@ -80,7 +80,23 @@ const seenOf = (state: Dispatched, assessment: Found, isSilent: boolean): Seen =
   };
 };
 
-const conditionEvents = (state: Dispatched, at: string, assessment: Found): ClusterEvent[] => {
+/** Conditions and counts in one event: a change of one is nearly always one of the other. */
+const conditionEvents = (
+  state: Dispatched,
+  at: string,
+  assessment: Found,
+  isSilent: boolean,
+): ClusterEvent[] => {
+  const conditions = isSilent ? {} : changedConditions(state, at, assessment);
+  // Nothing: the hub does not show them any more, and what it showed before would stand for ever.
+  const counts = sameJson(assessment.ready, state.readyNodes ?? {}) ? {} : { ready: assessment.ready };
+  const isNews = Object.keys({ ...conditions, ...counts }).length > 0;
+  return eventIf(isNews, 'ClusterConditionsObserved', { at, conditions, ...counts });
+};
+
+type Conditions = { readonly [Name in ConditionName]?: ConditionState };
+
+const changedConditions = (state: Dispatched, at: string, assessment: Found): Conditions => {
   // Written status and the alarm end with the next observation, even when no condition changed.
   const all = state.reported !== undefined || (state.notAccepting !== undefined && assessment.accepted);
   const changed: { [Name in ConditionName]?: ConditionState } = {};
@@ -95,17 +111,13 @@ const conditionEvents = (state: Dispatched, at: string, assessment: Found): Clus
     const condition = { ...shown, since };
     if (all || !sameJson(known, condition)) changed[name as ConditionName] = condition;
   }
-  const isNews = Object.keys(changed).length > 0;
-  return eventIf(isNews, 'ClusterConditionsObserved', { at, conditions: changed });
+  return changed;
 };
 
-const measuredEvents = (state: Dispatched, at: string, { controlPlane, ready }: Found): ClusterEvent[] => [
-  ...(controlPlane === undefined || sameJson(controlPlane, state.endpoints)
+const endpointEvents = (state: Dispatched, at: string, { controlPlane }: Found): ClusterEvent[] =>
+  controlPlane === undefined || sameJson(controlPlane, state.endpoints)
     ? []
-    : eventIf(true, 'ControlPlaneBecameAvailable', { at, ...controlPlane })),
-  // Nothing: the hub does not show them any more, and what it showed before would stand for ever.
-  ...eventIf(!sameJson(ready, state.readyNodes ?? {}), 'NodesObserved', { at, ready }),
-];
+    : eventIf(true, 'ControlPlaneBecameAvailable', { at, ...controlPlane });
 
 const verdictEvents = (state: Dispatched, { at, jobErrors }: Report, { verdict }: Found): ClusterEvent[] => {
   const { failure, built, ready } = state;

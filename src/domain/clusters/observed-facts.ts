@@ -81,8 +81,9 @@ const everySet = (
 /** By host type, as the hub counts them: in which of two sets of one type a node is, it does not show. */
 const isShortOfBuilt = (
   ready: { readonly [nodeSet: string]: number },
-  { nodeSets, built = {} }: DesiredCluster,
+  { nodeSets, built }: DesiredCluster,
 ): boolean => {
+  if (built === undefined) return false;
   const shown = Object.entries(nodeSets).map(
     ([name, set]) => [name, { ...set, size: own(ready, name) ?? 0 }] as const,
   );

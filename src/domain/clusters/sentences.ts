@@ -52,14 +52,11 @@ export const CLUSTER_SENTENCES: Sentences = {
   ClusterOrdersDuplicated: (data) =>
     `The hub${quoted(data['hub'])} holds further objects with the label of this cluster, which the ledger did not make: ` +
     `${joined(data['names'])}. Remove them by hand.`,
-  ClusterConditionsObserved: (data) =>
-    `Conditions: ${eachOf(data['conditions'], (condition) => conditionOf(objectOf(condition)))}.`,
+  ClusterConditionsObserved: ({ conditions, ready }) =>
+    [conditionsShown(objectOf(conditions)), nodesShown(ready)].filter((words) => words !== '').join(' ') ||
+    'The hub shows something new.',
   ControlPlaneBecameAvailable: (data) =>
     `The control plane is available${from(textOf(data['apiUrl']), ' at ')}.`,
-  NodesObserved: (data) =>
-    Object.keys(objectOf(data['ready'])).length === 0
-      ? 'The hub does not show node counts any more.'
-      : `Ready nodes: ${eachOf(data['ready'], textOf)}.`,
   ClusterBecameReady: 'The cluster is ready.',
   ClusterReconfiguring: 'A change of the cluster is being carried out.',
   ClusterDegraded: (data) => `The cluster is degraded${because(data)}.`,
@@ -93,6 +90,18 @@ export const CLUSTER_SENTENCES: Sentences = {
 };
 
 const joined = (value: JsonValue | undefined): string => listOf(value).map(textOf).join(', ');
+const conditionsShown = (conditions: JsonObject): string =>
+  Object.keys(conditions).length === 0
+    ? ''
+    : `Conditions: ${eachOf(conditions, (condition) => conditionOf(objectOf(condition)))}.`;
+
+const nodesShown = (ready: JsonValue | undefined): string => {
+  if (ready === undefined) return '';
+  return Object.keys(objectOf(ready)).length === 0
+    ? 'The hub does not show node counts any more.'
+    : `Ready nodes: ${eachOf(ready, textOf)}.`;
+};
+
 const eachOf = (value: JsonValue | undefined, words: (value: JsonValue) => string): string =>
   Object.entries(objectOf(value))
     .map(([name, one]) => `${name} ${words(one)}`)

@@ -186,8 +186,9 @@ const notRising = async (stack: Stack): Promise<readonly string[]> => {
   const last = new Map<string, number>();
   const wrong: string[] = [];
   for (const { type, stream, data } of await readLog(stack)) {
-    if (type !== 'NodesObserved') continue;
-    const nodes = (data['ready'] as { readonly workers?: number }).workers ?? 0;
+    const { ready } = data as { readonly ready?: { readonly workers?: number } };
+    if (type !== 'ClusterConditionsObserved' || ready === undefined) continue;
+    const nodes = ready.workers ?? 0;
     const before = last.get(stream) ?? -1;
     if (nodes <= before) wrong.push(`${stream}: ${nodes} after ${before}`);
     last.set(stream, nodes);

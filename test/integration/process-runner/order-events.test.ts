@@ -6,7 +6,7 @@ import { playOut, settle, until } from '../../support/simulation/simulate.ts';
 import { createWorkload, TENANTS } from '../../support/simulation/workload.ts';
 import type { Plant } from '../../support/simulation/world.ts';
 
-const MOST_EVENTS = 22;
+const MOST_EVENTS = 18;
 const MOST_APPENDS = 14;
 const MINUTE = 60_000;
 

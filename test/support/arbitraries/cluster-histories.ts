@@ -54,8 +54,11 @@ const step: fc.Arbitrary<ClusterEvent> = fc.oneof(
     { type: 'ClusterFailureCleared', data: none },
     { type: 'ClusterLostOnHub', data: { ...none, what: 'hosted-cluster' } },
     { type: 'ClusterRetryRequested', data: none },
-    { type: 'NodesObserved', data: { ...none, ready: {} } },
+    { type: 'ClusterConditionsObserved', data: { ...none, conditions: {}, ready: {} } },
     { type: 'ClusterLabelled', data: { ...none, labels: {} } },
+    { type: 'HubNotAccepting', data: { ...none, hub: HUB, since: none.at } },
+    { type: 'ClusterDegraded', data: { ...none, reason: 'Etcd', message: 'slow' } },
+    { type: 'ClusterRecovered', data: none },
   ),
   fc
     .tuple(setName, size)

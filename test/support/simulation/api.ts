@@ -44,6 +44,8 @@ export type Reply = {
 export type Api = {
   /** Never rejects; never resolves once the incarnation has died. */
   send(request: Request): Promise<Reply>;
+  /** Resolves when what is under way has ended. */
+  idle(): Promise<void>;
 };
 
 /** The path of a request, as the scope of its idempotency key names it. */
@@ -165,10 +167,19 @@ export const createApi = (options: {
     return { ...DONE, body: JSON.parse(String(body)) as JsonObject, revision };
   };
 
+  const inFlight = new Set<Promise<unknown>>();
+
   return {
+    idle: async () => {
+      await Promise.allSettled(inFlight);
+    },
     send: (request) =>
       new Promise((resolve) => {
-        carryOut(request).then(
+        const carriedOut = carryOut(request);
+        inFlight.add(carriedOut);
+        const ended = (): unknown => inFlight.delete(carriedOut);
+        carriedOut.then(ended, ended);
+        carriedOut.then(
           (reply) => answer(life, life.random.int(0, 3), () => resolve(reply)),
           (error: unknown) => answer(life, life.random.int(0, 3), () => resolve(refusal(asApiError(error)))),
         );

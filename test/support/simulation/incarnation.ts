@@ -130,7 +130,8 @@ export const startIncarnation = async (options: IncarnationOptions): Promise<Inc
     timersLeft: () => waiting.size,
     stop: async () => {
       end.abort();
-      await running;
+      // As the listeners do, which answer what is under way first.
+      await Promise.all([running, api.idle()]);
       await system.idle();
       await system.close();
     },

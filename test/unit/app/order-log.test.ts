@@ -32,7 +32,7 @@ describe('the lines about orders', () => {
     tell(
       `cluster-${ID}`,
       [
-        { type: 'NodesObserved', data: {} },
+        { type: 'ClusterConditionsObserved', data: {} },
         { type: 'ClusterFailed', data: failed },
       ],
       { correlationId: 'c-1' },

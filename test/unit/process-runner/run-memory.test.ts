@@ -53,4 +53,66 @@ describe('what is kept of runs', () => {
     expect(index.alarmsOf(run.key)).to.have.length(2);
     index.close();
   });
+
+  describe('and when', () => {
+    const workflow = {
+      ...toyWorkflow,
+      isClosed: (state: unknown) => state === 'over',
+      pending: () => ({ commands: [], effects: [], timers: [] }),
+    } as unknown as AnyWorkflow;
+    const opened = (cachedRuns: number) => {
+      const { clock } = manualTime();
+      const index = openRunIndex(':memory:', 'x');
+      const memory = createRunMemory({
+        index,
+        workflows: [workflow],
+        cachedRuns,
+        steady: createSteadyClock(clock, 5_000),
+        alarmSet: () => undefined,
+        broken: (_key, error) => expect.fail(String(error)),
+      });
+      const keptAt = (id: string, ...revisions: readonly number[]) => {
+        const run = newRun(workflow, id);
+        for (const revision of revisions) {
+          run.revision = revision;
+          memory.keep(run, [{ key: 't:x', due: revision, dueMono: revision }]);
+        }
+        return run;
+      };
+      const written = (key: string) => index.load(key)?.revision;
+      return { index, memory, keptAt, written };
+    };
+
+    it('a run is written once at first, which gives it its age, and then with the next flush; its alarms at once', () => {
+      const { index, memory, keptAt, written } = opened(10);
+      const run = keptAt('a', 0, 1, 2);
+      expect(written(run.key)).to.equal(0);
+      expect(memory.revisionsOf(run.key)?.revision).to.equal(2);
+      expect(index.alarmsOf(run.key).map(({ due }) => due)).to.deep.equal([2]);
+      memory.flush();
+      expect(written(run.key)).to.equal(2);
+      index.close();
+    });
+
+    it('one that leaves memory is written before', () => {
+      const { index, memory, keptAt, written } = opened(1);
+      const run = keptAt('a', 0, 1);
+      keptAt('b', 0);
+      expect(written(run.key)).to.equal(1);
+      expect(memory.get(run.key)).to.include({ revision: 1 });
+      index.close();
+    });
+
+    it('one that is over is written at once, without alarms', () => {
+      const { index, memory, keptAt } = opened(10);
+      const run = keptAt('a', 0);
+      run.state = 'over';
+      run.revision = 1;
+      memory.keep(run, [{ key: 't:x', due: 1, dueMono: 1 }]);
+      expect(index.load(run.key)).to.include({ revision: 1, closed: true });
+      expect(memory.isClosed(run.key)).to.equal(true);
+      expect(index.alarmsOf(run.key)).to.deep.equal([]);
+      index.close();
+    });
+  });
 });

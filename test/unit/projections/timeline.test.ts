@@ -246,7 +246,13 @@ describe('summaries', () => {
     ).to.equal(
       "The resize of node set 'workers' from 2 to 3 failed: the provider's automation failed (correlation id c-1). The cluster runs on as before.",
     );
-    expect(summaryOf('NodesObserved', { ready: {} })).to.equal('The hub does not show node counts any more.');
+    expect(summaryOf('ClusterConditionsObserved', { conditions: {}, ready: {} })).to.equal(
+      'The hub does not show node counts any more.',
+    );
+    const counted = { conditions: { NodesReady: { status: 'True' } }, ready: { workers: 2 } };
+    expect(summaryOf('ClusterConditionsObserved', counted)).to.equal(
+      'Conditions: NodesReady True. Ready nodes: workers 2.',
+    );
     expect(summaryOf('PlacementDeferred', { message: 'waiting for 2 × h100', runs: true })).to.equal(
       'The change is waiting for 2 × h100; the cluster runs on as before.',
     );

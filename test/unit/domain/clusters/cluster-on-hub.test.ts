@@ -112,7 +112,7 @@ describe('clusters: observations', () => {
     const decided = given(...history).when(record(seen)).decision;
     return (decided as ClusterEvent[])
       .map(({ type }) => type)
-      .filter((type) => !['ClusterConditionsObserved', 'NodesObserved'].includes(type));
+      .filter((type) => type !== 'ClusterConditionsObserved');
   };
   /** The state after an observation was recorded. */
   const after = (history: ClusterEvent[], seen = assessment()): ClusterEvent[] => [
@@ -125,7 +125,6 @@ describe('clusters: observations', () => {
     expect(events.map(({ type }) => type)).to.deep.equal([
       'ClusterConditionsObserved',
       'ControlPlaneBecameAvailable',
-      'NodesObserved',
       'ClusterBecameReady',
     ]);
   });
@@ -133,6 +132,31 @@ describe('clusters: observations', () => {
     given(...after(onHub))
       .when(record())
       .thenNothing());
+  it('records counts of nodes alone where no condition changed, and that the hub shows none any more', () => {
+    const counted = (ready: { readonly [set: string]: number }): ClusterEvent => ({
+      type: 'ClusterConditionsObserved',
+      data: { at, conditions: {}, ready },
+    });
+    given(...after(onHub))
+      .when(record(assessment({ ready: { workers: 1 } })))
+      .thenEvents(counted({ workers: 1 }));
+    given(...after(onHub), counted({ workers: 1 }))
+      .when(record(assessment({ ready: {} })))
+      .thenEvents(counted({}));
+    given(...after(onHub), counted({}))
+      .when(record(assessment({ ready: {} })))
+      .thenNothing();
+  });
+  it('does not take an order for accepted because nodes were counted', () => {
+    const alarm: ClusterEvent = { type: 'HubNotAccepting', data: { at, hub: HUB, since: at } };
+    const counted: ClusterEvent = {
+      type: 'ClusterConditionsObserved',
+      data: { at, conditions: {}, ready: { workers: 1 } },
+    };
+    const { evolve, initialState } = clusterDecider;
+    const state = [...onHub, alarm, counted].reduce(evolve, initialState());
+    expect(state).to.deep.include({ notAccepting: { since: at }, readyNodes: { workers: 1 } });
+  });
   it('keeps the time since when a condition holds while its status stays', () => {
     const seen = assessment();
     const { NodesReady } = seen.conditions;

@@ -217,7 +217,10 @@ describe('what a cluster is billed for', () => {
         'workers x3 suspended after 660 s: READY -> FAILED',
       );
     given(...readyHistory, written(11, 'CLUSTER_STATE_FAILED'))
-      .when({ type: 'NodesObserved', data: { at: time(12), ready: { workers: 3, gpu: 2 } } })
+      .when({
+        type: 'ClusterConditionsObserved',
+        data: { at: time(12), conditions: {}, ready: { workers: 3, gpu: 2 } },
+      })
       .thenChanges(
         '_control_plane x1 resumed: FAILED -> READY',
         'gpu x2 resumed: FAILED -> READY',
