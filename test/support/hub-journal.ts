@@ -119,3 +119,12 @@ export const assertNoSecondObject = (file: string): void => {
 const fail = (what: string, orders: readonly HubOrder[]): never => {
   throw new Error(`${what}:\n${orders.map((order) => `  ${JSON.stringify(order)}`).join('\n')}`);
 };
+
+/** What faults are decided by, as `<namespace>/<name> <calls> <writes>`; `*` is the whole hub. */
+export const readHubCounts = (file: string): string[] =>
+  withFile(file, (db) =>
+    db
+      .prepare('SELECT object, calls, writes FROM call_counts ORDER BY object')
+      .all()
+      .map((row) => Object.values(row).join(' ')),
+  );

@@ -1,6 +1,11 @@
 import { CLUSTER_ORDER, HOSTED_CLUSTER } from '../../../src/domain/clusters/hub-objects.ts';
 import { expect } from 'chai';
-import { assertNoSecondObject, readHubCalls, readHubOrders } from '../../support/hub-journal.ts';
+import {
+  assertNoSecondObject,
+  readHubCalls,
+  readHubCounts,
+  readHubOrders,
+} from '../../support/hub-journal.ts';
 import { createHubBench, HOSTED, hubErrorOf, manifestOf, REF } from './hub-support.ts';
 
 describe('faults of the simulated hub', () => {
@@ -51,6 +56,23 @@ describe('faults of the simulated hub', () => {
       expect((await create(fault)).name).to.equal('order-a');
     });
   }
+
+  it('calls are counted only where a fault may ask for their number', async () => {
+    await create('');
+    await get();
+    expect(readHubCounts(bench.file)).to.deep.equal([]);
+    const manifest = manifestOf('order-b', { simulation: '503=3' });
+    await bench.hub.create(CLUSTER_ORDER, manifest, bench.by());
+    await bench.hub.get(CLUSTER_ORDER, REF('order-b'), bench.by());
+    await bench.hub.control.configure('slow=1ms');
+    const read = bench.hub.get(CLUSTER_ORDER, REF('order-a'), bench.by());
+    await bench.time.advance(1);
+    await read;
+    expect(readHubCounts(bench.file)).to.have.deep.members(['* 1 0', 'osac-hub/order-b 2 1']);
+    const third = bench.hub.get(CLUSTER_ORDER, REF('order-b'), bench.by()).catch(({ kind }) => kind);
+    await bench.time.advance(1);
+    expect(await third).to.equal('unavailable');
+  });
 
   it('counts go on over a restart', async () => {
     await hubErrorOf(create('409=1-2'));

@@ -53,6 +53,7 @@ export const createHubBench = (options: Partial<SimulatedHubOptions> = {}) => {
       timers: time.timers,
       inline: true,
       seed: 'unit',
+      watchPollMs: 200,
       ...options,
       ...more,
     });

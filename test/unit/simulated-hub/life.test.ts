@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import type { ObservedClusterOrder } from '../../../src/domain/clusters/hub-objects.ts';
-import { replay } from '../../../src/adapters/management-cluster/simulated/behaviours/cluster-order/life.ts';
+import { live } from '../../../src/adapters/management-cluster/simulated/behaviours/cluster-order/life.ts';
 import type { OrderRecord } from '../../../src/adapters/management-cluster/simulated/behaviours/cluster-order/shown.ts';
 import { lifeSettings, parseSettings } from '../../../src/adapters/management-cluster/simulated/settings.ts';
 import { configVersion } from '../../../src/domain/clusters/config-version.ts';
@@ -53,13 +53,13 @@ const historyOf = (
   ms: number,
 ): (ObservedClusterOrder & { ms: number; gone: boolean })[] => {
   const seen: (ObservedClusterOrder & { ms: number; gone: boolean })[] = [];
-  replay(record, T0 + ms, (version, order) => {
+  live(record, (version, order) => {
     seen.push({ ...order(), ms: version.at - T0, gone: version.gone });
-  });
+  })(T0 + ms);
   return seen;
 };
 const at = (record: OrderRecord, ms: number) => {
-  const { object, beside, ...life } = replay(record, T0 + ms);
+  const { object, beside, ...life } = live(record)(T0 + ms);
   return { ...life, order: object, hosted: beside };
 };
 const conditionOf = (order: { conditions: ObservedClusterOrder['conditions'] } | undefined, type: string) =>
@@ -369,6 +369,21 @@ describe('life of a ClusterOrder on the simulated hub', () => {
           const past = historyOf(recordOf(simulation, before), time);
           const later = historyOf(recordOf(simulation, [...before, { ...next, at: time }]), time);
           expect(later.slice(0, past.length)).to.deep.equal(past);
+        }),
+        { numRuns: 150 },
+      );
+    });
+
+    it('carried on moment by moment it is the life that one look shows', () => {
+      const moments = fc
+        .array(fc.nat(12_000), { maxLength: 6 })
+        .map((list) => list.toSorted((a, b) => a - b));
+      check(
+        fc.property(settings, writes, moments, (simulation, all, looks) => {
+          const record = recordOf(simulation, all);
+          const carriedOn = live(record);
+          for (const ms of [...looks, 12_000])
+            expect(carriedOn(T0 + ms)).to.deep.equal(live(record)(T0 + ms));
         }),
         { numRuns: 150 },
       );

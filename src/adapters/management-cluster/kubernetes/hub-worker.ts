@@ -18,9 +18,11 @@ const room = createRoom({
   note: (note) => send({ note }),
 });
 
-port.on('message', ({ number, hub, question }: { number: number; hub: number; question: Ask }) => {
-  room.answer(hub, question).then(
-    (answer) => send({ number, answer }),
-    (error: unknown) => send({ number, answer: { ok: false, fault: String(error) } }),
-  );
+type Asked = { readonly number: number; readonly hub: number; readonly question: Ask };
+port.on('message', (questions: readonly Asked[]) => {
+  for (const { number, hub, question } of questions)
+    room.answer(hub, question).then(
+      (answer) => send({ number, answer }),
+      (error: unknown) => send({ number, answer: { ok: false, fault: String(error) } }),
+    );
 });

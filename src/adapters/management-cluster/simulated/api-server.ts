@@ -1,7 +1,14 @@
 import { createHash, createHmac } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
 import { HubError } from '../../../app/management-cluster.ts';
 import type { Manifest, ObjectPlace } from '../../../domain/hubs/hub-object.ts';
-import { invalidObject, type Behaviour, type Beside, type Life } from './behaviours/behaviour.ts';
+import {
+  invalidObject,
+  type Behaviour,
+  type Beside,
+  type Life,
+  type Living,
+} from './behaviours/behaviour.ts';
 import { BEHAVIOURS } from './behaviours/behaviours.ts';
 import type { HubFile } from './hub-file.ts';
 import type { CallRequest, Tampering } from './protocol.ts';
@@ -15,8 +22,12 @@ const SIMULATION_ANNOTATION = /^([^/]*\/)?simulation$/;
 export type Target = {
   readonly namespace: string;
   readonly name: string;
-  readonly record: ObjectRecord | undefined;
-};
+} & (Found | { readonly record: undefined });
+/** `life`: as it is at the time of the call. */
+type Found = { readonly record: ObjectRecord; readonly life: Life };
+
+/** Objects whose lives are kept at hand: those that change at the moment are asked for at each of their changes. */
+const LIVES_KEPT = 256;
 /** `text` goes into the journal. */
 export type Result = { readonly value: unknown; readonly text: string };
 
@@ -42,19 +53,35 @@ export const createApiServer = (
     return found;
   };
 
-  const replay = (record: ObjectRecord, now: number): Life => behaviourOf(record.kind).replay(record, now);
-  /** Replays and remembers when the object turns out to be gone. */
-  const lifeOf = (record: ObjectRecord, now: number): Life => {
-    const life = replay(record, now);
+  /** By the text that is stored: another text is another life. */
+  const lives = new LRUCache<string, { readonly record: ObjectRecord; readonly live: Living }>({
+    max: LIVES_KEPT,
+  });
+  const knownBy = (text: string) => {
+    const known = lives.get(text);
+    if (known !== undefined) return known;
+    const record = JSON.parse(text) as ObjectRecord;
+    const made = { record, live: behaviourOf(record.kind).live(record) };
+    lives.set(text, made);
+    return made;
+  };
+  /** Remembers when the object turns out to be gone. */
+  const noted = (record: ObjectRecord, life: Life): Life => {
     if (life.goneAt !== undefined) file.markGone(record.sequence, life.goneAt);
     return life;
   };
-  const living = (record: ObjectRecord | undefined, now: number): ObjectRecord | undefined =>
-    record !== undefined && lifeOf(record, now).object !== undefined ? record : undefined;
+  const lifeOf = (text: string, now: number) => {
+    const { record, live } = knownBy(text);
+    return { record, life: noted(record, live(now)) };
+  };
+  const living = (text: string | undefined, now: number): Found | { readonly record: undefined } => {
+    const found = text === undefined ? undefined : lifeOf(text, now);
+    return found?.life.object === undefined ? { record: undefined } : found;
+  };
   const named = (kind: string, { namespace, name }: ObjectPlace, now: number): Target => ({
     namespace,
     name,
-    record: living(file.objectByName(kind, namespace, name), now),
+    ...living(file.objectByName(kind, namespace, name), now),
   });
 
   /** Of a kind that lives beside another one: who brings it, and how it is shown. */
@@ -66,12 +93,10 @@ export const createApiServer = (
   const besideTarget = (kind: string, ref: ObjectPlace, now: number): Target | undefined => {
     const found = besideOf(kind);
     if (found === undefined) return undefined;
-    const records = file.objectsByName(found.owner, found.beside.recordName(ref.name));
-    const record = living(
-      records.find((one) => found.beside.isOf(one, ref)),
-      now,
-    );
-    return { namespace: ref.namespace, name: ref.name, record };
+    const text = file
+      .objectsByName(found.owner, found.beside.recordName(ref.name))
+      .find((one) => found.beside.isOf(knownBy(one).record, ref));
+    return { namespace: ref.namespace, name: ref.name, ...living(text, now) };
   };
 
   const targetOf = (request: CallRequest, now: number): Target => {
@@ -80,8 +105,9 @@ export const createApiServer = (
         return named(request.kind, request.manifest, now);
       case 'find': {
         const { kind, namespace, id } = request;
-        const record = file.objectsById(kind, id).find((one) => one.namespace === namespace);
-        return { namespace, name: record?.name ?? id, record: living(record, now) };
+        const text = file.objectsById(kind, id).find((one) => knownBy(one).record.namespace === namespace);
+        const name = text === undefined ? id : knownBy(text).record.name;
+        return { namespace, name, ...living(text, now) };
       }
       case 'check':
         return { namespace: '', name: '', record: undefined };
@@ -97,10 +123,12 @@ export const createApiServer = (
   const notFound = (kind: string, name: string): HubError =>
     new HubError('not-found', `${wordOf(kind, name)} not found`);
 
-  const save = (record: ObjectRecord, write: Write, now: number) => {
+  const bornWith = (record: ObjectRecord, now: number): Life => behaviourOf(record.kind).live(record)(now);
+
+  const save = (record: ObjectRecord, write: Write, now: number): Life => {
     const changed: ObjectRecord = { ...record, writes: [...record.writes, write] };
     file.updateObject(changed);
-    return lifeOf(changed, now);
+    return noted(changed, bornWith(changed, now));
   };
 
   /** No secret lies in the hub's file: in its place stands what tells one from another. */
@@ -127,7 +155,7 @@ export const createApiServer = (
     if (options.namespaces.length > 0 && !options.namespaces.includes(manifest.namespace)) {
       throw new HubError('not-found', `namespaces "${manifest.namespace}" not found`);
     }
-    if (target.record !== undefined) throw alreadyExists(target.record, now);
+    if (target.record !== undefined) throw alreadyExists(target);
     const id = manifest.labels[idLabel];
     // Former objects of this id get their end noted, so that the journal's readers can see that they had one.
     for (const former of id === undefined ? [] : file.objectsById(kind, id)) lifeOf(former, now);
@@ -152,26 +180,24 @@ export const createApiServer = (
       writes: [],
     };
     file.insertObject(record, effectId);
-    return { value: replay(record, now).object, text: 'created' };
+    return { value: bornWith(record, now).object, text: 'created' };
   };
 
-  const alreadyExists = (record: ObjectRecord, now: number): HubError => {
-    const { object } = replay(record, now);
+  const alreadyExists = ({ record, life: { object } }: Found): HubError => {
     const text = `${wordOf(record.kind, record.name)} already exists`;
     const deleting = object?.deletionTimestamp !== undefined;
     const message = deleting ? `object is being deleted: ${text}` : text;
     return new HubError('already-exists', message, object === undefined ? {} : { object });
   };
 
-  const patch = (behaviour: Behaviour, record: ObjectRecord, change: object, now: number): Result => {
+  const patch = (behaviour: Behaviour, { record, life }: Found, change: object, now: number): Result => {
     const current = currentSpec(record);
     const spec = behaviour.merge(record.name, current, sealed(behaviour, change));
     const version = behaviour.versionOf(spec);
     // A merge patch that changes nothing moves neither generation nor resourceVersion.
-    if (version === behaviour.versionOf(current))
-      return { value: replay(record, now).object, text: 'unchanged' };
-    const life = save(record, { at: now, kind: 'patch', spec, configVersion: version }, now);
-    return { value: life.object, text: 'patched' };
+    if (version === behaviour.versionOf(current)) return { value: life.object, text: 'unchanged' };
+    const changed = save(record, { at: now, kind: 'patch', spec, configVersion: version }, now);
+    return { value: changed.object, text: 'patched' };
   };
 
   const requestDeletion = (
@@ -190,9 +216,9 @@ export const createApiServer = (
     return { value: true, text: 'deletion-requested' };
   };
 
-  const read = (kind: string, { record, name }: Target, key: string, now: number): unknown => {
-    if (record === undefined) return undefined;
-    const life = replay(record, now);
+  const read = (kind: string, target: Target, key: string): unknown => {
+    if (target.record === undefined) return undefined;
+    const { record, life, name } = target;
     if (record.kind === kind) return life.object;
     return besideOf(kind)?.beside.shown(record, life, { name, key, hubSecret: options.secret });
   };
@@ -203,19 +229,19 @@ export const createApiServer = (
       case 'create':
         return create(behaviourOf(request.kind), request.manifest, target, effectId, now);
       case 'patch':
-        if (record === undefined) throw notFound(request.kind, request.ref.name);
-        return patch(behaviourOf(request.kind), record, request.spec, now);
+        if (target.record === undefined) throw notFound(request.kind, request.ref.name);
+        return patch(behaviourOf(request.kind), target, request.spec, now);
       case 'delete':
         return requestDeletion(record, request.ref.uid, now);
       case 'get':
-        return foundOrAbsent(read(request.kind, target, '', now));
+        return foundOrAbsent(read(request.kind, target, ''));
       case 'read-secret':
-        return foundOrAbsent(read(request.kind, target, request.key, now));
+        return foundOrAbsent(read(request.kind, target, request.key));
       case 'find': {
         const found = file
           .objectsById(request.kind, request.id)
-          .filter((one) => one.namespace === request.namespace)
-          .flatMap((one) => lifeOf(one, now).object ?? []);
+          .filter((one) => knownBy(one).record.namespace === request.namespace)
+          .flatMap((one) => lifeOf(one, now).life.object ?? []);
         return { value: found, text: `found ${found.length}` };
       }
       case 'check':

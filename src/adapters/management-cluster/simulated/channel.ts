@@ -127,25 +127,30 @@ export const createEngineRoom = (monotonicMs: () => number) => {
     }
   };
 
+  /** The first of them, all of one hub: the calls that it begins with, or its first question. */
+  const answersOf = (asked: readonly { readonly hub: number; readonly question: Ask }[]): Answer[] => {
+    const [first] = asked;
+    if (first === undefined) return [];
+    const { hub, question } = first;
+    if (question.do !== 'call') return [guarded(() => tell(hub, question))];
+    const others = asked.findIndex((one) => one.question.do !== 'call');
+    const calls = asked.slice(0, others < 0 ? undefined : others).map((one) => one.question as CallAsk);
+    return callAll(hub, calls);
+  };
+
   return {
     /** Answers in the order of the questions. Calls in a row on one hub share a transaction. */
     answerAll: (questions: readonly { readonly hub: number; readonly question: Ask }[]): Answer[] => {
       const answers: Answer[] = [];
-      for (let at = 0; at < questions.length; at = answers.length) {
-        const first = questions[at];
-        if (first === undefined) break;
-        if (first.question.do !== 'call') {
-          const { hub, question } = first;
-          answers.push(guarded(() => tell(hub, question)));
-          continue;
+      for (const asked of Map.groupBy(questions.entries(), ([, { hub }]) => hub).values())
+        for (let at = 0; at < asked.length; ) {
+          const told = answersOf(asked.slice(at, at + LONGEST_BATCH).map(([, one]) => one));
+          for (const answer of told) {
+            const [place] = asked[at] ?? [0];
+            answers[place] = answer;
+            at += 1;
+          }
         }
-        const calls: CallAsk[] = [];
-        for (const { hub, question } of questions.slice(at, at + LONGEST_BATCH)) {
-          if (hub !== first.hub || question.do !== 'call') break;
-          calls.push(question);
-        }
-        answers.push(...callAll(first.hub, calls));
-      }
       return answers;
     },
   };

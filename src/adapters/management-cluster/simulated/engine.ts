@@ -3,8 +3,8 @@ import { HubError, type StoredMark } from '../../../app/management-cluster.ts';
 import type { Manifest } from '../../../domain/hubs/hub-object.ts';
 import type { HubMark } from '../../../domain/hubs/mark.ts';
 import { createApiServer, ownSettings, type Result, type Target } from './api-server.ts';
-import { decideFault, type Fault } from './faults.ts';
-import { openHubFile, type CallRow, type Counts } from './hub-file.ts';
+import { decideFault, type Fault, type FaultSource } from './faults.ts';
+import { openHubFile, type CallRow } from './hub-file.ts';
 import { errorData, isWrite, type CallMeta, type CallRequest, type EngineAnswer } from './protocol.ts';
 import type { Outcome, Tampering } from './protocol.ts';
 import type { GivenSettings } from './settings.ts';
@@ -48,12 +48,7 @@ export const createHubEngine = (options: HubEngineOptions, monotonicMs: () => nu
   });
 
   /** Hub time never goes back, whatever clock the instance has. */
-  const timeOf = (now: number): number => Math.max(Math.floor(now), Number(file.getValue('time') ?? 0));
-  const advance = (now: number): number => {
-    const time = timeOf(now);
-    file.setValue('time', String(time));
-    return time;
-  };
+  const timeOf = (now: number): number => Math.max(Math.floor(now), file.lastCallAt());
   const hubSettings = (): GivenSettings => ({
     ...options.settings,
     ...(JSON.parse(file.getValue('settings') ?? '{}') as GivenSettings),
@@ -65,29 +60,25 @@ export const createHubEngine = (options: HubEngineOptions, monotonicMs: () => nu
     const object = target.record ?? target;
     const write = isWrite(request.op);
     const key = `${object.namespace}/${object.name}`;
-    // A call that was held up on its way was counted when it set out.
-    const count = (counted: string): Counts =>
-      (arrived ? file.counts(counted) : undefined) ?? file.count(counted, now, write);
-    const hub = count(WHOLE_HUB);
-    const own = count(key);
-    const given =
+    const own =
       request.op === 'create'
         ? settingsOrNone(request.kind, request.manifest)
         : (target.record?.faults ?? {});
-    const fault = decideFault(
-      [
-        { given, counts: own, defaultSeed: key },
-        { given: hubSettings(), counts: hub, defaultSeed: options.hubId },
-      ],
-      now,
-      write,
-    );
+    // Only where a fault may ask for it is anything counted.
+    const source = (given: GivenSettings, counted: string, defaultSeed: string): FaultSource[] => {
+      if (Object.keys(given).length === 0) return [];
+      // A call that was held up on its way was counted when it set out.
+      const counts = (arrived ? file.counts(counted) : undefined) ?? file.count(counted, now, write);
+      return [{ given, counts, defaultSeed }];
+    };
+    const sources = [...source(own, key, key), ...source(hubSettings(), WHOLE_HUB, options.hubId)];
+    const fault = decideFault(sources, now, write);
     return arrived ? { ...fault, lateMs: 0 } : fault;
   };
 
   const callInside = (request: CallRequest, meta: CallMeta): EngineAnswer => {
     const started = monotonicMs();
-    const now = advance(meta.now);
+    const now = timeOf(meta.now);
     const target = api.targetOf(request, now);
     const fault = faultFor(request, target, now, meta.arrived);
     const note = (result: string, answer: CallRow['answer']): void =>
@@ -135,7 +126,7 @@ export const createHubEngine = (options: HubEngineOptions, monotonicMs: () => nu
   };
 
   const tamperInside = (deed: Tampering, meta: CallMeta): { readonly now: number } => {
-    const now = advance(meta.now);
+    const now = timeOf(meta.now);
     const where = deed.op === 'configure' ? { namespace: '', name: WHOLE_HUB } : deed.ref;
     if (deed.op === 'configure') {
       file.setValue('settings', JSON.stringify(deed.settings));
@@ -157,9 +148,11 @@ export const createHubEngine = (options: HubEngineOptions, monotonicMs: () => nu
   };
 
   const hubIsDown = (now: number): boolean => {
-    const counts = file.counts(WHOLE_HUB) ?? { firstAt: now, calls: 0, writes: 0 };
+    const given = hubSettings();
+    if (Object.keys(given).length === 0) return false;
+    const { firstAt } = file.counts(WHOLE_HUB) ?? { firstAt: now };
     const fault = decideFault(
-      [{ given: hubSettings(), counts: { ...counts, calls: 0, writes: 0 }, defaultSeed: '' }],
+      [{ given, counts: { firstAt, calls: 0, writes: 0 }, defaultSeed: '' }],
       now,
       false,
     );
@@ -184,6 +177,7 @@ export const createHubEngine = (options: HubEngineOptions, monotonicMs: () => nu
             () =>
               callInside(request, meta),
         ),
+        waiting.some(({ request }) => isWrite(request.op)),
       ),
     tamper: (deed: Tampering, meta: CallMeta) => file.transaction(() => tamperInside(deed, meta)),
     watches,

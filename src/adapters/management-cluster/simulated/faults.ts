@@ -34,7 +34,6 @@ export const NO_FAULT: Fault = {
 /** Decides by settings and counts alone, so that a seed gives the same faults again. The first source that objects wins. */
 export const decideFault = (sources: readonly FaultSource[], now: number, isWrite: boolean): Fault =>
   sources
-    .filter(({ given }) => Object.keys(given).length > 0)
     .map((source) => faultOf(source, now, isWrite))
     .reduceRight(
       (later, first) => ({

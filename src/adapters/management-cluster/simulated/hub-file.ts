@@ -49,7 +49,6 @@ CREATE TABLE call_counts (
 const SCHEMA_VERSION = 2;
 const BUSY_TIMEOUT_MS = 5000;
 
-export type StoredRecord = { readonly record: ObjectRecord; readonly changed: number };
 export type CallRow = {
   readonly at: number;
   readonly effectId: string;
@@ -89,21 +88,48 @@ export const openHubFile = (file: string) => {
     return prepared;
   };
 
-  const getValue = (key: string): string | undefined => {
-    const row = sql('SELECT value FROM hub WHERE key = ?').get(key);
-    return row === undefined ? undefined : String(row['value']);
+  /** What is asked for with each call, as long as nobody writes to it; other connections' writes change the version. */
+  const held = new Map<string, unknown>();
+  let heldVersion: unknown;
+  const hold = <T>(what: string, read: () => T): T => {
+    const version = sql('PRAGMA data_version').get()?.['data_version'];
+    if (version !== heldVersion) held.clear();
+    heldVersion = version;
+    if (!held.has(what)) held.set(what, read());
+    return held.get(what) as T;
   };
+
+  const getValue = (key: string): string | undefined =>
+    hold(key, () => {
+      const row = sql('SELECT value FROM hub WHERE key = ?').get(key);
+      return row === undefined ? undefined : String(row['value']);
+    });
   const setValue = (key: string, value: string): void => {
+    held.delete(key);
     sql('INSERT INTO hub VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value').run(
       key,
       value,
     );
   };
   const lastChange = (): number =>
-    Number(sql('SELECT coalesce(max(changed), 0) AS last FROM objects').get()?.['last']);
+    hold('last change', () =>
+      Number(sql('SELECT coalesce(max(changed), 0) AS last FROM objects').get()?.['last']),
+    );
+  const nextChange = (): number => {
+    const next = lastChange() + 1;
+    held.delete('last change');
+    return next;
+  };
 
-  /** Everything inside is one durable transaction; other instances wait. */
-  const transaction = <T>(run: () => T): T => {
+  let synchronous = 'FULL';
+  /**
+   * Everything inside is one transaction; other instances wait. A `durable` one survives a power loss, any other the end
+   * of the process: enough for the journal entry of a call that changed nothing.
+   */
+  const transaction = <T>(run: () => T, durable = true): T => {
+    const wanted = durable ? 'FULL' : 'NORMAL';
+    if (wanted !== synchronous) db.exec(`PRAGMA synchronous = ${wanted}`);
+    synchronous = wanted;
     db.exec('BEGIN IMMEDIATE');
     try {
       const result = run();
@@ -111,6 +137,7 @@ export const openHubFile = (file: string) => {
       return result;
     } catch (error) {
       if (db.isTransaction) db.exec('ROLLBACK');
+      held.clear();
       throw error;
     }
   };
@@ -126,6 +153,7 @@ export const openHubFile = (file: string) => {
       // SQLite ends the whole transaction by itself when the disk is full.
       if (!db.isTransaction) throw error;
       db.exec('ROLLBACK TO one');
+      held.clear();
       db.exec('RELEASE one');
       return { ok: false, error };
     }
@@ -133,8 +161,9 @@ export const openHubFile = (file: string) => {
 
   return {
     transaction,
-    /** Several in one durable transaction: one flush to the disk for all that waited. Throws when nothing was done. */
-    transactions: <T>(runs: readonly (() => T)[]): Attempt<T>[] => transaction(() => runs.map(attempt)),
+    /** Several in one transaction: one flush to the disk for all that waited. Throws when nothing was done. */
+    transactions: <T>(runs: readonly (() => T)[], durable: boolean): Attempt<T>[] =>
+      transaction(() => runs.map(attempt), durable),
     getValue,
     setValue,
     nextSequence: (): number =>
@@ -152,7 +181,7 @@ export const openHubFile = (file: string) => {
         record.id ?? null,
         effectId,
         record.createdAt,
-        lastChange() + 1,
+        nextChange(),
         JSON.stringify(record),
       );
     },
@@ -160,41 +189,59 @@ export const openHubFile = (file: string) => {
       const deletion = record.writes.find((write) => write.kind === 'delete');
       sql('UPDATE objects SET record = ?, changed = ?, deletion_at = ? WHERE sequence = ?').run(
         JSON.stringify(record),
-        lastChange() + 1,
+        nextChange(),
         deletion?.at ?? null,
         record.sequence,
       );
     },
-    /** Notes what a replay showed; later reads need not replay this object any more. */
+    /** Notes what a read showed; later ones need not look at this object any more. */
     markGone: (sequence: number, goneAt: number): void => {
       sql('UPDATE objects SET gone_at = ? WHERE sequence = ?').run(goneAt, sequence);
     },
     /** The newest object of that name that is not known to be gone. */
-    objectByName: (kind: string, namespace: string, name: string): ObjectRecord | undefined =>
-      recordOf(
+    objectByName: (kind: string, namespace: string, name: string): string | undefined =>
+      textsOf(
         sql(
           `SELECT record FROM objects WHERE name = ? AND kind = ? AND namespace = ? AND gone_at IS NULL
            ORDER BY sequence DESC LIMIT 1`,
-        ).get(name, kind, namespace),
+        ).all(name, kind, namespace),
+      )[0],
+    objectsByName: (kind: string, name: string): string[] =>
+      textsOf(
+        sql(
+          'SELECT record FROM objects WHERE name = ? AND kind = ? AND gone_at IS NULL ORDER BY sequence',
+        ).all(name, kind),
       ),
-    objectsByName: (kind: string, name: string): ObjectRecord[] =>
-      sql('SELECT record FROM objects WHERE name = ? AND kind = ? AND gone_at IS NULL ORDER BY sequence')
-        .all(name, kind)
-        .map(recordIn),
-    objectsById: (kind: string, id: string): ObjectRecord[] =>
-      sql('SELECT record FROM objects WHERE object_id = ? AND kind = ? AND gone_at IS NULL ORDER BY sequence')
-        .all(id, kind)
-        .map(recordIn),
+    objectsById: (kind: string, id: string): string[] =>
+      textsOf(
+        sql(
+          'SELECT record FROM objects WHERE object_id = ? AND kind = ? AND gone_at IS NULL ORDER BY sequence',
+        ).all(id, kind),
+      ),
     /** Number of the last write to an object; 0 before the first. */
     lastChange,
     /** Objects written after change `after`, oldest change first; those known to be gone only when asked for. */
-    objectsChangedAfter: (after: number, withGone: boolean, limit: number): StoredRecord[] =>
+    objectsChangedAfter: (
+      after: number,
+      withGone: boolean,
+      limit: number,
+    ): { readonly record: ObjectRecord; readonly changed: number }[] =>
       sql(
         `SELECT record, changed FROM objects WHERE changed > ? AND (gone_at IS NULL OR ?) ORDER BY changed LIMIT ?`,
       )
         .all(after, withGone ? 1 : 0, limit)
-        .map((row) => ({ record: recordIn(row), changed: Number(row['changed']) })),
+        .map((row) => ({
+          record: JSON.parse(String(row['record'])) as ObjectRecord,
+          changed: Number(row['changed']),
+        })),
+    /** Time of the last call; 0 before the first. */
+    lastCallAt: (): number =>
+      hold('last call', () => {
+        const row = sql('SELECT at FROM calls ORDER BY number DESC LIMIT 1').get();
+        return row === undefined ? 0 : Date.parse(String(row['at']));
+      }),
     addCall: (row: CallRow): void => {
+      held.set('last call', row.at);
       sql(
         `INSERT INTO calls (at, effect_id, operation, kind, namespace, object, result, answer, duration_ms, instance)
          VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
@@ -232,8 +279,9 @@ export const openHubFile = (file: string) => {
          ON CONFLICT (object) DO UPDATE SET calls = 0, writes = 0, first_at = excluded.first_at`,
       ).run(object, at);
     },
-    /** 2 = FULL: what was answered survives a power loss. */
-    synchronous: (): number => Number(sql('PRAGMA synchronous').get()?.['synchronous']),
+    /** Of a durable transaction: 2 = FULL. */
+    synchronous: (): number =>
+      transaction(() => Number(db.prepare('PRAGMA synchronous').get()?.['synchronous'])),
     close: (): void => db.close(),
   };
 };
@@ -243,10 +291,9 @@ const countsIn = (row: Record<string, unknown>): Counts => ({
   calls: Number(row['calls']),
   writes: Number(row['writes']),
 });
-const recordIn = (row: Record<string, unknown>): ObjectRecord =>
-  JSON.parse(String(row['record'])) as ObjectRecord;
-const recordOf = (row: Record<string, unknown> | undefined): ObjectRecord | undefined =>
-  row === undefined ? undefined : recordIn(row);
+/** Not parsed yet: who knows an object by its text needs no other form of it. */
+const textsOf = (rows: readonly Record<string, unknown>[]): string[] =>
+  rows.map((row) => String(row['record']));
 
 const prepareSchema = (db: DatabaseSync, file: string): void => {
   db.exec('PRAGMA journal_mode = WAL');

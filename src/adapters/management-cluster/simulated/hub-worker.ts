@@ -9,21 +9,27 @@ type Question = { readonly number: number; readonly hub: number; readonly questi
 
 const room = createEngineRoom(() => performance.now());
 let waiting: Question[] = [];
+let answeredAt = 0;
 
-/** Everything that came while the last batch was written is the next batch. */
+/** Shortest time between two batches: waking up for each question costs more than answering it. */
+const GATHER_MS = 10;
+
+/** Everything that came since the last batch is the next one. */
 const answerWaiting = (): void => {
+  answeredAt = performance.now();
   const batch = waiting;
   waiting = [];
   const answers = room.answerAll(batch);
-  for (const [index, answer] of answers.entries()) {
-    const number = batch[index]?.number;
-    if (number === undefined) continue;
-    const told: FromWorker = { number, answer };
-    port.postMessage(told);
-  }
+  const told: FromWorker[] = batch.flatMap(({ number }, index) => {
+    const answer = answers[index];
+    return answer === undefined ? [] : [{ number, answer }];
+  });
+  port.postMessage(JSON.stringify(told));
 };
 
-port.on('message', (question: Question) => {
-  if (waiting.length === 0) setImmediate(answerWaiting);
-  waiting.push(question);
+port.on('message', (questions: readonly Question[]) => {
+  const rested = performance.now() - answeredAt;
+  if (waiting.length === 0 && rested >= GATHER_MS) setImmediate(answerWaiting);
+  else if (waiting.length === 0) setTimeout(answerWaiting, GATHER_MS - rested);
+  waiting.push(...questions);
 });

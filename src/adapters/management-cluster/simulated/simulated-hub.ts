@@ -53,7 +53,7 @@ export type SimulatedHubOptions = {
   readonly baseDomain?: string;
   /** Who calls, for the journal. Default `pid <n>`. */
   readonly instance?: string;
-  /** Milliseconds after which a watch looks for what other instances wrote. Default 200. */
+  /** Milliseconds after which a watch looks for what other instances wrote. Default 1,000. */
   readonly watchPollMs?: number;
   /** True: run in this thread, for virtual time. Default false: in a worker thread. */
   readonly inline?: boolean;
@@ -76,9 +76,9 @@ export type HubControl = {
 
 export type SimulatedHub = ManagementCluster & { readonly control: HubControl };
 
-const WATCH_POLL_MS = 200;
+const WATCH_POLL_MS = 1_000;
 /** Shortest time between two looks of a watch, however much is written. */
-const WATCH_GATHER_MS = 5;
+const WATCH_GATHER_MS = 50;
 /** A watch that failed on our own side (disk, thread) is tried again after so long. */
 const WATCH_RETRY_MS = 500;
 
@@ -93,7 +93,7 @@ export const createSimulatedHub = (options: SimulatedHubOptions): SimulatedHub =
       : createWorkerChannel());
   const number = channel.nextHub();
   const time = createHubTime(options.clock);
-  const wakers = new Set<() => void>();
+  const watchers = new Set<Watcher>();
   const closing = new AbortController();
   setMaxListeners(0, closing.signal);
   let opening: Promise<void> | undefined;
@@ -152,7 +152,7 @@ export const createSimulatedHub = (options: SimulatedHubOptions): SimulatedHub =
           arrived = true;
           continue;
         case 'answer':
-          if (isWrite(request.op)) wake();
+          if (isWrite(request.op)) wake(request.kind);
           if (answer.delayMs > 0) await pause(timers, answer.delayMs, closing.signal);
           if (!answer.outcome.ok) throw hubError(answer.outcome.error);
           return answer.outcome.value as T;
@@ -160,20 +160,21 @@ export const createSimulatedHub = (options: SimulatedHubOptions): SimulatedHub =
     }
   };
 
-  const wake = (): void => {
-    for (const waker of wakers) waker();
+  /** This instance has written an object of that kind; undefined: something of any kind changed. */
+  const wake = (kind?: string): void => {
+    for (const watcher of watchers) if (kind === undefined || watcher.kind === kind) watcher.wake();
   };
 
-  /** For so long, or until this instance writes something. */
-  const rest = async (ms: number, signal: AbortSignal): Promise<void> => {
-    const woken = new AbortController();
-    const waker = (): void => woken.abort();
-    wakers.add(waker);
-    signal.addEventListener('abort', waker);
-    if (!signal.aborted) await pause(timers, ms, woken.signal);
-    wakers.delete(waker);
-    signal.removeEventListener('abort', waker);
-  };
+  /** For so long, or until it is woken; at once when that was so since its last look. */
+  const rest = (watcher: Watcher, ms: number): Promise<void> =>
+    new Promise((resolve) => {
+      if (watcher.woken) return resolve();
+      const cancel = timers.after(ms, resolve);
+      watcher.stir = () => {
+        cancel();
+        resolve();
+      };
+    });
 
   const call = async <T>(request: CallRequest, options_: CallOptions): Promise<T> => {
     const what = `${request.op} on simulated hub ${options.hubId}`;
@@ -220,8 +221,12 @@ export const createSimulatedHub = (options: SimulatedHubOptions): SimulatedHub =
     signal: AbortSignal,
   ): AsyncGenerator<HubObjectEvent> {
     const watch = await ask({ do: 'watch', kind, namespace });
+    const watcher = createWatcher(kind);
+    watchers.add(watcher);
+    signal.addEventListener('abort', watcher.wake);
     try {
       while (!signal.aborted) {
+        watcher.woken = false;
         const told = await ask({ do: 'poll', watch, now: time.now() });
         time.notBefore(told.now);
         for (const event of told.events) {
@@ -230,12 +235,12 @@ export const createSimulatedHub = (options: SimulatedHubOptions): SimulatedHub =
         }
         // What many writes bring at once is told at once.
         await pause(timers, WATCH_GATHER_MS, signal);
-        if (told.events.length > 0) continue;
-        const untilNext = told.nextAt === undefined ? Number.POSITIVE_INFINITY : told.nextAt - time.now();
-        const waitMs = Math.min(Math.max(1, untilNext), options.watchPollMs ?? WATCH_POLL_MS);
-        await rest(waitMs, signal);
+        const untilNext = (told.nextAt ?? Infinity) - time.now();
+        await rest(watcher, Math.min(Math.max(1, untilNext), options.watchPollMs ?? WATCH_POLL_MS));
       }
     } finally {
+      watchers.delete(watcher);
+      signal.removeEventListener('abort', watcher.wake);
       await ask({ do: 'unwatch', watch }).catch(() => undefined);
     }
   };
@@ -297,6 +302,27 @@ export const createSimulatedHub = (options: SimulatedHubOptions): SimulatedHub =
       synchronous: () => ask({ do: 'synchronous' }),
     },
   };
+};
+
+/** One watch between its looks. */
+type Watcher = {
+  readonly kind: string;
+  woken: boolean;
+  /** Ends its rest. */
+  stir: () => void;
+  readonly wake: () => void;
+};
+const createWatcher = (kind: string): Watcher => {
+  const watcher: Watcher = {
+    kind,
+    woken: false,
+    stir: () => undefined,
+    wake: () => {
+      watcher.woken = true;
+      watcher.stir();
+    },
+  };
+  return watcher;
 };
 
 /** A call that reaches it is all there is to check of a simulated hub. */

@@ -1,27 +1,29 @@
 import type { HubObjectEvent, OwnedShown } from '../../../domain/hubs/hub-object.ts';
-import type { Behaviour } from './behaviours/behaviour.ts';
+import type { Behaviour, Life, Living } from './behaviours/behaviour.ts';
 import type { HubFile } from './hub-file.ts';
 import type { WatchPoll } from './protocol.ts';
 import type { ObjectRecord } from './record.ts';
 
 /** What one watch knows of one living object. */
 type Known = {
-  /** Kept only while the object moves by itself. */
-  record: ObjectRecord | undefined;
+  /** Goes on from the last look; kept only while the object moves by itself. */
+  live: Living | undefined;
   lastVersion: number;
   nextAt: number | undefined;
+  /** States that became visible since they were told last. */
+  found: Timed[];
 };
+type Timed = { readonly version: number; readonly name: string; readonly event: HubObjectEvent };
 type Watch = {
   readonly behaviour: Behaviour;
   readonly namespace: string;
   /** By uid. */
   readonly known: Map<string, Known>;
   /** Those that will change by themselves, by uid: few, while `known` may be many. */
-  readonly moving: Set<string>;
+  readonly moving: Map<string, Known>;
   lastChange: number;
   listed: boolean;
 };
-type Timed = { readonly version: number; readonly name: string; readonly event: HubObjectEvent };
 
 const PAGE = 500;
 
@@ -38,27 +40,25 @@ export const createWatches = (
   const watches = new Map<number, Watch>();
   let opened = 0;
 
-  /** New states of one object since the watch last looked. */
-  const advance = (watch: Watch, entry: Known, record: ObjectRecord, now: number): Timed[] => {
-    const found: Timed[] = [];
-    const life = watch.behaviour.replay(record, now, (version, shown) => {
+  const follows = (watch: Watch, entry: Known, record: ObjectRecord): Living =>
+    watch.behaviour.live(record, (version, shown) => {
       if (version.resourceVersion <= entry.lastVersion) return;
       entry.lastVersion = version.resourceVersion;
       const type = version.gone ? 'deleted' : 'applied';
-      found.push({ version: version.resourceVersion, name: record.name, event: { type, object: shown() } });
+      const event = { type, object: shown() } as const;
+      entry.found.push({ version: version.resourceVersion, name: record.name, event });
     });
+
+  const kept = (watch: Watch, uid: string, entry: Known, live: Living, life: Life): void => {
     entry.nextAt = life.nextAt;
-    entry.record = life.nextAt === undefined ? undefined : record;
-    if (life.goneAt !== undefined) {
-      watch.known.delete(record.uid);
-      watch.moving.delete(record.uid);
-    } else if (life.nextAt === undefined) watch.moving.delete(record.uid);
-    else watch.moving.add(record.uid);
-    return found;
+    entry.live = life.nextAt === undefined ? undefined : live;
+    if (life.nextAt === undefined) watch.moving.delete(uid);
+    else watch.moving.set(uid, entry);
+    if (life.goneAt !== undefined) watch.known.delete(uid);
   };
 
   const changedRecords = function* (watch: Watch): Generator<ObjectRecord> {
-    for (let full = true; full; ) {
+    for (let full = file.lastChange() > watch.lastChange; full; ) {
       const page = file.objectsChangedAfter(watch.lastChange, watch.listed, PAGE);
       for (const { record, changed } of page) {
         watch.lastChange = changed;
@@ -73,17 +73,14 @@ export const createWatches = (
     // Read before: what is written meanwhile is followed. Objects that are gone are not listed, and not followed either.
     const listedTo = file.lastChange();
     for (const record of changedRecords(watch)) {
-      const life = watch.behaviour.replay(record, now);
+      const entry: Known = { live: undefined, lastVersion: Infinity, nextAt: undefined, found: [] };
+      const live = follows(watch, entry, record);
+      const life = live(now);
       if (life.object === undefined) continue;
       objects.push(life.object);
-      const lastVersion = Number(life.object.resourceVersion);
-      const { nextAt } = life;
-      watch.known.set(record.uid, {
-        record: nextAt === undefined ? undefined : record,
-        lastVersion,
-        nextAt,
-      });
-      if (nextAt !== undefined) watch.moving.add(record.uid);
+      entry.lastVersion = Number(life.object.resourceVersion);
+      watch.known.set(record.uid, entry);
+      kept(watch, record.uid, entry, live, life);
     }
     watch.lastChange = Math.max(watch.lastChange, listedTo);
     watch.listed = true;
@@ -94,19 +91,24 @@ export const createWatches = (
   };
 
   const follow = (watch: Watch, now: number): HubObjectEvent[] => {
-    const due = new Map<string, ObjectRecord>();
-    for (const uid of watch.moving) {
-      const entry = watch.known.get(uid);
-      if (entry?.record !== undefined && entry.nextAt !== undefined && entry.nextAt <= now) {
-        due.set(uid, entry.record);
-      }
+    const due = new Map<string, Known>();
+    for (const [uid, entry] of watch.moving)
+      if (entry.nextAt !== undefined && entry.nextAt <= now) due.set(uid, entry);
+    for (const record of changedRecords(watch)) {
+      const entry = watch.known.get(record.uid) ?? {
+        live: undefined,
+        lastVersion: 0,
+        nextAt: undefined,
+        found: [],
+      };
+      entry.live = follows(watch, entry, record);
+      watch.known.set(record.uid, entry);
+      due.set(record.uid, entry);
     }
-    for (const record of changedRecords(watch)) due.set(record.uid, record);
-    return [...due.values()]
-      .flatMap((record) => {
-        const entry = watch.known.get(record.uid) ?? { record, lastVersion: 0, nextAt: undefined };
-        watch.known.set(record.uid, entry);
-        return advance(watch, entry, record, now);
+    return [...due]
+      .flatMap(([uid, entry]) => {
+        if (entry.live !== undefined) kept(watch, uid, entry, entry.live, entry.live(now));
+        return entry.found.splice(0);
       })
       .sort((a, b) => a.version - b.version || (a.name < b.name ? -1 : 1))
       .map(({ event }) => event);
@@ -114,10 +116,8 @@ export const createWatches = (
 
   const nextOf = (watch: Watch): number | undefined => {
     let next: number | undefined;
-    for (const uid of watch.moving) {
-      const at = watch.known.get(uid)?.nextAt;
+    for (const { nextAt: at } of watch.moving.values())
       if (at !== undefined && (next === undefined || at < next)) next = at;
-    }
     return next;
   };
 
@@ -131,7 +131,7 @@ export const createWatches = (
         behaviour,
         namespace,
         known: new Map(),
-        moving: new Set(),
+        moving: new Map(),
         lastChange: 0,
         listed: false,
       });

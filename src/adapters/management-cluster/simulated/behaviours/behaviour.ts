@@ -19,6 +19,9 @@ export type Life<Shown extends OwnedShown = OwnedShown> = {
   readonly beside?: unknown;
 };
 
+/** An object's life, carried on to each later moment that is asked for: nothing of its past is gone through twice. */
+export type Living<One extends Life = Life> = (until: number) => One;
+
 /** An object of another kind that the life of one brings with it. It is found by the name of the first. */
 export type Beside = {
   readonly kind: HubObject;
@@ -42,7 +45,7 @@ export type Behaviour = {
   readonly merge: (name: string, current: object, change: object) => object;
   readonly versionOf: (spec: object) => string;
   /** A function of record and time: a write at time t changes nothing that happened up to t. */
-  readonly replay: (record: ObjectRecord, until: number, onVersion?: OnVersion) => Life;
+  readonly live: (record: ObjectRecord, onVersion?: OnVersion) => Living;
   readonly beside: readonly Beside[];
 };
 

@@ -10,7 +10,7 @@ import { createAgenda } from '../agenda.ts';
 import { REACTION_MS, type ObjectRecord } from '../record.ts';
 import { isAmong, type LifeSettings } from '../settings.ts';
 import { createStoredObject, type OnVersion } from '../stored-object.ts';
-import { invalidObject, type Behaviour, type Cause, type Life } from './behaviour.ts';
+import { invalidObject, type Behaviour, type Cause, type Living } from './behaviour.ts';
 
 type Status = { readonly conditions: readonly Condition[]; readonly [field: string]: unknown };
 
@@ -53,17 +53,12 @@ export const phaseBehaviour = (table: PhaseTable): Behaviour => {
       return merged;
     },
     versionOf: (spec) => JSON.stringify(spec),
-    replay: (record, until, onVersion) => replay(table, record, until, onVersion),
+    live: (record, onVersion) => live(table, record, onVersion),
     beside: [],
   };
 };
 
-const replay = (
-  table: PhaseTable,
-  record: ObjectRecord,
-  until: number,
-  onVersion: OnVersion = () => undefined,
-): Life => {
+const live = (table: PhaseTable, record: ObjectRecord, onVersion: OnVersion = () => undefined): Living => {
   const { life } = record;
   const agenda = createAgenda();
   const initially: Status = { conditions: [] };
@@ -121,12 +116,14 @@ const replay = (
     if (life.vanishOrder > 0) object.later(life.vanishOrder, object.remove);
   });
   for (const write of record.writes) agenda.write(write.at, () => apply(write));
-  agenda.run(until);
-  const goneAt = object.goneAt();
-  return {
-    object: goneAt === undefined ? object.view() : undefined,
-    goneAt,
-    nextAt: goneAt === undefined ? agenda.nextAt() : undefined,
+  return (until) => {
+    agenda.run(until);
+    const goneAt = object.goneAt();
+    return {
+      object: goneAt === undefined ? object.view() : undefined,
+      goneAt,
+      nextAt: goneAt === undefined ? agenda.nextAt() : undefined,
+    };
   };
 };
 

@@ -8,7 +8,7 @@ import { configVersion } from '../../../../../domain/clusters/config-version.ts'
 import { SECRET } from '../../../../../domain/hubs/hub-objects.ts';
 import type { Behaviour, Beside } from '../behaviour.ts';
 import { readCredential } from './credentials.ts';
-import { replay, type OrderLife } from './life.ts';
+import { live, type OrderLife } from './life.ts';
 import {
   hostedNamespace,
   kubeconfigSecret,
@@ -34,7 +34,7 @@ export const clusterOrderBehaviour: Behaviour = {
   check: (manifest) => checkManifest(manifest as ClusterOrderManifest),
   merge: (name, current, change) => patchSpec(name, current as ClusterOrderSpec, change),
   versionOf: (spec) => configVersion(spec as ClusterOrderSpec),
-  replay: (record, until, onVersion) => replay(record as OrderRecord, until, onVersion),
+  live: (record, onVersion) => live(record as OrderRecord, onVersion),
   beside: [
     {
       kind: HOSTED_CLUSTER,

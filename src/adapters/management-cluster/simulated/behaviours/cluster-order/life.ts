@@ -2,7 +2,7 @@ import { HOSTED_CLUSTER, type ObservedClusterOrder } from '../../../../../domain
 import { createAgenda } from '../../agenda.ts';
 import { REACTION_MS } from '../../record.ts';
 import { createStoredObject, type OnVersion } from '../../stored-object.ts';
-import type { Life } from '../behaviour.ts';
+import type { Life, Living } from '../behaviour.ts';
 import { createDeletion } from './deletion.ts';
 import { createHostedLife, type HostedObserver } from './hosted-life.ts';
 import { createJobs } from './jobs.ts';
@@ -21,16 +21,15 @@ export type OrderLife = Life<ObservedClusterOrder> & { readonly beside: Hosted |
 const MAX_NAMESPACE_NAME = 63;
 
 /**
- * The life of one ClusterOrder, replayed from its record up to a moment: a small discrete event simulation of the
+ * The life of one ClusterOrder, played from its record up to a moment: a small discrete event simulation of the
  * operator, the automation jobs and HyperShift, in the order in which the recorded runs show them (operator-run.md
  * §2). It is a function of (record, until): a write at time t changes nothing that happened up to t, so every reader
  * at every time sees the same past, and progress needs no process of its own.
  */
-export const replay = (
+export const live = (
   record: OrderRecord,
-  until: number,
   onVersion: OnVersion<ObservedClusterOrder> = () => undefined,
-): OrderLife => {
+): Living<OrderLife> => {
   const { life } = record;
   const agenda = createAgenda();
   const initially: OrderStatus = { conditions: [], jobs: [] };
@@ -89,13 +88,15 @@ export const replay = (
 
   agenda.at(record.createdAt, born);
   for (const write of record.writes) agenda.write(write.at, () => apply(write));
-  agenda.run(until);
-  const goneAt = order.goneAt();
-  return {
-    object: goneAt === undefined ? order.view() : undefined,
-    beside: goneAt === undefined ? hosted.current() : undefined,
-    goneAt,
-    nextAt: goneAt === undefined ? agenda.nextAt() : undefined,
+  return (until) => {
+    agenda.run(until);
+    const goneAt = order.goneAt();
+    return {
+      object: goneAt === undefined ? order.view() : undefined,
+      beside: goneAt === undefined ? hosted.current() : undefined,
+      goneAt,
+      nextAt: goneAt === undefined ? agenda.nextAt() : undefined,
+    };
   };
 };
 
