@@ -236,6 +236,8 @@ const holdingsOf = <S, C extends { readonly type: string }, E extends DomainEven
   let planned: { readonly events: readonly E[]; readonly has: readonly NameClaim[] } | undefined;
   /** The reservation that was sent last; false: somebody else has the name. */
   let last: Promise<boolean> = Promise.resolve(true);
+  /** It is not known whether one that was sent is stored. */
+  let mayHold = false;
 
   const note = (claim: NameClaim, reservation: Reservation | undefined): boolean => {
     if (reservation === undefined) {
@@ -256,7 +258,10 @@ const holdingsOf = <S, C extends { readonly type: string }, E extends DomainEven
       last.then(() => resolve(undefined), reject);
     });
   /** What was sent is stored and noted, or never will be, or nobody knows. */
-  const settled = (): Promise<unknown> => last.catch(() => undefined);
+  const settled = (): Promise<unknown> =>
+    last.catch((error: unknown) => {
+      mayHold ||= error instanceof OutcomeUnknown;
+    });
 
   /** Where the streams of names stand that the resource is about to lose: released later only from there. */
   const lookAt = async (claims: readonly NameClaim[]): Promise<typeof removed> => {
@@ -270,16 +275,13 @@ const holdingsOf = <S, C extends { readonly type: string }, E extends DomainEven
   return {
     holdsAny: async (): Promise<boolean> => {
       await settled();
-      return reserved.size > 0;
+      return mayHold || reserved.size > 0;
     },
     /** What somebody else holds, so that the command was refused. */
     obstacle: (): NameClaim | undefined => obstacle,
 
     /** Reserves what the resource takes with these events, and notes what it will give back. */
-    take: async (
-      loaded: Loaded<S>,
-      events: readonly E[],
-    ): Promise<Rejection | AppendAhead | undefined> => {
+    take: async (loaded: Loaded<S>, events: readonly E[]): Promise<Rejection | AppendAhead | undefined> => {
       await settled();
       obstacle = undefined;
       const before = kind.view(loaded.state);
@@ -306,9 +308,7 @@ const holdingsOf = <S, C extends { readonly type: string }, E extends DomainEven
         const refusal = await outcome();
         if (refusal !== undefined) return refusal;
       }
-      return enters
-        ? entries.enter({ kind: kind.kind, stream: holder.stream }, after, context)
-        : undefined;
+      return enters ? entries.enter({ kind: kind.kind, stream: holder.stream }, after, context) : undefined;
     },
 
     /** After the append: what the resource no longer has, or did not take after all, is free. */
