@@ -155,7 +155,10 @@ export type Defined<T> = { [Key in Exclude<keyof T, Undefinable<T>>]: T[Key] } &
 /** Without what is undefined: events and answers leave out what they do not know. For fixed keys. */
 export const defined = <const T extends object>(values: T): Defined<T> => {
   const kept: { [key: string]: unknown } = {};
-  for (const [key, value] of Object.entries(values)) if (value !== undefined) kept[key] = value;
+  for (const key of Object.keys(values)) {
+    const value = values[key as keyof T];
+    if (value !== undefined) kept[key] = value;
+  }
   return kept as Defined<T>;
 };
 
