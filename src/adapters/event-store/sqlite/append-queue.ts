@@ -32,6 +32,7 @@ type Waiting = {
   sent: boolean;
   settled: boolean;
   readonly settle: (outcome: Appended | Error) => void;
+  readonly appended: Promise<Appended>;
   /** Those that rest on this one: they go into the same batch, right behind it. */
   readonly followers: Waiting[];
 };
@@ -71,7 +72,8 @@ export type AppendQueue = {
  */
 export const createAppendQueue = (): AppendQueue => {
   let queue: Waiting[] = [];
-  const waitingOf = new WeakMap<Promise<Appended>, Waiting>();
+  /** Of those that were neither sent nor given up. */
+  const waitingOf = new Map<Promise<Appended>, Waiting>();
 
   const add: AppendQueue['add'] = (stream, expected, events, { signal, deadlineMs, after }) => {
     const first = after && waitingOf.get(after);
@@ -79,6 +81,7 @@ export const createAppendQueue = (): AppendQueue => {
     const settle = (outcome: Appended | Error): void => {
       if (waiting.settled) return;
       waiting.settled = true;
+      waitingOf.delete(promise);
       clearTimeout(timer);
       signal?.removeEventListener('abort', onAbort);
       if (outcome instanceof Error) reject(outcome);
@@ -88,7 +91,7 @@ export const createAppendQueue = (): AppendQueue => {
     };
     const bytes = events.reduce((sum, event) => sum + event.data.length + event.metadata.length, 0);
     const state = { sent: false, settled: false, followers: [] };
-    const waiting: Waiting = { stream, expected, events, bytes, settle, ...state };
+    const waiting: Waiting = { stream, expected, events, bytes, settle, appended: promise, ...state };
     const onAbort = (): void => {
       const reason: unknown = signal?.reason;
       if (waiting.sent) settle(new OutcomeUnknown(stream, { cause: reason }));
@@ -117,6 +120,7 @@ export const createAppendQueue = (): AppendQueue => {
     const send = (waiting: Waiting, after: number): void => {
       if (waiting.settled) return;
       waiting.sent = true;
+      waitingOf.delete(waiting.appended);
       bytes += waiting.bytes;
       const place = taken.push(waiting) - 1;
       afters.push(after);
@@ -151,10 +155,7 @@ export const createAppendQueue = (): AppendQueue => {
     add,
     take,
     isEmpty: () => queue.length === 0,
-    waits: (appended) => {
-      const waiting = waitingOf.get(appended);
-      return waiting !== undefined && !waiting.sent && !waiting.settled;
-    },
+    waits: (appended) => waitingOf.has(appended),
     refuseAll: (refusal) => {
       for (const waiting of queue) waiting.settle(refusal);
       queue = [];
