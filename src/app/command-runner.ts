@@ -1,7 +1,14 @@
-import { isRejection, type DomainEvent, type Rejection } from '../domain/decider.ts';
+import { isRefused, isRejection, type DomainEvent, type Rejection } from '../domain/decider.ts';
 import { parseStreamName, streamName } from '../domain/stream-name.ts';
 import { createAppendLines, type Attempt, type Unsettled } from './append-lines.ts';
-import { IdempotencyMismatch, type Aggregate, type CommandOutcome, type CommandRunner } from './command.ts';
+import {
+  IdempotencyMismatch,
+  type Aggregate,
+  type CommandOutcome,
+  type CommandRunner,
+  type ExecuteOptions,
+  type SentAppend,
+} from './command.ts';
 import { findPastAppend, type CommandIndex } from './command-index.ts';
 import { errorName, resultName, type CommandResultName } from './command-results.ts';
 import type { EventCodec } from './event-codec.ts';
@@ -10,7 +17,6 @@ import {
   StoreUnavailable,
   WrongExpectedRevision,
   type Appended,
-  type AppendOptions,
   type EventStore,
   type EventToAppend,
   type ExpectedRevision,
@@ -163,22 +169,30 @@ export const createCommandRunner = (
     expected: ExpectedRevision,
     events: readonly EventToAppend[],
     settled: Unsettled,
-    { patienceMs = 0 }: Pick<AppendOptions, 'patienceMs'>,
+    { patienceMs = 0, onSent }: Pick<ExecuteOptions<unknown, DomainEvent>, 'patienceMs' | 'onSent'>,
+    after?: SentAppend,
   ): Promise<Appended | undefined> => {
     const started = clock.monotonicMs();
     settled.expected = expected;
     try {
-      const first = store.append(stream, expected, events, { patienceMs });
-      const appended = await first.catch((error: unknown) => {
-        if (!(error instanceof OutcomeUnknown)) throw error;
-        settled.unknown = true;
-        return store.append(stream, expected, events);
+      const first = store.append(stream, expected, events, {
+        patienceMs,
+        ...(after !== undefined && { after: after.first }),
       });
+      const repeated = first.catch((error: unknown) => {
+        if (!(error instanceof OutcomeUnknown)) throw error;
+        settled.unknown ||= error.stream === stream;
+        return store.append(stream, expected, events, after === undefined ? {} : { after: after.settled });
+      });
+      onSent?.({ first, settled: repeated });
+      const appended = await repeated;
       settled.unknown = appended.duplicate;
       return appended;
     } catch (error) {
       if (!(error instanceof WrongExpectedRevision)) throw error;
-      settled.end = error.onlyStoreRecords ? Number(error.actual) : undefined;
+      // Else it is of the append that this one was to come after.
+      const isOurs = error.stream === stream;
+      settled.end = isOurs && error.onlyStoreRecords ? Number(error.actual) : undefined;
       hooks.onConflict?.(stream);
       return undefined;
     } finally {
@@ -265,12 +279,17 @@ export const createCommandRunner = (
         if (refusal !== undefined) return rejected(attempt, folded, refusal);
         return { outcome: 'accepted', loaded: loadedOf(folded), events: [], replayed: false };
       }
-      const refused = await attempt.options.beforeAppend?.(loadedOf(folded), decision);
-      if (refused !== undefined) return rejected(attempt, folded, refused);
+      const before = await attempt.options.beforeAppend?.(loadedOf(folded), decision);
+      if (before !== undefined && isRefused(before)) return rejected(attempt, folded, before);
 
       const metadata = commandMetadata(context, command.type, clock.now(), options.instance);
       encoded = codec.encodeAll(decision, stream, metadata);
-      const appended = await append(stream, endOf(folded), encoded, settled, attempt.options);
+      let appended = await append(stream, endOf(folded), encoded, settled, attempt.options, before);
+      if (appended === undefined && before !== undefined) {
+        const late = await before.outcome();
+        if (late !== undefined) return rejected(attempt, folded, late);
+        appended = await append(stream, endOf(folded), encoded, settled, attempt.options);
+      }
       if (appended !== undefined && !appended.duplicate) {
         advance(attempt, folded, decision, encoded, appended);
         return { outcome: 'accepted', loaded: loadedOf(folded), events: decision, replayed: false };
@@ -288,8 +307,11 @@ export const createCommandRunner = (
   /** What the caller is told; notes that the stream may still move on without anybody's doing. */
   const failureOf = (stream: string, error: unknown, { unknown, expected }: Unsettled): unknown => {
     // Not even the look for our own events succeeded: the first append may still have been stored.
+    const isOfOther = error instanceof OutcomeUnknown && error.stream !== stream;
     const lost =
-      unknown && error instanceof StoreUnavailable ? new OutcomeUnknown(stream, { cause: error }) : error;
+      unknown && (isOfOther || error instanceof StoreUnavailable)
+        ? new OutcomeUnknown(stream, { cause: error })
+        : error;
     if (lost instanceof OutcomeUnknown && expected !== undefined) unsettled.set(stream, expected);
     return lost;
   };

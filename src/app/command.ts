@@ -1,5 +1,5 @@
 import type { Decider, DomainEvent, Rejection } from '../domain/decider.ts';
-import type { ExpectedRevision, Position, ReadForward } from './event-store.ts';
+import type { Appended, ExpectedRevision, Position, ReadForward } from './event-store.ts';
 import type { CommandContext } from './metadata.ts';
 
 export type { CommandContext } from './metadata.ts';
@@ -35,14 +35,33 @@ export type CommandOutcome<State> =
     }
   | { readonly outcome: 'rejected'; readonly rejection: Rejection; readonly loaded: Loaded<State> };
 
+/** An append of a command that the store may not have answered yet. */
+export type SentAppend = {
+  /** As the store returned it, for `AppendOptions.after`. */
+  readonly first: Promise<Appended>;
+  /** The same, once repeated where its outcome was not known. */
+  readonly settled: Promise<Appended>;
+};
+
+/** An append that the command's own follows. */
+export type AppendAhead = SentAppend & {
+  /** Asked when nothing was stored because that append found a conflict: what came of it in the end. */
+  readonly outcome: () => Promise<Rejection | undefined>;
+};
+
 export type ExecuteOptions<State, Event extends DomainEvent> = {
   /**
    * Runs after every decision that appends something, with the state that it was taken from, and before the append,
    * which succeeds only at that state's revision. Whatever it makes sure of (a reserved name) therefore holds for
-   * this append. A returned rejection refuses the command. Must not run a command on the same stream: it would wait
-   * for itself.
+   * this append. A returned rejection refuses the command; a returned append need not be stored yet, and this one is
+   * stored after it or not at all. Must not run a command on the same stream: it would wait for itself.
    */
-  readonly beforeAppend?: (loaded: Loaded<State>, events: readonly Event[]) => Promise<Rejection | undefined>;
+  readonly beforeAppend?: (
+    loaded: Loaded<State>,
+    events: readonly Event[],
+  ) => Promise<Rejection | AppendAhead | undefined>;
+  /** Called with each append as it is given to the store. */
+  readonly onSent?: (sent: SentAppend) => void;
   /** True: the stream most likely does not exist, so that reading it first would be wasted. Only a hint. */
   readonly likelyNew?: boolean;
   /** True: a step of a larger command; its rejection is not recorded on its own. */

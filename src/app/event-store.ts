@@ -45,6 +45,12 @@ export type AppendOptions = {
   readonly deadlineMs?: number;
   /** Milliseconds that it may wait for others, for a store that commits several together. Default 0. */
   readonly patienceMs?: number;
+  /**
+   * An append to another stream that this one rests on: nothing is stored before that one is, and when that one fails,
+   * this one throws what it threw. A store that commits several together may take both at once, when this is the promise
+   * that its own `append` returned.
+   */
+  readonly after?: Promise<Appended>;
 };
 
 export type Appended = {

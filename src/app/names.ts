@@ -1,11 +1,10 @@
 import { hash } from 'node:crypto';
-import canonicalize from 'canonicalize';
 import type { Decision, DomainEvent } from '../domain/decider.ts';
 import { nameAggregate } from '../domain/kinds.ts';
 import type { NameState } from '../domain/naming/name.ts';
 import type { ResourceKind, ResourceView } from '../domain/resource.ts';
 import { parseStreamName, streamName } from '../domain/stream-name.ts';
-import type { Aggregate, CommandContext, CommandRunner } from './command.ts';
+import type { Aggregate, CommandContext, CommandRunner, SentAppend } from './command.ts';
 import type { Runtime } from './ports.ts';
 import { defined } from '../domain/json-tools.ts';
 
@@ -15,7 +14,8 @@ import { defined } from '../domain/json-tools.ts';
  * How a reservation stays safe without multi-stream transactions:
  * 1. Every attempt to write a resource first reads the resource's stream, then appends a reservation of its own (also
  *    when an earlier attempt of the same command holds the name), then appends to the resource at exactly the
- *    revision that it read. So it relies on no reservation but its own.
+ *    revision that it read. So it relies on no reservation but its own. The second append may be sent before the first is
+ *    answered, on condition that the first is stored (`AppendOptions.after`).
  * 2. Whoever takes a reservation away from a resource that may still be written first moves that resource's stream
  *    on (`CreationAbandoned`), so that the append of step 1 fails, and releases exactly the reservation it had read.
  */
@@ -31,9 +31,9 @@ export type NameClaim = {
   readonly taken?: string;
 };
 
-/** SHA-256 of the canonical parts: no stream name holds personal text. */
+/** SHA-256 of the parts: no stream name holds personal text. */
 export const nameStreamId = (scope: string, tenant: string, project: string, value: string): string =>
-  hash('sha256', canonicalize([scope, tenant, project, value]) ?? '', 'hex');
+  hash('sha256', JSON.stringify([scope, tenant, project, value]), 'hex');
 
 /** What a resource in this shape must own; nothing once it is archived (or was never there). */
 export const claimsOf = (kind: AnyKind, view: ResourceView): readonly NameClaim[] =>
@@ -81,7 +81,7 @@ export type Names = {
     claim: NameClaim,
     holder: { readonly kind: string; readonly id: string; readonly stream: string; readonly exists: boolean },
     context: CommandContext,
-    options?: { readonly ifRevision?: number },
+    options?: { readonly ifRevision?: number; readonly onSent?: (sent: SentAppend) => void },
   ): Promise<Reservation | undefined>;
   /** Who holds it now, and the revision to release it at. */
   look(id: string): Promise<{ readonly state: NameState; readonly revision: number } | undefined>;
@@ -113,7 +113,7 @@ export const createNames = ({
 
   return {
     step: stepOf,
-    reserve: async (claim, { kind, id: holder, stream, exists }, context, only = {}) => {
+    reserve: async (claim, { kind, id: holder, stream, exists }, context, { onSent, ...only } = {}) => {
       const { commandId } = context;
       const at = clock.now();
       const takesOver = claim.slot === true && only.ifRevision === undefined;
@@ -126,6 +126,7 @@ export const createNames = ({
         {
           step: true,
           likelyNew: true,
+          ...(onSent !== undefined && { onSent }),
           beforeAppend: async ({ state }) => {
             fresh = state.status === 'free' || state.stream !== stream;
             return undefined;

@@ -108,14 +108,14 @@ export const createReferenceTargets = ({
    */
   const look = async (
     target: Pointer,
-    { reaches, ...how }: How & { readonly remembered: boolean },
+    how: How & { readonly remembered: boolean },
   ): Promise<{ readonly gone: boolean; readonly goes: number | undefined }> => {
     const kind = declared.get(target.kind);
     if (kind === undefined || target.id === '') return { gone: false, goes: undefined };
     if (doubts.has(keyOf(target))) await settle(target);
     const loaded: Loaded<unknown> = await runner.peek(aggregateOf(kind), target.id, how);
     const { isGone, tenant } = standingOf(kind, loaded.state);
-    const gone = isGone || (tenant !== undefined && reaches?.(target.kind, tenant) === false);
+    const gone = isGone || (tenant !== undefined && how.reaches?.(target.kind, tenant) === false);
     return { gone, goes: isAboutToGo(loaded) ? Number(loaded.revision) : undefined };
   };
 

@@ -1,6 +1,14 @@
 import { reject, type DomainEvent, type Rejection } from '../domain/decider.ts';
 import type { ResourceKind, ResourceView } from '../domain/resource.ts';
-import type { CommandContext, CommandOutcome, CommandRunner, ExecuteOptions, Loaded } from './command.ts';
+import type {
+  AppendAhead,
+  CommandContext,
+  CommandOutcome,
+  CommandRunner,
+  ExecuteOptions,
+  Loaded,
+  SentAppend,
+} from './command.ts';
 import { OutcomeUnknown, StoreUnavailable, type Position } from './event-store.ts';
 import {
   aggregateOf,
@@ -110,7 +118,7 @@ export const createResourceCommands = ({
     { unreferenced, reaches, ...options }: ResourceOptions,
   ): Promise<{ readonly outcome: CommandOutcome<S>; readonly obstacle: NameClaim | undefined }> => {
     const referral = referrals.begin(kind, id, context, { unreferenced, reaches });
-    const held = holdingsOf({ runner, names, clock, entries, referral }, kind, id, context);
+    const held = holdingsOf({ runner, names, clock, entries, referral, singleWriter }, kind, id, context);
     const how: ExecuteOptions<S, E> = { ...options, step: true, beforeAppend: held.take };
     let outcome: CommandOutcome<S>;
     try {
@@ -118,7 +126,7 @@ export const createResourceCommands = ({
     } catch (error) {
       if (error instanceof ReferencesBusy) await held.giveUp().catch(onLeftBehind);
       // A reservation is stored: "nothing happened" would be wrong, and the retry finishes what was begun.
-      if (error instanceof StoreUnavailable && held.holdsAny())
+      if (error instanceof StoreUnavailable && (await held.holdsAny()))
         throw new OutcomeUnknown(streamOf(kind, id), { cause: error });
       throw error;
     }
@@ -203,12 +211,16 @@ export const takenRejection = (
 
 /** What one attempt at one resource holds and owes. */
 const holdingsOf = <S, C extends { readonly type: string }, E extends DomainEvent>(
-  parts: SlotParts & { readonly entries: ProjectEntries; readonly referral: Referral },
+  parts: SlotParts & {
+    readonly entries: ProjectEntries;
+    readonly referral: Referral;
+    readonly singleWriter: boolean;
+  },
   kind: ResourceKind<S, C, E>,
   id: string,
   context: CommandContext,
 ) => {
-  const { names, entries, referral } = parts;
+  const { names, entries, referral, singleWriter } = parts;
   const reserved = new Map<string, Reservation>();
   let obstacle: NameClaim | undefined;
   let removed: readonly { readonly id: string; readonly revision: number }[] = [];
@@ -222,6 +234,34 @@ const holdingsOf = <S, C extends { readonly type: string }, E extends DomainEven
   };
   /** What the resource owns after the events that were last to be appended. */
   let planned: { readonly events: readonly E[]; readonly has: readonly NameClaim[] } | undefined;
+  /** The reservation that was sent last; false: somebody else has the name. */
+  let last: Promise<boolean> = Promise.resolve(true);
+  /** It is not known whether one that was sent is stored. */
+  let mayHold = false;
+
+  const note = (claim: NameClaim, reservation: Reservation | undefined): boolean => {
+    if (reservation === undefined) {
+      obstacle = claim;
+      return false;
+    }
+    const earlier = reserved.get(claim.id);
+    const still = earlier?.fresh === true && earlier.revision + 1 === reservation.revision;
+    reserved.set(claim.id, { ...reservation, fresh: reservation.fresh || still });
+    return true;
+  };
+  /** Resolves once the reservation was sent, or is refused. */
+  const send = (claim: NameClaim, holder: Parameters<Names['reserve']>[1]): Promise<SentAppend | undefined> =>
+    new Promise((resolve, reject) => {
+      last = names
+        .reserve(claim, holder, context, { onSent: resolve })
+        .then((reservation) => note(claim, reservation));
+      last.then(() => resolve(undefined), reject);
+    });
+  /** What was sent is stored and noted, or never will be, or nobody knows. */
+  const settled = (): Promise<unknown> =>
+    last.catch((error: unknown) => {
+      mayHold ||= error instanceof OutcomeUnknown;
+    });
 
   /** Where the streams of names stand that the resource is about to lose: released later only from there. */
   const lookAt = async (claims: readonly NameClaim[]): Promise<typeof removed> => {
@@ -233,12 +273,16 @@ const holdingsOf = <S, C extends { readonly type: string }, E extends DomainEven
   };
 
   return {
-    holdsAny: (): boolean => reserved.size > 0,
+    holdsAny: async (): Promise<boolean> => {
+      await settled();
+      return mayHold || reserved.size > 0;
+    },
     /** What somebody else holds, so that the command was refused. */
     obstacle: (): NameClaim | undefined => obstacle,
 
     /** Reserves what the resource takes with these events, and notes what it will give back. */
-    take: async (loaded: Loaded<S>, events: readonly E[]): Promise<Rejection | undefined> => {
+    take: async (loaded: Loaded<S>, events: readonly E[]): Promise<Rejection | AppendAhead | undefined> => {
+      await settled();
       obstacle = undefined;
       const before = kind.view(loaded.state);
       const after = kind.view(events.reduce(kind.decider.evolve, loaded.state));
@@ -252,19 +296,19 @@ const holdingsOf = <S, C extends { readonly type: string }, E extends DomainEven
       for (const claim of [...without(has, had), ...without(had, has)])
         if (claim.slot === true) slots.add(claim.id);
       const holder = { kind: kind.kind, id, stream: streamOf(kind, id), exists: before.exists };
-      for (const claim of without(has, had)) {
-        const reservation = await names.reserve(claim, holder, context);
-        if (reservation === undefined) {
-          obstacle = claim;
-          return takenRejection(kind, claim, after.exists ? after.name : '');
-        }
-        const earlier = reserved.get(claim.id);
-        const still = earlier?.fresh === true && earlier.revision + 1 === reservation.revision;
-        reserved.set(claim.id, { ...reservation, fresh: reservation.fresh || still });
+      const enters = comesInto(before, after);
+      const wanted = without(has, had);
+      for (const claim of wanted) {
+        const sent = await send(claim, holder);
+        const outcome = async (): Promise<Rejection | undefined> =>
+          (await last) ? undefined : takenRejection(kind, claim, after.exists ? after.name : '');
+        // Both go into one commit. A store with other writers takes them one after the other anyway.
+        const isLast = claim === wanted.at(-1) && !enters && claim.slot !== true;
+        if (singleWriter && isLast && sent !== undefined) return { ...sent, outcome };
+        const refusal = await outcome();
+        if (refusal !== undefined) return refusal;
       }
-      return comesInto(before, after)
-        ? entries.enter({ kind: kind.kind, stream: holder.stream }, after, context)
-        : undefined;
+      return enters ? entries.enter({ kind: kind.kind, stream: holder.stream }, after, context) : undefined;
     },
 
     /** After the append: what the resource no longer has, or did not take after all, is free. */
@@ -272,6 +316,7 @@ const holdingsOf = <S, C extends { readonly type: string }, E extends DomainEven
       loaded,
       events,
     }: Extract<CommandOutcome<S>, { outcome: 'accepted' }>): Promise<Position | undefined> => {
+      await settled();
       const has = planned?.events === events ? planned.has : claimsOf(kind, kind.view(loaded.state));
       for (const name of removed) await names.release(name.id, name.revision, id, 'deleted', context);
       for (const { claim, revision, fresh } of reserved.values()) {
@@ -286,6 +331,7 @@ const holdingsOf = <S, C extends { readonly type: string }, E extends DomainEven
      * attempt may still be under way; the repair loop settles it.
      */
     giveUp: async (): Promise<Position | undefined> => {
+      await settled();
       for (const { claim, revision, fresh } of reserved.values())
         if (fresh) await names.release(claim.id, revision, id, 'abandoned', context);
       return settleSlots();

@@ -7,6 +7,8 @@ import type { KeyStore } from './ports.ts';
 export { subjectIdOf };
 export type { PersonalData, RequestSource };
 
+const TTL_RESOLUTION_MS = 1_000;
+
 /**
  * Encrypts what metadata holds of a person (design §4, Personal data). The same person and text give the same
  * ciphertext again for as long as it is remembered, so that a request costs a look into a map, not AES. Forgotten or
@@ -38,6 +40,8 @@ export const createPersonalMetadata = ({
     maxSize: cacheSize,
     sizeCalculation: () => 1,
     ttl: ttlMs,
+    // Default 1 ms: the time is asked for, and a timer set, as often.
+    ttlResolution: TTL_RESOLUTION_MS,
   });
 
   const encrypt = async (

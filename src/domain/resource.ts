@@ -171,5 +171,10 @@ export type ResourceView =
     };
 
 /** What is left when everything that only the private surface shows is taken out. `*` matches any key or index. */
-export const publicDocument = (document: JsonObject, privateOnly: readonly string[]): JsonObject =>
-  withoutPaths(privateOnly)(document);
+export const publicDocument = (document: JsonObject, privateOnly: readonly string[]): JsonObject => {
+  const take = publicPart.get(privateOnly) ?? withoutPaths(privateOnly);
+  publicPart.set(privateOnly, take);
+  return take(document);
+};
+/** Made once for each kind. */
+const publicPart = new WeakMap<readonly string[], ReturnType<typeof withoutPaths>>();

@@ -90,8 +90,10 @@ const takingOrders = ({ hubs, refusesSimulated = false }: StandingHubs): readonl
 
 const offers = (hub: HubFacts, { tenant, template }: Wish): boolean =>
   (hub.templates.length === 0 || hub.templates.includes(template)) &&
-  // Names of orders have one length.
-  namespaceFits(namespaceOf(hub, tenant), orderName(''));
+  namespaceFits(namespaceOf(hub, tenant), ANY_ORDER);
+
+/** Names of orders have one length. */
+const ANY_ORDER = orderName('');
 
 type Excess = { readonly id: string; readonly wanted: number; readonly most: number };
 

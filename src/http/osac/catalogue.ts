@@ -58,14 +58,14 @@ export const createCatalogueReader = (
     return read;
   };
 
-  /** What was found before and can not have changed since. `question` holds everything that the answer depends on. */
+  /** What was found before and can not have changed since. `question`: everything that the answer depends on. */
   const remember = (
     kind: string,
-    question: readonly unknown[],
+    question: string,
     ask: () => ResourceRow | undefined,
   ): CatalogueObject | undefined => {
     const generation = resources.generation(kind);
-    const key = JSON.stringify([kind, ...question]);
+    const key = `${kind} ${question}`;
     const known = found.get(key);
     if (known?.generation === generation) return known.object;
     const row = ask();
@@ -78,10 +78,12 @@ export const createCatalogueReader = (
   return {
     object,
     of: (tenant, visibility, project = '') => {
+      // Most of each question, which an order asks several of.
+      const scope = JSON.stringify([tenant, project, visibility]);
       const one =
         (kind: string, message: string, field: string, local = false) =>
         (reference: Reference): CatalogueObject | undefined =>
-          remember(kind, [tenant, project, visibility, reference], () => {
+          remember(kind, `${scope} ${JSON.stringify(reference)}`, () => {
             const found = find({ kind, local }, reference, { tenant, project }, resources, visibility);
             if ('row' in found) return found.row;
             if (found.problem !== 'ambiguous') return undefined;
@@ -97,7 +99,7 @@ export const createCatalogueReader = (
         defaultVersion: () =>
           remember(
             'clusterVersion',
-            [DEFAULT_MARK, visibility],
+            `${scope} ${DEFAULT_MARK}`,
             () => resources.marked('clusterVersion', DEFAULT_MARK, visibility)[0],
           ),
       };

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { noSuchProject } from '../../app/project-entries.ts';
 import { objectAt, stringAt } from '../../domain/json-tools.ts';
 import type { JsonObject } from '../../domain/json.ts';
@@ -41,12 +42,7 @@ const assignedTenant = (
   principal: Principal,
   { resources }: Pick<WriteServices, 'resources'>,
 ): string => {
-  // Looked at once for both questions: it is done for every order.
-  const seen = new Map<string, ResourceRow | undefined>();
-  const look = (tenant: string): ResourceRow | undefined => {
-    if (!seen.has(tenant)) seen.set(tenant, resources.get('tenant', tenant, { all: true }));
-    return seen.get(tenant);
-  };
+  const look = (tenant: string): ResourceRow | undefined => tenantRow(resources, tenant);
   const decision = tenantOfNew(principal, asked, defaultTenant, (tenant) => look(tenant) !== undefined);
   if ('tenant' in decision) {
     const { tenant } = decision;
@@ -56,6 +52,25 @@ const assignedTenant = (
   throw decision.refused === 'denied'
     ? new ApiError('PERMISSION_DENIED', decision.message)
     : invalid(decision.message, 'metadata.tenant');
+};
+
+/** Tenants as they were read at a generation of theirs: every creation asks for one, and they rarely change. */
+const remembered = new WeakMap<
+  WriteServices['resources'],
+  { generation: number; readonly rows: LRUCache<string, ResourceRow> }
+>();
+const REMEMBERED = 1_000;
+
+const tenantRow = (resources: WriteServices['resources'], tenant: string): ResourceRow | undefined => {
+  const generation = resources.generation('tenant');
+  let known = remembered.get(resources);
+  if (known?.generation !== generation) {
+    known = { generation, rows: new LRUCache({ max: REMEMBERED }) };
+    remembered.set(resources, known);
+  }
+  const row = known.rows.get(tenant) ?? resources.get('tenant', tenant, { all: true });
+  if (row !== undefined) known.rows.set(tenant, row);
+  return row;
 };
 
 /** Nothing new comes into a tenant that only waits for its last finalizer. */

@@ -47,13 +47,13 @@ export const concealing = (
     context: CommandContext,
     options?: ResourceOptions,
   ): Promise<CommandOutcome<S>> => {
+    const { personal } = kind;
+    if (personal === undefined) return commands.execute(kind, id, command, context, options);
     const make = (abandonedBefore: number): C =>
       typeof command === 'function' ? command(abandonedBefore) : command;
     // A kind with personal data has the shared decider, whose commands these are.
     const sample = make(0) as unknown as DocumentCommand;
-    const { personal } = kind;
-    if (personal === undefined || !('document' in sample))
-      return commands.execute(kind, id, command, context, options);
+    if (!('document' in sample)) return commands.execute(kind, id, command, context, options);
     const loaded =
       options?.likelyNew === true ? undefined : await services.runner.load(aggregateOf(kind), id);
     const document = await concealed(id, sample, personal, loaded?.state, services.people);

@@ -11,6 +11,7 @@ import {
   type Wish,
 } from '../../domain/clusters/servable.ts';
 import type { Rejection } from '../../domain/decider.ts';
+import type { CapacityLimits } from '../../domain/hubs/capacity-events.ts';
 import { capacityLimitsOf, limitsWithHosts, nodeLimit } from '../../domain/hubs/capacity.ts';
 import { hub } from '../../domain/hubs/hub.resource.ts';
 import { hubFacts } from '../../domain/hubs/hub-facts.ts';
@@ -54,17 +55,28 @@ export const createRoomCheck = (
     return known.rows;
   };
 
+  /** What a hub declares, taken out of its row once. */
+  const declared = new WeakMap<ResourceRow, Pick<StandingHub, 'hub'> & { readonly limits: CapacityLimits }>();
+  const declaredBy = (row: ResourceRow) => {
+    const before = declared.get(row);
+    if (before !== undefined) return before;
+    const { id, document } = catalogue.object(row);
+    const facts = { hub: hubFacts({ id, document }), limits: capacityLimitsOf(document) };
+    declared.set(row, facts);
+    return facts;
+  };
+
   const healthOf = (id: string): HubHealth => hubs.healthOf?.(id) ?? {};
 
   const standing = (row: ResourceRow): StandingHub => {
-    const { id, document } = catalogue.object(row);
-    const health = healthOf(id);
+    const { hub: facts, limits } = declaredBy(row);
+    const health = healthOf(row.id);
     return {
-      hub: hubFacts({ id, document }),
+      hub: facts,
       deleting: row.deleting,
-      adapter: hubs.adapterOf(id) !== undefined,
+      adapter: hubs.adapterOf(row.id) !== undefined,
       health,
-      limits: limitsWhenEmpty(capacityLimitsOf(document), health.hosts),
+      limits: limitsWhenEmpty(limits, health.hosts),
     };
   };
 
@@ -89,10 +101,7 @@ export const createRoomCheck = (
       const { limits } = standing(row);
       if (neverGrown(before, wish.nodeSets, { limits, free: () => 0 }) === undefined) return;
       const { used } = (await runner.load(hubCapacity, id)).state;
-      const now = limitsWithHosts(
-        capacityLimitsOf(catalogue.object(row).document),
-        healthOf(id).hosts?.counts,
-      );
+      const now = limitsWithHosts(declaredBy(row).limits, healthOf(id).hosts?.counts);
       const free = (hostType: string): number =>
         (nodeLimit(now, hostType) ?? 0) - (own(used.nodes, hostType) ?? 0);
       orThrow(neverGrown(before, wish.nodeSets, { limits, free }));

@@ -99,13 +99,13 @@ describe('names of resources', () => {
     const one = createIncarnation(
       {
         ...store,
-        append: async (stream, expected, events) => {
+        append: async (stream, expected, events, options) => {
           if (!overtaken && events[0]?.type === 'NameReleased') {
             overtaken = true;
             const id = nameStreamId('gadget', 'acme', '', 'drill');
             await other.names.release(id, Number(expected), 'g1', 'deleted', fakeContext('give back'));
           }
-          return store.append(stream, expected, events);
+          return store.append(stream, expected, events, options);
         },
       },
       'one',

@@ -2,7 +2,11 @@ import { DatabaseSync } from 'node:sqlite';
 import { expect } from 'chai';
 import { logFile } from '../../../src/adapters/event-store/sqlite/files.ts';
 import { openLogForWriting, pragma } from '../../../src/adapters/event-store/sqlite/schema.ts';
-import { encodeAppend, type Batch } from '../../../src/adapters/event-store/sqlite/writer-protocol.ts';
+import {
+  encodeAppend,
+  NO_APPEND,
+  type Batch,
+} from '../../../src/adapters/event-store/sqlite/writer-protocol.ts';
 import { createWriter } from '../../../src/adapters/event-store/sqlite/writer.ts';
 import { numbered } from './contract/fixture.ts';
 import { resources } from './support/files.ts';
@@ -33,7 +37,7 @@ describe('sqlite writer: a COMMIT that failed', () => {
       },
     });
     const batch: Batch = [];
-    encodeAppend(batch, 'a', 'no_stream', numbered('New', 2));
+    encodeAppend(batch, 'a', 'no_stream', numbered('New', 2), NO_APPEND);
     return { writer, batch, commitsSeen: () => pragma(other, 'data_version') };
   };
 

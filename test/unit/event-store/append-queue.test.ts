@@ -14,6 +14,7 @@ import {
 import {
   CONFLICT,
   DUPLICATE,
+  NO_APPEND,
   NO_STREAM,
   STORED,
   type BatchAnswer,
@@ -33,8 +34,8 @@ describe('sqlite event store: the queue of appends', () => {
     const one = queue.add('a', 'no_stream', [event()], { deadlineMs: 10_000 });
     const two = queue.add('b', 4, [event('1'), event('2')], { deadlineMs: 10_000 });
     const batch = queue.take();
-    const first = ['a', NO_STREAM, 1, 'an-id', 'Queued', '{}', '{}'];
-    const second = ['b', 4, 2, 'an-id', 'Queued', '1', '{}', 'an-id', 'Queued', '2', '{}'];
+    const first = ['a', NO_STREAM, NO_APPEND, 1, 'an-id', 'Queued', '{}', '{}'];
+    const second = ['b', 4, NO_APPEND, 2, 'an-id', 'Queued', '1', '{}', 'an-id', 'Queued', '2', '{}'];
     expect(batch?.message).to.deep.equal([...first, ...second]);
     expect(queue.take()).to.equal(undefined);
     tell(batch, { kind: 'settled', answers: [STORED, 0, 7, DUPLICATE, 6, 3], last: 9 });
@@ -54,6 +55,93 @@ describe('sqlite event store: the queue of appends', () => {
     expect(a).to.be.instanceOf(WrongExpectedRevision).and.to.include({ actual: 5 });
     expect(b).to.include({ revision: 0 });
     expect(c).to.be.instanceOf(WrongExpectedRevision).and.to.include({ actual: 'no_stream' });
+  });
+
+  describe('an append that rests on another one', () => {
+    const chained = () => {
+      const queue = createAppendQueue();
+      const first = queue.add('first', 'no_stream', [event()], { deadlineMs: 10_000 });
+      const between = add(queue, 'between');
+      const second = queue.add('second', 3, [event()], { deadlineMs: 10_000, after: first });
+      const outcomes = Promise.all([
+        first.catch((error: unknown) => error),
+        second.catch((error: unknown) => error),
+        between,
+      ]);
+      return { queue, first, outcomes };
+    };
+    const told = [STORED, 0, 5];
+
+    it('is sent with it, right behind it, and names its place', async () => {
+      const { queue, outcomes } = chained();
+      const batch = queue.take();
+      const places = [batch?.message[2], batch?.message[8 + 2], batch?.message[16 + 2]];
+      const streams = [batch?.message[0], batch?.message[8], batch?.message[16]];
+      expect([streams, places]).to.deep.equal([
+        ['first', 'second', 'between'],
+        [NO_APPEND, 0, NO_APPEND],
+      ]);
+      tell(batch, { kind: 'settled', answers: [...told, STORED, 4, 6, STORED, 0, 7], last: 7 });
+      const [, second] = await outcomes;
+      expect(second).to.include({ revision: 4, duplicate: false });
+    });
+
+    it('is told of the conflict of the one that it rests on', async () => {
+      const { queue, outcomes } = chained();
+      const answers = [CONFLICT, 2, 0, CONFLICT, NO_STREAM, 0, STORED, 0, 7];
+      tell(queue.take(), { kind: 'settled', answers, last: 7 });
+      const [first, second, between] = await outcomes;
+      for (const error of [first, second])
+        expect(error).to.be.instanceOf(WrongExpectedRevision).and.to.include({ stream: 'first', actual: 2 });
+      expect(between).to.include({ revision: 0 });
+    });
+
+    it('is told of its own conflict where the other one is stored', async () => {
+      const { queue, outcomes } = chained();
+      tell(queue.take(), {
+        kind: 'settled',
+        answers: [...told, CONFLICT, 9, 0, STORED, 0, 7],
+        last: 7,
+      });
+      const [, second] = await outcomes;
+      expect(second).to.be.instanceOf(WrongExpectedRevision).and.to.include({ stream: 'second', actual: 9 });
+    });
+
+    it('is of unknown outcome by itself when the writer dies with both', async () => {
+      const { queue, outcomes } = chained();
+      queue.take()?.lost(undefined);
+      const [first, second] = await outcomes;
+      expect([first, second].map((error) => (error as OutcomeUnknown).stream)).to.deep.equal([
+        'first',
+        'second',
+      ]);
+    });
+
+    it('is given up with the one that it rests on, while both wait', async () => {
+      const { queue, first, outcomes } = chained();
+      expect(queue.waits(first)).to.equal(true);
+      const refusal = new StoreUnavailable('down');
+      queue.refuseAll(refusal);
+      expect(await outcomes).to.deep.equal([refusal, refusal, refusal]);
+      expect([queue.waits(first), queue.take()]).to.deep.equal([false, undefined]);
+    });
+
+    it('cannot be queued behind one that was sent already, though others still wait', async () => {
+      const queue = createAppendQueue();
+      const large = event('x'.repeat(5 * 1024 * 1024));
+      const [one, two] = ['one', 'two'].map((stream) =>
+        queue.add(stream, 'no_stream', [large], { deadlineMs: 10_000 }),
+      );
+      const outcomes = Promise.allSettled([one, two]);
+      const batch = queue.take();
+      expect([one, two].map((appended) => appended !== undefined && queue.waits(appended))).to.deep.equal([
+        false,
+        true,
+      ]);
+      batch?.lost(undefined);
+      queue.take()?.lost(undefined);
+      await outcomes;
+    });
   });
 
   it('bounds a batch in bytes, but always takes one', async () => {

@@ -141,6 +141,8 @@ export const createEventStoreDbStore = async (options: EventStoreDbOptions): Pro
       refuseWhenClosed();
       if (!ours.has(args[0]))
         throw new TypeError(`${args[0]} is of no category of ours: nobody would read it`);
+      const { after } = args[3] ?? {};
+      if (after !== undefined) await after;
       return append(...args);
     },
     readStream: (stream, readOptions) => reader.readStream(stream, readOptions),

@@ -102,6 +102,7 @@ export const createMemoryEventStore = (options: MemoryEventStoreOptions = {}): E
     kind: 'memory',
     singleWriter: options.singleWriter ?? true,
     append: async (stream, expected, events, appendOptions) => {
+      if (appendOptions?.after !== undefined) await appendOptions.after;
       refuse(appendOptions?.signal);
       checkAppend(stream, expected, events);
       return append(stream, expected, events);

@@ -98,11 +98,16 @@ const openLocked = async (
     ...reader,
     kind: 'sqlite',
     singleWriter: true,
-    append: async (stream, expected, events, appendOptions) => {
-      refuseWhenClosed();
-      appendOptions?.signal?.throwIfAborted();
-      checkAppend(stream, expected, events);
-      return await writer.append(stream, expected, events, appendOptions);
+    // The writer's own promise is handed out: `AppendOptions.after` knows it again.
+    append: (stream, expected, events, appendOptions) => {
+      try {
+        refuseWhenClosed();
+        appendOptions?.signal?.throwIfAborted();
+        checkAppend(stream, expected, events);
+      } catch (error) {
+        return Promise.reject(error as Error);
+      }
+      return writer.append(stream, expected, events, appendOptions);
     },
     setMaxCount: async (stream, maxCount) => {
       refuseWhenClosed();

@@ -106,15 +106,18 @@ export const startWriterClient = async (options: WriterClientOptions): Promise<W
     return new StoreUnavailable('the event log has no writer at the moment', 'down', { cause, retryAfterMs });
   };
 
-  const append = async (
+  const append = (
     ...[stream, expected, events, given]: Parameters<WriterClient['append']>
   ): Promise<Appended> => {
-    if (closing || supervised.current() === undefined) throw noWriter(undefined);
+    if (closing || supervised.current() === undefined) return Promise.reject(noWriter(undefined));
+    const { after, ...others } = given ?? {};
+    if (after !== undefined && !queue.waits(after))
+      return after.then(() => append(stream, expected, events, others));
     const appended = queue.add(stream, expected, events, { deadlineMs, ...given });
     const patienceMs = given?.patienceMs ?? 0;
     if (patienceMs > 0) flushWithin(patienceMs);
     else flushSoon();
-    return await appended;
+    return appended;
   };
 
   const request = (asked: Request, signal?: AbortSignal): Promise<unknown> =>

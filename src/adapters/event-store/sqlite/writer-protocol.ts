@@ -2,10 +2,15 @@ import type { EventToAppend, ExpectedRevision } from '../../../app/event-store.t
 import type { PackedError } from './errors.ts';
 
 /**
- * What passes between the threads. A batch is one flat list, [stream, expected, count, {id, type, data, metadata}…]
- * per append, and so is its answer: cloning one list of texts costs a fraction of cloning as many objects.
+ * What passes between the threads. A batch is one flat list, [stream, expected, after, count, {id, type, data, metadata}…]
+ * per append, and so is its answer: cloning one list of texts costs a fraction of cloning as many objects. `after` is the
+ * place in the batch of an append that this one rests on, or NO_APPEND.
  */
 export type Batch = (string | number)[];
+export const HEAD_FIELDS = 4;
+export const EVENT_FIELDS = 4;
+
+export const NO_APPEND = -1;
 
 export const NO_STREAM = -1;
 
@@ -20,15 +25,16 @@ export const encodeAppend = (
   stream: string,
   expected: ExpectedRevision,
   events: readonly EventToAppend[],
+  after: number,
 ): void => {
-  batch.push(stream, encodeRevision(expected), events.length);
+  batch.push(stream, encodeRevision(expected), after, events.length);
   for (const event of events) batch.push(event.id, event.type, event.data, event.metadata);
 };
 
 /** Codes of an answer: three numbers per append, [code, revision, position]. */
 export const STORED = 0;
 export const DUPLICATE = 1;
-/** The revision is the actual one; the position means nothing. */
+/** The revision is the actual one; the position means nothing. Neither does where the append that it rests on has one. */
 export const CONFLICT = 2;
 
 export type BatchAnswer =

@@ -5,7 +5,16 @@ import { isDamage, isNoSpace, messageOf } from './errors.ts';
 import type { CommitFault } from './faults.ts';
 import { checksum } from './rows.ts';
 import { lastNumber } from './schema.ts';
-import { CONFLICT, DUPLICATE, NO_STREAM, STORED, type Batch, type BatchAnswer } from './writer-protocol.ts';
+import {
+  CONFLICT,
+  DUPLICATE,
+  EVENT_FIELDS,
+  HEAD_FIELDS,
+  NO_STREAM,
+  STORED,
+  type Batch,
+  type BatchAnswer,
+} from './writer-protocol.ts';
 
 /** Streams whose last revision is remembered; others are looked up. */
 const CACHED_STREAMS = 50_000;
@@ -90,7 +99,12 @@ export const createWriter = (db: DatabaseSync, options: WriterOptions = {}): Wri
   const appendOne = (batch: Batch, at: number, recordedAt: number, answers: number[]): void => {
     const stream = batch[at] as string;
     const expected = batch[at + 1] as number;
-    const count = batch[at + 2] as number;
+    const after = batch[at + 2] as number;
+    const count = batch[at + 3] as number;
+    if (answers[3 * after] === CONFLICT) {
+      answers.push(CONFLICT, NO_STREAM, 0);
+      return;
+    }
     const known = stateOf(stream);
     if ((known?.last ?? NO_STREAM) !== expected) {
       answerRepeated(batch, at, known, answers);
@@ -100,7 +114,7 @@ export const createWriter = (db: DatabaseSync, options: WriterOptions = {}): Wri
     // Of what is trimmed away again nothing is left behind.
     const share = stream.startsWith('sys-') ? undefined : contexts.ofAppend();
     for (let i = 0; i < count; i += 1) {
-      const from = at + 3 + 4 * i;
+      const from = at + HEAD_FIELDS + EVENT_FIELDS * i;
       const id = batch[from] as string;
       const type = batch[from + 1] as string;
       const data = batch[from + 2] as string;
@@ -126,9 +140,10 @@ export const createWriter = (db: DatabaseSync, options: WriterOptions = {}): Wri
     answers: number[],
   ): void => {
     const expected = batch[at + 1] as number;
-    const count = batch[at + 2] as number;
+    const count = batch[at + 3] as number;
     const stored = state === undefined ? [] : sql.from.all(state.id, expected + 1, count);
-    const same = stored.length === count && stored.every((row, i) => row['id'] === batch[at + 3 + 4 * i]);
+    const idAt = (i: number): unknown => batch[at + HEAD_FIELDS + EVENT_FIELDS * i];
+    const same = stored.length === count && stored.every((row, i) => row['id'] === idAt(i));
     if (same) answers.push(DUPLICATE, expected + count, Number(stored.at(-1)?.['position']));
     else answers.push(CONFLICT, state?.last ?? NO_STREAM, 0);
   };
@@ -139,7 +154,7 @@ export const createWriter = (db: DatabaseSync, options: WriterOptions = {}): Wri
     try {
       sql.begin.run();
       const recordedAt = nowMs();
-      for (let at = 0; at < batch.length; at += 3 + 4 * (batch[at + 2] as number))
+      for (let at = 0; at < batch.length; at += HEAD_FIELDS + EVENT_FIELDS * (batch[at + 3] as number))
         appendOne(batch, at, recordedAt, answers);
     } catch (error) {
       forget();

@@ -200,6 +200,60 @@ export const appendContract = ({ store, stream, type }: Contract): void => {
       });
     });
 
+    describe('after another append', () => {
+      it('is stored behind it', async () => {
+        const [name, other] = [stream('behind'), stream('ahead')];
+        const ahead = store().append(other, 'no_stream', numbered(type('Ahead'), 2));
+        const behind = store().append(name, 'no_stream', [event(type('Behind'))], { after: ahead });
+        const [one, two] = await Promise.all([ahead, behind]);
+        expect([one.revision, two.revision]).to.deep.equal([1, 0]);
+        expect(one.position < two.position, 'in this order').to.equal(true);
+      });
+
+      it('is stored behind it when it comes later', async () => {
+        const [name, other] = [stream('behindLater'), stream('aheadEarlier')];
+        const ahead = store().append(other, 'no_stream', [event(type('Ahead'))]);
+        await ahead;
+        const behind = await store().append(name, 'no_stream', [event(type('Behind'))], { after: ahead });
+        expect(behind).to.include({ revision: 0, duplicate: false });
+      });
+
+      it('is not stored when that one finds a conflict, and says so', async () => {
+        const [name, other] = [stream('notBehind'), stream('refused')];
+        await store().append(other, 'no_stream', [event(type('Taken'))]);
+        const ahead = store().append(other, 'no_stream', [event(type('Ahead'))]);
+        const given = event(type('Behind'));
+        const behind = store().append(name, 'no_stream', [given], { after: ahead });
+        for (const error of await Promise.all([errorOf(ahead), errorOf(behind)])) {
+          expectConflict(error, 'no_stream', 0);
+          expect(error).to.include({ stream: other });
+        }
+        expect(await store().currentRevision(name)).to.equal('no_stream');
+        expect(await store().append(name, 'no_stream', [given])).to.include({ duplicate: false });
+      });
+
+      it('finds its own conflict without undoing that one', async () => {
+        const [name, other] = [stream('conflict'), stream('kept')];
+        await store().append(name, 'no_stream', [event(type('Taken'))]);
+        const ahead = store().append(other, 'no_stream', [event(type('Ahead'))]);
+        const behind = store().append(name, 'no_stream', [event(type('Behind'))], { after: ahead });
+        const [one, error] = await Promise.all([ahead, errorOf(behind)]);
+        expectConflict(error, 'no_stream', 0);
+        expect(one).to.include({ revision: 0, duplicate: false });
+      });
+
+      it('repeats as any append does: the same ids are stored once', async () => {
+        const [name, other] = [stream('twice'), stream('twiceAhead')];
+        const [one, two] = [event(type('Ahead')), event(type('Behind'))];
+        for (const duplicate of [false, true]) {
+          const ahead = store().append(other, 'no_stream', [one]);
+          const behind = store().append(name, 'no_stream', [two], { after: ahead });
+          for (const appended of await Promise.all([ahead, behind]))
+            expect(appended).to.include({ revision: 0, duplicate });
+        }
+      });
+    });
+
     it('stores nothing when its signal was aborted before', async () => {
       const name = stream('aborted');
       const reason = new Error('the caller went away');
