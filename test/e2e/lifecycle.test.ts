@@ -256,7 +256,8 @@ describe('the service from its start to its end', function () {
     const ended = stack.stop('SIGTERM');
     await until('it says that it goes', async () => (await fetch(`${stack.http()}/readyz`)).status === 503);
     expect((await fetch(`${stack.http()}${CLUSTERS}`, { headers })).status).to.equal(200);
-    for (const line of (await told).trim().split('\n')) expect(JSON.parse(line)).not.to.have.property('error');
+    for (const line of (await told).trim().split('\n'))
+      expect(JSON.parse(line)).not.to.have.property('error');
     await ended;
     expect(performance.now() - started, 'of a grace of 40 s').to.be.within(1_000, 38_000);
   });
