@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -12,8 +12,10 @@ const run = promisify(execFile);
 
 /** The lines of the README's examples as they stand there, typed into a shell. */
 const HEADING = '### By example';
+/** `npx ledgerctl` as it is from the sources. */
+const NPX = `npx() { shift; node '${SERVE[0]}' "$@"; }\n`;
 
-describe('the examples of the README', function () {
+describe('the examples of the README and of the guide for administrators', function () {
   this.timeout(180_000);
   let stack: Stack;
   let folder: string;
@@ -55,7 +57,7 @@ describe('the examples of the README', function () {
     const pages = [...before.matchAll(/http\S+\/[a-z.]+/g)].map(([url]) => url);
     expect(pages).to.have.length(3);
     for (const url of pages) expect((await fetch(url)).status, url).to.equal(200);
-    const shell = `set -e\nnpx() { shift; node '${SERVE[0]}' "$@"; }\ncurl() { command curl --fail "$@"; echo; }\n`;
+    const shell = `set -e\n${NPX}curl() { command curl --fail "$@"; echo; }\n`;
     const { stdout } = await run('bash', ['-c', shell + lines], {
       cwd: folder,
       env: { ...process.env, LEDGER_DATA_DIR: stack.dataDir },
@@ -66,5 +68,27 @@ describe('the examples of the README', function () {
       .map((line) => JSON.parse(line) as { id?: string; items?: readonly { id: string }[] });
     expect(templates?.items?.map(({ id }) => id)).to.include('osac.templates.ocp_small');
     expect(listed?.items?.map(({ id }) => id)).to.include(ordered?.id);
+  });
+
+  it('those of the guide work in their order, with the statuses that they state', async () => {
+    // What comes after it is about other installations.
+    const [guide = ''] = readFileSync('docs/administration.md', 'utf8').split(
+      "## Operators' commands in production",
+    );
+    const blocks = [...guide.matchAll(/```sh\n([\s\S]*?)```/g)].map(([, each = '']) => each).join('\n');
+    writeFileSync(join(folder, 'hub.kubeconfig'), 'apiVersion: v1\nkind: Config\n');
+    rmSync(join(folder, 'statuses.txt'));
+    const environment = {
+      ...process.env,
+      LEDGER_DATA_DIR: stack.dataDir,
+      LEDGERCTL_URL: stack.http(),
+    };
+    const script = SHELL + NPX + blocks.replaceAll('http://127.0.0.1:8001', stack.http());
+    const { stdout, stderr } = await run('bash', ['-c', script], { cwd: folder, env: environment });
+    const statuses = readFileSync(join(folder, 'statuses.txt'), 'utf8').trim().split('\n');
+    expect(statuses, stdout + stderr).to.deep.equal(statedIn(blocks));
+    expect(stderr).to.match(/^erasure complete: the data of \S+ cannot be read any more\n$/);
+    expect(stdout.match(/"password"/g), 'shown once').to.have.length(1);
+    expect(stdout).not.to.include('only-sent-never-shown');
   });
 });

@@ -4,7 +4,7 @@ import { sayFailure } from '../support/simulation/say.ts';
 import { reportOn, type Report } from '../support/simulation/worker.ts';
 
 /** `npm test` plays some worlds, the fault suites 200. */
-const SEEDS = Number(process.env['LEDGER_TEST_WORLDS'] ?? 20);
+const SEEDS = Number(process.env['LEDGER_TEST_WORLDS'] ?? 12);
 const SHOWN_LINES = 40;
 
 describe('simulation', function () {

@@ -12,7 +12,7 @@ export const eventually = async (
   atMostMs = 20,
 ): Promise<void> => {
   const end = performance.now() + ms;
-  for (let wait = 2; !(await holds()); wait = Math.min(atMostMs, wait * 1.3)) {
+  for (let wait = 2; !(await holds()); wait = Math.min(atMostMs, wait * 1.6)) {
     if (performance.now() > end)
       throw new Error(`not within ${ms} ms: ${typeof what === 'string' ? what : what()}`);
     await pause(wait);

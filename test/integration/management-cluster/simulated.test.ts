@@ -2,6 +2,10 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
+  createWorkerChannel,
+  type EngineChannel,
+} from '../../../src/adapters/management-cluster/simulated/channel.ts';
+import {
   createSimulatedHub,
   type SimulatedHub,
 } from '../../../src/adapters/management-cluster/simulated/simulated-hub.ts';
@@ -12,6 +16,10 @@ import { describeManagementClusterContract } from './contract.ts';
 
 /** Stages long enough to be seen, short enough for a suite: an order is Ready after some 150 ms. */
 const QUICK = { factor: '0.05' };
+
+/** A thread for each instance of a hub, as two processes have them; those of one suite share them. */
+const threads: EngineChannel[] = [];
+after(() => Promise.all(threads.map((thread) => thread.close())));
 
 const underTest = (inline: boolean) => (): Promise<ManagementClusterUnderTest> => {
   const dir = mkdtempSync(join(tmpdir(), 'sim-contract-'));
@@ -25,7 +33,7 @@ const underTest = (inline: boolean) => (): Promise<ManagementClusterUnderTest> =
       namespaces: ['osac-hub'],
       settings: QUICK,
       watchPollMs: 20,
-      inline,
+      ...(inline ? { inline } : { channel: (threads[opened.length] ??= createWorkerChannel()) }),
     });
     opened.push(hub);
     return hub;

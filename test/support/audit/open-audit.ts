@@ -28,7 +28,7 @@ export const audit = ({ audit: reader }: ReadModels): AuditReader => {
 /** Waits until the view has applied everything that the log holds now. */
 export const followed = async (models: ReadModels, store: EventStore): Promise<void> => {
   const last = await store.lastPosition();
-  if (last !== undefined && !(await models.waitFor('audit', last, { timeoutMs: 10_000 })))
+  if (last !== undefined && !(await models.waitFor('audit', last, { timeoutMs: 40_000 })))
     throw new Error(`audit did not reach ${last}: ${JSON.stringify(models.status())}`);
   await eventually('audit is live', () => models.status().every(({ state }) => state !== 'rebuilding'));
 };
