@@ -30,7 +30,7 @@ describe('settings', () => {
     ['LEDGER_ROLES', 'api,cook', 'publisher'],
     ['LEDGER_ROLES', ',', 'at least one'],
     ['LEDGER_TRUSTED_ISSUERS', 'http://plain.example', 'https'],
-    ['LEDGER_TRUSTED_ISSUERS', 'https://sso.example=', 'what it may claim is missing'],
+    ['LEDGER_TRUSTED_ISSUERS', 'https://sso.example=', 'no scope after'],
     ['LEDGER_TRUSTED_ISSUERS', 'https://sso.example=acme;;admins', '"" is no tenant'],
     ['LEDGER_TRUSTED_ISSUERS', 'https://sso.example=acme;admin', '"admin" is no scope; write `admins`'],
     ['LEDGER_TRUSTED_ISSUERS', 'https://sso.example=Acme', '"Acme" is no tenant'],
