@@ -5,7 +5,7 @@ import { LABEL, readIssuers } from './domain/tenancy/trusted-issuers.ts';
 
 /**
  * The one schema of the environment (design §8). Every setting has a default, a unit where it has one, and a
- * sentence; the README's configuration table is generated from here and a test keeps it in step.
+ * sentence; the table of docs/configuration.md is generated from here and a test keeps it in step.
  */
 export type Setting = {
   readonly variable: string;
@@ -76,7 +76,7 @@ const field = <Schema extends z.ZodType>(
   meaning: string,
 ) => ({ variable, default: fallback, example, schema, meaning });
 
-/** Order of this table is the order of the README's. */
+/** Order of this table is the order in docs/configuration.md. */
 const fields = {
   httpAddress: field(
     'LEDGER_HTTP_ADDRESS',

@@ -145,7 +145,7 @@ export const createHubHealth = (options: HubHealthOptions): HubHealthMonitor => 
         if (signal.aborted) return;
         // Nothing was recorded, so the next look finds the same news.
         if (!(error instanceof StoreUnavailable || error instanceof OutcomeUnknown)) throw error;
-        logger.warn({ err: error, hub: id }, 'what a look at a hub found could not be recorded');
+        logger.warn({ err: error, hub: id }, 'hub health not recorded');
       }
       const isSoon = doubt === 'Unreachable' || (doubt !== undefined && options.isHeldUp?.(id) === true);
       const rest = isSoon || !counted ? Math.min(CONFIRM_MS, intervalMs) : jittered(id, intervalMs);

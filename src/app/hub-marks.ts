@@ -228,7 +228,7 @@ export const createHubMarks = (options: HubMarksOptions): HubMarks => {
   /** What could not be recorded is told after the next look. */
   const tellLater = (hub: RegisteredHub, mark: Mark): Promise<void> =>
     tell(hub, mark).catch((error: unknown) =>
-      logger.warn({ err: error, hub: hub.facts.id }, 'who drives a hub could not be recorded; trying again'),
+      logger.warn({ err: error, hub: hub.facts.id }, 'driver of a hub not recorded; retrying'),
     );
 
   /** One look at a time; who comes meanwhile waits for it. */

@@ -24,7 +24,7 @@ export type ReferenceGuard = {
 export class ReferencesBusy extends Error {
   override readonly name = 'ReferencesBusy';
   constructor(
-    message = 'what refers to an object and its deletion wait for each other',
+    message = 'references to an object and its deletion wait for each other',
     options?: ErrorOptions,
   ) {
     super(message, options);

@@ -80,7 +80,7 @@ export const createReferenceTargets = ({
       await work(kind);
     } catch (error) {
       if (!(error instanceof OutcomeUnknown || error instanceof StoreUnavailable)) throw error;
-      throw new ReferencesBusy('what refers to an object cannot be settled now', { cause: error });
+      throw new ReferencesBusy('references to an object cannot be settled now', { cause: error });
     }
   };
   const settle = async (object: Pointer): Promise<void> => {

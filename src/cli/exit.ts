@@ -1,6 +1,6 @@
 import { ApiError, Unreachable } from './api-client.ts';
 
-/** Exit statuses of `ledgerctl`, the same for every command: what scripts branch on. Printed by `--help` and in the README. */
+/** Exit statuses of `ledgerctl`, the same for every command: what scripts branch on. Printed by `--help` and in docs/command-line.md. */
 export const EXIT = { done: 0, failed: 1, usage: 2, notFoundOrConflict: 3, unavailable: 4 } as const;
 
 export const EXIT_HELP = `

@@ -169,7 +169,7 @@ export const createCli = async (
 
   program
     .command('serve')
-    .description('run the service; settings are environment variables, see the README')
+    .description('run the service; settings are environment variables: docs/configuration.md')
     .addHelpText('after', examples('serve'))
     .action(() => actions.serve());
   program

@@ -61,7 +61,8 @@ export const startUpkeep = (services: UpkeepServices, signal: AbortSignal): Upke
       await round();
       return true;
     } catch (error) {
-      if (!signal.aborted) logger.warn({ err: error }, 'what the service itself has to hold is made later');
+      if (!signal.aborted)
+        logger.warn({ err: error }, 'own objects of the service not created; retrying later');
       return false;
     }
   };
@@ -73,7 +74,7 @@ export const startUpkeep = (services: UpkeepServices, signal: AbortSignal): Upke
       services.onDangling?.(total);
       if (total > 0) logger.warn({ total, named }, 'live objects refer to what is not there');
     } catch (error) {
-      logger.warn({ err: error }, 'what refers to nothing is looked for again later');
+      logger.warn({ err: error }, 'dangling-reference check failed; retrying later');
     }
   };
   const again = async (done: boolean): Promise<void> => {

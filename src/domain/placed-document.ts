@@ -238,7 +238,7 @@ export const placedDocument = (rules: PlacedRules) => {
     if (state.status === 'deleting') return refuse('DELETION_REQUESTED', `the ${words} is being deleted`);
     if (state.failure === undefined) return refuse('NOT_FAILED', `the ${words} did not fail`);
     return isAborted(state) && state.withdrawn !== true
-      ? refuse('ABORTING', `what was begun of the ${words} is still being undone`)
+      ? refuse('ABORTING', `the ${words} is still being undone`)
       : [made('RetryRequested', at)];
   };
 

@@ -43,7 +43,7 @@ describe('the demo with a real Apache Kafka', function () {
       /✓ its newest document is what GET shows \(osac\.state\.cluster\.v1\)/,
       /✓ metering begins with its creation and the start of its parts \(created, started, started/,
       /✓ a tombstone is the last of each/,
-      /✓ what came more than once was the same/,
+      /✓ repeated records were equal/,
       /\n +\d\d topics that this demo had made were removed\n$/,
     ])
       expect(out).to.match(claim);

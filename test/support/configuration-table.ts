@@ -1,6 +1,6 @@
 import type { Setting } from '../../src/config.ts';
 
-/** The README's configuration table, made from the settings so that the two cannot differ. */
+/** The table of docs/configuration.md, made from the settings so that the two cannot differ. */
 export const configurationTable = (settings: readonly Setting[]): string =>
   [
     '| setting | default | meaning |',

@@ -208,7 +208,7 @@ export const createAuditSigner = (ports: SignerPorts): AuditSigner => {
       } catch (error) {
         if (error instanceof TreeMismatch || error instanceof LogDamaged) fail(error);
         else if (!(error instanceof WrongExpectedRevision) && !signal.aborted)
-          logger.warn({ err: error }, 'what is not signed yet is signed after the next start');
+          logger.warn({ err: error }, 'tree head not signed at shutdown; the next start signs it');
       }
     };
 

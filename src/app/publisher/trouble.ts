@@ -32,7 +32,7 @@ const WORDS: { readonly [reason in Reason]?: readonly [wrong: string, over: stri
 };
 const OTHER = [
   'topics are held up, it is tried on: ledgerctl kafka status lists them',
-  'what held up topics is over',
+  'topics are published again',
 ] as const;
 const TOLD_BY_THE_CHECK: ReadonlySet<Reason> = new Set(['topic-missing', 'other-history']);
 

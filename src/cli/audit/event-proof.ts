@@ -94,7 +94,7 @@ const inclusionOf = (
   if (leafHash === undefined || !verifyInclusion({ index, size, leafHash, path: hashes, root }))
     wrong('the leaf is not in the tree of the signed head');
   const content = stored && whole && contentOf(whole, stored);
-  if (stored !== undefined && content === undefined) wrong('what is shown is not what the leaf was made of');
+  if (stored !== undefined && content === undefined) wrong('the shown event does not match its leaf');
   if (`${leaf.stream}@${leaf.revision}` !== event) wrong('the leaf is of another event');
   return content ?? (whole === undefined ? 'hash' : 'leaf');
 };

@@ -5,7 +5,7 @@ import { ending, findingLines, KEYS, pinText } from './report-text.ts';
 const SHOWN: Readonly<Record<ProofReport['proven'], string>> = {
   content: 'with the data and metadata that it shows',
   part: 'with the data and metadata that it shows: all that the tenant may see of it',
-  leaf: 'of which this shows the hashes only',
+  leaf: 'shown as hashes only',
   hash: 'of which you may not see all: its leaf hash is proven, what it is the service says',
 };
 

@@ -16,7 +16,7 @@ export const assertReplaces = async (
   file: string,
   between: NonNullable<HeadOptions['between']>,
 ): Promise<string> => {
-  if (held.origin !== shown.origin) return `what it held was of another log, ${printable(held.origin)}`;
+  if (held.origin !== shown.origin) return `it held a pin of another log, ${printable(held.origin)}`;
   const findings = collectFindings();
   if (shown.pin === undefined)
     findings.add({ code: 'checkpoint', message: 'the service shows no signed head' });
@@ -26,14 +26,14 @@ export const assertReplaces = async (
       { trust: held, shipped: shown, between },
       findings,
     );
-    if (pin === 'continued') return `what it held is continued (size ${pinSize})`;
+    if (pin === 'continued') return `its pin is continued (size ${pinSize})`;
     if (pin === 'leads to')
       findings.add({
         code: 'pin',
         message: `the head of size ${checkpoint?.size} that the service shows is older than your pin of size ${pinSize}`,
       });
   }
-  if (findings.count() === 0) return 'what it held had no pin';
+  if (findings.count() === 0) return 'it had no pin';
   const why = findings.list().map((finding) => printable(findingText(finding)));
   throw new CliFailure(
     EXIT.failed,

@@ -37,7 +37,7 @@ export const addAuditEventCommands = (audit: Command, connection: Connection): v
 const addEvents = (audit: Command, { client, io }: Connection): void => {
   audit
     .command('events')
-    .description('who did what, oldest first (--newest-first); of one object: --kind and --id')
+    .description('list events, oldest first (--newest-first); for one object: --kind and --id')
     .option('--tenant <name...>', 'only of these tenants', [])
     .option('--subject <who>', 'only what this subject did: its id, or the exact user name')
     .option('--kind <kind>', 'only about this kind, for example cluster')
@@ -119,7 +119,7 @@ const addShow = (audit: Command, { client, io }: Connection): void => {
     .description('one event, or with two arguments an object as it was')
     .argument('<what>', 'id of an event, or <stream>@<revision>; or the kind of an object')
     .argument('[id]', 'id of the object')
-    .option('--as-of <moment>', 'of an object: time or position (default: now)')
+    .option('--as-of <moment>', 'time or position of an object (default: now)')
     .option('--json', 'as JSON, which it is anyway', false)
     .addHelpText(
       'after',
@@ -145,7 +145,7 @@ const isKind = (text: string): boolean =>
 const addDiff = (audit: Command, { client, io }: Connection): void => {
   audit
     .command('diff')
-    .description('what changed on an object between two moments')
+    .description('changes of an object between two moments')
     .argument('<kind>', 'for example cluster')
     .argument('<id>', 'id of the object')
     .requiredOption('--from <moment>', 'time or position')

@@ -56,7 +56,7 @@ export const addAuditExportCommands = (audit: Command, connection: Connection): 
     .command('fetch')
     .description('fetch the file of an export; one that broke off is resumed')
     .argument('<id>', 'id of the export')
-    .option('-o, --output <file>', 'where to (default: <id>.tar)')
+    .option('-o, --output <file>', 'output file (default: <id>.tar)')
     .option(...FORCE)
     .addHelpText('after', examples('audit fetch 0190fdc2-bf52-71b8-8c36-977f348f4436 -o acme.tar'))
     .action(async (id: string, { output, force }: { output?: string; force: boolean }) => {
@@ -101,7 +101,7 @@ const addExport = (audit: Command, { client, io }: Connection): void => {
     .option('--type <type...>', 'show only events of these types', [])
     .addOption(new Option('--outcome <outcome>', 'show only calls that ended so').choices(OUTCOMES))
     .option('--trust <file>', 'your trust.json: the export shows that it continues the head pinned there')
-    .option('-o, --output <file>', 'where to (default: <id>.tar)')
+    .option('-o, --output <file>', 'output file (default: <id>.tar)')
     .option(...FORCE)
     .option('--no-wait', 'only ask for it, and print its id')
     .option(...JSON_ANSWER)

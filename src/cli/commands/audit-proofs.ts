@@ -76,7 +76,7 @@ export const addAuditProofCommands = (audit: Command, { client, io }: Connection
     )
     .requiredOption('--from <size>', 'the smaller size: that of the export')
     .requiredOption('--to <size>', 'the larger size: that of your pin')
-    .option('-o, --output <file>', 'where to (default: printed)')
+    .option('-o, --output <file>', 'output file (default: printed)')
     .option('--force', 'replace a file that is there', false)
     .addHelpText('after', examples('audit consistency --from 1200 --to 3400 -o proof.json'))
     .action(async ({ from, to, output, force }: ConsistencyOptions) => {
@@ -100,7 +100,7 @@ export const addAuditProofCommands = (audit: Command, { client, io }: Connection
     .description(
       'the keys of the log and a signed head over all that is recorded by now: keep the file, later exports are held against it',
     )
-    .option('-o, --output <file>', 'where to (default: printed)')
+    .option('-o, --output <file>', 'output file (default: printed)')
     .option('--force', 'replace a file that is there, unless it shows that this is another history', false)
     .addHelpText('after', examples('audit trust -o trust.json'))
     .action(async ({ output, force }: { output?: string; force: boolean }) => {

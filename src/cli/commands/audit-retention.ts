@@ -87,7 +87,7 @@ const addErasureCommands = (audit: Command, connection: Connection): void => {
     .requiredOption('--tenant <name>', 'tenant of the person')
     .requiredOption('--reason <text>', 'why; kept in the history')
     .option('--request <number>', "number of the person's request in your own files")
-    .requiredOption('--yes', 'that you are sure')
+    .requiredOption('--yes', 'confirm')
     .option(...JSON_ANSWER)
     .addHelpText(
       'after',

@@ -58,7 +58,7 @@ export const addAuditTreeCommands = (audit: Command, { client, io }: Connection)
       'replace the key that signs tree heads: the old one announces the new one, and is destroyed; this cannot be undone',
     )
     .option('--lost', 'the present key is gone for good: begin with one that nothing announces', false)
-    .requiredOption('--yes', 'that you are sure')
+    .requiredOption('--yes', 'confirm')
     .addHelpText('after', examples('audit rotate-key --yes'))
     .action(async ({ lost }: { lost: boolean }) => {
       const body = lost ? { lost } : {};

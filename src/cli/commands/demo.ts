@@ -36,12 +36,12 @@ export const addDemoCommand = (program: Command, actions: CliActions, io: CliIo)
       'order, scale, crash, recover and delete clusters on a service of its own, and check what it claims',
     )
     .option('--hub <kubeconfig>', 'on this management cluster instead of simulated ones; - is stdin')
-    .option('--hub-namespace <name>', 'where orders are created there', 'osac-hub')
+    .option('--hub-namespace <name>', 'namespace of the orders there', 'osac-hub')
     .addOption(
-      new Option('--hub-mode <mode>', 'who starts the automation').choices(['operator', 'eda', 'aap']),
+      new Option('--hub-mode <mode>', 'starter of the automation').choices(['operator', 'eda', 'aap']),
     )
     .addOption(
-      new Option('--hub-controller <who>', 'who reconciles orders there').choices(['operator', 'ledger']),
+      new Option('--hub-controller <who>', 'reconciler of the orders there').choices(['operator', 'ledger']),
     )
     .option('--hub-endpoint <url>', 'modes eda and aap: address of the webhook listener or of the platform')
     .option('--hub-token-file <file>', 'file with the bearer token of the listener or platform')

@@ -26,7 +26,7 @@ export const addCheckCommand = (hubs: Command, { client, io }: Connection): void
         'connect now and say what is wrong; without an id, with a hub that is not registered yet, given the options that it would be registered with',
       )
       .option('--kubeconfig <file>', 'other credentials than the hub has, or those of a new one; - is stdin')
-      .option('--namespace <name>', 'where orders will be created on a new hub'),
+      .option('--namespace <name>', 'namespace of the orders on a new hub'),
   )
     .option('--json', 'as JSON', false)
     .addHelpText(

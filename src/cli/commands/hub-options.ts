@@ -44,9 +44,9 @@ const withAutomationOptions = (command: Command): Command =>
 export const withWayOptions = (command: Command): Command =>
   withAutomationOptions(
     command
-      .addOption(new Option('--mode <mode>', 'who starts the automation').choices(['operator', 'eda', 'aap']))
+      .addOption(new Option('--mode <mode>', 'starter of the automation').choices(['operator', 'eda', 'aap']))
       .addOption(
-        new Option('--controller <who>', 'who reconciles orders there').choices(['operator', 'ledger']),
+        new Option('--controller <who>', 'reconciler of the orders there').choices(['operator', 'ledger']),
       )
       .option('--endpoint <url>', 'modes eda and aap: address of the webhook listener or of the platform'),
   ).option('--tenant-namespaces', 'a namespace for each tenant, made when first needed', false);
@@ -57,7 +57,7 @@ export const withHubOptions = (command: Command): Command =>
       .requiredOption('--id <id>', 'id of the hub: lower-case letters, digits and -')
       .option('--name <name>', 'its name; default: from the id')
       .requiredOption('--kubeconfig <file>', 'kubeconfig of the management cluster; - is stdin')
-      .requiredOption('--namespace <name>', 'where orders are created there, at most 23 characters'),
+      .requiredOption('--namespace <name>', 'namespace of the orders there, at most 23 characters'),
   )
     .option('--zone <zone>', 'zone that orders may ask for')
     .option('--template <id...>', 'templates that it offers; default: all', [])

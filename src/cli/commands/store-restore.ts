@@ -16,7 +16,7 @@ export const addRestoreCommand = (store: Command, { io }: Connection, actions: C
         'every service on this log or in this directory must be stopped',
     )
     .option('--file <file>', 'the backup (ledgerctl store backup)')
-    .option('--data-dir <directory>', 'where it goes: a directory that is empty or absent; with --file')
+    .option('--data-dir <directory>', 'target: an empty or absent directory; with --file')
     .option(
       '--store <esdb>',
       'connection string of an EventStoreDB whose files were restored (default: LEDGER_EVENT_STORE, if it is one)',

@@ -67,7 +67,7 @@ export const addUsageCommand = (program: Command, { client, io }: Connection): v
     )
     .option(
       '--by <list>',
-      `what rows are told apart by, comma list: ${DIMENSIONS.join(', ')} (default: the first four; '': nothing)`,
+      `dimensions of the rows, comma list: ${DIMENSIONS.join(', ')} (default: the first four; '': nothing)`,
       dimensions,
     )
     .option('--tenant <name>', 'only this tenant (default: all for provider admins, else the own one)')

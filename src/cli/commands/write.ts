@@ -79,7 +79,7 @@ const withFile = (command: Command, help: string): Command =>
   withScope(
     command
       .requiredOption('-f, --filename <file>', 'the file, or - for stdin')
-      .option('--kind <kind>', 'what the objects are that do not say it themselves')
+      .option('--kind <kind>', 'kind of the objects that do not name it')
       .addOption(outputOption())
       .option('--dry-run', 'check everything and show the result, but change nothing', false)
       .addHelpText('after', help),

@@ -116,7 +116,7 @@ export const followOnKafka = async (options: DemoKafkaOptions): Promise<DemoKafk
       const isGone = (cluster: string): boolean => recordsOf(STATE, cluster).at(-1)?.value === null;
       await arrives('the tombstones', () => clusters.every(isGone));
       narrator.check('a tombstone is the last of each', clusters.every(isGone), STATE);
-      narrator.check('what came more than once was the same', areEqual(records), `${records.length} records`);
+      narrator.check('repeated records were equal', areEqual(records), `${records.length} records`);
     },
     close: () => reader.close(),
   };

@@ -63,7 +63,7 @@ const effectEnded = (
   const { result } = outcome;
   const undone = undoneKind(kind);
   if (!isSeenGone && undone !== undefined && table.undos.get(undone)?.absent(run, result) === false) {
-    return recordAs({ outcome: 'unknown', reason: STILL_THERE, message: 'what is undone is still there' });
+    return recordAs({ outcome: 'unknown', reason: STILL_THERE, message: 'the object is still there' });
   }
   if (effect.status === 'done' || effect.status === 'refused') return NO_REACTION;
   const command = table.byKind.get(kind)?.record?.(run, result, now);

@@ -81,7 +81,7 @@ export const runDecisionsDecider = (
   };
 };
 
-const TOO_LATE = 'what is done cannot be undone any more: delete it instead';
+const TOO_LATE = 'it is past the point of no return: delete it instead';
 
 const never = (code: string, message: string): Rejection => reject('failed-precondition', code, message);
 

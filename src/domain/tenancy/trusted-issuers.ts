@@ -24,7 +24,7 @@ const MISSPELT: ReadonlyMap<string, string> = new Map([
 /** A scope from `acme;globex;admins;services`, or what is wrong with it. */
 const readScope = (text: string): IssuerScope | string => {
   if (text.trim() === '')
-    return 'what it may claim is missing after `=`: tenants, `*`, `admins` or `services`, divided by `;`';
+    return 'no scope after `=`: give tenants, `*`, `admins` or `services`, divided by `;`';
   const words = text.split(';').map((word) => word.trim());
   const tenants = words.filter((word) => !SCOPE_WORDS.includes(word));
   const misspelt = tenants.find((word) => MISSPELT.has(word));

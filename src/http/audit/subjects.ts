@@ -40,7 +40,7 @@ export const subjectOf = async (
   if (only === undefined)
     throw invalid(
       `${field}: nobody of this id or user name has done anything ${reachText(reach)}. Names are exact; ` +
-        'who was erased is found by the id alone (`actor.subject` of the events, `ledgerctl audit events -o wide`)',
+        'an erased person is found by the id alone (`actor.subject` of the events, `ledgerctl audit events -o wide`)',
       name,
     );
   if (others.length === 0) return only.subject;

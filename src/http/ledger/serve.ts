@@ -187,7 +187,7 @@ const onlyAdmins = ({ admin }: Principal): void => {
 
 /** Ignoring the wish would carry out what was only to be tried. */
 const cannotBeTried = (): ApiError =>
-  new ApiError('UNIMPLEMENTED', 'what operators do here cannot be tried by a dry run; nothing was done', {
+  new ApiError('UNIMPLEMENTED', 'operators’ acts have no dry run; nothing was done', {
     reason: 'NO_DRY_RUN',
   });
 

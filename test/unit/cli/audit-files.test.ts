@@ -201,16 +201,14 @@ describe('the proof of one event', () => {
       expect(await problemsOf({ ...redacted, leaf_hash })).to.deep.equal([
         'the leaf is not in the tree of the signed head',
       ]);
-    expect(await problems({ leaf: inPart })).to.deep.equal([
-      'what is shown is not what the leaf was made of',
-    ]);
+    expect(await problems({ leaf: inPart })).to.deep.equal(['the shown event does not match its leaf']);
     expect(await problems({ stored: undefined })).to.deep.equal([]);
     expect(await problems({ index: 8 })).to.deep.equal(['the leaf is not in the tree of the signed head']);
     expect(await problems({ path: proof.path.slice(1) })).to.have.length(1);
     expect(await problems({ leaf: { ...proof.leaf, type: 'Other' } })).to.have.length(1);
     expect(await problems({ event: 'cluster-other@0' })).to.deep.equal(['the leaf is of another event']);
     expect(await problems({ stored: { ...proof.stored, data: { a: 1 } } })).to.deep.equal([
-      'what is shown is not what the leaf was made of',
+      'the shown event does not match its leaf',
     ]);
     expect((await problems({ checkpoint: { note: note.replace('20\n', '21\n') } }))[0]).to.match(
       /^the signed head does not count: /,
@@ -262,7 +260,7 @@ describe('the proof of one event', () => {
       },
     ])
       expect(await problemsOf({ ...proof, stored }), JSON.stringify(stored)).to.deep.equal([
-        'what is shown is not what the leaf was made of',
+        'the shown event does not match its leaf',
       ]);
   });
 });

@@ -49,7 +49,7 @@ describe('ledgerctl audit trust over a file that is there', () => {
   it('replaces it by what continues it, and says so', async () => {
     const { code, err, isNew } = await replaced(pinned(history, 10), history, pinned(history, SIZE));
     expect([code, isNew], err).to.deep.equal([0, true]);
-    expect(err).to.include('what it held is continued (size 10)\n');
+    expect(err).to.include('its pin is continued (size 10)\n');
     const next = keyOf('second');
     const stated = { vkey: vkey(next), since: '2026-11-21T12:00:20.000Z', size: 20 };
     const rotation = signRotation(ORIGIN, stated, history.signer);
@@ -63,7 +63,7 @@ describe('ledgerctl audit trust over a file that is there', () => {
     const others = { ...history.trust, origin: `${ORIGIN}2` };
     const run = await replaced(others, history, pinned(history, SIZE));
     expect([run.code, run.isNew]).to.deep.equal([0, true]);
-    expect(run.err).to.include(`what it held was of another log, ${ORIGIN}2\n`);
+    expect(run.err).to.include(`it held a pin of another log, ${ORIGIN}2\n`);
   });
 
   for (const [what, held, of, shown, knows, says] of [

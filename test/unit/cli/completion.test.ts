@@ -52,10 +52,10 @@ describe('ledgerctl completes', () => {
     });
   });
 
-  it('in a bash without ledgerctl on the PATH, as the README and its help say', async function () {
+  it('in a bash without ledgerctl on the PATH, as its page and its help say', async function () {
     this.timeout(180_000);
     const line = 'ledgerctl() { npx ledgerctl "$@"; }; source <(ledgerctl completion bash)';
-    expect(readFileSync('README.md', 'utf8')).to.include(`\`${line}\``);
+    expect(readFileSync('docs/command-line.md', 'utf8')).to.include(`\`${line}\``);
     expect(await cli.succeeds(['completion', '--help'])).to.include(line);
     const script = `${line}
 COMP_WORDS=(ledgerctl orders ca); COMP_CWORD=2

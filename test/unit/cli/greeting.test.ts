@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { greeting } from '../../../src/cli/greeting.ts';
 
-/** That its lines work as written: test/e2e/readme.test.ts. */
+/** That its lines work as written: test/e2e/api-examples.test.ts. */
 describe('what `npm start` prints on a terminal', () => {
   const HTTP = 'http://127.0.0.1:8001';
 

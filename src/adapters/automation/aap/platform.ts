@@ -94,7 +94,7 @@ export const createPlatform = (options: {
       if (parsed.success) return { value: parsed.data, clockSkewMs: skewOf(answer) };
       throw new AutomationError(
         'not-found',
-        `what answers at ${base} is not an automation platform: its answer has another shape`,
+        `no automation platform at ${base}: its answer has another shape`,
       );
     },
     post: async (path, body, allowed, call) => {

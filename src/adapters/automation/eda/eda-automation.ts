@@ -132,7 +132,7 @@ const meaningOf = (status: number, said: string): readonly [AutomationErrorKind,
   if (status === 503) return ['unavailable', 'it is not there just now'];
   if (status >= 500 || status === 408) return ['unknown-outcome', 'the event may be queued all the same'];
   if (status === 404 || status === 405 || status < 400) {
-    return ['not-found', 'what answers there is not the webhook of a rulebook'];
+    return ['not-found', 'no rulebook webhook at this address'];
   }
   return ['invalid', 'it does not take this order'];
 };

@@ -117,7 +117,7 @@ const sayOfTls = (code: string): string => {
     return "the server's certificate is for another name; set tls-server-name or correct the server's URL";
   if (/^(UNABLE_TO_|DEPTH_ZERO|SELF_SIGNED|CERT_)/.test(code))
     return 'certificate-authority-data does not fit the server';
-  return 'what answers speaks no TLS that can be used';
+  return 'the server speaks no usable TLS';
 };
 
 /** Loads the client library on first use: it takes half a second and 90 MB (libraries.md §6). */

@@ -63,7 +63,7 @@ export const SIMULATION_KEYS = {
   stuckAt: life(
     { oneOf: ['infrastructure', 'namespace', 'job'] },
     'infrastructure',
-    'what deletion hangs on',
+    'step at which a deletion hangs',
   ),
   vanishOrder: life('duration', '0', 'the order disappears so long after its creation; 0 = never'),
   vanishHostedCluster: life('duration', '0', 'the HostedCluster does; 0 = never'),
@@ -75,7 +75,7 @@ export const SIMULATION_KEYS = {
   unauthorized: call('calls', '', 'calls that answer 401'),
   forbidden: call('calls', '', 'calls that answer 403'),
   throttle: call('calls', '', 'calls that answer 429'),
-  retryAfter: call('duration', '1s', 'what a 429 or 503 names as Retry-After'),
+  retryAfter: call('duration', '1s', 'Retry-After of a 429 or 503'),
   conflict: call('calls', '', 'writes that answer 409 Conflict, nothing done'),
   invalid: call('calls', '', 'writes that answer 422, nothing done'),
   late: call('calls', '', 'writes that arrive at the hub only after `lateBy`'),

@@ -190,21 +190,21 @@ export const provenBy = (
   ...(counts.full === 0
     ? []
     : [
-        'of events shown in full: stream, revision, id, type, time of occurrence, data and metadata are what was stored',
+        'events shown in full: stream, revision, id, type, time of occurrence, data and metadata are as stored',
       ]),
   ...(counts.redacted === 0
     ? []
     : counts.redacted === counts.redactedProven
-      ? ['of redacted events: the same of all that is shown of them']
+      ? ['redacted events: the same for every part that is shown']
       : [
           'of redacted events: the same of all that is shown where the leaf has `hidden`; where it has not (of what the ' +
             'service alone may read): stream, revision, id, type and time of occurrence',
         ]),
-  ...(counts.withheld === 0 ? [] : ['of withheld events: that they are there']),
+  ...(counts.withheld === 0 ? [] : ['withheld events: they exist']),
 ];
 
 /** Holds for who has no pin that the bundle continues. */
-export const NOT_PROVEN_WITHOUT_PIN = 'that no later history was taken back, unless a checkpoint is pinned';
+export const NOT_PROVEN_WITHOUT_PIN = 'whether later history was taken back, unless a checkpoint is pinned';
 
 export const NOT_PROVEN: readonly string[] = [
   'the range: which sizes belong to the times that were asked for is up to the exporter, since recorded times are not proven',
@@ -212,6 +212,6 @@ export const NOT_PROVEN: readonly string[] = [
     'why an event was withheld, by the filter or because this reader may not see it',
   'position and recordedAt of events, data and metadata of redacted events whose leaf has no `hidden`, what `revealed` ' +
     'says and the manifest: they are as the service stated them, which its signature shows',
-  'what happened behind the checkpoint: up to 10 s or 1,000 events were not signed yet when it was made',
+  'events behind the checkpoint: up to 10 s or 1,000 events were not signed yet when it was made',
   NOT_PROVEN_WITHOUT_PIN,
 ];

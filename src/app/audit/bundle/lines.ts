@@ -250,7 +250,7 @@ const contentProblems = (leaf: LeafRecord, event: LineEvent, shown: Shown): stri
   return [
     ...(hashesTo(data, leaf.data) ? [] : ['its data is not what was stored']),
     ...(hashesTo(metadata, leaf.metadata) ? [] : ['its metadata is not what was stored']),
-    ...(isHidden ? [] : ['what of it is hidden from tenants is not what was stored']),
+    ...(isHidden ? [] : ['its part that is hidden from tenants is not as stored']),
     ...(stringAt(metadata, 'occurredAt') === leaf.occurredAt ? [] : ['its time is not that of its metadata']),
   ];
 };

@@ -226,7 +226,7 @@ export const createAuditExports = (options: ExportsOptions): AuditExports => {
       // Stopped: made anew at the next start. Discarded: nobody waits for it.
       if (!mine.controller.signal.aborted)
         await fail(id, error).catch((again: unknown) =>
-          logger.error({ err: again, export: id }, 'that an export failed could not be recorded'),
+          logger.error({ err: again, export: id }, 'export failure not recorded'),
         );
       else if (!stopping.aborted) await files.forget(id);
     } finally {

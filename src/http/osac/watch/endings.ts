@@ -29,7 +29,7 @@ export const stopping = ending(
 export const rightsChanged = ending(
   'ABORTED',
   'RIGHTS_CHANGED',
-  'what the caller may see has changed; list again, then watch again',
+  'the rights of the caller have changed; list again, then watch again',
 );
 export const logReplaced = ending(
   'ABORTED',

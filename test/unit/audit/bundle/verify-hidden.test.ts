@@ -24,7 +24,7 @@ describe('verifying what a tenant is shown of an event that hides something', ()
     expect(report.findings, texts(report)).to.deep.equal([]);
     expect(report.counts.redacted).to.be.greaterThan(5);
     expect(report.redactedProven).to.equal(report.counts.redacted);
-    expect(report.proven).to.include('of redacted events: the same of all that is shown of them');
+    expect(report.proven).to.include('redacted events: the same for every part that is shown');
     const old = await changed({ show: () => 'redacted' }, () => undefined);
     expect(old.findings, texts(old)).to.deep.equal([]);
     expect(old.redactedProven).to.equal(report.redactedProven);

@@ -10,19 +10,19 @@ import { isShown, SHELL, shownIn, statedIn } from '../support/shell-examples.ts'
 
 const run = promisify(execFile);
 
-/** The lines of the README's examples as they stand there, typed into a shell. */
-const HEADING = '### By example';
+/** The examples of docs/api.md as they stand there, typed into a shell. */
+const HEADING = '## By example';
 /** `npx ledgerctl` as it is from the sources. */
 const NPX = `npx() { shift; node '${SERVE[0]}' "$@"; }\n`;
 
-describe('the examples of the README and of the guide for administrators', function () {
+describe('the examples of the pages for callers and administrators', function () {
   this.timeout(180_000);
   let stack: Stack;
   let folder: string;
   let block: string;
 
   before(async () => {
-    const [, text = ''] = readFileSync('README.md', 'utf8').split(HEADING);
+    const [, text = ''] = readFileSync('docs/api.md', 'utf8').split(HEADING);
     block = /```sh\n([\s\S]*?)```/.exec(text)?.[1] ?? '';
     folder = mkdtempSync(join(tmpdir(), 'ledger-readme-'));
     stack = await createStack(E2E_STORE, AS_DEPLOYED);

@@ -44,8 +44,8 @@ describe('the chapters for auditors', function () {
     return stdout;
   };
 
-  it('the README takes an auditor from the first look to an export that is verified offline', async () => {
-    const [, chapter = ''] = readFileSync('README.md', 'utf8').split('## For auditors\n');
+  it('the page for auditors takes an auditor from the first look to an export that is verified offline', async () => {
+    const [, chapter = ''] = readFileSync('docs/audit.md', 'utf8').split('## First steps\n');
     const shell = `set -euo pipefail\nnpx() { shift; node '${MAIN}' "$@"; }\n`;
     const settings = { LEDGER_DATA_DIR: stack.dataDir, LEDGERCTL_URL: stack.http(), ID: 'readme-1' };
     const out = await type(shell + blockOf(chapter), settings);

@@ -8,7 +8,7 @@ import { startTestKafka } from '../support/kafka/broker.ts';
 const [MAIN = ''] = SERVE;
 
 /** What analysts are told to type, typed, with a real Apache Kafka. */
-describe('the README for analysts', function () {
+describe('the first steps of analysts', function () {
   this.timeout(120_000);
   let kafka: RealKafka;
   let stack: Stack;
@@ -30,7 +30,7 @@ describe('the README for analysts', function () {
   });
 
   it('works as written', async () => {
-    const [, chapter = ''] = readFileSync('README.md', 'utf8').split('## For analysts\n');
+    const [, chapter = ''] = readFileSync('docs/streams.md', 'utf8').split('## First steps\n');
     const [, , block = ''] = /```sh\n([\s\S]*?)```[\s\S]*?```sh\n([\s\S]*?)```/.exec(chapter) ?? [];
     expect(block).to.include('create-topics');
     // The consumer goes on until Ctrl-C, which comes when it has shown the cluster; `npx` runs what is here.
