@@ -164,7 +164,9 @@ export const createLogReader = (
       const own = pageReader(db, file, filter, lastNumber, contexts);
       return pagedSubscription(
         {
-          readPage: shared?.reader((all ??= pageReader(db, file, undefined, lastNumber, contexts)), own, filter) ?? own,
+          readPage:
+            shared?.reader((all ??= pageReader(db, file, undefined, lastNumber, contexts)), own, filter) ??
+            own,
           changed: async (reached, until) => {
             await growth.changed(reached, until);
             if (patienceMs > 0) await pause(patienceMs, until);
