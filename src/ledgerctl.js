@@ -1,4 +1,4 @@
-#!/usr/bin/env -S node --max-semi-space-size=8
+#!/usr/bin/env -S node --max-semi-space-size=16
 /**
  * `ledgerctl` as npm links it, and the service as `npm start` runs it. In JavaScript, so that Node reads what it compiled before
  * and need not load what strips types, which takes a quarter of a short command.

@@ -1,4 +1,4 @@
-#!/usr/bin/env -S node --max-semi-space-size=8
+#!/usr/bin/env -S node --max-semi-space-size=16
 /**
  * The executable and composition root: `main.ts serve` is the service, everything else is `ledgerctl`. What it is
  * built of is in `src/composition/`; nothing below these two sees everything.

@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline';
  * How node runs the service, as `npm start` and the executable do: small young generations keep a collection, which
  * holds the HTTP thread, below 20 ms, and save some 60 MB (ops/bench/README.md).
  */
-export const SERVICE_NODE_OPTIONS: readonly string[] = ['--max-semi-space-size=8'];
+export const SERVICE_NODE_OPTIONS: readonly string[] = ['--max-semi-space-size=16'];
 
 /** The service as a child process of its own, as an operator runs it: the demo and the end-to-end tests use it. */
 export type ServiceProcess = {
