@@ -4,7 +4,7 @@ import { durationMs } from './domain/iso-duration.ts';
 import { LABEL, readIssuers } from './domain/tenancy/trusted-issuers.ts';
 
 /**
- * The one schema of the environment (design §8). Every setting has a default, a unit where it has one, and a
+ * The one schema of the environment. Every setting has a default, a unit where it has one, and a
  * sentence; the table of docs/configuration.md is generated from here and a test keeps it in step.
  */
 export type Setting = {

@@ -5,12 +5,15 @@ import { heldRead, type LeafGuard } from './audit/held-reads.ts';
 import type { Aggregate, CommandRunner, Loaded } from './command.ts';
 import type { EventStore, Position, RecordedEvent } from './event-store.ts';
 
-/** What streams looked like earlier (design §5): folded again, up to a position, each event held against its leaf. */
+/** What streams looked like earlier: folded again, up to a position, each event held against its leaf. */
 export type AsOf = {
   /**
-   * The state after everything that had been stored at the position; undefined: the stream was empty, or is of a tenant that
-   * is not `visible`. Of such a stream no more is read than of one that is not there, so that the time that the answer takes
-   * does not tell the two apart. Throws ChangedEvent where an event of a visible one is not the one that was recorded, or is
+   * The state after everything that had been stored at the position; undefined: the stream was empty, or is of a
+   * tenant that
+   * is not `visible`. Of such a stream no more is read than of one that is not there, so that the time that the
+   * answer takes
+   * does not tell the two apart. Throws ChangedEvent where an event of a visible one is not the one that was
+   * recorded, or is
    * gone.
    */
   load<S, C extends { readonly type: string }, E extends DomainEvent>(
@@ -24,7 +27,8 @@ export type AsOf = {
 type Placed = { readonly tenant: string; readonly project: string; readonly name: string };
 
 /**
- * Whether an object is one of the caller's: every stream that is asked for begins with an event that says where its object
+ * Whether an object is one of the caller's: every stream that is asked for begins with an event that says where its
+ * object
  * lies. Without a place: whether any object of the tenant is.
  */
 export type Visible = (tenant: string, placed?: Placed) => boolean;
@@ -95,7 +99,8 @@ const firstOf = async (
 };
 
 /**
- * Revision of the last event of a stream that is not behind a position, when the first one is not; undefined: there is no
+ * Revision of the last event of a stream that is not behind a position, when the first one is not; undefined: there
+ * is no
  * event. Looks at as many events as the number of revisions has binary digits.
  */
 const revisionAt = async (

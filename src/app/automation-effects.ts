@@ -54,7 +54,7 @@ export type TriggerArgs = {
 export type JobArgs = { readonly hub: string; readonly job: Pick<AutomationJob, 'id' | 'workflow'> };
 
 const DEFAULTS = {
-  /** Milliseconds until a request that was sent is surely refused or accepted (real-servers.md §2.3). */
+  /** Milliseconds until a request that was sent is surely refused or accepted. */
   requestDeadlineMs: 30_000,
   /** Milliseconds after that until its effect shows: a listener may have it queued. */
   queuedGraceMs: 30_000,
@@ -288,7 +288,7 @@ const withoutOrder = (
     ? done({ ...nothing, did: 'observed', evidence: 'the order is gone' })
     : failed('OrderMissing', `there is no ClusterOrder ${name} in ${namespace} to provision`);
 
-/** The outcomes of management-cluster.md §10.4 and §10.5 for what a listener or a platform says. */
+/** The outcomes of an effect for what a listener or a platform says. */
 const outcomeOfAutomationError = (error: AutomationError): EffectOutcome => {
   const { kind, message, retryAfterMs } = error;
   if (kind === 'invalid') return refused('AutomationRefused', message);

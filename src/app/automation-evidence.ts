@@ -1,7 +1,7 @@
 import type { AutomationPurpose } from './automation.ts';
 import type { ObservedClusterOrder, ObservedHostedCluster } from '../domain/clusters/hub-objects.ts';
 
-/** What the playbooks leave on a ClusterOrder (management-cluster.md §0). */
+/** What the playbooks leave on a ClusterOrder (OSAC's operator). */
 const INFRASTRUCTURE_FINALIZER = 'osac.openshift.io/infrastructure';
 const WORKFLOW_NAME = 'osac.openshift.io/ansible-workflow-name';
 export const WORKFLOW_TIME = 'osac.openshift.io/ansible-workflow-time';
@@ -27,14 +27,14 @@ export type Question = {
 
 /**
  * What shows that a playbook has begun: in words, or undefined when nothing does. An accepted webhook says nothing by
- * itself (management-cluster.md §7.3, §7.4), so this alone decides whether it is posted once more.
+ * itself (OSAC's operator), so this alone decides whether it is posted once more.
  */
 export const evidenceOf = ({ order, hosted }: Shown, question: Question): string | undefined => {
   const marked = order.finalizers.includes(INFRASTRUCTURE_FINALIZER);
   if (reported(order, question)) return 'a workflow has reported since';
   if (question.purpose === 'deprovision') {
     if (hosted !== undefined && hosted !== 'unreadable') {
-      // A creation that was still at work may have made it anew: the deletion takes no lock (§8.2).
+      // A creation that was still at work may have made it anew: the deletion takes no lock.
       return hosted.deletionTimestamp === undefined ? undefined : 'the hosted cluster is being deleted';
     }
     // Set by the creation and taken off at the end of the deletion; where it never was there is nothing to undo.
@@ -60,7 +60,7 @@ const reported = ({ annotations }: ObservedClusterOrder, { purpose, since }: Que
   return !other.test(name);
 };
 
-/** One pool per resource class; what is ordered twice is one pool to Ansible (management-cluster.md §1.1, §3.2). */
+/** One pool per resource class; what is ordered twice is one pool to Ansible (OSAC's operator). */
 const sameCounts = (
   order: ObservedClusterOrder,
   pools: NonNullable<ObservedHostedCluster['nodePools']>,

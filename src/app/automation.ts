@@ -3,8 +3,8 @@ import type { SecretRef } from '../domain/secret-ref.ts';
 import type { CallOptions } from './management-cluster.ts';
 
 /**
- * Port of a hub's automation: Event-Driven Ansible (a rulebook listening for webhooks, management-cluster.md §7.2–7.4)
- * or Ansible Automation Platform (job templates, §7.5). Both carry out the same two playbooks on a whole ClusterOrder.
+ * Port of a hub's automation: Event-Driven Ansible (a rulebook listening for webhooks, OSAC's operator)
+ * or Ansible Automation Platform (job templates). Both carry out the same two playbooks on a whole ClusterOrder.
  */
 export type AutomationPurpose = 'provision' | 'deprovision';
 
@@ -12,7 +12,7 @@ export type AutomationPurpose = 'provision' | 'deprovision';
 export type AutomationConnection = {
   readonly hub: string;
   readonly mode: 'eda' | 'aap';
-  /** eda: the listener; aap: up to but without `/v2` (§7.5). */
+  /** eda: the listener; aap: up to but without `/v2`. */
   readonly url: string;
   /** Bearer token. */
   readonly token?: SecretRef;
@@ -68,7 +68,8 @@ export type Automation = {
 };
 
 /**
- * An automation that is tried before it is registered, or before a hub gets other secrets: those in clear are kept nowhere,
+ * An automation that is tried before it is registered, or before a hub gets other secrets: those in clear are kept
+ * nowhere,
  * references are to what the hub has already.
  */
 export type AutomationCandidate = Omit<AutomationConnection, 'token' | 'hmacSecret'> & {

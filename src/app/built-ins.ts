@@ -52,7 +52,7 @@ const ensureRoles = async ({
       tenant: SHARED,
       project: '',
       name,
-      // Nobody made them (osac-api-run.md §2 Roles).
+      // Nobody made them (OSAC).
       creator: '',
       document: { spec: { title, description } },
       abandonedBefore,

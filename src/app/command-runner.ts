@@ -76,7 +76,7 @@ export type CommandRunnerOptions = {
 /** Decisions taken for one command before it gives up because others keep changing the stream. */
 const MAX_CONFLICTS = 5;
 
-/** Load, decide, append (design §4, Command runner). `idle` resolves when nothing is being carried out. */
+/** Load, decide, append. `idle` resolves when nothing is being carried out. */
 export const createCommandRunner = (
   options: CommandRunnerOptions,
 ): CommandRunner & { idle(): Promise<void> } => {

@@ -12,7 +12,7 @@ import { findHidden, type FindHidden } from './hidden-fields.ts';
 import { eventId } from './identifiers.ts';
 import type { CommandMetadata } from './metadata.ts';
 
-/** Turns domain events into what the store keeps and back, by the registry of event types (design §4). */
+/** Turns domain events into what the store keeps and back, by the registry of event types. */
 export type EventCodec = {
   /** Throws InvalidEvent: an event that its own schema refuses is a bug and must never be stored. */
   encode(event: DomainEvent, id: string, metadata: CommandMetadata): EventToAppend;
@@ -126,7 +126,7 @@ export const createEventCodec = (
   };
 };
 
-/** Personal data that was once stored in clear could never be erased (design §4). */
+/** Personal data that was once stored in clear could never be erased. */
 const assertConcealed = ({ type, personal = [] }: EventType, data: JsonObject): void => {
   for (const path of personal)
     for (const place of placesOf(data, path))

@@ -29,14 +29,14 @@ export type UnreadableEvent = Pick<
 
 /** `data` and `metadata` are JSON texts: serialised (and so checked) by the caller before any adapter sees them. */
 export type EventToAppend = {
-  /** UUIDv5 of command id, stream and index (design §4): the same for every retry of one append. */
+  /** UUIDv5 of command id, stream and index: the same for every retry of one append. */
   readonly id: string;
   readonly type: string;
   readonly data: string;
   readonly metadata: string;
 };
 
-/** There is no `any`: only `no_stream` and a number give durable idempotency (eventstore-client.md §3.2). */
+/** There is no `any`: only `no_stream` and a number give durable idempotency. */
 export type ExpectedRevision = 'no_stream' | number;
 
 export type AppendOptions = {
@@ -47,7 +47,8 @@ export type AppendOptions = {
   readonly patienceMs?: number;
   /**
    * An append to another stream that this one rests on: nothing is stored before that one is, and when that one fails,
-   * this one throws what it threw. A store that commits several together may take both at once, when this is the promise
+   * this one throws what it threw. A store that commits several together may take both at once, when this is the
+   * promise
    * that its own `append` returned.
    */
   readonly after?: Promise<Appended>;
@@ -70,7 +71,8 @@ export type ReadStreamOptions = {
   readonly from?: number;
   readonly direction?: 'forward' | 'backward';
   /**
-   * Default: no limit. Forward it is a stretch of so many revisions, backward a number of events. Records that the store
+   * Default: no limit. Forward it is a stretch of so many revisions, backward a number of events. Records that the
+   * store
    * itself keeps in a stream (EventStoreDB: links) are not returned: a stream may have revisions without an event.
    */
   readonly limit?: number;
@@ -169,7 +171,8 @@ export type EventStore = {
 };
 
 /**
- * Largest append in bytes, and so the largest event: MaxAppendSize of servers through 25.0. Of each event, its data, its
+ * Largest append in bytes, and so the largest event: MaxAppendSize of servers through 25.0. Of each event, its data,
+ * its
  * metadata and twice the length of its type count, as the strictest server counts.
  */
 export const MAX_APPEND_BYTES = 1024 * 1024;

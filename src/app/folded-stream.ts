@@ -9,7 +9,7 @@ import type { Loaded } from './command.ts';
 import type { EventCodec } from './event-codec.ts';
 import type { ExpectedRevision, Position, RecordedEvent } from './event-store.ts';
 
-/** An append that a stream holds: what a repeated command is answered from (design §4, Idempotency). */
+/** An append that a stream holds: what a repeated command is answered from. */
 export type PastAppend = {
   readonly commandId: string;
   readonly requestHash: string;

@@ -102,7 +102,6 @@ export const outcomeOf = (error: unknown): EffectOutcome | undefined => {
 const withoutSecret = (message: string): string =>
   message.replaceAll(/(pullSecret: Invalid value: )"(?:[^"\\]|\\.)*"/g, '$1"***"');
 
-/** management-cluster.md §10.4. */
 export const outcomeOfHubError = (error: HubError): EffectOutcome => {
   const { retryAfterMs } = error;
   const message = withoutSecret(error.message);

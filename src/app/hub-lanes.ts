@@ -20,8 +20,9 @@ export const lanesOfHub = (id: string): readonly string[] => [
 ];
 
 /**
- * Effects on a real hub where its document says nothing: each is a few calls, an API server's own clients make 5 a second
- * and 10 at once unless told otherwise (management-cluster.md §6), and ours replaces many of them.
+ * Effects on a real hub where its document says nothing: each is a few calls, an API server's own clients make 5 a
+ * second
+ * and 10 at once unless told otherwise (OSAC's operator), and ours replaces many of them.
  */
 export const DEFAULT_PACING: Pacing = { callsPerSecond: 20, burst: 40 };
 /** Each READY cluster is looked at once a minute, which alone shows that it degraded: more of them need a faster pace. */
@@ -64,7 +65,8 @@ export const lookWhenClosed = (lookSoon: (hub: string) => void, then: ProcessHoo
 });
 
 /**
- * New credentials of a hub or its automation end what refused ones parked: its lanes try one effect at once. Returns how
+ * New credentials of a hub or its automation end what refused ones parked: its lanes try one effect at once. Returns
+ * how
  * to stop.
  */
 export const probeOnNewCredentials = (

@@ -7,8 +7,10 @@ import { createStreamQueue } from './stream-queue.ts';
 export type ObjectRef = ObjectPlace & { readonly hub: string; readonly id: string };
 
 /**
- * Looks at one object on one hub, one after the other, whoever makes them: the watch of the hub and timed reads look side
- * by side, of two at once the earlier one may be answered last, and of a HostedCluster that alone has changed nobody could
+ * Looks at one object on one hub, one after the other, whoever makes them: the watch of the hub and timed reads look
+ * side
+ * by side, of two at once the earlier one may be answered last, and of a HostedCluster that alone has changed nobody
+ * could
  * tell which answer is older.
  */
 export type ObjectLooks = {
@@ -31,7 +33,7 @@ export const createObjectLooks = (): ObjectLooks => {
 };
 
 /**
- * By our name, then by label (management-cluster.md §10.2): ours is what carries our label, and nothing else. What has
+ * By our name, then by label (OSAC's operator): ours is what carries our label, and nothing else. What has
  * our name without it belongs to somebody else, and ours is not there.
  */
 export const findObject = async <Shown extends OwnedShown>(
@@ -99,7 +101,7 @@ export const observationOf = async (
   return { object: { ...shown, spec: Object.fromEntries(spec) } };
 };
 
-/** null: there is none; undefined: the hub cannot show it, for want of the kind or of the right (design.md §6). */
+/** null: there is none; undefined: the hub cannot show it, for want of the kind or of the right. */
 const besideAt = async (
   cluster: ManagementCluster,
   kind: HubObject,

@@ -59,7 +59,7 @@ type Watch = {
 };
 
 /**
- * Watches what we write on the hubs and tells each run what its hub shows (management-cluster.md §10.8). The stock
+ * Watches what we write on the hubs and tells each run what its hub shows (OSAC's operator). The stock
  * rights allow no watch of HostedClusters, so that a change of an order is completed by reading its HostedCluster
  * by name; what changes there alone is found by the workflow's timed reads.
  */

@@ -30,11 +30,12 @@ export type HubReaderOptions = {
   readonly observe: (kind: string, id: string, observation: JsonObject) => boolean;
   /**
    * True when nothing of this cluster may be on a hub any more. A write that arrives after its order was given up and
-   * its absence confirmed leaves such an orphan; it is deleted (fleet-and-networks.md §2.3, rule 4).
+   * its absence confirmed leaves such an orphan; it is deleted.
    */
   readonly isOver?: (kind: string, id: string) => boolean;
   /**
-   * True when nobody here ever ordered this cluster: another service writes to the same namespace, or our log came back from
+   * True when nobody here ever ordered this cluster: another service writes to the same namespace, or our log came
+   * back from
    * a backup that is older than the order. It is left alone and counted.
    */
   readonly isUnknown?: (kind: string, id: string) => boolean;

@@ -51,11 +51,11 @@ const DERIVED = /^[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f
 /** True for ids that look like those of `derive`, which anybody can compute: callers may not choose them. */
 export const isDerivedForm = (id: string): boolean => DERIVED.test(id);
 
-/** Id of the `index`-th event that a command appends to a stream: the same for every retry (design §4). */
+/** Id of the `index`-th event that a command appends to a stream: the same for every retry. */
 export const eventId = (commandId: string, stream: string, index: number): string =>
   derive('event', [commandId, stream, index]);
 
-/** What a keyed request is scoped by: the same key of another caller or route is another command (design §4). */
+/** What a keyed request is scoped by: the same key of another caller or route is another command. */
 export type IdempotencyScope = {
   readonly tenant: string;
   readonly subjectId: string;
@@ -83,12 +83,13 @@ export const keyedCreationId = (scope: IdempotencyScope, key: string): string =>
 export const derivedCommandId = (commandId: string, ...step: readonly (string | number)[]): string =>
   derive('derivedCommand', [commandId, ...step]);
 
-/** A person's or service's id in events, documents and key names: holds no personal text (design §4). */
+/** A person's or service's id in events, documents and key names: holds no personal text. */
 export const subjectIdOf = (tenant: string, issuer: string, sub: string): string =>
   derive('subject', [tenant, issuer, sub]);
 
 /**
- * Id of whom one issuer says to be a subject of another: of that one's own subjects it is none, since their issuer has not
+ * Id of whom one issuer says to be a subject of another: of that one's own subjects it is none, since their issuer
+ * has not
  * said that they act.
  */
 export const vouchedSubjectIdOf = (

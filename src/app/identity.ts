@@ -8,7 +8,7 @@ export type ActingParty = {
 };
 
 /**
- * Port of token verification (osac-api.md §7 Token). Adapters check signatures and claim rules; what the claims mean
+ * Port of token verification (OSAC). Adapters check signatures and claim rules; what the claims mean
  * for tenants and roles is decided in `src/http/osac/principal.ts`.
  */
 export type VerifiedToken = {
@@ -18,12 +18,14 @@ export type VerifiedToken = {
   readonly userName: string;
   readonly email?: string;
   /**
-   * Who acts on behalf of the subject (RFC 8693 §4.1, claim `act`); absent: the subject itself. What may be done follows
+   * Who acts on behalf of the subject (RFC 8693 §4.1, claim `act`); absent: the subject itself. What may be done
+   * follows
    * from the subject's claims alone: this says whom the history names.
    */
   readonly actingParty?: ActingParty;
   /**
-   * The client whose own account this is: `preferred_username` is `service-account-<client>` for the client in `azp`, else
+   * The client whose own account this is: `preferred_username` is `service-account-<client>` for the client in
+   * `azp`, else
    * `client_id`, and the token names no organization. Absent: of anybody else.
    */
   readonly ownAccountOf?: string;

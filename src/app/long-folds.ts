@@ -1,7 +1,7 @@
 import type { FoldedStream } from './folded-stream.ts';
 
 /**
- * Folds long stretches of streams away from the thread that answers HTTP (design §4: long folds run on a worker).
+ * Folds long stretches of streams away from the thread that answers HTTP.
  * Without it, or when it fails, they are folded here in slices.
  */
 export type LongFolds = {

@@ -57,7 +57,7 @@ export type StatusArgs = ObjectArgs & {
   readonly at: string;
 };
 
-/** A namespace takes five seconds and more to go (operator-run.md §2 f). */
+/** A namespace takes five seconds and more to go (OSAC's operator). */
 const RELEASE_AGAIN_MS = 5_000;
 
 /** Operations that write to a hub. */
@@ -70,9 +70,10 @@ export const HUB_WRITES: readonly string[] = [
 ];
 
 /**
- * Effect port `management-cluster` (management-cluster.md §10): makes a hub hold what is wanted. Of every declared kind:
+ * Effect port `management-cluster` (OSAC's operator): makes a hub hold what is wanted. Of every declared kind:
  *
- * - `applyObject` ApplyObjectArgs → {uid, name, generation, did, fields?}: creates the object or patches what differs in it.
+ * - `applyObject` ApplyObjectArgs → {uid, name, generation, did, fields?}: creates the object or patches what
+ * differs in it.
  * - `deleteObject` ObjectArgs → {existed}: asks for deletion; absence is confirmed by later observations only.
  * - `observeObject` ObjectArgs → what its kind says of an observation; with `askedAt` when it is there.
  *
@@ -80,7 +81,8 @@ export const HUB_WRITES: readonly string[] = [
  *
  * - `prepareObject` ObjectArgs → {created}: finalizer, namespace, account and rights.
  * - `writeStatus` StatusArgs → {}.
- * - `releaseObject` ObjectArgs → {}: done when namespace and finalizer are gone; until then it fails with what it waits for.
+ * - `releaseObject` ObjectArgs → {}: done when namespace and finalizer are gone; until then it fails with what it
+ * waits for.
  *
  * Everything here may be repeated at any time: names are deterministic, patches say what should be, and an object that
  * is there already is ours when the label with our id says so.
@@ -155,7 +157,7 @@ export const createManagementClusterEffects = (options: {
 
   /**
    * An earlier attempt may have happened: looked for by name and by label before anything is written. What OSAC's own
-   * service once made has another name (management-cluster.md §10.2); simulated hubs hold nothing of others.
+   * service once made has another name (OSAC's operator); simulated hubs hold nothing of others.
    */
   const existingObject = async (
     cluster: ManagementCluster,
@@ -189,7 +191,7 @@ export const createManagementClusterEffects = (options: {
     const { id, hub } = args;
     const which = `${kind.kind} ${existing.name}`;
     if (existing.deletionTimestamp !== undefined) {
-      // Whoever's it was: the name is free once it has gone (operator-run.md §3, §10.1).
+      // Whoever's it was: the name is free once it has gone (OSAC's operator).
       const waiting = failed('BeingDeleted', `${which} is being deleted since ${existing.deletionTimestamp}`);
       return existing.id === id ? whileThere(args, waiting) : waiting;
     }

@@ -29,7 +29,7 @@ export type HubProblemCode =
   | 'DifferentCluster' // what answers is not the cluster that the hub is known to be
   | 'VersionTooOld'
   | 'NamespaceMissing'
-  | 'CrdMissing' // a kind of management-cluster.md §1 that we write, or a field of it, is not there
+  | 'CrdMissing' // a kind that we write, or a field of it, is not there
   | 'RightMissing'; // SelfSubjectAccessReview says no
 
 export type HubProblem = HubProblemFact & { readonly code: HubProblemCode };
@@ -51,7 +51,7 @@ export type HubReport = {
 };
 
 /**
- * The controller's part, on a hub where nobody else reconciles an object (`controller: ledger`, design §6), as its kind
+ * The controller's part, on a hub where nobody else reconciles an object, as its kind
  * declares it. All of it converges: repeated at any time it does what is missing and nothing else.
  */
 export type HubController = {
@@ -69,7 +69,7 @@ export type HubController = {
     options: CallOptions,
   ): Promise<void>;
   /**
-   * One step of the end of a deletion (management-cluster.md §4.7): asks for the namespace to go, and once it is gone takes
+   * One step of the end of a deletion (OSAC's operator): asks for the namespace to go, and once it is gone takes
    * our finalizer off. Called until `released`; `waitingFor` says what is still there.
    */
   release(
@@ -86,7 +86,8 @@ export type ControllerStatus = {
 
 export type CheckOptions = CallOptions & {
   /**
-   * Tries an order as well, which is not stored but which the hub's admission webhooks see. Without it the last trial on
+   * Tries an order as well, which is not stored but which the hub's admission webhooks see. Without it the last
+   * trial on
    * this connection counts, as long as nothing was wrong with it.
    */
   readonly thorough?: boolean;
@@ -96,7 +97,8 @@ export type CheckOptions = CallOptions & {
 export type StoredMark = { readonly mark: HubMark; readonly version: string };
 
 /**
- * Port of a management cluster (hub), drawn after what a Kubernetes API offers: named objects with labels, finalizers and
+ * Port of a management cluster (hub), drawn after what a Kubernetes API offers: named objects with labels,
+ * finalizers and
  * status, merge patches, watches. Kinds of objects are declared (domain/hub-objects.ts); no adapter names one.
  */
 export type ManagementCluster = {
@@ -115,7 +117,7 @@ export type ManagementCluster = {
   writeMark(mark: HubMark, over: string | undefined, options: CallOptions): Promise<string | undefined>;
   /** Undefined: the hub has no agents or its rights do not show them. */
   inventory(options: CallOptions): Promise<HostCounts | undefined>;
-  /** Creates the namespace of a tenant when it is not there; labels it with `tenant-ref` and `project` (§0). */
+  /** Creates the namespace of a tenant when it is not there; labels it with `tenant-ref` and `project`. */
   ensureTenantNamespace(
     namespace: { readonly name: string; readonly tenant: string },
     options: CallOptions,
@@ -146,7 +148,7 @@ export type ManagementCluster = {
   ): Promise<boolean>;
   /** Undefined when there is none. */
   get<Shown>(kind: HubObject<Shown>, place: ObjectPlace, options: CallOptions): Promise<Shown | undefined>;
-  /** The whole object as the hub stores it, for webhooks and jobs; may hold a pull secret in clear (§7.2). */
+  /** The whole object as the hub stores it, for webhooks and jobs; may hold a pull secret in clear. */
   read(kind: HubObject, place: ObjectPlace, options: CallOptions): Promise<JsonObject | undefined>;
   /** By the label with our id; shows also those that have another name. */
   find<Shown extends OwnedShown>(
@@ -169,7 +171,7 @@ export type ManagementCluster = {
   close(): Promise<void>;
 };
 
-/** Error classes of management-cluster.md §10.4; each is one thing a caller can act on. */
+/** Error classes; each is one thing a caller can act on. */
 export type HubErrorKind =
   | 'invalid' // 422: permanent
   | 'conflict' // 409 Conflict: re-read and retry

@@ -2,7 +2,7 @@ import type { Encrypted } from '../domain/personal.ts';
 import type { HiddenFields } from './hidden-fields.ts';
 
 /**
- * Metadata v1, complete from the first event (design §4). Absent optional fields are left out, never `undefined`.
+ * Metadata v1, complete from the first event. Absent optional fields are left out, never `undefined`.
  */
 export type { Encrypted };
 
@@ -24,12 +24,14 @@ export type Actor = {
   readonly authMethod: 'jwt' | 'service-account' | 'internal' | 'anonymous';
   readonly tokenIdHash?: string;
   /**
-   * The subject for whom it was done, where that is another: of a call the token's subject whose rights were used (RFC 8693,
+   * The subject for whom it was done, where that is another: of a call the token's subject whose rights were used
+   * (RFC 8693,
    * claim `act`), of what the service does by itself who asked for it.
    */
   readonly onBehalfOf?: string;
   /**
-   * Issuer of the token, where that says who acts and names somebody of another issuer: it is the word of this one alone, and
+   * Issuer of the token, where that says who acts and names somebody of another issuer: it is the word of this one
+   * alone, and
    * `subjectId` is nobody's whom the other one knows.
    */
   readonly vouchedBy?: string;
@@ -72,7 +74,8 @@ export type EventMetadata = {
 export type CommandMetadata = Omit<EventMetadata, 'schemaVersion' | 'hidden'>;
 
 /**
- * Everything about a command but the command itself. `commandId`: UUIDv5(scope, Idempotency-Key) or a fresh UUIDv7; workflows
+ * Everything about a command but the command itself. `commandId`: UUIDv5(scope, Idempotency-Key) or a fresh UUIDv7;
+ * workflows
  * derive it from run and key. The same one with another `requestHash` is refused.
  */
 export type CommandContext = Omit<CommandMetadata, 'command' | 'occurredAt' | 'instance' | 'inputs'> & {
@@ -111,7 +114,8 @@ export const commandMetadata = (
 export const SYSTEM_SUBJECT = 'system';
 
 /**
- * The actor of everything that the service does on its own. `via`: `repair`, `workflow:<name>` … `onBehalfOf`: who asked for
+ * The actor of everything that the service does on its own. `via`: `repair`, `workflow:<name>` … `onBehalfOf`: who
+ * asked for
  * it, where that is known.
  */
 export const systemActor = (via: string, onBehalfOf?: string): Actor => ({

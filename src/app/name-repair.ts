@@ -19,7 +19,7 @@ import { pause } from './process-runner/pause.ts';
 import { settleSlot } from './slots.ts';
 
 /**
- * Finishes what a crash left half done with names (design §4): a reservation whose resource was never written is
+ * Finishes what a crash left half done with names: a reservation whose resource was never written is
  * released after a grace period, and what a gone resource still holds is released. Run by the owner of the processes;
  * two at once do no harm. See `names.ts` for why no name is ever lost or held twice.
  */
@@ -136,7 +136,8 @@ export const createNameRepair = (options: NameRepairOptions): NameRepair => {
   };
 
   /**
-   * What a gone resource still holds, and the next one under its id has not taken. Whoever is about to write that one is
+   * What a gone resource still holds, and the next one under its id has not taken. Whoever is about to write that
+   * one is
    * stopped first.
    */
   const releaseAllOf = async (event: RecordedEvent): Promise<void> => {
@@ -249,7 +250,8 @@ export const createNameRepair = (options: NameRepairOptions): NameRepair => {
         skipped += 1;
         logger.error({ stream, revision, reason }, 'event unreadable: name repair passes over it');
       }
-      // The end that caught-up names is not stored: should an event come there all the same, it is read from in front of it.
+      // The end that caught-up names is not stored: should an event come there all the same, it is read from in
+      // front of it.
       if (item.kind !== 'caught-up') position = reachedBy(item) ?? position;
       if (position === undefined || unsaved === 0) continue;
       if (unsaved < SAVE_EVERY && item.kind !== 'caught-up') continue;
@@ -315,7 +317,8 @@ type Fence = {
 };
 
 /**
- * A resource that does not own the name (and is not gone for good) gets `CreationAbandoned`. On a resource that exists the
+ * A resource that does not own the name (and is not gone for good) gets `CreationAbandoned`. On a resource that
+ * exists the
  * event changes nothing but the revision, which is its purpose.
  */
 const fenceOf = (kind: RepairableKind): Aggregate<unknown, Fence, DomainEvent> =>

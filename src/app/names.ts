@@ -9,12 +9,13 @@ import type { Runtime } from './ports.ts';
 import { defined } from '../domain/json-tools.ts';
 
 /**
- * Names and other values that only one resource may have (design §4). Each is owned by a stream of its own.
+ * Names and other values that only one resource may have. Each is owned by a stream of its own.
  *
  * How a reservation stays safe without multi-stream transactions:
  * 1. Every attempt to write a resource first reads the resource's stream, then appends a reservation of its own (also
  *    when an earlier attempt of the same command holds the name), then appends to the resource at exactly the
- *    revision that it read. So it relies on no reservation but its own. The second append may be sent before the first is
+ *    revision that it read. So it relies on no reservation but its own. The second append may be sent before the
+ * first is
  *    answered, on condition that the first is stored (`AppendOptions.after`).
  * 2. Whoever takes a reservation away from a resource that may still be written first moves that resource's stream
  *    on (`CreationAbandoned`), so that the append of step 1 fails, and releases exactly the reservation it had read.

@@ -36,7 +36,7 @@ export const newTargets = (
 export const without = (pointers: readonly Pointer[], others: readonly Pointer[]): readonly Pointer[] =>
   pointers.filter((pointer) => !holds(others, pointer));
 
-/** Ids of people are not repeated (design §4). */
+/** Ids of people are not repeated. */
 const goneRejection = ({ kind: name, id }: Pointer): Rejection => {
   if (name === tenant.kind)
     return reject(

@@ -1,7 +1,7 @@
 import type { EventStore } from './event-store.ts';
 
 /**
- * Who may run the processes (design §6, Ownership). A lease only saves work: two owners at once waste calls but break
+ * Who may run the processes. A lease only saves work: two owners at once waste calls but break
  * nothing, since every decision is an append at an expected revision and every effect has a deterministic identity.
  */
 export type Lease = {
@@ -10,7 +10,8 @@ export type Lease = {
   /** Aborted when the lease is lost or released. */
   readonly signal: AbortSignal;
   /**
-   * Whether nobody else can own it yet, by the holder's own clock. A process that was suspended wakes with a signal that
+   * Whether nobody else can own it yet, by the holder's own clock. A process that was suspended wakes with a signal
+   * that
    * is not aborted yet; this says no already. Absent: for as long as the signal says so.
    */
   readonly isHeld?: () => boolean;

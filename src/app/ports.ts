@@ -39,7 +39,7 @@ export type Runtime = {
   readonly logger: Logger;
 };
 
-/** Refused and failed calls are recorded from the start; the audit context stores them (design §4). */
+/** Refused and failed calls are recorded from the start; the audit context stores them. */
 export type RejectionRecord = {
   readonly tenant: string;
   readonly project?: string;
@@ -93,7 +93,7 @@ export type SecretStore = {
   list(): AsyncIterable<{ id: string; version: string; storedAt: string }>;
 };
 
-/** One AES-256-GCM key per data subject; destroying it erases that person's data everywhere (design §4). */
+/** One AES-256-GCM key per data subject; destroying it erases that person's data everywhere. */
 export type KeyStore = {
   /** Creates the subject's key when it does not exist yet. */
   encrypt(subjectId: string, plaintext: string): Promise<Encrypted>;

@@ -1,6 +1,5 @@
 /**
- * pino `redact` paths: the second net behind the rule that secrets never reach a logger at all
- * (fleet-and-networks.md §1.9 rule 7). `*` matches one level.
+ * pino `redact` paths: the second net behind the rule that secrets never reach a logger at all. `*` matches one level.
  */
 export const LOG_REDACT_PATHS: readonly string[] = [
   'authorization',

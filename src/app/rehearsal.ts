@@ -13,7 +13,7 @@ export type Rehearsed<State> =
 
 /**
  * Decides a command on a resource as `ResourceCommands.execute` would, and stops there: reads streams only. Nothing is
- * appended, reserved, recorded or remembered, so that a dry run leaves no trace (osac-api.md §3).
+ * appended, reserved, recorded or remembered, so that a dry run leaves no trace (OSAC).
  */
 export const rehearse = async <S, C extends { readonly type: string }, E extends DomainEvent>(
   runner: Pick<CommandRunner, 'load'>,

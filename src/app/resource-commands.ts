@@ -156,7 +156,8 @@ export const createResourceCommands = ({
     if (owner.kind !== kind.kind) return false;
     const aggregate = aggregateOf(kind);
     // Reserved by what was never written: the next one under this id may be on its way, and only the repair loop, which
-    // stops it first, takes its name. Asked before the state is read, which would else miss that it was written meanwhile.
+    // stops it first, takes its name. Asked before the state is read, which would else miss that it was written
+    // meanwhile.
     const left = kind.idOnce === true || (await runner.find(aggregate, owner.id, found.state.commandId));
     if (left === undefined) return false;
     const view = kind.view((await runner.load(aggregate, owner.id)).state);
@@ -193,7 +194,7 @@ export const createResourceCommands = ({
   };
 };
 
-/** What the caller is told of a name or value that somebody else has (osac-api.md §5 Names). */
+/** What the caller is told of a name or value that somebody else has (OSAC). */
 export const takenRejection = (
   kind: Pick<ResourceKind, 'words' | 'ids'>,
   claim: NameClaim,

@@ -29,18 +29,20 @@ import type { EffectCall, EffectPort } from './process-runner/types.ts';
 export const hubCapacity: Aggregate<HubCapacityState, HubCapacityCommand, HubCapacityEvent> =
   hubCapacityAggregate;
 
-/** Choices that may be refused by the capacity stream before the order is tried again later (fleet-and-networks.md §2.9). */
+/** Choices that may be refused by the capacity stream before the order is tried again later. */
 const MAX_ROUNDS = 5;
 
 /** `fault`: why the hub is passed over, whatever its capacity is. */
 type Seen = { readonly hub: RegisteredHub; readonly capacity: HubCapacityState; readonly fault?: string };
 
 /**
- * Effect port `scheduler` (design §6, fleet-and-networks.md §2.9): filter and score the registered hubs, then reserve
+ * Effect port `scheduler`: filter and score the registered hubs, then reserve
  * in the capacity stream of the chosen one, so that a burst of orders cannot all land on the emptiest hub.
  *
- * - `place` PlacementRequest → PlaceResult; whatever it takes, the holder has a place in the hub's capacity stream from then
- *   on, without which a hub could be deregistered under it. A hub on which it has one already is returned again. `mayStay`: also when it takes nothing new, unless another one does.
+ * - `place` PlacementRequest → PlaceResult; whatever it takes, the holder has a place in the hub's capacity stream
+ * from then
+ *   on, without which a hub could be deregistered under it. A hub on which it has one already is returned again.
+ * `mayStay`: also when it takes nothing new, unless another one does.
  * - `resize` {hub, holder, claim} → {resized, message?}: false when the hub has no room for it.
  * - `release` {holder, hub?} → {}: gives back what the holder has, wherever it is.
  */
@@ -62,8 +64,10 @@ export const createScheduler = (options: {
   const capacityOf = async (id: string, call: EffectCall): Promise<HubCapacityState> =>
     (await commandRunner.load(hubCapacity, id, { signal: call.signal })).state;
   /**
-   * A first placement need not wait for those of others: it holds nothing anywhere, and the capacity stream decides what
-   * was chosen from it for good. Waiting, each order stood twice in the line of every hub, and a burst of them for seconds.
+   * A first placement need not wait for those of others: it holds nothing anywhere, and the capacity stream decides
+   * what
+   * was chosen from it for good. Waiting, each order stood twice in the line of every hub, and a burst of them for
+   * seconds.
    */
   const capacityForPlacement = async (id: string, call: EffectCall): Promise<HubCapacityState> =>
     call.mode === 'perform' && call.attempt === 1

@@ -6,7 +6,7 @@ import { aggregateOf, claimsOf, resourceOf, streamOf, type Names } from './names
 import type { Clock } from './ports.ts';
 
 /**
- * A slot is a name that passes from one resource to the next, for example "the default version" (design §4). Whoever
+ * A slot is a name that passes from one resource to the next, for example "the default version". Whoever
  * wants it takes it over in the slot's stream, then writes its own first event or change, and only then do the former
  * ones cease to show it. So a command that is refused or dies half-way leaves the former one as it was:
  *

@@ -1,5 +1,5 @@
 /**
- * Disposable per-instance cache of folded streams (design §4). Losing it costs time only; a snapshot of another
+ * Disposable per-instance cache of folded streams. Losing it costs time only; a snapshot of another
  * state version, store or history is ignored.
  */
 export type Snapshot = {

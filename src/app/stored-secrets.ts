@@ -10,9 +10,11 @@ import { aggregateOf } from './names.ts';
 import type { SecretStore } from './ports.ts';
 
 /**
- * What becomes of secret values in the store (design §4, Secrets). A value is stored before its event, which says who has
- * it, so that a crash leaves values whose event was never written; rotation, clearing and deletion leave others. The states
- * of those who may use a value are asked, not the log, where most of them stay named for ever. Its id says who they are.
+ * What becomes of secret values in the store. A value is stored before its event, which says who has
+ * it, so that a crash leaves values whose event was never written; rotation, clearing and deletion leave others. The
+ * states
+ * of those who may use a value are asked, not the log, where most of them stay named for ever. Its id says who they
+ * are.
  */
 export type StoredValue = Pick<SecretRef, 'id' | 'version'>;
 
@@ -78,7 +80,8 @@ export type SecretUsesOptions = {
 const MAX_USERS = 10_000;
 
 /**
- * Whether anything alive refers to a stored value. Undefined for ids of other forms: another release may know whose. `rest`
+ * Whether anything alive refers to a stored value. Undefined for ids of other forms: another release may know whose.
+ * `rest`
  * lets other work have its turn, between the users of a value.
  */
 export const createSecretUses = ({ runner, kinds, referencedBy, refsOfRun }: SecretUsesOptions) => {
@@ -151,7 +154,8 @@ const holds = (refs: readonly StoredValue[], { id, version }: StoredValue): bool
 
 export type SecretSweeper = {
   /**
-   * `now` is ISO time. Throws what the stores throw; the next sweep then does the work of this one too. A value whose users
+   * `now` is ISO time. Throws what the stores throw; the next sweep then does the work of this one too. A value
+   * whose users
    * cannot be read stays, and keeps no other one from going: what was wrong is thrown at the end.
    */
   sweep(now: string, signal: AbortSignal): Promise<{ readonly examined: number; readonly removed: number }>;
@@ -159,7 +163,8 @@ export type SecretSweeper = {
 
 /**
  * Removes the values that nothing uses, wherever a crash left them: before their event, or between an event and the
- * removal. Only values older than `olderThanMs` (at least the longest time a request may take) are looked at: a value is stored before its
+ * removal. Only values older than `olderThanMs` (at least the longest time a request may take) are looked at: a
+ * value is stored before its
  * event. What was used until a moment ago, and may have been taken over meanwhile, goes once it has been unused for
  * that long.
  */

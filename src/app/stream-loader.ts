@@ -25,7 +25,8 @@ export type StreamLoader = {
     signal?: AbortSignal,
   ): Promise<number>;
   /**
-   * The stream as it was at a revision; `seen` is called, oldest first, with each event from `seenFrom` on. With `read` all
+   * The stream as it was at a revision; `seen` is called, oldest first, with each event from `seenFrom` on. With
+   * `read` all
    * of it comes from there, on this thread: neither a snapshot nor a worker stands in for events.
    */
   loadAt<S, C extends { readonly type: string }, E extends DomainEvent>(
@@ -43,7 +44,7 @@ export type StreamLoader = {
   snapshot<S>(aggregate: { readonly stateVersion: number }, stream: string, folded: FoldedStream<S>): void;
 };
 
-/** Events folded in one go: at some 10 µs each far below the 20 ms that the thread may be held (design §5). */
+/** Events folded in one go: at some 10 µs each far below the 20 ms that the thread may be held. */
 const SLICE = 256;
 /** Events after which the rest is folded elsewhere: two slices cost less than the way to a worker and back. */
 const LONG = 2 * SLICE;

@@ -10,7 +10,7 @@ export type { PersonalData, RequestSource };
 const TTL_RESOLUTION_MS = 1_000;
 
 /**
- * Encrypts what metadata holds of a person (design §4, Personal data). The same person and text give the same
+ * Encrypts what metadata holds of a person. The same person and text give the same
  * ciphertext again for as long as it is remembered, so that a request costs a look into a map, not AES. Forgotten or
  * erased, the next command encrypts anew.
  */
@@ -20,7 +20,7 @@ export type PersonalMetadata = {
   source(subjectId: string, source: RequestSource): Promise<Encrypted | undefined>;
   /** Destroys the subject's key and forgets its ciphertexts: what was stored can never be read again. */
   erase(subjectId: string): Promise<void>;
-  /** The fields again; the marker when the key was destroyed (fleet-and-networks.md §1.9 rule 4). */
+  /** The fields again; the marker when the key was destroyed. */
   read(value: Encrypted): Promise<PersonalData | RequestSource | { readonly erased: true }>;
 };
 

@@ -13,7 +13,7 @@ import type { ResourceCommands } from './resource-commands.ts';
 
 /**
  * Something that every tenant has from its creation until it is gone, written by the service itself: its default
- * project today; default networking adds an entry once the network kinds exist (osac-api.md §11 Tenants).
+ * project today; default networking adds an entry once the network kinds exist (OSAC).
  *
  * The tenant is stored first. `give` and `take` are idempotent (ids follow from the tenant), run in the same request,
  * and again for every tenant when the service starts, so that a crash in between leaves nothing half done.
@@ -76,7 +76,7 @@ const livesOf = async (runner: CommandRunner, tenantId: string): Promise<boolean
   return view.exists ? !view.archived : undefined;
 };
 
-/** The project without a name: objects that name no project lie in it (osac-api.md §12). */
+/** The project without a name: objects that name no project lie in it (OSAC). */
 const defaultProject = ({ runner, commands, clock }: TenantBelongingsServices): TenantBelonging => ({
   give: async (tenantId) => {
     const id = defaultProjectId(tenantId);

@@ -220,7 +220,7 @@ export const createCli = async (
   return program;
 };
 
-/** Realm roles that give rights (osac-api.md §7 Roles). */
+/** Realm roles that give rights (OSAC). */
 const REALM_ROLES: readonly string[] = [
   'tenant-admin',
   'tenant-idp-manager',
@@ -240,7 +240,7 @@ type TokenOptions = {
   readonly ttl: string;
 };
 
-/** `p1=manager` as the group that says so (osac-api.md §7 Roles). */
+/** `p1=manager` as the group that says so (OSAC). */
 const projectGroup = (text: string): string => {
   const [, project, role] = /^([^=/]+)=(viewer|manager)$/.exec(text) ?? [];
   if (project === undefined)

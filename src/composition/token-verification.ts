@@ -8,7 +8,7 @@ import { BadSetting, type Config } from '../config.ts';
 
 /**
  * Verifies tokens of the configured issuers, of the development issuer where there are none, and, in a pod, of the
- * cluster's own service accounts. Throws BadSetting when the development issuer is refused here (design §7).
+ * cluster's own service accounts. Throws BadSetting when the development issuer is refused here.
  */
 export const createVerifier = async (
   config: Pick<Config, 'trustedIssuers' | 'tokenAudience' | 'httpAddress' | 'secretsDir'>,

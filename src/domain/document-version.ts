@@ -1,7 +1,7 @@
 import type { JsonObject } from './json.ts';
 
 /**
- * OSAC's `metadata.version` (osac-api.md §5): the number of appends that changed the document, minus one. One append
+ * OSAC's `metadata.version`: the number of appends that changed the document, minus one. One append
  * is a run of events with the same command id; it counts once, and only when one of its events changes the document.
  * The command runner and the read models fold it with this function, so that both always agree.
  */
@@ -33,7 +33,7 @@ export const countVersion = (
   return { version: before.version + 1, commandId, counted: true };
 };
 
-/** `metadata.version` is left out while it is 0, as OSAC's JSON leaves out every default (design §7). */
+/** `metadata.version` is left out while it is 0, as OSAC's JSON leaves out every default. */
 export const privateDocument = (document: JsonObject, version: number): JsonObject => {
   if (version === 0) return document;
   const metadata = document['metadata'] as JsonObject | undefined;

@@ -5,7 +5,7 @@ import type { JsonObject } from './json.ts';
 export type Audience = 'tenant' | 'provider' | 'internal';
 
 /**
- * Registry entry of an event type (design §4). The names and fields described here are the storage
+ * Registry entry of an event type. The names and fields described here are the storage
  * format: version them with care. A change of meaning is a new type; an added optional field is not a new version.
  */
 export type EventType = {
@@ -22,8 +22,10 @@ export type EventType = {
   /** True for the event that creates a document: versions are counted from there, also when one came before it. */
   readonly begins?: true;
   /**
-   * Dotted paths of fields only the provider may see; `*` matches one key or list index. A path that is added later holds
-   * for stored events too, but then exports for tenants withhold those that have the field: their leaves would show too much.
+   * Dotted paths of fields only the provider may see; `*` matches one key or list index. A path that is added later
+   * holds
+   * for stored events too, but then exports for tenants withhold those that have the field: their leaves would show
+   * too much.
    */
   readonly providerOnly?: readonly string[];
   /** Dotted paths of fields that hold `Encrypted` personal data. */
@@ -31,7 +33,8 @@ export type EventType = {
   /** Schema of the current version's `data`. */
   readonly schema: ZodType;
   /**
-   * Lifts stored data of an older version to the next one: `upcast[1]` turns v1 into v2. Pure. Also for data without what
+   * Lifts stored data of an older version to the next one: `upcast[1]` turns v1 into v2. Pure. Also for data without
+   * what
    * `providerOnly` names: exports for tenants begin with that.
    */
   readonly upcast?: { readonly [fromVersion: number]: (data: JsonObject) => JsonObject };

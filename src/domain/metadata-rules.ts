@@ -2,7 +2,7 @@ import { reject, type Rejection } from './decider.ts';
 import type { JsonObject, JsonValue } from './json.ts';
 import { codePoints, isObject } from './json-tools.ts';
 
-/** Rules of `metadata` that hold for every kind (osac-api.md §5 Names, Labels and annotations; §11 Metadata). */
+/** Rules of `metadata` that hold for every kind (OSAC). */
 export const NAME_PATTERN = '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$';
 const NAME = new RegExp(NAME_PATTERN);
 const PREFIX = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$/;

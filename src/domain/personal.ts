@@ -3,7 +3,7 @@ import type { JsonObject, JsonValue } from './json.ts';
 import type { ResourceKind, ResourceView } from './resource.ts';
 
 /**
- * Personal data of documents (design §4). Events hold it as ciphertext, each value under the key of the person it is
+ * Personal data of documents. Events hold it as ciphertext, each value under the key of the person it is
  * about; whoever shows a document opens it, and shows `erased` once the key was destroyed.
  */
 export type Encrypted = {

@@ -28,7 +28,7 @@ import { z } from 'zod';
 /**
  * A document that is carried out on a hub as one object there: the rules of a document (`documentDecider`),
  * and what has become of it. Once it has a place, it is gone only when its absence there was observed: until
- * then our finalizer stands (design §6). A status that a private caller writes is shown until the next report
+ * then our finalizer stands. A status that a private caller writes is shown until the next report
  * of the workflow.
  */
 const PLACE = {

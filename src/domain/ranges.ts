@@ -2,7 +2,7 @@ import { ipv4Of, ipv6Of, parseCidr, writtenShort } from './cidr.ts';
 
 /**
  * Ranges of addresses and the addresses in them, as numbers: an IPv6 range is never enumerated. Network and
- * broadcast address of an IPv4 range are not given out (osac-api-run.md §2 External IP pools), but for ranges
+ * broadcast address of an IPv4 range are not given out (OSAC), but for ranges
  * of one or two addresses, which have none (RFC 3021). All of an IPv6 range is.
  */
 export type Range = {

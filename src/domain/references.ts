@@ -3,7 +3,7 @@ import type { JsonValue } from './json.ts';
 import { isObject, stringAt } from './json-tools.ts';
 
 /**
- * References to other objects (osac-api.md §5 Object references): `{id}`, `{name}` or both. Full references may say
+ * References to other objects (OSAC): `{id}`, `{name}` or both. Full references may say
  * where a name is to be looked for: in a project of the own tenant, or among what is shared.
  */
 export type Reference = {

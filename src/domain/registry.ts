@@ -14,8 +14,9 @@ import { processEventTypes } from './process/event-types.ts';
 import { projectEntryTypes } from './tenancy/event-types.ts';
 
 /**
- * Every event type of the service (design §4): those of acting kinds as they declare them, those of document kinds as
- * their declarations imply, and the others. But for what is implied, fixtures/events/ has a stored sample of each version.
+ * Every event type of the service: those of acting kinds as they declare them, those of document kinds as
+ * their declarations imply, and the others. But for what is implied, fixtures/events/ has a stored sample of each
+ * version.
  */
 export const eventTypes: readonly EventType[] = [
   ...new Set(actingKinds.flatMap((kind) => kind.eventTypes)),

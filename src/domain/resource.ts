@@ -4,7 +4,7 @@ import { withoutPaths } from './json-tools.ts';
 import type { SecretRef } from './secret-ref.ts';
 
 /**
- * Declaration of an OSAC kind, as plain data (design §7). Routes, validation, both views, name rules, references
+ * Declaration of an OSAC kind, as plain data. Routes, validation, both views, name rules, references
  * and the read model come from it. Kinds of documents are written with `documentKind` (catalog/document-kind.ts).
  */
 export type ResourceKind<
@@ -24,19 +24,19 @@ export type ResourceKind<
   readonly service: string;
   /** First and last event of an object: they complete a name reservation, or end what holds it. */
   readonly events: { readonly created: string; readonly retired: string };
-  /** Methods served per surface (osac-api.md §2). Who may call them: `tenancy/rights.ts`. */
+  /** Methods served per surface (OSAC). Who may call them: `tenancy/rights.ts`. */
   readonly methods: { readonly public: readonly Method[]; readonly private: readonly Method[] };
   /**
    * Who may use it on the public surface: `offered` things all users of a tenant read, `owned` ones those change who
    * order. Default: admins, and whom `tenancy/rights.ts` names.
    */
   readonly rights?: 'offered' | 'owned';
-  /** Create and Update answer `{"object": …}` (osac-api.md §2 Deviations). Default: the bare object. */
+  /** Create and Update answer `{"object": …}` (OSAC). Default: the bare object. */
   readonly wrapsReplies?: true;
-  /** Payload field of the kind in `Event`, and whether public watchers see it (osac-api.md §11 Event). */
+  /** Payload field of the kind in `Event`, and whether public watchers see it (OSAC). */
   readonly event?: { readonly field: string; readonly public: boolean };
   /**
-   * What public lists show (osac-api.md §4), as filter text: `always`, or unless the caller's filter mentions `field`.
+   * What public lists show (OSAC), as filter text: `always`, or unless the caller's filter mentions `field`.
    */
   readonly publicList?: readonly {
     readonly filter: string;
@@ -48,12 +48,14 @@ export type ResourceKind<
    */
   readonly listed?: (document: JsonObject) => boolean;
   /**
-   * False while tenants must not know of a document: on the public surface they cannot refer to it, nor do anything with one
+   * False while tenants must not know of a document: on the public surface they cannot refer to it, nor do anything
+   * with one
    * that is not their own. Default: always true.
    */
   readonly published?: (document: JsonObject) => boolean;
   /**
-   * Objects that lie in no project are the whole tenant's, also for callers who are limited to projects: the catalogue, which
+   * Objects that lie in no project are the whole tenant's, also for callers who are limited to projects: the
+   * catalogue, which
    * orders in a project are made from, and users, whom memberships name.
    */
   readonly outsideProjectsForAll?: true;
@@ -63,7 +65,7 @@ export type ResourceKind<
   readonly idRule?: (id: string) => Rejection | undefined;
   /** Makes an id where a UUID cannot be one, from a UUID; only with `client-may-choose`. */
   readonly idFrom?: (uuid: string) => string;
-  /** How wide a name is unique (osac-api.md §5 Names). */
+  /** How wide a name is unique (OSAC). */
   readonly nameScope: 'project' | 'tenant' | 'global';
   /** What is wrong with a name; default: it must be one DNS label of at most 63 characters. */
   readonly nameRule?: (name: string) => Rejection | undefined;
@@ -110,12 +112,12 @@ export type ResourceKind<
   }[];
   /**
    * Paths of the document (`metadata.name` too) that hold personal data: encrypted for the object's own id before they
-   * reach an event, shown in clear by read models while the key exists (design §4 Personal data).
+   * reach an event, shown in clear by read models while the key exists.
    */
   readonly personal?: readonly string[];
   /**
    * An id is used once: nothing comes back under the id of what is gone. Otherwise the id is free again once its object
-   * is archived (osac-api.md §5), and the next one begins there with nothing of the former.
+   * is archived (OSAC), and the next one begins there with nothing of the former.
    */
   readonly idOnce?: true;
   /** What a stored document points at; a referenced object of a `protects` kind cannot be deleted. */

@@ -11,7 +11,7 @@ export const SECRET_KINDS = [
   'automation-key',
 ] as const;
 
-/** Reference to a secret value; the only form in which a secret appears in events (fleet-and-networks.md §1.9). */
+/** Reference to a secret value; the only form in which a secret appears in events. */
 export type SecretRef = {
   readonly id: string;
   readonly version: string;

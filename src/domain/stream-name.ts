@@ -1,5 +1,5 @@
 /**
- * Stream names (design §4): `<category>-<encoded id>`. Ids outside `[A-Za-z0-9._-]{1,100}` are encoded reversibly:
+ * Stream names: `<category>-<encoded id>`. Ids outside `[A-Za-z0-9._-]{1,100}` are encoded reversibly:
  * `~` followed by base64url of the UTF-8 text, which no plain id can start with.
  */
 const CATEGORY = /^[a-z][a-zA-Z0-9]*$/;

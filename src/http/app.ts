@@ -69,7 +69,7 @@ const SLOW_READER_MS = 30_000;
 const MAX_HEADER_FIELDS = 200;
 
 /**
- * Keys of the service's own signer (osac-api.md §9). It signs console tickets, which come with the console: until then
+ * Keys of the service's own signer (OSAC). It signs console tickets, which come with the console: until then
  * the set is empty, and whoever looks finds that nothing can have been signed.
  */
 const KEYS_PATH = '/.well-known/jwks.json';
@@ -186,7 +186,7 @@ export const createHttpApp = (options: HttpAppOptions): Express => {
   return app;
 };
 
-/** Verbs of what can only be read; any other is answered as on OSAC's surfaces (osac-api.md §6). */
+/** Verbs of what can only be read; any other is answered as on OSAC's surfaces. */
 const assertRead = ({ request }: Exchange): void => {
   if (request.method !== 'GET' && request.method !== 'HEAD') throw methodNotAllowed();
 };

@@ -21,7 +21,7 @@ export type AuthenticatorOptions = {
 };
 
 /**
- * `method` names the called method for the error text; a call that only tries (osac-api.md §3 dry run) makes nobody a
+ * `method` names the called method for the error text; a call that only tries (OSAC) makes nobody a
  * User. Throws ApiError 401, 400 (unknown tenant) or 503.
  */
 export type Authenticate = (
@@ -56,7 +56,7 @@ const TENANT_SEEN_MS = 1_000;
 const MAX_REMEMBERED = 10_000;
 
 /**
- * Bearer tokens to principals (osac-api.md §7). A token that was verified before costs one hash and two look-ups; the
+ * Bearer tokens to principals (OSAC). A token that was verified before costs one hash and two look-ups; the
  * tenants it names are checked again once a second, because they may be offboarded while it is valid.
  */
 export const createAuthenticator = (options: AuthenticatorOptions): Authenticate => {

@@ -3,7 +3,7 @@ import type { Rejection } from '../domain/decider.ts';
 import type { JsonObject, JsonValue } from '../domain/json.ts';
 
 /**
- * The one catalogue of public errors: what a caller can act on, its gRPC code and its HTTP status (osac-api.md §6).
+ * The one catalogue of public errors: what a caller can act on, its gRPC code and its HTTP status (OSAC).
  * OSAC surfaces answer `{"code","message","details"}`, our own answer RFC 9457 problem documents; both are rendered
  * from the same ApiError. The names are part of the public contract.
  */
@@ -110,19 +110,20 @@ export const unavailable = (
 export const notReached = (message: string): ApiError => unavailable(message, 'POSITION_NOT_REACHED', 1);
 
 /**
- * An empty value is most often a variable that was not set. `what`: as the caller calls it, for example `field 'tenant'`;
+ * An empty value is most often a variable that was not set. `what`: as the caller calls it, for example `field
+ * 'tenant'`;
  * `without`: what there is without it.
  */
 export const mustNotBeEmpty = (what: string, field: string, without: string): ApiError =>
   invalid(`${what} must not be empty; leave it out for ${without}`, field);
 
-/** The answer for absent objects and for objects of other tenants alike (osac-api.md §7). */
+/** The answer for absent objects and for objects of other tenants alike (OSAC). */
 export const objectNotFound = (id: string): ApiError =>
   new ApiError('NOT_FOUND', `object with identifier '${id}' not found`);
 
 export const urlNotFound = (): ApiError => new ApiError('NOT_FOUND', 'Not Found');
 
-/** Known URL, wrong verb: 501 on OSAC's surfaces (osac-api.md §6). */
+/** Known URL, wrong verb: 501 on OSAC's surfaces. */
 export const methodNotAllowed = (): ApiError => new ApiError('UNIMPLEMENTED', 'Method Not Allowed');
 
 export const unauthenticated = (

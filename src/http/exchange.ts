@@ -168,7 +168,7 @@ const drained = ({ response, slowReaderMs, holdUnread }: Exchange): Promise<void
     response.once('close', done);
   });
 
-/** `osac-stream`: OSAC's error body as its streams wrap it, `{"error":{…}}` (osac-api.md §12). */
+/** `osac-stream`: OSAC's error body as its streams wrap it, `{"error":{…}}`. */
 export type ErrorStyle = 'osac' | 'osac-stream' | 'problem';
 
 /** Every failure leaves through here: catalogue errors as they are, ports' errors translated, bugs as 500. */
@@ -220,7 +220,7 @@ const describe = (failure: unknown): object =>
     ? { name: failure.name, message: failure.message, stack: failure.stack }
     : { message: String(failure) };
 
-/** Translates what ports throw (design §4 Unknown outcome) into catalogue errors. */
+/** Translates what ports throw into catalogue errors. */
 export const asApiError = (failure: unknown): ApiError => {
   if (failure instanceof ApiError) return failure;
   if (failure instanceof StoreUnavailable) return storeUnavailable(failure);
@@ -324,7 +324,7 @@ const NOT_DECIDED: ReadonlySet<string> = new Set([
   'EXPECTATION_FAILED',
 ]);
 
-/** Refused writes and looks at the history, and every call by somebody unknown or without the right (design §4). */
+/** Refused writes and looks at the history, and every call by somebody unknown or without the right. */
 const record = (exchange: Exchange, error: ApiError, services: ExchangeServices): void => {
   const outcome =
     error.error === 'UNAUTHENTICATED'

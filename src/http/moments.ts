@@ -6,11 +6,12 @@ import { invalid, notReached, unfit, type ApiError } from './errors.ts';
 import type { Positions } from './positions.ts';
 import { isLikeTime, readRfc3339 } from './times.ts';
 
-/** Moments of the past as callers name them: an RFC 3339 time, or a position as `X-Ledger-Position` shows it (design §5). */
+/** Moments of the past as callers name them: an RFC 3339 time, or a position as `X-Ledger-Position` shows it. */
 export type Moments = {
   /**
    * The last position that counts at the moment; empty: nothing had been stored yet. Throws ApiError 400 (malformed,
-   * of another store, in the future), 400 FAILED_PRECONDITION (a time, where no time can be looked up) or 503 (too late).
+   * of another store, in the future), 400 FAILED_PRECONDITION (a time, where no time can be looked up) or 503 (too
+   * late).
    *
    * @param name the parameter, for the message.
    */

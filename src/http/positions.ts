@@ -3,8 +3,8 @@ import type { ReadModels } from '../projections/read-models.ts';
 import { invalid, notReached, type ApiError } from './errors.ts';
 
 /**
- * Positions as HTTP carries them: `<store id>.<position>`, because a position means something in one store only
- * (design §4). `X-Ledger-Position` comes with every write; `X-Ledger-Min-Position` makes a read wait for it.
+ * Positions as HTTP carries them: `<store id>.<position>`, because a position means something in one store only.
+ * `X-Ledger-Position` comes with every write; `X-Ledger-Min-Position` makes a read wait for it.
  */
 export type Positions = {
   format(position: Position): string;

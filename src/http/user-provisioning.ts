@@ -37,9 +37,9 @@ export type UserProvisioning = {
 };
 
 /**
- * A User for every caller of exactly one tenant (osac-api.md §7): its id is the caller's subject id, which is what
+ * A User for every caller of exactly one tenant (OSAC): its id is the caller's subject id, which is what
  * `metadata.creator` holds. A caller who has one is found by an index, and not even looked for again until some user
- * changed; one that was removed is made again by the next call (osac-api-run.md §2 Users).
+ * changed; one that was removed is made again by the next call (OSAC).
  */
 export const createUserProvisioning = (options: UserProvisioningOptions): UserProvisioning => {
   const { resources, runner, people, clock, ids, logger } = options;

@@ -9,7 +9,7 @@ import type { Visibility } from './visibility.ts';
 
 export type { Visibility } from './visibility.ts';
 
-/** What the HTTP thread reads. Every statement behind these is indexed and bounded (design §5, Threads). */
+/** What the HTTP thread reads. Every statement behind these is indexed and bounded. */
 export type ResourceRow = {
   readonly kind: string;
   readonly id: string;
@@ -80,7 +80,8 @@ export type ResourceReader = {
   /** Foreign and absent ids run the same statement and both give undefined. */
   get(kind: string, id: string, visibility: Visibility): ResourceRow | undefined;
   /**
-   * The folded state of an object, also of one that was deleted, whoever may see it. Foreign and absent ids run the same
+   * The folded state of an object, also of one that was deleted, whoever may see it. Foreign and absent ids run the
+   * same
    * statement; undefined: it never was.
    */
   stateOf(kind: string, id: string): unknown;
@@ -93,7 +94,8 @@ export type ResourceReader = {
     page: { readonly offset: number; readonly limit: number },
   ): { readonly rows: readonly ResourceRow[]; readonly total: number };
   /**
-   * All objects of a kind in the order of creation. Each page of `limit` is read when it is asked for and goes on behind the
+   * All objects of a kind in the order of creation. Each page of `limit` is read when it is asked for and goes on
+   * behind the
    * last row of the one before, so that the last costs no more than the first.
    */
   pages(kind: string, limit: number): Iterable<readonly ResourceRow[]>;
@@ -160,7 +162,8 @@ export type TimelineEntry = {
 
 export type TimelineReader = {
   /**
-   * Entries of one order after a position and up to another, oldest first: at most `limit`, and fewer once their data have
+   * Entries of one order after a position and up to another, oldest first: at most `limit`, and fewer once their
+   * data have
    * `characters` together (default: any number).
    */
   of(

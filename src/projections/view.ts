@@ -2,7 +2,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import type { EventFilter, RecordedEvent } from '../app/event-store.ts';
 
 /**
- * A read model: SQLite tables folded from the log by one pure function (design §5). Disposable, never migrated:
+ * A read model: SQLite tables folded from the log by one pure function. Disposable, never migrated:
  * a new `version` is rebuilt beside the live one and switched to.
  *
  * `apply` uses the event and its own tables only: no clock, no random, nothing of the batch it came in.

@@ -20,7 +20,7 @@ const order = (name: string): object => ({
 /** Milliseconds that an append may take in this suite. */
 const DEADLINE_MS = 3_000;
 
-/** Design §4, Unknown outcome: every 503 left no event, every 504 is settled by its retry. */
+/** Every 503 left no event, every 504 is settled by its retry. */
 describe('an event store that is away or late', function () {
   this.timeout(180_000);
   let stack: Stack;

@@ -20,8 +20,9 @@ const FEW = { retries: 1, maxRetryTime: 100 };
 const onePartition = (name: string): TopicSpec => ({ ...specOf(name), partitions: 1 });
 
 /**
- * The broker stores a batch, its answer is lost, and the producer's count of what it sent has not moved: the broker takes
- * another batch of that size for the one it has (real-servers.md §1.4).
+ * The broker stores a batch, its answer is lost, and the producer's count of what it sent has not moved: the broker
+ * takes
+ * another batch of that size for the one it has.
  */
 describe('an answer that is lost after the write, on a real broker', function () {
   this.timeout(120_000);

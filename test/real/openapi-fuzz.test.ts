@@ -12,8 +12,10 @@ import { SCHEMATHESIS, installPythonTools } from '../support/python-tools.ts';
 import { notRunHere } from '../support/not-run-here.ts';
 
 /**
- * Random calls from our own document, valid and not, to the running service: no fault of the service, no answer that the
- * document does not tell of (issue: "Conformance"). Needs python3 and PyPI once; skipped, with the reason, without them.
+ * Random calls from our own document, valid and not, to the running service: no fault of the service, no answer that
+ * the
+ * document does not tell of (issue: "Conformance"). Needs python3 and PyPI once; skipped, with the reason, without
+ * them.
  */
 const CHECKS = [
   'not_a_server_error',
@@ -26,7 +28,7 @@ const SEED = Number(process.env['LEDGER_TEST_SEED'] ?? 20261121);
 const EXAMPLES = Number(process.env['LEDGER_TEST_FUZZ'] ?? 10);
 
 /**
- * Verbs that a path does not have are answered 501 there, as OSAC does (osac-api.md §12): they are not asked for. Nor are
+ * Verbs that a path does not have are answered 501 there, as OSAC does: they are not asked for. Nor are
  * operations that a surface only declares, whose 501 is what the document says.
  */
 const SETTINGS = `[phases.coverage]

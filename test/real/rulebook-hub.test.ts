@@ -155,7 +155,7 @@ const describeOn = (name: string, start: () => Promise<Server | { readonly missi
         throw new Error(`${what}:\n${rulebook.output().slice(-3_000)}`, { cause: error });
       }
     };
-    /** A playbook still at work would undo what the next one does: the deletion takes no lock (§8.2). */
+    /** A playbook still at work would undo what the next one does: the deletion takes no lock. */
     const playbooksEnded = (count: number): Promise<void> =>
       until(
         `${count} playbooks have ended`,

@@ -24,7 +24,7 @@ const SLICE_MS = 5;
 const rest = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 const run = promisify(execFile);
 /** As `src/main.ts` is started. */
-const LEDGERCTL_FLAGS = ['--max-semi-space-size=16'];
+const LEDGERCTL_FLAGS = ['--max-semi-space-size=8'];
 
 /** Exports the whole log, which lies in `folder`, as for the provider and verifies it in a process of its own, as a directory and as a tar. */
 export const measureBundle = async (

@@ -185,7 +185,7 @@ const playbooksOf = (folder: string): readonly number[] => {
   });
 };
 
-/** What is on the port already would answer for the listener (real-servers.md §4). */
+/** What is on the port already would answer for the listener. */
 const refuseTaken = async (port: number): Promise<void> => {
   const server = createServer();
   await new Promise<void>((resolve, reject) => {

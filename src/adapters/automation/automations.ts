@@ -5,7 +5,7 @@ import { createAapAutomation } from './aap/aap-automation.ts';
 import { createEdaAutomation } from './eda/eda-automation.ts';
 import { createListenerSlots } from './listener-slots.ts';
 
-/** Requests in flight per listener: of 50 at once the slowest waits 26 s (real-servers.md §2.3). */
+/** Requests in flight per listener: of 50 at once the slowest waits 26 s. */
 const PER_LISTENER = 8;
 /** No version of a stored value: what is only tried has this one. */
 const CANDIDATE = 'candidate';

@@ -2,7 +2,7 @@ import { AutomationError } from '../../app/automation.ts';
 
 /**
  * Who may post to a listener right now: at most `perListener` at once, and one per key, in the order of asking
- * (management-cluster.md §10.11; real-servers.md §2.3 shows what happens to a listener that is given more).
+ * (OSAC's operator).
  */
 export type ListenerSlots = {
   /** Resolves with what gives the place back. Throws AutomationError: `throttled` past `waitMs`, `unavailable` at the signal. */

@@ -34,7 +34,7 @@ export type TokenClaims = {
 
 /**
  * The development issuer must not exist where it could be reached or relied on: in production, or when the listener
- * accepts connections of other machines (design §7). Returns the reason, or undefined when it may run. Pure.
+ * accepts connections of other machines. Returns the reason, or undefined when it may run. Pure.
  */
 export const whyNoDevelopmentIssuer = (where: {
   readonly nodeEnv: string | undefined;

@@ -6,16 +6,18 @@ import type { JsonFetch } from './https-fetch.ts';
 /** What finds the key of a token, and says which key an id names. */
 export type IssuerKeys = JWTVerifyGetKey & {
   /**
-   * Which key this id names now; undefined: none, or none that is known well enough. Absent: keys never change. What a key
+   * Which key this id names now; undefined: none, or none that is known well enough. Absent: keys never change. What
+   * a key
    * has signed counts for as long as this stays the same.
    */
   readonly fingerprint?: (kid: string) => string | undefined;
 };
 
 /**
- * Keys of one remote issuer: discovery document, then its JWKS, both over https (osac-api.md §7). Kept for an hour;
+ * Keys of one remote issuer: discovery document, then its JWKS, both over https (OSAC). Kept for an hour;
  * an unknown key id fetches again, at most once a minute, so that a rotation is picked up and a flood of forged key
- * ids is not passed on to the issuer. Keys that were fetched once stay usable while the issuer is down, for a day: it may
+ * ids is not passed on to the issuer. Keys that were fetched once stay usable while the issuer is down, for a day:
+ * it may
  * have withdrawn them.
  */
 export type IssuerKeysOptions = {

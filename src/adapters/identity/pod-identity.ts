@@ -6,7 +6,7 @@ import { createHttpsFetch, type JsonFetch } from './https-fetch.ts';
 /** Where Kubernetes mounts a pod's own service account. */
 export const SERVICE_ACCOUNT_DIRECTORY = '/var/run/secrets/kubernetes.io/serviceaccount';
 
-/** What a pod knows of its cluster: the issuer of service account tokens is trusted too (osac-api.md §7 Token). */
+/** What a pod knows of its cluster: the issuer of service account tokens is trusted too (OSAC). */
 export type PodIdentity = {
   readonly namespace: string;
   readonly issuer: string;

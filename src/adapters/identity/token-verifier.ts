@@ -26,16 +26,17 @@ export type TokenVerifierOptions = {
 };
 
 const ALGORITHMS = ['RS256', 'RS384', 'RS512'];
-/** Seconds by which clocks may differ (osac-api.md §7). */
+/** Seconds by which clocks may differ (OSAC). */
 const LEEWAY_S = 5;
 const MAX_TOKEN_CHARACTERS = 16_384;
 /** What is kept of a token is smaller than its text, whatever it claims. */
 const MAX_REMEMBERED_CHARACTERS = 32_000_000;
 
 /**
- * Verifies bearer tokens by the rules of osac-api.md §7: RS256/384/512, a key id, a trusted issuer, `exp`, `iat` and
+ * Verifies bearer tokens as OSAC does: RS256/384/512, a key id, a trusted issuer, `exp`, `iat` and
  * `nbf` with five seconds of leeway, `typ` claim Bearer, a subject. A verified token is remembered by its hash until
- * it expires or its issuer withdraws the key; refused ones are not remembered, since a caller could make any number of them.
+ * it expires or its issuer withdraws the key; refused ones are not remembered, since a caller could make any number
+ * of them.
  */
 export const createTokenVerifier = (options: TokenVerifierOptions): TokenVerifier => {
   const remembered = new LRUCache<string, Remembered>({ maxSize: MAX_REMEMBERED_CHARACTERS });

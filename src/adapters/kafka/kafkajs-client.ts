@@ -47,7 +47,7 @@ export type Client = {
 
 /**
  * Given to the client, not to the producer: only so do they cover reconnecting. With the default a broker that is away
- * for 12 s makes a send fail (real-servers.md §1.4).
+ * for 12 s makes a send fail.
  */
 const RETRY = { retries: 30, maxRetryTime: 1_000, initialRetryTime: 100 } as const;
 const CONNECT_MS = 3_000;

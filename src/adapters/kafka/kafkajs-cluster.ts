@@ -61,7 +61,7 @@ const openProducer = async (client: Client, signal: AbortSignal): Promise<KafkaP
     allowAutoTopicCreation: false,
     createPartitioner,
   });
-  // Without a complete connect() it would send all the same, but without a producer id (libraries.md §5).
+  // Without a complete connect() it would send all the same, but without a producer id.
   await untilAborted(producer.connect(), client, signal);
   const sends = createBreakable();
   return {
@@ -186,7 +186,7 @@ const createAdmin = (
           { name: 'cleanup.policy', value: cleanup },
           // Retention goes by the brokers' clock, not by ours.
           { name: 'message.timestamp.type', value: 'LogAppendTime' },
-          // One replica may be away without anything that was confirmed being lost (metering-events.md §1).
+          // One replica may be away without anything that was confirmed being lost (OSAC).
           { name: 'min.insync.replicas', value: String(insyncOf(replicas)) },
           ...(cleanup === 'delete' ? [{ name: 'retention.ms', value: String(retentionMs) }] : []),
         ],

@@ -3,9 +3,11 @@ import { CompressionTypes, Kafka, Partitioners, logLevel } from 'kafkajs';
 import { crc32c, encodeBatch, encodeRecord, isPlain, murmur2, type PlainBatch } from './record-encoding.ts';
 
 /**
- * kafkajs 2.2.4 with the repair of its request queue (libraries.md §5): as published, every connection to a broker
- * arms a timer of 1 ms again and again for as long as it lives, also when it has nothing to send. And with an encoding of
- * records that takes a tenth of the time (record-encoding.ts): it was a third of what publishing takes. Whoever needs kafkajs
+ * kafkajs 2.2.4 with the repair of its request queue: as published, every connection to a broker
+ * arms a timer of 1 ms again and again for as long as it lives, also when it has nothing to send. And with an
+ * encoding of
+ * records that takes a tenth of the time (record-encoding.ts): it was a third of what publishing takes. Whoever
+ * needs kafkajs
  * imports it from here, so that no client is made before the repair.
  */
 type RequestQueue = { readonly pending: readonly unknown[]; readonly throttledUntil: number };

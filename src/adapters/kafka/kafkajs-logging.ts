@@ -18,7 +18,7 @@ const REFUSES = 'SaslAuthenticator';
 /** A broker has answered, with an error. */
 const ANSWER = /^Response /;
 
-/** Said of every idempotent producer whose tries are bounded; of no account for at-least-once (real-servers.md §1.4). */
+/** Said of every idempotent producer whose tries are bounded; of no account for at-least-once. */
 const HARMLESS = 'Limiting retries for the idempotent producer';
 
 export type LoggedClient = {
@@ -30,7 +30,8 @@ export type LoggedClient = {
 
 /**
  * kafkajs' log lines as ours. What it calls an error it tries again by itself, so that it is a warning here, and of
- * connections not even that: whether it is in vain the publisher says, once for all of them. What a connection that we ended
+ * connections not even that: whether it is in vain the publisher says, once for all of them. What a connection that
+ * we ended
  * says means nothing. Of its fields only those with words and numbers are kept, and no secret.
  */
 export const createKafkaLogging = (

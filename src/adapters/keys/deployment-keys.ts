@@ -4,7 +4,7 @@ import { createPrivate, privateDirectory, readPrivate } from './private-files.ts
 
 /**
  * The keys of one deployment, all derived (HKDF-SHA-256) from one master key in the secrets directory. Every instance
- * on one event log has the same; `fingerprint` shows that they are, and nothing else (design §8).
+ * on one event log has the same; `fingerprint` shows that they are, and nothing else.
  */
 export type DeploymentKeys = {
   /** Hex; safe to store and show. */

@@ -222,7 +222,7 @@ export const createMetrics = () => {
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
-/** Serves the registry on a listener of its own; every path answers (osac-api.md §1). */
+/** Serves the registry on a listener of its own; every path answers (OSAC). */
 export const serveMetrics = async (
   metrics: Metrics,
   address: { readonly host: string; readonly port: number },

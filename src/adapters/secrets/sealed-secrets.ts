@@ -4,7 +4,7 @@ import type { SecretRef } from '../../domain/secret-ref.ts';
 import { SealBroken, seal, unseal, type Sealed } from '../keys/seal.ts';
 
 /**
- * Envelope encryption of secret values (fleet-and-networks.md §1.9 rule 3), independent of where the envelopes are
+ * Envelope encryption of secret values, independent of where the envelopes are
  * kept: a data key per version, AES-256-GCM, bound by its associated data to id, version, tenant and kind.
  */
 export type Envelope = {

@@ -8,8 +8,9 @@ import type { SnapshotAnswer, SnapshotRequest, SnapshotWorkerData } from './snap
 const MAX_WAITING = 256;
 
 /**
- * Snapshots in an SQLite file of their own, read and written by a worker thread (design §4): a fold is never slower
- * because a snapshot is being written. The worker starts with the first snapshot that is saved or may be there. When it or
+ * Snapshots in an SQLite file of their own, read and written by a worker thread: a fold is never slower
+ * because a snapshot is being written. The worker starts with the first snapshot that is saved or may be there. When
+ * it or
  * the file fails there simply are no snapshots.
  */
 export const openSqliteSnapshots = ({

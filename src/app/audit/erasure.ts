@@ -11,13 +11,14 @@ import { systemContext, type CommandContext } from '../metadata.ts';
 import type { KeyStore, Runtime } from '../ports.ts';
 
 /**
- * Erasure of a person's data by destroying the key (design §4): what was to happen is an event first, so that a crash
+ * Erasure of a person's data by destroying the key: what was to happen is an event first, so that a crash
  * between the event and the key is made up for; that it has happened is an event afterwards, which has the read models
  * show what they held in clear as erased.
  */
 export type Erasures = {
   /**
-   * Begins, destroys, records. Refused while a legal hold keeps the data (LEGAL_HOLD). Where an earlier erasure has left
+   * Begins, destroys, records. Refused while a legal hold keeps the data (LEGAL_HOLD). Where an earlier erasure has
+   * left
    * nothing to destroy it does nothing, and `already` is that erasure's id.
    */
   erase(

@@ -13,8 +13,9 @@ import type { KnownIds } from './known-ids.ts';
 import { createRefusalCaps, whoseOf, type RefusalCap, type Suppressed } from './refusal-caps.ts';
 
 /**
- * Records what was refused (design §4): a stream per tenant and day, behind the answer, so that no call waits for it or
- * fails with it. What waits is bounded, and so is what a crash can lose: what came in the last second, or since the store
+ * Records what was refused: a stream per tenant and day, behind the answer, so that no call waits for it or
+ * fails with it. What waits is bounded, and so is what a crash can lose: what came in the last second, or since the
+ * store
  * does not answer.
  */
 export type RefusalRecorder = {

@@ -22,7 +22,8 @@ export type AuditWords = {
 export type StoredContent = Pick<RecordedEvent, 'data' | 'metadata'>;
 
 /**
- * `full`: everything that was stored. `redacted`: less, `data` is what is left; of what only the service itself may read
+ * `full`: everything that was stored. `redacted`: less, `data` is what is left; of what only the service itself may
+ * read
  * the provider learns that it happened.
  */
 export type ShownEvent = {
@@ -63,7 +64,8 @@ export const shownTo = (
 };
 
 /**
- * The part of an event that was stored as what tenants may see. Undefined for one that has none, and where today more is
+ * The part of an event that was stored as what tenants may see. Undefined for one that has none, and where today
+ * more is
  * kept from them than when it was stored.
  */
 const provableTo = (
@@ -81,7 +83,7 @@ const provableTo = (
     : undefined;
 };
 
-/** On which hub something happened is for the provider only, as in data (design §4). */
+/** On which hub something happened is for the provider only, as in data. */
 const metadataFor = (metadata: JsonObject, audience: AuditAudience): JsonObject => {
   if (audience === 'provider' || !Object.hasOwn(metadata, 'hub')) return metadata;
   const { hub: _hub, ...others } = metadata;
@@ -92,7 +94,7 @@ const metadataFor = (metadata: JsonObject, audience: AuditAudience): JsonObject 
 export const revealsActor = (metadata: JsonObject, audience: AuditAudience): boolean =>
   audience === 'provider' || !listAt(objectAt(metadata, 'actor'), 'roles').includes('admin');
 
-/** What stands for personal data whose key was destroyed (fleet-and-networks.md §1.9 rule 4). */
+/** What stands for personal data whose key was destroyed. */
 export const ERASED_MARK: JsonObject = { erased: true };
 
 /** A value with all personal data in clear, or marked as erased. */

@@ -5,10 +5,10 @@ import { BadPattern, createPattern } from './patterns.ts';
 import { BadSchema, type Reader, type Schema } from './types.ts';
 
 /**
- * JSON Schema of governed fields (osac-api.md §10): tenants' administrators write them, and every order is checked
+ * JSON Schema of governed fields (OSAC): tenants' administrators write them, and every order is checked
  * against them on the thread that answers requests. So a schema is bounded when it is read, an evaluation is bounded in
  * steps, and patterns run in linear time. A schema compiler was tried: generating code for a hundred
- * nodes holds the thread for longer than the rule allows (design §5); reading this form does not.
+ * nodes holds the thread for longer than the rule allows; reading this form does not.
  *
  * The vocabulary is that of draft 2020-12 without dynamic scopes and `unevaluated…`; `format` is an annotation.
  */

@@ -3,7 +3,7 @@ import { OutcomeUnknown, StoreUnavailable, WrongExpectedRevision, type EventStor
 import { derivedCommandId } from '../identifiers.ts';
 import type { Runtime } from '../ports.ts';
 
-/** Outside watch, audit tree and topics (design §4): the newest divergences of all instances. */
+/** Outside watch, audit tree and topics: the newest divergences of all instances. */
 export const CLOCK_STREAM = 'sys-clock';
 const MAX_COUNT = 1_000;
 const ATTEMPTS = 5;

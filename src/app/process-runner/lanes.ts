@@ -29,7 +29,8 @@ export type Lanes = {
   /** Ends a pause and closes the breaker. */
   resume(lane: string): void;
   /**
-   * Something says that the far side works again: an open breaker lets one effect through to try, at once, and what rests
+   * Something says that the far side works again: an open breaker lets one effect through to try, at once, and what
+   * rests
    * after failures is woken.
    */
   probe(lane: string): void;
@@ -88,7 +89,7 @@ const NOT_THE_LANES_FAULT = new Set([
   'StoreUnavailable',
   'StoreOutcomeUnknown',
 ]);
-/** Every further call would fail in the same way: credentials are refused (management-cluster.md §10.4), or lead elsewhere. */
+/** Every further call would fail in the same way: credentials are refused (OSAC's operator), or lead elsewhere. */
 const TRIPS_AT_ONCE = new Set(['Unauthorized', 'AutomationUnauthorized', 'DifferentCluster']);
 
 /** Until an order that has not failed yet tries a lane that is closed off; doubles with each that fails, too. */
@@ -108,7 +109,7 @@ const MAX_MESSAGE = 300;
 
 /**
  * Lanes keep a slow or dead hub from delaying the others: each has its own slots and its own circuit breaker. An open
- * breaker parks its lane without an event per order (design §6); after a while one effect goes through to try. A lane may
+ * breaker parks its lane without an event per order; after a while one effect goes through to try. A lane may
  * be paced, so that a hub is not flooded; what waits is let through tenant by tenant.
  */
 export const createLanes = (options: {
@@ -179,7 +180,8 @@ export const createLanes = (options: {
       const next = lane.breaker === 'half-open' ? lane.waiting.takeLowest(turnIn(lane)) : lane.waiting.take();
       next?.granted(slotOf(lane, next.by));
     }
-    // One that may not burst again yet, or has just worked, is kept, or that would be forgotten; who lists lanes does not
+    // One that may not burst again yet, or has just worked, is kept, or that would be forgotten; who lists lanes
+    // does not
     // see it.
     const passedAt = lane.failures.passedAt() ?? -Infinity;
     const isFresh = lane.bucket?.isFull() !== false && nowMs() - passedAt > PASSING_MS;

@@ -12,7 +12,7 @@ import {
 } from './types.ts';
 
 /**
- * Runs workflows (design §6): folds their runs, records what they decide, carries out what is outstanding
+ * Runs workflows: folds their runs, records what they decide, carries out what is outstanding
  * and keeps their timers. Works only while this instance owns the processes; everything it holds in memory or in its
  * index follows from the log.
  */

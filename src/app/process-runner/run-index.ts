@@ -41,7 +41,7 @@ export type RunIndex = {
   /** Alarms due by `mono`, at most `limit`; each is marked as fired. */
   takeDue(mono: number, limit: number): readonly { readonly run: string; readonly key: string }[];
   /**
-   * Monotonic times of an earlier process mean nothing: after a restart the wall clock counts (design §6). To be called
+   * Monotonic times of an earlier process mean nothing: after a restart the wall clock counts. To be called
    * before anything else, until it says false. Stored is what the wall clock would show at the monotonic time if it
    * were never set, so that only what was woken, fired or set beside the wall clock has to be written anew: at most
    * `limit` alarms a call. `offsetMs`: wall clock minus monotonic clock, the same in every call.

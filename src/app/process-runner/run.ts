@@ -69,7 +69,7 @@ export type EffectStart = {
   readonly firstAt?: string;
 };
 
-/** The one run event that the runner writes by itself (design §6): before an effect, at the expected revision. */
+/** The one run event that the runner writes by itself: before an effect, at the expected revision. */
 export const EFFECT_STARTED = 'EffectStarted';
 
 export const newRun = (workflow: AnyWorkflow, runId: string): Run => ({

@@ -1,8 +1,8 @@
 import type { Clock } from '../ports.ts';
 
 /**
- * Keeps work that waits only on memory from holding the thread, which also answers HTTP (design §5, Threads: at most
- * 20 ms): such work never leaves the microtask queue by itself.
+ * Keeps work that waits only on memory from holding the thread, which also answers HTTP: such work never leaves the
+ * microtask queue by itself.
  */
 export const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 

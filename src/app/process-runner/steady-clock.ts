@@ -1,7 +1,7 @@
 import type { Clock } from '../ports.ts';
 
 /**
- * Wall clock against monotonic clock (design §6). Deadlines are stored as wall-clock times; while the process lives
+ * Wall clock against monotonic clock. Deadlines are stored as wall-clock times; while the process lives
  * they run on the monotonic clock, so that a step of the wall clock neither fires nor delays what was already set.
  */
 export type SteadyClock = {

@@ -59,7 +59,7 @@ export type CommandTarget = (
 export const DEFAULT_SETTINGS = {
   /** Effects of one lane that may be in flight at once. */
   laneConcurrency: 16,
-  /** Consecutive failures that open a lane's circuit breaker (fleet-and-networks.md §2.9). */
+  /** Consecutive failures that open a lane's circuit breaker. */
   breakerFailures: 5,
   /** Milliseconds until an open breaker lets one effect through to try. */
   breakerHalfOpenMs: 60_000,
@@ -73,7 +73,7 @@ export const DEFAULT_SETTINGS = {
   stopGraceMs: 10_000,
   /** Milliseconds between two comparisons of wall clock and monotonic clock. */
   clockCheckMs: 5_000,
-  /** Milliseconds by which the clocks may differ before it is recorded (design §6). */
+  /** Milliseconds by which the clocks may differ before it is recorded. */
   clockToleranceMs: 5_000,
   /** Runs whose folded state is kept in memory; the others are read from the index. */
   cachedRuns: 2_000,
@@ -215,7 +215,8 @@ export type ProcessRunner = {
   pauseLane(lane: string, pause?: LanePause): void;
   resumeLane(lane: string): void;
   /**
-   * True when a lane is paused, or its breaker open and nothing new should come: nothing should be placed there. `order`: the
+   * True when a lane is paused, or its breaker open and nothing new should come: nothing should be placed there.
+   * `order`: the
    * one that asks; where it fails itself, it should not come either.
    */
   laneBlocked(lane: string, order?: string): boolean;

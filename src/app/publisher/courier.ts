@@ -21,7 +21,7 @@ import { waitAfter, type PublisherFailpoint, type PublisherSettings, type Sessio
 /**
  * Takes what is in the outbox of one topic to the brokers: one batch at a time, awaited; then, not after each, the
  * position is stored. After any rejected send the producer is closed and another one made, since the same one would
- * lose a batch of another boundary without a word (real-servers.md §1.4).
+ * lose a batch of another boundary without a word.
  */
 export type Courier = {
   /** Until the session's signal is aborted. Throws TopicIsNew, also then, TakenOver and what the store throws. */
@@ -147,7 +147,8 @@ const createSender = (options: WithPlaces, { outbox, parking, signal }: Session,
   };
 
   /**
-   * A send that is under way when the publisher stops gets some time: cut off, it would come twice. When the lease is lost
+   * A send that is under way when the publisher stops gets some time: cut off, it would come twice. When the lease
+   * is lost
    * it gets none: it would come behind what the next owner sends.
    */
   const send = async (parcels: readonly Parcel[]): Promise<void> => {

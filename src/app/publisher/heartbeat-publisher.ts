@@ -18,7 +18,7 @@ export type Heartbeats = {
 
 /**
  * Metering heartbeats: made of state and clock, never of events, so that there is nothing to go on from. A window that
- * cannot be told of before it is over is not made up for (metering-events.md §7): consumers bill by the lifecycle topic.
+ * cannot be told of before it is over is not made up for (OSAC): consumers bill by the lifecycle topic.
  */
 export type HeartbeatPublisher = {
   run(signal: AbortSignal): Promise<void>;
@@ -76,7 +76,7 @@ export const createHeartbeatPublisher = ({
         hooks?.published?.(topic, records.length);
         return;
       } catch (error) {
-        // What was rejected may be stored: another producer repeats it (real-servers.md §1.4).
+        // What was rejected may be stored: another producer repeats it.
         await close();
         signal.throwIfAborted();
         if (!(error instanceof KafkaFault)) throw error;

@@ -1,7 +1,7 @@
 import type { KafkaRecord, TopicSpec } from '../streams/stream.ts';
 
 /**
- * Ports of the publisher (design §7, Kafka). Two adapters pass one contract suite (test/integration/kafka/contract.ts):
+ * Ports of the publisher. Two adapters pass one contract suite (test/integration/kafka/contract.ts):
  * kafkajs, and one in memory with faults on command.
  */
 
@@ -14,7 +14,7 @@ export type Stored = { readonly topic: string; readonly partition: number; reado
 export type KafkaProducer = {
   /**
    * Resolves when every in-sync replica has all of the records. Throws KafkaFault; the records may then be stored in
-   * part or whole, and this producer must not send anything else (real-servers.md §1.4): close it.
+   * part or whole, and this producer must not send anything else: close it.
    */
   send(records: readonly KafkaRecord[]): Promise<readonly Stored[]>;
   /** Ends a `send` that is under way, which then throws; nothing goes to the brokers afterwards. Never throws. */
@@ -23,8 +23,10 @@ export type KafkaProducer = {
 
 export type KafkaProducers = {
   /**
-   * Throws KafkaFault; `closed` when the signal was aborted. `mayWrite` is asked before anything goes to the brokers, also
-   * what is tried again; from the first no on, nothing goes there any more, and a send throws `closed`. `onTrouble` is told
+   * Throws KafkaFault; `closed` when the signal was aborted. `mayWrite` is asked before anything goes to the
+   * brokers, also
+   * what is tried again; from the first no on, nothing goes there any more, and a send throws `closed`. `onTrouble`
+   * is told
    * what goes wrong on the way and is tried again: a send may take minutes before it fails.
    */
   open(signal: AbortSignal, mayWrite?: () => boolean, onTrouble?: OnTrouble): Promise<KafkaProducer>;

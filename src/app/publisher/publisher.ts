@@ -41,8 +41,9 @@ export type PublisherOptions = {
 } & Runtime;
 
 /**
- * The role `publisher` (design §7, Kafka): every event of the log becomes records, at least once and in order per key
- * between takeovers. One instance at a time, others stand by; one place in the log, one connection and one checkpoint for
+ * The role `publisher`: every event of the log becomes records, at least once and in order per key
+ * between takeovers. One instance at a time, others stand by; one place in the log, one connection and one
+ * checkpoint for
  * each topic, so that a slow or refused one delays no other.
  */
 export type Publisher = {

@@ -64,7 +64,8 @@ export type ReplayOptions = {
 } & Pick<Runtime, 'clock' | 'timers'>;
 
 /**
- * Yields progress and, last, the report. Throws ReplayTargetInUse, KafkaFault when the brokers do not take it, and what the store
+ * Yields progress and, last, the report. Throws ReplayTargetInUse, KafkaFault when the brokers do not take it, and
+ * what the store
  * throws: it ends in front of an event that is not the one that was recorded.
  */
 export async function* replay(
@@ -159,7 +160,7 @@ const recordsOf = async (
   }
 };
 
-/** Batches, one send at a time; a producer whose send was rejected is given up (real-servers.md §1.4). */
+/** Batches, one send at a time; a producer whose send was rejected is given up. */
 const createReplaySender = (
   { cluster, timers }: Pick<ReplayOptions, 'cluster' | 'timers'>,
   signal: AbortSignal,

@@ -1,7 +1,7 @@
 import type { Clock } from '../ports.ts';
 import { nextTurn } from '../process-runner/slices.ts';
 
-/** Milliseconds of one turn that mapping may take, all topics together (design §5, Threads). */
+/** Milliseconds of one turn that mapping may take, all topics together. */
 const SLICE_MS = 2;
 
 /**

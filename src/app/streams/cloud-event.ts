@@ -4,7 +4,7 @@ import { parseStreamName } from '../../domain/stream-name.ts';
 import type { RecordedEvent } from '../event-store.ts';
 import type { KafkaRecord } from './stream.ts';
 
-/** CloudEvents 1.0, structured JSON (libraries.md §5.2), with the extensions of metering-events.md §9. */
+/** CloudEvents 1.0, structured JSON, with the extensions of docs/streams.md. */
 export const CLOUD_EVENT_HEADERS = {
   'content-type': 'application/cloudevents+json; charset=utf-8',
 } as const;

@@ -29,7 +29,7 @@ export const foldMeter = (registry: Registry, { meter }: MeterFold, event: Recor
   return { meter: step.meter, step };
 };
 
-/** Records of `osac.metering.lifecycle`, or of the topic of what OSAC does not meter: what changed in what somebody is billed for (metering-events.md §7). */
+/** Records of `osac.metering.lifecycle`, or of the topic of what OSAC does not meter: what changed in what somebody is billed for. */
 export const createLifecycleMapper =
   ({ folds }: { readonly folds: StreamFolds<MeterFold> }): RecordMapper =>
   (event) =>
@@ -50,7 +50,7 @@ export const heartbeatsOf = (meter: Metering, windowStartMs: number): readonly K
   );
 
 /**
- * OSAC's key and exactly OSAC's headers (metering-events.md §2); what we add are extensions, which consumers ignore. Not the
+ * OSAC's key and exactly OSAC's headers; what we add are extensions, which consumers ignore. Not the
  * hub: bills go to tenants, and where it runs is the provider's to know.
  */
 const meteringRecord = (

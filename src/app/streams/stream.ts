@@ -1,8 +1,9 @@
 import type { EventFilter, RecordedEvent } from '../event-store.ts';
 
 /**
- * What of the log becomes records of which Kafka topic (design §7 Kafka): pure, the broker is in `adapters/kafka`. The
- * form of the records, and what consumers may rely on, is described in docs/streams.md. A record has no time of its own for
+ * What of the log becomes records of which Kafka topic: pure, the broker is in `adapters/kafka`. The
+ * form of the records, and what consumers may rely on, is described in docs/streams.md. A record has no time of its
+ * own for
  * the brokers: retention goes by when it came to them, and what lies in the future they refuse.
  */
 export type KafkaRecord = {

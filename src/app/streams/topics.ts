@@ -9,7 +9,7 @@ const PARTITIONS = 3;
 export const eventsTopic = (context: string): string => `osac.events.${context}.v1`;
 export const stateTopic = (kind: string): string => `osac.state.${kind}.v1`;
 export const CHECKPOINTS_TOPIC = 'osac.audit.checkpoints';
-/** OSAC's own names (metering-events.md §1). */
+/** OSAC's own names. */
 export const METERING_TOPICS = {
   lifecycle: 'osac.metering.lifecycle',
   heartbeat: 'osac.metering.heartbeat',
@@ -46,7 +46,8 @@ export const publicKinds = (kinds: readonly AnyKind[]): readonly AnyKind[] =>
   kinds.filter(({ methods }) => methods.public.includes('Get'));
 
 /**
- * Reads the whole log: with a filter by types, those that a newer release wrote would be passed over for good, and one by
+ * Reads the whole log: with a filter by types, those that a newer release wrote would be passed over for good, and
+ * one by
  * streams would miss its new kinds of objects.
  */
 const eventsSpec = (context: string): TopicSpec => ({
@@ -78,7 +79,7 @@ export const meteredTopics = (
   ...Map.groupBy(kinds, ({ meter }) => meteringTopicOf(meter)),
 ];
 
-/** Partitions and retention as OSAC's chart creates them (metering-events.md §1). */
+/** Partitions and retention as OSAC's chart creates them. */
 const meteringSpecs = (): readonly TopicSpec[] => {
   const spec = {
     kind: 'metering',

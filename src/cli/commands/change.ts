@@ -52,7 +52,7 @@ const allOf = async (api: ResourceApi, kind: NamedKind, names: readonly string[]
 };
 
 /**
- * The service replaces a map that is named whole (osac-api.md §5), so the write names the state that was read, and
+ * The service replaces a map that is named whole (OSAC), so the write names the state that was read, and
  * begins again when it is no longer the newest: labels that others set at the same time are kept.
  */
 const changeMap = async (

@@ -163,7 +163,7 @@ const report = async (
   });
 };
 
-/** The service shows it in this one answer only (design §4), also to whoever wants nothing else of the object. */
+/** The service shows it in this one answer only, also to whoever wants nothing else of the object. */
 const sayBreakGlass = (
   { io }: ResourceContext,
   { kind }: NamedKind,

@@ -1,6 +1,6 @@
 /**
  * Which columns each kind shows, as data. A kind without an entry shows what all kinds have in common, so that a new
- * declaration appears in tables by itself (osac-api-run.md §4 Tables gives the names of the columns).
+ * declaration appears in tables by itself (OSAC).
  */
 export type Column = {
   readonly title: string;

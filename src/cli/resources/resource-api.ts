@@ -8,7 +8,7 @@ import type { NamedKind } from './kind-names.ts';
 
 export type Surface = 'public' | 'private';
 
-/** Prefixes of the two surfaces (osac-api.md §1). */
+/** Prefixes of the two surfaces (OSAC). */
 export const PREFIX: Readonly<Record<Surface, string>> = {
   public: '/api/fulfillment/v1',
   private: '/api/private/v1',
@@ -52,7 +52,7 @@ export type ResourceApi = {
   remove(kind: NamedKind, id: string, options: WriteOptions): Promise<void>;
   /** Entries of an order's timeline, oldest first. */
   timeline(kind: NamedKind, id: string): Promise<readonly JsonValue[]>;
-  /** How to get into a cluster, as text (osac-api.md §9). */
+  /** How to get into a cluster, as text (OSAC). */
   credential(kind: NamedKind, id: string, which: 'kubeconfig' | 'password'): Promise<string>;
 };
 
@@ -274,8 +274,8 @@ const inTenant = (tenant: string | undefined): string | undefined =>
   tenant === undefined ? undefined : `this.metadata.tenant == ${literal(tenant)}`;
 
 /**
- * Always true, and speaks of the fields by which the tenants' lists leave objects out unless a filter does (osac-api.md
- * §4): whoever names an object wants it, obsolete or not. Undefined for kinds that hide nothing in this way.
+ * Always true, and speaks of the fields by which the tenants' lists leave objects out unless a filter does (OSAC):
+ * whoever names an object wants it, obsolete or not. Undefined for kinds that hide nothing in this way.
  */
 export const hiddenToo = ({ kind }: NamedKind): string | undefined =>
   allOf(

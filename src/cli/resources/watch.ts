@@ -6,7 +6,7 @@ import { CliFailure, EXIT } from '../exit.ts';
 import type { NamedKind } from './kind-names.ts';
 import { allOf, isOneOf, literal, type Surface } from './resource-api.ts';
 
-/** Where changes are told on each surface (osac-api.md §8). */
+/** Where changes are told on each surface (OSAC). */
 const PATHS: Readonly<Record<Surface, string>> = {
   public: '/api/events/v1/events',
   private: '/api/private/v1/events/watch',
@@ -150,7 +150,7 @@ const isNews = ({ type, object }: Change, shown: Shown): boolean => {
 
 const versionOf = (object: JsonObject): number => numberAt(objectAt(object, 'metadata'), 'version');
 
-/** A request to delete changes no version (osac-api.md §5 Delete). */
+/** A request to delete changes no version (OSAC). */
 const isDeleting = (object: JsonObject): boolean =>
   stringAt(objectAt(object, 'metadata'), 'deletion_timestamp') !== '';
 

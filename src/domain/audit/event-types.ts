@@ -3,7 +3,7 @@ import type { EventType } from '../event-type.ts';
 import { count, jsonObject, list, listOf, mayBe, text, time, typesOf, type Shapes } from '../schemas.ts';
 
 /**
- * Events of the audit context (design §4, §7): what was refused, who looked at the history, what was exported, whose data
+ * Events of the audit context: what was refused, who looked at the history, what was exported, whose data
  * must be kept and whose was erased. They are leaves of the tree like all others. Their types are in events.ts.
  */
 const encrypted = z.strictObject({
@@ -110,7 +110,8 @@ export const OPERATOR_ACTS = [
 
 export const OPERATOR = {
   /**
-   * `operatorAct-<tenant of the operator>.<day>`: somebody had the service do something that changes no document. Written
+   * `operatorAct-<tenant of the operator>.<day>`: somebody had the service do something that changes no document.
+   * Written
    * before it is done: what came of it is in the answer and in the log of the service.
    */
   OperatorActed: {
@@ -130,7 +131,8 @@ export const OPERATOR = {
 
 const RESTORES = {
   /**
-   * `operatorAct-_.<day>`: a person has put this log, as it came from a backup, under a new deployment id. What was recorded
+   * `operatorAct-_.<day>`: a person has put this log, as it came from a backup, under a new deployment id. What was
+   * recorded
    * between its last event, which the backup holds, and this one is not in it.
    */
   LogRestored: { formerId: text, deploymentId: text, lastPosition: text, lastEventAt: time },
@@ -181,8 +183,7 @@ const erasure = {
 };
 
 /**
- * `retention-deployment`: holds and erasures in one stream, so that neither can overtake the other
- * (fleet-and-networks.md §1.9 rules 4 and 5).
+ * `retention-deployment`: holds and erasures in one stream, so that neither can overtake the other.
  */
 export const RETENTION = {
   /** `tenant`: the one whom it concerns, in whose history it stands; absent: none, several, or not known. */
@@ -212,7 +213,8 @@ export const GRANT_NOTICES = {
 } as const satisfies Shapes;
 
 /**
- * What a person wrote down as a reason is the provider's to read: it may name somebody, and topics and exports for tenants
+ * What a person wrote down as a reason is the provider's to read: it may name somebody, and topics and exports for
+ * tenants
  * would hold it in clear text. What an export was asked for by are words of the service and things that are there.
  */
 const REASON = { providerOnly: ['reason'] };

@@ -4,7 +4,7 @@ import { own } from '../json-tools.ts';
 import type { HoldScope, RetentionEvent } from './events.ts';
 
 /**
- * Legal holds and erasures (fleet-and-networks.md §1.9 rules 4 and 5): a hold beats an erasure, and both are decided in one
+ * Legal holds and erasures: a hold beats an erasure, and both are decided in one
  * stream, so that a hold is either placed before an erasure begins, or is told that it comes too late.
  */
 export const RETENTION_CATEGORY = 'retention';
@@ -38,7 +38,8 @@ export type RetentionState = {
   /** Erasures that have begun and whose key may still be there. */
   readonly pending: readonly Erasure[];
   /**
-   * The id of the last erasure of each subject whose key was destroyed, by bucket and subject: nobody is ever left out again,
+   * The id of the last erasure of each subject whose key was destroyed, by bucket and subject: nobody is ever left
+   * out again,
    * and a change copies only one bucket.
    */
   readonly erased: { readonly [bucket: string]: { readonly [subjectId: string]: string } };

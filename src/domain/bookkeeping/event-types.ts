@@ -27,7 +27,7 @@ export const parkedStream = z.strictObject({
 });
 
 /**
- * Events of the service's own `sys-` streams (design §4): who is at work and how far, never anything about an order.
+ * Events of the service's own `sys-` streams: who is at work and how far, never anything about an order.
  * They are in no read model; only somebody who asks for such a stream sees them.
  */
 export const BOOKKEEPING_SHAPES = {
@@ -38,7 +38,8 @@ export const BOOKKEEPING_SHAPES = {
   /** `sys-clock`: the wall clock moved by `deltaMs` against the monotonic one. */
   ClockDiverged: { instance: text, deltaMs: z.number() },
   /**
-   * `sys-checkpoint-<name>`, `sys-kafka-<topic>`: a loop over the log resumes behind this position of this store; without one
+   * `sys-checkpoint-<name>`, `sys-kafka-<topic>`: a loop over the log resumes behind this position of this store;
+   * without one
    * at the beginning.
    */
   CheckpointReached: {
@@ -75,7 +76,7 @@ export const BOOKKEEPING_SHAPES = {
   },
   /** `sys-store`: the id of a store that has none by itself. */
   StoreIdentified: { storeId: text },
-  /** `sys-auditTree`: a signed head of the Merkle tree over the log (design §7); only the newest 10,000 stay. */
+  /** `sys-auditTree`: a signed head of the Merkle tree over the log; only the newest 10,000 stay. */
   TreeHeadSigned: {
     /** Leaves of the tree; no event of these streams is one. */
     size: count,

@@ -5,7 +5,7 @@ import { isObject, listAt, objectAt, stringAt, withoutValueAt } from '../json-to
 import { referenceOf } from '../references.ts';
 import { documentKind } from './document-kind.ts';
 
-/** Templates as they are offered: which fields a customer sets, and within which bounds (osac-api.md §10). */
+/** Templates as they are offered: which fields a customer sets, and within which bounds (OSAC). */
 export const MAX_FIELD_DEFINITIONS = 100;
 const MAX_PATH = 253;
 /** Characters of a default as JSON; it stands in every list of items. */

@@ -8,7 +8,7 @@ import { documentKind } from './document-kind.ts';
 import { MAX_INT32, TEMPLATE_ID } from './limits.ts';
 import { nodeSetNameRejection } from './node-set-names.ts';
 
-/** Blueprints of clusters (osac-api.md §10, §11 Cluster templates). */
+/** Blueprints of clusters (OSAC). */
 const PULL_SECRET = 'spec_defaults.pull_secret';
 
 export const clusterTemplate = documentKind({
@@ -63,7 +63,7 @@ export const isOrderableTemplateId = (id: string): boolean => TEMPLATE_ID.test(i
 export const isItemsOnly = (document: JsonObject): boolean =>
   objectAt(document, 'spec')['items_only'] === true;
 
-/** A value and an object at once would leave open which one counts (osac-api.md §11 ClusterSpec). */
+/** A value and an object at once would leave open which one counts (OSAC). */
 const pullSecretRejection = (document: JsonObject, secrets: Secrets): Rejection | undefined =>
   secrets[PULL_SECRET] !== undefined &&
   objectAt(document, 'spec_defaults')['pull_secret_secret'] !== undefined
@@ -97,11 +97,11 @@ const nodeSetsRejection = (document: JsonObject): Rejection | undefined => {
   return undefined;
 };
 
-/** Resource classes become values of Kubernetes labels on the hub (management-cluster.md §3.3). */
+/** Resource classes become values of Kubernetes labels on the hub (OSAC's operator). */
 const RESOURCE_CLASS = /^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/;
 const MAX_CLASSES = 200;
 
-/** Host types that clusters of a template may use, by id or name; empty: any (management-cluster.md §9). */
+/** Host types that clusters of a template may use, by id or name; empty: any (OSAC's operator). */
 export const allowedClasses = (document: JsonObject): readonly string[] =>
   listAt(document, 'allowed_resource_classes').map(textOf);
 

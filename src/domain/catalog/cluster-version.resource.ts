@@ -6,7 +6,7 @@ import type { NormalizeContext } from './document.ts';
 import { documentKind } from './document-kind.ts';
 import { SEMVER } from './limits.ts';
 
-/** OpenShift versions that clusters run (osac-api.md §11 Cluster versions). */
+/** OpenShift versions that clusters run (OSAC). */
 const ACTIVE = 'CLUSTER_VERSION_STATE_ACTIVE';
 const DEPRECATED = 'CLUSTER_VERSION_STATE_DEPRECATED';
 const OBSOLETE = 'CLUSTER_VERSION_STATE_OBSOLETE';
@@ -14,7 +14,7 @@ const MAX_IMAGE = 512;
 const MAX_VERSION = 256;
 const IS_DEFAULT = 'spec.is_default';
 
-/** The one slot that says which version is the default: a stream of its own (design §4). */
+/** The one slot that says which version is the default: a stream of its own. */
 export const DEFAULT_VERSION_SLOT = { scope: 'clusterVersion.default', value: 'default' } as const;
 export const DEFAULT_MARK = 'default';
 

@@ -1,6 +1,6 @@
 import { fnv1a32 } from '../hash.ts';
 
-/** Names that the service derives when the caller sends none (osac-api.md §5 Create). */
+/** Names that the service derives when the caller sends none (OSAC). */
 
 /** Host types and templates: the part of the id after the last dot, `_` as `-`. Undefined without an id. */
 export const nameFromId = (id: string): string | undefined => {

@@ -7,11 +7,11 @@ import type { SecretRef } from '../secret-ref.ts';
 import type { DocumentCreated, DocumentEventNames, DocumentEventOf, DocumentRevised } from './events.ts';
 
 /**
- * The decider behind every catalogue-like kind (design §4): one set of rules for creating, changing and deleting a
+ * The decider behind every catalogue-like kind: one set of rules for creating, changing and deleting a
  * document, events named in the words of the kind. A kind adds its own rules as data and pure functions.
  *
  * Deleting: without finalizers the document is retired at once; with finalizers its deletion is requested, and the
- * change that empties the list retires it in the same append (osac-api.md §5 Delete). What is retired may be created
+ * change that empties the list retires it in the same append (OSAC). What is retired may be created
  * again under its id: the new one has nothing of the former but the stream.
  */
 export type DocumentCommand =
@@ -236,7 +236,7 @@ const shownMetadata = (state: DocumentFacts, deletionTimestamp: string | undefin
     name: state.name,
   });
 
-/** Deduplicated and sorted, as they are shown and counted (osac-api.md §11 Metadata). */
+/** Deduplicated and sorted, as they are shown and counted (OSAC). */
 const finalizers = (document: JsonObject): readonly string[] =>
   sortedTexts(listAt(objectAt(document, 'metadata'), 'finalizers'));
 
@@ -269,7 +269,7 @@ const notFound = (state: DocumentState): Rejection =>
     isStored(state) ? `object with identifier '${state.id}' not found` : 'object not found',
   );
 
-/** A taken id gives the same answer, whoever holds it (design §7); an id that is the name is told as the name. */
+/** A taken id gives the same answer, whoever holds it; an id that is the name is told as the name. */
 export const alreadyExists = (
   words: string,
   id: string,

@@ -17,7 +17,8 @@ export const DOCUMENT_SHAPES = {
 } as const satisfies Shapes;
 
 /**
- * Document kinds share one decider factory that still emits named events. `document` is the resource in OSAC's private JSON form without `id`, server-set metadata and secrets.
+ * Document kinds share one decider factory that still emits named events. `document` is the resource in OSAC's
+ * private JSON form without `id`, server-set metadata and secrets.
  */
 export type DocumentCreated<Type extends string> = DomainEvent<
   Type,
@@ -31,7 +32,7 @@ export type DocumentRevised<Type extends string> = DomainEvent<
 export type DocumentDeletionRequested<Type extends string> = DomainEvent<Type, { readonly at: string }>;
 export type DocumentRetired<Type extends string> = DomainEvent<Type, { readonly at: string }>;
 
-/** A creation reserved its name and never came back: a late one must reserve again (design §4). */
+/** A creation reserved its name and never came back: a late one must reserve again. */
 export type CreationAbandoned = DomainEvent<
   'CreationAbandoned',
   { readonly at: string; readonly commandId: string }

@@ -4,7 +4,7 @@ import { isObject, listAt, own, sameJson, stringAt } from '../json-tools.ts';
 import { valueAtPlace, withValueAtPlace } from '../places.ts';
 
 /**
- * What a catalogue item lets its customers say (osac-api.md §10): which fields of a spec they may set, what the others
+ * What a catalogue item lets its customers say (OSAC): which fields of a spec they may set, what the others
  * are, and what a value must fulfil. Pure, and the same for every kind that is ordered from a catalogue.
  */
 export type FieldDefinition = {

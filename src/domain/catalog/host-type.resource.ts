@@ -3,7 +3,7 @@ import { stringAt } from '../json-tools.ts';
 import { nameFromId } from './derived-names.ts';
 import { documentKind } from './document-kind.ts';
 
-/** Kinds of hosts that node sets ask for (osac-api.md §11 Host types). */
+/** Kinds of hosts that node sets ask for (OSAC). */
 export const hostType = documentKind({
   kind: 'hostType',
   context: 'catalog',
@@ -19,7 +19,7 @@ export const hostType = documentKind({
   deriveName: (document) => nameFromId(stringAt(document, 'id')),
 });
 
-/** Name of the first interface with role `fabric`, if there is one (osac-api.md §11 ClusterNodeSet). */
+/** Name of the first interface with role `fabric`, if there is one (OSAC). */
 export const fabricInterfaceOf = (document: JsonObject): string | undefined => {
   const interfaces = document['interfaces'];
   if (!Array.isArray(interfaces)) return undefined;

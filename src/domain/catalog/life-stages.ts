@@ -13,8 +13,8 @@ export type LifeStages = {
 };
 
 /**
- * A spec whose stage is filled in and whose stamps say when a stage was entered (osac-api-more.md Instance types, Disk
- * images; osac-api-run.md §2). Stamps are the service's: sent ones are ignored. `before` is the spec as stored.
+ * A spec whose stage is filled in and whose stamps say when a stage was entered (OSAC). Stamps are the service's:
+ * sent ones are ignored. `before` is the spec as stored.
  */
 export const staged = (
   spec: JsonObject,

@@ -1,6 +1,6 @@
 /** Limits that several kinds share. */
 export const MAX_INT32 = 2 ** 31 - 1;
-/** What a ClusterOrder accepts as `templateID` (management-cluster.md §1.1). */
+/** What a ClusterOrder accepts as `templateID` (OSAC's operator). */
 export const TEMPLATE_ID = /^[a-zA-Z_][a-zA-Z0-9._]*$/;
 /** Strict SemVer 2.0.0. */
 export const SEMVER =

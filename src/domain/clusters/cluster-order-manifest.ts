@@ -23,7 +23,7 @@ export type ClusterOrderDraft = {
 };
 
 const PREFIX = 'osac.openshift.io';
-/** 19 characters, the same for every attempt: `order-` and 13 base32 digits (management-cluster.md §10.1). */
+/** 19 characters, the same for every attempt: `order-` and 13 base32 digits (OSAC's operator). */
 export const orderName = (clusterId: string): string => `order-${base32(fnv1a64(clusterId))}`;
 
 export const clusterOrderDraft = (
@@ -35,7 +35,7 @@ export const clusterOrderDraft = (
   labels: { [`${PREFIX}/clusterorder-uuid`]: order.id },
   annotations: {
     [`${PREFIX}/tenant`]: order.tenant,
-    // Where we run the automation ourselves, the operator must not launch it a second time (§10.12).
+    // Where we run the automation ourselves, the operator must not launch it a second time.
     ...(hub.mode === 'operator' ? {} : { [`${PREFIX}/management-state`]: 'manual' }),
     // A tenant's annotation must never reach a real hub: its operator reads annotations as instructions.
     ...(order.simulation === undefined || !hub.simulated
@@ -45,7 +45,7 @@ export const clusterOrderDraft = (
   spec: clusterOrderSpec(order),
 });
 
-/** The mapping of management-cluster.md §2.1, without the pull secret's value. */
+/** The spec of an order as OSAC's operator reads it, without the pull secret's value. */
 export const clusterOrderSpec = (order: OrderedSpec): ClusterOrderSpecShape => {
   const { podCidr: podCIDR, serviceCidr: serviceCIDR } = order.network ?? {};
   const network = defined({ podCIDR, serviceCIDR });
@@ -67,7 +67,7 @@ export const clusterOrderSpec = (order: OrderedSpec): ClusterOrderSpecShape => {
 
 /**
  * Node sets in the order of their names. Those of one host type are one request: the hub's playbooks keep only one of
- * several with the same class (management-cluster.md §1.1), and its tenant would get fewer nodes than were ordered.
+ * several with the same class (OSAC's operator), and its tenant would get fewer nodes than were ordered.
  */
 export const nodeRequestsOf = (nodeSets: OrderedSpec['nodeSets']): ClusterOrderSpecShape['nodeRequests'] => {
   const sizes = new Map<string, number>();

@@ -8,7 +8,7 @@ import { clusterDecider } from './decide.ts';
 import type { ClusterEvent, NamedSecret, NodeSet } from './events.ts';
 import { effectiveState, isUntouched, shownConditions, shownState } from './shown-status.ts';
 
-/** Declaration of clusters and how they show (osac-api.md §11 Clusters). */
+/** Declaration of clusters and how they show (OSAC). */
 export const cluster: ResourceKind<ClusterState, ClusterCommand, ClusterEvent> = {
   ...regularNames('cluster'),
   kind: 'cluster',
@@ -90,7 +90,7 @@ const marksOf = (status: JsonObject): readonly string[] => {
   ];
 };
 
-/** Mark of an order whose cluster has vanished from this hub: an order without its effect (fleet-and-networks.md §2.3.5). */
+/** Mark of an order whose cluster has vanished from this hub: an order without its effect. */
 export const ghostMark = (hub: string): string => `ghost:${hub}`;
 const GHOST_REASONS: readonly string[] = ['ClusterOrderLost', 'HostedClusterLost'];
 
@@ -111,7 +111,7 @@ const clusterView = (state: ClusterState): ResourceView => {
       id,
       metadata: metadataOf(state),
       spec: specOf(state),
-      // A cluster's status is always there (osac-api.md §12 Create).
+      // A cluster's status is always there (OSAC).
       status: statusOf(state),
     },
     state: effectiveState(state),

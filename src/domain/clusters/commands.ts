@@ -55,7 +55,7 @@ export type ClusterChanges = {
   readonly network?: { readonly podCidr?: string; readonly serviceCidr?: string };
   /** Private callers only. Our own finalizer is not theirs to remove. */
   readonly finalizers?: readonly string[];
-  /** Private callers only: shown until the next observation of the hub (design §6). */
+  /** Private callers only: shown until the next observation of the hub. */
   readonly status?: JsonObject;
 };
 

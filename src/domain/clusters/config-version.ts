@@ -28,7 +28,7 @@ const requestsOf = ({ nodeRequests }: { readonly nodeRequests?: Requests }): Req
 
 /**
  * The operator's `desiredConfigVersion`: FNV-1a 64 of the spec as compact Go JSON, pull secret included
- * (operator-run.md §3). Key order and escapes are part of it.
+ * (OSAC's operator). Key order and escapes are part of it.
  */
 export const configVersion = (spec: ClusterOrderSpecShape): string => {
   const network = filled({ podCIDR: spec.network?.podCIDR, serviceCIDR: spec.network?.serviceCIDR });

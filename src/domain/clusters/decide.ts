@@ -76,7 +76,7 @@ const order = (
   if (wrong !== undefined) return wrong;
   const ordered: ClusterEvent = { type: 'ClusterOrdered', data };
   const created = evolveCluster(state, ordered);
-  // Private callers may set both with the order (osac-api.md §5 Create), as they may afterwards.
+  // Private callers may set both with the order (OSAC), as they may afterwards.
   const set = defined({ finalizers, status });
   const reported = isLiveCluster(created) ? reviseCluster(created, data.at, set) : [];
   return isRefused(reported) ? reported : [ordered, ...reported];
@@ -101,7 +101,7 @@ const tenantRejection = (tenant: string): Rejection | undefined =>
       )
     : undefined;
 
-/** Before dispatch nothing exists anywhere: unless somebody else holds it, the cluster is gone at once (design §6). */
+/** Before dispatch nothing exists anywhere: unless somebody else holds it, the cluster is gone at once. */
 const requestDeletion = (state: LiveCluster, at: string): ClusterEvent[] => {
   if (state.deletionRequestedAt !== undefined) return [];
   const requested: ClusterEvent = { type: 'ClusterDeletionRequested', data: { at } };

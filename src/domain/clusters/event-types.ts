@@ -18,8 +18,9 @@ import {
 } from '../schemas.ts';
 
 /**
- * Events of a cluster order's document stream `cluster-<id>`, written once: these names and fields are the storage format,
- * so version them with care. Their types are in events.ts; audience and hidden fields are as design §4 says.
+ * Events of a cluster order's document stream `cluster-<id>`, written once: these names and fields are the storage
+ * format,
+ * so version them with care. Their types are in events.ts; audience and hidden fields stand in the registry.
  */
 
 /** An object of kind secret. */
@@ -34,7 +35,7 @@ export const orderedTemplate = z.strictObject({
   allowedResourceClasses: list.exactOptional(),
 });
 
-/** A node set as resolved at order time: the template's host type by id and name (osac-api.md §11 Clusters). */
+/** A node set as resolved at order time: the template's host type by id and name (OSAC). */
 export const nodeSet = z.strictObject({
   hostType: z.strictObject({ id: text, name: text }),
   size: count,
@@ -70,7 +71,7 @@ export const conditionState = z.strictObject({
   since: time,
 });
 
-/** What a hub's automation is asked for (management-cluster.md §7). */
+/** What a hub's automation is asked for (OSAC's operator). */
 export const automationPurpose = z.enum(['provision', 'deprovision']);
 export const automationMode = z.enum(['eda', 'aap']);
 /** `Unknown`: its platform shows no state of it, or no longer knows it. */
@@ -125,7 +126,7 @@ export const seen = z.strictObject(seenShape);
 const hubAndOrder = { hub: text, orderName: text };
 
 export const CLUSTER_SHAPES = {
-  /** Resolved facts: a later change of the catalog never changes a running order (design §4). */
+  /** Resolved facts: a later change of the catalog never changes a running order. */
   ClusterOrdered: {
     id: text,
     tenant: text,
@@ -158,7 +159,7 @@ export const CLUSTER_SHAPES = {
   /** `spec`: all that may be changed, as it is from now on; `changed`: what of it differs from before. */
   ClusterSpecRevised: { spec: mutableSpec, changed: listOf(mutableField) },
   ClusterFinalizersChanged: { finalizers: list },
-  /** A private caller wrote `status` (design §6): shown until the next observation of the hub. */
+  /** A private caller wrote `status`: shown until the next observation of the hub. */
   ClusterStatusReported: { status: jsonObject },
   // --- placement and dispatch, issued by the cluster-order workflow
   HubSelected: {
@@ -170,7 +171,7 @@ export const CLUSTER_SHAPES = {
     controller: z.enum(['operator', 'ledger']),
     /** The namespace is the tenant's own and made when first needed. */
     tenantNamespace: yes,
-    /** Which rule applies to each step that can be the hub's or ours (design §6). */
+    /** Which rule applies to each step that can be the hub's or ours. */
     steps: z.record(z.string(), z.enum(['ledger', 'hub', 'none'])),
     /** Name of the ClusterOrder on the hub. */
     orderName: text,
@@ -186,7 +187,7 @@ export const CLUSTER_SHAPES = {
   ClusterOrderPlaced: { ...hubAndOrder, uid: text },
   /** A changed spec (sizes, version …) is stored on the hub; what its controller makes of it is not known yet. */
   ClusterSpecSynced: { ...hubAndOrder, ...look },
-  /** Where we are the controller of a hub's orders: what the order needed there was made (management-cluster.md §1.1). */
+  /** Where we are the controller of a hub's orders: what the order needed there was made (OSAC's operator). */
   ClusterSpacePrepared: { ...hubAndOrder, created: list },
   /** The hub's automation was asked to build, change or tear down the cluster: a webhook was taken, or a job launched. */
   AutomationRequested: { hub: text, mode: automationMode, ...automationRun, ...look },
@@ -239,7 +240,8 @@ export const CLUSTER_SHAPES = {
     ...look,
   },
   /**
-   * A change of a cluster that was built failed: the cluster runs on as before, and its spec stays open. `change`: which
+   * A change of a cluster that was built failed: the cluster runs on as before, and its spec stays open. `change`:
+   * which
    * one, for tenants; empty: of the order on its hub only. Message and detail as of a failure.
    */
   ClusterChangeFailed: { change: text, reason: text, message: text, detail: mayBe, ...look },
@@ -251,11 +253,11 @@ export const CLUSTER_SHAPES = {
   ClusterLostOnHub: { what: lost },
   // --- operator and end
   ClusterRetryRequested: {},
-  /** Somebody was shown credentials of the cluster; recorded before they were answered (design §4, Secrets). */
+  /** Somebody was shown credentials of the cluster; recorded before they were answered. */
   ClusterCredentialsRevealed: { what: z.enum(['kubeconfig', 'password']) },
   ClusterDeletionRequested: {},
   ClusterDeletionBlocked: { waitingFor: list, ...look },
-  /** An alarm of its own: the teardown goes on, but took longer than any should (fleet-and-networks.md §2.2, step D). */
+  /** An alarm of its own: the teardown goes on, but took longer than any should. */
   ClusterDeletionOverdue: { since: time, waitingFor: list },
   /** Never dispatched, or absence was observed on the hub. The name is free again after this. */
   ClusterDeleted: { how: z.enum(['not-dispatched', 'absence-confirmed']) },

@@ -50,10 +50,10 @@ export type { ObservedClusterOrder };
 export type ClusterOrderSpec = ClusterOrderSpecShape;
 export type ClusterOrderManifest = Manifest<ClusterOrderSpec>;
 
-/** Back-pointer of everything that belongs to an order: the order's name (management-cluster.md §0). */
+/** Back-pointer of everything that belongs to an order: the order's name (OSAC's operator). */
 export const CLUSTER_ORDER_LABEL = `${OSAC_GROUP}/clusterorder`;
 
-/** `<namespace>-<order>`: where a cluster's own objects are; its HostedCluster has the order's name (§1.1, §3.1). */
+/** `<namespace>-<order>`: where a cluster's own objects are; its HostedCluster has the order's name. */
 export const clusterNamespace = ({ namespace, name }: ObjectPlace): string => `${namespace}-${name}`;
 
 const HYPERSHIFT = { group: 'hypershift.openshift.io', version: 'v1beta1' } as const;
@@ -83,7 +83,7 @@ export type ObservedHostedCluster = Omit<ObservedHosted, 'conditions'> & {
   readonly passwordSecret?: string;
 };
 
-/** Replicas of a NodePool are the nodes that are there (§3.2). */
+/** Replicas of a NodePool are the nodes that are there. */
 const shownPool = shownPart({
   metadata: shownPart({ labels: shownPart({ [RESOURCE_CLASS_LABEL]: shownText }) }),
   spec: shownPart({ replicas: shownCount }),
@@ -139,12 +139,12 @@ export const HOSTED_CLUSTER: HubObject<ObservedHostedCluster> = {
 };
 
 /**
- * Only what we own, may change and differs: each change is a full run of the hub's automation (operator-run.md §4.6).
+ * Only what we own, may change and differs: each change is a full run of the hub's automation (OSAC's operator).
  * A text that is no longer wanted becomes empty, which the operator treats as absent; null is never sent.
  */
 const driftOf = (stored: ClusterOrderSpec, wanted: ClusterOrderSpec): Drift => {
   const patch: { -readonly [Key in keyof ClusterOrderSpec]?: ClusterOrderSpec[Key] } = {};
-  // An empty list is rewritten by the operator and would differ for ever (operator-run.md §4.7).
+  // An empty list is rewritten by the operator and would differ for ever.
   if (wanted.nodeRequests.length > 0 && !sameJson(stored.nodeRequests, wanted.nodeRequests))
     patch.nodeRequests = wanted.nodeRequests;
   for (const field of ['pullSecret', 'sshPublicKey', 'releaseImage'] as const) {
@@ -175,13 +175,13 @@ const ORDER: ObjectType = {
   plural: 'clusterorders',
 };
 
-/** The operator keeps as many (§1.9). */
+/** The operator keeps as many. */
 const MAX_JOBS = 10;
 const FINALIZER = `${OSAC_GROUP}/finalizer`;
 const ACCOUNT = 'osac';
 const HUB_ACCESS = 'hub-access';
 
-/** What the operator makes for each order (§1.1). */
+/** What the operator makes for each order. */
 const companions = (place: ObjectPlace, hubNamespace: string): readonly [Companion, ...Companion[]] => {
   const namespace = clusterNamespace(place);
   const labels = { [CLUSTER_ORDER_LABEL]: place.name, 'app.kubernetes.io/name': 'fulfillment-ledger' };
@@ -210,7 +210,7 @@ const companions = (place: ObjectPlace, hubNamespace: string): readonly [Compani
   ];
 };
 
-/** What a controller writes into a ClusterOrder's status (§1.1). */
+/** What a controller writes into a ClusterOrder's status. */
 export type ClusterOrderStatus = {
   readonly phase: Phase;
   readonly conditions: readonly Condition[];
@@ -260,8 +260,9 @@ const observation = (
 };
 
 /**
- * Where the order says that its HostedCluster is; otherwise where it is by convention: an operator that is short of hosts
- * never says it, and where we are the controller nobody does (operator-run.md §2 g, management-cluster.md §3.1).
+ * Where the order says that its HostedCluster is; otherwise where it is by convention: an operator that is short of
+ * hosts
+ * never says it, and where we are the controller nobody does (OSAC's operator).
  */
 export const hostedPlace = (
   place: ObjectPlace,

@@ -47,7 +47,7 @@ const releaseOf = ({ name }: StoredCluster['version']): JsonObject =>
 
 const BILLABLE: ReadonlySet<string> = new Set(['PROGRESSING', 'READY']);
 
-/** A cluster is billed for its control plane and each of its node sets, by what was ordered (metering-events.md §5). */
+/** A cluster is billed for its control plane and each of its node sets, by what was ordered (OSAC). */
 export const clusterMeter: Meter<ClusterState> = meterOf<ClusterState, ClusterEvent>(
   {
     version: 1,

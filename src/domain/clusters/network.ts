@@ -4,8 +4,8 @@ import { defined, stringAt } from '../json-tools.ts';
 import { parseCidr, type Cidr } from '../cidr.ts';
 
 /**
- * Pod and service ranges in their canonical form (osac-api.md §11 ClusterNetwork). Both are of one family. Hubs in
- * OSAC's shape take IPv4 only (management-cluster.md §1.1); what they refuse, they refuse themselves.
+ * Pod and service ranges in their canonical form (OSAC). Both are of one family. Hubs in
+ * OSAC's shape take IPv4 only; what they refuse, they refuse themselves.
  */
 export type ClusterNetwork = { readonly podCidr?: string; readonly serviceCidr?: string };
 

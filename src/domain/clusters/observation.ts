@@ -160,7 +160,7 @@ const failedPhase = (order: ObservedOrder): Failure => {
   return defined({ reason, message: 'the hub reports the order as failed', detail: message || undefined });
 };
 
-/** URLs as the operator's feedback builds them (management-cluster.md §2.2), once the API answers. */
+/** URLs as the operator's feedback builds them, once the API answers. */
 const controlPlaneOf = (order: ObservedOrder, hosted: ObservedHosted | undefined): Endpoints | undefined => {
   const available = hosted?.conditions.some(({ type, status }) => type === 'Available' && status === 'True');
   if (hosted === undefined || available !== true) return undefined;

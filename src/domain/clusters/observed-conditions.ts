@@ -3,7 +3,7 @@ import { findCondition as find, RUNNING, type ObservedFacts } from './observed-f
 import { byKey, own } from '../json-tools.ts';
 import type { DesiredCluster, ObservedCondition } from './observed.ts';
 
-/** The four conditions that are kept of every cluster (design §6), without the time since when. */
+/** The four conditions that are kept of every cluster, without the time since when. */
 export type ObservedConditions = {
   readonly [Name in ConditionName]: Omit<ConditionState, 'since'>;
 };
@@ -29,7 +29,7 @@ export const LOST: Shown = {
 
 /**
  * Read from the HostedCluster itself; the order's own `ClusterAvailable` is sticky and counts only where the
- * HostedCluster cannot be read (operator-run.md §4.2).
+ * HostedCluster cannot be read (OSAC's operator).
  */
 const clusterAvailable = ({ order, hosted }: ObservedFacts): Shown => {
   if (hosted === null) return shown('False', 'ControlPlaneMissing', 'there is no hosted control plane yet');
@@ -73,7 +73,7 @@ const infrastructureReady = ({ order, hosted, missingHosts }: ObservedFacts): Sh
   const own = find(hosted?.conditions ?? [], 'InfrastructureReady');
   if (own !== undefined) return copied(own, own.status === 'True' ? 'True' : 'False', own.type, '');
   const created = find(order.conditions, 'ControlPlaneCreated');
-  // An operator that is short of hosts does not look at what is there (operator-run.md §2 g).
+  // An operator that is short of hosts does not look at what is there.
   if (hosted !== null && hosted !== undefined && created?.status !== 'True') {
     return shown('True', 'HostedClusterExists', '');
   }

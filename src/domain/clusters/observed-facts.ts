@@ -11,7 +11,7 @@ import type {
   ObservedOrder,
 } from './observed.ts';
 
-/** Ansible's own mark on what it still has to clean up (management-cluster.md §0). */
+/** Ansible's own mark on what it still has to clean up (OSAC's operator). */
 export const INFRASTRUCTURE_FINALIZER = 'osac.openshift.io/infrastructure';
 
 /** The observation with everything worked out, once for everything that is said of it. */
@@ -118,12 +118,12 @@ const readyNodes = (
 ): { [nodeSet: string]: number } | undefined => {
   if (hosted?.nodePools !== undefined) return spread(hosted.nodePools, nodeSets);
   const [request, ...others] = order.spec.nodeRequests;
-  // Only orders with one request are counted, and an old count stays when a second one is added (operator-run.md §3).
+  // Only orders with one request are counted, and an old count stays when a second one is added (OSAC's operator).
   if (hosted === null || controller === 'ledger' || request === undefined || others.length > 0) {
     return undefined;
   }
   const counted = order.observedNodes?.find(({ resourceClass }) => resourceClass === request.resourceClass);
-  // An operator that is short of hosts looks no further: what it does not count says nothing (§2 g).
+  // An operator that is short of hosts looks no further: what it does not count says nothing.
   const isFrozen = findCondition(order.conditions, 'ControlPlaneCreated')?.status !== 'True';
   if (counted === undefined && (isFrozen || hosted === undefined)) return undefined;
   const { resourceClass } = request;
@@ -203,7 +203,7 @@ const isUnknownJob = ({ state, message }: ObservedJob): boolean =>
 export const RUNNING: readonly string[] = ['Pending', 'Waiting', 'Running'];
 export const ENDED: readonly string[] = ['Succeeded', 'Failed', 'Canceled'];
 
-/** What is to be seen of the automation that was asked last (management-cluster.md §7.3). */
+/** What is to be seen of the automation that was asked last (OSAC's operator). */
 const hubWork = (
   order: ObservedOrder,
   hosted: ObservedHosted | null | undefined,

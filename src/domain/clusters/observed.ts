@@ -1,8 +1,8 @@
 import type { Condition } from '../hubs/shown.ts';
 
 /**
- * What a hub shows of one cluster, and what that means (design §6 "Status is what was observed",
- * operator-run.md §4). The shapes below are those of the management-cluster port, as JSON.
+ * What a hub shows of one cluster, and what that means. The shapes below are those of the management-cluster port,
+ * as JSON.
  */
 export type ClusterOrderSpecShape = {
   readonly templateID: string;
@@ -42,7 +42,7 @@ export type ObservedOrder = {
   readonly jobs: readonly ObservedJob[];
   /** Hosts that the operator took for the order, by resource class; absent while it has not found enough of them. */
   readonly nodeSets?: readonly { readonly resourceClass: string; readonly hosts: number }[];
-  /** What the operator counted; it does so only for orders with one node request (management-cluster.md §2.2). */
+  /** What the operator counted; it does so only for orders with one node request. */
   readonly observedNodes?: readonly { readonly resourceClass: string; readonly numberOfNodes: number }[];
   readonly apiEndpoint?: string;
   readonly ingressEndpoint?: string;

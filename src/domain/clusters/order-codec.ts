@@ -15,7 +15,7 @@ import { defined } from '../json-tools.ts';
 import { jobState } from './event-types.ts';
 import type { ClusterOrderSpecShape } from './observed.ts';
 
-/** What we write into a ClusterOrder, and what we read of it (management-cluster.md §1.1). */
+/** What we write into a ClusterOrder, and what we read of it (OSAC's operator). */
 export const CLUSTER_ORDER_UUID_LABEL = `${OSAC_GROUP}/clusterorder-uuid`;
 
 const TEMPLATE_ID = /^[a-zA-Z_][a-zA-Z0-9._]*$/;
@@ -73,7 +73,7 @@ export const written = z.object({
     z.object({ podCIDR: z.exactOptional(range), serviceCIDR: z.exactOptional(range) }),
   ),
 });
-/** Counts as they are stored, negative ones too: the CRD has no minimum (operator-run.md §3). */
+/** Counts as they are stored, negative ones too: the CRD has no minimum (OSAC's operator). */
 const shownNodes = shownList(
   z.object({
     resourceClass: shownText,
@@ -140,7 +140,7 @@ const shownOrder = shownPart({
   }),
 });
 
-/** One ClusterOrder as the hub shows it; without phase it is not accepted yet (operator-run.md §4.1). */
+/** One ClusterOrder as the hub shows it; without phase it is not accepted yet (OSAC's operator). */
 export type ObservedClusterOrder = ReturnType<typeof observedClusterOrder>;
 
 export const observedClusterOrder = (object: unknown) => {

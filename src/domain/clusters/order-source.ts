@@ -7,7 +7,7 @@ import { referenceOf, unknownReference, type Reference } from '../references.ts'
 import type { Catalogue, CatalogueObject } from './catalogue.ts';
 import { clusterGovernance } from './item-governance.ts';
 
-/** Where an order comes from: a template, or a catalogue item with its template (osac-api.md §10). */
+/** Where an order comes from: a template, or a catalogue item with its template (OSAC). */
 export type OrderSource = {
   readonly template: CatalogueObject;
   readonly item?: CatalogueObject;
@@ -62,7 +62,8 @@ const withTemplate = (
 };
 
 /**
- * Why a tenant may not order this way. Items of the template's own tenant count alone: those of `shared` are the provider's,
+ * Why a tenant may not order this way. Items of the template's own tenant count alone: those of `shared` are the
+ * provider's,
  * and the bounds of any other item are the tenant's own to write.
  */
 export const itemsOnlyRejection = ({ template, item }: OrderSource): Rejection | undefined =>

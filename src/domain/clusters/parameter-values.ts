@@ -1,7 +1,7 @@
 import type { JsonObject, JsonValue } from '../json.ts';
 import { isObject, stringAt } from '../json-tools.ts';
 
-/** Values of template parameters: protobuf Any messages in JSON form (osac-api.md §3). */
+/** Values of template parameters: protobuf Any messages in JSON form (OSAC). */
 const GOOGLE = 'type.googleapis.com/google.protobuf.';
 
 const isInteger = (value: JsonValue): value is number => Number.isSafeInteger(value);
@@ -43,8 +43,8 @@ export const plainValue = (any: JsonObject): JsonValue => {
 
 /**
  * A plain value as a parameter's value. It becomes the parameter's own type where it fits that; else bool → BoolValue,
- * whole number → Int64Value, other number → DoubleValue, everything else StringValue (osac-api.md §10). So a whole
- * number is a valid default of an Int32 parameter, which it never is in the original (osac-api-run.md §2).
+ * whole number → Int64Value, other number → DoubleValue, everything else StringValue (OSAC). So a whole
+ * number is a valid default of an Int32 parameter, which it never is in the original (OSAC).
  */
 export const wrapped = (value: JsonValue, type: string | undefined): JsonObject => {
   if (isObject(value) && stringAt(value, '@type') !== '') return value;

@@ -2,7 +2,7 @@ import { invalid, type Rejection } from '../decider.ts';
 import type { JsonObject } from '../json.ts';
 import { isObject, listAt, own, stringAt } from '../json-tools.ts';
 
-/** Template parameters of an order, after defaults (osac-api.md §10). */
+/** Template parameters of an order, after defaults (OSAC). */
 export const parametersOf = (
   template: { readonly id: string; readonly document: JsonObject },
   given: JsonObject,

@@ -7,7 +7,7 @@ import type { SecretRef } from '../secret-ref.ts';
 import type { Catalogue, CatalogueObject } from './catalogue.ts';
 import type { NamedSecret } from './events.ts';
 
-/** Where a cluster's pull secret comes from: a value, or an object of kind secret (osac-api.md §11 ClusterSpec). */
+/** Where a cluster's pull secret comes from: a value, or an object of kind secret (OSAC). */
 const FIELD = 'spec.pull_secret_secret';
 
 /** Both at once would leave open which one counts. */

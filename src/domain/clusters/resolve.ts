@@ -25,8 +25,8 @@ import { classRejection, sizeRejection, sshKeyRejection } from './revise.ts';
 export type { Catalogue, CatalogueObject };
 
 /**
- * From what a caller sent and the catalogue as it is now to the facts of an order (osac-api.md §10, §11). Pure: the
- * caller looks the catalogue up. The order of the checks is that of osac-api.md §5 and §12.
+ * From what a caller sent and the catalogue as it is now to the facts of an order (OSAC). Pure: the
+ * caller looks the catalogue up. The checks come in OSAC's order.
  */
 export type OrderRequest = {
   /** `metadata` and `spec` as sent, in the private JSON form. */
@@ -168,7 +168,7 @@ const unsupportedRejection = (spec: JsonObject): Rejection | undefined => {
     : undefined;
 };
 
-/** Caller, then template, then the system default; it must be usable (osac-api.md §11 Clusters). */
+/** Caller, then template, then the system default; it must be usable (OSAC). */
 const orderedVersion = (
   spec: JsonObject,
   defaults: JsonObject,
@@ -207,7 +207,7 @@ export const usableVersion = (version: CatalogueObject): ResolvedVersion | Rejec
   };
 };
 
-/** All sets of the template, with the caller's sizes; hosts are the template's (osac-api.md §11 Clusters). */
+/** All sets of the template, with the caller's sizes; hosts are the template's (OSAC). */
 export const orderedNodeSets = (
   spec: JsonObject,
   template: Pick<CatalogueObject, 'id' | 'document'>,

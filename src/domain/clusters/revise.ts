@@ -20,7 +20,7 @@ import {
 } from './events.ts';
 import { effectiveState } from './shown-status.ts';
 
-/** Changes that a caller makes to a cluster (osac-api.md §11 Clusters, §5 Update). */
+/** Changes that a caller makes to a cluster (OSAC). */
 const UPDATABLE_STATES: readonly string[] = ['', 'CLUSTER_STATE_PROGRESSING', 'CLUSTER_STATE_READY'];
 const MAX_SSH_KEY = 16_384;
 
@@ -229,7 +229,7 @@ const playbooksRejection = (
       )
     : undefined;
 
-/** A status names each condition type once (osac-api.md §11 Clusters). */
+/** A status names each condition type once (OSAC). */
 const statusRejection = ({ status }: ClusterChanges): Rejection | undefined => {
   const conditions = status?.['conditions'];
   if (!Array.isArray(conditions)) return undefined;

@@ -206,7 +206,7 @@ export const CLUSTER_TIMERS: { readonly [timer: string]: string } = {
 };
 
 /**
- * Who does which step by the hub's registration (design §6), and what comes of it: none of these steps is done by the
+ * Who does which step by the hub's registration, and what comes of it: none of these steps is done by the
  * ledger itself yet, and a simulated hub plays all of them whatever the rule.
  */
 const stepsOf = (hub: string, rules: JsonObject): string => {

@@ -3,7 +3,7 @@ import { changeWords } from './change-words.ts';
 import { JOB_STATUS_UNKNOWN, WAITING_FOR_HOSTS } from './observed-conditions.ts';
 import type { ShownConditionType, StoredCluster, Dispatched } from './state.ts';
 
-/** How a cluster's progress shows on the wire: OSAC's states and conditions (osac-api.md §11 ClusterStatus). */
+/** How a cluster's progress shows on the wire: OSAC's states and conditions. */
 export type ShownState = '' | `CLUSTER_STATE_${'PROGRESSING' | 'READY' | 'FAILED' | 'DELETING'}`;
 
 export type ShownCondition = {
@@ -23,7 +23,7 @@ export const shownState = (state: StoredCluster): ShownState => {
   return state.status === 'deleted' ? '' : 'CLUSTER_STATE_PROGRESSING';
 };
 
-/** What a reader sees: the status that a private caller wrote wins until the next observation (design §6). */
+/** What a reader sees: the status that a private caller wrote wins until the next observation. */
 export const effectiveState = (state: StoredCluster): string =>
   state.reported === undefined ? shownState(state) : stringAt(state.reported, 'state');
 

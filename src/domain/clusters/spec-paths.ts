@@ -1,5 +1,5 @@
 /**
- * The fields of a cluster's spec that a catalogue item may govern (osac-api.md §10, §11 ClusterSpec). `*` is a key of a
+ * The fields of a cluster's spec that a catalogue item may govern (OSAC). `*` is a key of a
  * map: one segment, but for parameters, whose names may hold dots. A test compares this with the message.
  */
 type Shape = { readonly [field: string]: Shape };

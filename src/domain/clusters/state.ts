@@ -27,7 +27,7 @@ export type ClusterState =
       readonly conditions?: Progress['conditions'];
     } & Order);
 
-/** OSAC's conditions of a cluster (osac-api.md §11 ClusterStatus). */
+/** OSAC's conditions of a cluster. */
 export type ShownConditionType = `CLUSTER_CONDITION_TYPE_${'PROGRESSING' | 'READY' | 'FAILED' | 'DEGRADED'}`;
 
 type Data<Type extends ClusterEvent['type']> = DataOf<ClusterEvent, Type>;

@@ -4,7 +4,7 @@ import { reject, type Rejection } from '../decider.ts';
 import type { JsonObject } from '../json.ts';
 import { isObject, numberAt, objectAt, stringAt } from '../json-tools.ts';
 
-/** Sizes of compute instances (osac-api-more.md Instance types): the provider's, the same for every tenant. */
+/** Sizes of compute instances (OSAC): the provider's, the same for every tenant. */
 const STAGES = {
   field: 'state',
   active: 'INSTANCE_TYPE_STATE_ACTIVE',

@@ -6,8 +6,8 @@ import { isObject, objectAt, own, sameJson } from '../json-tools.ts';
 import type { CapacityClaim, CapacityLimits, HubCapacityEvent } from './capacity-events.ts';
 
 /**
- * What a hub can still take (fleet-and-networks.md §2.9). Reservations never exceed the limits at the time they are
- * made; lowering a limit blocks new ones and evicts nobody (§2.10 says the same of quotas).
+ * What a hub can still take. Reservations never exceed the limits at the time they are
+ * made; lowering a limit blocks new ones and evicts nobody.
  *
  * Absent limits mean unlimited. A hub that names host types has only those: any other class counts as 0.
  */
@@ -128,8 +128,9 @@ export const capacityLimitsOf = (hubDocument: JsonObject): CapacityLimits => {
 
 /**
  * Limits of a hub: what its document declares wins class by class; of other classes the hub has the hosts that it
- * shows, of which ours are already in clusters that hold capacity here. Hosts of others are no room. A hub that shows none
- * at all says nothing: where hosts are made when they are ordered, there are none before (management-cluster.md §8.2).
+ * shows, of which ours are already in clusters that hold capacity here. Hosts of others are no room. A hub that
+ * shows none
+ * at all says nothing: where hosts are made when they are ordered, there are none before (OSAC's operator).
  */
 export const limitsWithHosts = (
   declared: CapacityLimits,

@@ -15,11 +15,12 @@ const problems = { problems: listOf(hubProblem) };
 /** What is missing for objects of one kind, which the hub is of use without. */
 export const lackedKind = hubProblem.extend({ kind: text });
 
-/** Hosts of one resource class, as the hub shows them (management-cluster.md §3.3). */
+/** Hosts of one resource class, as the hub shows them (OSAC's operator). */
 export const hostCount = z.strictObject({ free: count, ours: count, foreign: count });
 
 /**
- * What looking at a hub showed, on the hub's own stream: its document tells it. Only what changed is an event, so that a
+ * What looking at a hub showed, on the hub's own stream: its document tells it. Only what changed is an event, so
+ * that a
  * hub that stays as it is adds nothing, however often it is looked at.
  */
 export const HUB_HEALTH = {
@@ -55,7 +56,7 @@ export const capacityLimits = z.strictObject({
   controlPlanes: count.exactOptional(),
   nodes: counts.exactOptional(),
 });
-/** How the scheduler came to its choice; an auditor can recompute it (fleet-and-networks.md §2.9). */
+/** How the scheduler came to its choice; an auditor can recompute it. */
 export const placementDecision = z.strictObject({
   weightsVersion: count,
   candidates: listOf(
@@ -74,7 +75,7 @@ const claimed = { holder, claim: capacityClaim };
 
 /**
  * Events of `hubCapacity-<hub id>`: the one stream that owns what a hub can still take, so that a burst of orders
- * cannot all land on the emptiest hub (fleet-and-networks.md §2.9).
+ * cannot all land on the emptiest hub.
  */
 export const HUB_CAPACITY = {
   HubCapacityDeclared: { hub: text, limits: capacityLimits },

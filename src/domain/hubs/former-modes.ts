@@ -5,7 +5,7 @@ import { mergePaths, objectAt, stringAt, withoutEmpty, withoutValueAt, withValue
 import type { SecretRef } from '../secret-ref.ts';
 
 /**
- * A hub may be switched while orders run on it: new ones follow the new mode, running ones end in theirs (design §6). What
+ * A hub may be switched while orders run on it: new ones follow the new mode, running ones end in theirs. What
  * stands in `spec.automation` is for the mode that the hub is in. A switch keeps what it was for the mode that is left,
  * in `spec.automation.eda` or `spec.automation.aap`, and takes back what was kept of the mode that is entered.
  */

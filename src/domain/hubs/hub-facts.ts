@@ -9,7 +9,7 @@ export type HubController = 'operator' | 'ledger';
 export type HubScheduling = 'open' | 'cordoned' | 'draining';
 export type StepRule = 'ledger' | 'hub' | 'none';
 
-/** Steps that either our aggregates and adapters do, or the hub's operator and Ansible content (design §6). */
+/** Steps that either our aggregates and adapters do, or the hub's operator and Ansible content. */
 export const DELEGATED_STEPS = [
   'agents',
   'l2',
@@ -113,11 +113,11 @@ export const namespaceOf = (hub: HubFacts, tenantName: string): string =>
 
 /**
  * `<namespace>-<order>-<order>` is a namespace of the hub as well, and an order's name has 19 characters
- * (management-cluster.md §10.1): 63 − 2·19 − 2.
+ * (OSAC's operator): 63 − 2·19 − 2.
  */
 export const MAX_NAMESPACE = 23;
 
-/** The control plane's namespace is `<namespace>-<order>-<order>`; it must be a Kubernetes name (§10.1). */
+/** The control plane's namespace is `<namespace>-<order>-<order>`; it must be a Kubernetes name. */
 export const namespaceFits = (namespace: string, order: string): boolean =>
   namespace.length > 0 && namespace.length + 2 * order.length + 2 <= 63;
 
@@ -125,7 +125,8 @@ export const namespaceFits = (namespace: string, order: string): boolean =>
 const RESERVED_NAMESPACE = /^(default|kube|openshift)(-|$)/;
 
 /**
- * A tenant's own namespace: its name where that can be one and is nobody else's, otherwise its beginning and a hash. The hub's
+ * A tenant's own namespace: its name where that can be one and is nobody else's, otherwise its beginning and a hash.
+ * The hub's
  * namespace goes into the hash, so that two services may share a management cluster.
  */
 export const tenantNamespace = (hubNamespace: string, tenant: string): string => {
@@ -140,5 +141,5 @@ export const tenantNamespace = (hubNamespace: string, tenant: string): string =>
   return head === '' ? `t-${digits}` : `${head}-${digits}`;
 };
 
-/** A hub whose id begins with `sim-` is simulated (design §6); the prefix shows wherever the hub is named. */
+/** A hub whose id begins with `sim-` is simulated; the prefix shows wherever the hub is named. */
 export const isSimulatedHub = (id: string): boolean => id.startsWith('sim-');

@@ -75,12 +75,13 @@ export type OwnedObject<
   /** What an id of ours names and what it has on a hub, for people: `cluster` and `orders`. */
   readonly owner: string;
   readonly called: string;
-  /** The same name for every attempt (management-cluster.md §10.1). */
+  /** The same name for every attempt (OSAC's operator). */
   readonly nameOf: (id: string) => string;
   /** Above this the namespace and name of an object are too long for what is named after them. */
   readonly placeFits?: (place: ObjectPlace) => boolean;
   /**
-   * Fields that we write and no others. It also refuses what a CRD stores although nobody can work with it. A patch is any
+   * Fields that we write and no others. It also refuses what a CRD stores although nobody can work with it. A patch
+   * is any
    * part of it, so what it refuses is about single fields.
    */
   readonly spec: z.ZodObject & z.ZodType<Spec>;
@@ -209,7 +210,7 @@ export const patchFaults = (kind: OwnedObject, spec: object): readonly Fault[] =
     ? [{ field: 'spec', message: 'changes nothing' }]
     : specFaults(kind.spec.partial(), spec);
 
-/** Null removes what is immutable and lets it come back changed (operator-run.md §2 h). */
+/** Null removes what is immutable and lets it come back changed (OSAC's operator). */
 const specFaults = (codec: z.ZodType, spec: object): readonly Fault[] => {
   const empty = Object.entries(spec).flatMap(([field, value]: [string, unknown]) =>
     value === null || value === undefined

@@ -39,7 +39,7 @@ export const ROLE_BINDING = read({ ...RBAC, kind: 'RoleBinding', plural: 'rolebi
   everywhere('controller-ledger', 'create', 'get'),
 ]);
 
-/** What the account `hub-access` of the hub's namespace is granted in each cluster's (management-cluster.md §1.1). */
+/** What the account `hub-access` of the hub's namespace is granted in each cluster's (OSAC's operator). */
 export const hubAccessRole = (namespace: string): string => `${namespace}-hub-access-hosted-clusters`;
 
 /** Nobody may grant what he does not hold, but for roles that he may bind: refused only when the binding is made. */
@@ -47,7 +47,7 @@ export const CLUSTER_ROLE = read({ ...RBAC, kind: 'ClusterRole', plural: 'cluste
   { ...everywhere('controller-ledger', 'bind'), names: ['admin', hubAccessRole('NS')] },
 ]);
 
-/** Bare-metal hosts by resource class (management-cluster.md §3.3). */
+/** Bare-metal hosts by resource class (OSAC's operator). */
 export const AGENT = read(
   { group: 'agent-install.openshift.io', version: 'v1beta1', kind: 'Agent', plural: 'agents' },
   [

@@ -35,7 +35,7 @@ import { originRejection } from './automation-origins.ts';
 import type { HubHealthEvent } from './health-events.ts';
 import type { SecretRef } from '../secret-ref.ts';
 
-/** Management clusters (osac-api.md §11 Hubs) with the additive fields of design §6. */
+/** Management clusters (OSAC) with additive fields. */
 export const KUBECONFIG_PATH = 'spec.kubeconfig';
 const secret = (path: string, kind: 'automation-token' | 'automation-key') =>
   ({ path, kind, reads: 'absent', encoding: 'text' }) as const;

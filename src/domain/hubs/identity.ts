@@ -4,7 +4,7 @@ import type { HubProblemFact } from './health-events.ts';
 
 /**
  * Which cluster a hub is: the uid of its namespace `kube-system`, which is made with a cluster, cannot be deleted, and
- * comes back with a restored backup. The stock role may read it (management-cluster.md §5). Recorded by the first look;
+ * comes back with a restored backup. The stock role may read it (OSAC's operator). Recorded by the first look;
  * a cluster with another one is another hub, whose orders say nothing about ours.
  */
 export const IDENTITY_NAMESPACE = 'kube-system';

@@ -13,7 +13,7 @@ export const ZONE_ANNOTATION = 'fulfillment-ledger/zone';
 export const TEMPLATE_WORDS = 'an Ansible template ({{, {%, {# or #jinja2:)';
 
 /**
- * Which hub an order goes to: filter, score, and (by the caller) reserve (fleet-and-networks.md §2.9). Pure, so that
+ * Which hub an order goes to: filter, score, and (by the caller) reserve. Pure, so that
  * an auditor who has the recorded candidates comes to the same choice.
  */
 export type PlacementRequest = {
@@ -125,7 +125,8 @@ export const place = (
 };
 
 /**
- * A real hub that was reached once: from then on no simulated one takes its orders, also while it is away. One that never
+ * A real hub that was reached once: from then on no simulated one takes its orders, also while it is away. One that
+ * never
  * answered, as with a kubeconfig that is none, does not count.
  */
 export const isReal = ({

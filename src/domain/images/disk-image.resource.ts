@@ -6,7 +6,7 @@ import { listAt, objectAt, stringAt } from '../json-tools.ts';
 import { validationFailed } from '../metadata-rules.ts';
 
 /**
- * Images that disks are made from (osac-api-more.md Disk images): tenants keep their own, those of `shared` are offered
+ * Images that disks are made from (OSAC): tenants keep their own, those of `shared` are offered
  * to everybody.
  */
 const AVAILABLE = 'DISK_IMAGE_LIFECYCLE_AVAILABLE';

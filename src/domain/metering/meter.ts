@@ -3,7 +3,7 @@ import { byKey, sameJson } from '../json-tools.ts';
 import type { JsonObject } from '../json.ts';
 
 /**
- * What the events of an object say of its billable time (metering-events.md §7): pure, and the only place that knows. The
+ * What the events of an object say of its billable time (OSAC): pure, and the only place that knows. The
  * metering topics, the usage view and the audit of both fold the same events with it.
  *
  * Times are those of the events. A clock that was set back lengthens no interval and opens none before another ended:

@@ -2,7 +2,7 @@ import type { JsonObject } from '../json.ts';
 import type { Change, MeteredFacts, Metering, OpenInterval } from './meter.ts';
 
 /**
- * Metering events in OSAC's own form (metering-events.md §3 to §6), without the envelope of the broker. Field names, their
+ * Metering events in OSAC's own form, without the envelope of the broker. Field names, their
  * order and their nulls are the contract with OSAC's adapters.
  */
 export const METERING_SOURCE = 'osac-metering';
@@ -33,7 +33,7 @@ export const lifecycleRecords = (
   changes: readonly Change[],
 ): readonly MeteringRecord[] => {
   const { facts, atMs } = meter;
-  // An event without resource or tenant is never published (metering-events.md §3).
+  // An event without resource or tenant is never published (OSAC).
   if (facts === undefined || !isPublished(facts)) return [];
   const resource = resourceOf(facts);
   return changes.map(({ type, component, durationMs, previousState, currentState }) => ({

@@ -2,8 +2,9 @@ import { reject, type DataOf, type Decider } from '../decider.ts';
 import type { NameEvent } from './events.ts';
 
 /**
- * The stream that owns one name (design §4). A creation reserves first and creates then; a retry of the same command
- * reserves again, so that every attempt relies on a reservation of its own (`app/names.ts`); whoever comes second is told
+ * The stream that owns one name. A creation reserves first and creates then; a retry of the same command
+ * reserves again, so that every attempt relies on a reservation of its own (`app/names.ts`); whoever comes second is
+ * told
  * that the name is taken.
  */
 export const NAME_CATEGORY = 'name';

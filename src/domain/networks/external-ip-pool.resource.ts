@@ -27,7 +27,7 @@ import {
 } from '../placed-document.ts';
 import { isPrivate, parseRange, parseRanges, sizeOf, type Range } from '../ranges.ts';
 
-/** Ranges of addresses on a hub that external IPs are taken from (osac-api-more.md External IP pools). */
+/** Ranges of addresses on a hub that external IPs are taken from (OSAC). */
 export const QUARANTINE_ANNOTATION = 'fulfillment-ledger/quarantine';
 const FAMILIES: { readonly [name: string]: Range['family'] } = {
   IP_FAMILY_IPV4: 'ipv4',
@@ -193,7 +193,7 @@ export const poolDecider: Decider<PoolState, PoolCommand, PoolEvent> = {
   },
 };
 
-/** Public reads show no other pool (osac-api-run.md §2 External IP pools). */
+/** Public reads show no other pool (OSAC). */
 export const isOffered = (document: JsonObject): boolean => {
   const status = objectAt(document, 'status');
   return stringAt(status, 'state') === READY && stringAt(status, 'available') !== '';

@@ -15,7 +15,7 @@ import {
 } from '../placed-document.ts';
 import { parseAddress } from '../ranges.ts';
 
-/** Addresses of tenants (osac-api-more.md External IPs), on the hub of the pool that they are taken from. */
+/** Addresses of tenants (OSAC), on the hub of the pool that they are taken from. */
 export const ADDRESS_ANNOTATION = 'fulfillment-ledger/address';
 const IMMUTABLE = ['spec.pool'];
 export const IP_PRIVATE_ONLY = ['metadata.finalizers', 'status.hub'];
@@ -103,7 +103,7 @@ const notReleasable = ({ name }: Placed, why: string): Rejection =>
   reject('failed-precondition', 'NOT_RELEASABLE', `cannot delete external IP '${name}': ${why}`);
 
 /**
- * What a private caller may say of it (osac-api-run.md §2 External IPs); `DELETING` is what the operator says
+ * What a private caller may say of it; `DELETING` is what the operator says
  * at its end.
  */
 const TRANSITIONS: { readonly [from: string]: readonly string[] } = Object.fromEntries(

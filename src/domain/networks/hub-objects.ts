@@ -3,7 +3,7 @@ import { base32, fnv1a64 } from '../hash.ts';
 import { OSAC_GROUP, OWNED_VERBS, type OwnedObject, type OwnedShown } from '../hubs/hub-object.ts';
 import { shownConditions, shownList, shownMeta, shownPart, shownText } from '../hubs/shown.ts';
 
-/** What external IPs and their pools are on a hub (management-cluster.md §1.8). */
+/** What external IPs and their pools are on a hub (OSAC's operator). */
 const shownStatus = { phase: shownText, conditions: shownConditions };
 
 /** What both have in common; `word` is the kind's in labels and names. */

@@ -5,7 +5,7 @@ import type { EffectOutcome } from '../workflow.ts';
 import type { RunEvent } from './events.ts';
 
 /**
- * Book-keeping of one effect of a run, the same for every workflow (design §6): which attempt, what became of it, when
+ * Book-keeping of one effect of a run, the same for every workflow: which attempt, what became of it, when
  * to try again and whether to look before. Pure; folded from the run's events.
  */
 export type EffectState = {

@@ -8,7 +8,7 @@ const failure = { reason: text, message: text };
 const decision = { by: text, reason: text };
 
 /**
- * Events of a run's own stream, the same for every workflow (design §6): what was tried, and what people decided. A
+ * Events of a run's own stream, the same for every workflow: what was tried, and what people decided. A
  * failure is recorded once per reason; a repeated one leaves only the `EffectStarted` of the next attempt.
  */
 export const RUN_EVENT_SHAPES = {

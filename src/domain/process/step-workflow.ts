@@ -11,7 +11,7 @@ import { initialRun, type AnyRun, type Run } from './run.ts';
 import type { AnyDeclaration, Told } from './row.ts';
 import { tableOf } from './table.ts';
 
-/** A process manager from a declaration (design §6): one run per subject, in `<name>-<id of the subject>`. */
+/** A process manager from a declaration: one run per subject, in `<name>-<id of the subject>`. */
 export const stepWorkflow = <Subject, Command extends Told, Event extends DomainEvent, Memo = null>(
   declaration: Declaration<Subject, Command, Event, Memo>,
 ): StepWorkflow<Run<Subject, Memo>> =>

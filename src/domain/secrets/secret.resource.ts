@@ -5,8 +5,8 @@ import type { JsonObject } from '../json.ts';
 import { objectAt, stringAt } from '../json-tools.ts';
 
 /**
- * Secrets (osac-api-more.md Secrets). Values go to the secret store; the document and its events know only which keys
- * there are. No surface ever shows a value again, neither the private one nor Get (design §4).
+ * Secrets (OSAC). Values go to the secret store; the document and its events know only which keys
+ * there are. No surface ever shows a value again, neither the private one nor Get.
  */
 const DATA = 'data.';
 const VAULT = 'SECRET_BACKEND_VAULT';

@@ -9,7 +9,7 @@ export const boundUserIds = (document: JsonObject): readonly string[] =>
 
 /**
  * The document as it is stored, in its first status unless a controller reported another one, for these users. They are
- * stored by id alone: a user's name is personal data, and events cannot forget it (design §4).
+ * stored by id alone: a user's name is personal data, and events cannot forget it.
  */
 export const withBoundUsers = (document: JsonObject, first: JsonObject): JsonObject => {
   const spec = objectAt(document, 'spec');

@@ -6,8 +6,8 @@ import { objectAt, stringAt } from '../json-tools.ts';
 import { BUILT_IN_TENANTS } from './tenant.resource.ts';
 
 /**
- * Identity providers (osac-api.md §11): where a tenant's users sign in. The client secret is write-only (the original
- * returns it, osac-api-run.md §2), and users are only ever sent to https addresses.
+ * Identity providers: where a tenant's users sign in. The client secret is write-only (the original returns it,
+ * OSAC), and users are only ever sent to https addresses.
  */
 const ADDRESSES = ['issuer', 'authorization_url', 'token_url', 'user_info_url', 'jwks_url', 'logout_url'];
 const MAX_URL = 2048;

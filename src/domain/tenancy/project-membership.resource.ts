@@ -6,7 +6,7 @@ import { objectAt, stringAt } from '../json-tools.ts';
 import { boundUserIds, repeatedUser, withBoundUsers } from './bound-users.ts';
 
 /**
- * Project memberships (osac-api.md §11): users who are viewers or managers of one project. A user has one membership
+ * Project memberships (OSAC): users who are viewers or managers of one project. A user has one membership
  * in a project; the pair is a unique value, so that of two creations at once only one gets it.
  */
 const ROLES = ['PROJECT_MEMBERSHIP_ROLE_VIEWER', 'PROJECT_MEMBERSHIP_ROLE_MANAGER'];

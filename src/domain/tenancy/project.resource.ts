@@ -8,10 +8,10 @@ import { withEntries } from './project-entry.ts';
 import { BUILT_IN_TENANTS } from './tenant.resource.ts';
 
 /**
- * Projects (osac-api.md §11 Projects): a tree inside a tenant. The name is the whole dotted path, and
+ * Projects (OSAC): a tree inside a tenant. The name is the whole dotted path, and
  * `metadata.project` is the parent, so that the path alone says where a project is.
  *
- * Every tenant, and `shared`, has one without a name: what lies in no named project lies in it (osac-api.md §12).
+ * Every tenant, and `shared`, has one without a name: what lies in no named project lies in it (OSAC).
  */
 const SEGMENT = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 const MAX_SEGMENTS = 4;

@@ -4,7 +4,8 @@ import { kinds } from '../kinds.ts';
 import type { Method, ResourceKind } from '../resource.ts';
 
 /**
- * Who may call what (osac-api.md §7 Roles): the whole table, as data, with what kinds say themselves. Admins may everything on both surfaces; on the
+ * Who may call what (OSAC): the whole table, as data, with what kinds say themselves. Admins may everything on both
+ * surfaces; on the
  * private one only the CSI driver has a right besides. What is not listed is refused with 403. Services of kinds that
  * are not declared yet stand here too, so that declaring one opens it to those whom the table names.
  *

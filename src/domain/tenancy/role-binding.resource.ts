@@ -5,7 +5,7 @@ import { objectAt, stringAt } from '../json-tools.ts';
 import { repeatedUser, withBoundUsers } from './bound-users.ts';
 
 /**
- * Role bindings (osac-api-more.md Role bindings): users of one tenant who have a role. The role may be changed, as in
+ * Role bindings (OSAC): users of one tenant who have a role. The role may be changed, as in
  * the original, but a binding without one would say nothing; one without users is what is left when the last has gone.
  * Names are unique in the tenant: tenants write bindings, and must not learn of each other's by a name that is taken.
  */

@@ -4,10 +4,10 @@ import { reject } from '../decider.ts';
 import type { JsonObject } from '../json.ts';
 import { objectAt, stringAt } from '../json-tools.ts';
 
-/** Roles (osac-api-more.md Roles): named once for all tenants, written by admins. */
+/** Roles (OSAC): named once for all tenants, written by admins. */
 const READY = 'ROLE_STATE_READY';
 
-/** Roles that exist from the first start and that nobody changes or deletes (osac-api-run.md §2). */
+/** Roles that exist from the first start and that nobody changes or deletes (OSAC). */
 export const BUILT_IN_ROLES: readonly {
   readonly id: string;
   readonly name: string;

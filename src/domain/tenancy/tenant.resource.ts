@@ -4,7 +4,7 @@ import type { JsonValue } from '../json.ts';
 import { listAt, objectAt, textOf, withoutValueAt } from '../json-tools.ts';
 import { validationFailed } from '../metadata-rules.ts';
 
-/** Tenants (osac-api.md §11 Tenants): id, name and `metadata.tenant` are one and the same. */
+/** Tenants (OSAC): id, name and `metadata.tenant` are one and the same. */
 const MAX_DOMAIN = 253;
 const DNS_LABEL = /^[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?$/;
 const IPV4 = /^\d{1,3}(\.\d{1,3}){3}$/;

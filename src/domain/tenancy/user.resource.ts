@@ -7,8 +7,8 @@ import { validationFailed } from '../metadata-rules.ts';
 import { BUILT_IN_TENANTS } from './tenant.resource.ts';
 
 /**
- * Users (osac-api.md §11 Users): people and service accounts of a tenant. Only the name is unique, and only inside the
- * tenant; the username may repeat and may change (osac-api-run.md §2). Credentials are write-only on both surfaces.
+ * Users (OSAC): people and service accounts of a tenant. Only the name is unique, and only inside the
+ * tenant; the username may repeat and may change (OSAC). Credentials are write-only on both surfaces.
  */
 /** Everything about a user that says who it is, or is a text that may. Labels are for filters, and not for such texts. */
 export const USER_PERSONAL: readonly string[] = [
@@ -25,11 +25,11 @@ export const USER_PERSONAL: readonly string[] = [
 export const MAX_USERNAME = 255;
 export const MAX_EMAIL = 320;
 
-/** A removed user whose token still lives is admitted again: its id is derived from the token (osac-api-run.md §2 Users). */
+/** A removed user whose token still lives is admitted again: its id is derived from the token (OSAC). */
 export const user = documentKind({
   kind: 'user',
   context: 'tenancy',
-  // A removed user whose token still lives is admitted again: its id is derived from the token (osac-api-run.md §2 Users).
+  // A removed user whose token still lives is admitted again: its id is derived from the token (OSAC).
   events: {
     created: 'UserAdmitted',
     revised: 'UserRevised',
@@ -88,7 +88,7 @@ export const userRejection = (document: JsonObject): Rejection | undefined =>
   specRejection(objectAt(document, 'spec'));
 
 /**
- * Name of a user that was made from a token (osac-api.md §7): the username in lower case with `-` for every other
+ * Name of a user that was made from a token (OSAC): the username in lower case with `-` for every other
  * character; `fallback` where nothing is left of it.
  */
 export const userNameOf = (username: string, fallback: string): string => {

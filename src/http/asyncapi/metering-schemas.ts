@@ -4,14 +4,14 @@ import { meteredKinds } from '../../domain/acting-kinds.ts';
 import { METERING_SOURCE } from '../../domain/metering/records.ts';
 import { COUNT, record, TEXT } from '../openapi/ledger-schemas.ts';
 
-/** OSAC's metering records (metering-events.md §4) and ours in their form, by their type: topic, sources and `data`. */
+/** OSAC's metering records and ours in their form, by their type: topic, sources and `data`. */
 export type MeteringMessage = {
   readonly type: string;
   /** Default: the type. */
   readonly name?: string;
   readonly topic: string;
   readonly sources: readonly string[];
-  /** Pattern of ids, which consumers know duplicates by (metering-events.md §6). */
+  /** Pattern of ids, which consumers know duplicates by (OSAC). */
   readonly ids: string;
   readonly data: JsonObject;
 };

@@ -66,7 +66,8 @@ export type Seen = {
   /** Where it stands in the log. */
   readonly recorded: Position;
   /**
-   * Says that the answer shows something of the history of this tenant that the tenant may see itself; `object`: what was
+   * Says that the answer shows something of the history of this tenant that the tenant may see itself; `object`:
+   * what was
    * looked at, where it is one that the tenant may know of.
    */
   readonly shows: (tenant: string, object?: LookedAt) => void;
@@ -88,8 +89,9 @@ type Ask<Query extends z.ZodObject> = (
 ) => Promise<Look> | Look;
 
 /**
- * A route that only looks: it is recorded before it is answered (design §7), and tenants of whom it shows something to
- * others are told before that, too. What is refused before it is a question is recorded as refusals are, within their caps;
+ * A route that only looks: it is recorded before it is answered, and tenants of whom it shows something to
+ * others are told before that, too. What is refused before it is a question is recorded as refusals are, within
+ * their caps;
  * a question to which there is no answer has its record by then.
  *
  * @param schema what its query may say.

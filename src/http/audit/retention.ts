@@ -12,7 +12,7 @@ import type { AuditServices } from './services.ts';
 import { assertScopeThere, tenantsOfSubject } from './subject-tenants.ts';
 import { answered, writing } from './writes.ts';
 
-/** Legal holds and erasures of persons, both for the provider's admins (fleet-and-networks.md §1.9 rules 4 and 5). */
+/** Legal holds and erasures of persons, both for the provider's admins. */
 export const retentionRoutes = (services: AuditServices): readonly LedgerRoute[] => [
   adminsList(services, 'holds', async () => (await services.erasures.state()).holds.map(holdJson)),
   {

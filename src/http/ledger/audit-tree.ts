@@ -6,7 +6,7 @@ import { AUDIT_TREE, KEYS_BODY, type AuditTree, type NewKey } from './audit-tree
 import { fieldsOf, readBody, rendered } from './forms.ts';
 import type { LedgerCall, LedgerRoute } from './serve.ts';
 
-/** The tree over the log: how far its signatures are, and the keys that sign it (design §7, Audit). */
+/** The tree over the log: how far its signatures are, and the keys that sign it. */
 export type AuditTreeServices = ActServices & {
   /** Absent without the role `auditor`. */
   readonly auditing?: {

@@ -23,7 +23,7 @@ import {
 } from './kafka-operations.ts';
 import type { LedgerCall, LedgerRoute } from './serve.ts';
 
-/** The Kafka publisher: how far each topic is, the topics on the brokers, parked streams, replays (design §7, Kafka). */
+/** The Kafka publisher: how far each topic is, the topics on the brokers, parked streams, replays. */
 export type KafkaServices = ReplayServices &
   ActServices & {
     /** Absent where no brokers are set. */

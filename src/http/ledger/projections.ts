@@ -6,7 +6,7 @@ import { fieldsOf, readBody } from './forms.ts';
 import type { LedgerCall, LedgerRoute } from './serve.ts';
 import { REBUILD_BODY, type Projection, type RebuildLine } from './upkeep-operations.ts';
 
-/** Read models of the instance that answers: state, digest, rebuild, parked streams (design §5). */
+/** Read models of the instance that answers: state, digest, rebuild, parked streams. */
 export type ProjectionServices = ActServices & {
   readonly readModels: Pick<ReadModels, 'status' | 'rebuild' | 'digest' | 'retryParked'>;
   readonly positions: Positions;

@@ -168,7 +168,7 @@ export const admitted = async (
 };
 
 /**
- * Runs what is checked before anybody asks who calls (osac-api.md §6). A request that fails there counts for whoever
+ * Runs what is checked before anybody asks who calls (OSAC). A request that fails there counts for whoever
  * sent it all the same, so that nobody sends as many as they like; and a large body is read from known callers only.
  * Throws what `check` throws, or ApiError 401 or 429.
  */
@@ -189,7 +189,8 @@ export const countingFailures = async <T>(
 };
 
 /**
- * The same for what is checked before a body is read: the answer is that of the check, but it counts for who called and is
+ * The same for what is checked before a body is read: the answer is that of the check, but it counts for who called
+ * and is
  * recorded as theirs, in the history of their tenant. A refused call makes nobody a User.
  */
 export const namingFailures = async <T>(

@@ -2,7 +2,7 @@ import type { Exchange } from '../exchange.ts';
 import { send } from '../exchange.ts';
 
 /**
- * Cross-origin calls of browsers (osac-api.md §1, §12). Callers authenticate with a bearer token that a page must hold
+ * Cross-origin calls of browsers (OSAC). Callers authenticate with a bearer token that a page must hold
  * itself; nothing here is done on the strength of a cookie. So any origin may be let in, as the original does, without
  * lending it anything. A list of origins narrows that; an empty list leaves browsers to the same-origin rule.
  */

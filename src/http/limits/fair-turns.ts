@@ -1,6 +1,7 @@
 /**
  * Who computes next on the HTTP thread. All requests that have arrived would otherwise be carried out in one go, in the
- * order of their arrival: a tenant that sends hundreds of long lists would hold the thread for as long as they take, and
+ * order of their arrival: a tenant that sends hundreds of long lists would hold the thread for as long as they take,
+ * and
  * everybody else with it. Here requests run at once until a turn of the thread has been used for some milliseconds; the
  * following ones wait for the next turn, one of each key after the other.
  */
@@ -18,7 +19,7 @@ export type FairTurnsOptions = {
   readonly nextTurn?: (go: () => void) => void;
 };
 
-/** With one more request of the longest kind a turn stays below the 20 ms of design §5 Threads. */
+/** With one more request of the longest kind a turn stays below the 20 ms that nothing may hold the thread. */
 export const TURN_SLICE_MS = 4;
 
 export const createFairTurns = ({

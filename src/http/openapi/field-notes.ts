@@ -57,7 +57,7 @@ const notesOf = (kind: AnyKind, surface: Surface): (readonly [path: string, note
   ...kind.secrets.map(({ path, kind: secret, reads }) => [path, secretNote(secret, reads)] as const),
 ];
 
-/** Break-glass credentials are made here and shown by the call that created them, never again (design §4). */
+/** Break-glass credentials are made here and shown by the call that created them, never again. */
 const secretNote = (
   kind: AnyKind['secrets'][number]['kind'],
   reads: AnyKind['secrets'][number]['reads'],
@@ -108,7 +108,7 @@ const LABEL_OF_NAME = NAME_PATTERN.slice(0, -1);
 const KEY = '^([a-z0-9.-]{1,253}/)?[a-z0-9]([a-z0-9._-]{0,61}[a-z0-9])?$';
 const LABEL = '^([a-z0-9]([a-z0-9._-]{0,61}[a-z0-9])?)?$';
 
-/** Rules of `metadata`, which are the same for every kind (osac-api.md §5, §11 Metadata). */
+/** Rules of `metadata`, which are the same for every kind (OSAC). */
 const METADATA: { readonly [field: string]: FieldNote | undefined } = {
   creation_timestamp: { readOnly: true, description: 'When the object was made.' },
   deletion_timestamp: { readOnly: true, description: 'When its deletion was asked for.' },

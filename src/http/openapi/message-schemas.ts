@@ -3,7 +3,7 @@ import type { JsonObject, JsonValue } from '../../domain/json.ts';
 import type { FieldNotes } from './field-notes.ts';
 
 /**
- * Protobuf messages as JSON Schema 2020-12, in the JSON form of OSAC's surfaces (osac-api.md §3). Answers and requests
+ * Protobuf messages as JSON Schema 2020-12, in the JSON form of OSAC's surfaces. Answers and requests
  * differ: requests may give an enum by number, a 64-bit number as a number, and null for what is to be cleared.
  */
 export type Side = 'answer' | 'request';
@@ -95,7 +95,7 @@ const byName = ([left]: readonly [string, unknown], [right]: readonly [string, u
 const describe = (description: string | undefined): JsonObject =>
   description === undefined ? {} : { description };
 
-/** A null says that a field is not set; in a PATCH it clears (osac-api.md §5 Update). */
+/** A null says that a field is not set; in a PATCH it clears (OSAC). */
 const nullable = (schema: JsonObject): JsonObject => {
   const { type } = schema;
   if (typeof type === 'string' && schema['enum'] === undefined) return { ...schema, type: [type, 'null'] };
@@ -132,7 +132,7 @@ const BASE64 = '^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$
 const BYTES: JsonObject = { type: 'string', contentEncoding: 'base64', pattern: BASE64 };
 const NUMBER: JsonObject = { type: 'number' };
 
-/** 64-bit numbers are decimal text, because JSON readers round them (osac-api.md §3). */
+/** 64-bit numbers are decimal text, because JSON readers round them (OSAC). */
 const int64 = (side: Side): JsonObject => {
   const text: JsonObject = { type: 'string', format: 'int64', pattern: '^-?[0-9]{1,19}$' };
   const number: JsonObject = {
@@ -179,7 +179,7 @@ const scalarSchema = (scalar: ScalarType, side: Side): JsonObject => {
 const TIMESTAMP: JsonObject = { type: 'string', format: 'date-time' };
 const DURATION: JsonObject = { type: 'string', pattern: '^-?[0-9]{1,12}(\\.[0-9]{1,9})?s$' };
 
-/** What a template parameter may be: type names are compared literally (osac-api.md §3). */
+/** What a template parameter may be: type names are compared literally (OSAC). */
 const wrapped = (side: Side): readonly (readonly [type: string, value: JsonObject])[] => [
   ['BoolValue', { type: 'boolean' }],
   ['Int32Value', INT32],

@@ -53,7 +53,7 @@ const BODY = `At most ${MAX_BODY_BYTES} bytes; more is 413.`;
 
 const METHODS: readonly Method[] = ['List', 'Get', 'Create', 'Update', 'Delete'];
 
-/** OSAC's clients ask for all five methods of a service: what one surface only declares is told, too (osac-api.md §2). */
+/** OSAC's clients ask for all five methods of a service: what one surface only declares is told, too. */
 const unimplemented = (served: Served, method: Method): Operation => {
   const { verb, path, parameters = [], body } = STANDARD[method](served);
   return {
@@ -197,7 +197,7 @@ const objectAnswer = (served: Served, description: string): JsonObject => ({
   content: jsonContent(served.schemas.ref(served.service.schema, 'answer')),
 });
 
-/** Some kinds answer `{"object": …}` (osac-api.md §2 Deviations). */
+/** Some kinds answer `{"object": …}` (OSAC). */
 const writeAnswer = (served: Served, description: string): JsonObject => {
   const object = served.schemas.ref(served.service.schema, 'answer');
   return {

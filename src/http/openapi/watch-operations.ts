@@ -7,7 +7,7 @@ import { headerRefs, type ParameterName } from './parameters.ts';
 import { tagOf } from './osac-operations.ts';
 import { ANY_CALL } from './refusals.ts';
 
-/** A watch as it is served: on which surface, under which path (osac-api.md §8). */
+/** A watch as it is served: on which surface, under which path (OSAC). */
 export type WatchRoute = { readonly surface: Surface; readonly path: string };
 
 const PARAMETERS: readonly ParameterName[] = [

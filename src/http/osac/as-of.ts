@@ -58,7 +58,7 @@ export const createPast = ({
 });
 
 /**
- * Get of any kind as it was (design §5): the object's own stream, folded up to the moment. Who may see it is decided by the
+ * Get of any kind as it was: the object's own stream, folded up to the moment. Who may see it is decided by the
  * tenant that it had then; what was not there yet, or not any more, is as absent as what never was.
  */
 export const getAsOf =
@@ -84,7 +84,8 @@ export const getAsOf =
   };
 
 /**
- * JSON of the document of one surface at a position; undefined: reads showed none, or it belongs to a tenant that is not
+ * JSON of the document of one surface at a position; undefined: reads showed none, or it belongs to a tenant that is
+ * not
  * visible. What is foreign is looked at as far as what is absent, and no further.
  */
 export const documentAsOf = async <S, C extends { readonly type: string }, E extends DomainEvent>(
@@ -121,7 +122,7 @@ export const documentAsOf = async <S, C extends { readonly type: string }, E ext
 };
 
 /**
- * Lists of the past, as far back as `changes` reaches: older ones are an export (design §5). What `changes` does not say of
+ * Lists of the past, as far back as `changes` reaches: older ones are an export. What `changes` does not say of
  * an object, because it changed only later, its own stream does.
  */
 export const listAsOf =

@@ -43,7 +43,8 @@ export const mayCallOn = (
   allows(rolesIn(principal.projects?.get(tenant), project), governed.service, method, surface);
 
 /**
- * What of all that the caller sees this method may be used on: everything by a right that holds anywhere, else what lies in
+ * What of all that the caller sees this method may be used on: everything by a right that holds anywhere, else what
+ * lies in
  * the projects where a role allows it, and what is shared. Pure.
  */
 export const visibilityFor = (
@@ -77,8 +78,9 @@ export type TenantDecision =
   | { readonly refused: 'denied' | 'invalid'; readonly message: string };
 
 /**
- * Tenant of a new object (osac-api.md §7 Tenancy): the one asked for if the caller may assign it, else the caller's
- * first own one; for those who see all tenants any, else the kind's default, which may be none (`''`). `exists` says whether a tenant was onboarded.
+ * Tenant of a new object (OSAC): the one asked for if the caller may assign it, else the caller's
+ * first own one; for those who see all tenants any, else the kind's default, which may be none (`''`). `exists` says
+ * whether a tenant was onboarded.
  */
 export const tenantOfNew = (
   principal: Pick<Principal, 'tenants' | 'visibility'>,
@@ -105,6 +107,6 @@ export const tenantOfNew = (
   };
 };
 
-/** Objects of `shared` are read-only for tenants, on update and on delete (osac-api-run.md head). */
+/** Objects of `shared` are read-only for tenants, on update and on delete (OSAC). */
 export const mayWrite = (principal: Pick<Principal, 'admin' | 'tenants'>, tenant: string): boolean =>
   principal.admin || principal.tenants.includes(tenant);

@@ -7,7 +7,7 @@ import type { Surface } from './messages.ts';
 import type { Principal } from './principal.ts';
 
 /**
- * What a handler gets (design §7): who calls, the request message, what came beside it, and a signal. Nothing here is
+ * What a handler gets: who calls, the request message, what came beside it, and a signal. Nothing here is
  * HTTP: the REST codec fills it from headers and query, a gRPC codec would fill it from its metadata.
  */
 export type Call<Message> = {
@@ -30,7 +30,7 @@ export type CallMetadata = {
   /** Revision that the caller's copy had (`If-Match`). */
   readonly ifRevision?: number;
   readonly ticket?: string;
-  /** Every check and default, no effect at all: nothing is stored, reserved, appended or remembered (osac-api.md §3). */
+  /** Every check and default, no effect at all: nothing is stored, reserved, appended or remembered (OSAC). */
   readonly dryRun?: true;
   /** Verb and path of the call with its ids, the scope of an idempotency key. */
   readonly verb: string;
@@ -44,7 +44,7 @@ export type CallMetadata = {
 export type ListMessage = {
   readonly offset: number;
   readonly limit: number;
-  /** As sent; empty texts are left out (osac-api.md §4). */
+  /** As sent; empty texts are left out (OSAC). */
   readonly filter?: string;
   readonly order?: string;
   readonly asOf?: string;
@@ -81,7 +81,7 @@ export type Answer = {
 
 export type Handler<Message> = (call: Call<Message>) => Promise<Answer> | Answer;
 
-/** `"<kind>-<revision>"`: the strong tag of one state of one object (design §5). */
+/** `"<kind>-<revision>"`: the strong tag of one state of one object. */
 export const etagOf = (kind: string, revision: number): string => `"${kind}-${revision}"`;
 
 export const MAX_TICKET = 128;
@@ -92,11 +92,12 @@ export const ticketOf = (headers: IncomingHttpHeaders): { readonly ticket?: stri
   return typeof ticket === 'string' && ticket !== '' && ticket.length <= MAX_TICKET ? { ticket } : {};
 };
 
-/** OSAC's header, plain and as its gateway forwards it (osac-api.md §3). */
+/** OSAC's header, plain and as its gateway forwards it. */
 const DRY_RUN = ['x-dry-run', 'grpc-metadata-x-dry-run'];
 
 /**
- * Whether the call shall only be tried. Throws ApiError 400 for anything but `true` and `false`: carrying out by mistake
+ * Whether the call shall only be tried. Throws ApiError 400 for anything but `true` and `false`: carrying out by
+ * mistake
  * what was meant as a trial could not be taken back.
  */
 export const isDryRun = (headers: IncomingHttpHeaders): boolean =>

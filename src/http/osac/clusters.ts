@@ -25,7 +25,7 @@ import type { RoomCheck } from './room-check.ts';
 import { HIDDEN } from './secrets.ts';
 import type { Change, Revision } from './updates.ts';
 
-/** Orders: resolution against the catalogue, and changes in the words of the aggregate (osac-api.md §10, §11 Clusters). */
+/** Orders: resolution against the catalogue, and changes in the words of the aggregate (OSAC). */
 const PULL_SECRET = 'spec.pull_secret';
 const PULL_SECRET_SECRET = 'spec.pull_secret_secret';
 
@@ -73,7 +73,7 @@ export const clusterCreation = (
   },
 });
 
-/** Finalizers and status that a private caller sets with the order (osac-api.md §5 Create). */
+/** Finalizers and status that a private caller sets with the order (OSAC). */
 const reportedIn = (sent: JsonObject): Pick<ClusterChanges, 'finalizers' | 'status'> => {
   const finalizers = textListAt(objectAt(sent, 'metadata'), 'finalizers');
   return {
@@ -82,7 +82,7 @@ const reportedIn = (sent: JsonObject): Pick<ClusterChanges, 'finalizers' | 'stat
   };
 };
 
-/** All problems at once, each with its field (osac-api-run.md §2). */
+/** All problems at once, each with its field (OSAC). */
 const checkReferences = (spec: JsonObject, known: Catalogue): void => {
   const violations = referenceProblems(spec, known).map(({ field = '', facts, message }) => ({
     field,
@@ -206,7 +206,7 @@ const differsIn =
   (path: string): boolean =>
     !sameJson(valueAt(before, path), valueAt(after, path));
 
-/** A value or an object: the merged cluster may have one of them (osac-api.md §11 ClusterSpec). */
+/** A value or an object: the merged cluster may have one of them (OSAC). */
 const pullSecretChanges = async (
   change: Change,
   catalogue: CatalogueReader,
@@ -224,7 +224,7 @@ const pullSecretChanges = async (
     : { pullSecretSecret: named, ...(await pullSecretFacts(catalogue, named)) };
 };
 
-/** An empty version keeps the old one (osac-api.md §11 Clusters). */
+/** An empty version keeps the old one (OSAC). */
 const versionOf = (change: Change, catalogue: CatalogueReader): ClusterChanges['version'] => {
   const row = change.found.get('spec.version');
   return row === undefined ? undefined : orThrow(usableVersion(catalogue.object(row)));

@@ -64,7 +64,7 @@ export type Planned<C> = {
 
 export type CreateServices = WriteServices & { readonly messageOf: (kind: string) => string };
 
-/** Schema rules that come before authentication (osac-api.md §6): a name, where one was written, must be one. */
+/** Schema rules that come before authentication (OSAC): a name, where one was written, must be one. */
 export const checkNewName = (
   kind: Pick<ResourceKind, 'deriveName' | 'nameRule'>,
   object: JsonObject,
@@ -142,7 +142,7 @@ const create = async <S, C extends { readonly type: string }, E extends DomainEv
       reaches: reachOf(kind, owner, principal.visibility),
     })
     .catch(async (error: unknown) => {
-      // A command of somebody else made it: the id is taken, and whose command it was is not told (design §7).
+      // A command of somebody else made it: the id is taken, and whose command it was is not told.
       const taken = error instanceof IdempotencyMismatch;
       if (!taken || isWritable(kind.kind, principal, await viewOf(kind, id, services))) throw error;
       throw refused(alreadyExists(kind.words, id, kind.ids));
@@ -162,7 +162,7 @@ const viewOf = async <S, C extends { readonly type: string }, E extends DomainEv
   { runner }: CreateServices,
 ): Promise<ResourceView> => kind.view((await runner.load(aggregateOf(kind), id)).state);
 
-/** What the object would be: no id unless one was sent, and none of what only storing gives (osac-api.md §12 Create). */
+/** What the object would be: no id unless one was sent, and none of what only storing gives (OSAC). */
 const rehearsed = async <S, C extends { readonly type: string }, E extends DomainEvent>(
   kind: ResourceKind<S, C, E>,
   id: string,
@@ -180,7 +180,7 @@ const rehearsed = async <S, C extends { readonly type: string }, E extends Domai
   });
 };
 
-/** A name was sent or could be derived, and is one (osac-api.md §5 Create). Throws ApiError 400. */
+/** A name was sent or could be derived, and is one (OSAC). Throws ApiError 400. */
 const checkNamed = (
   kind: Pick<ResourceKind, 'deriveName' | 'nameRule'>,
   object: JsonObject,
@@ -208,7 +208,7 @@ const idOf = (
   const wanted = stringAt(object, 'id');
   if (kind.ids === 'generated') return write.creationId;
   if (kind.ids === 'equals-name') {
-    // Of other kinds than tenants a sent id is ignored (osac-api.md §5 Create).
+    // Of other kinds than tenants a sent id is ignored (OSAC).
     if (kind.defaultTenant === 'own-name' && wanted !== '' && wanted !== name)
       throw invalid(`the id of a ${kind.words} must equal its name '${name}' or be left out`, 'id');
     return name;
@@ -217,7 +217,7 @@ const idOf = (
   // Before anything is looked up: the answer must not depend on what is there.
   const reserved = kind.idRule?.(wanted);
   if (reserved !== undefined) throw refused(reserved);
-  // Anybody can compute what another tenant's keyed creation gets: nobody may take it beforehand (design §4).
+  // Anybody can compute what another tenant's keyed creation gets: nobody may take it beforehand.
   if (!admin && isDerivedForm(wanted))
     throw invalid(
       "field 'id' must not be a UUID of version 5, as the service derives ids itself: choose another form, or leave it out",
@@ -250,7 +250,7 @@ const SERVER_SET = [
   'name',
 ];
 
-/** Drops what the service sets itself; what tenants send as status is never stored (osac-api-run.md head). */
+/** Drops what the service sets itself; what tenants send as status is never stored (OSAC). */
 export const withoutServerSet = (document: JsonObject, surface: 'public' | 'private'): JsonObject => {
   const { id: _id, metadata: sent, status, ...rest } = document;
   const metadata = { ...(sent as JsonObject | undefined) };

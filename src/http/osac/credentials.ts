@@ -11,8 +11,8 @@ import { mayWrite } from './authorization.ts';
 import { beginWrite, commandContext, type WriteServices } from './write-context.ts';
 
 /**
- * Kubeconfig and password of a cluster (osac-api.md §9), read from the hub when asked for and stored nowhere. Each
- * reveal is an event, appended before the answer (design §4).
+ * Kubeconfig and password of a cluster (OSAC), read from the hub when asked for and stored nowhere. Each
+ * reveal is an event, appended before the answer.
  */
 export type CredentialServices = WriteServices & { readonly hubs: HubAdapters };
 
@@ -108,7 +108,7 @@ const hubAway = (why: string, error?: HubError): ApiError =>
 
 /**
  * Of the order with the cluster's label alone: what has taken its name belongs to somebody else
- * (management-cluster.md §2.3, §10.2).
+ * (OSAC's operator).
  */
 const readSecret = async (
   what: What,

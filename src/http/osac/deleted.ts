@@ -10,7 +10,7 @@ type Deletable = Pick<ResourceKind, 'kind' | 'collection'> & {
 };
 
 /**
- * Who could read an object that was deleted is told that it was (design §7). To everybody else it is absent: foreign and
+ * Who could read an object that was deleted is told that it was. To everybody else it is absent: foreign and
  * absent ids run the same statements and give the same answer.
  */
 export const tellingDeleted = (

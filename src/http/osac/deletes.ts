@@ -33,7 +33,7 @@ export type Removal<C> = {
   readonly secure?: (id: string, revision: number, commandId: string) => Promise<string | undefined>;
 };
 
-/** Delete (osac-api.md §5): `{}`; refused while something points at it. */
+/** Delete (OSAC): `{}`; refused while something points at it. */
 export const deleteHandler =
   <S, C extends { readonly type: string }, E extends DomainEvent>(
     kind: ResourceKind<S, C, E>,
@@ -94,7 +94,7 @@ const removeOnce = async <S, C extends { readonly type: string }, E extends Doma
     { revision, version: loaded.version },
     { ifRevision: metadata.ifRevision },
   );
-  // It was decided then; a second deletion moves nothing, other than in the original (head of osac-api-run.md).
+  // It was decided then; a second deletion moves nothing, other than in the original (head of, OSAC).
   const pending = live.deletionTimestamp !== undefined;
   // Who gives a hub up knows that orders are on it: they stay to be seen, and the hub with them.
   const givenUp = kind.kind === hub.kind && isGivenUp(live.document);

@@ -34,7 +34,7 @@ const PART_CHARACTERS = 128 * 1024;
 /** Compiled filters and orders that are kept per kind and surface; clients ask the same again and again. */
 const KEPT_TEXTS = 100;
 
-/** List of any kind: stored JSON texts, put together without being parsed (design §7). */
+/** List of any kind: stored JSON texts, put together without being parsed. */
 export const listHandler = (
   kind: ListedKind,
   surface: Surface,
@@ -96,7 +96,7 @@ const kept = <Compiled extends object>(compile: (text: string) => Compiled): ((t
 
 type Defaults = { readonly filter?: FilterNode; readonly listedOnly?: true };
 
-/** What a public list leaves out by itself, each part unless the caller's filter asks about it (osac-api.md §4). */
+/** What a public list leaves out by itself, each part unless the caller's filter asks about it (OSAC). */
 const defaultPredicates = (
   { publicList = [], listed }: Pick<ListedKind, 'publicList'> & { listed?: ListedKind['listed'] | undefined },
   compile: (text: string) => FilterNode,
@@ -145,7 +145,7 @@ const refusal = (error: ListRefused): ApiError => {
   }
 };
 
-/** `size`, `total` and `items` as the list message renders: zero and empty are left out (osac-api.md §3). */
+/** `size`, `total` and `items` as the list message renders: zero and empty are left out (OSAC). */
 const listText = ({ documents, total }: ListPage): string => {
   if (documents.length === 0) return total === 0 ? '{}' : `{"total":${total}}`;
   return `{"size":${documents.length},"total":${total},"items":[${documents.join(',')}]}`;

@@ -41,10 +41,10 @@ export const MESSAGES: Readonly<Record<string, Sides>> = Object.fromEntries(
   kinds.map(({ message }) => [message, sidesOf(message)]),
 );
 
-/** What a watch tells (osac-api.md §8). */
+/** What a watch tells (OSAC). */
 export const EVENTS: Readonly<Record<Surface, DescMessage>> = { public: PublicEvent, private: PrivateEvent };
 
-/** Everything that a `google.protobuf.Any` may hold (osac-api.md §3). */
+/** Everything that a `google.protobuf.Any` may hold (OSAC). */
 const registry = createRegistry(
   file_google_protobuf_wrappers,
   file_google_protobuf_timestamp,
@@ -58,7 +58,7 @@ export type Decoded = { readonly document: JsonObject; readonly present: JsonObj
 
 /**
  * Text → canonical document: snake_case names, defaults left out, enums by name, 64-bit numbers as strings
- * (osac-api.md §3). Throws ApiError 400 that names the offending field by its path.
+ * (OSAC). Throws ApiError 400 that names the offending field by its path.
  */
 export const decodeMessage = (schema: DescMessage, text: string): Decoded => {
   const present = parseJson(text);

@@ -27,7 +27,7 @@ export const createNameToken =
 export type NameToken = ReturnType<typeof createNameToken>;
 
 /**
- * Commands whose documents are concealed before they reach an aggregate (design §4 Personal data): every personal text
+ * Commands whose documents are concealed before they reach an aggregate: every personal text
  * becomes ciphertext under the key of the person it is about, and what is stored already stays the ciphertext it is, so
  * that a change of nothing writes nothing. Handlers and rehearsed commands deal in clear text only.
  */

@@ -5,12 +5,12 @@ import { PROVIDER_CLIENTS } from '../../domain/tenancy/provider-clients.ts';
 import type { Role } from '../../domain/tenancy/rights.ts';
 import type { Visibility } from '../../projections/read-models.ts';
 
-/** Built-in tenants: they exist without having been created; `system` is never visible to tenants (osac-api.md §7). */
+/** Built-in tenants: they exist without having been created; `system` is never visible to tenants (OSAC). */
 export const SHARED_TENANT = 'shared';
 export const SYSTEM_TENANT = 'system';
 export const BUILT_IN_TENANTS: readonly string[] = [SHARED_TENANT, SYSTEM_TENANT];
 
-/** Who calls, after the rules of osac-api.md §7. Tokens become principals here; everything behind sees only these. */
+/** Who calls, after OSAC's rules of identity. Tokens become principals here; everything behind sees only these. */
 export type Principal = {
   /** UUIDv5 of tenant, issuer and subject: the User's id and `metadata.creator`. */
   readonly subjectId: string;
@@ -121,8 +121,10 @@ export const principalOf = (token: VerifiedToken, options: PrincipalOptions = {}
 };
 
 /**
- * In the tenant of whom it acts for: one party that acts in several tenants is as many subjects, as users are. A subject of
- * another issuer than the token's is one by the word of the token's alone: otherwise one issuer could have the history name
+ * In the tenant of whom it acts for: one party that acts in several tenants is as many subjects, as users are. A
+ * subject of
+ * another issuer than the token's is one by the word of the token's alone: otherwise one issuer could have the
+ * history name
  * whom the other one knows.
  */
 const actingFor = (
@@ -138,7 +140,7 @@ const actingFor = (
 };
 
 /**
- * `tenant-admin` implies `tenant-idp-manager` (osac-api.md §7 Roles). A user without a realm role has OSAC's client rights, or
+ * `tenant-admin` implies `tenant-idp-manager`. A user without a realm role has OSAC's client rights, or
  * is limited to the projects that the token names. The CSI driver sees all tenants, so it is nothing
  * else: with a client's rights too it could read and change everybody's orders.
  */
@@ -181,7 +183,7 @@ const namesProjects = ({ serviceAccount, groups, tenantGroups }: VerifiedToken):
   );
 
 /**
- * Project roles from the groups inside each tenant (osac-api.md §7 Roles). Where `organization` is a list, the token's
+ * Project roles from the groups inside each tenant (OSAC). Where `organization` is a list, the token's
  * own groups are meant; of several tenants they could be any one's, so they count only when it names a single one.
  */
 const projectsOf = (token: VerifiedToken, tenants: readonly string[]): Principal['projects'] => {

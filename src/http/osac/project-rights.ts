@@ -9,8 +9,9 @@ import type { Surface } from './messages.ts';
 import type { KindService } from './rest.ts';
 
 /**
- * Rights that hold inside one project (osac-api.md §7 Roles): the routes let everybody pass who has such a right in any
- * project, and here each object is asked for its own. The handlers behind see the caller with what the method may be used
+ * Rights that hold inside one project (OSAC): the routes let everybody pass who has such a right in any
+ * project, and here each object is asked for its own. The handlers behind see the caller with what the method may be
+ * used
  * on, so that nothing of another project is reached through a reference either.
  */
 export const withProjectRights = (

@@ -2,14 +2,14 @@ import { invalid, mustNotBeEmpty } from '../errors.ts';
 import type { Positions } from '../positions.ts';
 import type { ExtraMessage, ListMessage, UpdateMessage } from './call.ts';
 
-/** Query strings of OSAC's surfaces (osac-api.md §4, §5). Unknown parameters are ignored; bad values are 400. */
+/** Query strings of OSAC's surfaces. Unknown parameters are ignored; bad values are 400. */
 const DEFAULT_LIMIT = 100;
 const MAX_LIMIT = 1000;
 const INT32 = 2 ** 31;
 const MAX_MASK_PATHS = 100;
 
 /**
- * `offset`, `limit`, `filter` and `order` by the rules of osac-api.md §4; the last two as texts, since only the kind
+ * `offset`, `limit`, `filter` and `order` by OSAC's rules of lists; the last two as texts, since only the kind
  * knows its fields. Unknown parameters are ignored. Throws ApiError 400.
  */
 export const readListQuery = (url: string): ListMessage => {

@@ -16,7 +16,7 @@ import { notApplied, type Past } from './as-of.ts';
 import { etagOf, type Answer, type ExtraMessage, type Handler, type IdMessage } from './call.ts';
 import type { Surface } from './messages.ts';
 
-/** Get of any kind: the stored JSON text (design §7). */
+/** Get of any kind: the stored JSON text. */
 export const getHandler =
   (kind: string, resources: ResourceReader): Handler<IdMessage> =>
   ({ surface, principal, message }) => {

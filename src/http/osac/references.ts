@@ -24,7 +24,7 @@ export type ResolvedReferences = {
 };
 
 /**
- * Resolves every reference of a document (osac-api.md §5 Object references): by id, by name, or both, among what the
+ * Resolves every reference of a document (OSAC): by id, by name, or both, among what the
  * caller may see. All problems are reported at once, each with its field. With `before`, the document as it is stored,
  * only what differs from it is looked up: what it refers to already stays, whatever has become of it. What is about to
  * go cannot be referred to anew. Throws ApiError 400.
@@ -100,7 +100,7 @@ export const problemText = (message: string, reference: Reference, problem: Prob
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-/** A text that is answered is recorded and logged too: what may be a person's name is not repeated (design §4). */
+/** A text that is answered is recorded and logged too: what may be a person's name is not repeated. */
 const shownText = (message: string, reference: Reference): string => {
   const text = referenceText(reference);
   const personal = kinds.some((kind) => kind.message === message && kind.personal !== undefined);
@@ -116,7 +116,7 @@ export const referencesInvalid = (
 
 /**
  * The object that a reference means: by id, and by name where the id finds nothing, since the command line sends names
- * as ids (osac-api-run.md §2). Objects of others and absent ones take the same statements.
+ * as ids (OSAC). Objects of others and absent ones take the same statements.
  */
 export const find = (
   wanted: { readonly kind: string; readonly local: boolean },

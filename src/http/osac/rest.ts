@@ -25,7 +25,7 @@ import { queryOf, readAsOf, readListQuery, readPage, readUpdateQuery } from './q
 import { readMetadata, writeMetadata, type WriteMetadata } from './write-metadata.ts';
 
 /**
- * The REST codec of OSAC's surfaces (osac-api.md §2): paths and verbs to methods, query and body to request messages,
+ * The REST codec of OSAC's surfaces: paths and verbs to methods, query and body to request messages,
  * answers to responses. Knows nothing of any kind but what its service table says.
  */
 export type KindService = {
@@ -39,7 +39,7 @@ export type KindService = {
   readonly create: Handler<CreateMessage>;
   readonly update: Handler<UpdateMessage>;
   readonly remove: Handler<IdMessage>;
-  /** Schema rules that hold before anybody asks who calls (osac-api.md §6). Throws ApiError. */
+  /** Schema rules that hold before anybody asks who calls (OSAC). Throws ApiError. */
   readonly checkCreate: (object: CreateMessage['object']) => void;
   /** `GET …/{id}/{name}`. */
   readonly extras: ReadonlyMap<
@@ -199,7 +199,7 @@ const serveSingle = async (
   answerRead(exchange, single.handler({ surface: table.surface }));
 };
 
-/** What a surface does not offer is told to those who might call it (osac-api.md §6, order of checks). */
+/** What a surface does not offer is told to those who might call it (OSAC). */
 const begin = async (served: Served, method: AnyMethod): Promise<void> => {
   const { exchange, table, service } = served;
   exchange.method = `/osac.${table.surface}.v1.${service.governed.service}/${method}`;
@@ -211,7 +211,7 @@ const begin = async (served: Served, method: AnyMethod): Promise<void> => {
 const isStandard = (method: AnyMethod): method is Method =>
   method === 'List' || method === 'Get' || method === 'Create' || method === 'Update' || method === 'Delete';
 
-/** Authentication, then authorization (osac-api.md §6, order of checks). */
+/** Authentication, then authorization (OSAC). */
 const admit = async (
   { exchange, table, service, options }: Served,
   method: AnyMethod,

@@ -10,7 +10,7 @@ import type { SecretRef } from '../../domain/secret-ref.ts';
 import { invalid } from '../errors.ts';
 import type { UpdateMessage } from './call.ts';
 
-/** What write-only fields read as; sent back, it keeps what is stored (osac-api.md §11 ClusterSpec). */
+/** What write-only fields read as; sent back, it keeps what is stored (OSAC). */
 export const HIDDEN = '***';
 
 /** Entries of one map of secrets; more is 400 before any of them is stored. */
@@ -186,7 +186,7 @@ const isSame = (left: Uint8Array, right: Uint8Array): boolean =>
   left.byteLength === right.byteLength && timingSafeEqual(left, right);
 
 /**
- * Stores values before the append that refers to them; a retry of the same command overwrites its own (design §4). A
+ * Stores values before the append that refers to them; a retry of the same command overwrites its own. A
  * dry run gets references to nothing.
  */
 export const storeSecrets = async (

@@ -43,7 +43,7 @@ export type OsacServices = WriteServices &
 export const PUBLIC_PREFIX = '/api/fulfillment/v1';
 export const PRIVATE_PREFIX = '/api/private/v1';
 
-/** Both OSAC surfaces, from the declarations of all kinds (design §7). */
+/** Both OSAC surfaces, from the declarations of all kinds. */
 export const osacSurfaces = (services: OsacServices): readonly SurfaceTable[] => {
   const schemas = createJsonSchemas();
   return [
@@ -147,7 +147,7 @@ const extrasOf = (
   ]);
 };
 
-/** `GET P/capabilities`: anonymous on the public surface, for admins on the private one (osac-api.md §9). */
+/** `GET P/capabilities`: anonymous on the public surface, for admins on the private one (OSAC). */
 const capabilities = (surface: Surface, { issuers }: OsacServices): SingleService => {
   const body =
     issuers.length === 0 ? '{"authn":{}}' : JSON.stringify({ authn: { trusted_token_issuers: issuers } });

@@ -11,7 +11,7 @@ import { refused, type Creation } from './creates.ts';
 import type { Change, Revision } from './updates.ts';
 
 /**
- * What holds tenants to catalogue items (osac-api.md §10): templates that are ordered through items only, and bounds that
+ * What holds tenants to catalogue items (OSAC): templates that are ordered through items only, and bounds that
  * outlive the order. The provider's admins are bound by neither.
  */
 export const throughItems = (

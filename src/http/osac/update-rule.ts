@@ -5,7 +5,7 @@ import { fieldOf, isPlainMessage } from './messages.ts';
 import { own } from '../../domain/json-tools.ts';
 
 /**
- * The one update rule of every kind (head of osac-api-run.md; osac-api.md §5 Update). Without a mask the body
+ * The one update rule of every kind (head of, OSAC). Without a mask the body
  * decides: every field present in it is taken, `null` and `{}` clear, lists and maps are replaced when named. An entry
  * of a map of messages that exists already keeps the fields that the body does not name, so `{"workers":{"size":5}}`
  * scales and leaves the host type alone. With a mask its paths are taken, siblings stay, and a path may enter a map by

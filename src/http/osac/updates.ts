@@ -223,7 +223,7 @@ const SET_AT_CREATION = ['tenant', 'project'];
 
 /**
  * Undoes what a body says about values that the service sets. A mask over all of `metadata` need not repeat the tenant;
- * what clears `metadata` as a whole would clear the name, too, which is immutable (osac-api.md §5 Update).
+ * what clears `metadata` as a whole would clear the name, too, which is immutable (OSAC).
  */
 const keepServerSet = (
   before: JsonObject,

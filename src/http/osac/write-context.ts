@@ -49,12 +49,12 @@ export type Write = {
   readonly repeatable: boolean;
   /** Id that a creation gets when nobody chose one. */
   readonly creationId: string;
-  /** Everything is checked, and nothing is stored anywhere (osac-api.md §3). */
+  /** Everything is checked, and nothing is stored anywhere (OSAC). */
   readonly dryRun?: true;
 };
 
 /**
- * Command id and creation id of a call (design §4 Idempotency): of a key by derivation, of a call without one from a
+ * Command id and creation id of a call: of a key by derivation, of a call without one from a
  * fresh UUIDv7 that is its creation id too, so that `X-Ledger-Command-Id` repeats it exactly.
  */
 export const beginWrite = <M extends object>(
@@ -189,7 +189,7 @@ export const settledBefore = async <S, C extends { readonly type: string }, E ex
   // Most keyed creations are first calls, of an object whose stream is not there to be read.
   if (!exists && resources.findCommand(write.commandId) === undefined) return undefined;
   const aggregate = { category: kind.kind, decider: kind.decider, stateVersion: kind.stateVersion };
-  // Before anything is compared: a foreign id must not answer otherwise than one that never was (design §7).
+  // Before anything is compared: a foreign id must not answer otherwise than one that never was.
   const now = kind.view((await runner.load(aggregate, id)).state);
   if (!isWritable(kind.kind, principal, now)) return undefined;
   const indexed = resources.findCommand(write.commandId);
@@ -261,7 +261,7 @@ export const assertWritable = (
   return view;
 };
 
-/** `If-Match` and `lock=true` against what is stored (osac-api.md §5 Optimistic lock). */
+/** `If-Match` and `lock=true` against what is stored (OSAC). */
 export const assertUnchanged = (
   { kind, id }: { readonly kind: string; readonly id: string },
   stored: { readonly revision: number; readonly version: number },

@@ -16,8 +16,9 @@ import { openTreeWriter } from './tree-writer.ts';
 import { verifyAudit } from './verify.ts';
 
 /**
- * The Merkle tree over the log, one per tenant beside it, and what auditors look events up by (design §7). Works on
- * events as they are stored: it needs no type to be known, so that no event can be too new or too odd for it. It stops in
+ * The Merkle tree over the log, one per tenant beside it, and what auditors look events up by. Works on
+ * events as they are stored: it needs no type to be known, so that no event can be too new or too odd for it. It
+ * stops in
  * front of an event that does not follow the last one of its stream.
  */
 export const auditView = (): View => ({

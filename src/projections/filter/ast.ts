@@ -1,5 +1,5 @@
 /**
- * Checked filters (osac-api.md §4 and §8): what is left of a CEL text once every name was resolved against the message
+ * Checked filters (OSAC): what is left of a CEL text once every name was resolved against the message
  * it is about. Lists translate it to SQL, watches evaluate it; a property test compares both with a naive evaluator.
  *
  * Values are those of the canonical JSON documents: enums are compared by number, 64-bit numbers as bigint, timestamps
@@ -56,7 +56,8 @@ export type FieldType =
   | 'map';
 
 /**
- * A place in the canonical document: `['spec', 'template', 'id']`, map keys included. Of an event filter the path begins
+ * A place in the canonical document: `['spec', 'template', 'id']`, map keys included. Of an event filter the path
+ * begins
  * behind `event`: `['cluster', 'status', 'state']`, `['type']`.
  */
 export type FieldPath = {
@@ -68,11 +69,11 @@ export type FieldPath = {
   readonly items?: FieldType;
   /** What the field reads as when the document leaves it out; none: null. */
   readonly absent?: Literal;
-  /** The last step is the key of a map: `!=` is true and `==` false when the key is missing (osac-api.md §4). */
+  /** The last step is the key of a map: `!=` is true and `==` false when the key is missing (OSAC). */
   readonly mapValue?: true;
   /** Compared part by part between its dots, not as one text: project names. */
   readonly dotted?: true;
 };
 
-/** One term of `order` (osac-api.md §4). */
+/** One term of `order` (OSAC). */
 export type OrderTerm = { readonly field: FieldPath; readonly descending: boolean };

@@ -5,8 +5,9 @@ import type { Position } from '../../app/event-store.ts';
 export type ChangeType = 'created' | 'updated' | 'deleted';
 
 /**
- * `parting`: an update of a document whose deletion had been requested before. Its row stays beside that of a deletion in
- * the same append, since watchers are told of both (osac-api.md §12: the last finalizer goes, then the object).
+ * `parting`: an update of a document whose deletion had been requested before. Its row stays beside that of a
+ * deletion in
+ * the same append, since watchers are told of both (OSAC).
  */
 export type AppendType = ChangeType | 'parting';
 

@@ -55,7 +55,7 @@ export type TotalOf = (kind: string, tenants: readonly string[] | undefined) => 
 
 /**
  * Lists on the HTTP thread wherever an index bounds the work: pages of all objects, pages of those with an indexed
- * value, and whatever is among a few candidates. Everything else is a scan (design §5, Threads).
+ * value, and whatever is among a few candidates. Everything else is a scan.
  */
 export const listReader =
   (connection: ReadConnection, totalOf: TotalOf, scans: Scans, bounds: ListBounds = LIST_BOUNDS) =>

@@ -68,7 +68,7 @@ const MARKED = [markedOfAll, markedOfTenant] as const;
 
 /**
  * One object for a caller who sees `tenants` tenants: parameters kind, id, then the tenants. A foreign id and an absent
- * one run the same statement (design §7).
+ * one run the same statement.
  */
 export const getOfTenants = (tenants: number): string =>
   `${RESOURCE_STATEMENTS.getOfAll} AND tenant IN (${Array.from({ length: tenants }, (_, i) => `?${i + 3}`).join(', ')})`;

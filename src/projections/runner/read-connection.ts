@@ -4,7 +4,7 @@ import { defineFunctions } from './sql-functions.ts';
 
 /**
  * The statements of the HTTP thread on one view, prepared once per file. All of them are registered in a list beside
- * the view, and a test reads their query plans: none may scan without a bound (design §5, Threads).
+ * the view, and a test reads their query plans: none may scan without a bound.
  */
 export type ReadConnection = {
   /** The prepared statement for a registered text. */

@@ -19,7 +19,7 @@ export type TimelineViewOptions = {
 };
 
 /**
- * What happened to an order, oldest first: events of its document and of its workflow run (design §5). Internal
+ * What happened to an order, oldest first: events of its document and of its workflow run. Internal
  * events are left out; what tenants see is kept apart only where it differs from what the provider sees.
  */
 export const timelineView = ({ words, kinds }: TimelineViewOptions): View =>

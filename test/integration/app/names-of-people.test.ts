@@ -49,7 +49,7 @@ const holder = async (on: Incarnation): Promise<string | undefined> => {
   return state.status === 'held' ? state.holder : undefined;
 };
 
-/** A removed user may come back under its id, so its end does not make its name free for good (design §4 Streams). */
+/** A removed user may come back under its id, so its end does not make its name free for good. */
 describe('names of what may come back', () => {
   it('are held again after the return, and free in between', async () => {
     const one = start(createMemoryEventStore(), 'one');

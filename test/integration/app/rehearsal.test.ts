@@ -46,7 +46,7 @@ const version = (id: string, number: string, isDefault: boolean) =>
     spec: { version: number, image: `quay.example/r:${number}`, ...(isDefault ? { is_default: true } : {}) },
   });
 
-/** osac-api.md §3 dry run: what would be decided is what is decided, and trying it leaves no trace. */
+/** Dry run: what would be decided is what is decided, and trying it leaves no trace. */
 describe('a rehearsed command', () => {
   let store: EventStore;
   let one: ReturnType<typeof start>;

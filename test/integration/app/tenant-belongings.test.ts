@@ -8,7 +8,7 @@ import { eventTypes } from '../../../src/domain/registry.ts';
 import { collect, fakeContext } from '../../support/fake-context.ts';
 import { createIncarnation } from '../../support/fake-incarnation.ts';
 
-/** What every tenant has from its creation until it is gone (osac-api.md §11 Tenants). */
+/** What every tenant has from its creation until it is gone (OSAC). */
 const settings = {
   codec: createEventCodec(eventTypes),
   kinds,

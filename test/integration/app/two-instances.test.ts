@@ -12,7 +12,7 @@ import { eventually } from '../../support/eventually.ts';
 const deposit = (name: string) => ({ type: 'Deposit', amount: 1, deposit: name }) as const;
 const openAccount = { type: 'OpenAccount', owner: 'ann' } as const;
 
-/** The command runner of two instances that share one EventStoreDB (design §4). */
+/** The command runner of two instances that share one EventStoreDB. */
 describe('two instances on one EventStoreDB', function () {
   this.timeout(30_000);
   const bench = createBench();

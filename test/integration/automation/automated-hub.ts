@@ -21,7 +21,7 @@ export const automatedHub = () => {
     /** How often the order was looked at. */
     looks: 0,
     readable: true,
-    /** What a create playbook does first; by name, so that the second one changes nothing (§8.2). */
+    /** What a create playbook does first; by name, so that the second one changes nothing. */
     create: async (order: JsonObject): Promise<void> => {
       const name = stringAt(objectAt(order, 'metadata'), 'name');
       hub.mark([INFRASTRUCTURE]);

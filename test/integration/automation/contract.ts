@@ -71,7 +71,7 @@ export const callBy = (more: Partial<CallOptions> = {}): CallOptions => ({
   ...more,
 });
 
-/** A ClusterOrder as an API server stores it, with everything that playbooks read (management-cluster.md §8). */
+/** A ClusterOrder as an API server stores it, with everything that playbooks read (OSAC's operator). */
 export const orderCalled = (name: string, spec: JsonObject = {}): JsonObject => ({
   apiVersion: 'osac.openshift.io/v1alpha1',
   kind: 'ClusterOrder',

@@ -101,7 +101,7 @@ describe('Event-Driven Ansible', function () {
   });
 
   it('waits for an answer longer than a caller of ten seconds would', async () => {
-    // The deadline of its caller is raised to that of real-servers.md §2.3; here it is 20 ms.
+    // The deadline of its caller is raised to the listener's; here it is 20 ms.
     const rulebook = await start();
     rulebook.always({ late: 150 });
     expect(await post(connect(rulebook), orderCalled('order-late'), { deadlineMs: 20 })).to.deep.equal({

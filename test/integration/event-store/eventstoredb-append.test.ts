@@ -12,7 +12,7 @@ import {
 import { createLog } from '../../support/eventstoredb-peer/log.ts';
 import { eventually } from '../../support/eventually.ts';
 
-/** Each rule of eventstore-client.md §3.3–3.4 about appends, against a peer that breaks it. */
+/** Each rule about appends, against a peer that breaks it. */
 describe('EventStoreDB adapter: appends', () => {
   const bench = createBench();
   afterEach(() => bench.clean());

@@ -8,7 +8,7 @@ import { createLog } from '../../support/eventstoredb-peer/log.ts';
 import { follow, numberOf } from './contract/fixture.ts';
 import { eventually } from '../../support/eventually.ts';
 
-/** Each rule of eventstore-client.md §3.3–3.4 about subscriptions, against a peer that breaks it. */
+/** Each rule about subscriptions, against a peer that breaks it. */
 describe('EventStoreDB adapter: subscriptions', () => {
   const bench = createBench();
   afterEach(() => bench.clean());

@@ -19,7 +19,7 @@ describe('sqlite event store: reads on the HTTP thread', () => {
   const made = resources();
   afterEach(made.endAll);
 
-  it('never scan: every statement of the reader goes through a key (design §5)', async () => {
+  it('never scan: every statement of the reader goes through a key', async () => {
     const dataDir = await made.dataDir();
     const store = await made.openStore(dataDir);
     await store.append('a', 'no_stream', numbered('A', 3));

@@ -31,7 +31,7 @@ const ALLOWED: Readonly<Record<Method, readonly number[]>> = {
   Delete: [404],
 };
 
-/** Callers by what their tokens say, and the roles that osac-api.md §7 gives them. */
+/** Callers by what their tokens say, and the roles that OSAC gives them. */
 const CALLERS: readonly { name: string; token: TokenOptions; roles: readonly Role[] }[] = [
   { name: 'user', token: { user: 'alice', tenants: ['t1'] }, roles: ['client'] },
   { name: 'user of another tenant', token: { user: 'bob', tenants: ['t2'] }, roles: ['client'] },
@@ -108,7 +108,7 @@ const CALLERS: readonly { name: string; token: TokenOptions; roles: readonly Rol
   },
 ];
 
-/** osac-api.md §7: every route × every role, from the declarations. */
+/** Every route × every role, from the declarations. */
 describe('who may call what', () => {
   let service: TestService;
   let anonymous: Caller;
@@ -227,7 +227,7 @@ describe('who may call what', () => {
     expect(reply.headers.get('www-authenticate')).to.contain(message);
   });
 
-  it('checks the schema before it asks who calls (osac-api.md §6)', async () => {
+  it('checks the schema before it asks who calls', async () => {
     const path = `${PUBLIC}/clusters`;
     const bad = await anonymous('POST', path, { metadata: { name: 'Bad_Name' } });
     expect(bad.status).to.equal(400);

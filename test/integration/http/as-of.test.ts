@@ -7,7 +7,7 @@ import { startTestService, type TestService } from '../../support/http-service.t
 
 type Answer = { readonly status: number; readonly text: string; readonly position: string };
 
-/** Reads of the past (design §5): one object and lists, at a position or a time. */
+/** Reads of the past: one object and lists, at a position or a time. */
 describe('as_of', () => {
   let service: TestService;
   let admin: string;

@@ -8,7 +8,7 @@ import {
   type TestService,
 } from '../../support/http-service.ts';
 
-/** Malformed writes are refused before anybody asks who calls (osac-api.md §6); their record says who it was. */
+/** Malformed writes are refused before anybody asks who calls (OSAC); their record says who it was. */
 describe('refusals before authentication', () => {
   let service: TestService;
   let alice: Caller;

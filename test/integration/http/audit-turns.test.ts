@@ -8,7 +8,7 @@ import { itemsOf, textAt } from '../../support/http-service.ts';
 
 const EVENTS = 600;
 
-/** Long answers of auditors let others have the thread (design §5): what is read in one turn is counted, not timed. */
+/** Long answers of auditors let others have the thread: what is read in one turn is counted, not timed. */
 describe('audit API: turns of the thread', () => {
   let stage: AuditStage;
   let inTurn = 0;

@@ -11,7 +11,6 @@ import { ITEMS, SMALL, refused, startCatalogueItems, type CatalogueItems } from 
 
 const GOOGLE = 'type.googleapis.com/google.protobuf.';
 
-/** osac-api.md §10, §12; osac-wire catalog-item-*, cluster-create-catalog*; osac-api-run.md §2 Catalog items. */
 describe('cluster catalogue items over HTTP', () => {
   let service: TestService;
   let admin: Caller;

@@ -17,7 +17,6 @@ import { ITEMS, SMALL, refused, startCatalogueItems, type CatalogueItems } from 
 /** What the admin of these specs makes bears the admin's own id, as what tenants make bears theirs. */
 const ROOT = subjectIdOf('shared', ISSUER, 'root');
 
-/** osac-api.md §10, §12; osac-wire catalog-item-*, cluster-create-catalog*; osac-api-run.md §2 Catalog items. */
 describe('cluster catalogue items over HTTP', () => {
   let service: TestService;
   let admin: Caller;

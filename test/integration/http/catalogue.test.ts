@@ -19,7 +19,7 @@ import {
 /** What the admin of these specs makes bears the admin's own id, as what tenants make bears theirs. */
 const ROOT = subjectIdOf('shared', ISSUER, 'root');
 
-/** Kinds that a cluster order needs (osac-api.md §11). */
+/** Kinds that a cluster order needs (OSAC). */
 describe('catalogue kinds over HTTP', () => {
   let service: TestService;
   let admin: Caller;

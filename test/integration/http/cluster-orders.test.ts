@@ -9,7 +9,7 @@ import {
 } from '../../support/http-service.ts';
 import { CLUSTERS, SMALL, startOrdering, type Ordering } from './ordering.ts';
 
-/** osac-api.md §3–§6, §11 Clusters, §12: what makes a cluster. */
+/** What makes a cluster. */
 describe('clusters over HTTP', () => {
   let service: TestService;
   let admin: Caller;
@@ -312,7 +312,7 @@ describe('clusters over HTTP', () => {
     expect((await admin('POST', `${PRIVATE}/clusters`, shared)).status).to.equal(200);
   });
 
-  it('tries an order without making one (osac-wire: cluster-create-dry-run)', async () => {
+  it('tries an order without making one', async () => {
     const wanted = name();
     for (const header of ['X-Dry-Run', 'Grpc-Metadata-X-Dry-Run']) {
       const body = { metadata: { name: wanted }, spec: SMALL };

@@ -10,7 +10,7 @@ import {
 } from '../../support/http-service.ts';
 import { CLUSTERS, SMALL, startOrdering, type Ordering } from './ordering.ts';
 
-/** osac-api.md §3–§6, §11 Clusters, §12: what changes a cluster, and under which conditions. */
+/** What changes a cluster, and under which conditions. */
 describe('clusters over HTTP', () => {
   let service: TestService;
   let admin: Caller;

@@ -9,7 +9,7 @@ import {
 } from '../../support/http-service.ts';
 import { CLUSTERS, SMALL, startOrdering, type Ordering } from './ordering.ts';
 
-/** osac-api.md §3–§6, §11 Clusters, §12: what lists, ends and tells of clusters; who sees them. */
+/** What lists, ends and tells of clusters; who sees them. */
 describe('clusters over HTTP', () => {
   let service: TestService;
   let admin: Caller;

@@ -27,7 +27,7 @@ const IPS = `${PUBLIC}/external_ips`;
 const READY = { status: { state: 'EXTERNAL_IP_POOL_STATE_READY' } };
 const at = '2026-11-23T09:00:00.000Z';
 
-/** osac-api-more.md External IPs, External IP pools; what a pool is asked for by workflows is asked for here by hand. */
+/** External IPs and their pools: what a pool is asked for by workflows is asked for here by hand. */
 describe('external IPs and their pools, over HTTP', () => {
   let service: TestService;
   let admin: Caller;

@@ -17,7 +17,7 @@ import {
 } from '../../support/http-service.ts';
 
 /**
- * Whoever knows an id, perhaps because it was the command id of a keyless creation, learns nothing from it (design §7):
+ * Whoever knows an id, perhaps because it was the command id of a keyless creation, learns nothing from it:
  * foreign and absent ids run the same statements and answer the same.
  */
 describe('ids of another tenant', () => {
@@ -153,7 +153,7 @@ describe('ids of another tenant', () => {
     expect([both?.status, both?.text]).to.deep.equal([409, chosen?.text]);
   });
 
-  /** What a keyed creation gets can be computed by anybody; so nobody may choose ids of that form (design §4). */
+  /** What a keyed creation gets can be computed by anybody; so nobody may choose ids of that form. */
   it('ids of the form that keys lead to cannot be chosen by tenants, so that none is taken beforehand', async () => {
     const scope = {
       tenant: 't1',

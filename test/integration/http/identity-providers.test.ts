@@ -12,7 +12,7 @@ import {
   type TestService,
 } from '../../support/http-service.ts';
 
-/** Identity providers (osac-api.md §11, §2 Deviations; osac-api-run.md §2). */
+/** Identity providers (OSAC). */
 describe('HTTP: identity providers', () => {
   const CANARY = 'canary-client-secret';
   const oidc = {

@@ -30,7 +30,7 @@ const ok = (reply: Reply): Reply => {
 /** Kinds whose objects lie in the tenant that an admin names, so that another tenant may have the id next. */
 const ELSEWHERE = ['clusterTemplate', 'diskImage', 'hostType', 'hub', 'identityProvider', 'project'];
 
-/** osac-api.md §5 Delete: what is gone leaves its id free, as osac-wire/cluster-template-recreate shows. */
+/** What is gone leaves its id free, as with the original. */
 describe('an id whose object is gone', () => {
   let service: TestService;
   let admin: Caller;

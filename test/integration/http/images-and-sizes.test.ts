@@ -21,7 +21,6 @@ const SPEC = {
   architecture: ['ARCHITECTURE_AMD64'],
 };
 
-/** osac-api-more.md Disk images, Instance types; osac-wire disk-image-*, shared-disk-image-*; osac-api-run.md §1, §2. */
 describe('what compute instances are made of, over HTTP', () => {
   let service: TestService;
   let admin: Caller;

@@ -62,7 +62,7 @@ const BODIES: readonly {
   },
 ];
 
-/** osac-api.md §7 Tenancy, design §7: what is not yours is not there. */
+/** What is not yours is not there. */
 describe('tenants see and change their own and nothing else', () => {
   let service: TestService;
   let admin: Caller;

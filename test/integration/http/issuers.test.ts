@@ -12,7 +12,7 @@ import { ApiError } from '../../../src/http/errors.ts';
 import type { Principal } from '../../../src/http/osac/principal.ts';
 import { json, startIssuer, TEST_CA, type Answer, type TestIssuer } from '../../support/issuer.ts';
 
-/** osac-api.md §7 Token, with issuers that are reached over https and do not always tell the truth. */
+/** Tokens, with issuers that are reached over https and do not always tell the truth. */
 describe('token issuers over https', () => {
   let issuer: TestIssuer;
   let authenticate: Authenticate;

@@ -31,7 +31,7 @@ const bodyOf = (sample: object, bytes: number): string => {
   return text + ' '.repeat(bytes - Buffer.byteLength(text));
 };
 
-/** Design §5 Threads: no request, however large, keeps the thread to itself. */
+/** No request, however large, keeps the thread to itself. */
 describe('the largest documents over HTTP', function () {
   this.timeout(60_000);
   let service: TestService;

@@ -390,7 +390,7 @@ describe('callers who do not read', function () {
   });
 });
 
-/** osac-api.md §1 and §12 CORS. */
+/** CORS, as browsers ask for it. */
 describe('CORS', () => {
   const preflight = (origin: string, asked = 'authorization,content-type') => ({
     origin,

@@ -19,7 +19,6 @@ import { anyText } from '../../support/arbitraries/any-text.ts';
 
 const CLUSTERS = `${PUBLIC}/clusters`;
 
-/** osac-api.md §4 and §12; osac-api-run.md §4; osac-wire cluster-list-*, cluster-version-list*. */
 describe('lists over HTTP', () => {
   let service: TestService;
   let admin: Caller;
@@ -98,7 +97,7 @@ describe('lists over HTTP', () => {
       ['this.metadata.tenant == "t1"', 'b a c first-by-id'],
       ['this.metadata.tenant == "t2"', ''],
       ['false', ''],
-      // What the command line sends (osac-api-run.md §4).
+      // What the command line sends (OSAC).
       ['this.id == "a" || this.metadata.name == "a"', 'a'],
       ['this.id in ["a", "0-first"] || this.metadata.name in ["a", "0-first"]', 'a first-by-id'],
       [

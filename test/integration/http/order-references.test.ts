@@ -18,7 +18,7 @@ const TEMPLATES = `${PRIVATE}/cluster_templates`;
 const SMALL = { template: { id: 'osac.templates.small' } };
 const encoded = (text: string): string => Buffer.from(text).toString('base64');
 
-/** What orders and templates refer to besides each other: secrets and host types (osac-api.md §5, §11). */
+/** What orders and templates refer to besides each other: secrets and host types (OSAC). */
 describe('references of orders and templates over HTTP', () => {
   let service: TestService;
   let admin: Caller;
@@ -185,7 +185,7 @@ describe('references of orders and templates over HTTP', () => {
   });
 
   describe('the publisher', () => {
-    it('posts what is missing and patches what is there (management-cluster.md §9)', async () => {
+    it('posts what is missing and patches what is there', async () => {
       const host = name();
       const template = {
         id: 'osac.templates.ocp_published',

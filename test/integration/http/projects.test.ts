@@ -11,7 +11,7 @@ import {
   type TestService,
 } from '../../support/http-service.ts';
 
-/** Projects and what lies in them (osac-api.md §11 Projects, §12; osac-api-run.md §2). */
+/** Projects and what lies in them (OSAC). */
 describe('HTTP: projects', () => {
   let service: TestService;
   let admin: Caller;

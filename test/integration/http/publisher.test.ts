@@ -12,7 +12,7 @@ import {
   type TestService,
 } from '../../support/http-service.ts';
 
-/** What a role's `meta/osac.yaml` says, as far as the publisher sends it on (management-cluster.md §9). */
+/** What a role's `meta/osac.yaml` says, as far as the publisher sends it on (OSAC's operator). */
 type Role = {
   readonly role: string;
   readonly title: string;
@@ -91,7 +91,7 @@ const publish = async (caller: Caller, roles: readonly Role[]): Promise<readonly
   return done;
 };
 
-/** management-cluster.md §9 Publication, for the kinds of this service. */
+/** What is published of the kinds of this service. */
 describe('the template publisher', () => {
   let service: TestService;
   let publisher: Caller;

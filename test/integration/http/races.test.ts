@@ -117,7 +117,7 @@ const PAIRS: { readonly [name: string]: Pair } = {
   },
 };
 
-/** Nothing that is referred to disappears, however calls overlap (osac-api.md §5 Delete). */
+/** Nothing that is referred to disappears, however calls overlap (OSAC). */
 describe('creations and deletions at the same time over HTTP', () => {
   const { store, hold } = gatedStore();
   let service: TestService;
@@ -220,7 +220,7 @@ describe('creations and deletions at the same time over HTTP', () => {
   });
 });
 
-/** Without a lock the last writer wins (osac-api.md §5 Update). */
+/** Without a lock the last writer wins (OSAC). */
 describe('many updates of one object at once', () => {
   let service: TestService;
   let admin: Caller;

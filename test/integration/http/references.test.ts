@@ -15,7 +15,7 @@ const b64 = (text: string): string => Buffer.from(text).toString('base64');
 const named = (name: string, more: object = {}): object => ({ metadata: { name, tenant: 't1', ...more } });
 const message = (reply: Reply): string => textAt(reply.json, 'message');
 
-/** What points at an object keeps it (osac-api-run.md §3, and everything of this service that the original forgets). */
+/** What points at an object keeps it (OSAC). */
 describe('references between objects over HTTP', () => {
   let service: TestService;
   let admin: Caller;

@@ -11,7 +11,7 @@ import {
   type TestService,
 } from '../../support/http-service.ts';
 
-/** Secrets (osac-api-more.md Secrets; fleet-and-networks.md §1.9). */
+/** Secrets (OSAC). */
 describe('HTTP: secrets', () => {
   let service: TestService;
   let admin: Caller;

@@ -15,7 +15,7 @@ import {
   type TestServiceOptions,
 } from '../../support/http-service.ts';
 
-/** Tenants (osac-api.md §11 Tenants, §12; osac-api-run.md §2; design §4 Secrets). */
+/** Tenants (OSAC). */
 describe('HTTP: tenants', () => {
   let service: TestService;
   let admin: Caller;

@@ -19,7 +19,6 @@ import { recordingLogger } from '../../support/loggers.ts';
 const ISSUER = 'https://sso.example/realms/osac';
 const idOf = (tenant: string, user: string): string => subjectIdOf(tenant, ISSUER, user);
 
-/** osac-api.md §7 User auto-creation, osac-api-run.md §2 Users. */
 describe('users of callers', () => {
   let service: TestService;
   let admin: Caller;

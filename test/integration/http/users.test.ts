@@ -14,7 +14,6 @@ import {
 } from '../../support/http-service.ts';
 import { collect } from '../../support/fake-context.ts';
 
-/** osac-api.md §11 Users, osac-api-run.md §2 Users, design §4 Personal data. */
 describe('users over HTTP', () => {
   let service: TestService;
   let admin: Caller;

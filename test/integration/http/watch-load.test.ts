@@ -15,7 +15,7 @@ import { checkAsync } from '../../support/property.ts';
 import { idOf, PRIVATE_WATCH, PUBLIC_WATCH, watch, type Watching } from '../../support/watching.ts';
 import { eventually } from '../../support/eventually.ts';
 
-/** What the original does not survive: osac-api.md §12, last paragraph. */
+/** What the original does not survive. */
 describe('watch under load', () => {
   let service: TestService;
   let adminToken: string;

@@ -19,7 +19,6 @@ import {
   type Watching,
 } from '../../support/watching.ts';
 
-/** osac-api.md §8 and §12, rows on streams and events. */
 describe('watch', () => {
   let service: TestService;
   let adminToken: string;

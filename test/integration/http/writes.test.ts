@@ -45,7 +45,6 @@ const unruly = (): EventStore & {
   return wrapped;
 };
 
-/** design §4 Idempotency, Unknown outcome; §5 Your own writes. */
 describe('writes over HTTP', () => {
   let service: TestService;
   let store: ReturnType<typeof unruly>;

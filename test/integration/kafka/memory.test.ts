@@ -36,7 +36,7 @@ describe('brokers in memory', () => {
     return kafka;
   };
 
-  it('lose another batch of the same size after a lost answer, as real ones do (real-servers.md §1.4)', async () => {
+  it('lose another batch of the same size after a lost answer, as real ones do', async () => {
     const kafka = started();
     const producer = await kafka.producers.open(signal);
     await producer.send([record('A1')]);

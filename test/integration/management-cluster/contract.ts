@@ -11,7 +11,7 @@ import { type HubObjectEvent, SIMULATION_ANNOTATION } from '../../../src/domain/
 import type { HubMark } from '../../../src/domain/hubs/mark.ts';
 import { failure, untilHolds, type ManagementClusterUnderTest } from './contract-kit.ts';
 
-/** What every adapter of the port does, whatever cluster is behind it (management-cluster.md §10). */
+/** What every adapter of the port does, whatever cluster is behind it (OSAC's operator). */
 export const describeManagementClusterContract = (
   name: string,
   factory: () => Promise<ManagementClusterUnderTest>,

@@ -46,7 +46,7 @@ const KINDS = [
   'secret-data',
 ] as const;
 
-/** fleet-and-networks.md §1.9 rule 8 (a): a value of every kind goes through the service and is found nowhere. */
+/** A value of every kind goes through the service and is found nowhere. */
 describe('secret and personal canaries', () => {
   let directory: string;
   beforeEach(async () => {

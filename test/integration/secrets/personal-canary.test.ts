@@ -31,7 +31,7 @@ const spellings = (text: string): readonly string[] => [
 ];
 
 /**
- * Design §4 Personal data, with the whole service on its files: what names a person is in read models alone, which are
+ * With the whole service on its files: what names a person is in read models alone, which are
  * disposable, and can be read nowhere once the key is gone.
  */
 describe('personal canaries of users', () => {

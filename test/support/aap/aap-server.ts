@@ -6,7 +6,8 @@ import { behaviours, bodyOf, sleep, standInServer } from '../stand-in-server.ts'
 import { aapJobs, hasEnded, type AapJob, type AapJobs, type AapPace, type AapTemplate } from './aap-jobs.ts';
 
 /**
- * How a launch is met. `work`: 201 with the job. `lose`: the job is launched, but the connection breaks before the answer.
+ * How a launch is met. `work`: 201 with the job. `lose`: the job is launched, but the connection breaks before the
+ * answer.
  * `drop`: it breaks and nothing is launched. `late`: launched, answered after so many milliseconds. `status`: refused.
  */
 export type LaunchBehaviour =
@@ -38,7 +39,7 @@ export type AapOptions = {
   readonly token?: string;
   readonly tls?: LoopbackTls;
   readonly port?: number;
-  /** Default: both of prefix `osac`, as workflows (management-cluster.md §7.2). */
+  /** Default: both of prefix `osac`, as workflows (OSAC's operator). */
   readonly templates?: readonly Omit<AapTemplate, 'id'>[];
   /** Default: at once, one state after the other. */
   readonly pace?: AapPace;
@@ -56,7 +57,7 @@ const TEMPLATES: readonly Omit<AapTemplate, 'id'>[] = [
 type Answer = readonly [status: number, body: JsonValue | string | undefined];
 const NOT_FOUND: Answer = [404, { detail: 'Not found.' }];
 
-/** The parts of an automation controller that a launcher meets (management-cluster.md §7.5), on a server of our own. */
+/** The parts of an automation controller that a launcher meets (OSAC's operator), on a server of our own. */
 export const startAap = async (options: AapOptions = {}): Promise<AapStandIn> => {
   const now = (): string => new Date(Date.now() + (options.clockAheadMs ?? 0)).toISOString();
   const launches = behaviours<LaunchBehaviour>('work');

@@ -4,7 +4,7 @@ import type { JsonObject } from '../../../src/domain/json.ts';
 import { objectAt, own, stringAt } from '../../../src/domain/json-tools.ts';
 
 /**
- * Which fields of metadata v1 (design §4) an event of each path has, and why it has not the others. Every event belongs to
+ * Which fields of metadata v1 an event of each path has, and why it has not the others. Every event belongs to
  * exactly one row: a path that is added is added here.
  */
 export type Row = {

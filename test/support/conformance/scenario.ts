@@ -73,8 +73,8 @@ export const loadScenarios = (): readonly Scenario[] =>
       return { ...parsed.data, file: file.replace(/\.yaml$/, '') };
     });
 
-/** A rule of the wire protocol, in one sentence of ours, with the section of the sheet that states it. */
-export type Rule = { readonly section: string; readonly says: string };
+/** A rule of the wire protocol, in one sentence of ours. */
+export type Rule = { readonly says: string };
 export const loadRules = (): ReadonlyMap<string, Rule> =>
   new Map(
     Object.entries((parse(readFileSync(join(ROOT, 'rules.yaml'), 'utf8')) ?? {}) as Record<string, Rule>),

@@ -2,7 +2,7 @@ import type { ServerVersion } from './context.ts';
 
 /**
  * The server's log in memory: streams, `$all`, stream metadata and the idempotency check of KurrentDB
- * (ReaderIndex/IndexWriter CheckCommit; eventstore-client.md §3.2).
+ * (ReaderIndex/IndexWriter CheckCommit).
  */
 export type Expected = 'any' | 'no_stream' | 'stream_exists' | number;
 

@@ -68,7 +68,7 @@ export type Peer = {
 };
 
 /**
- * An EventStoreDB as the client sees it, in memory (eventstore-client.md §3.5), that misbehaves on command.
+ * An EventStoreDB as the client sees it, in memory, that misbehaves on command.
  * It listens by itself and hands sockets to the gRPC server, so that connections can be cut and frozen.
  */
 export const startPeer = async (options: PeerOptions = {}): Promise<Peer> => {

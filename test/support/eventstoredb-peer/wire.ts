@@ -14,7 +14,7 @@ import type * as StreamsService from '@eventstore/db-client/generated/streams_gr
 import type * as StreamsPb from '@eventstore/db-client/generated/streams_pb.js';
 
 /**
- * The client's own generated messages (eventstore-client.md §3.5). They are CommonJS modules that fill their exports
+ * The client's own generated messages. They are CommonJS modules that fill their exports
  * at run time, which `import` cannot see; google-protobuf must be the very copy that the client resolves.
  */
 const require = createRequire(import.meta.url);

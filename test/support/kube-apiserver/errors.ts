@@ -60,7 +60,7 @@ const about = ({ plural, group }: Resource, name: string): StatusDetails => ({
 export const notFound = (resource: Resource, name: string): StatusError =>
   new StatusError(404, 'NotFound', `${resourceName(resource)} "${name}" not found`, about(resource, name));
 
-/** A name that is taken, by a live object or by one that is on its way out (operator-run.md §3, row 10.1). */
+/** A name that is taken, by a live object or by one that is on its way out (OSAC's operator). */
 export const alreadyExists = (resource: Resource, name: string, deleting: boolean): StatusError => {
   const text = `${resourceName(resource)} "${name}" already exists`;
   const message = deleting ? `object is being deleted: ${text}` : text;

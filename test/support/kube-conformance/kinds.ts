@@ -28,7 +28,7 @@ const JOBS: JsonObject[] = [
   { jobID: '1', type: 'provision', state: 'Succeeded', timestamp: '2026-11-21T12:54:00Z' },
 ];
 
-/** The tables of management-cluster.md §1.2–§1.6. */
+/** What the operator's CRDs say of each kind. */
 const KINDS: readonly KindRules[] = [
   {
     plural: 'computeinstances',

@@ -32,7 +32,7 @@ const add = async (
   return answer.body;
 };
 
-/** Lists, pages, watches, discovery (real-servers.md §3.4, libraries.md §6). */
+/** Lists, pages, watches, discovery. */
 export const READING: readonly Behaviour[] = [
   {
     name: 'discovery names the version, the groups and the kinds with their status',

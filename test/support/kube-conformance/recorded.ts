@@ -53,7 +53,7 @@ const expectAccepted = (answer: KubeAnswer, { name, spec }: Recorded): void => {
   expect(answer.body['spec'] ?? null).to.deep.equal(spec ?? null);
 };
 
-/** The whole body; only the order of causes is not fixed (real-servers.md §3.5). */
+/** The whole body; only the order of causes is not fixed. */
 const expectRefused = (answer: KubeAnswer, code: number, body: JsonObject | string): void => {
   expectCode(answer, code);
   if (typeof body === 'string') expect(answer.text).to.equal(body);

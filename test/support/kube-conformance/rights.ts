@@ -14,7 +14,7 @@ const rule = (apiGroup: string, resources: string[], verbs: string[]): JsonObjec
   verbs,
 });
 
-/** The stock rights of the account that the hub's registration makes (management-cluster.md §5), cut to what is used. */
+/** The stock rights of the account that the hub's registration makes (OSAC's operator), cut to what is used. */
 export const HUB_ACCESS: readonly JsonObject[] = [
   rule(GROUP, ['clusterorders'], ['create', 'delete', 'get', 'list', 'patch', 'update', 'watch']),
   rule(GROUP, ['clusterorders/status'], ['get', 'patch', 'update']),
@@ -44,7 +44,7 @@ const access = (
 
 const REVIEWS = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
 
-/** Who may do what (real-servers.md §3.4; management-cluster.md §5). */
+/** Who may do what. */
 export const RIGHTS: readonly Behaviour[] = [
   {
     name: 'a wrong token is 401, a good one without the right 403 with who, what and where',

@@ -55,7 +55,7 @@ const madeChild = async (
   return `${all}/${metadata.name}`;
 };
 
-/** How writes are checked, counted and refused (real-servers.md §3.4, operator-run.md h). */
+/** How writes are checked, counted and refused. */
 export const WRITING: readonly Behaviour[] = [
   {
     name: 'a name that is taken is 409 AlreadyExists, and says when its object is on its way out',

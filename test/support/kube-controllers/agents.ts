@@ -21,7 +21,7 @@ export const agent = (namespace: string, resourceClass: string, index: number): 
 
 /**
  * Takes hosts for each request, all or nothing per request; undefined when one is short. What earlier requests got
- * stays taken (management-cluster.md §3.3). A class that is no label value makes the LIST fail.
+ * stays taken (OSAC's operator). A class that is no label value makes the LIST fail.
  */
 export const pickAgents = async (
   api: KubeApi,

@@ -13,7 +13,7 @@ import {
 } from './api.ts';
 import type { PlayClock } from './clock.ts';
 
-/** Milliseconds from the start of a playbook (operator-run.md §2 a, f1). */
+/** Milliseconds from the start of a playbook (OSAC's operator). */
 export type AnsibleTimings = {
   readonly finalizers: number;
   readonly hostedCluster: number;
@@ -239,7 +239,7 @@ export const playAnsible = (api: KubeApi, clock: PlayClock, timings: AnsibleTimi
     },
     /** The next playbook of this kind goes wrong. */
     failNext: (kind: 'create' | 'delete', fault: PlaybookFault): void => void faults.push({ kind, fault }),
-    /** The delete playbook leaves `infrastructure` on this object (operator-run.md f2, f3), until `release`. */
+    /** The delete playbook leaves `infrastructure` on this object (OSAC's operator), until `release`. */
     keepFinalizer: (plural: 'clusterorders' | 'namespaces', name: string): void =>
       void kept.add(`${plural}/${name}`),
     release: (plural: 'clusterorders' | 'namespaces', name: string): void =>

@@ -3,7 +3,7 @@ import { isObject, objectAt } from '../../../src/domain/json-tools.ts';
 
 /**
  * The operator's hash of a spec: FNV-1a 64 of its JSON as Go writes it, fields in the order of the type, empty ones
- * left out (operator-run.md §3, desiredConfigVersion). Not the code of the service, so that one checks the other.
+ * left out (OSAC's operator). Not the code of the service, so that one checks the other.
  */
 export const playedConfigVersion = (spec: JsonObject): string => {
   const { nodeRequests, networkAttachment } = spec;

@@ -3,7 +3,7 @@ import { numberAt, objectAt, sameJson, stringAt } from '../../../src/domain/json
 import { finalizersOf, isDeleting, nameOf, namespaceOf, uidOf, type KubeApi } from './api.ts';
 import { timestamp, type PlayClock } from './clock.ts';
 
-/** Milliseconds from the creation of a HostedCluster, but `replica` and `deletion` (operator-run.md §1). */
+/** Milliseconds from the creation of a HostedCluster, but `replica` and `deletion` (OSAC's operator). */
 export type HypershiftTimings = {
   readonly endpoint: number;
   readonly available: number;

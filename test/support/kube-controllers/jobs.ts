@@ -32,7 +32,7 @@ const MINUTE = 60_000;
 
 /**
  * When an unsuccessful job is launched again: all times count from launches. Two minutes, or twice the gap between
- * the last two failures, half an hour at most; a canceled one is no failure (operator-run.md c, §3).
+ * the last two failures, half an hour at most; a canceled one is no failure (OSAC's operator).
  */
 export const retryAt = (jobs: readonly JsonObject[], type: JobType, configVersion: string): number => {
   const failed = jobs.filter(

@@ -36,7 +36,7 @@ type Draft = { -readonly [field in 'phase' | 'desiredConfigVersion']?: string } 
 };
 
 /**
- * Plays osac-operator's ClusterOrder controller as it was recorded (operator-run.md §2): one pass is one reconcile.
+ * Plays osac-operator's ClusterOrder controller as it was recorded: one pass is one reconcile.
  * Anything thrown ends a reconcile before its status is written, which is why a stuck order shows nothing.
  */
 export const playOperator = (
@@ -337,7 +337,7 @@ const waitsForNothing = (order: JsonObject): boolean => {
   return hosts && !isDeleting(order) && (manual || job?.['state'] === 'Succeeded');
 };
 
-/** A negative count panics the operator after the launch; its status stays as it was then (operator-run.md h). */
+/** A negative count panics the operator after the launch; its status stays as it was then. */
 const checkRequests = (order: JsonObject): void => {
   const negative = requestsOf(objectAt(order, 'spec')).find(({ numberOfNodes }) => numberOfNodes < 0);
   if (negative !== undefined) throw new Error('panic: runtime error: makeslice: cap out of range');

@@ -4,7 +4,7 @@ import type { JsonValue } from '../../../src/domain/json.ts';
 import type { LoopbackTls } from '../loopback-tls.ts';
 import { behaviours, bodyOf, sleep, standInServer } from '../stand-in-server.ts';
 
-/** An event as the rules and the playbooks see it (management-cluster.md §7.4): every header but Authorization. */
+/** An event as the rules and the playbooks see it (OSAC's operator): every header but Authorization. */
 export type RulebookEvent = {
   readonly payload: JsonValue;
   readonly meta: {
@@ -17,8 +17,10 @@ export type RulebookEvent = {
 };
 
 /**
- * How a request is met. `work`: 200, the rule's playbook runs. `forget`: 200, and nothing ever happens. `twice`: 200, and
- * the playbook runs twice. `cut`: queued, but the connection breaks before the answer. `drop`: the connection breaks and
+ * How a request is met. `work`: 200, the rule's playbook runs. `forget`: 200, and nothing ever happens. `twice`:
+ * 200, and
+ * the playbook runs twice. `cut`: queued, but the connection breaks before the answer. `drop`: the connection breaks
+ * and
  * nothing is queued. `late`: queued, answered after so many milliseconds. `status`: refused with it, nothing is queued.
  */
 export type RulebookBehaviour =
@@ -74,7 +76,7 @@ const RULES = ['create-hosted-cluster', 'delete-hosted-cluster'];
 
 type Refusal = readonly [status: number, text: string, reason?: string];
 
-/** ansible-rulebook's webhook as it really answers (real-servers.md §2.2), on a server of our own that can be made to fail. */
+/** ansible-rulebook's webhook as it really answers, on a server of our own that can be made to fail. */
 export const startRulebook = async (options: RulebookOptions = {}): Promise<RulebookStandIn> => {
   const { token, hmacSecret, rules = RULES, playbook = () => Promise.resolve() } = options;
   const manners = behaviours<RulebookBehaviour>('work');

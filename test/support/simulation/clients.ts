@@ -128,7 +128,7 @@ export const createClients = (world: World, random: Random): Clients => {
       if (!patient && answers.length >= 2) break;
       await agenda.sleep('client', random.int(100, 2_000));
     }
-    // Whoever was told each time that nothing was stored must be right (design §4, Unknown outcome).
+    // Whoever was told each time that nothing was stored must be right.
     const [last] = answers;
     const nothing = answers.every((reply) => reply !== undefined && reply.status !== 504);
     if (nothing && last !== undefined) settled.push({ request, reply: last, outcome: 'unavailable only' });

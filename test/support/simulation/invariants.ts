@@ -220,7 +220,7 @@ export const createLedger = ({ ordersOn, hubs, fail }: LedgerOptions): Ledger =>
 const TENANTS_READ: ReadonlySet<string> = new Set(['cluster']);
 const categoryOf = (stream: string): string => parseStreamName(stream).category;
 
-/** What every event says of itself, whatever wrote it (design §4, metadata v1). */
+/** What every event says of itself, whatever wrote it. */
 const missingIn = (metadata: Partial<EventMetadata>, stream: string): readonly string[] => {
   const { actor, hub, schemaVersion = 0 } = metadata;
   const texts = ['command', 'commandId', 'correlationId', 'causationId', 'occurredAt', 'instance'] as const;

@@ -15,7 +15,7 @@ import type { HeldCluster, RealHub } from './real-hub.ts';
 
 /**
  * The automation of a real hub: a rulebook that accepts webhooks and may forget them, or a platform with jobs; and the
- * two playbooks, with their mark on the order and their lock (management-cluster.md §8.2, §4.6).
+ * two playbooks, with their mark on the order and their lock (OSAC's operator).
  */
 export type Playbooks = {
   readonly automation: Automation;

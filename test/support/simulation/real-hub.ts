@@ -18,8 +18,9 @@ import { BEGINNING } from './incarnation.ts';
 import type { RealHubPlan } from './plan.ts';
 
 /**
- * A hub with a Kubernetes API in memory: it holds orders and HostedClusters, and where it has an operator that keeps its
- * hands off the automation (`management-state: manual`), that operator's part (operator-run.md §2 b). Who builds and
+ * A hub with a Kubernetes API in memory: it holds orders and HostedClusters, and where it has an operator that keeps
+ * its
+ * hands off the automation (`management-state: manual`), that operator's part. Who builds and
  * tears down is in playbooks.ts. It knows nothing of the service's log.
  */
 export type RealHub = {
@@ -47,7 +48,7 @@ export type HeldCluster = {
 
 const FINALIZER = 'osac.openshift.io/finalizer';
 const REACTION_MS = 80;
-/** The namespace controller's own delay (operator-run.md §2 f). */
+/** The namespace controller's own delay (OSAC's operator). */
 const NAMESPACE_MS = 1_500;
 
 type Writable<T> = { -readonly [Key in keyof T]: T[Key] };

@@ -4,7 +4,7 @@ import type { JsonObject } from '../../../src/domain/json.ts';
 import { registry } from '../../../src/domain/registry.ts';
 import { eventSamples } from '../event-samples.ts';
 
-/** The metadata that every command leaves (design §4), each field with a value of its own. */
+/** The metadata that every command leaves, each field with a value of its own. */
 export const METADATA: JsonObject = {
   tenant: 't1',
   project: 'p1',

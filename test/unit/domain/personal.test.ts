@@ -23,7 +23,6 @@ const seal = (text: string, subject = 's'): Encrypted & JsonObject => ({
 const open = (values: readonly Encrypted[]) =>
   values.map((value) => (value.keyId === 'gone.1' ? undefined : value.ct));
 
-/** Design §4 Personal data. */
 describe('personal data of documents', () => {
   it('is opened wherever it stands, and the rest stays as it is', () => {
     const document = {

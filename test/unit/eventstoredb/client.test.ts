@@ -79,7 +79,7 @@ describe('EventStoreDB adapter: connection strings and the library', () => {
     const client = connect('esdb://127.0.0.1:2113?tls=false', 'test', 0).api as unknown as {
       handleError(client: GrpcClient, error: Error): Promise<void>;
     };
-    // The constructor of NotLeaderError fails without its companion trailers (eventstore-client.md §3.5).
+    // The constructor of NotLeaderError fails without its companion trailers.
     const metadata = new Metadata();
     metadata.set('exception', 'not-leader');
     const error = Object.assign(new Error('no trailers'), { code: 5, details: 'no trailers', metadata });

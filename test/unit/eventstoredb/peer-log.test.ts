@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { createLog, type Log, type ProposedEvent } from '../../support/eventstoredb-peer/log.ts';
 
-/** The peer must judge appends as the real server does (eventstore-client.md §3.2), or tests against it prove nothing. */
+/** The peer must judge appends as the real server does, or tests against it prove nothing. */
 describe('protocol peer: the log', () => {
   const proposed = (id: string): ProposedEvent => ({
     id,

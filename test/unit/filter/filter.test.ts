@@ -63,7 +63,7 @@ const matching = (text: string): [boolean, boolean] => {
   return [evaluate(filter, READY, NOW), evaluate(filter, BARE, NOW)];
 };
 
-describe('filters of lists (osac-api.md §4)', () => {
+describe('filters of lists', () => {
   const cases: readonly (readonly [filter: string, ready: boolean, bare: boolean])[] = [
     ['true', true, true],
     ['this.id == "c1"', true, false],
@@ -309,7 +309,7 @@ describe('the time that a filter may take', function () {
     });
 });
 
-describe('filters of watches (osac-api.md §8)', () => {
+describe('filters of watches', () => {
   const target = eventTarget('private', [...kinds]);
   const created: JsonObject = { id: '7.0', type: 'EVENT_TYPE_OBJECT_CREATED', cluster: READY };
   const deleted: JsonObject = { id: '8.0', type: 'EVENT_TYPE_OBJECT_DELETED', host_type: { id: 'h1' } };

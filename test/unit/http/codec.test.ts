@@ -16,7 +16,6 @@ const failure = (run: () => unknown): ApiError => {
   throw new Error('expected a refusal');
 };
 
-/** osac-api.md §3 JSON conventions. */
 describe('JSON codec', () => {
   it('keeps keys that every object has', () => {
     for (const key of ['__proto__', 'constructor', 'toString']) {

@@ -19,7 +19,6 @@ import {
 } from '../../../src/http/errors.ts';
 import { asApiError, outcomeUnknown } from '../../../src/http/exchange.ts';
 
-/** osac-api.md §6. */
 const GRPC_TO_HTTP: Readonly<Record<number, readonly number[]>> = {
   1: [499],
   3: [400, 413, 415, 417, 422, 431],

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { cluster, roleBinding } from '../../../src/domain/kinds.ts';
 import { reachOf } from '../../../src/http/osac/references.ts';
 
-/** Which tenants' objects references may mean (osac-api.md §5 Object references). */
+/** Which tenants' objects references may mean (OSAC). */
 describe('what references reach', () => {
   const home = { tenant: 'acme', project: '' };
   const caller = { tenants: ['acme', 'shared', 'other'] };

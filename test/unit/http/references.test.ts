@@ -74,7 +74,7 @@ const refusal = (run: () => unknown): ApiError => {
   throw new Error('expected a refusal');
 };
 
-/** osac-api.md §5 Object references, with the scopes of issue 4 part 1. */
+/** Object references, with the scopes in which a name is looked for. */
 describe('references', () => {
   describe('by name', () => {
     it('the own project comes first, then the own tenant, then what is shared', () => {
@@ -119,7 +119,7 @@ describe('references', () => {
       expect(document).to.deep.equal({ spec: { ref: { id: 's-big', name: 'big' } } });
       expect(found.get('spec.ref')?.id).to.equal('s-big');
     });
-    it('a name where the id belongs is understood (osac-api-run.md §2)', () => {
+    it('a name where the id belongs is understood', () => {
       expect(resolve({ id: 'big' })).to.equal('s-big');
     });
     it('an id and the name of another object mean nothing', () => {
@@ -178,7 +178,7 @@ describe('references', () => {
       });
       expect([...found.keys()]).to.deep.equal(['sets.a.b.host', 'list.0', 'list.1']);
     });
-    it('all that is wrong is said at once, each with its field (osac-api-run.md §2)', () => {
+    it('all that is wrong is said at once, each with its field', () => {
       const error = refusal(() =>
         resolveReferences(
           many,

@@ -20,7 +20,6 @@ const token = (more: Partial<VerifiedToken> = {}): VerifiedToken => ({
   ...more,
 });
 
-/** osac-api.md §7 Identity result, Roles, Tenancy. */
 describe('principals', () => {
   it('see their own tenants and shared', () => {
     expect(principalOf(token({ organizations: ['t1', 't2', 't1'] }))).to.deep.include({

@@ -37,7 +37,7 @@ const without = (path: 'metadata' | 'spec', key: string): JsonObject => {
   return copy;
 };
 
-/** Head of osac-api-run.md: one rule for all updates; osac-api.md §5 Update. */
+/** One rule for all updates. */
 describe('update rule', () => {
   describe('without a mask', () => {
     it('an empty body changes nothing', () => expect(patch({})).to.deep.equal(stored()));

@@ -35,7 +35,7 @@ describe('kafkajs as the service uses it', () => {
     });
   };
 
-  it('arms no timer for a request queue that has nothing to do (libraries.md §5)', () => {
+  it('arms no timer for a request queue that has nothing to do', () => {
     expect(Kafka).to.be.a('function');
     const queue = queueOf();
     for (let i = 0; i < 1_000; i += 1) queue.checkPendingRequests();
@@ -252,7 +252,8 @@ describe('kafkajs as the service uses it', () => {
       await new Promise((resolve) => closing.close(resolve));
       const settings = { brokers: [...brokers, away], clientId: 't' };
       const { admin } = createKafkaCluster(settings, ports);
-      // Each client begins with another one, or one that takes connections and answers nobody would be all that is asked.
+      // Each client begins with another one, or one that takes connections and answers nobody would be all that is
+      // asked.
       const asked = async (): Promise<KafkaFault> =>
         (await admin
           .describe(['a'], AbortSignal.timeout(150))

@@ -5,7 +5,7 @@ import { CompressionTypes, createPartitioner, Kafka } from '../../../src/adapter
 import { systemClock } from '../../../src/adapters/system/system-ports.ts';
 import { recordingLogger } from '../../support/loggers.ts';
 
-/** What at least once and order per key rest on (metering-events.md §2, real-servers.md §1.4). */
+/** What at least once and order per key rest on (OSAC). */
 describe('what kafkajs is asked for', () => {
   const published = Kafka.prototype.producer;
   const asked: (ProducerConfig | undefined)[] = [];

@@ -4,7 +4,7 @@ import { CLUSTER_ORDER } from '../../../src/domain/clusters/hub-objects.ts';
 import { manifestFaults, objectOf } from '../../../src/domain/hubs/hub-object.ts';
 import { clusterOrderDraft, type OrderedSpec } from '../../../src/domain/clusters/cluster-order-manifest.ts';
 
-/** What an order becomes on a hub, field by field (management-cluster.md §2.1): written by hand, not by this code. */
+/** What an order becomes on a hub, field by field (OSAC's operator): written by hand, not by this code. */
 const FOLDER = new URL('../../../fixtures/kubernetes/', import.meta.url);
 type Golden = {
   readonly order: OrderedSpec & {

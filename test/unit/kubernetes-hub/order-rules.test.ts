@@ -26,7 +26,7 @@ const nodes = (resourceClass: string, numberOfNodes: number) => [{ resourceClass
 describe('orders before they are sent', () => {
   it('accepts a good one', () => expect(checkManifest(MANIFEST)).to.equal('accepted'));
 
-  /** What the CRD stores although nobody can work with it (operator-run.md §2 h). */
+  /** What the CRD stores although nobody can work with it (OSAC's operator). */
   const SPECS: readonly (readonly [string, object, string])[] = [
     ['no template', { templateID: undefined }, 'spec.templateID'],
     ['a template with a dash', { templateID: 'ocp-small' }, 'spec.templateID'],

@@ -24,7 +24,7 @@ const read = (path: string): string => readFileSync(ops(path), 'utf8');
 
 /** `Background` may come after them. */
 const SECTIONS = ['Symptom', 'Impact', 'Check', 'Fix'];
-/** Paths that a runbook may ask with curl (design §8); the last one is EventStoreDB's own. */
+/** Paths that a runbook may ask with curl; the last one is EventStoreDB's own. */
 const ENDPOINTS = ['/healthz', '/readyz', '/metrics', '/api/private/v1/hubs', '/health/live'];
 
 describe('alert rules, runbooks and dashboards', () => {

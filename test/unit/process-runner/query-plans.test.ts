@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { DatabaseSync } from 'node:sqlite';
 import { RUN_INDEX_SCHEMA, RUN_INDEX_STATEMENTS } from '../../../src/app/process-runner/run-index.ts';
 
-/** The run index is read and written on the HTTP thread: nothing there may scan without a bound (design §5, Threads). */
+/** The run index is read and written on the HTTP thread: nothing there may scan without a bound. */
 describe('query plans of the run index', () => {
   const db = new DatabaseSync(':memory:');
   db.exec(RUN_INDEX_SCHEMA);

@@ -15,7 +15,7 @@ import { USAGE_SCHEMA } from '../../../src/projections/usage/schema.ts';
 import { USAGE_STATEMENTS } from '../../../src/projections/usage/usage-reader.ts';
 
 /**
- * Statements of the HTTP thread may not scan without a bound (design §5, Threads). One scan is bounded: `page` is the
+ * Statements of the HTTP thread may not scan without a bound. One scan is bounded: `page` is the
  * subquery that LIMIT ends.
  */
 const ALLOWED_SCANS = /^SCAN page$/;

@@ -63,7 +63,7 @@ describe('spec of a ClusterOrder on the simulated hub', () => {
         pullSecret: text,
         sshPublicKey: text,
         releaseImage: text,
-        // Written only with something in it (management-cluster.md §2.1).
+        // Written only with something in it (OSAC's operator).
         network: fc.record({ podCIDR: filled, serviceCIDR: text }, { requiredKeys: ['podCIDR'] }),
       },
       { requiredKeys: ['templateID', 'templateParameters', 'nodeRequests'] },

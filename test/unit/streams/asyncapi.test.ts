@@ -86,8 +86,9 @@ describe('AsyncAPI document', () => {
   });
 
   /**
-   * Nothing here ever has to be corrected (docs/streams.md), and consumers that are made for OSAC's corrections know them by
-   * their ids: the form is that of metering-events.md §6.
+   * Nothing here ever has to be corrected (docs/streams.md), and consumers that are made for OSAC's corrections know
+   * them by
+   * their ids: the form is that of OSAC.
    */
   it("describes OSAC's corrections and their ids", () => {
     const name = 'osac.resource.correction.v1';

@@ -31,7 +31,7 @@ const MAX_PAGES = 200;
 /** Their clocks count whole seconds, and the answer that shows theirs was on its way for a while. */
 const SINCE_MARGIN_MS = 60_000;
 
-/** Ansible Automation Platform or AWX (management-cluster.md §7.5): templates are resolved, launched, polled, cancelled. */
+/** Ansible Automation Platform or AWX (OSAC's operator): templates are resolved, launched, polled, cancelled. */
 export const createAapAutomation = (options: {
   readonly connection: AutomationConnection;
   readonly secrets: Pick<SecretStore, 'reveal'>;
@@ -98,7 +98,7 @@ export const createAapAutomation = (options: {
     },
 
     cancel: async (ref, call) => {
-      // 405: it has ended; 404: there is none any more (management-cluster.md §4.5).
+      // 405: it has ended; 404: there is none any more (OSAC's operator).
       const { status } = await platform.post(`${pathOfJob(ref)}cancel/`, {}, [404, 405], call);
       return status !== 404 && status !== 405;
     },
@@ -121,7 +121,7 @@ export const createAapAutomation = (options: {
   };
 };
 
-/** Both shapes in which playbooks read the order, of today and from before August 2026 (management-cluster.md §8.1). */
+/** Both shapes in which playbooks read the order, of today and from before August 2026 (OSAC's operator). */
 const variablesFor = (order: JsonObject, effectId: string): JsonObject => ({
   osac_job_vars: { resource: order },
   ansible_eda: { event: { payload: order } },
@@ -139,7 +139,7 @@ const pathOfJob = ({ id, workflow }: JobRef): string => {
   return `/${workflow ? 'workflow_jobs' : 'jobs'}/${id}/`;
 };
 
-/** By exact name, job templates first (management-cluster.md §7.5). */
+/** By exact name, job templates first (OSAC's operator). */
 const resolveTemplate = async (
   platform: Platform,
   name: string,
@@ -181,7 +181,8 @@ const mentions = (value: unknown, name: string): boolean =>
   typeof value === 'object' && value !== null && Object.hasOwn(value, name);
 
 /**
- * The platform refuses a filter by extra_vars with 403, so the template's jobs since then are read page by page and each
+ * The platform refuses a filter by extra_vars with 403, so the template's jobs since then are read page by page and
+ * each
  * one's variables looked at. `since` is by our clock and is compared by theirs.
  */
 const findJobs = async (

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { AutomationJob } from '../../../app/automation.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 
-/** What is read of the platform's answers (management-cluster.md §7.5); the rest is not looked at. */
+/** What is read of the platform's answers (OSAC's operator); the rest is not looked at. */
 const id = z.int().positive();
 const time = z.string().nullish();
 
@@ -61,7 +61,7 @@ export const jobOf = (
   id: String(answer.id),
   workflow: more.workflow,
   template: more.template ?? answer.name ?? '',
-  // `new` and whatever comes in later releases: it is asked again (§7.5).
+  // `new` and whatever comes in later releases: it is asked again.
   state: STATES.get(answer.status) ?? 'Unknown',
   createdAt: answer.created ?? '',
   ...(answer.started ? { startedAt: answer.started } : {}),

@@ -14,21 +14,21 @@ import type { ListenerSlots } from '../listener-slots.ts';
 import { playbookSafe } from '../playbook-safe.ts';
 import { redacted } from '../../../domain/redact.ts';
 
-/** Paths of the rulebook's listener (management-cluster.md §7.2). */
+/** Paths of the rulebook's listener (OSAC's operator). */
 export const EDA_ENDPOINTS: { readonly [Purpose in AutomationPurpose]: string } = {
   provision: 'create-hosted-cluster',
   deprovision: 'delete-hosted-cluster',
 };
-/** The listener refuses more with 413 (real-servers.md §2.2). */
+/** The listener refuses more with 413. */
 export const MAX_BODY_BYTES = 1_048_576;
-/** A burst makes a listener answer after up to 26 s although it accepted (real-servers.md §2.3). */
+/** A burst makes a listener answer after up to 26 s although it accepted. */
 export const SHORTEST_DEADLINE_MS = 30_000;
 /** How long a request may wait for its place before it is given back unsent; those before it may take 30 s. */
 const WAIT_MS = 45_000;
 
 /**
  * Event-Driven Ansible: posts the whole ClusterOrder to a rulebook's webhook. 200 means that the event is queued there,
- * not that anything will happen (management-cluster.md §7.4).
+ * not that anything will happen (OSAC's operator).
  */
 export const createEdaAutomation = (options: {
   readonly connection: AutomationConnection;
@@ -66,7 +66,7 @@ export const createEdaAutomation = (options: {
           headers: {
             ...headersOf(credentials, body),
             'Content-Type': 'application/json',
-            // Seen by the rules as `meta.headers`; a listener of today does not act on it (§7.4).
+            // Seen by the rules as `meta.headers`; a listener of today does not act on it.
             'Idempotency-Key': call.effectId,
           },
           ...common,
@@ -106,11 +106,11 @@ const headersOf = ({ token, hmacSecret }: Credentials, body: Uint8Array): Record
   ...(hmacSecret === undefined ? {} : { 'X-Hub-Signature-256': signatureOf(body, hmacSecret) }),
 });
 
-/** `sha256=<lower-case hex>` over the bytes of the body; upper-case is refused (real-servers.md §2.2). */
+/** `sha256=<lower-case hex>` over the bytes of the body; upper-case is refused. */
 export const signatureOf = (body: Uint8Array, secret: string): string =>
   `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`;
 
-/** Answers of a listener (real-servers.md §2.2) and of what may stand before it. */
+/** Answers of a listener and of what may stand before it. */
 const refusalOf = (answer: HttpAnswer, values: readonly string[]): AutomationError => {
   const { status } = answer;
   const said = redacted((answer.text.trim() || answer.reason).slice(0, 200), values);

@@ -8,7 +8,7 @@ const DISPOSE_MS = 1_000;
 
 /**
  * One client is one channel is one TCP connection: the library would let clients with equal options share a
- * connection, and with it HTTP/2's 100 concurrent streams and every drop (eventstore-client.md §3.2, §3.3 B4).
+ * connection, and with it HTTP/2's 100 concurrent streams and every drop.
  * `serial` makes the options differ: it is added to the keep-alive timeout in milliseconds. `name` is what the server
  * logs, unless the connection string has a name.
  */
@@ -105,7 +105,8 @@ const ownConnection = (connectionString: string, name: string, serial: number): 
 };
 
 /**
- * Bytes that a server may send before we have read any of them. HTTP/2's own 64 KiB are some fifty events: while a thread
+ * Bytes that a server may send before we have read any of them. HTTP/2's own 64 KiB are some fifty events: while a
+ * thread
  * writes a transaction or waits for a core, EventStoreDB 23.10 would drop it as a consumer that is too slow.
  */
 const WINDOW_BYTES = 4 * 1024 * 1024;
@@ -188,7 +189,7 @@ export const checkConnectionString = (connectionString: string): { endpoints: st
       'the event store connection string cannot be read: check hosts, ports, options and files',
     );
   }
-  // A follower may be behind: a command would be refused for a state that is over (design §4, Command runner).
+  // A follower may be behind: a command would be refused for a state that is over.
   if ((values.get('nodepreference') ?? 'leader').toLowerCase() !== 'leader')
     throw new TypeError(
       'LEDGER_EVENT_STORE: nodePreference must be leader (or be left out): decisions are taken from what is read, ' +

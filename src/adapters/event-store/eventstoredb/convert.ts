@@ -5,7 +5,7 @@ import { LogDamaged } from '../../../app/event-store.ts';
 import type { JsonObject, JsonValue } from '../../../domain/json.ts';
 import { CAUSATION, CORRELATION, reservedNames } from '../shared/sizes.ts';
 
-/** An event whose texts were checked and turned into bytes: nothing can fail on the way out any more (§3.3 B3). */
+/** An event whose texts were checked and turned into bytes: nothing can fail on the way out any more. */
 export type PreparedEvent = {
   readonly id: string;
   readonly type: string;
@@ -101,7 +101,7 @@ const objectOr = (value: unknown, error: () => Error): JsonObject => {
 };
 
 /**
- * Checks the texts and makes bytes of them (eventstore-client.md §3.3 B3). Data goes out exactly as it was given;
+ * Checks the texts and makes bytes of them. Data goes out exactly as it was given;
  * metadata gains the names reserved for correlation and causation. Throws TypeError.
  */
 export const prepare = (event: EventToAppend): PreparedEvent => {

@@ -17,7 +17,7 @@ export type PullOptions = {
 const CANCEL_PATIENCE_MS = 1000;
 
 /**
- * One item at a time out of a library stream (eventstore-client.md §3.3 D). Ends when the stream ends, and also when
+ * One item at a time out of a library stream. Ends when the stream ends, and also when
  * it merely closes; throws its error, the reason of an aborted signal, or Silence. However it is left, the server is
  * told (A) and the stream destroyed (F); errors that come later find a listener and end there.
  */

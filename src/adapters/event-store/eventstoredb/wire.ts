@@ -17,7 +17,7 @@ import { knownPosition, type PreparedEvent } from './convert.ts';
 
 /**
  * BatchAppend messages, built from the library's generated modules. Those fill their exports at run time, which
- * `import` cannot see; google-protobuf must be the very copy that the library resolves (eventstore-client.md §3.5).
+ * `import` cannot see; google-protobuf must be the very copy that the library resolves.
  */
 const require = createRequire(import.meta.url);
 const requireOfClient = createRequire(require.resolve('@eventstore/db-client'));
@@ -60,7 +60,7 @@ const MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
 
 /**
  * The server subtracts its own clock from this deadline and caps it with its WriteTimeoutMs anyway. A short one
- * would fail every append of a client whose clock is behind by as much (§3.2 "Deadlines"), so it is generous.
+ * would fail every append of a client whose clock is behind by as much, so it is generous.
  */
 const SERVER_DEADLINE_MS = 30 * 60 * 1000;
 
@@ -100,7 +100,7 @@ const proposedOf = (event: PreparedEvent): StreamsPb.BatchAppendReq.ProposedMess
     .setId(new shared.UUID().setString(event.id))
     .setData(event.data)
     .setCustomMetadata(event.metadata);
-  // Only application/json is visible to projections on the server (§3.2 "Events").
+  // Only application/json is visible to projections on the server.
   message.getMetadataMap().set('type', event.type).set('content-type', 'application/json');
   return message;
 };

@@ -21,7 +21,7 @@ export const checkAppend = (
   checkTextSizes(stream, events);
 };
 
-/** Throws TypeError: only `sys-*` streams are bounded (design §4), and to at least one event. */
+/** Throws TypeError: only `sys-*` streams are bounded, and to at least one event. */
 export const checkMaxCount = (stream: string, maxCount: number): void => {
   if (!stream.startsWith('sys-')) throw new TypeError(`only sys- streams are bounded, not ${stream}`);
   if (!Number.isSafeInteger(maxCount) || maxCount < 1)

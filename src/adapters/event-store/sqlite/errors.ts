@@ -58,7 +58,7 @@ export const unpackError = (packed: PackedError): Error => {
   }
 };
 
-/** Extended result codes of SQLite that decide what an error means (libraries.md §2: never the text). */
+/** Extended result codes of SQLite that decide what an error means. */
 const FULL = 13;
 const SQL_ERROR = 1;
 const FORMAT = 24;

@@ -1,6 +1,6 @@
 /**
  * Milliseconds of one turn of the loop in which answers are handed out. Whoever waits for one goes on in the same turn,
- * for up to a millisecond each: all of a large batch at once would hold the thread (design §5, Threads).
+ * for up to a millisecond each: all of a large batch at once would hold the thread.
  */
 const PART_MS = 3;
 /** So many at least: on a crowded machine the time may be up before the thread has had any of it. */

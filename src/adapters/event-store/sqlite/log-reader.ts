@@ -32,7 +32,7 @@ export type EventLogReader = Pick<
 
 /**
  * Bounds of one look into the file. Parsing 256 KiB takes about 2 ms; one event adds at most its own 1 MiB
- * (about 10 ms), so that no look holds the HTTP thread for 20 ms (design §5).
+ * (about 10 ms), so that no look holds the HTTP thread for 20 ms.
  */
 const PAGE_EVENTS = 500;
 const PAGE_BYTES = 256 * 1024;

@@ -17,7 +17,7 @@ export type StoredRecord = KafkaRecord & { readonly partition: number; readonly 
 
 /**
  * Brokers in memory, for specs and simulations. They number the batches of a producer as real ones do, so that a
- * producer that goes on after a rejected send loses what it should not (real-servers.md §1.4).
+ * producer that goes on after a rejected send loses what it should not.
  */
 export type MemoryKafka = KafkaCluster & {
   /** What a consumer of the topic sees, each partition in its order; nothing when there is no such topic. */

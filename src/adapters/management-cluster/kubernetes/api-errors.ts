@@ -46,7 +46,7 @@ export const retryAfterMs = ({ headers }: Pick<ApiAnswer, 'headers'>): number | 
   return Number.isFinite(ms) && ms >= 0 ? Math.min(ms, MAX_RETRY_AFTER_MS) : undefined;
 };
 
-/** An answer that is no success, as management-cluster.md §10.4 classes it. `what` names call and object. */
+/** An answer that is no success, by what a caller can do about it. `what` names call and object. */
 export const refusal = (answer: ApiAnswer, what: string, write: boolean, redact: Redact): HubError => {
   const status = statusOf(answer.body);
   const details = objectAt(status, 'details');
@@ -94,7 +94,8 @@ const kindOf = (code: number, status: JsonObject, write: boolean): HubErrorKind 
 const DENIED = /^admission webhook .* denied the request|ValidatingAdmissionPolicy .* denied request/;
 
 /**
- * Not every 403 is about credentials: a namespace that ends and a full quota are not mended by new ones, and what a hub's
+ * Not every 403 is about credentials: a namespace that ends and a full quota are not mended by new ones, and what a
+ * hub's
  * own rules deny is one order's fault, which must not park the work of all others there.
  */
 const forbidden = (status: JsonObject): HubErrorKind => {
@@ -109,7 +110,7 @@ const forbidden = (status: JsonObject): HubErrorKind => {
 const isObjectMissing = (status: JsonObject): boolean =>
   stringAt(status, 'reason') === 'NotFound' && stringAt(objectAt(status, 'details'), 'name') !== '';
 
-/** Type faults come with a cause about the field `<nil>` that says nothing (operator-run.md §2 h). */
+/** Type faults come with a cause about the field `<nil>` that says nothing (OSAC's operator). */
 const causesOf = (
   details: JsonObject,
   redact: Redact,

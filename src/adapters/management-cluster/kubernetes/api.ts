@@ -88,7 +88,7 @@ export type Api = {
   readonly redact: Redact;
 };
 
-/** Calls of one API server with the error classes of management-cluster.md §10.4. */
+/** Calls of one API server with errors by what a caller can do about them. */
 export const createApi = (connection: ApiConnection, credentials: readonly (string | undefined)[]): Api => {
   const raw = async (call: Call, by: CallOptions): Promise<ApiAnswer> => {
     const { what: _what, secrets: _secrets, reads: _reads, body, ...given } = call;

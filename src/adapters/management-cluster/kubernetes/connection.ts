@@ -120,7 +120,7 @@ const sayOfTls = (code: string): string => {
   return 'the server speaks no usable TLS';
 };
 
-/** Loads the client library on first use: it takes half a second and 90 MB (libraries.md §6). */
+/** Loads the client library on first use: it takes half a second and 90 MB. */
 const kubeConfig = async (access: KubeAccess): Promise<KubeConfig> => {
   const { KubeConfig: Config } = await import('@kubernetes/client-node');
   const { server, insecure, token, caData, tlsServerName, proxyUrl, certData, keyData } = access;

@@ -19,7 +19,7 @@ const MAX_REASON = 1_024;
 const MAX_MESSAGE = 32_768;
 
 /**
- * The controller's part (management-cluster.md §1.1, last paragraph, and §4.7), for hubs where nobody else reconciles
+ * The controller's part (OSAC's operator), for hubs where nobody else reconciles
  * what a kind declares. `hubNamespace`: where the service account `hub-access` is, which may read every cluster.
  */
 export const hubController = (api: Api, hubNamespace: string, now: () => string): HubController => {
@@ -124,7 +124,7 @@ const withoutFinalizer =
     return { metadata: { finalizers: finalizers.filter((one) => one !== finalizer) } };
   };
 
-/** The Ansible content finds the namespace by label and wants exactly one (§8.2). */
+/** The Ansible content finds the namespace by label and wants exactly one. */
 const onlyNamespaceOf = async (
   api: Api,
   { kind, backLabel }: OwnedObject,

@@ -24,7 +24,7 @@ export type ObjectOperations = Pick<
 
 /** Reads and writes of declared kinds. */
 export const objectOperations = (api: Api, rights: Pick<Rights, 'has'>): ObjectOperations => {
-  /** Undefined when the rights do not show them (management-cluster.md §5: the stock role does not), or the kind is not there. */
+  /** Undefined when the rights do not show them (OSAC's operator), or the kind is not there. */
   const partOf = async (
     { of, label }: NonNullable<HubObject['parts']>[string],
     { namespace, name }: ObjectPlace,

@@ -53,7 +53,7 @@ export const surroundingsOperations = (
   },
 });
 
-/** Free is what the operator takes as free (§3.3): of the class, nothing of ours on it, not claimed by a hosted cluster. */
+/** Free is what the operator takes as free: of the class, nothing of ours on it, not claimed by a hosted cluster. */
 const countAgents = async (
   api: Api,
   owned: readonly OwnedObject[],

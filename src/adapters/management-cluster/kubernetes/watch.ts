@@ -51,7 +51,7 @@ class Renew extends Error {
 type Known = { readonly uid: string; readonly resourceVersion: string };
 
 /**
- * Follows the objects of one kind in one namespace for ever (management-cluster.md §10.8): lists in pages, watches from
+ * Follows the objects of one kind in one namespace for ever (OSAC's operator): lists in pages, watches from
  * there with bookmarks, and lists again on 410, every few minutes, and when the stream keeps failing. Held in memory
  * are names, uids and versions, not objects. Each version of an object is told at most once and never an older one
  * after a newer; what vanished between two lists is what a `synced` does not name.

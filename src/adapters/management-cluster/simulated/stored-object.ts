@@ -113,7 +113,7 @@ export const createStoredObject = <Spec extends object, Status extends Condition
       generation += 1;
       changed();
     },
-    /** The operator's first write. `rewrites`: its types change the spec by that (operator-run.md §2 i). */
+    /** The operator's first write. `rewrites`: its types change the spec by that. */
     adopt: (finalizer: string, rewrites = false): void => {
       finalizers = [...finalizers, finalizer];
       if (rewrites) generation += 1;

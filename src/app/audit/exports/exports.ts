@@ -18,7 +18,7 @@ import { headForExport, NotSigned, type ExportHeadSource } from './export-head.t
 import type { ExportFile, ExportFiles } from './ports.ts';
 
 /**
- * Exports of the history (design §7): asked for, made one after the other behind the answer, kept for a while. The log
+ * Exports of the history: asked for, made one after the other behind the answer, kept for a while. The log
  * says what was asked for and what became of it; the file lies with the instance that made it.
  */
 export type AuditExports = {
@@ -80,8 +80,10 @@ const TIDY_EVERY_MS = 3_600_000;
 /** Milliseconds that an export waits for a head over what was stored when it was asked for. */
 const HEAD_MS = 30_000;
 /**
- * Heads that an export shows to be continued although nobody said that they are pinned: those of the last exports of the same
- * tenant (or of the whole log), with the pins that were asked for then, and the newest ones. Any other is to be named, as
+ * Heads that an export shows to be continued although nobody said that they are pinned: those of the last exports of
+ * the same
+ * tenant (or of the whole log), with the pins that were asked for then, and the newest ones. Any other is to be
+ * named, as
  * `audit export --trust` does.
  */
 const MOST_OF_EXPORTS = 32;

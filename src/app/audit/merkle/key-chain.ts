@@ -1,7 +1,7 @@
 import { InvalidNote, parseVkey, signNote, verifyNote, type NoteSigner } from './note.ts';
 
 /**
- * Keys of an audit log and how each came to be trusted (design §7): the first is pinned by the auditor, every later
+ * Keys of an audit log and how each came to be trusted: the first is pinned by the auditor, every later
  * one was announced in a note that the one before it signed.
  */
 export type ChainedKey = {
@@ -44,8 +44,10 @@ export type KeyChain = {
 };
 
 /**
- * The keys of `keys` that lead back to a trusted one. `trusted`: vkeys of the auditor's own, or the whole chain of them;
- * absent: the first of `keys` is taken as it is, which proves nothing of who signed. Keys before the first trusted one are
+ * The keys of `keys` that lead back to a trusted one. `trusted`: vkeys of the auditor's own, or the whole chain of
+ * them;
+ * absent: the first of `keys` is taken as it is, which proves nothing of who signed. Keys before the first trusted
+ * one are
  * not needed, and nothing is believed of them.
  */
 export const keyChain = (

@@ -8,7 +8,7 @@ import { leafHash } from './hashing.ts';
 
 export { canonicalText } from './canonical.ts';
 
-/** What the tree holds of an event (design §7). `data` and `metadata` are hashes: their text may be withheld or erased. */
+/** What the tree holds of an event. `data` and `metadata` are hashes: their text may be withheld or erased. */
 export type LeafRecord = {
   readonly v: 1;
   readonly stream: string;

@@ -34,7 +34,7 @@ import {
   type Step,
 } from './work.ts';
 
-/** What we do on hubs whose automation we run, or whose orders nobody but us reconciles (design §6). */
+/** What we do on hubs whose automation we run, or whose orders nobody but us reconciles. */
 const KIND_OF: { readonly [Purpose in AutomationPurpose]: 'trigger' | 'undo' } = {
   provision: 'trigger',
   deprovision: 'undo',
@@ -213,7 +213,7 @@ const needsNoTeardown = (run: OrderRun): boolean => {
 
 const isAskedToUndo = (run: OrderRun): boolean => askedOf(run).deprovision !== undefined;
 
-/** As the operator does: its own namespace and finalizer go last (management-cluster.md §4.7). */
+/** As the operator does: its own namespace and finalizer go last. */
 const mayFinish = (run: OrderRun): boolean => {
   const { deleting, work } = seenOf(run);
   const { provision, deprovision } = askedOf(run);

@@ -8,7 +8,7 @@ import { automationMode, onItsHub, provisionWording, type OrderRun } from './run
 
 /**
  * When the automation of a hub is asked, and asked again. In aap mode a job tells how it ended; in eda mode a webhook
- * that was taken is a promise of nothing (management-cluster.md §7.4): what came of it is read off the hub.
+ * that was taken is a promise of nothing (OSAC's operator): what came of it is read off the hub.
  */
 export type Request = {
   readonly wording: string;
@@ -23,11 +23,11 @@ export type Request = {
 };
 
 const MINUTE = 60_000;
-/** As the operator does after a failed job: 2 to 30 minutes, doubling (management-cluster.md §6). */
+/** As the operator does after a failed job: 2 to 30 minutes, doubling. */
 const RETRY: Backoff = { firstMs: 2 * MINUTE, maxMs: 30 * MINUTE };
 /** A webhook of which nothing is to be seen for so long may have been lost with its rulebook. */
 const REPOST: Backoff = { firstMs: 5 * MINUTE, maxMs: 30 * MINUTE };
-/** Cleaning up after a HostedCluster may take that long (fleet-and-networks.md §2.2, step D). */
+/** Cleaning up after a HostedCluster may take that long. */
 const CLEANING: Backoff = { firstMs: 30 * MINUTE, maxMs: 120 * MINUTE };
 /** A webhook's playbook that is still at work is not disturbed for so long: it holds a lock that the next one needs. */
 const PLAYBOOK_MS = 60 * MINUTE;

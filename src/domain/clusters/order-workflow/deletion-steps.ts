@@ -8,7 +8,7 @@ import { isAbsent, isDispatched, mayBeOnHub, onItsHub, type OrderRun } from './r
 import { observeCall, onHub, orderRef, releaseCall, settling, type Step } from './work.ts';
 
 const MINUTE = 60_000;
-/** From the deletion until the HostedCluster is gone, and from there until nothing is left (§2.2, step D). */
+/** From the deletion until the HostedCluster is gone, and from there until nothing is left. */
 const TEARDOWN_DEADLINE_MS = 120 * MINUTE;
 const CLEANUP_DEADLINE_MS = 20 * MINUTE;
 

@@ -23,13 +23,12 @@ import {
 import { applyCall, asJson, placeCall, resizeCall, type Step } from './work.ts';
 
 const MINUTE = 60_000;
-/** No phase after this: the hub does not accept (operator-run.md §4.1). */
+/** No phase after this: the hub does not accept (OSAC's operator). */
 export const ACCEPT_DEADLINE_MS = 30_000;
-/** Anchors of fleet-and-networks.md §2.2, step 12. */
 export const CONTROL_PLANE_DEADLINE_MS = 30 * MINUTE;
 export const NODES_DEADLINE_MS = 30 * MINUTE;
 export const READY_DEADLINE_MS = 60 * MINUTE;
-/** Each change is a full run of the automation (operator-run.md §4.6): a burst of changes is sent at its end. */
+/** Each change is a full run of the automation (OSAC's operator): a burst of changes is sent at its end. */
 export const QUIET_MS = 2_000;
 export const LONGEST_QUIET_MS = 10_000;
 
@@ -68,7 +67,8 @@ const quietUntil = (run: OrderRun): string | undefined => {
 };
 
 /**
- * While a change of what it holds may have happened or not, nobody knows: it is settled before anything relies on it, by
+ * While a change of what it holds may have happened or not, nobody knows: it is settled before anything relies on
+ * it, by
  * growing before the spec is sent, by giving back after that.
  */
 const holds = (run: OrderRun, claim: ReturnType<typeof wantedClaim>): boolean =>

@@ -19,7 +19,7 @@ import {
 import { ownJob, withoutOwnJobs } from './deletion-steps.ts';
 import { observeCall, READ_BUSY_MS, READ_READY_MS, type Step } from './work.ts';
 
-/** The timed read: the only source of degradation and loss (operator-run.md §4.3). */
+/** The timed read: the only source of degradation and loss (OSAC's operator). */
 export const reading = (phase: 'live' | 'deletion'): Step => ({
   name: `read-${phase}`,
   phase,
@@ -71,7 +71,8 @@ export const confirm = (run: OrderRun, shown: JsonObject, at: string): ClusterCo
   const what = missingIn(report.assessment, run);
   if (what === undefined) return report;
   if (run.ending === undefined) return { type: 'ReportLost', at, what };
-  // A look from before the deletion was sent cannot confirm absence. One that was made for it names it: the clocks of two
+  // A look from before the deletion was sent cannot confirm absence. One that was made for it names it: the clocks
+  // of two
   // machines do not tell which came first.
   const isForIt = run.effects['check']?.id.endsWith(`.${run.done['delete']?.at ?? ''}`) === true;
   return what === 'cluster-order' && isForIt ? { type: 'ConfirmAbsence', at } : report;

@@ -13,7 +13,8 @@ export const retryDueAt = ({ waiting, waitedOut = 0 }: Memo): string | undefined
   waiting === undefined ? undefined : later(waiting, doubled(RETRY, waitedOut));
 
 /**
- * An order with a deadline that waits for its first place: when it has passed the order fails, and nothing happens until
+ * An order with a deadline that waits for its first place: when it has passed the order fails, and nothing happens
+ * until
  * somebody retries it, which gives it the same time again, or deletes it. A cluster that waits to grow runs, and never
  * fails by it.
  */
@@ -42,7 +43,7 @@ export const unplaced = (run: OrderRun): Problem | undefined => {
 };
 
 /**
- * An order goes to another hub by itself until its deployment has started (fleet-and-networks.md §2.9): one that waits
+ * An order goes to another hub by itself until its deployment has started: one that waits
  * for long to be sent asks for a place again, and stays where it is unless that hub takes nothing and another one does.
  */
 export const RECONSIDER_HUB = 'reconsider-hub';

@@ -6,7 +6,7 @@ import type { RunningJob } from '../state.ts';
 import { onItsHub, type Dispatched, type OrderRun } from './run.ts';
 
 /**
- * What stands in the status of a ClusterOrder whose controller we are (management-cluster.md §1.1): the words of the
+ * What stands in the status of a ClusterOrder whose controller we are (OSAC's operator): the words of the
  * operator for what we have seen. Holds no times, so that equal means that nothing is to be written.
  */
 export type WantedStatus = Pick<ClusterOrderStatus, 'phase' | 'nodeRequests'> & {
@@ -79,7 +79,7 @@ const shown = (type: string, isTrue: boolean, reason: string, message = '') => (
 
 const NOT_SEEN = { status: 'Unknown', reason: 'Initialized', message: '' } as const;
 
-/** The CRD takes words of letters, digits, `_`, `,` and `:` only (§1.1). */
+/** The CRD takes words of letters, digits, `_`, `,` and `:` only. */
 const REASON = /^[A-Za-z]([A-Za-z0-9_,:]{0,1022}[A-Za-z0-9_])?$/;
 const reasonWord = (reason: string): string => (REASON.test(reason) ? reason : 'Observed');
 

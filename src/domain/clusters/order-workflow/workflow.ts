@@ -83,7 +83,7 @@ const lifts = (run: OrderRun, { of, type }: FoldedEvent): boolean =>
 
 /**
  * Process manager of a cluster order: from the accepted order to READY, through every change of its spec, to confirmed
- * absence (design §6). One run per cluster, in `clusterOrder-<cluster id>`.
+ * absence. One run per cluster, in `clusterOrder-<cluster id>`.
  */
 export const clusterOrderWorkflow = stepWorkflow<ClusterState, ClusterCommand, ClusterEvent, Memo>({
   name: CLUSTER_ORDER,

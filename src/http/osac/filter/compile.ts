@@ -15,7 +15,7 @@ import { parseFilter, problemOf, quoted, type Expr } from './parse.ts';
 export const MAX_FILTER_TERMS = 500;
 
 /**
- * A filter text as a checked tree (osac-api.md §4): the documented part of CEL, every name resolved against the
+ * A filter text as a checked tree (OSAC): the documented part of CEL, every name resolved against the
  * target's message, every comparison between fitting types. Anything else throws ApiError 400 with line and column.
  */
 export const compileFilter = (text: string, target: FilterTarget): FilterNode => {
@@ -231,7 +231,7 @@ const textTest = (expr: Expr, of: Call, compilation: Compilation): FilterNode =>
   return { op, of: on.value, text: source.literal(constant.value) };
 };
 
-/** What every object has, whether or not its document shows it (osac-api.md §4). */
+/** What every object has, whether or not its document shows it (OSAC). */
 const ALWAYS_THERE = [
   'id',
   'metadata',

@@ -20,12 +20,12 @@ export type ResolvedField = { readonly field: FieldPath; readonly enum?: DescEnu
 /** Where resolving stopped and why; the caller knows the text that the offset is of. */
 export type FieldProblem = { readonly at: number; readonly problem: string };
 
-/** Metadata that lists cannot ask about (osac-api.md §4). */
+/** Metadata that lists cannot ask about (OSAC). */
 const NOT_FILTERABLE = ['annotations', 'version', 'finalizers', 'display_name', 'description'];
-/** Kept as texts that are always there (osac-api.md §4). */
+/** Kept as texts that are always there (OSAC). */
 const NEVER_NULL = ['id', 'metadata.name', 'metadata.project', 'metadata.tenant', 'metadata.creator'];
 
-/** Resolves a path against the message that it is about (osac-api.md §4). */
+/** Resolves a path against the message that it is about (OSAC). */
 export const resolveField = (target: FilterTarget, steps: readonly Step[]): ResolvedField | FieldProblem => {
   let place: Place = { kind: 'message', schema: target.schema };
   const path: string[] = [];
@@ -133,7 +133,7 @@ const fieldPath = (target: FilterTarget, place: Place, path: readonly string[]):
 
 /**
  * Lists read an absent bool as false and any other absent scalar as null; watches are standard CEL, where a field that
- * is not set reads as its default (osac-api.md §4, §8).
+ * is not set reads as its default (OSAC).
  */
 const absentValue = ({ root }: FilterTarget, type: FieldType, path: string): Literal | undefined => {
   if (type === 'bool') return false;

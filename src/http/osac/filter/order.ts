@@ -12,7 +12,7 @@ const DIRECTION = /\s+(asc|desc)(?!\w)/iy;
 const COMMA = /,/y;
 
 /**
- * An order text (osac-api.md §4): field paths with an optional `asc` or `desc`, divided by commas; keys of maps may
+ * An order text (OSAC): field paths with an optional `asc` or `desc`, divided by commas; keys of maps may
  * stand in brackets. Checked against the message. Throws ApiError 400 with line and column.
  */
 export const compileOrder = (text: string, target: FilterTarget): readonly OrderTerm[] => {

@@ -13,7 +13,7 @@ export const listTarget = (kind: Declared, surface: Surface): FilterTarget | und
     : { root: 'this', schema, hidden: kind.secrets.map(({ path }) => path) };
 };
 
-/** What watches of a surface can be asked about (osac-api.md §8). */
+/** What watches of a surface can be asked about (OSAC). */
 export const eventTarget = (surface: Surface, declared: readonly Declared[] = kinds): FilterTarget => ({
   root: 'event',
   schema: EVENTS[surface],

@@ -27,7 +27,7 @@ import type { KindService } from '../rest.ts';
 import type { RoomCheck } from '../room-check.ts';
 import type { Revision } from '../updates.ts';
 
-/** What an item promises is checked when it is written, so that an order cannot fail by it (osac-api.md §10). */
+/** What an item promises is checked when it is written, so that an order cannot fail by it (OSAC). */
 type Services = Pick<CreateServices, 'resources' | 'messageOf'> & {
   readonly schemas: JsonSchemas;
   readonly room: RoomCheck;
@@ -199,7 +199,7 @@ const withVersionDefault = (
 
 /**
  * On the public surface an unpublished item is there only for as long as something of the caller's own tenants refers
- * to it (osac-api.md §10): what others do with it is not told. Of the past counts whether it was published then: a draft stays
+ * to it (OSAC): what others do with it is not told. Of the past counts whether it was published then: a draft stays
  * hidden when it is published later, or deleted. Who referred to it then is not known; who does now has seen it. Those
  * who may write it, in their own tenant, can change, publish and delete it all the same.
  */

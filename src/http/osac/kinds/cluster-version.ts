@@ -8,14 +8,14 @@ import type { Revision } from '../updates.ts';
 
 const IS_DEFAULT = 'spec.is_default';
 
-/** The public message has no release image (osac-api.md §11), and a version without one cannot be ordered. */
+/** The public message has no release image (OSAC), and a version without one cannot be ordered. */
 const withoutImage = (): ApiError =>
   invalid(
     'a version needs a release image, which public versions do not show: create it on the private surface',
     'spec.image',
   );
 
-/** Only the private surface creates versions and chooses the default; the previous one ceases to be it (§11). */
+/** Only the private surface creates versions and chooses the default; the previous one ceases to be it. */
 export const clusterVersionCreation: Creation<DocumentCommand> = {
   resolve: (object) => {
     if (object.surface === 'public') throw withoutImage();

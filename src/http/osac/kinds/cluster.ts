@@ -4,7 +4,7 @@ import { credentialHandler } from '../credentials.ts';
 import { throughItems, withinItem } from '../through-items.ts';
 import type { KindParts, PartServices } from './kind-parts.ts';
 
-/** Clusters: resolved against the catalogue; kubeconfig and password on the public surface only (osac-api.md §2). */
+/** Clusters: resolved against the catalogue; kubeconfig and password on the public surface only (OSAC). */
 export const clusterParts = (services: PartServices): KindParts<ClusterCommand> => {
   const { catalogue, room } = services;
   return {

@@ -30,8 +30,8 @@ export const poolCreation = (room: RoomCheck): Creation<DocumentCommand> => ({
 });
 
 /**
- * The pool must be ready and have an address, and the one that is wanted must be free (osac-api-more.md
- * External IPs). Where only resting ones are left, the new one waits.
+ * The pool must be ready and have an address, and the one that is wanted must be free (OSAC). Where only resting
+ * ones are left, the new one waits.
  */
 export const externalIpCreation = ({
   runner,
@@ -55,8 +55,7 @@ export const externalIpCreation = ({
 });
 
 /**
- * On the public surface a pool is there only while it offers addresses (osac-api-run.md §2 External IP
- * pools).
+ * On the public surface a pool is there only while it offers addresses (OSAC).
  */
 export const hidingUnoffered = (
   service: KindService,

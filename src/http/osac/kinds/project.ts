@@ -17,7 +17,7 @@ const LOOK_AGAIN_MS = 5;
 type Services = Pick<WriteServices, 'resources' | 'runner' | 'clock'>;
 
 /**
- * A project with anything inside stays, whatever kind it is (the original answers 13 then, osac-api-run.md §2). The
+ * A project with anything inside stays, whatever kind it is (the original answers 13 then, OSAC). The
  * look at the read model comes first and refuses nearly all; what it cannot know, because it is on its way, comes with
  * the entries of the project (`app/project-entries.ts`).
  */

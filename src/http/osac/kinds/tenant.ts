@@ -15,8 +15,8 @@ const PASSWORD_CHARACTERS = 24;
 const ALPHABET = 'ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz23456789';
 
 /**
- * A tenant gets break-glass credentials: stored as a secret, shown in the answer that created it and never again
- * (design §4). The password is a keyed hash of the command, so that two runs of one command agree on it.
+ * A tenant gets break-glass credentials: stored as a secret, shown in the answer that created it and never again.
+ * The password is a keyed hash of the command, so that two runs of one command agree on it.
  */
 export const tenantCreation = (services: CreateServices): Creation<DocumentCommand> => ({
   resolve: (object) => {
@@ -82,8 +82,8 @@ export const settleTenant =
 const GO_ALONG = ['tenant', 'user'];
 
 /**
- * A tenant that still owns something stays: its objects would belong to nobody (osac-api.md §11 Tenants). Its default
- * project does not count, other than in the original, where no tenant can be deleted for that (osac-api-run.md §2).
+ * A tenant that still owns something stays: its objects would belong to nobody (OSAC). Its default
+ * project does not count, other than in the original, where no tenant can be deleted for that (OSAC).
  */
 export const tenantInUse =
   ({ resources }: Pick<CreateServices, 'resources'>) =>

@@ -10,7 +10,7 @@ import { refused, type CreateServices, type Creation } from '../creates.ts';
 import { createDocument, documentRevision } from '../documents.ts';
 import type { Change, Revision } from '../updates.ts';
 
-/** Users are checked here, where their texts can be read: the aggregate sees ciphertext (design §4 Personal data). */
+/** Users are checked here, where their texts can be read: the aggregate sees ciphertext. */
 export const userCreation = ({
   resources,
 }: Pick<CreateServices, 'resources'>): Creation<DocumentCommand> => ({

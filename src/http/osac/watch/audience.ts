@@ -22,7 +22,7 @@ export type WatchedKind = Pick<AnyKind, 'kind' | 'message' | 'service' | 'privat
 /**
  * The caller's tenants and `shared` (admins: all), and of the kinds that events of this surface can carry those whose
  * objects the caller may list or get: a watch shows nothing that the table of rights forbids to read. OSAC shows its
- * watchers every kind of their tenants, and of kinds without a payload empty events (osac-api.md §8); ours sends none.
+ * watchers every kind of their tenants, and of kinds without a payload empty events (OSAC); ours sends none.
  */
 export const audienceOf = (
   principal: Pick<Principal, 'admin' | 'roles' | 'visibility'> &

@@ -15,7 +15,7 @@ import { chunkFor, endOf, type Sink, type Watcher } from './watcher.ts';
  * All watchers of this instance. A change is read once, rendered once per surface, and a filter evaluated once per
  * distinct text; then it is written to the groups that it concerns. One who does not take what it is sent reads on from
  * the table at its own pace, a page at a time, and is closed when it takes nothing: nobody ever waits for it, and what
- * is kept of it in memory is bounded (design §5, Changes).
+ * is kept of it in memory is bounded.
  */
 export type WatchHub = {
   /** Begins behind `after`, which the caller has checked against retention. */

@@ -56,7 +56,7 @@ export type WatchRoute = {
 export type Watch = { readonly routes: readonly WatchRoute[]; readonly status: WatchHub['status'] };
 
 /**
- * `Events/Watch` of both surfaces (osac-api.md §8): what changes, as newline-delimited JSON in OSAC's form, or as
+ * `Events/Watch` of both surfaces: what changes, as newline-delimited JSON in OSAC's form, or as
  * Server-Sent Events for who accepts those. Beyond OSAC it resumes: `from`, or `Last-Event-ID`, after an event's id.
  */
 export const createWatch = (services: WatchServices): Watch => {

@@ -7,7 +7,7 @@ export type Slices = {
 };
 
 /**
- * Carries work out in slices, so that the HTTP thread is never held (design §5, Threads). A task is a generator that
+ * Carries work out in slices, so that the HTTP thread is never held. A task is a generator that
  * yields after each small piece; tasks take turns. `restMs`: milliseconds of pause after a slice that was used up, so
  * that much work at once leaves most of the thread to others. Default 0.
  */

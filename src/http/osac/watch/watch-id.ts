@@ -3,8 +3,8 @@ import { ApiError, invalid } from '../../errors.ts';
 import type { Positions } from '../../positions.ts';
 
 /**
- * Ids of events, `<store id>.<position>.<n>`: where the change stands in the order of all changes of this store
- * (design §5, Changes). Clients treat them as opaque; a watch resumes after one.
+ * Ids of events, `<store id>.<position>.<n>`: where the change stands in the order of all changes of this store.
+ * Clients treat them as opaque; a watch resumes after one.
  */
 export type WatchIds = {
   format(key: ChangeKey): string;

@@ -50,7 +50,7 @@ const compileRule = (rule: Rule): Program => {
 
 /**
  * What the rules say about a value. A transition rule runs only where there was a value before: that is why setting
- * a whole parent to null and then writing it anew gets around immutability (operator-run.md h).
+ * a whole parent to null and then writing it anew gets around immutability (OSAC's operator).
  */
 export const ruleFaults = (
   tree: RuleTree,

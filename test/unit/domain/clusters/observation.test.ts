@@ -270,7 +270,7 @@ describe('clusters: what a hub shows and what it means', () => {
 });
 
 describe('clusters: the operator’s config hash', () => {
-  it('is the one recorded from a real operator (operator-run.md §3)', () =>
+  it('is the one recorded from a real operator', () =>
     expect(
       configVersion({
         templateID: 'osac.templates.ocp_small',

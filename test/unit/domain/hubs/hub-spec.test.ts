@@ -91,7 +91,7 @@ describe("hubs: what a hub's spec may say", () => {
     refuses({ pacing: { calls_per_second: 5, burst: -3 } }, 'spec.pacing.burst');
     refuses({ pacing: { burst: 5 } }, 'spec.pacing.burst');
   });
-  it('namespaces that leave room for those of a control plane (management-cluster.md §10.1)', () => {
+  it('namespaces that leave room for those of a control plane', () => {
     const longest = 'n'.repeat(MAX_NAMESPACE);
     expect(namespaceFits(longest, orderName('any'))).to.equal(true);
     expect(namespaceFits(`${longest}n`, orderName('any'))).to.equal(false);

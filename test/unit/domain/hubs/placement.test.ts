@@ -67,7 +67,7 @@ describe('clusters: placement', () => {
     expect(hubOf(place(pool, [...hubs, candidate('sim-c', lacks('Another'))]))).to.equal('sim-c');
     expect(place(request, hubs).placed, 'clusters need none of them').to.equal(true);
   });
-  it('comes to the scores of the reference vectors (fleet-and-networks.md §2.9)', () => {
+  it('comes to the scores of the reference vectors', () => {
     const weights = { version: 7, weights: { leastAllocated: 1, balanced: 1 } };
     const hubs = [
       candidate('sim-c', capacity(50, 40, 10, 38)),
@@ -206,7 +206,7 @@ describe('clusters: placement', () => {
     };
     expect(place(request, [candidate('sim-1'), away]).placed).to.equal(false);
   });
-  it('prefers hubs whose calls succeeded (fleet-and-networks.md §2.9, health)', () => {
+  it('prefers hubs whose calls succeeded', () => {
     const weights = { version: 8, weights: { health: 1 } };
     const hubs = [
       candidate('sim-a', { calls: { attempts: 8, failures: 2 } }),

@@ -24,7 +24,7 @@ const given = (...history: readonly ClusterEvent[]) => {
   };
 };
 
-describe('metering records (metering-events.md §3 to §6)', () => {
+describe('metering records', () => {
   it("of a creation have the event's id, and all twelve fields, null where there is nothing", () => {
     expect(given().when(order).slice(0, 1)).to.deep.equal([
       {

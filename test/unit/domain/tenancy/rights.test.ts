@@ -2,7 +2,6 @@ import { expect } from 'chai';
 import { kinds } from '../../../../src/domain/kinds.ts';
 import { allows, PRIVATE_RIGHTS, RIGHTS, type AnyMethod } from '../../../../src/domain/tenancy/rights.ts';
 
-/** osac-api.md §7 Roles. */
 describe('the table of rights, as data', () => {
   const READING =
     'BareMetalInstances LG; Clusters LG GetTimeline; ComputeInstances LG; DiskImages LG; Subnets LG; VirtualNetworks LG; ' +

@@ -33,7 +33,6 @@ const admitted = (when = at): UserEvent => ({
 const removed: UserEvent = { type: 'UserRemoved', data: { at } };
 const users = specify(user.decider);
 
-/** osac-api.md §11 Users, osac-api-run.md §2 Users. */
 describe('users', () => {
   it('are admitted', () => users.given().when(create()).thenEvents(admitted()));
   it('are admitted once', () => users.given(admitted()).when(create()).thenRejected('ALREADY_EXISTS'));

@@ -1,7 +1,7 @@
 /**
  * Version 1. Streams have small integer ids, so that the only index on events, (stream, revision), stays small
  * and new streams append at its right edge. No index on event ids: an index on random UUIDs is the bottleneck of
- * every batch (measured-limits.md), and ids are checked by (stream, expected revision).
+ * every batch, and ids are checked by (stream, expected revision).
  * `checksum` is CRC-32 over everything else in the row: SQLite pages have none, so a flipped bit inside a text
  * would otherwise be read as data.
  * The text of an event's metadata is that of its context and its own behind it; a context's begins with its parent's.

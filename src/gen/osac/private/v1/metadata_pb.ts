@@ -15,7 +15,7 @@ export const file_osac_private_v1_metadata: GenFile = /*@__PURE__*/
   fileDesc("Ch5vc2FjL3ByaXZhdGUvdjEvbWV0YWRhdGEucHJvdG8SD29zYWMucHJpdmF0ZS52MSLlAwoITWV0YWRhdGESNgoSY3JlYXRpb25fdGltZXN0YW1wGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBI2ChJkZWxldGlvbl90aW1lc3RhbXAYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhIKCmZpbmFsaXplcnMYAyADKAkSDwoHY3JlYXRvchgEIAEoCRIOCgZ0ZW5hbnQYBSABKAkSDAoEbmFtZRgGIAEoCRI1CgZsYWJlbHMYByADKAsyJS5vc2FjLnByaXZhdGUudjEuTWV0YWRhdGEuTGFiZWxzRW50cnkSPwoLYW5ub3RhdGlvbnMYCCADKAsyKi5vc2FjLnByaXZhdGUudjEuTWV0YWRhdGEuQW5ub3RhdGlvbnNFbnRyeRIPCgd2ZXJzaW9uGAkgASgFEg8KB3Byb2plY3QYCiABKAkSFAoMZGlzcGxheV9uYW1lGAsgASgJEhMKC2Rlc2NyaXB0aW9uGAwgASgJGi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEaMgoQQW5ub3RhdGlvbnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBKmoKD0NvbmRpdGlvblN0YXR1cxIgChxDT05ESVRJT05fU1RBVFVTX1VOU1BFQ0lGSUVEEAASGQoVQ09ORElUSU9OX1NUQVRVU19UUlVFEAESGgoWQ09ORElUSU9OX1NUQVRVU19GQUxTRRACYgZwcm90bzM", [file_google_protobuf_timestamp]);
 
 /**
- * What every object carries beside its spec and status (osac-api.md §11 Metadata).
+ * What every object carries beside its spec and status (OSAC).
  *
  * @generated from message osac.private.v1.Metadata
  */
@@ -86,7 +86,7 @@ export type Metadata = Message<"osac.private.v1.Metadata"> & {
 };
 
 /**
- * What every object carries beside its spec and status (osac-api.md §11 Metadata).
+ * What every object carries beside its spec and status (OSAC).
  *
  * @generated from message osac.private.v1.Metadata
  */

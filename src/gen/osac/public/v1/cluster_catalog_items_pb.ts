@@ -19,7 +19,7 @@ export const file_osac_public_v1_cluster_catalog_items: GenFile = /*@__PURE__*/
   fileDesc("Cipvc2FjL3B1YmxpYy92MS9jbHVzdGVyX2NhdGFsb2dfaXRlbXMucHJvdG8SDm9zYWMucHVibGljLnYxIvsBChJDbHVzdGVyQ2F0YWxvZ0l0ZW0SCgoCaWQYASABKAkSKgoIbWV0YWRhdGEYAiABKAsyGC5vc2FjLnB1YmxpYy52MS5NZXRhZGF0YRINCgV0aXRsZRgDIAEoCRITCgtkZXNjcmlwdGlvbhgEIAEoCRI6Cgh0ZW1wbGF0ZRgFIAEoCzIoLm9zYWMucHVibGljLnYxLkNsdXN0ZXJUZW1wbGF0ZVJlZmVyZW5jZRIRCglwdWJsaXNoZWQYBiABKAgSOgoRZmllbGRfZGVmaW5pdGlvbnMYCCADKAsyHy5vc2FjLnB1YmxpYy52MS5GaWVsZERlZmluaXRpb24iiwEKD0ZpZWxkRGVmaW5pdGlvbhIMCgRwYXRoGAEgASgJEhQKDGRpc3BsYXlfbmFtZRgCIAEoCRIQCghlZGl0YWJsZRgDIAEoCBInCgdkZWZhdWx0GAQgASgLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlEhkKEXZhbGlkYXRpb25fc2NoZW1hGAUgASgJIpwBCh5DbHVzdGVyQ2F0YWxvZ0l0ZW1zTGlzdFJlcXVlc3QSEwoGb2Zmc2V0GAEgASgFSACIAQESEgoFbGltaXQYAiABKAVIAYgBARITCgZmaWx0ZXIYAyABKAlIAogBARISCgVvcmRlchgEIAEoCUgDiAEBQgkKB19vZmZzZXRCCAoGX2xpbWl0QgkKB19maWx0ZXJCCAoGX29yZGVyInEKH0NsdXN0ZXJDYXRhbG9nSXRlbXNMaXN0UmVzcG9uc2USDAoEc2l6ZRgBIAEoBRINCgV0b3RhbBgCIAEoBRIxCgVpdGVtcxgDIAMoCzIiLm9zYWMucHVibGljLnYxLkNsdXN0ZXJDYXRhbG9nSXRlbSIrCh1DbHVzdGVyQ2F0YWxvZ0l0ZW1zR2V0UmVxdWVzdBIKCgJpZBgBIAEoCSJUCh5DbHVzdGVyQ2F0YWxvZ0l0ZW1zR2V0UmVzcG9uc2USMgoGb2JqZWN0GAEgASgLMiIub3NhYy5wdWJsaWMudjEuQ2x1c3RlckNhdGFsb2dJdGVtIlYKIENsdXN0ZXJDYXRhbG9nSXRlbXNDcmVhdGVSZXF1ZXN0EjIKBm9iamVjdBgBIAEoCzIiLm9zYWMucHVibGljLnYxLkNsdXN0ZXJDYXRhbG9nSXRlbSJXCiFDbHVzdGVyQ2F0YWxvZ0l0ZW1zQ3JlYXRlUmVzcG9uc2USMgoGb2JqZWN0GAEgASgLMiIub3NhYy5wdWJsaWMudjEuQ2x1c3RlckNhdGFsb2dJdGVtIpUBCiBDbHVzdGVyQ2F0YWxvZ0l0ZW1zVXBkYXRlUmVxdWVzdBIyCgZvYmplY3QYASABKAsyIi5vc2FjLnB1YmxpYy52MS5DbHVzdGVyQ2F0YWxvZ0l0ZW0SLwoLdXBkYXRlX21hc2sYAiABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrEgwKBGxvY2sYAyABKAgiVwohQ2x1c3RlckNhdGFsb2dJdGVtc1VwZGF0ZVJlc3BvbnNlEjIKBm9iamVjdBgBIAEoCzIiLm9zYWMucHVibGljLnYxLkNsdXN0ZXJDYXRhbG9nSXRlbSIuCiBDbHVzdGVyQ2F0YWxvZ0l0ZW1zRGVsZXRlUmVxdWVzdBIKCgJpZBgBIAEoCSIjCiFDbHVzdGVyQ2F0YWxvZ0l0ZW1zRGVsZXRlUmVzcG9uc2UysQQKE0NsdXN0ZXJDYXRhbG9nSXRlbXMSZwoETGlzdBIuLm9zYWMucHVibGljLnYxLkNsdXN0ZXJDYXRhbG9nSXRlbXNMaXN0UmVxdWVzdBovLm9zYWMucHVibGljLnYxLkNsdXN0ZXJDYXRhbG9nSXRlbXNMaXN0UmVzcG9uc2USZAoDR2V0Ei0ub3NhYy5wdWJsaWMudjEuQ2x1c3RlckNhdGFsb2dJdGVtc0dldFJlcXVlc3QaLi5vc2FjLnB1YmxpYy52MS5DbHVzdGVyQ2F0YWxvZ0l0ZW1zR2V0UmVzcG9uc2USbQoGQ3JlYXRlEjAub3NhYy5wdWJsaWMudjEuQ2x1c3RlckNhdGFsb2dJdGVtc0NyZWF0ZVJlcXVlc3QaMS5vc2FjLnB1YmxpYy52MS5DbHVzdGVyQ2F0YWxvZ0l0ZW1zQ3JlYXRlUmVzcG9uc2USbQoGVXBkYXRlEjAub3NhYy5wdWJsaWMudjEuQ2x1c3RlckNhdGFsb2dJdGVtc1VwZGF0ZVJlcXVlc3QaMS5vc2FjLnB1YmxpYy52MS5DbHVzdGVyQ2F0YWxvZ0l0ZW1zVXBkYXRlUmVzcG9uc2USbQoGRGVsZXRlEjAub3NhYy5wdWJsaWMudjEuQ2x1c3RlckNhdGFsb2dJdGVtc0RlbGV0ZVJlcXVlc3QaMS5vc2FjLnB1YmxpYy52MS5DbHVzdGVyQ2F0YWxvZ0l0ZW1zRGVsZXRlUmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_field_mask, file_google_protobuf_struct, file_osac_public_v1_cluster_templates, file_osac_public_v1_metadata]);
 
 /**
- * A template offered to tenants, with the fields that they may set (osac-api.md §10).
+ * A template offered to tenants, with the fields that they may set (OSAC).
  *
  * @generated from message osac.public.v1.ClusterCatalogItem
  */
@@ -63,7 +63,7 @@ export type ClusterCatalogItem = Message<"osac.public.v1.ClusterCatalogItem"> & 
 };
 
 /**
- * A template offered to tenants, with the fields that they may set (osac-api.md §10).
+ * A template offered to tenants, with the fields that they may set (OSAC).
  *
  * @generated from message osac.public.v1.ClusterCatalogItem
  */
@@ -114,7 +114,7 @@ export const ClusterCatalogItemSchema: GenMessage<ClusterCatalogItem, {jsonType:
   messageDesc(file_osac_public_v1_cluster_catalog_items, 0);
 
 /**
- * One governed field of a catalogue item (osac-api.md §10).
+ * One governed field of a catalogue item (OSAC).
  *
  * @generated from message osac.public.v1.FieldDefinition
  */
@@ -150,7 +150,7 @@ export type FieldDefinition = Message<"osac.public.v1.FieldDefinition"> & {
 };
 
 /**
- * One governed field of a catalogue item (osac-api.md §10).
+ * One governed field of a catalogue item (OSAC).
  *
  * @generated from message osac.public.v1.FieldDefinition
  */

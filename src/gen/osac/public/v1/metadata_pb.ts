@@ -15,7 +15,7 @@ export const file_osac_public_v1_metadata: GenFile = /*@__PURE__*/
   fileDesc("Ch1vc2FjL3B1YmxpYy92MS9tZXRhZGF0YS5wcm90bxIOb3NhYy5wdWJsaWMudjEizwMKCE1ldGFkYXRhEjYKEmNyZWF0aW9uX3RpbWVzdGFtcBgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASNgoSZGVsZXRpb25fdGltZXN0YW1wGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIPCgdjcmVhdG9yGAMgASgJEgwKBG5hbWUYBCABKAkSDgoGdGVuYW50GAUgASgJEjQKBmxhYmVscxgHIAMoCzIkLm9zYWMucHVibGljLnYxLk1ldGFkYXRhLkxhYmVsc0VudHJ5Ej4KC2Fubm90YXRpb25zGAggAygLMikub3NhYy5wdWJsaWMudjEuTWV0YWRhdGEuQW5ub3RhdGlvbnNFbnRyeRIPCgd2ZXJzaW9uGAkgASgFEg8KB3Byb2plY3QYCiABKAkSFAoMZGlzcGxheV9uYW1lGAsgASgJEhMKC2Rlc2NyaXB0aW9uGAwgASgJGi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEaMgoQQW5ub3RhdGlvbnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBKmoKD0NvbmRpdGlvblN0YXR1cxIgChxDT05ESVRJT05fU1RBVFVTX1VOU1BFQ0lGSUVEEAASGQoVQ09ORElUSU9OX1NUQVRVU19UUlVFEAESGgoWQ09ORElUSU9OX1NUQVRVU19GQUxTRRACYgZwcm90bzM", [file_google_protobuf_timestamp]);
 
 /**
- * What every object carries beside its spec and status (osac-api.md §11 Metadata).
+ * What every object carries beside its spec and status (OSAC).
  *
  * @generated from message osac.public.v1.Metadata
  */
@@ -79,7 +79,7 @@ export type Metadata = Message<"osac.public.v1.Metadata"> & {
 };
 
 /**
- * What every object carries beside its spec and status (osac-api.md §11 Metadata).
+ * What every object carries beside its spec and status (OSAC).
  *
  * @generated from message osac.public.v1.Metadata
  */

@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import { kubeconfigSecret, passwordSecret, type Hosted, type OrderRecord } from './shown.ts';
 
 /**
- * The Secrets that HyperShift puts beside an available HostedCluster (management-cluster.md §2.3), derived from the
+ * The Secrets that HyperShift puts beside an available HostedCluster (OSAC's operator), derived from the
  * hub's own random secret, so that every read gives the same value and nothing more has to be stored.
  */
 export const readCredential = (

@@ -4,7 +4,7 @@ import type { Jobs } from './jobs.ts';
 import { INFRASTRUCTURE_FINALIZER, OPERATOR_FINALIZER, type OrderObject, type OrderRecord } from './shown.ts';
 
 /**
- * What operator and automation do with a deleted order (operator-run.md §2 f): cancel what runs, deprovision, lose
+ * What operator and automation do with a deleted order: cancel what runs, deprovision, lose
  * the HostedCluster, then `infrastructure`, then the namespace and with it the operator's own finalizer.
  */
 export const createDeletion = (

@@ -3,7 +3,7 @@ import type { Agenda } from '../../agenda.ts';
 import { withCondition } from '../../record.ts';
 import type { Hosted, NodePool, OrderRecord } from './shown.ts';
 
-/** What the operator notices of a HostedCluster and copies into the order, within milliseconds (operator-run.md §2 a). */
+/** What the operator notices of a HostedCluster and copies into the order, within milliseconds. */
 export type HostedObserver = {
   readonly created: () => void;
   readonly endpoints: (api: string, ingress: string) => void;
@@ -96,7 +96,7 @@ export const createHostedLife = (
   };
 
   const setPools = (owner: Hosted, spec: ClusterOrderSpec): number => {
-    // Duplicate classes collapse into the last one, as in the automation (management-cluster.md §1.1).
+    // Duplicate classes collapse into the last one, as in the automation (OSAC's operator).
     const wanted = new Map(
       spec.nodeRequests.map(({ resourceClass, numberOfNodes }) => [resourceClass, numberOfNodes]),
     );

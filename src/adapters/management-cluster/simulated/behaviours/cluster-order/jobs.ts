@@ -4,9 +4,9 @@ import type { Job, OrderObject, OrderRecord } from './shown.ts';
 
 /** Jobs of one order that can be told apart by id; more would need months. */
 const JOBS_PER_ORDER = 100_000;
-/** `OSAC_MAX_JOB_HISTORY` (management-cluster.md §1.9). */
+/** `OSAC_MAX_JOB_HISTORY`. */
 const KEPT_JOBS = 10;
-/** Retries: max(retry, 2 × gap), at most 30 min, as the operator's (operator-run.md §3). */
+/** Retries: max(retry, 2 × gap), at most 30 min, as the operator's. */
 const LONGEST_RETRY_MS = 30 * 60_000;
 const TERMINAL: ReadonlySet<Job['state']> = new Set(['Succeeded', 'Failed', 'Canceled']);
 

@@ -22,8 +22,8 @@ const MAX_NAMESPACE_NAME = 63;
 
 /**
  * The life of one ClusterOrder, played from its record up to a moment: a small discrete event simulation of the
- * operator, the automation jobs and HyperShift, in the order in which the recorded runs show them (operator-run.md
- * §2). It is a function of (record, until): a write at time t changes nothing that happened up to t, so every reader
+ * operator, the automation jobs and HyperShift, in the order in which the recorded runs show them. It is a function
+ * of (record, until): a write at time t changes nothing that happened up to t, so every reader
  * at every time sees the same past, and progress needs no process of its own.
  */
 export const live = (
@@ -38,7 +38,7 @@ export const live = (
   const hosted = createHostedLife(record, agenda, operatorWatching(record, order));
   const provisioning = createProvisioning(record, agenda, order, jobs, hosted);
   const deletion = createDeletion(record, agenda, order, jobs, hosted);
-  /** Accepted by the API server, but the operator cannot make the namespace, for ever (operator-run.md §2 j). */
+  /** Accepted by the API server, but the operator cannot make the namespace, for ever. */
   const namespaceIsImpossible =
     hostedNamespace(record).length > MAX_NAMESPACE_NAME || record.name.includes('.');
 
@@ -63,7 +63,7 @@ export const live = (
 
   const requestDeletion = (): void => {
     if (order.deletionAt() !== undefined) return;
-    // While the operator does not work nothing but deletionTimestamp is to be seen (§2 k4, `00-noaap`).
+    // While the operator does not work nothing but deletionTimestamp is to be seen.
     if (!order.requestDeletion() || life.noPhase === 'forever') return;
     const idleFor = Math.max(0, record.createdAt + life.noPhase - agenda.now());
     order.later(idleFor + 2 * REACTION_MS, () =>
@@ -100,7 +100,7 @@ export const live = (
   };
 };
 
-/** The operator copies what it sees of the HostedCluster into the order, within milliseconds (operator-run.md §2 a). */
+/** The operator copies what it sees of the HostedCluster into the order, within milliseconds. */
 const operatorWatching = (record: OrderRecord, order: OrderObject): HostedObserver => ({
   created: () => {
     order.noteCondition('ControlPlaneCreated', 'True', 'AsExpected');
@@ -123,7 +123,7 @@ const operatorWatching = (record: OrderRecord, order: OrderObject): HostedObserv
     order.noteCondition('ClusterAvailable', 'True', 'AsExpected');
     order.writeStatus();
   },
-  // The count goes into status.nodeRequests, but only that of a single request (§2 d).
+  // The count goes into status.nodeRequests, but only that of a single request.
   nodes: () => {
     if (order.spec().nodeRequests.length === 1) order.writeStatus();
   },

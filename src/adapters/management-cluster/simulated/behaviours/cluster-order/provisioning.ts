@@ -9,11 +9,11 @@ import { hostedNamespace, INFRASTRUCTURE_FINALIZER, type OrderObject, type Order
 export type Provisioning = {
   /** The operator's first reconcile: status, then the first job, then the phase. */
   accept(): void;
-  /** The spec has changed; a running job ends first (operator-run.md §2 d). */
+  /** The spec has changed; a running job ends first (OSAC's operator). */
   respec(): void;
 };
 
-/** What operator and automation do to bring a cluster up and to the size that is asked for (operator-run.md §2 a–d). */
+/** What operator and automation do to bring a cluster up and to the size that is asked for. */
 export const createProvisioning = (
   record: OrderRecord,
   agenda: Agenda,
@@ -25,7 +25,7 @@ export const createProvisioning = (
   let wasReady = false;
 
   const isDeleting = (): boolean => order.deletionAt() !== undefined;
-  /** The CRD lets it pass, the operator panics on it for ever after the launch (operator-run.md §2 h). */
+  /** The CRD lets it pass, the operator panics on it for ever after the launch. */
   const isNonsense = (): boolean => order.spec().nodeRequests.some(({ numberOfNodes }) => numberOfNodes < 0);
 
   const fail = (job: LaunchedJob): void => {
@@ -74,12 +74,12 @@ export const createProvisioning = (
       order.writeStatus({ phase: 'Ready' });
       if (!wasReady) planDegradations();
       wasReady = true;
-      // A spec changed meanwhile: Ready is written for the old one first, the next launch follows (§2 d).
+      // A spec changed meanwhile: Ready is written for the old one first, the next launch follows.
       if (version !== order.specVersion()) job.later(REACTION_MS, provision);
     });
   };
 
-  /** Degraded comes and goes on the HostedCluster only: the order does not change (operator-run.md §2 e). */
+  /** Degraded comes and goes on the HostedCluster only: the order does not change (OSAC's operator). */
   const planDegradations = (): void => {
     for (let flip = 0; flip < (life.degraded ?? 0); flip += 1) {
       const start = life.degradedAfter + flip * (life.degradedAfter + life.degradedFor);
@@ -88,7 +88,7 @@ export const createProvisioning = (
     }
   };
 
-  /** Without hosts the operator writes no status, whatever happens meanwhile (operator-run.md §2 g). */
+  /** Without hosts the operator writes no status, whatever happens meanwhile. */
   const waitForHosts = (): void => {
     if (life.noHosts === 0) return;
     if (life.noHosts === 'forever') return order.freeze('forever');
@@ -101,7 +101,7 @@ export const createProvisioning = (
     });
   };
 
-  /** Noted once: later sizes change nothing of it (operator-run.md §3). */
+  /** Noted once: later sizes change nothing of it (OSAC's operator). */
   const takeHosts = (): void => {
     const { nodeRequests } = order.spec();
     if (order.status().nodeSets !== undefined || nodeRequests.length === 0) return;

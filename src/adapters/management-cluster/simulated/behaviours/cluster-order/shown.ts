@@ -45,7 +45,7 @@ export const hostedNamespace = (record: Pick<OrderRecord, 'namespace' | 'name'>)
 export const kubeconfigSecret = (name: string): string => `${name}-admin-kubeconfig`;
 export const passwordSecret = (name: string): string => `${name}-kubeadmin-password`;
 
-/** The HostedCluster as a read by name shows it (management-cluster.md §3.1). */
+/** The HostedCluster as a read by name shows it (OSAC's operator). */
 export const observedHosted = (record: OrderRecord, hosted: Hosted): ObservedHostedCluster => ({
   name: record.name,
   namespace: hostedNamespace(record),

@@ -5,7 +5,7 @@ import { invalidObject, type Cause } from '../behaviour.ts';
 
 /**
  * What the API server and the operator do with a ClusterOrder's spec, rebuilt on the hub's side: CRD validation
- * (management-cluster.md §1.1 with the recorded answers of operator-run.md §2 h) and merge patch.
+ * (OSAC's operator) and merge patch.
  * Deliberately independent of the same rules on our own side.
  */
 const TEMPLATE_ID = /^[a-zA-Z_][a-zA-Z0-9._]*$/;
