@@ -126,7 +126,7 @@ const fields = {
     ROLES.join(','),
     'api,processes',
     commaList.pipe(z.array(oneOf('role', ROLES)).min(1, 'must name at least one role')),
-    'Which parts this instance runs: comma list of `api`, `processes`, `publisher`, `auditor`.',
+    'Parts that this instance runs: comma list of `api`, `processes`, `publisher`, `auditor`.',
   ),
   trustedIssuers: field(
     'LEDGER_TRUSTED_ISSUERS',

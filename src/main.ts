@@ -37,7 +37,10 @@ const packageVersion = (): string =>
 
 /** Loaded when it is needed: most of the time of a short command would go there. */
 const config = async (): Promise<Config> => {
-  const [{ readConfig }, { meant }] = await Promise.all([import('./config.ts'), import('./http/nearest.ts')]);
+  const [{ readConfig }, { meant }] = await Promise.all([
+    import('./config.ts'),
+    import('./http/suggestions.ts'),
+  ]);
   return readConfig(process.env, meant);
 };
 

@@ -12,7 +12,7 @@ import { parseArgs } from 'node:util';
 import { openSqliteEventStore } from '../../src/adapters/event-store/sqlite/sqlite-event-store.ts';
 import { openDeploymentKeys } from '../../src/adapters/keys/deployment-keys.ts';
 import { openFileKeyStore } from '../../src/adapters/keys/file-key-store.ts';
-import type { EventStore } from '../../src/app/event-store.ts';
+import type { EventStore } from '../../src/app/log/event-store.ts';
 import { writeOrders } from './support/order-history.ts';
 import { percentile, printMachine } from './support/report.ts';
 import { startBenchService } from './support/service.ts';

@@ -14,14 +14,14 @@ import {
   type SqliteEventStore,
 } from '../../src/adapters/event-store/sqlite/sqlite-event-store.ts';
 import { systemClock } from '../../src/adapters/system/system-ports.ts';
-import { createAsOf } from '../../src/app/as-of.ts';
-import { createLeafGuard } from '../../src/app/audit/held-reads.ts';
+import { createAsOf } from '../../src/app/log/as-of.ts';
+import { createLeafGuard } from '../../src/app/audit/verified-reads.ts';
 import { rootAt } from '../../src/app/audit/merkle/compact-range.ts';
 import { createAuditProofs } from '../../src/app/audit/proofs.ts';
 import { createTenantHeads } from '../../src/app/audit/tenant-heads.ts';
 import { createAuditHeads, type TreeHead } from '../../src/app/audit/tree-heads.ts';
-import { createCommandRunner } from '../../src/app/command-runner.ts';
-import { createEventCodec } from '../../src/app/event-codec.ts';
+import { createCommandRunner } from '../../src/app/commands/command-runner.ts';
+import { createEventCodec } from '../../src/app/log/event-codec.ts';
 import { clusterAggregate } from '../../src/domain/kinds.ts';
 import { eventTypes } from '../../src/domain/registry.ts';
 import type { AuditReader } from '../../src/projections/audit/audit-reader.ts';

@@ -7,7 +7,7 @@ import { randomUUID } from 'node:crypto';
 import { parseArgs } from 'node:util';
 import { v7 } from 'uuid';
 import { openSqliteEventStore } from '../../src/adapters/event-store/sqlite/sqlite-event-store.ts';
-import type { EventStore } from '../../src/app/event-store.ts';
+import type { EventStore } from '../../src/app/log/event-store.ts';
 import { printMachine, processorMs, range, residentMb } from './support/report.ts';
 import { load, startBenchService, type BenchService, type LoadResult } from './support/service.ts';
 

@@ -6,7 +6,7 @@ import { parseArgs } from 'node:util';
 import { createEventStoreDbStore } from '../../src/adapters/event-store/eventstoredb/eventstoredb-event-store.ts';
 import { createMemoryEventStore } from '../../src/adapters/event-store/memory/memory-event-store.ts';
 import { openSqliteEventStore } from '../../src/adapters/event-store/sqlite/sqlite-event-store.ts';
-import type { EventStore, EventToAppend } from '../../src/app/event-store.ts';
+import type { EventStore, EventToAppend } from '../../src/app/log/event-store.ts';
 import { EVENTSTOREDB, openEventStoreDb } from './support/event-store.ts';
 import { percentile, printMachine, range, watchLoop } from './support/report.ts';
 

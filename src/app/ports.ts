@@ -1,6 +1,6 @@
 import type { SecretRef } from '../domain/secret-ref.ts';
 import type { JsonObject } from '../domain/json.ts';
-import type { Actor, Encrypted, PersonalData, RequestSource } from './metadata.ts';
+import type { Actor, Encrypted, PersonalData, RequestSource } from './log/metadata.ts';
 
 /** Small ports that make time, identity and threads replaceable (simulation, tests). */
 

@@ -1,9 +1,9 @@
 import type { JsonObject } from '../domain/json.ts';
 import type { StoreReport } from '../app/audit/bundle/verify-store.ts';
 import type { Trust } from '../app/audit/merkle/key-chain.ts';
-import type { Deployment } from '../app/deployment.ts';
-import type { LogSurvey } from '../app/restore.ts';
-import type { EventFault, StoredEvent } from '../app/stored-event.ts';
+import type { Deployment } from '../app/deployment/deployment.ts';
+import type { LogSurvey } from '../app/deployment/restore.ts';
+import type { EventFault, StoredEvent } from '../app/log/stored-event.ts';
 import type { ApiClient } from './api-client.ts';
 
 /** What the command line cannot do over HTTP; the composition root brings it. */

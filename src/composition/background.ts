@@ -1,6 +1,6 @@
 import type { RefusalRecorder } from '../app/audit/refusal-recorder.ts';
-import type { Suspects } from '../app/audit/suspects.ts';
-import type { HubRegistry } from '../app/hub-registry.ts';
+import type { Suspects } from '../app/audit/changed-events.ts';
+import type { HubRegistry } from '../app/hubs/hub-registry.ts';
 import type { Logger } from '../app/ports.ts';
 import type { Publisher } from '../app/publisher/publisher.ts';
 import type { Config, Role } from '../config.ts';

@@ -1,4 +1,4 @@
-import type { CommandRunner } from '../app/command.ts';
+import type { CommandRunner } from '../app/commands/command.ts';
 import type { Runtime } from '../app/ports.ts';
 import { DEFAULT_MARK } from '../domain/catalog/cluster-version.resource.ts';
 import { aggregateOf } from '../domain/kinds.ts';

@@ -1,7 +1,7 @@
 import { isSimulatedHub } from '../domain/hubs/hub-facts.ts';
 import { createKubernetesClusters } from '../adapters/management-cluster/kubernetes/kubernetes-hubs.ts';
 import { createSimulatedHubs } from '../adapters/management-cluster/simulated/simulated-hubs.ts';
-import type { ManagementClusters } from '../app/management-cluster.ts';
+import type { ManagementClusters } from '../app/hubs/management-cluster.ts';
 import type { Runtime, SecretStore } from '../app/ports.ts';
 
 export type Clusters = ManagementClusters & { close(): Promise<void> };

@@ -1,6 +1,6 @@
 import { constants } from 'node:fs';
 import { access, stat } from 'node:fs/promises';
-import { makeDirectory } from '../app/make-directory.ts';
+import { makeDirectory } from '../app/deployment/make-directory.ts';
 import { privateDirectory, UnsafePermissions } from '../adapters/keys/private-files.ts';
 import { BadSetting, type Config } from '../config.ts';
 

@@ -1,21 +1,21 @@
-import { createAddressEffects } from '../app/address-effects.ts';
+import { createAddressEffects } from '../app/hubs/address-effects.ts';
 import {
   AUTOMATION_EFFECT_DEADLINE_MS,
   AUTOMATION_PORT,
   AUTOMATION_WRITES,
   createAutomationEffects,
   type AutomationEffectSettings,
-} from '../app/automation-effects.ts';
-import type { Automations } from '../app/automation.ts';
-import type { CommandRunner } from '../app/command.ts';
-import { drivenAutomations } from '../app/driven-hubs.ts';
-import type { ObjectLooks } from '../app/hub-looks.ts';
-import type { HubMarks } from '../app/hub-marks.ts';
-import type { HubRegistry } from '../app/hub-registry.ts';
-import { createManagementClusterEffects, HUB_WRITES } from '../app/management-cluster-effects.ts';
+} from '../app/automation/automation-effects.ts';
+import type { Automations } from '../app/automation/automation.ts';
+import type { CommandRunner } from '../app/commands/command.ts';
+import { drivenAutomations } from '../app/hubs/driven-hubs.ts';
+import type { ObjectLooks } from '../app/hubs/hub-looks.ts';
+import type { HubMarks } from '../app/hubs/hub-marks.ts';
+import type { HubRegistry } from '../app/hubs/hub-registry.ts';
+import { createManagementClusterEffects, HUB_WRITES } from '../app/hubs/management-cluster-effects.ts';
 import type { Runtime, SecretStore } from '../app/ports.ts';
-import type { ProcessPort } from '../app/process-port.ts';
-import { createScheduler } from '../app/scheduler.ts';
+import type { ProcessPort } from '../app/process-runner/process-port.ts';
+import { createScheduler } from '../app/hubs/scheduler.ts';
 import { laneOf } from '../domain/hubs/hub-object.ts';
 import type { PendingEffect } from '../domain/workflow.ts';
 

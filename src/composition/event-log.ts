@@ -4,9 +4,9 @@ import {
   openSqliteEventStore,
   type SqliteEventStore,
 } from '../adapters/event-store/sqlite/sqlite-event-store.ts';
-import { StoreUnavailable, type EventStore } from '../app/event-store.ts';
-import type { HubMarks } from '../app/hub-marks.ts';
-import { OWN_CATEGORIES } from '../app/own-categories.ts';
+import { StoreUnavailable, type EventStore } from '../app/log/event-store.ts';
+import type { HubMarks } from '../app/hubs/hub-marks.ts';
+import { OWN_CATEGORIES } from '../app/log/own-categories.ts';
 import type { Logger } from '../app/ports.ts';
 import { BadSetting, type Config } from '../config.ts';
 import { ApiError } from '../http/errors.ts';

@@ -3,7 +3,7 @@ import type { ExportLines } from '../adapters/audit/line-protocol.ts';
 import { openSubjectKeyReader } from '../adapters/keys/subject-key-reader.ts';
 import { exportPages } from '../app/audit/exports/export-lines.ts';
 import { exportProofs } from '../app/audit/exports/export-proofs.ts';
-import { createEventCodec } from '../app/event-codec.ts';
+import { createEventCodec } from '../app/log/event-codec.ts';
 import { eventTypes, registry } from '../domain/registry.ts';
 import { openAuditReader } from '../projections/audit/audit-reader.ts';
 import { openLogReader, type LogReaderConfig } from './log-reader-module.ts';

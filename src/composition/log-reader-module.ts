@@ -1,6 +1,6 @@
 import type { FeedEnd } from '../adapters/event-store/eventstoredb/feed-line.ts';
 import { openSqliteLogReader } from '../adapters/event-store/sqlite/open-log-reader.ts';
-import type { EventStore } from '../app/event-store.ts';
+import type { EventStore } from '../app/log/event-store.ts';
 import type { Logger } from '../app/ports.ts';
 import type { LogReader } from '../projections/log-reader.ts';
 
@@ -26,7 +26,7 @@ export const openLogReader = async (
   const { createEventStoreDbStore } = await import(
     '../adapters/event-store/eventstoredb/eventstoredb-event-store.ts'
   );
-  const { OWN_CATEGORIES } = await import('../app/own-categories.ts');
+  const { OWN_CATEGORIES } = await import('../app/log/own-categories.ts');
   return createEventStoreDbStore({
     ...config,
     categories: OWN_CATEGORIES,

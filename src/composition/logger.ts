@@ -1,5 +1,5 @@
 import { pino, type DestinationStream } from 'pino';
-import { LOG_REDACTED, LOG_REDACT_PATHS } from '../app/redaction.ts';
+import { LOG_REDACTED, LOG_REDACT_PATHS } from '../app/log/redaction.ts';
 
 /** The service's logger: one JSON object a line, to stdout unless told otherwise, secrets redacted. */
 export const createLogger = (level: string, destination?: DestinationStream) => {

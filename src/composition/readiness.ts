@@ -1,4 +1,4 @@
-import type { EventStore } from '../app/event-store.ts';
+import type { EventStore } from '../app/log/event-store.ts';
 import type { Clock } from '../app/ports.ts';
 import type { Role } from '../config.ts';
 import { defined } from '../domain/json-tools.ts';

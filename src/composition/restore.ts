@@ -11,12 +11,18 @@ import { openSqliteEventStore } from '../adapters/event-store/sqlite/sqlite-even
 import { createGrowth } from '../adapters/event-store/shared/paged-subscription.ts';
 import { MASTER_KEY_FILE, openDeploymentKeys } from '../adapters/keys/deployment-keys.ts';
 import { systemClock, systemIds } from '../adapters/system/system-ports.ts';
-import { type Deployment } from '../app/deployment.ts';
-import { StoreUnavailable, type EventStore } from '../app/event-store.ts';
-import { makeDirectory } from '../app/make-directory.ts';
-import { OWN_CATEGORIES } from '../app/own-categories.ts';
+import { type Deployment } from '../app/deployment/deployment.ts';
+import { StoreUnavailable, type EventStore } from '../app/log/event-store.ts';
+import { makeDirectory } from '../app/deployment/make-directory.ts';
+import { OWN_CATEGORIES } from '../app/log/own-categories.ts';
 import { PUBLISHER_LEASE } from '../app/publisher/ports.ts';
-import { NotRestored, openLeases, putUnderNewId, surveyLog, type LogSurvey } from '../app/restore.ts';
+import {
+  NotRestored,
+  openLeases,
+  putUnderNewId,
+  surveyLog,
+  type LogSurvey,
+} from '../app/deployment/restore.ts';
 import type { RestoreDialogue, RestoreRequest } from '../cli/connection.ts';
 import { CliFailure, EXIT } from '../cli/exit.ts';
 

@@ -1,8 +1,8 @@
-import type { EventCodec } from '../app/event-codec.ts';
-import type { EventStore } from '../app/event-store.ts';
+import type { EventCodec } from '../app/log/event-codec.ts';
+import type { EventStore } from '../app/log/event-store.ts';
 import { foldRun } from '../app/process-runner/fold-run.ts';
 import { isKnown } from '../app/process-runner/run.ts';
-import { secretRefsIn, type StoredValue } from '../app/stored-secrets.ts';
+import { secretRefsIn, type StoredValue } from '../app/secrets/stored-secrets.ts';
 import type { ActingKind } from '../domain/acting-kind.ts';
 import type { JsonObject, JsonValue } from '../domain/json.ts';
 import { shownDecisions } from '../domain/process/decisions.ts';

@@ -1,6 +1,6 @@
 import type { Clock, Logger, Timers } from '../app/ports.ts';
 import { pause } from '../app/process-runner/pause.ts';
-import type { SecretSweeper } from '../app/stored-secrets.ts';
+import type { SecretSweeper } from '../app/secrets/stored-secrets.ts';
 
 /** Milliseconds between two sweeps, and the age below which a stored secret may still get its event. */
 export const SWEEP_EVERY_MS = 3_600_000;

@@ -3,12 +3,12 @@ import type { Failpoint } from '../app/process-runner/types.ts';
 import type { Config } from '../config.ts';
 import { runInBackground, sayWhatIdles, warnOfSimulatedHubs, type Background } from './background.ts';
 import { loadCatalog } from './catalog-loader.ts';
-import { createClosers, stopped, within } from './closing.ts';
+import { createClosers, stopped, within } from './closers.ts';
 import { openPorts, openSystem, thisProcess, type Opened } from './opening.ts';
 import { createServed, serve, type Served } from './serving.ts';
 import { startUpkeep, type Upkeep } from './upkeep.ts';
 
-export { StartStopped } from './closing.ts';
+export { StartStopped } from './closers.ts';
 
 export type ServiceOptions = {
   readonly logger: Logger;

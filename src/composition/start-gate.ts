@@ -1,5 +1,5 @@
-import type { EventStore } from '../app/event-store.ts';
-import { StoreUnavailable } from '../app/event-store.ts';
+import type { EventStore } from '../app/log/event-store.ts';
+import { StoreUnavailable } from '../app/log/event-store.ts';
 import type { Timers } from '../app/ports.ts';
 import { pause } from '../app/process-runner/pause.ts';
 import type { Authenticate } from '../http/authenticate.ts';

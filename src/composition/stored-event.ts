@@ -1,6 +1,6 @@
 import { readStoredEvent } from '../adapters/event-store/sqlite/stored-event.ts';
 import { isLeafStream, leafHashOf, leafOf } from '../app/audit/merkle/leaf.ts';
-import { lookAtEvent, type EventFault, type EventLook, type StoredEvent } from '../app/stored-event.ts';
+import { lookAtEvent, type EventFault, type EventLook, type StoredEvent } from '../app/log/stored-event.ts';
 import type { EventAsStored, StoreToLookInto } from '../cli/connection.ts';
 import { registry } from '../domain/registry.ts';
 import { auditReaderBeside, logIn } from './stopped-store.ts';

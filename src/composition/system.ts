@@ -1,26 +1,26 @@
-import { createCommandRunner, type CommandHooks } from '../app/command-runner.ts';
-import type { CommandRunner } from '../app/command.ts';
-import { createCheckpoint } from '../app/checkpoint.ts';
-import { createEventCodec, type EventCodec } from '../app/event-codec.ts';
-import type { EventStore } from '../app/event-store.ts';
-import { createHolders } from '../app/holders.ts';
-import { lanesOfHub, lookWhenClosed, pacingOfLanes, probeOnNewCredentials } from '../app/hub-lanes.ts';
-import { finishDecommissions } from '../app/hub-decommission.ts';
-import { createHubHealth, type HubHealthMonitor } from '../app/hub-health.ts';
-import { createObjectLooks } from '../app/hub-looks.ts';
-import { drivenClusters } from '../app/driven-hubs.ts';
-import type { Deployment } from '../app/deployment.ts';
-import { createHubEpochs } from '../app/hub-epochs.ts';
-import { createHubMarks, type HubMarks } from '../app/hub-marks.ts';
-import { createHubObserver, type HubObserver } from '../app/hub-observer.ts';
-import { createHubRegistry, type HubRegistry } from '../app/hub-registry.ts';
-import type { ManagementClusters } from '../app/management-cluster.ts';
-import { createNameRepair, type NameRepair, type RepairableKind } from '../app/name-repair.ts';
-import { createNames } from '../app/names.ts';
-import { orderLog } from '../app/order-log.ts';
-import type { Ownership } from '../app/ownership.ts';
+import { createCommandRunner, type CommandHooks } from '../app/commands/command-runner.ts';
+import type { CommandRunner } from '../app/commands/command.ts';
+import { createCheckpoint } from '../app/log/checkpoint.ts';
+import { createEventCodec, type EventCodec } from '../app/log/event-codec.ts';
+import type { EventStore } from '../app/log/event-store.ts';
+import { createHolders } from '../app/hubs/holders.ts';
+import { lanesOfHub, lookWhenClosed, pacingOfLanes, probeOnNewCredentials } from '../app/hubs/hub-lanes.ts';
+import { finishDecommissions } from '../app/hubs/hub-decommission.ts';
+import { createHubHealth, type HubHealthMonitor } from '../app/hubs/hub-health.ts';
+import { createObjectLooks } from '../app/hubs/hub-looks.ts';
+import { drivenClusters } from '../app/hubs/driven-hubs.ts';
+import type { Deployment } from '../app/deployment/deployment.ts';
+import { createHubEpochs } from '../app/hubs/hub-epochs.ts';
+import { createHubMarks, type HubMarks } from '../app/hubs/hub-marks.ts';
+import { createHubObserver, type HubObserver } from '../app/hubs/hub-observer.ts';
+import { createHubRegistry, type HubRegistry } from '../app/hubs/hub-registry.ts';
+import type { ManagementClusters } from '../app/hubs/management-cluster.ts';
+import { createNameRepair, type NameRepair, type RepairableKind } from '../app/names/name-repair.ts';
+import { createNames } from '../app/names/names.ts';
+import { orderLog } from '../app/process-runner/order-log.ts';
+import type { Ownership } from '../app/deployment/ownership.ts';
 import type { Ids, RecordRejection, Runtime } from '../app/ports.ts';
-import { createProcessPort } from '../app/process-port.ts';
+import { createProcessPort } from '../app/process-runner/process-port.ts';
 import { pause } from '../app/process-runner/pause.ts';
 import { createProcessRunner } from '../app/process-runner/process-runner.ts';
 import type {
@@ -30,10 +30,10 @@ import type {
   ProcessRunner,
   ProcessRunnerSettings,
 } from '../app/process-runner/types.ts';
-import { createResourceCommands, type ResourceCommands } from '../app/resource-commands.ts';
-import { declareCapacities } from '../app/scheduler.ts';
-import type { LongFolds } from '../app/long-folds.ts';
-import type { SnapshotStore } from '../app/snapshot-store.ts';
+import { createResourceCommands, type ResourceCommands } from '../app/commands/resource-commands.ts';
+import { declareCapacities } from '../app/hubs/scheduler.ts';
+import type { LongFolds } from '../app/commands/long-folds.ts';
+import type { SnapshotStore } from '../app/commands/snapshot-store.ts';
 import type { ActingKind } from '../domain/acting-kind.ts';
 import { actingKinds, workflowOn } from '../domain/acting-kinds.ts';
 import { LANE_PAUSES } from '../domain/hubs/lane-pauses.ts';
@@ -47,12 +47,12 @@ import { openReadModels, type ReadModelsOptions } from '../projections/open-read
 import type { ReadModels } from '../projections/read-models.ts';
 import { createViews } from '../projections/views.ts';
 import { createAuditing, type AuditorPorts, type Auditing } from './auditing.ts';
-import { caughtUpWith } from './caught-up.ts';
+import { caughtUpWith } from './read-model-wait.ts';
 import { createEffectPorts, type EffectSurroundings } from './effect-ports.ts';
 import { REPAIRS } from './repairs.ts';
 import { describeRun, refsOfRun } from './run-state.ts';
 import { SWEEP_EVERY_MS, sweepSecrets } from './secret-sweeps.ts';
-import { createSecretSweeper, createSecretUses } from '../app/stored-secrets.ts';
+import { createSecretSweeper, createSecretUses } from '../app/secrets/stored-secrets.ts';
 import { defined } from '../domain/json-tools.ts';
 
 /** Everything outside the system. The simulation schedules exactly these and nothing else. */

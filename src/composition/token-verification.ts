@@ -2,7 +2,7 @@ import { openDevelopmentIssuer, whyNoDevelopmentIssuer } from '../adapters/ident
 import { createIssuerKeys, type IssuerKeys } from '../adapters/identity/issuer-keys.ts';
 import type { PodIdentity } from '../adapters/identity/pod-identity.ts';
 import { createTokenVerifier } from '../adapters/identity/token-verifier.ts';
-import type { TokenVerifier } from '../app/identity.ts';
+import type { TokenVerifier } from '../app/tenancy/identity.ts';
 import type { Logger } from '../app/ports.ts';
 import { BadSetting, type Config } from '../config.ts';
 

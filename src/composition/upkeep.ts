@@ -1,11 +1,11 @@
 import type { Erasures } from '../app/audit/erasure.ts';
-import { ensureBuiltIns } from '../app/built-ins.ts';
-import type { CommandRunner } from '../app/command.ts';
-import type { Position } from '../app/event-store.ts';
+import { ensureBuiltIns } from '../app/tenancy/built-ins.ts';
+import type { CommandRunner } from '../app/commands/command.ts';
+import type { Position } from '../app/log/event-store.ts';
 import type { Runtime, Timers } from '../app/ports.ts';
 import { pause } from '../app/process-runner/pause.ts';
-import type { ResourceCommands } from '../app/resource-commands.ts';
-import { findDangling } from './dangling.ts';
+import type { ResourceCommands } from '../app/commands/resource-commands.ts';
+import { findDangling } from './dangling-references.ts';
 import { defaultProjectId, isDefaultProject } from '../domain/tenancy/project.resource.ts';
 import { belongingsOf } from '../http/osac/kinds/tenant.ts';
 import type { ResourceReader, ResourceRow } from '../projections/read-models.ts';

@@ -30,7 +30,7 @@ import { user } from './tenancy/user.resource.ts';
 
 /** A kind whose type parameters are of no interest to whoever walks over all of them. */
 export type AnyKind = ResourceKind<unknown, { readonly type: string }, DomainEvent>;
-/** An aggregate as the command runner takes it (src/app/command.ts), without importing it. */
+/** An aggregate as the command runner takes it (src/app/commands/command.ts), without importing it. */
 export type AnyAggregate = {
   readonly category: string;
   readonly decider: Decider<unknown, { readonly type: string }, DomainEvent>;

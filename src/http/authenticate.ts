@@ -1,4 +1,9 @@
-import { IssuerUnreachable, TokenRejected, type TokenVerifier, type VerifiedToken } from '../app/identity.ts';
+import {
+  IssuerUnreachable,
+  TokenRejected,
+  type TokenVerifier,
+  type VerifiedToken,
+} from '../app/tenancy/identity.ts';
 import type { IssuerScope } from '../domain/tenancy/trusted-issuers.ts';
 import type { Logger } from '../app/ports.ts';
 import { ApiError, unauthenticated, unavailable } from './errors.ts';

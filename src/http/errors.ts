@@ -1,4 +1,4 @@
-import { ERROR_OF } from '../app/refusals.ts';
+import { ERROR_OF } from '../app/commands/refusals.ts';
 import type { Rejection } from '../domain/decider.ts';
 import type { JsonObject, JsonValue } from '../domain/json.ts';
 

@@ -7,11 +7,11 @@ import {
   StreamDeleted,
   type DamagedAt,
   type UnavailableReason,
-} from '../app/event-store.ts';
-import { ReferencesBusy } from '../app/reference-guard.ts';
-import { IdempotencyMismatch } from '../app/command.ts';
+} from '../app/log/event-store.ts';
+import { ReferencesBusy } from '../app/references/reference-guard.ts';
+import { IdempotencyMismatch } from '../app/commands/command.ts';
 import type { Clock, Logger, RecordRejection, RejectionRecord } from '../app/ports.ts';
-import type { RequestSource } from '../app/metadata.ts';
+import type { RequestSource } from '../app/log/metadata.ts';
 import type { JsonObject } from '../domain/json.ts';
 import { ApiError, ERRORS, errorHeaders, osacErrorBody, problemBody, unavailable } from './errors.ts';
 import { ticketOf } from './osac/call.ts';

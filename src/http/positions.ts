@@ -1,4 +1,4 @@
-import type { Position } from '../app/event-store.ts';
+import type { Position } from '../app/log/event-store.ts';
 import type { ReadModels } from '../projections/read-models.ts';
 import { invalid, notReached, type ApiError } from './errors.ts';
 

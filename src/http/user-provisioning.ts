@@ -1,11 +1,11 @@
 import { isProviderAccountName } from '../domain/tenancy/provider-clients.ts';
 import { LRUCache } from 'lru-cache';
-import type { CommandRunner } from '../app/command.ts';
-import { systemContext } from '../app/metadata.ts';
-import { aggregateOf } from '../app/names.ts';
+import type { CommandRunner } from '../app/commands/command.ts';
+import { systemContext } from '../app/log/metadata.ts';
+import { aggregateOf } from '../app/names/names.ts';
 import type { Clock, Ids, Logger } from '../app/ports.ts';
-import type { RequestHash } from '../app/request-hash.ts';
-import type { ResourceCommands } from '../app/resource-commands.ts';
+import type { RequestHash } from '../app/commands/request-hash.ts';
+import type { ResourceCommands } from '../app/commands/resource-commands.ts';
 import type { DocumentCommand } from '../domain/catalog/document.ts';
 import type { JsonObject } from '../domain/json.ts';
 import { tenant as tenants } from '../domain/tenancy/tenant.resource.ts';

@@ -1,4 +1,4 @@
-import type { Position } from '../app/event-store.ts';
+import type { Position } from '../app/log/event-store.ts';
 import type { ReadModels } from './read-models.ts';
 
 /**

@@ -1,5 +1,5 @@
 import type { MessagePort } from 'node:worker_threads';
-import type { EventStore } from '../app/event-store.ts';
+import type { EventStore } from '../app/log/event-store.ts';
 import type { Logger } from '../app/ports.ts';
 
 /**

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { EventFilter, RecordedEvent } from '../app/event-store.ts';
+import type { EventFilter, RecordedEvent } from '../app/log/event-store.ts';
 
 /**
  * A read model: SQLite tables folded from the log by one pure function. Disposable, never migrated:

@@ -1,5 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import { LogDamaged } from '../app/event-store.ts';
+import { LogDamaged } from '../app/log/event-store.ts';
 import type { Logger } from '../app/ports.ts';
 import type { OpenLogReader, ThreadFeed } from './log-reader.ts';
 import { buildAndCheck, followInto, type CopyContext, type RunningCopy } from './runner/copy.ts';

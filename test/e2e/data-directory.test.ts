@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { createEventStoreDbStore } from '../../src/adapters/event-store/eventstoredb/eventstoredb-event-store.ts';
 import { openSqliteEventStore } from '../../src/adapters/event-store/sqlite/sqlite-event-store.ts';
-import { DEPLOYMENT_STREAM, LOG_FORM } from '../../src/app/deployment.ts';
+import { DEPLOYMENT_STREAM, LOG_FORM } from '../../src/app/deployment/deployment.ts';
 import { runMain } from '../support/e2e-process.ts';
 import { E2E_STORES, createStack, until, type Stack } from '../support/e2e-stack.ts';
 

@@ -5,10 +5,10 @@ import { openSqliteEventStore } from '../../src/adapters/event-store/sqlite/sqli
 import { openDeploymentKeys } from '../../src/adapters/keys/deployment-keys.ts';
 import { openFileSecretStore } from '../../src/adapters/secrets/file-secret-store.ts';
 import { systemClock } from '../../src/adapters/system/system-ports.ts';
-import { createCommandRunner } from '../../src/app/command-runner.ts';
-import { createEventCodec } from '../../src/app/event-codec.ts';
+import { createCommandRunner } from '../../src/app/commands/command-runner.ts';
+import { createEventCodec } from '../../src/app/log/event-codec.ts';
 import type { SecretStore } from '../../src/app/ports.ts';
-import { createSecretSweeper, createSecretUses } from '../../src/app/stored-secrets.ts';
+import { createSecretSweeper, createSecretUses } from '../../src/app/secrets/stored-secrets.ts';
 import { kinds } from '../../src/domain/kinds.ts';
 import { eventTypes } from '../../src/domain/registry.ts';
 import { callerOf, type Caller } from '../support/e2e-http.ts';

@@ -131,7 +131,7 @@ describe('an event store that is away or late', function () {
     expect(other.status, 'the id belongs to that body').to.equal(422);
   });
 
-  // What an order refers to is announced in its stream first (src/app/referrals.ts).
+  // What an order refers to is announced in its stream first (src/app/references/referrals.ts).
   for (const event of ['ReferencesAnnounced', 'ClusterOrdered'])
     it(`loses the answer to ${event} and the connection with it: the same request finds out by itself`, async () => {
       const name = `cut-${event.toLowerCase()}`;

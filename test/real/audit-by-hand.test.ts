@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { directorySink } from '../../src/adapters/audit/bundle-files.ts';
 import { checkpointText } from '../../src/app/audit/merkle/checkpoint.ts';
 import { signNote } from '../../src/app/audit/merkle/note.ts';
-import type { RecordedEvent } from '../../src/app/event-store.ts';
+import type { RecordedEvent } from '../../src/app/log/event-store.ts';
 import {
   asTenant,
   contentOf,

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { RealKafka } from '../../ops/real/kafka/server.ts';
 import { Kafka, logLevel } from '../../src/adapters/kafka/kafkajs-library.ts';
 import { topicContents } from '../../src/adapters/kafka/topic-contents.ts';
-import { offsetsSoon } from '../../src/adapters/kafka/when-led.ts';
+import { offsetsSoon } from '../../src/adapters/kafka/partition-leaders.ts';
 import { startMain, type Run } from '../support/e2e-process.ts';
 import { startTestKafka } from '../support/kafka/broker.ts';
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { kubeBinary } from '../../ops/real/kube-apiserver/binary.ts';
 import { startKubeServers, type KubeServers } from '../../ops/real/kube-apiserver/servers.ts';
-import { type CallOptions, HubError } from '../../src/app/management-cluster.ts';
+import { type CallOptions, HubError } from '../../src/app/hubs/management-cluster.ts';
 import { CLUSTER_ORDER, clusterNamespace, HOSTED_CLUSTER } from '../../src/domain/clusters/hub-objects.ts';
 import type { JsonObject } from '../../src/domain/json.ts';
 import { objectAt, stringAt } from '../../src/domain/json-tools.ts';

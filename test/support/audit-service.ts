@@ -10,7 +10,7 @@ import { originOf } from '../../src/app/audit/merkle/checkpoint.ts';
 import { createAuditApi, type AuditApi, type AuditApiPorts } from '../../src/composition/audit-api.ts';
 import { createAuditing, type Auditing } from '../../src/composition/auditing.ts';
 import type { KeyStore } from '../../src/app/ports.ts';
-import type { PersonalMetadata } from '../../src/app/subjects.ts';
+import type { PersonalMetadata } from '../../src/app/tenancy/subjects.ts';
 import type { ReadModels } from '../../src/projections/read-models.ts';
 
 export type AuditPart = {

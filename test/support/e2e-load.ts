@@ -1,7 +1,7 @@
 import { createRandom } from './faulty-store.ts';
 import { dataText, metadataText } from './e2e-log.ts';
 import { CLUSTERS, isReady, until, type ClusterBody, type Stack } from './e2e-stack.ts';
-import type { RecordedEvent } from '../../src/app/event-store.ts';
+import type { RecordedEvent } from '../../src/app/log/event-store.ts';
 
 /** One command with its idempotency key: sent until it is answered with success, however often the service dies. */
 export type Operation = {

@@ -1,6 +1,6 @@
 import { createEventStoreDbStore } from '../../src/adapters/event-store/eventstoredb/eventstoredb-event-store.ts';
 import { openSqliteLogReader } from '../../src/adapters/event-store/sqlite/open-log-reader.ts';
-import type { RecordedEvent } from '../../src/app/event-store.ts';
+import type { RecordedEvent } from '../../src/app/log/event-store.ts';
 import type { JsonObject } from '../../src/domain/json.ts';
 import type { Stack } from './e2e-stack.ts';
 

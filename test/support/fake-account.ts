@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { Aggregate } from '../../src/app/command.ts';
-import { createEventCodec } from '../../src/app/event-codec.ts';
+import type { Aggregate } from '../../src/app/commands/command.ts';
+import { createEventCodec } from '../../src/app/log/event-codec.ts';
 import { reject, type Decider, type DomainEvent } from '../../src/domain/decider.ts';
 import type { EventType } from '../../src/domain/event-type.ts';
 

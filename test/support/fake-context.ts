@@ -1,6 +1,6 @@
-import { createCommandRunner, type CommandRunnerOptions } from '../../src/app/command-runner.ts';
-import type { CommandContext } from '../../src/app/command.ts';
-import type { EventStore } from '../../src/app/event-store.ts';
+import { createCommandRunner, type CommandRunnerOptions } from '../../src/app/commands/command-runner.ts';
+import type { CommandContext } from '../../src/app/commands/command.ts';
+import type { EventStore } from '../../src/app/log/event-store.ts';
 import type { Clock, RejectionRecord } from '../../src/app/ports.ts';
 import { accountCodec } from './fake-account.ts';
 

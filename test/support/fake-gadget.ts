@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { createEventCodec } from '../../src/app/event-codec.ts';
+import { createEventCodec } from '../../src/app/log/event-codec.ts';
 import { documentKind } from '../../src/domain/catalog/document-kind.ts';
 import type { DocumentCommand } from '../../src/domain/catalog/document.ts';
 import type { EventType } from '../../src/domain/event-type.ts';

@@ -1,11 +1,18 @@
-import type { EventCodec } from '../../src/app/event-codec.ts';
-import { createCommandRunner } from '../../src/app/command-runner.ts';
-import type { Checkpoint } from '../../src/app/checkpoint.ts';
-import { StoreUnavailable, type EventStore } from '../../src/app/event-store.ts';
-import { createNameRepair, type NameRepairOptions, type RepairableKind } from '../../src/app/name-repair.ts';
-import { createNames } from '../../src/app/names.ts';
+import type { EventCodec } from '../../src/app/log/event-codec.ts';
+import { createCommandRunner } from '../../src/app/commands/command-runner.ts';
+import type { Checkpoint } from '../../src/app/log/checkpoint.ts';
+import { StoreUnavailable, type EventStore } from '../../src/app/log/event-store.ts';
+import {
+  createNameRepair,
+  type NameRepairOptions,
+  type RepairableKind,
+} from '../../src/app/names/name-repair.ts';
+import { createNames } from '../../src/app/names/names.ts';
 import type { Ids, RejectionRecord, Timers } from '../../src/app/ports.ts';
-import { createResourceCommands, type ResourceCommandsOptions } from '../../src/app/resource-commands.ts';
+import {
+  createResourceCommands,
+  type ResourceCommandsOptions,
+} from '../../src/app/commands/resource-commands.ts';
 import { createFakeClock } from './fake-context.ts';
 import { GADGET_LIFECYCLE, gadget, gadgetCodec } from './fake-gadget.ts';
 import { silentLogger } from './loggers.ts';

@@ -1,4 +1,4 @@
-import type { CallOptions, ManagementCluster } from '../../src/app/management-cluster.ts';
+import type { CallOptions, ManagementCluster } from '../../src/app/hubs/management-cluster.ts';
 import {
   HOSTED_CLUSTER,
   type ClusterOrderManifest,

@@ -3,7 +3,7 @@ import {
   StoreUnavailable,
   WrongExpectedRevision,
   type EventStore,
-} from '../../src/app/event-store.ts';
+} from '../../src/app/log/event-store.ts';
 
 /** Chances (0 to 1) of each fault per call. */
 export type Faults = {

@@ -1,4 +1,4 @@
-import { OutcomeUnknown, type EventStore } from '../../src/app/event-store.ts';
+import { OutcomeUnknown, type EventStore } from '../../src/app/log/event-store.ts';
 
 /** Appends that are held back at a point that a test chooses. */
 export type Gate = { readonly store: EventStore; readonly reached: Promise<void>; readonly open: () => void };

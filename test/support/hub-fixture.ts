@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { createMemoryEventStore } from '../../src/adapters/event-store/memory/memory-event-store.ts';
 import { systemClock, systemTimers } from '../../src/adapters/system/system-ports.ts';
-import type { CommandContext, CommandRunner } from '../../src/app/command.ts';
-import { createCommandRunner } from '../../src/app/command-runner.ts';
-import { createEventCodec, type EventCodec } from '../../src/app/event-codec.ts';
-import type { EventStore } from '../../src/app/event-store.ts';
-import { createHubRegistry, type HubRegistry } from '../../src/app/hub-registry.ts';
-import type { ManagementCluster, ManagementClusters } from '../../src/app/management-cluster.ts';
+import type { CommandContext, CommandRunner } from '../../src/app/commands/command.ts';
+import { createCommandRunner } from '../../src/app/commands/command-runner.ts';
+import { createEventCodec, type EventCodec } from '../../src/app/log/event-codec.ts';
+import type { EventStore } from '../../src/app/log/event-store.ts';
+import { createHubRegistry, type HubRegistry } from '../../src/app/hubs/hub-registry.ts';
+import type { ManagementCluster, ManagementClusters } from '../../src/app/hubs/management-cluster.ts';
 import type { EffectCall } from '../../src/app/process-runner/types.ts';
 import type { JsonObject } from '../../src/domain/json.ts';
 import { aggregateOf, hub as hubKind } from '../../src/domain/kinds.ts';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { HubChannel } from '../../src/adapters/management-cluster/kubernetes/channel.ts';
-import type { ManagementCluster } from '../../src/app/management-cluster.ts';
+import type { ManagementCluster } from '../../src/app/hubs/management-cluster.ts';
 import { CLUSTER_ORDER } from '../../src/domain/clusters/hub-objects.ts';
 import type { ManagementClusterUnderTest } from '../integration/management-cluster/contract-kit.ts';
 import { kubeconfigOf } from './kube-apiserver/kubeconfig.ts';

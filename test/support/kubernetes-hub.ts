@@ -9,7 +9,7 @@ import type { KubernetesHub } from '../../src/adapters/management-cluster/kubern
 import { createInlineChannel } from '../../src/adapters/management-cluster/kubernetes/inline-channel.ts';
 import type { WatchSettings } from '../../src/adapters/management-cluster/kubernetes/watch.ts';
 import { systemClock, systemTimers } from '../../src/adapters/system/system-ports.ts';
-import type { HubConnection } from '../../src/app/management-cluster.ts';
+import type { HubConnection } from '../../src/app/hubs/management-cluster.ts';
 import type { Clock, Logger, Timers } from '../../src/app/ports.ts';
 import type { HubObject } from '../../src/domain/hubs/hub-object.ts';
 import { objectAt, stringAt } from '../../src/domain/json-tools.ts';

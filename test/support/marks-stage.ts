@@ -5,12 +5,12 @@ import {
   DEPLOYMENT_STREAM,
   rebindDeployment,
   type Deployment,
-} from '../../src/app/deployment.ts';
-import type { EventStore } from '../../src/app/event-store.ts';
-import { createHubEpochs, DRIVING_STREAM } from '../../src/app/hub-epochs.ts';
-import { createHubMarks, type HubMarks } from '../../src/app/hub-marks.ts';
-import type { RegisteredHub } from '../../src/app/hub-registry.ts';
-import { HubError, type ManagementCluster } from '../../src/app/management-cluster.ts';
+} from '../../src/app/deployment/deployment.ts';
+import type { EventStore } from '../../src/app/log/event-store.ts';
+import { createHubEpochs, DRIVING_STREAM } from '../../src/app/hubs/hub-epochs.ts';
+import { createHubMarks, type HubMarks } from '../../src/app/hubs/hub-marks.ts';
+import type { RegisteredHub } from '../../src/app/hubs/hub-registry.ts';
+import { HubError, type ManagementCluster } from '../../src/app/hubs/management-cluster.ts';
 import type { Timers } from '../../src/app/ports.ts';
 import type { HubProblemFact } from '../../src/domain/hubs/health-events.ts';
 import { createFakeIds } from './fake-incarnation.ts';

@@ -1,4 +1,4 @@
-import type { ManagementCluster, StoredMark } from '../../src/app/management-cluster.ts';
+import type { ManagementCluster, StoredMark } from '../../src/app/hubs/management-cluster.ts';
 
 /** The mark of a hub that a test or the simulation keeps in memory. */
 export const createMemoryMark = (): Pick<ManagementCluster, 'readMark' | 'writeMark'> & {

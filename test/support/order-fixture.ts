@@ -7,10 +7,10 @@ import {
 } from '../../src/adapters/management-cluster/simulated/simulated-hubs.ts';
 import { createLeaseOwnership } from '../../src/adapters/ownership/lease-ownership.ts';
 import { systemClock, systemTimers } from '../../src/adapters/system/system-ports.ts';
-import type { EventStore } from '../../src/app/event-store.ts';
-import { createObjectLooks } from '../../src/app/hub-looks.ts';
-import { createHubObserver } from '../../src/app/hub-observer.ts';
-import { createManagementClusterEffects } from '../../src/app/management-cluster-effects.ts';
+import type { EventStore } from '../../src/app/log/event-store.ts';
+import { createObjectLooks } from '../../src/app/hubs/hub-looks.ts';
+import { createHubObserver } from '../../src/app/hubs/hub-observer.ts';
+import { createManagementClusterEffects } from '../../src/app/hubs/management-cluster-effects.ts';
 import { createProcessRunner } from '../../src/app/process-runner/process-runner.ts';
 import type {
   Aggregates,
@@ -18,7 +18,7 @@ import type {
   ProcessRunner,
   ProcessRunnerOptions,
 } from '../../src/app/process-runner/types.ts';
-import { createScheduler } from '../../src/app/scheduler.ts';
+import { createScheduler } from '../../src/app/hubs/scheduler.ts';
 import { clusterOrderDraft } from '../../src/domain/clusters/cluster-order-manifest.ts';
 import type { ClusterState } from '../../src/domain/clusters/state.ts';
 import type { ClusterCommand } from '../../src/domain/clusters/commands.ts';

@@ -2,11 +2,11 @@ import { z } from 'zod';
 import { createMemoryEventStore } from '../../src/adapters/event-store/memory/memory-event-store.ts';
 import { createLeaseOwnership } from '../../src/adapters/ownership/lease-ownership.ts';
 import { systemClock, systemTimers } from '../../src/adapters/system/system-ports.ts';
-import type { Aggregate } from '../../src/app/command.ts';
-import { createCommandRunner } from '../../src/app/command-runner.ts';
-import { createEventCodec } from '../../src/app/event-codec.ts';
-import type { EventStore, RecordedEvent } from '../../src/app/event-store.ts';
-import { eventId } from '../../src/app/identifiers.ts';
+import type { Aggregate } from '../../src/app/commands/command.ts';
+import { createCommandRunner } from '../../src/app/commands/command-runner.ts';
+import { createEventCodec } from '../../src/app/log/event-codec.ts';
+import type { EventStore, RecordedEvent } from '../../src/app/log/event-store.ts';
+import { eventId } from '../../src/app/log/identifiers.ts';
 import type { Clock } from '../../src/app/ports.ts';
 import { createProcessRunner } from '../../src/app/process-runner/process-runner.ts';
 import type {

@@ -3,7 +3,7 @@ import type {
   RecordedEvent,
   SubscriptionItem,
   UnreadableEvent,
-} from '../../src/app/event-store.ts';
+} from '../../src/app/log/event-store.ts';
 
 export const REASON = 'its data is not a JSON object';
 

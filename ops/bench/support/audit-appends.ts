@@ -1,4 +1,4 @@
-import type { EventStore } from '../../../src/app/event-store.ts';
+import type { EventStore } from '../../../src/app/log/event-store.ts';
 import { writeOrdersFor } from './order-history.ts';
 import { processorMs, threadProcessorMs } from './report.ts';
 

@@ -14,8 +14,8 @@ import { signNote, vkeyOf } from '../../../src/app/audit/merkle/note.ts';
 import { createTenantHeads } from '../../../src/app/audit/tenant-heads.ts';
 import type { TreeHead } from '../../../src/app/audit/tree-heads.ts';
 import type { AuditTree } from '../../../src/app/audit/tree.ts';
-import { createEventCodec } from '../../../src/app/event-codec.ts';
-import type { EventStore } from '../../../src/app/event-store.ts';
+import { createEventCodec } from '../../../src/app/log/event-codec.ts';
+import type { EventStore } from '../../../src/app/log/event-store.ts';
 import { eventTypes, registry } from '../../../src/domain/registry.ts';
 import type { AuditReader } from '../../../src/projections/audit/audit-reader.ts';
 

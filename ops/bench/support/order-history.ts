@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { v7 } from 'uuid';
-import type { EventStore, EventToAppend } from '../../../src/app/event-store.ts';
+import type { EventStore, EventToAppend } from '../../../src/app/log/event-store.ts';
 import type { ClusterEvent } from '../../../src/domain/clusters/events.ts';
 import type { RunEvent } from '../../../src/domain/process/events.ts';
 

@@ -1,6 +1,6 @@
 import type { LinePage } from '../../app/audit/bundle/writer.ts';
 import type { PagesAsked } from '../../app/audit/exports/ports.ts';
-import type { LogDamaged } from '../../app/event-store.ts';
+import type { LogDamaged } from '../../app/log/event-store.ts';
 
 /** What a module of export lines gives: pages of lines or proofs, from a log and an audit tree of its own. */
 export type ExportLines = {

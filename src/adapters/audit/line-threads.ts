@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import { BundleInconsistent, type LinePage } from '../../app/audit/bundle/writer.ts';
 import type { MakePages } from '../../app/audit/exports/ports.ts';
-import { LogDamaged } from '../../app/event-store.ts';
+import { LogDamaged } from '../../app/log/event-store.ts';
 import type { FromLineWorker, LineWorkerData } from './line-protocol.ts';
 
 export type LineThreadsOptions = Pick<LineWorkerData, 'module' | 'config'> & {

@@ -1,5 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import { LogDamaged } from '../../app/event-store.ts';
+import { LogDamaged } from '../../app/log/event-store.ts';
 import {
   PAGES_AHEAD,
   type FromLineWorker,

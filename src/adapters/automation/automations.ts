@@ -1,4 +1,4 @@
-import type { Automation, AutomationConnection, Automations } from '../../app/automation.ts';
+import type { Automation, AutomationConnection, Automations } from '../../app/automation/automation.ts';
 import type { SecretStore } from '../../app/ports.ts';
 import type { SecretRef } from '../../domain/secret-ref.ts';
 import { createAapAutomation } from './aap/aap-automation.ts';

@@ -1,4 +1,4 @@
-import { AutomationError, type AutomationConnection } from '../../app/automation.ts';
+import { AutomationError, type AutomationConnection } from '../../app/automation/automation.ts';
 import type { SecretStore } from '../../app/ports.ts';
 import type { SecretRef } from '../../domain/secret-ref.ts';
 import { defined } from '../../domain/json-tools.ts';

@@ -1,7 +1,7 @@
 import { request as plainRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import { request as secureRequest } from 'node:https';
-import { AutomationError } from '../../app/automation.ts';
-import type { CallOptions } from '../../app/management-cluster.ts';
+import { AutomationError } from '../../app/automation/automation.ts';
+import type { CallOptions } from '../../app/hubs/management-cluster.ts';
 
 export type HttpCall = {
   readonly method: 'GET' | 'POST';

@@ -1,4 +1,4 @@
-import { AutomationError } from '../../app/automation.ts';
+import { AutomationError } from '../../app/automation/automation.ts';
 
 /**
  * Who may post to a listener right now: at most `perListener` at once, and one per key, in the order of asking

@@ -1,5 +1,5 @@
 import { TEMPLATE_WORDS } from '../../domain/hubs/placement.ts';
-import { AutomationError } from '../../app/automation.ts';
+import { AutomationError } from '../../app/automation/automation.ts';
 import { templateInSpec } from '../../domain/clusters/ansible-templates.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
 import { isObject } from '../../domain/json-tools.ts';

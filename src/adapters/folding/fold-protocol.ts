@@ -1,5 +1,5 @@
-import type { FoldRequest } from '../../app/long-folds.ts';
-import type { FoldedStream } from '../../app/folded-stream.ts';
+import type { FoldRequest } from '../../app/commands/long-folds.ts';
+import type { FoldedStream } from '../../app/commands/folded-stream.ts';
 
 /** Between `createWorkerFolds` and its thread. */
 export type FoldWorkerData = {

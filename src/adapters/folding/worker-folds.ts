@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads';
-import type { FoldedStream } from '../../app/folded-stream.ts';
-import type { LongFolds } from '../../app/long-folds.ts';
+import type { FoldedStream } from '../../app/commands/folded-stream.ts';
+import type { LongFolds } from '../../app/commands/long-folds.ts';
 import type { Logger } from '../../app/ports.ts';
 import type { FoldWorkerData, FromFoldWorker, ToFoldWorker } from './fold-protocol.ts';
 

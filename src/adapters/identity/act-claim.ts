@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { TokenRejected, type ActingParty } from '../../app/identity.ts';
+import { TokenRejected, type ActingParty } from '../../app/tenancy/identity.ts';
 
 const MAX_TEXT = 255;
 /** Actors in one chain. The issuer adds one each time that a token is exchanged. */

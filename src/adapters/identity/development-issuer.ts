@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { SignJWT } from 'jose/jwt/sign';
 import { importJWK } from 'jose/key/import';
 import type { JWK, JWTVerifyGetKey } from 'jose';
-import { makeDirectory } from '../../app/make-directory.ts';
-import { isProduction } from '../../app/production.ts';
+import { makeDirectory } from '../../app/deployment/make-directory.ts';
+import { isProduction } from '../../app/deployment/production.ts';
 
 /** Never resolves (RFC 2606), so that nobody mistakes it for a reachable issuer. */
 export const DEVELOPMENT_ISSUER = 'https://development-issuer.invalid';

@@ -1,6 +1,6 @@
 import { createPublicKey, type JsonWebKey } from 'node:crypto';
 import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose';
-import { IssuerUnreachable } from '../../app/identity.ts';
+import { IssuerUnreachable } from '../../app/tenancy/identity.ts';
 import type { JsonFetch } from './https-fetch.ts';
 
 /** What finds the key of a token, and says which key an id names. */

@@ -6,7 +6,7 @@ import {
   TokenRejected,
   type TokenVerifier,
   type VerifiedToken,
-} from '../../app/identity.ts';
+} from '../../app/tenancy/identity.ts';
 import { ownAccountName } from '../../domain/tenancy/provider-clients.ts';
 import { readAct } from './act-claim.ts';
 import type { IssuerKeys } from './issuer-keys.ts';

@@ -12,14 +12,14 @@ import {
   type TopicOnBrokers,
   type TopicSpec,
 } from '../../app/publisher/ports.ts';
-import { createBreakable } from './breakable.ts';
+import { createBreakable } from './interruptible-work.ts';
 import { faultOf } from './faults.ts';
 import { closed, createClients, type Client, type KafkaSettings, type Listeners } from './kafkajs-client.ts';
 import { CompressionTypes, connectionOf, createPartitioner } from './kafkajs-library.ts';
 import { readLastRecords } from './last-records.ts';
 import { readTopicEnds } from './topic-ends.ts';
-import { createTried, NO_ANSWER } from './tried.ts';
-import { whenLed } from './when-led.ts';
+import { createTried, NO_ANSWER } from './broker-attempts.ts';
+import { whenLed } from './partition-leaders.ts';
 
 /** Kafka by kafkajs: each producer and each administrative call has connections of its own. */
 export const createKafkaCluster = (

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Admin } from 'kafkajs';
 import { Kafka, logLevel } from './kafkajs-library.ts';
-import { offsetsSoon } from './when-led.ts';
+import { offsetsSoon } from './partition-leaders.ts';
 
 /** A record as a consumer reads it. */
 export type ReadRecord = {

@@ -1,5 +1,5 @@
 import { Kafka, logLevel } from './kafkajs-library.ts';
-import { offsetsSoon } from './when-led.ts';
+import { offsetsSoon } from './partition-leaders.ts';
 
 /** What the demo asks brokers, without passwords. Throws what kafkajs throws. */
 export type TopicContents = {

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
 import { link, open, readFile, readdir, rename, stat, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { makeDirectory } from '../../app/make-directory.ts';
+import { makeDirectory } from '../../app/deployment/make-directory.ts';
 
 /** Files that only this user may read, written so that a crash leaves either the old or the new content. */
 export class UnsafePermissions extends Error {

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { Encrypted } from '../../app/metadata.ts';
+import type { Encrypted } from '../../app/log/metadata.ts';
 import type { KeyStore } from '../../app/ports.ts';
 import { subjectOf } from '../../domain/personal.ts';
 import { seal, unseal } from './seal.ts';

@@ -1,4 +1,4 @@
-import { HubError } from '../../app/management-cluster.ts';
+import { HubError } from '../../app/hubs/management-cluster.ts';
 import { defined } from '../../domain/json-tools.ts';
 
 /** A HubError as plain data: errors lose their class and fields between threads. Its cause stays where it was. */

@@ -1,13 +1,13 @@
-import { createBookkeeping } from '../../app/bookkeeping.ts';
+import { createBookkeeping } from '../../app/log/bookkeeping.ts';
 import {
   OutcomeUnknown,
   StoreUnavailable,
   WrongExpectedRevision,
   type EventStore,
   type ExpectedRevision,
-} from '../../app/event-store.ts';
-import { derivedCommandId } from '../../app/identifiers.ts';
-import { leaseStream, type Lease, type Ownership } from '../../app/ownership.ts';
+} from '../../app/log/event-store.ts';
+import { derivedCommandId } from '../../app/log/identifiers.ts';
+import { leaseStream, type Lease, type Ownership } from '../../app/deployment/ownership.ts';
 import type { Runtime } from '../../app/ports.ts';
 import { pause } from '../../app/process-runner/pause.ts';
 import type { LeaseData } from '../../domain/bookkeeping/events.ts';

@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { deserialize, serialize } from 'node:v8';
 import { parentPort, workerData } from 'node:worker_threads';
-import type { Snapshot } from '../../app/snapshot-store.ts';
+import type { Snapshot } from '../../app/commands/snapshot-store.ts';
 
 /** The thread behind `openSqliteSnapshots`: the only one that touches the file. */
 export type SnapshotWorkerData = { readonly file: string; readonly storeId: string };

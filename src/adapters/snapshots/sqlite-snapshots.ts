@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
 import type { Logger } from '../../app/ports.ts';
-import type { Snapshot, SnapshotStore } from '../../app/snapshot-store.ts';
+import type { Snapshot, SnapshotStore } from '../../app/commands/snapshot-store.ts';
 import type { SnapshotAnswer, SnapshotRequest, SnapshotWorkerData } from './snapshot-worker.ts';
 
 /** Saves that may wait for the worker; more are dropped, since the next snapshot of the stream replaces them. */

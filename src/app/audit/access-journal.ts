@@ -1,12 +1,12 @@
 import type { Asked, OperatorActEvent } from '../../domain/audit/events.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { defined } from '../../domain/json-tools.ts';
-import type { EventCodec } from '../event-codec.ts';
-import type { Position } from '../event-store.ts';
-import { eventId } from '../identifiers.ts';
-import { commandMetadata, type CommandContext } from '../metadata.ts';
+import type { EventCodec } from '../log/event-codec.ts';
+import type { Position } from '../log/event-store.ts';
+import { eventId } from '../log/identifiers.ts';
+import { commandMetadata, type CommandContext } from '../log/metadata.ts';
 import type { Clock } from '../ports.ts';
-import { eachAtOnce } from './at-once.ts';
+import { eachAtOnce } from './bounded-parallel.ts';
 import { dayStream, type DayJournal } from './day-journal.ts';
 
 /**

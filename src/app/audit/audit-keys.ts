@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto';
-import type { EventStore, ExpectedRevision } from '../event-store.ts';
-import { WrongExpectedRevision } from '../event-store.ts';
-import { createBookkeeping } from '../bookkeeping.ts';
+import type { EventStore, ExpectedRevision } from '../log/event-store.ts';
+import { WrongExpectedRevision } from '../log/event-store.ts';
+import { createBookkeeping } from '../log/bookkeeping.ts';
 import type { Runtime } from '../ports.ts';
 import { stringAt } from '../../domain/json-tools.ts';
 import { signRotation, type ChainedKey } from './merkle/key-chain.ts';

@@ -7,8 +7,8 @@ import {
   type EventToAppend,
   type ExpectedRevision,
   type Position,
-} from '../event-store.ts';
-import { createStreamQueue } from '../stream-queue.ts';
+} from '../log/event-store.ts';
+import { createStreamQueue } from '../commands/stream-queue.ts';
 
 /**
  * Streams `<category>-<tenant>.<day>` into which every instance writes what happened, one entry after the other: a stream

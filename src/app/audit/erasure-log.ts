@@ -1,6 +1,6 @@
 import { listAt, objectAt, stringAt } from '../../domain/json-tools.ts';
-import type { EventStore } from '../event-store.ts';
-import { followEvents, type FindLeaves } from './followed.ts';
+import type { EventStore } from '../log/event-store.ts';
+import { followEvents, type FindLeaves } from './rare-events.ts';
 import type { Rest } from './tenant-heads.ts';
 
 /** One erasure, as far as the log tells. */

@@ -5,9 +5,9 @@ import {
   type RetentionState,
 } from '../../domain/audit/retention.ts';
 import { retentionAggregate } from '../../domain/kinds.ts';
-import type { CommandOutcome, CommandRunner } from '../command.ts';
-import { derivedCommandId } from '../identifiers.ts';
-import { systemContext, type CommandContext } from '../metadata.ts';
+import type { CommandOutcome, CommandRunner } from '../commands/command.ts';
+import { derivedCommandId } from '../log/identifiers.ts';
+import { systemContext, type CommandContext } from '../log/metadata.ts';
 import type { KeyStore, Runtime } from '../ports.ts';
 
 /**

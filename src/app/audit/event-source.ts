@@ -1,4 +1,4 @@
-import { LogDamaged, type EventStore, type RecordedEvent } from '../event-store.ts';
+import { LogDamaged, type EventStore, type RecordedEvent } from '../log/event-store.ts';
 import { leafHashOf, leafOf } from './merkle/leaf.ts';
 import type { AuditLeaf } from './tree.ts';
 

@@ -3,13 +3,13 @@ import { grants as grantAllows, type AuditGrantState } from '../../domain/audit/
 import { stringAt } from '../../domain/json-tools.ts';
 import { auditGrantAggregate, auditGrantNoticeAggregate } from '../../domain/kinds.ts';
 import { parseStreamName } from '../../domain/stream-name.ts';
-import type { CommandRunner } from '../command.ts';
-import type { EventStore } from '../event-store.ts';
-import { derivedCommandId } from '../identifiers.ts';
-import { systemContext } from '../metadata.ts';
+import type { CommandRunner } from '../commands/command.ts';
+import type { EventStore } from '../log/event-store.ts';
+import { derivedCommandId } from '../log/identifiers.ts';
+import { systemContext } from '../log/metadata.ts';
 import type { Clock, Logger } from '../ports.ts';
-import { eachAtOnce } from './at-once.ts';
-import { followEvents, type FindLeaves } from './followed.ts';
+import { eachAtOnce } from './bounded-parallel.ts';
+import { followEvents, type FindLeaves } from './rare-events.ts';
 import type { Rest } from './tenant-heads.ts';
 
 export type GrantedReach = { readonly all: boolean; readonly tenants: readonly string[] };

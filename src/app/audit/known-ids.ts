@@ -1,7 +1,7 @@
 import { RETENTION_ID } from '../../domain/audit/retention.ts';
 import { stringAt } from '../../domain/json-tools.ts';
 import { streamName } from '../../domain/stream-name.ts';
-import type { EventStore } from '../event-store.ts';
+import type { EventStore } from '../log/event-store.ts';
 
 /**
  * Which ids may stand in events in clear. What somebody has only typed may be anybody's name, and no erasure would reach it;

@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto';
-import type { EventStore } from '../event-store.ts';
+import type { EventStore } from '../log/event-store.ts';
 import type { Clock } from '../ports.ts';
 import { assertUnchanged, ChangedEvent, eventsOf } from './event-source.ts';
 import type { Rest } from './tenant-heads.ts';

@@ -1,4 +1,4 @@
-import { principalIn, type Actor } from '../metadata.ts';
+import { principalIn, type Actor } from '../log/metadata.ts';
 
 /**
  * How many refusals are recorded one by one (a caller who is refused a thousand times a second must not fill the log): so

@@ -1,5 +1,5 @@
 import type { TreeHeadData } from '../../domain/bookkeeping/events.ts';
-import { createBookkeeping } from '../bookkeeping.ts';
+import { createBookkeeping } from '../log/bookkeeping.ts';
 import {
   LogDamaged,
   type DamagedAt,
@@ -7,8 +7,8 @@ import {
   WrongExpectedRevision,
   type EventStore,
   type Position,
-} from '../event-store.ts';
-import type { Lease, Ownership } from '../ownership.ts';
+} from '../log/event-store.ts';
+import type { Lease, Ownership } from '../deployment/ownership.ts';
 import type { Runtime } from '../ports.ts';
 import { pause } from '../process-runner/pause.ts';
 import type { AuditKeys } from './audit-keys.ts';
@@ -16,7 +16,7 @@ import { createLeafSample } from './leaf-sample.ts';
 import { checkpointText } from './merkle/checkpoint.ts';
 import { rootAt } from './merkle/compact-range.ts';
 import { signNote } from './merkle/note.ts';
-import { whatIsWrong } from './suspects.ts';
+import { whatIsWrong } from './changed-events.ts';
 import { createTenantHeads, type Rest } from './tenant-heads.ts';
 import { MOST_HEADS, TREE_HEADS_STREAM, type AuditHeads, type TreeHead } from './tree-heads.ts';
 import type { AuditTree } from './tree.ts';

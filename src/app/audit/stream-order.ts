@@ -1,4 +1,4 @@
-import { LogDamaged, type DamagedAt, type RecordedEvent } from '../event-store.ts';
+import { LogDamaged, type DamagedAt, type RecordedEvent } from '../log/event-store.ts';
 
 type OutOfOrderAt = DamagedAt & {
   /** What is wrong in front of the event, which is itself what it was: a sentence. */

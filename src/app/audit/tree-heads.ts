@@ -1,5 +1,5 @@
 import type { TreeHeadData } from '../../domain/bookkeeping/events.ts';
-import type { DamagedAt, EventStore, RecordedEvent } from '../event-store.ts';
+import type { DamagedAt, EventStore, RecordedEvent } from '../log/event-store.ts';
 import type { Clock, Timers } from '../ports.ts';
 import { pause } from '../process-runner/pause.ts';
 

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../domain/json.ts';
 import type { EffectOutcome } from '../../domain/workflow.ts';
-import type { RecordedEvent } from '../event-store.ts';
+import type { RecordedEvent } from '../log/event-store.ts';
 import type { Slot } from './lanes.ts';
 
 /** What waits in the mailbox of a run. A run takes its items one after the other; many runs work at once. */

@@ -1,6 +1,11 @@
-import { createBookkeeping } from '../bookkeeping.ts';
-import { OutcomeUnknown, StoreUnavailable, WrongExpectedRevision, type EventStore } from '../event-store.ts';
-import { derivedCommandId } from '../identifiers.ts';
+import { createBookkeeping } from '../log/bookkeeping.ts';
+import {
+  OutcomeUnknown,
+  StoreUnavailable,
+  WrongExpectedRevision,
+  type EventStore,
+} from '../log/event-store.ts';
+import { derivedCommandId } from '../log/identifiers.ts';
 import type { Runtime } from '../ports.ts';
 
 /** Outside watch, audit tree and topics: the newest divergences of all instances. */

@@ -1,4 +1,4 @@
-import type { EventStore, RecordedEvent } from '../event-store.ts';
+import type { EventStore, RecordedEvent } from '../log/event-store.ts';
 import { foldRecorded, inputsOf, newRun, type Run } from './run.ts';
 import type { AnyWorkflow, RunCodec } from './types.ts';
 

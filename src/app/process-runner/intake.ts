@@ -6,8 +6,8 @@ import {
   type RecordedEvent,
   type SubscriptionItem,
   type UnreadableEvent,
-} from '../event-store.ts';
-import { anchorOf, resumeAfter, unproved, type Anchor } from '../resume-point.ts';
+} from '../log/event-store.ts';
+import { anchorOf, resumeAfter, unproved, type Anchor } from '../log/resume-point.ts';
 import { pause } from './pause.ts';
 import { createProgress, type Progress } from './progress.ts';
 import { foldRecorded, inputsOf } from './run.ts';

@@ -1,6 +1,6 @@
 import { streamName } from '../../domain/stream-name.ts';
-import { LogReplaced } from '../event-store.ts';
-import type { Lease } from '../ownership.ts';
+import { LogReplaced } from '../log/event-store.ts';
+import type { Lease } from '../deployment/ownership.ts';
 import { pause } from './pause.ts';
 import { discardRunIndex, isDamage } from './run-index.ts';
 import { createSession, type Session } from './session.ts';

@@ -1,5 +1,5 @@
-import type { Position } from '../event-store.ts';
-import type { Anchor } from '../resume-point.ts';
+import type { Position } from '../log/event-store.ts';
+import type { Anchor } from '../log/resume-point.ts';
 
 /**
  * Up to where the log was taken in. Inputs of different runs are handled at the same time and end in any order; the

@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
-import type { Anchor } from '../resume-point.ts';
+import type { Anchor } from '../log/resume-point.ts';
 
 /** One run as the index keeps it. `key` is the name of the run's stream. */
 export type RunRow = {

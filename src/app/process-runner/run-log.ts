@@ -4,10 +4,10 @@ import {
   StoreUnavailable,
   WrongExpectedRevision,
   type RecordedEvent,
-} from '../event-store.ts';
-import { ReferencesBusy } from '../reference-guard.ts';
-import { derivedCommandId, eventId } from '../identifiers.ts';
-import type { CommandContext, CommandMetadata } from '../metadata.ts';
+} from '../log/event-store.ts';
+import { ReferencesBusy } from '../references/reference-guard.ts';
+import { derivedCommandId, eventId } from '../log/identifiers.ts';
+import type { CommandContext, CommandMetadata } from '../log/metadata.ts';
 import { pause } from './pause.ts';
 import { foldRun } from './fold-run.ts';
 import { askedOf, fold, foldRecorded, type Run } from './run.ts';

@@ -3,8 +3,8 @@ import type { JsonObject } from '../../domain/json.ts';
 import { defined } from '../../domain/json-tools.ts';
 import { streamName } from '../../domain/stream-name.ts';
 import type { FoldedEvent, Pending } from '../../domain/workflow.ts';
-import type { RecordedEvent } from '../event-store.ts';
-import { principalIn, SYSTEM_SUBJECT, workflowActor, type EventMetadata } from '../metadata.ts';
+import type { RecordedEvent } from '../log/event-store.ts';
+import { principalIn, SYSTEM_SUBJECT, workflowActor, type EventMetadata } from '../log/metadata.ts';
 import type { RunRow } from './run-index.ts';
 import type { AnyWorkflow, Asked, RunCodec } from './types.ts';
 

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../domain/json.ts';
-import type { Lease } from '../ownership.ts';
+import type { Lease } from '../deployment/ownership.ts';
 import { recordDivergence } from './clock-record.ts';
-import type { Anchor } from '../resume-point.ts';
+import type { Anchor } from '../log/resume-point.ts';
 import { createIntake } from './intake.ts';
 import { createLanes, type Lanes } from './lanes.ts';
 import { pause } from './pause.ts';

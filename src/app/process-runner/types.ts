@@ -1,11 +1,11 @@
 import type { DomainEvent } from '../../domain/decider.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import type { AnyWorkflow, EffectOutcome, PendingCommand, PendingEffect } from '../../domain/workflow.ts';
-import type { Aggregate, CommandContext, CommandOutcome, CommandRunner } from '../command.ts';
-import type { EventCodec } from '../event-codec.ts';
-import type { EventStore, Position } from '../event-store.ts';
-import type { Ownership } from '../ownership.ts';
-import type { EventMetadata } from '../metadata.ts';
+import type { Aggregate, CommandContext, CommandOutcome, CommandRunner } from '../commands/command.ts';
+import type { EventCodec } from '../log/event-codec.ts';
+import type { EventStore, Position } from '../log/event-store.ts';
+import type { Ownership } from '../deployment/ownership.ts';
+import type { EventMetadata } from '../log/metadata.ts';
 import type { Runtime } from '../ports.ts';
 import type { FailingOrder } from './lane-failures.ts';
 import type { Pacing } from './token-bucket.ts';

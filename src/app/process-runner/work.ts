@@ -1,7 +1,7 @@
 import type { CommandResult, EffectOutcome, PendingCommand, PendingEffect } from '../../domain/workflow.ts';
 import { streamName } from '../../domain/stream-name.ts';
-import type { CommandContext, CommandOutcome } from '../command.ts';
-import { derivedCommandId } from '../identifiers.ts';
+import type { CommandContext, CommandOutcome } from '../commands/command.ts';
+import { derivedCommandId } from '../log/identifiers.ts';
 import { pause } from './pause.ts';
 import { PATIENCE_MS, Stopped, type CommandEnd, type RunLog } from './run-log.ts';
 import { askedOf, type Run } from './run.ts';

@@ -1,12 +1,12 @@
-import type { Checkpoint } from '../checkpoint.ts';
-import type { Position } from '../event-store.ts';
+import type { Checkpoint } from '../log/checkpoint.ts';
+import type { Position } from '../log/event-store.ts';
 import type { Runtime } from '../ports.ts';
 import { pause } from '../process-runner/pause.ts';
 import type { TopicStream } from '../streams/stream.ts';
 import { isFarBehind } from './distance.ts';
 import type { Parcel } from './outbox.ts';
 import { TakenOver } from './parking.ts';
-import { createPlaces, isAnother, type Places } from './places.ts';
+import { createPlaces, isAnother, type Places } from './written-ends.ts';
 import {
   KafkaFault,
   type KafkaFaultReason,
@@ -15,7 +15,7 @@ import {
   type KafkaRecord,
 } from './ports.ts';
 import type { TopicsReady } from './topic-check.ts';
-import { TopicIsNew } from './topic-is-new.ts';
+import { TopicIsNew } from './recreated-topic.ts';
 import { waitAfter, type PublisherFailpoint, type PublisherSettings, type Session } from './types.ts';
 
 /**

@@ -1,4 +1,4 @@
-import type { Position } from '../event-store.ts';
+import type { Position } from '../log/event-store.ts';
 
 /** Characters of a position that counts bytes: commit and prepare of an EventStoreDB. Others count events. */
 const BYTE_POSITION = 40;

@@ -1,4 +1,4 @@
-import type { RecordedEvent, SubscribeOptions } from '../event-store.ts';
+import type { RecordedEvent, SubscribeOptions } from '../log/event-store.ts';
 import { EVERYTHING, type TopicSpec } from '../streams/stream.ts';
 
 /** Whether a subscription with this filter would yield the event. */

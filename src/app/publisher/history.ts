@@ -1,6 +1,6 @@
 import { isObject, own, stringAt } from '../../domain/json-tools.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
-import type { EventStore } from '../event-store.ts';
+import type { EventStore } from '../log/event-store.ts';
 import { timeOf } from '../streams/cloud-event.ts';
 import type { TopicSpec } from '../streams/stream.ts';
 import { originOf } from '../streams/streams.ts';

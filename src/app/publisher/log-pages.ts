@@ -1,4 +1,4 @@
-import type { EventStore, Position, RecordedEvent } from '../event-store.ts';
+import type { EventStore, Position, RecordedEvent } from '../log/event-store.ts';
 import { nextTurn } from '../process-runner/slices.ts';
 import { lengthOf } from '../streams/stream-folds.ts';
 

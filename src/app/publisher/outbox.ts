@@ -1,4 +1,4 @@
-import type { Position } from '../event-store.ts';
+import type { Position } from '../log/event-store.ts';
 import type { KafkaRecord } from '../streams/stream.ts';
 import { sizeOf } from './ports.ts';
 

@@ -1,5 +1,5 @@
-import { createBookkeeping } from '../bookkeeping.ts';
-import { WrongExpectedRevision, type EventStore, type ExpectedRevision } from '../event-store.ts';
+import { createBookkeeping } from '../log/bookkeeping.ts';
+import { WrongExpectedRevision, type EventStore, type ExpectedRevision } from '../log/event-store.ts';
 import type { Runtime } from '../ports.ts';
 import type { ParkedStream } from '../../domain/bookkeeping/events.ts';
 

@@ -1,5 +1,5 @@
-import type { EventStore } from '../event-store.ts';
-import type { Lease, Ownership } from '../ownership.ts';
+import type { EventStore } from '../log/event-store.ts';
+import type { Lease, Ownership } from '../deployment/ownership.ts';
 import type { Logger, Runtime } from '../ports.ts';
 import { pause } from '../process-runner/pause.ts';
 import type { TopicSpec, TopicStream } from '../streams/stream.ts';
@@ -8,14 +8,14 @@ import { createBrokerWatch } from './broker-trouble.ts';
 import { createContact, type ContactStatus } from './contact.ts';
 import { createHistoryCheck, type NotCompared } from './history.ts';
 import { createLogPages } from './log-pages.ts';
-import { NO_ENDS } from './places.ts';
+import { NO_ENDS } from './written-ends.ts';
 import type { KafkaCluster, OnTrouble } from './ports.ts';
 import { replay, type ReplayedLog, type ReplayRequest, type ReplayStep } from './replay.ts';
 import { createTopicCheck, CREATE_COMMAND, type TopicPlan, type TopicProblem } from './topic-check.ts';
 import { createTopicPublisher, type TopicPublisher } from './topic-publisher.ts';
 import { STANDBY, topicErrorOf, type TopicStatus } from './topic-status.ts';
 import { createRefillLog, createTrouble, THE_CHECK, type Trouble } from './trouble.ts';
-import { createTurns } from './turns.ts';
+import { createTurns } from './mapping-turns.ts';
 import {
   PUBLISHER_SETTINGS,
   type PublisherFailpoint,

@@ -6,11 +6,11 @@ import {
   type RecordedEvent,
   type SubscriptionItem,
   type UnreadableEvent,
-} from '../event-store.ts';
+} from '../log/event-store.ts';
 import type { Runtime } from '../ports.ts';
 import type { Follower, LogPage, LogPages } from './log-pages.ts';
 import { pause } from '../process-runner/pause.ts';
-import { NewerRelease } from '../streams/lift.ts';
+import { NewerRelease } from '../streams/current-version.ts';
 import type { KafkaRecord, TopicStream } from '../streams/stream.ts';
 import type { RetryOutcome, Session } from './types.ts';
 

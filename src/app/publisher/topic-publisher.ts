@@ -1,5 +1,5 @@
-import { createCheckpoint, type Checkpoint } from '../checkpoint.ts';
-import { OutcomeUnknown, StoreUnavailable, type EventStore, type Position } from '../event-store.ts';
+import { createCheckpoint, type Checkpoint } from '../log/checkpoint.ts';
+import { OutcomeUnknown, StoreUnavailable, type EventStore, type Position } from '../log/event-store.ts';
 import type { Runtime } from '../ports.ts';
 import { pause } from '../process-runner/pause.ts';
 import type { TopicStream } from '../streams/stream.ts';
@@ -7,11 +7,11 @@ import { createCourier } from './courier.ts';
 import { createOutbox } from './outbox.ts';
 import type { LogPages } from './log-pages.ts';
 import { createParking, TakenOver } from './parking.ts';
-import { isAnother } from './places.ts';
+import { isAnother } from './written-ends.ts';
 import { KafkaFault, type KafkaProducers } from './ports.ts';
 import { createReader, type Reader } from './reader.ts';
 import type { TopicsReady } from './topic-check.ts';
-import { TopicIsNew } from './topic-is-new.ts';
+import { TopicIsNew } from './recreated-topic.ts';
 import type { Trouble } from './trouble.ts';
 import { topicErrorOf, type TopicError, type TopicStatus, type Trying } from './topic-status.ts';
 import {

@@ -1,5 +1,5 @@
 import type { ParkedStream } from '../../domain/bookkeeping/events.ts';
-import type { Position } from '../event-store.ts';
+import type { Position } from '../log/event-store.ts';
 import { KafkaFault, type KafkaFaultReason } from './ports.ts';
 
 /**

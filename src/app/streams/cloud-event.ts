@@ -1,7 +1,7 @@
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
 import { objectAt, stringAt } from '../../domain/json-tools.ts';
 import { parseStreamName } from '../../domain/stream-name.ts';
-import type { RecordedEvent } from '../event-store.ts';
+import type { RecordedEvent } from '../log/event-store.ts';
 import type { KafkaRecord } from './stream.ts';
 
 /** CloudEvents 1.0, structured JSON, with the extensions of docs/streams.md. */

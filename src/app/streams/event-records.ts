@@ -1,7 +1,7 @@
-import type { RecordedEvent } from '../event-store.ts';
+import type { RecordedEvent } from '../log/event-store.ts';
 import type { Registry } from '../../domain/registry.ts';
 import { eventIdOf, extensionsOf, recordOf, structured, timeOf } from './cloud-event.ts';
-import { liftEvent } from './lift.ts';
+import { liftEvent } from './current-version.ts';
 import type { RecordMapper } from './stream.ts';
 
 /** Who reads `osac.events.*`; see `createEventMapper`. */

@@ -9,9 +9,9 @@ import {
 } from '../../domain/metering/records.ts';
 import type { Registry } from '../../domain/registry.ts';
 import { parseStreamName } from '../../domain/stream-name.ts';
-import type { RecordedEvent } from '../event-store.ts';
+import type { RecordedEvent } from '../log/event-store.ts';
 import { extensionsOf, structured } from './cloud-event.ts';
-import { liftEvent } from './lift.ts';
+import { liftEvent } from './current-version.ts';
 import type { KafkaRecord, RecordMapper } from './stream.ts';
 import type { StreamFolds } from './stream-folds.ts';
 import { meteringTopicOf, METERING_TOPICS } from './topics.ts';

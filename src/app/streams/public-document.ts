@@ -8,8 +8,8 @@ import type { JsonObject } from '../../domain/json.ts';
 import { stringAt, withoutPaths } from '../../domain/json-tools.ts';
 import type { AnyKind } from '../../domain/kinds.ts';
 import type { Registry } from '../../domain/registry.ts';
-import type { RecordedEvent } from '../event-store.ts';
-import { liftEvent } from './lift.ts';
+import type { RecordedEvent } from '../log/event-store.ts';
+import { liftEvent } from './current-version.ts';
 
 /** A document's stream as of one of its events. */
 export type DocumentFold = { readonly state: unknown; readonly version: DocumentVersion };

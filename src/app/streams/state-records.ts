@@ -1,6 +1,6 @@
 import type { AnyKind } from '../../domain/kinds.ts';
 import type { Registry } from '../../domain/registry.ts';
-import type { RecordedEvent } from '../event-store.ts';
+import type { RecordedEvent } from '../log/event-store.ts';
 import { eventIdOf, extensionsOf, recordOf, structured, timeOf } from './cloud-event.ts';
 import { publicDocuments, type DocumentFold } from './public-document.ts';
 import type { KafkaRecord, RecordMapper } from './stream.ts';

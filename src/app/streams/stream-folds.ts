@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { JsonValue } from '../../domain/json.ts';
-import type { ReadForward, RecordedEvent } from '../event-store.ts';
+import type { ReadForward, RecordedEvent } from '../log/event-store.ts';
 
 /** Streams folded to any of their revisions, so that a mapper needs no read model and gives the same for the same event. */
 export type StreamFolds<State> = {

@@ -1,4 +1,4 @@
-import type { EventFilter, RecordedEvent } from '../event-store.ts';
+import type { EventFilter, RecordedEvent } from '../log/event-store.ts';
 
 /**
  * What of the log becomes records of which Kafka topic: pure, the broker is in `adapters/kafka`. The

@@ -1,6 +1,6 @@
 import type { AnyKind } from '../../domain/kinds.ts';
 import type { Registry } from '../../domain/registry.ts';
-import type { ReadForward, RecordedEvent } from '../event-store.ts';
+import type { ReadForward, RecordedEvent } from '../log/event-store.ts';
 import { createCheckpointMapper } from './checkpoint-records.ts';
 import { createEventMapper, isNoEventOf, type TopicAudience } from './event-records.ts';
 import { createLifecycleMapper, emptyMeter, foldMeter, type MeterFold } from './metering-records.ts';

@@ -4,7 +4,7 @@ import { FILES } from '../../app/audit/bundle/format.ts';
 import type { MirrorStore } from '../../app/audit/bundle/mirror.ts';
 import { KEYS_FILE } from '../../app/audit/bundle/tile-log.ts';
 import { MOST_BUNDLE_BYTES, parseTilePath, TILE_WIDTH } from '../../app/audit/merkle/tiles.ts';
-import { makeDirectory } from '../../app/make-directory.ts';
+import { makeDirectory } from '../../app/deployment/make-directory.ts';
 import { EXIT } from '../exit.ts';
 import { fileFailure, isFileError } from '../file-errors.ts';
 

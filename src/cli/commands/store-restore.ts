@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { InvalidArgumentError, type Command } from 'commander';
-import type { LogSurvey } from '../../app/restore.ts';
+import type { LogSurvey } from '../../app/deployment/restore.ts';
 import type { CliActions, Connection, RestoreRequest } from '../connection.ts';
 import { examples } from '../examples.ts';
 import { CliFailure, EXIT } from '../exit.ts';

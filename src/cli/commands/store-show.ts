@@ -1,5 +1,5 @@
 import { InvalidArgumentError, type Command } from 'commander';
-import { firstNonUtf8, textOf } from '../../app/stored-event.ts';
+import { firstNonUtf8, textOf } from '../../app/log/stored-event.ts';
 import type { CliActions, Connection, EventAsStored, StoreToLookInto } from '../connection.ts';
 import { examples } from '../examples.ts';
 import { EXIT, notFound } from '../exit.ts';

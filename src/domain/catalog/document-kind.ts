@@ -1,7 +1,7 @@
 import type { Decider, DomainEvent } from '../decider.ts';
 import type { JsonObject, JsonValue } from '../json.ts';
 import { stringAt, valueAt, withoutPaths } from '../json-tools.ts';
-import { placesOf, valueAtPlace } from '../places.ts';
+import { placesOf, valueAtPlace } from '../document-places.ts';
 import { regularNames, type Method, type ResourceKind, type ResourceView } from '../resource.ts';
 import {
   documentDecider,

@@ -1,7 +1,7 @@
 import { reject, type Rejection } from '../decider.ts';
 import type { JsonObject, JsonValue } from '../json.ts';
 import { isObject, listAt, own, sameJson, stringAt } from '../json-tools.ts';
-import { valueAtPlace, withValueAtPlace } from '../places.ts';
+import { valueAtPlace, withValueAtPlace } from '../document-places.ts';
 
 /**
  * What a catalogue item lets its customers say (OSAC): which fields of a spec they may set, what the others

@@ -28,7 +28,7 @@ import {
   shownPart,
   shownText,
   type Condition,
-} from '../hubs/shown.ts';
+} from '../hubs/hub-codecs.ts';
 import type { JsonObject } from '../json.ts';
 import { defined, sameJson, without, withoutPaths } from '../json-tools.ts';
 import { orderName } from './cluster-order-manifest.ts';

@@ -1,7 +1,7 @@
 import { isRefused, type Rejection } from '../decider.ts';
 import type { JsonObject, JsonValue } from '../json.ts';
 import { isObject, listAt, objectAt, stringAt } from '../json-tools.ts';
-import { withValueAtPlace } from '../places.ts';
+import { withValueAtPlace } from '../document-places.ts';
 import type { Catalogue, CatalogueObject } from './catalogue.ts';
 import type { NodeSet } from './events.ts';
 import { clusterGovernance } from './item-governance.ts';

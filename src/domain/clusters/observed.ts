@@ -1,4 +1,4 @@
-import type { Condition } from '../hubs/shown.ts';
+import type { Condition } from '../hubs/hub-codecs.ts';
 
 /**
  * What a hub shows of one cluster, and what that means. The shapes below are those of the management-cluster port,

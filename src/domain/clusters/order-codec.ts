@@ -10,7 +10,7 @@ import {
   shownText,
   wholeNumber,
   wholeText,
-} from '../hubs/shown.ts';
+} from '../hubs/hub-codecs.ts';
 import { defined } from '../json-tools.ts';
 import { jobState } from './event-types.ts';
 import type { ClusterOrderSpecShape } from './observed.ts';

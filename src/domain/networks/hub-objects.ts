@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { base32, fnv1a64 } from '../hash.ts';
 import { OSAC_GROUP, OWNED_VERBS, type OwnedObject, type OwnedShown } from '../hubs/hub-object.ts';
-import { shownConditions, shownList, shownMeta, shownPart, shownText } from '../hubs/shown.ts';
+import { shownConditions, shownList, shownMeta, shownPart, shownText } from '../hubs/hub-codecs.ts';
 
 /** What external IPs and their pools are on a hub (OSAC's operator). */
 const shownStatus = { phase: shownText, conditions: shownConditions };

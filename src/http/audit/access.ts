@@ -1,16 +1,16 @@
 import type { z } from 'zod';
-import type { Position } from '../../app/event-store.ts';
-import type { AuditAudience } from '../../app/audit/shown.ts';
+import type { Position } from '../../app/log/event-store.ts';
+import type { AuditAudience } from '../../app/audit/shown-event.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { ApiError, asRecorded, denied } from '../errors.ts';
 import { NO_QUERY, readQuery } from '../ledger/forms.ts';
 import type { LedgerAnswer, LedgerCall, LedgerRoute } from '../ledger/serve.ts';
 import { once, osacCall } from '../ledger/osac-call.ts';
-import { contextOf, type LookedAt } from '../looks.ts';
+import { contextOf, type LookedAt } from '../audit-reads.ts';
 import type { Principal } from '../osac/principal.ts';
-import { askedAtHome, askedOfOthers } from './asked.ts';
+import { askedAtHome, askedOfOthers } from './tenant-question.ts';
 import { AUDIT_VIEW, type AuditServices } from './services.ts';
-import { withTypedConcealed } from './typed.ts';
+import { withTypedConcealed } from './typed-values.ts';
 
 /** Whose history a caller may read, and as whom. */
 export type Reach = {

@@ -1,4 +1,4 @@
-import type { RequestHash } from '../../app/request-hash.ts';
+import type { RequestHash } from '../../app/commands/request-hash.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
 import { isObject } from '../../domain/json-tools.ts';
 import { invalid, type ApiError } from '../errors.ts';

@@ -1,4 +1,4 @@
-import type { RecordedEvent } from '../../app/event-store.ts';
+import type { RecordedEvent } from '../../app/log/event-store.ts';
 import {
   ERASED_MARK,
   opened,
@@ -6,7 +6,7 @@ import {
   revealsActor,
   shownTo,
   type AuditAudience,
-} from '../../app/audit/shown.ts';
+} from '../../app/audit/shown-event.ts';
 import type { AuditLeaf } from '../../app/audit/tree.ts';
 import { listAt, objectAt, own, stringAt } from '../../domain/json-tools.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';

@@ -1,7 +1,7 @@
 import { unchangedEventsOf } from '../../app/audit/event-source.ts';
-import { shownTo } from '../../app/audit/shown.ts';
+import { shownTo } from '../../app/audit/shown-event.ts';
 import type { AuditLeaf } from '../../app/audit/tree.ts';
-import type { RecordedEvent } from '../../app/event-store.ts';
+import type { RecordedEvent } from '../../app/log/event-store.ts';
 import { isNotice } from '../../domain/audit/events.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
 import { kinds, type AnyKind } from '../../domain/kinds.ts';
@@ -10,18 +10,18 @@ import { ApiError, invalid } from '../errors.ts';
 import { snakeCase } from '../ledger/forms.ts';
 import { breathe } from '../ledger/query.ts';
 import type { LedgerAnswer, LedgerCall, LedgerRoute } from '../ledger/serve.ts';
-import type { LookedAt } from '../looks.ts';
+import type { LookedAt } from '../audit-reads.ts';
 import { lookAt, narrowed, reaches, type Look, type Reach, type Seen } from './access.ts';
 import { createCursors, type Cursors, type Place } from './cursor.ts';
 import { eventJson } from './event-json.ts';
-import { firstFound } from './first-found.ts';
+import { firstFound } from './first-match.ts';
 import { OUTCOMES } from './answers.ts';
 import { assertNames, isKind, noSuchKind } from './names.ts';
 import { EVENTS_QUERY, OBJECT_EVENTS_QUERY, type EventsQuery } from './operations.ts';
 import { assertReach, assertSomeReach, reachText } from './reach.ts';
 import type { AuditServices } from './services.ts';
 import { subjectOf } from './subjects.ts';
-import { isThere } from './there.ts';
+import { isThere } from './event-presence.ts';
 
 /** Who did what: the events of one's tenants, one event, everything about one object. */
 export const auditEventRoutes = (services: AuditServices): readonly LedgerRoute[] => {

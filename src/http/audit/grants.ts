@@ -1,6 +1,6 @@
-import type { CommandOutcome } from '../../app/command.ts';
-import { OutcomeUnknown, StoreUnavailable } from '../../app/event-store.ts';
-import type { CommandContext } from '../../app/metadata.ts';
+import type { CommandOutcome } from '../../app/commands/command.ts';
+import { OutcomeUnknown, StoreUnavailable } from '../../app/log/event-store.ts';
+import type { CommandContext } from '../../app/log/metadata.ts';
 import type { AuditGrant, AuditGrantCommand, AuditGrantState } from '../../domain/audit/grant.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { auditGrantAggregate } from '../../domain/kinds.ts';

@@ -1,4 +1,4 @@
-import { createStreamQueue } from '../../app/stream-queue.ts';
+import { createStreamQueue } from '../../app/commands/stream-queue.ts';
 import { tooMuch } from '../errors.ts';
 
 /**

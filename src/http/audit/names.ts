@@ -3,9 +3,9 @@ import { REFUSAL_CATEGORY } from '../../app/audit/refusal-recorder.ts';
 import { aggregates, kinds } from '../../domain/kinds.ts';
 import { eventTypes } from '../../domain/registry.ts';
 import { invalid } from '../errors.ts';
-import { meant } from '../nearest.ts';
+import { meant } from '../suggestions.ts';
 import type { Reach } from './access.ts';
-import { firstFound } from './first-found.ts';
+import { firstFound } from './first-match.ts';
 import type { AuditServices } from './services.ts';
 
 /** What a caller asks for by names that somebody may misspell. */

@@ -8,7 +8,7 @@ import { prefersGzip } from '../encodings.ts';
 import { ApiError, denied, invalid, notReached, unavailable } from '../errors.ts';
 import { rendered } from '../ledger/forms.ts';
 import type { LedgerAnswer, LedgerCall, LedgerRoute } from '../ledger/serve.ts';
-import { shownTo } from '../../app/audit/shown.ts';
+import { shownTo } from '../../app/audit/shown-event.ts';
 import type { LeafRecord } from '../../app/audit/merkle/leaf.ts';
 import { CHECKPOINT, type Checkpoint } from './answers.ts';
 import { lookAt, type Look, type Reach } from './access.ts';

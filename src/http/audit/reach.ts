@@ -1,6 +1,6 @@
 import { tenant as tenants } from '../../domain/tenancy/tenant.resource.ts';
 import { ApiError, denied, invalid } from '../errors.ts';
-import { meant } from '../nearest.ts';
+import { meant } from '../suggestions.ts';
 import type { Principal } from '../osac/principal.ts';
 import { reaches, type Reach } from './access.ts';
 import type { AuditServices } from './services.ts';

@@ -5,7 +5,7 @@ import type { AnyKind } from '../../domain/kinds.ts';
 import { revealing } from '../../domain/personal.ts';
 import { ApiError, invalid } from '../errors.ts';
 import type { LedgerCall, LedgerRoute } from '../ledger/serve.ts';
-import { BEFORE_EVERYTHING } from '../moments.ts';
+import { BEFORE_EVERYTHING } from '../past-moments.ts';
 import { documentAsOf } from '../osac/as-of.ts';
 import { readRfc3339 } from '../times.ts';
 import type { AuditDiff } from './answers.ts';

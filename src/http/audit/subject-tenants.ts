@@ -1,7 +1,7 @@
 import type { HoldScope } from '../../domain/audit/events.ts';
 import { user } from '../../domain/kinds.ts';
 import { streamName } from '../../domain/stream-name.ts';
-import { SYSTEM_SUBJECT } from '../../app/metadata.ts';
+import { SYSTEM_SUBJECT } from '../../app/log/metadata.ts';
 import { ApiError, notReached } from '../errors.ts';
 import { breathe } from '../ledger/query.ts';
 import { AUDIT_VIEW, type AuditServices } from './services.ts';

@@ -1,6 +1,6 @@
 import { assertUnchanged, eventsOf } from '../../app/audit/event-source.ts';
-import { openedText, revealsActor } from '../../app/audit/shown.ts';
-import type { RecordedEvent } from '../../app/event-store.ts';
+import { openedText, revealsActor } from '../../app/audit/shown-event.ts';
+import type { RecordedEvent } from '../../app/log/event-store.ts';
 import { objectAt, own, stringAt } from '../../domain/json-tools.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { isEncrypted } from '../../domain/personal.ts';

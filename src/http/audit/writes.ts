@@ -1,5 +1,5 @@
-import type { CommandOutcome } from '../../app/command.ts';
-import type { CommandContext } from '../../app/metadata.ts';
+import type { CommandOutcome } from '../../app/commands/command.ts';
+import type { CommandContext } from '../../app/log/metadata.ts';
 import { rejected } from '../errors.ts';
 import { osacCall } from '../ledger/osac-call.ts';
 import type { LedgerAnswer, LedgerCall } from '../ledger/serve.ts';

@@ -1,5 +1,5 @@
 import type { Act } from '../../app/audit/access-journal.ts';
-import { contextOf, type LookServices } from '../looks.ts';
+import { contextOf, type LookServices } from '../audit-reads.ts';
 import { once, osacCall } from './osac-call.ts';
 import type { LedgerCall } from './serve.ts';
 

@@ -1,12 +1,18 @@
-import type { EventCodec } from '../../app/event-codec.ts';
-import type { EventFilter, EventStore, RecordedEvent, UnreadableEvent } from '../../app/event-store.ts';
+import type { EventCodec } from '../../app/log/event-codec.ts';
+import type { EventFilter, EventStore, RecordedEvent, UnreadableEvent } from '../../app/log/event-store.ts';
 import { isNotice } from '../../domain/audit/events.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
 import { kindOf } from '../../domain/kinds.ts';
 import type { Registry } from '../../domain/registry.ts';
 import { parseStreamName } from '../../domain/stream-name.ts';
 import type { ResourceReader } from '../../projections/read-models.ts';
-import { recordLook, type LookedAt, type LookServices, type RecordedLook, type Tell } from '../looks.ts';
+import {
+  recordLook,
+  type LookedAt,
+  type LookServices,
+  type RecordedLook,
+  type Tell,
+} from '../audit-reads.ts';
 import type { Positions } from '../positions.ts';
 import { readQuery } from './forms.ts';
 import { once, osacCall } from './osac-call.ts';

@@ -1,7 +1,7 @@
-import type { AutomationCandidate } from '../../app/automation.ts';
-import { automationConnectionOf, type HubCheck } from '../../app/hub-check.ts';
-import type { RegisteredHub } from '../../app/hub-registry.ts';
-import type { HubConnection, ManagementCluster } from '../../app/management-cluster.ts';
+import type { AutomationCandidate } from '../../app/automation/automation.ts';
+import { automationConnectionOf, type HubCheck } from '../../app/hubs/hub-check.ts';
+import type { RegisteredHub } from '../../app/hubs/hub-registry.ts';
+import type { HubConnection, ManagementCluster } from '../../app/hubs/management-cluster.ts';
 import { originOf } from '../../domain/hubs/automation-origins.ts';
 import { clearTextRejection, hubSpecRejection } from '../../domain/hubs/hub-spec.ts';
 import { objectAt, own, stringAt, textsAt, withoutEmpty } from '../../domain/json-tools.ts';

@@ -1,7 +1,7 @@
-import type { HubHealthMonitor } from '../../app/hub-health.ts';
-import type { HubObserver } from '../../app/hub-observer.ts';
-import type { HubRegistry, RegisteredHub } from '../../app/hub-registry.ts';
-import type { ManagementClusters } from '../../app/management-cluster.ts';
+import type { HubHealthMonitor } from '../../app/hubs/hub-health.ts';
+import type { HubObserver } from '../../app/hubs/hub-observer.ts';
+import type { HubRegistry, RegisteredHub } from '../../app/hubs/hub-registry.ts';
+import type { ManagementClusters } from '../../app/hubs/management-cluster.ts';
 import type { ProcessRunner } from '../../app/process-runner/types.ts';
 import { hub as hubKind } from '../../domain/kinds.ts';
 import { ApiError } from '../errors.ts';

@@ -1,8 +1,8 @@
-import { automationConnectionOf } from '../../app/hub-check.ts';
-import { lanesOfHub } from '../../app/hub-lanes.ts';
-import { watchesByHub } from '../../app/hub-watches.ts';
-import type { RegisteredHub } from '../../app/hub-registry.ts';
-import { hubCapacity } from '../../app/scheduler.ts';
+import { automationConnectionOf } from '../../app/hubs/hub-check.ts';
+import { lanesOfHub } from '../../app/hubs/hub-lanes.ts';
+import { watchesByHub } from '../../app/hubs/hub-watches.ts';
+import type { RegisteredHub } from '../../app/hubs/hub-registry.ts';
+import { hubCapacity } from '../../app/hubs/scheduler.ts';
 import { actingKinds } from '../../domain/acting-kinds.ts';
 import { ghostMark } from '../../domain/clusters/cluster.resource.ts';
 import { holderKey, holderOf } from '../../domain/holder.ts';

@@ -1,11 +1,11 @@
 import { KafkaFault, ReplayTargetInUse } from '../../app/publisher/ports.ts';
 import type { Publisher } from '../../app/publisher/publisher.ts';
 import type { ReplayRequest, ReplayStep } from '../../app/publisher/replay.ts';
-import { whatIsWrong } from '../../app/audit/suspects.ts';
-import { LogDamaged, type EventStore, type Position } from '../../app/event-store.ts';
+import { whatIsWrong } from '../../app/audit/changed-events.ts';
+import { LogDamaged, type EventStore, type Position } from '../../app/log/event-store.ts';
 import { ApiError, invalid, unfit } from '../errors.ts';
-import { BEFORE_EVERYTHING, type Moments } from '../moments.ts';
-import { meant } from '../nearest.ts';
+import { BEFORE_EVERYTHING, type Moments } from '../past-moments.ts';
+import { meant } from '../suggestions.ts';
 import type { Positions } from '../positions.ts';
 import { isLikeTime, readRfc3339 } from '../times.ts';
 import { readBody } from './forms.ts';

@@ -1,6 +1,6 @@
-import type { EventStore } from '../../app/event-store.ts';
+import type { EventStore } from '../../app/log/event-store.ts';
 import { KafkaFault, PUBLISHER_LEASE } from '../../app/publisher/ports.ts';
-import { leaseHolder } from '../../app/ownership.ts';
+import { leaseHolder } from '../../app/deployment/ownership.ts';
 import type { Publisher, PublisherStatus } from '../../app/publisher/publisher.ts';
 import type { TopicPlan } from '../../app/publisher/topic-check.ts';
 import type { TopicStatus } from '../../app/publisher/topic-status.ts';

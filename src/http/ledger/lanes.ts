@@ -1,13 +1,13 @@
 import type { Clock } from '../../app/ports.ts';
-import { lanesOfHub, SCHEDULER_LANE } from '../../app/hub-lanes.ts';
-import type { HubRegistry } from '../../app/hub-registry.ts';
+import { lanesOfHub, SCHEDULER_LANE } from '../../app/hubs/hub-lanes.ts';
+import type { HubRegistry } from '../../app/hubs/hub-registry.ts';
 import type { LaneStatus, ProcessRunner } from '../../app/process-runner/types.ts';
-import type { CommandRunner } from '../../app/command.ts';
+import type { CommandRunner } from '../../app/commands/command.ts';
 import { LANE_PAUSES, type LanePauseCommand } from '../../domain/hubs/lane-pauses.ts';
 import { lanePausesAggregate } from '../../domain/kinds.ts';
 import { ApiError, unfit } from '../errors.ts';
-import { contextOf, type LookServices } from '../looks.ts';
-import { meant } from '../nearest.ts';
+import { contextOf, type LookServices } from '../audit-reads.ts';
+import { meant } from '../suggestions.ts';
 import type { ActServices } from './acts.ts';
 import { fieldsOf, readBody, rendered } from './forms.ts';
 import { once, osacCall } from './osac-call.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import type { CommandContext } from '../../app/command.ts';
-import type { EventStore, ExpectedRevision, Position } from '../../app/event-store.ts';
-import { staleRevision } from '../../app/refusals.ts';
+import type { CommandContext } from '../../app/commands/command.ts';
+import type { EventStore, ExpectedRevision, Position } from '../../app/log/event-store.ts';
+import { staleRevision } from '../../app/commands/refusals.ts';
 import { foldRun } from '../../app/process-runner/fold-run.ts';
 import type { RunCodec } from '../../app/process-runner/types.ts';
 import type { ActingKind } from '../../domain/acting-kind.ts';

@@ -1,5 +1,5 @@
-import type { CommandContext } from '../../app/command.ts';
-import type { ExpectedRevision } from '../../app/event-store.ts';
+import type { CommandContext } from '../../app/commands/command.ts';
+import type { ExpectedRevision } from '../../app/log/event-store.ts';
 import { actingKinds } from '../../domain/acting-kinds.ts';
 import type { ActingKind } from '../../domain/acting-kind.ts';
 import { reject, type Rejection } from '../../domain/decider.ts';
@@ -9,7 +9,7 @@ import type { JsonObject, JsonValue } from '../../domain/json.ts';
 import type { ResourceView } from '../../domain/resource.ts';
 import type { PlacedRow, ReadModels, ResourceRow } from '../../projections/read-models.ts';
 import { ApiError, invalid, objectNotFound, rejected } from '../errors.ts';
-import { recordTimelineLook, type LookServices } from '../looks.ts';
+import { recordTimelineLook, type LookServices } from '../audit-reads.ts';
 import {
   beginWrite,
   commandContext,

@@ -1,4 +1,4 @@
-import type { LookServices } from '../looks.ts';
+import type { LookServices } from '../audit-reads.ts';
 import { actRecorder, type ActServices } from './acts.ts';
 import { auditTreeRoutes, type AuditTreeServices } from './audit-tree.ts';
 import { eventRoutes, type EventServices } from './events.ts';

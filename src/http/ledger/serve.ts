@@ -6,7 +6,7 @@ import { ApiError, denied, invalid, urlNotFound } from '../errors.ts';
 import { bytesOf, send, writeAll, type Exchange } from '../exchange.ts';
 import { sendFile, type ServedFile } from './files.ts';
 import type { JsonObject } from '../../domain/json.ts';
-import { valueAtPlace } from '../../domain/places.ts';
+import { valueAtPlace } from '../../domain/document-places.ts';
 import { isDryRun } from '../osac/call.ts';
 import type { Principal } from '../osac/principal.ts';
 

@@ -1,4 +1,4 @@
-import type { EventStore } from '../../app/event-store.ts';
+import type { EventStore } from '../../app/log/event-store.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { ApiError } from '../errors.ts';
 import type { Positions } from '../positions.ts';

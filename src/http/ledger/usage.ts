@@ -1,4 +1,4 @@
-import type { EventStore } from '../../app/event-store.ts';
+import type { EventStore } from '../../app/log/event-store.ts';
 import type { Clock } from '../../app/ports.ts';
 import { meteredKinds } from '../../domain/acting-kinds.ts';
 import {
@@ -11,7 +11,7 @@ import type { ReadModels, ResourceReader } from '../../projections/read-models.t
 import type { UsageReader } from '../../projections/usage/usage-reader.ts';
 import { UsageRefused } from '../../projections/usage/usage-refused.ts';
 import { ApiError, denied, invalid, notReached, unavailable } from '../errors.ts';
-import { recordLook, type LookServices, type RecordedLook, type Tell } from '../looks.ts';
+import { recordLook, type LookServices, type RecordedLook, type Tell } from '../audit-reads.ts';
 import type { Principal } from '../osac/principal.ts';
 import type { Positions } from '../positions.ts';
 import { once, osacCall } from './osac-call.ts';

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { parseIdempotencyKey } from '../../app/idempotency.ts';
-import { isDerivedForm } from '../../app/identifiers.ts';
+import { parseIdempotencyKey } from '../../app/commands/idempotency.ts';
+import { isDerivedForm } from '../../app/log/identifiers.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { ApiError, invalid } from '../errors.ts';
 import type { Surface } from './messages.ts';

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import type { CommandRunner } from '../../app/command.ts';
+import type { CommandRunner } from '../../app/commands/command.ts';
 import { aggregateOf, clusterTemplateAggregate, secret } from '../../domain/kinds.ts';
 import { pullSecretIn } from '../../domain/clusters/pull-secret.ts';
 import type { CheckValue } from '../../domain/catalog/field-governance.ts';

@@ -1,6 +1,6 @@
-import { IdempotencyMismatch } from '../../app/command.ts';
-import { aggregateOf } from '../../app/names.ts';
-import { rehearse } from '../../app/rehearsal.ts';
+import { IdempotencyMismatch } from '../../app/commands/command.ts';
+import { aggregateOf } from '../../app/names/names.ts';
+import { rehearse } from '../../app/commands/rehearsal.ts';
 import { alreadyExists } from '../../domain/catalog/document.ts';
 import type { DomainEvent } from '../../domain/decider.ts';
 import { objectAt, stringAt, withoutValueAt } from '../../domain/json-tools.ts';
@@ -10,7 +10,7 @@ import { isPlainToSee } from '../../domain/visible-text.ts';
 import type { ResourceKind, ResourceView } from '../../domain/resource.ts';
 import type { SecretRef } from '../../domain/secret-ref.ts';
 import type { ResourceRow } from '../../projections/read-models.ts';
-import { isDerivedForm } from '../../app/identifiers.ts';
+import { isDerivedForm } from '../../app/log/identifiers.ts';
 import { ApiError, invalid, rejected } from '../errors.ts';
 import type { Answer, Call, CreateMessage, Handler } from './call.ts';
 import type { Principal } from './principal.ts';

@@ -1,6 +1,6 @@
-import type { ClusterIdentifier } from '../../app/hub-identity.ts';
-import { findObject, type ObjectRef } from '../../app/hub-looks.ts';
-import { HubError, type CallOptions, type ManagementCluster } from '../../app/management-cluster.ts';
+import type { ClusterIdentifier } from '../../app/hubs/hub-identity.ts';
+import { findObject, type ObjectRef } from '../../app/hubs/hub-looks.ts';
+import { HubError, type CallOptions, type ManagementCluster } from '../../app/hubs/management-cluster.ts';
 import { CLUSTER_ORDER, HOSTED_CLUSTER, hostedPlace } from '../../domain/clusters/hub-objects.ts';
 import { isLiveCluster, type ClusterState } from '../../domain/clusters/state.ts';
 import type { HubHealth } from '../../domain/hubs/health.ts';

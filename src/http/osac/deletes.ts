@@ -1,7 +1,7 @@
-import { hubCapacity } from '../../app/scheduler.ts';
-import { derivedCommandId } from '../../app/identifiers.ts';
-import type { CommandContext, CommandOutcome } from '../../app/command.ts';
-import { rehearse, type Rehearsed } from '../../app/rehearsal.ts';
+import { hubCapacity } from '../../app/hubs/scheduler.ts';
+import { derivedCommandId } from '../../app/log/identifiers.ts';
+import type { CommandContext, CommandOutcome } from '../../app/commands/command.ts';
+import { rehearse, type Rehearsed } from '../../app/commands/rehearsal.ts';
 import { isRejection, reject, type DomainEvent, type Rejection } from '../../domain/decider.ts';
 import { claimedBy } from '../../domain/hubs/capacity.ts';
 import { isGivenUp } from '../../domain/hubs/hub.resource.ts';

@@ -1,4 +1,4 @@
-import type { VerifiedToken } from '../../app/identity.ts';
+import type { VerifiedToken } from '../../app/tenancy/identity.ts';
 import type { IssuerScope } from '../../domain/tenancy/trusted-issuers.ts';
 import type { Principal } from './principal.ts';
 

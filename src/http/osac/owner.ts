@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { noSuchProject } from '../../app/project-entries.ts';
+import { noSuchProject } from '../../app/tenancy/project-entries.ts';
 import { objectAt, stringAt } from '../../domain/json-tools.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import type { ResourceKind } from '../../domain/resource.ts';

@@ -1,13 +1,13 @@
-import type { CommandContext, CommandOutcome, CommandRunner } from '../../app/command.ts';
-import { aggregateOf } from '../../app/names.ts';
+import type { CommandContext, CommandOutcome, CommandRunner } from '../../app/commands/command.ts';
+import { aggregateOf } from '../../app/names/names.ts';
 import type { KeyStore } from '../../app/ports.ts';
-import type { RequestHash } from '../../app/request-hash.ts';
-import type { ResourceCommands, ResourceOptions } from '../../app/resource-commands.ts';
+import type { RequestHash } from '../../app/commands/request-hash.ts';
+import type { ResourceCommands, ResourceOptions } from '../../app/commands/resource-commands.ts';
 import type { DocumentCommand } from '../../domain/catalog/document.ts';
 import type { DomainEvent } from '../../domain/decider.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { isEncrypted, revealed, type OpenPersonal } from '../../domain/personal.ts';
-import { placesOf, valueAtPlace, withValueAtPlace } from '../../domain/places.ts';
+import { placesOf, valueAtPlace, withValueAtPlace } from '../../domain/document-places.ts';
 import type { ResourceKind } from '../../domain/resource.ts';
 
 export type PersonalDocuments = Pick<KeyStore, 'encrypt'> & { readonly open: OpenPersonal };

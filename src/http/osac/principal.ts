@@ -1,6 +1,6 @@
-import { subjectIdOf, vouchedSubjectIdOf } from '../../app/identifiers.ts';
-import type { VerifiedToken } from '../../app/identity.ts';
-import type { Actor, PersonalData } from '../../app/metadata.ts';
+import { subjectIdOf, vouchedSubjectIdOf } from '../../app/log/identifiers.ts';
+import type { VerifiedToken } from '../../app/tenancy/identity.ts';
+import type { Actor, PersonalData } from '../../app/log/metadata.ts';
 import { PROVIDER_CLIENTS } from '../../domain/tenancy/provider-clients.ts';
 import type { Role } from '../../domain/tenancy/rights.ts';
 import type { Visibility } from '../../projections/read-models.ts';

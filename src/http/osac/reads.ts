@@ -1,4 +1,4 @@
-import type { CommandRunner } from '../../app/command.ts';
+import type { CommandRunner } from '../../app/commands/command.ts';
 import type { DomainEvent } from '../../domain/decider.ts';
 import { aggregateOf } from '../../domain/kinds.ts';
 import type { ResourceKind } from '../../domain/resource.ts';
@@ -10,8 +10,8 @@ import type {
 } from '../../projections/read-models.ts';
 import { sees } from '../../projections/visibility.ts';
 import { objectNotFound } from '../errors.ts';
-import { BEFORE_EVERYTHING } from '../moments.ts';
-import { recordTimelineLook, type LookServices } from '../looks.ts';
+import { BEFORE_EVERYTHING } from '../past-moments.ts';
+import { recordTimelineLook, type LookServices } from '../audit-reads.ts';
 import { notApplied, type Past } from './as-of.ts';
 import { etagOf, type Answer, type ExtraMessage, type Handler, type IdMessage } from './call.ts';
 import type { Surface } from './messages.ts';

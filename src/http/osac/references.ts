@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../domain/json.ts';
 import { kindOf, kinds } from '../../domain/kinds.ts';
-import { placesOf, valueAtPlace, withValueAtPlace } from '../../domain/places.ts';
+import { placesOf, valueAtPlace, withValueAtPlace } from '../../domain/document-places.ts';
 import { referenceOf, referenceText, refersTo, type Reference } from '../../domain/references.ts';
 import type { ResourceKind } from '../../domain/resource.ts';
 import type { ResourceReader, ResourceRow, Visibility } from '../../projections/read-models.ts';

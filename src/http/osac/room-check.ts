@@ -1,4 +1,4 @@
-import { hubCapacity } from '../../app/scheduler.ts';
+import { hubCapacity } from '../../app/hubs/scheduler.ts';
 import {
   grows,
   limitsWhenEmpty,

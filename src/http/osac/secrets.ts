@@ -1,8 +1,8 @@
 import { timingSafeEqual } from 'node:crypto';
-import { secretVersionOf } from '../../app/identifiers.ts';
+import { secretVersionOf } from '../../app/log/identifiers.ts';
 import type { SecretStore } from '../../app/ports.ts';
 import { actingKindOf } from '../../domain/acting-kinds.ts';
-import { isOnlyItsOwn, refsOf, secretIdOf } from '../../app/stored-secrets.ts';
+import { isOnlyItsOwn, refsOf, secretIdOf } from '../../app/secrets/stored-secrets.ts';
 import { objectAt, own, valueAt, withoutValueAt } from '../../domain/json-tools.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
 import type { ResourceKind, ResourceView } from '../../domain/resource.ts';

@@ -14,7 +14,7 @@ import { documentCreation, documentRevision } from './documents.ts';
 import type { KindParts } from './kinds/kind-parts.ts';
 import { kindParts } from './kinds/parts.ts';
 import { MESSAGES, type Surface } from './messages.ts';
-import { tellingDeleted } from './deleted.ts';
+import { tellingDeleted } from './deleted-objects.ts';
 import { withProjectRights } from './project-rights.ts';
 import { getAsOf, listAsOf, type Past } from './as-of.ts';
 import { listHandler } from './lists.ts';
@@ -23,7 +23,7 @@ import type { KindService, SingleService, SurfaceTable } from './rest.ts';
 import { createRoomCheck } from './room-check.ts';
 import { concealing, createNameToken, type PersonalDocuments } from './personal.ts';
 import { deleteHandler, type Removal } from './deletes.ts';
-import type { LookServices } from '../looks.ts';
+import type { LookServices } from '../audit-reads.ts';
 import { updateHandler, type Revision } from './updates.ts';
 import type { WriteServices } from './write-context.ts';
 

@@ -1,8 +1,8 @@
 import { setTimeout } from 'node:timers/promises';
 import type { DescMessage } from '@bufbuild/protobuf';
 import type { Clock } from '../../app/ports.ts';
-import { TOO_MANY_CONFLICTS } from '../../app/refusals.ts';
-import { rehearse } from '../../app/rehearsal.ts';
+import { TOO_MANY_CONFLICTS } from '../../app/commands/refusals.ts';
+import { rehearse } from '../../app/commands/rehearsal.ts';
 import type { DomainEvent } from '../../domain/decider.ts';
 import { isObject, listAt, numberAt, objectAt, sameJson, valueAt } from '../../domain/json-tools.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';

@@ -1,10 +1,10 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { rootAt, rootOfRange } from '../../app/audit/merkle/compact-range.ts';
 import { emptyRoot } from '../../app/audit/merkle/hashing.ts';
-import type { LeafIndex } from '../../app/audit/held-reads.ts';
+import type { LeafIndex } from '../../app/audit/verified-reads.ts';
 import type { LeafRecord } from '../../app/audit/merkle/leaf.ts';
 import type { AlsoAbout, AuditLeaf, AuditTree, TenantTree } from '../../app/audit/tree.ts';
-import type { Position } from '../../app/event-store.ts';
+import type { Position } from '../../app/log/event-store.ts';
 import { parseStreamName } from '../../domain/stream-name.ts';
 import { commandBytes } from '../resources/commands.ts';
 import { openReadConnection, type ReadConnection } from '../runner/read-connection.ts';

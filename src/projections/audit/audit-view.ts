@@ -1,8 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { RecordedEvent } from '../../app/event-store.ts';
+import type { RecordedEvent } from '../../app/log/event-store.ts';
 import { leafHashOfText } from '../../app/audit/merkle/hashing.ts';
 import { isLeafStream, leafOf, type LeafRecord } from '../../app/audit/merkle/leaf.ts';
-import { OWN_CATEGORIES } from '../../app/own-categories.ts';
+import { OWN_CATEGORIES } from '../../app/log/own-categories.ts';
 import { outOfOrder } from '../../app/audit/stream-order.ts';
 import { commandBytes } from '../resources/commands.ts';
 import type { ApplyEvent, View } from '../view.ts';

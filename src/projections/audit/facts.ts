@@ -1,4 +1,4 @@
-import type { RecordedEvent } from '../../app/event-store.ts';
+import type { RecordedEvent } from '../../app/log/event-store.ts';
 import { actingKinds } from '../../domain/acting-kinds.ts';
 import { objectAt, own, stringAt } from '../../domain/json-tools.ts';
 import type { JsonObject } from '../../domain/json.ts';

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { RecordedEvent } from '../../app/event-store.ts';
+import type { RecordedEvent } from '../../app/log/event-store.ts';
 import { parseStreamName } from '../../domain/stream-name.ts';
 import { commandBytes } from '../resources/commands.ts';
 import { firstInBlocks } from './event-ids.ts';

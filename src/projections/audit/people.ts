@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { RecordedEvent } from '../../app/event-store.ts';
+import type { RecordedEvent } from '../../app/log/event-store.ts';
 import { objectAt, own } from '../../domain/json-tools.ts';
 import { isEncrypted } from '../../domain/personal.ts';
 import type { ReadConnection } from '../runner/read-connection.ts';

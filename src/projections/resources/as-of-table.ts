@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { DatabaseSync } from 'node:sqlite';
-import type { Position } from '../../app/event-store.ts';
+import type { Position } from '../../app/log/event-store.ts';
 import { objectAt, stringAt } from '../../domain/json-tools.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { timeText } from '../filter/evaluate.ts';

@@ -1,5 +1,5 @@
 import type { StatementSync } from 'node:sqlite';
-import type { Position } from '../../app/event-store.ts';
+import type { Position } from '../../app/log/event-store.ts';
 import type { ReadConnection } from '../runner/read-connection.ts';
 import type { ChangeType } from './changes.ts';
 

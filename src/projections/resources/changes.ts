@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { Position } from '../../app/event-store.ts';
+import type { Position } from '../../app/log/event-store.ts';
 
 /** `created`, `updated`, `deleted`: what a watch tells about a document. */
 export type ChangeType = 'created' | 'updated' | 'deleted';

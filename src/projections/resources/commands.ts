@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { RecordedEvent } from '../../app/event-store.ts';
+import type { RecordedEvent } from '../../app/log/event-store.ts';
 import { commandIdOf, textIn } from './fold.ts';
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;

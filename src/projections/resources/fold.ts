@@ -1,4 +1,4 @@
-import type { RecordedEvent } from '../../app/event-store.ts';
+import type { RecordedEvent } from '../../app/log/event-store.ts';
 import { REFERENCES_ANNOUNCED } from '../../domain/announcements.ts';
 import type { DomainEvent } from '../../domain/decider.ts';
 import {

@@ -1,10 +1,10 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { RecordedEvent } from '../../app/event-store.ts';
+import type { RecordedEvent } from '../../app/log/event-store.ts';
 import type { ResourceView } from '../../domain/resource.ts';
 import { RETENTION_CATEGORY } from '../../domain/audit/retention.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { ERASED } from '../../domain/personal.ts';
-import { placesOf, valueAtPlace, withValueAtPlace } from '../../domain/places.ts';
+import { placesOf, valueAtPlace, withValueAtPlace } from '../../domain/document-places.ts';
 import { objectAt, stringAt } from '../../domain/json-tools.ts';
 import { parseStreamName, streamName } from '../../domain/stream-name.ts';
 import type { View } from '../view.ts';

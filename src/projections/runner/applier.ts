@@ -4,8 +4,8 @@ import {
   type Position,
   type RecordedEvent,
   type UnreadableEvent,
-} from '../../app/event-store.ts';
-import { anchorOf } from '../../app/resume-point.ts';
+} from '../../app/log/event-store.ts';
+import { anchorOf } from '../../app/log/resume-point.ts';
 import type { View } from '../view.ts';
 import { readCheckpoint, readParked, type Checkpoint, type ParkedStream } from './view-file.ts';
 

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { StoreUnavailable, type Position, type RecordedEvent } from '../../app/event-store.ts';
+import { StoreUnavailable, type Position, type RecordedEvent } from '../../app/log/event-store.ts';
 import type { LogReader } from '../log-reader.ts';
 import type { View } from '../view.ts';
 import { createApplier } from './applier.ts';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { DatabaseSync } from 'node:sqlite';
-import type { Position } from '../../app/event-store.ts';
+import type { Position } from '../../app/log/event-store.ts';
 import type { View } from '../view.ts';
 import { readCheckpoint } from './view-file.ts';
 

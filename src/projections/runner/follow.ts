@@ -1,5 +1,5 @@
-import { reachedBy, type Position } from '../../app/event-store.ts';
-import { resumeAfter, unproved } from '../../app/resume-point.ts';
+import { reachedBy, type Position } from '../../app/log/event-store.ts';
+import { resumeAfter, unproved } from '../../app/log/resume-point.ts';
 import type { LogReader } from '../log-reader.ts';
 import type { JsonValue } from '../../domain/json.ts';
 import { parseStreamName } from '../../domain/stream-name.ts';

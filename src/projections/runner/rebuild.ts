@@ -1,4 +1,4 @@
-import type { Position } from '../../app/event-store.ts';
+import type { Position } from '../../app/log/event-store.ts';
 import type { RebuildReport } from '../read-models.ts';
 import type { View } from '../view.ts';
 import type { CopyProgress, RunningCopy } from './copy.ts';

@@ -1,4 +1,4 @@
-import { LogDamaged, LogReplaced, type Position } from '../../app/event-store.ts';
+import { LogDamaged, LogReplaced, type Position } from '../../app/log/event-store.ts';
 import type { Logger, Timers } from '../../app/ports.ts';
 import type { ProjectionStatus, RebuildReport } from '../read-models.ts';
 import type { View } from '../view.ts';

@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import { LogDamaged } from '../../app/event-store.ts';
+import { LogDamaged } from '../../app/log/event-store.ts';
 import type { ThreadFeed } from '../log-reader.ts';
 import type { FromWorker, ToWorker, WorkerConfig, WorkerTask } from './worker-protocol.ts';
 

@@ -1,6 +1,6 @@
 import { DatabaseSync } from 'node:sqlite';
-import type { Position } from '../../app/event-store.ts';
-import type { Anchor } from '../../app/resume-point.ts';
+import type { Position } from '../../app/log/event-store.ts';
+import type { Anchor } from '../../app/log/resume-point.ts';
 import type { View } from '../view.ts';
 
 /** Of the runner's own tables: a file of another form is built again. */

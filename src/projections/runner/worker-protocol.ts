@@ -1,4 +1,4 @@
-import type { LogDamaged } from '../../app/event-store.ts';
+import type { LogDamaged } from '../../app/log/event-store.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import type { CheckReport, CopyProgress } from './copy.ts';
 import type { Digest } from './digest.ts';

@@ -1,4 +1,4 @@
-import type { RecordedEvent } from '../../app/event-store.ts';
+import type { RecordedEvent } from '../../app/log/event-store.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { parseStreamName } from '../../domain/stream-name.ts';
 import type { View } from '../view.ts';

@@ -11,7 +11,7 @@ const ROUNDS = 12;
 /** Creations and changes that cross one deletion. */
 const CROSSING = 4;
 
-/** Two services on one EventStoreDB: what one refers to while the other one deletes it (`src/app/referrals.ts`). */
+/** Two services on one EventStoreDB: what one refers to while the other one deletes it (`src/app/references/referrals.ts`). */
 describe('references and deletions of two services on one log', function () {
   this.timeout(180_000);
   let stack: Stack;

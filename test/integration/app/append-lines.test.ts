@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { openSqliteEventStore } from '../../../src/adapters/event-store/sqlite/sqlite-event-store.ts';
-import type { EventStore } from '../../../src/app/event-store.ts';
+import type { EventStore } from '../../../src/app/log/event-store.ts';
 import { accounts } from '../../support/fake-account.ts';
 import { createTestRunner, fakeContext } from '../../support/fake-context.ts';
 

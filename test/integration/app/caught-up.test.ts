@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
-import { caughtUpWith } from '../../../src/composition/caught-up.ts';
+import { caughtUpWith } from '../../../src/composition/read-model-wait.ts';
 import type { ProjectionStatus } from '../../../src/projections/read-models.ts';
 
-/** What a deletion waits for (`src/composition/caught-up.ts`). */
+/** What a deletion waits for (`src/composition/read-model-wait.ts`). */
 describe('the read model knows all resources of the log', () => {
   const open = () => {
     const store = createMemoryEventStore();

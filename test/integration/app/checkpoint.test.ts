@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
-import { createCheckpoint, type Checkpoint } from '../../../src/app/checkpoint.ts';
-import { StoreUnavailable, type EventStore, type Position } from '../../../src/app/event-store.ts';
-import type { RepairableKind } from '../../../src/app/name-repair.ts';
+import { createCheckpoint, type Checkpoint } from '../../../src/app/log/checkpoint.ts';
+import { StoreUnavailable, type EventStore, type Position } from '../../../src/app/log/event-store.ts';
+import type { RepairableKind } from '../../../src/app/names/name-repair.ts';
 import { nameAggregate } from '../../../src/domain/kinds.ts';
-import { nameStreamId } from '../../../src/app/names.ts';
+import { nameStreamId } from '../../../src/app/names/names.ts';
 import { collect, createFakeClock, fakeContext } from '../../support/fake-context.ts';
 import { createGadget, gadget } from '../../support/fake-gadget.ts';
 import { crashing, createFakeIds, createIncarnation } from '../../support/fake-incarnation.ts';

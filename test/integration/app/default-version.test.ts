@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
-import { createEventCodec } from '../../../src/app/event-codec.ts';
-import type { EventStore } from '../../../src/app/event-store.ts';
-import { aggregateOf, nameStreamId } from '../../../src/app/names.ts';
+import { createEventCodec } from '../../../src/app/log/event-codec.ts';
+import type { EventStore } from '../../../src/app/log/event-store.ts';
+import { aggregateOf, nameStreamId } from '../../../src/app/names/names.ts';
 import { DEFAULT_VERSION_SLOT } from '../../../src/domain/catalog/cluster-version.resource.ts';
 import { isStored, type DocumentCommand } from '../../../src/domain/catalog/document.ts';
 import { objectAt } from '../../../src/domain/json-tools.ts';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
-import { OutcomeUnknown, StoreUnavailable } from '../../../src/app/event-store.ts';
+import { OutcomeUnknown, StoreUnavailable } from '../../../src/app/log/event-store.ts';
 import { accounts } from '../../support/fake-account.ts';
 import { collect, createTestRunner, fakeContext } from '../../support/fake-context.ts';
 import { createFaultyStore, createRandom } from '../../support/faulty-store.ts';

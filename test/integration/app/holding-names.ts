@@ -1,7 +1,7 @@
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
-import type { EventStore } from '../../../src/app/event-store.ts';
+import type { EventStore } from '../../../src/app/log/event-store.ts';
 import { nameAggregate } from '../../../src/domain/kinds.ts';
-import { nameStreamId } from '../../../src/app/names.ts';
+import { nameStreamId } from '../../../src/app/names/names.ts';
 import { fakeContext, collect } from '../../support/fake-context.ts';
 import { createGadget, gadget } from '../../support/fake-gadget.ts';
 import { createIncarnation } from '../../support/fake-incarnation.ts';

@@ -8,11 +8,11 @@ import {
 } from '../../../src/adapters/event-store/sqlite/sqlite-event-store.ts';
 import { createWorkerFolds } from '../../../src/adapters/folding/worker-folds.ts';
 import { systemClock } from '../../../src/adapters/system/system-ports.ts';
-import { createCommandRunner } from '../../../src/app/command-runner.ts';
-import { createEventCodec } from '../../../src/app/event-codec.ts';
-import type { EventStore } from '../../../src/app/event-store.ts';
-import { eventId } from '../../../src/app/identifiers.ts';
-import type { LongFolds } from '../../../src/app/long-folds.ts';
+import { createCommandRunner } from '../../../src/app/commands/command-runner.ts';
+import { createEventCodec } from '../../../src/app/log/event-codec.ts';
+import type { EventStore } from '../../../src/app/log/event-store.ts';
+import { eventId } from '../../../src/app/log/identifiers.ts';
+import type { LongFolds } from '../../../src/app/commands/long-folds.ts';
 import { aggregateOf, hostType } from '../../../src/domain/kinds.ts';
 import { eventTypes } from '../../../src/domain/registry.ts';
 import { fakeContext } from '../../support/fake-context.ts';

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import type { EventStore } from '../../../src/app/event-store.ts';
+import type { EventStore } from '../../../src/app/log/event-store.ts';
 import { nameAggregate } from '../../../src/domain/kinds.ts';
-import { nameStreamId } from '../../../src/app/names.ts';
+import { nameStreamId } from '../../../src/app/names/names.ts';
 import { parseStreamName } from '../../../src/domain/stream-name.ts';
 import { fakeContext, collect } from '../../support/fake-context.ts';
 import { createGadget, deleteGadget, gadget, reviseGadget } from '../../support/fake-gadget.ts';

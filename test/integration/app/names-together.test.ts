@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
-import { OutcomeUnknown, StoreUnavailable, type EventStore } from '../../../src/app/event-store.ts';
+import { OutcomeUnknown, StoreUnavailable, type EventStore } from '../../../src/app/log/event-store.ts';
 import { fakeContext } from '../../support/fake-context.ts';
 import { deleteGadget, gadget } from '../../support/fake-gadget.ts';
 import { createIncarnation } from '../../support/fake-incarnation.ts';

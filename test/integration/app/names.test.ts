@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { OutcomeUnknown } from '../../../src/app/event-store.ts';
-import { nameStreamId } from '../../../src/app/names.ts';
+import { OutcomeUnknown } from '../../../src/app/log/event-store.ts';
+import { nameStreamId } from '../../../src/app/names/names.ts';
 import { fakeContext, collect } from '../../support/fake-context.ts';
 import { createGadget, deleteGadget, gadget, reviseGadget } from '../../support/fake-gadget.ts';
 import { crashing, createIncarnation } from '../../support/fake-incarnation.ts';

@@ -2,11 +2,11 @@ import { secretData } from '../../support/secret-data.ts';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
-import { createEventCodec } from '../../../src/app/event-codec.ts';
-import type { EventStore } from '../../../src/app/event-store.ts';
-import { aggregateOf } from '../../../src/app/names.ts';
+import { createEventCodec } from '../../../src/app/log/event-codec.ts';
+import type { EventStore } from '../../../src/app/log/event-store.ts';
+import { aggregateOf } from '../../../src/app/names/names.ts';
 import type { Timers } from '../../../src/app/ports.ts';
-import { settleEntries } from '../../../src/app/project-entries.ts';
+import { settleEntries } from '../../../src/app/tenancy/project-entries.ts';
 import type { DocumentCommand } from '../../../src/domain/catalog/document.ts';
 import { kinds, project, projectMembership, secret } from '../../../src/domain/kinds.ts';
 import { eventTypes } from '../../../src/domain/registry.ts';
@@ -24,7 +24,7 @@ const waits: Timers = {
   },
 };
 
-/** No order of events leaves a deleted project with an object inside (`src/app/project-entries.ts`). */
+/** No order of events leaves a deleted project with an object inside (`src/app/tenancy/project-entries.ts`). */
 const settings = {
   waits,
   codec: createEventCodec(eventTypes),

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { EventStore } from '../../../src/app/event-store.ts';
+import type { EventStore } from '../../../src/app/log/event-store.ts';
 import { accounts } from '../../support/fake-account.ts';
 import { createTestRunner, fakeContext } from '../../support/fake-context.ts';
 import { createBench } from '../../support/eventstoredb-peer/fixture.ts';

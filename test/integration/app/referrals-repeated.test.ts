@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
-import type { CommandOutcome } from '../../../src/app/command.ts';
-import { OutcomeUnknown, StoreUnavailable, type EventStore } from '../../../src/app/event-store.ts';
-import { ReferencesBusy } from '../../../src/app/reference-guard.ts';
+import type { CommandOutcome } from '../../../src/app/commands/command.ts';
+import { OutcomeUnknown, StoreUnavailable, type EventStore } from '../../../src/app/log/event-store.ts';
+import { ReferencesBusy } from '../../../src/app/references/reference-guard.ts';
 import { DELETION_ANNOUNCED } from '../../../src/domain/announcements.ts';
 import type { DocumentCommand } from '../../../src/domain/catalog/document.ts';
 import { collect, fakeContext } from '../../support/fake-context.ts';
@@ -20,7 +20,7 @@ import {
   type Incarnation,
 } from '../../support/referring.ts';
 
-/** What references and deletions leave in the log when they are refused, repeated or overtaken (`src/app/referrals.ts`). */
+/** What references and deletions leave in the log when they are refused, repeated or overtaken (`src/app/references/referrals.ts`). */
 
 const codeOf = (outcome: CommandOutcome<unknown>): string => {
   if (outcome.outcome === 'rejected') return outcome.rejection.code;

@@ -1,13 +1,13 @@
 import { expect } from 'chai';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
-import type { CommandOutcome } from '../../../src/app/command.ts';
-import type { EventStore } from '../../../src/app/event-store.ts';
+import type { CommandOutcome } from '../../../src/app/commands/command.ts';
+import type { EventStore } from '../../../src/app/log/event-store.ts';
 import type { Timers } from '../../../src/app/ports.ts';
 import { collect } from '../../support/fake-context.ts';
 import { manualTime } from '../../support/manual-time.ts';
 import { create, remove, revise, seed, start, type Incarnation } from '../../support/referring.ts';
 
-/** Instances that announce the same at the same time (`src/app/referrals.ts`) take turns. */
+/** Instances that announce the same at the same time (`src/app/references/referrals.ts`) take turns. */
 
 const turns = async (count: number): Promise<void> => {
   for (let i = 0; i < count; i += 1) await new Promise((resolve) => setImmediate(resolve));

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
-import { OutcomeUnknown, StoreUnavailable, type EventStore } from '../../../src/app/event-store.ts';
-import type { CommandOutcome } from '../../../src/app/command.ts';
-import { aggregateOf } from '../../../src/app/names.ts';
+import { OutcomeUnknown, StoreUnavailable, type EventStore } from '../../../src/app/log/event-store.ts';
+import type { CommandOutcome } from '../../../src/app/commands/command.ts';
+import { aggregateOf } from '../../../src/app/names/names.ts';
 import type { Timers } from '../../../src/app/ports.ts';
-import { ReferencesBusy } from '../../../src/app/reference-guard.ts';
+import { ReferencesBusy } from '../../../src/app/references/reference-guard.ts';
 import { collect } from '../../support/fake-context.ts';
 import { createRandom } from '../../support/faulty-store.ts';
 import { delaying, gateBefore } from '../../support/held-appends.ts';
@@ -59,7 +59,7 @@ type Case = (typeof CASES)[number];
 const refer = (on: Incarnation, { from }: Case): Promise<CommandOutcome<unknown>> =>
   from === 'clusterTemplate' ? revise(on, from, 'clusterTemplate0', 0, 'refer') : create(on, from, 'x', 0);
 
-/** References and deletions of two instances that share one EventStoreDB (`src/app/referrals.ts`). */
+/** References and deletions of two instances that share one EventStoreDB (`src/app/references/referrals.ts`). */
 describe('what is referred to, with two instances on one EventStoreDB', function () {
   this.timeout(60_000);
   const bench = createBench();

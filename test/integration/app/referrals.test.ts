@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
-import { OutcomeUnknown, StoreUnavailable, type EventStore } from '../../../src/app/event-store.ts';
+import { OutcomeUnknown, StoreUnavailable, type EventStore } from '../../../src/app/log/event-store.ts';
 import type { Timers } from '../../../src/app/ports.ts';
-import { ReferencesBusy } from '../../../src/app/reference-guard.ts';
+import { ReferencesBusy } from '../../../src/app/references/reference-guard.ts';
 import type { DocumentCommand } from '../../../src/domain/catalog/document.ts';
 import { DELETION_ANNOUNCED } from '../../../src/domain/announcements.ts';
 import { collect, fakeContext } from '../../support/fake-context.ts';

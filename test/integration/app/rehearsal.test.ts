@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
-import { createEventCodec } from '../../../src/app/event-codec.ts';
-import type { EventStore } from '../../../src/app/event-store.ts';
-import { aggregateOf } from '../../../src/app/names.ts';
-import { rehearse } from '../../../src/app/rehearsal.ts';
+import { createEventCodec } from '../../../src/app/log/event-codec.ts';
+import type { EventStore } from '../../../src/app/log/event-store.ts';
+import { aggregateOf } from '../../../src/app/names/names.ts';
+import { rehearse } from '../../../src/app/commands/rehearsal.ts';
 import { kinds, clusterVersion, tenant } from '../../../src/domain/kinds.ts';
 import type { DocumentCommand } from '../../../src/domain/catalog/document.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { LogReplaced } from '../../../src/app/event-store.ts';
-import { resumeAfter, type Anchor } from '../../../src/app/resume-point.ts';
+import { LogReplaced } from '../../../src/app/log/event-store.ts';
+import { resumeAfter, type Anchor } from '../../../src/app/log/resume-point.ts';
 import { createBench, event, rejection } from '../../support/eventstoredb-peer/fixture.ts';
 import type { Peer } from '../../support/eventstoredb-peer/peer.ts';
 import { eventually } from '../../support/eventually.ts';

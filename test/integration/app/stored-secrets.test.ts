@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { aggregateOf } from '../../../src/app/names.ts';
+import { aggregateOf } from '../../../src/app/names/names.ts';
 import {
   createSecretUses,
   createSecretSweeper,
@@ -8,7 +8,7 @@ import {
   refsOf,
   secretRefsIn,
   type StoredValue,
-} from '../../../src/app/stored-secrets.ts';
+} from '../../../src/app/secrets/stored-secrets.ts';
 import { isLiveCluster } from '../../../src/domain/clusters/state.ts';
 import { clusterAggregate, kinds } from '../../../src/domain/kinds.ts';
 import {

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { OutcomeUnknown, StoreUnavailable, type EventStore } from '../../../src/app/event-store.ts';
+import { OutcomeUnknown, StoreUnavailable, type EventStore } from '../../../src/app/log/event-store.ts';
 import { accounts } from '../../support/fake-account.ts';
 import { collect, createTestRunner, fakeContext } from '../../support/fake-context.ts';
 import { createGadget, deleteGadget, gadget } from '../../support/fake-gadget.ts';

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
-import { createLeafGuard, heldLog } from '../../../src/app/audit/held-reads.ts';
-import { createHubRegistry } from '../../../src/app/hub-registry.ts';
-import { WrongExpectedRevision, type RecordedEvent } from '../../../src/app/event-store.ts';
+import { createLeafGuard, heldLog } from '../../../src/app/audit/verified-reads.ts';
+import { createHubRegistry } from '../../../src/app/hubs/hub-registry.ts';
+import { WrongExpectedRevision, type RecordedEvent } from '../../../src/app/log/event-store.ts';
 import { replay } from '../../../src/app/publisher/replay.ts';
-import { nameStreamId } from '../../../src/app/names.ts';
+import { nameStreamId } from '../../../src/app/names/names.ts';
 import { systemTimers } from '../../../src/adapters/system/system-ports.ts';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
 import { auditView } from '../../../src/projections/audit/audit-view.ts';

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { openSqliteEventStore } from '../../../src/adapters/event-store/sqlite/sqlite-event-store.ts';
 import { createMemoryKafka } from '../../../src/adapters/kafka/memory/memory-kafka.ts';
 import { systemClock, systemIds, systemTimers } from '../../../src/adapters/system/system-ports.ts';
-import type { EventStore, RecordedEvent } from '../../../src/app/event-store.ts';
+import type { EventStore, RecordedEvent } from '../../../src/app/log/event-store.ts';
 import { createPublisher } from '../../../src/app/publisher/publisher.ts';
 import { createStreams } from '../../../src/app/streams/streams.ts';
 import { topicsOf } from '../../../src/app/streams/topics.ts';

@@ -12,7 +12,7 @@ import { leafHashOf, leafOf } from '../../../src/app/audit/merkle/leaf.ts';
 import { verifyNote } from '../../../src/app/audit/merkle/note.ts';
 import { tenantLeafHash } from '../../../src/app/audit/merkle/tenants.ts';
 import { verifyInclusion } from '../../../src/app/audit/merkle/proofs.ts';
-import type { EventStore } from '../../../src/app/event-store.ts';
+import type { EventStore } from '../../../src/app/log/event-store.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import { auditView } from '../../../src/projections/audit/audit-view.ts';
 import { openReadModels } from '../../../src/projections/open-read-models.ts';

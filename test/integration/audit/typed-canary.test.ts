@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { readdir, readFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { openSqliteEventStore } from '../../../src/adapters/event-store/sqlite/sqlite-event-store.ts';
-import type { RecordedEvent } from '../../../src/app/event-store.ts';
+import type { RecordedEvent } from '../../../src/app/log/event-store.ts';
 import { createStreams } from '../../../src/app/streams/streams.ts';
 import { stringAt } from '../../../src/domain/json-tools.ts';
 import { kinds } from '../../../src/domain/kinds.ts';

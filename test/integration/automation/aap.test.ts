@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { EFFECT_VARIABLE } from '../../../src/adapters/automation/aap/aap-automation.ts';
 import { createAutomations } from '../../../src/adapters/automation/automations.ts';
-import type { Automation, AutomationJob } from '../../../src/app/automation.ts';
+import type { Automation, AutomationJob } from '../../../src/app/automation/automation.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import { orderOfJob, startAap, type AapOptions, type AapStandIn } from '../../support/aap/aap-server.ts';
 import { loopbackTls } from '../../support/loopback-tls.ts';

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../../src/domain/json.ts';
 import { listAt, objectAt, stringAt, textOf, textsAt } from '../../../src/domain/json-tools.ts';
-import { HubError } from '../../../src/app/management-cluster.ts';
+import { HubError } from '../../../src/app/hubs/management-cluster.ts';
 import {
   CLUSTER_ORDER_UUID_LABEL,
   type ObservedHostedCluster,

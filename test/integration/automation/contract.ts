@@ -4,8 +4,8 @@ import {
   type Automation,
   type AutomationConnection,
   type AutomationPurpose,
-} from '../../../src/app/automation.ts';
-import type { CallOptions } from '../../../src/app/management-cluster.ts';
+} from '../../../src/app/automation/automation.ts';
+import type { CallOptions } from '../../../src/app/hubs/management-cluster.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import type { SecretRef } from '../../../src/domain/secret-ref.ts';
 

@@ -3,7 +3,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import { createAutomations } from '../../../src/adapters/automation/automations.ts';
 import { MAX_BODY_BYTES } from '../../../src/adapters/automation/eda/eda-automation.ts';
-import type { Automation } from '../../../src/app/automation.ts';
+import type { Automation } from '../../../src/app/automation/automation.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import { loopbackTls } from '../../support/loopback-tls.ts';
 import {

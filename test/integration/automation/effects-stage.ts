@@ -5,8 +5,8 @@ import {
   createAutomationEffects,
   type AutomationEffectSettings,
   type TriggerArgs,
-} from '../../../src/app/automation-effects.ts';
-import type { HubRegistry, RegisteredHub } from '../../../src/app/hub-registry.ts';
+} from '../../../src/app/automation/automation-effects.ts';
+import type { HubRegistry, RegisteredHub } from '../../../src/app/hubs/hub-registry.ts';
 import type { EffectCall, EffectPort } from '../../../src/app/process-runner/types.ts';
 import { hubFacts } from '../../../src/domain/hubs/hub-facts.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { JobArgs, TriggerArgs } from '../../../src/app/automation-effects.ts';
+import type { JobArgs, TriggerArgs } from '../../../src/app/automation/automation-effects.ts';
 import type { EffectCall, EffectPort } from '../../../src/app/process-runner/types.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import type { EffectOutcome } from '../../../src/domain/workflow.ts';

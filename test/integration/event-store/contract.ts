@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { EventStore } from '../../../src/app/event-store.ts';
+import type { EventStore } from '../../../src/app/log/event-store.ts';
 import { appendContract } from './contract/append.ts';
 import type { Contract, Fault, StoreFactory, StoreUnderTest } from './contract/fixture.ts';
 import { faultContract, lifecycleContract } from './contract/lifecycle.ts';

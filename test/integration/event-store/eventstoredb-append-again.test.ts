@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { OutcomeUnknown, StoreUnavailable, WrongExpectedRevision } from '../../../src/app/event-store.ts';
+import { OutcomeUnknown, StoreUnavailable, WrongExpectedRevision } from '../../../src/app/log/event-store.ts';
 import type { Behaviour } from '../../support/eventstoredb-peer/faults.ts';
 import {
   collect,

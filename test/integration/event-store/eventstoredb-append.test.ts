@@ -1,6 +1,6 @@
 import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { expect } from 'chai';
-import { OutcomeUnknown, StoreUnavailable, WrongExpectedRevision } from '../../../src/app/event-store.ts';
+import { OutcomeUnknown, StoreUnavailable, WrongExpectedRevision } from '../../../src/app/log/event-store.ts';
 import {
   collect,
   createBench,

@@ -8,7 +8,7 @@ import {
   type Appended,
   type EventToAppend,
   type ExpectedRevision,
-} from '../../../src/app/event-store.ts';
+} from '../../../src/app/log/event-store.ts';
 import type { Behaviour } from '../../support/eventstoredb-peer/faults.ts';
 import { collect, createBench, event } from '../../support/eventstoredb-peer/fixture.ts';
 import type { Peer } from '../../support/eventstoredb-peer/peer.ts';

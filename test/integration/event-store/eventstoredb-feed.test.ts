@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { createFeedLines, type FeedEnd } from '../../../src/adapters/event-store/eventstoredb/feed-line.ts';
 import type { EventStoreDbStore } from '../../../src/adapters/event-store/eventstoredb/eventstoredb-event-store.ts';
-import type { EventStore, SubscriptionItem } from '../../../src/app/event-store.ts';
+import type { EventStore, SubscriptionItem } from '../../../src/app/log/event-store.ts';
 import type { Peer } from '../../support/eventstoredb-peer/peer.ts';
 import { createBench, event } from '../../support/eventstoredb-peer/fixture.ts';
 import { recordingLogger } from '../../support/loggers.ts';

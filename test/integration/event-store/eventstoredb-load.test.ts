@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { OutcomeUnknown, StoreUnavailable } from '../../../src/app/event-store.ts';
+import { OutcomeUnknown, StoreUnavailable } from '../../../src/app/log/event-store.ts';
 import {
   collect,
   createBench,

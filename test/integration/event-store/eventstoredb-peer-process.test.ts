@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
-import { OutcomeUnknown } from '../../../src/app/event-store.ts';
+import { OutcomeUnknown } from '../../../src/app/log/event-store.ts';
 import { createBench, event, rejection } from '../../support/eventstoredb-peer/fixture.ts';
 
 /** The peer as its own process, as end-to-end tests use it: two instances of a store, faults over HTTP, SIGSTOP. */

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { inspect, promisify } from 'node:util';
 import { expect } from 'chai';
 import { CorruptEvent } from '../../../src/adapters/event-store/eventstoredb/convert.ts';
-import { StoreUnavailable, type Position } from '../../../src/app/event-store.ts';
+import { StoreUnavailable, type Position } from '../../../src/app/log/event-store.ts';
 import type { Logger } from '../../../src/app/ports.ts';
 import { collect, createBench, event, rejection } from '../../support/eventstoredb-peer/fixture.ts';
 import type { Peer } from '../../support/eventstoredb-peer/peer.ts';

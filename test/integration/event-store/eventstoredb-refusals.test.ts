@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { StoreUnavailable } from '../../../src/app/event-store.ts';
+import { StoreUnavailable } from '../../../src/app/log/event-store.ts';
 import { openStore } from '../../../src/composition/event-log.ts';
 import { BadSetting, type Config } from '../../../src/config.ts';
 import { createBench, event, rejection, timed } from '../../support/eventstoredb-peer/fixture.ts';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { EventStoreDbStore } from '../../../src/adapters/event-store/eventstoredb/eventstoredb-event-store.ts';
-import { LogReplaced, type Position } from '../../../src/app/event-store.ts';
+import { LogReplaced, type Position } from '../../../src/app/log/event-store.ts';
 import type { Logger } from '../../../src/app/ports.ts';
 import type { ServerVersion } from '../../support/eventstoredb-peer/context.ts';
 import { collect, createBench, event, rejection } from '../../support/eventstoredb-peer/fixture.ts';

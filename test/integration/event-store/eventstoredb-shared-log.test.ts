@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { CorruptEvent } from '../../../src/adapters/event-store/eventstoredb/convert.ts';
-import { LogDamaged } from '../../../src/app/event-store.ts';
+import { LogDamaged } from '../../../src/app/log/event-store.ts';
 import type { Logger } from '../../../src/app/ports.ts';
 import { collect, createBench, event, rejection } from '../../support/eventstoredb-peer/fixture.ts';
 import type { Peer } from '../../support/eventstoredb-peer/peer.ts';

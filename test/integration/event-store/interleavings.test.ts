@@ -6,7 +6,7 @@ import {
   type EventStore,
   type EventToAppend,
   type ExpectedRevision,
-} from '../../../src/app/event-store.ts';
+} from '../../../src/app/log/event-store.ts';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
 import { all, event, follow } from './contract/fixture.ts';
 import { resources } from './support/files.ts';

@@ -7,7 +7,7 @@ import { createWriterFaults } from '../../../src/adapters/event-store/sqlite/fau
 import { logFile } from '../../../src/adapters/event-store/sqlite/files.ts';
 import { openSqliteLogReader } from '../../../src/adapters/event-store/sqlite/open-log-reader.ts';
 import { readStoredEvent } from '../../../src/adapters/event-store/sqlite/stored-event.ts';
-import type { EventToAppend } from '../../../src/app/event-store.ts';
+import type { EventToAppend } from '../../../src/app/log/event-store.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import { all, errorOf, event } from './contract/fixture.ts';
 import { resources } from './support/files.ts';

@@ -6,7 +6,7 @@ import {
   StoreUnavailable,
   type SubscriptionItem,
   WrongExpectedRevision,
-} from '../../../src/app/event-store.ts';
+} from '../../../src/app/log/event-store.ts';
 import {
   createWriterFaults,
   type CommitFault,

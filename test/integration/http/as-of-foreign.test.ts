@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
-import type { EventStore } from '../../../src/app/event-store.ts';
+import type { EventStore } from '../../../src/app/log/event-store.ts';
 import { AUDIT, startAuditStage, type AuditStage } from '../../support/audit-callers.ts';
 import { PUBLIC, type Caller, type Reply } from '../../support/http-service.ts';
 

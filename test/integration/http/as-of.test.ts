@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
-import type { EventStore } from '../../../src/app/event-store.ts';
+import type { EventStore } from '../../../src/app/log/event-store.ts';
 import { checkAsync } from '../../support/property.ts';
 import { startTestService, type TestService } from '../../support/http-service.ts';
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
-import { LogDamaged, type EventStore, type RecordedEvent } from '../../../src/app/event-store.ts';
+import { LogDamaged, type EventStore, type RecordedEvent } from '../../../src/app/log/event-store.ts';
 import {
   AUDIT,
   detailOf,

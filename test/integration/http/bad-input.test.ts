@@ -11,7 +11,7 @@ import {
   type TestService,
 } from '../../support/http-service.ts';
 import { MAX_BODY_BYTES } from '../../../src/http/body.ts';
-import { heldBy } from '../../support/held.ts';
+import { heldBy } from '../../support/held-promise.ts';
 import { rawClient, rawExchange, type RawReply } from '../../support/raw-http.ts';
 import { badRequests, type Bad } from './bad-requests.ts';
 import { CLUSTERS, SMALL } from './ordering.ts';

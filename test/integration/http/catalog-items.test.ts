@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { subjectIdOf } from '../../../src/app/identifiers.ts';
+import { subjectIdOf } from '../../../src/app/log/identifiers.ts';
 import { randomUUID } from 'node:crypto';
 import {
   PRIVATE,

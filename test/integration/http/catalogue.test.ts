@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { subjectIdOf } from '../../../src/app/identifiers.ts';
-import { hubCapacity } from '../../../src/app/scheduler.ts';
+import { subjectIdOf } from '../../../src/app/log/identifiers.ts';
+import { hubCapacity } from '../../../src/app/hubs/scheduler.ts';
 import type { HubCapacityCommand } from '../../../src/domain/hubs/capacity.ts';
 import { commandContext } from '../../support/hub-fixture.ts';
 import {

@@ -7,7 +7,7 @@ import { checksum } from '../../../src/adapters/event-store/sqlite/rows.ts';
 import { openSqliteEventStore } from '../../../src/adapters/event-store/sqlite/sqlite-event-store.ts';
 import { createMemoryKafka, type MemoryKafka } from '../../../src/adapters/kafka/memory/memory-kafka.ts';
 import { systemClock, systemIds, systemTimers } from '../../../src/adapters/system/system-ports.ts';
-import { createLeafGuard, heldLog } from '../../../src/app/audit/held-reads.ts';
+import { createLeafGuard, heldLog } from '../../../src/app/audit/verified-reads.ts';
 import { createPublisher } from '../../../src/app/publisher/publisher.ts';
 import { createStreams } from '../../../src/app/streams/streams.ts';
 import { topicsOf } from '../../../src/app/streams/topics.ts';

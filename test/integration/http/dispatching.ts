@@ -1,6 +1,6 @@
 import { byKind, type FakeOrders } from '../../support/fake-orders.ts';
 import { expect } from 'chai';
-import { HubError, type ManagementCluster } from '../../../src/app/management-cluster.ts';
+import { HubError, type ManagementCluster } from '../../../src/app/hubs/management-cluster.ts';
 import type { ClusterCommand } from '../../../src/domain/clusters/commands.ts';
 import { clusterAggregate } from '../../../src/domain/kinds.ts';
 import { fakeContext } from '../../support/fake-context.ts';

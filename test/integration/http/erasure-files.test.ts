@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { createErasures } from '../../../src/app/audit/erasure.ts';
-import { createEventCodec } from '../../../src/app/event-codec.ts';
+import { createEventCodec } from '../../../src/app/log/event-codec.ts';
 import { systemClock } from '../../../src/adapters/system/system-ports.ts';
 import { kinds } from '../../../src/domain/kinds.ts';
 import { revealing } from '../../../src/domain/personal.ts';

@@ -5,7 +5,7 @@ import { retentionAggregate } from '../../../src/domain/kinds.ts';
 import { RETENTION_ID } from '../../../src/domain/audit/retention.ts';
 import { resourcesView } from '../../../src/projections/resources/resources-view.ts';
 import { openReadModels } from '../../../src/projections/open-read-models.ts';
-import { createEventCodec } from '../../../src/app/event-codec.ts';
+import { createEventCodec } from '../../../src/app/log/event-codec.ts';
 import { kinds } from '../../../src/domain/kinds.ts';
 import { eventTypes } from '../../../src/domain/registry.ts';
 import { revealing } from '../../../src/domain/personal.ts';

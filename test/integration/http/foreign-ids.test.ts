@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { randomUUID } from 'node:crypto';
 import { v5, v7 } from 'uuid';
-import { keyedCreationId, subjectIdOf } from '../../../src/app/identifiers.ts';
+import { keyedCreationId, subjectIdOf } from '../../../src/app/log/identifiers.ts';
 import { kinds } from '../../../src/domain/kinds.ts';
 import { KIND_SAMPLES, makeHousePool } from '../../support/kind-samples.ts';
 import {

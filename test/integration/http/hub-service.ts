@@ -1,7 +1,7 @@
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
 import { systemIds, systemTimers, systemClock } from '../../../src/adapters/system/system-ports.ts';
-import { createHubHealth } from '../../../src/app/hub-health.ts';
-import type { HubProblem, ManagementCluster } from '../../../src/app/management-cluster.ts';
+import { createHubHealth } from '../../../src/app/hubs/hub-health.ts';
+import type { HubProblem, ManagementCluster } from '../../../src/app/hubs/management-cluster.ts';
 import type { SecretRef } from '../../../src/domain/secret-ref.ts';
 import { fakeCluster, hubFixture, type HubFixture } from '../../support/hub-fixture.ts';
 import {

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { finishDecommissions } from '../../../src/app/hub-decommission.ts';
-import type { HubProblem } from '../../../src/app/management-cluster.ts';
-import { hubCapacity } from '../../../src/app/scheduler.ts';
+import { finishDecommissions } from '../../../src/app/hubs/hub-decommission.ts';
+import type { HubProblem } from '../../../src/app/hubs/management-cluster.ts';
+import { hubCapacity } from '../../../src/app/hubs/scheduler.ts';
 import type { HubCapacityCommand } from '../../../src/domain/hubs/capacity.ts';
 import { DECOMMISSION_ANNOTATION } from '../../../src/domain/hubs/hub.resource.ts';
 import { listAt, objectAt, stringAt } from '../../../src/domain/json-tools.ts';

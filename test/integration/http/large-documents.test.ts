@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { connect } from 'node:net';
 import { kinds } from '../../../src/domain/kinds.ts';
 import { MAX_BODY_BYTES } from '../../../src/http/body.ts';
-import { heldBy } from '../../support/held.ts';
+import { heldBy } from '../../support/held-promise.ts';
 import {
   PRIVATE,
   PUBLIC,

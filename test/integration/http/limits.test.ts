@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
 import { createIssuerKeys } from '../../../src/adapters/identity/issuer-keys.ts';
 import { createTokenVerifier } from '../../../src/adapters/identity/token-verifier.ts';
-import type { EventStore } from '../../../src/app/event-store.ts';
+import type { EventStore } from '../../../src/app/log/event-store.ts';
 import { createAuthenticator } from '../../../src/http/authenticate.ts';
 import {
   ISSUER,

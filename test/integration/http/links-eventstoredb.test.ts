@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { OWN_CATEGORIES } from '../../../src/app/own-categories.ts';
+import { OWN_CATEGORIES } from '../../../src/app/log/own-categories.ts';
 import { createBench } from '../../support/eventstoredb-peer/fixture.ts';
 import type { Peer } from '../../support/eventstoredb-peer/peer.ts';
 import { eventually } from '../../support/eventually.ts';

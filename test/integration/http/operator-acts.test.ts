@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { RecordedEvent } from '../../../src/app/event-store.ts';
+import type { RecordedEvent } from '../../../src/app/log/event-store.ts';
 import { DECISION_NAMES } from '../../../src/http/ledger/order-decisions.ts';
 import { ledgerRoutes, type LedgerServices } from '../../../src/http/ledger/routes.ts';
 import { startAuditStage, type AuditStage } from '../../support/audit-callers.ts';

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
 import { systemClock, systemTimers } from '../../../src/adapters/system/system-ports.ts';
-import { createCommandRunner } from '../../../src/app/command-runner.ts';
-import { createEventCodec } from '../../../src/app/event-codec.ts';
-import type { EventStore } from '../../../src/app/event-store.ts';
+import { createCommandRunner } from '../../../src/app/commands/command-runner.ts';
+import { createEventCodec } from '../../../src/app/log/event-codec.ts';
+import type { EventStore } from '../../../src/app/log/event-store.ts';
 import { createProcessRunner } from '../../../src/app/process-runner/process-runner.ts';
 import type { Aggregates } from '../../../src/app/process-runner/types.ts';
 import { describeRun } from '../../../src/composition/run-state.ts';

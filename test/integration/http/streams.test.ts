@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { createClusterView } from '../../../fixtures/consumers/cluster-view.ts';
-import type { RecordedEvent } from '../../../src/app/event-store.ts';
+import type { RecordedEvent } from '../../../src/app/log/event-store.ts';
 import type { FoldMemoryOptions } from '../../../src/app/streams/stream-folds.ts';
 import { createStreams } from '../../../src/app/streams/streams.ts';
 import type { KafkaRecord } from '../../../src/app/streams/stream.ts';

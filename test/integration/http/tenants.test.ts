@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { OutcomeUnknown, StoreUnavailable, type EventStore } from '../../../src/app/event-store.ts';
+import { OutcomeUnknown, StoreUnavailable, type EventStore } from '../../../src/app/log/event-store.ts';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
 import { makeBuiltIns } from '../../support/built-ins.ts';
 import { collect } from '../../support/fake-context.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { StoreUnavailable } from '../../../src/app/event-store.ts';
+import { StoreUnavailable } from '../../../src/app/log/event-store.ts';
 import { startUpkeep } from '../../../src/composition/upkeep.ts';
 import { startTestService } from '../../support/http-service.ts';
 import { manualTime } from '../../support/manual-time.ts';

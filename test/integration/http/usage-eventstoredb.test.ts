@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { EventStoreDbStore } from '../../../src/adapters/event-store/eventstoredb/eventstoredb-event-store.ts';
-import { createEventCodec } from '../../../src/app/event-codec.ts';
-import { systemMetadata } from '../../../src/app/metadata.ts';
+import { createEventCodec } from '../../../src/app/log/event-codec.ts';
+import { systemMetadata } from '../../../src/app/log/metadata.ts';
 import { eventTypes } from '../../../src/domain/registry.ts';
 import { createBench, event } from '../../support/eventstoredb-peer/fixture.ts';
 import type { Peer } from '../../support/eventstoredb-peer/peer.ts';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { createEventCodec } from '../../../src/app/event-codec.ts';
-import { systemMetadata } from '../../../src/app/metadata.ts';
+import { createEventCodec } from '../../../src/app/log/event-codec.ts';
+import { systemMetadata } from '../../../src/app/log/metadata.ts';
 import type { ClusterEvent } from '../../../src/domain/clusters/events.ts';
 import { eventTypes } from '../../../src/domain/registry.ts';
 import { UsageRefused } from '../../../src/projections/usage/usage-refused.ts';

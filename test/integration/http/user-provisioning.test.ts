@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { subjectIdOf } from '../../../src/app/identifiers.ts';
+import { subjectIdOf } from '../../../src/app/log/identifiers.ts';
 import { userNameOf } from '../../../src/domain/tenancy/user.resource.ts';
 import { createUserProvisioning } from '../../../src/http/user-provisioning.ts';
 import type { Principal } from '../../../src/http/osac/principal.ts';

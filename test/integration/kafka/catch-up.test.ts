@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { StoreUnavailable, type EventStore } from '../../../src/app/event-store.ts';
+import { StoreUnavailable, type EventStore } from '../../../src/app/log/event-store.ts';
 import { createRig, expectDelivered, recordOf, specOf, TOPIC, type Rig } from './publisher-rig.ts';
 
 const OTHER = 'others';

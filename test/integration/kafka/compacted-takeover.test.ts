@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { createLeaseOwnership } from '../../../src/adapters/ownership/lease-ownership.ts';
-import { createCheckpoint } from '../../../src/app/checkpoint.ts';
-import type { Ownership } from '../../../src/app/ownership.ts';
+import { createCheckpoint } from '../../../src/app/log/checkpoint.ts';
+import type { Ownership } from '../../../src/app/deployment/ownership.ts';
 import type { Timers } from '../../../src/app/ports.ts';
 import { systemIds } from '../../../src/adapters/system/system-ports.ts';
 import { createRig, expectDelivered, TOPIC, valuesOf, type Rig } from './publisher-rig.ts';

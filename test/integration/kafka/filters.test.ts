@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
 import { openSqliteEventStore } from '../../../src/adapters/event-store/sqlite/sqlite-event-store.ts';
 import { systemIds } from '../../../src/adapters/system/system-ports.ts';
-import type { EventStore } from '../../../src/app/event-store.ts';
+import type { EventStore } from '../../../src/app/log/event-store.ts';
 import { filterFor, matchesFilter } from '../../../src/app/publisher/filter.ts';
 import type { TopicSpec } from '../../../src/app/streams/stream.ts';
 import { topicsOf } from '../../../src/app/streams/topics.ts';

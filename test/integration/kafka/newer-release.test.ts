@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import type { EventStore } from '../../../src/app/event-store.ts';
+import type { EventStore } from '../../../src/app/log/event-store.ts';
 import { MOST_PARKED } from '../../../src/app/publisher/parking.ts';
-import { NewerRelease } from '../../../src/app/streams/lift.ts';
+import { NewerRelease } from '../../../src/app/streams/current-version.ts';
 import type { RecordMapper } from '../../../src/app/streams/stream.ts';
 import { createRig, expectDelivered, recordOf, TOPIC, valuesOf, type Rig } from './publisher-rig.ts';
 

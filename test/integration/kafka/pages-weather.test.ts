@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { StoreUnavailable, type EventStore, type RecordedEvent } from '../../../src/app/event-store.ts';
+import { StoreUnavailable, type EventStore, type RecordedEvent } from '../../../src/app/log/event-store.ts';
 import { checkAsync } from '../../support/property.ts';
 import { createRig, expectDelivered, recordOf, type Running } from './publisher-rig.ts';
 

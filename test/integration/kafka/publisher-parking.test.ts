@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { LogReplaced, StoreUnavailable, type EventStore } from '../../../src/app/event-store.ts';
+import { LogReplaced, StoreUnavailable, type EventStore } from '../../../src/app/log/event-store.ts';
 import type { RecordMapper } from '../../../src/app/streams/stream.ts';
 import { MOST_PARKED } from '../../../src/app/publisher/parking.ts';
 import { createRig, expectDelivered, recordOf, TOPIC, valuesOf, type Rig } from './publisher-rig.ts';

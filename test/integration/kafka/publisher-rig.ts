@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
 import { createMemoryKafka, type MemoryKafka } from '../../../src/adapters/kafka/memory/memory-kafka.ts';
-import type { EventStore, RecordedEvent } from '../../../src/app/event-store.ts';
-import type { Ownership } from '../../../src/app/ownership.ts';
+import type { EventStore, RecordedEvent } from '../../../src/app/log/event-store.ts';
+import type { Ownership } from '../../../src/app/deployment/ownership.ts';
 import type { Heartbeats } from '../../../src/app/publisher/heartbeat-publisher.ts';
 import { createPublisher, type Publisher } from '../../../src/app/publisher/publisher.ts';
 import type { TopicStatus } from '../../../src/app/publisher/topic-status.ts';

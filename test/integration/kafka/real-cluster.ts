@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { createKafkaCluster } from '../../../src/adapters/kafka/kafkajs-cluster.ts';
 import type { KafkaSettings } from '../../../src/adapters/kafka/kafkajs-client.ts';
 import { Kafka, logLevel } from '../../../src/adapters/kafka/kafkajs-library.ts';
-import { offsetsSoon } from '../../../src/adapters/kafka/when-led.ts';
+import { offsetsSoon } from '../../../src/adapters/kafka/partition-leaders.ts';
 import { systemClock } from '../../../src/adapters/system/system-ports.ts';
 import type { Logger } from '../../../src/app/ports.ts';
 import type { KafkaUnderTest, ReadRecord } from './contract.ts';

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
 import { createMemoryKafka } from '../../../src/adapters/kafka/memory/memory-kafka.ts';
 import { systemClock, systemIds, systemTimers } from '../../../src/adapters/system/system-ports.ts';
-import type { Position } from '../../../src/app/event-store.ts';
+import type { Position } from '../../../src/app/log/event-store.ts';
 import { KafkaFault, ReplayTargetInUse } from '../../../src/app/publisher/ports.ts';
 import { replay, type ReplayReport, type ReplayRequest } from '../../../src/app/publisher/replay.ts';
 import type { RecordMapper } from '../../../src/app/streams/stream.ts';

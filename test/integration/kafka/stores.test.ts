@@ -3,7 +3,7 @@ import { openSqliteEventStore } from '../../../src/adapters/event-store/sqlite/s
 import { createMemoryKafka, type MemoryKafka } from '../../../src/adapters/kafka/memory/memory-kafka.ts';
 import { createLeaseOwnership } from '../../../src/adapters/ownership/lease-ownership.ts';
 import { systemClock, systemIds, systemTimers } from '../../../src/adapters/system/system-ports.ts';
-import type { EventStore } from '../../../src/app/event-store.ts';
+import type { EventStore } from '../../../src/app/log/event-store.ts';
 import { createPublisher, type Publisher } from '../../../src/app/publisher/publisher.ts';
 import type { TopicSpec } from '../../../src/app/streams/stream.ts';
 import { TREE_HEADS_STREAM } from '../../../src/app/streams/topics.ts';

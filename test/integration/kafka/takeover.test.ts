@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { createLeaseOwnership } from '../../../src/adapters/ownership/lease-ownership.ts';
-import { leaseHolder } from '../../../src/app/ownership.ts';
+import { leaseHolder } from '../../../src/app/deployment/ownership.ts';
 import { PUBLISHER_LEASE } from '../../../src/app/publisher/ports.ts';
 import type { PublisherFailpoint, PublisherSettings } from '../../../src/app/publisher/types.ts';
 import type { RecordMapper } from '../../../src/app/streams/stream.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { TENANT_ANNOTATION, type CallOptions } from '../../../src/app/management-cluster.ts';
+import { TENANT_ANNOTATION, type CallOptions } from '../../../src/app/hubs/management-cluster.ts';
 import { CLUSTER_ORDER } from '../../../src/domain/clusters/hub-objects.ts';
 import type { HubObjectEvent } from '../../../src/domain/hubs/hub-object.ts';
 import { EXTERNAL_IP_POOL as POOL } from '../../../src/domain/networks/hub-objects.ts';

@@ -1,4 +1,8 @@
-import { HubError, type HubErrorKind, type ManagementCluster } from '../../../src/app/management-cluster.ts';
+import {
+  HubError,
+  type HubErrorKind,
+  type ManagementCluster,
+} from '../../../src/app/hubs/management-cluster.ts';
 
 /** A hub to test an adapter on. The hub must bring orders to Ready by itself within `patienceMs`. */
 export type ManagementClusterUnderTest = {

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { type CallOptions, TENANT_ANNOTATION } from '../../../src/app/management-cluster.ts';
+import { type CallOptions, TENANT_ANNOTATION } from '../../../src/app/hubs/management-cluster.ts';
 import {
   CLUSTER_ORDER,
   CLUSTER_ORDER_UUID_LABEL,

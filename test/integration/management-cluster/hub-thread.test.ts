@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect } from 'chai';
-import { type CallOptions, HubError } from '../../../src/app/management-cluster.ts';
+import { type CallOptions, HubError } from '../../../src/app/hubs/management-cluster.ts';
 import { CLUSTER_ORDER } from '../../../src/domain/clusters/hub-objects.ts';
 import { createWorkerChannel } from '../../../src/adapters/management-cluster/simulated/channel.ts';
 import { createSimulatedHub } from '../../../src/adapters/management-cluster/simulated/simulated-hub.ts';

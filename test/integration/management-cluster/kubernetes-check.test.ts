@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { CallOptions, HubReport } from '../../../src/app/management-cluster.ts';
+import type { CallOptions, HubReport } from '../../../src/app/hubs/management-cluster.ts';
 import { createAuthority } from '../../support/kube-apiserver/access/certificates.ts';
 import {
   loadDefinitions,

@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { parse, stringify } from 'yaml';
 import { createClusters } from '../../../src/composition/clusters.ts';
 import { systemClock, systemTimers } from '../../../src/adapters/system/system-ports.ts';
-import type { CallOptions } from '../../../src/app/management-cluster.ts';
+import type { CallOptions } from '../../../src/app/hubs/management-cluster.ts';
 import { CLUSTER_ORDER } from '../../../src/domain/clusters/hub-objects.ts';
 import { startKubeApiServer, type KubeApiServer } from '../../support/kube-apiserver/start.ts';
 import { failure } from './contract-kit.ts';

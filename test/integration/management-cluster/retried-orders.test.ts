@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { createObjectLooks } from '../../../src/app/hub-looks.ts';
-import { createManagementClusterEffects } from '../../../src/app/management-cluster-effects.ts';
+import { createObjectLooks } from '../../../src/app/hubs/hub-looks.ts';
+import { createManagementClusterEffects } from '../../../src/app/hubs/management-cluster-effects.ts';
 import type { ClusterObservation } from '../../../src/domain/clusters/observed.ts';
 import { configVersion } from '../../../src/domain/clusters/observation.ts';
 import { orderName } from '../../../src/domain/clusters/cluster-order-manifest.ts';

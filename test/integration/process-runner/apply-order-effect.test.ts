@@ -1,6 +1,6 @@
 import type { FakeOrders } from '../../support/fake-orders.ts';
 import { expect } from 'chai';
-import { HubError, type ManagementCluster } from '../../../src/app/management-cluster.ts';
+import { HubError, type ManagementCluster } from '../../../src/app/hubs/management-cluster.ts';
 import { CLUSTER_ORDER, type ObservedClusterOrder } from '../../../src/domain/clusters/hub-objects.ts';
 import { configVersion } from '../../../src/domain/clusters/observation.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';

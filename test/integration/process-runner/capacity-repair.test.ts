@@ -1,9 +1,9 @@
 import { expect } from 'chai';
-import { repairCapacity } from '../../../src/app/capacity-repair.ts';
-import { StoreUnavailable } from '../../../src/app/event-store.ts';
-import { createHolders } from '../../../src/app/holders.ts';
-import type { HubRegistry } from '../../../src/app/hub-registry.ts';
-import { hubCapacity } from '../../../src/app/scheduler.ts';
+import { repairCapacity } from '../../../src/app/hubs/capacity-repair.ts';
+import { StoreUnavailable } from '../../../src/app/log/event-store.ts';
+import { createHolders } from '../../../src/app/hubs/holders.ts';
+import type { HubRegistry } from '../../../src/app/hubs/hub-registry.ts';
+import { hubCapacity } from '../../../src/app/hubs/scheduler.ts';
 import { claimedBy } from '../../../src/domain/hubs/capacity.ts';
 import { objectAt, stringAt } from '../../../src/domain/json-tools.ts';
 import { aggregateOf } from '../../../src/domain/kinds.ts';

@@ -1,8 +1,8 @@
 import { rmSync } from 'node:fs';
 import { expect } from 'chai';
-import { createCommandRunner } from '../../../src/app/command-runner.ts';
-import type { EventStore } from '../../../src/app/event-store.ts';
-import { derivedCommandId } from '../../../src/app/identifiers.ts';
+import { createCommandRunner } from '../../../src/app/commands/command-runner.ts';
+import type { EventStore } from '../../../src/app/log/event-store.ts';
+import { derivedCommandId } from '../../../src/app/log/identifiers.ts';
 import type { AnyWorkflow, CommandTarget } from '../../../src/app/process-runner/types.ts';
 import { systemClock } from '../../../src/adapters/system/system-ports.ts';
 import { eventually } from '../../support/eventually.ts';

@@ -1,9 +1,9 @@
 import type { FakeOrders } from '../../support/fake-orders.ts';
 import { expect } from 'chai';
 import { systemClock } from '../../../src/adapters/system/system-ports.ts';
-import { createObjectLooks } from '../../../src/app/hub-looks.ts';
-import { createManagementClusterEffects } from '../../../src/app/management-cluster-effects.ts';
-import { HubError, type ManagementCluster } from '../../../src/app/management-cluster.ts';
+import { createObjectLooks } from '../../../src/app/hubs/hub-looks.ts';
+import { createManagementClusterEffects } from '../../../src/app/hubs/management-cluster-effects.ts';
+import { HubError, type ManagementCluster } from '../../../src/app/hubs/management-cluster.ts';
 import type { ClusterOrderStatus, ObservedClusterOrder } from '../../../src/domain/clusters/hub-objects.ts';
 import { orderName } from '../../../src/domain/clusters/cluster-order-manifest.ts';
 import { configVersion } from '../../../src/domain/clusters/observation.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { EventStore, RecordedEvent, SubscriptionItem } from '../../../src/app/event-store.ts';
+import type { EventStore, RecordedEvent, SubscriptionItem } from '../../../src/app/log/event-store.ts';
 import type { AnyWorkflow } from '../../../src/app/process-runner/types.ts';
 import { eventually } from '../../support/eventually.ts';
 import {

@@ -8,13 +8,13 @@ import {
 } from '../../../src/adapters/management-cluster/simulated/simulated-hubs.ts';
 import type { SimulatedHub } from '../../../src/adapters/management-cluster/simulated/simulated-hub.ts';
 import { systemClock, systemTimers } from '../../../src/adapters/system/system-ports.ts';
-import { createObjectLooks } from '../../../src/app/hub-looks.ts';
-import type { ManagementCluster } from '../../../src/app/management-cluster.ts';
+import { createObjectLooks } from '../../../src/app/hubs/hub-looks.ts';
+import type { ManagementCluster } from '../../../src/app/hubs/management-cluster.ts';
 import {
   createManagementClusterEffects,
   type ApplyObjectArgs,
   type ObjectArgs,
-} from '../../../src/app/management-cluster-effects.ts';
+} from '../../../src/app/hubs/management-cluster-effects.ts';
 import type { EffectCall, EffectPort } from '../../../src/app/process-runner/types.ts';
 import {
   clusterOrderDraft,

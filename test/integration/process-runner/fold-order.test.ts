@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { WrongExpectedRevision, type EventStore } from '../../../src/app/event-store.ts';
-import type { Ownership } from '../../../src/app/ownership.ts';
+import { WrongExpectedRevision, type EventStore } from '../../../src/app/log/event-store.ts';
+import type { Ownership } from '../../../src/app/deployment/ownership.ts';
 import type { AnyWorkflow, LanePause } from '../../../src/app/process-runner/types.ts';
 import { eventually } from '../../support/eventually.ts';
 import { checkAsync } from '../../support/property.ts';

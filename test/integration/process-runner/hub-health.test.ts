@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import type { Automations } from '../../../src/app/automation.ts';
-import { createHubHealth, type HubHealthMonitor } from '../../../src/app/hub-health.ts';
-import type { HubProblem, HubReport, ManagementCluster } from '../../../src/app/management-cluster.ts';
+import type { Automations } from '../../../src/app/automation/automation.ts';
+import { createHubHealth, type HubHealthMonitor } from '../../../src/app/hubs/hub-health.ts';
+import type { HubProblem, HubReport, ManagementCluster } from '../../../src/app/hubs/management-cluster.ts';
 import { CLUSTER_ANNOTATION } from '../../../src/domain/hubs/identity.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import { systemIds } from '../../../src/adapters/system/system-ports.ts';

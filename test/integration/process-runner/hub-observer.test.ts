@@ -8,7 +8,7 @@ import { systemClock, systemTimers } from '../../../src/adapters/system/system-p
 import { CLUSTER_ORDER, type ObservedClusterOrder } from '../../../src/domain/clusters/hub-objects.ts';
 import type { HubObjectEvent } from '../../../src/domain/hubs/hub-object.ts';
 import type { HubCapacityCommand } from '../../../src/domain/hubs/capacity.ts';
-import { hubCapacity } from '../../../src/app/scheduler.ts';
+import { hubCapacity } from '../../../src/app/hubs/scheduler.ts';
 import { commandContext, fakeCluster } from '../../support/hub-fixture.ts';
 import { call, manifest, observingStage, order, scripted } from './observing.ts';
 import { eventually } from '../../support/eventually.ts';

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { systemTimers } from '../../../src/adapters/system/system-ports.ts';
-import { LogReplaced, type EventStore } from '../../../src/app/event-store.ts';
+import { LogReplaced, type EventStore } from '../../../src/app/log/event-store.ts';
 import type { Timers } from '../../../src/app/ports.ts';
-import { createHubRegistry } from '../../../src/app/hub-registry.ts';
+import { createHubRegistry } from '../../../src/app/hubs/hub-registry.ts';
 import { aggregateOf, hub as hubKind } from '../../../src/domain/kinds.ts';
 import type { SecretRef } from '../../../src/domain/secret-ref.ts';
 import { commandContext, fakeCluster, hubFixture, type HubFixture } from '../../support/hub-fixture.ts';

@@ -1,9 +1,9 @@
 import type { FakeOrders } from '../../support/fake-orders.ts';
 import { expect } from 'chai';
 import { systemClock, systemTimers } from '../../../src/adapters/system/system-ports.ts';
-import { createObjectLooks } from '../../../src/app/hub-looks.ts';
-import { createHubObserver } from '../../../src/app/hub-observer.ts';
-import { createManagementClusterEffects } from '../../../src/app/management-cluster-effects.ts';
+import { createObjectLooks } from '../../../src/app/hubs/hub-looks.ts';
+import { createHubObserver } from '../../../src/app/hubs/hub-observer.ts';
+import { createManagementClusterEffects } from '../../../src/app/hubs/management-cluster-effects.ts';
 import {
   CLUSTER_ORDER,
   type ObservedClusterOrder,

@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import { systemClock } from '../../../src/adapters/system/system-ports.ts';
-import { outcomeOfHubError } from '../../../src/app/hub-effects.ts';
-import { createObjectLooks } from '../../../src/app/hub-looks.ts';
-import { HubError, type HubErrorKind } from '../../../src/app/management-cluster.ts';
+import { outcomeOfHubError } from '../../../src/app/hubs/hub-effects.ts';
+import { createObjectLooks } from '../../../src/app/hubs/hub-looks.ts';
+import { HubError, type HubErrorKind } from '../../../src/app/hubs/management-cluster.ts';
 import { CLUSTER_ORDER, type ObservedClusterOrder } from '../../../src/domain/clusters/hub-objects.ts';
-import { createManagementClusterEffects } from '../../../src/app/management-cluster-effects.ts';
+import { createManagementClusterEffects } from '../../../src/app/hubs/management-cluster-effects.ts';
 import { readHubCalls } from '../../support/hub-journal.ts';
 import { effectCall, hubFixture } from '../../support/hub-fixture.ts';
 import {

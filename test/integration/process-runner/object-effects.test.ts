@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import { createSimulatedHub } from '../../../src/adapters/management-cluster/simulated/simulated-hub.ts';
 import { systemClock, systemTimers } from '../../../src/adapters/system/system-ports.ts';
-import { createObjectLooks } from '../../../src/app/hub-looks.ts';
-import { createHubObserver } from '../../../src/app/hub-observer.ts';
-import type { CallOptions } from '../../../src/app/management-cluster.ts';
-import { createManagementClusterEffects } from '../../../src/app/management-cluster-effects.ts';
+import { createObjectLooks } from '../../../src/app/hubs/hub-looks.ts';
+import { createHubObserver } from '../../../src/app/hubs/hub-observer.ts';
+import type { CallOptions } from '../../../src/app/hubs/management-cluster.ts';
+import { createManagementClusterEffects } from '../../../src/app/hubs/management-cluster-effects.ts';
 import { ownedObjects } from '../../../src/domain/hub-objects.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import { objectAt, stringAt } from '../../../src/domain/json-tools.ts';

@@ -1,11 +1,11 @@
 import { systemClock, systemTimers } from '../../../src/adapters/system/system-ports.ts';
-import { createObjectLooks } from '../../../src/app/hub-looks.ts';
-import { createHubObserver } from '../../../src/app/hub-observer.ts';
+import { createObjectLooks } from '../../../src/app/hubs/hub-looks.ts';
+import { createHubObserver } from '../../../src/app/hubs/hub-observer.ts';
 import {
   HubError,
   type ManagementCluster,
   type ManagementClusters,
-} from '../../../src/app/management-cluster.ts';
+} from '../../../src/app/hubs/management-cluster.ts';
 import {
   CLUSTER_ORDER,
   type ClusterOrderManifest,

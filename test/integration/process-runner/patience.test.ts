@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect } from 'chai';
 import { systemClock } from '../../../src/adapters/system/system-ports.ts';
-import type { CommandOutcome } from '../../../src/app/command.ts';
-import type { EventStore } from '../../../src/app/event-store.ts';
-import type { Ownership } from '../../../src/app/ownership.ts';
+import type { CommandOutcome } from '../../../src/app/commands/command.ts';
+import type { EventStore } from '../../../src/app/log/event-store.ts';
+import type { Ownership } from '../../../src/app/deployment/ownership.ts';
 import type { Clock } from '../../../src/app/ports.ts';
 import type {
   CommandTarget,

@@ -1,12 +1,12 @@
-import type { Anchor } from '../../../src/app/resume-point.ts';
+import type { Anchor } from '../../../src/app/log/resume-point.ts';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { expect } from 'chai';
 import { systemClock } from '../../../src/adapters/system/system-ports.ts';
-import { createCommandRunner } from '../../../src/app/command-runner.ts';
-import { StoreUnavailable, type EventStore } from '../../../src/app/event-store.ts';
+import { createCommandRunner } from '../../../src/app/commands/command-runner.ts';
+import { StoreUnavailable, type EventStore } from '../../../src/app/log/event-store.ts';
 import type { AnyWorkflow } from '../../../src/app/process-runner/types.ts';
-import { ReferencesBusy } from '../../../src/app/reference-guard.ts';
+import { ReferencesBusy } from '../../../src/app/references/reference-guard.ts';
 import {
   appendToy,
   isDone,

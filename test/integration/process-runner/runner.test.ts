@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { Ownership } from '../../../src/app/ownership.ts';
+import type { Ownership } from '../../../src/app/deployment/ownership.ts';
 import type { AnyWorkflow } from '../../../src/app/process-runner/types.ts';
 import {
   appendToy,

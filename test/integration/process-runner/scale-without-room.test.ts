@@ -5,7 +5,7 @@ import { expect } from 'chai';
 import { cluster } from '../../../src/domain/clusters/cluster.resource.ts';
 import { listAt, objectAt, own, stringAt } from '../../../src/domain/json-tools.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
-import { hubCapacity } from '../../../src/app/scheduler.ts';
+import { hubCapacity } from '../../../src/app/hubs/scheduler.ts';
 import { claimOf } from '../../../src/domain/hubs/capacity.ts';
 import { eventually } from '../../support/eventually.ts';
 import { orderFixture, type OrderFixture } from '../../support/order-fixture.ts';

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { systemClock } from '../../../src/adapters/system/system-ports.ts';
 import type { EffectPort } from '../../../src/app/process-runner/types.ts';
-import { createScheduler, declareCapacities, hubCapacity } from '../../../src/app/scheduler.ts';
+import { createScheduler, declareCapacities, hubCapacity } from '../../../src/app/hubs/scheduler.ts';
 import type { PlaceResult } from '../../../src/domain/hubs/placement.ts';
 import { claimOf, NOTHING } from '../../../src/domain/hubs/capacity.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';

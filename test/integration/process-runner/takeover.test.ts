@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { createLeaseOwnership } from '../../../src/adapters/ownership/lease-ownership.ts';
 import { systemClock, systemTimers } from '../../../src/adapters/system/system-ports.ts';
-import type { EventStore } from '../../../src/app/event-store.ts';
+import type { EventStore } from '../../../src/app/log/event-store.ts';
 import type { Failpoint } from '../../../src/app/process-runner/types.ts';
 import {
   isDone,

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import type { Ownership } from '../../../src/app/ownership.ts';
+import type { Ownership } from '../../../src/app/deployment/ownership.ts';
 import { checkAsync } from '../../support/property.ts';
 import { isDone, orderToy, readAll, startToyRunner, toyStore } from '../../support/toy-workflow.ts';
 import { createWorkshop, type ShopMood } from '../../support/toy-workshop.ts';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { DatabaseSync } from 'node:sqlite';
-import type { RecordedEvent } from '../../../src/app/event-store.ts';
+import type { RecordedEvent } from '../../../src/app/log/event-store.ts';
 import { buildAndCheck, LongLog, type CopyContext } from '../../../src/projections/runner/copy.ts';
 import { digestOf } from '../../../src/projections/runner/digest.ts';
 import { fileStorage } from '../../../src/projections/runner/storage.ts';

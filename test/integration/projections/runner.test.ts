@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { StoreUnavailable } from '../../../src/app/event-store.ts';
+import { StoreUnavailable } from '../../../src/app/log/event-store.ts';
 import type { Timers } from '../../../src/app/ports.ts';
 import type { LogReader } from '../../../src/projections/log-reader.ts';
 import {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import type { JsonObject, JsonValue } from '../../../src/domain/json.ts';
-import { pointerOf } from '../../../src/domain/places.ts';
+import { pointerOf } from '../../../src/domain/document-places.ts';
 
 /** An event as it is stored: any data, and metadata that says what of both is hidden. */
 export type HidingEvent = {

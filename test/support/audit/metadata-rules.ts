@@ -1,5 +1,5 @@
 import { actingKinds } from '../../../src/domain/acting-kinds.ts';
-import type { RecordedEvent } from '../../../src/app/event-store.ts';
+import type { RecordedEvent } from '../../../src/app/log/event-store.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import { objectAt, own, stringAt } from '../../../src/domain/json-tools.ts';
 

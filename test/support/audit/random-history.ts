@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { v5 } from 'uuid';
-import type { EventStore, RecordedEvent } from '../../../src/app/event-store.ts';
+import type { EventStore, RecordedEvent } from '../../../src/app/log/event-store.ts';
 import { isLeafStream } from '../../../src/app/audit/merkle/leaf.ts';
 import { sha256 } from '../../../src/app/audit/merkle/hashing.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
-import { pointerOf } from '../../../src/domain/places.ts';
+import { pointerOf } from '../../../src/domain/document-places.ts';
 
 /** One append of a random history. */
 export type Step = {

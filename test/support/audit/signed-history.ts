@@ -29,8 +29,8 @@ import {
   type BundleContent,
   type LinePage,
 } from '../../../src/app/audit/bundle/writer.ts';
-import type { RecordedEvent } from '../../../src/app/event-store.ts';
-import { splitOf } from '../../../src/app/hidden-fields.ts';
+import type { RecordedEvent } from '../../../src/app/log/event-store.ts';
+import { splitOf } from '../../../src/app/log/hidden-fields.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import { stringAt } from '../../../src/domain/json-tools.ts';
 

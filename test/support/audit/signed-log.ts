@@ -1,6 +1,6 @@
 import type { StoppedLog } from '../../../src/app/audit/bundle/verify-store.ts';
 import type { NoteSigner } from '../../../src/app/audit/merkle/note.ts';
-import type { RecordedEvent } from '../../../src/app/event-store.ts';
+import type { RecordedEvent } from '../../../src/app/log/event-store.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import { keyOf, ORIGIN, vkey, type History } from './signed-history.ts';
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { importJWK, SignJWT, type JWK } from 'jose';
 import { DEVELOPMENT_ISSUER } from '../../../src/adapters/identity/development-issuer.ts';
 import { openSqliteLogReader } from '../../../src/adapters/event-store/sqlite/open-log-reader.ts';
-import type { RecordedEvent } from '../../../src/app/event-store.ts';
+import type { RecordedEvent } from '../../../src/app/log/event-store.ts';
 import { createLogger } from '../../../src/composition/logger.ts';
 import { startService, type Service } from '../../../src/composition/service.ts';
 import { readConfig } from '../../../src/config.ts';

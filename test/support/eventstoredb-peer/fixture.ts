@@ -4,7 +4,7 @@ import {
   type EventStoreDbOptions,
   type EventStoreDbStore,
 } from '../../../src/adapters/event-store/eventstoredb/eventstoredb-event-store.ts';
-import type { EventToAppend } from '../../../src/app/event-store.ts';
+import type { EventToAppend } from '../../../src/app/log/event-store.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import { startPeer, type Peer, type PeerOptions } from './peer.ts';
 

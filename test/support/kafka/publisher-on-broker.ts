@@ -6,8 +6,8 @@ import { openSqliteEventStore } from '../../../src/adapters/event-store/sqlite/s
 import type { KafkaSettings } from '../../../src/adapters/kafka/kafkajs-client.ts';
 import { createKafkaCluster } from '../../../src/adapters/kafka/kafkajs-cluster.ts';
 import { systemClock, systemIds, systemTimers } from '../../../src/adapters/system/system-ports.ts';
-import type { EventStore, EventToAppend } from '../../../src/app/event-store.ts';
-import type { Ownership } from '../../../src/app/ownership.ts';
+import type { EventStore, EventToAppend } from '../../../src/app/log/event-store.ts';
+import type { Ownership } from '../../../src/app/deployment/ownership.ts';
 import type { KafkaCluster } from '../../../src/app/publisher/ports.ts';
 import { createPublisher, type Publisher } from '../../../src/app/publisher/publisher.ts';
 import type { TopicStatus } from '../../../src/app/publisher/topic-status.ts';

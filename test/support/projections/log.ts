@@ -1,5 +1,5 @@
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
-import type { EventStore, Position, RecordedEvent } from '../../../src/app/event-store.ts';
+import type { EventStore, Position, RecordedEvent } from '../../../src/app/log/event-store.ts';
 import type { NoteEvent } from './notes.ts';
 
 /** A log for specs of the read models: appends keep track of revisions and commands by themselves. */

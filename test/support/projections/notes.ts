@@ -1,4 +1,4 @@
-import type { RecordedEvent } from '../../../src/app/event-store.ts';
+import type { RecordedEvent } from '../../../src/app/log/event-store.ts';
 import type { DomainEvent } from '../../../src/domain/decider.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import type { ResourceView } from '../../../src/domain/resource.ts';

@@ -1,9 +1,9 @@
 import { createMemoryKeyStore } from '../../../src/adapters/keys/memory-key-store.ts';
 import { createAccessJournal } from '../../../src/app/audit/access-journal.ts';
 import { createDayJournal } from '../../../src/app/audit/day-journal.ts';
-import { createEventCodec } from '../../../src/app/event-codec.ts';
-import { createRequestHash } from '../../../src/app/request-hash.ts';
-import type { Encrypted } from '../../../src/app/metadata.ts';
+import { createEventCodec } from '../../../src/app/log/event-codec.ts';
+import { createRequestHash } from '../../../src/app/commands/request-hash.ts';
+import type { Encrypted } from '../../../src/app/log/metadata.ts';
 import type { System, SystemPorts } from '../../../src/composition/system.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import { eventTypes } from '../../../src/domain/registry.ts';

@@ -1,4 +1,4 @@
-import { AutomationError, type Automation } from '../../../src/app/automation.ts';
+import { AutomationError, type Automation } from '../../../src/app/automation/automation.ts';
 import { createCaller, type HubWitness, type NetworkFaults } from './caller.ts';
 import type { Life } from './life.ts';
 

@@ -1,4 +1,4 @@
-import type { CallOptions } from '../../../src/app/management-cluster.ts';
+import type { CallOptions } from '../../../src/app/hubs/management-cluster.ts';
 import { answer, latency, type Life } from './life.ts';
 
 /** Chances (0 to 1) of each misfortune on the way to a hub and back; what the hub itself does is its own setting. */

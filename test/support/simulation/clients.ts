@@ -1,4 +1,4 @@
-import { keyedCommandId, keyedCreationId } from '../../../src/app/identifiers.ts';
+import { keyedCommandId, keyedCreationId } from '../../../src/app/log/identifiers.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import type { Principal } from '../../../src/http/osac/principal.ts';
 import { routeOf, type Reply, type Request } from './api.ts';

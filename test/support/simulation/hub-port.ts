@@ -1,4 +1,8 @@
-import { type HubController, HubError, type ManagementCluster } from '../../../src/app/management-cluster.ts';
+import {
+  type HubController,
+  HubError,
+  type ManagementCluster,
+} from '../../../src/app/hubs/management-cluster.ts';
 import type { HubObjectEvent, OwnedObject, OwnedShown } from '../../../src/domain/hubs/hub-object.ts';
 import { createCaller, type Caller, type HubWitness, type NetworkFaults, type Outcome } from './caller.ts';
 import { latency, roundTrip, type Life } from './life.ts';

@@ -1,6 +1,6 @@
 import { createLeaseOwnership } from '../../../src/adapters/ownership/lease-ownership.ts';
-import type { Automations } from '../../../src/app/automation.ts';
-import type { ManagementClusters } from '../../../src/app/management-cluster.ts';
+import type { Automations } from '../../../src/app/automation/automation.ts';
+import type { ManagementClusters } from '../../../src/app/hubs/management-cluster.ts';
 import type { Clock, Ids, Logger, SecretStore, Timers } from '../../../src/app/ports.ts';
 import { createSystem, type System, type SystemPorts } from '../../../src/composition/system.ts';
 import { createApi, type Api } from './api.ts';

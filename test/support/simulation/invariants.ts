@@ -1,6 +1,6 @@
 import { completeMetadata } from '../../../src/app/brief-metadata.ts';
-import type { Appended, EventToAppend } from '../../../src/app/event-store.ts';
-import type { EventMetadata } from '../../../src/app/metadata.ts';
+import type { Appended, EventToAppend } from '../../../src/app/log/event-store.ts';
+import type { EventMetadata } from '../../../src/app/log/metadata.ts';
 import { evolveCluster } from '../../../src/domain/clusters/cluster.ts';
 import { initialCluster, isLiveCluster, type ClusterState } from '../../../src/domain/clusters/state.ts';
 import type { ClusterEvent } from '../../../src/domain/clusters/events.ts';

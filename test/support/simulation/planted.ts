@@ -4,9 +4,9 @@ import {
   type EventStore,
   type ExpectedRevision,
   type SubscriptionItem,
-} from '../../../src/app/event-store.ts';
-import { AutomationError, type Automation } from '../../../src/app/automation.ts';
-import { HubError, type ManagementCluster } from '../../../src/app/management-cluster.ts';
+} from '../../../src/app/log/event-store.ts';
+import { AutomationError, type Automation } from '../../../src/app/automation/automation.ts';
+import { HubError, type ManagementCluster } from '../../../src/app/hubs/management-cluster.ts';
 import type { SystemPorts } from '../../../src/composition/system.ts';
 import type { Life } from './life.ts';
 import type { RealHubPlan } from './plan.ts';

@@ -4,7 +4,7 @@ import {
   type AutomationJob,
   type AutomationPurpose,
   type TriggerRequest,
-} from '../../../src/app/automation.ts';
+} from '../../../src/app/automation/automation.ts';
 import type { ClusterOrderSpec } from '../../../src/domain/clusters/hub-objects.ts';
 import { objectAt, stringAt } from '../../../src/domain/json-tools.ts';
 import type { Agenda } from './agenda.ts';

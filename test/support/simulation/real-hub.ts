@@ -1,6 +1,10 @@
 import { byKind, type FakeOrders } from '../fake-orders.ts';
 import { createMemoryMark } from '../memory-mark.ts';
-import { type HubController, HubError, type ManagementCluster } from '../../../src/app/management-cluster.ts';
+import {
+  type HubController,
+  HubError,
+  type ManagementCluster,
+} from '../../../src/app/hubs/management-cluster.ts';
 import {
   CLUSTER_ORDER_UUID_LABEL,
   clusterNamespace,

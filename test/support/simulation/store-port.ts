@@ -8,7 +8,7 @@ import {
   type ExpectedRevision,
   type RecordedEvent,
   type SubscriptionItem,
-} from '../../../src/app/event-store.ts';
+} from '../../../src/app/log/event-store.ts';
 import { answer, latency, roundTrip, type Life } from './life.ts';
 
 /** Chances (0 to 1) of each misfortune per call. */

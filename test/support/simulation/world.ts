@@ -7,9 +7,9 @@ import {
   type SimulatedHub,
 } from '../../../src/adapters/management-cluster/simulated/simulated-hub.ts';
 import { createMemorySecretStore } from '../../../src/adapters/secrets/memory-secret-store.ts';
-import type { Automation } from '../../../src/app/automation.ts';
+import type { Automation } from '../../../src/app/automation/automation.ts';
 import type { Clock, Timers } from '../../../src/app/ports.ts';
-import type { ManagementCluster } from '../../../src/app/management-cluster.ts';
+import type { ManagementCluster } from '../../../src/app/hubs/management-cluster.ts';
 import type { SystemPorts } from '../../../src/composition/system.ts';
 import { readHubOrders, type HubOrder } from '../hub-journal.ts';
 import { createAgenda, type Agenda } from './agenda.ts';

@@ -1,4 +1,4 @@
-import type { RecordedEvent } from '../../../src/app/event-store.ts';
+import type { RecordedEvent } from '../../../src/app/log/event-store.ts';
 import { streamName } from '../../../src/domain/stream-name.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import { registry } from '../../../src/domain/registry.ts';

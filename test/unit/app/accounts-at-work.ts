@@ -1,5 +1,5 @@
-import type { CommandOutcome } from '../../../src/app/command.ts';
-import type { EventStore } from '../../../src/app/event-store.ts';
+import type { CommandOutcome } from '../../../src/app/commands/command.ts';
+import type { EventStore } from '../../../src/app/log/event-store.ts';
 import type { Account } from '../../support/fake-account.ts';
 
 export const deposit = (name: string, amount = 1) => ({ type: 'Deposit', amount, deposit: name }) as const;

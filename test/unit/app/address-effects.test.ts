@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { createAddressEffects } from '../../../src/app/address-effects.ts';
+import { createAddressEffects } from '../../../src/app/hubs/address-effects.ts';
 import { aggregateOf } from '../../../src/domain/kinds.ts';
 import { externalIpPool } from '../../../src/domain/networks/external-ip-pool.resource.ts';
 import { commandContext, effectCall, hubFixture } from '../../support/hub-fixture.ts';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
-import { OutcomeUnknown, StoreUnavailable, type EventStore } from '../../../src/app/event-store.ts';
-import type { CommandOutcome } from '../../../src/app/command.ts';
+import { OutcomeUnknown, StoreUnavailable, type EventStore } from '../../../src/app/log/event-store.ts';
+import type { CommandOutcome } from '../../../src/app/commands/command.ts';
 import { accounts, type Account } from '../../support/fake-account.ts';
 import { collect, createTestRunner, fakeContext } from '../../support/fake-context.ts';
 

@@ -8,8 +8,8 @@ import {
   LogOfAnotherForm,
   readDeployment,
   rebindDeployment,
-} from '../../../src/app/deployment.ts';
-import type { RecordedEvent } from '../../../src/app/event-store.ts';
+} from '../../../src/app/deployment/deployment.ts';
+import type { RecordedEvent } from '../../../src/app/log/event-store.ts';
 import { createFakeClock } from '../../support/fake-context.ts';
 import { createFakeIds } from '../../support/fake-incarnation.ts';
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
-import { createHubEpochs, DRIVING_STREAM } from '../../../src/app/hub-epochs.ts';
+import { createHubEpochs, DRIVING_STREAM } from '../../../src/app/hubs/hub-epochs.ts';
 import { createFakeIds } from '../../support/fake-incarnation.ts';
 import { manualTime } from '../../support/manual-time.ts';
 

@@ -4,8 +4,8 @@ import {
   lookWhenClosed,
   pacingOfLanes,
   probeOnNewCredentials,
-} from '../../../src/app/hub-lanes.ts';
-import type { RegisteredHub } from '../../../src/app/hub-registry.ts';
+} from '../../../src/app/hubs/hub-lanes.ts';
+import type { RegisteredHub } from '../../../src/app/hubs/hub-registry.ts';
 import type { LaneStatus } from '../../../src/app/process-runner/types.ts';
 import { CLUSTER_ORDER } from '../../../src/domain/clusters/hub-objects.ts';
 import { ownedObjects } from '../../../src/domain/hub-objects.ts';

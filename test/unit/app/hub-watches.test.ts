@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import type { HubWatchStatus } from '../../../src/app/hub-observer.ts';
-import { watchesByHub } from '../../../src/app/hub-watches.ts';
+import type { HubWatchStatus } from '../../../src/app/hubs/hub-observer.ts';
+import { watchesByHub } from '../../../src/app/hubs/hub-watches.ts';
 
 const status = (hub: string, namespace: string, more: Partial<HubWatchStatus> = {}): HubWatchStatus => ({
   hub,

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { parseIdempotencyKey } from '../../../src/app/idempotency.ts';
-import { keyedCommandId, keyedCreationId } from '../../../src/app/identifiers.ts';
-import { createRequestHash } from '../../../src/app/request-hash.ts';
+import { parseIdempotencyKey } from '../../../src/app/commands/idempotency.ts';
+import { keyedCommandId, keyedCreationId } from '../../../src/app/log/identifiers.ts';
+import { createRequestHash } from '../../../src/app/commands/request-hash.ts';
 
 describe('Idempotency-Key', () => {
   for (const [header, key] of [

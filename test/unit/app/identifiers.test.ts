@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { v5 } from 'uuid';
-import { derivedCommandId, eventId, isDerivedForm } from '../../../src/app/identifiers.ts';
+import { derivedCommandId, eventId, isDerivedForm } from '../../../src/app/log/identifiers.ts';
 import { check } from '../../support/property.ts';
 import { anyText } from '../../support/arbitraries/any-text.ts';
 

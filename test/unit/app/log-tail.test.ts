@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
-import type { EventStore, Position } from '../../../src/app/event-store.ts';
-import { createLogTail } from '../../../src/app/log-tail.ts';
+import type { EventStore, Position } from '../../../src/app/log/event-store.ts';
+import { createLogTail } from '../../../src/app/commands/log-tail.ts';
 import { event } from '../../support/eventstoredb-peer/fixture.ts';
 import { checkAsync } from '../../support/property.ts';
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
 import { nameAggregate } from '../../../src/domain/kinds.ts';
-import { everyClaimOf, nameStreamId, type NameClaim } from '../../../src/app/names.ts';
+import { everyClaimOf, nameStreamId, type NameClaim } from '../../../src/app/names/names.ts';
 import type { NameState } from '../../../src/domain/naming/name.ts';
 import { fakeContext } from '../../support/fake-context.ts';
 import { createIncarnation } from '../../support/fake-incarnation.ts';

@@ -2,7 +2,7 @@ import type { ClusterObservation } from '../../../src/domain/clusters/observed.t
 import { CLUSTER_ORDER, HOSTED_CLUSTER } from '../../../src/domain/clusters/hub-objects.ts';
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect } from 'chai';
-import { observationAt } from '../../../src/app/hub-looks.ts';
+import { observationAt } from '../../../src/app/hubs/hub-looks.ts';
 import { evolveCluster } from '../../../src/domain/clusters/cluster.ts';
 import { clusterOrderSpec } from '../../../src/domain/clusters/cluster-order-manifest.ts';
 import { cluster } from '../../../src/domain/clusters/cluster.resource.ts';

@@ -3,7 +3,7 @@ import { evolveCluster } from '../../../src/domain/clusters/cluster.ts';
 import type { ClusterEvent } from '../../../src/domain/clusters/events.ts';
 import { initialCluster, type ClusterState } from '../../../src/domain/clusters/state.ts';
 import { HUB, onHub, order, ordered } from '../domain/clusters/samples.ts';
-import { orderLog, logRefusal } from '../../../src/app/order-log.ts';
+import { orderLog, logRefusal } from '../../../src/app/process-runner/order-log.ts';
 import type { Logger } from '../../../src/app/ports.ts';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
 import { silentLogger } from '../../support/loggers.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { createProcessPort, type Processes } from '../../../src/app/process-port.ts';
+import { createProcessPort, type Processes } from '../../../src/app/process-runner/process-port.ts';
 
 describe('the port of the process runner', () => {
   it('answers as one that owns nothing until the runner is plugged in, and then as the runner', () => {

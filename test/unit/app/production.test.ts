@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { isProduction } from '../../../src/app/production.ts';
+import { isProduction } from '../../../src/app/deployment/production.ts';
 
 describe('production', () => {
   it('is meant by NODE_ENV=production in any case and with blanks around it', () => {

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { createReferenceGuard, ReferencesBusy } from '../../../src/app/reference-guard.ts';
+import { createReferenceGuard, ReferencesBusy } from '../../../src/app/references/reference-guard.ts';
 import { createFakeTimers } from '../../support/fake-incarnation.ts';
 import { checkAsync } from '../../support/property.ts';
 

@@ -2,10 +2,10 @@ import { expect } from 'chai';
 import { pino } from 'pino';
 import { Writable } from 'node:stream';
 import { createMemoryKeyStore } from '../../../src/adapters/keys/memory-key-store.ts';
-import { subjectIdOf, secretVersionOf } from '../../../src/app/identifiers.ts';
+import { subjectIdOf, secretVersionOf } from '../../../src/app/log/identifiers.ts';
 import type { KeyStore } from '../../../src/app/ports.ts';
-import { LOG_REDACT_PATHS, LOG_REDACTED } from '../../../src/app/redaction.ts';
-import { createPersonalMetadata } from '../../../src/app/subjects.ts';
+import { LOG_REDACT_PATHS, LOG_REDACTED } from '../../../src/app/log/redaction.ts';
+import { createPersonalMetadata } from '../../../src/app/tenancy/subjects.ts';
 
 describe('log redaction', () => {
   it('hides what should never have reached the logger', () => {

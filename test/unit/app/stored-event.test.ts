@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
-import { firstNonUtf8, lookAtEvent, type StoredEvent } from '../../../src/app/stored-event.ts';
+import { firstNonUtf8, lookAtEvent, type StoredEvent } from '../../../src/app/log/stored-event.ts';
 import { registry } from '../../../src/domain/registry.ts';
 
 const sample = JSON.parse(readFileSync('fixtures/events/LegalHoldReleased.v1.json', 'utf8')) as object;

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { createStreamQueue } from '../../../src/app/stream-queue.ts';
+import { createStreamQueue } from '../../../src/app/commands/stream-queue.ts';
 import { countVersion, NO_VERSION } from '../../../src/domain/document-version.ts';
 import { check } from '../../support/property.ts';
 

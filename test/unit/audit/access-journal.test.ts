@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { createAccessJournal } from '../../../src/app/audit/access-journal.ts';
 import type { Encrypted } from '../../../src/domain/personal.ts';
-import { systemContext, type CommandContext, type EventMetadata } from '../../../src/app/metadata.ts';
+import { systemContext, type CommandContext, type EventMetadata } from '../../../src/app/log/metadata.ts';
 
 describe('the journal of looks', () => {
   it('tells the tenants of one look beside each other, but never more than sixteen at a time', async () => {

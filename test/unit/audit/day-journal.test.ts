@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
 import { createDayJournal, dayStream } from '../../../src/app/audit/day-journal.ts';
-import { OutcomeUnknown, type EventStore } from '../../../src/app/event-store.ts';
+import { OutcomeUnknown, type EventStore } from '../../../src/app/log/event-store.ts';
 import { parseStreamName } from '../../../src/domain/stream-name.ts';
 import { collect } from '../../support/fake-context.ts';
 

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
 import { createAuditGrants } from '../../../src/app/audit/grants.ts';
-import type { CommandRunner } from '../../../src/app/command.ts';
-import { createEventCodec } from '../../../src/app/event-codec.ts';
-import type { EventStore } from '../../../src/app/event-store.ts';
+import type { CommandRunner } from '../../../src/app/commands/command.ts';
+import { createEventCodec } from '../../../src/app/log/event-codec.ts';
+import type { EventStore } from '../../../src/app/log/event-store.ts';
 import type { AuditGrantCommand } from '../../../src/domain/audit/grant.ts';
 import { auditGrantAggregate } from '../../../src/domain/kinds.ts';
 import { eventTypes } from '../../../src/domain/registry.ts';

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
-import { createLeafGuard, heldRead, type LeafIndex } from '../../../src/app/audit/held-reads.ts';
+import { createLeafGuard, heldRead, type LeafIndex } from '../../../src/app/audit/verified-reads.ts';
 import { leafHashOf, leafOf } from '../../../src/app/audit/merkle/leaf.ts';
 import type { AuditLeaf } from '../../../src/app/audit/tree.ts';
-import { LogDamaged, type ReadForward, type RecordedEvent } from '../../../src/app/event-store.ts';
+import { LogDamaged, type ReadForward, type RecordedEvent } from '../../../src/app/log/event-store.ts';
 
 const eventAt = (revision: number): RecordedEvent => ({
   position: String(revision * 10).padStart(16, '0'),

@@ -5,7 +5,7 @@ import { unchangedEventsOf } from '../../../src/app/audit/event-source.ts';
 import { createLeafSample } from '../../../src/app/audit/leaf-sample.ts';
 import { originOf } from '../../../src/app/audit/merkle/checkpoint.ts';
 import type { AuditTree } from '../../../src/app/audit/tree.ts';
-import { LogDamaged, type EventStore, type RecordedEvent } from '../../../src/app/event-store.ts';
+import { LogDamaged, type EventStore, type RecordedEvent } from '../../../src/app/log/event-store.ts';
 import type { Logger } from '../../../src/app/ports.ts';
 import type { ReadModels } from '../../../src/projections/read-models.ts';
 import { audit, followed, openAuditView, openSigning } from '../../support/audit/open-audit.ts';

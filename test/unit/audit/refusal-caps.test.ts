@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { createRefusalCaps } from '../../../src/app/audit/refusal-caps.ts';
-import type { Actor } from '../../../src/app/metadata.ts';
+import type { Actor } from '../../../src/app/log/metadata.ts';
 import { check } from '../../support/property.ts';
 
 /** Room for callers whose refusals are counted one by one. */

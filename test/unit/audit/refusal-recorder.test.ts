@@ -4,12 +4,12 @@ import { createMemoryKeyStore } from '../../../src/adapters/keys/memory-key-stor
 import { createDayJournal } from '../../../src/app/audit/day-journal.ts';
 import { createKnownIds } from '../../../src/app/audit/known-ids.ts';
 import { createRefusalRecorder } from '../../../src/app/audit/refusal-recorder.ts';
-import { createEventCodec } from '../../../src/app/event-codec.ts';
-import { StoreUnavailable, type EventStore } from '../../../src/app/event-store.ts';
-import type { Encrypted, EventMetadata } from '../../../src/app/metadata.ts';
+import { createEventCodec } from '../../../src/app/log/event-codec.ts';
+import { StoreUnavailable, type EventStore } from '../../../src/app/log/event-store.ts';
+import type { Encrypted, EventMetadata } from '../../../src/app/log/metadata.ts';
 import type { RejectionRecord } from '../../../src/app/ports.ts';
-import { createPersonalMetadata } from '../../../src/app/subjects.ts';
-import { createRequestHash } from '../../../src/app/request-hash.ts';
+import { createPersonalMetadata } from '../../../src/app/tenancy/subjects.ts';
+import { createRequestHash } from '../../../src/app/commands/request-hash.ts';
 import { auditEventTypes } from '../../../src/domain/audit/event-types.ts';
 import { systemIds } from '../../../src/adapters/system/system-ports.ts';
 import { collect } from '../../support/fake-context.ts';

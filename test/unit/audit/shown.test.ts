@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import { canonicalHash, leafOf } from '../../../src/app/audit/merkle/leaf.ts';
-import { shownTo } from '../../../src/app/audit/shown.ts';
-import { createEventCodec } from '../../../src/app/event-codec.ts';
-import type { RecordedEvent } from '../../../src/app/event-store.ts';
+import { shownTo } from '../../../src/app/audit/shown-event.ts';
+import { createEventCodec } from '../../../src/app/log/event-codec.ts';
+import type { RecordedEvent } from '../../../src/app/log/event-store.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
-import { commandMetadata } from '../../../src/app/metadata.ts';
+import { commandMetadata } from '../../../src/app/log/metadata.ts';
 import { eventSamples } from '../../support/event-samples.ts';
 import { fakeContext } from '../../support/fake-context.ts';
 import { eventTypes, registry } from '../../../src/domain/registry.ts';

@@ -3,7 +3,7 @@ import { createMemoryEventStore } from '../../../src/adapters/event-store/memory
 import { memoryAuditKeyFiles } from '../../../src/adapters/keys/audit-keys.ts';
 import { originOf, parseCheckpoint } from '../../../src/app/audit/merkle/checkpoint.ts';
 import { verifyNote } from '../../../src/app/audit/merkle/note.ts';
-import type { EventStore } from '../../../src/app/event-store.ts';
+import type { EventStore } from '../../../src/app/log/event-store.ts';
 import type { ReadModels } from '../../../src/projections/read-models.ts';
 import { audit, followed, openAuditView, openSigning } from '../../support/audit/open-audit.ts';
 import { createHistoryWriter } from '../../support/audit/random-history.ts';

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
 import type { AuditTree } from '../../../src/app/audit/tree.ts';
-import { StoreUnavailable, type EventStore } from '../../../src/app/event-store.ts';
-import type { Ownership } from '../../../src/app/ownership.ts';
+import { StoreUnavailable, type EventStore } from '../../../src/app/log/event-store.ts';
+import type { Ownership } from '../../../src/app/deployment/ownership.ts';
 import type { Logger } from '../../../src/app/ports.ts';
 import type { ReadModels } from '../../../src/projections/read-models.ts';
 import { audit, followed, openAuditView, openSigning } from '../../support/audit/open-audit.ts';

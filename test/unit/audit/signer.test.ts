@@ -9,7 +9,7 @@ import { keyChain } from '../../../src/app/audit/merkle/key-chain.ts';
 import { verifyNote } from '../../../src/app/audit/merkle/note.ts';
 import { TREE_HEADS_STREAM, type TreeHead } from '../../../src/app/audit/tree-heads.ts';
 import type { AuditTree } from '../../../src/app/audit/tree.ts';
-import { OutcomeUnknown, StoreUnavailable, type EventStore } from '../../../src/app/event-store.ts';
+import { OutcomeUnknown, StoreUnavailable, type EventStore } from '../../../src/app/log/event-store.ts';
 import type { ReadModels } from '../../../src/projections/read-models.ts';
 import { createHistoryWriter, leavesOf, type Step } from '../../support/audit/random-history.ts';
 import { audit, followed, openAuditView, openSigning } from '../../support/audit/open-audit.ts';

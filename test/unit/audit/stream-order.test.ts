@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
 import { outOfOrder, whyOutOfOrder } from '../../../src/app/audit/stream-order.ts';
-import { whatIsWrong } from '../../../src/app/audit/suspects.ts';
-import { LogDamaged, type EventStore, type RecordedEvent } from '../../../src/app/event-store.ts';
+import { whatIsWrong } from '../../../src/app/audit/changed-events.ts';
+import { LogDamaged, type EventStore, type RecordedEvent } from '../../../src/app/log/event-store.ts';
 import { auditView } from '../../../src/projections/audit/audit-view.ts';
 import { createApplier } from '../../../src/projections/runner/applier.ts';
 import { openViewFile } from '../../../src/projections/runner/view-file.ts';

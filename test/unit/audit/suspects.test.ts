@@ -1,12 +1,12 @@
 import { expect } from 'chai';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
-import { createSuspects } from '../../../src/app/audit/suspects.ts';
+import { createSuspects } from '../../../src/app/audit/changed-events.ts';
 import {
   LogDamaged,
   StoreUnavailable,
   type EventStore,
   type RecordedEvent,
-} from '../../../src/app/event-store.ts';
+} from '../../../src/app/log/event-store.ts';
 import type { Logger } from '../../../src/app/ports.ts';
 import { audit, followed, openAuditView } from '../../support/audit/open-audit.ts';
 import { createHistoryWriter } from '../../support/audit/random-history.ts';

@@ -4,7 +4,7 @@ import { findingText, type Finding } from '../../../src/app/audit/bundle/finding
 import { verifyStore, type StoreOptions } from '../../../src/app/audit/bundle/verify-store.ts';
 import { signRotation } from '../../../src/app/audit/merkle/key-chain.ts';
 import { leafOf } from '../../../src/app/audit/merkle/leaf.ts';
-import type { RecordedEvent } from '../../../src/app/event-store.ts';
+import type { RecordedEvent } from '../../../src/app/log/event-store.ts';
 import { eventsOf, historyOf, keyOf, ORIGIN, vkey } from '../../support/audit/signed-history.ts';
 import { signedLog, stoppedLog } from '../../support/audit/signed-log.ts';
 import { leavesOfLog, logVictim, tamperLog } from '../../support/audit/tampering/log.ts';

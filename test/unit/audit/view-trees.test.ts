@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
 import { rootAt, rootOf } from '../../../src/app/audit/merkle/compact-range.ts';
 import { leafBytes, leafHashOf, leafOf } from '../../../src/app/audit/merkle/leaf.ts';
-import type { RecordedEvent } from '../../../src/app/event-store.ts';
+import type { RecordedEvent } from '../../../src/app/log/event-store.ts';
 import { stringAt } from '../../../src/domain/json-tools.ts';
 import { createHistoryWriter, histories, leavesOf, TENANTS } from '../../support/audit/random-history.ts';
 import { audit, followed, openAuditView } from '../../support/audit/open-audit.ts';

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
 import { rootAt, rootOf } from '../../../src/app/audit/merkle/compact-range.ts';
 import { leafHashOf, leafOf } from '../../../src/app/audit/merkle/leaf.ts';
-import type { EventStore, RecordedEvent } from '../../../src/app/event-store.ts';
+import type { EventStore, RecordedEvent } from '../../../src/app/log/event-store.ts';
 import type { AuditReader } from '../../../src/projections/audit/audit-reader.ts';
 import type { AuditQuery } from '../../../src/projections/audit/find.ts';
 import type { ReadModels } from '../../../src/projections/read-models.ts';

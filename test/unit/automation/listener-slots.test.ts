@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { createListenerSlots } from '../../../src/adapters/automation/listener-slots.ts';
-import { AutomationError } from '../../../src/app/automation.ts';
+import { AutomationError } from '../../../src/app/automation/automation.ts';
 import { checkAsync } from '../../support/property.ts';
 
 const wait = (more: { waitMs?: number; signal?: AbortSignal } = {}) => ({

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { playbookSafe } from '../../../src/adapters/automation/playbook-safe.ts';
-import { AutomationError } from '../../../src/app/automation.ts';
+import { AutomationError } from '../../../src/app/automation/automation.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
 
 const refusal = (order: JsonObject): string => {

@@ -6,7 +6,7 @@ import { signRotation, type ChainedKey, type Trust } from '../../../src/app/audi
 import { hashedMetadata, leafHashOf, leafOf } from '../../../src/app/audit/merkle/leaf.ts';
 import type { NoteSigner } from '../../../src/app/audit/merkle/note.ts';
 import { inclusionPath } from '../../../src/app/audit/merkle/proofs.ts';
-import type { RecordedEvent } from '../../../src/app/event-store.ts';
+import type { RecordedEvent } from '../../../src/app/log/event-store.ts';
 import {
   historyOf,
   keyOf,

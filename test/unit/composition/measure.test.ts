@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { createMetrics } from '../../../src/adapters/metrics/metrics.ts';
-import type { HubWatchStatus } from '../../../src/app/hub-observer.ts';
+import type { HubWatchStatus } from '../../../src/app/hubs/hub-observer.ts';
 import type { Logger } from '../../../src/app/ports.ts';
 import type { LaneStatus } from '../../../src/app/process-runner/types.ts';
 import type { TopicStatus } from '../../../src/app/publisher/topic-status.ts';

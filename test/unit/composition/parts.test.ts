@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { Logger } from '../../../src/app/ports.ts';
 import { runInBackground, sayWhatIdles } from '../../../src/composition/background.ts';
-import { createClosers } from '../../../src/composition/closing.ts';
+import { createClosers } from '../../../src/composition/closers.ts';
 import { readConfig } from '../../../src/config.ts';
 import { silentLogger } from '../../support/loggers.ts';
 

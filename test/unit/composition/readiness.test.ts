@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { EventStore } from '../../../src/app/event-store.ts';
+import type { EventStore } from '../../../src/app/log/event-store.ts';
 import type { ProcessRunnerStatus } from '../../../src/app/process-runner/types.ts';
 import { createReadiness, type ReadinessProbe } from '../../../src/composition/readiness.ts';
 import type { System } from '../../../src/composition/system.ts';

@@ -8,7 +8,7 @@ import {
   mintToken,
   openDevelopmentIssuer,
 } from '../../../src/adapters/identity/development-issuer.ts';
-import { IssuerUnreachable } from '../../../src/app/identity.ts';
+import { IssuerUnreachable } from '../../../src/app/tenancy/identity.ts';
 import { createVerifier } from '../../../src/composition/token-verification.ts';
 import { BadSetting, type Address } from '../../../src/config.ts';
 import { silentLogger } from '../../support/loggers.ts';

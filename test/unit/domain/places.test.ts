@@ -1,7 +1,12 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import type { JsonObject } from '../../../src/domain/json.ts';
-import { placesOf, valueAtPlace, withoutValueAtPlace, withValueAtPlace } from '../../../src/domain/places.ts';
+import {
+  placesOf,
+  valueAtPlace,
+  withoutValueAtPlace,
+  withValueAtPlace,
+} from '../../../src/domain/document-places.ts';
 import { INHERITED_NAMES } from '../../support/arbitraries/hostile-names.ts';
 import { check } from '../../support/property.ts';
 

@@ -5,7 +5,7 @@ import {
   WrongExpectedRevision,
   type Appended,
   type EventToAppend,
-} from '../../../src/app/event-store.ts';
+} from '../../../src/app/log/event-store.ts';
 import {
   createAppendQueue,
   type AppendQueue,

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { checkAppend, checkMaxCount, matcher } from '../../../src/adapters/event-store/shared/checks.ts';
-import { EventTooLarge, MAX_APPEND_BYTES, type EventToAppend } from '../../../src/app/event-store.ts';
+import { EventTooLarge, MAX_APPEND_BYTES, type EventToAppend } from '../../../src/app/log/event-store.ts';
 
 const of = (data: string, metadata = ''): EventToAppend => ({ id: 'id', type: 'Sized', data, metadata });
 /** Twice the length of the type counts. */

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { createParts } from '../../../src/adapters/event-store/sqlite/in-parts.ts';
+import { createParts } from '../../../src/adapters/event-store/sqlite/time-slices.ts';
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
-import type { EventToAppend, SubscriptionItem } from '../../../src/app/event-store.ts';
+import type { EventToAppend, SubscriptionItem } from '../../../src/app/log/event-store.ts';
 
 const event = (id: string): EventToAppend => ({ id, type: 'Kept', data: '{"list":[1]}', metadata: '{}' });
 

@@ -6,7 +6,7 @@ import {
   type PageSource,
 } from '../../../src/adapters/event-store/shared/paged-subscription.ts';
 import { formatPosition } from '../../../src/adapters/event-store/shared/position.ts';
-import { reachedBy, StoreUnavailable, type RecordedEvent } from '../../../src/app/event-store.ts';
+import { reachedBy, StoreUnavailable, type RecordedEvent } from '../../../src/app/log/event-store.ts';
 
 const eventAt = (n: number): RecordedEvent => ({
   position: formatPosition(n),

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { createSharedPages } from '../../../src/adapters/event-store/sqlite/shared-pages.ts';
 import { formatPosition } from '../../../src/adapters/event-store/shared/position.ts';
-import type { EventFilter, RecordedEvent } from '../../../src/app/event-store.ts';
+import type { EventFilter, RecordedEvent } from '../../../src/app/log/event-store.ts';
 import { check } from '../../support/property.ts';
 
 const eventAt = (number: number, category: string): RecordedEvent => ({

@@ -1,6 +1,6 @@
 import { globSync, readFileSync } from 'node:fs';
 import { expect } from 'chai';
-import { OWN_CATEGORIES } from '../../../src/app/own-categories.ts';
+import { OWN_CATEGORIES } from '../../../src/app/log/own-categories.ts';
 
 /** An append to a stream of another category is refused in a shared EventStoreDB: nobody of ours would read it. */
 describe('categories of our streams', () => {

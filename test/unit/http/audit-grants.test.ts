@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { ApiError } from '../../../src/http/errors.ts';
-import { OutcomeUnknown, StoreUnavailable } from '../../../src/app/event-store.ts';
+import { OutcomeUnknown, StoreUnavailable } from '../../../src/app/log/event-store.ts';
 import { auditGrantRoutes } from '../../../src/http/audit/grants.ts';
 import type { AuditServices } from '../../../src/http/audit/services.ts';
 import type { LedgerCall } from '../../../src/http/ledger/serve.ts';

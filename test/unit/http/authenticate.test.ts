@@ -4,7 +4,7 @@ import {
   TokenRejected,
   type TokenVerifier,
   type VerifiedToken,
-} from '../../../src/app/identity.ts';
+} from '../../../src/app/tenancy/identity.ts';
 import { createAuthenticator } from '../../../src/http/authenticate.ts';
 import { ApiError } from '../../../src/http/errors.ts';
 import {

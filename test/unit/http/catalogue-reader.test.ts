@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { CommandRunner } from '../../../src/app/command.ts';
+import type { CommandRunner } from '../../../src/app/commands/command.ts';
 import { createCatalogueReader } from '../../../src/http/osac/catalogue.ts';
 import type { ResourceReader, ResourceRow, Visibility } from '../../../src/projections/read-models.ts';
 

@@ -1,12 +1,12 @@
 import { expect } from 'chai';
-import { IdempotencyMismatch } from '../../../src/app/command.ts';
+import { IdempotencyMismatch } from '../../../src/app/commands/command.ts';
 import {
   EventTooLarge,
   LogDamaged,
   OutcomeUnknown,
   StoreUnavailable,
   StreamDeleted,
-} from '../../../src/app/event-store.ts';
+} from '../../../src/app/log/event-store.ts';
 import { reject, type RejectionKind } from '../../../src/domain/decider.ts';
 import {
   ApiError,

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import type { AuditLeaf } from '../../../src/app/audit/tree.ts';
 import { ApiError } from '../../../src/http/errors.ts';
 import { findEvent } from '../../../src/http/audit/events.ts';
-import { firstFound } from '../../../src/http/audit/first-found.ts';
+import { firstFound } from '../../../src/http/audit/first-match.ts';
 import { assertNames, isKind } from '../../../src/http/audit/names.ts';
 import type { Reach } from '../../../src/http/audit/access.ts';
 import type { AuditQuery } from '../../../src/projections/audit/find.ts';

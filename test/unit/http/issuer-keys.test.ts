@@ -3,7 +3,7 @@ import { SignJWT, exportJWK, generateKeyPair, type JWK } from 'jose';
 import { createIssuerKeys } from '../../../src/adapters/identity/issuer-keys.ts';
 import { createTokenVerifier } from '../../../src/adapters/identity/token-verifier.ts';
 import { eventually } from '../../support/eventually.ts';
-import { IssuerUnreachable, TokenRejected } from '../../../src/app/identity.ts';
+import { IssuerUnreachable, TokenRejected } from '../../../src/app/tenancy/identity.ts';
 
 const ISSUER = 'https://sso.example/realms/osac';
 const JWKS = 'https://sso.example/keys';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import type { VerifiedToken } from '../../../src/app/identity.ts';
+import type { VerifiedToken } from '../../../src/app/tenancy/identity.ts';
 import type { IssuerScope } from '../../../src/domain/tenancy/trusted-issuers.ts';
 import { claimBeyond } from '../../../src/http/osac/issuer-scope.ts';
 import { principalOf } from '../../../src/http/osac/principal.ts';

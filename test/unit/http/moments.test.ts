@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { createMoments } from '../../../src/http/moments.ts';
+import { createMoments } from '../../../src/http/past-moments.ts';
 
 /** Leaves of which the read model knows so far: the running maximum of recorded time, and the position. */
 const KNOWN = [

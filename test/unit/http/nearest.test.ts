@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { meant, nearest } from '../../../src/http/nearest.ts';
+import { meant, nearest } from '../../../src/http/suggestions.ts';
 import { check } from '../../support/property.ts';
 
 /** The same distance without any bound. */

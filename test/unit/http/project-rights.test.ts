@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { VerifiedToken } from '../../../src/app/identity.ts';
+import type { VerifiedToken } from '../../../src/app/tenancy/identity.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import { ApiError } from '../../../src/http/errors.ts';
 import type { Call } from '../../../src/http/osac/call.ts';

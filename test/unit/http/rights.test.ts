@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import type { VerifiedToken } from '../../../src/app/identity.ts';
+import type { VerifiedToken } from '../../../src/app/tenancy/identity.ts';
 import { kinds, type AnyKind } from '../../../src/domain/kinds.ts';
 import { PRIVATE_RIGHTS, RIGHTS, type AnyMethod, type Role } from '../../../src/domain/tenancy/rights.ts';
 import { mayCall, mayCallOn, mayWrite, tenantOfNew } from '../../../src/http/osac/authorization.ts';

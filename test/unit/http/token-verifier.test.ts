@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { SignJWT, UnsecuredJWT, createLocalJWKSet, exportJWK, generateKeyPair, type JWK } from 'jose';
 import { createTokenVerifier } from '../../../src/adapters/identity/token-verifier.ts';
-import { TokenRejected, type TokenVerifier } from '../../../src/app/identity.ts';
+import { TokenRejected, type TokenVerifier } from '../../../src/app/tenancy/identity.ts';
 
 const ISSUER = 'https://sso.example/realms/osac';
 const NOW = Date.parse('2026-11-21T12:00:00Z');

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { createMemoryKeyStore } from '../../../src/adapters/keys/memory-key-store.ts';
 import { isMadeHere } from '../../../src/app/audit/known-ids.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
-import { withTypedConcealed } from '../../../src/http/audit/typed.ts';
+import { withTypedConcealed } from '../../../src/http/audit/typed-values.ts';
 import { fieldNames } from '../../../src/http/osac/field-names.ts';
 import { MESSAGES } from '../../../src/http/osac/messages.ts';
 

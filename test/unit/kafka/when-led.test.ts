@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { Admin, ITopicMetadata } from 'kafkajs';
-import { offsetsSoon, whenLed } from '../../../src/adapters/kafka/when-led.ts';
+import { offsetsSoon, whenLed } from '../../../src/adapters/kafka/partition-leaders.ts';
 import { KafkaFault } from '../../../src/app/publisher/ports.ts';
 
 const protocolError = (type: string): Error => Object.assign(new Error(type), { type });

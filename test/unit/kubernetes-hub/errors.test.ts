@@ -7,7 +7,7 @@ import {
   silence,
 } from '../../../src/adapters/management-cluster/kubernetes/api-errors.ts';
 import { NoAnswer } from '../../../src/adapters/management-cluster/kubernetes/connection.ts';
-import { HubError } from '../../../src/app/management-cluster.ts';
+import { HubError } from '../../../src/app/hubs/management-cluster.ts';
 import { CLUSTER_ORDER } from '../../../src/domain/clusters/hub-objects.ts';
 
 const status = (code: number, more: object = {}) => ({

@@ -1,6 +1,6 @@
 import type { Api, ListedPage } from '../../../src/adapters/management-cluster/kubernetes/api.ts';
 import { NoAnswer, type ApiAnswer } from '../../../src/adapters/management-cluster/kubernetes/connection.ts';
-import { HubError } from '../../../src/app/management-cluster.ts';
+import { HubError } from '../../../src/app/hubs/management-cluster.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
 
 type Stream = { readonly from: string; push(line: string): void; end(error?: Error): void };

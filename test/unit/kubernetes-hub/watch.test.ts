@@ -1,7 +1,7 @@
 import { CLUSTER_ORDER } from '../../../src/domain/clusters/hub-objects.ts';
 import { expect } from 'chai';
 import { watchObjects, type ObjectWatch } from '../../../src/adapters/management-cluster/kubernetes/watch.ts';
-import { HubError } from '../../../src/app/management-cluster.ts';
+import { HubError } from '../../../src/app/hubs/management-cluster.ts';
 import type { HubObjectEvent, OwnedObject } from '../../../src/domain/hubs/hub-object.ts';
 import { manualTime, type ManualTime } from '../../support/manual-time.ts';
 import { EXTERNAL_IP_POOL as POOL } from '../../../src/domain/networks/hub-objects.ts';

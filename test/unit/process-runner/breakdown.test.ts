@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { Ownership } from '../../../src/app/ownership.ts';
+import type { Ownership } from '../../../src/app/deployment/ownership.ts';
 import type { Timers } from '../../../src/app/ports.ts';
 import { createFakeClock } from '../../support/fake-context.ts';
 import { startToyRunner, toyStore } from '../../support/toy-workflow.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { SubscriptionItem } from '../../../src/app/event-store.ts';
+import type { SubscriptionItem } from '../../../src/app/log/event-store.ts';
 import { createIntake } from '../../../src/app/process-runner/intake.ts';
 
 type Options = Parameters<typeof createIntake>[0];

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { check } from '../../support/property.ts';
 import { createProgress } from '../../../src/app/process-runner/progress.ts';
-import type { Anchor } from '../../../src/app/resume-point.ts';
+import type { Anchor } from '../../../src/app/log/resume-point.ts';
 
 const position = (n: number): string => String(n).padStart(6, '0');
 const anchor = (n: number): Anchor => ({ position: position(n), id: `e${n}` });

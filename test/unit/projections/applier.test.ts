@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { DatabaseSync } from 'node:sqlite';
-import { LogDamaged, type RecordedEvent } from '../../../src/app/event-store.ts';
+import { LogDamaged, type RecordedEvent } from '../../../src/app/log/event-store.ts';
 import { createApplier, isEnvironmental, PoisonEvent } from '../../../src/projections/runner/applier.ts';
 import { openViewFile, readCheckpoint, readParked } from '../../../src/projections/runner/view-file.ts';
 import type { View } from '../../../src/projections/view.ts';

@@ -5,7 +5,7 @@ import type {
   Position,
   RecordedEvent,
   SubscriptionItem,
-} from '../../../src/app/event-store.ts';
+} from '../../../src/app/log/event-store.ts';
 import type { LogReader } from '../../../src/projections/log-reader.ts';
 import { createApplier, type Applier } from '../../../src/projections/runner/applier.ts';
 import { follow } from '../../../src/projections/runner/follow.ts';

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { DatabaseSync } from 'node:sqlite';
 import { meteredKinds } from '../../../src/domain/acting-kinds.ts';
-import type { RecordedEvent } from '../../../src/app/event-store.ts';
+import type { RecordedEvent } from '../../../src/app/log/event-store.ts';
 import { evolveCluster } from '../../../src/domain/clusters/cluster.ts';
 import type { ClusterEvent } from '../../../src/domain/clusters/events.ts';
 import { initialCluster, isStoredCluster } from '../../../src/domain/clusters/state.ts';

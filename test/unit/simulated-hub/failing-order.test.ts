@@ -1,7 +1,7 @@
 import type { ClusterObservation } from '../../../src/domain/clusters/observed.ts';
 import { CLUSTER_ORDER } from '../../../src/domain/clusters/hub-objects.ts';
 import { expect } from 'chai';
-import { observationOf } from '../../../src/app/hub-looks.ts';
+import { observationOf } from '../../../src/app/hubs/hub-looks.ts';
 import { clusterOrderSpec, orderName } from '../../../src/domain/clusters/cluster-order-manifest.ts';
 import { cluster } from '../../../src/domain/clusters/cluster.resource.ts';
 import { createOrderRun } from '../domain/clusters/order-run.ts';

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type CallOptions, HubError, TENANT_ANNOTATION } from '../../../src/app/management-cluster.ts';
+import { type CallOptions, HubError, TENANT_ANNOTATION } from '../../../src/app/hubs/management-cluster.ts';
 import {
   CLUSTER_ORDER_UUID_LABEL,
   type ClusterOrderManifest,

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import type { ObservedClusterOrder } from '../../../src/domain/clusters/hub-objects.ts';
 import { live } from '../../../src/adapters/management-cluster/simulated/behaviours/cluster-order/life.ts';
-import type { OrderRecord } from '../../../src/adapters/management-cluster/simulated/behaviours/cluster-order/shown.ts';
+import type { OrderRecord } from '../../../src/adapters/management-cluster/simulated/behaviours/cluster-order/status-view.ts';
 import { lifeSettings, parseSettings } from '../../../src/adapters/management-cluster/simulated/settings.ts';
 import { configVersion } from '../../../src/domain/clusters/config-version.ts';
 import { manifestOf } from './hub-support.ts';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { HubError } from '../../../src/app/management-cluster.ts';
+import { HubError } from '../../../src/app/hubs/management-cluster.ts';
 import type { ClusterOrderSpec } from '../../../src/domain/clusters/hub-objects.ts';
 import {
   checkManifest,

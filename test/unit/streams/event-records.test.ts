@@ -1,12 +1,12 @@
 import { expect } from 'chai';
-import type { RecordedEvent } from '../../../src/app/event-store.ts';
+import type { RecordedEvent } from '../../../src/app/log/event-store.ts';
 import { createEventMapper } from '../../../src/app/streams/event-records.ts';
-import { NewerRelease } from '../../../src/app/streams/lift.ts';
+import { NewerRelease } from '../../../src/app/streams/current-version.ts';
 import type { KafkaRecord } from '../../../src/app/streams/stream.ts';
 import { contextsOf, eventsTopic } from '../../../src/app/streams/topics.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import { isEncrypted } from '../../../src/domain/personal.ts';
-import { placesOf, valueAtPlace } from '../../../src/domain/places.ts';
+import { placesOf, valueAtPlace } from '../../../src/domain/document-places.ts';
 import { createRegistry, eventTypes, registry } from '../../../src/domain/registry.ts';
 import { recorded, recordedSamples } from '../../support/streams/samples.ts';
 

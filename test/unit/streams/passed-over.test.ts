@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import type { RecordedEvent } from '../../../src/app/event-store.ts';
+import type { RecordedEvent } from '../../../src/app/log/event-store.ts';
 import { categoryOf, matchesFilter } from '../../../src/app/publisher/filter.ts';
 import { createStreams } from '../../../src/app/streams/streams.ts';
 import { contextsOf, eventsTopic, topicsOf } from '../../../src/app/streams/topics.ts';

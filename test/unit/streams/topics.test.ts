@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { readFileSync } from 'node:fs';
-import type { RecordedEvent } from '../../../src/app/event-store.ts';
-import { NewerRelease } from '../../../src/app/streams/lift.ts';
+import type { RecordedEvent } from '../../../src/app/log/event-store.ts';
+import { NewerRelease } from '../../../src/app/streams/current-version.ts';
 import { createStreams } from '../../../src/app/streams/streams.ts';
 import { EVERYTHING, type TopicStream } from '../../../src/app/streams/stream.ts';
 import { topicsOf } from '../../../src/app/streams/topics.ts';

@@ -4,8 +4,8 @@ import {
   type AutomationConnection,
   type AutomationJob,
   type AutomationPurpose,
-} from '../../../app/automation.ts';
-import type { CallOptions } from '../../../app/management-cluster.ts';
+} from '../../../app/automation/automation.ts';
+import type { CallOptions } from '../../../app/hubs/management-cluster.ts';
 import type { SecretStore } from '../../../app/ports.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import { own } from '../../../domain/json-tools.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { AutomationJob } from '../../../app/automation.ts';
+import type { AutomationJob } from '../../../app/automation/automation.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 
 /** What is read of the platform's answers (OSAC's operator); the rest is not looked at. */

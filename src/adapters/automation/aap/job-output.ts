@@ -1,5 +1,5 @@
-import { AutomationError } from '../../../app/automation.ts';
-import type { CallOptions } from '../../../app/management-cluster.ts';
+import { AutomationError } from '../../../app/automation/automation.ts';
+import type { CallOptions } from '../../../app/hubs/management-cluster.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import { objectAt, stringAt } from '../../../domain/json-tools.ts';
 import { redacted, secretsInPullSecret, tailOf, withoutControls } from '../../../domain/redact.ts';

@@ -3,8 +3,8 @@ import {
   AutomationError,
   type AutomationConnection,
   type AutomationErrorKind,
-} from '../../../app/automation.ts';
-import type { CallOptions } from '../../../app/management-cluster.ts';
+} from '../../../app/automation/automation.ts';
+import type { CallOptions } from '../../../app/hubs/management-cluster.ts';
 import type { SecretStore } from '../../../app/ports.ts';
 import { revealCredentials } from '../credentials.ts';
 import { retryAfterOf, send, type HttpAnswer, type HttpCall } from '../http.ts';

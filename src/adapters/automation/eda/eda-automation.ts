@@ -5,8 +5,8 @@ import {
   type AutomationConnection,
   type AutomationErrorKind,
   type AutomationPurpose,
-} from '../../../app/automation.ts';
-import type { CallOptions } from '../../../app/management-cluster.ts';
+} from '../../../app/automation/automation.ts';
+import type { CallOptions } from '../../../app/hubs/management-cluster.ts';
 import type { SecretStore } from '../../../app/ports.ts';
 import { revealCredentials, type Credentials } from '../credentials.ts';
 import { retryAfterOf, send, type HttpAnswer } from '../http.ts';

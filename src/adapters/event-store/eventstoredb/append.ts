@@ -9,7 +9,7 @@ import {
   type EventToAppend,
   type ExpectedRevision,
   type Position,
-} from '../../../app/event-store.ts';
+} from '../../../app/log/event-store.ts';
 import type { BatchWriter } from './batch-writer.ts';
 import { FIRST_POSITION, prepare } from './convert.ts';
 import { betterCause, deniedAnswer, isTransient, type StoreFaults } from './errors.ts';

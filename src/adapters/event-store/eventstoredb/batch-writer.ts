@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from '../../../app/ports.ts';
-import { StoreUnavailable } from '../../../app/event-store.ts';
+import { StoreUnavailable } from '../../../app/log/event-store.ts';
 import type { LedgerClient } from './client.ts';
 import { isNotLeader, isRefusal, messageOf } from './errors.ts';
 import { isDead, timed } from './waiting.ts';

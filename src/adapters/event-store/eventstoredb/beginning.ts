@@ -4,7 +4,7 @@ import {
   type AllStreamResolvedEvent,
   type Position as LogPosition,
 } from '@eventstore/db-client';
-import { LogReplaced, type Position } from '../../../app/event-store.ts';
+import { LogReplaced, type Position } from '../../../app/log/event-store.ts';
 import type { LedgerClient } from './client.ts';
 import { knownPosition, parsePosition } from './convert.ts';
 import { isUnknown } from './errors.ts';

@@ -1,4 +1,4 @@
-import type { Position } from '../../../app/event-store.ts';
+import type { Position } from '../../../app/log/event-store.ts';
 import type { Logger } from '../../../app/ports.ts';
 import { messageOf } from './errors.ts';
 

@@ -1,4 +1,4 @@
-import { StoreUnavailable } from '../../../app/event-store.ts';
+import { StoreUnavailable } from '../../../app/log/event-store.ts';
 import { Silence } from './waiting.ts';
 
 /** gRPC status codes that a second try may cure. */

@@ -1,5 +1,5 @@
 import { randomInt, randomUUID } from 'node:crypto';
-import { StoreUnavailable, type EventStore } from '../../../app/event-store.ts';
+import { StoreUnavailable, type EventStore } from '../../../app/log/event-store.ts';
 import type { Logger } from '../../../app/ports.ts';
 import { createAppender } from './append.ts';
 import { createBatchWriter } from './batch-writer.ts';

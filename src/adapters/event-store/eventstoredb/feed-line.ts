@@ -7,7 +7,7 @@ import {
   type Position,
   type SubscribeOptions,
   type SubscriptionItem,
-} from '../../../app/event-store.ts';
+} from '../../../app/log/event-store.ts';
 import {
   createFeed,
   type Batches,

@@ -5,7 +5,7 @@ import {
   type Position,
   type SubscribeOptions,
   type SubscriptionItem,
-} from '../../../app/event-store.ts';
+} from '../../../app/log/event-store.ts';
 import { matcher } from '../shared/checks.ts';
 import { onAbort, pause } from './waiting.ts';
 

@@ -4,7 +4,7 @@ import type {
   Position,
   ReadStreamOptions,
   RecordedEvent,
-} from '../../../app/event-store.ts';
+} from '../../../app/log/event-store.ts';
 import type { LedgerClient } from './client.ts';
 import { CorruptEvent, isSystem, knownPosition, parsePosition, positionOf, toRecorded } from './convert.ts';
 import { isDeletedStream, isMissingStream, isUnknown, type StoreFaults } from './errors.ts';

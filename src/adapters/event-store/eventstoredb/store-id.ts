@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { createBookkeeping } from '../../../app/bookkeeping.ts';
-import { OutcomeUnknown, WrongExpectedRevision, type EventStore } from '../../../app/event-store.ts';
+import { createBookkeeping } from '../../../app/log/bookkeeping.ts';
+import { OutcomeUnknown, WrongExpectedRevision, type EventStore } from '../../../app/log/event-store.ts';
 
 /** Written once per store and shown to nobody: neither reads nor subscriptions of the whole log yield it. */
 const STREAM = 'sys-store';

@@ -1,6 +1,6 @@
 import { FORWARDS } from '@eventstore/db-client';
-import { StoreUnavailable } from '../../../app/event-store.ts';
-import type { StoredEvent } from '../../../app/stored-event.ts';
+import { StoreUnavailable } from '../../../app/log/event-store.ts';
+import type { StoredEvent } from '../../../app/log/stored-event.ts';
 import { checkConnectionString, connect } from './client.ts';
 import { knownPosition } from './convert.ts';
 import { isDeletedStream, isMissingStream } from './errors.ts';

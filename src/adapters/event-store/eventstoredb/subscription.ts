@@ -13,7 +13,7 @@ import {
   type Position,
   type SubscribeOptions,
   type SubscriptionItem,
-} from '../../../app/event-store.ts';
+} from '../../../app/log/event-store.ts';
 import type { Logger } from '../../../app/ports.ts';
 import { createReplacedCheck, findBeginning } from './beginning.ts';
 import { guarded, type LedgerClient } from './client.ts';

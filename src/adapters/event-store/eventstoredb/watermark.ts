@@ -1,4 +1,4 @@
-import type { Position } from '../../../app/event-store.ts';
+import type { Position } from '../../../app/log/event-store.ts';
 
 /**
  * Tells a repeated append from a first one: the server answers both alike, with the position of the events. A position

@@ -11,7 +11,7 @@ import {
   MAX_APPEND_BYTES,
   type ExpectedRevision,
   type Position,
-} from '../../../app/event-store.ts';
+} from '../../../app/log/event-store.ts';
 import { checkSizes, sizeOf } from '../shared/sizes.ts';
 import { knownPosition, type PreparedEvent } from './convert.ts';
 

@@ -9,7 +9,7 @@ import {
   type ExpectedRevision,
   type Position,
   type RecordedEvent,
-} from '../../../app/event-store.ts';
+} from '../../../app/log/event-store.ts';
 import type { JsonObject, JsonValue } from '../../../domain/json.ts';
 import { checkAppend, checkMaxCount, matcher } from '../shared/checks.ts';
 import { createGrowth, pagedSubscription, type Page } from '../shared/paged-subscription.ts';

@@ -3,7 +3,7 @@ import type {
   EventToAppend,
   ExpectedRevision,
   RecordedEvent,
-} from '../../../app/event-store.ts';
+} from '../../../app/log/event-store.ts';
 import { checkTextSizes } from './sizes.ts';
 
 /**

@@ -1,4 +1,4 @@
-import { StoreUnavailable, type RecordedEvent, type SubscriptionItem } from '../../../app/event-store.ts';
+import { StoreUnavailable, type RecordedEvent, type SubscriptionItem } from '../../../app/log/event-store.ts';
 import { formatPosition } from './position.ts';
 
 /** One bounded look into the log. */

@@ -1,4 +1,4 @@
-import type { Position } from '../../../app/event-store.ts';
+import type { Position } from '../../../app/log/event-store.ts';
 
 /** Width of a position: enough for 2^53, so that positions sort as text. */
 const DIGITS = 16;

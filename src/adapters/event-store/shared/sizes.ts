@@ -1,5 +1,5 @@
 import { completeMetadata } from '../../../app/brief-metadata.ts';
-import { EventTooLarge, MAX_APPEND_BYTES, type EventToAppend } from '../../../app/event-store.ts';
+import { EventTooLarge, MAX_APPEND_BYTES, type EventToAppend } from '../../../app/log/event-store.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 
 /** The names under which projections on an EventStoreDB server look for correlation and causation. */

@@ -6,7 +6,7 @@ import {
   type AppendOptions,
   type EventToAppend,
   type ExpectedRevision,
-} from '../../../app/event-store.ts';
+} from '../../../app/log/event-store.ts';
 import { formatPosition } from '../shared/position.ts';
 import {
   CONFLICT,

@@ -11,7 +11,7 @@ import {
 } from 'node:fs';
 import { dirname } from 'node:path';
 import { backup, DatabaseSync } from 'node:sqlite';
-import type { Position } from '../../../app/event-store.ts';
+import type { Position } from '../../../app/log/event-store.ts';
 import { formatPosition } from '../shared/position.ts';
 import { lastNumber, openLogForReading, readStoreId } from './schema.ts';
 

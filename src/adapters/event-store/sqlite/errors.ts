@@ -1,4 +1,4 @@
-import { LogDamaged, StoreUnavailable, type DamagedAt } from '../../../app/event-store.ts';
+import { LogDamaged, StoreUnavailable, type DamagedAt } from '../../../app/log/event-store.ts';
 
 /** The file does not hold what was written to it. Nothing is read from or written to it any more. */
 export class StoreDamaged extends LogDamaged {

@@ -7,7 +7,7 @@ import {
   type ExpectedRevision,
   type Position,
   type RecordedEvent,
-} from '../../../app/event-store.ts';
+} from '../../../app/log/event-store.ts';
 import { pagedSubscription, type Growth } from '../shared/paged-subscription.ts';
 import { formatPosition, parsePosition } from '../shared/position.ts';
 import { createContexts, type Contexts } from './contexts.ts';

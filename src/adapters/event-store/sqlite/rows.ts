@@ -1,6 +1,6 @@
 import { crc32 } from 'node:zlib';
 import { completeMetadata } from '../../../app/brief-metadata.ts';
-import type { RecordedEvent } from '../../../app/event-store.ts';
+import type { RecordedEvent } from '../../../app/log/event-store.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import { formatPosition } from '../shared/position.ts';
 import type { Contexts } from './contexts.ts';

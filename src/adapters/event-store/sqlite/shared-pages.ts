@@ -1,4 +1,4 @@
-import type { EventFilter } from '../../../app/event-store.ts';
+import type { EventFilter } from '../../../app/log/event-store.ts';
 import type { Page } from '../shared/paged-subscription.ts';
 
 /** `bytes`: of the texts of its events, near enough. */

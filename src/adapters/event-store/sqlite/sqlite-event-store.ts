@@ -1,5 +1,5 @@
-import { StoreUnavailable, type EventStore } from '../../../app/event-store.ts';
-import { makeDirectory } from '../../../app/make-directory.ts';
+import { StoreUnavailable, type EventStore } from '../../../app/log/event-store.ts';
+import { makeDirectory } from '../../../app/deployment/make-directory.ts';
 import type { Logger } from '../../../app/ports.ts';
 import { lockDataDirectory } from '../../data-directory/lock.ts';
 import { checkAppend, checkMaxCount } from '../shared/checks.ts';

@@ -1,4 +1,4 @@
-import type { EventFault, StoredEvent } from '../../../app/stored-event.ts';
+import type { EventFault, StoredEvent } from '../../../app/log/stored-event.ts';
 import { formatPosition } from '../shared/position.ts';
 import { createContexts, type Contexts } from './contexts.ts';
 import { checksum } from './rows.ts';

@@ -1,4 +1,4 @@
-import type { EventToAppend, ExpectedRevision } from '../../../app/event-store.ts';
+import type { EventToAppend, ExpectedRevision } from '../../../app/log/event-store.ts';
 import type { PackedError } from './errors.ts';
 
 /**

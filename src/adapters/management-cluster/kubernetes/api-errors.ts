@@ -1,5 +1,5 @@
-import { HubError, type HubErrorKind } from '../../../app/management-cluster.ts';
-import { SECRET_FIELD, withoutSecretFields } from '../../../domain/hubs/shown.ts';
+import { HubError, type HubErrorKind } from '../../../app/hubs/management-cluster.ts';
+import { SECRET_FIELD, withoutSecretFields } from '../../../domain/hubs/hub-codecs.ts';
 import type { JsonObject, JsonValue } from '../../../domain/json.ts';
 import { isObject, listAt, numberAt, objectAt, stringAt } from '../../../domain/json-tools.ts';
 import type { ApiAnswer, NoAnswer } from './connection.ts';

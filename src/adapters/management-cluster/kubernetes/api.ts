@@ -1,5 +1,5 @@
-import type { CallOptions } from '../../../app/management-cluster.ts';
-import { HubError } from '../../../app/management-cluster.ts';
+import type { CallOptions } from '../../../app/hubs/management-cluster.ts';
+import { HubError } from '../../../app/hubs/management-cluster.ts';
 import type { ObjectType } from '../../../domain/hubs/hub-object.ts';
 import type { JsonObject, JsonValue } from '../../../domain/json.ts';
 import { isObject, listAt, objectAt, stringAt } from '../../../domain/json-tools.ts';

@@ -3,7 +3,7 @@ import {
   type CallOptions,
   type HubProblem,
   type HubReport,
-} from '../../../app/management-cluster.ts';
+} from '../../../app/hubs/management-cluster.ts';
 import type { Clock } from '../../../app/ports.ts';
 import { ownedObjects } from '../../../domain/hub-objects.ts';
 import type { LackedKind } from '../../../domain/hubs/health-events.ts';

@@ -1,4 +1,4 @@
-import { HubError, type CallOptions, type HubController } from '../../../app/management-cluster.ts';
+import { HubError, type CallOptions, type HubController } from '../../../app/hubs/management-cluster.ts';
 import type {
   Companion,
   Controlled,
@@ -6,7 +6,7 @@ import type {
   ObjectType,
   OwnedObject,
 } from '../../../domain/hubs/hub-object.ts';
-import type { Condition } from '../../../domain/hubs/shown.ts';
+import type { Condition } from '../../../domain/hubs/hub-codecs.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import { isObject, listAt, objectAt, sameJson, stringAt } from '../../../domain/json-tools.ts';
 import type { Api } from './api.ts';

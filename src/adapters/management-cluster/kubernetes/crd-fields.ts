@@ -1,4 +1,4 @@
-import { HubError, type CallOptions, type HubProblem } from '../../../app/management-cluster.ts';
+import { HubError, type CallOptions, type HubProblem } from '../../../app/hubs/management-cluster.ts';
 import { isOwned } from '../../../domain/hub-objects.ts';
 import { apiVersionOf, type HubObject, type OwnedObject } from '../../../domain/hubs/hub-object.ts';
 import type { JsonValue } from '../../../domain/json.ts';

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
-import { HubError, type CallOptions, type HubReport } from '../../../app/management-cluster.ts';
+import { HubError, type CallOptions, type HubReport } from '../../../app/hubs/management-cluster.ts';
 import type { Clock, Timers } from '../../../app/ports.ts';
 import { HUB_OBJECTS, hubObjectOf, isOwned, ownedObjects } from '../../../domain/hub-objects.ts';
 import type { HubObject, OwnedObject } from '../../../domain/hubs/hub-object.ts';

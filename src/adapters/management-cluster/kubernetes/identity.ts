@@ -1,4 +1,4 @@
-import { HubError, type CallOptions } from '../../../app/management-cluster.ts';
+import { HubError, type CallOptions } from '../../../app/hubs/management-cluster.ts';
 import { objectAt, stringAt } from '../../../domain/json-tools.ts';
 import { differentCluster, IDENTITY_NAMESPACE } from '../../../domain/hubs/identity.ts';
 import { NAMESPACE } from '../../../domain/hubs/hub-objects.ts';

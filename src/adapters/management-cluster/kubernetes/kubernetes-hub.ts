@@ -8,7 +8,7 @@ import {
   type HubConnection,
   type HubReport,
   type ManagementCluster,
-} from '../../../app/management-cluster.ts';
+} from '../../../app/hubs/management-cluster.ts';
 import type { HubObjectEvent, OwnedObject, OwnedShown } from '../../../domain/hubs/hub-object.ts';
 import type { Timers } from '../../../app/ports.ts';
 import { pause } from '../../../app/process-runner/pause.ts';

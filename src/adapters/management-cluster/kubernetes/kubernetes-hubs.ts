@@ -1,4 +1,4 @@
-import type { HubConnection, ManagementClusters } from '../../../app/management-cluster.ts';
+import type { HubConnection, ManagementClusters } from '../../../app/hubs/management-cluster.ts';
 import type { Clock, Logger, SecretStore, Timers } from '../../../app/ports.ts';
 import { createWorkerChannel, type HubChannel } from './channel.ts';
 import { readKubeconfig } from './kubeconfig.ts';

@@ -1,4 +1,4 @@
-import { HubError, type ManagementCluster, type StoredMark } from '../../../app/management-cluster.ts';
+import { HubError, type ManagementCluster, type StoredMark } from '../../../app/hubs/management-cluster.ts';
 import { MARK_DURATION_MS, type HubMark } from '../../../domain/hubs/mark.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import { objectAt, stringAt } from '../../../domain/json-tools.ts';

@@ -1,4 +1,4 @@
-import { HubError, type CallOptions, type ManagementCluster } from '../../../app/management-cluster.ts';
+import { HubError, type CallOptions, type ManagementCluster } from '../../../app/hubs/management-cluster.ts';
 import {
   isLabelValue,
   manifestFaults,

@@ -3,7 +3,7 @@ import type {
   HubController,
   HubReport,
   ManagementCluster,
-} from '../../../app/management-cluster.ts';
+} from '../../../app/hubs/management-cluster.ts';
 import type { HubObjectEvent } from '../../../domain/hubs/hub-object.ts';
 import type { HubErrorData } from '../error-data.ts';
 import type { FromThread } from '../worker-thread.ts';

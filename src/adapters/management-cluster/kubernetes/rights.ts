@@ -1,4 +1,4 @@
-import { HubError, type CallOptions } from '../../../app/management-cluster.ts';
+import { HubError, type CallOptions } from '../../../app/hubs/management-cluster.ts';
 import {
   apiVersionOf,
   type HubObject,

@@ -1,4 +1,4 @@
-import { HubError } from '../../../app/management-cluster.ts';
+import { HubError } from '../../../app/hubs/management-cluster.ts';
 import { errorData } from '../error-data.ts';
 import { createHubClient, type HubClient, type HubClientOptions } from './hub-client.ts';
 import type { Answer, Ask, Note } from './protocol.ts';

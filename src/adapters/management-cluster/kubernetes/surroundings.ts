@@ -1,4 +1,4 @@
-import { HubError, type CallOptions, type ManagementCluster } from '../../../app/management-cluster.ts';
+import { HubError, type CallOptions, type ManagementCluster } from '../../../app/hubs/management-cluster.ts';
 import type { HostCounts } from '../../../domain/hubs/health.ts';
 import { isDnsLabel, isLabelValue, OSAC_GROUP, type OwnedObject } from '../../../domain/hubs/hub-object.ts';
 import { AGENT, NAMESPACE, RESOURCE_CLASS_LABEL, SECRET } from '../../../domain/hubs/hub-objects.ts';

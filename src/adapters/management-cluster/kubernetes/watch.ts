@@ -1,4 +1,4 @@
-import { HubError, isForbidden } from '../../../app/management-cluster.ts';
+import { HubError, isForbidden } from '../../../app/hubs/management-cluster.ts';
 import type { Timers } from '../../../app/ports.ts';
 import { pause } from '../../../app/process-runner/pause.ts';
 import type { HubObjectEvent, OwnedObject, OwnedShown } from '../../../domain/hubs/hub-object.ts';

@@ -1,6 +1,6 @@
 import { createHash, createHmac } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import { HubError } from '../../../app/management-cluster.ts';
+import { HubError } from '../../../app/hubs/management-cluster.ts';
 import type { Manifest, ObjectPlace } from '../../../domain/hubs/hub-object.ts';
 import {
   invalidObject,

@@ -1,4 +1,4 @@
-import type { StoredMark } from '../../../app/management-cluster.ts';
+import type { StoredMark } from '../../../app/hubs/management-cluster.ts';
 import type { HubMark } from '../../../domain/hubs/mark.ts';
 import { createWorkerThread, programBeside, type FromThread } from '../worker-thread.ts';
 import { createHubEngine, type HubEngine, type HubEngineOptions } from './engine.ts';

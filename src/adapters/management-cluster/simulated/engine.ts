@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { HubError, type StoredMark } from '../../../app/management-cluster.ts';
+import { HubError, type StoredMark } from '../../../app/hubs/management-cluster.ts';
 import type { Manifest } from '../../../domain/hubs/hub-object.ts';
 import type { HubMark } from '../../../domain/hubs/mark.ts';
 import { createApiServer, ownSettings, type Result, type Target } from './api-server.ts';

@@ -1,4 +1,4 @@
-import { HubError, type HubErrorKind } from '../../../app/management-cluster.ts';
+import { HubError, type HubErrorKind } from '../../../app/hubs/management-cluster.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import type { Counts } from './hub-file.ts';
 import { callSettings, isAmong, type GivenSettings, type Span } from './settings.ts';

@@ -1,4 +1,4 @@
-import { HubError } from '../../../app/management-cluster.ts';
+import { HubError } from '../../../app/hubs/management-cluster.ts';
 import type { Timers } from '../../../app/ports.ts';
 
 /**

@@ -1,5 +1,5 @@
 import type { ObjectPlace } from '../../../domain/hubs/hub-object.ts';
-import type { Condition } from '../../../domain/hubs/shown.ts';
+import type { Condition } from '../../../domain/hubs/hub-codecs.ts';
 import type { GivenSettings, LifeSettings } from './settings.ts';
 
 /**

@@ -4,7 +4,7 @@ import {
   type CallOptions,
   type HubReport,
   type ManagementCluster,
-} from '../../../app/management-cluster.ts';
+} from '../../../app/hubs/management-cluster.ts';
 import {
   apiVersionOf,
   type HubObject,

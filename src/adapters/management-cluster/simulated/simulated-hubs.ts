@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { ManagementClusters } from '../../../app/management-cluster.ts';
+import type { ManagementClusters } from '../../../app/hubs/management-cluster.ts';
 import type { Clock, Timers } from '../../../app/ports.ts';
 import { isSimulatedHub } from '../../../domain/hubs/hub-facts.ts';
 import { encodeId } from '../../../domain/stream-name.ts';

@@ -1,5 +1,5 @@
 import type { OwnedShown } from '../../../domain/hubs/hub-object.ts';
-import type { Condition } from '../../../domain/hubs/shown.ts';
+import type { Condition } from '../../../domain/hubs/hub-codecs.ts';
 import type { Agenda } from './agenda.ts';
 import { kubernetesTime, withCondition, type ObjectRecord } from './record.ts';
 import type { Span } from './settings.ts';

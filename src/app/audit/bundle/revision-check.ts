@@ -1,4 +1,4 @@
-import type { RecordedEvent } from '../../event-store.ts';
+import type { RecordedEvent } from '../../log/event-store.ts';
 import type { Finding, Findings } from './findings.ts';
 
 /** Where an event was met; `line`: of the file that it was read from. */

@@ -1,4 +1,4 @@
-import type { Position, RecordedEvent } from '../../event-store.ts';
+import type { Position, RecordedEvent } from '../../log/event-store.ts';
 import type { Checkpoint } from '../merkle/checkpoint.ts';
 import { extendRange } from '../merkle/compact-range.ts';
 import type { HashAt } from '../merkle/hashing.ts';

@@ -1,4 +1,4 @@
-import type { RecordedEvent } from '../../event-store.ts';
+import type { RecordedEvent } from '../../log/event-store.ts';
 import type { Checkpoint } from '../merkle/checkpoint.ts';
 import type { Findings } from './findings.ts';
 

@@ -1,5 +1,5 @@
 import { stringAt } from '../../../domain/json-tools.ts';
-import type { EventStore, Position, RecordedEvent } from '../../event-store.ts';
+import type { EventStore, Position, RecordedEvent } from '../../log/event-store.ts';
 import { AUDIT_KEYS_STREAM } from '../audit-keys.ts';
 import { originOf, type Checkpoint } from '../merkle/checkpoint.ts';
 import { extendRange, type GrowingRange } from '../merkle/compact-range.ts';

@@ -6,7 +6,7 @@ import type { BundleContent, LinePage } from '../bundle/writer.ts';
 import { parseCheckpoint } from '../merkle/checkpoint.ts';
 import { signNote, splitNote } from '../merkle/note.ts';
 import type { AuditProofs } from '../proofs.ts';
-import type { AuditWords } from '../shown.ts';
+import type { AuditWords } from '../shown-event.ts';
 import type { TreeHead } from '../tree-heads.ts';
 import type { AuditTree } from '../tree.ts';
 import type { LogToExport } from './events-in-order.ts';

@@ -1,4 +1,4 @@
-import type { EventStore, Position, RecordedEvent } from '../../event-store.ts';
+import type { EventStore, Position, RecordedEvent } from '../../log/event-store.ts';
 import { eventsOf } from '../event-source.ts';
 import type { AuditLeaf } from '../tree.ts';
 

@@ -2,7 +2,7 @@ import type { ExportRequest } from '../../../domain/audit/events.ts';
 import { stringAt } from '../../../domain/json-tools.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import { encryptedIn } from '../../../domain/personal.ts';
-import type { RecordedEvent } from '../../event-store.ts';
+import type { RecordedEvent } from '../../log/event-store.ts';
 import type { BundleLine, BundleScope } from '../bundle/format.ts';
 import { fullLine, lineText, redactedLine, revealedTexts, withheldLine } from '../bundle/lines.ts';
 import { ocsfOf } from '../bundle/ocsf.ts';
@@ -16,7 +16,7 @@ import {
   type AuditWords,
   type ShownEvent,
   type StoredContent,
-} from '../shown.ts';
+} from '../shown-event.ts';
 import type { AuditLeaf, AuditTree } from '../tree.ts';
 import { openEventsInOrder, type EventsInOrder, type LogToExport } from './events-in-order.ts';
 

@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
 import type { JsonObject } from '../../../domain/json.ts';
 import { stringAt } from '../../../domain/json-tools.ts';
-import type { RecordedEvent } from '../../event-store.ts';
-import { splitOf } from '../../hidden-fields.ts';
+import type { RecordedEvent } from '../../log/event-store.ts';
+import { splitOf } from '../../log/hidden-fields.ts';
 import { canonicalText } from './canonical.ts';
 import { leafHash } from './hashing.ts';
 

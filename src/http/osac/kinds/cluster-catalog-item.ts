@@ -13,7 +13,7 @@ import { trialRejection } from '../../../domain/clusters/item-trial.ts';
 import { specSegments } from '../../../domain/clusters/spec-paths.ts';
 import { isObject, listAt, objectAt, sameJson, stringAt } from '../../../domain/json-tools.ts';
 import type { JsonObject, JsonValue } from '../../../domain/json.ts';
-import { valueAtPlace, withValueAtPlace } from '../../../domain/places.ts';
+import { valueAtPlace, withValueAtPlace } from '../../../domain/document-places.ts';
 import { referenceOf, type Reference } from '../../../domain/references.ts';
 import type { ResourceRow, Visibility } from '../../../projections/read-models.ts';
 import { ApiError, invalid, objectNotFound } from '../../errors.ts';

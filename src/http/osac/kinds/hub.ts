@@ -1,4 +1,4 @@
-import type { ClusterIdentifier } from '../../../app/hub-identity.ts';
+import type { ClusterIdentifier } from '../../../app/hubs/hub-identity.ts';
 import type { DocumentCommand } from '../../../domain/catalog/document.ts';
 import { reject } from '../../../domain/decider.ts';
 import { isSimulatedHub } from '../../../domain/hubs/hub-facts.ts';

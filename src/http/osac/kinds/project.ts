@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
-import { settleEntries } from '../../../app/project-entries.ts';
+import { settleEntries } from '../../../app/tenancy/project-entries.ts';
 import type { DocumentCommand } from '../../../domain/catalog/document.ts';
 import { kindOf } from '../../../domain/kinds.ts';
 import { isDefaultProject, projectPointer } from '../../../domain/tenancy/project.resource.ts';

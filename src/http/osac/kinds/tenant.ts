@@ -1,5 +1,5 @@
-import { OutcomeUnknown, StoreUnavailable } from '../../../app/event-store.ts';
-import { createTenantBelongings, type TenantBelongings } from '../../../app/tenant-belongings.ts';
+import { OutcomeUnknown, StoreUnavailable } from '../../../app/log/event-store.ts';
+import { createTenantBelongings, type TenantBelongings } from '../../../app/tenancy/tenant-belongings.ts';
 import type { DocumentCommand } from '../../../domain/catalog/document.ts';
 import { withoutValueAt, withValueAt } from '../../../domain/json-tools.ts';
 import type { JsonObject } from '../../../domain/json.ts';

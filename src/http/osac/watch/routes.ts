@@ -11,7 +11,7 @@ import type { Authenticate } from '../../authenticate.ts';
 import { admitted, type Admission } from '../../limits/admission.ts';
 import { ApiError, denied, methodNotAllowed } from '../../errors.ts';
 import type { Exchange } from '../../exchange.ts';
-import { recordLook, type LookServices } from '../../looks.ts';
+import { recordLook, type LookServices } from '../../audit-reads.ts';
 import { RESOURCES_VIEW, type Positions } from '../../positions.ts';
 import { mayCall } from '../authorization.ts';
 import { compileFilter } from '../filter/compile.ts';

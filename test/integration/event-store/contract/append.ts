@@ -6,7 +6,7 @@ import {
   WrongExpectedRevision,
   type Appended,
   type ExpectedRevision,
-} from '../../../../src/app/event-store.ts';
+} from '../../../../src/app/log/event-store.ts';
 import { all, errorOf, event, numbered, numberOf, type Contract } from './fixture.ts';
 
 const expectConflict = (error: unknown, expected: ExpectedRevision, actual: ExpectedRevision): void => {

@@ -4,8 +4,8 @@ import type {
   EventToAppend,
   RecordedEvent,
   SubscribeOptions,
-} from '../../../../src/app/event-store.ts';
-import type { SubscriptionItem } from '../../../../src/app/event-store.ts';
+} from '../../../../src/app/log/event-store.ts';
+import type { SubscriptionItem } from '../../../../src/app/log/event-store.ts';
 import type { JsonObject } from '../../../../src/domain/json.ts';
 
 /**

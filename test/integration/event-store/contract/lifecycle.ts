@@ -5,7 +5,7 @@ import {
   WrongExpectedRevision,
   type Appended,
   type EventStore,
-} from '../../../../src/app/event-store.ts';
+} from '../../../../src/app/log/event-store.ts';
 import {
   all,
   errorOf,

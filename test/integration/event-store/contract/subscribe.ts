@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { Position, RecordedEvent, SubscriptionItem } from '../../../../src/app/event-store.ts';
+import type { Position, RecordedEvent, SubscriptionItem } from '../../../../src/app/log/event-store.ts';
 import { all, event, follow, numbered, numberOf, within, type Contract } from './fixture.ts';
 
 const count = (n: number): number[] => Array.from({ length: n }, (_, i) => i);

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { StoreUnavailable } from '../../../../src/app/event-store.ts';
+import { StoreUnavailable } from '../../../../src/app/log/event-store.ts';
 import { openSqliteEventStore } from '../../../../src/adapters/event-store/sqlite/sqlite-event-store.ts';
 
 /**

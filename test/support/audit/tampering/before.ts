@@ -1,4 +1,4 @@
-import type { RecordedEvent } from '../../../../src/app/event-store.ts';
+import type { RecordedEvent } from '../../../../src/app/log/event-store.ts';
 import type { Draw } from './bundle.ts';
 
 /** A log that was tampered with before it was signed: all signatures are over what it is now. */

@@ -1,5 +1,5 @@
 import { isLeafStream, leafHashOf, leafOf } from '../../../../src/app/audit/merkle/leaf.ts';
-import type { RecordedEvent } from '../../../../src/app/event-store.ts';
+import type { RecordedEvent } from '../../../../src/app/log/event-store.ts';
 import type { JsonObject } from '../../../../src/domain/json.ts';
 import { keyOf, type History } from '../signed-history.ts';
 import { signedLog } from '../signed-log.ts';

@@ -1,6 +1,10 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { StoreUnavailable, type EventStore, type RecordedEvent } from '../../../../src/app/event-store.ts';
+import {
+  StoreUnavailable,
+  type EventStore,
+  type RecordedEvent,
+} from '../../../../src/app/log/event-store.ts';
 import { createLogPages, type Follower, type LogPages } from '../../../../src/app/publisher/log-pages.ts';
 import { checkAsync } from '../../../support/property.ts';
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { createPlaces, isAnother, isEmpty, type Places } from '../../../../src/app/publisher/places.ts';
+import { createPlaces, isAnother, isEmpty, type Places } from '../../../../src/app/publisher/written-ends.ts';
 import type { Ends } from '../../../../src/app/publisher/ports.ts';
 
 describe('where records of a topic went', () => {

@@ -19,7 +19,7 @@ import { gzipSync } from 'node:zlib';
 import { pack } from 'tar-stream';
 import { directorySink, tarOf } from '../../../../src/adapters/audit/bundle-files.ts';
 import { findingText } from '../../../../src/app/audit/bundle/findings.ts';
-import type { RecordedEvent } from '../../../../src/app/event-store.ts';
+import type { RecordedEvent } from '../../../../src/app/log/event-store.ts';
 import type { StoreReport } from '../../../../src/app/audit/bundle/verify-store.ts';
 import { openBundle } from '../../../../src/cli/audit/bundle-source.ts';
 import { consistencyPath } from '../../../../src/app/audit/merkle/proofs.ts';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { findingText } from '../../../../src/app/audit/bundle/findings.ts';
 import { verifyBundle, type BundleReport } from '../../../../src/app/audit/bundle/verify.ts';
-import type { RecordedEvent } from '../../../../src/app/event-store.ts';
+import type { RecordedEvent } from '../../../../src/app/log/event-store.ts';
 import {
   bundleOf,
   eventsOf,

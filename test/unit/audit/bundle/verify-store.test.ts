@@ -3,7 +3,7 @@ import { findingText, type Finding } from '../../../../src/app/audit/bundle/find
 import { verifyStore, type StoreOptions } from '../../../../src/app/audit/bundle/verify-store.ts';
 import { checkpointText } from '../../../../src/app/audit/merkle/checkpoint.ts';
 import { signNote } from '../../../../src/app/audit/merkle/note.ts';
-import type { RecordedEvent } from '../../../../src/app/event-store.ts';
+import type { RecordedEvent } from '../../../../src/app/log/event-store.ts';
 import { eventsOf, historyOf, keyOf } from '../../../support/audit/signed-history.ts';
 import { signedLog, stoppedLog } from '../../../support/audit/signed-log.ts';
 

@@ -4,7 +4,7 @@ import { writeBundle, type BundleContent } from '../../../../src/app/audit/bundl
 import { ChangedEvent } from '../../../../src/app/audit/event-source.ts';
 import { contentOf, type Steps } from '../../../../src/app/audit/exports/content.ts';
 import type { MakePages } from '../../../../src/app/audit/exports/ports.ts';
-import type { EventStore, RecordedEvent } from '../../../../src/app/event-store.ts';
+import type { EventStore, RecordedEvent } from '../../../../src/app/log/event-store.ts';
 import type { ExportRequest } from '../../../../src/domain/audit/events.ts';
 import { registry } from '../../../../src/domain/registry.ts';
 import type { ReadModels } from '../../../../src/projections/read-models.ts';

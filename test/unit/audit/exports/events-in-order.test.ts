@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { createMemoryEventStore } from '../../../../src/adapters/event-store/memory/memory-event-store.ts';
 import { openEventsInOrder } from '../../../../src/app/audit/exports/events-in-order.ts';
 import type { AuditLeaf } from '../../../../src/app/audit/tree.ts';
-import type { EventStore, RecordedEvent } from '../../../../src/app/event-store.ts';
+import type { EventStore, RecordedEvent } from '../../../../src/app/log/event-store.ts';
 
 const SIGNAL = new AbortController().signal;
 

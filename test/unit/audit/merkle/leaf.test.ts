@@ -10,7 +10,7 @@ import {
 } from '../../../../src/app/audit/merkle/leaf.ts';
 import { sha256 } from '../../../../src/app/audit/merkle/hashing.ts';
 import type { JsonObject, JsonValue } from '../../../../src/domain/json.ts';
-import { placeOfPointer } from '../../../../src/domain/places.ts';
+import { placeOfPointer } from '../../../../src/domain/document-places.ts';
 import { hidingEvents, pointersOf, redactedBy } from '../../../support/audit/hidden.ts';
 import { check } from '../../../support/property.ts';
 

@@ -11,8 +11,8 @@ import { holdingOf, holdingsOf } from '../../../../src/domain/networks/address-b
 import { addressText, moved, parseAddress, parseRanges, sizeOf } from '../../../../src/domain/ranges.ts';
 import { objectAt, stringAt } from '../../../../src/domain/json-tools.ts';
 import type { Placed } from '../../../../src/domain/placed-document.ts';
-import { createAddressEffects } from '../../../../src/app/address-effects.ts';
-import { repairAddresses } from '../../../../src/app/address-repair.ts';
+import { createAddressEffects } from '../../../../src/app/hubs/address-effects.ts';
+import { repairAddresses } from '../../../../src/app/hubs/address-repair.ts';
 import type { Holder } from '../../../../src/domain/holder.ts';
 import { aggregateOf } from '../../../../src/domain/kinds.ts';
 import { commandContext, effectCall, hubFixture } from '../../../support/hub-fixture.ts';

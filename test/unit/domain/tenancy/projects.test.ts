@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import type { DocumentCommand } from '../../../../src/domain/catalog/document.ts';
-import { claimsOf } from '../../../../src/app/names.ts';
+import { claimsOf } from '../../../../src/app/names/names.ts';
 import { isRejection } from '../../../../src/domain/decider.ts';
 import { kindOf } from '../../../../src/domain/kinds.ts';
 import {

@@ -4,7 +4,7 @@ import {
   type Fault,
   type OwnedObject,
 } from '../../../../domain/hubs/hub-object.ts';
-import type { Condition } from '../../../../domain/hubs/shown.ts';
+import type { Condition } from '../../../../domain/hubs/hub-codecs.ts';
 import { sameJson } from '../../../../domain/json-tools.ts';
 import { createAgenda } from '../agenda.ts';
 import { REACTION_MS, type ObjectRecord } from '../record.ts';

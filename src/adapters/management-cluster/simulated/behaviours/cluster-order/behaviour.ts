@@ -15,7 +15,7 @@ import {
   observedHosted,
   passwordSecret,
   type OrderRecord,
-} from './shown.ts';
+} from './status-view.ts';
 import { checkManifest, patchSpec } from './spec.ts';
 
 const inHostedNamespace: Beside['isOf'] = (record, { namespace }) => hostedNamespace(record) === namespace;

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import { kubeconfigSecret, passwordSecret, type Hosted, type OrderRecord } from './shown.ts';
+import { kubeconfigSecret, passwordSecret, type Hosted, type OrderRecord } from './status-view.ts';
 
 /**
  * The Secrets that HyperShift puts beside an available HostedCluster (OSAC's operator), derived from the

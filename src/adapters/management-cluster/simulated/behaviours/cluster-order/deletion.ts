@@ -1,7 +1,12 @@
 import type { Agenda } from '../../agenda.ts';
 import type { HostedLife } from './hosted-life.ts';
 import type { Jobs } from './jobs.ts';
-import { INFRASTRUCTURE_FINALIZER, OPERATOR_FINALIZER, type OrderObject, type OrderRecord } from './shown.ts';
+import {
+  INFRASTRUCTURE_FINALIZER,
+  OPERATOR_FINALIZER,
+  type OrderObject,
+  type OrderRecord,
+} from './status-view.ts';
 
 /**
  * What operator and automation do with a deleted order: cancel what runs, deprovision, lose

@@ -1,7 +1,7 @@
 import type { ClusterOrderSpec } from '../../../../../domain/clusters/hub-objects.ts';
 import type { Agenda } from '../../agenda.ts';
 import { withCondition } from '../../record.ts';
-import type { Hosted, NodePool, OrderRecord } from './shown.ts';
+import type { Hosted, NodePool, OrderRecord } from './status-view.ts';
 
 /** What the operator notices of a HostedCluster and copies into the order, within milliseconds. */
 export type HostedObserver = {

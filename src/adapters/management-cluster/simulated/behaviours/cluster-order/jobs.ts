@@ -1,6 +1,6 @@
 import type { Agenda } from '../../agenda.ts';
 import { kubernetesTime, REACTION_MS } from '../../record.ts';
-import type { Job, OrderObject, OrderRecord } from './shown.ts';
+import type { Job, OrderObject, OrderRecord } from './status-view.ts';
 
 /** Jobs of one order that can be told apart by id; more would need months. */
 const JOBS_PER_ORDER = 100_000;

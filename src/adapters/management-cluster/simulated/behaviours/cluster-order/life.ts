@@ -14,7 +14,7 @@ import {
   type OrderObject,
   type OrderRecord,
   type OrderStatus,
-} from './shown.ts';
+} from './status-view.ts';
 
 export type OrderLife = Life<ObservedClusterOrder> & { readonly beside: Hosted | undefined };
 

@@ -4,7 +4,12 @@ import type { HostedLife } from './hosted-life.ts';
 import { REACTION_MS } from '../../record.ts';
 import type { Jobs, LaunchedJob } from './jobs.ts';
 import { isAmong } from '../../settings.ts';
-import { hostedNamespace, INFRASTRUCTURE_FINALIZER, type OrderObject, type OrderRecord } from './shown.ts';
+import {
+  hostedNamespace,
+  INFRASTRUCTURE_FINALIZER,
+  type OrderObject,
+  type OrderRecord,
+} from './status-view.ts';
 
 export type Provisioning = {
   /** The operator's first reconcile: status, then the first job, then the phase. */

@@ -1,0 +1,64 @@
+import { hub as hubKind } from '../../domain/kinds.ts';
+import type { CommandContext, CommandRunner } from '../commands/command.ts';
+import { OutcomeUnknown, StoreUnavailable } from '../log/event-store.ts';
+import type { HubRegistry, RegisteredHub } from './hub-registry.ts';
+import { derivedCommandId } from '../log/identifiers.ts';
+import { hubContext } from '../log/metadata.ts';
+import type { Clock, Logger, Timers } from '../ports.ts';
+import { pause } from '../process-runner/pause.ts';
+import type { ResourceCommands } from '../commands/resource-commands.ts';
+import { hubCapacity } from './scheduler.ts';
+
+/** Milliseconds between two looks whether hubs that are given up have become empty. */
+const LOOK_MS = 10_000;
+
+/**
+ * Ends hubs that were given up with orders on them, once the last order has left: first nothing may be reserved there
+ * any more, then the hub goes, and with it its name. Runs until the signal is aborted; only for the owner of the
+ * processes.
+ */
+export const finishDecommissions = async (options: {
+  readonly registry: Pick<HubRegistry, 'hubs' | 'ready'>;
+  readonly commandRunner: CommandRunner;
+  readonly commands: Pick<ResourceCommands, 'execute'>;
+  readonly clock: Clock;
+  readonly timers: Timers;
+  readonly logger: Logger;
+  readonly signal: AbortSignal;
+}): Promise<void> => {
+  const { registry, commandRunner, commands, clock, timers, logger, signal } = options;
+
+  const contextOf = (hub: RegisteredHub, step: string): CommandContext => {
+    const { id } = hub.facts;
+    const commandId = derivedCommandId('finish-deregistration', id, hub.revision, step, clock.now());
+    return hubContext(commandId, 'hub-decommission', id, hub);
+  };
+
+  const finish = async (hub: RegisteredHub): Promise<void> => {
+    const { id } = hub.facts;
+    const at = clock.now();
+    const closing = { type: 'CloseCapacity', at, hub: id, hubRevision: hub.revision } as const;
+    const closed = await commandRunner.execute(hubCapacity, id, closing, contextOf(hub, 'close'), {
+      step: true,
+    });
+    if (closed.outcome === 'rejected') return;
+    const finishing = { type: 'FinishDeregistration', at } as const;
+    const done = await commands.execute(hubKind, id, finishing, contextOf(hub, 'finish'));
+    if (done.outcome === 'accepted' && done.events.length > 0)
+      logger.info({ hub: id }, 'a hub that was given up is empty and gone');
+  };
+
+  await registry.ready(signal).catch(() => undefined);
+  while (!signal.aborted) {
+    for (const hub of registry.hubs()) {
+      if (!hub.deleting) continue;
+      try {
+        await finish(hub);
+      } catch (error) {
+        if (!(error instanceof StoreUnavailable || error instanceof OutcomeUnknown)) throw error;
+        logger.warn({ err: error, hub: hub.facts.id }, 'a hub that was given up is looked at again later');
+      }
+    }
+    await pause(timers, LOOK_MS, signal);
+  }
+};

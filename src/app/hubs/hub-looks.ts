@@ -1,0 +1,117 @@
+import type { HubObject, ObjectPlace, OwnedObject, OwnedShown } from '../../domain/hubs/hub-object.ts';
+import { cannotBeShown, type CallOptions, type ManagementCluster } from './management-cluster.ts';
+import { nextTurn } from '../process-runner/slices.ts';
+import { createStreamQueue } from '../commands/stream-queue.ts';
+
+/** Where an object of ours is. */
+export type ObjectRef = ObjectPlace & { readonly hub: string; readonly id: string };
+
+/**
+ * Looks at one object on one hub, one after the other, whoever makes them: the watch of the hub and timed reads look
+ * side
+ * by side, of two at once the earlier one may be answered last, and of a HostedCluster that alone has changed nobody
+ * could
+ * tell which answer is older.
+ */
+export type ObjectLooks = {
+  /** When no look at this object is under way. Whoever waits for it tells of what was seen before the next one begins. */
+  inTurn<T>(of: Pick<ObjectRef, 'hub' | 'id'>, look: () => Promise<T>): Promise<T>;
+};
+
+export const createObjectLooks = (): ObjectLooks => {
+  const queue = createStreamQueue();
+  return {
+    inTurn: <T>({ hub, id }: Pick<ObjectRef, 'hub' | 'id'>, look: () => Promise<T>) => {
+      const looked = Promise.withResolvers<T>();
+      void queue.run(`${hub}/${id}`, async () => {
+        await look().then(looked.resolve, looked.reject);
+        await nextTurn();
+      });
+      return looked.promise;
+    },
+  };
+};
+
+/**
+ * By our name, then by label (OSAC's operator): ours is what carries our label, and nothing else. What has
+ * our name without it belongs to somebody else, and ours is not there.
+ */
+export const findObject = async <Shown extends OwnedShown>(
+  cluster: ManagementCluster,
+  kind: OwnedObject<object, Shown>,
+  ref: Omit<ObjectRef, 'hub'>,
+  options: CallOptions,
+): Promise<Shown | undefined> => (await lookFor(cluster, kind, ref, options)).object;
+
+/** `taken`: ours is not there, and its name belongs to something else. */
+const lookFor = async <Shown extends OwnedShown>(
+  cluster: ManagementCluster,
+  kind: OwnedObject<object, Shown>,
+  { namespace, name, id }: Omit<ObjectRef, 'hub'>,
+  options: CallOptions,
+): Promise<{ readonly object: Shown | undefined; readonly taken: boolean }> => {
+  const named = await cluster.get(kind, { namespace, name }, options);
+  if (named?.id === id) return { object: named, taken: false };
+  const [object] = await findLabelled(cluster, kind, { namespace, id }, options);
+  return { object, taken: named !== undefined && object === undefined };
+};
+
+/** All with our label, whatever their names. */
+export const findLabelled = async <Shown extends OwnedShown>(
+  cluster: ManagementCluster,
+  kind: OwnedObject<object, Shown>,
+  { namespace, id }: Pick<ObjectRef, 'namespace' | 'id'>,
+  options: CallOptions,
+): Promise<readonly Shown[]> =>
+  (await cluster.find(kind, namespace, id, options)).filter((object) => object.id === id);
+
+/** A look at one object of ours, or at what is left where it is not. */
+export const observationAt = async (
+  cluster: ManagementCluster,
+  kind: OwnedObject,
+  ref: ObjectRef,
+  options: CallOptions,
+): Promise<{ readonly found: boolean; readonly observation: object }> => {
+  const { object, taken } = await lookFor(cluster, kind, ref, options);
+  // What stands under the name of somebody else's object is theirs.
+  const observation = taken ? absence(kind) : await observationOf(cluster, kind, ref, object, options);
+  return { found: object !== undefined, observation };
+};
+
+/** What its run is told of an object that is not there, nor anything beside it. */
+export const absence = (kind: OwnedObject): object =>
+  kind.observed?.observation(undefined, undefined) ?? { object: null };
+
+/** An object with what is read beside it, as its run judges it. `place`: in its own namespace. No secret is told. */
+export const observationOf = async (
+  cluster: ManagementCluster,
+  kind: OwnedObject,
+  place: ObjectPlace,
+  shown: OwnedShown | undefined,
+  options: CallOptions,
+): Promise<object> => {
+  const { observed, secretFields } = kind;
+  if (observed !== undefined) {
+    const { namespace } = place;
+    const at = observed.besideAt({ namespace, name: shown?.name ?? place.name }, shown);
+    return observed.observation(shown, await besideAt(cluster, observed.beside, at, options));
+  }
+  if (shown === undefined) return absence(kind);
+  const spec = Object.entries(shown.spec).filter(([field]) => !secretFields.includes(field));
+  return { object: { ...shown, spec: Object.fromEntries(spec) } };
+};
+
+/** null: there is none; undefined: the hub cannot show it, for want of the kind or of the right. */
+const besideAt = async (
+  cluster: ManagementCluster,
+  kind: HubObject,
+  place: ObjectPlace,
+  options: CallOptions,
+): Promise<unknown> => {
+  try {
+    return (await cluster.get(kind, place, options)) ?? null;
+  } catch (error) {
+    if (cannotBeShown(error)) return undefined;
+    throw error;
+  }
+};

@@ -1,0 +1,313 @@
+import { hubObjectOf, isOwned } from '../../domain/hub-objects.ts';
+import {
+  plainDrift,
+  type HubObject,
+  type Manifest,
+  type OwnedObject,
+  type OwnedShown,
+} from '../../domain/hubs/hub-object.ts';
+import type { Condition } from '../../domain/hubs/hub-codecs.ts';
+import type { SecretRef } from '../../domain/secret-ref.ts';
+import type { EffectOutcome } from '../../domain/workflow.ts';
+import {
+  callOptionsOf,
+  clusterOf,
+  done,
+  effectPort,
+  Ended,
+  failed,
+  outcomeOf,
+  outcomeOfHubError,
+  refused,
+  registeredHub,
+} from './hub-effects.ts';
+import { findLabelled, findObject, observationAt, type ObjectLooks, type ObjectRef } from './hub-looks.ts';
+import type { HubRegistry } from './hub-registry.ts';
+import {
+  HubError,
+  TENANT_ANNOTATION,
+  type CallOptions,
+  type ManagementCluster,
+} from './management-cluster.ts';
+import type { Clock, SecretStore } from '../ports.ts';
+import type { EffectCall, EffectPort } from '../process-runner/types.ts';
+
+/** Which object an operation is about; `object` is the word of its kind. */
+export type ObjectArgs = ObjectRef & { readonly object: string };
+/** Arguments of `applyObject`. */
+export type ApplyObjectArgs = ObjectArgs & {
+  readonly spec: object;
+  /** Besides those of the kind. */
+  readonly labels?: { readonly [key: string]: string };
+  readonly annotations?: { readonly [key: string]: string };
+  /** By field of the spec; revealed at the last moment, and never in events or logs. */
+  readonly secrets?: { readonly [field: string]: SecretRef };
+  /** The namespace is the tenant's own: made when first needed. */
+  readonly tenantNamespace?: boolean;
+  /** The hub never took it: what fails for certain may be sent to another one. */
+  readonly unsent?: boolean;
+  /** Somebody retried: the hub is to begin anew, also where the spec is stored already. */
+  readonly relaunch?: boolean;
+};
+
+/** Arguments of `writeStatus`. */
+export type StatusArgs = ObjectArgs & {
+  readonly status: { readonly conditions: readonly Condition[] };
+  /** ISO time of the observation that it is made of. */
+  readonly at: string;
+};
+
+/** A namespace takes five seconds and more to go (OSAC's operator). */
+const RELEASE_AGAIN_MS = 5_000;
+
+/** Operations that write to a hub. */
+export const HUB_WRITES: readonly string[] = [
+  'applyObject',
+  'deleteObject',
+  'prepareObject',
+  'writeStatus',
+  'releaseObject',
+];
+
+/**
+ * Effect port `management-cluster` (OSAC's operator): makes a hub hold what is wanted. Of every declared kind:
+ *
+ * - `applyObject` ApplyObjectArgs → {uid, name, generation, did, fields?}: creates the object or patches what
+ * differs in it.
+ * - `deleteObject` ObjectArgs → {existed}: asks for deletion; absence is confirmed by later observations only.
+ * - `observeObject` ObjectArgs → what its kind says of an observation; with `askedAt` when it is there.
+ *
+ * Where nobody else reconciles it (`controller: ledger`):
+ *
+ * - `prepareObject` ObjectArgs → {created}: finalizer, namespace, account and rights.
+ * - `writeStatus` StatusArgs → {}.
+ * - `releaseObject` ObjectArgs → {}: done when namespace and finalizer are gone; until then it fails with what it
+ * waits for.
+ *
+ * Everything here may be repeated at any time: names are deterministic, patches say what should be, and an object that
+ * is there already is ours when the label with our id says so.
+ */
+export const createManagementClusterEffects = (options: {
+  readonly registry: HubRegistry;
+  readonly secrets: Pick<SecretStore, 'reveal'>;
+  readonly clock: Pick<Clock, 'now'>;
+  /** The turns of whoever looks at an object, those of the watch of its hub included. */
+  readonly looks: ObjectLooks;
+  /** Kinds that are known. Default: all declared ones. */
+  readonly objects?: readonly HubObject[];
+  /** Milliseconds that one call to a hub may take; an effect makes up to three. Default 10,000. */
+  readonly callDeadlineMs?: number;
+}): EffectPort => {
+  const { registry, secrets, clock, looks, objects, callDeadlineMs = 10_000 } = options;
+
+  const optionsOf = (call: EffectCall): CallOptions => callOptionsOf(call, callDeadlineMs);
+
+  const adapterOf = async (hub: string, call: EffectCall): Promise<ManagementCluster> =>
+    clusterOf(await registeredHub(registry, hub, call));
+
+  const kindOf = (word: string): OwnedObject => {
+    const kind = hubObjectOf(word, objects);
+    if (isOwned(kind)) return kind;
+    throw new Ended(refused('NotWritten', `objects of kind ${word} are only read`));
+  };
+
+  /** With the secrets' values in clear: only for the adapter. */
+  const manifestOf = async (
+    kind: OwnedObject,
+    args: ApplyObjectArgs,
+    call: EffectCall,
+  ): Promise<Manifest> => {
+    const values: { [field: string]: string } = {};
+    for (const [field, secret] of Object.entries(args.secrets ?? {})) {
+      // A template's default pull secret belongs to the template's tenant.
+      const value = await secrets.reveal(secret, secret.tenant ?? call.tenant);
+      if (value === undefined) {
+        const reason = `${field.slice(0, 1).toUpperCase()}${field.slice(1)}Missing`;
+        throw new Ended(refused(reason, `${field} of this ${args.object} is not in the secret store`));
+      }
+      values[field] = new TextDecoder().decode(value);
+    }
+    return {
+      name: args.name,
+      namespace: args.namespace,
+      labels: { ...args.labels, [kind.idLabel]: args.id },
+      annotations: { ...args.annotations, [TENANT_ANNOTATION]: call.tenant },
+      spec: { ...args.spec, ...values },
+    };
+  };
+
+  const apply = async (args: ApplyObjectArgs, call: EffectCall): Promise<EffectOutcome> => {
+    const kind = kindOf(args.object);
+    const cluster = await adapterOf(args.hub, call);
+    const manifest = await manifestOf(kind, args, call);
+    const there = await existingObject(cluster, kind, args, call);
+    if (there !== undefined) return adopt(cluster, kind, manifest, args, there, call);
+    if (args.tenantNamespace === true) {
+      await cluster.ensureTenantNamespace({ name: manifest.namespace, tenant: call.tenant }, optionsOf(call));
+    }
+    try {
+      return applied(await cluster.create(kind, manifest, optionsOf(call)), 'created');
+    } catch (error) {
+      if (!(error instanceof HubError) || error.kind !== 'already-exists') throw error;
+      const existing = error.object ?? (await cluster.get(kind, manifest, optionsOf(call)));
+      if (existing === undefined) return failed('Conflict', 'the object of this name has just gone');
+      return adopt(cluster, kind, manifest, args, existing, call);
+    }
+  };
+
+  /**
+   * An earlier attempt may have happened: looked for by name and by label before anything is written. What OSAC's own
+   * service once made has another name (OSAC's operator); simulated hubs hold nothing of others.
+   */
+  const existingObject = async (
+    cluster: ManagementCluster,
+    kind: OwnedObject,
+    args: ApplyObjectArgs,
+    call: EffectCall,
+  ): Promise<OwnedShown | undefined> => {
+    if (call.mode === 'observe') {
+      const named = await findObject(cluster, kind, args, optionsOf(call));
+      if (named === undefined || named.name === args.name || cluster.simulated) return named;
+    } else if (cluster.simulated) return undefined;
+    const labelled = await findLabelled(cluster, kind, args, optionsOf(call));
+    const ours = labelled.find(({ name }) => name === args.name);
+    if (labelled.length > 1 && ours === undefined) {
+      const names = labelled.map(({ name, uid }) => `${name} (uid ${uid})`).join(', ');
+      const { called, owner } = kind;
+      const reason = `Duplicate${called.slice(0, 1).toUpperCase()}${called.slice(1)}`;
+      throw new Ended(refused(reason, `hub ${args.hub} holds several ${called} of this ${owner}: ${names}`));
+    }
+    return ours ?? labelled[0];
+  };
+
+  const adopt = async (
+    cluster: ManagementCluster,
+    kind: OwnedObject,
+    manifest: Manifest,
+    args: ApplyObjectArgs,
+    existing: OwnedShown,
+    call: EffectCall,
+  ): Promise<EffectOutcome> => {
+    const { id, hub } = args;
+    const which = `${kind.kind} ${existing.name}`;
+    if (existing.deletionTimestamp !== undefined) {
+      // Whoever's it was: the name is free once it has gone (OSAC's operator).
+      const waiting = failed('BeingDeleted', `${which} is being deleted since ${existing.deletionTimestamp}`);
+      return existing.id === id ? whileThere(args, waiting) : waiting;
+    }
+    if (existing.id !== id) {
+      const owner = existing.id === undefined ? 'nobody known' : `${kind.owner} ${existing.id}`;
+      return refused(
+        'NameTaken',
+        `${which} (uid ${existing.uid}) in ${manifest.namespace} on hub ${hub} belongs to ${owner}`,
+      );
+    }
+    const drift = (kind.drift ?? plainDrift)(existing.spec, manifest.spec);
+    if ('refused' in drift) return refused(drift.refused, drift.message);
+    const relaunch = args.relaunch === true ? kind.relaunch?.(existing, manifest.spec) : undefined;
+    const patch = drift.patch ?? relaunch;
+    if (patch === undefined) return applied(existing, 'unchanged');
+    const ref = { namespace: manifest.namespace, name: existing.name };
+    try {
+      return applied(await cluster.patch(kind, ref, patch, optionsOf(call)), 'patched', Object.keys(patch));
+    } catch (error) {
+      if (error instanceof HubError) return whileThere(args, outcomeOfHubError(error));
+      throw error;
+    }
+  };
+
+  const remove = async (args: ObjectArgs, call: EffectCall): Promise<EffectOutcome> => {
+    const kind = kindOf(args.object);
+    const cluster = await adapterOf(args.hub, call);
+    const object = await findObject(cluster, kind, args, optionsOf(call));
+    if (object === undefined) return done({ existed: false });
+    if (object.deletionTimestamp !== undefined) return done({ existed: true });
+    // What has taken its name since it was read is somebody else's, or looked at anew.
+    const ref = { namespace: args.namespace, name: object.name, uid: object.uid };
+    const existed = await cluster.delete(kind, ref, optionsOf(call));
+    return done({ existed });
+  };
+
+  const observe = async (args: ObjectArgs, call: EffectCall): Promise<EffectOutcome> => {
+    const kind = kindOf(args.object);
+    const cluster = await adapterOf(args.hub, call);
+    return looks.inTurn(args, async () => {
+      const askedAt = clock.now();
+      const { found, observation } = await observationAt(cluster, kind, args, optionsOf(call));
+      return done(found ? { ...observation, askedAt } : { ...observation });
+    });
+  };
+
+  const controllerOf = async (hub: string, call: EffectCall) => {
+    const { controller } = await adapterOf(hub, call);
+    if (controller !== undefined) return controller;
+    throw new Ended(failed('NoController', `nothing in this release reconciles the orders of hub ${hub}`));
+  };
+
+  /** Undefined: not there. What has its name without our label belongs to somebody else, and is not touched. */
+  const oursAt = async (
+    kind: OwnedObject,
+    { hub, id, namespace, name }: ObjectRef,
+    call: EffectCall,
+  ): Promise<OwnedShown | undefined> => {
+    const shown = await (await adapterOf(hub, call)).get(kind, { namespace, name }, optionsOf(call));
+    return shown?.id === id ? shown : undefined;
+  };
+
+  const prepare = async (args: ObjectArgs, call: EffectCall): Promise<EffectOutcome> => {
+    const kind = kindOf(args.object);
+    const controller = await controllerOf(args.hub, call);
+    if ((await oursAt(kind, args, call)) === undefined)
+      return failed('NotFound', `${kind.kind} ${args.name} of this ${kind.owner} is not on hub ${args.hub}`);
+    const { created } = await controller.prepare(kind, args, optionsOf(call));
+    return done({ created: [...created] });
+  };
+
+  const writeStatus = async (
+    { status, at, ...args }: StatusArgs,
+    call: EffectCall,
+  ): Promise<EffectOutcome> => {
+    const kind = kindOf(args.object);
+    const controller = await controllerOf(args.hub, call);
+    const shown = await oursAt(kind, args, call);
+    // Gone meanwhile: there is nothing to say any more.
+    if (shown === undefined) return done({});
+    // A condition whose status stays keeps the time that it has (HubController).
+    const conditions = status.conditions.map((one) => ({ ...one, lastTransitionTime: at }));
+    const wanted = { ...status, conditions, ...kind.controlled?.stated(shown as never) };
+    await controller.writeStatus(kind, args, wanted, optionsOf(call));
+    return done({});
+  };
+
+  const release = async (args: ObjectArgs, call: EffectCall): Promise<EffectOutcome> => {
+    const kind = kindOf(args.object);
+    const controller = await controllerOf(args.hub, call);
+    if ((await oursAt(kind, args, call)) === undefined) return done({});
+    const { released, waitingFor } = await controller.release(kind, args, optionsOf(call));
+    return released
+      ? done({})
+      : failed('BeingDeleted', `waiting for ${waitingFor.join(', ')}`, RELEASE_AGAIN_MS);
+  };
+
+  const operations = {
+    applyObject: apply,
+    deleteObject: remove,
+    observeObject: observe,
+    prepareObject: prepare,
+    writeStatus,
+    releaseObject: release,
+  };
+  return effectPort(operations, outcomeOf);
+};
+
+/** A certain failure may send an order elsewhere: not while one of ours is on this hub, whoever made it. */
+const whileThere = ({ unsent }: ApplyObjectArgs, outcome: EffectOutcome): EffectOutcome =>
+  unsent === true && outcome.outcome === 'failed'
+    ? { outcome: 'unknown', reason: outcome.reason, message: outcome.message }
+    : outcome;
+
+const applied = (
+  { uid, name, generation }: OwnedShown,
+  did: 'created' | 'patched' | 'unchanged',
+  fields?: string[],
+): EffectOutcome => done({ uid, name, generation, did, ...(fields === undefined ? {} : { fields }) });

@@ -1,0 +1,177 @@
+import { hash } from 'node:crypto';
+import type { Decision, DomainEvent } from '../../domain/decider.ts';
+import { nameAggregate } from '../../domain/kinds.ts';
+import type { NameState } from '../../domain/naming/name.ts';
+import type { ResourceKind, ResourceView } from '../../domain/resource.ts';
+import { parseStreamName, streamName } from '../../domain/stream-name.ts';
+import type { Aggregate, CommandContext, CommandRunner, SentAppend } from '../commands/command.ts';
+import type { Runtime } from '../ports.ts';
+import { defined } from '../../domain/json-tools.ts';
+
+/**
+ * Names and other values that only one resource may have. Each is owned by a stream of its own.
+ *
+ * How a reservation stays safe without multi-stream transactions:
+ * 1. Every attempt to write a resource first reads the resource's stream, then appends a reservation of its own (also
+ *    when an earlier attempt of the same command holds the name), then appends to the resource at exactly the
+ *    revision that it read. So it relies on no reservation but its own. The second append may be sent before the
+ * first is
+ *    answered, on condition that the first is stored (`AppendOptions.after`).
+ * 2. Whoever takes a reservation away from a resource that may still be written first moves that resource's stream
+ *    on (`CreationAbandoned`), so that the append of step 1 fails, and releases exactly the reservation it had read.
+ */
+export type NameClaim = {
+  /** Id of the stream `name-<id>` that owns it. */
+  readonly id: string;
+  /** `name`, or the path of the field that holds the unique value. */
+  readonly field: string;
+  readonly value: string;
+  /** Passes from one resource to the next; see `slots.ts`. */
+  readonly slot?: true;
+  /** The sentence for whoever comes too late, when the kind has one of its own. */
+  readonly taken?: string;
+};
+
+/** SHA-256 of the parts: no stream name holds personal text. */
+export const nameStreamId = (scope: string, tenant: string, project: string, value: string): string =>
+  hash('sha256', JSON.stringify([scope, tenant, project, value]), 'hex');
+
+/** What a resource in this shape must own; nothing once it is archived (or was never there). */
+export const claimsOf = (kind: AnyKind, view: ResourceView): readonly NameClaim[] =>
+  view.exists && !view.archived ? everyClaimOf(kind, view) : [];
+
+/** The same for a resource that is gone: what it owned until then. */
+export const everyClaimOf = (
+  kind: AnyKind,
+  view: Extract<ResourceView, { exists: true }>,
+): readonly NameClaim[] => {
+  const tenant = kind.nameScope === 'global' ? '' : view.tenant;
+  const project = kind.nameScope === 'project' ? view.project : '';
+  const claimed = view.claimedName ?? view.name;
+  const name: NameClaim = {
+    id: nameStreamId(kind.kind, tenant, project, claimed),
+    field: 'metadata.name',
+    value: claimed,
+    // The sentence is recorded and logged: it must not tell a name that is personal data.
+    ...(view.claimedName === undefined ? {} : { taken: nameTakenText(kind.words) }),
+  };
+  const values = kind.uniqueValues?.(view.document) ?? [];
+  return [
+    name,
+    ...values.map(({ scope, value, field, slot, taken }) => ({
+      id: nameStreamId(scope, '', '', value),
+      field,
+      value,
+      ...defined({ slot, taken }),
+    })),
+  ];
+};
+
+/** What is said of a taken name that must not be told. */
+export const nameTakenText = (words: string): string => `${words} with this name already exists`;
+
+/** A kind whose state and commands are of no interest here. */
+export type AnyKind = Pick<ResourceKind, 'kind' | 'nameScope' | 'uniqueValues' | 'words'>;
+
+/** A reservation that this attempt made. `fresh`: it was free before, or, of a slot, somebody else's. */
+export type Reservation = { readonly claim: NameClaim; readonly revision: number; readonly fresh: boolean };
+
+export type Names = {
+  /** Undefined: somebody else holds it. */
+  reserve(
+    claim: NameClaim,
+    holder: { readonly kind: string; readonly id: string; readonly stream: string; readonly exists: boolean },
+    context: CommandContext,
+    options?: { readonly ifRevision?: number; readonly onSent?: (sent: SentAppend) => void },
+  ): Promise<Reservation | undefined>;
+  /** Who holds it now, and the revision to release it at. */
+  look(id: string): Promise<{ readonly state: NameState; readonly revision: number } | undefined>;
+  /** Frees it if the stream still stands at `revision`; false when somebody moved it on. */
+  release(
+    id: string,
+    revision: number,
+    holder: string,
+    why: 'deleted' | 'abandoned',
+    context: CommandContext,
+  ): Promise<boolean>;
+  /** The context of one step of a command: the step has an id of its own. */
+  step(context: CommandContext): CommandContext;
+};
+
+export const createNames = ({
+  runner,
+  clock,
+  ids,
+}: {
+  runner: CommandRunner;
+} & Pick<Runtime, 'clock' | 'ids'>): Names => {
+  /** Reservations are appends of their own: a command may have to repeat one, so each has an id of its own. */
+  const stepOf = ({ ifVersion: _v, ifRevision: _r, ...context }: CommandContext): CommandContext => ({
+    ...context,
+    commandId: ids.uuidv7(),
+    causationId: context.commandId,
+  });
+
+  return {
+    step: stepOf,
+    reserve: async (claim, { kind, id: holder, stream, exists }, context, { onSent, ...only } = {}) => {
+      const { commandId } = context;
+      const at = clock.now();
+      const takesOver = claim.slot === true && only.ifRevision === undefined;
+      let fresh = false;
+      const outcome = await runner.execute(
+        nameAggregate,
+        claim.id,
+        { type: 'ReserveName', at, kind, holder, commandId, stream, anyCommand: exists, takesOver },
+        { ...stepOf(context), ...only },
+        {
+          step: true,
+          likelyNew: true,
+          ...(onSent !== undefined && { onSent }),
+          beforeAppend: async ({ state }) => {
+            fresh = state.status === 'free' || state.stream !== stream;
+            return undefined;
+          },
+        },
+      );
+      const { revision } = outcome.loaded;
+      if (outcome.outcome === 'rejected' || revision === 'no_stream') return undefined;
+      return { claim, revision, fresh };
+    },
+    look: async (id) => {
+      const { state, revision } = await runner.load(nameAggregate, id);
+      return revision === 'no_stream' ? undefined : { state, revision };
+    },
+    release: async (id, revision, holder, why, context) => {
+      const command = { type: 'ReleaseName', at: clock.now(), holder, why } as const;
+      const step = { ...stepOf(context), ifRevision: revision };
+      const outcome = await runner.execute(nameAggregate, id, command, step, { step: true });
+      return outcome.outcome === 'accepted';
+    },
+  };
+};
+
+/** The kind and id of the resource that a stream belongs to. */
+export const resourceOf = (stream: string): { kind: string; id: string } => {
+  const { category, id } = parseStreamName(stream);
+  return { kind: category, id };
+};
+
+export const aggregateOf = <S, C extends { readonly type: string }, E extends DomainEvent>(
+  kind: ResourceKind<S, C, E>,
+): Aggregate<S, C, E> => ({ category: kind.kind, decider: kind.decider, stateVersion: kind.stateVersion });
+
+/** The kind's own fold with one decision, which is none of its commands. */
+export const deciding = <C extends { readonly type: string }>(
+  kind: Pick<
+    ResourceKind<unknown, { readonly type: string }, DomainEvent>,
+    'kind' | 'decider' | 'stateVersion'
+  >,
+  decide: (state: unknown, command: C) => Decision<DomainEvent>,
+): Aggregate<unknown, C, DomainEvent> => ({
+  category: kind.kind,
+  decider: { ...kind.decider, decide },
+  stateVersion: kind.stateVersion,
+});
+
+export const streamOf = (kind: { readonly kind: string }, id: string): string => streamName(kind.kind, id);

@@ -1,0 +1,382 @@
+import { reject, type DomainEvent, type Rejection } from '../../domain/decider.ts';
+import { kindOf, type AnyKind } from '../../domain/kinds.ts';
+import type { ResourceKind, ResourceView } from '../../domain/resource.ts';
+import { isAnnounced, type Announced, type Announcements, type Pointer } from './announcements.ts';
+import type { CommandContext, CommandOutcome, CommandRunner, Loaded } from '../commands/command.ts';
+import { OutcomeUnknown, type ExpectedRevision, type Position } from '../log/event-store.ts';
+import { aggregateOf, streamOf } from '../names/names.ts';
+import { newTargets, refusalOf, without } from './new-targets.ts';
+import type { Timers } from '../ports.ts';
+import { ReferencesBusy, type ReferenceGuard } from './reference-guard.ts';
+import { createReferenceTargets, type Reaches, type ReferenceTargets } from './reference-targets.ts';
+import { TOO_MANY_CONFLICTS } from '../commands/refusals.ts';
+import { createStreamQueue, type StreamQueue } from '../commands/stream-queue.ts';
+
+/**
+ * How nothing that is referred to disappears, nor a tenant under its objects. Within one instance:
+ * 1. Whatever comes to refer to an object shares it (`ReferenceGuard`), then asks the object's stream whether it is
+ *    still there, then appends, then leaves.
+ * 2. A deletion closes the object, waits until the read model knows all that the log holds, looks at who refers to it,
+ *    appends, then opens it again.
+ *
+ * On a log with other writers the guard sees only those of its own instance. There both sides announce in their own
+ * streams what they are about to do, and rely on the order of the log and on exact revisions alone:
+ * 1. The object that will refer stores `ReferencesAnnounced` at position r, then makes sure that it knows each
+ *    target's stream up to r, then appends its change at exactly the revision behind. A target whose last event is
+ *    `DeletionAnnounced` is waited for; after a while that is withdrawn, in case its writer has died.
+ * 2. A deletion stores `DeletionAnnounced` at position d, waits for the read model, withdraws every announcement of a
+ *    reference that is older than d and still the last event of its stream, waits again, looks at who refers to the object,
+ *    and appends at exactly the revision behind its announcement.
+ * Either r < d: the deletion sees the reference, or its announcement, which it then makes impossible to carry out. Or
+ * d < r: the reference sees the deletion or that it is announced, and goes on only when it cannot come any more. Whoever
+ * dies on the way, or is answered late, leaves an announcement that the others withdraw. Whoever finds one on his own object
+ * gives it a moment: two that announce over each other would do so until both give up. Who is refused withdraws his own.
+ *
+ * Hubs and named projects have ways of their own (`CloseCapacity`, `project-entries.ts`) and are left out here.
+ */
+export type Referrals = {
+  /** One attempt at one command, to be carried out by `run`. */
+  begin<S, C extends { readonly type: string }, E extends DomainEvent>(
+    kind: ResourceKind<S, C, E>,
+    id: string,
+    context: CommandContext,
+    how: ReferralOptions,
+  ): Referral;
+};
+
+export type ReferralOptions = {
+  /** Of a deletion that is refused while something refers to the object. */
+  readonly unreferenced?: Unreferenced | undefined;
+  readonly reaches?: Reaches | undefined;
+};
+
+type StreamEnd = Pick<Loaded<unknown>, 'revision' | 'lastType'>;
+
+type Execute<S> = (context: CommandContext) => Promise<CommandOutcome<S>>;
+
+export type Referral = {
+  /**
+   * Carries the command out with the context that it gives, more than once where it has to. Throws ReferencesBusy, and
+   * what `execute` throws.
+   */
+  run<S>(execute: Execute<S>): Promise<CommandOutcome<S>>;
+  /**
+   * Before each append, with where the object's stream stands: undefined when the targets of what is new are there and
+   * stay, and nothing refers to what is deleted. Else why not. Throws ReferencesBusy.
+   */
+  take(before: ResourceView, after: ResourceView, at: StreamEnd): Promise<Rejection | undefined>;
+};
+
+/**
+ * Asked while nobody can come to refer to the object, with a read model that knows of all who do: why it cannot be
+ * deleted.
+ */
+export type Unreferenced = () => Rejection | undefined;
+
+export type ReferralsOptions = {
+  readonly runner: CommandRunner;
+  readonly guard: ReferenceGuard;
+  readonly announcements: Announcements;
+  /** Resolves true once the read model has applied all that the log held at the call; false: not in time. */
+  readonly caughtUp: (signal?: AbortSignal) => Promise<boolean>;
+  /** Of the read model: announced references to an object before a position, at most some of them. */
+  readonly announcedTo: (kind: string, id: string, before: Position) => readonly Announced[];
+  readonly timers: Timers;
+  /** No other process writes to the log. */
+  readonly alone: boolean;
+};
+
+const keyOf = ({ kind, id }: Pointer): string => `${kind} ${id}`;
+const nothing = (): void => undefined;
+
+/** How often a command begins anew because its object's stream moved on, or wants to refer to others now. */
+const MAX_BEGINNINGS = 12;
+/** Pages of announcements that a deletion withdraws. */
+const MAX_PAGES = 20;
+
+/** Ends one try, so that `run` first waits until what is wanted is shared or announced. It is never shown. */
+const NOT_YET = reject('conflict', 'REFERENCES_NOT_READY', 'the references are shared or announced first');
+
+export const createReferrals = (options: ReferralsOptions): Referrals => {
+  const parts: Parts = { ...options, targets: createReferenceTargets(options), turns: createStreamQueue() };
+  return {
+    begin: (kind, id, context, how) => {
+      // Only its fold and its view are used, never a command of its own.
+      const object: Referring = { kind: kind as unknown as AnyKind, id, context, reaches: how.reaches };
+      // Nothing refers to what is no kind of this service.
+      const announces = !options.alone && kindOf(kind.kind) !== undefined;
+      if (how.unreferenced !== undefined) return deletion(parts, object, how.unreferenced, announces);
+      return announces ? announcedReference(parts, object) : reference(parts, object);
+    },
+  };
+};
+
+type Parts = ReferralsOptions & {
+  readonly targets: ReferenceTargets;
+  /**
+   * Of one object, within this instance: an announcement makes every other append to its stream start again, so that
+   * several at once (one order posted twice, say) would do nothing but overtake each other.
+   */
+  readonly turns: StreamQueue;
+};
+type Referring = {
+  readonly kind: AnyKind;
+  readonly id: string;
+  readonly context: CommandContext;
+  readonly reaches: Reaches | undefined;
+};
+
+/** The keys that one command shares or closes; at most one set of them at a time. */
+const holding = (guard: ReferenceGuard, signal: AbortSignal | undefined) => {
+  let held: readonly Pointer[] = [];
+  let release = nothing;
+  const end = (): void => {
+    release();
+    release = nothing;
+    held = [];
+  };
+  return {
+    held: (): readonly Pointer[] => held,
+    end,
+    /** The same as `share` where nobody may wait; false: somebody closes one of them. */
+    shareNow: (targets: readonly Pointer[]): boolean => {
+      if (without(targets, held).length === 0) return true;
+      end();
+      const left = guard.shareNow(targets.map(keyOf));
+      if (left === undefined) return false;
+      [release, held] = [left, targets];
+      return true;
+    },
+    /** Holds exactly these: whoever waits for more holds nothing meanwhile. */
+    share: async (targets: readonly Pointer[]): Promise<void> => {
+      if (without(targets, held).length === 0) return;
+      end();
+      release = await guard.share(targets.map(keyOf), signal);
+      held = targets;
+    },
+    close: async (object: Pointer): Promise<void> => {
+      release = await guard.close(keyOf(object), signal);
+    },
+  };
+};
+
+/** On a log with one writer: the guard is all that it takes. */
+const reference = ({ guard, targets, alone }: Parts, { kind, id, context, reaches }: Referring): Referral => {
+  const { signal } = context;
+  const keys = holding(guard, signal);
+  let wanted: readonly Pointer[] = [];
+  return {
+    run: async (execute) => {
+      try {
+        for (let times = 0; ; times += 1) {
+          const object = { kind: kind.kind, id };
+          const outcome = await inDoubt(targets, object, keys.held, () => execute(context));
+          if (outcome.outcome === 'accepted' || outcome.rejection !== NOT_YET) return outcome;
+          if (times === MAX_BEGINNINGS) return { ...outcome, rejection: TOO_MANY_CONFLICTS };
+          await keys.share(wanted);
+        }
+      } finally {
+        keys.end();
+      }
+    },
+    // In the turn of the object's own stream: a deletion may have to append to it before it opens what it has closed.
+    take: async (before, after) => {
+      wanted = newTargets(kind, before, after);
+      if (wanted.length === 0) return undefined;
+      if (!keys.shareNow(wanted)) return NOT_YET;
+      return refusalOf(await targets.gone(wanted, { signal, reaches, remembered: alone }));
+    },
+  };
+};
+
+/** Step 1 on a log with other writers. */
+const announcedReference = (
+  { guard, targets, announcements, turns }: Parts,
+  { kind, id, context, reaches }: Referring,
+): Referral => {
+  const { signal } = context;
+  const keys = holding(guard, signal);
+  /** What the append that is being tried needs, and the revision that it is for. */
+  let wanted: Wanted | undefined;
+  /** Where another instance was given its turn. */
+  let leftAlone: ExpectedRevision | undefined;
+  /** Where the announcement is whose targets are there and stay. */
+  let announced: number | undefined;
+  /** Where an announcement of this command is that nothing has come of. */
+  let open: number | undefined;
+
+  /** Everything up to the append, without waiting on the object's own stream. Why it is refused. */
+  const announce = async ({ targets: to, at, isTaken }: Wanted): Promise<Rejection | undefined> => {
+    if (isTaken && leftAlone !== at) {
+      // Two that announce over each other would do so until both give up.
+      leftAlone = at;
+      keys.end();
+      await targets.movedOn({ kind: kind.kind, id }, at, signal);
+      return undefined;
+    }
+    await keys.share(to);
+    // What is gone already is refused without a trace in the log; from memory only when it is certain.
+    const maybe = await targets.gone(to, { signal, reaches, remembered: true });
+    const known = maybe && (await targets.gone(to, { signal, reaches, remembered: false }));
+    if (known !== undefined) return refusalOf(known);
+    const stored = await announcements.references({ kind, id, revision: at }, to, context);
+    if (stored === undefined) return undefined;
+    open = stored.revision;
+    const gone = await targets.goneAfterAll(to, { signal, reaches, asOf: stored.position });
+    if (gone === undefined) announced = stored.revision;
+    return refusalOf(gone);
+  };
+
+  const carryOut = async <S>(execute: Execute<S>): Promise<CommandOutcome<S>> => {
+    let exact = context;
+    for (let times = 0; ; times += 1) {
+      const outcome = await execute(exact);
+      if (outcome.outcome === 'accepted') return outcome;
+      if (outcome.rejection !== NOT_YET || wanted === undefined) return told(outcome, exact, context);
+      const refused = times < MAX_BEGINNINGS ? await announce(wanted) : TOO_MANY_CONFLICTS;
+      if (refused !== undefined) return { ...outcome, rejection: refused };
+      // The caller's revision is the one before the announcement, which changed nothing.
+      if (announced !== undefined && exact.ifRevision === wanted.at)
+        exact = { ...exact, ifRevision: announced };
+    }
+  };
+
+  /** Who comes next need not wait for what does not come, nor a deletion look for it. */
+  const takeBack = async (): Promise<void> => {
+    if (open !== undefined) await announcements.withdraw(kind, id, open).catch(nothing);
+  };
+
+  const cleanly = async <S>(execute: Execute<S>): Promise<CommandOutcome<S>> => {
+    try {
+      const outcome = await carryOut(execute);
+      if (outcome.outcome === 'rejected') await takeBack();
+      return outcome;
+    } catch (error) {
+      if (error instanceof ReferencesBusy) await takeBack();
+      throw error;
+    } finally {
+      keys.end();
+    }
+  };
+
+  return {
+    // Nothing is held yet, so that nobody waits in a circle.
+    run: (execute) => turns.run(keyOf({ kind: kind.kind, id }), () => cleanly(execute)),
+    take: async (before, after, { revision, lastType }) => {
+      const to = newTargets(kind, before, after);
+      // The same command refers to the same from the same state.
+      if (to.length === 0 || announced === revision) return undefined;
+      wanted = { targets: to, at: revision, isTaken: isAnnounced(lastType) };
+      return NOT_YET;
+    },
+  };
+};
+
+/** `isTaken`: the stream ends with what another instance is about to do. */
+type Wanted = {
+  readonly targets: readonly Pointer[];
+  readonly at: ExpectedRevision;
+  readonly isTaken: boolean;
+};
+
+/** Step 2, on a log with one writer without the announcement. */
+const deletion = (
+  parts: Parts,
+  { kind, id, context }: Referring,
+  unreferenced: Unreferenced,
+  announces: boolean,
+): Referral => {
+  const { guard, targets, announcements, runner } = parts;
+  const object = { kind: kind.kind, id };
+  const keys = holding(guard, context.signal);
+  /** What came of looking who refers to the object. */
+  let looked: { readonly refused: Rejection | undefined } | undefined;
+
+  const announced = async <S>(execute: Execute<S>): Promise<CommandOutcome<S>> => {
+    const past = await runner.find(aggregateOf(kind), id, context.commandId, {
+      ...(context.signal && { signal: context.signal }),
+    });
+    if (past !== undefined) return execute(context);
+    // Else two instances would announce their deletions over each other until both give up.
+    await targets.goneAfterAll([object], { signal: context.signal, reaches: undefined });
+    const intent = await announcements.deletion(kind, id, context);
+    // There is nothing to delete: the decider says so.
+    if (intent === undefined) return execute(context);
+    try {
+      looked = { refused: await lookForUsers(parts, object, unreferenced, context.signal, intent.position) };
+      const outcome = await execute({ ...context, ifRevision: intent.revision });
+      return told(outcome, { ifRevision: intent.revision }, context);
+    } finally {
+      // Changes nothing once the deletion is stored. Else whoever comes to refer to the object does that, later.
+      await announcements.withdraw(kind, id, intent.revision).catch(nothing);
+    }
+  };
+
+  return {
+    run: async (execute) => {
+      try {
+        await keys.close(object);
+        if (announces) return await announced(execute);
+        looked = { refused: await lookForUsers(parts, object, unreferenced, context.signal) };
+        return await inDoubt(targets, object, keys.held, () => execute(context));
+      } finally {
+        keys.end();
+      }
+    },
+    // Not looked: what was not there to delete has been made meanwhile.
+    take: async () => (looked === undefined ? TOO_MANY_CONFLICTS : looked.refused),
+  };
+};
+
+/** Why the object cannot be deleted; afterwards nothing that was announced before can come to refer to it. */
+const lookForUsers = async (
+  { targets, caughtUp, announcedTo }: Parts,
+  object: Pointer,
+  unreferenced: Unreferenced,
+  signal: AbortSignal | undefined,
+  announcedBefore?: Position,
+): Promise<Rejection | undefined> => {
+  for (let page = 0; page < MAX_PAGES; page += 1) {
+    if (!(await caughtUp(signal)))
+      throw new ReferencesBusy('this instance does not know yet what refers to the object');
+    const doubtful = targets.inDoubtOf(object);
+    const open = announcedBefore === undefined ? [] : announcedTo(object.kind, object.id, announcedBefore);
+    // After the look at what is announced: what was carried out in between is seen here.
+    const refused = unreferenced();
+    if (refused !== undefined || (doubtful.length === 0 && open.length === 0)) return refused;
+    for (const other of doubtful) await targets.settle(other);
+    for (const other of open) await targets.withdraw(other);
+  }
+  throw new ReferencesBusy('too much is about to refer to the object');
+};
+
+/** Of the only writer: remembers an object whose append may still be stored, until one that came later is. */
+const inDoubt = async <S>(
+  targets: ReferenceTargets,
+  object: Pointer,
+  wanted: () => readonly Pointer[],
+  execute: () => Promise<CommandOutcome<S>>,
+): Promise<CommandOutcome<S>> => {
+  try {
+    const outcome = await execute();
+    if (outcome.outcome === 'accepted') targets.certain(object);
+    return outcome;
+  } catch (error) {
+    // Nothing of the object is on its way where it is another stream's append, of its name say.
+    if (error instanceof OutcomeUnknown && error.stream === streamOf(object, object.id))
+      targets.doubt(object, wanted());
+    throw error;
+  }
+};
+
+/** The caller knows nothing of the revision of an announcement. */
+const told = <S>(
+  outcome: CommandOutcome<S>,
+  tried: Pick<CommandContext, 'ifRevision'>,
+  { ifRevision }: CommandContext,
+): CommandOutcome<S> =>
+  outcome.outcome === 'rejected' &&
+  outcome.rejection.code === 'VERSION_MISMATCH' &&
+  tried.ifRevision !== ifRevision
+    ? { ...outcome, rejection: TOO_MANY_CONFLICTS }
+    : outcome;
