@@ -54,7 +54,7 @@ describe('ledgerctl', function () {
   const ledgerctl = (...argv: string[]): Promise<Run> => ledgerctlOn(stack)(...argv);
   const succeeds = async (...argv: string[]): Promise<string> => {
     const { code, out, err } = await ledgerctl(...argv);
-    expect(code, `${argv.join(' ')}: ${err}`).to.equal(0);
+    expect(code, `${argv.join(' ')}: ${err}${out}`).to.equal(0);
     return out;
   };
   const fails = async (code: number, says: RegExp, ...argv: string[]): Promise<void> => {

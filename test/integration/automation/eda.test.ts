@@ -215,7 +215,7 @@ describe('Event-Driven Ansible', function () {
     });
     closing.push(page.close);
     const { problems } = await connect(page).check(callBy());
-    expect(problems.join()).to.include('not the webhook of a rulebook');
+    expect(problems.join()).to.include('no rulebook webhook');
   });
 
   it('is checked while it is busy, and is not kept busier by that', async () => {

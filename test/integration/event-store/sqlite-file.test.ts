@@ -166,6 +166,25 @@ describe('sqlite event store: the file', function () {
   });
 
   describe('checked offline', () => {
+    it('is as sound while a service writes to it', async () => {
+      const dataDir = await made.dataDir();
+      const store = await made.openStore(dataDir);
+      await store.setMaxCount('sys-bounded', 2);
+      let checking = true;
+      const writing = (async (): Promise<void> => {
+        for (let n = 0; checking; n += 1) {
+          await store.append(`written-${n}`, 'no_stream', numbered('Written', 2));
+          await store.append('sys-bounded', n === 0 ? 'no_stream' : n - 1, [event('Bounded')]);
+        }
+      })();
+      for (let n = 0; n < 200; n += 1) {
+        const { findings } = await checkSqliteStore(dataDir);
+        expect(findings, `check ${n}`).to.deep.equal([]);
+      }
+      checking = false;
+      await writing;
+    });
+
     it('a sound log has no findings, and its counts', async () => {
       const dataDir = await filled();
       expect(await checkSqliteStore(dataDir)).to.deep.equal({

@@ -96,7 +96,7 @@ describe('audit API: subjects by name', () => {
       reason: 'asked for it',
     });
     expect(erased.status, erased.text).to.equal(200);
-    expect(await detail(auditor, 'subject=alice')).to.include('who was erased is found by the id alone');
+    expect(await detail(auditor, 'subject=alice')).to.include('an erased person is found by the id alone');
     expect(await listed(auditor, `subject=${id}&type=ClusterOrdered`)).to.have.length(1);
   });
 

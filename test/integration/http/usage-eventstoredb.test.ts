@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { createFeedLines } from '../../../src/adapters/event-store/eventstoredb/feed-line.ts';
 import type { EventStoreDbStore } from '../../../src/adapters/event-store/eventstoredb/eventstoredb-event-store.ts';
 import { createEventCodec } from '../../../src/app/log/event-codec.ts';
 import { systemMetadata } from '../../../src/app/log/metadata.ts';
@@ -15,6 +16,7 @@ const codec = createEventCodec(eventTypes);
 describe('reads on an EventStoreDB where nothing happens', function () {
   this.timeout(30_000);
   const bench = createBench();
+  const lines = createFeedLines();
   let peer: Peer;
   let store: EventStoreDbStore;
   let service: TestService;
@@ -22,7 +24,8 @@ describe('reads on an EventStoreDB where nothing happens', function () {
 
   before(async () => {
     peer = await bench.peer();
-    store = await bench.store(peer);
+    // As a service has it: every position reaches its readers.
+    store = await bench.store(peer, { feed: lines.open(true) });
     service = await startTestService({ store, positions: { digits: 40 } });
     admin = callerOf(service, await service.token({ user: 'root', admin: true }));
     const metadata = systemMetadata('command-c1', 'Test', '2026-11-21T12:00:00.000Z', 'test');
@@ -32,6 +35,7 @@ describe('reads on an EventStoreDB where nothing happens', function () {
   });
   after(async () => {
     await service.close();
+    lines.close();
     await bench.clean();
   });
 

@@ -135,6 +135,12 @@ export const tellOfKinds = async ({ root }: Cast, kinds: readonly Kind[]): Promi
     await ok(root('PATCH', path, { metadata: { labels: { told: 'yes' } } }));
     const settled = KIND_SAMPLES[kind]?.settled;
     if (settled !== undefined) await ok(root('PATCH', path, settled));
+    // The state that was written is shown until the hub has spoken.
+    if (kind === 'externalIp')
+      await until(async () => {
+        const status = JSON.stringify((await ok(root('GET', path)))['status']);
+        return status.includes('_STATE_ALLOCATED') && status.includes('"address"');
+      });
     await ok(root('DELETE', path));
   }
   await ok(root('POST', `${PRIVATE}/tenants`, { metadata: { name: 'brief' } }));
