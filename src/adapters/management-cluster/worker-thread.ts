@@ -64,7 +64,13 @@ export const createWorkerThread = <Question extends object, Answer, Note extends
     unsent = [];
     // Those of a thread that ended since are answered.
     const open = questions.filter(({ number }) => waiting.has(number));
-    if (open.length > 0) (worker ?? start()).postMessage(open);
+    if (open.length === 0) return;
+    try {
+      (worker ?? start()).postMessage(open);
+    } catch (error) {
+      // One of them cannot be sent: none was.
+      for (const { number } of open) finish(number)?.reject(error as Error);
+    }
   };
 
   const start = (): Worker => {

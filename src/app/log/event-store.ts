@@ -48,8 +48,7 @@ export type AppendOptions = {
   /**
    * An append to another stream that this one rests on: nothing is stored before that one is, and when that one fails,
    * this one throws what it threw. A store that commits several together may take both at once, when this is the
-   * promise
-   * that its own `append` returned.
+   * promise that its own `append` returned.
    */
   readonly after?: Promise<Appended>;
 };

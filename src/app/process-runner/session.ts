@@ -45,7 +45,7 @@ const WAKE_BATCH = 128;
 /** Alarms that are anchored anew in one turn, and committed: a few milliseconds. */
 const ANCHOR_BATCH = 200;
 /** Milliseconds after which what was written to the index is committed. */
-const COMMIT_MS = 5_000;
+const COMMIT_MS = 1_000;
 /** Milliseconds until paused lanes are read again, doubled each time. */
 const PAUSES_FIRST_MS = 250;
 const PAUSES_MAX_MS = 10_000;

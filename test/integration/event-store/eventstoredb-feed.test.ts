@@ -106,6 +106,23 @@ describe('EventStoreDB adapter: one subscription for all readers of a process', 
     expect((await slow.untilEvents(1005)).map(numberOf)).to.deep.equal(upTo(1005));
   });
 
+  it('catches up at full speed beside one that stood still from the beginning', async () => {
+    const peer = await bench.peer();
+    const [host, other] = [await opened(peer, true), await opened(peer, false)];
+    for (let n = 0; n < 1000; n += 20) await append(other, n, 20);
+    const held = Promise.withResolvers<void>();
+    let handled = 0;
+    const slow = followed(host, {}, async (item) => {
+      if (item.kind === 'event') handled += 1;
+      if (handled === 5) await held.promise;
+    });
+    const quick = followed(host);
+    expect((await quick.untilEvents(1000)).map(numberOf)).to.deep.equal(upTo(1000));
+    expect(handled).to.equal(5);
+    held.resolve();
+    expect((await slow.untilEvents(1000)).map(numberOf)).to.deep.equal(upTo(1000));
+  });
+
   it('loses and repeats nothing when its subscription drops, and names all who read from it', async () => {
     const peer = await bench.peer();
     const logger = recordingLogger();

@@ -19,8 +19,8 @@ describe('an order that goes to READY', () => {
       ...ports,
       store: {
         ...ports.store,
-        append: async (stream, expected, events) => {
-          const appended = await ports.store.append(stream, expected, events);
+        append: async (stream, expected, events, options) => {
+          const appended = await ports.store.append(stream, expected, events, options);
           if (isCounted && !stream.startsWith('sys-') && !appended.duplicate)
             appends.push(events.map(({ type }) => `${stream.slice(0, stream.indexOf('-'))} ${type}`));
           return appended;

@@ -19,10 +19,10 @@ import type { Plant } from './world.ts';
 export const PLANTED = {
   'an effect is performed before its EffectStarted is stored': (ports, life) =>
     withStore(ports, (store) => ({
-      append: (stream, expected, events) => {
-        if (events[0]?.type !== 'EffectStarted') return store.append(stream, expected, events);
+      append: (stream, expected, events, options) => {
+        if (events[0]?.type !== 'EffectStarted') return store.append(stream, expected, events, options);
         life.agenda.after(life.owner, 5, () => {
-          store.append(stream, expected, events).catch(() => undefined);
+          store.append(stream, expected, events, options).catch(() => undefined);
         });
         return Promise.resolve(pretended(expected, events.length));
       },
@@ -30,8 +30,8 @@ export const PLANTED = {
 
   'a command is acknowledged before it is stored': (ports) =>
     withStore(ports, (store) => ({
-      append: (stream, expected, events) => {
-        const stored = store.append(stream, expected, events);
+      append: (stream, expected, events, options) => {
+        const stored = store.append(stream, expected, events, options);
         if (!stream.startsWith('cluster-')) return stored;
         stored.catch(() => undefined);
         return Promise.resolve(pretended(expected, events.length));
@@ -40,22 +40,22 @@ export const PLANTED = {
 
   'an append goes to whatever revision the stream has': (ports) =>
     withStore(ports, (store) => ({
-      append: async (stream, expected, events) => {
+      append: async (stream, expected, events, options) => {
         try {
-          return await store.append(stream, expected, events);
+          return await store.append(stream, expected, events, options);
         } catch (error) {
           if (!(error instanceof WrongExpectedRevision)) throw error;
-          return store.append(stream, error.actual, events);
+          return store.append(stream, error.actual, events, options);
         }
       },
     })),
 
   'a name is taken without being reserved': (ports) =>
     withStore(ports, (store) => ({
-      append: (stream, expected, events) =>
+      append: (stream, expected, events, options) =>
         events[0]?.type === 'NameReserved'
           ? Promise.resolve(pretended(expected, events.length))
-          : store.append(stream, expected, events),
+          : store.append(stream, expected, events, options),
     })),
 
   'what may have been sent is repeated without a look': (ports) =>

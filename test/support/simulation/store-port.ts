@@ -2,6 +2,7 @@ import {
   OutcomeUnknown,
   StoreUnavailable,
   WrongExpectedRevision,
+  type AppendOptions,
   type Appended,
   type EventStore,
   type EventToAppend,
@@ -56,6 +57,16 @@ export const createStorePort = ({ log, life, faults, stored }: StorePortOptions)
   const way = (): number => latency(random, faults().slow);
 
   const append = (
+    stream: string,
+    expected: ExpectedRevision,
+    events: readonly EventToAppend[],
+    options?: AppendOptions,
+  ): Promise<Appended> =>
+    options?.after === undefined
+      ? send(stream, expected, events)
+      : options.after.then(() => send(stream, expected, events));
+
+  const send = (
     stream: string,
     expected: ExpectedRevision,
     events: readonly EventToAppend[],
@@ -149,7 +160,7 @@ export const createStorePort = ({ log, life, faults, stored }: StorePortOptions)
     storeId: log.storeId,
     kind: log.kind,
     singleWriter: log.singleWriter,
-    append: (stream, expected, events) => append(stream, expected, events),
+    append,
     readStream: (stream, options) => read(() => log.readStream(stream, options), options?.signal),
     readAll: (options) => read(() => log.readAll(options), options.signal),
     subscribe,

@@ -79,7 +79,8 @@ export const createFeed = (onLive: () => void, bounds: FeedBounds = BOUNDS): Fee
   };
   const isFull = (): boolean => entries.length >= bounds.entries || weight >= bounds.weight;
   const chunk = (): number => Math.ceil(entries.length / 4);
-  const heldUp = (): boolean => [...run.readers].some(({ at }) => at < first + chunk());
+  /** By readers that are here yet: one that was passed already waits for nobody. */
+  const heldUp = (): boolean => [...run.readers].some(({ at }) => at >= first && at < first + chunk());
   const makeRoom = async (signal: AbortSignal): Promise<void> => {
     while (state === 'catching-up' && heldUp()) if (!(await moved.wait(STALLED_MS, signal))) break;
     for (const { item, text } of entries.splice(0, chunk())) {

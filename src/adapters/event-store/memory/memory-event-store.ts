@@ -10,8 +10,9 @@ import {
   type Position,
   type RecordedEvent,
 } from '../../../app/log/event-store.ts';
-import type { JsonObject, JsonValue } from '../../../domain/json.ts';
+import type { JsonObject } from '../../../domain/json.ts';
 import { checkAppend, checkMaxCount, matcher } from '../shared/checks.ts';
+import { frozen } from '../shared/frozen.ts';
 import { createGrowth, pagedSubscription, type Page } from '../shared/paged-subscription.ts';
 import { formatPosition, parsePosition } from '../shared/position.ts';
 
@@ -163,13 +164,7 @@ export const createMemoryEventStore = (options: MemoryEventStoreOptions = {}): E
 
 /** Every reader gets the same object, so nobody may change it. */
 const deepFreeze = <T extends RecordedEvent>(event: T): T => {
-  freezeJson(event.data);
-  freezeJson(event.metadata);
+  frozen(event.data);
+  frozen(event.metadata);
   return Object.freeze(event);
-};
-
-const freezeJson = (value: JsonValue): void => {
-  if (typeof value !== 'object' || value === null) return;
-  for (const part of Object.values(value)) freezeJson(part);
-  Object.freeze(value);
 };

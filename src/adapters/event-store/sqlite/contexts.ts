@@ -2,6 +2,7 @@ import { crc32 } from 'node:zlib';
 import type { DatabaseSync } from 'node:sqlite';
 import { LRUCache } from 'lru-cache';
 import type { JsonObject } from '../../../domain/json.ts';
+import { frozen } from '../shared/frozen.ts';
 
 /** What the metadata of events has in common. */
 export type Contexts = {
@@ -71,7 +72,7 @@ const parse = (text: string): JsonObject => JSON.parse(text) as JsonObject;
 
 const fieldsIn = (text: string): JsonObject | undefined => {
   try {
-    return parse(text);
+    return frozen(parse(text));
   } catch {
     return undefined;
   }
