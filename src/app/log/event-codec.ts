@@ -6,7 +6,7 @@ import type { JsonObject } from '../../domain/json.ts';
 import { isEncrypted } from '../../domain/personal.ts';
 import { placesOf, valueAtPlace } from '../../domain/document-places.ts';
 import { createRegistry } from '../../domain/registry.ts';
-import { briefTextOf, type BriefText } from '../brief-metadata.ts';
+import { briefTextOf, type BriefText } from './brief-metadata.ts';
 import type { EventToAppend, RecordedEvent } from './event-store.ts';
 import { findHidden, type FindHidden } from './hidden-fields.ts';
 import { eventId } from './identifiers.ts';

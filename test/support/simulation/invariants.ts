@@ -1,4 +1,4 @@
-import { completeMetadata } from '../../../src/app/brief-metadata.ts';
+import { completeMetadata } from '../../../src/app/log/brief-metadata.ts';
 import type { Appended, EventToAppend } from '../../../src/app/log/event-store.ts';
 import type { EventMetadata } from '../../../src/app/log/metadata.ts';
 import { evolveCluster } from '../../../src/domain/clusters/cluster.ts';

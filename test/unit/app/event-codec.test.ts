@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { z } from 'zod';
-import { completeMetadata } from '../../../src/app/brief-metadata.ts';
+import { completeMetadata } from '../../../src/app/log/brief-metadata.ts';
 import { createEventCodec, InvalidEvent } from '../../../src/app/log/event-codec.ts';
 import type { EventToAppend } from '../../../src/app/log/event-store.ts';
 import { eventId } from '../../../src/app/log/identifiers.ts';

@@ -1,4 +1,4 @@
-import { completeMetadata } from '../../../app/brief-metadata.ts';
+import { completeMetadata } from '../../../app/log/brief-metadata.ts';
 import {
   StoreUnavailable,
   WrongExpectedRevision,

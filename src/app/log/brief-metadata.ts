@@ -1,7 +1,7 @@
-import type { JsonObject, JsonValue } from '../domain/json.ts';
-import { objectAt } from '../domain/json-tools.ts';
-import type { HiddenFields } from './log/hidden-fields.ts';
-import { SYSTEM_SUBJECT, type Actor, type CommandMetadata } from './log/metadata.ts';
+import type { JsonObject, JsonValue } from '../../domain/json.ts';
+import { objectAt } from '../../domain/json-tools.ts';
+import type { HiddenFields } from './hidden-fields.ts';
+import { SYSTEM_SUBJECT, type Actor, type CommandMetadata } from './metadata.ts';
 
 /**
  * Metadata as stores keep it: without what the rest of the event says already. The adapters of the event store complete
