@@ -22,8 +22,8 @@ export type RunMemory = {
   touch(run: Run): void;
   /** Forgets what was folded of this run, also that it was closed: it is to be folded from its streams again. */
   forget(key: string): void;
-  /** Writes the runs that changed since. */
-  flush(): void;
+  /** Writes the runs that changed since, at most so many; false: there are more. */
+  flush(most?: number): boolean;
   workflowOf(key: string): AnyWorkflow | undefined;
 };
 
@@ -137,12 +137,17 @@ export const createRunMemory = (options: {
       if (workflow === undefined || index.load(key) === undefined) return;
       index.save(toRow(newRun(workflow, parseStreamName(key).id)));
     },
-    flush: () => {
+    flush: (most = Infinity) => {
+      let written = 0;
       for (const key of dirty.keys()) {
+        if (written >= most) return false;
+        written += 1;
         const run = cache.get(key);
-        if (run !== undefined) write(run);
+        if (run === undefined) dirty.delete(key);
+        else write(run);
         if (run !== undefined && isOver(run)) cache.delete(key);
       }
+      return true;
     },
   };
 };

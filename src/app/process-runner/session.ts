@@ -44,6 +44,8 @@ const BATCH = 32;
 const WAKE_BATCH = 128;
 /** Alarms that are anchored anew in one turn, and committed: a few milliseconds. */
 const ANCHOR_BATCH = 200;
+/** Runs that are written to the index in one turn. */
+const FLUSH_BATCH = 64;
 /** Milliseconds after which what was written to the index is committed. */
 const COMMIT_MS = 1_000;
 /** Milliseconds until paused lanes are read again, doubled each time. */
@@ -175,6 +177,11 @@ export const createSession = (options: SessionOptions): Session => {
         checkClock();
       }
       if (now - committedAt >= COMMIT_MS) {
+        // Turn by turn: all that changed in between would hold the thread.
+        if (intake.isLive() && !memory.flush(FLUSH_BATCH)) {
+          await nextTurn();
+          continue;
+        }
         committedAt = now;
         commit();
       }

@@ -94,6 +94,15 @@ describe('what is kept of runs', () => {
       index.close();
     });
 
+    it('many are written a few at a time, each once', () => {
+      const { index, memory, keptAt, written } = opened(10);
+      const runs = ['a', 'b', 'c'].map((id) => keptAt(id, 0, 1));
+      const newest = () => runs.filter(({ key }) => written(key) === 1).length;
+      expect([memory.flush(2), newest()]).to.deep.equal([false, 2]);
+      expect([memory.flush(2), newest()]).to.deep.equal([true, 3]);
+      index.close();
+    });
+
     it('one that leaves memory is written before', () => {
       const { index, memory, keptAt, written } = opened(1);
       const run = keptAt('a', 0, 1);
