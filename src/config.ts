@@ -220,7 +220,7 @@ const fields = {
     '',
     '/etc/kafka/password',
     z.string().transform((path) => (path === '' ? undefined : resolve(path))),
-    'File that holds the password for the brokers; read anew for each connection. Needed with `LEDGER_KAFKA_SASL_MECHANISM`.',
+    'File that holds the password for the brokers; read again for each connection. Needed with `LEDGER_KAFKA_SASL_MECHANISM`.',
   ),
   kafkaHeartbeatMs: field(
     'LEDGER_KAFKA_HEARTBEAT_MS',

@@ -14,6 +14,9 @@ const MOST_WORDS = 35;
 /** Openings that make a clause the subject: the reader learns late what is said of it. */
 const CLAUSE_AS_SUBJECT = /^(?:Who|Whoever|What|Whatever|That|Of|Where|Which)\b(?!.*\?$)/;
 
+/** Words that read as translated; there is a plain one for each. */
+const STIFF = /\b(?:anew|whoever|meanwhile)\b/i;
+
 /** Paragraphs, items of lists and cells of tables, without code, links and emphasis. */
 const blocksOf = (text: string): readonly string[] =>
   text
@@ -42,6 +45,9 @@ describe('the text', () => {
       const sentences = sentencesOf(readFileSync(page, 'utf8'));
       it(`has no sentence of more than ${MOST_WORDS} words`, () => {
         expect(sentences.filter((sentence) => wordsOf(sentence) > MOST_WORDS)).to.deep.equal([]);
+      });
+      it('has no word that reads as translated', () => {
+        expect(sentences.filter((sentence) => STIFF.test(sentence))).to.deep.equal([]);
       });
       it('begins no sentence with a clause for a subject', () => {
         expect(sentences.filter((sentence) => CLAUSE_AS_SUBJECT.test(sentence))).to.deep.equal([]);
