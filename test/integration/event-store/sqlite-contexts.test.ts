@@ -42,6 +42,15 @@ describe('sqlite event store: what the metadata of events has in common', functi
     }
   };
 
+  it('can be changed by no reader, since it is one object for all events that have it', async () => {
+    const dataDir = await made.dataDir();
+    const store = await made.openStore(dataDir);
+    await store.append('a', 'no_stream', [told('one')]);
+    await store.append('b', 'no_stream', [told('two')]);
+    const [first] = await metadataIn(dataDir);
+    expect(() => Object.assign(first?.['actor'] as object, { subjectId: 'eve' })).to.throw(TypeError);
+  });
+
   it('is stored once: of a caller, of a request, and of the events of one append', async () => {
     const dataDir = await made.dataDir();
     const store = await made.openStore(dataDir);

@@ -111,6 +111,15 @@ describe('thread of the simulated hubs', function () {
     ]);
   });
 
+  it('a question that cannot be sent is refused, and the next one is answered', async () => {
+    const { channel, hub } = open('sim-a');
+    const unsendable = { ...manifestOf('order-bad'), made: () => undefined } as never;
+    const [refused] = await Promise.allSettled([hub.create(CLUSTER_ORDER, unsendable, by('one'))]);
+    expect(refused.status).to.equal('rejected');
+    await hub.create(CLUSTER_ORDER, manifestOf('order-a'), by('two'));
+    await channel.close();
+  });
+
   it('a lost thread makes writes in flight unknown; the next call starts another', async () => {
     let lost = createWorkerChannel();
     const { hub } = open('sim-a', {
