@@ -63,6 +63,8 @@ export type UpdateMessage = {
   /** The body as sent: says which fields were present, and with `null` or `{}` which are to be cleared. */
   readonly present: JsonObject;
   readonly updateMask?: readonly string[];
+  /** The whole object came, and nothing says which empty fields were meant: `whole-update.ts`. Only without a mask. */
+  readonly whole?: true;
   readonly lock: boolean;
 };
 
