@@ -136,9 +136,7 @@ export const withoutEmptyMessages = (schema: DescMessage, document: JsonObject):
     );
     return [name, Object.fromEntries(inner)] as const;
   });
-  return Object.fromEntries(
-    entries.filter(([name, value]) => !isEmptyMessage(fieldOf(schema, name), value)),
-  );
+  return Object.fromEntries(entries.filter(([name, value]) => !isEmptyMessage(fieldOf(schema, name), value)));
 };
 
 const isEmptyMessage = (field: DescField | undefined, value: JsonValue): boolean =>

@@ -2,7 +2,12 @@ import { status, type Client } from '@grpc/grpc-js';
 import { expect } from 'chai';
 import { unauthenticated } from '../../../src/http/errors.ts';
 import { eventually } from '../../support/eventually.ts';
-import { grpcClient, watchGrpc, type GrpcWatching, type GrpcWatchOptions } from '../../support/grpc-watching.ts';
+import {
+  grpcClient,
+  watchGrpc,
+  type GrpcWatching,
+  type GrpcWatchOptions,
+} from '../../support/grpc-watching.ts';
 import {
   callerOf,
   PRIVATE,
@@ -122,7 +127,10 @@ describe('Events/Watch over gRPC', () => {
       for (let i = 0; i < 4; i += 1) await order();
       const ids = (await whole.count(4)).map(idOf);
       for (const [cut, from] of [begin, ...ids].entries()) {
-        const rest = watching(userToken, { filter: 'has(event.cluster)', metadata: { 'x-ledger-from': from } });
+        const rest = watching(userToken, {
+          filter: 'has(event.cluster)',
+          metadata: { 'x-ledger-from': from },
+        });
         const { name } = await order();
         const told = await rest.count(ids.length - cut + 1);
         expect(told.map(idOf)).to.deep.equal([...ids.slice(cut), idOf(told.at(-1))]);
@@ -134,10 +142,22 @@ describe('Events/Watch over gRPC', () => {
     for (const [what, code, ask] of [
       ['no token', status.UNAUTHENTICATED, () => watchGrpc(client, undefined)],
       ['a token that is none', status.UNAUTHENTICATED, () => watching('nonsense')],
-      ['a tenant on the private surface', status.PERMISSION_DENIED, () => watching(userToken, { surface: 'private' })],
+      [
+        'a tenant on the private surface',
+        status.PERMISSION_DENIED,
+        () => watching(userToken, { surface: 'private' }),
+      ],
       ['a filter that does not compile', status.INVALID_ARGUMENT, () => watching(userToken, { filter: '(' })],
-      ['a filter on what is unknown', status.INVALID_ARGUMENT, () => watching(userToken, { filter: 'event.nope == 1' })],
-      ['a filter that is not true or false', status.INVALID_ARGUMENT, () => watching(userToken, { filter: 'event.id' })],
+      [
+        'a filter on what is unknown',
+        status.INVALID_ARGUMENT,
+        () => watching(userToken, { filter: 'event.nope == 1' }),
+      ],
+      [
+        'a filter that is not true or false',
+        status.INVALID_ARGUMENT,
+        () => watching(userToken, { filter: 'event.id' }),
+      ],
       [
         'an id that is none',
         status.INVALID_ARGUMENT,
@@ -212,7 +232,10 @@ describe('Events/Watch over gRPC', () => {
       const [event] = await seen.count(1);
       expired = true;
       const end = await seen.ended().finally(() => (expired = false));
-      expect([status[end.code], end.message]).to.deep.equal(['UNAUTHENTICATED', 'token expired 3 seconds ago']);
+      expect([status[end.code], end.message]).to.deep.equal([
+        'UNAUTHENTICATED',
+        'token expired 3 seconds ago',
+      ]);
       expect(end.facts['last_id']).to.equal(idOf(event));
     });
 

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
+import { commandOf } from '../../../src/app/commands/folded-stream.ts';
 import { revisionOfVersion } from '../../../src/app/commands/past-version.ts';
 import type { RecordedEvent } from '../../../src/app/log/event-store.ts';
 import { countVersion, NO_VERSION } from '../../../src/domain/document-version.ts';
@@ -29,10 +30,13 @@ const streamOf = (appends: readonly (readonly Type[])[]) => {
   /** The version after each append of the last life, with the revision that the append ends at. */
   const ends: { version: number; revision: number }[] = [];
   let counted = NO_VERSION;
-  recorded.forEach(({ type, metadata, revision }, i) => {
+  recorded.forEach((event, i) => {
+    const { type, revision } = event;
+    const next = recorded[i + 1];
+    const { commandId } = commandOf(event);
     if (typeOf(type) === TYPES.Begun) ends.length = 0;
-    counted = countVersion(counted, String(metadata['commandId']), typeOf(type));
-    if (recorded[i + 1]?.metadata['commandId'] !== metadata['commandId'])
+    counted = countVersion(counted, commandId, typeOf(type));
+    if (next === undefined || commandOf(next).commandId !== commandId)
       ends.push({ version: counted.version, revision });
   });
   const now = { version: counted.version, revision: recorded.length - 1 };
@@ -41,10 +45,9 @@ const streamOf = (appends: readonly (readonly Type[])[]) => {
 
 describe('the revision of an earlier version', () => {
   const life = fc
-    .array(
-      fc.array(fc.constantFrom('Changed' as const, 'Noted' as const), { minLength: 1, maxLength: 3 }),
-      { maxLength: 8 },
-    )
+    .array(fc.array(fc.constantFrom('Changed' as const, 'Noted' as const), { minLength: 1, maxLength: 3 }), {
+      maxLength: 8,
+    })
     .map((appends): readonly (readonly Type[])[] => [['Begun'], ...appends]);
 
   it('property: is the end of the last append of the object with that version, and of no object before it', () =>

@@ -59,7 +59,10 @@ describe('events as messages of a gRPC stream', () => {
 
   it('hold id, type and the object of their surface', () => {
     const shown = (surface: Surface): object[] =>
-      eventsIn(surface, chunkFor(groupOf(surface, 'grpc'), [changeOf('7', document)])?.bytes ?? Buffer.alloc(0));
+      eventsIn(
+        surface,
+        chunkFor(groupOf(surface, 'grpc'), [changeOf('7', document)])?.bytes ?? Buffer.alloc(0),
+      );
     const event = { id: '7.0', type: 'EVENT_TYPE_OBJECT_UPDATED' };
     expect(shown('private')).to.deep.equal([{ event: { ...event, cluster: document } }]);
     const { finalizers: _finalizers, ...metadata } = document.metadata;
@@ -85,29 +88,33 @@ describe('events as messages of a gRPC stream', () => {
       url: fc.string({ minLength: 1, maxLength: 2_000, unit: 'grapheme' }),
     });
     check(
-      fc.property(fc.array(object, { maxLength: 5 }), fc.constantFrom('public', 'private'), (all, surface) => {
-        const changes = all.map(({ tenant, size, labels, url }, i) =>
-          changeOf(
-            String(i),
-            {
-              id: 'c1',
-              metadata: { name: 'c', ...(Object.keys(labels).length === 0 ? {} : { labels }) },
-              spec: { node_sets: { workers: size === 0 ? {} : { size } } },
-              status: { api_url: url },
-            },
-            tenant,
-          ),
-        );
-        const lines = chunkFor(groupOf(surface, 'ndjson'), changes);
-        const frames = chunkFor(groupOf(surface, 'grpc'), changes);
-        expect(frames?.last).to.deep.equal(lines?.last);
-        const told = Buffer.from(lines?.bytes ?? '')
-          .toString()
-          .split('\n')
-          .filter((line) => line !== '')
-          .map((line) => (JSON.parse(line) as { result: object }).result);
-        expect(eventsIn(surface, frames?.bytes ?? new Uint8Array())).to.deep.equal(told);
-      }),
+      fc.property(
+        fc.array(object, { maxLength: 5 }),
+        fc.constantFrom('public', 'private'),
+        (all, surface) => {
+          const changes = all.map(({ tenant, size, labels, url }, i) =>
+            changeOf(
+              String(i),
+              {
+                id: 'c1',
+                metadata: { name: 'c', ...(Object.keys(labels).length === 0 ? {} : { labels }) },
+                spec: { node_sets: { workers: size === 0 ? {} : { size } } },
+                status: { api_url: url },
+              },
+              tenant,
+            ),
+          );
+          const lines = chunkFor(groupOf(surface, 'ndjson'), changes);
+          const frames = chunkFor(groupOf(surface, 'grpc'), changes);
+          expect(frames?.last).to.deep.equal(lines?.last);
+          const told = Buffer.from(lines?.bytes ?? '')
+            .toString()
+            .split('\n')
+            .filter((line) => line !== '')
+            .map((line) => (JSON.parse(line) as { result: object }).result);
+          expect(eventsIn(surface, frames?.bytes ?? new Uint8Array())).to.deep.equal(told);
+        },
+      ),
     );
   });
 });

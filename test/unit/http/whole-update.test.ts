@@ -1,7 +1,7 @@
 import { fromBinary, fromJson, toBinary, toJson } from '@bufbuild/protobuf';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { sameJson } from '../../../src/domain/json-tools.ts';
+import { sameJson, withoutEmpty } from '../../../src/domain/json-tools.ts';
 import type { JsonObject, JsonValue } from '../../../src/domain/json.ts';
 import { ClusterSchema } from '../../../src/gen/osac/private/v1/clusters_pb.ts';
 import { canonicalDocument } from '../../../src/http/osac/messages.ts';
@@ -25,9 +25,9 @@ const asRead: JsonObject = {
   status: { conditions: [{ type: 'CLUSTER_CONDITION_TYPE_READY', reason: 'A' }] },
 };
 
-type Part = 'metadata' | 'spec' | 'status';
+type Changes = { readonly [part in 'metadata' | 'spec' | 'status']?: Record<string, JsonValue | undefined> };
 /** Copies of what was read, with some values other ones; undefined takes one away. */
-const edited = (changes: Partial<Record<Part, Record<string, JsonValue | undefined>>>): JsonObject => {
+const edited = (changes: Changes): JsonObject => {
   const copy = structuredClone(asRead) as Record<string, Record<string, JsonValue>>;
   for (const [part, values] of Object.entries(changes))
     for (const [key, value] of Object.entries(values)) {
@@ -52,74 +52,145 @@ const merged = (sent: JsonObject, stored: JsonObject, read = asRead): JsonObject
   );
 
 describe('update by a whole object that was read', () => {
-  for (const [what, sent, stored, result] of [
-    ['given nothing that was changed, when others changed all, then theirs stays', {}, {
-      metadata: { labels: { team: 'x' }, finalizers: ['c'] },
-      spec: { node_sets: { workers: { host_type: host, size: 9 } } },
-    }, {
-      metadata: { labels: { team: 'x' }, finalizers: ['c'] },
-      spec: { node_sets: { workers: { host_type: host, size: 9 } } },
-    }],
-    ['given the last label taken away, then no label is left', { metadata: { labels: {} } }, {}, {
-      metadata: { labels: undefined },
-    }],
-    ['given the last label taken away, when others added one, then theirs stays', {
-      metadata: { labels: {} },
-    }, { metadata: { labels: { env: 'dev', team: 'x' } } }, { metadata: { labels: { team: 'x' } } }],
-    ['given a text cleared, then it is gone', { metadata: { description: '' } }, {}, {
-      metadata: { description: undefined },
-    }],
-    ['given another label, when others scaled, then both are there', {
-      metadata: { labels: { env: 'prod' } },
-    }, { spec: { node_sets: { workers: { host_type: host, size: 9 } } } }, {
-      metadata: { labels: { env: 'prod' } },
-      spec: { node_sets: { workers: { host_type: host, size: 9 } } },
-    }],
-    ['given a size, when others gave another one, then what was sent wins', {
-      spec: { node_sets: { workers: { host_type: host, size: 5 } } },
-    }, { spec: { node_sets: { workers: { host_type: host, size: 9 } } } }, {
-      spec: { node_sets: { workers: { host_type: host, size: 5 } } },
-    }],
-    ['given one size, when others gave another set a size, then both are there', {
-      spec: { node_sets: { workers: { host_type: host, size: 5 }, infra: { host_type: host, size: 1 } } },
-    }, {
-      spec: { node_sets: { workers: { host_type: host, size: 3 }, infra: { host_type: host, size: 7 } } },
-    }, {
-      spec: { node_sets: { workers: { host_type: host, size: 5 }, infra: { host_type: host, size: 7 } } },
-    }],
-    ['given a size of 0, which protobuf leaves out, then the set is scaled to nothing', {
-      spec: { node_sets: { workers: { host_type: host, size: 0 }, infra: { host_type: host, size: 1 } } },
-    }, {}, {
-      spec: { node_sets: { workers: { host_type: host }, infra: { host_type: host, size: 1 } } },
-    }],
-    ['given a set scaled, when others removed it, then it comes back whole', {
-      spec: { node_sets: { workers: { host_type: host, size: 3 }, infra: { host_type: host, size: 4 } } },
-    }, { spec: { node_sets: { workers: { host_type: host, size: 3 } } } }, {
-      spec: { node_sets: { workers: { host_type: host, size: 3 }, infra: { host_type: host, size: 4 } } },
-    }],
-    ['given a set removed, when others scaled it, then it is gone', {
-      spec: { node_sets: { workers: { host_type: host, size: 3 } } },
-    }, {
-      spec: { node_sets: { workers: { host_type: host, size: 3 }, infra: { host_type: host, size: 4 } } },
-    }, { spec: { node_sets: { workers: { host_type: host, size: 3 } } } }],
-    ['given a message taken away, when others changed it, then it is gone', {
-      spec: { network: undefined },
-    }, { spec: { network: { pod_cidr: '10.1.0.0/16' } } }, { spec: { network: undefined } }],
-    ['given the last finalizer of one controller removed, when another one added its own, then that one stays', {
-      metadata: { finalizers: ['b'] },
-    }, { metadata: { finalizers: ['a', 'b', 'c'] } }, { metadata: { finalizers: ['b', 'c'] } }],
-    ['given all finalizers removed, then none is left', { metadata: { finalizers: [] } }, {}, {
-      metadata: { finalizers: undefined },
-    }],
-    ['given another condition, when others wrote the state, then both are there', {
-      status: { conditions: [{ type: 'CLUSTER_CONDITION_TYPE_FAILED' }] },
-    }, { status: { state: 'CLUSTER_STATE_READY' } }, {
-      status: {
-        state: 'CLUSTER_STATE_READY',
-        conditions: [{ type: 'CLUSTER_CONDITION_TYPE_FAILED' }],
+  const cases: readonly (readonly [what: string, sent: Changes, stored: Changes, result: Changes])[] = [
+    [
+      'given nothing that was changed, when others changed all, then theirs stays',
+      {},
+      {
+        metadata: { labels: { team: 'x' }, finalizers: ['c'] },
+        spec: { node_sets: { workers: { host_type: host, size: 9 } } },
       },
-    }],
-  ] as const)
+      {
+        metadata: { labels: { team: 'x' }, finalizers: ['c'] },
+        spec: { node_sets: { workers: { host_type: host, size: 9 } } },
+      },
+    ],
+    [
+      'given the last label taken away, then no label is left',
+      { metadata: { labels: {} } },
+      {},
+      {
+        metadata: { labels: undefined },
+      },
+    ],
+    [
+      'given the last label taken away, when others added one, then theirs stays',
+      {
+        metadata: { labels: {} },
+      },
+      { metadata: { labels: { env: 'dev', team: 'x' } } },
+      { metadata: { labels: { team: 'x' } } },
+    ],
+    [
+      'given a text cleared, then it is gone',
+      { metadata: { description: '' } },
+      {},
+      {
+        metadata: { description: undefined },
+      },
+    ],
+    [
+      'given another label, when others scaled, then both are there',
+      {
+        metadata: { labels: { env: 'prod' } },
+      },
+      { spec: { node_sets: { workers: { host_type: host, size: 9 } } } },
+      {
+        metadata: { labels: { env: 'prod' } },
+        spec: { node_sets: { workers: { host_type: host, size: 9 } } },
+      },
+    ],
+    [
+      'given a size, when others gave another one, then what was sent wins',
+      {
+        spec: { node_sets: { workers: { host_type: host, size: 5 } } },
+      },
+      { spec: { node_sets: { workers: { host_type: host, size: 9 } } } },
+      {
+        spec: { node_sets: { workers: { host_type: host, size: 5 } } },
+      },
+    ],
+    [
+      'given one size, when others gave another set a size, then both are there',
+      {
+        spec: { node_sets: { workers: { host_type: host, size: 5 }, infra: { host_type: host, size: 1 } } },
+      },
+      {
+        spec: { node_sets: { workers: { host_type: host, size: 3 }, infra: { host_type: host, size: 7 } } },
+      },
+      {
+        spec: { node_sets: { workers: { host_type: host, size: 5 }, infra: { host_type: host, size: 7 } } },
+      },
+    ],
+    [
+      'given a size of 0, which protobuf leaves out, then the set is scaled to nothing',
+      {
+        spec: { node_sets: { workers: { host_type: host, size: 0 }, infra: { host_type: host, size: 1 } } },
+      },
+      {},
+      {
+        spec: { node_sets: { workers: { host_type: host }, infra: { host_type: host, size: 1 } } },
+      },
+    ],
+    [
+      'given a set scaled, when others removed it, then it comes back whole',
+      {
+        spec: { node_sets: { workers: { host_type: host, size: 3 }, infra: { host_type: host, size: 4 } } },
+      },
+      { spec: { node_sets: { workers: { host_type: host, size: 3 } } } },
+      {
+        spec: { node_sets: { workers: { host_type: host, size: 3 }, infra: { host_type: host, size: 4 } } },
+      },
+    ],
+    [
+      'given a set removed, when others scaled it, then it is gone',
+      {
+        spec: { node_sets: { workers: { host_type: host, size: 3 } } },
+      },
+      {
+        spec: { node_sets: { workers: { host_type: host, size: 3 }, infra: { host_type: host, size: 4 } } },
+      },
+      { spec: { node_sets: { workers: { host_type: host, size: 3 } } } },
+    ],
+    [
+      'given a message taken away, when others changed it, then it is gone',
+      {
+        spec: { network: undefined },
+      },
+      { spec: { network: { pod_cidr: '10.1.0.0/16' } } },
+      { spec: { network: undefined } },
+    ],
+    [
+      'given the last finalizer of one controller removed, when another one added its own, then that one stays',
+      {
+        metadata: { finalizers: ['b'] },
+      },
+      { metadata: { finalizers: ['a', 'b', 'c'] } },
+      { metadata: { finalizers: ['b', 'c'] } },
+    ],
+    [
+      'given all finalizers removed, then none is left',
+      { metadata: { finalizers: [] } },
+      {},
+      {
+        metadata: { finalizers: undefined },
+      },
+    ],
+    [
+      'given another condition, when others wrote the state, then both are there',
+      {
+        status: { conditions: [{ type: 'CLUSTER_CONDITION_TYPE_FAILED' }] },
+      },
+      { status: { state: 'CLUSTER_STATE_READY' } },
+      {
+        status: {
+          state: 'CLUSTER_STATE_READY',
+          conditions: [{ type: 'CLUSTER_CONDITION_TYPE_FAILED' }],
+        },
+      },
+    ],
+  ];
+  for (const [what, sent, stored, result] of cases)
     it(what, () => expect(merged(edited(sent), edited(stored))).to.deep.equal(edited(result)));
 
   it('given a reference changed, then it is replaced as a whole', () => {
@@ -142,25 +213,31 @@ describe('update by a whole object that was read', () => {
 
   /** Small values, so that readers and writers often meet. */
   const labels = fc.dictionary(fc.constantFrom('a', 'b', 'c'), fc.constantFrom('1', '2'));
-  const nodeSet = fc.record({ host_type: fc.constantFrom(host, { id: 'gpu', name: 'gpu' }), size: fc.nat(2) });
+  const nodeSet = fc.record({
+    host_type: fc.constantFrom(host, { id: 'gpu', name: 'gpu' }),
+    size: fc.nat(2),
+  });
   const object = fc.record({
     labels,
     key: fc.constantFrom('', 'k1', 'k2'),
     sets: fc.dictionary(fc.constantFrom('x', 'y'), nodeSet),
     finalizers: fc.subarray(['f', 'g', 'h']),
     network: fc.option(
-      fc.record({ pod_cidr: fc.constantFrom('p1', 'p2'), service_cidr: fc.constantFrom('', 's1') }),
+      fc.record({
+        pod_cidr: fc.constantFrom<string>('p1', 'p2'),
+        service_cidr: fc.constantFrom<string>('', 's1'),
+      }),
     ),
   });
   type Model = typeof object extends fc.Arbitrary<infer Value> ? Value : never;
   const documentOf = ({ labels: texts, key, sets, finalizers, network }: Model): JsonObject =>
     canonicalDocument(ClusterSchema, {
       metadata: { name: 'n', labels: texts, finalizers },
-      spec: {
+      spec: withoutEmpty({
         ssh_public_key: key,
         node_sets: sets as unknown as JsonObject,
-        ...(network === null ? {} : { network }),
-      },
+        network: withoutEmpty(network ?? {}),
+      }),
     });
 
   const pick = <Value>(read: Value, sent: Value, stored: Value): Value =>

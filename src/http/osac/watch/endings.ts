@@ -18,12 +18,12 @@ const ending =
 export const tooSlow = ending(
   'RESOURCE_EXHAUSTED',
   'WATCH_TOO_SLOW',
-  "the watcher stopped reading, so its watch was closed; watch again from last_id to miss nothing",
+  'the watcher stopped reading, so its watch was closed; watch again from last_id to miss nothing',
 );
 export const stopping = ending(
   'UNAVAILABLE',
   'SHUTTING_DOWN',
-  "this instance stops; watch again from last_id to miss nothing",
+  'this instance stops; watch again from last_id to miss nothing',
 );
 export const rightsChanged = ending(
   'ABORTED',
@@ -33,17 +33,17 @@ export const rightsChanged = ending(
 export const logReplaced = ending(
   'ABORTED',
   'LOG_REPLACED',
-  "the event store went back to an earlier state; list again, then watch without an id to begin at",
+  'the event store went back to an earlier state; list again, then watch without an id to begin at',
 );
 export const fellOutOfRetention = ending(
   'OUT_OF_RANGE',
   'FROM_TOO_OLD',
-  "changes that were not read yet are no longer kept; watch again without an id to begin at, then list to see what is there now",
+  'changes that were not read yet are no longer kept; watch again without an id to begin at, then list to see what is there now',
 );
 export const readFailed = ending(
   'UNAVAILABLE',
   'READ_FAILED',
-  "the changes cannot be read now; watch again from last_id to miss nothing",
+  'the changes cannot be read now; watch again from last_id to miss nothing',
 );
 /** The token's time is over, or it is not accepted any more. */
 export const notAccepted =

@@ -9,11 +9,7 @@ export type HttpFraming = Exclude<Framing, 'grpc'>;
 /** Milliseconds that the far side gets to take the last bytes of an answer that was ended. */
 const LINGER_MS = 5_000;
 
-export const httpSink = (
-  response: ServerResponse,
-  timers: Timers,
-  framing: HttpFraming,
-): Sink => ({
+export const httpSink = (response: ServerResponse, timers: Timers, framing: HttpFraming): Sink => ({
   backlog: () => response.writableLength,
   write: (chunk) => {
     if (response.destroyed || response.writableEnded) return true;

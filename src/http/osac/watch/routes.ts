@@ -8,6 +8,8 @@ import { httpSink, type HttpFraming } from './http-sink.ts';
 import { createWatches, type Asked, type Watches, type WatchServices } from './opening.ts';
 import { watchStreams, type WatchStream } from './streams.ts';
 
+export type { WatchServices } from './opening.ts';
+
 export const PRIVATE_WATCH = '/api/private/v1/events/watch';
 export const PUBLIC_WATCH = '/api/events/v1/events';
 

@@ -11,7 +11,9 @@ export type WatchStream = {
   readonly open: (
     exchange: Exchange,
     request: { readonly filter?: string },
-    sink: Sink & { /** Sends the headers at once: the first event may be far away. */ readonly head: () => void },
+    sink: Sink & {
+      /** Sends the headers at once: the first event may be far away. */ readonly head: () => void;
+    },
   ) => Promise<void>;
 };
 

@@ -69,8 +69,5 @@ const joined = (frames: readonly Uint8Array[]): Uint8Array => {
 /** Only the key: a rendered change holds its whole document. */
 const keyOf = ({ position, n }: ChangeKey): ChangeKey => ({ position, n });
 
-export const endOf = (
-  { last }: Watcher,
-  ending: Ending,
-  formatId: (key: ChangeKey) => string,
-): ApiError => ending(compareKeys(last, BEFORE_ALL_CHANGES) === 0 ? undefined : formatId(last));
+export const endOf = ({ last }: Watcher, ending: Ending, formatId: (key: ChangeKey) => string): ApiError =>
+  ending(compareKeys(last, BEFORE_ALL_CHANGES) === 0 ? undefined : formatId(last));
