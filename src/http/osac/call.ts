@@ -63,9 +63,9 @@ export type UpdateMessage = {
   /** The body as sent: says which fields were present, and with `null` or `{}` which are to be cleared. */
   readonly present: JsonObject;
   readonly updateMask?: readonly string[];
-  /** The whole object came, and nothing says which empty fields were meant: `whole-update.ts`. Only without a mask. */
-  readonly whole?: true;
   readonly lock: boolean;
+  /** True where what is absent may be empty as well: protobuf sends no empty texts, maps and zeros. */
+  readonly whole?: true;
 };
 
 /** What a handler returns; a streaming method would return an async iterable of these. */
@@ -74,6 +74,8 @@ export type Answer = {
   readonly body: string | Uint8Array;
   /** Instead of the body, where that would be long: sent one after the other, as the caller reads them. */
   readonly parts?: Iterable<string>;
+  /** Of a list also its documents by themselves, each read when its turn comes. */
+  readonly page?: { readonly total: number; readonly documents: Iterable<string> };
   readonly contentType?: string;
   readonly etag?: string;
   readonly position?: string;

@@ -1,12 +1,13 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Timers } from '../../../app/ports.ts';
 import { methodNotAllowed } from '../../errors.ts';
-import type { Exchange } from '../../exchange.ts';
+import type { HttpExchange } from '../../exchange.ts';
 import type { Surface } from '../messages.ts';
 import { onlyOne, queryOf } from '../query.ts';
+import type { StreamService } from '../service-table.ts';
 import { httpSink, type HttpFraming } from './http-sink.ts';
 import { createWatches, type Asked, type Watches, type WatchServices } from './opening.ts';
-import { watchStreams, type WatchStream } from './streams.ts';
+import { watchStreams } from './streams.ts';
 
 export type { WatchServices } from './opening.ts';
 
@@ -15,7 +16,7 @@ export const PUBLIC_WATCH = '/api/events/v1/events';
 
 export type Watch = {
   readonly routes: readonly WatchRoute[];
-  readonly streams: readonly WatchStream[];
+  readonly streams: readonly StreamService[];
   readonly status: Watches['status'];
 };
 
@@ -33,7 +34,7 @@ export const createWatch = (services: WatchServices): Watch => {
 export type WatchRoute = {
   readonly surface: Surface;
   readonly path: string;
-  readonly serve: (exchange: Exchange) => Promise<void>;
+  readonly serve: (exchange: HttpExchange) => Promise<void>;
 };
 
 /**
@@ -41,7 +42,7 @@ export type WatchRoute = {
  * accepts those. Beyond OSAC it resumes: `from`, or `Last-Event-ID`, after an event's id.
  */
 const watchRoutes = ({ open }: Watches, timers: Timers): readonly WatchRoute[] => {
-  const serve = async (exchange: Exchange, surface: Surface): Promise<void> => {
+  const serve = async (exchange: HttpExchange, surface: Surface): Promise<void> => {
     const { request, response } = exchange;
     exchange.method = `/osac.${surface}.v1.Events/Watch`;
     const verb = request.method;
@@ -87,7 +88,7 @@ const retryLine = (): Uint8Array => Buffer.from(`retry: ${2000 + Math.floor(Math
 /** Milliseconds of silence after which TCP asks whether the far side is still there: lines of JSON allow no heartbeat. */
 const TCP_KEEP_ALIVE_MS = 30_000;
 
-const sendHead = (exchange: Exchange, framing: HttpFraming, startId: string | undefined): void => {
+const sendHead = (exchange: HttpExchange, framing: HttpFraming, startId: string | undefined): void => {
   const { request, response, requestId } = exchange;
   request.socket.setKeepAlive(true, TCP_KEEP_ALIVE_MS);
   response.appendHeader('vary', 'Accept');

@@ -1,26 +1,11 @@
-import type { Exchange } from '../../exchange.ts';
-import type { Surface } from '../messages.ts';
+import type { StreamService } from '../service-table.ts';
 import type { Asked, Watches } from './opening.ts';
-import type { Sink } from './watcher.ts';
-
-/** `Events/Watch` as a method of gRPC: what answers it, wherever it is listened to. */
-export type WatchStream = {
-  readonly surface: Surface;
-  readonly method: string;
-  /** Resolves once the answer has begun. Throws ApiError, see `Watches`. */
-  readonly open: (
-    exchange: Exchange,
-    request: { readonly filter?: string },
-    sink: Sink & {
-      /** Sends the headers at once: the first event may be far away. */ readonly head: () => void;
-    },
-  ) => Promise<void>;
-};
 
 /** Metadata that names the event which the watch resumes after, as `from` does over HTTP. */
 const FROM = 'x-ledger-from';
 
-export const watchStreams = ({ open }: Watches): readonly WatchStream[] =>
+/** `Events/Watch` as methods of gRPC: what answers them, wherever that is listened to. */
+export const watchStreams = ({ open }: Watches): readonly StreamService[] =>
   (['public', 'private'] as const).map((surface) => ({
     surface,
     method: 'Events.Watch',
