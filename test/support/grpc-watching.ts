@@ -7,6 +7,7 @@ import {
   EventsWatchResponseSchema as PrivateResponse,
 } from '../../src/gen/osac/private/v1/events_pb.ts';
 import { EventsWatchResponseSchema as PublicResponse } from '../../src/gen/osac/public/v1/events_pb.ts';
+import { WRITE } from '../../src/http/osac/messages.ts';
 import { eventually } from './eventually.ts';
 import type { Json } from './http-caller.ts';
 
@@ -41,8 +42,9 @@ export type GrpcWatchOptions = {
 
 const RESPONSES = { public: PublicResponse, private: PrivateResponse };
 
-/** A connection that many watches share. */
-export const grpcClient = (address: string): Client => new Client(address, credentials.createInsecure());
+/** A connection of its own, which many watches share: without its own pool all clients of a process share one. */
+export const grpcClient = (address: string): Client =>
+  new Client(address, credentials.createInsecure(), { 'grpc.use_local_subchannel_pool': 1 });
 
 export const watchGrpc = (
   client: Client,
@@ -57,7 +59,7 @@ export const watchGrpc = (
     `/osac.${surface}.v1.Events/Watch`,
     (request: { filter?: string }) =>
       Buffer.from(toBinary(EventsWatchRequestSchema, create(EventsWatchRequestSchema, request))),
-    (bytes) => toJson(response, fromBinary(response, bytes), { useProtoFieldName: true }) as unknown as Json,
+    (bytes) => toJson(response, fromBinary(response, bytes), WRITE) as unknown as Json,
     filter === undefined ? {} : { filter },
     metadata,
   );
