@@ -6,7 +6,7 @@ import {
   type DescMessage,
   type Message,
 } from '@bufbuild/protobuf';
-import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
+import { WireType } from '@bufbuild/protobuf/wire';
 import { LRUCache } from 'lru-cache';
 import type { JsonObject } from '../domain/json.ts';
 import { invalid } from '../http/errors.ts';
@@ -66,5 +66,13 @@ export const numberOf = (schema: DescMessage, name: string): number => {
 };
 
 /** A message with one field that holds an encoded message or a text. */
-export const wrapped = (number: number, content: Uint8Array): Uint8Array =>
-  new BinaryWriter().tag(number, WireType.LengthDelimited).bytes(content).finish();
+export const wrapped = (number: number, content: Uint8Array): Uint8Array => {
+  const head = [...varint((number << 3) | WireType.LengthDelimited), ...varint(content.byteLength)];
+  const message = Buffer.allocUnsafe(head.length + content.byteLength);
+  message.set(head);
+  message.set(content, head.length);
+  return message;
+};
+
+const varint = (value: number): readonly number[] =>
+  value < 0x80 ? [value] : [(value & 0x7f) | 0x80, ...varint(value >>> 7)];

@@ -388,7 +388,6 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
     /** `host:port` of the gRPC listener. */
     grpcAddress: `127.0.0.1:${(grpc.server.address() as AddressInfo).port}`,
     grpc,
-    calls: shared,
     app,
     server,
     store,

@@ -60,7 +60,10 @@ export const framed = (message: Uint8Array, { length = message.byteLength, flags
 };
 
 /** The bytes of a connection that makes one call without a message, by fields that Node's client would not send. */
-export const rawRequest = (path: string, fields: readonly (readonly [name: string, value: string])[]): Buffer => {
+export const rawRequest = (
+  path: string,
+  fields: readonly (readonly [name: string, value: string])[],
+): Buffer => {
   const text = (value: string): Buffer => {
     const bytes = Buffer.from(value);
     // A length of HPACK: seven bits, the rest behind them.
@@ -77,7 +80,17 @@ export const rawRequest = (path: string, fields: readonly (readonly [name: strin
   ] as const;
   const block = Buffer.concat(all.flatMap(([name, value]) => [Buffer.from([0]), text(name), text(value)]));
   const END_STREAM_AND_HEADERS = 0x05;
-  const head = Buffer.from([0, block.length >> 8, block.length & 0xff, 1, END_STREAM_AND_HEADERS, 0, 0, 0, 1]);
+  const head = Buffer.from([
+    0,
+    block.length >> 8,
+    block.length & 0xff,
+    1,
+    END_STREAM_AND_HEADERS,
+    0,
+    0,
+    0,
+    1,
+  ]);
   return Buffer.concat([HTTP2_HELLO, head, block]);
 };
 
@@ -87,4 +100,5 @@ export const HTTP2_HELLO = Buffer.concat([
   Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0]),
 ]);
 
-const variable = (rest: number): number[] => (rest < 128 ? [rest] : [(rest & 0x7f) | 0x80, ...variable(rest >> 7)]);
+const variable = (rest: number): number[] =>
+  rest < 128 ? [rest] : [(rest & 0x7f) | 0x80, ...variable(rest >> 7)];
