@@ -1,15 +1,20 @@
 import type { DomainEvent } from '../../domain/decider.ts';
-import type { Aggregate, CommandContext, CommandOutcome, ExecuteOptions } from './command.ts';
+import type { Aggregate, CommandContext, CommandOutcome, ExecuteOptions, Withheld } from './command.ts';
 import type { Appended, EventToAppend, ExpectedRevision } from '../log/event-store.ts';
 import { loadedOf, type FoldedStream } from './folded-stream.ts';
 
 /** One call of `CommandRunner.execute`, as the steps of its loop see it. */
-export type Attempt<S, C extends { readonly type: string }, E extends DomainEvent> = {
+export type Attempt<
+  S,
+  C extends { readonly type: string },
+  E extends DomainEvent,
+  W extends Withheld = Withheld,
+> = {
   readonly aggregate: Aggregate<S, C, E>;
   readonly stream: string;
   readonly command: C;
   readonly context: CommandContext;
-  readonly options: ExecuteOptions<S, E>;
+  readonly options: ExecuteOptions<S, E, W>;
 };
 
 /** What a call may have stored without knowing: `expected` is where its last append, if it made one, was to go. */

@@ -7,7 +7,9 @@ import {
   type CommandOutcome,
   type CommandRunner,
   type ExecuteOptions,
+  type AppendAhead,
   type SentAppend,
+  type Withheld,
 } from './command.ts';
 import { findPastAppend, type CommandIndex } from './command-index.ts';
 import { errorName, resultName, type CommandResultName } from './command-results.ts';
@@ -253,10 +255,15 @@ export const createCommandRunner = (
     return { folded, current: true };
   };
 
-  const carryOut = async <S, C extends { readonly type: string }, E extends DomainEvent>(
-    attempt: Attempt<S, C, E>,
+  const carryOut = async <
+    S,
+    C extends { readonly type: string },
+    E extends DomainEvent,
+    W extends Withheld,
+  >(
+    attempt: Attempt<S, C, E, W>,
     settled: Unsettled,
-  ): Promise<CommandOutcome<S>> => {
+  ): Promise<CommandOutcome<S> | W> => {
     const { aggregate, stream, command, context } = attempt;
     context.signal?.throwIfAborted();
     let { folded, current } = await start(attempt);
@@ -280,6 +287,7 @@ export const createCommandRunner = (
         return { outcome: 'accepted', loaded: loadedOf(folded), events: [], replayed: false };
       }
       const before = await attempt.options.beforeAppend?.(loadedOf(folded), decision);
+      if (before !== undefined && isWithheld(before)) return before;
       if (before !== undefined && isRefused(before)) return rejected(attempt, folded, before);
 
       const metadata = commandMetadata(context, command.type, clock.now(), options.instance);
@@ -317,15 +325,15 @@ export const createCommandRunner = (
   };
 
   /** The outcome of `carryOut` with everything that must hold when it fails. */
-  const settle = async <S, C extends { readonly type: string }, E extends DomainEvent>(
-    attempt: Attempt<S, C, E>,
+  const settle = async <S, C extends { readonly type: string }, E extends DomainEvent, W extends Withheld>(
+    attempt: Attempt<S, C, E, W>,
     settled: Unsettled = { unknown: false, expected: undefined },
-  ): Promise<CommandOutcome<S>> => {
+  ): Promise<CommandOutcome<S> | W> => {
     const started = clock.monotonicMs();
-    let result: CommandResultName = 'failed';
+    let result: CommandResultName | undefined = 'failed';
     try {
       const outcome = await carryOut(attempt, settled);
-      result = resultName(outcome);
+      result = outcome.outcome === 'withheld' ? undefined : resultName(outcome);
       return outcome;
     } catch (error) {
       if (!(error instanceof IdempotencyMismatch)) cache.forget(attempt.stream);
@@ -333,7 +341,8 @@ export const createCommandRunner = (
       result = errorName(lost);
       throw lost;
     } finally {
-      hooks.onCommand?.(attempt.command.type, result, clock.monotonicMs() - started);
+      if (result !== undefined)
+        hooks.onCommand?.(attempt.command.type, result, clock.monotonicMs() - started);
     }
   };
 
@@ -359,19 +368,19 @@ export const createCommandRunner = (
   });
 
   /** In the stream's turn, with nothing of it on its way. */
-  const alone = <S, C extends { readonly type: string }, E extends DomainEvent>(
-    attempt: Attempt<S, C, E>,
+  const alone = <S, C extends { readonly type: string }, E extends DomainEvent, W extends Withheld>(
+    attempt: Attempt<S, C, E, W>,
     settled?: Unsettled,
-  ): Promise<CommandOutcome<S>> =>
+  ): Promise<CommandOutcome<S> | W> =>
     queue.run(attempt.stream, async () => {
       const drained = lines.drained(attempt.stream);
       if (drained !== undefined) await drained;
       return settle(attempt, settled);
     });
 
-  const inLine = async <S, C extends { readonly type: string }, E extends DomainEvent>(
-    attempt: Attempt<S, C, E>,
-  ): Promise<CommandOutcome<S>> => {
+  const inLine = async <S, C extends { readonly type: string }, E extends DomainEvent, W extends Withheld>(
+    attempt: Attempt<S, C, E, W>,
+  ): Promise<CommandOutcome<S> | W> => {
     const started = clock.monotonicMs();
     const joined = await queue.run(attempt.stream, () => lines.join(attempt));
     if (joined === undefined) return alone(attempt);
@@ -448,6 +457,9 @@ export const createCommandRunner = (
     },
   };
 };
+
+const isWithheld = <W extends Withheld>(before: Rejection | AppendAhead | W): before is W =>
+  'outcome' in before && before.outcome === 'withheld';
 
 type StateOf<A> = A extends Aggregate<infer S, never, never> ? S : never;
 

@@ -35,6 +35,12 @@ export type CommandOutcome<State> =
     }
   | { readonly outcome: 'rejected'; readonly rejection: Rejection; readonly loaded: Loaded<State> };
 
+/**
+ * The outcome of a command that `beforeAppend` did not let be appended now, for reasons of its caller: it is no refusal,
+ * and is neither recorded nor counted.
+ */
+export type Withheld = { readonly outcome: 'withheld' };
+
 /** An append of a command that the store may not have answered yet. */
 export type SentAppend = {
   /** As the store returned it, for `AppendOptions.after`. */
@@ -49,17 +55,18 @@ export type AppendAhead = SentAppend & {
   readonly outcome: () => Promise<Rejection | undefined>;
 };
 
-export type ExecuteOptions<State, Event extends DomainEvent> = {
+export type ExecuteOptions<State, Event extends DomainEvent, Held extends Withheld = never> = {
   /**
    * Runs after every decision that appends something, with the state that it was taken from, and before the append,
    * which succeeds only at that state's revision. Whatever it makes sure of (a reserved name) therefore holds for
    * this append. A returned rejection refuses the command; a returned append need not be stored yet, and this one is
-   * stored after it or not at all. Must not run a command on the same stream: it would wait for itself.
+   * stored after it or not at all; what withholds the command is its outcome. Must not run a command on the same stream:
+   * it would wait for itself.
    */
   readonly beforeAppend?: (
     loaded: Loaded<State>,
     events: readonly Event[],
-  ) => Promise<Rejection | AppendAhead | undefined>;
+  ) => Promise<Rejection | AppendAhead | Held | undefined>;
   /** Called with each append as it is given to the store. */
   readonly onSent?: (sent: SentAppend) => void;
   /** True: the stream most likely does not exist, so that reading it first would be wasted. Only a hint. */
@@ -81,13 +88,13 @@ export type CommandRunner = {
    * Throws OutcomeUnknown, StoreUnavailable, EventTooLarge, and IdempotencyMismatch when the command id
    * was used before with another request hash.
    */
-  execute<S, C extends { readonly type: string }, E extends DomainEvent>(
+  execute<S, C extends { readonly type: string }, E extends DomainEvent, W extends Withheld = never>(
     aggregate: Aggregate<S, C, E>,
     id: string,
     command: C,
     context: CommandContext,
-    options?: ExecuteOptions<S, E>,
-  ): Promise<CommandOutcome<S>>;
+    options?: ExecuteOptions<S, E, W>,
+  ): Promise<CommandOutcome<S> | W>;
   /**
    * Folds a stream: cached state, snapshot and tail. `asOfRevision` folds only up to there, uncached; with `read` every event
    * of it, as read there, and nothing that was folded before.

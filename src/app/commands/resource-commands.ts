@@ -5,9 +5,9 @@ import type {
   CommandContext,
   CommandOutcome,
   CommandRunner,
-  ExecuteOptions,
   Loaded,
   SentAppend,
+  Withheld,
 } from './command.ts';
 import { OutcomeUnknown, StoreUnavailable, type Position } from '../log/event-store.ts';
 import {
@@ -25,7 +25,7 @@ import { createReferenceGuard, ReferencesBusy } from '../references/reference-gu
 import { createAnnouncements } from '../references/announcements.ts';
 import {
   createReferrals,
-  type Referral,
+  type ReferenceCheck,
   type ReferralOptions,
   type ReferralsOptions,
   type Unreferenced,
@@ -117,12 +117,17 @@ export const createResourceCommands = ({
     context: CommandContext,
     { unreferenced, reaches, ...options }: ResourceOptions,
   ): Promise<{ readonly outcome: CommandOutcome<S>; readonly obstacle: NameClaim | undefined }> => {
-    const referral = referrals.begin(kind, id, context, { unreferenced, reaches });
-    const held = holdingsOf({ runner, names, clock, entries, referral, singleWriter }, kind, id, context);
-    const how: ExecuteOptions<S, E> = { ...options, step: true, beforeAppend: held.take };
+    const held = holdingsOf({ runner, names, clock, entries, singleWriter }, kind, id, context);
+    const references = { unreferenced, reaches };
     let outcome: CommandOutcome<S>;
     try {
-      outcome = await referral.run((exact) => runner.execute(aggregateOf(kind), id, command, exact, how));
+      outcome = await referrals.carryOut(kind, id, context, references, (exact, check) =>
+        runner.execute(aggregateOf(kind), id, command, exact, {
+          ...options,
+          step: true,
+          beforeAppend: (loaded, events) => held.take(loaded, events, check),
+        }),
+      );
     } catch (error) {
       if (error instanceof ReferencesBusy) await held.giveUp().catch(onLeftBehind);
       // A reservation is stored: "nothing happened" would be wrong, and the retry finishes what was begun.
@@ -214,14 +219,13 @@ export const takenRejection = (
 const holdingsOf = <S, C extends { readonly type: string }, E extends DomainEvent>(
   parts: SlotParts & {
     readonly entries: ProjectEntries;
-    readonly referral: Referral;
     readonly singleWriter: boolean;
   },
   kind: ResourceKind<S, C, E>,
   id: string,
   context: CommandContext,
 ) => {
-  const { names, entries, referral, singleWriter } = parts;
+  const { names, entries, singleWriter } = parts;
   const reserved = new Map<string, Reservation>();
   let obstacle: NameClaim | undefined;
   let removed: readonly { readonly id: string; readonly revision: number }[] = [];
@@ -282,14 +286,18 @@ const holdingsOf = <S, C extends { readonly type: string }, E extends DomainEven
     obstacle: (): NameClaim | undefined => obstacle,
 
     /** Reserves what the resource takes with these events, and notes what it will give back. */
-    take: async (loaded: Loaded<S>, events: readonly E[]): Promise<Rejection | AppendAhead | undefined> => {
+    take: async <W extends Withheld>(
+      loaded: Loaded<S>,
+      events: readonly E[],
+      check: ReferenceCheck<S, W>,
+    ): Promise<Rejection | AppendAhead | W | undefined> => {
       await settled();
       obstacle = undefined;
       const before = kind.view(loaded.state);
       const after = kind.view(events.reduce(kind.decider.evolve, loaded.state));
       // Before anything is reserved: whoever waits here is in nobody's way.
-      const refused = await referral.take(before, after, loaded);
-      if (refused !== undefined) return refused;
+      const held = await check(before, after, loaded);
+      if (held !== undefined) return held;
       const had = claimsOf(kind, before);
       const has = claimsOf(kind, after);
       planned = { events, has };

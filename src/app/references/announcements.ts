@@ -1,7 +1,6 @@
 import { DELETION_ANNOUNCED, REFERENCES_ANNOUNCED, type Announcement } from '../../domain/announcements.ts';
 import type { DomainEvent } from '../../domain/decider.ts';
 import type { AnyKind } from '../../domain/kinds.ts';
-import { reject } from '../../domain/decider.ts';
 import type { Aggregate, CommandContext, CommandRunner, Loaded } from '../commands/command.ts';
 import type { ExpectedRevision, Position } from '../log/event-store.ts';
 import { derivedCommandId } from '../log/identifiers.ts';
@@ -48,7 +47,8 @@ export const isAnnounced = (lastType: string | undefined): boolean =>
 
 type Announce = { readonly type: 'Announce'; readonly event: (state: unknown) => Announcement | undefined };
 
-const NOT_THERE = reject('conflict', 'ANNOUNCEMENT_OVERTAKEN', 'the stream no longer stands there');
+/** The stream no longer stands where the announcement was meant for. */
+const OVERTAKEN = { outcome: 'withheld' } as const;
 
 export const createAnnouncements = ({
   runner,
@@ -71,11 +71,11 @@ export const createAnnouncements = ({
       step: true,
       // An object that is about to be made: nothing to read.
       likelyNew: at === 'no_stream',
-      beforeAppend: async ({ revision }) => (at === undefined || revision === at ? undefined : NOT_THERE),
+      beforeAppend: async ({ revision }) => (at === undefined || revision === at ? undefined : OVERTAKEN),
     });
+    if (outcome.outcome !== 'accepted' || outcome.events.length === 0) return undefined;
     const { revision, position } = outcome.loaded;
-    const stored = outcome.outcome === 'accepted' && outcome.events.length > 0;
-    return stored && revision !== 'no_stream' && position !== undefined ? { revision, position } : undefined;
+    return revision !== 'no_stream' && position !== undefined ? { revision, position } : undefined;
   };
   const moveOn = (
     kind: AnyKind,
