@@ -4,6 +4,7 @@ import { createAppendLines, type Attempt, type Unsettled } from './append-lines.
 import {
   IdempotencyMismatch,
   type Aggregate,
+  type Fold,
   type CommandOutcome,
   type CommandRunner,
   type ExecuteOptions,
@@ -104,8 +105,8 @@ export const createCommandRunner = (
     snapshotEvery: options.snapshotEvery ?? 500,
   });
 
-  const keep = <S, C extends { readonly type: string }, E extends DomainEvent>(
-    { aggregate, stream }: Pick<Attempt<S, C, E>, 'aggregate' | 'stream'>,
+  const keep = <S>(
+    { aggregate, stream }: Pick<Attempt<S>, 'aggregate' | 'stream'>,
     folded: FoldedStream<S>,
     isChecked = true,
   ): void => {
@@ -118,8 +119,8 @@ export const createCommandRunner = (
    * Reads on after a conflict; a stream that did not move contradicts the cache, so it is folded anew. `end`: where the
    * stream was found to end, with nothing but records of the store behind its last event.
    */
-  const reload = async <S, C extends { readonly type: string }, E extends DomainEvent>(
-    attempt: Attempt<S, C, E>,
+  const reload = async <S>(
+    attempt: Attempt<S>,
     folded: FoldedStream<S>,
     end?: number,
   ): Promise<FoldedStream<S>> => {
@@ -137,8 +138,8 @@ export const createCommandRunner = (
    * The answer to a command that the stream already holds: the state as of then and the events of then. `decided` are
    * the events of this call, if it got as far: when it was they that were stored, this is no replay.
    */
-  const replay = async <S, C extends { readonly type: string }, E extends DomainEvent>(
-    { aggregate, stream, context }: Attempt<S, C, E>,
+  const replay = async <S>(
+    { aggregate, stream, context }: Attempt<S>,
     folded: FoldedStream<S>,
     past: PastAppend,
     decided: readonly EventToAppend[],
@@ -203,10 +204,10 @@ export const createCommandRunner = (
   };
 
   /** Write-through: the cached state moves on by the events that are now stored. */
-  const advance = <S, C extends { readonly type: string }, E extends DomainEvent>(
-    attempt: Attempt<S, C, E>,
+  const advance = <S>(
+    attempt: Attempt<S>,
     folded: FoldedStream<S>,
-    events: readonly E[],
+    events: readonly DomainEvent[],
     encoded: readonly EventToAppend[],
     appended: Appended,
   ): void => {
@@ -226,19 +227,19 @@ export const createCommandRunner = (
     hooks.onStored?.(attempt.stream, events, context, folded.state);
   };
 
-  const rejected = <S, C extends { readonly type: string }, E extends DomainEvent>(
-    { stream, context, command, options: { step } }: Attempt<S, C, E>,
+  const rejected = <S>(
+    { stream, context, command, options: { step } }: Attempt<S>,
     folded: FoldedStream<S>,
     rejection: Rejection,
   ): CommandOutcome<S> => {
     if (step !== true)
-      recordRejection(refusedCommand(command.type, rejection, context, clock.now(), parseStreamName(stream)));
+      recordRejection(refusedCommand(command, rejection, context, clock.now(), parseStreamName(stream)));
     return { outcome: 'rejected', rejection, loaded: loadedOf(folded) };
   };
 
   /** Where a command starts from. `current`: nobody else can have written since this was read. */
-  const start = async <S, C extends { readonly type: string }, E extends DomainEvent>(
-    attempt: Attempt<S, C, E>,
+  const start = async <S>(
+    attempt: Attempt<S>,
   ): Promise<{ folded: FoldedStream<S>; current: boolean }> => {
     const { aggregate, stream, context } = attempt;
     const known = cache.get<S>(stream, aggregate.stateVersion);
@@ -255,16 +256,11 @@ export const createCommandRunner = (
     return { folded, current: true };
   };
 
-  const carryOut = async <
-    S,
-    C extends { readonly type: string },
-    E extends DomainEvent,
-    W extends Withheld,
-  >(
-    attempt: Attempt<S, C, E, W>,
+  const carryOut = async <S, W extends Withheld>(
+    attempt: Attempt<S, W>,
     settled: Unsettled,
   ): Promise<CommandOutcome<S> | W> => {
-    const { aggregate, stream, command, context } = attempt;
+    const { stream, command, context } = attempt;
     context.signal?.throwIfAborted();
     let { folded, current } = await start(attempt);
     let encoded: readonly EventToAppend[] = [];
@@ -275,7 +271,7 @@ export const createCommandRunner = (
       if (past !== undefined) return replay(attempt, folded, past, encoded);
       if (conflicts > MAX_CONFLICTS) return rejected(attempt, folded, TOO_MANY_CONFLICTS);
 
-      const decision = aggregate.decider.decide(folded.state, command);
+      const decision = attempt.decide(folded.state);
       const refusal = refusalOf(decision, folded, context);
       if (refusal !== undefined || isRejection(decision) || decision.length === 0) {
         if (!current && (await store.currentRevision(stream, context.signal)) !== folded.revision) {
@@ -286,11 +282,12 @@ export const createCommandRunner = (
         if (refusal !== undefined) return rejected(attempt, folded, refusal);
         return { outcome: 'accepted', loaded: loadedOf(folded), events: [], replayed: false };
       }
-      const before = await attempt.options.beforeAppend?.(loadedOf(folded), decision);
+      // Made by the aggregate's own decider, whose events it knows.
+      const before = await attempt.options.beforeAppend?.(loadedOf(folded), decision as readonly never[]);
       if (before !== undefined && isWithheld(before)) return before;
       if (before !== undefined && isRefused(before)) return rejected(attempt, folded, before);
 
-      const metadata = commandMetadata(context, command.type, clock.now(), options.instance);
+      const metadata = commandMetadata(context, command, clock.now(), options.instance);
       encoded = codec.encodeAll(decision, stream, metadata);
       let appended = await append(stream, endOf(folded), encoded, settled, attempt.options, before);
       if (appended === undefined && before !== undefined) {
@@ -325,8 +322,8 @@ export const createCommandRunner = (
   };
 
   /** The outcome of `carryOut` with everything that must hold when it fails. */
-  const settle = async <S, C extends { readonly type: string }, E extends DomainEvent, W extends Withheld>(
-    attempt: Attempt<S, C, E, W>,
+  const settle = async <S, W extends Withheld>(
+    attempt: Attempt<S, W>,
     settled: Unsettled = { unknown: false, expected: undefined },
   ): Promise<CommandOutcome<S> | W> => {
     const started = clock.monotonicMs();
@@ -342,21 +339,21 @@ export const createCommandRunner = (
       throw lost;
     } finally {
       if (result !== undefined)
-        hooks.onCommand?.(attempt.command.type, result, clock.monotonicMs() - started);
+        hooks.onCommand?.(attempt.command, result, clock.monotonicMs() - started);
     }
   };
 
   const lines = createAppendLines({
     start: async (attempt) => (unsettled.has(attempt.stream) ? undefined : (await start(attempt)).folded),
-    decide: async ({ aggregate, stream, command, context, options: how }, stored, state) => {
+    decide: async ({ decide, stream, command, context, options: how }, stored, state) => {
       context.signal?.throwIfAborted();
       const plain = how.beforeAppend === undefined && context.ifRevision === undefined;
       if (!plain || context.ifVersion !== undefined) return undefined;
       if (await findPastAppend(store, stream, stored, context.commandId, options.commandIndex))
         return undefined;
-      const events = aggregate.decider.decide(state, command);
+      const events = decide(state);
       if (isRejection(events) || events.length === 0) return undefined;
-      const metadata = commandMetadata(context, command.type, clock.now(), options.instance);
+      const metadata = commandMetadata(context, command, clock.now(), options.instance);
       return { events, encoded: codec.encodeAll(events, stream, metadata) };
     },
     append: ({ stream, options: how }, expected, events, settled) =>
@@ -368,8 +365,8 @@ export const createCommandRunner = (
   });
 
   /** In the stream's turn, with nothing of it on its way. */
-  const alone = <S, C extends { readonly type: string }, E extends DomainEvent, W extends Withheld>(
-    attempt: Attempt<S, C, E, W>,
+  const alone = <S, W extends Withheld>(
+    attempt: Attempt<S, W>,
     settled?: Unsettled,
   ): Promise<CommandOutcome<S> | W> =>
     queue.run(attempt.stream, async () => {
@@ -378,21 +375,21 @@ export const createCommandRunner = (
       return settle(attempt, settled);
     });
 
-  const inLine = async <S, C extends { readonly type: string }, E extends DomainEvent, W extends Withheld>(
-    attempt: Attempt<S, C, E, W>,
+  const inLine = async <S, W extends Withheld>(
+    attempt: Attempt<S, W>,
   ): Promise<CommandOutcome<S> | W> => {
     const started = clock.monotonicMs();
     const joined = await queue.run(attempt.stream, () => lines.join(attempt));
     if (joined === undefined) return alone(attempt);
     const outcome = await joined.outcome;
     if (outcome.outcome === 'alone') return alone(attempt, outcome.settled);
-    hooks.onCommand?.(attempt.command.type, resultName(outcome), clock.monotonicMs() - started);
+    hooks.onCommand?.(attempt.command, resultName(outcome), clock.monotonicMs() - started);
     return outcome;
   };
 
   /** The stream as it is now. */
-  const newest = async <S, C extends { readonly type: string }, E extends DomainEvent>(
-    aggregate: Aggregate<S, C, E>,
+  const newest = async <S>(
+    aggregate: Fold<S>,
     stream: string,
     signal: AbortSignal | undefined,
   ): Promise<FoldedStream<S>> => {
@@ -405,9 +402,21 @@ export const createCommandRunner = (
   };
 
   return {
-    execute: (aggregate, id, command, context, how = {}) => {
-      const stream = streamName(aggregate.category, id);
-      const attempt = { aggregate, stream, command, context, options: how };
+    execute: <S, C extends { readonly type: string }, E extends DomainEvent, W extends Withheld = never>(
+      aggregate: Aggregate<S, C, E>,
+      id: string,
+      command: C,
+      context: CommandContext,
+      how: ExecuteOptions<S, E, W> = {},
+    ) => {
+      const attempt: Attempt<S, W> = {
+        aggregate,
+        stream: streamName(aggregate.category, id),
+        command: command.type,
+        decide: (state) => aggregate.decider.decide(state, command),
+        context,
+        options: how,
+      };
       return how.inLine === true && store.singleWriter ? inLine(attempt) : alone(attempt);
     },
     load: async (aggregate, id, { asOfRevision, signal, read } = {}) => {
@@ -416,9 +425,13 @@ export const createCommandRunner = (
         return loadedOf(await loader.loadAt(aggregate, stream, asOfRevision, { signal, read }));
       return queue.run(stream, async () => loadedOf(await newest(aggregate, stream, signal)));
     },
-    peek: async (aggregate, id, { remembered = false, asOf, signal } = {}) => {
+    peek: async <S>(
+      aggregate: Fold<S>,
+      id: string,
+      { remembered = false, asOf, signal }: Parameters<CommandRunner['peek']>[2] = {},
+    ) => {
       const stream = streamName(aggregate.category, id);
-      const remember = () => cache.get<StateOf<typeof aggregate>>(stream, aggregate.stateVersion);
+      const remember = () => cache.get<S>(stream, aggregate.stateVersion);
       const known = remember();
       if (known?.isChecked === true) {
         if (remembered || isCurrent(stream)) return loadedOf(known.folded);
@@ -460,7 +473,5 @@ export const createCommandRunner = (
 
 const isWithheld = <W extends Withheld>(before: Rejection | AppendAhead | W): before is W =>
   'outcome' in before && before.outcome === 'withheld';
-
-type StateOf<A> = A extends Aggregate<infer S, never, never> ? S : never;
 
 const orderOf = (revision: ExpectedRevision): number => (revision === 'no_stream' ? -1 : revision);

@@ -13,6 +13,11 @@ export type Aggregate<State, Command extends { readonly type: string }, Event ex
   readonly stateVersion: number;
 };
 
+/** What is needed of an aggregate to fold its stream, whatever its commands are. */
+export type Fold<State> = Pick<Aggregate<State, never, never>, 'category' | 'stateVersion'> & {
+  readonly decider: Pick<Decider<State, never, never>, 'initialState' | 'evolve'>;
+};
+
 /** A folded stream. */
 export type Loaded<State> = {
   readonly state: State;
@@ -99,8 +104,8 @@ export type CommandRunner = {
    * Folds a stream: cached state, snapshot and tail. `asOfRevision` folds only up to there, uncached; with `read` every event
    * of it, as read there, and nothing that was folded before.
    */
-  load<S, C extends { readonly type: string }, E extends DomainEvent>(
-    aggregate: Aggregate<S, C, E>,
+  load<S>(
+    aggregate: Fold<S>,
     id: string,
     options?: { asOfRevision?: number; signal?: AbortSignal; read?: ReadForward },
   ): Promise<Loaded<S>>;
@@ -109,8 +114,8 @@ export type CommandRunner = {
    * `remembered`, what is in memory is good enough, although another instance may have written since; with `asOf`,
    * when it holds all that the log does up to there.
    */
-  peek<S, C extends { readonly type: string }, E extends DomainEvent>(
-    aggregate: Aggregate<S, C, E>,
+  peek<S>(
+    aggregate: Fold<S>,
     id: string,
     options?: { remembered?: boolean; asOf?: Position | undefined; signal?: AbortSignal | undefined },
   ): Promise<Loaded<S>>;
@@ -118,8 +123,8 @@ export type CommandRunner = {
    * Where a stream says that this command was carried out on it, also while no index knows of it yet; waits for one
    * that is being carried out. Undefined: it was not.
    */
-  find<S, C extends { readonly type: string }, E extends DomainEvent>(
-    aggregate: Aggregate<S, C, E>,
+  find(
+    aggregate: Fold<unknown>,
     id: string,
     commandId: string,
     options?: { signal?: AbortSignal },

@@ -15,7 +15,6 @@ export type Remembered<S> = {
 export type FoldedCache = {
   /** Undefined also when it was folded by another version. */
   get<S>(stream: string, stateVersion: number): Remembered<S> | undefined;
-  has(stream: string): boolean;
   set(stream: string, stateVersion: number, folded: FoldedStream<unknown>, isChecked: boolean): void;
   forget(stream: string): void;
 };
@@ -32,7 +31,6 @@ export const createFoldedCache = (max: number): FoldedCache => {
       // One stream belongs to one aggregate, so that its cached state has that aggregate's type.
       return entry?.stateVersion === stateVersion ? (entry as Remembered<S>) : undefined;
     },
-    has: (stream) => entries.has(stream),
     set: (stream, stateVersion, folded, isChecked) =>
       void entries.set(stream, { folded, stateVersion, isChecked }),
     forget: (stream) => void entries.delete(stream),
