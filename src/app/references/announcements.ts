@@ -1,3 +1,4 @@
+import { streamName } from '../../domain/stream-name.ts';
 import { DELETION_ANNOUNCED, REFERENCES_ANNOUNCED, type Announcement } from '../../domain/announcements.ts';
 import type { DomainEvent } from '../../domain/decider.ts';
 import type { AnyKind } from '../../domain/kinds.ts';
@@ -5,7 +6,7 @@ import type { Aggregate, CommandContext, CommandRunner, Loaded } from '../comman
 import type { ExpectedRevision, Position } from '../log/event-store.ts';
 import { derivedCommandId } from '../log/identifiers.ts';
 import { systemContext } from '../log/metadata.ts';
-import { deciding, streamOf } from '../names/names.ts';
+import { deciding } from '../names/names.ts';
 import type { Clock } from '../ports.ts';
 import { defined } from '../../domain/json-tools.ts';
 
@@ -108,11 +109,11 @@ export const createAnnouncements = ({
     },
     withdraw: async (kind, id, revision) => {
       // Whoever withdraws it does the same.
-      const commandId = derivedCommandId(streamOf(kind, id), 'withdraw', revision);
+      const commandId = derivedCommandId(streamName(kind.kind, id), 'withdraw', revision);
       await moveOn(kind, id, revision, systemContext(commandId, 'references'));
     },
     settle: async (kind, id) => {
-      await moveOn(kind, id, undefined, step(systemContext(streamOf(kind, id), 'references')));
+      await moveOn(kind, id, undefined, step(systemContext(streamName(kind.kind, id), 'references')));
     },
   };
 };

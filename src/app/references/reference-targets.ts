@@ -1,4 +1,4 @@
-import { kinds, type AnyKind } from '../../domain/kinds.ts';
+import { aggregateOf, kinds, type AnyKind } from '../../domain/kinds.ts';
 import { isAboutToGo, type Announced, type Announcements, type Pointer } from './announcements.ts';
 import type { CommandRunner, Loaded } from '../commands/command.ts';
 import {
@@ -7,7 +7,6 @@ import {
   type ExpectedRevision,
   type Position,
 } from '../log/event-store.ts';
-import { aggregateOf } from '../names/names.ts';
 import type { Timers } from '../ports.ts';
 import { ReferencesBusy } from './reference-guard.ts';
 

@@ -1,10 +1,10 @@
-import type { DomainEvent, Rejection } from '../../domain/decider.ts';
-import { kindOf, type AnyKind } from '../../domain/kinds.ts';
-import type { ResourceKind, ResourceView } from '../../domain/resource.ts';
+import { streamName } from '../../domain/stream-name.ts';
+import type { Rejection } from '../../domain/decider.ts';
+import { aggregateOf, kindOf, type AnyKind } from '../../domain/kinds.ts';
+import type { ResourceView } from '../../domain/resource.ts';
 import { isAnnounced, type Announced, type Announcements, type Pointer } from './announcements.ts';
 import type { CommandContext, CommandOutcome, CommandRunner, Loaded, Withheld } from '../commands/command.ts';
 import { OutcomeUnknown, type ExpectedRevision, type Position } from '../log/event-store.ts';
-import { aggregateOf, streamOf } from '../names/names.ts';
 import { newTargets, refusalOf, without } from './new-targets.ts';
 import type { Timers } from '../ports.ts';
 import { ReferencesBusy, type ReferenceGuard } from './reference-guard.ts';
@@ -39,13 +39,13 @@ export type Referrals = {
    * Carries a command out by `attempt`, more than once where it has to. Throws ReferencesBusy, and what `attempt`
    * throws.
    */
-  carryOut<S, C extends { readonly type: string }, E extends DomainEvent>(
-    kind: ResourceKind<S, C, E>,
+  carryOut(
+    kind: AnyKind,
     id: string,
     context: CommandContext,
     how: ReferralOptions,
-    attempt: Attempt<S>,
-  ): Promise<CommandOutcome<S>>;
+    attempt: Attempt,
+  ): Promise<CommandOutcome<unknown>>;
 };
 
 export type ReferralOptions = {
@@ -55,23 +55,23 @@ export type ReferralOptions = {
 };
 
 /** Runs the command once with this context, and asks `check` before its append. */
-type Attempt<S> = <W extends Withheld = never>(
+type Attempt = <W extends Withheld = never>(
   context: CommandContext,
-  check: ReferenceCheck<S, W>,
-) => Promise<CommandOutcome<S> | W>;
+  check: ReferenceCheck<W>,
+) => Promise<CommandOutcome<unknown> | W>;
 
 /**
  * Undefined: the targets of what is new are there and stay, and nothing refers to what is deleted. Else why the command is
  * refused, or what withholds it. Throws ReferencesBusy.
  */
-export type ReferenceCheck<S, W extends Withheld = never> = (
+export type ReferenceCheck<W extends Withheld = never> = (
   before: ResourceView,
   after: ResourceView,
-  loaded: Loaded<S>,
+  loaded: Loaded<unknown>,
 ) => Promise<Rejection | W | undefined>;
 
 /** These have to be shared or announced first. The stream of the command takes nothing until its turn has ended. */
-type NotYet<S> = Withheld & { readonly targets: readonly Pointer[]; readonly loaded: Loaded<S> };
+type NotYet = Withheld & { readonly targets: readonly Pointer[]; readonly loaded: Loaded<unknown> };
 
 /**
  * Asked while nobody can come to refer to the object, with a read model that knows of all who do: why it cannot be
@@ -104,8 +104,7 @@ export const createReferrals = (options: ReferralsOptions): Referrals => {
   const parts: Parts = { ...options, targets: createReferenceTargets(options), turns: createStreamQueue() };
   return {
     carryOut: (kind, id, context, { unreferenced, reaches }, attempt) => {
-      // Only its fold and its view are used, never a command of its own.
-      const command: Command = { kind: kind as unknown as AnyKind, id, context, reaches };
+      const command: Command = { kind, id, context, reaches };
       // Nothing refers to what is no kind of this service.
       const announces = !options.alone && kindOf(kind.kind) !== undefined;
       if (unreferenced !== undefined) return deletion(parts, command, unreferenced, announces, attempt);
@@ -165,15 +164,15 @@ const sharing = (guard: ReferenceGuard, signal: AbortSignal | undefined) => {
 };
 
 /** On a log with one writer: the guard is all that it takes. */
-const sharedReference = async <S>(
+const sharedReference = async (
   { guard, targets, alone }: Parts,
   { kind, id, context, reaches }: Command,
-  attempt: Attempt<S>,
-): Promise<CommandOutcome<S>> => {
+  attempt: Attempt,
+): Promise<CommandOutcome<unknown>> => {
   const { signal } = context;
   const keys = sharing(guard, signal);
   // In the turn of the object's own stream: a deletion may have to append to it before it opens what it has closed.
-  const check: ReferenceCheck<S, NotYet<S>> = async (before, after, loaded) => {
+  const check: ReferenceCheck<NotYet> = async (before, after, loaded) => {
     const wanted = newTargets(kind, before, after);
     if (wanted.length === 0) return undefined;
     if (!keys.shareNow(wanted)) return { outcome: 'withheld', targets: wanted, loaded };
@@ -193,11 +192,11 @@ const sharedReference = async <S>(
 };
 
 /** Step 1 on a log with other writers. */
-const announcedReference = async <S>(
+const announcedReference = async (
   { guard, targets, announcements }: Parts,
   { kind, id, context, reaches }: Command,
-  attempt: Attempt<S>,
-): Promise<CommandOutcome<S>> => {
+  attempt: Attempt,
+): Promise<CommandOutcome<unknown>> => {
   const { signal } = context;
   const keys = sharing(guard, signal);
   /** Where this command's announcement is that nothing has come of; `holds`: its targets are there and stay. */
@@ -205,7 +204,7 @@ const announcedReference = async <S>(
   /** Where another instance was given its turn. */
   let leftAlone: ExpectedRevision | undefined;
 
-  const check: ReferenceCheck<S, NotYet<S>> = async (before, after, loaded) => {
+  const check: ReferenceCheck<NotYet> = async (before, after, loaded) => {
     const wanted = newTargets(kind, before, after);
     // The same command refers to the same from the same state.
     const isAhead = announced?.holds === true && announced.revision === loaded.revision;
@@ -213,7 +212,7 @@ const announcedReference = async <S>(
   };
 
   /** Everything up to the append, without waiting on the object's own stream. Why it is refused. */
-  const announce = async ({ targets: to, loaded }: NotYet<S>): Promise<Rejection | undefined> => {
+  const announce = async ({ targets: to, loaded }: NotYet): Promise<Rejection | undefined> => {
     const at = loaded.revision;
     if (isAnnounced(loaded.lastType) && leftAlone !== at) {
       // Two that announce over each other would do so until both give up.
@@ -235,7 +234,7 @@ const announcedReference = async <S>(
     return refusalOf(gone);
   };
 
-  const carryOut = async (): Promise<CommandOutcome<S>> => {
+  const carryOut = async (): Promise<CommandOutcome<unknown>> => {
     let exact = context;
     for (let times = 0; ; times += 1) {
       const outcome = await attempt(exact, check);
@@ -267,13 +266,13 @@ const announcedReference = async <S>(
 };
 
 /** Step 2. */
-const deletion = async <S>(
+const deletion = async (
   parts: Parts,
   command: Command,
   unreferenced: Unreferenced,
   announces: boolean,
-  attempt: Attempt<S>,
-): Promise<CommandOutcome<S>> => {
+  attempt: Attempt,
+): Promise<CommandOutcome<unknown>> => {
   const { context } = command;
   const object = { kind: command.kind.kind, id: command.id };
   const open = await parts.guard.close(keyOf(object), context.signal);
@@ -286,12 +285,12 @@ const deletion = async <S>(
   }
 };
 
-const announcedDeletion = async <S>(
+const announcedDeletion = async (
   parts: Parts,
   { kind, id, context }: Command,
   unreferenced: Unreferenced,
-  attempt: Attempt<S>,
-): Promise<CommandOutcome<S>> => {
+  attempt: Attempt,
+): Promise<CommandOutcome<unknown>> => {
   const { targets, announcements, runner } = parts;
   const { signal } = context;
   const object = { kind: kind.kind, id };
@@ -349,24 +348,24 @@ const inDoubt = async <O extends { readonly outcome: string }>(
     return outcome;
   } catch (error) {
     // Nothing of the object is on its way where it is another stream's append, of its name say.
-    if (error instanceof OutcomeUnknown && error.stream === streamOf(object, object.id))
+    if (error instanceof OutcomeUnknown && error.stream === streamName(object.kind, object.id))
       targets.doubt(object, wanted());
     throw error;
   }
 };
 
-const refused = <S>({ loaded }: NotYet<S>, rejection: Rejection): CommandOutcome<S> => ({
+const refused = ({ loaded }: NotYet, rejection: Rejection): CommandOutcome<unknown> => ({
   outcome: 'rejected',
   rejection,
   loaded,
 });
 
 /** The caller knows nothing of the revision of an announcement. */
-const told = <S>(
-  outcome: CommandOutcome<S>,
+const told = (
+  outcome: CommandOutcome<unknown>,
   tried: Pick<CommandContext, 'ifRevision'>,
   { ifRevision }: CommandContext,
-): CommandOutcome<S> =>
+): CommandOutcome<unknown> =>
   outcome.outcome === 'rejected' &&
   outcome.rejection.code === 'VERSION_MISMATCH' &&
   tried.ifRevision !== ifRevision

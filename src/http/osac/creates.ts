@@ -1,5 +1,5 @@
+import { aggregateOf } from '../../domain/kinds.ts';
 import { IdempotencyMismatch } from '../../app/commands/command.ts';
-import { aggregateOf } from '../../app/names/names.ts';
 import { rehearse } from '../../app/commands/rehearsal.ts';
 import { alreadyExists } from '../../domain/catalog/document.ts';
 import type { DomainEvent } from '../../domain/decider.ts';
