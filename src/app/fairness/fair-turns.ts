@@ -1,4 +1,3 @@
-import type { Clock } from '../ports.ts';
 import { createRounds } from './fair-queue.ts';
 import { createSlicer, type SlicerOptions } from './slicer.ts';
 
@@ -45,16 +44,4 @@ export const createFairTurns = ({
       return waiting.size;
     },
   };
-};
-
-/** Milliseconds of one turn that mapping events may take, all topics together. */
-const MAPPING_MS = 2;
-
-/**
- * Keeps the mapping of many topics from holding the thread, which also answers HTTP: whoever has mapped an event asks,
- * and waits for what comes back. Undefined: go on.
- */
-export const createTurns = (clock: Pick<Clock, 'monotonicMs'>): (() => Promise<void> | undefined) => {
-  const turns = createFairTurns({ monotonicMs: () => clock.monotonicMs(), sliceMs: MAPPING_MS });
-  return () => turns.enter('');
 };

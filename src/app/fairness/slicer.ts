@@ -30,6 +30,23 @@ export const createSlices = (clock: Clock): ((step: () => void) => Promise<void>
   };
 };
 
+/**
+ * The same for work of several callers that waits itself, as the mapping of many topics does: each asks after a step, and all
+ * wait for the same turn. Undefined: go on.
+ */
+export const createTurns = (clock: Pick<Clock, 'monotonicMs'>): (() => Promise<void> | undefined) => {
+  let began = clock.monotonicMs();
+  let next: Promise<void> | undefined;
+  return () => {
+    if (next === undefined && clock.monotonicMs() - began < SLICE_MS) return undefined;
+    next ??= nextTurn().then(() => {
+      next = undefined;
+      began = clock.monotonicMs();
+    });
+    return next;
+  };
+};
+
 export type SlicerOptions = {
   /** The next step of what waits, which may ask how long it may go on; undefined: nothing waits. */
   readonly take: () => ((hasTime: () => boolean) => void) | undefined;

@@ -1,5 +1,7 @@
 import { expect } from 'chai';
-import { createSlices, createTasks, TASK_SLICE_MS } from '../../../src/app/fairness/slicer.ts';
+import fc from 'fast-check';
+import { createSlicer, createSlices, createTasks, TASK_SLICE_MS } from '../../../src/app/fairness/slicer.ts';
+import { checkAsync } from '../../support/property.ts';
 
 describe('slices of work on the HTTP thread', () => {
   const restsAfter = (msOfEach: number, steps: number): number[] => {
@@ -22,6 +24,47 @@ describe('slices of work on the HTTP thread', () => {
 
   it('do some in each turn, however long each takes', () => {
     expect(restsAfter(50, 9)).to.deep.equal([4, 8]);
+  });
+});
+
+describe('slicer', () => {
+  it('takes all that waits in order, some in each turn, and begins nothing in one that is used up', async () => {
+    const sliceMs = 4;
+    const costs = fc.array(fc.nat(6), { maxLength: 20 });
+    await checkAsync(
+      fc.asyncProperty(costs, fc.integer({ min: 1, max: 3 }), async (waiting, atLeast) => {
+        const left = [...waiting];
+        const later: (() => void)[] = [];
+        const turns: number[][] = [[]];
+        let now = 0;
+        const { serve } = createSlicer({
+          take: () => {
+            const cost = left.shift();
+            if (cost === undefined) return undefined;
+            return () => {
+              now += cost;
+              turns.at(-1)?.push(cost);
+            };
+          },
+          nowMs: () => now,
+          sliceMs,
+          atLeast,
+          nextTurn: (go) => void later.push(go),
+        });
+        serve();
+        for (;;) {
+          await new Promise((resolve) => setImmediate(resolve));
+          const go = later.shift();
+          if (go === undefined) break;
+          turns.push([]);
+          go();
+        }
+        expect(turns.flat()).to.deep.equal(waiting);
+        for (const turn of turns.filter(({ length }) => length > atLeast))
+          expect(turn.slice(0, -1).reduce((sum, cost) => sum + cost, 0)).to.be.lessThan(sliceMs);
+        expect(turns.slice(0, -1).every(({ length }) => length >= atLeast)).to.equal(true);
+      }),
+    );
   });
 });
 
