@@ -15,14 +15,12 @@ import { OutcomeUnknown, StoreUnavailable, type Position } from '../log/event-st
 import { claimsOf, type NameClaim, type Names, type Reservation } from '../names/names.ts';
 import type { Clock, RecordRejection, Timers } from '../ports.ts';
 import { createProjectEntries, type ProjectEntries } from '../tenancy/project-entries.ts';
-import { createReferenceGuard, ReferencesBusy } from '../references/reference-guard.ts';
-import { createAnnouncements } from '../references/announcements.ts';
+import { ReferencesBusy } from '../references/reference-guard.ts';
 import {
   createReferrals,
   type ReferenceCheck,
   type ReferralOptions,
   type ReferralsOptions,
-  type Unreferenced,
 } from '../references/referrals.ts';
 import { settleSlot, type SlotParts } from '../names/slots.ts';
 import { createStreamQueue } from './stream-queue.ts';
@@ -49,12 +47,7 @@ export type ResourceCommands = {
   inTurn<T>(kind: string, id: string, task: () => Promise<T>): Promise<T>;
 };
 
-export type ResourceOptions = {
-  readonly likelyNew?: boolean;
-  /** Of a deletion that is refused while something refers to the object. */
-  readonly unreferenced?: Unreferenced;
-  readonly reaches?: ReferralOptions['reaches'];
-};
+export type ResourceOptions = ReferralOptions & { readonly likelyNew?: boolean };
 
 export type ResourceCommandsOptions = {
   readonly runner: CommandRunner;
@@ -90,12 +83,10 @@ export const createResourceCommands = ({
   singleWriter = true,
 }: ResourceCommandsOptions): ResourceCommands => {
   const entries = createProjectEntries({ runner, names, clock });
-  const guard = createReferenceGuard({ timers });
-  const announcements = createAnnouncements({ runner, clock, step: names.step });
   const referrals = createReferrals({
     runner,
-    guard,
-    announcements,
+    clock,
+    step: names.step,
     caughtUp,
     announcedTo,
     timers,
@@ -108,15 +99,14 @@ export const createResourceCommands = ({
     id: string,
     command: Command,
     context: CommandContext,
-    { unreferenced, reaches, ...options }: ResourceOptions,
+    { likelyNew = false, ...references }: ResourceOptions,
   ): Promise<{ readonly outcome: CommandOutcome<unknown>; readonly obstacle: NameClaim | undefined }> => {
     const held = holdingsOf({ runner, names, clock, entries, singleWriter }, kind, id, context);
-    const references = { unreferenced, reaches };
     let outcome: CommandOutcome<unknown>;
     try {
       outcome = await referrals.carryOut(kind, id, context, references, (exact, check) =>
         runner.execute(aggregateOf(kind), id, command, exact, {
-          ...options,
+          likelyNew,
           step: true,
           beforeAppend: (loaded, events) => held.take(loaded, events, check),
         }),

@@ -60,7 +60,7 @@ const LONGEST_PAUSE_MS = 100;
 
 type Standing = { readonly isGone: boolean; readonly tenant: string | undefined };
 
-const keyOf = ({ kind, id }: Pointer): string => `${kind} ${id}`;
+export const keyOf = ({ kind, id }: Pointer): string => `${kind} ${id}`;
 
 export const createReferenceTargets = ({
   runner,

@@ -2,13 +2,19 @@ import { streamName } from '../../domain/stream-name.ts';
 import type { Rejection } from '../../domain/decider.ts';
 import { aggregateOf, kindOf, type AnyKind } from '../../domain/kinds.ts';
 import type { ResourceView } from '../../domain/resource.ts';
-import { isAnnounced, type Announced, type Announcements, type Pointer } from './announcements.ts';
-import type { CommandContext, CommandOutcome, CommandRunner, Loaded, Withheld } from '../commands/command.ts';
+import {
+  createAnnouncements,
+  isAnnounced,
+  type Announced,
+  type Announcements,
+  type Pointer,
+} from './announcements.ts';
+import type { CommandContext, CommandOutcome, Loaded, Withheld } from '../commands/command.ts';
 import { OutcomeUnknown, type ExpectedRevision, type Position } from '../log/event-store.ts';
 import { newTargets, refusalOf, without } from './new-targets.ts';
 import type { Timers } from '../ports.ts';
-import { ReferencesBusy, type ReferenceGuard } from './reference-guard.ts';
-import { createReferenceTargets, type Reaches, type ReferenceTargets } from './reference-targets.ts';
+import { createReferenceGuard, ReferencesBusy, type ReferenceGuard } from './reference-guard.ts';
+import { createReferenceTargets, keyOf, type Reaches, type ReferenceTargets } from './reference-targets.ts';
 import { TOO_MANY_CONFLICTS } from '../commands/refusals.ts';
 import { createStreamQueue, type StreamQueue } from '../commands/stream-queue.ts';
 
@@ -79,10 +85,7 @@ type NotYet = Withheld & { readonly targets: readonly Pointer[]; readonly loaded
  */
 export type Unreferenced = () => Rejection | undefined;
 
-export type ReferralsOptions = {
-  readonly runner: CommandRunner;
-  readonly guard: ReferenceGuard;
-  readonly announcements: Announcements;
+export type ReferralsOptions = Parameters<typeof createAnnouncements>[0] & {
   /** Resolves true once the read model has applied all that the log held at the call; false: not in time. */
   readonly caughtUp: (signal?: AbortSignal) => Promise<boolean>;
   /** Of the read model: announced references to an object before a position, at most some of them. */
@@ -92,7 +95,6 @@ export type ReferralsOptions = {
   readonly alone: boolean;
 };
 
-const keyOf = ({ kind, id }: Pointer): string => `${kind} ${id}`;
 const nothing = (): void => undefined;
 
 /** How often a command begins again because its object's stream moved on, or wants to refer to others now. */
@@ -101,7 +103,14 @@ const MAX_BEGINNINGS = 12;
 const MAX_PAGES = 20;
 
 export const createReferrals = (options: ReferralsOptions): Referrals => {
-  const parts: Parts = { ...options, targets: createReferenceTargets(options), turns: createStreamQueue() };
+  const announcements = createAnnouncements(options);
+  const parts: Parts = {
+    ...options,
+    announcements,
+    guard: createReferenceGuard(options),
+    targets: createReferenceTargets({ ...options, announcements }),
+    turns: createStreamQueue(),
+  };
   return {
     carryOut: (kind, id, context, { unreferenced, reaches }, attempt) => {
       const command: Command = { kind, id, context, reaches };
@@ -118,6 +127,8 @@ export const createReferrals = (options: ReferralsOptions): Referrals => {
 };
 
 type Parts = ReferralsOptions & {
+  readonly announcements: Announcements;
+  readonly guard: ReferenceGuard;
   readonly targets: ReferenceTargets;
   /**
    * Of one object, within this instance: an announcement makes every other append to its stream start again, so that
