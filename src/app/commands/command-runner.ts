@@ -3,7 +3,6 @@ import { parseStreamName, streamName } from '../../domain/stream-name.ts';
 import { createAppendLines, type Attempt, type Unsettled } from './append-lines.ts';
 import {
   IdempotencyMismatch,
-  type Aggregate,
   type Fold,
   type CommandOutcome,
   type CommandRunner,
@@ -402,21 +401,11 @@ export const createCommandRunner = (
   };
 
   return {
-    execute: <S, C extends { readonly type: string }, E extends DomainEvent, W extends Withheld = never>(
-      aggregate: Aggregate<S, C, E>,
-      id: string,
-      command: C,
-      context: CommandContext,
-      how: ExecuteOptions<S, E, W> = {},
-    ) => {
-      const attempt: Attempt<S, W> = {
-        aggregate,
-        stream: streamName(aggregate.category, id),
-        command: command.type,
-        decide: (state) => aggregate.decider.decide(state, command),
-        context,
-        options: how,
-      };
+    execute: (aggregate, id, command, context, how = {}) => {
+      type State = ReturnType<typeof aggregate.decider.initialState>;
+      const stream = streamName(aggregate.category, id);
+      const decide = (state: State) => aggregate.decider.decide(state, command);
+      const attempt = { aggregate, stream, command: command.type, decide, context, options: how };
       return how.inLine === true && store.singleWriter ? inLine(attempt) : alone(attempt);
     },
     load: async (aggregate, id, { asOfRevision, signal, read } = {}) => {
@@ -425,13 +414,10 @@ export const createCommandRunner = (
         return loadedOf(await loader.loadAt(aggregate, stream, asOfRevision, { signal, read }));
       return queue.run(stream, async () => loadedOf(await newest(aggregate, stream, signal)));
     },
-    peek: async <S>(
-      aggregate: Fold<S>,
-      id: string,
-      { remembered = false, asOf, signal }: Parameters<CommandRunner['peek']>[2] = {},
-    ) => {
+    peek: async (aggregate, id, { remembered = false, asOf, signal } = {}) => {
+      type State = ReturnType<typeof aggregate.decider.initialState>;
       const stream = streamName(aggregate.category, id);
-      const remember = () => cache.get<S>(stream, aggregate.stateVersion);
+      const remember = () => cache.get<State>(stream, aggregate.stateVersion);
       const known = remember();
       if (known?.isChecked === true) {
         if (remembered || isCurrent(stream)) return loadedOf(known.folded);

@@ -154,9 +154,8 @@ export const createStreamLoader = ({
         return empty;
       }
       const { stateVersion } = aggregate;
-      const newest = Math.min(revision, seenFrom - 1);
-      const folded = (await fromSnapshot<typeof empty.state>(stateVersion, stream, signal, newest)) ?? empty;
       const unseen = Math.min(revision, seenFrom - 1);
+      const folded = (await fromSnapshot<typeof empty.state>(stateVersion, stream, signal, unseen)) ?? empty;
       await foldOn(aggregate, stream, folded, { upTo: unseen, signal });
       if (unseen < revision) await foldOn(aggregate, stream, folded, { upTo: revision, signal, seen });
       return folded;

@@ -113,7 +113,10 @@ export const createTopicPublisher = (options: TopicPublisherOptions): TopicPubli
     ...options,
     events: {
       trying: (records) => {
-        delivery = { ...delivery, sending: records === 0 ? undefined : tried(delivery, records, clock) };
+        const first = { since: clock.now(), sinceMs: clock.monotonicMs(), attempt: 0, failed: 0 };
+        const before = delivery.sending ?? { ...first, problem: undefined };
+        const next = { ...before, records, attempt: before.attempt + 1, isTold: false };
+        delivery = { ...delivery, sending: records === 0 ? undefined : next };
       },
       trouble: (problem) => {
         delivery = { ...delivery, sending: hindered(delivery, problem, true) };
@@ -287,17 +290,6 @@ const reachedIn = (phase: Phase): Reached => {
   if (phase.is !== 'publishing') return { position: phase.position, parked: phase.parked };
   const { outbox, parking } = phase.session;
   return { position: outbox.reached() ?? phase.from, parked: parking.list() };
-};
-
-/** What is tried now, on top of what was tried before of the same. */
-const tried = (
-  { sending }: Delivery,
-  records: number,
-  clock: Runtime['clock'],
-): NonNullable<Delivery['sending']> => {
-  const first = { since: clock.now(), sinceMs: clock.monotonicMs(), attempt: 0, failed: 0, problem: undefined };
-  const before = sending ?? first;
-  return { ...before, records, attempt: before.attempt + 1, isTold: false };
 };
 
 /** A try that failed at last was told of on the way, if it told anything. */
