@@ -61,13 +61,6 @@ export type SlicerOptions = {
   readonly nextTurn?: ((go: () => void) => void) | undefined;
 };
 
-export type Slicer = {
-  /** Begins now with what waits, unless it is at it already. */
-  serve(): void;
-  /** True: this turn has time for a step that does not wait. To be asked while nothing waits. */
-  passes(): boolean;
-};
-
 /** Takes one step after another, each when all that the one before it set off has been done, and some in each turn. */
 export const createSlicer = ({
   take,
@@ -76,7 +69,7 @@ export const createSlicer = ({
   atLeast = 1,
   keepsTurn = false,
   nextTurn: later = (go) => void setImmediate(go),
-}: SlicerOptions): Slicer => {
+}: SlicerOptions) => {
   /** While there is one, a call of `step` or `begin` is on its way. */
   let slice: { readonly until: number; steps: number } | undefined;
   const hasTime = (): boolean => slice !== undefined && (slice.steps < atLeast || nowMs() < slice.until);
@@ -98,10 +91,12 @@ export const createSlicer = ({
   };
 
   return {
-    serve: () => {
+    /** Begins now with what waits, unless it is at it already. */
+    serve: (): void => {
       if (slice === undefined) begin();
     },
-    passes: () => {
+    /** True: this turn has time for a step that does not wait. To be asked while nothing waits. */
+    passes: (): boolean => {
       if (slice !== undefined) return hasTime();
       slice = { until: nowMs() + sliceMs, steps: 1 };
       later(begin);

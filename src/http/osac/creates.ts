@@ -43,8 +43,6 @@ export type NewObject = {
   readonly principal: Principal;
   readonly surface: 'public' | 'private';
   readonly sent: JsonObject;
-  /** True: nothing may be stored, called or remembered on behalf of it. */
-  readonly dryRun: boolean;
 };
 
 export type Creation<C> = {
@@ -128,7 +126,6 @@ const create = async <S, C extends { readonly type: string }, E extends DomainEv
     principal,
     surface,
     sent: object,
-    dryRun: write.dryRun === true,
   };
   const planned = await creation.resolve(created);
   const values = [...taken.values, ...(planned.secrets?.(write) ?? [])];
