@@ -2,10 +2,7 @@ import type { EventCodec } from '../../src/app/log/event-codec.ts';
 import { createCommandRunner } from '../../src/app/commands/command-runner.ts';
 import type { Checkpoint } from '../../src/app/log/checkpoint.ts';
 import { StoreUnavailable, type EventStore } from '../../src/app/log/event-store.ts';
-import {
-  createNameRepair,
-  type NameRepairOptions,
-} from '../../src/app/names/name-repair.ts';
+import { createNameRepair, type NameRepairOptions } from '../../src/app/names/name-repair.ts';
 import { createNames } from '../../src/app/names/names.ts';
 import type { Ids, RejectionRecord, Timers } from '../../src/app/ports.ts';
 import {

@@ -1,17 +1,17 @@
 import type { Decision, DomainEvent } from '../../domain/decider.ts';
-import type { CommandContext, CommandOutcome, ExecuteOptions, Fold, Withheld } from './command.ts';
+import type { Before, CommandContext, CommandOutcome, ExecuteOptions, Fold } from './command.ts';
 import type { Appended, EventToAppend, ExpectedRevision } from '../log/event-store.ts';
 import { loadedOf, type FoldedStream } from './folded-stream.ts';
 
 /** One call of `CommandRunner.execute`, as the steps of its loop see it. */
-export type Attempt<S, W extends Withheld = Withheld> = {
+export type Attempt<S, B extends Before = Before> = {
   readonly aggregate: Fold<S>;
   readonly stream: string;
   /** Type of the command. */
   readonly command: string;
   readonly decide: (state: S) => Decision<DomainEvent>;
   readonly context: CommandContext;
-  readonly options: ExecuteOptions<S, never, W>;
+  readonly options: ExecuteOptions<S, never, B>;
 };
 
 /** What a call may have stored without knowing: `expected` is where its last append, if it made one, was to go. */
@@ -41,9 +41,7 @@ export type AppendLines = {
    * To be called in the stream's turn, which ends when this resolves. Undefined: the command has to be carried out
    * alone. The outcome follows when it is stored. Rejects with what the store threw.
    */
-  join<S>(
-    attempt: Attempt<S>,
-  ): Promise<{ readonly outcome: Promise<CommandOutcome<S> | Alone> } | undefined>;
+  join<S>(attempt: Attempt<S>): Promise<{ readonly outcome: Promise<CommandOutcome<S> | Alone> } | undefined>;
   /** Resolves when nothing is on its way to this stream. */
   drained(stream: string): Promise<void> | undefined;
   idle(): Promise<void>;
@@ -51,15 +49,15 @@ export type AppendLines = {
 
 export type AppendLinesOptions = {
   /** The stream as it is stored; undefined: it cannot be said for sure now. */
-  readonly start: <S>(
-    attempt: Attempt<S>,
-  ) => Promise<FoldedStream<S> | undefined>;
+  readonly start: <S>(attempt: Attempt<S>) => Promise<FoldedStream<S> | undefined>;
   /** What the command appends when it is decided on this state; undefined: it appends nothing, or did so before. */
   readonly decide: <S>(
     attempt: Attempt<S>,
     stored: FoldedStream<S>,
     state: S,
-  ) => Promise<{ readonly events: readonly DomainEvent[]; readonly encoded: readonly EventToAppend[] } | undefined>;
+  ) => Promise<
+    { readonly events: readonly DomainEvent[]; readonly encoded: readonly EventToAppend[] } | undefined
+  >;
   /** Undefined: the stream is not at that revision. Throws OutcomeUnknown and StoreUnavailable. */
   readonly append: <S>(
     attempt: Attempt<S>,
@@ -96,9 +94,7 @@ const MOST = 64;
 export const createAppendLines = (options: AppendLinesOptions): AppendLines => {
   const lines = new Map<string, Line>();
 
-  const lineOf = async <S>(
-    attempt: Attempt<S>,
-  ): Promise<Line | undefined> => {
+  const lineOf = async <S>(attempt: Attempt<S>): Promise<Line | undefined> => {
     const known = lines.get(attempt.stream);
     if (known !== undefined) return known.broken || known.commands.size >= MOST ? undefined : known;
     const stored = await options.start(attempt);

@@ -3,11 +3,11 @@ import { parseStreamName, streamName } from '../../domain/stream-name.ts';
 import { createAppendLines, type Attempt, type Unsettled } from './append-lines.ts';
 import {
   IdempotencyMismatch,
+  type Before,
   type Fold,
   type CommandOutcome,
   type CommandRunner,
   type ExecuteOptions,
-  type AppendAhead,
   type SentAppend,
   type Withheld,
 } from './command.ts';
@@ -237,9 +237,7 @@ export const createCommandRunner = (
   };
 
   /** Where a command starts from. `current`: nobody else can have written since this was read. */
-  const start = async <S>(
-    attempt: Attempt<S>,
-  ): Promise<{ folded: FoldedStream<S>; current: boolean }> => {
+  const start = async <S>(attempt: Attempt<S>): Promise<{ folded: FoldedStream<S>; current: boolean }> => {
     const { aggregate, stream, context } = attempt;
     const known = cache.get<S>(stream, aggregate.stateVersion);
     if (known?.isChecked === false) {
@@ -255,10 +253,10 @@ export const createCommandRunner = (
     return { folded, current: true };
   };
 
-  const carryOut = async <S, W extends Withheld>(
-    attempt: Attempt<S, W>,
+  const carryOut = async <S, B extends Before>(
+    attempt: Attempt<S, B>,
     settled: Unsettled,
-  ): Promise<CommandOutcome<S> | W> => {
+  ): Promise<CommandOutcome<S> | Extract<B, Withheld>> => {
     const { stream, command, context } = attempt;
     context.signal?.throwIfAborted();
     let { folded, current } = await start(attempt);
@@ -282,8 +280,10 @@ export const createCommandRunner = (
         return { outcome: 'accepted', loaded: loadedOf(folded), events: [], replayed: false };
       }
       // Made by the aggregate's own decider, whose events it knows.
-      const before = await attempt.options.beforeAppend?.(loadedOf(folded), decision as readonly never[]);
-      if (before !== undefined && isWithheld(before)) return before;
+      const told = loadedOf(folded);
+      const before: Before = await attempt.options.beforeAppend?.(told, decision as readonly never[]);
+      if (before !== undefined && 'outcome' in before && before.outcome === 'withheld')
+        return before as Extract<B, Withheld>;
       if (before !== undefined && isRefused(before)) return rejected(attempt, folded, before);
 
       const metadata = commandMetadata(context, command, clock.now(), options.instance);
@@ -321,10 +321,10 @@ export const createCommandRunner = (
   };
 
   /** The outcome of `carryOut` with everything that must hold when it fails. */
-  const settle = async <S, W extends Withheld>(
-    attempt: Attempt<S, W>,
+  const settle = async <S, B extends Before>(
+    attempt: Attempt<S, B>,
     settled: Unsettled = { unknown: false, expected: undefined },
-  ): Promise<CommandOutcome<S> | W> => {
+  ): Promise<CommandOutcome<S> | Extract<B, Withheld>> => {
     const started = clock.monotonicMs();
     let result: CommandResultName | undefined = 'failed';
     try {
@@ -337,8 +337,7 @@ export const createCommandRunner = (
       result = errorName(lost);
       throw lost;
     } finally {
-      if (result !== undefined)
-        hooks.onCommand?.(attempt.command, result, clock.monotonicMs() - started);
+      if (result !== undefined) hooks.onCommand?.(attempt.command, result, clock.monotonicMs() - started);
     }
   };
 
@@ -364,19 +363,19 @@ export const createCommandRunner = (
   });
 
   /** In the stream's turn, with nothing of it on its way. */
-  const alone = <S, W extends Withheld>(
-    attempt: Attempt<S, W>,
+  const alone = <S, B extends Before>(
+    attempt: Attempt<S, B>,
     settled?: Unsettled,
-  ): Promise<CommandOutcome<S> | W> =>
+  ): Promise<CommandOutcome<S> | Extract<B, Withheld>> =>
     queue.run(attempt.stream, async () => {
       const drained = lines.drained(attempt.stream);
       if (drained !== undefined) await drained;
       return settle(attempt, settled);
     });
 
-  const inLine = async <S, W extends Withheld>(
-    attempt: Attempt<S, W>,
-  ): Promise<CommandOutcome<S> | W> => {
+  const inLine = async <S, B extends Before>(
+    attempt: Attempt<S, B>,
+  ): Promise<CommandOutcome<S> | Extract<B, Withheld>> => {
     const started = clock.monotonicMs();
     const joined = await queue.run(attempt.stream, () => lines.join(attempt));
     if (joined === undefined) return alone(attempt);
@@ -456,8 +455,5 @@ export const createCommandRunner = (
     },
   };
 };
-
-const isWithheld = <W extends Withheld>(before: Rejection | AppendAhead | W): before is W =>
-  'outcome' in before && before.outcome === 'withheld';
 
 const orderOf = (revision: ExpectedRevision): number => (revision === 'no_stream' ? -1 : revision);

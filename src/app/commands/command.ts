@@ -60,7 +60,10 @@ export type AppendAhead = SentAppend & {
   readonly outcome: () => Promise<Rejection | undefined>;
 };
 
-export type ExecuteOptions<State, Event extends DomainEvent, Held extends Withheld = never> = {
+/** What `beforeAppend` may say; undefined: go on. */
+export type Before = Rejection | AppendAhead | Withheld | undefined;
+
+export type ExecuteOptions<State, Event extends DomainEvent, Said extends Before = undefined> = {
   /**
    * Runs after every decision that appends something, with the state that it was taken from, and before the append,
    * which succeeds only at that state's revision. Whatever it makes sure of (a reserved name) therefore holds for
@@ -68,10 +71,7 @@ export type ExecuteOptions<State, Event extends DomainEvent, Held extends Withhe
    * stored after it or not at all; what withholds the command is its outcome. Must not run a command on the same stream:
    * it would wait for itself.
    */
-  readonly beforeAppend?: (
-    loaded: Loaded<State>,
-    events: readonly Event[],
-  ) => Promise<Rejection | AppendAhead | Held | undefined>;
+  readonly beforeAppend?: (loaded: Loaded<State>, events: readonly Event[]) => Promise<Said>;
   /** Called with each append as it is given to the store. */
   readonly onSent?: (sent: SentAppend) => void;
   /** True: the stream most likely does not exist, so that reading it first would be wasted. Only a hint. */
@@ -93,13 +93,13 @@ export type CommandRunner = {
    * Throws OutcomeUnknown, StoreUnavailable, EventTooLarge, and IdempotencyMismatch when the command id
    * was used before with another request hash.
    */
-  execute<S, C extends { readonly type: string }, E extends DomainEvent, W extends Withheld = never>(
+  execute<S, C extends { readonly type: string }, E extends DomainEvent, B extends Before = undefined>(
     aggregate: Aggregate<S, C, E>,
     id: string,
     command: C,
     context: CommandContext,
-    options?: ExecuteOptions<S, E, W>,
-  ): Promise<CommandOutcome<S> | W>;
+    options?: ExecuteOptions<S, E, B>,
+  ): Promise<CommandOutcome<S> | NoInfer<Extract<B, Withheld>>>;
   /**
    * Folds a stream: cached state, snapshot and tail. `asOfRevision` folds only up to there, uncached; with `read` every event
    * of it, as read there, and nothing that was folded before.
@@ -123,8 +123,8 @@ export type CommandRunner = {
    * Where a stream says that this command was carried out on it, also while no index knows of it yet; waits for one
    * that is being carried out. Undefined: it was not.
    */
-  find(
-    aggregate: Fold<unknown>,
+  find<S>(
+    aggregate: Fold<S>,
     id: string,
     commandId: string,
     options?: { signal?: AbortSignal },

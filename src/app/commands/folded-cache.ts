@@ -25,12 +25,8 @@ export const createFoldedCache = (max: number) => {
       // One stream belongs to one aggregate, so that its cached state has that aggregate's type.
       return entry?.stateVersion === stateVersion ? (entry as Remembered<S>) : undefined;
     },
-    set: (
-      stream: string,
-      stateVersion: number,
-      folded: FoldedStream<unknown>,
-      isChecked: boolean,
-    ): void => void entries.set(stream, { folded, stateVersion, isChecked }),
+    set: (stream: string, stateVersion: number, folded: FoldedStream<unknown>, isChecked: boolean): void =>
+      void entries.set(stream, { folded, stateVersion, isChecked }),
     forget: (stream: string): void => void entries.delete(stream),
   };
 };

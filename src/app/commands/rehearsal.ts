@@ -53,7 +53,8 @@ const isTaken = async <S, C extends { readonly type: string }, E extends DomainE
   claim: NameClaim,
 ): Promise<boolean> => {
   const { state } = await runner.load(nameAggregate, claim.id);
-  if (state.status === 'free' || claim.slot === true || state.stream === streamName(kind.kind, id)) return false;
+  if (state.status === 'free' || claim.slot === true || state.stream === streamName(kind.kind, id))
+    return false;
   const owner = parseStreamName(state.stream);
   if (owner.category !== kind.kind) return true;
   const view = kind.view((await runner.load(aggregateOf(kind), owner.id)).state);

@@ -9,7 +9,6 @@ import type {
   CommandRunner,
   Loaded,
   SentAppend,
-  Withheld,
 } from './command.ts';
 import { OutcomeUnknown, StoreUnavailable, type Position } from '../log/event-store.ts';
 import { claimsOf, type NameClaim, type Names, type Reservation } from '../names/names.ts';
@@ -18,6 +17,7 @@ import { createProjectEntries, type ProjectEntries } from '../tenancy/project-en
 import { ReferencesBusy } from '../references/reference-guard.ts';
 import {
   createReferrals,
+  type Checked,
   type ReferenceCheck,
   type ReferralOptions,
   type ReferralsOptions,
@@ -132,11 +132,7 @@ export const createResourceCommands = ({
    * repair loop to do it. False: its holder is alive and keeps it. Not done while a stream is being worked on: two
    * resources could wait for each other.
    */
-  const makeFree = async (
-    kind: AnyKind,
-    claim: NameClaim,
-    context: CommandContext,
-  ): Promise<boolean> => {
+  const makeFree = async (kind: AnyKind, claim: NameClaim, context: CommandContext): Promise<boolean> => {
     const found = await names.look(claim.id);
     if (found?.state.status !== 'held') return true;
     const { holder, stream } = found.state;
@@ -275,11 +271,11 @@ const holdingsOf = (
     obstacle: (): NameClaim | undefined => obstacle,
 
     /** Reserves what the resource takes with these events, and notes what it will give back. */
-    take: async <W extends Withheld>(
+    take: async <B extends Checked>(
       loaded: Loaded<unknown>,
       events: readonly DomainEvent[],
-      check: ReferenceCheck<W>,
-    ): Promise<Rejection | AppendAhead | W | undefined> => {
+      check: ReferenceCheck<B>,
+    ): Promise<Rejection | AppendAhead | B | undefined> => {
       await settled();
       obstacle = undefined;
       const before = kind.view(loaded.state);

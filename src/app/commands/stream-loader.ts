@@ -11,11 +11,7 @@ import type { Snapshot, SnapshotStore } from './snapshot-store.ts';
  * is folded here in slices that let the thread breathe.
  */
 export type StreamLoader = {
-  load<S>(
-    aggregate: Fold<S>,
-    stream: string,
-    signal?: AbortSignal,
-  ): Promise<FoldedStream<S>>;
+  load<S>(aggregate: Fold<S>, stream: string, signal?: AbortSignal): Promise<FoldedStream<S>>;
   /** Reads on from where `folded` stands; returns the number of new events. */
   catchUp<S>(
     aggregate: Fold<S>,

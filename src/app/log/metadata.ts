@@ -89,7 +89,13 @@ export type CommandContext = Omit<CommandMetadata, 'command' | 'occurredAt' | 'i
 
 /** `occurredAt` is the wall clock at the decision (ISO), `instance` names this process incarnation. */
 export const commandMetadata = (
-  { fields: _fields, ifRevision: _ifRevision, ifVersion: _ifVersion, signal: _signal, ...said }: CommandContext,
+  {
+    fields: _fields,
+    ifRevision: _ifRevision,
+    ifVersion: _ifVersion,
+    signal: _signal,
+    ...said
+  }: CommandContext,
   command: string,
   occurredAt: string,
   instance: string,

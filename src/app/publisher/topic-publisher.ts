@@ -302,7 +302,10 @@ const hindered = ({ sending }: Delivery, problem: string, isOnTheWay: boolean): 
   };
 
 /** The refill that has not come as far yet as the topic was published to before. */
-const unfilled = (refill: Refill, reached: Position | undefined): Exclude<Refill, { is: 'none' }> | undefined =>
+const unfilled = (
+  refill: Refill,
+  reached: Position | undefined,
+): Exclude<Refill, { is: 'none' }> | undefined =>
   refill.is !== 'none' && refill.upTo !== undefined && (reached ?? '') < refill.upTo ? refill : undefined;
 
 const farther = (left: Position | undefined, right: Position | undefined): Position | undefined =>

@@ -61,20 +61,21 @@ export type ReferralOptions = {
 };
 
 /** Runs the command once with this context, and asks `check` before its append. */
-type Attempt = <W extends Withheld = never>(
+type Attempt = <B extends Checked>(
   context: CommandContext,
-  check: ReferenceCheck<W>,
-) => Promise<CommandOutcome<unknown> | W>;
+  check: ReferenceCheck<B>,
+) => Promise<CommandOutcome<unknown> | NoInfer<Extract<B, Withheld>>>;
 
 /**
  * Undefined: the targets of what is new are there and stay, and nothing refers to what is deleted. Else why the command is
  * refused, or what withholds it. Throws ReferencesBusy.
  */
-export type ReferenceCheck<W extends Withheld = never> = (
+export type ReferenceCheck<B extends Checked> = (
   before: ResourceView,
   after: ResourceView,
   loaded: Loaded<unknown>,
-) => Promise<Rejection | W | undefined>;
+) => Promise<B>;
+export type Checked = Rejection | Withheld | undefined;
 
 /** These have to be shared or announced first. The stream of the command takes nothing until its turn has ended. */
 type NotYet = Withheld & { readonly targets: readonly Pointer[]; readonly loaded: Loaded<unknown> };
@@ -183,7 +184,7 @@ const sharedReference = async (
   const { signal } = context;
   const keys = sharing(guard, signal);
   // In the turn of the object's own stream: a deletion may have to append to it before it opens what it has closed.
-  const check: ReferenceCheck<NotYet> = async (before, after, loaded) => {
+  const check: ReferenceCheck<Rejection | NotYet | undefined> = async (before, after, loaded) => {
     const wanted = newTargets(kind, before, after);
     if (wanted.length === 0) return undefined;
     if (!keys.shareNow(wanted)) return { outcome: 'withheld', targets: wanted, loaded };
@@ -215,7 +216,7 @@ const announcedReference = async (
   /** Where another instance was given its turn. */
   let leftAlone: ExpectedRevision | undefined;
 
-  const check: ReferenceCheck<NotYet> = async (before, after, loaded) => {
+  const check: ReferenceCheck<Rejection | NotYet | undefined> = async (before, after, loaded) => {
     const wanted = newTargets(kind, before, after);
     // The same command refers to the same from the same state.
     const isAhead = announced?.holds === true && announced.revision === loaded.revision;
@@ -260,8 +261,7 @@ const announcedReference = async (
 
   /** Who comes next need not wait for what does not come, nor a deletion look for it. */
   const takeBack = async (): Promise<void> => {
-    if (announced !== undefined)
-      await announcements.withdraw(kind, id, announced.revision).catch(nothing);
+    if (announced !== undefined) await announcements.withdraw(kind, id, announced.revision).catch(nothing);
   };
 
   try {
@@ -290,7 +290,12 @@ const deletion = async (
   try {
     if (announces) return await announcedDeletion(parts, command, unreferenced, attempt);
     const refusal = await lookForUsers(parts, object, unreferenced, context.signal);
-    return await inDoubt(parts.targets, object, () => [], () => attempt(context, async () => refusal));
+    return await inDoubt(
+      parts.targets,
+      object,
+      () => [],
+      () => attempt(context, async () => refusal),
+    );
   } finally {
     open();
   }

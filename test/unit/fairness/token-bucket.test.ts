@@ -150,6 +150,10 @@ describe('rate limit', () => {
 
   it('takes room for the keys that it knows, not for those that it may know', () => {
     const { take } = limitOf(1, 60, 2 ** 40);
-    expect([take('a'), take('a'), take('b')].map(({ allowed }) => allowed)).to.deep.equal([true, false, true]);
+    expect([take('a'), take('a'), take('b')].map(({ allowed }) => allowed)).to.deep.equal([
+      true,
+      false,
+      true,
+    ]);
   });
 });

@@ -107,9 +107,7 @@ export const createWatchHub = (options: WatchHubOptions): WatchHub => {
     }
   }
   const endAll = (ending: Ending): void =>
-    forSingle(endEach(ending), (error) =>
-      logger.error({ err: error }, 'watches were not ended in order'),
-    );
+    forSingle(endEach(ending), (error) => logger.error({ err: error }, 'watches were not ended in order'));
 
   const give = (watcher: Watcher, bytes: Uint8Array, last: ChangeKey): void => {
     watcher.last = last;
