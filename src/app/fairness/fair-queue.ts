@@ -63,10 +63,10 @@ const OVERTAKEN = 8;
  * none starves. Within a class the tenants take turns, whatever one of them has queued.
  */
 export const createFairQueue = <Item>(): FairQueue<Item> => {
-  const classes = PRIORITIES.map((priority) => ({ priority, items: createRounds<Item>(), overtaken: 0 }));
+  const classes = PRIORITIES.map(() => ({ items: createRounds<Item>(), overtaken: 0 }));
   return {
     add: (item, { tenant, priority }) => {
-      const of = classes.find((one) => one.priority === priority);
+      const of = classes[PRIORITIES.indexOf(priority)];
       if (of === undefined) throw new TypeError(`no priority is called ${String(priority)}`);
       of.items.add(tenant, item);
     },
