@@ -89,11 +89,7 @@ export const createFairQueue = <Item>(): FairQueue<Item> => {
       best?.remove();
       return best?.item;
     },
-    some: (wanted) =>
-      classes.some(({ items }) => {
-        for (const [, item] of items.entries()) if (wanted(item)) return true;
-        return false;
-      }),
+    some: (wanted) => classes.some(({ items }) => items.entries().some(([, item]) => wanted(item))),
     get size() {
       return classes.reduce((sum, { items }) => sum + items.size, 0);
     },
