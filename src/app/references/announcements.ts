@@ -2,7 +2,7 @@ import { streamName } from '../../domain/stream-name.ts';
 import { DELETION_ANNOUNCED, REFERENCES_ANNOUNCED, type Announcement } from '../../domain/announcements.ts';
 import type { DomainEvent } from '../../domain/decider.ts';
 import type { AnyKind } from '../../domain/kinds.ts';
-import type { Aggregate, CommandContext, CommandRunner, Loaded } from '../commands/command.ts';
+import type { Aggregate, CommandContext, CommandRunner, Loaded, Withheld } from '../commands/command.ts';
 import type { ExpectedRevision, Position } from '../log/event-store.ts';
 import { derivedCommandId } from '../log/identifiers.ts';
 import { systemContext } from '../log/metadata.ts';
@@ -48,8 +48,8 @@ export const isAnnounced = (lastType: string | undefined): boolean =>
 
 type Announce = { readonly type: 'Announce'; readonly event: (state: unknown) => Announcement | undefined };
 
-/** The stream no longer stands where the announcement was meant for. */
-const OVERTAKEN = { outcome: 'withheld' } as const;
+/** The stream does not stand where the announcement is meant for; `isBehind`: as far as is remembered here. */
+type Elsewhere = Withheld & { readonly isBehind: boolean };
 
 export const createAnnouncements = ({
   runner,
@@ -68,12 +68,23 @@ export const createAnnouncements = ({
     event: Announce['event'],
     context: CommandContext,
   ): Promise<Place | undefined> => {
-    const outcome = await runner.execute(announcing(kind), id, { type: 'Announce', event }, context, {
-      step: true,
-      // An object that is about to be made: nothing to read.
-      likelyNew: at === 'no_stream',
-      beforeAppend: async ({ revision }) => (at === undefined || revision === at ? undefined : OVERTAKEN),
-    });
+    const aggregate = announcing(kind);
+    const attempt = () =>
+      runner.execute(aggregate, id, { type: 'Announce', event }, context, {
+        step: true,
+        // An object that is about to be made: nothing to read.
+        likelyNew: at === 'no_stream',
+        beforeAppend: async ({ revision }): Promise<Elsewhere | undefined> => {
+          if (at === undefined || revision === at) return undefined;
+          const isBehind = at !== 'no_stream' && (revision === 'no_stream' || revision < at);
+          return { outcome: 'withheld', isBehind };
+        },
+      });
+    let outcome = await attempt();
+    if (outcome.outcome === 'withheld' && outcome.isBehind) {
+      await runner.load(aggregate, id);
+      outcome = await attempt();
+    }
     if (outcome.outcome !== 'accepted' || outcome.events.length === 0) return undefined;
     const { revision, position } = outcome.loaded;
     return revision !== 'no_stream' && position !== undefined ? { revision, position } : undefined;
