@@ -4,6 +4,7 @@ import type { CommandOutcome } from '../../../src/app/commands/command.ts';
 import { OutcomeUnknown, StoreUnavailable, type EventStore } from '../../../src/app/log/event-store.ts';
 import { ReferencesBusy } from '../../../src/app/references/reference-guard.ts';
 import { createAnnouncements } from '../../../src/app/references/announcements.ts';
+import { createReferrals } from '../../../src/app/references/referrals.ts';
 import { DELETION_ANNOUNCED, REFERENCES_ANNOUNCED } from '../../../src/domain/announcements.ts';
 import type { DocumentCommand } from '../../../src/domain/catalog/document.ts';
 import { kindOf, type AnyKind } from '../../../src/domain/kinds.ts';
@@ -204,6 +205,23 @@ describe('references and deletions of the only writer', () => {
     expect(codeOf(await remove(on, 'role', 'role0', 'd1'))).to.equal('accepted');
     expect(await typesOf(store, 'roleBinding-x')).to.deep.equal(['RoleBound', 'RoleBindingRevised']);
     expect(await dangling(store)).to.deep.equal([]);
+  });
+
+  it('a command that is withheld each time it is tried gives up', async () => {
+    const on = start(await seeded(true), 'one');
+    const parts = { ...on, step: on.names.step, caughtUp: async () => true, announcedTo: () => [] };
+    const { carryOut } = createReferrals({ ...parts, alone: true });
+    const loaded = { state: undefined, revision: 'no_stream', version: -1 } as const;
+    let tries = 0;
+    const attempt = async () => {
+      tries += 1;
+      return { outcome: 'withheld', targets: [{ kind: 'role', id: `role${tries}` }], loaded } as never;
+    };
+    const kind = kindOf('roleBinding') as AnyKind;
+    expect(codeOf(await carryOut(kind, 'x', fakeContext('c'), {}, attempt))).to.equal(
+      'CONCURRENT_MODIFICATION',
+    );
+    expect(tries).to.be.within(2, 20);
   });
 
   it('a creation that got no further than its name leaves its own stream empty when its target goes', async () => {
