@@ -41,8 +41,8 @@ export type CommandOutcome<State> =
   | { readonly outcome: 'rejected'; readonly rejection: Rejection; readonly loaded: Loaded<State> };
 
 /**
- * The outcome of a command that `beforeAppend` did not let be appended now, for reasons of its caller: it is no refusal,
- * and is neither recorded nor counted.
+ * The outcome of a command that `beforeAppend` did not let be appended now, for reasons of its caller: it is
+ * no refusal, and is neither recorded nor counted.
  */
 export type Withheld = { readonly outcome: 'withheld' };
 
@@ -65,11 +65,11 @@ export type Before = Rejection | AppendAhead | Withheld | undefined;
 
 export type ExecuteOptions<State, Event extends DomainEvent, Said extends Before = undefined> = {
   /**
-   * Runs after every decision that appends something, with the state that it was taken from, and before the append,
-   * which succeeds only at that state's revision. Whatever it makes sure of (a reserved name) therefore holds for
-   * this append. A returned rejection refuses the command; a returned append need not be stored yet, and this one is
-   * stored after it or not at all; what withholds the command is its outcome. Must not run a command on the same stream:
-   * it would wait for itself.
+   * Runs after every decision that appends something, with the state that it was taken from, and before the
+   * append, which succeeds only at that state's revision. Whatever it makes sure of (a reserved name)
+   * therefore holds for this append. A returned rejection refuses the command; a returned append need not be
+   * stored yet, and this one is stored after it or not at all; what withholds the command is its outcome.
+   * Must not run a command on the same stream: it would wait for itself.
    */
   readonly beforeAppend?: (loaded: Loaded<State>, events: readonly Event[]) => Promise<Said>;
   /** Called with each append as it is given to the store. */

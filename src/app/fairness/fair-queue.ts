@@ -1,6 +1,6 @@
 /**
- * How much an effect matters when its lane cannot do everything at once: what frees hardware first, then what builds,
- * then what only looks.
+ * How much an effect matters when its lane cannot do everything at once: what frees hardware first, then what
+ * builds, then what only looks.
  */
 export const PRIORITIES = ['deletion', 'work', 'read'] as const;
 export type Priority = (typeof PRIORITIES)[number];
@@ -59,8 +59,8 @@ export const createRounds = <Item>() => {
 const OVERTAKEN = 8;
 
 /**
- * Deletions go before other work and that before reads, but of every nine one is of the class that waits longest, so that
- * none starves. Within a class the tenants take turns, whatever one of them has queued.
+ * Deletions go before other work and that before reads, but of every nine one is of the class that waits
+ * longest, so that none starves. Within a class the tenants take turns, whatever one of them has queued.
  */
 export const createFairQueue = <Item>(): FairQueue<Item> => {
   const classes = PRIORITIES.map(() => ({ items: createRounds<Item>(), overtaken: 0 }));

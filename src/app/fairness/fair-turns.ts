@@ -2,10 +2,11 @@ import { createRounds } from './fair-queue.ts';
 import { createSlicer, type SlicerOptions } from './slicer.ts';
 
 /**
- * Who computes next on the HTTP thread. All requests that have arrived would otherwise be carried out in one go, in the
- * order of their arrival: a tenant that sends hundreds of long lists would hold the thread for as long as they take, and
- * everybody else with it. Here requests run at once until a turn of the thread has been used for some milliseconds; the
- * following ones wait for the next turn, one of each key after the other.
+ * Who computes next on the HTTP thread. All requests that have arrived would otherwise be carried out in one
+ * go, in the order of their arrival: a tenant that sends hundreds of long lists would hold the thread for as
+ * long as they take, and everybody else with it. Here requests run at once until a turn of the thread has
+ * been used for some milliseconds; the following ones wait for the next turn, one of each key after the
+ * other.
  */
 export type FairTurns = {
   /** Undefined: go on at once. Otherwise resolves when it is this key's turn. */
@@ -19,7 +20,7 @@ export type FairTurnsOptions = {
   readonly sliceMs?: number | undefined;
 } & Pick<SlicerOptions, 'nextTurn'>;
 
-/** With one more request of the longest kind a turn stays below the 20 ms that nothing may hold the thread. */
+/** With one more request of the longest kind a turn stays below 20 ms: nothing may hold the thread longer. */
 export const TURN_SLICE_MS = 4;
 
 export const createFairTurns = ({

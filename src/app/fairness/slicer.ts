@@ -1,8 +1,8 @@
 import type { Clock } from '../ports.ts';
 
 /**
- * Keeps work from holding the thread, which also answers HTTP. Work that waits only on memory never leaves the microtask
- * queue by itself: after some milliseconds of it the next turn of the event loop is waited for.
+ * Keeps work from holding the thread, which also answers HTTP. Work that waits only on memory never leaves
+ * the microtask queue by itself: after some milliseconds of it the next turn of the event loop is waited for.
  */
 export const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
@@ -12,8 +12,8 @@ const SLICE_MS = 2;
 const SLICE_STEPS = 4;
 
 /**
- * Runs steps of one kind of work; a promise is to be waited for before the next one. Only the steps' own time counts, so that
- * what others do in the same turn does not slow this work down.
+ * Runs steps of one kind of work; a promise is to be waited for before the next one. Only the steps' own time
+ * counts, so that what others do in the same turn does not slow this work down.
  */
 export const createSlices = (clock: Clock): ((step: () => void) => Promise<void> | undefined) => {
   let used = 0;
@@ -31,8 +31,8 @@ export const createSlices = (clock: Clock): ((step: () => void) => Promise<void>
 };
 
 /**
- * The same for work of several callers that waits itself, as the mapping of many topics does: each asks after a step, and all
- * wait for the same turn. Undefined: go on.
+ * The same for work of several callers that waits itself, as the mapping of many topics does: each asks after
+ * a step, and all wait for the same turn. Undefined: go on.
  */
 export const createTurns = (clock: Pick<Clock, 'monotonicMs'>): (() => Promise<void> | undefined) => {
   let began = clock.monotonicMs();
@@ -55,13 +55,13 @@ export type SlicerOptions = {
   readonly sliceMs: number;
   /** Steps of a turn that are begun all the same. Default 1. */
   readonly atLeast?: number;
-  /** True: what is begun in a turn counts until the turn is over, also when nothing waits any more. Default false. */
+  /** True: what was begun in a turn counts until it is over, also if nothing waits. Default false. */
   readonly keepsTurn?: boolean;
   /** Calls back in the next turn of the loop. */
   readonly nextTurn?: ((go: () => void) => void) | undefined;
 };
 
-/** Takes one step after another, each when all that the one before it set off has been done, and some in each turn. */
+/** Takes steps in order, each when all that the one before set off is done, and some in each turn. */
 export const createSlicer = ({
   take,
   nowMs,
@@ -105,10 +105,10 @@ export const createSlicer = ({
   };
 };
 
-/** A tick that is asked for by a microtask comes after all other microtasks, those that they cause included. */
+/** A tick that a microtask asks for comes after all other microtasks, also those that they cause. */
 const afterMicrotasks = (go: () => void): void => queueMicrotask(() => process.nextTick(go));
 
-/** Answers of a batch are handed out in so many milliseconds of a turn: whoever gets one goes on in the same turn. */
+/** Of one turn, to hand out answers of a batch: whoever gets one goes on in the same turn. */
 const PART_MS = 3;
 
 /** Calls `step` for 0 to `count` - 1. */
@@ -147,9 +147,9 @@ export const TASK_SLICE_MS = 4;
 type Task = { readonly work: Generator<void, void>; readonly failed: (error: unknown) => void };
 
 /**
- * Carries tasks out: generators that yield after each small piece, and take turns, a slice each. One that throws is over, and
- * `failed` is told. `restMs`: milliseconds of pause after a slice that was used up, so that much work at once leaves most
- * of the thread to others.
+ * Carries tasks out: generators that yield after each small piece, and take turns, a slice each. One that
+ * throws is over, and `failed` is told. `restMs`: milliseconds of pause after a slice that was used up, so
+ * that much work at once leaves most of the thread to others.
  */
 export const createTasks = (
   nowMs: () => number,

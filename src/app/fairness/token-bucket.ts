@@ -58,9 +58,10 @@ export const createTokenBucket = (first: Pacing, nowMs: () => number): TokenBuck
 };
 
 /**
- * One bucket for each key, which may spend its quota at once and regains it evenly over the window. Own code rather than
- * the memory store of express-rate-limit: that one counts in fixed windows (twice the quota around a boundary), by the wall
- * clock, behind a promise per request, and has a timer to stop; this needs one look-up and the monotonic clock.
+ * One bucket for each key, which may spend its quota at once and regains it evenly over the window. Own code
+ * rather than the memory store of express-rate-limit: that one counts in fixed windows (twice the quota
+ * around a boundary), by the wall clock, behind a promise per request, and has a timer to stop; this needs
+ * one look-up and the monotonic clock.
  */
 export type RateLimit = {
   /** Takes so many from the key's bucket (default 1), never more than it can hold. */

@@ -62,7 +62,7 @@ export type TopicPublisher = {
   retry(stream: string): Promise<RetryOutcome>;
 };
 
-/** What this instance does for the topic, with what it needs for that. `between`: the next session has not begun. */
+/** What this instance does for the topic. `between`: the next session has not begun. */
 type Phase =
   | ({ readonly is: 'standby' | 'between' } & Reached)
   | {
@@ -81,8 +81,8 @@ type Delivery = Pick<TopicStatus, 'sent' | 'confirmedAt' | 'published' | 'lastEr
 };
 
 /**
- * `found`: the topic is empty although it was published to, and the log does not say so yet; `begun`: it is filled from the
- * beginning of the log. `upTo`: how far it was published to before; undefined: not known.
+ * `found`: the topic is empty although it was published to, and the log does not say so yet; `begun`: it is
+ * filled from the beginning of the log. `upTo`: how far it was published to before; undefined: not known.
  */
 type Refill =
   | { readonly is: 'none' }

@@ -48,7 +48,7 @@ export const isAnnounced = (lastType: string | undefined): boolean =>
 
 type Announce = { readonly type: 'Announce'; readonly event: (state: unknown) => Announcement | undefined };
 
-/** The stream does not stand where the announcement is meant for; `isBehind`: as far as is remembered here. */
+/** The stream stands elsewhere than the announcement is meant for; `isBehind`: in front of it. */
 type Elsewhere = Withheld & { readonly isBehind: boolean };
 
 export const createAnnouncements = ({

@@ -42,8 +42,8 @@ import { createStreamQueue, type StreamQueue } from '../commands/stream-queue.ts
  */
 export type Referrals = {
   /**
-   * Carries a command out by `attempt`, more than once where it has to. Throws ReferencesBusy, and what `attempt`
-   * throws.
+   * Carries a command out by `attempt`, more than once where it has to. Throws ReferencesBusy, and what
+   * `attempt` throws.
    */
   carryOut(
     kind: AnyKind,
@@ -67,8 +67,8 @@ type Attempt = <B extends Checked>(
 ) => Promise<CommandOutcome<unknown> | NoInfer<Extract<B, Withheld>>>;
 
 /**
- * Undefined: the targets of what is new are there and stay, and nothing refers to what is deleted. Else why the command is
- * refused, or what withholds it. Throws ReferencesBusy.
+ * Undefined: the targets of what is new are there and stay, and nothing refers to what is deleted. Else why
+ * the command is refused, or what withholds it. Throws ReferencesBusy.
  */
 export type ReferenceCheck<B extends Checked> = (
   before: ResourceView,
@@ -77,7 +77,7 @@ export type ReferenceCheck<B extends Checked> = (
 ) => Promise<B>;
 export type Checked = Rejection | Withheld | undefined;
 
-/** These have to be shared or announced first. The stream of the command takes nothing until its turn has ended. */
+/** These have to be shared or announced first, outside of the turn of the command's stream. */
 type NotYet = Withheld & { readonly targets: readonly Pointer[]; readonly loaded: Loaded<unknown> };
 
 /**
@@ -183,7 +183,7 @@ const sharedReference = async (
 ): Promise<CommandOutcome<unknown>> => {
   const { signal } = context;
   const keys = sharing(guard, signal);
-  // In the turn of the object's own stream: a deletion may have to append to it before it opens what it has closed.
+  // In the turn of the object's stream: a deletion may have to append to it before it opens the key.
   const check: ReferenceCheck<Rejection | NotYet | undefined> = async (before, after, loaded) => {
     const wanted = newTargets(kind, before, after);
     if (wanted.length === 0) return undefined;
@@ -211,7 +211,7 @@ const announcedReference = async (
 ): Promise<CommandOutcome<unknown>> => {
   const { signal } = context;
   const keys = sharing(guard, signal);
-  /** Where this command's announcement is that nothing has come of; `holds`: its targets are there and stay. */
+  /** Where this command's announcement is; `holds`: its targets are there and stay. */
   let announced: { readonly revision: number; readonly holds: boolean } | undefined;
   /** Where another instance was given its turn. */
   let leftAlone: ExpectedRevision | undefined;
@@ -324,7 +324,7 @@ const announcedDeletion = async (
     const exact = { ...context, ifRevision: intent.revision };
     return told(await attempt(exact, async () => refusal), exact, context);
   } finally {
-    // Changes nothing once the deletion is stored. Else whoever comes to refer to the object does that, later.
+    // Changes nothing once the deletion is stored. Else whoever refers to the object later does it.
     await announcements.withdraw(kind, id, intent.revision).catch(nothing);
   }
 };
