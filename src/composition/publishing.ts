@@ -7,7 +7,7 @@ import type { EventStore } from '../app/log/event-store.ts';
 import type { Runtime } from '../app/ports.ts';
 import { PUBLISHER_LEASE } from '../app/publisher/ports.ts';
 import { createPublisher, type Publisher, type PublisherOptions } from '../app/publisher/publisher.ts';
-import { createTurns } from '../app/publisher/mapping-turns.ts';
+import { createTurns } from '../app/fairness/slicer.ts';
 import { createStreams } from '../app/streams/streams.ts';
 import { heartbeats } from '../app/streams/heartbeats.ts';
 import { METERING_TOPICS, topicsOf } from '../app/streams/topics.ts';

@@ -15,7 +15,7 @@ import { createHubMarks, type HubMarks } from '../app/hubs/hub-marks.ts';
 import { createHubObserver, type HubObserver } from '../app/hubs/hub-observer.ts';
 import { createHubRegistry, type HubRegistry } from '../app/hubs/hub-registry.ts';
 import type { ManagementClusters } from '../app/hubs/management-cluster.ts';
-import { createNameRepair, type NameRepair, type RepairableKind } from '../app/names/name-repair.ts';
+import { createNameRepair, type NameRepair } from '../app/names/name-repair.ts';
 import { createNames } from '../app/names/names.ts';
 import { orderLog } from '../app/process-runner/order-log.ts';
 import type { Ownership } from '../app/deployment/ownership.ts';
@@ -199,7 +199,7 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
     store,
     runner,
     names,
-    kinds: kinds as unknown as readonly RepairableKind[],
+    kinds,
     lifecycle,
     checkpoint: createCheckpoint({ store, name: 'checkpoint-names', clock, ids, instance }),
     ...runtime('name-repair'),

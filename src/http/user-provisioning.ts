@@ -1,8 +1,8 @@
+import { aggregateOf } from '../domain/kinds.ts';
 import { isProviderAccountName } from '../domain/tenancy/provider-clients.ts';
 import { LRUCache } from 'lru-cache';
 import type { CommandRunner } from '../app/commands/command.ts';
 import { systemContext } from '../app/log/metadata.ts';
-import { aggregateOf } from '../app/names/names.ts';
 import type { Clock, Ids, Logger } from '../app/ports.ts';
 import type { RequestHash } from '../app/commands/request-hash.ts';
 import type { ResourceCommands } from '../app/commands/resource-commands.ts';

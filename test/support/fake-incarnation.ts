@@ -2,17 +2,14 @@ import type { EventCodec } from '../../src/app/log/event-codec.ts';
 import { createCommandRunner } from '../../src/app/commands/command-runner.ts';
 import type { Checkpoint } from '../../src/app/log/checkpoint.ts';
 import { StoreUnavailable, type EventStore } from '../../src/app/log/event-store.ts';
-import {
-  createNameRepair,
-  type NameRepairOptions,
-  type RepairableKind,
-} from '../../src/app/names/name-repair.ts';
+import { createNameRepair, type NameRepairOptions } from '../../src/app/names/name-repair.ts';
 import { createNames } from '../../src/app/names/names.ts';
 import type { Ids, RejectionRecord, Timers } from '../../src/app/ports.ts';
 import {
   createResourceCommands,
   type ResourceCommandsOptions,
 } from '../../src/app/commands/resource-commands.ts';
+import type { AnyKind } from '../../src/domain/kinds.ts';
 import { createFakeClock } from './fake-context.ts';
 import { GADGET_LIFECYCLE, gadget, gadgetCodec } from './fake-gadget.ts';
 import { silentLogger } from './loggers.ts';
@@ -44,10 +41,7 @@ export const createFakeTimers = (): Timers & { fire(): void } => {
   };
 };
 
-/**
- * Streams and creations that an incarnation remembers. Caches take their room at once: with those of a service, making
- * one takes longer than most of what properties do with it.
- */
+/** Streams that an incarnation remembers. */
 const REMEMBERED = 100;
 
 const noCheckpoint: Checkpoint = { load: async () => undefined, save: async () => true };
@@ -55,7 +49,7 @@ const noCheckpoint: Checkpoint = { load: async () => undefined, save: async () =
 type Settings = {
   readonly graceMs?: number;
   readonly codec?: EventCodec;
-  readonly kinds?: readonly RepairableKind[];
+  readonly kinds?: readonly AnyKind[];
   readonly lifecycle?: NameRepairOptions['lifecycle'];
   readonly checkpoint?: Checkpoint;
   /** Of the resource commands; default: there is no read model. */
@@ -65,7 +59,7 @@ type Settings = {
   readonly waits?: Timers;
 };
 // Repair only folds and looks: the kind's own commands never reach it.
-const gadgets = [gadget as unknown as RepairableKind];
+const gadgets = [gadget as unknown as AnyKind];
 
 /** One incarnation of the application core on a store that others may share. */
 export const createIncarnation = (
@@ -101,7 +95,6 @@ export const createIncarnation = (
     names,
     clock,
     recordRejection,
-    rememberedEntries: REMEMBERED,
     timers: waits ?? timers,
     singleWriter: store.singleWriter,
     ...(caughtUp === undefined ? {} : { caughtUp }),

@@ -5,7 +5,7 @@ import {
   type ReadForward,
   type RecordedEvent,
 } from '../log/event-store.ts';
-import { nextTurn } from '../process-runner/slices.ts';
+import { nextTurn } from '../fairness/slicer.ts';
 import type { ReplayedLog } from '../publisher/replay.ts';
 import { ChangedEvent } from './event-source.ts';
 import { leafHashOf, leafOf } from './merkle/leaf.ts';

@@ -1,15 +1,17 @@
-import type { DomainEvent } from '../../domain/decider.ts';
-import type { Aggregate, CommandContext, CommandOutcome, ExecuteOptions } from './command.ts';
+import type { Decision, DomainEvent } from '../../domain/decider.ts';
+import type { Before, CommandContext, CommandOutcome, ExecuteOptions, Fold } from './command.ts';
 import type { Appended, EventToAppend, ExpectedRevision } from '../log/event-store.ts';
 import { loadedOf, type FoldedStream } from './folded-stream.ts';
 
 /** One call of `CommandRunner.execute`, as the steps of its loop see it. */
-export type Attempt<S, C extends { readonly type: string }, E extends DomainEvent> = {
-  readonly aggregate: Aggregate<S, C, E>;
+export type Attempt<S, B extends Before = Before> = {
+  readonly aggregate: Fold<S>;
   readonly stream: string;
-  readonly command: C;
+  /** Type of the command. */
+  readonly command: string;
+  readonly decide: (state: S) => Decision<DomainEvent>;
   readonly context: CommandContext;
-  readonly options: ExecuteOptions<S, E>;
+  readonly options: ExecuteOptions<S, never, B>;
 };
 
 /** What a call may have stored without knowing: `expected` is where its last append, if it made one, was to go. */
@@ -39,9 +41,7 @@ export type AppendLines = {
    * To be called in the stream's turn, which ends when this resolves. Undefined: the command has to be carried out
    * alone. The outcome follows when it is stored. Rejects with what the store threw.
    */
-  join<S, C extends { readonly type: string }, E extends DomainEvent>(
-    attempt: Attempt<S, C, E>,
-  ): Promise<{ readonly outcome: Promise<CommandOutcome<S> | Alone> } | undefined>;
+  join<S>(attempt: Attempt<S>): Promise<{ readonly outcome: Promise<CommandOutcome<S> | Alone> } | undefined>;
   /** Resolves when nothing is on its way to this stream. */
   drained(stream: string): Promise<void> | undefined;
   idle(): Promise<void>;
@@ -49,27 +49,27 @@ export type AppendLines = {
 
 export type AppendLinesOptions = {
   /** The stream as it is stored; undefined: it cannot be said for sure now. */
-  readonly start: <S, C extends { readonly type: string }, E extends DomainEvent>(
-    attempt: Attempt<S, C, E>,
-  ) => Promise<FoldedStream<S> | undefined>;
+  readonly start: <S>(attempt: Attempt<S>) => Promise<FoldedStream<S> | undefined>;
   /** What the command appends when it is decided on this state; undefined: it appends nothing, or did so before. */
-  readonly decide: <S, C extends { readonly type: string }, E extends DomainEvent>(
-    attempt: Attempt<S, C, E>,
+  readonly decide: <S>(
+    attempt: Attempt<S>,
     stored: FoldedStream<S>,
     state: S,
-  ) => Promise<{ readonly events: readonly E[]; readonly encoded: readonly EventToAppend[] } | undefined>;
+  ) => Promise<
+    { readonly events: readonly DomainEvent[]; readonly encoded: readonly EventToAppend[] } | undefined
+  >;
   /** Undefined: the stream is not at that revision. Throws OutcomeUnknown and StoreUnavailable. */
-  readonly append: <S, C extends { readonly type: string }, E extends DomainEvent>(
-    attempt: Attempt<S, C, E>,
+  readonly append: <S>(
+    attempt: Attempt<S>,
     expected: ExpectedRevision,
     events: readonly EventToAppend[],
     settled: Unsettled,
   ) => Promise<Appended | undefined>;
   /** Moves the cached state on. */
-  readonly advance: <S, C extends { readonly type: string }, E extends DomainEvent>(
-    attempt: Attempt<S, C, E>,
+  readonly advance: <S>(
+    attempt: Attempt<S>,
     stored: FoldedStream<S>,
-    events: readonly E[],
+    events: readonly DomainEvent[],
     encoded: readonly EventToAppend[],
     appended: Appended,
   ) => void;
@@ -94,9 +94,7 @@ const MOST = 64;
 export const createAppendLines = (options: AppendLinesOptions): AppendLines => {
   const lines = new Map<string, Line>();
 
-  const lineOf = async <S, C extends { readonly type: string }, E extends DomainEvent>(
-    attempt: Attempt<S, C, E>,
-  ): Promise<Line | undefined> => {
+  const lineOf = async <S>(attempt: Attempt<S>): Promise<Line | undefined> => {
     const known = lines.get(attempt.stream);
     if (known !== undefined) return known.broken || known.commands.size >= MOST ? undefined : known;
     const stored = await options.start(attempt);
@@ -113,11 +111,11 @@ export const createAppendLines = (options: AppendLinesOptions): AppendLines => {
     line.ended.resolve();
   };
 
-  const send = async <S, C extends { readonly type: string }, E extends DomainEvent>(
-    attempt: Attempt<S, C, E>,
+  const send = async <S>(
+    attempt: Attempt<S>,
     line: Line,
     expected: ExpectedRevision,
-    events: readonly E[],
+    events: readonly DomainEvent[],
     encoded: readonly EventToAppend[],
   ): Promise<CommandOutcome<S> | Alone> => {
     const { stream, context } = attempt;
@@ -144,17 +142,16 @@ export const createAppendLines = (options: AppendLinesOptions): AppendLines => {
   };
 
   return {
-    join: async (attempt) => {
+    join: async <S>(attempt: Attempt<S>) => {
       const { aggregate, stream, context } = attempt;
       const line = await lineOf(attempt);
       if (line === undefined || line.commands.has(context.commandId)) return undefined;
-      type State = ReturnType<typeof aggregate.decider.initialState>;
-      const planned = await options.decide(attempt, line.stored as FoldedStream<State>, line.state as State);
+      const planned = await options.decide(attempt, line.stored as FoldedStream<S>, line.state as S);
       // Meanwhile what was on its way may have failed, or all of it be stored.
       if (planned === undefined || line.broken) return undefined;
       const { events, encoded } = planned;
       const expected = line.revision;
-      line.state = events.reduce(aggregate.decider.evolve, line.state as State);
+      line.state = (events as readonly never[]).reduce(aggregate.decider.evolve, line.state as S);
       line.revision = (expected === 'no_stream' ? -1 : expected) + events.length;
       if (line.commands.size === 0) {
         line.ended = Promise.withResolvers();

@@ -3,11 +3,13 @@ import { parseStreamName, streamName } from '../../domain/stream-name.ts';
 import { createAppendLines, type Attempt, type Unsettled } from './append-lines.ts';
 import {
   IdempotencyMismatch,
-  type Aggregate,
+  type Before,
+  type Fold,
   type CommandOutcome,
   type CommandRunner,
   type ExecuteOptions,
   type SentAppend,
+  type Withheld,
 } from './command.ts';
 import { findPastAppend, type CommandIndex } from './command-index.ts';
 import { errorName, resultName, type CommandResultName } from './command-results.ts';
@@ -103,8 +105,8 @@ export const createCommandRunner = (
     snapshotEvery: options.snapshotEvery ?? 500,
   });
 
-  const keep = <S, C extends { readonly type: string }, E extends DomainEvent>(
-    { aggregate, stream }: Pick<Attempt<S, C, E>, 'aggregate' | 'stream'>,
+  const keep = <S>(
+    { aggregate, stream }: Pick<Attempt<S>, 'aggregate' | 'stream'>,
     folded: FoldedStream<S>,
     isChecked = true,
   ): void => {
@@ -117,8 +119,8 @@ export const createCommandRunner = (
    * Reads on after a conflict; a stream that did not move contradicts the cache, so it is folded anew. `end`: where the
    * stream was found to end, with nothing but records of the store behind its last event.
    */
-  const reload = async <S, C extends { readonly type: string }, E extends DomainEvent>(
-    attempt: Attempt<S, C, E>,
+  const reload = async <S>(
+    attempt: Attempt<S>,
     folded: FoldedStream<S>,
     end?: number,
   ): Promise<FoldedStream<S>> => {
@@ -136,8 +138,8 @@ export const createCommandRunner = (
    * The answer to a command that the stream already holds: the state as of then and the events of then. `decided` are
    * the events of this call, if it got as far: when it was they that were stored, this is no replay.
    */
-  const replay = async <S, C extends { readonly type: string }, E extends DomainEvent>(
-    { aggregate, stream, context }: Attempt<S, C, E>,
+  const replay = async <S>(
+    { aggregate, stream, context }: Attempt<S>,
     folded: FoldedStream<S>,
     past: PastAppend,
     decided: readonly EventToAppend[],
@@ -202,10 +204,10 @@ export const createCommandRunner = (
   };
 
   /** Write-through: the cached state moves on by the events that are now stored. */
-  const advance = <S, C extends { readonly type: string }, E extends DomainEvent>(
-    attempt: Attempt<S, C, E>,
+  const advance = <S>(
+    attempt: Attempt<S>,
     folded: FoldedStream<S>,
-    events: readonly E[],
+    events: readonly DomainEvent[],
     encoded: readonly EventToAppend[],
     appended: Appended,
   ): void => {
@@ -225,20 +227,18 @@ export const createCommandRunner = (
     hooks.onStored?.(attempt.stream, events, context, folded.state);
   };
 
-  const rejected = <S, C extends { readonly type: string }, E extends DomainEvent>(
-    { stream, context, command, options: { step } }: Attempt<S, C, E>,
+  const rejected = <S>(
+    { stream, context, command, options: { step } }: Attempt<S>,
     folded: FoldedStream<S>,
     rejection: Rejection,
   ): CommandOutcome<S> => {
     if (step !== true)
-      recordRejection(refusedCommand(command.type, rejection, context, clock.now(), parseStreamName(stream)));
+      recordRejection(refusedCommand(command, rejection, context, clock.now(), parseStreamName(stream)));
     return { outcome: 'rejected', rejection, loaded: loadedOf(folded) };
   };
 
   /** Where a command starts from. `current`: nobody else can have written since this was read. */
-  const start = async <S, C extends { readonly type: string }, E extends DomainEvent>(
-    attempt: Attempt<S, C, E>,
-  ): Promise<{ folded: FoldedStream<S>; current: boolean }> => {
+  const start = async <S>(attempt: Attempt<S>): Promise<{ folded: FoldedStream<S>; current: boolean }> => {
     const { aggregate, stream, context } = attempt;
     const known = cache.get<S>(stream, aggregate.stateVersion);
     if (known?.isChecked === false) {
@@ -254,11 +254,11 @@ export const createCommandRunner = (
     return { folded, current: true };
   };
 
-  const carryOut = async <S, C extends { readonly type: string }, E extends DomainEvent>(
-    attempt: Attempt<S, C, E>,
+  const carryOut = async <S, B extends Before>(
+    attempt: Attempt<S, B>,
     settled: Unsettled,
-  ): Promise<CommandOutcome<S>> => {
-    const { aggregate, stream, command, context } = attempt;
+  ): Promise<CommandOutcome<S> | Extract<B, Withheld>> => {
+    const { stream, command, context } = attempt;
     context.signal?.throwIfAborted();
     let { folded, current } = await start(attempt);
     let encoded: readonly EventToAppend[] = [];
@@ -269,7 +269,7 @@ export const createCommandRunner = (
       if (past !== undefined) return replay(attempt, folded, past, encoded);
       if (conflicts > MAX_CONFLICTS) return rejected(attempt, folded, TOO_MANY_CONFLICTS);
 
-      const decision = aggregate.decider.decide(folded.state, command);
+      const decision = attempt.decide(folded.state);
       const refusal = refusalOf(decision, folded, context);
       if (refusal !== undefined || isRejection(decision) || decision.length === 0) {
         if (!current && (await store.currentRevision(stream, context.signal)) !== folded.revision) {
@@ -280,10 +280,14 @@ export const createCommandRunner = (
         if (refusal !== undefined) return rejected(attempt, folded, refusal);
         return { outcome: 'accepted', loaded: loadedOf(folded), events: [], replayed: false };
       }
-      const before = await attempt.options.beforeAppend?.(loadedOf(folded), decision);
+      // Made by the aggregate's own decider, whose events it knows.
+      const told = loadedOf(folded);
+      const before: Before = await attempt.options.beforeAppend?.(told, decision as readonly never[]);
+      if (before !== undefined && 'outcome' in before && before.outcome === 'withheld')
+        return before as Extract<B, Withheld>;
       if (before !== undefined && isRefused(before)) return rejected(attempt, folded, before);
 
-      const metadata = commandMetadata(context, command.type, clock.now(), options.instance);
+      const metadata = commandMetadata(context, command, clock.now(), options.instance);
       encoded = codec.encodeAll(decision, stream, metadata);
       let appended = await append(stream, endOf(folded), encoded, settled, attempt.options, before);
       if (appended === undefined && before !== undefined) {
@@ -318,15 +322,15 @@ export const createCommandRunner = (
   };
 
   /** The outcome of `carryOut` with everything that must hold when it fails. */
-  const settle = async <S, C extends { readonly type: string }, E extends DomainEvent>(
-    attempt: Attempt<S, C, E>,
+  const settle = async <S, B extends Before>(
+    attempt: Attempt<S, B>,
     settled: Unsettled = { unknown: false, expected: undefined },
-  ): Promise<CommandOutcome<S>> => {
+  ): Promise<CommandOutcome<S> | Extract<B, Withheld>> => {
     const started = clock.monotonicMs();
-    let result: CommandResultName = 'failed';
+    let result: CommandResultName | undefined = 'failed';
     try {
       const outcome = await carryOut(attempt, settled);
-      result = resultName(outcome);
+      result = outcome.outcome === 'withheld' ? undefined : resultName(outcome);
       return outcome;
     } catch (error) {
       if (!(error instanceof IdempotencyMismatch)) cache.forget(attempt.stream);
@@ -334,21 +338,21 @@ export const createCommandRunner = (
       result = errorName(lost);
       throw lost;
     } finally {
-      hooks.onCommand?.(attempt.command.type, result, clock.monotonicMs() - started);
+      if (result !== undefined) hooks.onCommand?.(attempt.command, result, clock.monotonicMs() - started);
     }
   };
 
   const lines = createAppendLines({
     start: async (attempt) => (unsettled.has(attempt.stream) ? undefined : (await start(attempt)).folded),
-    decide: async ({ aggregate, stream, command, context, options: how }, stored, state) => {
+    decide: async ({ decide, stream, command, context, options: how }, stored, state) => {
       context.signal?.throwIfAborted();
       const plain = how.beforeAppend === undefined && context.ifRevision === undefined;
       if (!plain || context.ifVersion !== undefined) return undefined;
       if (await findPastAppend(store, stream, stored, context.commandId, options.commandIndex))
         return undefined;
-      const events = aggregate.decider.decide(state, command);
+      const events = decide(state);
       if (isRejection(events) || events.length === 0) return undefined;
-      const metadata = commandMetadata(context, command.type, clock.now(), options.instance);
+      const metadata = commandMetadata(context, command, clock.now(), options.instance);
       return { events, encoded: codec.encodeAll(events, stream, metadata) };
     },
     append: ({ stream, options: how }, expected, events, settled) =>
@@ -360,31 +364,31 @@ export const createCommandRunner = (
   });
 
   /** In the stream's turn, with nothing of it on its way. */
-  const alone = <S, C extends { readonly type: string }, E extends DomainEvent>(
-    attempt: Attempt<S, C, E>,
+  const alone = <S, B extends Before>(
+    attempt: Attempt<S, B>,
     settled?: Unsettled,
-  ): Promise<CommandOutcome<S>> =>
+  ): Promise<CommandOutcome<S> | Extract<B, Withheld>> =>
     queue.run(attempt.stream, async () => {
       const drained = lines.drained(attempt.stream);
       if (drained !== undefined) await drained;
       return settle(attempt, settled);
     });
 
-  const inLine = async <S, C extends { readonly type: string }, E extends DomainEvent>(
-    attempt: Attempt<S, C, E>,
-  ): Promise<CommandOutcome<S>> => {
+  const inLine = async <S, B extends Before>(
+    attempt: Attempt<S, B>,
+  ): Promise<CommandOutcome<S> | Extract<B, Withheld>> => {
     const started = clock.monotonicMs();
     const joined = await queue.run(attempt.stream, () => lines.join(attempt));
     if (joined === undefined) return alone(attempt);
     const outcome = await joined.outcome;
     if (outcome.outcome === 'alone') return alone(attempt, outcome.settled);
-    hooks.onCommand?.(attempt.command.type, resultName(outcome), clock.monotonicMs() - started);
+    hooks.onCommand?.(attempt.command, resultName(outcome), clock.monotonicMs() - started);
     return outcome;
   };
 
   /** The stream as it is now. */
-  const newest = async <S, C extends { readonly type: string }, E extends DomainEvent>(
-    aggregate: Aggregate<S, C, E>,
+  const newest = async <S>(
+    aggregate: Fold<S>,
     stream: string,
     signal: AbortSignal | undefined,
   ): Promise<FoldedStream<S>> => {
@@ -398,8 +402,10 @@ export const createCommandRunner = (
 
   return {
     execute: (aggregate, id, command, context, how = {}) => {
+      type State = ReturnType<typeof aggregate.decider.initialState>;
       const stream = streamName(aggregate.category, id);
-      const attempt = { aggregate, stream, command, context, options: how };
+      const decide = (state: State) => aggregate.decider.decide(state, command);
+      const attempt = { aggregate, stream, command: command.type, decide, context, options: how };
       return how.inLine === true && store.singleWriter ? inLine(attempt) : alone(attempt);
     },
     load: async (aggregate, id, { asOfRevision, signal, read } = {}) => {
@@ -420,8 +426,9 @@ export const createCommandRunner = (
       return loadedOf(await loader.loadAt(aggregate, stream, asOfRevision, { signal }));
     },
     peek: async (aggregate, id, { remembered = false, asOf, signal } = {}) => {
+      type State = ReturnType<typeof aggregate.decider.initialState>;
       const stream = streamName(aggregate.category, id);
-      const remember = () => cache.get<StateOf<typeof aggregate>>(stream, aggregate.stateVersion);
+      const remember = () => cache.get<State>(stream, aggregate.stateVersion);
       const known = remember();
       if (known?.isChecked === true) {
         if (remembered || isCurrent(stream)) return loadedOf(known.folded);
@@ -460,7 +467,5 @@ export const createCommandRunner = (
     },
   };
 };
-
-type StateOf<A> = A extends Aggregate<infer S, never, never> ? S : never;
 
 const orderOf = (revision: ExpectedRevision): number => (revision === 'no_stream' ? -1 : revision);

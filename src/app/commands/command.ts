@@ -13,6 +13,11 @@ export type Aggregate<State, Command extends { readonly type: string }, Event ex
   readonly stateVersion: number;
 };
 
+/** What is needed of an aggregate to fold its stream, whatever its commands are. */
+export type Fold<State> = Pick<Aggregate<State, never, never>, 'category' | 'stateVersion'> & {
+  readonly decider: Pick<Decider<State, never, never>, 'initialState' | 'evolve'>;
+};
+
 /** A folded stream. */
 export type Loaded<State> = {
   readonly state: State;
@@ -35,6 +40,12 @@ export type CommandOutcome<State> =
     }
   | { readonly outcome: 'rejected'; readonly rejection: Rejection; readonly loaded: Loaded<State> };
 
+/**
+ * The outcome of a command that `beforeAppend` did not let be appended now, for reasons of its caller: it is
+ * no refusal, and is neither recorded nor counted.
+ */
+export type Withheld = { readonly outcome: 'withheld' };
+
 /** An append of a command that the store may not have answered yet. */
 export type SentAppend = {
   /** As the store returned it, for `AppendOptions.after`. */
@@ -49,17 +60,18 @@ export type AppendAhead = SentAppend & {
   readonly outcome: () => Promise<Rejection | undefined>;
 };
 
-export type ExecuteOptions<State, Event extends DomainEvent> = {
+/** What `beforeAppend` may say; undefined: go on. */
+export type Before = Rejection | AppendAhead | Withheld | undefined;
+
+export type ExecuteOptions<State, Event extends DomainEvent, Said extends Before = undefined> = {
   /**
-   * Runs after every decision that appends something, with the state that it was taken from, and before the append,
-   * which succeeds only at that state's revision. Whatever it makes sure of (a reserved name) therefore holds for
-   * this append. A returned rejection refuses the command; a returned append need not be stored yet, and this one is
-   * stored after it or not at all. Must not run a command on the same stream: it would wait for itself.
+   * Runs after every decision that appends something, with the state that it was taken from, and before the
+   * append, which succeeds only at that state's revision. Whatever it makes sure of (a reserved name)
+   * therefore holds for this append. A returned rejection refuses the command; a returned append need not be
+   * stored yet, and this one is stored after it or not at all; what withholds the command is its outcome.
+   * Must not run a command on the same stream: it would wait for itself.
    */
-  readonly beforeAppend?: (
-    loaded: Loaded<State>,
-    events: readonly Event[],
-  ) => Promise<Rejection | AppendAhead | undefined>;
+  readonly beforeAppend?: (loaded: Loaded<State>, events: readonly Event[]) => Promise<Said>;
   /** Called with each append as it is given to the store. */
   readonly onSent?: (sent: SentAppend) => void;
   /** True: the stream most likely does not exist, so that reading it first would be wasted. Only a hint. */
@@ -81,19 +93,19 @@ export type CommandRunner = {
    * Throws OutcomeUnknown, StoreUnavailable, EventTooLarge, and IdempotencyMismatch when the command id
    * was used before with another request hash.
    */
-  execute<S, C extends { readonly type: string }, E extends DomainEvent>(
+  execute<S, C extends { readonly type: string }, E extends DomainEvent, B extends Before = undefined>(
     aggregate: Aggregate<S, C, E>,
     id: string,
     command: C,
     context: CommandContext,
-    options?: ExecuteOptions<S, E>,
-  ): Promise<CommandOutcome<S>>;
+    options?: ExecuteOptions<S, E, B>,
+  ): Promise<CommandOutcome<S> | NoInfer<Extract<B, Withheld>>>;
   /**
    * Folds a stream: cached state, snapshot and tail. `asOfRevision` folds only up to there, uncached; with `read` every event
    * of it, as read there, and nothing that was folded before.
    */
-  load<S, C extends { readonly type: string }, E extends DomainEvent>(
-    aggregate: Aggregate<S, C, E>,
+  load<S>(
+    aggregate: Fold<S>,
     id: string,
     options?: { asOfRevision?: number; signal?: AbortSignal; read?: ReadForward },
   ): Promise<Loaded<S>>;
@@ -112,8 +124,8 @@ export type CommandRunner = {
    * `remembered`, what is in memory is good enough, although another instance may have written since; with `asOf`,
    * when it holds all that the log does up to there.
    */
-  peek<S, C extends { readonly type: string }, E extends DomainEvent>(
-    aggregate: Aggregate<S, C, E>,
+  peek<S>(
+    aggregate: Fold<S>,
     id: string,
     options?: { remembered?: boolean; asOf?: Position | undefined; signal?: AbortSignal | undefined },
   ): Promise<Loaded<S>>;
@@ -121,8 +133,8 @@ export type CommandRunner = {
    * Where a stream says that this command was carried out on it, also while no index knows of it yet; waits for one
    * that is being carried out. Undefined: it was not.
    */
-  find<S, C extends { readonly type: string }, E extends DomainEvent>(
-    aggregate: Aggregate<S, C, E>,
+  find<S>(
+    aggregate: Fold<S>,
     id: string,
     commandId: string,
     options?: { signal?: AbortSignal },

@@ -12,29 +12,21 @@ export type Remembered<S> = {
 };
 
 /** Folded streams in memory; the least recently used leaves first. */
-export type FoldedCache = {
-  /** Undefined also when it was folded by another version. */
-  get<S>(stream: string, stateVersion: number): Remembered<S> | undefined;
-  has(stream: string): boolean;
-  set(stream: string, stateVersion: number, folded: FoldedStream<unknown>, isChecked: boolean): void;
-  forget(stream: string): void;
-};
-
-export const createFoldedCache = (max: number): FoldedCache => {
+export const createFoldedCache = (max: number) => {
   // Counted by size: room for `max` entries would be taken, and filled, before there is one.
   const entries = new LRUCache<string, Remembered<unknown> & { readonly stateVersion: number }>({
     maxSize: max,
     sizeCalculation: () => 1,
   });
   return {
-    get: <S>(stream: string, stateVersion: number) => {
+    /** Undefined also when it was folded by another version. */
+    get: <S>(stream: string, stateVersion: number): Remembered<S> | undefined => {
       const entry = entries.get(stream);
       // One stream belongs to one aggregate, so that its cached state has that aggregate's type.
       return entry?.stateVersion === stateVersion ? (entry as Remembered<S>) : undefined;
     },
-    has: (stream) => entries.has(stream),
-    set: (stream, stateVersion, folded, isChecked) =>
+    set: (stream: string, stateVersion: number, folded: FoldedStream<unknown>, isChecked: boolean): void =>
       void entries.set(stream, { folded, stateVersion, isChecked }),
-    forget: (stream) => void entries.delete(stream),
+    forget: (stream: string): void => void entries.delete(stream),
   };
 };

@@ -1,11 +1,11 @@
-import type { Decider, DomainEvent } from '../../domain/decider.ts';
+import type { DomainEvent } from '../../domain/decider.ts';
 import {
   countVersion,
   NO_VERSION,
   type DocumentVersion,
   type VersionedType,
 } from '../../domain/document-version.ts';
-import type { Loaded } from './command.ts';
+import type { Fold, Loaded } from './command.ts';
 import type { EventCodec } from '../log/event-codec.ts';
 import type { ExpectedRevision, Position, RecordedEvent } from '../log/event-store.ts';
 
@@ -80,14 +80,15 @@ type Envelope = Pick<RecordedEvent, 'revision' | 'position' | 'id'> & {
   readonly type: VersionedType | undefined;
 };
 
-export const foldEvent = <State, Event extends DomainEvent>(
+/** The event is one of the stream's own aggregate, whose `evolve` passes types that it does not know. */
+export const foldEvent = <State>(
   folded: FoldedStream<State>,
-  evolve: Decider<State, never, Event>['evolve'],
-  event: Event,
+  evolve: Fold<State>['decider']['evolve'],
+  event: DomainEvent,
   envelope: Envelope,
 ): void => {
   const { commandId, requestHash, revision, position, id } = envelope;
-  folded.state = evolve(folded.state, event);
+  folded.state = evolve(folded.state, event as never);
   folded.revision = revision;
   folded.end = undefined;
   folded.position = position;
@@ -104,15 +105,13 @@ export const foldEvent = <State, Event extends DomainEvent>(
 };
 
 /** Folds an event as the store returned it. */
-export const foldRecorded = <State, Event extends DomainEvent>(
+export const foldRecorded = <State>(
   folded: FoldedStream<State>,
-  evolve: Decider<State, never, Event>['evolve'],
+  evolve: Fold<State>['decider']['evolve'],
   codec: EventCodec,
   event: RecordedEvent,
 ): void =>
-  // The codec returns the current shape of a stored event: that is the aggregate's own event type, and `evolve`
-  // passes types that it does not know.
-  foldEvent(folded, evolve, codec.decode(event) as DomainEvent as Event, {
+  foldEvent(folded, evolve, codec.decode(event), {
     revision: event.revision,
     position: event.position,
     id: event.id,

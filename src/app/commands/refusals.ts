@@ -80,11 +80,10 @@ export const refusedCommand = (
   message: rejection.message,
   at,
   correlationId: context.correlationId,
-  ...defined({ traceparent: context.traceparent, ticket: context.ticket }),
+  ...defined({ traceparent: context.traceparent, ticket: context.ticket, source: context.source }),
   actor: context.actor,
-  ...(context.source === undefined ? {} : { source: context.source }),
   kind: about.category,
   resourceId: about.id,
   requestHash: context.requestHash,
-  ...(context.fields === undefined ? {} : { fields: context.fields }),
+  ...defined({ fields: context.fields }),
 });

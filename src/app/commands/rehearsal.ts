@@ -1,8 +1,9 @@
+import { parseStreamName, streamName } from '../../domain/stream-name.ts';
 import { isRejection, type DomainEvent, type Rejection } from '../../domain/decider.ts';
 import type { ResourceKind } from '../../domain/resource.ts';
 import type { CommandContext, CommandRunner } from './command.ts';
-import { nameAggregate } from '../../domain/kinds.ts';
-import { aggregateOf, claimsOf, resourceOf, streamOf, type NameClaim } from '../names/names.ts';
+import { aggregateOf, nameAggregate } from '../../domain/kinds.ts';
+import { claimsOf, type NameClaim } from '../names/names.ts';
 import { staleRevision } from './refusals.ts';
 import { takenRejection } from './resource-commands.ts';
 
@@ -52,9 +53,10 @@ const isTaken = async <S, C extends { readonly type: string }, E extends DomainE
   claim: NameClaim,
 ): Promise<boolean> => {
   const { state } = await runner.load(nameAggregate, claim.id);
-  if (state.status === 'free' || claim.slot === true || state.stream === streamOf(kind, id)) return false;
-  const owner = resourceOf(state.stream);
-  if (owner.kind !== kind.kind) return true;
+  if (state.status === 'free' || claim.slot === true || state.stream === streamName(kind.kind, id))
+    return false;
+  const owner = parseStreamName(state.stream);
+  if (owner.category !== kind.kind) return true;
   const view = kind.view((await runner.load(aggregateOf(kind), owner.id)).state);
   return !(view.exists && view.archived);
 };

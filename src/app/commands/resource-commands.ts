@@ -1,3 +1,5 @@
+import { parseStreamName, streamName } from '../../domain/stream-name.ts';
+import { aggregateOf, type AnyKind } from '../../domain/kinds.ts';
 import { reject, type DomainEvent, type Rejection } from '../../domain/decider.ts';
 import type { ResourceKind, ResourceView } from '../../domain/resource.ts';
 import type {
@@ -5,30 +7,20 @@ import type {
   CommandContext,
   CommandOutcome,
   CommandRunner,
-  ExecuteOptions,
   Loaded,
   SentAppend,
 } from './command.ts';
 import { OutcomeUnknown, StoreUnavailable, type Position } from '../log/event-store.ts';
-import {
-  aggregateOf,
-  claimsOf,
-  resourceOf,
-  streamOf,
-  type NameClaim,
-  type Names,
-  type Reservation,
-} from '../names/names.ts';
+import { claimsOf, type NameClaim, type Names, type Reservation } from '../names/names.ts';
 import type { Clock, RecordRejection, Timers } from '../ports.ts';
 import { createProjectEntries, type ProjectEntries } from '../tenancy/project-entries.ts';
-import { createReferenceGuard, ReferencesBusy } from '../references/reference-guard.ts';
-import { createAnnouncements } from '../references/announcements.ts';
+import { ReferencesBusy } from '../references/reference-guard.ts';
 import {
   createReferrals,
-  type Referral,
+  type Checked,
+  type ReferenceCheck,
   type ReferralOptions,
   type ReferralsOptions,
-  type Unreferenced,
 } from '../references/referrals.ts';
 import { settleSlot, type SlotParts } from '../names/slots.ts';
 import { createStreamQueue } from './stream-queue.ts';
@@ -55,12 +47,7 @@ export type ResourceCommands = {
   inTurn<T>(kind: string, id: string, task: () => Promise<T>): Promise<T>;
 };
 
-export type ResourceOptions = {
-  readonly likelyNew?: boolean;
-  /** Of a deletion that is refused while something refers to the object. */
-  readonly unreferenced?: Unreferenced;
-  readonly reaches?: ReferralOptions['reaches'];
-};
+export type ResourceOptions = ReferralOptions & { readonly likelyNew?: boolean };
 
 export type ResourceCommandsOptions = {
   readonly runner: CommandRunner;
@@ -69,8 +56,6 @@ export type ResourceCommandsOptions = {
   readonly recordRejection: RecordRejection;
   /** Called when names could not be given back at once; the repair loop does it later. */
   readonly onLeftBehind?: (error: unknown) => void;
-  /** Creations in projects that are remembered until another one follows; default 10,000. Room is taken at once. */
-  readonly rememberedEntries?: number;
   /** Bounds how long a creation and a deletion wait for each other. */
   readonly timers: Timers;
   /** `ReferralsOptions.caughtUp`. Default: there is no read model to wait for. */
@@ -81,6 +66,8 @@ export type ResourceCommandsOptions = {
   readonly singleWriter?: boolean;
 };
 
+type Command = { readonly type: string };
+
 /** How often a command is repeated because it was abandoned while it ran, or because a gone resource held a name. */
 const MAX_REPEATS = 5;
 
@@ -90,19 +77,16 @@ export const createResourceCommands = ({
   clock,
   recordRejection,
   onLeftBehind = () => undefined,
-  rememberedEntries,
   timers,
   caughtUp = async () => true,
   announcedTo = () => [],
   singleWriter = true,
 }: ResourceCommandsOptions): ResourceCommands => {
-  const entries = createProjectEntries({ runner, names, clock, remembered: rememberedEntries });
-  const guard = createReferenceGuard({ timers });
-  const announcements = createAnnouncements({ runner, clock, step: names.step });
+  const entries = createProjectEntries({ runner, names, clock });
   const referrals = createReferrals({
     runner,
-    guard,
-    announcements,
+    clock,
+    step: names.step,
     caughtUp,
     announcedTo,
     timers,
@@ -110,27 +94,31 @@ export const createResourceCommands = ({
   });
   const turns = createStreamQueue();
 
-  const executeOnce = async <S, C extends { readonly type: string }, E extends DomainEvent>(
-    kind: ResourceKind<S, C, E>,
+  const executeOnce = async (
+    kind: AnyKind,
     id: string,
-    command: C,
+    command: Command,
     context: CommandContext,
-    { unreferenced, reaches, ...options }: ResourceOptions,
-  ): Promise<{ readonly outcome: CommandOutcome<S>; readonly obstacle: NameClaim | undefined }> => {
-    const referral = referrals.begin(kind, id, context, { unreferenced, reaches });
-    const held = holdingsOf({ runner, names, clock, entries, referral, singleWriter }, kind, id, context);
-    const how: ExecuteOptions<S, E> = { ...options, step: true, beforeAppend: held.take };
-    let outcome: CommandOutcome<S>;
+    { likelyNew = false, ...references }: ResourceOptions,
+  ): Promise<{ readonly outcome: CommandOutcome<unknown>; readonly obstacle: NameClaim | undefined }> => {
+    const held = holdingsOf({ runner, names, clock, entries, singleWriter }, kind, id, context);
+    let outcome: CommandOutcome<unknown>;
     try {
-      outcome = await referral.run((exact) => runner.execute(aggregateOf(kind), id, command, exact, how));
+      outcome = await referrals.carryOut(kind, id, context, references, (exact, check) =>
+        runner.execute(aggregateOf(kind), id, command, exact, {
+          likelyNew,
+          step: true,
+          beforeAppend: (loaded, events) => held.take(loaded, events, check),
+        }),
+      );
     } catch (error) {
       if (error instanceof ReferencesBusy) await held.giveUp().catch(onLeftBehind);
       // A reservation is stored: "nothing happened" would be wrong, and the retry finishes what was begun.
       if (error instanceof StoreUnavailable && (await held.holdsAny()))
-        throw new OutcomeUnknown(streamOf(kind, id), { cause: error });
+        throw new OutcomeUnknown(streamName(kind.kind, id), { cause: error });
       throw error;
     }
-    if (outcome.outcome === 'accepted') entries.leave(streamOf(kind, id));
+    if (outcome.outcome === 'accepted') entries.leave(streamName(kind.kind, id));
     // A replayed outcome shows the past; who holds what now was settled then, or is by the repair loop.
     if (outcome.outcome === 'accepted' && outcome.replayed) return { outcome, obstacle: undefined };
     const release = outcome.outcome === 'rejected' ? held.giveUp() : held.giveBack(outcome);
@@ -144,16 +132,12 @@ export const createResourceCommands = ({
    * repair loop to do it. False: its holder is alive and keeps it. Not done while a stream is being worked on: two
    * resources could wait for each other.
    */
-  const makeFree = async <S, C extends { readonly type: string }, E extends DomainEvent>(
-    kind: ResourceKind<S, C, E>,
-    claim: NameClaim,
-    context: CommandContext,
-  ): Promise<boolean> => {
+  const makeFree = async (kind: AnyKind, claim: NameClaim, context: CommandContext): Promise<boolean> => {
     const found = await names.look(claim.id);
     if (found?.state.status !== 'held') return true;
     const { holder, stream } = found.state;
-    const owner = resourceOf(stream);
-    if (owner.kind !== kind.kind) return false;
+    const owner = parseStreamName(stream);
+    if (owner.category !== kind.kind) return false;
     const aggregate = aggregateOf(kind);
     // Reserved by what was never written: the next one under this id may be on its way, and only the repair loop, which
     // stops it first, takes its name. Asked before the state is read, which would else miss that it was written
@@ -167,30 +151,39 @@ export const createResourceCommands = ({
     return true;
   };
 
+  const execute = async (
+    kind: AnyKind,
+    id: string,
+    command: Command | ((abandonedBefore: number) => Command),
+    context: CommandContext,
+    options: ResourceOptions = {},
+  ): Promise<CommandOutcome<unknown>> => {
+    let abandonedBefore = 0;
+    for (let repeats = 0; ; repeats += 1) {
+      const concrete = typeof command === 'function' ? command(abandonedBefore) : command;
+      const { outcome, obstacle } = await executeOnce(kind, id, concrete, context, options);
+      if (outcome.outcome === 'accepted') return outcome;
+      if (repeats < MAX_REPEATS) {
+        const times = outcome.rejection.facts?.['times'];
+        const abandoned = outcome.rejection.code === 'CREATION_ABANDONED' && typeof times === 'number';
+        if (abandoned && typeof command === 'function') {
+          abandonedBefore = times;
+          continue;
+        }
+        // What was taken for new may be a repeat: then its first call is what counts.
+        if (options.likelyNew && (await runner.find(aggregateOf(kind), id, context.commandId))) continue;
+        if (obstacle !== undefined && (await makeFree(kind, obstacle, context))) continue;
+      }
+      const about = { category: kind.kind, id };
+      recordRejection(refusedCommand(concrete.type, outcome.rejection, context, clock.now(), about));
+      return outcome;
+    }
+  };
+
   return {
     inTurn: (kind, id, task) => turns.run(`${kind} ${id}`, task),
-    execute: async (kind, id, command, context, options = {}) => {
-      let abandonedBefore = 0;
-      for (let repeats = 0; ; repeats += 1) {
-        const concrete = typeof command === 'function' ? command(abandonedBefore) : command;
-        const { outcome, obstacle } = await executeOnce(kind, id, concrete, context, options);
-        if (outcome.outcome === 'accepted') return outcome;
-        if (repeats < MAX_REPEATS) {
-          const times = outcome.rejection.facts?.['times'];
-          const abandoned = outcome.rejection.code === 'CREATION_ABANDONED' && typeof times === 'number';
-          if (abandoned && typeof command === 'function') {
-            abandonedBefore = times;
-            continue;
-          }
-          // What was taken for new may be a repeat: then its first call is what counts.
-          if (options.likelyNew && (await runner.find(aggregateOf(kind), id, context.commandId))) continue;
-          if (obstacle !== undefined && (await makeFree(kind, obstacle, context))) continue;
-        }
-        const about = { category: kind.kind, id };
-        recordRejection(refusedCommand(concrete.type, outcome.rejection, context, clock.now(), about));
-        return outcome;
-      }
-    },
+    // The command and the state are of the kind that was given; nothing in between looks into them.
+    execute: execute as unknown as ResourceCommands['execute'],
   };
 };
 
@@ -211,17 +204,13 @@ export const takenRejection = (
 };
 
 /** What one attempt at one resource holds and owes. */
-const holdingsOf = <S, C extends { readonly type: string }, E extends DomainEvent>(
-  parts: SlotParts & {
-    readonly entries: ProjectEntries;
-    readonly referral: Referral;
-    readonly singleWriter: boolean;
-  },
-  kind: ResourceKind<S, C, E>,
+const holdingsOf = (
+  parts: SlotParts & { readonly entries: ProjectEntries; readonly singleWriter: boolean },
+  kind: AnyKind,
   id: string,
   context: CommandContext,
 ) => {
-  const { names, entries, referral, singleWriter } = parts;
+  const { names, entries, singleWriter } = parts;
   const reserved = new Map<string, Reservation>();
   let obstacle: NameClaim | undefined;
   let removed: readonly { readonly id: string; readonly revision: number }[] = [];
@@ -234,7 +223,7 @@ const holdingsOf = <S, C extends { readonly type: string }, E extends DomainEven
     return position;
   };
   /** What the resource owns after the events that were last to be appended. */
-  let planned: { readonly events: readonly E[]; readonly has: readonly NameClaim[] } | undefined;
+  let planned: { readonly events: readonly DomainEvent[]; readonly has: readonly NameClaim[] } | undefined;
   /** The reservation that was sent last; false: somebody else has the name. */
   let last: Promise<boolean> = Promise.resolve(true);
   /** It is not known whether one that was sent is stored. */
@@ -282,21 +271,25 @@ const holdingsOf = <S, C extends { readonly type: string }, E extends DomainEven
     obstacle: (): NameClaim | undefined => obstacle,
 
     /** Reserves what the resource takes with these events, and notes what it will give back. */
-    take: async (loaded: Loaded<S>, events: readonly E[]): Promise<Rejection | AppendAhead | undefined> => {
+    take: async <B extends Checked>(
+      loaded: Loaded<unknown>,
+      events: readonly DomainEvent[],
+      check: ReferenceCheck<B>,
+    ): Promise<Rejection | AppendAhead | B | undefined> => {
       await settled();
       obstacle = undefined;
       const before = kind.view(loaded.state);
       const after = kind.view(events.reduce(kind.decider.evolve, loaded.state));
       // Before anything is reserved: whoever waits here is in nobody's way.
-      const refused = await referral.take(before, after, loaded);
-      if (refused !== undefined) return refused;
+      const held = await check(before, after, loaded);
+      if (held !== undefined) return held;
       const had = claimsOf(kind, before);
       const has = claimsOf(kind, after);
       planned = { events, has };
       removed = await lookAt(without(had, has));
       for (const claim of [...without(has, had), ...without(had, has)])
         if (claim.slot === true) slots.add(claim.id);
-      const holder = { kind: kind.kind, id, stream: streamOf(kind, id), exists: before.exists };
+      const holder = { kind: kind.kind, id, stream: streamName(kind.kind, id), exists: before.exists };
       const enters = comesInto(before, after);
       const wanted = without(has, had);
       for (const claim of wanted) {
@@ -316,7 +309,7 @@ const holdingsOf = <S, C extends { readonly type: string }, E extends DomainEven
     giveBack: async ({
       loaded,
       events,
-    }: Extract<CommandOutcome<S>, { outcome: 'accepted' }>): Promise<Position | undefined> => {
+    }: Extract<CommandOutcome<unknown>, { outcome: 'accepted' }>): Promise<Position | undefined> => {
       await settled();
       const has = planned?.events === events ? planned.has : claimsOf(kind, kind.view(loaded.state));
       for (const name of removed) await names.release(name.id, name.revision, id, 'deleted', context);
@@ -340,21 +333,18 @@ const holdingsOf = <S, C extends { readonly type: string }, E extends DomainEven
   };
 };
 
-/** The events bring the object into being. */
-const comesAbout = (
-  before: ResourceView,
-  after: ResourceView,
-): after is Extract<ResourceView, { exists: true }> =>
-  (!before.exists || before.archived) && after.exists && !after.archived;
-
-/** In a project that has a name, too. */
+/** The events bring the object into being, in a project that has a name. */
 const comesInto = (
   before: ResourceView,
   after: ResourceView,
-): after is Extract<ResourceView, { exists: true }> => comesAbout(before, after) && after.project !== '';
+): after is Extract<ResourceView, { exists: true }> =>
+  (!before.exists || before.archived) && after.exists && !after.archived && after.project !== '';
 
 /** A command's last event may be one on a resource that had to yield. */
-const withPosition = <S>(outcome: CommandOutcome<S>, last: Position | undefined): CommandOutcome<S> =>
+const withPosition = (
+  outcome: CommandOutcome<unknown>,
+  last: Position | undefined,
+): CommandOutcome<unknown> =>
   last === undefined || outcome.outcome === 'rejected'
     ? outcome
     : { ...outcome, loaded: { ...outcome.loaded, position: last } };

@@ -1,6 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import type { Aggregate } from './command.ts';
-import type { DomainEvent } from '../../domain/decider.ts';
+import type { Fold } from './command.ts';
 import type { EventCodec } from '../log/event-codec.ts';
 import type { EventStore, ExpectedRevision, ReadForward, RecordedEvent } from '../log/event-store.ts';
 import { emptyStream, foldRecorded, type FoldedStream } from './folded-stream.ts';
@@ -12,14 +11,10 @@ import type { Snapshot, SnapshotStore } from './snapshot-store.ts';
  * is folded here in slices that let the thread breathe.
  */
 export type StreamLoader = {
-  load<S, C extends { readonly type: string }, E extends DomainEvent>(
-    aggregate: Aggregate<S, C, E>,
-    stream: string,
-    signal?: AbortSignal,
-  ): Promise<FoldedStream<S>>;
+  load<S>(aggregate: Fold<S>, stream: string, signal?: AbortSignal): Promise<FoldedStream<S>>;
   /** Reads on from where `folded` stands; returns the number of new events. */
-  catchUp<S, C extends { readonly type: string }, E extends DomainEvent>(
-    aggregate: Aggregate<S, C, E>,
+  catchUp<S>(
+    aggregate: Fold<S>,
     stream: string,
     folded: FoldedStream<S>,
     signal?: AbortSignal,
@@ -29,8 +24,8 @@ export type StreamLoader = {
    * `read` all
    * of it comes from there, on this thread: neither a snapshot nor a worker stands in for events.
    */
-  loadAt<S, C extends { readonly type: string }, E extends DomainEvent>(
-    aggregate: Aggregate<S, C, E>,
+  loadAt<S>(
+    aggregate: Fold<S>,
     stream: string,
     revision: number,
     options?: {
@@ -76,8 +71,8 @@ export const createStreamLoader = ({
   const fromStore: ReadForward = (stream, options) => store.readStream(stream, options);
 
   /** Folds on from where `folded` stands; returns the number of events. */
-  const foldOn = async <S, C extends { readonly type: string }, E extends DomainEvent>(
-    aggregate: Aggregate<S, C, E>,
+  const foldOn = async <S>(
+    aggregate: Fold<S>,
     stream: string,
     folded: FoldedStream<S>,
     { upTo, signal, seen, read }: Stretch,
@@ -99,8 +94,8 @@ export const createStreamLoader = ({
     return count + (await foldHere(aggregate, stream, folded, { upTo, signal }));
   };
 
-  const foldHere = async <S, C extends { readonly type: string }, E extends DomainEvent>(
-    aggregate: Aggregate<S, C, E>,
+  const foldHere = async <S>(
+    aggregate: Fold<S>,
     stream: string,
     folded: FoldedStream<S>,
     { upTo, signal, seen, read = fromStore }: Stretch,
@@ -155,9 +150,8 @@ export const createStreamLoader = ({
         return empty;
       }
       const { stateVersion } = aggregate;
-      const newest = Math.min(revision, seenFrom - 1);
-      const folded = (await fromSnapshot<typeof empty.state>(stateVersion, stream, signal, newest)) ?? empty;
       const unseen = Math.min(revision, seenFrom - 1);
+      const folded = (await fromSnapshot<typeof empty.state>(stateVersion, stream, signal, unseen)) ?? empty;
       await foldOn(aggregate, stream, folded, { upTo: unseen, signal });
       if (unseen < revision) await foldOn(aggregate, stream, folded, { upTo: revision, signal, seen });
       return folded;

@@ -7,7 +7,7 @@ import { derivedCommandId } from '../log/identifiers.ts';
 import { hubContext } from '../log/metadata.ts';
 import type { Clock, Logger, Timers } from '../ports.ts';
 import { pause } from '../process-runner/pause.ts';
-import { createSlices } from '../process-runner/slices.ts';
+import { createSlices } from '../fairness/slicer.ts';
 import { hubCapacity } from './scheduler.ts';
 
 /** Milliseconds between two looks at what is held. */

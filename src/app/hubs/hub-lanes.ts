@@ -2,7 +2,7 @@ import { ownedObjects } from '../../domain/hub-objects.ts';
 import { laneOf } from '../../domain/hubs/hub-object.ts';
 import type { HubRegistry } from './hub-registry.ts';
 import type { ProcessHooks, ProcessRunner } from '../process-runner/types.ts';
-import type { Pacing } from '../process-runner/token-bucket.ts';
+import type { Pacing } from '../fairness/token-bucket.ts';
 
 /** Lane of what is done on no hub: placement and what belongs to it. */
 export const SCHEDULER_LANE = 'scheduler';

@@ -1,6 +1,6 @@
 import type { HubObject, ObjectPlace, OwnedObject, OwnedShown } from '../../domain/hubs/hub-object.ts';
 import { cannotBeShown, type CallOptions, type ManagementCluster } from './management-cluster.ts';
-import { nextTurn } from '../process-runner/slices.ts';
+import { nextTurn } from '../fairness/slicer.ts';
 import { createStreamQueue } from '../commands/stream-queue.ts';
 
 /** Where an object of ours is. */

@@ -1,29 +1,19 @@
 import { hash } from 'node:crypto';
 import { parse } from 'uuid';
 
+const bytesOf = (uuid: string): Buffer => Buffer.from(parse(uuid));
+
 /**
  * Every derived id of the service, each kind in its own namespace. The namespaces are part of the storage format:
  * a changed one would break the idempotency of everything already stored.
  */
 const NAMESPACES = {
-  event: '3f0d4c26-6f0e-4a58-9a3c-5b3d0a1f7c11',
-  command: '8a7be5d0-1c0b-4d52-9b1a-2e64f10c9d23',
-  creation: 'c2b6a1f4-90d7-4c39-8e57-7d1f3a6b5e35',
-  derivedCommand: '5d9e8c17-2a4f-4b66-8c0d-9f3b7e21a447',
-  subject: 'e71f0b3a-4d68-4f95-a2c1-60d8c5b49e59',
-  secretVersion: '17c3f9d2-b58e-4e0a-9d74-38a6e0f2bc6b',
-} as const;
-
-type Namespace = keyof typeof NAMESPACES;
-
-const bytesOf = (namespace: Namespace): Buffer => Buffer.from(parse(NAMESPACES[namespace]));
-const NAMESPACE_BYTES: Readonly<Record<Namespace, Buffer>> = {
-  event: bytesOf('event'),
-  command: bytesOf('command'),
-  creation: bytesOf('creation'),
-  derivedCommand: bytesOf('derivedCommand'),
-  subject: bytesOf('subject'),
-  secretVersion: bytesOf('secretVersion'),
+  event: bytesOf('3f0d4c26-6f0e-4a58-9a3c-5b3d0a1f7c11'),
+  command: bytesOf('8a7be5d0-1c0b-4d52-9b1a-2e64f10c9d23'),
+  creation: bytesOf('c2b6a1f4-90d7-4c39-8e57-7d1f3a6b5e35'),
+  derivedCommand: bytesOf('5d9e8c17-2a4f-4b66-8c0d-9f3b7e21a447'),
+  subject: bytesOf('e71f0b3a-4d68-4f95-a2c1-60d8c5b49e59'),
+  secretVersion: bytesOf('17c3f9d2-b58e-4e0a-9d74-38a6e0f2bc6b'),
 };
 
 /** The digit of the variant (RFC 9562 §4.1) by the digit that stands in its place: its upper two bits are 10. */
@@ -34,9 +24,9 @@ const VARIANT = '89ab';
  * to READY: with the one-shot hash, and written down by hand, each costs a twentieth of what the library's own `v5`
  * does (RFC 9562 §5.5).
  */
-const derive = (namespace: Namespace, parts: readonly (string | number)[]): string => {
+const derive = (namespace: keyof typeof NAMESPACES, parts: readonly (string | number)[]): string => {
   const name = JSON.stringify(parts);
-  const prefix = NAMESPACE_BYTES[namespace];
+  const prefix = NAMESPACES[namespace];
   const input = Buffer.allocUnsafe(prefix.length + Buffer.byteLength(name));
   prefix.copy(input);
   input.write(name, prefix.length, 'utf8');

@@ -89,26 +89,17 @@ export type CommandContext = Omit<CommandMetadata, 'command' | 'occurredAt' | 'i
 
 /** `occurredAt` is the wall clock at the decision (ISO), `instance` names this process incarnation. */
 export const commandMetadata = (
-  context: CommandContext,
+  {
+    fields: _fields,
+    ifRevision: _ifRevision,
+    ifVersion: _ifVersion,
+    signal: _signal,
+    ...said
+  }: CommandContext,
   command: string,
   occurredAt: string,
   instance: string,
-): CommandMetadata => ({
-  tenant: context.tenant,
-  project: context.project,
-  actor: context.actor,
-  command,
-  commandId: context.commandId,
-  requestHash: context.requestHash,
-  correlationId: context.correlationId,
-  causationId: context.causationId,
-  ...(context.ticket !== undefined && { ticket: context.ticket }),
-  occurredAt,
-  ...(context.traceparent !== undefined && { traceparent: context.traceparent }),
-  instance,
-  ...(context.hub !== undefined && { hub: context.hub }),
-  ...(context.source !== undefined && { source: context.source }),
-});
+): CommandMetadata => ({ ...said, command, occurredAt, instance });
 
 /** Subject of the service itself. */
 export const SYSTEM_SUBJECT = 'system';

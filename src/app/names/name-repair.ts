@@ -1,6 +1,7 @@
 import type { DomainEvent } from '../../domain/decider.ts';
+import { aggregateOf, type AnyKind } from '../../domain/kinds.ts';
 import type { JsonValue } from '../../domain/json.ts';
-import type { ResourceKind, ResourceView } from '../../domain/resource.ts';
+import type { ResourceView } from '../../domain/resource.ts';
 import { parseStreamName } from '../../domain/stream-name.ts';
 import type { Checkpoint } from '../log/checkpoint.ts';
 import type { Aggregate, CommandRunner } from '../commands/command.ts';
@@ -13,7 +14,7 @@ import {
   type RecordedEvent,
 } from '../log/event-store.ts';
 import { systemContext } from '../log/metadata.ts';
-import { aggregateOf, claimsOf, deciding, everyClaimOf, resourceOf, type Names } from './names.ts';
+import { claimsOf, deciding, everyClaimOf, type Names } from './names.ts';
 import type { Runtime } from '../ports.ts';
 import { pause } from '../process-runner/pause.ts';
 import { settleSlot } from './slots.ts';
@@ -34,14 +35,11 @@ export type NameRepair = {
   skipped(): number;
 };
 
-/** Any kind: repair reads states and views only and never gives a kind's own commands. */
-export type RepairableKind = ResourceKind<unknown, { readonly type: string }, DomainEvent>;
-
 export type NameRepairOptions = {
   readonly store: EventStore;
   readonly runner: CommandRunner;
   readonly names: Names;
-  readonly kinds: readonly RepairableKind[];
+  readonly kinds: readonly AnyKind[];
   /** Types of first events of resources (they complete a reservation) and of last ones (they end it). */
   readonly lifecycle: { readonly starts: readonly string[]; readonly ends: readonly string[] };
   readonly checkpoint: Checkpoint;
@@ -90,7 +88,7 @@ export const createNameRepair = (options: NameRepairOptions): NameRepair => {
    * resource is now; undefined: others kept changing it, and nothing may be taken from it.
    */
   const fence = async (
-    kind: RepairableKind,
+    kind: AnyKind,
     id: string,
     nameId: string,
     commandId: string,
@@ -102,7 +100,7 @@ export const createNameRepair = (options: NameRepairOptions): NameRepair => {
   };
 
   /** Who shows a slot, where the name is one. */
-  const settleAt = async (kind: RepairableKind, nameId: string, causationId: string): Promise<void> => {
+  const settleAt = async (kind: AnyKind, nameId: string, causationId: string): Promise<void> => {
     const context = systemContext(ids.uuidv7(), 'repair', { causationId });
     await settleSlot({ runner, names, clock }, kind, nameId, context);
   };
@@ -111,7 +109,7 @@ export const createNameRepair = (options: NameRepairOptions): NameRepair => {
     const found = await names.look(nameId);
     if (found === undefined || found.state.status === 'free') return 'free';
     const { holder, stream, commandId } = found.state;
-    const { kind: kindName, id } = resourceOf(stream);
+    const { category: kindName, id } = parseStreamName(stream);
     const kind = kinds.get(kindName);
     if (kind === undefined) return 'kept';
     const view = await fence(kind, id, nameId, commandId);
@@ -129,7 +127,7 @@ export const createNameRepair = (options: NameRepairOptions): NameRepair => {
   };
 
   /** As the event left it: the next one under its id may exist by now, and own other names. */
-  const viewAt = async (kind: RepairableKind, id: string, revision: number): Promise<ResourceView> => {
+  const viewAt = async (kind: AnyKind, id: string, revision: number): Promise<ResourceView> => {
     const now = await runner.load(aggregateOf(kind), id);
     if (now.revision === revision) return kind.view(now.state);
     return kind.view((await runner.load(aggregateOf(kind), id, { asOfRevision: revision })).state);
@@ -141,7 +139,7 @@ export const createNameRepair = (options: NameRepairOptions): NameRepair => {
    * stopped first.
    */
   const releaseAllOf = async (event: RecordedEvent): Promise<void> => {
-    const { kind: kindName, id } = resourceOf(event.stream);
+    const { category: kindName, id } = parseStreamName(event.stream);
     const kind = kinds.get(kindName);
     if (kind === undefined) return;
     const view = await viewAt(kind, id, event.revision);
@@ -321,7 +319,7 @@ type Fence = {
  * exists the
  * event changes nothing but the revision, which is its purpose.
  */
-const fenceOf = (kind: RepairableKind): Aggregate<unknown, Fence, DomainEvent> =>
+const fenceOf = (kind: AnyKind): Aggregate<unknown, Fence, DomainEvent> =>
   deciding(kind, (state, { at, nameId, commandId }) => {
     const view = kind.view(state);
     const gone = view.exists && view.archived && kind.idOnce === true;

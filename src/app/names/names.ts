@@ -1,9 +1,8 @@
 import { hash } from 'node:crypto';
 import type { Decision, DomainEvent } from '../../domain/decider.ts';
-import { nameAggregate } from '../../domain/kinds.ts';
+import { nameAggregate, type AnyKind } from '../../domain/kinds.ts';
 import type { NameState } from '../../domain/naming/name.ts';
 import type { ResourceKind, ResourceView } from '../../domain/resource.ts';
-import { parseStreamName, streamName } from '../../domain/stream-name.ts';
 import type { Aggregate, CommandContext, CommandRunner, SentAppend } from '../commands/command.ts';
 import type { Runtime } from '../ports.ts';
 import { defined } from '../../domain/json-tools.ts';
@@ -37,12 +36,12 @@ export const nameStreamId = (scope: string, tenant: string, project: string, val
   hash('sha256', JSON.stringify([scope, tenant, project, value]), 'hex');
 
 /** What a resource in this shape must own; nothing once it is archived (or was never there). */
-export const claimsOf = (kind: AnyKind, view: ResourceView): readonly NameClaim[] =>
+export const claimsOf = (kind: NamedKind, view: ResourceView): readonly NameClaim[] =>
   view.exists && !view.archived ? everyClaimOf(kind, view) : [];
 
 /** The same for a resource that is gone: what it owned until then. */
 export const everyClaimOf = (
-  kind: AnyKind,
+  kind: NamedKind,
   view: Extract<ResourceView, { exists: true }>,
 ): readonly NameClaim[] => {
   const tenant = kind.nameScope === 'global' ? '' : view.tenant;
@@ -70,8 +69,7 @@ export const everyClaimOf = (
 /** What is said of a taken name that must not be told. */
 export const nameTakenText = (words: string): string => `${words} with this name already exists`;
 
-/** A kind whose state and commands are of no interest here. */
-export type AnyKind = Pick<ResourceKind, 'kind' | 'nameScope' | 'uniqueValues' | 'words'>;
+type NamedKind = Pick<ResourceKind, 'kind' | 'nameScope' | 'uniqueValues' | 'words'>;
 
 /** A reservation that this attempt made. `fresh`: it was free before, or, of a slot, somebody else's. */
 export type Reservation = { readonly claim: NameClaim; readonly revision: number; readonly fresh: boolean };
@@ -151,27 +149,12 @@ export const createNames = ({
   };
 };
 
-/** The kind and id of the resource that a stream belongs to. */
-export const resourceOf = (stream: string): { kind: string; id: string } => {
-  const { category, id } = parseStreamName(stream);
-  return { kind: category, id };
-};
-
-export const aggregateOf = <S, C extends { readonly type: string }, E extends DomainEvent>(
-  kind: ResourceKind<S, C, E>,
-): Aggregate<S, C, E> => ({ category: kind.kind, decider: kind.decider, stateVersion: kind.stateVersion });
-
 /** The kind's own fold with one decision, which is none of its commands. */
 export const deciding = <C extends { readonly type: string }>(
-  kind: Pick<
-    ResourceKind<unknown, { readonly type: string }, DomainEvent>,
-    'kind' | 'decider' | 'stateVersion'
-  >,
+  kind: Pick<AnyKind, 'kind' | 'decider' | 'stateVersion'>,
   decide: (state: unknown, command: C) => Decision<DomainEvent>,
 ): Aggregate<unknown, C, DomainEvent> => ({
   category: kind.kind,
   decider: { ...kind.decider, decide },
   stateVersion: kind.stateVersion,
 });
-
-export const streamOf = (kind: { readonly kind: string }, id: string): string => streamName(kind.kind, id);

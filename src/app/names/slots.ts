@@ -1,8 +1,8 @@
-import type { DomainEvent } from '../../domain/decider.ts';
-import type { ResourceKind } from '../../domain/resource.ts';
+import { parseStreamName, streamName } from '../../domain/stream-name.ts';
+import { aggregateOf, type AnyKind } from '../../domain/kinds.ts';
 import type { CommandContext, CommandRunner } from '../commands/command.ts';
 import type { Position } from '../log/event-store.ts';
-import { aggregateOf, claimsOf, resourceOf, streamOf, type Names } from './names.ts';
+import { claimsOf, type Names } from './names.ts';
 import type { Clock } from '../ports.ts';
 
 /**
@@ -25,15 +25,15 @@ export type SlotParts = {
 const MAX_ROUNDS = 5;
 
 /** Returns the position of the last event that it wrote, if it wrote any. */
-export const settleSlot = async <S, C extends { readonly type: string }, E extends DomainEvent>(
+export const settleSlot = async (
   { runner, names, clock }: SlotParts,
-  kind: ResourceKind<S, C, E>,
+  kind: AnyKind,
   slotId: string,
   context: CommandContext,
 ): Promise<Position | undefined> => {
   if (kind.yieldSlot === undefined) return undefined;
   const shows = async (stream: string): Promise<Shown | undefined> => {
-    const { id } = resourceOf(stream);
+    const { id } = parseStreamName(stream);
     const { state, revision } = await runner.load(aggregateOf(kind), id);
     const claim = claimsOf(kind, kind.view(state)).find((candidate) => candidate.id === slotId);
     return claim === undefined || revision === 'no_stream' ? undefined : { id, revision, claim };
@@ -58,7 +58,7 @@ export const settleSlot = async <S, C extends { readonly type: string }, E exten
       }
       return position;
     }
-    const holder = { kind: kind.kind, id: last.id, stream: streamOf(kind, last.id), exists: true };
+    const holder = { kind: kind.kind, id: last.id, stream: streamName(kind.kind, last.id), exists: true };
     await names.reserve(last.claim, holder, context, { ifRevision: slot.revision });
   }
   return undefined;

@@ -14,7 +14,7 @@ import { foldRecorded, inputsOf } from './run.ts';
 import type { RunIndex } from './run-index.ts';
 import type { RunMemory } from './run-memory.ts';
 import type { Runs } from './runs.ts';
-import { createSlices } from './slices.ts';
+import { createSlices } from '../fairness/slicer.ts';
 import type { PartOptions } from './types.ts';
 
 /**

@@ -1,7 +1,7 @@
 import type { EffectOutcome } from '../../domain/workflow.ts';
 import type { Timers } from '../ports.ts';
 import { createCallCounts, type CallCounts } from './call-counts.ts';
-import { createFairQueue, type FairQueue, type Priority } from './fair-queue.ts';
+import { createFairQueue, type FairQueue, type Priority } from '../fairness/fair-queue.ts';
 import {
   createLaneFailures,
   OF_ONE_ORDER,
@@ -9,7 +9,7 @@ import {
   type Caller,
   type LaneFailures,
 } from './lane-failures.ts';
-import { createTokenBucket, type Pacing, type TokenBucket } from './token-bucket.ts';
+import { createTokenBucket, type Pacing, type TokenBucket } from '../fairness/token-bucket.ts';
 import type { LanePause, LaneStatus, ProcessRunnerSettings } from './types.ts';
 
 /** How a slot ended: with the effect's outcome, or `unused` when there was nothing to do after all. */

@@ -1,5 +1,5 @@
 import type { Pending, PendingCommand, PendingEffect } from '../../domain/workflow.ts';
-import type { Priority } from './fair-queue.ts';
+import type { Priority } from '../fairness/fair-queue.ts';
 import type { Alarm, StoredAlarm } from './run-index.ts';
 import { alarmAt, alarmIn, gateAlarm, heldAlarm, readAlarmKey, timerAlarms } from './run-memory.ts';
 import { isKnown, pruneStarts, type Run } from './run.ts';

@@ -9,7 +9,7 @@ import { isOver, pendingOf, type Run } from './run.ts';
 import { isIndexError } from './run-index.ts';
 import { Stopped } from './run-log.ts';
 import type { RunsOptions } from './runs-options.ts';
-import { createSlices } from './slices.ts';
+import { createSlices } from '../fairness/slicer.ts';
 import { contextOf } from './work.ts';
 
 export type Runs = {

@@ -9,7 +9,7 @@ import { openRunIndex } from './run-index.ts';
 import { createRunLog } from './run-log.ts';
 import { createRunMemory, timerAlarm, timerOfAlarm } from './run-memory.ts';
 import { createRuns } from './runs.ts';
-import { nextTurn } from './slices.ts';
+import { nextTurn } from '../fairness/slicer.ts';
 import { createSteadyClock } from './steady-clock.ts';
 import type {
   LaneStatus,

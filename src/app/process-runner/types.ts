@@ -8,7 +8,7 @@ import type { Ownership } from '../deployment/ownership.ts';
 import type { EventMetadata } from '../log/metadata.ts';
 import type { Runtime } from '../ports.ts';
 import type { FailingOrder } from './lane-failures.ts';
-import type { Pacing } from './token-bucket.ts';
+import type { Pacing } from '../fairness/token-bucket.ts';
 
 export type { AnyWorkflow };
 

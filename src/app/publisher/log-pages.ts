@@ -1,5 +1,5 @@
 import type { EventStore, Position, RecordedEvent } from '../log/event-store.ts';
-import { nextTurn } from '../process-runner/slices.ts';
+import { nextTurn } from '../fairness/slicer.ts';
 import { lengthOf } from '../streams/stream-folds.ts';
 
 /** A stretch of the log with every event of it, whatever its stream: those behind `after` up to `upTo`. */

@@ -15,7 +15,7 @@ import { createTopicCheck, CREATE_COMMAND, type TopicPlan, type TopicProblem } f
 import { createTopicPublisher, type TopicPublisher } from './topic-publisher.ts';
 import { STANDBY, topicErrorOf, type TopicStatus } from './topic-status.ts';
 import { createRefillLog, createTrouble, THE_CHECK, type Trouble } from './trouble.ts';
-import { createTurns } from './mapping-turns.ts';
+import { createTurns } from '../fairness/slicer.ts';
 import {
   PUBLISHER_SETTINGS,
   type PublisherFailpoint,

@@ -14,7 +14,7 @@ import type { KafkaRecord, TopicStream } from '../streams/stream.ts';
 import { filterFor } from './filter.ts';
 import { isEmpty, NO_ENDS } from './written-ends.ts';
 import { KafkaFault, ReplayTargetInUse, sizeOf, type KafkaCluster, type KafkaProducer } from './ports.ts';
-import { createTurns } from './mapping-turns.ts';
+import { createTurns } from '../fairness/slicer.ts';
 import { PUBLISHER_SETTINGS, waitAfter } from './types.ts';
 
 /** A part of the log, once more, to a topic of its own: consumers of the topic itself notice nothing. */

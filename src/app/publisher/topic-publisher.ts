@@ -62,46 +62,50 @@ export type TopicPublisher = {
   retry(stream: string): Promise<RetryOutcome>;
 };
 
-/** `between`: no session runs; the last one has failed, or the first one has not begun. */
+/** What this instance does for the topic. `between`: the next session has not begun. */
 type Phase =
-  | { readonly is: 'standby' | 'between' }
-  | { readonly is: 'publishing'; readonly session: Session; readonly reader: Reader };
-const NOTHING_RUNS = { session: undefined, reader: undefined };
+  | ({ readonly is: 'standby' | 'between' } & Reached)
+  | {
+      readonly is: 'publishing';
+      readonly session: Session;
+      readonly reader: Reader;
+      readonly from: Position | undefined;
+    };
+type Reached = Pick<TopicStatus, 'position' | 'parked'>;
 
-/** The last error also after it was overcome. */
-type Health = { readonly is: 'fine' | 'waiting' | 'failed'; readonly lastError: TopicError | undefined };
-
-/** `isTold`: a try on the way has told what is wrong. */
-type Sending = Trying & { readonly sinceMs: number; readonly isTold: boolean };
+/** What has come of sends; the last error also after it was overcome. */
+type Delivery = Pick<TopicStatus, 'sent' | 'confirmedAt' | 'published' | 'lastError'> & {
+  readonly health: 'fine' | 'waiting' | 'failed';
+  /** `isTold`: a try on the way has told what is wrong. Undefined: nothing is on its way. */
+  readonly sending: (Trying & { readonly sinceMs: number; readonly isTold: boolean }) | undefined;
+};
 
 /**
- * The topic was found empty and is filled from the beginning of the log again, which may not be stored yet. `upTo`: how far
- * it was published to before; undefined: not known.
+ * `found`: the topic is empty although it was published to, and the log does not say so yet; `begun`: it is
+ * filled from the beginning of the log. `upTo`: how far it was published to before; undefined: not known.
  */
-type Refill = { readonly since: string; readonly upTo: Position | undefined; readonly isStored: boolean };
+type Refill =
+  | { readonly is: 'none' }
+  | { readonly is: 'found' | 'begun'; readonly since: string; readonly upTo: Position | undefined };
 
 export const createTopicPublisher = (options: TopicPublisherOptions): TopicPublisher => {
   const { stream, store, clock, timers, ids, instance, logger, settings, trouble } = options;
   const { name } = stream.topic;
-  let phase: Phase = { is: 'standby' };
-  let health: Health = { is: 'fine', lastError: undefined };
-  let sending: Sending | undefined;
-  let refill: Refill | undefined;
-  /** What the last session left. */
-  let left: Pick<TopicStatus, 'position' | 'parked'> = { position: undefined, parked: [] };
-  let confirmed: Pick<TopicStatus, 'sent' | 'confirmedAt' | 'published'> = {
+  let phase: Phase = { is: 'standby', position: undefined, parked: [] };
+  let delivery: Delivery = {
+    health: 'fine',
+    lastError: undefined,
+    sending: undefined,
     sent: 0,
     confirmedAt: undefined,
     published: false,
   };
+  let refill: Refill = { is: 'none' };
 
-  const isFilling = (reached: Position | undefined): boolean =>
-    refill?.upTo !== undefined && (reached === undefined || reached < refill.upTo);
-
-  const failed = (error: unknown, is: 'waiting' | 'failed'): TopicError => {
+  const failed = (error: unknown, health: 'waiting' | 'failed'): TopicError => {
     const lastError = topicErrorOf(error, clock.now());
     trouble.has(name, lastError);
-    health = { is, lastError };
+    delivery = { ...delivery, health, lastError };
     return lastError;
   };
 
@@ -109,29 +113,23 @@ export const createTopicPublisher = (options: TopicPublisherOptions): TopicPubli
     ...options,
     events: {
       trying: (records) => {
-        const before = sending ?? {
-          since: clock.now(),
-          sinceMs: clock.monotonicMs(),
-          attempt: 0,
-          failed: 0,
-          problem: undefined,
-        };
+        const first = { since: clock.now(), sinceMs: clock.monotonicMs(), attempt: 0, failed: 0 };
+        const before = delivery.sending ?? { ...first, problem: undefined };
         const next = { ...before, records, attempt: before.attempt + 1, isTold: false };
-        sending = records === 0 ? undefined : next;
+        delivery = { ...delivery, sending: records === 0 ? undefined : next };
       },
       trouble: (problem) => {
-        sending &&= { ...sending, failed: sending.failed + 1, problem, isTold: true };
+        delivery = { ...delivery, sending: hindered(delivery, problem, true) };
       },
       failed: (error) => {
         const { message } = failed(error, isOtherHistory(error) ? 'failed' : 'waiting');
-        // Of one that failed at last the tries on the way were told.
-        sending &&= { ...sending, failed: sending.failed + (sending.isTold ? 0 : 1), problem: message };
+        delivery = { ...delivery, sending: hindered(delivery, message, false) };
       },
       sent: (records) => {
-        if (health.is !== 'fine') trouble.over(name);
-        health = { ...health, is: 'fine' };
-        sending = undefined;
-        confirmed = { sent: confirmed.sent + records, confirmedAt: clock.now(), published: true };
+        if (delivery.health !== 'fine') trouble.over(name);
+        const sent = delivery.sent + records;
+        const confirmed = { sent, confirmedAt: clock.now(), published: true };
+        delivery = { ...delivery, health: 'fine', sending: undefined, ...confirmed };
         options.hooks?.published?.(name, records);
       },
     },
@@ -147,7 +145,7 @@ export const createTopicPublisher = (options: TopicPublisherOptions): TopicPubli
       await checkpoint.load();
       if (!(await checkpoint.save(undefined))) throw new TakenOver(`sys-kafka-${name}`);
     }
-    refill &&= { ...refill, isStored: true };
+    if (refill.is === 'found') refill = { ...refill, is: 'begun' };
     if (!isOwner) throw new TakenOver(`sys-kafka-${name}`);
   };
 
@@ -168,9 +166,10 @@ export const createTopicPublisher = (options: TopicPublisherOptions): TopicPubli
     const parking = createParking({ store, topic: name, clock, ids, instance });
     await parking.load(signal);
     const stored = await checkpoint.load(signal);
-    const after = refill?.isStored === false ? undefined : stored;
-    if (refill?.isStored === false) await storeNew(checkpoint);
-    left = { ...left, position: after };
+    const isNew = refill.is === 'found';
+    if (isNew) await storeNew(checkpoint);
+    const after = isNew ? undefined : stored;
+    phase = { is: 'between', parked: reachedIn(phase).parked, position: after };
     const stop = new AbortController();
     const own: Session = {
       outbox: createOutbox(settings.outbox),
@@ -178,24 +177,24 @@ export const createTopicPublisher = (options: TopicPublisherOptions): TopicPubli
       signal: AbortSignal.any([signal, stop.signal]),
     };
     const reader = createReader({ ...options, session: own, after });
-    const sentBefore = confirmed.sent;
+    const sentBefore = delivery.sent;
     const wasSent = after !== undefined && !checkpoint.isUnsent();
-    confirmed = { ...confirmed, published: confirmed.published || wasSent };
+    delivery = { ...delivery, published: delivery.published || wasSent };
     /**
      * What is sent looks for itself. A topic of which nothing new comes would stay without its history, and be called live.
      */
     const emptied = async (): Promise<void> => {
       while (!own.signal.aborted) {
         const looked = options.check.looked();
-        const goesOn = wasSent || confirmed.sent > sentBefore;
+        const goesOn = wasSent || delivery.sent > sentBefore;
         // Asked anew: what was sent since the look may have been the first.
         const ends = options.check.lastEnds(name);
-        const mayBe = goesOn && sending === undefined && ends !== undefined;
+        const mayBe = goesOn && delivery.sending === undefined && ends !== undefined;
         if (mayBe && isAnother(ends, courier.places()) && (await isAnotherNow())) throw new TopicIsNew(name);
         await aborted(AbortSignal.any([own.signal, looked]));
       }
     };
-    phase = { is: 'publishing', session: own, reader };
+    phase = { is: 'publishing', session: own, reader, from: after };
     const failures: unknown[] = [];
     /** The first failure ends the other part, too; what that one says then means nothing. */
     const part = async (work: Promise<void>): Promise<void> => {
@@ -212,12 +211,12 @@ export const createTopicPublisher = (options: TopicPublisherOptions): TopicPubli
       part(courier.run(own, checkpoint, { after, wasSent, places: checkpoint.places() })),
       part(emptied()),
     ]);
-    left = { parked: parking.list(), position: own.outbox.reached() ?? left.position };
-    phase = { is: 'between' };
+    const left = reachedIn(phase);
+    phase = { is: 'between', ...left };
     const anew = failures.find((error) => error instanceof TopicIsNew);
     if (anew !== undefined) {
-      const upTo = farther(left.position, isFilling(left.position) ? refill?.upTo : undefined);
-      refill = { since: clock.now(), upTo, isStored: false };
+      const upTo = farther(left.position, unfilled(refill, left.position)?.upTo);
+      refill = { is: 'found', since: clock.now(), upTo };
       options.refilled(name);
       await storeNew(checkpoint);
       throw anew;
@@ -228,7 +227,7 @@ export const createTopicPublisher = (options: TopicPublisherOptions): TopicPubli
   return {
     name,
     run: async (signal) => {
-      phase = { is: 'between' };
+      phase = { is: 'between', ...reachedIn(phase) };
       if (stream.topic.cleanup === 'compact') await pause(timers, options.silenceMs, signal);
       for (let failures = 0; !signal.aborted; failures += 1) {
         const began = clock.monotonicMs();
@@ -241,19 +240,22 @@ export const createTopicPublisher = (options: TopicPublisherOptions): TopicPubli
           if (clock.monotonicMs() - began > settings.longestRetryMs) failures = 0;
           const passing = PASSING.some((kind) => error instanceof kind);
           const isNews =
-            health.is !== 'failed' || health.lastError?.message !== topicErrorOf(error, '').message;
+            delivery.health !== 'failed' || delivery.lastError?.message !== topicErrorOf(error, '').message;
           failed(error, passing ? 'waiting' : 'failed');
           if (isNews && !passing)
             logger.error({ err: error, topic: name }, 'a topic of the publisher broke down');
         }
         await pause(timers, waitAfter(failures, settings), signal);
       }
-      phase = { is: 'standby' };
-      sending = undefined;
+      phase = { is: 'standby', ...reachedIn(phase) };
+      delivery = { ...delivery, sending: undefined };
     },
     status: () => {
-      const { session: own, reader } = phase.is === 'publishing' ? phase : NOTHING_RUNS;
-      const oldest = own?.outbox.head({ records: 1, bytes: 1 })[0];
+      const { outbox } = phase.is === 'publishing' ? phase.session : NOTHING_RUNS;
+      const { reader } = phase.is === 'publishing' ? phase : NOTHING_RUNS;
+      const { health, sending, ...confirmed } = delivery;
+      const reached = reachedIn(phase);
+      const oldest = outbox?.head({ records: 1, bytes: 1 })[0];
       const lagSince = oldest?.recordedAt ?? reader?.behindSince();
       const now = Date.parse(clock.now());
       const lagSeconds = lagSince === undefined ? 0 : Math.max(0, (now - Date.parse(lagSince)) / 1000);
@@ -262,28 +264,49 @@ export const createTopicPublisher = (options: TopicPublisherOptions): TopicPubli
       const isStuck =
         sending !== undefined &&
         (sending.problem !== undefined || clock.monotonicMs() - sending.sinceMs > SLOW_SECONDS * 1000);
-      const going = health.is !== 'fine' ? health.is : isStuck ? 'waiting' : calm;
-      const reached = own?.outbox.reached() ?? left.position;
+      const going = health !== 'fine' ? health : isStuck ? 'waiting' : calm;
       return {
         topic: name,
         state: phase.is === 'standby' ? 'standby' : going,
-        position: reached,
-        waitingEvents: own?.outbox.size().parcels ?? 0,
-        waitingRecords: own?.outbox.size().records ?? 0,
+        ...reached,
+        waitingEvents: outbox?.size().parcels ?? 0,
+        waitingRecords: outbox?.size().records ?? 0,
         isMoreWaiting: phase.is !== 'standby' && !atEnd,
         waitingSince: lagSince,
         lagSeconds,
         ...confirmed,
-        fillingSince: isFilling(reached) ? refill?.since : undefined,
+        fillingSince: unfilled(refill, reached.position)?.since,
         trying: shown(sending),
-        lastError: health.lastError,
-        parked: own?.parking.list() ?? left.parked,
       };
     },
     retry: async (parkedStream) =>
       phase.is === 'publishing' ? phase.reader.retry(parkedStream) : { outcome: 'not-parked' },
   };
 };
+
+const NOTHING_RUNS = { outbox: undefined, reader: undefined };
+
+const reachedIn = (phase: Phase): Reached => {
+  if (phase.is !== 'publishing') return { position: phase.position, parked: phase.parked };
+  const { outbox, parking } = phase.session;
+  return { position: outbox.reached() ?? phase.from, parked: parking.list() };
+};
+
+/** A try that failed at last was told of on the way, if it told anything. */
+const hindered = ({ sending }: Delivery, problem: string, isOnTheWay: boolean): Delivery['sending'] =>
+  sending && {
+    ...sending,
+    failed: sending.failed + (isOnTheWay || !sending.isTold ? 1 : 0),
+    problem,
+    isTold: sending.isTold || isOnTheWay,
+  };
+
+/** The refill that has not come as far yet as the topic was published to before. */
+const unfilled = (
+  refill: Refill,
+  reached: Position | undefined,
+): Exclude<Refill, { is: 'none' }> | undefined =>
+  refill.is !== 'none' && refill.upTo !== undefined && (reached ?? '') < refill.upTo ? refill : undefined;
 
 const farther = (left: Position | undefined, right: Position | undefined): Position | undefined =>
   (left ?? '') < (right ?? '') ? right : left;
@@ -297,7 +320,7 @@ const aborted = (signal: AbortSignal): Promise<void> =>
     else signal.addEventListener('abort', () => resolve(), { once: true });
   });
 
-const shown = (sending: Sending | undefined): Trying | undefined => {
+const shown = (sending: Delivery['sending']): Trying | undefined => {
   if (sending === undefined) return undefined;
   const { sinceMs: _sinceMs, isTold: _isTold, ...trying } = sending;
   return trying;

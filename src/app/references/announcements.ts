@@ -1,12 +1,12 @@
+import { streamName } from '../../domain/stream-name.ts';
 import { DELETION_ANNOUNCED, REFERENCES_ANNOUNCED, type Announcement } from '../../domain/announcements.ts';
 import type { DomainEvent } from '../../domain/decider.ts';
 import type { AnyKind } from '../../domain/kinds.ts';
-import { reject } from '../../domain/decider.ts';
-import type { Aggregate, CommandContext, CommandRunner, Loaded } from '../commands/command.ts';
+import type { Aggregate, CommandContext, CommandRunner, Loaded, Withheld } from '../commands/command.ts';
 import type { ExpectedRevision, Position } from '../log/event-store.ts';
 import { derivedCommandId } from '../log/identifiers.ts';
 import { systemContext } from '../log/metadata.ts';
-import { deciding, streamOf } from '../names/names.ts';
+import { deciding } from '../names/names.ts';
 import type { Clock } from '../ports.ts';
 import { defined } from '../../domain/json-tools.ts';
 
@@ -48,7 +48,8 @@ export const isAnnounced = (lastType: string | undefined): boolean =>
 
 type Announce = { readonly type: 'Announce'; readonly event: (state: unknown) => Announcement | undefined };
 
-const NOT_THERE = reject('conflict', 'ANNOUNCEMENT_OVERTAKEN', 'the stream no longer stands there');
+/** The stream stands elsewhere than the announcement is meant for; `isBehind`: in front of it. */
+type Elsewhere = Withheld & { readonly isBehind: boolean };
 
 export const createAnnouncements = ({
   runner,
@@ -67,15 +68,26 @@ export const createAnnouncements = ({
     event: Announce['event'],
     context: CommandContext,
   ): Promise<Place | undefined> => {
-    const outcome = await runner.execute(announcing(kind), id, { type: 'Announce', event }, context, {
-      step: true,
-      // An object that is about to be made: nothing to read.
-      likelyNew: at === 'no_stream',
-      beforeAppend: async ({ revision }) => (at === undefined || revision === at ? undefined : NOT_THERE),
-    });
+    const aggregate = announcing(kind);
+    const attempt = () =>
+      runner.execute(aggregate, id, { type: 'Announce', event }, context, {
+        step: true,
+        // An object that is about to be made: nothing to read.
+        likelyNew: at === 'no_stream',
+        beforeAppend: async ({ revision }): Promise<Elsewhere | undefined> => {
+          if (at === undefined || revision === at) return undefined;
+          const isBehind = at !== 'no_stream' && (revision === 'no_stream' || revision < at);
+          return { outcome: 'withheld', isBehind };
+        },
+      });
+    let outcome = await attempt();
+    if (outcome.outcome === 'withheld' && outcome.isBehind) {
+      await runner.load(aggregate, id);
+      outcome = await attempt();
+    }
+    if (outcome.outcome !== 'accepted' || outcome.events.length === 0) return undefined;
     const { revision, position } = outcome.loaded;
-    const stored = outcome.outcome === 'accepted' && outcome.events.length > 0;
-    return stored && revision !== 'no_stream' && position !== undefined ? { revision, position } : undefined;
+    return revision !== 'no_stream' && position !== undefined ? { revision, position } : undefined;
   };
   const moveOn = (
     kind: AnyKind,
@@ -108,11 +120,11 @@ export const createAnnouncements = ({
     },
     withdraw: async (kind, id, revision) => {
       // Whoever withdraws it does the same.
-      const commandId = derivedCommandId(streamOf(kind, id), 'withdraw', revision);
+      const commandId = derivedCommandId(streamName(kind.kind, id), 'withdraw', revision);
       await moveOn(kind, id, revision, systemContext(commandId, 'references'));
     },
     settle: async (kind, id) => {
-      await moveOn(kind, id, undefined, step(systemContext(streamOf(kind, id), 'references')));
+      await moveOn(kind, id, undefined, step(systemContext(streamName(kind.kind, id), 'references')));
     },
   };
 };

@@ -1,4 +1,4 @@
-import { kinds, type AnyKind } from '../../domain/kinds.ts';
+import { aggregateOf, kinds, type AnyKind } from '../../domain/kinds.ts';
 import { isAboutToGo, type Announced, type Announcements, type Pointer } from './announcements.ts';
 import type { CommandRunner, Loaded } from '../commands/command.ts';
 import {
@@ -7,7 +7,6 @@ import {
   type ExpectedRevision,
   type Position,
 } from '../log/event-store.ts';
-import { aggregateOf } from '../names/names.ts';
 import type { Timers } from '../ports.ts';
 import { ReferencesBusy } from './reference-guard.ts';
 
@@ -61,7 +60,7 @@ const LONGEST_PAUSE_MS = 100;
 
 type Standing = { readonly isGone: boolean; readonly tenant: string | undefined };
 
-const keyOf = ({ kind, id }: Pointer): string => `${kind} ${id}`;
+export const keyOf = ({ kind, id }: Pointer): string => `${kind} ${id}`;
 
 export const createReferenceTargets = ({
   runner,

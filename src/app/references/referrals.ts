@@ -1,14 +1,20 @@
-import { reject, type DomainEvent, type Rejection } from '../../domain/decider.ts';
-import { kindOf, type AnyKind } from '../../domain/kinds.ts';
-import type { ResourceKind, ResourceView } from '../../domain/resource.ts';
-import { isAnnounced, type Announced, type Announcements, type Pointer } from './announcements.ts';
-import type { CommandContext, CommandOutcome, CommandRunner, Loaded } from '../commands/command.ts';
+import { streamName } from '../../domain/stream-name.ts';
+import type { Rejection } from '../../domain/decider.ts';
+import { aggregateOf, kindOf, type AnyKind } from '../../domain/kinds.ts';
+import type { ResourceView } from '../../domain/resource.ts';
+import {
+  createAnnouncements,
+  isAnnounced,
+  type Announced,
+  type Announcements,
+  type Pointer,
+} from './announcements.ts';
+import type { CommandContext, CommandOutcome, Loaded, Withheld } from '../commands/command.ts';
 import { OutcomeUnknown, type ExpectedRevision, type Position } from '../log/event-store.ts';
-import { aggregateOf, streamOf } from '../names/names.ts';
 import { newTargets, refusalOf, without } from './new-targets.ts';
 import type { Timers } from '../ports.ts';
-import { ReferencesBusy, type ReferenceGuard } from './reference-guard.ts';
-import { createReferenceTargets, type Reaches, type ReferenceTargets } from './reference-targets.ts';
+import { createReferenceGuard, ReferencesBusy, type ReferenceGuard } from './reference-guard.ts';
+import { createReferenceTargets, keyOf, type Reaches, type ReferenceTargets } from './reference-targets.ts';
 import { TOO_MANY_CONFLICTS } from '../commands/refusals.ts';
 import { createStreamQueue, type StreamQueue } from '../commands/stream-queue.ts';
 
@@ -35,13 +41,17 @@ import { createStreamQueue, type StreamQueue } from '../commands/stream-queue.ts
  * Hubs and named projects have ways of their own (`CloseCapacity`, `project-entries.ts`) and are left out here.
  */
 export type Referrals = {
-  /** One attempt at one command, to be carried out by `run`. */
-  begin<S, C extends { readonly type: string }, E extends DomainEvent>(
-    kind: ResourceKind<S, C, E>,
+  /**
+   * Carries a command out by `attempt`, more than once where it has to. Throws ReferencesBusy, and what
+   * `attempt` throws.
+   */
+  carryOut(
+    kind: AnyKind,
     id: string,
     context: CommandContext,
     how: ReferralOptions,
-  ): Referral;
+    attempt: Attempt,
+  ): Promise<CommandOutcome<unknown>>;
 };
 
 export type ReferralOptions = {
@@ -50,22 +60,25 @@ export type ReferralOptions = {
   readonly reaches?: Reaches | undefined;
 };
 
-type StreamEnd = Pick<Loaded<unknown>, 'revision' | 'lastType'>;
+/** Runs the command once with this context, and asks `check` before its append. */
+type Attempt = <B extends Checked>(
+  context: CommandContext,
+  check: ReferenceCheck<B>,
+) => Promise<CommandOutcome<unknown> | NoInfer<Extract<B, Withheld>>>;
 
-type Execute<S> = (context: CommandContext) => Promise<CommandOutcome<S>>;
+/**
+ * Undefined: the targets of what is new are there and stay, and nothing refers to what is deleted. Else why
+ * the command is refused, or what withholds it. Throws ReferencesBusy.
+ */
+export type ReferenceCheck<B extends Checked> = (
+  before: ResourceView,
+  after: ResourceView,
+  loaded: Loaded<unknown>,
+) => Promise<B>;
+export type Checked = Rejection | Withheld | undefined;
 
-export type Referral = {
-  /**
-   * Carries the command out with the context that it gives, more than once where it has to. Throws ReferencesBusy, and
-   * what `execute` throws.
-   */
-  run<S>(execute: Execute<S>): Promise<CommandOutcome<S>>;
-  /**
-   * Before each append, with where the object's stream stands: undefined when the targets of what is new are there and
-   * stay, and nothing refers to what is deleted. Else why not. Throws ReferencesBusy.
-   */
-  take(before: ResourceView, after: ResourceView, at: StreamEnd): Promise<Rejection | undefined>;
-};
+/** These have to be shared or announced first, outside of the turn of the command's stream. */
+type NotYet = Withheld & { readonly targets: readonly Pointer[]; readonly loaded: Loaded<unknown> };
 
 /**
  * Asked while nobody can come to refer to the object, with a read model that knows of all who do: why it cannot be
@@ -73,10 +86,7 @@ export type Referral = {
  */
 export type Unreferenced = () => Rejection | undefined;
 
-export type ReferralsOptions = {
-  readonly runner: CommandRunner;
-  readonly guard: ReferenceGuard;
-  readonly announcements: Announcements;
+export type ReferralsOptions = Parameters<typeof createAnnouncements>[0] & {
   /** Resolves true once the read model has applied all that the log held at the call; false: not in time. */
   readonly caughtUp: (signal?: AbortSignal) => Promise<boolean>;
   /** Of the read model: announced references to an object before a position, at most some of them. */
@@ -86,32 +96,40 @@ export type ReferralsOptions = {
   readonly alone: boolean;
 };
 
-const keyOf = ({ kind, id }: Pointer): string => `${kind} ${id}`;
 const nothing = (): void => undefined;
 
-/** How often a command begins anew because its object's stream moved on, or wants to refer to others now. */
+/** How often a command begins again because its object's stream moved on, or wants to refer to others now. */
 const MAX_BEGINNINGS = 12;
 /** Pages of announcements that a deletion withdraws. */
 const MAX_PAGES = 20;
 
-/** Ends one try, so that `run` first waits until what is wanted is shared or announced. It is never shown. */
-const NOT_YET = reject('conflict', 'REFERENCES_NOT_READY', 'the references are shared or announced first');
-
 export const createReferrals = (options: ReferralsOptions): Referrals => {
-  const parts: Parts = { ...options, targets: createReferenceTargets(options), turns: createStreamQueue() };
+  const announcements = createAnnouncements(options);
+  const parts: Parts = {
+    ...options,
+    announcements,
+    guard: createReferenceGuard(options),
+    targets: createReferenceTargets({ ...options, announcements }),
+    turns: createStreamQueue(),
+  };
   return {
-    begin: (kind, id, context, how) => {
-      // Only its fold and its view are used, never a command of its own.
-      const object: Referring = { kind: kind as unknown as AnyKind, id, context, reaches: how.reaches };
+    carryOut: (kind, id, context, { unreferenced, reaches }, attempt) => {
+      const command: Command = { kind, id, context, reaches };
       // Nothing refers to what is no kind of this service.
       const announces = !options.alone && kindOf(kind.kind) !== undefined;
-      if (how.unreferenced !== undefined) return deletion(parts, object, how.unreferenced, announces);
-      return announces ? announcedReference(parts, object) : reference(parts, object);
+      if (unreferenced !== undefined) return deletion(parts, command, unreferenced, announces, attempt);
+      if (!announces) return sharedReference(parts, command, attempt);
+      // Nothing is held yet, so that nobody waits in a circle.
+      return parts.turns.run(keyOf({ kind: kind.kind, id }), () =>
+        announcedReference(parts, command, attempt),
+      );
     },
   };
 };
 
 type Parts = ReferralsOptions & {
+  readonly announcements: Announcements;
+  readonly guard: ReferenceGuard;
   readonly targets: ReferenceTargets;
   /**
    * Of one object, within this instance: an announcement makes every other append to its stream start again, so that
@@ -119,15 +137,15 @@ type Parts = ReferralsOptions & {
    */
   readonly turns: StreamQueue;
 };
-type Referring = {
+type Command = {
   readonly kind: AnyKind;
   readonly id: string;
   readonly context: CommandContext;
   readonly reaches: Reaches | undefined;
 };
 
-/** The keys that one command shares or closes; at most one set of them at a time. */
-const holding = (guard: ReferenceGuard, signal: AbortSignal | undefined) => {
+/** The keys that one command shares; at most one set of them at a time. */
+const sharing = (guard: ReferenceGuard, signal: AbortSignal | undefined) => {
   let held: readonly Pointer[] = [];
   let release = nothing;
   const end = (): void => {
@@ -154,60 +172,61 @@ const holding = (guard: ReferenceGuard, signal: AbortSignal | undefined) => {
       release = await guard.share(targets.map(keyOf), signal);
       held = targets;
     },
-    close: async (object: Pointer): Promise<void> => {
-      release = await guard.close(keyOf(object), signal);
-    },
   };
 };
 
 /** On a log with one writer: the guard is all that it takes. */
-const reference = ({ guard, targets, alone }: Parts, { kind, id, context, reaches }: Referring): Referral => {
+const sharedReference = async (
+  { guard, targets, alone }: Parts,
+  { kind, id, context, reaches }: Command,
+  attempt: Attempt,
+): Promise<CommandOutcome<unknown>> => {
   const { signal } = context;
-  const keys = holding(guard, signal);
-  let wanted: readonly Pointer[] = [];
-  return {
-    run: async (execute) => {
-      try {
-        for (let times = 0; ; times += 1) {
-          const object = { kind: kind.kind, id };
-          const outcome = await inDoubt(targets, object, keys.held, () => execute(context));
-          if (outcome.outcome === 'accepted' || outcome.rejection !== NOT_YET) return outcome;
-          if (times === MAX_BEGINNINGS) return { ...outcome, rejection: TOO_MANY_CONFLICTS };
-          await keys.share(wanted);
-        }
-      } finally {
-        keys.end();
-      }
-    },
-    // In the turn of the object's own stream: a deletion may have to append to it before it opens what it has closed.
-    take: async (before, after) => {
-      wanted = newTargets(kind, before, after);
-      if (wanted.length === 0) return undefined;
-      if (!keys.shareNow(wanted)) return NOT_YET;
-      return refusalOf(await targets.gone(wanted, { signal, reaches, remembered: alone }));
-    },
+  const keys = sharing(guard, signal);
+  // In the turn of the object's stream: a deletion may have to append to it before it opens the key.
+  const check: ReferenceCheck<Rejection | NotYet | undefined> = async (before, after, loaded) => {
+    const wanted = newTargets(kind, before, after);
+    if (wanted.length === 0) return undefined;
+    if (!keys.shareNow(wanted)) return { outcome: 'withheld', targets: wanted, loaded };
+    return refusalOf(await targets.gone(wanted, { signal, reaches, remembered: alone }));
   };
+  const object = { kind: kind.kind, id };
+  try {
+    for (let times = 0; ; times += 1) {
+      const outcome = await inDoubt(targets, object, keys.held, () => attempt(context, check));
+      if (outcome.outcome !== 'withheld') return outcome;
+      if (times === MAX_BEGINNINGS) return refused(outcome, TOO_MANY_CONFLICTS);
+      await keys.share(outcome.targets);
+    }
+  } finally {
+    keys.end();
+  }
 };
 
 /** Step 1 on a log with other writers. */
-const announcedReference = (
-  { guard, targets, announcements, turns }: Parts,
-  { kind, id, context, reaches }: Referring,
-): Referral => {
+const announcedReference = async (
+  { guard, targets, announcements }: Parts,
+  { kind, id, context, reaches }: Command,
+  attempt: Attempt,
+): Promise<CommandOutcome<unknown>> => {
   const { signal } = context;
-  const keys = holding(guard, signal);
-  /** What the append that is being tried needs, and the revision that it is for. */
-  let wanted: Wanted | undefined;
+  const keys = sharing(guard, signal);
+  /** Where this command's announcement is; `holds`: its targets are there and stay. */
+  let announced: { readonly revision: number; readonly holds: boolean } | undefined;
   /** Where another instance was given its turn. */
   let leftAlone: ExpectedRevision | undefined;
-  /** Where the announcement is whose targets are there and stay. */
-  let announced: number | undefined;
-  /** Where an announcement of this command is that nothing has come of. */
-  let open: number | undefined;
+
+  const check: ReferenceCheck<Rejection | NotYet | undefined> = async (before, after, loaded) => {
+    const wanted = newTargets(kind, before, after);
+    // The same command refers to the same from the same state.
+    const isAhead = announced?.holds === true && announced.revision === loaded.revision;
+    return wanted.length === 0 || isAhead ? undefined : { outcome: 'withheld', targets: wanted, loaded };
+  };
 
   /** Everything up to the append, without waiting on the object's own stream. Why it is refused. */
-  const announce = async ({ targets: to, at, isTaken }: Wanted): Promise<Rejection | undefined> => {
-    if (isTaken && leftAlone !== at) {
+  const announce = async ({ targets: to, loaded }: NotYet): Promise<Rejection | undefined> => {
+    const at = loaded.revision;
+    if (isAnnounced(loaded.lastType) && leftAlone !== at) {
       // Two that announce over each other would do so until both give up.
       leftAlone = at;
       keys.end();
@@ -221,111 +240,93 @@ const announcedReference = (
     if (known !== undefined) return refusalOf(known);
     const stored = await announcements.references({ kind, id, revision: at }, to, context);
     if (stored === undefined) return undefined;
-    open = stored.revision;
+    announced = { revision: stored.revision, holds: false };
     const gone = await targets.goneAfterAll(to, { signal, reaches, asOf: stored.position });
-    if (gone === undefined) announced = stored.revision;
+    announced = { revision: stored.revision, holds: gone === undefined };
     return refusalOf(gone);
   };
 
-  const carryOut = async <S>(execute: Execute<S>): Promise<CommandOutcome<S>> => {
+  const carryOut = async (): Promise<CommandOutcome<unknown>> => {
     let exact = context;
     for (let times = 0; ; times += 1) {
-      const outcome = await execute(exact);
-      if (outcome.outcome === 'accepted') return outcome;
-      if (outcome.rejection !== NOT_YET || wanted === undefined) return told(outcome, exact, context);
-      const refused = times < MAX_BEGINNINGS ? await announce(wanted) : TOO_MANY_CONFLICTS;
-      if (refused !== undefined) return { ...outcome, rejection: refused };
+      const outcome = await attempt(exact, check);
+      if (outcome.outcome !== 'withheld') return told(outcome, exact, context);
+      const refusal = times < MAX_BEGINNINGS ? await announce(outcome) : TOO_MANY_CONFLICTS;
+      if (refusal !== undefined) return refused(outcome, refusal);
       // The caller's revision is the one before the announcement, which changed nothing.
-      if (announced !== undefined && exact.ifRevision === wanted.at)
-        exact = { ...exact, ifRevision: announced };
+      if (announced?.holds === true && exact.ifRevision === outcome.loaded.revision)
+        exact = { ...exact, ifRevision: announced.revision };
     }
   };
 
   /** Who comes next need not wait for what does not come, nor a deletion look for it. */
   const takeBack = async (): Promise<void> => {
-    if (open !== undefined) await announcements.withdraw(kind, id, open).catch(nothing);
+    if (announced !== undefined) await announcements.withdraw(kind, id, announced.revision).catch(nothing);
   };
 
-  const cleanly = async <S>(execute: Execute<S>): Promise<CommandOutcome<S>> => {
-    try {
-      const outcome = await carryOut(execute);
-      if (outcome.outcome === 'rejected') await takeBack();
-      return outcome;
-    } catch (error) {
-      if (error instanceof ReferencesBusy) await takeBack();
-      throw error;
-    } finally {
-      keys.end();
-    }
-  };
-
-  return {
-    // Nothing is held yet, so that nobody waits in a circle.
-    run: (execute) => turns.run(keyOf({ kind: kind.kind, id }), () => cleanly(execute)),
-    take: async (before, after, { revision, lastType }) => {
-      const to = newTargets(kind, before, after);
-      // The same command refers to the same from the same state.
-      if (to.length === 0 || announced === revision) return undefined;
-      wanted = { targets: to, at: revision, isTaken: isAnnounced(lastType) };
-      return NOT_YET;
-    },
-  };
+  try {
+    const outcome = await carryOut();
+    if (outcome.outcome === 'rejected') await takeBack();
+    return outcome;
+  } catch (error) {
+    if (error instanceof ReferencesBusy) await takeBack();
+    throw error;
+  } finally {
+    keys.end();
+  }
 };
 
-/** `isTaken`: the stream ends with what another instance is about to do. */
-type Wanted = {
-  readonly targets: readonly Pointer[];
-  readonly at: ExpectedRevision;
-  readonly isTaken: boolean;
-};
-
-/** Step 2, on a log with one writer without the announcement. */
-const deletion = (
+/** Step 2. */
+const deletion = async (
   parts: Parts,
-  { kind, id, context }: Referring,
+  command: Command,
   unreferenced: Unreferenced,
   announces: boolean,
-): Referral => {
-  const { guard, targets, announcements, runner } = parts;
+  attempt: Attempt,
+): Promise<CommandOutcome<unknown>> => {
+  const { context } = command;
+  const object = { kind: command.kind.kind, id: command.id };
+  const open = await parts.guard.close(keyOf(object), context.signal);
+  try {
+    if (announces) return await announcedDeletion(parts, command, unreferenced, attempt);
+    const refusal = await lookForUsers(parts, object, unreferenced, context.signal);
+    return await inDoubt(
+      parts.targets,
+      object,
+      () => [],
+      () => attempt(context, async () => refusal),
+    );
+  } finally {
+    open();
+  }
+};
+
+const announcedDeletion = async (
+  parts: Parts,
+  { kind, id, context }: Command,
+  unreferenced: Unreferenced,
+  attempt: Attempt,
+): Promise<CommandOutcome<unknown>> => {
+  const { targets, announcements, runner } = parts;
+  const { signal } = context;
   const object = { kind: kind.kind, id };
-  const keys = holding(guard, context.signal);
-  /** What came of looking who refers to the object. */
-  let looked: { readonly refused: Rejection | undefined } | undefined;
-
-  const announced = async <S>(execute: Execute<S>): Promise<CommandOutcome<S>> => {
-    const past = await runner.find(aggregateOf(kind), id, context.commandId, {
-      ...(context.signal && { signal: context.signal }),
-    });
-    if (past !== undefined) return execute(context);
-    // Else two instances would announce their deletions over each other until both give up.
-    await targets.goneAfterAll([object], { signal: context.signal, reaches: undefined });
-    const intent = await announcements.deletion(kind, id, context);
-    // There is nothing to delete: the decider says so.
-    if (intent === undefined) return execute(context);
-    try {
-      looked = { refused: await lookForUsers(parts, object, unreferenced, context.signal, intent.position) };
-      const outcome = await execute({ ...context, ifRevision: intent.revision });
-      return told(outcome, { ifRevision: intent.revision }, context);
-    } finally {
-      // Changes nothing once the deletion is stored. Else whoever comes to refer to the object does that, later.
-      await announcements.withdraw(kind, id, intent.revision).catch(nothing);
-    }
-  };
-
-  return {
-    run: async (execute) => {
-      try {
-        await keys.close(object);
-        if (announces) return await announced(execute);
-        looked = { refused: await lookForUsers(parts, object, unreferenced, context.signal) };
-        return await inDoubt(targets, object, keys.held, () => execute(context));
-      } finally {
-        keys.end();
-      }
-    },
-    // Not looked: what was not there to delete has been made meanwhile.
-    take: async () => (looked === undefined ? TOO_MANY_CONFLICTS : looked.refused),
-  };
+  // What was not there to delete has been made since: nobody has looked who refers to it.
+  const unannounced = async (): Promise<Rejection> => TOO_MANY_CONFLICTS;
+  const past = await runner.find(aggregateOf(kind), id, context.commandId, { ...(signal && { signal }) });
+  if (past !== undefined) return attempt(context, unannounced);
+  // Else two instances would announce their deletions over each other until both give up.
+  await targets.goneAfterAll([object], { signal, reaches: undefined });
+  const intent = await announcements.deletion(kind, id, context);
+  // There is nothing to delete: the decider says so.
+  if (intent === undefined) return attempt(context, unannounced);
+  try {
+    const refusal = await lookForUsers(parts, object, unreferenced, signal, intent.position);
+    const exact = { ...context, ifRevision: intent.revision };
+    return told(await attempt(exact, async () => refusal), exact, context);
+  } finally {
+    // Changes nothing once the deletion is stored. Else whoever refers to the object later does it.
+    await announcements.withdraw(kind, id, intent.revision).catch(nothing);
+  }
 };
 
 /** Why the object cannot be deleted; afterwards nothing that was announced before can come to refer to it. */
@@ -351,30 +352,36 @@ const lookForUsers = async (
 };
 
 /** Of the only writer: remembers an object whose append may still be stored, until one that came later is. */
-const inDoubt = async <S>(
+const inDoubt = async <O extends { readonly outcome: string }>(
   targets: ReferenceTargets,
   object: Pointer,
   wanted: () => readonly Pointer[],
-  execute: () => Promise<CommandOutcome<S>>,
-): Promise<CommandOutcome<S>> => {
+  attempt: () => Promise<O>,
+): Promise<O> => {
   try {
-    const outcome = await execute();
+    const outcome = await attempt();
     if (outcome.outcome === 'accepted') targets.certain(object);
     return outcome;
   } catch (error) {
     // Nothing of the object is on its way where it is another stream's append, of its name say.
-    if (error instanceof OutcomeUnknown && error.stream === streamOf(object, object.id))
+    if (error instanceof OutcomeUnknown && error.stream === streamName(object.kind, object.id))
       targets.doubt(object, wanted());
     throw error;
   }
 };
 
+const refused = ({ loaded }: NotYet, rejection: Rejection): CommandOutcome<unknown> => ({
+  outcome: 'rejected',
+  rejection,
+  loaded,
+});
+
 /** The caller knows nothing of the revision of an announcement. */
-const told = <S>(
-  outcome: CommandOutcome<S>,
+const told = (
+  outcome: CommandOutcome<unknown>,
   tried: Pick<CommandContext, 'ifRevision'>,
   { ifRevision }: CommandContext,
-): CommandOutcome<S> =>
+): CommandOutcome<unknown> =>
   outcome.outcome === 'rejected' &&
   outcome.rejection.code === 'VERSION_MISMATCH' &&
   tried.ifRevision !== ifRevision

@@ -1,3 +1,4 @@
+import { aggregateOf } from '../../domain/kinds.ts';
 import { actingKindOf, actingKinds } from '../../domain/acting-kinds.ts';
 import type { ActingKind } from '../../domain/acting-kind.ts';
 import type { DomainEvent } from '../../domain/decider.ts';
@@ -6,7 +7,6 @@ import type { ResourceKind, ResourceView } from '../../domain/resource.ts';
 import type { SecretRef } from '../../domain/secret-ref.ts';
 import type { CommandRunner } from '../commands/command.ts';
 import { StoreUnavailable } from '../log/event-store.ts';
-import { aggregateOf } from '../names/names.ts';
 import type { SecretStore } from '../ports.ts';
 
 /**

@@ -1,11 +1,10 @@
 import type { DocumentCommand } from '../../domain/catalog/document.ts';
-import { role } from '../../domain/kinds.ts';
+import { aggregateOf, role } from '../../domain/kinds.ts';
 import { BUILT_IN_ROLES } from '../../domain/tenancy/role.resource.ts';
 import type { CommandRunner } from '../commands/command.ts';
 import type { Position } from '../log/event-store.ts';
 import { derivedCommandId } from '../log/identifiers.ts';
 import { systemContext } from '../log/metadata.ts';
-import { aggregateOf } from '../names/names.ts';
 import type { Runtime } from '../ports.ts';
 import type { ResourceCommands } from '../commands/resource-commands.ts';
 import type { TenantBelongings } from './tenant-belongings.ts';

@@ -1,10 +1,11 @@
+import { parseStreamName } from '../../domain/stream-name.ts';
 import { LRUCache } from 'lru-cache';
 import { reject, type DomainEvent, type Rejection } from '../../domain/decider.ts';
-import { kindOf, nameAggregate, project, type AnyKind } from '../../domain/kinds.ts';
+import { aggregateOf, kindOf, nameAggregate, project, type AnyKind } from '../../domain/kinds.ts';
 import type { Aggregate, CommandContext, CommandRunner } from '../commands/command.ts';
 import { derivedCommandId } from '../log/identifiers.ts';
 import { systemContext } from '../log/metadata.ts';
-import { aggregateOf, deciding, nameStreamId, resourceOf, type Names } from '../names/names.ts';
+import { deciding, nameStreamId, type Names } from '../names/names.ts';
 import type { Clock } from '../ports.ts';
 
 /**
@@ -38,15 +39,13 @@ export const createProjectEntries = ({
   runner,
   names,
   clock,
-  remembered = REMEMBERED,
 }: {
   readonly runner: CommandRunner;
   readonly names: Names;
   readonly clock: Clock;
-  readonly remembered?: number | undefined;
 }): ProjectEntries => {
   // Counted by size: `max` would take the room for all of them at once.
-  const bound = { maxSize: remembered, sizeCalculation: () => 1 } as const;
+  const bound = { maxSize: REMEMBERED, sizeCalculation: () => 1 } as const;
   /** Project id by the stream of an object that entered it. */
   const inside = new LRUCache<string, string>(bound);
   /** Who has left a project, until the next one that enters says so. */
@@ -76,7 +75,7 @@ export const createProjectEntries = ({
       for (const remembered of [true, false]) {
         const name = nameStreamId(project.kind, tenant, '', path);
         const { state } = await runner.peek(nameAggregate, name, { remembered });
-        const id = state.status === 'held' ? resourceOf(state.stream).id : undefined;
+        const id = state.status === 'held' ? parseStreamName(state.stream).id : undefined;
         if (id !== undefined && (await enterById(id, { stream, tenant, path }, context))) return undefined;
       }
       return noSuchProject(kind, path);
@@ -114,7 +113,7 @@ export const settleEntries = async (
   const { state, revision } = await runner.load(aggregateOf(project), projectId);
   const found: string[] = [];
   for (const stream of state.entering ?? []) {
-    const { kind: name, id } = resourceOf(stream);
+    const { category: name, id } = parseStreamName(stream);
     const kind = kindOf(name);
     if (kind === undefined) continue;
     const fence: Fence = { type: 'FenceEntry', at: clock.now(), commandId: causationId };

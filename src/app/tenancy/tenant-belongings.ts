@@ -1,13 +1,12 @@
 import type { DocumentCommand } from '../../domain/catalog/document.ts';
 import type { DomainEvent } from '../../domain/decider.ts';
-import { project, tenant, user } from '../../domain/kinds.ts';
+import { aggregateOf, project, tenant, user } from '../../domain/kinds.ts';
 import type { ResourceKind } from '../../domain/resource.ts';
 import { defaultProjectId } from '../../domain/tenancy/project.resource.ts';
 import type { CommandContext, CommandRunner } from '../commands/command.ts';
 import type { Position } from '../log/event-store.ts';
 import { derivedCommandId } from '../log/identifiers.ts';
 import { systemContext } from '../log/metadata.ts';
-import { aggregateOf } from '../names/names.ts';
 import type { Clock } from '../ports.ts';
 import type { ResourceCommands } from '../commands/resource-commands.ts';
 

@@ -1,13 +1,13 @@
 import { isIPv6 } from 'node:net';
+import { createFairTurns } from '../../app/fairness/fair-turns.ts';
+import { createRateLimit, type RateLimit, type Taken } from '../../app/fairness/token-bucket.ts';
+import { createTurnstile, type Leave } from '../../app/fairness/turnstile.ts';
 import type { Clock } from '../../app/ports.ts';
 import { ApiError, tooMuch } from '../errors.ts';
 import { TurnedAway, type Authenticate } from '../authenticate.ts';
 import { isSmallBody } from '../body.ts';
 import type { Exchange, HttpExchange } from '../exchange.ts';
 import { payerOf, type Principal } from '../osac/principal.ts';
-import { createFairTurns } from './fair-turns.ts';
-import { createRateLimit, type RateLimit, type Taken } from './rate-limit.ts';
-import { createTurnstile, type Leave } from './turnstile.ts';
 import { createUnread, type UnreadLimits } from './unread.ts';
 
 /** What a caller may take of the service; 0 means no limit. */
@@ -72,10 +72,7 @@ export const createAdmission = (
       ? undefined
       : createTurnstile({ running: settings.concurrentRequests, waiting: WAITING });
 
-  const shares = createFairTurns({
-    monotonicMs,
-    ...(settings.sliceMs === undefined ? {} : { sliceMs: settings.sliceMs }),
-  });
+  const shares = createFairTurns({ monotonicMs, sliceMs: settings.sliceMs });
   const share = (exchange: Exchange, key: string): void | Promise<void> =>
     shares.enter(key)?.then(() => {
       if (exchange.response.closed || exchange.response.destroyed) throw callerGone(undefined);

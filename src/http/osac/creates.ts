@@ -1,5 +1,5 @@
+import { aggregateOf } from '../../domain/kinds.ts';
 import { IdempotencyMismatch } from '../../app/commands/command.ts';
-import { aggregateOf } from '../../app/names/names.ts';
 import { rehearse } from '../../app/commands/rehearsal.ts';
 import { alreadyExists } from '../../domain/catalog/document.ts';
 import type { DomainEvent } from '../../domain/decider.ts';
@@ -43,8 +43,6 @@ export type NewObject = {
   readonly principal: Principal;
   readonly surface: 'public' | 'private';
   readonly sent: JsonObject;
-  /** True: nothing may be stored, called or remembered on behalf of it. */
-  readonly dryRun: boolean;
 };
 
 export type Creation<C> = {
@@ -128,7 +126,6 @@ const create = async <S, C extends { readonly type: string }, E extends DomainEv
     principal,
     surface,
     sent: object,
-    dryRun: write.dryRun === true,
   };
   const planned = await creation.resolve(created);
   const values = [...taken.values, ...(planned.secrets?.(write) ?? [])];

@@ -5,7 +5,8 @@ import { rehearse, type Rehearsed } from '../../app/commands/rehearsal.ts';
 import { isRejection, reject, type DomainEvent, type Rejection } from '../../domain/decider.ts';
 import { claimedBy } from '../../domain/hubs/capacity.ts';
 import { isGivenUp } from '../../domain/hubs/hub.resource.ts';
-import { hub, kindOf } from '../../domain/kinds.ts';
+import { defined } from '../../domain/json-tools.ts';
+import { aggregateOf, hub, kindOf } from '../../domain/kinds.ts';
 import type { ResourceKind } from '../../domain/resource.ts';
 import { objectNotFound, rejected, unfit, type ApiError } from '../errors.ts';
 import type { Answer, Call, Handler, IdMessage } from './call.ts';
@@ -85,8 +86,7 @@ const removeOnce = async <S, C extends { readonly type: string }, E extends Doma
 ): Promise<CommandOutcome<S> | Rehearsed<S>> => {
   const { message, principal, metadata } = call;
   const { id } = message;
-  const aggregate = { category: kind.kind, decider: kind.decider, stateVersion: kind.stateVersion };
-  const loaded = await services.runner.load(aggregate, id);
+  const loaded = await services.runner.load(aggregateOf(kind), id);
   const live = assertWritable(kind.kind, principal, kind.view(loaded.state), id);
   const revision = Number(loaded.revision);
   assertUnchanged(
@@ -137,7 +137,7 @@ const removeOnce = async <S, C extends { readonly type: string }, E extends Doma
     ...context,
     // What was closed for this revision opens again with the next one; and the next object under this id is another.
     ...(closed || secured || kind.idOnce !== true ? { ifRevision: revision } : {}),
-    ...(metadata.ifRevision === undefined ? {} : { ifRevision: metadata.ifRevision }),
+    ...defined({ ifRevision: metadata.ifRevision }),
   };
   const guarded = kind.protectedWhileReferenced && !pending && !closed && !secured && !givenUp;
   const how = guarded ? { unreferenced } : {};
@@ -213,7 +213,4 @@ const inUse = (
   );
 };
 
-const deleted = (position: string | undefined): Answer => ({
-  body: '{}',
-  ...(position === undefined ? {} : { position }),
-});
+const deleted = (position: string | undefined): Answer => ({ body: '{}', ...defined({ position }) });

@@ -1,5 +1,5 @@
+import { aggregateOf } from '../../domain/kinds.ts';
 import type { CommandContext, CommandOutcome, CommandRunner } from '../../app/commands/command.ts';
-import { aggregateOf } from '../../app/names/names.ts';
 import type { KeyStore } from '../../app/ports.ts';
 import type { RequestHash } from '../../app/commands/request-hash.ts';
 import type { ResourceCommands, ResourceOptions } from '../../app/commands/resource-commands.ts';

@@ -6,7 +6,9 @@ import type { RequestHash } from '../../app/commands/request-hash.ts';
 import type { ResourceCommands } from '../../app/commands/resource-commands.ts';
 import type { PersonalMetadata } from '../../app/tenancy/subjects.ts';
 import type { DomainEvent } from '../../domain/decider.ts';
+import { defined } from '../../domain/json-tools.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
+import { aggregateOf } from '../../domain/kinds.ts';
 import { publicDocument, type ResourceKind, type ResourceView } from '../../domain/resource.ts';
 import { streamName } from '../../domain/stream-name.ts';
 import type { ResourceReader } from '../../projections/read-models.ts';
@@ -31,13 +33,6 @@ export type WriteServices = {
   /** Encrypts what event metadata holds of a person. */
   readonly personal: Pick<PersonalMetadata, 'personal' | 'source'>;
 };
-
-/** A kind whose commands and states the caller of these functions knows. */
-export type WritableKind<S, C extends { readonly type: string }, E extends DomainEvent> = ResourceKind<
-  S,
-  C,
-  E
->;
 
 /** One write on its way: what identifies the command, before anything is decided. */
 export type Write = {
@@ -94,10 +89,7 @@ export const commandContext = async (
   const { principal, metadata } = call;
   const { requestId, traceparent, ticket, remoteAddress, userAgent, fields } = metadata;
   const actor = await actorOf(principal, personal);
-  const source = await personal.source(actor.subjectId, {
-    ...(remoteAddress === undefined ? {} : { ip: remoteAddress }),
-    ...(userAgent === undefined ? {} : { userAgent }),
-  });
+  const source = await personal.source(actor.subjectId, defined({ ip: remoteAddress, userAgent }));
   return {
     ...where,
     actor,
@@ -105,10 +97,7 @@ export const commandContext = async (
     requestHash: write.requestHash,
     correlationId: requestId,
     causationId: write.commandId,
-    ...(ticket === undefined ? {} : { ticket }),
-    ...(traceparent === undefined ? {} : { traceparent }),
-    ...(source === undefined ? {} : { source }),
-    ...(fields === undefined ? {} : { fields }),
+    ...defined({ ticket, traceparent, source, fields }),
   };
 };
 
@@ -116,8 +105,7 @@ const actorOf = async (principal: Principal, personal: WriteServices['personal']
   const actor = namelessActor(principal);
   // The service itself is nobody.
   const person = actor.subjectId === SYSTEM_SUBJECT ? {} : personOf(principal);
-  const encrypted = await personal.personal(actor.subjectId, person);
-  return { ...actor, ...(encrypted === undefined ? {} : { personal: encrypted }) };
+  return { ...actor, ...defined({ personal: await personal.personal(actor.subjectId, person) }) };
 };
 
 type Shown = {
@@ -139,8 +127,7 @@ export const writeAnswer = (
   return {
     body: replyText(kind, add(shownDocument(kind, view.document, version, surface))),
     etag: etagOf(kind.kind, revision),
-    ...(deletedAt === undefined ? {} : { deletedAt }),
-    ...(position === undefined ? {} : { position }),
+    ...defined({ deletedAt, position }),
   };
 };
 
@@ -178,7 +165,7 @@ export const shownDocument = (
  * What the caller may not write has no earlier calls of this caller.
  */
 export const settledBefore = async <S, C extends { readonly type: string }, E extends DomainEvent>(
-  kind: WritableKind<S, C, E>,
+  kind: ResourceKind<S, C, E>,
   id: string,
   write: Write,
   principal: Principal,
@@ -188,7 +175,7 @@ export const settledBefore = async <S, C extends { readonly type: string }, E ex
   if (!write.repeatable) return undefined;
   // Most keyed creations are first calls, of an object whose stream is not there to be read.
   if (!exists && resources.findCommand(write.commandId) === undefined) return undefined;
-  const aggregate = { category: kind.kind, decider: kind.decider, stateVersion: kind.stateVersion };
+  const aggregate = aggregateOf(kind);
   // Before anything is compared: a foreign id must not answer otherwise than one that never was.
   const now = kind.view((await runner.load(aggregate, id)).state);
   if (!isWritable(kind.kind, principal, now)) return undefined;
@@ -203,9 +190,7 @@ export const settledBefore = async <S, C extends { readonly type: string }, E ex
     revision: past.revision,
     version: loaded.version,
     position: loaded.position,
-    ...(now.exists && now.archived && now.deletionTimestamp !== undefined
-      ? { deletedAt: now.deletionTimestamp }
-      : {}),
+    ...defined({ deletedAt: now.exists && now.archived ? now.deletionTimestamp : undefined }),
   };
 };
 

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
 import { createCheckpoint, type Checkpoint } from '../../../src/app/log/checkpoint.ts';
 import { StoreUnavailable, type EventStore, type Position } from '../../../src/app/log/event-store.ts';
-import type { RepairableKind } from '../../../src/app/names/name-repair.ts';
+import type { AnyKind } from '../../../src/domain/kinds.ts';
 import { nameAggregate } from '../../../src/domain/kinds.ts';
 import { nameStreamId } from '../../../src/app/names/names.ts';
 import { collect, createFakeClock, fakeContext } from '../../support/fake-context.ts';
@@ -150,7 +150,7 @@ describe('name repair over restarts', () => {
       if ('poison' in event.data) throw new TypeError('this event cannot be folded, today or tomorrow');
       return gadget.decider.evolve(state, event);
     };
-    const fragile = { ...gadget, decider: { ...gadget.decider, evolve } } as unknown as RepairableKind;
+    const fragile = { ...gadget, decider: { ...gadget.decider, evolve } } as unknown as AnyKind;
     const on = createIncarnation(store, 'on', { kinds: [fragile] });
     const stop = new AbortController();
     const running = on.repair.run(stop.signal);

@@ -3,8 +3,11 @@ import { createMemoryEventStore } from '../../../src/adapters/event-store/memory
 import type { CommandOutcome } from '../../../src/app/commands/command.ts';
 import { OutcomeUnknown, StoreUnavailable, type EventStore } from '../../../src/app/log/event-store.ts';
 import { ReferencesBusy } from '../../../src/app/references/reference-guard.ts';
-import { DELETION_ANNOUNCED } from '../../../src/domain/announcements.ts';
+import { createAnnouncements } from '../../../src/app/references/announcements.ts';
+import { createReferrals } from '../../../src/app/references/referrals.ts';
+import { DELETION_ANNOUNCED, REFERENCES_ANNOUNCED } from '../../../src/domain/announcements.ts';
 import type { DocumentCommand } from '../../../src/domain/catalog/document.ts';
+import { kindOf, type AnyKind } from '../../../src/domain/kinds.ts';
 import { collect, fakeContext } from '../../support/fake-context.ts';
 import { delaying, gateBefore } from '../../support/held-appends.ts';
 import {
@@ -144,6 +147,47 @@ describe('references and deletions on a log with other writers', () => {
     const outcome = await two.resources.execute(declared('roleBinding'), 'x', change, stale);
     expect(codeOf(outcome)).to.equal('VERSION_MISMATCH');
   });
+
+  it('a change for the stored revision is carried out behind its own announcement', async () => {
+    expect(codeOf(await create(one, 'roleBinding', 'x', 0))).to.equal('accepted');
+    const change = { type: 'ReviseDocument', at, document: REFERRING.roleBinding?.(1) } as DocumentCommand;
+    const exact = { ...fakeContext('exact'), ifRevision: 1 };
+    const outcome = await two.resources.execute(declared('roleBinding'), 'x', change, exact);
+    expect(codeOf(outcome)).to.equal('accepted');
+    expect((await typesOf(store, 'roleBinding-x')).slice(-2)).to.deep.equal([
+      'ReferencesAnnounced',
+      'RoleBindingRevised',
+    ]);
+  });
+
+  it('a deletion withdraws an announcement in a stream that it remembers from before', async () => {
+    expect(codeOf(await create(two, 'roleBinding', 'x', 1))).to.equal('accepted');
+    const left = gateBefore(store, 'RoleBindingRevised');
+    const revising = revise(start(left.store, 'slow'), 'roleBinding', 'x', 0, 'r1');
+    await left.reached;
+    expect(codeOf(await remove(two, 'role', 'role0', 'd1'))).to.equal('accepted');
+    left.open();
+    expect(codeOf(await revising)).to.equal('REFERENCE_NOT_FOUND');
+    expect(await dangling(store)).to.deep.equal([]);
+  });
+
+  it('a reference whose announcement is withdrawn again and again gives up, and leaves nothing', async () => {
+    const { withdraw } = createAnnouncements({ ...two, step: two.names.step });
+    const withdrawing: EventStore = {
+      ...store,
+      append: async (...args) => {
+        const appended = await store.append(...args);
+        if (args[2].some(({ type }) => type === REFERENCES_ANNOUNCED))
+          await withdraw(kindOf('roleBinding') as AnyKind, 'x', appended.revision);
+        return appended;
+      },
+    };
+    const refused = await create(start(withdrawing, 'three'), 'roleBinding', 'x', 0);
+    expect(codeOf(refused)).to.equal('CONCURRENT_MODIFICATION');
+    const types = await typesOf(store, 'roleBinding-x');
+    expect(new Set(types)).to.deep.equal(new Set([REFERENCES_ANNOUNCED, 'AnnouncementWithdrawn']));
+    expect(types.at(-1)).to.equal('AnnouncementWithdrawn');
+  });
 });
 
 describe('references and deletions of the only writer', () => {
@@ -161,6 +205,23 @@ describe('references and deletions of the only writer', () => {
     expect(codeOf(await remove(on, 'role', 'role0', 'd1'))).to.equal('accepted');
     expect(await typesOf(store, 'roleBinding-x')).to.deep.equal(['RoleBound', 'RoleBindingRevised']);
     expect(await dangling(store)).to.deep.equal([]);
+  });
+
+  it('a command that is withheld each time it is tried gives up', async () => {
+    const on = start(await seeded(true), 'one');
+    const parts = { ...on, step: on.names.step, caughtUp: async () => true, announcedTo: () => [] };
+    const { carryOut } = createReferrals({ ...parts, alone: true });
+    const loaded = { state: undefined, revision: 'no_stream', version: -1 } as const;
+    let tries = 0;
+    const attempt = async () => {
+      tries += 1;
+      return { outcome: 'withheld', targets: [{ kind: 'role', id: `role${tries}` }], loaded } as never;
+    };
+    const kind = kindOf('roleBinding') as AnyKind;
+    expect(codeOf(await carryOut(kind, 'x', fakeContext('c'), {}, attempt))).to.equal(
+      'CONCURRENT_MODIFICATION',
+    );
+    expect(tries).to.be.within(2, 20);
   });
 
   it('a creation that got no further than its name leaves its own stream empty when its target goes', async () => {

@@ -1,7 +1,7 @@
+import { aggregateOf } from '../../../src/domain/kinds.ts';
 import { expect } from 'chai';
 import { OutcomeUnknown, StoreUnavailable, type EventStore } from '../../../src/app/log/event-store.ts';
 import type { CommandOutcome } from '../../../src/app/commands/command.ts';
-import { aggregateOf } from '../../../src/app/names/names.ts';
 import type { Timers } from '../../../src/app/ports.ts';
 import { ReferencesBusy } from '../../../src/app/references/reference-guard.ts';
 import { collect } from '../../support/fake-context.ts';

@@ -1,6 +1,5 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { aggregateOf } from '../../../src/app/names/names.ts';
 import {
   createSecretUses,
   createSecretSweeper,
@@ -10,7 +9,7 @@ import {
   type StoredValue,
 } from '../../../src/app/secrets/stored-secrets.ts';
 import { isLiveCluster } from '../../../src/domain/clusters/state.ts';
-import { clusterAggregate, kinds } from '../../../src/domain/kinds.ts';
+import { aggregateOf, clusterAggregate, kinds } from '../../../src/domain/kinds.ts';
 import {
   callerOf,
   memorySecrets,

@@ -62,6 +62,25 @@ describe('command runner', () => {
     expect(await store.currentRevision('account-a')).to.equal(0);
   });
 
+  it('tells its caller alone of a command that is withheld: nothing is stored, recorded or counted', async () => {
+    const store = createMemoryEventStore();
+    const ended: string[] = [];
+    const hooks = { onCommand: (type: string, result: string) => void ended.push(`${type} ${result}`) };
+    const { runner, rejections } = createTestRunner(store, { hooks });
+    await runner.execute(accounts, 'a', open, fakeContext('c1'));
+    const later = { outcome: 'withheld', until: 'noon' } as const;
+    const ways = [async () => later, async () => undefined];
+    const tries = async (): Promise<unknown> => {
+      const beforeAppend = ways.shift() ?? (async () => undefined);
+      return runner.execute(accounts, 'a', deposit('d', 5), fakeContext('c2'), { beforeAppend });
+    };
+    expect(await tries()).to.equal(later);
+    expect(await store.currentRevision('account-a')).to.equal(0);
+    expect(await tries()).to.deep.include({ outcome: 'accepted', replayed: false });
+    expect(rejections).to.deep.equal([]);
+    expect(ended).to.deep.equal(['OpenAccount accepted', 'Deposit accepted']);
+  });
+
   it('counts as document version the appends that changed the document', async () => {
     const { runner } = createTestRunner(createMemoryEventStore());
     const versions: number[] = [];

@@ -6,7 +6,6 @@ import { ApiError } from '../../../src/http/errors.ts';
 import { audienceOf } from '../../../src/http/osac/watch/audience.ts';
 import { createRenderer } from '../../../src/http/osac/watch/rendered-change.ts';
 import type { ChangeType } from '../../../src/projections/resources/changes.ts';
-import { createSlices, SLICE_MS } from '../../../src/http/osac/watch/slices.ts';
 import { createWatchIds } from '../../../src/http/osac/watch/watch-id.ts';
 import { createPositions } from '../../../src/http/positions.ts';
 import { check } from '../../support/property.ts';
@@ -168,81 +167,5 @@ describe('audience of a watch', () => {
     expect(key(['a'], ['client'])).not.to.equal(key(['a', 'b'], ['client']));
     expect(key(['a,b'], ['client'])).not.to.equal(key(['a', 'b'], ['client']));
     expect(key(['a'], ['client'])).not.to.equal(key(['a'], ['project-viewer']));
-  });
-});
-
-describe('slices', () => {
-  const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
-
-  it('give the loop back after a few milliseconds, and take turns', async () => {
-    let now = 0;
-    const slices = createSlices(() => now);
-    const done: string[] = [];
-    function* work(name: string): Generator<void, void> {
-      for (let i = 0; i < 10; i += 1) {
-        done.push(name);
-        now += 1;
-        yield;
-      }
-    }
-    const failed = (error: unknown): void => {
-      throw error;
-    };
-    slices.add(work('a'), failed);
-    slices.add(work('b'), failed);
-    const counts: number[] = [];
-    while (done.length < 20) {
-      const before = done.length;
-      await turn();
-      counts.push(done.length - before);
-    }
-    expect(Math.max(...counts)).to.be.at.most(SLICE_MS);
-    expect(done.slice(0, SLICE_MS)).to.deep.equal(Array(SLICE_MS).fill('a'));
-    expect(done.slice(SLICE_MS, 2 * SLICE_MS)).to.deep.equal(Array(SLICE_MS).fill('b'));
-  });
-
-  it('rest after a slice that was used up, when told to', async () => {
-    let now = 0;
-    const slices = createSlices(() => now, 20);
-    let pieces = 0;
-    function* work(): Generator<void, void> {
-      for (let i = 0; i < 2 * SLICE_MS; i += 1) {
-        pieces += 1;
-        now += 1;
-        yield;
-      }
-    }
-    const ended = new Promise<void>((resolve, reject) => {
-      slices.add(work(), reject);
-      slices.add(
-        (function* last(): Generator<void, void> {
-          yield;
-          resolve();
-        })(),
-        reject,
-      );
-    });
-    for (let i = 0; i < 5; i += 1) await turn();
-    expect(pieces).to.equal(SLICE_MS);
-    await ended;
-  });
-
-  it('end a task that throws, tell of it, and go on with the others', async () => {
-    const slices = createSlices(() => 0);
-    const errors: unknown[] = [];
-    let others = 0;
-    function* broken(): Generator<void, void> {
-      yield;
-      throw new Error('broken');
-    }
-    function* whole(): Generator<void, void> {
-      yield;
-      others += 1;
-    }
-    slices.add(broken(), (error) => errors.push(error));
-    slices.add(whole(), (error) => errors.push(error));
-    await turn();
-    expect(errors).to.have.length(1);
-    expect(others).to.equal(1);
   });
 });

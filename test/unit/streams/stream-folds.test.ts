@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { RecordedEvent } from '../../../src/app/log/event-store.ts';
-import { createTurns } from '../../../src/app/publisher/mapping-turns.ts';
+import { createTurns } from '../../../src/app/fairness/slicer.ts';
 import { createFoldMemory, createStreamFolds } from '../../../src/app/streams/stream-folds.ts';
 import { recorded } from '../../support/streams/samples.ts';
 

@@ -1,7 +1,7 @@
 import { StoreUnavailable, type Appended, type EventStore } from '../../../app/log/event-store.ts';
 import type { Logger } from '../../../app/ports.ts';
 import { createAppendQueue, type SentBatch } from './append-queue.ts';
-import { createParts } from './time-slices.ts';
+import { createParts } from '../../../app/fairness/slicer.ts';
 import { superviseWriter, type WriterMessage } from './writer-thread.ts';
 import type { BatchAnswer, Request, WriterData } from './writer-protocol.ts';
 

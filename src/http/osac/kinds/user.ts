@@ -1,4 +1,5 @@
-import { aggregateOf, nameTakenText } from '../../../app/names/names.ts';
+import { aggregateOf } from '../../../domain/kinds.ts';
+import { nameTakenText } from '../../../app/names/names.ts';
 import type { DocumentCommand } from '../../../domain/catalog/document.ts';
 import { isObject, objectAt, valueAt, withoutValueAt, withValueAt } from '../../../domain/json-tools.ts';
 import { reject, type Rejection } from '../../../domain/decider.ts';

@@ -1,3 +1,4 @@
+import { createTasks, TASK_SLICE_MS } from '../../../app/fairness/slicer.ts';
 import type { Logger, Timers } from '../../../app/ports.ts';
 import {
   BEFORE_ALL_CHANGES,
@@ -8,7 +9,6 @@ import {
 import { fellOutOfRetention, logReplaced, readFailed, tooSlow, type Ending } from './endings.ts';
 import { createGroups, type GroupRequest } from './groups.ts';
 import type { RenderedChange, Renderer } from './rendered-change.ts';
-import { createSlices, SLICE_MS } from './slices.ts';
 import { chunkFor, endOf, type Sink, type Watcher } from './watcher.ts';
 
 /**
@@ -77,8 +77,8 @@ export const createWatchHub = (options: WatchHubOptions): WatchHub => {
   const settings = { ...WATCH_SETTINGS, ...options.settings };
   const page = { rows: settings.pageRows, characters: settings.pageCharacters };
   // Two, so that what comes is not behind thousands who read what was.
-  const forAll = createSlices(monotonicMs);
-  const forSingle = createSlices(monotonicMs, REST_MS);
+  const forAll = createTasks(monotonicMs);
+  const forSingle = createTasks(monotonicMs, REST_MS);
   const groups = createGroups();
   const all = new Set<Watcher>();
   /** What live watchers have been given, and whether more is being given now. */
@@ -107,9 +107,7 @@ export const createWatchHub = (options: WatchHubOptions): WatchHub => {
     }
   }
   const endAll = (ending: Ending): void =>
-    forSingle.add(endEach(ending), (error) =>
-      logger.error({ err: error }, 'watches were not ended in order'),
-    );
+    forSingle(endEach(ending), (error) => logger.error({ err: error }, 'watches were not ended in order'));
 
   const give = (watcher: Watcher, bytes: Uint8Array, last: ChangeKey): void => {
     watcher.last = last;
@@ -127,7 +125,7 @@ export const createWatchHub = (options: WatchHubOptions): WatchHub => {
   };
   const read = (watcher: Watcher): void => {
     watcher.state = 'reading';
-    forSingle.add(readOn(watcher), (error) => {
+    forSingle(readOn(watcher), (error) => {
       logger.error({ err: error }, 'the changes for a watch could not be read');
       end(watcher, readFailed);
     });
@@ -203,7 +201,7 @@ export const createWatchHub = (options: WatchHubOptions): WatchHub => {
     tail.again = true;
     if (tail.busy || all.size === 0) return;
     tail.busy = true;
-    forAll.add(follow(), (error) => {
+    forAll(follow(), (error) => {
       tail.busy = false;
       logger.error({ err: error }, 'the changes for all watches could not be read');
       endAll(readFailed);
@@ -234,7 +232,7 @@ export const createWatchHub = (options: WatchHubOptions): WatchHub => {
   };
   const sweepLater = (): void => {
     cancelSweep = timers.after(settings.sweepMs, () => {
-      forSingle.add(sweep(), (error) => logger.error({ err: error }, 'watches could not be looked after'));
+      forSingle(sweep(), (error) => logger.error({ err: error }, 'watches could not be looked after'));
       sweepLater();
     });
   };
@@ -263,6 +261,6 @@ export const createWatchHub = (options: WatchHubOptions): WatchHub => {
 };
 
 /** Reading what was takes a third of the thread at most, however many do it and however far back they begin. */
-const REST_MS = 2 * SLICE_MS;
+const REST_MS = 2 * TASK_SLICE_MS;
 /** A comment of Server-Sent Events: proxies see that the answer lives, clients ignore it. */
 const COMMENT = Buffer.from(':\n\n');

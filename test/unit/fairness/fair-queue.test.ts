@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { createFairQueue, PRIORITIES, type Priority } from '../../../src/app/process-runner/fair-queue.ts';
+import { createFairQueue, PRIORITIES, type Priority } from '../../../src/app/fairness/fair-queue.ts';
 import { check } from '../../support/property.ts';
 
 type Item = { readonly tenant: string; readonly priority: Priority; readonly number: number };

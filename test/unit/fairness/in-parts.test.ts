@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { createParts } from '../../../src/adapters/event-store/sqlite/time-slices.ts';
+import { createParts } from '../../../src/app/fairness/slicer.ts';
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 

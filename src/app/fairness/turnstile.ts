@@ -1,9 +1,10 @@
 /**
- * How many requests of one key run at once. The rest wait in the order in which they came, so that a caller with a
- * thousand requests in flight delays itself and nobody else; past a bound of waiting ones further are refused.
+ * How many requests of one key run at once. The rest wait in the order in which they came, so that a caller
+ * with a thousand requests in flight delays itself and nobody else; past a bound of waiting ones further are
+ * refused.
  */
 export type Turnstile = {
-  /** Resolves with what ends the turn, or undefined when too many wait already. Rejects when `signal` fires first. */
+  /** Resolves with what ends the turn; undefined: too many wait. Rejects when `signal` fires first. */
   enter(key: string, signal: () => AbortSignal): Leave | undefined | Promise<Leave>;
   readonly size: number;
 };

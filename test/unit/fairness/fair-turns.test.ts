@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { createFairTurns, type FairTurnsOptions } from '../../../src/http/limits/fair-turns.ts';
+import { createFairTurns, type FairTurnsOptions } from '../../../src/app/fairness/fair-turns.ts';
 
 /** A thread whose turns are taken by hand; a request takes the milliseconds that it is given. */
 const threadOf = (sliceMs: number, own: Partial<FairTurnsOptions> = {}) => {
