@@ -9,6 +9,7 @@ import {
   callerOf,
   seedCatalogue,
   startTestService,
+  textAt,
   type Json,
   type TestService,
 } from '../../support/http-service.ts';
@@ -162,7 +163,7 @@ describe('flow of gRPC', function () {
         object: { metadata: { name: 'big', annotations: { big: 'x'.repeat(250_000) } } },
       });
       expect(made.code, made.message).to.equal(Code.OK);
-      const id = String(made.json['object']?.['id']);
+      const id = textAt(made.json, 'object', 'id');
       const stream = raw.session.request({
         ':method': 'POST',
         ':path': `${HOST_TYPES}/Get`,
