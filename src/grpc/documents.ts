@@ -49,11 +49,15 @@ const remembered = new LRUCache<string, { readonly schema: DescMessage; readonly
   sizeCalculation: ({ bytes }, text) => text.length + bytes.byteLength + 1,
 });
 
-/** A stored document as bytes of its message. */
-export const encodeText = (schema: DescMessage, text: string): Uint8Array => {
+/** A document as bytes of its message. */
+export const encodeText = (schema: DescMessage, text: string): Uint8Array =>
+  toBinary(schema, fromJsonString(schema, text, STORED));
+
+/** The same of what is stored, remembered; what a write answers may hold a secret, and is not. */
+export const encodeStored = (schema: DescMessage, text: string): Uint8Array => {
   const known = remembered.get(text);
   if (known?.schema === schema) return known.bytes;
-  const bytes = toBinary(schema, fromJsonString(schema, text, STORED));
+  const bytes = encodeText(schema, text);
   remembered.set(text, { schema, bytes });
   return bytes;
 };

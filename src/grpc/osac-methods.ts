@@ -26,7 +26,7 @@ import {
 } from '../http/osac/served.ts';
 import type { KindService, SingleService, StreamService, SurfaceTable } from '../http/osac/service-table.ts';
 import { RESOURCES_VIEW } from '../http/positions.ts';
-import { documentOf, encodeText, numberOf, wrapped } from './documents.ts';
+import { documentOf, encodeStored, encodeText, numberOf, wrapped } from './documents.ts';
 import { MAX_MESSAGE_BYTES } from './frames.ts';
 import {
   NOTHING,
@@ -220,7 +220,7 @@ const asOf = ({ exchange }: Call): { readonly asOf?: string } => {
 };
 
 const objectReply = ({ service, desc }: Call, answer: Answer): Reply => ({
-  message: wrapped(numberOf(desc.output, 'object'), encodeText(service.schema, String(answer.body))),
+  message: wrapped(numberOf(desc.output, 'object'), encodeStored(service.schema, String(answer.body))),
   headers: answerHeaders(answer),
 });
 
@@ -246,7 +246,7 @@ const listReply = async ({ exchange, service, desc, options }: Call, answer: Ans
   const item = numberOf(desc.output, 'items');
   let [size, bytes, characters] = [0, LIST_HEAD_BYTES, 0];
   for (const text of documents) {
-    const encoded = encodeText(service.schema, text);
+    const encoded = encodeStored(service.schema, text);
     bytes += encoded.byteLength + LIST_HEAD_BYTES;
     if (bytes > MAX_MESSAGE_BYTES) break;
     items.tag(item, WireType.LengthDelimited).bytes(encoded);
