@@ -1,9 +1,9 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
-import { ledgerctlOn } from '../support/e2e-cli.ts';
-import { runMain, startMain, type Run } from '../support/e2e-process.ts';
-import { E2E_STORE, createStack, until, type Stack } from '../support/e2e-stack.ts';
+import { ledgerctlOn } from '../support/service/ledgerctl.ts';
+import { runMain, startMain, type Run } from '../support/service/run-main.ts';
+import { E2E_STORE, createStack, until, type Stack } from '../support/service/stack.ts';
 
 /** The commands about resources as a customer types them, with the real service behind them. */
 describe('ledgerctl about resources', function () {

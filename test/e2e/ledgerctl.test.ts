@@ -5,8 +5,8 @@ import { decodeJwt } from 'jose';
 import { openDevelopmentIssuer } from '../../src/adapters/identity/development-issuer.ts';
 import { logFile } from '../../src/adapters/event-store/sqlite/files.ts';
 import type { ApiClient } from '../../src/cli/api-client.ts';
-import { ledgerctlOn } from '../support/e2e-cli.ts';
-import { runMain, startMain, type Run } from '../support/e2e-process.ts';
+import { ledgerctlOn } from '../support/service/ledgerctl.ts';
+import { runMain, startMain, type Run } from '../support/service/run-main.ts';
 import {
   CLUSTERS,
   createStack,
@@ -17,7 +17,7 @@ import {
   untilCluster,
   type ClusterBody,
   type Stack,
-} from '../support/e2e-stack.ts';
+} from '../support/service/stack.ts';
 
 /** Every command as an operator types it, against a running service. Exit statuses: 0 done, 1 failed, 2 usage, 3 not found or conflict, 4 unavailable. */
 describe('ledgerctl', function () {

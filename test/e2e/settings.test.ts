@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { BadSetting, readConfig } from '../../src/config.ts';
-import { runMain, startMain } from '../support/e2e-process.ts';
+import { runMain, startMain } from '../support/service/run-main.ts';
 import { eventually } from '../support/eventually.ts';
 
 /** An address that is taken: start.test.ts. */

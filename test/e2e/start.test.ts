@@ -4,8 +4,8 @@ import { createServer, type AddressInfo, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { runMain, startMain, type Run } from '../support/e2e-process.ts';
-import { until } from '../support/e2e-stack.ts';
+import { runMain, startMain, type Run } from '../support/service/run-main.ts';
+import { until } from '../support/service/stack.ts';
 
 /** A start that cannot be made ends the process, says why in one sentence, and leaves nothing behind it. */
 describe('a start that fails', function () {

@@ -4,8 +4,8 @@ import { createAutomations } from '../../../src/adapters/automation/automations.
 import type { Automation, AutomationJob } from '../../../src/app/automation/automation.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import { orderOfJob, startAap, type AapOptions, type AapStandIn } from '../../support/aap/aap-server.ts';
-import { loopbackTls } from '../../support/loopback-tls.ts';
-import { startStandIn } from '../../support/stand-in-process.ts';
+import { loopbackTls } from '../../support/http/loopback-tls.ts';
+import { startStandIn } from '../../support/stand-in/process.ts';
 import {
   callBy,
   CANARIES,

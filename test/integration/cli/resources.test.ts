@@ -9,7 +9,7 @@ import {
   startTestService,
   type TestService,
   type TokenOptions,
-} from '../../support/http-service.ts';
+} from '../../support/http/service.ts';
 import { eventually } from '../../support/eventually.ts';
 
 const unused = () => Promise.reject(new Error('not in this test'));

@@ -14,8 +14,8 @@ import {
   startAuditStage,
   until,
   type AuditStage,
-} from '../../support/audit-callers.ts';
-import { itemsOf, PRIVATE, PUBLIC, textAt, type Json } from '../../support/http-service.ts';
+} from '../../support/audit/stage.ts';
+import { itemsOf, PRIVATE, PUBLIC, textAt, type Json } from '../../support/http/service.ts';
 
 /** Exports over `/api/audit/v1` and what can become of them. */
 describe('audit API: exports', function () {

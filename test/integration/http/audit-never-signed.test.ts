@@ -8,8 +8,8 @@ import {
   startAuditStage,
   until,
   type AuditStage,
-} from '../../support/audit-callers.ts';
-import type { Reply } from '../../support/http-service.ts';
+} from '../../support/audit/stage.ts';
+import type { Reply } from '../../support/http/service.ts';
 
 type Read = (event: RecordedEvent) => RecordedEvent;
 const asRecorded: Read = (event) => event;

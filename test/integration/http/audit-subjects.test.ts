@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { AUDIT, detailOf, reasonOf, startAuditStage, type AuditStage } from '../../support/audit-callers.ts';
-import { itemsOf, textAt, type Caller, type Json } from '../../support/http-service.ts';
+import { AUDIT, detailOf, reasonOf, startAuditStage, type AuditStage } from '../../support/audit/stage.ts';
+import { itemsOf, textAt, type Caller, type Json } from '../../support/http/service.ts';
 
 /** What somebody did, asked for by the id or by the user name. */
 describe('audit API: subjects by name', () => {

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { AUDIT, detailOf, reasonOf, startAuditStage, type AuditStage } from '../../support/audit-callers.ts';
-import { itemsOf, PUBLIC, type Caller, type Reply } from '../../support/http-service.ts';
+import { AUDIT, detailOf, reasonOf, startAuditStage, type AuditStage } from '../../support/audit/stage.ts';
+import { itemsOf, PUBLIC, type Caller, type Reply } from '../../support/http/service.ts';
 
 /** Tenants that are misspelt, not there or not theirs: no auditor may believe that nothing happened. */
 describe('audit API: tenants out of reach', () => {

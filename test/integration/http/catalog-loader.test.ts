@@ -12,8 +12,8 @@ import {
   textAt,
   type Caller,
   type TestService,
-} from '../../support/http-service.ts';
-import { loadShippedCatalogue } from '../../support/shipped-catalogue.ts';
+} from '../../support/http/service.ts';
+import { loadShippedCatalogue } from '../../support/http/shipped-catalogue.ts';
 
 const FIXTURES = join(import.meta.dirname, '../../../fixtures/catalog');
 

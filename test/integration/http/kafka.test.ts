@@ -19,7 +19,7 @@ import {
   textAt,
   type Caller,
   type TestService,
-} from '../../support/http-service.ts';
+} from '../../support/http/service.ts';
 import { recordingLogger } from '../../support/loggers.ts';
 import { eventually } from '../../support/eventually.ts';
 

@@ -13,7 +13,7 @@ import {
   type Json,
   type Reply,
   type TestService,
-} from '../../support/http-service.ts';
+} from '../../support/http/service.ts';
 import { checkAsync } from '../../support/property.ts';
 import { anyText } from '../../support/arbitraries/any-text.ts';
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { PRIVATE, PUBLIC, textAt, type Caller, type Json, type Reply } from '../../support/http-service.ts';
+import { PRIVATE, PUBLIC, textAt, type Caller, type Json, type Reply } from '../../support/http/service.ts';
 import { startDispatching, type Dispatching } from './dispatching.ts';
 import { CLUSTERS, SMALL } from './ordering.ts';
 

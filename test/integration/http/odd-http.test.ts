@@ -6,9 +6,9 @@ import {
   startTestService,
   type Json,
   type TestService,
-} from '../../support/http-service.ts';
+} from '../../support/http/service.ts';
 import { PUBLIC_WATCH } from '../../../src/http/osac/watch/routes.ts';
-import { rawExchange } from '../../support/raw-http.ts';
+import { rawExchange } from '../../support/http/raw-client.ts';
 import { CLUSTERS } from './ordering.ts';
 import { eventually } from '../../support/eventually.ts';
 

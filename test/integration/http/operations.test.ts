@@ -9,8 +9,8 @@ import {
   textAt,
   type Caller,
   type TestService,
-} from '../../support/http-service.ts';
-import { readAll } from '../../support/toy-workflow.ts';
+} from '../../support/http/service.ts';
+import { readAll } from '../../support/process-runner/toy-workflow.ts';
 
 const LEDGER = '/api/ledger/v1';
 const COMMAND_ID = '018f0000-0000-7000-8000-00000000c0de';

@@ -29,9 +29,9 @@ import {
   textAt,
   type Caller,
   type TestService,
-} from '../../support/http-service.ts';
+} from '../../support/http/service.ts';
 import { silentLogger } from '../../support/loggers.ts';
-import { readAll } from '../../support/toy-workflow.ts';
+import { readAll } from '../../support/process-runner/toy-workflow.ts';
 import { CLUSTERS, SMALL } from './ordering.ts';
 
 const LEDGER = '/api/ledger/v1';

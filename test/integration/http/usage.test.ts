@@ -10,7 +10,7 @@ import {
   startTestService,
   type Caller,
   type TestService,
-} from '../../support/http-service.ts';
+} from '../../support/http/service.ts';
 import { dispatched, ordered, selected } from '../../unit/domain/clusters/samples.ts';
 
 const USAGE = '/api/ledger/v1/usage';

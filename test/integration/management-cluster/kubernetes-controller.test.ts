@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { CLUSTER_ORDER, clusterNamespace, HOSTED_CLUSTER } from '../../../src/domain/clusters/hub-objects.ts';
-import { kubeClient } from '../../support/kube-client.ts';
-import { rbacOf } from '../../support/kubernetes-hub.ts';
+import { kubeClient } from '../../support/kube-apiserver/client.ts';
+import { rbacOf } from '../../support/hubs/kubernetes-hub.ts';
 import { failure } from './contract-kit.ts';
 import { by, kubernetesStage, manifestOf, NS, placeOf } from './kubernetes-stage.ts';
 

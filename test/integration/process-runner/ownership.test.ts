@@ -8,7 +8,7 @@ import { createLeaseOwnership } from '../../../src/adapters/ownership/lease-owne
 import { OutcomeUnknown, StoreUnavailable, type EventStore } from '../../../src/app/log/event-store.ts';
 import type { Lease } from '../../../src/app/deployment/ownership.ts';
 import { manualTime, type ManualTime } from '../../support/manual-time.ts';
-import { readAll } from '../../support/toy-workflow.ts';
+import { readAll } from '../../support/process-runner/toy-workflow.ts';
 import { silentLogger } from '../../support/loggers.ts';
 
 const TTL = 15_000;

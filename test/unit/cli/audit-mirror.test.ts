@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { eventsOf, historyOf, type History } from '../../support/audit/signed-history.ts';
 import { mirrorOf } from '../../support/audit/tampering/tiles.ts';
-import { startCliStub, type CliStub } from '../../support/cli-stub.ts';
+import { startCliStub, type CliStub } from '../../support/cli/stub-service.ts';
 
 const SIZE = 300;
 const history = historyOf(eventsOf(SIZE));

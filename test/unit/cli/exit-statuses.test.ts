@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { pack } from 'tar-stream';
 import { EXIT, EXIT_HELP } from '../../../src/cli/exit.ts';
-import { startCliStub, type CliStub } from '../../support/cli-stub.ts';
+import { startCliStub, type CliStub } from '../../support/cli/stub-service.ts';
 
 /** One table of exit statuses for all commands: what is wrong with the command line is 2, what went wrong is 1. */
 describe('exit statuses of ledgerctl', () => {

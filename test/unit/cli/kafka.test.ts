@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { whileAsked } from '../../../src/cli/commands/kafka-plan.ts';
-import { startCliStub, type CliStub } from '../../support/cli-stub.ts';
+import { startCliStub, type CliStub } from '../../support/cli/stub-service.ts';
 
 const KAFKA = '/api/ledger/v1/kafka';
 const TOPIC = 'osac.state.cluster.v1';

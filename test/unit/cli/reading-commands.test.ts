@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { CLUSTERS, clusterOf, page, startCliStub, type CliStub } from '../../support/cli-stub.ts';
+import { CLUSTERS, clusterOf, page, startCliStub, type CliStub } from '../../support/cli/stub-service.ts';
 
 const web = clusterOf('id-1', 'web', { labels: { env: 'prod', old: 'x' } });
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { startCliStub, type CliStub } from '../../support/cli-stub.ts';
+import { startCliStub, type CliStub } from '../../support/cli/stub-service.ts';
 
 const ROW = {
   period_start: '2026-11-01T00:00:00.000Z',

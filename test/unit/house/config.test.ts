@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { readFileSync } from 'node:fs';
 import { BadSetting, readConfig, settings } from '../../../src/config.ts';
-import { configurationTable } from '../../support/configuration-table.ts';
+import { configurationTable } from '../../support/docs/configuration-table.ts';
 import { durationMs } from '../../../src/domain/iso-duration.ts';
 
 const refusal = (environment: Record<string, string>): string => {

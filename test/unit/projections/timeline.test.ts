@@ -12,7 +12,7 @@ import { timelineReader } from '../../../src/projections/timeline/timeline-reade
 import { timelineView } from '../../../src/projections/timeline/timeline-view.ts';
 import { createViews } from '../../../src/projections/views.ts';
 import { recorded } from '../../support/streams/samples.ts';
-import { toyKind } from '../../support/toy-kind.ts';
+import { toyKind } from '../../support/process-runner/toy-kind.ts';
 import { createTestLog, type TestLog } from '../../support/projections/log.ts';
 import { settle } from '../../support/projections/open-notes.ts';
 

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { headForExport, NotSigned } from '../../../../src/app/audit/exports/export-head.ts';
 import type { AuditHalt, TreeHead } from '../../../../src/app/audit/tree-heads.ts';
 import type { AuditLeaf } from '../../../../src/app/audit/tree.ts';
-import { headOf } from '../../../support/audit/head-of.ts';
+import { headOf } from '../../../support/audit/heads.ts';
 import { manualTime } from '../../../support/manual-time.ts';
 
 const timeOf = (index: number): string => new Date(Date.UTC(2026, 0, 1, 0, index)).toISOString();

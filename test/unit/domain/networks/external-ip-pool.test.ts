@@ -10,7 +10,7 @@ import { isRejection } from '../../../../src/domain/decider.ts';
 import { holdingOf } from '../../../../src/domain/networks/address-book.ts';
 import type { JsonObject } from '../../../../src/domain/json.ts';
 import { objectAt } from '../../../../src/domain/json-tools.ts';
-import { specify } from '../../../support/decider-spec.ts';
+import { specify } from '../../../support/domain/decider-spec.ts';
 
 const at = '2026-11-23T09:00:00.000Z';
 const later = '2026-11-23T10:00:00.000Z';

@@ -5,7 +5,7 @@ import type { JsonObject } from '../../../../src/domain/json.ts';
 import { projectMembership } from '../../../../src/domain/tenancy/project-membership.resource.ts';
 import { roleBinding } from '../../../../src/domain/tenancy/role-binding.resource.ts';
 import { BUILT_IN_ROLES, role } from '../../../../src/domain/tenancy/role.resource.ts';
-import { specify, type EventOf } from '../../../support/decider-spec.ts';
+import { specify, type EventOf } from '../../../support/domain/decider-spec.ts';
 import { check } from '../../../support/property.ts';
 
 type ProjectMembershipEvent = EventOf<typeof projectMembership>;
