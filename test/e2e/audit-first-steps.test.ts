@@ -5,7 +5,14 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { verifyStoppedStore } from '../../src/composition/stopped-store.ts';
-import { AS_DEPLOYED, createStack, SERVE, untilCluster, isReady, type Stack } from '../support/service/stack.ts';
+import {
+  AS_DEPLOYED,
+  createStack,
+  SERVE,
+  untilCluster,
+  isReady,
+  type Stack,
+} from '../support/service/stack.ts';
 import { isShown, SHELL, shownIn, statedIn } from '../support/docs/shell-examples.ts';
 
 const run = promisify(execFile);

@@ -77,16 +77,16 @@ describe('ledgerctl about resources', function () {
     expect(await ledgerctl('get', 'clusters')).to.deep.equal({
       code: 0,
       out: '',
-      err: 'there are no clusters that match\n',
+      err: 'no clusters match\n',
     });
   });
 
   it('exit statuses tell what went wrong', async () => {
     await fails(1, /answered 403/, 'get', 'hubs');
     await fails(1, /field object\.spec\.template: /, 'create', '-f', wrongTemplate());
-    await fails(2, /there is no kind "volcano"/, 'get', 'volcano');
-    await fails(3, /there is no cluster 'gone'\n$/, 'describe', 'cluster', 'gone');
-    await fails(3, /there is no cluster 'gone'; nothing was deleted\n$/, 'delete', 'cluster', 'gone');
+    await fails(2, /unknown kind "volcano"/, 'get', 'volcano');
+    await fails(3, /cluster 'gone' not found\n$/, 'describe', 'cluster', 'gone');
+    await fails(3, /cluster 'gone' not found; nothing was deleted\n$/, 'delete', 'cluster', 'gone');
     await fails(4, /cannot reach/, '--address', 'http://127.0.0.1:9', 'get', 'clusters');
   });
   const wrongTemplate = (): string => {

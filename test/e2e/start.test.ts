@@ -74,7 +74,7 @@ describe('a start that fails', function () {
 
   it('roles and levels in plain words', async () => {
     const run = await runMain(['serve'], { ...settings('plain'), LEDGER_ROLES: 'api,foo' });
-    refused(run, 'LEDGER_ROLES: there is no role "foo"; it can name api, processes, publisher, auditor');
+    refused(run, 'LEDGER_ROLES: unknown role "foo"; it can name api, processes, publisher, auditor');
   });
 });
 

@@ -12,7 +12,11 @@ import { describeManagementClusterContract } from '../integration/management-clu
 import { hubsUnderTest } from '../support/hubs/hub-under-test.ts';
 import { loadDefinitions } from '../support/kube-apiserver/start.ts';
 import { kubeClient, type KubeAccess, type KubeClient } from '../support/kube-apiserver/client.ts';
-import { KUBE_BEHAVIOURS, conformanceContext, type ConformanceContext } from '../support/kube-conformance/behaviours.ts';
+import {
+  KUBE_BEHAVIOURS,
+  conformanceContext,
+  type ConformanceContext,
+} from '../support/kube-conformance/behaviours.ts';
 import { startKubeFaultProxy, type KubeFaultProxy } from '../support/kube-apiserver/fault-proxy.ts';
 import { recordingLogger } from '../support/hubs/kubernetes-hub.ts';
 import { notRunHere } from '../support/not-run-here.ts';

@@ -297,9 +297,7 @@ describe('automation platform', function () {
   it('names the templates that are missing', async () => {
     const aap = await start({ templates: [{ name: CREATE, workflow: true, asksVariables: true }] });
     const { problems } = await connect(aap).check(callBy());
-    expect(problems).to.deep.equal([
-      'there is no job or workflow template called osac-delete-hosted-cluster',
-    ]);
+    expect(problems).to.deep.equal(['job or workflow template osac-delete-hosted-cluster not found']);
     const error = await refusedWith(
       connect(aap).trigger(
         { purpose: 'deprovision', orderName: 'order-a', order: orderCalled('order-a') },

@@ -73,7 +73,7 @@ describe('what a call of ledgerctl loads', function () {
   it('is the whole schema of the settings once there is no key where they say', async () => {
     const misspelt = { LEDGER_DATADIR: folder };
     const { code, err } = await runMain(['token', '--user', 'root', '--admin'], misspelt, folder);
-    expect(err).to.include('LEDGER_DATADIR: there is no such setting; did you mean LEDGER_DATA_DIR');
+    expect(err).to.include('LEDGER_DATADIR: unknown setting; did you mean LEDGER_DATA_DIR');
     expect(code).to.equal(1);
   });
 });

@@ -169,7 +169,7 @@ describe('audit API: what is kept back', function () {
       });
     const nobody = await person('t1');
     expect(nobody.status, nobody.text).to.equal(400);
-    expect(detailOf(nobody)).to.match(/^field 'filter.subject': nobody/);
+    expect(detailOf(nobody)).to.match(/^field 'filter.subject': no subject has this id/);
     expect((await person('t2')).status).to.equal(202);
     expect((await asked('t2')).status).to.equal(202);
     expect((await asked()).status).to.equal(202);

@@ -28,7 +28,7 @@ describe('audit API: holds, erasures and grants of what is not there', () => {
       expect(reasonOf(refused), id).to.equal('400 TENANT_NOT_FOUND');
       expect(fieldsOf(refused)).to.deep.equal(['scope.id']);
       expect(detailOf(refused)).to.equal(
-        `field 'scope.id' names tenant '${id}', of which there is no history: give the name of a tenant`,
+        `field 'scope.id': tenant '${id}' has no history: give the name of a tenant`,
       );
     }
     expect(itemsOf(await stage.admin('GET', `${AUDIT}/holds`))).to.deep.equal([]);

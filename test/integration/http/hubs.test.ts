@@ -279,7 +279,9 @@ describe('hubs over HTTP', () => {
     });
     expect((await admin('GET', `${HUBS}/nope`)).status).to.equal(404);
     expect((await admin('POST', `${HUBS}/hub-2/check`)).json).to.deep.include({ ok: false });
-    expect(textAt((await admin('GET', `${HUBS}/nope/orders`)).json, 'detail')).to.contain("no hub 'nope'");
+    expect(textAt((await admin('GET', `${HUBS}/nope/orders`)).json, 'detail')).to.contain(
+      "hub 'nope' not found",
+    );
   });
 
   it('a hub with orders is given up only on purpose, stays to be seen with them, and goes with the last one', async () => {

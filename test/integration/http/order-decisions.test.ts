@@ -405,7 +405,7 @@ describe('decisions about clusters, of which no step is skipped', () => {
     );
     expect(await refusalOf('skip', { reason: REASON })).to.include("field 'step' must be");
     expect(await refusalOf('skip', { reason: REASON, step: 'apply', by: 'me' })).to.equal(
-      "there is no field 'by'; there are reason, step",
+      "unknown field 'by'; this route takes reason, step",
     );
   });
 });

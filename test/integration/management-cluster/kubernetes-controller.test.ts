@@ -45,7 +45,7 @@ describe('the controller’s part on a Kubernetes hub', function () {
     const refused = await failure(hub.controller.prepare(CLUSTER_ORDER, placeOf('order-b'), by()));
     expect([refused.kind, refused.message]).to.deep.equal([
       'already-exists',
-      `namespace ${NS}-order-b is somebody else's: it has no label osac.openshift.io/clusterorder=order-b`,
+      `namespace ${NS}-order-b belongs to another owner: it has no label osac.openshift.io/clusterorder=order-b`,
     ]);
   });
 

@@ -12,7 +12,13 @@ import {
 import type { HubObjectEvent } from '../../../src/domain/hubs/hub-object.ts';
 import type { ClusterObservation } from '../../../src/domain/clusters/observed.ts';
 import { effectCall, fakeCluster, hubFixture } from '../../support/hubs/hub-fixture.ts';
-import { orderToy, readAll, startToyRunner, toyStore, type ToyRunner } from '../../support/process-runner/toy-workflow.ts';
+import {
+  orderToy,
+  readAll,
+  startToyRunner,
+  toyStore,
+  type ToyRunner,
+} from '../../support/process-runner/toy-workflow.ts';
 import { createWorkshop } from '../../support/process-runner/toy-workshop.ts';
 import { eventually } from '../../support/eventually.ts';
 import { silentLogger } from '../../support/loggers.ts';

@@ -273,9 +273,9 @@ describe('ownership by a lease', () => {
     await time.pass(TTL);
     expect(only.owns()).to.equal(true);
     expect(only.warnings()).to.deep.equal([
-      'the lease cannot be renewed; trying again',
-      'the lease was lost',
-      'the lease cannot be taken; trying again',
+      'lease not renewed; retrying',
+      'lease lost',
+      'lease not taken; retrying',
     ]);
     await only.stop();
   });

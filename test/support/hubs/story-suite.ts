@@ -20,7 +20,7 @@ export type HubStory = HubCase & {
 };
 
 const MADE_BY_US = (namespace: string): RegExp =>
-  new RegExp(`The ledger, which controls the orders of hub "munich", made .*namespace ${namespace}-order-`);
+  new RegExp(`The ledger prepared hub "munich" for the order and made .*namespace ${namespace}-order-`);
 const WEBHOOKS = {
   built: [/was asked to build or change the cluster by a webhook/],
   removed: [/was asked to tear down the cluster by a webhook/],
@@ -55,7 +55,7 @@ export const HUB_STORIES = {
 const told = ({ built, removed }: HubStory): readonly (readonly RegExp[])[] => [
   [
     /Cluster "story" was ordered from template ocp-small.*\(workers 2 nodes of type fc430\)/,
-    /Hub "munich" was selected among \d candidates/,
+    /Hub "munich" was selected from \d candidates/,
     /The order is being sent to its hub, munich/,
     /The cluster is ready/,
     /The kubeconfig was shown/,

@@ -67,9 +67,9 @@ export type World = {
 const NEVER_LOGGED = [
   'run parked',
   'effect port failed unexpectedly',
-  'the process runner broke down',
-  'observing a hub failed',
-  'the result of an effect was lost',
+  'process runner broke down',
+  'hub observation failed',
+  'effect result lost',
 ];
 
 export const createWorld = (plan: Plan, folder: string, plant?: Plant): World => {

@@ -83,7 +83,7 @@ describe('ledgerctl usage', () => {
       [['--period', 'week'], 'total, hour, day, month'],
       [['--kind', 'clusters'], 'Allowed choices are cluster'],
       [['--by', 'tenant,colour'], '"colour" is none of tenant, project, kind, template, resource, node_set'],
-      [['--by', 'tenant,tenant'], '"tenant" is there twice'],
+      [['--by', 'tenant,tenant'], '"tenant" is given twice'],
     ] as const) {
       const { code, err } = await stub.run(['usage', ...words]);
       expect(code, err).to.equal(2);

@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import type { PoolEvent } from '../../../../src/domain/networks/external-ip-pool.resource.ts';
 import {
-  at,
   later,
   tomorrow,
   IPV4,

@@ -30,7 +30,10 @@ export const ordered = (spec: JsonObject = IPV4, annotations?: JsonObject): Pool
 });
 export const quarantine = (duration: string) => ({ 'fulfillment-ledger/quarantine': duration });
 export const placed: PoolEvent = { type: 'ExternalIPPoolPlaced', data: { at, ...place } };
-export const onOperator: PoolEvent = { type: 'ExternalIPPoolPlaced', data: { at, ...place, simulated: false } };
+export const onOperator: PoolEvent = {
+  type: 'ExternalIPPoolPlaced',
+  data: { at, ...place, simulated: false },
+};
 export const ready: PoolEvent = { type: 'ExternalIPPoolBecameReady', data: { at } };
 export const deleted: PoolEvent = { type: 'ExternalIPPoolDeleted', data: { at } };
 export const deleting: PoolEvent = { type: 'ExternalIPPoolDeletionRequested', data: { at } };

@@ -10,6 +10,7 @@ import { isRejection } from '../../../../src/domain/decider.ts';
 import { holdingOf } from '../../../../src/domain/networks/address-book.ts';
 import {
   at,
+  IPV4,
   one,
   two,
   three,

@@ -109,7 +109,7 @@ describe('role bindings', () => {
   const spec = { role: { id: 'r1', name: 'r' }, users: [{ id: 'u1' }] };
   const message =
     'recorded only: rights come from the token, so the binding takes effect once the token issuer gives these users the ' +
-    'role; what provisions the issuer reports that here';
+    'role; the program that provisions the issuer reports that here';
   const pending = { state: 'ROLE_BINDING_STATE_PENDING', message };
   const document = { spec, status: { ...pending, users: [{ id: 'u1' }] } };
   const bound: RoleBindingEvent = { type: 'RoleBound', data: { ...facts, document } };
