@@ -44,7 +44,7 @@ const commaList = z.string().transform((text) =>
 
 const oneOf = <Word extends string>(what: string, words: readonly Word[]) =>
   z.enum(words, {
-    error: ({ input }) => `there is no ${what} ${JSON.stringify(input)}; it can name ${words.join(', ')}`,
+    error: ({ input }) => `unknown ${what} ${JSON.stringify(input)}; it can name ${words.join(', ')}`,
   });
 
 const trustedIssuers = commaList.transform((texts, context) => {
@@ -466,7 +466,6 @@ const unknownSettings = (
   return Object.keys(environment)
     .filter((name) => name.startsWith('LEDGER_') && !name.startsWith('LEDGER_TEST_') && !known.has(name))
     .map(
-      (name) =>
-        `${name}: there is no such setting${meant(name, [...known]) || `. Known: ${[...known].join(', ')}`}`,
+      (name) => `${name}: unknown setting${meant(name, [...known]) || `. Known: ${[...known].join(', ')}`}`,
     );
 };

@@ -23,7 +23,7 @@ export const COMMAND_LIST: { readonly [name: string]: Listed } = {
   describe: {
     takes: '<kind> [name]',
     hasOptions: true,
-    about: 'show one object: who and when, spec, status, conditions, and of orders what happened last',
+    about: 'show one object: creator and time, spec, status, conditions, and the last events of an order',
   },
   create: {
     hasOptions: true,
@@ -66,7 +66,7 @@ export const COMMAND_LIST: { readonly [name: string]: Listed } = {
   lanes: { about: 'queues of effects: per hub, per automation of a hub, and of the scheduler' },
   projections: { about: 'read models of the instance that answers' },
   store: { about: 'the embedded event store' },
-  audit: { about: 'the history: who did what, and proofs that it is so' },
+  audit: { about: 'the history: every act with its actor, and proofs of it' },
   usage: {
     hasOptions: true,
     about: 'billed and provisioning time by tenant, project, kind and template',

@@ -7,9 +7,9 @@ export const EXIT_HELP = `
 Exit status:
   0  done; also an empty list, which is said on stderr
   1  refused or failed: the message says which field or rule; of checks: something is wrong
-  2  wrong usage: an option or argument that there is not or that cannot be so, also where the
-     service says so, and a file named there that cannot be read or is not of that sort
-  3  not found, name taken, or changed by somebody else meanwhile
+  2  wrong usage: unknown or invalid option or argument, also when the service refuses it, or an
+     unreadable file
+  3  not found, name taken, or changed by another client
   4  the service cannot be reached or cannot answer now; try again later
 `;
 
@@ -59,6 +59,6 @@ export const hintOf = (error: unknown): string | undefined => {
     return 'give a valid token: --token, LEDGERCTL_TOKEN, or let `ledgerctl token` make one';
   if (/ \/api\/fulfillment\/\S+ answered 400: unknown field/.test(error.message))
     return 'if it is a field for providers, add --private';
-  if (error.status === 412) return 'somebody else changed it meanwhile: look at it again, then repeat';
+  if (error.status === 412) return 'another client changed it: read it again, then repeat';
   return undefined;
 };

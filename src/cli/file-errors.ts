@@ -2,13 +2,13 @@ import { CliFailure, EXIT } from './exit.ts';
 
 /** What the operating system says of files, in words, and what to do about it. */
 const WORDS: { readonly [code: string]: string } = {
-  ENOENT: 'there is no such file or directory',
-  ENOTDIR: 'a part of the path is no directory',
+  ENOENT: 'no such file or directory',
+  ENOTDIR: 'a part of the path is not a directory',
   EISDIR: 'it is a directory: name a file in it',
   EACCES: 'you may not: look at its permissions, and at those of the directories above it',
   EPERM: 'you may not: look at its permissions, and at those of the directories above it',
   EROFS: 'it lies on a file system that is read-only: choose another place',
-  ENOSPC: 'there is no space left there: make room, or choose another place',
+  ENOSPC: 'no space left: make room, or choose another place',
   EDQUOT: 'your quota of space there is used up: make room, or choose another place',
   EFBIG: 'the file may not become so large there: raise the limit, or choose another place',
   EEXIST: 'it is there already',

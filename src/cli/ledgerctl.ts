@@ -244,7 +244,7 @@ type TokenOptions = {
 const projectGroup = (text: string): string => {
   const [, project, role] = /^([^=/]+)=(viewer|manager)$/.exec(text) ?? [];
   if (project === undefined)
-    throw new InvalidArgumentError(`"${text}" is no role in a project; give for example p1=manager`);
+    throw new InvalidArgumentError(`"${text}" is not a role in a project; give for example p1=manager`);
   return `/${project}/system:${role}s`;
 };
 

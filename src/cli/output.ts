@@ -64,6 +64,6 @@ export const parseDuration = (text: string): number => {
   if (match === null) throw new InvalidArgumentError(`"${text}" is not a time such as 30m or 8h`);
   const units = { s: 1, m: 60, h: 3600, d: 86_400 } as const;
   if (Number(match[1]) === 0)
-    throw new InvalidArgumentError(`"${text}" is no time at all; give for example 30m`);
+    throw new InvalidArgumentError(`"${text}" is not a time above 0; give for example 30m`);
   return Number(match[1]) * units[(match[2] ?? 's') as keyof typeof units];
 };

@@ -22,7 +22,7 @@ export const assertStorePath = async (path: string, option: string): Promise<voi
     const found = await stat(path);
     if (found.isDirectory()) return;
     // Opening a pipe would wait for who writes into it.
-    if (!found.isFile()) refuse(`${path} is no file and no directory`);
+    if (!found.isFile()) refuse(`${path} is neither a file nor a directory`);
     const what = otherThanStore(await beginningOf(path));
     if (what === undefined) return;
     refuse(

@@ -52,7 +52,7 @@ export const runInBackground = (
       ended.then(
         () => signal.aborted || reject(new Error(`${name} ended by itself`)),
         (error: unknown) => {
-          logger.error({ err: error, part: name }, 'a part of the service broke down');
+          logger.error({ err: error, part: name }, 'part of the service broke down');
           reject(new Error(`${name} broke down`, { cause: error }));
         },
       );

@@ -75,7 +75,7 @@ const filesOf = (folder: string): readonly string[] => {
       .map(({ name }) => name);
   } catch (error) {
     const missing = (error as NodeJS.ErrnoException).code === 'ENOENT';
-    const problem = missing ? `there is no folder ${folder}` : `${folder} cannot be read: ${textOf(error)}`;
+    const problem = missing ? `folder ${folder} not found` : `${folder} cannot be read: ${textOf(error)}`;
     throw new BadCatalog(`LEDGER_CATALOG: ${problem}. Example: LEDGER_CATALOG=./fixtures/catalog`, {
       cause: error,
     });

@@ -72,8 +72,7 @@ const createOne = async (
   { privateSurface, resources, positions, ids, signal }: CatalogServices,
 ): Promise<boolean> => {
   const service = privateSurface.kinds.get(kind.collection);
-  if (service === undefined)
-    throw new BadCatalog(`LEDGER_CATALOG: there is no collection ${kind.collection}`);
+  if (service === undefined) throw new BadCatalog(`LEDGER_CATALOG: unknown collection ${kind.collection}`);
   const hasDefault =
     valueAt(document, IS_DEFAULT) === true && resources.marked(kind.kind, DEFAULT_MARK, ALL).length > 0;
   try {

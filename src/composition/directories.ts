@@ -40,7 +40,7 @@ const usable = async (variable: string, path: string, example: string): Promise<
   } catch (error) {
     const why = error instanceof Error && 'code' in error ? String(error.code) : String(error);
     throw new BadSetting(
-      `${variable}: ${path} is no directory that can be written to (${why}). Example: ${variable}=${example}`,
+      `${variable}: ${path} is not a directory that the service can write to (${why}). Example: ${variable}=${example}`,
       { cause: error },
     );
   }

@@ -75,10 +75,10 @@ const restoreFile = async (
     await makeDirectory(staging);
     const { position } = await backupLog(file, logFile(staging));
     if (position !== survey.last.position)
-      throw new NotRestored(`${file} was written to meanwhile: stop what writes to it, or take a backup`);
+      throw new NotRestored(`${file} was written to during the restore: stop its writer, or take a backup`);
     const deployment = await rebindFile(staging, survey);
     if (existsSync(`${logFile(staging)}-wal`))
-      throw new NotRestored(`something else has ${logFile(staging)} open`);
+      throw new NotRestored(`another process has ${logFile(staging)} open`);
     sync(logFile(staging));
     renameSync(logFile(staging), logFile(dataDir));
     sync(dataDir);
@@ -100,7 +100,7 @@ const assertEmpty = (dataDir: string): void => {
   const refuse = (why: string): never => {
     throw new CliFailure(EXIT.usage, `--data-dir: ${why}`);
   };
-  if (!statSync(dataDir).isDirectory()) refuse(`${dataDir} is no directory`);
+  if (!statSync(dataDir).isDirectory()) refuse(`${dataDir} is not a directory`);
   const found = readdirSync(dataDir)
     .filter((name) => !EMPTY_HOLDS.test(name))
     .toSorted();
@@ -140,7 +140,7 @@ const surveyFile = async (file: string): Promise<LogSurvey> => {
 const assertKeys = async (secretsDir: string | undefined, { fingerprint }: Deployment): Promise<void> => {
   if (secretsDir === undefined) return;
   const key = join(secretsDir, MASTER_KEY_FILE);
-  if (!existsSync(key)) throw new CliFailure(EXIT.usage, `--secrets-dir: there is no ${key}`);
+  if (!existsSync(key)) throw new CliFailure(EXIT.usage, `--secrets-dir: ${key} not found`);
   if ((await openDeploymentKeys(secretsDir)).fingerprint !== fingerprint)
     throw new NotRestored(
       `the keys in ${secretsDir} are not those of this log: take the copy of LEDGER_SECRETS_DIR that was made with the backup`,

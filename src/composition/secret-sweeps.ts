@@ -29,10 +29,9 @@ export const sweepSecrets = async (
     if (signal.aborted || !isLive() || isHeldBack()) continue;
     try {
       const swept = await sweeper.sweep(clock.now(), signal);
-      if (swept.removed > 0) logger.info(swept, 'secrets that nothing uses any more were removed');
+      if (swept.removed > 0) logger.info(swept, 'unused secrets removed');
     } catch (error) {
-      if (!signal.aborted)
-        logger.warn({ err: error }, 'secrets that nothing uses are looked for again later');
+      if (!signal.aborted) logger.warn({ err: error }, 'search for unused secrets failed; retrying later');
     }
   }
 };

@@ -23,7 +23,7 @@ export const verifyStoppedStore = async (which: StoreToCheck, trust?: Trust): Pr
   if ('file' in which && !looksLikeStore(file))
     throw new CliFailure(
       EXIT.usage,
-      `${file} is no embedded store, nor a backup of one; an export is checked without --store`,
+      `${file} is neither an embedded store nor a backup of one; check an export without --store`,
     );
   assertStopped(file);
   const log = createLogReader(openLogForReading(file), file, createGrowth());
@@ -48,7 +48,7 @@ export const logIn = (which: StoreToCheck): string => {
   if (existsSync(file)) return file;
   throw new CliFailure(
     EXIT.usage,
-    `there is no event log at ${file}: give the data directory of an embedded store, or a backup of one`,
+    `no event log at ${file}: give the data directory of an embedded store, or a backup of one`,
   );
 };
 

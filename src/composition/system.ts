@@ -159,7 +159,7 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
     caughtUp: caughtUpWith(store, readModels),
     announcedTo: (kind, id, before) =>
       readModels.resources.announcedTo(kind, id, { before, limit: ANNOUNCED_AT_ONCE }),
-    onLeftBehind: (error) => logger.warn({ err: error }, 'names are given back later, by the repair loop'),
+    onLeftBehind: (error) => logger.warn({ err: error }, 'names not given back; name repair does it later'),
   });
   const hubs = createHubRegistry({
     store,

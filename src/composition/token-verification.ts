@@ -17,7 +17,7 @@ export const createVerifier = async (
   const issuers = new Map<string, IssuerKeys>();
   const now = (): number => performance.now();
   const onFailure = (issuer: string, error: unknown): void =>
-    logger.warn({ err: error, issuer }, 'the keys of a token issuer cannot be fetched');
+    logger.warn({ err: error, issuer }, 'keys of a token issuer not fetched');
   for (const { issuer } of config.trustedIssuers)
     issuers.set(issuer, createIssuerKeys({ issuer, now, onFailure }));
   if (issuers.size === 0) {

@@ -72,7 +72,7 @@ export const startUpkeep = (services: UpkeepServices, signal: AbortSignal): Upke
       const { total, named } = await findDangling(resources, timers, signal);
       if (signal.aborted) return;
       services.onDangling?.(total);
-      if (total > 0) logger.warn({ total, named }, 'live objects refer to what is not there');
+      if (total > 0) logger.warn({ total, named }, 'dangling references found');
     } catch (error) {
       logger.warn({ err: error }, 'dangling-reference check failed; retrying later');
     }

@@ -246,7 +246,8 @@ export const placedDocument = (rules: PlacedRules) => {
     if (state.status !== 'deleting' && isAborted(state))
       return state.withdrawn === true ? [] : [made('Withdrawn', at)];
     if (state.place === undefined) return [];
-    if (state.status !== 'deleting') return refuse('NOT_DELETING', `nobody asked to delete this ${words}`);
+    if (state.status !== 'deleting')
+      return refuse('NOT_DELETING', `no deletion was requested of this ${words}`);
     const others = listAt(objectAt(state.document, 'metadata'), 'finalizers');
     return [made(others.length === 0 ? 'Deleted' : 'Withdrawn', at)];
   };

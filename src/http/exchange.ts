@@ -326,7 +326,7 @@ export const asApiError = (failure: unknown): ApiError => {
     );
   if (failure instanceof URIError)
     return new ApiError('INVALID_ARGUMENT', 'the URL holds an invalid escape sequence', { cause: failure });
-  return new ApiError('INTERNAL', 'an internal fault; the request id names it in the log', {
+  return new ApiError('INTERNAL', 'internal error; operators find its cause in the log by the request id', {
     cause: failure,
   });
 };
@@ -366,8 +366,8 @@ const logDamaged = (cause: LogDamaged): ApiError =>
       )
     : new ApiError(
         'DATA_LOSS',
-        `the event that is stored at position ${cause.at.position} is not the one that was recorded, so nothing is shown of it, ` +
-          'nor of what was asked for with it; the operators of this service are alarmed',
+        `the event that is stored at position ${cause.at.position} is not the one that was recorded, so nothing of the request ` +
+          'is answered; the operators of this service are alarmed',
         { reason: 'EVENT_CHANGED', facts: { position: cause.at.position }, cause },
       );
 
@@ -378,7 +378,7 @@ export const outcomeUnknown = (
 ): ApiError =>
   new ApiError(
     'OUTCOME_UNKNOWN',
-    'it is not known whether the request was carried out; repeat it unchanged ' +
+    'the outcome of the request is unknown; repeat it unchanged ' +
       (command?.keyed === false ? 'with this X-Ledger-Command-Id header' : 'with the same Idempotency-Key'),
     {
       reason: 'OUTCOME_UNKNOWN',

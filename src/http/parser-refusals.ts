@@ -51,9 +51,7 @@ const refusalOf = (code: string | undefined, headerBytes: number): ApiError => {
     case 'ERR_HTTP_REQUEST_TIMEOUT':
       return new ApiError('REQUEST_TIMEOUT', 'the request did not arrive in time; nothing was carried out');
     default:
-      return invalid(
-        'this is no HTTP request: its first line, a header field or the form of its body is wrong',
-      );
+      return invalid('not an HTTP request: its first line, a header field or the form of its body is wrong');
   }
 };
 

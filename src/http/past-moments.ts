@@ -44,7 +44,7 @@ export const createMoments = ({
     const ms = readRfc3339(text);
     if (ms === undefined)
       throw invalid(
-        `'${name}' must be a time that there is, with its offset from UTC, such as 2026-01-31T12:00:00Z or 2026-01-31T13:00:00+01:00`,
+        `'${name}' must be an existing time with its offset from UTC, such as 2026-01-31T12:00:00Z or 2026-01-31T13:00:00+01:00`,
         name,
       );
     const now = clock.now();

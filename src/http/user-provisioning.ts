@@ -81,7 +81,7 @@ export const createUserProvisioning = (options: UserProvisioningOptions): UserPr
     const outcome = await commands.execute(user, subjectId, command, context);
     // Another instance, or somebody of the same name, was faster.
     if (outcome.outcome === 'rejected')
-      logger.debug({ tenant, subjectId, code: outcome.rejection.code }, 'no user was made for a caller');
+      logger.debug({ tenant, subjectId, code: outcome.rejection.code }, 'no user made for a caller');
   };
 
   const provide = async (principal: Principal, tenant: string, name: string): Promise<void> => {
@@ -91,7 +91,7 @@ export const createUserProvisioning = (options: UserProvisioningOptions): UserPr
       await create(principal, tenant, name);
       known.set(subjectId, generation);
     } catch (error) {
-      logger.warn({ err: error, tenant, subjectId }, 'a user for this caller is made by a later call');
+      logger.warn({ err: error, tenant, subjectId }, 'user not made; retrying with a later call');
     } finally {
       running.delete(subjectId);
     }

@@ -84,7 +84,7 @@ export const openReadModels = async (options: ReadModelsOptions): Promise<ReadMo
   const threads = createThreads(options.openFeed);
   const find = (name: string): Supervisor => {
     const supervisor = supervisors.get(name);
-    if (supervisor === undefined) throw new Error(`there is no view called ${name}`);
+    if (supervisor === undefined) throw new Error(`unknown view ${name}`);
     return supervisor;
   };
   const closeAll = async (): Promise<void> => {

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { greeting } from '../../src/cli/greeting.ts';
-import { AS_DEPLOYED, E2E_STORE, SERVE, createStack, type Stack } from '../support/e2e-stack.ts';
-import { isShown, SHELL, shownIn, statedIn } from '../support/shell-examples.ts';
+import { AS_DEPLOYED, E2E_STORE, SERVE, createStack, type Stack } from '../support/service/stack.ts';
+import { isShown, SHELL, shownIn, statedIn } from '../support/docs/shell-examples.ts';
 
 const run = promisify(execFile);
 

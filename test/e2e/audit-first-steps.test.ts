@@ -5,8 +5,15 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { verifyStoppedStore } from '../../src/composition/stopped-store.ts';
-import { AS_DEPLOYED, createStack, SERVE, untilCluster, isReady, type Stack } from '../support/e2e-stack.ts';
-import { isShown, SHELL, shownIn, statedIn } from '../support/shell-examples.ts';
+import {
+  AS_DEPLOYED,
+  createStack,
+  SERVE,
+  untilCluster,
+  isReady,
+  type Stack,
+} from '../support/service/stack.ts';
+import { isShown, SHELL, shownIn, statedIn } from '../support/docs/shell-examples.ts';
 
 const run = promisify(execFile);
 const [MAIN = ''] = SERVE;

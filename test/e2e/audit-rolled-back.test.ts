@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { EXIT } from '../../src/cli/exit.ts';
-import { ledgerctlOn } from '../support/e2e-cli.ts';
-import type { Run } from '../support/e2e-process.ts';
-import { AS_DEPLOYED, CLUSTERS, createStack, until, type Stack } from '../support/e2e-stack.ts';
+import { ledgerctlOn } from '../support/service/ledgerctl.ts';
+import type { Run } from '../support/service/run-main.ts';
+import { AS_DEPLOYED, CLUSTERS, createStack, until, type Stack } from '../support/service/stack.ts';
 
 /** With the modes of the files: secrets that others may read are refused. */
 const copy = (from: string, to: string): Buffer => execFileSync('cp', ['-a', from, to]);

@@ -2,9 +2,9 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { UnsecuredJWT } from 'jose';
 import { DEVELOPMENT_ISSUER } from '../../src/adapters/identity/development-issuer.ts';
-import { callerOf } from '../support/e2e-http.ts';
-import { CLUSTERS, E2E_STORE, PRIVATE, createStack, until, type Stack } from '../support/e2e-stack.ts';
-import { rawClient, type RawReply } from '../support/raw-http.ts';
+import { callerOf } from '../support/service/caller.ts';
+import { CLUSTERS, E2E_STORE, PRIVATE, createStack, until, type Stack } from '../support/service/stack.ts';
+import { rawClient, type RawReply } from '../support/http/raw-client.ts';
 
 const MiB = 1024 * 1024;
 const SPEC = { template: { id: 'osac.templates.ocp_ci_small' } };
@@ -33,7 +33,7 @@ describe('bad input to the real process', function () {
     const collecting = [
       '--expose-gc',
       '--import',
-      join(import.meta.dirname, '../support/collect-on-signal.ts'),
+      join(import.meta.dirname, '../support/service/collect-on-signal.ts'),
     ];
     await stack.start({ LEDGER_LOG_LEVEL: 'warn' }, { nodeOptions: collecting });
     const bob = await callerOf(stack, { tenant: 'globex', user: 'bob' });

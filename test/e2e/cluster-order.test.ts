@@ -13,7 +13,7 @@ import {
   untilGone,
   type ClusterBody,
   type Stack,
-} from '../support/e2e-stack.ts';
+} from '../support/service/stack.ts';
 
 /** Hubs work ten times as fast as they do by themselves. */
 const FAST = { simulation: 'factor=0.1' };

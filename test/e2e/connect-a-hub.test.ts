@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { startAap, type AapStandIn } from '../support/aap/aap-server.ts';
-import { ledgerctlOn } from '../support/e2e-cli.ts';
+import { ledgerctlOn } from '../support/service/ledgerctl.ts';
 import {
   AS_DEPLOYED,
   CLUSTERS,
@@ -13,7 +13,7 @@ import {
   registerNowhere,
   SERVE,
   type Stack,
-} from '../support/e2e-stack.ts';
+} from '../support/service/stack.ts';
 import { loadDefinitions, startKubeApiServer, type KubeApiServer } from '../support/kube-apiserver/start.ts';
 import { startRulebook, type RulebookStandIn } from '../support/rulebook/rulebook-server.ts';
 
@@ -24,7 +24,7 @@ const [MAIN = ''] = SERVE;
 /** What people are told to type, with what this machine may not have: kubectl (kubectl.ts), npx, openssl. */
 const SHELL = `set -euo pipefail
 npx() { shift; node '${MAIN}' "$@"; }
-kubectl() { node '${join(ROOT, 'test/support/kubectl.ts')}' "$@"; }
+kubectl() { node '${join(ROOT, 'test/support/kube-apiserver/kubectl.ts')}' "$@"; }
 openssl() { node -p 'crypto.randomBytes(32).toString("hex")'; }
 `;
 

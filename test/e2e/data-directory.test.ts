@@ -3,8 +3,8 @@ import { expect } from 'chai';
 import { createEventStoreDbStore } from '../../src/adapters/event-store/eventstoredb/eventstoredb-event-store.ts';
 import { openSqliteEventStore } from '../../src/adapters/event-store/sqlite/sqlite-event-store.ts';
 import { DEPLOYMENT_STREAM, LOG_FORM } from '../../src/app/deployment/deployment.ts';
-import { runMain } from '../support/e2e-process.ts';
-import { E2E_STORES, createStack, until, type Stack } from '../support/e2e-stack.ts';
+import { runMain } from '../support/service/run-main.ts';
+import { E2E_STORES, createStack, until, type Stack } from '../support/service/stack.ts';
 
 /** The log as a version of the service with other stored shapes leaves it. */
 const putForm = async ({ dataDir, environment }: Stack, form: number): Promise<void> => {

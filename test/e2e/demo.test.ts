@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { runMain } from '../support/e2e-process.ts';
+import { runMain } from '../support/service/run-main.ts';
 
 describe('the demo', function () {
   this.timeout(180_000);

@@ -3,8 +3,8 @@ import { ApiError } from '../../src/cli/api-client.ts';
 import { stringAt } from '../../src/domain/json-tools.ts';
 import { FAILPOINTS } from '../../src/app/process-runner/types.ts';
 import { eventually } from '../support/eventually.ts';
-import { readLog } from '../support/e2e-log.ts';
-import { createStack, E2E_STORE, PRIVATE, until, type Stack } from '../support/e2e-stack.ts';
+import { readLog } from '../support/service/stored-log.ts';
+import { createStack, E2E_STORE, PRIVATE, until, type Stack } from '../support/service/stack.ts';
 
 const IPS = '/api/fulfillment/v1/external_ips';
 const CALLERS = 64;

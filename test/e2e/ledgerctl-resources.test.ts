@@ -1,9 +1,9 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
-import { ledgerctlOn } from '../support/e2e-cli.ts';
-import { runMain, startMain, type Run } from '../support/e2e-process.ts';
-import { E2E_STORE, createStack, until, type Stack } from '../support/e2e-stack.ts';
+import { ledgerctlOn } from '../support/service/ledgerctl.ts';
+import { runMain, startMain, type Run } from '../support/service/run-main.ts';
+import { E2E_STORE, createStack, until, type Stack } from '../support/service/stack.ts';
 
 /** The commands about resources as a customer types them, with the real service behind them. */
 describe('ledgerctl about resources', function () {
@@ -77,16 +77,16 @@ describe('ledgerctl about resources', function () {
     expect(await ledgerctl('get', 'clusters')).to.deep.equal({
       code: 0,
       out: '',
-      err: 'there are no clusters that match\n',
+      err: 'no clusters match\n',
     });
   });
 
   it('exit statuses tell what went wrong', async () => {
     await fails(1, /answered 403/, 'get', 'hubs');
     await fails(1, /field object\.spec\.template: /, 'create', '-f', wrongTemplate());
-    await fails(2, /there is no kind "volcano"/, 'get', 'volcano');
-    await fails(3, /there is no cluster 'gone'\n$/, 'describe', 'cluster', 'gone');
-    await fails(3, /there is no cluster 'gone'; nothing was deleted\n$/, 'delete', 'cluster', 'gone');
+    await fails(2, /unknown kind "volcano"/, 'get', 'volcano');
+    await fails(3, /cluster 'gone' not found\n$/, 'describe', 'cluster', 'gone');
+    await fails(3, /cluster 'gone' not found; nothing was deleted\n$/, 'delete', 'cluster', 'gone');
     await fails(4, /cannot reach/, '--address', 'http://127.0.0.1:9', 'get', 'clusters');
   });
   const wrongTemplate = (): string => {

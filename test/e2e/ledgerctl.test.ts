@@ -5,8 +5,8 @@ import { decodeJwt } from 'jose';
 import { openDevelopmentIssuer } from '../../src/adapters/identity/development-issuer.ts';
 import { logFile } from '../../src/adapters/event-store/sqlite/files.ts';
 import type { ApiClient } from '../../src/cli/api-client.ts';
-import { ledgerctlOn } from '../support/e2e-cli.ts';
-import { runMain, startMain, type Run } from '../support/e2e-process.ts';
+import { ledgerctlOn } from '../support/service/ledgerctl.ts';
+import { runMain, startMain, type Run } from '../support/service/run-main.ts';
 import {
   CLUSTERS,
   createStack,
@@ -17,7 +17,7 @@ import {
   untilCluster,
   type ClusterBody,
   type Stack,
-} from '../support/e2e-stack.ts';
+} from '../support/service/stack.ts';
 
 /** Every command as an operator types it, against a running service. Exit statuses: 0 done, 1 failed, 2 usage, 3 not found or conflict, 4 unavailable. */
 describe('ledgerctl', function () {
@@ -207,7 +207,7 @@ describe('ledgerctl', function () {
     expect(await succeeds('lanes', 'pause', 'hub:sim-west-1')).to.equal('lane hub:sim-west-1: paused\n');
     expect(await succeeds('lanes', 'list')).to.match(/^hub:sim-west-1 +paused +0 +0 /m);
     expect(await succeeds('lanes', 'resume', 'hub:sim-west-1')).to.equal('lane hub:sim-west-1: working\n');
-    await fails(3, /there is no lane 'nonsense'/, 'lanes', 'pause', 'nonsense');
+    await fails(3, /lane 'nonsense' not found/, 'lanes', 'pause', 'nonsense');
     await fails(3, /did you mean hub:sim-west-1/, 'lanes', 'pause', 'hub:sim-wset-1');
   });
 
@@ -233,7 +233,7 @@ describe('ledgerctl', function () {
       });
     }
     for (const verb of ['status', 'digest', 'rebuild'])
-      await fails(3, /there is no projection 'nope'/, 'projections', verb, 'nope');
+      await fails(3, /projection 'nope' not found/, 'projections', verb, 'nope');
   });
 
   it('store backup copies the running store to a file that store check finds sound', async () => {
@@ -256,7 +256,7 @@ describe('ledgerctl', function () {
     await fails(1, /the backup was not made/, 'store', 'backup', join(copy, 'nowhere', 'events.db'));
     await fails(2, /absolute path/, 'store', 'backup', 'copy.db');
     const nothing = await ledgerctl('store', 'check', '--data-dir', dirname(copy));
-    expect(nothing.out).to.match(/there is no .+\n0 events, 1 finding\n$/);
+    expect(nothing.out).to.match(/ \S+ not found\n0 events, 1 finding\n$/);
     expect(nothing.code).to.equal(1);
   });
 

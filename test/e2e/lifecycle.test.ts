@@ -3,8 +3,8 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { createApiClient, type ApiClient } from '../../src/cli/api-client.ts';
-import { callerOf } from '../support/e2e-http.ts';
-import { readLog } from '../support/e2e-log.ts';
+import { callerOf } from '../support/service/caller.ts';
+import { readLog } from '../support/service/stored-log.ts';
 import {
   AS_DEPLOYED,
   CLUSTERS,
@@ -17,7 +17,7 @@ import {
   untilReady,
   type ClusterBody,
   type Stack,
-} from '../support/e2e-stack.ts';
+} from '../support/service/stack.ts';
 
 const order = (name: string, more: object = {}): object => ({
   metadata: { name, annotations: { simulation: 'factor=0.05' } },

@@ -18,8 +18,8 @@ import {
   untilReady,
   type ClusterBody,
   type Stack,
-} from '../support/e2e-stack.ts';
-import { assertNoSecondObject, readHubCalls, readHubOrders } from '../support/hub-journal.ts';
+} from '../support/service/stack.ts';
+import { assertNoSecondObject, readHubCalls, readHubOrders } from '../support/hubs/hub-journal.ts';
 
 const run = promisify(execFile);
 

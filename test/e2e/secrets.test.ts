@@ -11,9 +11,9 @@ import type { SecretStore } from '../../src/app/ports.ts';
 import { createSecretSweeper, createSecretUses } from '../../src/app/secrets/stored-secrets.ts';
 import { kinds } from '../../src/domain/kinds.ts';
 import { eventTypes } from '../../src/domain/registry.ts';
-import { callerOf, type Caller } from '../support/e2e-http.ts';
-import { readLog } from '../support/e2e-log.ts';
-import { CLUSTERS, E2E_STORE, PRIVATE, createStack, until, type Stack } from '../support/e2e-stack.ts';
+import { callerOf, type Caller } from '../support/service/caller.ts';
+import { readLog } from '../support/service/stored-log.ts';
+import { CLUSTERS, E2E_STORE, PRIVATE, createStack, until, type Stack } from '../support/service/stack.ts';
 
 const HOUR = 3_600_000;
 

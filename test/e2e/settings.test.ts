@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { BadSetting, readConfig } from '../../src/config.ts';
-import { runMain, startMain } from '../support/e2e-process.ts';
+import { runMain, startMain } from '../support/service/run-main.ts';
 import { eventually } from '../support/eventually.ts';
 
 /** An address that is taken: start.test.ts. */
@@ -49,7 +49,7 @@ describe('settings that cannot be used', function () {
     ],
     [
       { LEDGER_TRUSTED_ISSUERS: 'https://sso.example=acme;Globex' },
-      'LEDGER_TRUSTED_ISSUERS: "Globex" is no tenant, nor one of *, admins, services',
+      'LEDGER_TRUSTED_ISSUERS: "Globex" is neither a tenant nor one of *, admins, services',
       'Example: LEDGER_TRUSTED_ISSUERS=https://sso.example.com/realms/osac=acme;admins',
     ],
   ];
@@ -57,8 +57,8 @@ describe('settings that cannot be used', function () {
   const unusable: readonly Bad[] = [
     [
       { LEDGER_HTTP_ADRESS: '127.0.0.1:1', LEDGER_SOMETHING_ELSE: 'x' },
-      'LEDGER_HTTP_ADRESS: there is no such setting; did you mean LEDGER_HTTP_ADDRESS',
-      'LEDGER_SOMETHING_ELSE: there is no such setting. Known: LEDGER_HTTP_ADDRESS, LEDGER_GRPC_ADDRESS, LEDGER_METRICS_ADDRESS, ',
+      'LEDGER_HTTP_ADRESS: unknown setting; did you mean LEDGER_HTTP_ADDRESS',
+      'LEDGER_SOMETHING_ELSE: unknown setting. Known: LEDGER_HTTP_ADDRESS, LEDGER_GRPC_ADDRESS, LEDGER_METRICS_ADDRESS, ',
     ],
     [
       { LEDGER_KAFKA_BROKERS: '127.0.0.1:1', LEDGER_KAFKA_TLS_CA: '/nowhere/ca.pem' },
@@ -77,15 +77,15 @@ describe('settings that cannot be used', function () {
       },
       'LEDGER_KAFKA_SASL_PASSWORD_FILE: /nowhere/password cannot be read (ENOENT)',
     ],
-    [{ LEDGER_CATALOG: '/nowhere/at/all' }, 'LEDGER_CATALOG: there is no folder /nowhere/at/all'],
+    [{ LEDGER_CATALOG: '/nowhere/at/all' }, 'LEDGER_CATALOG: folder /nowhere/at/all not found'],
     [
       { LEDGER_DATA_DIR: '/dev/null/data' },
-      'LEDGER_DATA_DIR: /dev/null/data is no directory that can be written to (ENOTDIR)',
+      'LEDGER_DATA_DIR: /dev/null/data is not a directory that the service can write to (ENOTDIR)',
       'Example: LEDGER_DATA_DIR=./data',
     ],
     [
       { LEDGER_DATA_DIR: '/proc/ledger-x' },
-      'LEDGER_DATA_DIR: /proc/ledger-x is no directory that can be written to (ENOENT)',
+      'LEDGER_DATA_DIR: /proc/ledger-x is not a directory that the service can write to (ENOENT)',
     ],
     [{ LEDGER_ROLES: '', LEDGER_LOG_LEVEL: 'x' }, 'LEDGER_ROLES:', 'LEDGER_LOG_LEVEL:'],
     [

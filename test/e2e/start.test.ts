@@ -4,8 +4,8 @@ import { createServer, type AddressInfo, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { runMain, startMain, type Run } from '../support/e2e-process.ts';
-import { until } from '../support/e2e-stack.ts';
+import { runMain, startMain, type Run } from '../support/service/run-main.ts';
+import { until } from '../support/service/stack.ts';
 
 /** A start that cannot be made ends the process, says why in one sentence, and leaves nothing behind it. */
 describe('a start that fails', function () {
@@ -79,7 +79,7 @@ describe('a start that fails', function () {
 
   it('roles and levels in plain words', async () => {
     const run = await runMain(['serve'], { ...settings('plain'), LEDGER_ROLES: 'api,foo' });
-    refused(run, 'LEDGER_ROLES: there is no role "foo"; it can name api, processes, publisher, auditor');
+    refused(run, 'LEDGER_ROLES: unknown role "foo"; it can name api, processes, publisher, auditor');
   });
 });
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { callerOf, readiness, type Caller, type Reply } from '../support/e2e-http.ts';
-import { metadataText, readLog } from '../support/e2e-log.ts';
+import { callerOf, readiness, type Caller, type Reply } from '../support/service/caller.ts';
+import { metadataText, readLog } from '../support/service/stored-log.ts';
 import {
   AS_DEPLOYED,
   CLUSTERS,
@@ -10,7 +10,7 @@ import {
   untilCluster,
   type ClusterBody,
   type Stack,
-} from '../support/e2e-stack.ts';
+} from '../support/service/stack.ts';
 
 const order = (name: string): object => ({
   metadata: { name, annotations: { simulation: 'factor=0.05' } },

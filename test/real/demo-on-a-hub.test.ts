@@ -7,7 +7,7 @@ import { playOn, type PlayedServers } from '../../ops/real/kube-apiserver/play.t
 import { startKubeServers, type KubeServers } from '../../ops/real/kube-apiserver/servers.ts';
 import { rulebookEnvironment } from '../../ops/real/rulebook/environment.ts';
 import { startRealRulebook, type RealRulebook } from '../../ops/real/rulebook/server.ts';
-import { startMain, type Run } from '../support/e2e-process.ts';
+import { startMain, type Run } from '../support/service/run-main.ts';
 import { notRunHere, obtained } from '../support/not-run-here.ts';
 
 /** `npm run demo -- --hub <kubeconfig>` as a user types it, on a real API server with the rights that a hub grants. */

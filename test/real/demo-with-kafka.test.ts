@@ -3,7 +3,7 @@ import type { RealKafka } from '../../ops/real/kafka/server.ts';
 import { Kafka, logLevel } from '../../src/adapters/kafka/kafkajs-library.ts';
 import { topicContents } from '../../src/adapters/kafka/topic-contents.ts';
 import { offsetsSoon } from '../../src/adapters/kafka/partition-leaders.ts';
-import { startMain, type Run } from '../support/e2e-process.ts';
+import { startMain, type Run } from '../support/service/run-main.ts';
 import { startTestKafka } from '../support/kafka/broker.ts';
 
 /** `npm run demo -- --kafka <brokers>` as a user types it, with a real Apache Kafka. */

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { AS_DEPLOYED, createStack, type Stack } from '../support/e2e-stack.ts';
+import { AS_DEPLOYED, createStack, type Stack } from '../support/service/stack.ts';
 import { notRunHere } from '../support/not-run-here.ts';
 
 const BROWSERS = ['chromium', 'chromium-browser', 'google-chrome'];

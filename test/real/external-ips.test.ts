@@ -1,7 +1,7 @@
 import { kubeBinary } from '../../ops/real/kube-apiserver/binary.ts';
-import { describeNetworksOnAHub } from '../support/network-hub.ts';
+import { describeNetworksOnAHub } from '../support/hubs/network-suite.ts';
 import { notRunHere } from '../support/not-run-here.ts';
-import { realHubServer } from '../support/real-hub-server.ts';
+import { realHubServer } from '../support/hubs/real-hub-server.ts';
 
 /** Pools and external IPs as objects of a real kube-apiserver. */
 const binary = kubeBinary((line) => console.log(`  ${line}`));

@@ -1,8 +1,8 @@
 import { kubeBinary } from '../../ops/real/kube-apiserver/binary.ts';
-import { HUB_STORIES, hubStory } from '../support/e2e-hub-story.ts';
-import type { HubServer } from '../support/e2e-hub.ts';
+import { HUB_STORIES, hubStory } from '../support/hubs/story-suite.ts';
+import type { HubServer } from '../support/hubs/served-hub.ts';
 import { notRunHere } from '../support/not-run-here.ts';
-import { realHubServer } from '../support/real-hub-server.ts';
+import { realHubServer } from '../support/hubs/real-hub-server.ts';
 
 /**
  * The whole service and a tenant's order from its first day to its last on the real kube-apiserver, as

@@ -17,7 +17,7 @@ import {
   untilGone,
   type ClusterBody,
   type Stack,
-} from '../support/e2e-stack.ts';
+} from '../support/service/stack.ts';
 import { startTestKafka } from '../support/kafka/broker.ts';
 import type { MemberLine } from '../support/kafka/group-member.ts';
 import { startLines, type LineProcess } from '../support/kafka/line-process.ts';

@@ -17,8 +17,8 @@ import {
   TOPIC,
   type BrokerRig,
 } from '../support/kafka/publisher-on-broker.ts';
-import { loopbackTls, type LoopbackTls } from '../support/loopback-tls.ts';
-import { until } from '../support/e2e-stack.ts';
+import { loopbackTls, type LoopbackTls } from '../support/http/loopback-tls.ts';
+import { until } from '../support/service/stack.ts';
 import { recordingLogger } from '../support/loggers.ts';
 
 const USER = 'ledger';

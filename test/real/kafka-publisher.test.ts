@@ -3,8 +3,8 @@ import type { RealKafka } from '../../ops/real/kafka/server.ts';
 import { createEventStoreDbStore } from '../../src/adapters/event-store/eventstoredb/eventstoredb-event-store.ts';
 import { openSqliteEventStore } from '../../src/adapters/event-store/sqlite/sqlite-event-store.ts';
 import { PUBLISHER_SETTINGS } from '../../src/app/publisher/types.ts';
-import { startPeerProcess } from '../support/e2e-peer.ts';
-import { until } from '../support/e2e-stack.ts';
+import { startPeerProcess } from '../support/eventstoredb-peer/process.ts';
+import { until } from '../support/service/stack.ts';
 import { startTestKafka } from '../support/kafka/broker.ts';
 import {
   appendThings,

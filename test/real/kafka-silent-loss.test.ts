@@ -4,7 +4,7 @@ import { Kafka, logLevel, Partitioners } from '../../src/adapters/kafka/kafkajs-
 import type { TopicSpec } from '../../src/app/streams/stream.ts';
 import { readTopic } from '../integration/kafka/real-cluster.ts';
 import { specOf } from '../integration/kafka/publisher-rig.ts';
-import { until } from '../support/e2e-stack.ts';
+import { until } from '../support/service/stack.ts';
 import { startTestKafka } from '../support/kafka/broker.ts';
 import { startCuttingProxy, type CuttingProxy } from '../support/kafka/cutting-proxy.ts';
 import {

@@ -4,7 +4,7 @@ import { Kafka, logLevel } from '../../src/adapters/kafka/kafkajs-library.ts';
 import type { RecordMapper, TopicSpec } from '../../src/app/streams/stream.ts';
 import { recordOf, specOf } from '../integration/kafka/publisher-rig.ts';
 import { readTopic } from '../integration/kafka/real-cluster.ts';
-import { until } from '../support/e2e-stack.ts';
+import { until } from '../support/service/stack.ts';
 import { startTestKafka } from '../support/kafka/broker.ts';
 import {
   clusterOf,

@@ -9,12 +9,16 @@ import {
 } from '../../src/adapters/management-cluster/kubernetes/channel.ts';
 import { describeDeclaredKindContract } from '../integration/management-cluster/contract-kinds.ts';
 import { describeManagementClusterContract } from '../integration/management-cluster/contract.ts';
-import { hubsUnderTest } from '../support/hub-under-test.ts';
+import { hubsUnderTest } from '../support/hubs/hub-under-test.ts';
 import { loadDefinitions } from '../support/kube-apiserver/start.ts';
-import { kubeClient, type KubeAccess, type KubeClient } from '../support/kube-client.ts';
-import { KUBE_BEHAVIOURS, conformanceContext, type ConformanceContext } from '../support/kube-conformance.ts';
-import { startKubeFaultProxy, type KubeFaultProxy } from '../support/kube-fault-proxy.ts';
-import { recordingLogger } from '../support/kubernetes-hub.ts';
+import { kubeClient, type KubeAccess, type KubeClient } from '../support/kube-apiserver/client.ts';
+import {
+  KUBE_BEHAVIOURS,
+  conformanceContext,
+  type ConformanceContext,
+} from '../support/kube-conformance/behaviours.ts';
+import { startKubeFaultProxy, type KubeFaultProxy } from '../support/kube-apiserver/fault-proxy.ts';
+import { recordingLogger } from '../support/hubs/kubernetes-hub.ts';
 import { notRunHere } from '../support/not-run-here.ts';
 
 /**

@@ -8,8 +8,8 @@ import { objectAt, stringAt } from '../../src/domain/json-tools.ts';
 import { untilHolds } from '../integration/management-cluster/contract-kit.ts';
 import { by as call, manifestOf, NS, placeOf } from '../integration/management-cluster/kubernetes-stage.ts';
 import { loadDefinitions } from '../support/kube-apiserver/start.ts';
-import { kubeClient, type KubeClient } from '../support/kube-client.ts';
-import { kubernetesHub, rbacOf, type KubernetesFixture } from '../support/kubernetes-hub.ts';
+import { kubeClient, type KubeClient } from '../support/kube-apiserver/client.ts';
+import { kubernetesHub, rbacOf, type KubernetesFixture } from '../support/hubs/kubernetes-hub.ts';
 import { notRunHere } from '../support/not-run-here.ts';
 
 /** The wider roles of ops/rbac on a real kube-apiserver, whose rules about granting rights a stand-in may get wrong. */

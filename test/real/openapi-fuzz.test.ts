@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import type { JsonObject } from '../../src/domain/json.ts';
 import { listAt, stringAt } from '../../src/domain/json-tools.ts';
-import { callerOf, type Caller } from '../support/e2e-http.ts';
-import { AS_DEPLOYED, createStack, type Stack, type Who } from '../support/e2e-stack.ts';
-import { narrowed } from '../support/openapi/narrow.ts';
-import { SCHEMATHESIS, installPythonTools } from '../support/python-tools.ts';
+import { callerOf, type Caller } from '../support/service/caller.ts';
+import { AS_DEPLOYED, createStack, type Stack, type Who } from '../support/service/stack.ts';
+import { narrowed } from '../support/openapi/narrowed-document.ts';
+import { SCHEMATHESIS, installPythonTools } from '../support/openapi/python-tools.ts';
 import { notRunHere } from '../support/not-run-here.ts';
 
 /**

@@ -1,7 +1,7 @@
 import { kafkaInstallation } from '../../ops/real/kafka/installation.ts';
 import { kubeBinary } from '../../ops/real/kube-apiserver/binary.ts';
 import { rulebookEnvironment } from '../../ops/real/rulebook/environment.ts';
-import { installPythonTools } from '../support/python-tools.ts';
+import { installPythonTools } from '../support/openapi/python-tools.ts';
 
 /**
  * Installs and builds the real servers before the suites that run on them do so beside each other: two must not fill one

@@ -18,10 +18,10 @@ import type { EffectCall, EffectPort } from '../../src/app/process-runner/types.
 import { hubFacts } from '../../src/domain/hubs/hub-facts.ts';
 import type { JsonObject } from '../../src/domain/json.ts';
 import { callBy, HMAC_SECRET, PULL_SECRET, secretStore, TOKEN } from '../integration/automation/contract.ts';
-import { effectCall } from '../support/hub-fixture.ts';
+import { effectCall } from '../support/hubs/hub-fixture.ts';
 import { startKubeApiServer } from '../support/kube-apiserver/start.ts';
-import { kubeClient, type KubeAccess } from '../support/kube-client.ts';
-import { kubernetesHub } from '../support/kubernetes-hub.ts';
+import { kubeClient, type KubeAccess } from '../support/kube-apiserver/client.ts';
+import { kubernetesHub } from '../support/hubs/kubernetes-hub.ts';
 import { eventually } from '../support/eventually.ts';
 import { notRunHere, obtained } from '../support/not-run-here.ts';
 

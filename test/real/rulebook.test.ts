@@ -21,7 +21,7 @@ import {
   TOKEN,
   type Credentials,
 } from '../integration/automation/contract.ts';
-import { loopbackTls } from '../support/loopback-tls.ts';
+import { loopbackTls } from '../support/http/loopback-tls.ts';
 import { startRulebook } from '../support/rulebook/rulebook-server.ts';
 import { eventually } from '../support/eventually.ts';
 import { obtained } from '../support/not-run-here.ts';

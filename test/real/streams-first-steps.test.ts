@@ -2,7 +2,14 @@ import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import type { RealKafka } from '../../ops/real/kafka/server.ts';
-import { AS_DEPLOYED, createStack, isReady, SERVE, untilCluster, type Stack } from '../support/e2e-stack.ts';
+import {
+  AS_DEPLOYED,
+  createStack,
+  isReady,
+  SERVE,
+  untilCluster,
+  type Stack,
+} from '../support/service/stack.ts';
 import { startTestKafka } from '../support/kafka/broker.ts';
 
 const [MAIN = ''] = SERVE;

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { PLANTED, type PlantedBug } from '../support/simulation/planted.ts';
+import { PLANTED, type PlantedBug } from '../support/simulation/planted-bugs.ts';
 import { sharedPool } from '../support/simulation/pool.ts';
 import type { Report } from '../support/simulation/worker.ts';
 

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
-import { PLANTED, type PlantedBug } from '../support/simulation/planted.ts';
+import { PLANTED, type PlantedBug } from '../support/simulation/planted-bugs.ts';
 import { openPool } from '../support/simulation/pool.ts';
-import { sayFailure } from '../support/simulation/say.ts';
+import { sayFailure } from '../support/simulation/failure-report.ts';
 import { reportOn, type Report } from '../support/simulation/worker.ts';
 
 /**

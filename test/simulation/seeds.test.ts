@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { sharedPool } from '../support/simulation/pool.ts';
-import { sayFailure } from '../support/simulation/say.ts';
+import { sayFailure } from '../support/simulation/failure-report.ts';
 import { reportOn, type Report } from '../support/simulation/worker.ts';
 
 /** `npm test` plays some worlds, the fault suites 200. */

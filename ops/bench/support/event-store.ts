@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startPeerProcess } from '../../../test/support/e2e-peer.ts';
+import { startPeerProcess } from '../../../test/support/eventstoredb-peer/process.ts';
 
 /** Connection string of a real EventStoreDB; empty: the protocol peer of the tests answers in its place. */
 const REAL = process.env['LEDGER_TEST_EVENTSTOREDB'] ?? '';

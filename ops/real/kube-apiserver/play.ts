@@ -4,8 +4,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { objectAt, stringAt } from '../../../src/domain/json-tools.ts';
 import { playHub } from '../../../test/support/kube-controllers/hub.ts';
 import { loadDefinitions } from '../../../test/support/kube-apiserver/start.ts';
-import { kubeClient, type KubeClient } from '../../../test/support/kube-client.ts';
-import { grantHubAccess } from '../../../test/support/kubernetes-hub.ts';
+import { kubeClient, type KubeClient } from '../../../test/support/kube-apiserver/client.ts';
+import { grantHubAccess } from '../../../test/support/hubs/kubernetes-hub.ts';
 import type { KubeServers } from './servers.ts';
 
 /** What is played beside a real API server. */

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import type { Automation, AutomationConnection, Automations } from '../../app/automation/automation.ts';
 import type { SecretStore } from '../../app/ports.ts';
 import type { SecretRef } from '../../domain/secret-ref.ts';
@@ -20,7 +21,9 @@ export const createAutomations = (options: {
   readonly secrets: Pick<SecretStore, 'reveal'>;
 }): Automations => {
   const slots = createListenerSlots(PER_LISTENER);
-  const known = new Map<string, { readonly wording: string; readonly automation: Automation }>();
+  const known = new LRUCache<string, { readonly wording: string; readonly automation: Automation }>({
+    max: KEPT,
+  });
 
   const made = (connection: AutomationConnection, secrets = options.secrets): Automation =>
     connection.mode === 'eda'
@@ -34,10 +37,7 @@ export const createAutomations = (options: {
       const kept = known.get(key);
       if (kept?.wording === wording) return kept.automation;
       const automation = made(connection);
-      known.delete(key);
       known.set(key, { wording, automation });
-      const [oldest] = known.keys();
-      if (known.size > KEPT && oldest !== undefined) known.delete(oldest);
       return automation;
     },
     candidate: ({ token, hmacSecret, ...connection }) => {

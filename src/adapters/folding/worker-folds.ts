@@ -29,7 +29,7 @@ export const createWorkerFolds = ({
   const gone = (ended: Worker, error?: unknown): void => {
     if (worker !== ended) return;
     worker = undefined;
-    if (!closing) logger.warn({ err: error }, 'the worker for long folds ended: they are made in slices');
+    if (!closing) logger.warn({ err: error }, 'worker for long folds ended; folding in slices');
     for (const call of calls.keys()) settle(call, undefined);
   };
   const start = (): Worker => {
@@ -45,7 +45,7 @@ export const createWorkerFolds = ({
     started.on('exit', () => gone(started));
     started.on('message', (message: FromFoldWorker) => {
       if (message.kind === 'folded') return settle(message.call, message.folded);
-      logger.warn({ problem: message.problem }, 'a long fold failed in its worker');
+      logger.warn({ problem: message.problem }, 'long fold failed in its worker');
       return settle(message.call, undefined);
     });
     return started;

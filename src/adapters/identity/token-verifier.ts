@@ -154,7 +154,7 @@ const MAX_EXP = 253_402_300_799;
 const readClaims = (payload: JWTPayload, tokenIdHash: string, now: number): VerifiedToken => {
   const { iss, sub, exp, iat } = payload;
   if (iss === undefined || exp === undefined) throw new TokenRejected("claims 'iss' and 'exp' are mandatory");
-  if (exp > MAX_EXP) throw new TokenRejected("claim 'exp' is no time");
+  if (exp > MAX_EXP) throw new TokenRejected("claim 'exp' is not a time");
   if (typeof sub !== 'string' || sub === '') throw new TokenRejected("claim 'sub' is missing");
   if (iat !== undefined && iat > now + LEEWAY_S) throw new TokenRejected("claim 'iat' lies in the future");
   const typ = payload['typ'];

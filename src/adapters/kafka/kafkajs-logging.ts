@@ -1,4 +1,5 @@
 import type { logCreator } from 'kafkajs';
+import { LRUCache } from 'lru-cache';
 import type { Clock, Logger } from '../../app/ports.ts';
 import type { OnTrouble } from '../../app/publisher/ports.ts';
 import { logLevel } from './kafkajs-library.ts';
@@ -38,20 +39,17 @@ export const createKafkaLogging = (
   logger: Logger,
   clock: Pick<Clock, 'monotonicMs'>,
 ): ((client: LoggedClient) => logCreator) => {
-  const told = new Map<string, { at: number; more: number }>();
+  const told = new LRUCache<string, { at: number; more: number }>({ max: REMEMBERED });
 
   /** How often the message was held back since it was last written; undefined: it is held back now. */
   const repeats = (message: string): number | undefined => {
     const now = clock.monotonicMs();
-    const known = told.get(message);
+    const known = told.peek(message);
     if (known !== undefined && now - known.at < ONCE_IN_MS) {
       known.more += 1;
       return undefined;
     }
-    told.delete(message);
     told.set(message, { at: now, more: 0 });
-    const [oldest] = told.keys();
-    if (told.size > REMEMBERED && oldest !== undefined) told.delete(oldest);
     return known?.more ?? 0;
   };
 

@@ -122,7 +122,7 @@ export const createLeaseOwnership = (options: LeaseOptions): Ownership => {
 
   /** Waits until the lease is free and takes it; undefined: the signal was aborted. */
   const acquire = async (signal: AbortSignal): Promise<Held | undefined> => {
-    const tell = tellOnce('the lease cannot be taken; trying again');
+    const tell = tellOnce('lease not taken; retrying');
     let watched: { revision: ExpectedRevision; since: number } | undefined;
     while (!signal.aborted) {
       try {
@@ -173,7 +173,7 @@ export const createLeaseOwnership = (options: LeaseOptions): Ownership => {
       const answered = append(revision, 'LeaseRenewed', held.epoch, deadlineMs).then(
         (answer) => answer ?? ('lost' as const),
         (error: unknown) => {
-          tell ??= tellOnce('the lease cannot be renewed; trying again');
+          tell ??= tellOnce('lease not renewed; retrying');
           tell(error);
           return isTransient(error) ? ('again' as const) : ('lost' as const);
         },
@@ -198,7 +198,7 @@ export const createLeaseOwnership = (options: LeaseOptions): Ownership => {
       await append(revision, 'LeaseReleased', epoch);
     } catch (error) {
       // It expires by itself.
-      logger.info({ err: error, stream }, 'the lease could not be given back');
+      logger.info({ err: error, stream }, 'lease not given back');
     }
   };
 
@@ -216,7 +216,7 @@ export const createLeaseOwnership = (options: LeaseOptions): Ownership => {
           validUntil = until;
         }).then((revision) => {
           if (revision === undefined) {
-            logger.warn({ stream, epoch: held.epoch }, 'the lease was lost');
+            logger.warn({ stream, epoch: held.epoch }, 'lease lost');
             lost.abort();
           }
           return revision;

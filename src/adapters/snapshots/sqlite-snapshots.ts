@@ -31,8 +31,7 @@ export const openSqliteSnapshots = ({
   const calls = new Map<number, (snapshot: Snapshot | undefined) => void>();
 
   const giveUp = (error: unknown): void => {
-    if (usable)
-      logger.warn({ err: error }, 'snapshots are off: long streams are folded from their beginning');
+    if (usable) logger.warn({ err: error }, 'snapshots off; folding long streams from their beginning');
     usable = false;
     saving = 0;
     for (const answer of calls.values()) answer(undefined);
@@ -42,7 +41,7 @@ export const openSqliteSnapshots = ({
     if (message.kind === 'saved') {
       saving -= message.count;
     } else if (message.kind === 'failed') {
-      logger.warn({ problem: message.problem }, 'a snapshot could not be read or written');
+      logger.warn({ problem: message.problem }, 'snapshot not read or written');
     } else {
       calls.get(message.call)?.(message.snapshot);
       calls.delete(message.call);
@@ -85,7 +84,7 @@ export const openSqliteSnapshots = ({
         saving += 1;
       } catch (error) {
         // A state that cannot be cloned: a bug of its aggregate, but none that may fail a command.
-        logger.warn({ err: error, stream: snapshot.stream }, 'a state cannot be kept as a snapshot');
+        logger.warn({ err: error, stream: snapshot.stream }, 'state not kept as a snapshot');
       }
     },
     close: async () => {

@@ -66,14 +66,13 @@ export const createSuspects = ({
   const check = async (event: string, signal: AbortSignal): Promise<void> => {
     try {
       await look(event, signal);
-      if (known.get(event) !== undefined)
-        logger.info({ event }, 'the event is the one that was recorded again');
+      if (known.get(event) !== undefined) logger.info({ event }, 'event is again as it was recorded');
       known.delete(event);
     } catch (error) {
       if (signal.aborted) return;
       // Nothing can be said of it now: what was known stands, and it is looked at again.
       if (!(error instanceof LogDamaged))
-        return logger.warn({ err: error, event }, 'the log cannot be asked');
+        return logger.warn({ err: error, event }, 'log unreadable; retrying');
       if (known.get(event) === undefined)
         logger.error({ ...error.at }, `${whatIsWrong(error)}; ${WHAT_TO_DO}`);
       known.set(event, whatIsWrong(error));

@@ -96,7 +96,7 @@ export const createErasures = ({
           causationId: erasure.erasureId,
         });
         await complete(erasure, context);
-        logger.info({ erasure: erasure.erasureId }, 'an erasure that was interrupted is complete');
+        logger.info({ erasure: erasure.erasureId }, 'interrupted erasure complete');
       }
       return pending.length;
     },

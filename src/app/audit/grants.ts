@@ -114,10 +114,7 @@ export const createAuditGrants = ({
       return await tellOf(id, state, signal);
     } catch (error) {
       signal?.throwIfAborted();
-      logger.warn(
-        { grant: id, err: error },
-        'tenants cannot be told of an audit grant over their history: it does not count until they are',
-      );
+      logger.warn({ grant: id, err: error }, 'audit grant not told to every tenant; it does not count yet');
       return undefined;
     }
   };

@@ -129,7 +129,7 @@ export const createRefusalRecorder = (options: RefusalRecorderOptions): RefusalR
       );
       await journal.append(stream, entries);
     } catch (error) {
-      logger.warn({ err: error, waiting: waiting.length }, 'refusals are recorded later');
+      logger.warn({ err: error, waiting: waiting.length }, 'refusals not recorded; retrying later');
       return false;
     }
     const written = new Set(batch);
@@ -150,7 +150,7 @@ export const createRefusalRecorder = (options: RefusalRecorderOptions): RefusalR
         await journal.append(stream, [toAppend(stream, event, id, metadataOf(id, record, {}))]);
       } catch (error) {
         caps.putBack(suppressed.slice(index));
-        logger.warn({ err: error }, 'counts of refusals are recorded later');
+        logger.warn({ err: error }, 'counts of refusals not recorded; retrying later');
         return;
       }
     }

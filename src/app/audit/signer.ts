@@ -145,7 +145,7 @@ export const createAuditSigner = (ports: SignerPorts): AuditSigner => {
       if (error.at !== undefined) status = { ...status, at: error.at };
       return;
     }
-    if (beginning('failing')) logger.warn({ err: error }, 'the tree could not be signed; it is tried again');
+    if (beginning('failing')) logger.warn({ err: error }, 'tree not signed; retrying');
     became('failing', text, 1);
   };
 

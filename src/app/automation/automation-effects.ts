@@ -286,7 +286,7 @@ const withoutOrder = (
 ): EffectOutcome =>
   purpose === 'deprovision'
     ? done({ ...nothing, did: 'observed', evidence: 'the order is gone' })
-    : failed('OrderMissing', `there is no ClusterOrder ${name} in ${namespace} to provision`);
+    : failed('OrderMissing', `ClusterOrder ${name} not found in ${namespace}; nothing to provision`);
 
 /** The outcomes of an effect for what a listener or a platform says. */
 const outcomeOfAutomationError = (error: AutomationError): EffectOutcome => {

@@ -49,13 +49,13 @@ export const repairHeld = async <Place>(
       if (done.outcome === 'accepted' && done.events.length > 0)
         logger.info(
           { kind: holder.kind, order: holder.id },
-          `${what} of an order that is over or withdrawn was given back`,
+          `${what} of a closed or withdrawn order given back`,
         );
     }
   };
 
   const later = (error: unknown): void => {
-    if (!signal.aborted) logger.warn({ err: error }, `${what} that is held is looked at again later`);
+    if (!signal.aborted) logger.warn({ err: error }, `${what} check failed; retrying later`);
   };
 
   for (let looks = 1; !signal.aborted; looks += 1) {

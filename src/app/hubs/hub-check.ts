@@ -61,7 +61,7 @@ export const lookAtHub = async (look: Look): Promise<HubCheck> => {
     return await Promise.race([looked(look, options), late.promise]);
   } catch (error) {
     // A port never throws for what it finds wrong, so this is a fault of ours; the hub is not used until it is mended.
-    if (!signal.aborted) logger.error({ err: error, hub }, 'a hub could not be checked');
+    if (!signal.aborted) logger.error({ err: error, hub }, 'hub not checked');
     return checkOf({ problems: [unreachable('the check itself failed; see the log of the service')] });
   } finally {
     cancel();

@@ -45,7 +45,7 @@ export const finishDecommissions = async (options: {
     const finishing = { type: 'FinishDeregistration', at } as const;
     const done = await commands.execute(hubKind, id, finishing, contextOf(hub, 'finish'));
     if (done.outcome === 'accepted' && done.events.length > 0)
-      logger.info({ hub: id }, 'a hub that was given up is empty and gone');
+      logger.info({ hub: id }, 'decommissioned hub empty; removed');
   };
 
   await registry.ready(signal).catch(() => undefined);
@@ -56,7 +56,10 @@ export const finishDecommissions = async (options: {
         await finish(hub);
       } catch (error) {
         if (!(error instanceof StoreUnavailable || error instanceof OutcomeUnknown)) throw error;
-        logger.warn({ err: error, hub: hub.facts.id }, 'a hub that was given up is looked at again later');
+        logger.warn(
+          { err: error, hub: hub.facts.id },
+          'check of a decommissioned hub failed; retrying later',
+        );
       }
     }
     await pause(timers, LOOK_MS, signal);

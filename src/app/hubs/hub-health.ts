@@ -120,7 +120,7 @@ export const createHubHealth = (options: HubHealthOptions): HubHealthMonitor => 
     const { id } = hub.facts;
     const doubt = doubtOf(check.findings);
     if (doubt !== undefined && !counts(doubt, before, hub.health)) {
-      logger.info({ hub: id, code: doubt }, 'a hub failed a look; looking again before it counts');
+      logger.info({ hub: id, code: doubt }, 'hub check failed once; repeating it before it counts');
       return { doubt, counted: false };
     }
     await record(hub, check.findings);

@@ -179,7 +179,7 @@ export const createHubMarks = (options: HubMarksOptions): HubMarks => {
       if (decision.do === 'wait') {
         mark.held = undefined;
         if (mark.verdict !== 'waiting')
-          logger.info({ hub: id }, 'waiting whether another service drives a hub');
+          logger.info({ hub: id }, 'waiting to see whether another service drives the hub');
         return judge(mark, 'waiting', `waiting whether ${sayHolder(seen?.stored.mark)} still drives it`);
       }
       if (decision.do === 'stay-away') {
@@ -261,7 +261,7 @@ export const createHubMarks = (options: HubMarksOptions): HubMarks => {
         failing = false;
       } catch (error) {
         if (signal.aborted) return;
-        if (!failing) logger.warn({ err: error, hub: id }, 'the mark on a hub cannot be kept; trying again');
+        if (!failing) logger.warn({ err: error, hub: id }, 'hub mark not kept; retrying');
         failing = true;
       }
       const rested = new AbortController();
@@ -289,7 +289,7 @@ export const createHubMarks = (options: HubMarksOptions): HubMarks => {
         logger.info({ ...of.epoch, holder }, 'driving epoch begun');
         await pause(timers, epochMs, signal);
       } catch (error) {
-        logger.warn({ err: error }, 'no driving epoch can be begun; trying again');
+        logger.warn({ err: error }, 'driving epoch not begun; retrying');
         await pause(timers, AGAIN_MS, signal);
       }
     }

@@ -98,7 +98,7 @@ export const createHubReader = (watch: HubReaderOptions): HubReader => {
     before.names.add(name);
     if (before.names.size > 1) {
       before.wereMany = true;
-      logger.warn({ hub: hub.facts.id, id, orders: [...before.names] }, 'two orders of one cluster');
+      logger.warn({ hub: hub.facts.id, id, orders: [...before.names] }, 'two orders of one cluster on a hub');
       lookAgain(id);
     }
     bearers.set(id, before);
@@ -137,20 +137,20 @@ export const createHubReader = (watch: HubReaderOptions): HubReader => {
     } catch (error) {
       // The next change or the workflow's own timed read shows it.
       if (!(error instanceof HubError) && !signal.aborted) throw error;
-      logger.debug({ err: error, hub: hub.facts.id, order: name }, 'a changed order could not be read');
+      logger.debug({ err: error, hub: hub.facts.id, order: name }, 'changed order unreadable');
     }
   };
 
   const countUnknown = ({ name }: OwnedShown, entry: Known): void => {
     if (strangers.has(entry) || known.get(name) !== entry) return;
     strangers.add(entry);
-    logger.debug({ hub: hub.facts.id, order: name, id: entry.id }, 'an order that nobody here knows');
+    logger.debug({ hub: hub.facts.id, order: name, id: entry.id }, 'unknown order on a hub');
   };
 
   const removeOrphan = async (order: OwnedShown, { id }: Known): Promise<void> => {
     if (order.deletionTimestamp !== undefined) return;
     status.orphans += 1;
-    logger.warn({ hub: hub.facts.id, order: order.name, id }, 'deleting an orphan on a hub');
+    logger.warn({ hub: hub.facts.id, order: order.name, id }, 'deleting an orphaned order on a hub');
     const ref = { namespace: watch.namespace, name: order.name, uid: order.uid };
     await cluster.delete(kind, ref, callOptions('orphan', order.name));
   };
@@ -160,7 +160,7 @@ export const createHubReader = (watch: HubReaderOptions): HubReader => {
     try {
       await looks.inTurn({ hub: hub.facts.id, id }, work);
     } catch (error) {
-      logger.error({ err: error, hub: hub.facts.id }, 'observing a hub failed');
+      logger.error({ err: error, hub: hub.facts.id }, 'hub observation failed');
     }
   };
 

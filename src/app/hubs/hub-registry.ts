@@ -174,7 +174,7 @@ export const createHubRegistry = (options: {
 
   /** The hub stays as it was known: its aggregate folds no further either. */
   const passOver = ({ stream, revision, reason }: UnreadableEvent): void =>
-    logger.error({ stream, revision, reason }, 'event unreadable: the hub stays as it was known');
+    logger.error({ stream, revision, reason }, 'event unreadable; hub stays as last known');
 
   /** From the beginning of the log to its end and on. What was known stays until the end is reached once more. */
   const follow = async (signal: AbortSignal): Promise<void> => {
@@ -215,7 +215,7 @@ export const createHubRegistry = (options: {
           await follow(signal);
         } catch (error) {
           if (!(error instanceof LogReplaced)) throw error;
-          logger.warn({ reason: error.message }, 'log replaced: reading the hubs from it again');
+          logger.warn({ reason: error.message }, 'log replaced: reading the hubs again');
           await pause(timers, READ_AGAIN_MS, signal);
         }
       }

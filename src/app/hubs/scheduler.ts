@@ -87,7 +87,7 @@ export const createScheduler = (options: {
         throw error;
       logger.error(
         { err: error, hub: id, tenant: call.tenant, correlationId: call.correlationId },
-        'the capacity of a hub cannot be read; nothing is placed on it',
+        'hub capacity unreadable; placing nothing on it',
       );
       return undefined;
     }
@@ -256,7 +256,7 @@ export const declareCapacities = (options: {
   return registry.onChange((id, hub) => {
     if (hub === undefined || !options.isOwner()) return;
     // Should it fail, the next placement on this hub declares it before it reserves.
-    declare(hub).catch((error: unknown) => logger.warn({ err: error, hub: id }, 'capacity was not declared'));
+    declare(hub).catch((error: unknown) => logger.warn({ err: error, hub: id }, 'hub capacity not declared'));
   });
 };
 

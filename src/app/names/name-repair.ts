@@ -205,10 +205,10 @@ export const createNameRepair = (options: NameRepairOptions): NameRepair => {
         if (!(error instanceof StoreUnavailable) && !(error instanceof OutcomeUnknown)) tries += 1;
         if (tries >= TRIES) {
           skipped += 1;
-          logger.error({ err: error, what }, 'name repair passes over what it cannot handle');
+          logger.error({ err: error, what }, 'name repair skips an event that it cannot handle');
           return undefined;
         }
-        logger.warn({ err: error, what }, 'name repair failed and is tried again');
+        logger.warn({ err: error, what }, 'name repair failed; retrying');
         await pause(timers, RETRY_MS, signal);
       }
     }
@@ -246,7 +246,7 @@ export const createNameRepair = (options: NameRepairOptions): NameRepair => {
       } else if (item.kind === 'unreadable') {
         const { stream, revision, reason } = item.event;
         skipped += 1;
-        logger.error({ stream, revision, reason }, 'event unreadable: name repair passes over it');
+        logger.error({ stream, revision, reason }, 'event unreadable; name repair skips it');
       }
       // The end that caught-up names is not stored: should an event come there all the same, it is read from in
       // front of it.
@@ -268,7 +268,7 @@ export const createNameRepair = (options: NameRepairOptions): NameRepair => {
       }
       const done = await insist(`settling ${oldest.nameId}`, signal, () => settle(oldest.nameId));
       if (done === 'released')
-        logger.info({ name: oldest.nameId, stream: oldest.stream }, 'a reservation left behind was released');
+        logger.info({ name: oldest.nameId, stream: oldest.stream }, 'abandoned name reservation released');
       // A reservation made meanwhile has an entry and a grace period of its own.
       if (waiting.get(oldest.nameId) === oldest) forget(oldest.nameId);
     }
@@ -290,10 +290,10 @@ export const createNameRepair = (options: NameRepairOptions): NameRepair => {
         try {
           await runOnce(signal);
           if (!signal.aborted)
-            logger.warn({}, 'another instance repaired names meanwhile: beginning where it is');
+            logger.warn({}, 'another instance repaired names; continuing at its checkpoint');
         } catch (error) {
           if (signal.aborted) return;
-          logger.error({ err: error }, 'name repair stopped and begins again at its checkpoint');
+          logger.error({ err: error }, 'name repair stopped; restarting at its checkpoint');
         }
         await pause(timers, RETRY_MS, signal);
       }

@@ -13,7 +13,7 @@ export const CLOCK_STREAM = 'sys-clock';
 const MAX_COUNT = 1_000;
 const ATTEMPTS = 5;
 
-/** Records that wall clock and monotonic clock parted. Never throws: the divergence is in the log file as well. */
+/** Records that clock jump detected. Never throws: the divergence is in the log file as well. */
 export const recordDivergence = async (
   options: {
     readonly store: EventStore;
@@ -38,6 +38,6 @@ export const recordDivergence = async (
     }
   } catch (error) {
     if (!(error instanceof StoreUnavailable) && !(error instanceof OutcomeUnknown)) throw error;
-    logger.warn({ err: error }, 'a clock divergence could not be recorded');
+    logger.warn({ err: error }, 'clock jump not recorded');
   }
 };

@@ -107,7 +107,7 @@ export const createIntake = (
   /** Stops the runs that would have folded it. */
   const seeUnreadable = (event: UnreadableEvent): void => {
     const { stream, revision, position, reason } = event;
-    logger.error({ stream, revision, position, reason }, 'event unreadable: its run stops');
+    logger.error({ stream, revision, position, reason }, 'event unreadable; its run stops');
     for (const key of runsOf(event)) runs.poison(key, new Error(reason));
     progress.passed(position, anchorOf(event));
   };

@@ -65,9 +65,8 @@ export const createProcessRunner = (options: ProcessRunnerOptions): ProcessRunne
         if (isDamage(cause) || isReplaced) discardRunIndex(options.dataFile);
         // What broke down long after the last time is news, and starts again at once.
         if (options.clock.monotonicMs() - begun >= HEALTHY_MS) failures = 0;
-        if (isReplaced)
-          options.logger.warn({ reason: error }, 'log replaced: rebuilding the index of runs from it');
-        else options.logger.error({ err: cause }, 'the process runner broke down; starting it again');
+        if (isReplaced) options.logger.warn({ reason: error }, 'log replaced: rebuilding the index of runs');
+        else options.logger.error({ err: cause }, 'process runner broke down; restarting it');
         await pause(options.timers, Math.min(RESTART_MAX_MS, RESTART_FIRST_MS * 2 ** failures), signal);
       }
     }

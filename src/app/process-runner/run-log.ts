@@ -83,7 +83,7 @@ export const createRunLog = (
         const transient = busy || error instanceof StoreUnavailable || error instanceof OutcomeUnknown;
         if (!transient || (error instanceof StoreUnavailable && error.reason === 'closed')) throw error;
         const what = busy ? 'a deletion is in the way' : 'event store does not answer';
-        if (tries === 0) logger.warn({ err: error }, `${what}; trying again`);
+        if (tries === 0) logger.warn({ err: error }, `${what}; retrying`);
         const advised = error instanceof StoreUnavailable ? error.retryAfterMs : RETRY_FIRST_MS;
         await pause(timers, Math.min(RETRY_MAX_MS, Math.max(advised, RETRY_FIRST_MS * 2 ** tries)), signal);
       }

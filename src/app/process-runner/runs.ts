@@ -127,7 +127,7 @@ export const createRuns = (options: RunsOptions): Runs => {
       }
     } catch (error) {
       if (closed || error instanceof Stopped)
-        logger.debug({ run: actor.key }, 'stopped before this was recorded');
+        logger.debug({ run: actor.key }, 'stopped before the result was recorded');
       else giveUp(actor, item, error, run);
     }
   };
@@ -238,7 +238,7 @@ export const createRuns = (options: RunsOptions): Runs => {
             tenant: run.tenant,
             correlationId: run.correlationId,
           },
-          'the result of an effect was lost',
+          'effect result lost',
         );
       },
     );

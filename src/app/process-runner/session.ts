@@ -154,10 +154,10 @@ export const createSession = (options: SessionOptions): Session => {
     if (delta === undefined) return;
     options.clockDiverged();
     hooks.clockDiverged?.(delta);
-    logger.warn({ deltaMs: delta }, 'wall clock and monotonic clock parted');
+    logger.warn({ deltaMs: delta }, 'clock jump detected');
     // Beside the timers: a store that does not answer must not hold them up.
     recordDivergence({ ...options, deltaMs: delta }).catch((error: unknown) =>
-      logger.error({ err: error }, 'a clock divergence could not be recorded'),
+      logger.error({ err: error }, 'clock jump not recorded'),
     );
   };
 
@@ -227,7 +227,7 @@ export const createSession = (options: SessionOptions): Session => {
         for (const [lane, held] of (await options.pausedLanes?.()) ?? []) lanes.pause(lane, held);
         return;
       } catch (error) {
-        logger.warn({ err: error }, 'paused lanes cannot be read; trying again');
+        logger.warn({ err: error }, 'paused lanes unreadable; retrying');
         await pause(timers, Math.min(PAUSES_MAX_MS, PAUSES_FIRST_MS * 2 ** Math.min(tries, 10)), signal);
       }
     }

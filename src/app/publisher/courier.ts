@@ -201,7 +201,7 @@ const createSender = (options: WithPlaces, { outbox, parking, signal }: Session,
     const { stream: poison, revision, position } = only;
     logger.error(
       { topic: name, stream: poison, revision, reason: fault.reason, problem: fault.message },
-      'the brokers do not take a record: parked',
+      'brokers refuse a record; stream parked',
     );
     await parking.park({ stream: poison, revision, position, error: fault.message });
     outbox.drop(poison);

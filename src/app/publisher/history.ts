@@ -68,7 +68,7 @@ const messageOf = (other: string, topic: TopicSpec): string => {
   // Whoever deletes a topic of another deployment takes its records from their consumers.
   return other.startsWith(FOREIGN)
     ? `holds ${other}: nothing is sent to it; find out who else publishes there before it is deleted (runbook LedgerKafkaTopicsWrong)`
-    : `holds ${other}: nothing is sent to it; when the log was restored from an older backup, delete it, and \`ledgerctl kafka create-topics\` makes it anew (docs/streams.md)`;
+    : `holds ${other}: nothing is sent to it; if the log was restored from an older backup, delete the topic and run \`ledgerctl kafka create-topics\` (docs/streams.md)`;
 };
 
 const FOREIGN = 'records of another log';

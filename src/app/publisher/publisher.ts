@@ -108,7 +108,7 @@ export const createPublisher = (options: PublisherOptions): Publisher => {
       const text = JSON.stringify(problems);
       if (text === told) return;
       told = text;
-      if (problems.length === 0) logger.info({}, 'all Kafka topics are as they should be');
+      if (problems.length === 0) logger.info({}, 'Kafka topics are well');
       else logger.warn(shownOf(problems), inShort(plan, tenure?.topics.map((topic) => topic.status()) ?? []));
     },
   });
@@ -162,7 +162,7 @@ export const createPublisher = (options: PublisherOptions): Publisher => {
       silenceMs: afterSilence ? settings.silenceMs : 0,
       takenOver: () => {
         if (over.signal.aborted) return;
-        logger.warn({ epoch }, 'another instance publishes: the lease is given back');
+        logger.warn({ epoch }, 'another instance publishes; giving the lease back');
         over.abort();
       },
       turn: createTurns(clock),

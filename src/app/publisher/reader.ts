@@ -104,7 +104,7 @@ export const createReader = ({
     const text = error instanceof Error ? error.message : String(error);
     logger.error(
       { err: error, topic: topic.name, stream, revision },
-      'an event cannot become a record: parked',
+      'event cannot become a record; stream parked',
     );
     const reason = error instanceof NewerRelease ? { reason: 'newer-release' as const } : {};
     await parking.park({ stream, revision, position, error: text, ...reason });

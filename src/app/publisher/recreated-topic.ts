@@ -6,7 +6,7 @@ export class TopicIsNew extends Error {
   override readonly name = 'TopicIsNew';
   constructor(topic: string) {
     super(
-      `topic ${topic} is empty or was made anew, although it was published to: it is filled from the beginning of the log`,
+      `topic ${topic} is empty or was recreated, although it was published to; filling it from the beginning of the log`,
     );
   }
 }

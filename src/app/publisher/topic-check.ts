@@ -256,7 +256,7 @@ const problemsOf = (topic: TopicSpec, found: TopicOnBrokers): readonly TopicProb
   if (topic.cleanup === 'compact' && found.partitions > topic.partitions)
     problems.push({
       code: 'partitions',
-      message: `has ${counted(found.partitions, 'partition')} instead of ${topic.partitions}: documents whose key has moved are there twice, the old one for ever; make it anew, or read a replay instead`,
+      message: `has ${counted(found.partitions, 'partition')} instead of ${topic.partitions}: documents whose key has moved are there twice, the old one for ever; make it again, or read a replay instead`,
     });
   return problems;
 };

@@ -243,7 +243,7 @@ export const createTopicPublisher = (options: TopicPublisherOptions): TopicPubli
             delivery.health !== 'failed' || delivery.lastError?.message !== topicErrorOf(error, '').message;
           failed(error, passing ? 'waiting' : 'failed');
           if (isNews && !passing)
-            logger.error({ err: error, topic: name }, 'a topic of the publisher broke down');
+            logger.error({ err: error, topic: name }, 'topic of the publisher broke down');
         }
         await pause(timers, waitAfter(failures, settings), signal);
       }

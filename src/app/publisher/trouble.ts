@@ -16,22 +16,22 @@ type Held = { readonly topics: Set<string>; readonly since: number };
 /** What is wrong and what to do about it; no line where the check of topics has one that names all of them. */
 const WORDS: { readonly [reason in Reason]?: readonly [wrong: string, over: string] } = {
   unreachable: [
-    'the Kafka brokers do not answer: nothing is lost, and what waits is sent when they do; see ledgerctl kafka status',
+    'the Kafka brokers do not answer; nothing is lost, records wait until they do; see ledgerctl kafka status',
     'the Kafka brokers answer again',
   ],
   unauthorized: [
-    'the Kafka brokers refuse our password or rights: put LEDGER_KAFKA_SASL_*, LEDGER_KAFKA_TLS_CA or the rights right, it is tried on; see ledgerctl kafka status',
+    'the Kafka brokers refuse our password or rights: correct LEDGER_KAFKA_SASL_*, LEDGER_KAFKA_TLS_CA or the rights; retrying, see ledgerctl kafka status',
     'the Kafka brokers take our password and rights again',
   ],
   full: [
-    'the Kafka brokers have no room, or too few in-sync replicas: free their disks or start the missing ones, it is tried on; see ledgerctl kafka status',
+    'the Kafka brokers have no room, or too few in-sync replicas: free their disks or start the missing ones; retrying, see ledgerctl kafka status',
     'the Kafka brokers have room and replicas again',
   ],
   'topic-missing': ['a topic is missing', 'topics that were missing are there'],
   'other-history': ['a topic holds another history', 'topics are of this log again'],
 };
 const OTHER = [
-  'topics are held up, it is tried on: ledgerctl kafka status lists them',
+  'topics held up; retrying, ledgerctl kafka status lists them',
   'topics are published again',
 ] as const;
 const TOLD_BY_THE_CHECK: ReadonlySet<Reason> = new Set(['topic-missing', 'other-history']);
@@ -56,7 +56,7 @@ export const createTrouble = (logger: Logger, clock: Pick<Clock, 'monotonicMs'>)
       const known = held.get(reason);
       if (known !== undefined) {
         known.topics.add(topic);
-        logger.debug({ topic, reason, problem: message }, 'another topic is held up');
+        logger.debug({ topic, reason, problem: message }, 'topic held up');
         return;
       }
       held.set(reason, { topics: new Set([topic]), since: clock.monotonicMs() });
@@ -78,7 +78,7 @@ export const createRefillLog = (logger: Logger, timers: Timers): ((topic: string
     topics = [];
     logger.warn(
       { topics: each },
-      `Kafka topics (${each.length}) are empty or were made anew, although they were published to: each is filled from the beginning of the log`,
+      'Kafka topics empty or recreated; filling them from the beginning of the log',
     );
   };
   return (topic) => {

@@ -59,7 +59,7 @@ const ensureRoles = async ({
     const context = systemContext(derivedCommandId(id, 'define'), 'tenancy', { tenant: SHARED });
     const outcome = await commands.execute(role, id, define, context);
     if (outcome.outcome === 'rejected')
-      logger.warn({ role: name, code: outcome.rejection.code }, 'a built-in role could not be defined');
+      logger.warn({ role: name, code: outcome.rejection.code }, 'built-in role not defined');
     else last = outcome.loaded.position ?? last;
   }
   return last;

@@ -32,7 +32,7 @@ const directorySource = (directory: string): BundleSource => ({
 
 /** What it leads to, or who writes into it, is not part of the export; a pipe or a device may never end. */
 const noFile = (name: string): never => {
-  throw new Error(`${name} is no file: it is a link, a pipe or a device`);
+  throw new Error(`${name} is not a file: it is a link, a pipe or a device`);
 };
 
 /** Without the one that whoever works in a folder has there, too. */
@@ -104,7 +104,7 @@ const MAGIC_AT = 257;
 /** Throws NotABundle for a file that never was a tar. What is a damaged one shows when it is read. */
 const assertTar = async (path: string): Promise<void> => {
   // It is read more than once; opening a pipe would wait for who writes into it.
-  if (!(await stat(path)).isFile()) throw new NotABundle('it is no file and no directory');
+  if (!(await stat(path)).isFile()) throw new NotABundle('it is neither a file nor a directory');
   const file = await open(path);
   try {
     const { bytesRead, buffer: head } = await file.read(Buffer.alloc(BLOCK), 0, BLOCK, 0);
@@ -112,7 +112,7 @@ const assertTar = async (path: string): Promise<void> => {
     if (head[0] === 0x1f && head[1] === 0x8b)
       throw new NotABundle('the file is compressed with gzip: unpack it first');
     const tar = bytesRead === BLOCK && head.toString('latin1', MAGIC_AT, MAGIC_AT + 5) === 'ustar';
-    if (!tar) throw new NotABundle('the file is no tar');
+    if (!tar) throw new NotABundle('the file is not a tar');
   } finally {
     await file.close();
   }

@@ -37,7 +37,7 @@ export const download = async (
   }
   if ((await digestOf(part)) !== wanted.sha256) {
     await rm(part, { force: true });
-    throw new Error('the file is not the one that was exported; it is fetched anew the next time');
+    throw new Error('the file is not the one that was exported; run the command again to fetch it');
   }
   await writing(target, () => rename(part, target));
 };

@@ -22,8 +22,8 @@ export const assertTarget = async (target: string, replaced: string | undefined)
   if (there !== undefined && replaced !== undefined) refuse(`${target} is there already: ${replaced}`);
   const folder = dirname(target);
   const parent = await found(folder);
-  if (parent === undefined) refuse(`cannot write ${target}: there is no directory ${folder}; make it first`);
-  if (parent?.isDirectory() === false) refuse(`cannot write ${target}: ${folder} is no directory`);
+  if (parent === undefined) refuse(`cannot write ${target}: directory ${folder} not found; make it first`);
+  if (parent?.isDirectory() === false) refuse(`cannot write ${target}: ${folder} is not a directory`);
   const part = partOf(target);
   const begun = await found(part);
   try {

@@ -31,7 +31,7 @@ const bounded = async ({ body }: Response): Promise<Uint8Array> => {
       if (held > MOST_BUNDLE_BYTES) break;
     }
   } catch (error) {
-    throw new Unreachable('an answer of the service broke off; what has come is kept: try again', {
+    throw new Unreachable('an answer of the service broke off; the tiles so far are kept: try again', {
       cause: error,
     });
   }

@@ -16,7 +16,7 @@ export const readTrust = async (file: string): Promise<Trust> => {
   try {
     return trustSchema.parse(JSON.parse(text)) as Trust;
   } catch {
-    throw new CliFailure(EXIT.usage, `--trust: ${file} is no trust.json: it holds origin, keys and pin`);
+    throw new CliFailure(EXIT.usage, `--trust: ${file} is not a trust.json: one holds origin, keys and pin`);
   }
 };
 
@@ -48,7 +48,7 @@ export const readConsistency = async (file: string): Promise<LaterProof> => {
     return { from: Number(from), to: Number(to), path: path.map(String) };
   throw new CliFailure(
     EXIT.usage,
-    `--consistency: ${file} is no proof of consistency: it holds from, to and path`,
+    `--consistency: ${file} is not a proof of consistency: one holds from, to and path`,
   );
 };
 

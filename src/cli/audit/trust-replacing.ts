@@ -37,6 +37,6 @@ export const assertReplaces = async (
   const why = findings.list().map((finding) => printable(findingText(finding)));
   throw new CliFailure(
     EXIT.failed,
-    `${[...why, `${file} is kept: it is what shows that; to begin anew all the same, name another file or move it away`].join('\n')}`,
+    `${[...why, `${file} is kept, because it shows the difference; to begin again, name another file or move it away`].join('\n')}`,
   );
 };

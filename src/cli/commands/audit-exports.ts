@@ -68,9 +68,7 @@ export const addAuditExportCommands = (audit: Command, connection: Connection): 
     });
   audit
     .command('discard')
-    .description(
-      'remove the file of an export, or stop making it; that it was asked for stays in the history',
-    )
+    .description('remove the file of an export, or stop making it; the request stays in the history')
     .argument('<id>', 'id of the export')
     .addHelpText('after', examples('audit discard 0190fdc2-bf52-71b8-8c36-977f348f4436'))
     .action(async (id: string) => {
@@ -84,7 +82,7 @@ const addExport = (audit: Command, { client, io }: Connection): void => {
   audit
     .command('export')
     .description('export a part of the history to a file that is checked without this service (audit verify)')
-    .option('--tenant <name>', 'whose history (default: your own tenant; of provider admins: everything)')
+    .option('--tenant <name>', 'tenant whose history it is (default: your own; provider admins: everything)')
     .addOption(
       new Option('--format <format>', 'ocsf adds the events as OCSF API Activity')
         .choices(['native', 'ocsf'])
@@ -94,7 +92,7 @@ const addExport = (audit: Command, { client, io }: Connection): void => {
     .option('--to <time>', 'recorded before that time')
     .option(
       '--subject <who>',
-      'show only what this subject (id, or exact user name) did; of all else the export holds hashes',
+      'show only acts of this subject (id, or exact user name); the export holds hashes of all other events',
     )
     .option('--kind <kind>', 'show only what is about this kind')
     .option('--id <id>', 'with --kind: about this object')

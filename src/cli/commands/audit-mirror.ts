@@ -17,7 +17,7 @@ export const addAuditMirrorCommand = (audit: Command, { client, io }: Connection
   audit
     .command('mirror')
     .description(
-      'fetch the tiles of the log (C2SP tlog-tiles) into a directory, and check them; what is there is not fetched again',
+      'fetch the tiles of the log (C2SP tlog-tiles) into a directory, and check them; tiles in it are not fetched again',
     )
     .argument('<directory>', 'made when it is not there; audit verify --tiles checks it without a service')
     .option(
@@ -48,7 +48,7 @@ const doneText = (
   { ok, fetched, mended, heldSize, checkpoint }: MirrorReport,
   directory: string,
 ): string[] => [
-  ...mended.map((path) => `mended: ${path} was damaged in the mirror, and was fetched anew`),
+  ...mended.map((path) => `mended: ${path} was damaged in the mirror, and was fetched again`),
   `fetched: ${counted(fetched, 'file')}`,
   ok
     ? `${directory} holds the tree of ${counted(checkpoint?.size ?? 0, 'event')}` +

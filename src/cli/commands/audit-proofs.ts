@@ -74,8 +74,8 @@ export const addAuditProofCommands = (audit: Command, { client, io }: Connection
     .description(
       'the proof that the log of one size continues that of another: for audit verify --consistency',
     )
-    .requiredOption('--from <size>', 'the smaller size: that of the export')
-    .requiredOption('--to <size>', 'the larger size: that of your pin')
+    .requiredOption('--from <size>', 'the smaller size, for example of the export')
+    .requiredOption('--to <size>', 'the larger size, for example of your pin')
     .option('-o, --output <file>', 'output file (default: printed)')
     .option('--force', 'replace a file that is there', false)
     .addHelpText('after', examples('audit consistency --from 1200 --to 3400 -o proof.json'))
@@ -109,7 +109,7 @@ export const addAuditProofCommands = (audit: Command, { client, io }: Connection
           output,
           force
             ? undefined
-            : `what you trust hangs on it: \`audit verify --trust ${output} --update-pin\` moves its pin on, another ` +
+            : `your trust hangs on this file: \`audit verify --trust ${output} --update-pin\` moves its pin on, another ` +
                 'name keeps both, --force replaces it',
         );
       const api = await client();

@@ -45,8 +45,8 @@ export const addAuditVerifyCommand = (audit: Command, io: CliIo, actions: CliAct
     )
     .option(
       '--consistency <file>',
-      'of an export, or of tiles, older than your pin, and of one of the whole log that does not show it: the proof between ' +
-        'their size and that of the pin (audit consistency)',
+      'proof between the size of your pin and that of an export or of tiles which do not show it, or are older than the pin ' +
+        '(audit consistency)',
     )
     .option('--json', 'print the report as JSON', false)
     .addHelpText(
@@ -237,7 +237,7 @@ const storeText = (report: StoreReport, file: readonly string[], trust: Trust | 
     readText(report, pinned),
     report.keys === 'pinned'
       ? KEYS.pinned
-      : 'keys: those that the store names: whoever can rewrite it can name others (--trust)',
+      : 'keys: those that the store names; an attacker who can rewrite the store can name others (--trust)',
   ];
   if (report.tiles !== undefined)
     lines.push(`compared with the tree beside it that the service serves: ${counted(report.tiles, 'tile')}`);

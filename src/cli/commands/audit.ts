@@ -11,7 +11,9 @@ import { addAuditVerifyCommand } from './audit-verify.ts';
 
 /** `ledgerctl audit`: the history for auditors. What needs a service asks it; `verify` needs none. */
 export const addAuditCommands = (program: Command, connection: Connection, actions: CliActions): void => {
-  const audit = program.command('audit').description('the history: who did what, and proofs that it is so');
+  const audit = program
+    .command('audit')
+    .description('the history: every act with its actor, and proofs of it');
   addAuditEventCommands(audit, connection);
   addAuditProofCommands(audit, connection);
   addAuditExportCommands(audit, connection);

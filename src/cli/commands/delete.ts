@@ -35,7 +35,7 @@ export const addDeleteCommand = (program: Command, context: ResourceContext): vo
       .argument('[name...]', 'ids or names')
       .option('--wait', 'until they are gone, not only marked', false)
       .option('--wait-timeout <time>', 'how long --wait waits for each', parseDuration, 600)
-      .option('--ignore-not-found', 'an absent object is no error', false)
+      .option('--ignore-not-found', 'do not fail for absent objects', false)
       .addHelpText('after', EXAMPLES),
   ).action(async (kind: string, names: string[], options: DeleteOptions) => {
     const targets = targetsOf(context.names, [kind, ...names]);

@@ -100,7 +100,7 @@ const brokerList = (text: string): readonly string[] => {
     .filter((broker) => broker !== '');
   const wrong = brokers.find((broker) => !/^[^:\s]+:\d{1,5}$/.test(broker));
   if (wrong !== undefined || brokers.length === 0)
-    throw new InvalidArgumentError(`"${wrong ?? text}" is no broker: host:port`);
+    throw new InvalidArgumentError(`"${wrong ?? text}" is not a broker such as localhost:9092`);
   return brokers;
 };
 

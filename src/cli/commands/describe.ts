@@ -16,7 +16,7 @@ export const addDescribeCommand = (program: Command, context: ResourceContext): 
     program
       .command('describe')
       .description(
-        'show one object: who and when, spec, status, conditions, and of orders what happened last',
+        'show one object: creator and time, spec, status, conditions, and the last events of an order',
       )
       .argument('<kind>', 'a kind, see `ledgerctl kinds`; or kind/name')
       .argument('[name]', 'id or name')

@@ -88,7 +88,7 @@ const show = async (
     await printObjects(context, kind, objects.slice(0, limit), form);
   }
   if (missing.length > 0) throw notFound(noSuch(kind, missing, deleted));
-  if (objects.length === 0) context.io.err(`there are no ${kind.kind.words}s that match\n`);
+  if (objects.length === 0) context.io.err(`no ${kind.kind.words}s match\n`);
 };
 
 /** Whose each object is, to a caller who sees several tenants and did not choose one. */

@@ -27,7 +27,7 @@ export const addHubCredentialsCommand = (hubs: Command, { client, io }: Connecti
     .command('credentials')
     .argument('<id>', 'id of the hub')
     .description(
-      'check other secrets and give them to a hub or its automation; what waits for them goes on by itself',
+      'check other secrets and give them to a hub or its automation; work that waits for them goes on',
     )
     .option('--kubeconfig <file>', 'the new kubeconfig; - is stdin')
     .option('--token-file <file>', 'file with the new bearer token of the listener or platform')
@@ -36,7 +36,7 @@ export const addHubCredentialsCommand = (hubs: Command, { client, io }: Connecti
     .addOption(
       new Option(
         '--mode <mode>',
-        'whose token, key and authority they are; default: of the mode that the hub is in. Orders of the mode before go on with its own',
+        'automation that the token, key and authority belong to (default: the mode of the hub); orders of a former mode keep their own',
       ).choices(['eda', 'aap']),
     )
     .option(
@@ -84,7 +84,7 @@ const givenIn = async (options: CredentialOptions, stdin: () => Promise<string>)
   const automation = await automationIn(options, stdin);
   if (kubeconfig === undefined && acceptCluster === undefined && isEmpty(automation))
     throw new InvalidArgumentError(
-      'give --kubeconfig, --token-file, --hmac-secret-file, --ca-file or --accept-cluster: what the hub is to have',
+      'nothing to change: give --kubeconfig, --token-file, --hmac-secret-file, --ca-file or --accept-cluster',
     );
   if (mode !== undefined && isEmpty(automation))
     throw new InvalidArgumentError('--mode says whose --token-file, --hmac-secret-file or --ca-file it is');
@@ -93,7 +93,7 @@ const givenIn = async (options: CredentialOptions, stdin: () => Promise<string>)
 
 /** What cannot be compared is taken, and said. */
 const comparedText = ({ cluster }: HubCheckAnswer, known: string | undefined): string => {
-  if (cluster === undefined) return '  which cluster this is does not show, so it was not compared\n';
+  if (cluster === undefined) return '  the cluster does not show its identity, so it was not compared\n';
   return known === undefined ? '  no cluster is known of this hub yet: there was nothing to compare\n' : '';
 };
 

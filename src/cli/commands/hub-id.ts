@@ -21,7 +21,7 @@ export const checkHubId = ({ id, name }: { readonly id: string; readonly name?: 
       `--id ${quoted(id)} begins with sim-, which makes it a simulated hub: the kubeconfig would not be used; choose another id, or make a simulated hub of a file (\`ledgerctl create -f\`)`,
     );
   if (name !== undefined && nameRejection(name) !== undefined)
-    throw new InvalidArgumentError(`--name ${quoted(name)} is no name: it takes ${NAME_RULE}`);
+    throw new InvalidArgumentError(`--name ${quoted(name)} is not a name: it takes ${NAME_RULE}`);
   // The name is made of what follows the last dot.
   if (name === undefined && nameRejection(nameFromId(id) ?? '') !== undefined)
     throw new InvalidArgumentError(

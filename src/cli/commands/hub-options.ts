@@ -62,7 +62,7 @@ export const withHubOptions = (command: Command): Command =>
     .option('--zone <zone>', 'zone that orders may ask for')
     .option('--template <id...>', 'templates that it offers; default: all', [])
     .option('--control-planes <n>', 'hosted control planes it can carry; default: unlimited', controlPlanes)
-    .option('--nodes <class=n...>', 'nodes of a host type it can carry; default: what the hub shows', [])
+    .option('--nodes <class=n...>', 'nodes of a host type it can carry; default: as the hub shows', [])
     .option('--calls-per-second <n>', 'how fast the hub is called on average; default: 20', decimal)
     .option('--burst <n>', 'calls at once after a rest; default: twice as many as a second', positive)
     .option('--cordoned', 'place no orders on it yet', false);
@@ -77,7 +77,7 @@ const decimal = (text: string): number => {
 const controlPlanes = (text: string): number => {
   const count = wholeNumber(text);
   if (count === 0)
-    throw new InvalidArgumentError('none would mean unlimited: --cordoned places no orders on the hub');
+    throw new InvalidArgumentError('0 would mean unlimited; use --cordoned to place no orders on the hub');
   return count;
 };
 
@@ -87,7 +87,7 @@ const counts = (texts: readonly string[]): JsonObject => {
   for (const text of texts) {
     const [, hostType, count] = /^([^=]+)=(\d{1,9})$/.exec(text) ?? [];
     if (hostType === undefined) throw new InvalidArgumentError(`"${text}" is not of the form class=number`);
-    if (found.has(hostType)) throw new InvalidArgumentError(`"${hostType}" is there twice`);
+    if (found.has(hostType)) throw new InvalidArgumentError(`"${hostType}" is given twice`);
     found.set(hostType, Number(count));
   }
   return Object.fromEntries(found);

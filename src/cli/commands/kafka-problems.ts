@@ -17,5 +17,5 @@ export const showProblems = (problems: readonly TopicProblem[], io: Pick<Connect
 const HISTORY_HINT =
   'hint: "another log": find out who else publishes there, or did, before anything is deleted, and give one of the two other ' +
   'brokers; delete a topic only when nobody else needs it. "this log does not have", after a restore: delete those of events and ' +
-  'states. `ledgerctl kafka create-topics` then makes them anew, and they are filled from the beginning of the log (runbook ' +
+  'states. `ledgerctl kafka create-topics` then makes them again, and the publisher fills them from the beginning (runbook ' +
   'LedgerKafkaTopicsWrong)';

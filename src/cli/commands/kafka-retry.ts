@@ -45,7 +45,7 @@ const parkedOf = async (client: ApiClient, only: string | undefined): Promise<re
   if (!configured) throw new CliFailure(EXIT.failed, NO_BROKERS);
   if (!publishing) throw new CliFailure(EXIT.unavailable, standbyOf({ owner }));
   if (only !== undefined && !topics.some(({ topic }) => topic === only))
-    throw notFound(`there is no topic ${only}; ledgerctl kafka status lists them`);
+    throw notFound(`topic ${only} not found; ledgerctl kafka status lists them`);
   return topics
     .filter(({ topic }) => only === undefined || topic === only)
     .flatMap(({ topic, parked = [] }) => parked.map(({ stream }) => ({ topic, stream })));

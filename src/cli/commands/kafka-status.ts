@@ -13,18 +13,18 @@ export const COLUMNS = `
 Columns:
   STATE             live          everything up to the end of the log is with the brokers
                     catching-up   on its way to the end of the log
-                    waiting       the brokers do not take what is next: it is tried on
-                    failed        it cannot go on before something is put right: it is tried on
+                    waiting       the brokers do not take the next records; the service retries
+                    failed        an operator must correct something; the service retries
                     missing       it does not exist on the brokers
                     standby       another instance publishes
   SENT SINCE START  records that the brokers have confirmed since the publishing instance was started
-  LAST CONFIRMED    when they confirmed some last
+  LAST CONFIRMED    time of the last confirmation
   LOG BEHIND        events of the whole log, of all kinds, behind the last one that is done with; few of them become
                     records of this topic. Not told with an EventStoreDB, nor of a topic that is live
   WAITING           records that are made and not with the brokers yet; + where the log was not read to its end
   WAITING SINCE     when the oldest event was recorded that is not with the brokers yet
   PARKED            streams of which an event cannot be published
-  NOW               what is tried, since when, how many tries were in vain and why the last one was
+  NOW               current attempt, since when, failed attempts, and why the last one failed
 `;
 
 /** Prints how far each topic is, and says with which status the command ends. */
@@ -178,7 +178,7 @@ const nowOf = (
 
 const tryingText = ({ records, since, failed, problem }: NonNullable<TopicLine['trying']>): string => {
   const what = `sending ${counted(records, 'record')} since ${since}`;
-  const vain = failed === 0 ? what : `${what}, ${counted(failed, 'try', 'tries')} in vain`;
+  const vain = failed === 0 ? what : `${what}, ${counted(failed, 'failed attempt')}`;
   return problem === undefined ? vain : `${vain}: ${printable(problem)}`;
 };
 

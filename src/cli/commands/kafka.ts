@@ -25,7 +25,7 @@ export const addKafkaCommands = (program: Command, { client, io }: Connection): 
       process.exitCode = showPlan(items, isJson(form), io);
     });
   waiting(kafka.command('create-topics'))
-    .description('make the topics that are missing; what exists is left as it is')
+    .description('make the topics that are missing; existing topics stay as they are')
     .addHelpText('after', exits('1  the brokers refuse it, or no brokers are set', AWAY))
     .addHelpText('after', examples('kafka create-topics'))
     .action(async ({ wait }: Waiting) => {
@@ -50,7 +50,7 @@ export const addKafkaCommands = (program: Command, { client, io }: Connection): 
     });
   kafka
     .command('retry [topic] [stream]')
-    .description('publish again what topics left out of parked streams: of one stream, a topic, or all')
+    .description('publish the parked events of one stream, of one topic, or of all')
     .option('--all', 'every parked stream of every topic', false)
     .addHelpText(
       'after',
@@ -155,7 +155,9 @@ const isJson = ({ json, output }: Form): boolean => json || output === 'json';
 
 const replayName = (text: string): string => {
   if (/^[a-z0-9][a-z0-9-]{0,49}$/.test(text)) return text;
-  throw new InvalidArgumentError(`"${text}" is no name: up to 50 lower-case letters, digits and hyphens`);
+  throw new InvalidArgumentError(
+    `"${text}" is not a name: it takes up to 50 lower-case letters, digits and hyphens`,
+  );
 };
 
 /** Which days and hours there are the service knows. */
@@ -165,6 +167,6 @@ const POSITION = /^([^\s:]+\.)?\d{1,40}$/;
 const logPlace = (text: string): string => {
   if (TIME.test(text) || POSITION.test(text)) return text;
   throw new InvalidArgumentError(
-    `"${text}" is no place of the log: give a position as records have it (0000000000004711), one with its store (<store id>.0000000000004711), or a time such as 2026-10-01T00:00:00Z`,
+    `"${text}" is not a place of the log: give a position as records have it (0000000000004711), one with its store (<store id>.0000000000004711), or a time such as 2026-10-01T00:00:00Z`,
   );
 };

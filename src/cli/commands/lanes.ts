@@ -38,10 +38,7 @@ export const addLaneCommands = (program: Command, { client, io }: Connection): v
       .command(`${verb} <lane>`)
       .description(description)
       .addHelpText('after', NAMES)
-      .addHelpText(
-        'after',
-        '\nExit status:\n  0  done\n  3  there is no such lane: the nearest ones are named\n',
-      )
+      .addHelpText('after', '\nExit status:\n  0  done\n  3  lane not found; the nearest ones are named\n')
       .addHelpText('after', examples(`lanes ${verb} hub:sim-east-1`))
       .action(async (name: string, { reason }: { reason?: string }) => {
         const path = `/api/ledger/v1/lanes/${encodeURIComponent(name)}/${verb}`;

@@ -34,7 +34,7 @@ export const addOrderCommands = (
       const kind =
         options.kind === undefined ? {} : { kind: (await resources()).names.find(options.kind).kind.kind };
       const items = await listed(await client(), { ...options, ...kind });
-      if (items.length === 0 && !options.json) return io.err('there are no orders that match\n');
+      if (items.length === 0 && !options.json) return io.err('no orders match\n');
       const rows = items.map((order) => [
         order.kind,
         order.id,

@@ -28,7 +28,7 @@ ${examples(
     )
     .action(async (stream: string, revision: string, options: Options, command: Command) => {
       if (!/^\d{1,15}$/.test(revision))
-        throw new InvalidArgumentError(`"${revision}" is no revision: the first event of a stream has 0`);
+        throw new InvalidArgumentError(`"${revision}" is not a revision: the first event of a stream has 0`);
       const named = command.getOptionValueSource('dataDir') === 'cli';
       const which = whichStore(options, named, actions.eventStore);
       if ('file' in which) await assertStorePath(which.file, '--file');

@@ -29,7 +29,7 @@ const dimensions = (text: string): string => {
   for (const [i, name] of named.entries()) {
     if (!DIMENSIONS.includes(name))
       throw new InvalidArgumentError(`"${name}" is none of ${DIMENSIONS.join(', ')}`);
-    if (named.indexOf(name) < i) throw new InvalidArgumentError(`"${name}" is there twice`);
+    if (named.indexOf(name) < i) throw new InvalidArgumentError(`"${name}" is given twice`);
   }
   return named.join(',');
 };
@@ -55,7 +55,10 @@ export const addUsageCommand = (program: Command, { client, io }: Connection): v
   program
     .command('usage')
     .description('billed and provisioning time by tenant, project, kind and template')
-    .option('--from <time>', 'begin, for example 2026-11-01T00:00:00Z (default: of this month in UTC)')
+    .option(
+      '--from <time>',
+      'begin, for example 2026-11-01T00:00:00Z (default: first day of this month in UTC)',
+    )
     .option('--to <time>', 'end (default: now)')
     .addOption(
       new Option('--period <length>', 'cut the time into parts, in UTC').choices([
@@ -71,7 +74,7 @@ export const addUsageCommand = (program: Command, { client, io }: Connection): v
       dimensions,
     )
     .option('--tenant <name>', 'only this tenant (default: all for provider admins, else the own one)')
-    .option('--project <name>', "only this project; '': what is in none")
+    .option('--project <name>', "only this project; '': objects in no project")
     .addOption(
       new Option('--kind <kind>', 'only this kind').choices(
         kinds.filter(({ acts }) => acts === true).map(({ kind }) => kind),

@@ -55,7 +55,7 @@ export const parseDocuments = async (
       return value.map((item, n) => ({ value: item, where: `${place}, entry ${n + 1}` }));
     return value === null || value === undefined ? [] : [{ value, where: place }];
   });
-  if (values.length === 0) throw new CliFailure(EXIT.usage, `${file}: there is no object in it`);
+  if (values.length === 0) throw new CliFailure(EXIT.usage, `${file}: it holds no object`);
   return values.map(({ value, where }) => readDocument(value, where, names, fallback));
 };
 

@@ -45,7 +45,7 @@ export const createKindNames = (kinds: readonly KindFacts[]): KindNames => {
       if (only !== undefined && others.length === 0) return only;
       const meant = begun.length > 1 ? begun : all;
       throw new InvalidArgumentError(
-        `${begun.length > 1 ? `"${text}" may mean several kinds` : `there is no kind "${text}"`}: ` +
+        `${begun.length > 1 ? `"${text}" may mean several kinds` : `unknown kind "${text}"`}: ` +
           meant.map(({ singular }) => singular).join(', '),
       );
     },

@@ -204,7 +204,7 @@ export const noSuch = (
     const at = deleted.get(name);
     return at === undefined ? `'${name}'` : `'${name}' (deleted at ${at})`;
   });
-  return `there is no ${kind.kind.words} ${named.join(', ')}`;
+  return `${kind.kind.words} ${named.join(', ')} not found`;
 };
 
 /** A caller who could read an object is told that it was deleted; empty: nothing is told. */

@@ -51,8 +51,7 @@ export const auditExportDecider: Decider<AuditExportState, AuditExportCommand, A
         ? [{ type: 'AuditExportRequested', data }]
         : reject('already-exists', 'EXPORT_EXISTS', 'there is an export with this id already');
     }
-    if (state.status === 'none')
-      return reject('not-found', 'EXPORT_NOT_FOUND', 'there is no export with this id');
+    if (state.status === 'none') return reject('not-found', 'EXPORT_NOT_FOUND', 'no export with this id');
     switch (command.type) {
       case 'CompleteAuditExport': {
         const { type: _type, ...data } = command;

@@ -51,7 +51,7 @@ export const auditGrantDecider: Decider<AuditGrantState, AuditGrantCommand, Audi
       }
       case 'WithdrawAuditGrant':
         if (state.status === 'none')
-          return reject('not-found', 'GRANT_NOT_FOUND', 'there is no audit grant with this id');
+          return reject('not-found', 'GRANT_NOT_FOUND', 'no audit grant with this id');
         return state.status === 'withdrawn'
           ? []
           : [{ type: 'AuditGrantWithdrawn', data: { at: command.at, reason: command.reason } }];

@@ -129,7 +129,7 @@ const release = (
 };
 
 const noSuchHold = (holdId: string): Rejection =>
-  reject('not-found', 'HOLD_NOT_FOUND', `there is no legal hold '${holdId}' that stands`);
+  reject('not-found', 'HOLD_NOT_FOUND', `no legal hold '${holdId}' stands`);
 
 const begin = (
   state: RetentionState,

@@ -17,7 +17,7 @@ type Records<State> = {
 
 export const reportOnCluster = (state: ClusterState, report: ClusterReport): Decision<ClusterEvent> => {
   if (!isLiveCluster(state)) {
-    return reject('not-found', 'NOT_FOUND', 'there is no such cluster any more');
+    return reject('not-found', 'NOT_FOUND', 'the cluster is gone');
   }
   const record = own(OF_ORDER, report.type) as Recording<LiveCluster> | undefined;
   if (record !== undefined) return record(state, report);
@@ -103,7 +103,7 @@ const confirmAbsence = (
   { at, unsent }: Report<'ConfirmAbsence'>,
 ): Decision<ClusterEvent> => {
   if (state.deletionRequestedAt === undefined) {
-    return reject('failed-precondition', 'NOT_DELETING', 'nobody asked to delete this cluster');
+    return reject('failed-precondition', 'NOT_DELETING', 'no deletion of this cluster was requested');
   }
   if (!state.ours) return [];
   const finalizers = state.finalizers.filter((finalizer) => finalizer !== FULFILLMENT_FINALIZER);

@@ -19,11 +19,11 @@ export const CLUSTER_SENTENCES: Sentences = {
   NodeSetRemoved: (data) => `Node set${quoted(data['name'])} is to be removed.`,
   ClusterSpecRevised: (data) => `The specification was changed${from(changedWords(data), ': ')}.`,
   ClusterFinalizersChanged: (data) => `Finalizers are now: ${joined(data['finalizers']) || 'none'}.`,
-  ClusterStatusReported: 'A status was reported by a private caller.',
+  ClusterStatusReported: 'A private caller reported a status.',
   HubSelected: (data) =>
     data['hub'] === undefined
       ? 'A management cluster was selected.'
-      : `Hub${quoted(data['hub'])} was selected among ${listOf(objectOf(data['decision'])['candidates']).length} candidates` +
+      : `Hub${quoted(data['hub'])} was selected from ${listOf(objectOf(data['decision'])['candidates']).length} candidates` +
         `${data['simulated'] === true ? ' (simulated)' : ''}${starterOf(data['mode'])}${whyChosen(data)}.` +
         stepsOf(textOf(data['hub']), objectOf(data['steps'])),
   PlacementDeferred: (data) =>
@@ -34,11 +34,10 @@ export const CLUSTER_SENTENCES: Sentences = {
   ClusterOrderPlaced: (data) => `The hub${quoted(data['hub'])} stored the order.`,
   ClusterSpecSynced: (data) => `The hub${quoted(data['hub'])} stored the changed specification.`,
   ClusterSpacePrepared: (data) =>
-    `The ledger, which controls the orders of hub${quoted(data['hub'])}, made what was missing for this one: ` +
-    `${joined(data['created'])}.`,
+    `The ledger prepared hub${quoted(data['hub'])} for the order and made ${joined(data['created'])}.`,
   AutomationRequested: (data) =>
     `The automation of the hub${quoted(data['hub'])} was asked to ${deedOf(data)} the cluster` +
-    `${data['mode'] === 'eda' ? ' by a webhook, which is no promise' : ''}` +
+    `${data['mode'] === 'eda' ? ' by a webhook, without a confirmation' : ''}` +
     `${from(textOf(data['job']), ': job ')}${from(textOf(data['template']), ' of template ')}` +
     `${repeatOf(data)}.`,
   AutomationJobChanged: (data) =>
@@ -47,7 +46,7 @@ export const CLUSTER_SENTENCES: Sentences = {
   AutomationTried: (data) => `Another try to ${deedOf(data)} the cluster${repeatOf(data)}.`,
   ClusterOrderSeen: 'The hub shows something new.',
   ClusterDriftCorrected: (data) =>
-    `Somebody had changed the order on its hub${quoted(data['hub'])}; it is as ordered again` +
+    `The order on hub${quoted(data['hub'])} was changed from outside; the ledger restored it` +
     `${from(joined(data['fields']), ': ')}.`,
   ClusterOrdersDuplicated: (data) =>
     `The hub${quoted(data['hub'])} holds further objects with the label of this cluster, which the ledger did not make: ` +
@@ -63,25 +62,25 @@ export const CLUSTER_SENTENCES: Sentences = {
   ClusterRecovered: 'The cluster has recovered.',
   ClusterFailed: (data) =>
     `The order failed${because(data)}. ${
-      data['permanent'] === true ? 'It waits for a retry or a deletion.' : 'It is still being tried.'
+      data['permanent'] === true ? 'It waits for a retry or a deletion.' : 'Retries go on.'
     }`,
   ClusterChangeFailed: (data) =>
     `${textOf(data['change']) === '' ? 'A change of the cluster' : `The ${textOf(data['change'])}`} failed${because(data)}. ` +
     'The cluster runs on as before.',
-  ClusterFailureCleared: 'The failure is over.',
+  ClusterFailureCleared: 'The failure cleared.',
   HubNotAccepting: (data) => `The hub${quoted(data['hub'])} holds the order but does not work on it.`,
   ClusterLostOnHub: (data) =>
     data['what'] === 'hosted-cluster'
       ? 'The hosted cluster vanished from its hub.'
       : 'The order vanished from its hub.',
-  ClusterRetryRequested: 'An operator asked for another try.',
+  ClusterRetryRequested: 'An operator requested a retry.',
   ClusterCredentialsRevealed: (data) =>
     `The ${data['what'] === 'password' ? 'administrator password' : 'kubeconfig'} was shown to somebody.`,
   ClusterDeletionRequested: 'Deletion was requested.',
   ClusterDeletionBlocked: (data) => `Deletion waits for ${joined(data['waitingFor']) || 'its finalizers'}.`,
   ClusterDeletionOverdue: (data) =>
-    `The deletion takes unusually long, since ${textOf(data['since'])}` +
-    `${from(joined(data['waitingFor']), ': it waits for ')}. It goes on.`,
+    `The deletion is overdue since ${textOf(data['since'])}` +
+    `${from(joined(data['waitingFor']), '; it waits for ')}. It goes on.`,
   ClusterDeleted: (data) =>
     data['how'] === 'not-dispatched'
       ? 'The cluster was deleted before anything was sent to a hub.'
@@ -98,7 +97,7 @@ const conditionsShown = (conditions: JsonObject): string =>
 const nodesShown = (ready: JsonValue | undefined): string => {
   if (ready === undefined) return '';
   return Object.keys(objectOf(ready)).length === 0
-    ? 'The hub does not show node counts any more.'
+    ? 'The hub no longer shows node counts.'
     : `Ready nodes: ${eachOf(ready, textOf)}.`;
 };
 
@@ -149,11 +148,11 @@ const whyChosen = (data: JsonObject): string => {
   const more = candidates.length > MOST_TOLD ? [`${candidates.length - MOST_TOLD} more`] : [];
   return told.length === 0 ? '' : `: ${[...told, ...more].join('; ')}`;
 };
-/** The how many-eth time it is, and what became of the last one. */
+/** Which attempt it is, and what became of the last one. */
 const repeatOf = ({ repeats, mode }: JsonObject): string => {
   if (typeof repeats !== 'number' || repeats === 0) return '';
-  const why = { aap: ': the job before ended badly', eda: ': nothing is to be seen of the one before' };
-  return `, for the ${repeats + 1}. time${mode === 'aap' || mode === 'eda' ? why[mode] : ''}`;
+  const why = { aap: ': the job before failed', eda: ': the webhook before shows no effect' };
+  return `, attempt ${repeats + 1}${mode === 'aap' || mode === 'eda' ? why[mode] : ''}`;
 };
 const deedOf = (data: JsonObject): string =>
   data['purpose'] === 'deprovision' ? 'tear down' : 'build or change';
@@ -166,7 +165,7 @@ const JOB_STATES: { readonly [state: string]: string } = {
   Canceled: 'was cancelled',
 };
 const jobStateOf = (data: JsonObject): string =>
-  JOB_STATES[textOf(data['state'])] ?? 'shows no state any more';
+  JOB_STATES[textOf(data['state'])] ?? 'no longer shows a state';
 const lastLineOf = (value: JsonValue | undefined): string =>
   (textOf(value).trimEnd().split('\n').at(-1) ?? '').replace(/\.$/, '');
 const sizeOf = (value: JsonValue | undefined): string => {
@@ -194,15 +193,15 @@ export const CLUSTER_DEEDS: { readonly [effect: string]: string } = {
   undo: 'ask the automation to tear it down',
   cancel: 'cancel the job that runs',
   status: "write the order's status",
-  finish: 'let go of the order',
+  finish: 'release the order',
   resize: 'reserve room for the change',
   delete: 'delete the order on its hub',
-  release: 'give its room on the hub back',
+  release: 'free its room on the hub',
 };
 
 /** What it means that a timer fired. */
 export const CLUSTER_TIMERS: { readonly [timer: string]: string } = {
-  'reconsider-hub': 'It could not be sent to its hub for a while: another one may take it.',
+  'reconsider-hub': 'The order was not sent to its hub for a while; another hub may take it.',
 };
 
 /**
@@ -219,8 +218,8 @@ const stepsOf = (hub: string, rules: JsonObject): string => {
     return ` The simulated hub "${hub}" plays every step itself (${Object.keys(rules).join(', ')}): nothing real is set up.`;
   const parts = [
     from(by('hub'), `hub "${hub}" does `),
-    from(by('none'), 'left out are '),
-    from(by('ledger'), 'assigned to the ledger, which does not do them in this release, are '),
+    from(by('none'), 'left out: '),
+    from(by('ledger'), 'assigned to the ledger (not done in this release): '),
   ];
   return ` Steps of the order: ${parts.filter((part) => part !== '').join('; ')}.`;
 };

@@ -115,7 +115,7 @@ const unknownZone = (zone: string): Rejection =>
   reject(
     'failed-precondition',
     'NO_SUCH_ZONE',
-    `annotation 'fulfillment-ledger/zone': there is no zone '${zone}': name another one, or leave the annotation out`,
+    `annotation 'fulfillment-ledger/zone': unknown zone '${zone}': name another one, or leave the annotation out`,
     { field: 'metadata.annotations', facts: { zone } },
   );
 

@@ -96,7 +96,7 @@ export const firstProblem = (
   for (const aspect of ASPECTS) {
     const known = health[aspect];
     if (known === undefined || known.ok) continue;
-    const [problem = { code: 'Unknown', message: 'something is wrong' }] = known.problems;
+    const [problem = { code: 'Unknown', message: 'the hub failed its check' }] = known.problems;
     return { aspect, problem };
   }
   return undefined;

@@ -149,7 +149,7 @@ const poolRejection = (document: JsonObject): Rejection | undefined => {
     );
   const wrong = texts.find((text) => parseRange(text)?.family !== family);
   if (wrong !== undefined)
-    return refused('spec.cidrs', `field 'spec.cidrs': '${wrong}' is no range of the pool's family`);
+    return refused('spec.cidrs', `field 'spec.cidrs': '${wrong}' is not a range of the pool's family`);
   const ranges = parseRanges(texts);
   for (const [i, { text, from }] of ranges.entries()) {
     const before = ranges[i - 1];

@@ -44,7 +44,7 @@ export const actingExternalIpPool = placedKind<PoolState, PoolCommand, PoolEvent
     AddressRequested: (data) => `Room for an address was given to ${holderText(data)}.`,
     AddressObserved: (data) => `The hub gave address ${stringAt(data, 'address')} to ${holderText(data)}.`,
     AddressShownTwice: (data) =>
-      `The hub shows address ${stringAt(data, 'address')} for two: somebody has to look.`,
+      `The hub shows address ${stringAt(data, 'address')} for two holders; an operator must look.`,
     AddressReleased: (data) => `The address of ${holderText(data)} was given back.`,
   },
 });

@@ -13,7 +13,7 @@ const FIRST = {
   state: 'ROLE_BINDING_STATE_PENDING',
   message:
     'recorded only: rights come from the token, so the binding takes effect once the token issuer gives these users the ' +
-    'role; what provisions the issuer reports that here',
+    'role; the program that provisions the issuer reports that here',
 };
 
 /** A binding by itself changes nothing for anybody, so only a report makes it ready; what it waited for goes with it. */

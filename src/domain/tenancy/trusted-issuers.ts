@@ -29,9 +29,10 @@ const readScope = (text: string): IssuerScope | string => {
   const tenants = words.filter((word) => !SCOPE_WORDS.includes(word));
   const misspelt = tenants.find((word) => MISSPELT.has(word));
   if (misspelt !== undefined)
-    return `${JSON.stringify(misspelt)} is no scope; write \`${MISSPELT.get(misspelt)}\``;
+    return `${JSON.stringify(misspelt)} is not a scope; write \`${MISSPELT.get(misspelt)}\``;
   const odd = tenants.find((word) => !LABEL.test(word));
-  if (odd !== undefined) return `${JSON.stringify(odd)} is no tenant, nor one of ${SCOPE_WORDS.join(', ')}`;
+  if (odd !== undefined)
+    return `${JSON.stringify(odd)} is neither a tenant nor one of ${SCOPE_WORDS.join(', ')}`;
   return {
     tenants: words.includes('*') ? 'all' : tenants,
     admins: words.includes('admins'),

@@ -26,7 +26,7 @@ const PLACE: JsonObject = {
   },
 };
 const CAUSES: JsonObject = {
-  osaccorrelation: { ...TEXT, description: 'What all events of one undertaking share.' },
+  osaccorrelation: { ...TEXT, description: 'Id that all events of one undertaking share.' },
   osaccausation: { ...TEXT, description: 'The command or event that led to it.' },
   osacactor: { ...TEXT, description: 'Pseudonym of who did it; `system` for the service itself.' },
   osaconbehalfof: {

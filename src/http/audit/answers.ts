@@ -47,7 +47,7 @@ export const AUDIT_EVENT = z
         auth_method: TEXT,
         via: TEXT,
         on_behalf_of: TEXT,
-        vouched_by: TEXT.describe('Who says so, where that is not whose subject it is.'),
+        vouched_by: TEXT.describe('The issuer that vouches, if it is not the issuer of the subject.'),
         personal: z.union([PERSON, ERASED]),
       }),
     }),
@@ -88,7 +88,7 @@ export const CHECKPOINT = z
     time: TIME,
     position: TEXT,
     key_id: TEXT,
-    note: TEXT.describe('The signed note: what counts.'),
+    note: TEXT.describe('The signed note, which alone counts.'),
   })
   .meta({ id: 'AuditCheckpoint' });
 export type Checkpoint = z.infer<typeof CHECKPOINT>;
@@ -129,8 +129,8 @@ export const PROOF = z
     stored: z
       .strictObject({ data: OPEN, metadata: OPEN })
       .describe(
-        'What the leaf proves: all that is stored, or (with `hidden`) what the tenant may see of it. Absent where it was made ' +
-          'of more than you may see.',
+        'The event that the leaf proves: all of it, or (with `hidden`) the part that the tenant may see. Absent if you may ' +
+          'not see all of that.',
       )
       .optional(),
   })

@@ -42,9 +42,7 @@ export const createCursors = (requestHash: RequestHash): Cursors => {
       if (t !== tenantsMac(tenants))
         throw refused('this cursor belongs to a list over other tenants; begin without a cursor');
       if (f !== mac('filter', filter))
-        throw refused(
-          'this cursor belongs to another query; repeat the query that it came from, or begin anew',
-        );
+        throw refused('this cursor belongs to another query; repeat that query, or begin without a cursor');
       return { after: after as number, below: below as number };
     },
   };

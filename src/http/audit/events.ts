@@ -294,5 +294,5 @@ const leafAt = (
 export const eventNotFound = (id: string, reach: Reach): ApiError =>
   new ApiError(
     'NOT_FOUND',
-    `there is no event '${id.slice(0, 200)}' ${reachText(reach)}: give its id, or <stream>@<revision>`,
+    `event '${id.slice(0, 200)}' not found ${reachText(reach)}: give its id, or <stream>@<revision>`,
   );

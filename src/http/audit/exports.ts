@@ -43,7 +43,7 @@ export const auditExportRoutes = (services: AuditServices): readonly LedgerRoute
 type Asked = Exclude<AuditExportState, { readonly status: 'none' }>;
 
 const notFound = (): ApiError =>
-  new ApiError('NOT_FOUND', 'there is no export with this id, or you may not read its history (any more)');
+  new ApiError('NOT_FOUND', 'no export with this id, or you may no longer read its history');
 
 /** Exports are for who asked for them, for as long as they may read that history, and as much of it; admins see all. */
 const mine = async (
@@ -155,14 +155,10 @@ const resolved = async (
   if (last !== undefined) await services.waitFor(AUDIT_VIEW, last, { timeoutMs: 5_000 });
   const { tenant } = asked;
   if (tenant !== undefined && services.reader.tenantTree(tenant).size() === 0)
-    throw new ApiError(
-      'FAILED_PRECONDITION',
-      `there is no event of a tenant '${tenant}': nothing can be exported`,
-      {
-        reason: 'NOTHING_TO_EXPORT',
-        violations: [{ field: 'tenant', description: 'look at how it is spelt' }],
-      },
-    );
+    throw new ApiError('FAILED_PRECONDITION', `tenant '${tenant}' has no events: nothing can be exported`, {
+      reason: 'NOTHING_TO_EXPORT',
+      violations: [{ field: 'tenant', description: 'check its spelling' }],
+    });
   // In the history that is exported alone: its auditors read what was asked for, and others' names are not theirs to read.
   const exported = tenant === undefined ? reach : { ...reach, tenants: [tenant] };
   await assertPins(asked, services, signal);
@@ -182,8 +178,8 @@ const assertPins = async (
   const size = services.reader.size();
   if (largest > size)
     throw invalid(
-      `field 'pins': ${largest} is larger than the tree, which has ${size} leaves. Where a head of that size was signed here, ` +
-        'history is missing: ask for the export without it, and hold that against your trust.json (ledgerctl audit verify --trust)',
+      `field 'pins': ${largest} is larger than the tree, which has ${size} leaves. Either no head of that size was signed here, ` +
+        'or history is missing: export without it, and check the export against your trust.json (ledgerctl audit verify --trust)',
       'pins',
     );
 };
@@ -246,8 +242,8 @@ const assertResource = async (
   const of = `about a ${kind} of this id`;
   throw invalid(
     tenant !== undefined && audience === 'provider'
-      ? `field '${field}': nothing that tenant '${tenant}' may read is ${of}; ids are exact. What an export is asked for by ` +
-          "stands in its tenant's history: leave out 'tenant' for what only the provider reads"
+      ? `field '${field}': nothing that tenant '${tenant}' may read is ${of}; ids are exact. A tenant's history ` +
+          "records the filters of its exports: leave out 'tenant' for objects that only the provider reads"
       : `field '${field}': nothing that you may read is ${of}; ids are exact`,
     field,
   );

@@ -26,8 +26,8 @@ export const firstFound = async (
   }
   throw new ApiError(
     'UNAVAILABLE',
-    'whether there is such a thing in all the history that you may read cannot be told in the time of one call; ' +
-      'ask as somebody who may read fewer tenants, or by other names',
+    'the search through all the history that you may read takes longer than one call may; ' +
+      'search fewer tenants, or use other names',
     { reason: 'SEARCH_TOO_LONG', retryAfterSeconds: 5 },
   );
 };

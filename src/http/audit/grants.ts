@@ -97,12 +97,12 @@ const assertThere = async (
   const unknown = tenants.find((name) => services.reader.tenantTree(name).size() === 0);
   if (unknown !== undefined)
     throw invalid(
-      `field 'tenants' names '${unknown.slice(0, 100)}', of which there is no history: give the name of a tenant`,
+      `field 'tenants': tenant '${unknown.slice(0, 100)}' has no history: give the name of a tenant`,
       'tenants',
     );
 };
 
 const grantJson = (id: string, state: AuditGrantState, givenAt?: string): Grant => {
-  if (state.status === 'none') throw new ApiError('NOT_FOUND', 'there is no audit grant with this id');
+  if (state.status === 'none') throw new ApiError('NOT_FOUND', 'no audit grant with this id');
   return rendered(AUDIT_GRANT, { ...state, id, subject: state.subjectId, givenAt });
 };

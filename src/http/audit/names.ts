@@ -34,7 +34,7 @@ export const assertNames = async (
     if ((await firstFound({ tenants, types: [type] }, services, signal)) !== undefined) continue;
     const visible = eventTypes.filter((each) => audience === 'provider' || each.audience === 'tenant');
     const names = visible.map(({ type }) => type);
-    const what = `there is no event type '${cut(type)}'${meant(type, names)}`;
+    const what = `unknown event type '${cut(type)}'${meant(type, names)}`;
     throw invalid(`${shown(fields.types)}: ${what}`, fields.types);
   }
   if (kind === '' || (await isKind(kind, { tenants }, services, signal))) return;
@@ -53,7 +53,7 @@ export const isKind = async (
 export const noSuchKind = (kind: string): string => {
   const names = kinds.map((known) => known.kind);
   const near = meant(kind, names);
-  return `there is no kind '${cut(kind)}'${near === '' ? `; there are ${names.join(', ')}` : near}`;
+  return `unknown kind '${cut(kind)}'${near === '' ? `; known are ${names.join(', ')}` : near}`;
 };
 
 const TYPES: ReadonlySet<string> = new Set(eventTypes.map(({ type }) => type));

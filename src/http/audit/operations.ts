@@ -61,7 +61,7 @@ const FILTER = maybe({
     'Only of these tenants; may be repeated. One that is out of reach is refused.',
   ),
   subject: filled('everybody', 500).describe(
-    'Only what this subject did: its id, or the exact user name. Who was erased is found by the id alone. 429 ' +
+    'Only what this subject did: its id, or the exact user name. An erased person is found by the id alone. 429 ' +
       'with SEARCHES_BUSY: too many look for people by name.',
   ),
   type: names('every type').describe('Only events of these types; may be repeated, or a comma list.'),
@@ -123,7 +123,7 @@ const EXPORT_FILTER = maybe({
 export const EXPORT_BODY = z.strictObject({
   ...maybe({
     tenant: filled('your own tenant, or for the whole log where you may read that', 100).describe(
-      'Default: your own tenant; where you may read all: the whole log.',
+      'Default: your own tenant, or the whole log if you may read all of it.',
     ),
     from: timeIn('all from the beginning').describe('Recorded at that time or later.'),
     to: timeIn('all up to now').describe('Recorded before that time.'),
@@ -147,7 +147,7 @@ export const HOLD_BODY = z.strictObject({
       ],
       { error: 'must be {"kind":"subject","id":…}, {"kind":"tenant","id":…} or {"kind":"all"}' },
     )
-    .describe('Whose data: of one subject, of the people of a tenant, or of everybody.'),
+    .describe('Data of one subject, of the people of a tenant, or of everybody.'),
   reason: neededText(),
   ticket: shortText(128).optional(),
 });
@@ -180,9 +180,9 @@ export const GRANT_BODY = z.strictObject({
 
 export const AUDIT_DESCRIPTIONS: Descriptions = {
   'GET events': {
-    summary: 'Who did what, oldest first unless asked for otherwise',
+    summary: 'Events with their actors, oldest first by default',
     description:
-      'Of your own tenants, and of those that you were granted. All pages show the history as it was when the first one was ' +
+      'Events of your own tenants, and of those that you were granted. All pages show the history as it was when the first one was ' +
       'asked for. A page may be short, and even empty, and go on nevertheless. Tenants do not see what only the service or ' +
       'the provider may read. Personal data of which the key was destroyed reads `{"erased":true}`.',
     query: EVENTS_QUERY,
@@ -195,8 +195,8 @@ export const AUDIT_DESCRIPTIONS: Descriptions = {
   'GET resources/{kind}/{id}/events': {
     summary: 'Everything that happened to one object',
     description:
-      'Its own events, those of the workflow that served it, what was refused about it, and those that name it: reservations of ' +
-      'its name and of capacity for it, looks at it, exports, holds and erasures.',
+      'Its own events, those of its workflow, refusals about it, and those that name it. The last are reservations of its name ' +
+      'and of capacity for it, looks at it, exports, holds and erasures.',
     query: OBJECT_EVENTS_QUERY,
     answer: AUDIT_EVENTS,
   },
@@ -214,16 +214,16 @@ export const AUDIT_DESCRIPTIONS: Descriptions = {
     }),
   },
   'GET resources/{kind}/{id}/diff': {
-    summary: 'What changed on an object between two moments',
+    summary: 'Changes of an object between two moments',
     description: 'Objects are compared field by field, lists as a whole. Paths are JSON Pointers.',
     query: DIFF_QUERY,
     answer: AUDIT_DIFF,
   },
   'GET events/{id}/proof': {
-    summary: 'That an event is in the signed history',
+    summary: 'Proof that an event is in the signed history',
     description:
-      'RFC 6962 paths from the leaf to the tree of all events and to that of its tenant, and the first signed head that covers ' +
-      'it. 503 with NOT_SIGNED_YET: it was recorded less than 10 seconds ago.',
+      'RFC 6962 paths from the leaf to the trees of all events and of its tenant, and the first signed head that covers it. ' +
+      'The answer is 503 with NOT_SIGNED_YET if the event was recorded less than 10 seconds ago.',
     answer: PROOF,
   },
   'GET checkpoints': {
@@ -236,15 +236,15 @@ export const AUDIT_DESCRIPTIONS: Descriptions = {
     content: { 'text/plain': TEXT },
   },
   'GET consistency': {
-    summary: 'That the tree of one size continues that of another',
+    summary: 'Proof that the tree of one size continues that of another',
     query: CONSISTENCY_QUERY,
     answer: CONSISTENCY,
   },
   'GET trust.json': {
-    summary: 'What to keep: the keys of the log and a signed head',
+    summary: 'The keys of the log and a signed head: keep them',
     description:
       'The pin is a head over everything that was recorded when it was asked for: the answer waits for it, 10 seconds as a rule. ' +
-      'Where nothing is signed any more, since the log is not what was recorded: 500 with EVENT_CHANGED or LOG_DAMAGED, at once.',
+      'The answer is 500 with EVENT_CHANGED or LOG_DAMAGED, at once: signing has stopped, since the log is not what was recorded.',
     query: TRUST_QUERY,
     answer: TRUST,
   },
@@ -258,18 +258,17 @@ export const AUDIT_DESCRIPTIONS: Descriptions = {
   'POST exports': {
     summary: 'Asks for an export that can be checked without this service',
     description:
-      'Made behind the answer, of what a signed head covers: everything that was stored when it was asked for; `failed` where no ' +
-      'such head comes, unless one covers all before `to`. All events of ' +
-      'the tenant between `from` and `to` are in it; those that `filter` leaves out, and those that you may not see, by their ' +
-      'hash. 429 with EXPORTS_BUSY: too many are waiting; with SEARCHES_BUSY: too many look for people by name.',
+      'Made behind the answer, of everything that was stored before it and that a signed head covers. It is `failed` if no such ' +
+      'head comes, unless one covers all before `to`. All events of the tenant between `from` and `to` are in it. Those that ' +
+      '`filter` leaves out, and those that you may not see, are there by their hash. 429 with EXPORTS_BUSY: too many are waiting; with SEARCHES_BUSY: too many look for people by name.',
     body: EXPORT_BODY,
     status: 202,
     answer: AUDIT_EXPORT,
   },
   'GET exports': {
-    summary: 'Your exports, newest first; of provider admins: all',
+    summary: 'Your exports, newest first; all exports for provider admins',
     description:
-      'Of histories that you may read: one that was made under a grant is gone with that grant, for you.',
+      'Exports of histories that you may read. An export that was made under a grant is gone for you with that grant.',
     answer: itemsOf(AUDIT_EXPORT),
   },
   'GET exports/{id}': {
@@ -320,7 +319,7 @@ export const AUDIT_DESCRIPTIONS: Descriptions = {
     errors: OF_ONE_OBJECT,
     summary: "Destroys a person's key, so that their data cannot be read any more, anywhere",
     description:
-      'What was proven stays proven: hashes are over the ciphertext. Refused while a legal hold covers the person (LEGAL_HOLD). ' +
+      'Proofs still hold: hashes are over the ciphertext. Refused while a legal hold covers the person (LEGAL_HOLD). ' +
       'Cannot be undone. Provider admins only.',
     body: ERASURE_BODY,
     answer: ERASURE,
@@ -342,7 +341,7 @@ export const AUDIT_DESCRIPTIONS: Descriptions = {
   'DELETE grants/{id}': {
     summary: 'Withdraws a grant; it counts at once',
     description:
-      'Exports that were made under it are out of the reach of its subject from then on; what was fetched cannot be taken back. ' +
+      'Exports that were made under it are out of the reach of its subject from then on; a fetched file cannot be taken back. ' +
       'Admins see them, and remove them with DELETE exports/{id}.',
     query: REASON_QUERY,
     answer: AUDIT_GRANT,

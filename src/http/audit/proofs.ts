@@ -90,10 +90,9 @@ const notSigned = (message: string): ApiError => unavailable(message, 'NOT_SIGNE
 const neverSigned = ({ at }: AuditHalt): ApiError =>
   new ApiError(
     'DATA_LOSS',
-    `nothing is signed any more, since ${at === undefined ? 'the history of this service' : `the event that is stored at position ${at.position}`} ` +
-      'is not what was recorded, so that no head will cover what is recorded by now; the operators of this service are alarmed. ' +
-      'Keep the trust.json, the exports and the mirrors that you have: they show what there was. ' +
-      'GET /api/audit/v1/trust.json?newest=true answers with the newest head from before',
+    `signing has stopped: ${at === undefined ? 'the history of this service' : `the event that is stored at position ${at.position}`} ` +
+      'is not what was recorded; the operators of this service are alarmed. Keep your trust.json, exports and mirrors as ' +
+      'evidence; GET /api/audit/v1/trust.json?newest=true answers with the newest head from before',
     at === undefined
       ? { reason: 'LOG_DAMAGED' }
       : { reason: 'EVENT_CHANGED', facts: { position: at.position } },
@@ -207,7 +206,7 @@ const consistency = (
     query: { from, to },
     answer: (): LedgerAnswer => {
       const path = proofs.consistency(from, to);
-      if (path === undefined) throw invalid('there is no such part of the tree', 'to');
+      if (path === undefined) throw invalid('no such part of the tree', 'to');
       return { json: { from, to, path: base64(path) } };
     },
   };
@@ -235,7 +234,7 @@ const tile = (
       const bytes =
         address === undefined || leavesOf(address).to > signed ? undefined : await proofs.tile(name);
       if (address === undefined || bytes === undefined)
-        throw new ApiError('NOT_FOUND', 'there is no such tile under the signed heads');
+        throw new ApiError('NOT_FOUND', 'no such tile under the signed heads');
       const answer = { bytes, contentType: 'application/octet-stream', headers: KEPT };
       if (address.level !== 'entries') return answer;
       const vary = { ...KEPT, vary: 'accept-encoding' };

@@ -31,7 +31,7 @@ export const assertReach = (
   );
   if (unknown === undefined) return;
   const known = reader.tenants(0, MOST_COMPARED).map(({ tenant }) => tenant);
-  throw invalid(`${field}: there is no tenant '${cut(unknown)}'${meant(unknown, known)}`, 'tenant');
+  throw invalid(`${field}: tenant '${cut(unknown)}' not found${meant(unknown, known)}`, 'tenant');
 };
 
 /** Throws ApiError 403 for an auditor of no tenant without a grant. */
@@ -40,12 +40,12 @@ export const assertSomeReach = (
   { subjectId }: Pick<Principal, 'subjectId'>,
 ): void => {
   if (reach.tenants === 'all' || reach.tenants.length > 0) return;
-  throw denied(`there is no tenant whose history you may read; ${howTo(subjectId, '<name>')}`);
+  throw denied(`you may read the history of no tenant; ${howTo(subjectId, '<name>')}`);
 };
 
 const notYours = (tenant: string, field: string, subjectId: string): ApiError => {
   const message =
-    `${field}: '${cut(tenant)}' is no tenant whose history you may read: look at how it is spelt; if it is another ` +
+    `${field}: you may not read the history of a tenant '${cut(tenant)}': check its spelling; if it is another ` +
     `organisation's, ${howTo(subjectId, cut(tenant))}`;
   return new ApiError('PERMISSION_DENIED', message, {
     violations: [{ field: 'tenant', description: message }],

@@ -74,10 +74,10 @@ const documentAt = async (
 /** One answer for what is not there, not there yet or any more, and not theirs. `when`: of which moments that is said. */
 const notSeen = ({ kind, id }: Named, reach: Reach, when: 'now' | 'at that moment' | 'at either moment') => {
   const what = `${kind.words} '${id.slice(0, 200)}'`;
-  const said = when === 'now' ? `there is no ${what} now` : `there was no ${what} ${when}`;
+  const at = when === 'now' ? '' : ` ${when}`;
   return new ApiError(
     'NOT_FOUND',
-    `${said} ${reachText(reach)}: look at its id, and when it was made and deleted`,
+    `${what} not found${at} ${reachText(reach)}: check its id, and when it was made and deleted`,
   );
 };
 

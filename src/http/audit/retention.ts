@@ -48,7 +48,7 @@ export const retentionRoutes = (services: AuditServices): readonly LedgerRoute[]
       query: { id: id.slice(0, 100) },
       answer: async () => {
         const found = (await services.erasureLog.list(signal)).find((each) => each.id === id);
-        if (found === undefined) throw new ApiError('NOT_FOUND', 'there is no erasure with this id');
+        if (found === undefined) throw new ApiError('NOT_FOUND', 'no erasure with this id');
         return { json: listedJson(found) };
       },
     };

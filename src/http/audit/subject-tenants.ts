@@ -110,7 +110,7 @@ export const assertScopeThere = async (
 const GIVE_SUBJECT = "give the id of a User, or 'actor.subject' of an event";
 
 const noHistory = (field: string, tenant: string): string =>
-  `field '${field}' names tenant '${tenant.slice(0, 100)}', of which there is no history: give the name of a tenant`;
+  `field '${field}': tenant '${tenant.slice(0, 100)}' has no history: give the name of a tenant`;
 
 const notThere = (
   error: 'NOT_FOUND' | 'INVALID_ARGUMENT',

@@ -39,7 +39,7 @@ export const subjectOf = async (
   const [only, ...others] = new Map(found.map((person) => [person.subject, person])).values();
   if (only === undefined)
     throw invalid(
-      `${field}: nobody of this id or user name has done anything ${reachText(reach)}. Names are exact; ` +
+      `${field}: no subject has this id or user name ${reachText(reach)}. Names are exact; ` +
         'an erased person is found by the id alone (`actor.subject` of the events, `ledgerctl audit events -o wide`)',
       name,
     );

@@ -40,7 +40,7 @@ export const AUDIT_TREE_DESCRIPTIONS: Descriptions = {
   'GET audit/tree': {
     summary: 'How far the signed heads of the tree over the log are, and the keys that signed them',
     description:
-      'Of several instances with the role `auditor` one signs, the others stand by. `mismatch`: the tree is not the one that was signed, so nothing is signed any more.',
+      'One of several instances with the role `auditor` signs, the others stand by. `mismatch`: the tree is not the one that was signed, so nothing is signed any more.',
     answer: AUDIT_TREE,
     errors: ['FAILED_PRECONDITION'],
   },

@@ -138,8 +138,8 @@ const unknownName = (
     schema,
   );
   const names = Object.keys(shapeOf(inner));
-  const known = names.length === 0 ? 'this route has none' : `there are ${names.join(', ')}`;
-  return invalid(`there is no ${what} '${name}'; ${known}`, name);
+  const known = names.length === 0 ? 'this route takes none' : `this route takes ${names.join(', ')}`;
+  return invalid(`unknown ${what} '${name}'; ${known}`, name);
 };
 
 type Shape = { readonly [name: string]: z.core.$ZodType };

@@ -6,7 +6,7 @@ import { ORDER_SUMMARY } from './order-operations.ts';
 const MODE = oneOf(['operator', 'eda', 'aap']);
 const CONTROLLER = oneOf(['operator', 'ledger']);
 const CLUSTER = TEXT.describe(
-  'Which cluster it is: the uid of its namespace `kube-system`. Absent: that is not known.',
+  'Identity of the cluster: the uid of its namespace `kube-system`. Absent: not known.',
 );
 const BREAKER = z.enum(['closed', 'open', 'half-open']);
 export const HUB_LANES = listOf(
@@ -81,7 +81,9 @@ export const HUB_CHECK = z
       clock_skew_ms: z.int(),
       can_read_node_pools: FLAG,
       can_read_agents: FLAG,
-      recommendation: TEXT.describe('What would make the hub show more; it works without.'),
+      recommendation: TEXT.describe(
+        'Rights or objects with which the hub would show more; it works without them.',
+      ),
       hosts: HOSTS,
       also_in_namespace: listOf(TEXT).describe(
         'Other hubs with orders in the same namespace of this cluster: its hosts count for each of them.',
@@ -95,7 +97,7 @@ export const HUB_ORDERS_QUERY = z.object({
   limit: COUNT.max(1_000).default(100).describe('How many orders.'),
   offset: COUNT.max(2 ** 31 - 1)
     .default(0)
-    .describe('Where to go on: `next_offset` of the page before.'),
+    .describe('Begin of the page: `next_offset` of the page before.'),
 });
 const HUB_ORDERS = z.strictObject({
   items: listOf(ORDER_SUMMARY.partial().required({ kind: true, id: true, state: true })),
@@ -120,7 +122,7 @@ export const CANDIDATE_BODY = z.object({
   namespace: z
     .string({ error: NO_NAMESPACE })
     .min(1, { error: NO_NAMESPACE })
-    .describe('Where orders will be created.'),
+    .describe('Namespace in which orders will be created.'),
   controller: CONTROLLER.default('operator'),
   tenant_namespaces: FLAG.default(false).describe('As in the spec of a hub.'),
 });
@@ -157,7 +159,7 @@ export const HUB_DESCRIPTIONS: Descriptions = {
   'POST hubs/{id}/check': {
     summary: 'Connects to a management cluster now and says what is wrong',
     description:
-      'What it finds is recorded and shown by the hub. With any field in the body those values are tried instead of what the hub has, and nothing is recorded.',
+      'The findings are recorded and shown by the hub. With any field in the body those values are tried instead of what the hub has, and nothing is recorded.',
     body: TRIED_BODY,
     answer: HUB_CHECK,
     headers: ['X_Ledger_Position'],

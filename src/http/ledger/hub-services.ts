@@ -28,7 +28,8 @@ const REGISTRY_MS = 2_000;
 export const hubOf = async (call: LedgerCall, services: HubServices): Promise<RegisteredHub> => {
   const id = call.path['id'] ?? '';
   const found = services.hubRegistry?.get(id) ?? (await arriving(id, call.signal, services));
-  if (found === undefined) throw new ApiError('NOT_FOUND', `there is no hub '${id}'; ledgerctl hubs list`);
+  if (found === undefined)
+    throw new ApiError('NOT_FOUND', `hub '${id}' not found; ledgerctl hubs list shows all`);
   return found;
 };
 

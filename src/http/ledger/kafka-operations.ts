@@ -15,7 +15,7 @@ const NOT_COMPARED = {
   reason: z
     .enum(['unauthorized', 'failed'])
     .describe(
-      'Why the newest records of the topic were not compared with the log: there is no right to read them, or the look failed and is repeated.',
+      'Why the newest records of the topic were not compared with the log: the service has no right to read them, or the look failed and is repeated.',
     ),
   message: TEXT,
 };
@@ -26,8 +26,8 @@ export type ParkedLine = z.infer<typeof PARKED>;
 const TRYING = z.strictObject({
   records: COUNT,
   since: TIME.describe('When the first try of these records began.'),
-  attempt: COUNT.describe('Which send of them it is; one may be tried for minutes.'),
-  failed: COUNT.describe('Tries in vain, also those within one send.'),
+  attempt: COUNT.describe('Number of this send of them; one may be tried for minutes.'),
+  failed: COUNT.describe('Failed attempts, also those within one send.'),
   problem: TEXT.optional(),
 });
 /** Of a topic on an instance that stands by only name and state are known. */
@@ -71,7 +71,7 @@ export const KAFKA_STATUS = z
     configured: FLAG,
     publishing: FLAG,
     epoch: COUNT.optional(),
-    owner: TEXT.describe('Of an instance that stands by: the one that publishes.').optional(),
+    owner: TEXT.describe('The instance that publishes, while this one stands by.').optional(),
     brokers: BROKERS.optional(),
     topics: listOf(TOPIC),
     problems: listOf(TOPIC_PROBLEM),
@@ -146,7 +146,7 @@ export const REPLAY_BODY = z.object({
 export const KAFKA_DESCRIPTIONS: Descriptions = {
   'GET kafka': {
     summary: 'How far each Kafka topic is, on the instance that answers',
-    description: 'Of several instances one publishes; the topics of the others are `standby`.',
+    description: 'One of several instances publishes; the topics of the others are `standby`.',
     answer: KAFKA_STATUS,
   },
   'GET kafka/topics': {

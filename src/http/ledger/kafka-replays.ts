@@ -71,7 +71,7 @@ export const createReplays = (services: ReplayServices): Replays => {
 
 const notReplayed = (topic: string, publisher: Pick<Publisher, 'status'>): string => {
   const names = publisher.status().topics.map((each) => each.topic);
-  const what = `there is no topic '${topic.slice(0, LETTERS)}' that is made from the log`;
+  const what = `topic '${topic.slice(0, LETTERS)}' is not made from the log`;
   return `${what}${meant(topic, names) || '; ledgerctl kafka status lists them'}`;
 };
 

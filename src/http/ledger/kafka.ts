@@ -185,14 +185,14 @@ const retry = async (call: LedgerCall, services: KafkaServices): Promise<Retried
       return { stream, published: false, revision: outcome.parked.revision, error: outcome.parked.error };
     case 'late':
       throw unavailable(
-        'the brokers do not take it yet, it is tried on: ledgerctl kafka status',
+        'the brokers do not take the stream yet; the service retries: ledgerctl kafka status',
         'KAFKA_RETRY_PENDING',
         30,
       );
     case 'not-parked':
       throw new ApiError('NOT_FOUND', `topic '${topic}' has not parked a stream '${stream}' any more`);
     default:
-      throw new ApiError('UNAVAILABLE', 'the publisher stopped meanwhile; the stream is parked still', {
+      throw new ApiError('UNAVAILABLE', 'the publisher stopped; the stream is still parked', {
         retryAfterSeconds: 5,
       });
   }
@@ -201,6 +201,6 @@ const retry = async (call: LedgerCall, services: KafkaServices): Promise<Retried
 const topicNamed = (topics: readonly TopicStatus[], name: string): TopicStatus => {
   const found = topics.find(({ topic }) => topic === name);
   if (found === undefined)
-    throw new ApiError('NOT_FOUND', `there is no topic '${name}'; ledgerctl kafka status lists them`);
+    throw new ApiError('NOT_FOUND', `topic '${name}' not found; ledgerctl kafka status lists them`);
   return found;
 };

@@ -90,10 +90,7 @@ const nameOf = ({ path }: LedgerCall, services: LaneServices): string => {
   ]);
   if (known.has(name)) return name;
   const near = meant(name, [...known]);
-  throw new ApiError(
-    'NOT_FOUND',
-    `there is no lane '${name.slice(0, LETTERS)}'${near || someOf([...known])}`,
-  );
+  throw new ApiError('NOT_FOUND', `lane '${name.slice(0, LETTERS)}' not found${near || someOf([...known])}`);
 };
 
 const someOf = (known: readonly string[]): string => {

@@ -18,7 +18,7 @@ export const OF_KIND = z.object(KIND);
 export const ORDERS_QUERY = z.object({
   limit: z.int().min(1).max(1_000).default(100).describe('How many orders.'),
   cursor: TEXT.describe(
-    'Where to go on: `next_cursor` of the page before. No order is passed over or told twice, whatever is ordered meanwhile.',
+    'Begin of the page: `next_cursor` of the page before. No order is missed or told twice, even while others are ordered.',
   ).optional(),
   ...KIND,
   tenant: TEXT.describe('Only orders of this tenant.').optional(),
@@ -30,16 +30,16 @@ export const ORDERS_QUERY = z.object({
 const IDENTITY = { kind: TEXT, id: TEXT, name: TEXT, tenant: TEXT, project: TEXT.optional() };
 const PROGRESS = { state: TEXT, ...maybe({ hub: TEXT, message: TEXT }) };
 const CANDIDATE = z.object({ hub: TEXT, fits: FLAG, reasons: listOf(TEXT) });
-const DETAIL = TEXT.describe('What its hub or the job there said.').optional();
+const DETAIL = TEXT.describe('The words of its hub, or of the job there.').optional();
 const WAITING = {
-  waiting_for: listOf(TEXT).describe('What its hub still has to remove.').optional(),
+  waiting_for: listOf(TEXT).describe('Objects that its hub still has to remove.').optional(),
   waiting: z
     .strictObject({
       message: TEXT,
       detail: DETAIL,
       decision: z.object({ candidates: listOf(CANDIDATE) }).optional(),
     })
-    .describe('Why no hub took it; of a kind that is scheduled, with every hub that was looked at.')
+    .describe('Why no hub took it. Kinds that are scheduled name every hub that was looked at.')
     .optional(),
 };
 const CONDITION = z.object({
@@ -49,7 +49,7 @@ const CONDITION = z.object({
   since: TIME.optional(),
 });
 const CONDITIONS = mapOf(CONDITION).describe(
-  'By type. Of a cluster `ClusterAvailable`, `NodesReady`, `InfrastructureReady` and `TemplateApplied` always, but for a deleted one; `ChangeFailed` and `ResizeWaiting` while a running cluster is not as it was ordered last.',
+  'By type. A cluster has `ClusterAvailable`, `NodesReady`, `InfrastructureReady` and `TemplateApplied` always, but for a deleted one; `ChangeFailed` and `ResizeWaiting` while a running cluster is not as it was ordered last.',
 );
 const FAILURE = z.object({
   reason: TEXT,
@@ -141,7 +141,7 @@ const ACT_ON_ORDER = {
 const decision = (name: DecisionName, summary: string): Description => ({
   ...ACT_ON_ORDER,
   summary,
-  description: 'Where the decision holds already nothing happens, and the answer is the same.',
+  description: 'A decision that holds already changes nothing and gets the same answer.',
   body: decisionBodies[name],
   answer: z.strictObject({ id: TEXT, ...DECISIONS }),
 });
@@ -169,7 +169,7 @@ export const ORDER_DESCRIPTIONS: Descriptions = {
     actingKinds.map(({ collection, words }) => [
       `GET ${collection}/{id}`,
       {
-        summary: `What was observed of one ${words}, beyond the states of the OSAC surfaces`,
+        summary: `Observations of one ${words}, beyond the states of the OSAC surfaces`,
         answer: ORDER_CONDITIONS,
       },
     ]),

@@ -62,7 +62,7 @@ export const projectionRoutes = (services: ProjectionServices): readonly LedgerR
 const find = ({ path }: LedgerCall, { readModels }: ProjectionServices): ProjectionStatus => {
   const name = path['name'] ?? '';
   const status = readModels.status().find((candidate) => candidate.name === name);
-  if (status === undefined) throw new ApiError('NOT_FOUND', `there is no projection '${name}'`);
+  if (status === undefined) throw new ApiError('NOT_FOUND', `projection '${name}' not found`);
   return status;
 };
 

@@ -278,7 +278,7 @@ async function* textOf(exchange: HttpExchange, lines: AsyncIterable<object>): As
     if (exchange.signal().aborted) return;
     const known = error instanceof ApiError;
     if (!known) exchange.failure = error;
-    yield `${JSON.stringify({ error: known ? error.message : 'an internal fault ended this answer' })}\n`;
+    yield `${JSON.stringify({ error: known ? error.message : 'an internal error ended this answer' })}\n`;
   }
 }
 

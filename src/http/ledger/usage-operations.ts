@@ -23,11 +23,11 @@ const USAGE_ROW = z
     period_end: TIME,
     ...Object.fromEntries(columns.map((name) => [name, TEXT.optional()])),
     resource_seconds: SECONDS.describe(
-      'Time for which resources are billed: of a cluster, its control plane.',
+      'Time for which resources are billed; for a cluster, its control plane.',
     ),
     node_seconds: SECONDS.describe('The same of ordered nodes, each node for itself.'),
     provisioning_resource_seconds: SECONDS.describe(
-      'Time before the first READY, which is not billed: of a cluster, its control plane.',
+      'Time before the first READY, which is not billed; for a cluster, its control plane.',
     ),
     provisioning_node_seconds: SECONDS.describe('The same of ordered nodes.'),
   })
@@ -49,7 +49,7 @@ export const USAGE_FILTERS = maybe({
   tenant: filled('every tenant').describe(
     'Only this tenant. A caller of a tenant may name an own one; default: the first of the token.',
   ),
-  project: TEXT.describe('Only this project; empty: what is in none.'),
+  project: TEXT.describe('Only this project; empty: objects in no project.'),
   kind: oneOf(metered, 'every kind', `must be ${metered.join(' or ')}: nothing else is metered`).describe(
     'Only this kind.',
   ),
@@ -58,7 +58,7 @@ export const USAGE_FILTERS = maybe({
 });
 
 export const USAGE_QUERY = z.strictObject({
-  from: timeIn().describe('Begin of the time, default: of the present month in UTC.').optional(),
+  from: timeIn().describe('Begin of the time; default: first day of the present month in UTC.').optional(),
   to: timeIn().describe('End of the time, default: now.').optional(),
   period: oneOf(['', 'total', 'hour', 'day', 'month'])
     .default('total')
@@ -70,7 +70,7 @@ export const USAGE_QUERY = z.strictObject({
     return found;
   })
     .prefault('tenant,project,kind,template')
-    .describe(`What rows are told apart by: a comma list of ${dimensions}; empty: nothing.`),
+    .describe(`Dimensions of the rows: a comma list of ${dimensions}; empty: nothing.`),
   ...USAGE_FILTERS,
   format: oneOf(['', 'json', 'ndjson', 'csv']).describe('Default: as `Accept` says, else `json`.').optional(),
   incomplete: FLAG.default(false).describe(
@@ -85,10 +85,10 @@ export const USAGE_DESCRIPTIONS: Descriptions = {
       'Provider admins read the usage of all tenants; a token of a tenant reads that of its own tenant. A cluster is billed from ' +
       'its first READY on, while it shows PROGRESSING or READY: also while it is degraded or resized. FAILED and DELETING are ' +
       'not billed. Time before the first READY is provisioning time, which nobody is billed for. ' +
-      'Exact to the millisecond, from the same intervals that the metering topics tell. What goes on is counted up to `as_of`. ' +
-      'Rows are ordered by period and then by the values of `by`; what has no length has no row. The same rows come as CSV ' +
+      'Exact to the millisecond, from the same intervals that the metering topics tell. An open interval counts up to `as_of`. ' +
+      'Rows are ordered by period and then by the values of `by`; a time of no length has no row. The same rows come as CSV ' +
       '(RFC 4180, with a header) or as one JSON object per line. The answer is of everything that was stored before the question ' +
-      '(503 while this instance has not applied that), all at once: there are no pages. Other parameters are refused.',
+      '(503 while this instance has not applied that), all at once: without pages. Other parameters are refused.',
     query: USAGE_QUERY,
     parameters: ['X_Ledger_Min_Position'],
     answer: USAGE,

@@ -66,7 +66,7 @@ const ofOwnTenant = (request: UsageRequest, { admin, tenants }: Principal): Usag
   const { query } = request;
   const tenant = query.only.tenant ?? tenants[0] ?? '';
   if (!tenants.includes(tenant))
-    throw invalid(`query parameter 'tenant': '${tenant.slice(0, 100)}' is no tenant of yours`, 'tenant');
+    throw invalid(`query parameter 'tenant': '${tenant.slice(0, 100)}' is not a tenant of yours`, 'tenant');
   return { ...request, query: { ...query, only: { ...query.only, tenant } } };
 };
 

@@ -118,7 +118,8 @@ const METADATA: { readonly [field: string]: FieldNote | undefined } = {
   tenant: { description: "Never changes after creation. Default: the caller's own tenant." },
   project: { description: 'Never changes after creation. Empty: the default project.' },
   name: {
-    description: 'Never changes after creation. A DNS label; of projects, up to four of them joined by dots.',
+    description:
+      'Never changes after creation. A DNS label; a project has up to four of them joined by dots.',
     request: { pattern: `${LABEL_OF_NAME}(\\.${LABEL_OF_NAME.slice(1)}){0,3}$`, maxLength: 255 },
   },
   labels: {

@@ -133,7 +133,7 @@ const STANDARD: { readonly [M in Method]: (served: Served) => Operation } = {
     path: single(served),
     summary: `Change ${one(served.kind.words)}`,
     description:
-      'The fields that the body names change; the others stay. What changes nothing writes nothing.',
+      'The fields that the body names change; the others stay. A change of nothing writes nothing.',
     parameters: ['id', 'update_mask', 'lock', 'If_Match', ...WRITE],
     body: { schema: served.schemas.ref(served.service.schema, 'request'), required: true, description: BODY },
     answers: { 200: writeAnswer(served, 'The object as it is now.') },
@@ -221,7 +221,7 @@ const KUBECONFIG: JsonObject = {
 };
 
 const TIMELINE: Extra = {
-  summary: 'What happened to an object, oldest first; also when it is gone',
+  summary: 'Timeline of an object, oldest first; also when it is gone',
   parameters: ['page_limit', 'after', 'as_of'],
   content: jsonContent('Timeline'),
   errors: [],
@@ -249,7 +249,7 @@ const extraOperation = (served: Served, path: string, method: ExtraMethod): Oper
     path: `${single(served)}/${path}`,
     summary,
     parameters: ['id', ...parameters, 'X_Ledger_Min_Position'],
-    answers: { 200: { description: 'What was asked for.', headers: headerRefs(), content } },
+    answers: { 200: { description: 'The requested data.', headers: headerRefs(), content } },
     errors: [...ANY_CALL, ...OF_ONE_OBJECT, ...errors],
   };
 };
@@ -263,7 +263,7 @@ const capabilities = (surface: Surface, path: string, anonymous: boolean): Opera
   ...(anonymous ? { anonymous } : {}),
   answers: {
     200: {
-      description: 'What clients need to sign in.',
+      description: 'Settings with which clients sign in.',
       headers: headerRefs(),
       content: jsonContent('Capabilities'),
     },

@@ -34,7 +34,7 @@ export const PARAMETERS = {
   filter: query(
     'filter',
     TEXT,
-    'Which objects, as a CEL expression over `this` (the object) and `now`: comparisons, `&&`, `||`, `!`, `in`, ' +
+    'Filter, as a CEL expression over `this` (the object) and `now`: comparisons, `&&`, `||`, `!`, `in`, ' +
       '`has()`, `contains`, `startsWith`, `endsWith`, labels by key, enums by name or number.',
   ),
   order: query(
@@ -45,7 +45,7 @@ export const PARAMETERS = {
   as_of: query(
     'as_of',
     FILLED,
-    'The past: a time of RFC 3339, or a position as X-Ledger-Position shows it. What came later counts as not there yet. ' +
+    'The past: a time of RFC 3339, or a position as X-Ledger-Position shows it. Later changes do not show. ' +
       'Lists reach back as far as watches do (90 days), everything else as far as the log.',
   ),
   update_mask: query(
@@ -134,16 +134,16 @@ export const HEADERS = {
   ),
   X_Ledger_Deleted_At: answerHeader(
     TEXT,
-    'Of a repeated write, which is answered as before: the object was deleted since, at this time.',
+    'The object was deleted at this time, after the write that is repeated here.',
   ),
   X_Ledger_Reason: answerHeader(TEXT, 'Stable name of what is wrong, in CONSTANT_CASE.'),
   X_Ledger_Command_Id: answerHeader(
     UUID,
-    'Of a write without a key: send it back to repeat exactly this write.',
+    'Id of a write without a key: send it back to repeat exactly this write.',
   ),
   Retry_After: answerHeader({ type: 'integer', minimum: 1 }, 'Seconds after which trying again makes sense.'),
-  X_Ledger_Watch_Id: answerHeader(TEXT, 'Where the watch begins: `from` for one that misses nothing.'),
-  RateLimit: answerHeader(TEXT, 'What is left of your rate, as the draft of the RateLimit fields says.'),
+  X_Ledger_Watch_Id: answerHeader(TEXT, 'Begin of the watch: give it as `from` to miss nothing.'),
+  RateLimit: answerHeader(TEXT, 'Rest of your rate, as the draft of the RateLimit fields says.'),
   RateLimit_Policy: answerHeader(TEXT, 'The rate that holds for you.'),
   WWW_Authenticate: answerHeader(TEXT, 'How to authenticate and what was wrong.'),
   Allow: answerHeader(TEXT, 'Verbs that may be used.'),

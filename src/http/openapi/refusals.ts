@@ -40,7 +40,7 @@ export const ERROR_COMPONENTS: { readonly [name: string]: JsonObject } = {
       '@type': { const: 'type.googleapis.com/google.rpc.BadRequest' },
       field_violations: listOf(VIOLATION),
     }),
-    description: 'Which fields are wrong.',
+    description: 'The wrong fields.',
   },
   ErrorInfo: {
     ...record({

@@ -81,7 +81,7 @@ export const createDocuments = (served: Omit<Described, 'version'>): Documents =
       const isIndex = path === '/' && !(request.headers.accept ?? '').includes('text/html');
       exchange.route = path.startsWith(DOCS) ? `${DOCS}{file}` : path;
       if (request.method !== 'GET' && request.method !== 'HEAD')
-        throw new ApiError('METHOD_NOT_ALLOWED', 'this can only be read', {
+        throw new ApiError('METHOD_NOT_ALLOWED', 'the API document can only be read', {
           headers: { allow: 'GET, HEAD' },
         });
       if (path === DOCS) {

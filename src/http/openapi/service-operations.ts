@@ -49,7 +49,7 @@ const CHECK = record({
   name: TEXT,
   ok: FLAG,
   'message?': TEXT,
-  'warning?': { ...TEXT, description: 'What is wrong although traffic may come.' },
+  'warning?': { ...TEXT, description: 'Warnings; traffic may come all the same.' },
 });
 
 export const SERVICE_COMPONENTS: { readonly [name: string]: JsonObject } = {

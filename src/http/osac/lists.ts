@@ -132,7 +132,7 @@ const refusal = (error: ListRefused): ApiError => {
     case 'busy':
       return new ApiError(
         'UNAVAILABLE',
-        'too many lists are read at this moment that no index answers; filter by id, name, label, state or reference, or try again',
+        'too many lists without an index run at this moment; filter by id, name, label, state or reference, or try again',
         { reason: 'LISTS_BUSY', retryAfterSeconds: 1, ...cause },
       );
     case 'too-long':

@@ -226,7 +226,7 @@ const typedExample = (sent: JsonValue): string => {
   return `an object with "@type" and a fitting "value" is expected, for example ${JSON.stringify(example)}`;
 };
 
-const HALF_CHARACTER = 'it holds a lone surrogate, one half of a character, which is no valid Unicode';
+const HALF_CHARACTER = 'it holds a lone surrogate, one half of a character, which is not valid Unicode';
 
 const holdsHalfCharacter = (value: JsonValue): boolean => {
   if (typeof value === 'string') return !value.isWellFormed();

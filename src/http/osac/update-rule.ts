@@ -98,8 +98,8 @@ const unknownPath = (path: string): Error =>
 
 const noSuchItem = (path: string, position: string, items: number): Error =>
   invalid(
-    `update mask path '${shown(path)}': '${position.slice(0, 20)}' is no index of the list, ` +
-      (items === 0 ? 'which is empty' : `whose items are 0 to ${items - 1}`),
+    `update mask path '${shown(path)}': '${position.slice(0, 20)}' is not an index of the list: ` +
+      (items === 0 ? 'the list is empty' : `its items are 0 to ${items - 1}`),
     'update_mask',
   );
 

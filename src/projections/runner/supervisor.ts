@@ -115,7 +115,7 @@ export const superviseView = (options: SupervisorOptions): Supervisor => {
     // Nothing would change by itself: a person corrects the code, then starts again or rebuilds.
     if (name === 'PoisonEvent' || name === WrongCopy.NAME) return fail(problem, 'stopped');
     if (name === LogReplaced.name) {
-      logger.warn({ reason: (problem as Error).message }, 'log replaced: rebuilding the view from it');
+      logger.warn({ reason: (problem as Error).message }, 'log replaced: rebuilding the view');
       forgetCopy();
     } else fail(problem, 'failed');
     cancelRestart = timers.after(backoffMs, start);
@@ -137,7 +137,7 @@ export const superviseView = (options: SupervisorOptions): Supervisor => {
     try {
       await storage.remove(old);
     } catch (problem) {
-      logger.warn({ err: problem, copy: old }, 'an old copy of a view could not be removed');
+      logger.warn({ err: problem, copy: old }, 'old copy of a view not removed');
     }
   };
 

@@ -11,24 +11,23 @@ type Words = Pick<ToldKind['timeline'], 'deeds' | 'timers'>;
 const OF_RUNS: { readonly [type: string]: string | ((data: JsonObject, words: Words) => string) } = {
   EffectStarted: (data, words) => `${stepOf(data, words)} was started, attempt ${textOf(data['attempt'])}.`,
   EffectSucceeded: (data, words) => `${stepOf(data, words)} is done.`,
-  EffectFailed: (data, words) => `${stepOf(data, words)} failed${because(data)}; it is tried again.`,
+  EffectFailed: (data, words) => `${stepOf(data, words)} failed${because(data)}; it will be retried.`,
   EffectRefused: (data, words) => `${stepOf(data, words)} was refused${because(data)}.`,
   EffectOutcomeUnknown: (data, words) =>
-    `It is not known whether ${stepOf(data, words)} happened${because(data)}; the hub is asked.`,
+    `${stepOf(data, words)} has an unknown outcome${because(data)}; the ledger asks the hub.`,
   EffectStalled: (data, words) =>
-    `${stepOf(data, words)} does not succeed after ${textOf(data['attempts'])} attempts${because(data)}; tries go on at the longest interval.`,
+    `${stepOf(data, words)} has not succeeded after ${textOf(data['attempts'])} attempts${because(data)}; retries go on at the longest interval.`,
   // What follows a colon says of what it is the timer.
   TimerFired: ({ timerId }, { timers }) =>
     own(timers, textOf(timerId).split(':')[0] ?? '') ?? `Timer ${textOf(timerId)} fired.`,
   CommandRefused: (data) =>
     `${textOf(data['key']) || 'A command'} was refused${because({ ...data, reason: data['code'] ?? '' })}.`,
   EffectSettled: (data, words) =>
-    `A look showed that ${stepOf(data, words)} ${data['found'] === true ? 'had happened' : 'had not happened'}.`,
-  RunRetried: (data) => `Somebody asked for another try${from(textOf(data['reason']), ': ')}.`,
-  RunAborted: (data) => `Somebody gave the work up${from(textOf(data['reason']), ': ')}.`,
+    `${stepOf(data, words)} ${data['found'] === true ? 'took effect' : 'did not take effect'}, as a look showed.`,
+  RunRetried: (data) => `An operator requested a retry${from(textOf(data['reason']), ': ')}.`,
+  RunAborted: (data) => `An operator aborted the work${from(textOf(data['reason']), ': ')}.`,
   StepSkipped: (data) => `Step ${textOf(data['step'])} was skipped${from(textOf(data['reason']), ': ')}.`,
-  StepResumed: (data) =>
-    `Step ${textOf(data['step'])} was taken up again${from(textOf(data['reason']), ': ')}.`,
+  StepResumed: (data) => `Step ${textOf(data['step'])} was resumed${from(textOf(data['reason']), ': ')}.`,
 };
 
 /** `data` as the reader may see it. A type without a sentence shows its name. */

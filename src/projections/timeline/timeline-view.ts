@@ -33,7 +33,7 @@ const byCategory = (kinds: readonly ToldKind[]): ReadonlyMap<string, ToldKind> =
 
 const timelineOf = (words: EventWords, kinds: ReadonlyMap<string, ToldKind>): View => ({
   name: 'timeline',
-  version: 5,
+  version: 6,
   settings: JSON.stringify({ categories: [...kinds.keys()] }),
   schema: `
     CREATE TABLE entries (

@@ -8,8 +8,8 @@ import { rootOf } from '../../../src/app/audit/merkle/compact-range.ts';
 import { isLeafStream, leafHashOf, leafOf } from '../../../src/app/audit/merkle/leaf.ts';
 import { verifyNote } from '../../../src/app/audit/merkle/note.ts';
 import { TREE_HEADS_STREAM } from '../../../src/app/audit/tree-heads.ts';
-import { readLog } from '../../support/e2e-log.ts';
-import { CLUSTERS, SERVE, createStack, until, untilReady, type Stack } from '../../support/e2e-stack.ts';
+import { readLog } from '../../support/service/stored-log.ts';
+import { CLUSTERS, SERVE, createStack, until, untilReady, type Stack } from '../../support/service/stack.ts';
 
 type Tree = {
   readonly state: string;

@@ -17,8 +17,8 @@ import {
   untilReady,
   type ClusterBody,
   type Stack,
-} from '../../support/e2e-stack.ts';
-import { readHubCalls } from '../../support/hub-journal.ts';
+} from '../../support/service/stack.ts';
+import { readHubCalls } from '../../support/hubs/hub-journal.ts';
 
 type Hub = {
   readonly id: string;

@@ -12,10 +12,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { logFile } from '../../../src/adapters/event-store/sqlite/files.ts';
-import { callerOf, readiness, type Reply } from '../../support/e2e-http.ts';
-import { metadataText, readLog } from '../../support/e2e-log.ts';
-import { runMain } from '../../support/e2e-process.ts';
-import { AS_DEPLOYED, CLUSTERS, createStack, PRIVATE, until, type Stack } from '../../support/e2e-stack.ts';
+import { callerOf, readiness, type Reply } from '../../support/service/caller.ts';
+import { metadataText, readLog } from '../../support/service/stored-log.ts';
+import { runMain } from '../../support/service/run-main.ts';
+import {
+  AS_DEPLOYED,
+  CLUSTERS,
+  createStack,
+  PRIVATE,
+  until,
+  type Stack,
+} from '../../support/service/stack.ts';
 
 const PAGE = 4096;
 /** Blocks of 1 KiB that no file of the service may outgrow: above what a start needs, soon reached by orders. */

@@ -8,7 +8,7 @@ import {
   until,
   untilCluster,
   type Stack,
-} from '../../support/e2e-stack.ts';
+} from '../../support/service/stack.ts';
 
 type Status = {
   readonly publishing: boolean;

@@ -1,3 +1,3 @@
-import { killSuite } from '../../support/e2e-kill-suite.ts';
+import { killSuite } from '../../support/service/kill-suite.ts';
 
 killSuite('eventstoredb-peer');

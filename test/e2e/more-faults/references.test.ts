@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { mintToken } from '../../../src/adapters/identity/development-issuer.ts';
 import { startService, type ServiceProcess } from '../../../src/cli/demo/service-process.ts';
-import { readLog } from '../../support/e2e-log.ts';
-import { createStack, PRIVATE, SERVE, until, untilReady, type Stack } from '../../support/e2e-stack.ts';
+import { readLog } from '../../support/service/stored-log.ts';
+import { createStack, PRIVATE, SERVE, until, untilReady, type Stack } from '../../support/service/stack.ts';
 
 const ROUNDS = 12;
 /** Creations and changes that cross one deletion. */

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { createApiClient } from '../../../src/cli/api-client.ts';
 import { startService, type ServiceProcess } from '../../../src/cli/demo/service-process.ts';
-import { metadataText, readLog } from '../../support/e2e-log.ts';
+import { metadataText, readLog } from '../../support/service/stored-log.ts';
 import {
   CLUSTERS,
   SERVE,
@@ -14,7 +14,7 @@ import {
   untilReady,
   type ClusterBody,
   type Stack,
-} from '../../support/e2e-stack.ts';
+} from '../../support/service/stack.ts';
 
 const order = (name: string): object => ({
   metadata: { name, annotations: { simulation: 'factor=0.05' } },

@@ -1,3 +1,3 @@
-import { HUB_STORIES, hubStory } from '../../support/e2e-hub-story.ts';
+import { HUB_STORIES, hubStory } from '../../support/hubs/story-suite.ts';
 
 hubStory('a hub in mode aap with an operator', HUB_STORIES.aapWithOperator);

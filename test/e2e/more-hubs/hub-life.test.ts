@@ -12,10 +12,10 @@ import {
   untilGone,
   type ClusterBody,
   type Stack,
-} from '../../support/e2e-stack.ts';
+} from '../../support/service/stack.ts';
 import { startKubeApiServer, type KubeApiServer } from '../../support/kube-apiserver/start.ts';
-import { hubAccessOf, rbacOf } from '../../support/kubernetes-hub.ts';
-import { startQuickOperator } from '../../support/quick-operator.ts';
+import { hubAccessOf, rbacOf } from '../../support/hubs/kubernetes-hub.ts';
+import { startQuickOperator } from '../../support/hubs/quick-operator.ts';
 
 const NS = 'osac-hub';
 const HUBS = '/api/ledger/v1/hubs';

@@ -13,10 +13,10 @@ import {
   untilGone,
   type ClusterBody,
   type Stack,
-} from '../../support/e2e-stack.ts';
+} from '../../support/service/stack.ts';
 import { startKubeApiServer, type KubeApiServer } from '../../support/kube-apiserver/start.ts';
-import { hubAccessOf, rbacOf } from '../../support/kubernetes-hub.ts';
-import { startQuickOperator } from '../../support/quick-operator.ts';
+import { hubAccessOf, rbacOf } from '../../support/hubs/kubernetes-hub.ts';
+import { startQuickOperator } from '../../support/hubs/quick-operator.ts';
 
 const NS = 'osac-hub';
 const HUB = 'munich';

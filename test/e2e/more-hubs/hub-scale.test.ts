@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { residentMb } from '../../../ops/bench/support/report.ts';
 import type { ApiClient } from '../../../src/cli/api-client.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
-import { readLog } from '../../support/e2e-log.ts';
+import { readLog } from '../../support/service/stored-log.ts';
 import {
   CLUSTERS,
   createStack,
@@ -11,11 +11,11 @@ import {
   until,
   type ClusterBody,
   type Stack,
-} from '../../support/e2e-stack.ts';
+} from '../../support/service/stack.ts';
 import { startKubeApiServer, type KubeApiServer } from '../../support/kube-apiserver/start.ts';
 import type { KubeObject } from '../../support/kube-apiserver/types.ts';
-import { MERGE } from '../../support/kube-client.ts';
-import { hubAccessOf, rbacOf } from '../../support/kubernetes-hub.ts';
+import { MERGE } from '../../support/kube-apiserver/client.ts';
+import { hubAccessOf, rbacOf } from '../../support/hubs/kubernetes-hub.ts';
 
 /** `LEDGER_TEST_HUB_ORDERS=10000` is the size that is promised; the default keeps the suite short. */
 const ORDERS = Number(process.env['LEDGER_TEST_HUB_ORDERS'] ?? 300);

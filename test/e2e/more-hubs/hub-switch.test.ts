@@ -11,10 +11,10 @@ import {
   untilGone,
   type ClusterBody,
   type Stack,
-} from '../../support/e2e-stack.ts';
+} from '../../support/service/stack.ts';
 import { startKubeApiServer, type KubeApiServer } from '../../support/kube-apiserver/start.ts';
 import { playHub, type PlayedHub } from '../../support/kube-controllers/hub.ts';
-import { hubAccessOf, rbacOf } from '../../support/kubernetes-hub.ts';
+import { hubAccessOf, rbacOf } from '../../support/hubs/kubernetes-hub.ts';
 import { startRulebook } from '../../support/rulebook/rulebook-server.ts';
 
 const NS = 'osac-hub';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { callerOf } from '../../support/e2e-http.ts';
-import { ledgerctlOn } from '../../support/e2e-cli.ts';
-import { CLUSTERS, createStack, until, untilCluster, type Stack } from '../../support/e2e-stack.ts';
+import { callerOf } from '../../support/service/caller.ts';
+import { ledgerctlOn } from '../../support/service/ledgerctl.ts';
+import { CLUSTERS, createStack, until, untilCluster, type Stack } from '../../support/service/stack.ts';
 
 const WORDS = 'simulated: no hosts on aap.internal';
 

@@ -1,4 +1,4 @@
-import { HUB_STORIES } from '../../support/e2e-hub-story.ts';
-import { hubKillSuite } from '../../support/e2e-hub-kills.ts';
+import { HUB_STORIES } from '../../support/hubs/story-suite.ts';
+import { hubKillSuite } from '../../support/hubs/kill-suite.ts';
 
 hubKillSuite('a hub in mode aap without an operator', HUB_STORIES.aapAlone);

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { openSqliteEventStore } from '../../../src/adapters/event-store/sqlite/sqlite-event-store.ts';
 import type { EventStore } from '../../../src/app/log/event-store.ts';
-import { accounts } from '../../support/fake-account.ts';
-import { createTestRunner, fakeContext } from '../../support/fake-context.ts';
+import { accounts } from '../../support/commands/fake-account.ts';
+import { createTestRunner, fakeContext } from '../../support/commands/fake-context.ts';
 
 describe('commands in line on the embedded store', function () {
   this.timeout(20_000);

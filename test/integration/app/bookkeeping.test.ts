@@ -7,8 +7,8 @@ import { assertDeployment } from '../../../src/app/deployment/deployment.ts';
 import { eventId } from '../../../src/app/log/identifiers.ts';
 import { recordDivergence } from '../../../src/app/process-runner/clock-record.ts';
 import { registry } from '../../../src/domain/registry.ts';
-import { collect, createFakeClock } from '../../support/fake-context.ts';
-import { createFakeIds } from '../../support/fake-incarnation.ts';
+import { collect, createFakeClock } from '../../support/commands/fake-context.ts';
+import { createFakeIds } from '../../support/commands/fake-incarnation.ts';
 import { manualTime } from '../../support/manual-time.ts';
 import { silentLogger } from '../../support/loggers.ts';
 

@@ -5,9 +5,9 @@ import { StoreUnavailable, type EventStore, type Position } from '../../../src/a
 import type { AnyKind } from '../../../src/domain/kinds.ts';
 import { nameAggregate } from '../../../src/domain/kinds.ts';
 import { nameStreamId } from '../../../src/app/names/names.ts';
-import { collect, createFakeClock, fakeContext } from '../../support/fake-context.ts';
-import { createGadget, gadget } from '../../support/fake-gadget.ts';
-import { crashing, createFakeIds, createIncarnation } from '../../support/fake-incarnation.ts';
+import { collect, createFakeClock, fakeContext } from '../../support/commands/fake-context.ts';
+import { createGadget, gadget } from '../../support/commands/fake-gadget.ts';
+import { crashing, createFakeIds, createIncarnation } from '../../support/commands/fake-incarnation.ts';
 
 const checkpointOf = (store: EventStore, instance: string): Checkpoint =>
   createCheckpoint({ store, name: 'loop', clock: createFakeClock(), ids: createFakeIds(instance), instance });

@@ -8,8 +8,8 @@ import { isStored, type DocumentCommand } from '../../../src/domain/catalog/docu
 import { objectAt } from '../../../src/domain/json-tools.ts';
 import { aggregateOf, clusterVersion, kinds, nameAggregate } from '../../../src/domain/kinds.ts';
 import { eventTypes } from '../../../src/domain/registry.ts';
-import { fakeContext } from '../../support/fake-context.ts';
-import { crashing, createIncarnation } from '../../support/fake-incarnation.ts';
+import { fakeContext } from '../../support/commands/fake-context.ts';
+import { crashing, createIncarnation } from '../../support/commands/fake-incarnation.ts';
 
 const settings = {
   codec: createEventCodec(eventTypes),

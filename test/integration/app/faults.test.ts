@@ -2,9 +2,9 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
 import { OutcomeUnknown, StoreUnavailable } from '../../../src/app/log/event-store.ts';
-import { accounts } from '../../support/fake-account.ts';
-import { collect, createTestRunner, fakeContext } from '../../support/fake-context.ts';
-import { createFaultyStore, createRandom } from '../../support/faulty-store.ts';
+import { accounts } from '../../support/commands/fake-account.ts';
+import { collect, createTestRunner, fakeContext } from '../../support/commands/fake-context.ts';
+import { createFaultyStore, createRandom } from '../../support/event-store/faulty-store.ts';
 import { checkAsync } from '../../support/property.ts';
 
 const deposit = (name: string, amount: number) => ({ type: 'Deposit', amount, deposit: name }) as const;

@@ -2,9 +2,9 @@ import { createMemoryEventStore } from '../../../src/adapters/event-store/memory
 import type { EventStore } from '../../../src/app/log/event-store.ts';
 import { nameAggregate } from '../../../src/domain/kinds.ts';
 import { nameStreamId } from '../../../src/app/names/names.ts';
-import { fakeContext, collect } from '../../support/fake-context.ts';
-import { createGadget, gadget } from '../../support/fake-gadget.ts';
-import { createIncarnation } from '../../support/fake-incarnation.ts';
+import { fakeContext, collect } from '../../support/commands/fake-context.ts';
+import { createGadget, gadget } from '../../support/commands/fake-gadget.ts';
+import { createIncarnation } from '../../support/commands/fake-incarnation.ts';
 
 export type Incarnation = ReturnType<typeof createIncarnation>;
 

@@ -15,7 +15,7 @@ import { eventId } from '../../../src/app/log/identifiers.ts';
 import type { LongFolds } from '../../../src/app/commands/long-folds.ts';
 import { aggregateOf, hostType } from '../../../src/domain/kinds.ts';
 import { eventTypes } from '../../../src/domain/registry.ts';
-import { fakeContext } from '../../support/fake-context.ts';
+import { fakeContext } from '../../support/commands/fake-context.ts';
 import { recordingLogger } from '../../support/loggers.ts';
 
 const EVENTS = 3_000;

@@ -4,9 +4,9 @@ import type { EventStore } from '../../../src/app/log/event-store.ts';
 import { nameAggregate } from '../../../src/domain/kinds.ts';
 import { nameStreamId } from '../../../src/app/names/names.ts';
 import { parseStreamName } from '../../../src/domain/stream-name.ts';
-import { fakeContext, collect } from '../../support/fake-context.ts';
-import { createGadget, deleteGadget, gadget, reviseGadget } from '../../support/fake-gadget.ts';
-import { crashing, createIncarnation } from '../../support/fake-incarnation.ts';
+import { fakeContext, collect } from '../../support/commands/fake-context.ts';
+import { createGadget, deleteGadget, gadget, reviseGadget } from '../../support/commands/fake-gadget.ts';
+import { crashing, createIncarnation } from '../../support/commands/fake-incarnation.ts';
 import { checkAsync } from '../../support/property.ts';
 import { codeHolderOf, create, holderOf, shared, types, type Incarnation } from './holding-names.ts';
 

@@ -6,8 +6,8 @@ import { claimsOf, nameStreamId } from '../../../src/app/names/names.ts';
 import type { DocumentCommand } from '../../../src/domain/catalog/document.ts';
 import { aggregateOf, kinds, nameAggregate, tenant } from '../../../src/domain/kinds.ts';
 import { eventTypes } from '../../../src/domain/registry.ts';
-import { collect, fakeContext } from '../../support/fake-context.ts';
-import { crashing, createIncarnation } from '../../support/fake-incarnation.ts';
+import { collect, fakeContext } from '../../support/commands/fake-context.ts';
+import { crashing, createIncarnation } from '../../support/commands/fake-incarnation.ts';
 
 const settings = {
   codec: createEventCodec(eventTypes),

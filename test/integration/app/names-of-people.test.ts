@@ -7,8 +7,8 @@ import type { DocumentCommand } from '../../../src/domain/catalog/document.ts';
 import { aggregateOf, kinds, nameAggregate } from '../../../src/domain/kinds.ts';
 import { eventTypes } from '../../../src/domain/registry.ts';
 import { user } from '../../../src/domain/tenancy/user.resource.ts';
-import { fakeContext } from '../../support/fake-context.ts';
-import { crashing, createIncarnation } from '../../support/fake-incarnation.ts';
+import { fakeContext } from '../../support/commands/fake-context.ts';
+import { crashing, createIncarnation } from '../../support/commands/fake-incarnation.ts';
 
 const start = (store: EventStore, name: string) =>
   createIncarnation(store, name, {

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
 import { OutcomeUnknown, StoreUnavailable, type EventStore } from '../../../src/app/log/event-store.ts';
-import { fakeContext } from '../../support/fake-context.ts';
-import { deleteGadget, gadget } from '../../support/fake-gadget.ts';
-import { createIncarnation } from '../../support/fake-incarnation.ts';
+import { fakeContext } from '../../support/commands/fake-context.ts';
+import { deleteGadget, gadget } from '../../support/commands/fake-gadget.ts';
+import { createIncarnation } from '../../support/commands/fake-incarnation.ts';
 import { eventually } from '../../support/eventually.ts';
 import { create, holderOf, types } from './holding-names.ts';
 

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import { OutcomeUnknown } from '../../../src/app/log/event-store.ts';
 import { nameStreamId } from '../../../src/app/names/names.ts';
-import { fakeContext, collect } from '../../support/fake-context.ts';
-import { createGadget, deleteGadget, gadget, reviseGadget } from '../../support/fake-gadget.ts';
-import { crashing, createIncarnation } from '../../support/fake-incarnation.ts';
+import { fakeContext, collect } from '../../support/commands/fake-context.ts';
+import { createGadget, deleteGadget, gadget, reviseGadget } from '../../support/commands/fake-gadget.ts';
+import { crashing, createIncarnation } from '../../support/commands/fake-incarnation.ts';
 import { codeHolderOf, create, holderOf, shared, types, type Incarnation } from './holding-names.ts';
 
 describe('names of resources', () => {

@@ -1,4 +1,4 @@
-import { secretData } from '../../support/secret-data.ts';
+import { secretData } from '../../support/domain/secret-data.ts';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
@@ -10,8 +10,8 @@ import type { DocumentCommand } from '../../../src/domain/catalog/document.ts';
 import { aggregateOf, kinds, project, projectMembership, secret } from '../../../src/domain/kinds.ts';
 import { eventTypes } from '../../../src/domain/registry.ts';
 import { parseStreamName } from '../../../src/domain/stream-name.ts';
-import { collect, fakeContext } from '../../support/fake-context.ts';
-import { crashing, createIncarnation } from '../../support/fake-incarnation.ts';
+import { collect, fakeContext } from '../../support/commands/fake-context.ts';
+import { crashing, createIncarnation } from '../../support/commands/fake-incarnation.ts';
 import { checkAsync } from '../../support/property.ts';
 import { eventually } from '../../support/eventually.ts';
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { EventStore } from '../../../src/app/log/event-store.ts';
-import { accounts } from '../../support/fake-account.ts';
-import { createTestRunner, fakeContext } from '../../support/fake-context.ts';
+import { accounts } from '../../support/commands/fake-account.ts';
+import { createTestRunner, fakeContext } from '../../support/commands/fake-context.ts';
 import { createBench } from '../../support/eventstoredb-peer/fixture.ts';
 
 const LAG_MS = 60;

@@ -8,8 +8,8 @@ import { createReferrals } from '../../../src/app/references/referrals.ts';
 import { DELETION_ANNOUNCED, REFERENCES_ANNOUNCED } from '../../../src/domain/announcements.ts';
 import type { DocumentCommand } from '../../../src/domain/catalog/document.ts';
 import { kindOf, type AnyKind } from '../../../src/domain/kinds.ts';
-import { collect, fakeContext } from '../../support/fake-context.ts';
-import { delaying, gateBefore } from '../../support/held-appends.ts';
+import { collect, fakeContext } from '../../support/commands/fake-context.ts';
+import { delaying, gateBefore } from '../../support/event-store/held-appends.ts';
 import {
   at,
   create,
@@ -21,7 +21,7 @@ import {
   seed,
   start,
   type Incarnation,
-} from '../../support/referring.ts';
+} from '../../support/commands/referring-objects.ts';
 
 /** What references and deletions leave in the log when they are refused, repeated or overtaken (`src/app/references/referrals.ts`). */
 

@@ -3,9 +3,16 @@ import { createMemoryEventStore } from '../../../src/adapters/event-store/memory
 import type { CommandOutcome } from '../../../src/app/commands/command.ts';
 import type { EventStore } from '../../../src/app/log/event-store.ts';
 import type { Timers } from '../../../src/app/ports.ts';
-import { collect } from '../../support/fake-context.ts';
+import { collect } from '../../support/commands/fake-context.ts';
 import { manualTime } from '../../support/manual-time.ts';
-import { create, remove, revise, seed, start, type Incarnation } from '../../support/referring.ts';
+import {
+  create,
+  remove,
+  revise,
+  seed,
+  start,
+  type Incarnation,
+} from '../../support/commands/referring-objects.ts';
 
 /** Instances that announce the same at the same time (`src/app/references/referrals.ts`) take turns. */
 

@@ -4,9 +4,9 @@ import { OutcomeUnknown, StoreUnavailable, type EventStore } from '../../../src/
 import type { CommandOutcome } from '../../../src/app/commands/command.ts';
 import type { Timers } from '../../../src/app/ports.ts';
 import { ReferencesBusy } from '../../../src/app/references/reference-guard.ts';
-import { collect } from '../../support/fake-context.ts';
-import { createRandom } from '../../support/faulty-store.ts';
-import { delaying, gateBefore } from '../../support/held-appends.ts';
+import { collect } from '../../support/commands/fake-context.ts';
+import { createRandom } from '../../support/event-store/faulty-store.ts';
+import { delaying, gateBefore } from '../../support/event-store/held-appends.ts';
 import { createBench } from '../../support/eventstoredb-peer/fixture.ts';
 import type { Peer } from '../../support/eventstoredb-peer/peer.ts';
 import {
@@ -21,7 +21,7 @@ import {
   type Incarnation,
   type Kind,
   type Operation,
-} from '../../support/referring.ts';
+} from '../../support/commands/referring-objects.ts';
 import { eventually } from '../../support/eventually.ts';
 
 /** Waits of seconds end in fractions of one. */

@@ -6,9 +6,9 @@ import type { Timers } from '../../../src/app/ports.ts';
 import { ReferencesBusy } from '../../../src/app/references/reference-guard.ts';
 import type { DocumentCommand } from '../../../src/domain/catalog/document.ts';
 import { DELETION_ANNOUNCED } from '../../../src/domain/announcements.ts';
-import { collect, fakeContext } from '../../support/fake-context.ts';
-import { crashing } from '../../support/fake-incarnation.ts';
-import { delaying } from '../../support/held-appends.ts';
+import { collect, fakeContext } from '../../support/commands/fake-context.ts';
+import { crashing } from '../../support/commands/fake-incarnation.ts';
+import { delaying } from '../../support/event-store/held-appends.ts';
 import { cases, checkAsync } from '../../support/property.ts';
 import {
   at,
@@ -23,7 +23,7 @@ import {
   start,
   T1,
   type Planted,
-} from '../../support/referring.ts';
+} from '../../support/commands/referring-objects.ts';
 
 /** No order of events makes a live object point at a missing one, or lie in a tenant that is gone (`referrals.ts`). */
 

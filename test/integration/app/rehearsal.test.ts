@@ -7,8 +7,8 @@ import { aggregateOf, clusterVersion, kinds, tenant } from '../../../src/domain/
 import type { DocumentCommand } from '../../../src/domain/catalog/document.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import { eventTypes } from '../../../src/domain/registry.ts';
-import { fakeContext } from '../../support/fake-context.ts';
-import { createIncarnation } from '../../support/fake-incarnation.ts';
+import { fakeContext } from '../../support/commands/fake-context.ts';
+import { createIncarnation } from '../../support/commands/fake-incarnation.ts';
 
 const at = '2026-11-21T10:00:00.000Z';
 const start = (store: EventStore) =>

@@ -8,8 +8,8 @@ import { openSqliteSnapshots } from '../../../src/adapters/snapshots/sqlite-snap
 import type { EventStore } from '../../../src/app/log/event-store.ts';
 import { emptyStream, foldRecorded } from '../../../src/app/commands/folded-stream.ts';
 import type { Snapshot } from '../../../src/app/commands/snapshot-store.ts';
-import { account, accountCodec, accounts } from '../../support/fake-account.ts';
-import { collect, createTestRunner, fakeContext } from '../../support/fake-context.ts';
+import { account, accountCodec, accounts } from '../../support/commands/fake-account.ts';
+import { collect, createTestRunner, fakeContext } from '../../support/commands/fake-context.ts';
 import { silentLogger } from '../../support/loggers.ts';
 
 const deposit = (name: string) => ({ type: 'Deposit', amount: 1, deposit: name }) as const;

@@ -18,7 +18,7 @@ import {
   startTestService,
   type Caller,
   type TestService,
-} from '../../support/http-service.ts';
+} from '../../support/http/service.ts';
 import { checkAsync } from '../../support/property.ts';
 import { secretSubjects } from './secret-subjects.ts';
 

@@ -5,8 +5,8 @@ import { createTenantBelongings, type TenantBelonging } from '../../../src/app/t
 import type { DocumentCommand } from '../../../src/domain/catalog/document.ts';
 import { kinds, tenant, user } from '../../../src/domain/kinds.ts';
 import { eventTypes } from '../../../src/domain/registry.ts';
-import { collect, fakeContext } from '../../support/fake-context.ts';
-import { createIncarnation } from '../../support/fake-incarnation.ts';
+import { collect, fakeContext } from '../../support/commands/fake-context.ts';
+import { createIncarnation } from '../../support/commands/fake-incarnation.ts';
 
 /** What every tenant has from its creation until it is gone (OSAC). */
 const settings = {

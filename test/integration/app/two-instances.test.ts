@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import { OutcomeUnknown, StoreUnavailable, type EventStore } from '../../../src/app/log/event-store.ts';
-import { accounts } from '../../support/fake-account.ts';
-import { collect, createTestRunner, fakeContext } from '../../support/fake-context.ts';
-import { createGadget, deleteGadget, gadget } from '../../support/fake-gadget.ts';
-import { createIncarnation } from '../../support/fake-incarnation.ts';
-import { createRandom } from '../../support/faulty-store.ts';
+import { accounts } from '../../support/commands/fake-account.ts';
+import { collect, createTestRunner, fakeContext } from '../../support/commands/fake-context.ts';
+import { createGadget, deleteGadget, gadget } from '../../support/commands/fake-gadget.ts';
+import { createIncarnation } from '../../support/commands/fake-incarnation.ts';
+import { createRandom } from '../../support/event-store/faulty-store.ts';
 import { createBench } from '../../support/eventstoredb-peer/fixture.ts';
 import type { Peer } from '../../support/eventstoredb-peer/peer.ts';
 import { eventually } from '../../support/eventually.ts';

@@ -9,15 +9,15 @@ import { createMemoryEventStore } from '../../../src/adapters/event-store/memory
 import { auditView } from '../../../src/projections/audit/audit-view.ts';
 import { audit, followed, openAuditView } from '../../support/audit/open-audit.ts';
 import { eventually } from '../../support/eventually.ts';
-import { createIncarnation } from '../../support/fake-incarnation.ts';
-import { callerOf, startTestService } from '../../support/http-service.ts';
-import { hubFixture } from '../../support/hub-fixture.ts';
+import { createIncarnation } from '../../support/commands/fake-incarnation.ts';
+import { callerOf, startTestService } from '../../support/http/service.ts';
+import { hubFixture } from '../../support/hubs/hub-fixture.ts';
 import { recordingLogger } from '../../support/loggers.ts';
 import { openNotes, settle } from '../../support/projections/open-notes.ts';
 import { changed, createTestLog, written } from '../../support/projections/log.ts';
-import { isDone, orderToy, startToyRunner, toyStore } from '../../support/toy-workflow.ts';
-import { createWorkshop } from '../../support/toy-workshop.ts';
-import { REASON, withUnreadable } from '../../support/unreadable-events.ts';
+import { isDone, orderToy, startToyRunner, toyStore } from '../../support/process-runner/toy-workflow.ts';
+import { createWorkshop } from '../../support/process-runner/toy-workshop.ts';
+import { REASON, withUnreadable } from '../../support/event-store/unreadable-events.ts';
 import { createRig, TOPIC, valuesOf } from '../kafka/publisher-rig.ts';
 import { create, holderOf, shared } from './holding-names.ts';
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { hostname } from 'node:os';
 import { stringAt } from '../../../src/domain/json-tools.ts';
-import { createWholeService, type WholeService } from '../../support/audit/whole-service.ts';
+import { createWholeService, type WholeService } from '../../support/service/whole-service.ts';
 
 /** Tenants read the metadata of their events in exports: how the provider's machines are called is not theirs to know. */
 describe('the name of a run of the service', function () {

@@ -9,7 +9,7 @@ import { topicsOf } from '../../../src/app/streams/topics.ts';
 import { kinds } from '../../../src/domain/kinds.ts';
 import { registry } from '../../../src/domain/registry.ts';
 import { stringAt } from '../../../src/domain/json-tools.ts';
-import { until } from '../../support/audit-callers.ts';
+import { until } from '../../support/audit/stage.ts';
 import { commonProblemsOf, logOf, problemsOf, ROWS } from '../../support/audit/metadata-rules.ts';
 import {
   castOf,
@@ -19,7 +19,7 @@ import {
   tellOfKinds,
   tellOfRefusals,
 } from '../../support/audit/whole-story.ts';
-import { createWholeService, type WholeService } from '../../support/audit/whole-service.ts';
+import { createWholeService, type WholeService } from '../../support/service/whole-service.ts';
 import { silentLogger } from '../../support/loggers.ts';
 
 /** The whole log of a system in which everything has happened that there is a path for. */

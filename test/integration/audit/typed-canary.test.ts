@@ -9,9 +9,9 @@ import { kinds } from '../../../src/domain/kinds.ts';
 import { registry } from '../../../src/domain/registry.ts';
 import { auditRoutes } from '../../../src/http/audit/routes.ts';
 import type { AuditServices } from '../../../src/http/audit/services.ts';
-import { AUDIT, until } from '../../support/audit-callers.ts';
-import { createWholeService, type WholeService } from '../../support/audit/whole-service.ts';
-import { itemsOf, PRIVATE, PUBLIC, textAt, type Caller, type Json } from '../../support/http-service.ts';
+import { AUDIT, until } from '../../support/audit/stage.ts';
+import { createWholeService, type WholeService } from '../../support/service/whole-service.ts';
+import { itemsOf, PRIVATE, PUBLIC, textAt, type Caller, type Json } from '../../support/http/service.ts';
 
 /** What somebody types where an id or a name belongs: an address, and a name in the form of an id. */
 const TYPED = ['bob.canary@acme.example', 'Bobby-Canary'] as const;

@@ -239,6 +239,6 @@ describe('a store that was signed', () => {
 
   it('says that a store is not there', async () => {
     const missing = await verifyStoppedStore({ dataDir: join(folder, 'none') }).catch(String);
-    expect(missing).to.include('there is no event log');
+    expect(missing).to.include('no event log');
   });
 });

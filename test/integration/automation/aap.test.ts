@@ -4,8 +4,8 @@ import { createAutomations } from '../../../src/adapters/automation/automations.
 import type { Automation, AutomationJob } from '../../../src/app/automation/automation.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import { orderOfJob, startAap, type AapOptions, type AapStandIn } from '../../support/aap/aap-server.ts';
-import { loopbackTls } from '../../support/loopback-tls.ts';
-import { startStandIn } from '../../support/stand-in-process.ts';
+import { loopbackTls } from '../../support/http/loopback-tls.ts';
+import { startStandIn } from '../../support/stand-in/process.ts';
 import {
   callBy,
   CANARIES,
@@ -297,9 +297,7 @@ describe('automation platform', function () {
   it('names the templates that are missing', async () => {
     const aap = await start({ templates: [{ name: CREATE, workflow: true, asksVariables: true }] });
     const { problems } = await connect(aap).check(callBy());
-    expect(problems).to.deep.equal([
-      'there is no job or workflow template called osac-delete-hosted-cluster',
-    ]);
+    expect(problems).to.deep.equal(['job or workflow template osac-delete-hosted-cluster not found']);
     const error = await refusedWith(
       connect(aap).trigger(
         { purpose: 'deprovision', orderName: 'order-a', order: orderCalled('order-a') },

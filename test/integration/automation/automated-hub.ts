@@ -5,7 +5,7 @@ import {
   CLUSTER_ORDER_UUID_LABEL,
   type ObservedHostedCluster,
 } from '../../../src/domain/clusters/hub-objects.ts';
-import { fakeCluster } from '../../support/hub-fixture.ts';
+import { fakeCluster } from '../../support/hubs/hub-fixture.ts';
 import { orderCalled } from './contract.ts';
 
 export const HUB = 'hub-a';

@@ -5,14 +5,14 @@ import { createAutomations } from '../../../src/adapters/automation/automations.
 import { MAX_BODY_BYTES } from '../../../src/adapters/automation/eda/eda-automation.ts';
 import type { Automation } from '../../../src/app/automation/automation.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
-import { loopbackTls } from '../../support/loopback-tls.ts';
+import { loopbackTls } from '../../support/http/loopback-tls.ts';
 import {
   startRulebook,
   type RulebookOptions,
   type RulebookStandIn,
 } from '../../support/rulebook/rulebook-server.ts';
-import { standInServer } from '../../support/stand-in-server.ts';
-import { startStandIn } from '../../support/stand-in-process.ts';
+import { standInServer } from '../../support/stand-in/server.ts';
+import { startStandIn } from '../../support/stand-in/process.ts';
 import {
   callBy,
   connectionTo,

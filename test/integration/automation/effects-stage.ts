@@ -11,7 +11,7 @@ import type { EffectCall, EffectPort } from '../../../src/app/process-runner/typ
 import { hubFacts } from '../../../src/domain/hubs/hub-facts.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import type { EffectOutcome } from '../../../src/domain/workflow.ts';
-import { effectCall } from '../../support/hub-fixture.ts';
+import { effectCall } from '../../support/hubs/hub-fixture.ts';
 import { HUB, PLACE } from './automated-hub.ts';
 import { CANARIES, HMAC_SECRET, secretStore, TOKEN } from './contract.ts';
 

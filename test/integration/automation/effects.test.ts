@@ -4,7 +4,7 @@ import type { EffectCall, EffectPort } from '../../../src/app/process-runner/typ
 import type { JsonObject } from '../../../src/domain/json.ts';
 import type { EffectOutcome } from '../../../src/domain/workflow.ts';
 import { startAap, type AapOptions, type AapStandIn } from '../../support/aap/aap-server.ts';
-import { effectCall } from '../../support/hub-fixture.ts';
+import { effectCall } from '../../support/hubs/hub-fixture.ts';
 import { startRulebook } from '../../support/rulebook/rulebook-server.ts';
 import { automatedHub, HUB } from './automated-hub.ts';
 import { HMAC_SECRET, TOKEN } from './contract.ts';

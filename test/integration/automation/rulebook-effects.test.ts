@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { EffectCall } from '../../../src/app/process-runner/types.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
-import { effectCall } from '../../support/hub-fixture.ts';
+import { effectCall } from '../../support/hubs/hub-fixture.ts';
 import { startRulebook, type RulebookStandIn } from '../../support/rulebook/rulebook-server.ts';
 import { automatedHub, PLACE } from './automated-hub.ts';
 import { HMAC_SECRET, orderCalled, TOKEN } from './contract.ts';

@@ -4,13 +4,13 @@ import { tmpdir } from 'node:os';
 import { pathToFileURL } from 'node:url';
 import { expect } from 'chai';
 import { openDevelopmentIssuer } from '../../../src/adapters/identity/development-issuer.ts';
-import { startCliStub } from '../../support/cli-stub.ts';
-import { runMain } from '../../support/e2e-process.ts';
+import { startCliStub } from '../../support/cli/stub-service.ts';
+import { runMain } from '../../support/service/run-main.ts';
 
 /** What `ledgerctl` loads is most of the time of a short call; counted, since a time says more of the machine. */
 describe('what a call of ledgerctl loads', function () {
   this.timeout(60_000);
-  const TOLD = pathToFileURL(join(import.meta.dirname, '../../support/told-modules.ts')).href;
+  const TOLD = pathToFileURL(join(import.meta.dirname, '../../support/cli/loaded-modules.ts')).href;
   let folder: string;
   let url: string;
   let stop: () => void;
@@ -73,7 +73,7 @@ describe('what a call of ledgerctl loads', function () {
   it('is the whole schema of the settings once there is no key where they say', async () => {
     const misspelt = { LEDGER_DATADIR: folder };
     const { code, err } = await runMain(['token', '--user', 'root', '--admin'], misspelt, folder);
-    expect(err).to.include('LEDGER_DATADIR: there is no such setting; did you mean LEDGER_DATA_DIR');
+    expect(err).to.include('LEDGER_DATADIR: unknown setting; did you mean LEDGER_DATA_DIR');
     expect(code).to.equal(1);
   });
 });

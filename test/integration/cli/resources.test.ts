@@ -9,7 +9,7 @@ import {
   startTestService,
   type TestService,
   type TokenOptions,
-} from '../../support/http-service.ts';
+} from '../../support/http/service.ts';
 import { eventually } from '../../support/eventually.ts';
 
 const unused = () => Promise.reject(new Error('not in this test'));
@@ -264,7 +264,7 @@ spec: {version: 4.99.1, image: "quay.example/r:4.99"}
       expect({ code, out, err }).to.deep.equal({
         code: 3,
         out: '',
-        err: `ledgerctl: there is no cluster '${wanted}'\n`,
+        err: `ledgerctl: cluster '${wanted}' not found\n`,
       });
     }
     const table = await succeeds(root, ['get', 'cluster', 'shared-name', '--private']);

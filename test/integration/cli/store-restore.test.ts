@@ -24,9 +24,9 @@ import { EXIT } from '../../../src/cli/exit.ts';
 import { createCli, runCli } from '../../../src/cli/ledgerctl.ts';
 import { restoreStore } from '../../../src/composition/restore.ts';
 import { createBench, event } from '../../support/eventstoredb-peer/fixture.ts';
-import { createFakeClock } from '../../support/fake-context.ts';
-import { createFakeIds } from '../../support/fake-incarnation.ts';
-import { callerOf, PRIVATE, PUBLIC, seedCatalogue, startTestService } from '../../support/http-service.ts';
+import { createFakeClock } from '../../support/commands/fake-context.ts';
+import { createFakeIds } from '../../support/commands/fake-incarnation.ts';
+import { callerOf, PRIVATE, PUBLIC, seedCatalogue, startTestService } from '../../support/http/service.ts';
 
 const unused = () => Promise.reject(new Error('not in this test'));
 const actions: CliActions = {

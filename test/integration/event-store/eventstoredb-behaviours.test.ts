@@ -1,5 +1,5 @@
 import type { ServerVersion } from '../../support/eventstoredb-peer/context.ts';
-import { eventStoreDbBehaviours } from '../../support/eventstoredb-conformance.ts';
+import { eventStoreDbBehaviours } from '../../support/event-store/eventstoredb-behaviours.ts';
 import {
   PLAYED_VERSIONS,
   peerUnderTest,

@@ -9,7 +9,7 @@ import { createBench, event, rejection, timed } from '../../support/eventstoredb
 import type { Peer, PeerOptions } from '../../support/eventstoredb-peer/peer.ts';
 import { eventually } from '../../support/eventually.ts';
 import { silentLogger } from '../../support/loggers.ts';
-import { loopbackTls, type LoopbackTls } from '../../support/loopback-tls.ts';
+import { loopbackTls, type LoopbackTls } from '../../support/http/loopback-tls.ts';
 
 /** A store that says no is told apart from one that is away: nothing but a person cures it. */
 describe('EventStoreDB adapter: rights, passwords and certificates', () => {

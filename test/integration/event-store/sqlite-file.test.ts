@@ -346,7 +346,7 @@ describe('sqlite event store: the file', function () {
       const store = await made.openStore(await filled());
       const folder = join(await made.dataDir(), 'none');
       const error = await errorOf(store.backup(join(folder, 'copy.db')));
-      expect((error as Error).message).to.equal(`there is no folder ${folder}`);
+      expect((error as Error).message).to.equal(`folder ${folder} not found`);
       await store.close();
     });
 

@@ -12,7 +12,7 @@ import {
   type Caller,
   type TestService,
   type TokenOptions,
-} from '../../support/http-service.ts';
+} from '../../support/http/service.ts';
 
 const METHODS: readonly Method[] = ['List', 'Get', 'Create', 'Update', 'Delete'];
 const REQUESTS: Readonly<Record<Method, { verb: string; suffix: string; body?: object }>> = {

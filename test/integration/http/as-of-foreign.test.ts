@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
 import type { EventStore } from '../../../src/app/log/event-store.ts';
-import { AUDIT, startAuditStage, type AuditStage } from '../../support/audit-callers.ts';
-import { PUBLIC, type Caller, type Reply } from '../../support/http-service.ts';
+import { AUDIT, startAuditStage, type AuditStage } from '../../support/audit/stage.ts';
+import { PUBLIC, type Caller, type Reply } from '../../support/http/service.ts';
 
 /** Whether an id of somebody else exists must not show in how much work it is to say that it is not yours. */
 describe('as_of of foreign objects', () => {

@@ -10,7 +10,7 @@ import {
   type Caller,
   type Reply,
   type TestService,
-} from '../../support/http-service.ts';
+} from '../../support/http/service.ts';
 
 const CLUSTERS = `${PUBLIC}/clusters`;
 

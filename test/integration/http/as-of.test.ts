@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
 import type { EventStore } from '../../../src/app/log/event-store.ts';
 import { checkAsync } from '../../support/property.ts';
-import { startTestService, type TestService } from '../../support/http-service.ts';
+import { startTestService, type TestService } from '../../support/http/service.ts';
 
 type Answer = { readonly status: number; readonly text: string; readonly position: string };
 

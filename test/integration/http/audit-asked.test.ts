@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { AUDIT, startAuditStage, type AuditStage } from '../../support/audit-callers.ts';
-import { itemsOf, textAt, type Caller, type Json } from '../../support/http-service.ts';
+import { AUDIT, startAuditStage, type AuditStage } from '../../support/audit/stage.ts';
+import { itemsOf, textAt, type Caller, type Json } from '../../support/http/service.ts';
 
 /** What the recorded looks say of what was read: to the reader's own tenant, and to those who are told of a look. */
 describe('audit API: what a look asked for', () => {

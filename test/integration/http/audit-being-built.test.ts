@@ -2,10 +2,10 @@ import { expect } from 'chai';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
 import type { EventStore } from '../../../src/app/log/event-store.ts';
 import { createStartGate, type StartGate } from '../../../src/composition/start-gate.ts';
-import { AUDIT, reasonOf } from '../../support/audit-callers.ts';
+import { AUDIT, reasonOf } from '../../support/audit/stage.ts';
 import { eventually } from '../../support/eventually.ts';
-import { createFakeTimers } from '../../support/fake-incarnation.ts';
-import { callerOf, PRIVATE, startTestService } from '../../support/http-service.ts';
+import { createFakeTimers } from '../../support/commands/fake-incarnation.ts';
+import { callerOf, PRIVATE, startTestService } from '../../support/http/service.ts';
 
 /** After an upgrade that makes it anew, the view begins with nothing: an auditor would read that as "nothing happened". */
 describe('audit API: a view that is being built', () => {

@@ -8,8 +8,8 @@ import {
   startAuditStage,
   until,
   type AuditStage,
-} from '../../support/audit-callers.ts';
-import { textAt } from '../../support/http-service.ts';
+} from '../../support/audit/stage.ts';
+import { textAt } from '../../support/http/service.ts';
 
 const CREATED = 'ClusterOrdered';
 /** The first event of who ordered: names of people are looked for in those. */

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import { objectAt, stringAt } from '../../../src/domain/json-tools.ts';
-import { AUDIT, detailOf, reasonOf, startAuditStage, type AuditStage } from '../../support/audit-callers.ts';
-import { callerOf, PRIVATE, PUBLIC, type Json } from '../../support/http-service.ts';
+import { AUDIT, detailOf, reasonOf, startAuditStage, type AuditStage } from '../../support/audit/stage.ts';
+import { callerOf, PRIVATE, PUBLIC, type Json } from '../../support/http/service.ts';
 import { openApi, parametersOf, requestSchemaOf, type OpenApi } from '../../support/openapi/document.ts';
 
 /** An empty value is most often a variable that was not set: taken for none it would be a wider answer, or another one. */

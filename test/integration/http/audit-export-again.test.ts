@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { AUDIT, reasonOf, startAuditStage, until, type AuditStage } from '../../support/audit-callers.ts';
-import { itemsOf, textAt, type Reply } from '../../support/http-service.ts';
+import { AUDIT, reasonOf, startAuditStage, until, type AuditStage } from '../../support/audit/stage.ts';
+import { itemsOf, textAt, type Reply } from '../../support/http/service.ts';
 
 const SUBJECT = { filter: { subject: 'alice' } };
 

@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import { objectAt, stringAt } from '../../../src/domain/json-tools.ts';
 import { isEncrypted } from '../../../src/domain/personal.ts';
 import { parseStreamName, streamName } from '../../../src/domain/stream-name.ts';
-import { AUDIT, startAuditStage, type AuditStage } from '../../support/audit-callers.ts';
-import { PRIVATE, PUBLIC, type Reply } from '../../support/http-service.ts';
+import { AUDIT, startAuditStage, type AuditStage } from '../../support/audit/stage.ts';
+import { PRIVATE, PUBLIC, type Reply } from '../../support/http/service.ts';
 
 /**
  * What is foreign answers as what never was, whatever the kind: of every category of streams in the log one thing that is not

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { AUDIT, detailOf, reasonOf, startAuditStage, type AuditStage } from '../../support/audit-callers.ts';
-import { callerOf, itemsOf, PUBLIC, textAt, type Caller, type Json } from '../../support/http-service.ts';
+import { AUDIT, detailOf, reasonOf, startAuditStage, type AuditStage } from '../../support/audit/stage.ts';
+import { callerOf, itemsOf, PUBLIC, textAt, type Caller, type Json } from '../../support/http/service.ts';
 
 /** What is kept from tenants, and from who may no longer read: the people of the provider, hidden events, files. */
 describe('audit API: what is kept back', function () {
@@ -169,7 +169,7 @@ describe('audit API: what is kept back', function () {
       });
     const nobody = await person('t1');
     expect(nobody.status, nobody.text).to.equal(400);
-    expect(detailOf(nobody)).to.match(/^field 'filter.subject': nobody/);
+    expect(detailOf(nobody)).to.match(/^field 'filter.subject': no subject has this id/);
     expect((await person('t2')).status).to.equal(202);
     expect((await asked('t2')).status).to.equal(202);
     expect((await asked()).status).to.equal(202);

@@ -10,8 +10,8 @@ import {
   startAuditStage,
   until,
   type AuditStage,
-} from '../../support/audit-callers.ts';
-import { PUBLIC } from '../../support/http-service.ts';
+} from '../../support/audit/stage.ts';
+import { PUBLIC } from '../../support/http/service.ts';
 
 /** Somebody took an event out of the log before it was signed: the signature that comes next would be over the gap. */
 describe('audit API: an event that is missing in what is not signed yet', function () {

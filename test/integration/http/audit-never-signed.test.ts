@@ -8,8 +8,8 @@ import {
   startAuditStage,
   until,
   type AuditStage,
-} from '../../support/audit-callers.ts';
-import type { Reply } from '../../support/http-service.ts';
+} from '../../support/audit/stage.ts';
+import type { Reply } from '../../support/http/service.ts';
 
 type Read = (event: RecordedEvent) => RecordedEvent;
 const asRecorded: Read = (event) => event;
@@ -54,7 +54,7 @@ describe('audit API: trust over a log that was changed', () => {
     expect(reasonOf(reply), reply.text).to.equal('500 EVENT_CHANGED');
     expect(detailOf(reply))
       .to.include(`the event that is stored at position ${event.position} is not what was recorded`)
-      .and.include('Keep the trust.json, the exports and the mirrors that you have');
+      .and.include('Keep your trust.json, exports and mirrors as evidence');
     expect(reply.text).not.to.include('secret').and.not.include(nameOf(event));
   };
 

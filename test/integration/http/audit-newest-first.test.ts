@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { AUDIT, detailOf, reasonOf, startAuditStage, type AuditStage } from '../../support/audit-callers.ts';
-import { itemsOf, textAt, type Caller, type Json } from '../../support/http-service.ts';
+import { AUDIT, detailOf, reasonOf, startAuditStage, type AuditStage } from '../../support/audit/stage.ts';
+import { itemsOf, textAt, type Caller, type Json } from '../../support/http/service.ts';
 import { checkAsync } from '../../support/property.ts';
 
 describe('audit API: events newest first', () => {

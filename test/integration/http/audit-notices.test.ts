@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { AUDIT, startAuditStage, type AuditStage } from '../../support/audit-callers.ts';
-import { itemsOf, textAt, type Caller, type Json } from '../../support/http-service.ts';
+import { AUDIT, startAuditStage, type AuditStage } from '../../support/audit/stage.ts';
+import { itemsOf, textAt, type Caller, type Json } from '../../support/http/service.ts';
 
 /** Somebody who has not logged in yet. */
 const OLGA = '5d3c0f0e-7b1c-5a52-9a52-08a3a4a2a0b1';

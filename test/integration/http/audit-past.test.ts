@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { AUDIT, detailOf, reasonOf, startAuditStage, type AuditStage } from '../../support/audit-callers.ts';
-import { PRIVATE, textAt, type Json } from '../../support/http-service.ts';
+import { AUDIT, detailOf, reasonOf, startAuditStage, type AuditStage } from '../../support/audit/stage.ts';
+import { PRIVATE, textAt, type Json } from '../../support/http/service.ts';
 import { checkAsync } from '../../support/property.ts';
 
 /** Objects as they were, over `/api/audit/v1`. */
@@ -99,9 +99,7 @@ describe('audit API: the past', () => {
     expect(reasonOf(await at('fc430', '0190fdc2-bf52-71b8-8c36-977f348f4436.0000000000000001'))).to.equal(
       '400 FOREIGN_POSITION',
     );
-    expect(detailOf(await at('fc430', '2020-02-31T00:00:00Z'))).to.match(
-      /^'as_of' must be a time that there is/,
-    );
+    expect(detailOf(await at('fc430', '2020-02-31T00:00:00Z'))).to.match(/^'as_of' must be an existing time/);
     expect(reasonOf(await at('fc430', 'yesterday'))).to.equal('400 INVALID_ARGUMENT');
     expect(reasonOf(await admin('GET', `${path}/fc430/diff`))).to.equal('400 INVALID_ARGUMENT');
     // Also where both lie before everything, and so are the same moment.

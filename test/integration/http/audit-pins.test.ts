@@ -4,8 +4,8 @@ import { expect } from 'chai';
 import { verifyBundle } from '../../../src/app/audit/bundle/verify.ts';
 import type { Trust } from '../../../src/app/audit/merkle/key-chain.ts';
 import { openBundle } from '../../../src/cli/audit/bundle-source.ts';
-import { AUDIT, startAuditStage, until } from '../../support/audit-callers.ts';
-import { PRIVATE, type Caller } from '../../support/http-service.ts';
+import { AUDIT, startAuditStage, until } from '../../support/audit/stage.ts';
+import { PRIVATE, type Caller } from '../../support/http/service.ts';
 
 describe('an export of the service', function () {
   // Some wait for a signed head, which comes every ten seconds.
@@ -65,7 +65,7 @@ describe('an export of the service', function () {
       const refused = await checked(old);
       expect(refused.pin).to.equal('not shown');
       expect(refused.findings[0]?.message).to.match(
-        /when the pin is older than the first event of tenant t9, take a new one over a way that you trust \(audit trust -o <new file>/,
+        /A pin from before the first event of tenant t9 cannot be used: take a new one over a way that you trust \(audit trust -o <new file>/,
       );
       const renewed = await checked(await trustOf(late, ''));
       expect([renewed.findings, renewed.pin]).to.deep.equal([[], 'continued']);

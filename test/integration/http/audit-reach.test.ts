@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { AUDIT, detailOf, reasonOf, startAuditStage, type AuditStage } from '../../support/audit-callers.ts';
-import { itemsOf, PRIVATE, PUBLIC, textAt, type Caller, type Json } from '../../support/http-service.ts';
+import { AUDIT, detailOf, reasonOf, startAuditStage, type AuditStage } from '../../support/audit/stage.ts';
+import { itemsOf, PRIVATE, PUBLIC, textAt, type Caller, type Json } from '../../support/http/service.ts';
 
 /** Somebody who has not logged in yet. */
 const OLGA = '5d3c0f0e-7b1c-5a52-9a52-08a3a4a2a0b1';
@@ -67,7 +67,7 @@ describe('audit API: reach', () => {
     const soon = { subject: OLGA, tenants: 'all', reason: 'r', expires_at: '2020-01-01T00:00:00Z' };
     expect(reasonOf(await admin('POST', `${AUDIT}/grants`, soon))).to.equal('400 EXPIRED');
     const misspelt = await admin('POST', `${AUDIT}/grants`, { ...soon, expires_at: undefined, expires: 'x' });
-    expect(detailOf(misspelt)).to.match(/^there is no field 'expires'/);
+    expect(detailOf(misspelt)).to.match(/^unknown field 'expires'/);
   });
 
   it('is not widened over a tenant that is not there: its name is misspelt, and nobody would be told', async () => {
@@ -197,18 +197,20 @@ describe('audit API: reach', () => {
     const detail = async (query: string, caller = auditor): Promise<string> =>
       detailOf(await caller('GET', `${AUDIT}/events?${query}`));
     expect(await detail('type=ClusterOrderd')).to.equal(
-      "query parameter 'type': there is no event type 'ClusterOrderd'; did you mean ClusterOrdered?",
+      "query parameter 'type': unknown event type 'ClusterOrderd'; did you mean ClusterOrdered?",
     );
     expect(await detail('type=ClusterOrdered,clusterordered')).to.match(/'clusterordered'; did you mean Cl/);
-    expect(await detail('type=__proto__')).to.match(/there is no event type '__proto__'$/);
-    expect(await detail(`type=${'x'.repeat(500)}`)).to.match(/there is no event type 'x{100}'$/);
+    expect(await detail('type=__proto__')).to.match(/unknown event type '__proto__'$/);
+    expect(await detail(`type=${'x'.repeat(500)}`)).to.match(/unknown event type 'x{100}'$/);
     // What the provider alone sees is not suggested to tenants, and exists all the same.
     expect(await detail('type=NameReservd')).to.not.include('NameReserved');
     expect(await detail('type=NameReservd', admin)).to.include('did you mean NameReserved');
     expect(await detail('kind=clusterz')).to.match(
-      /^query parameter 'kind': there is no kind 'clusterz'; did you mean cluster( or |\?)/,
+      /^query parameter 'kind': unknown kind 'clusterz'; did you mean cluster( or |\?)/,
     );
-    expect(await detail('kind=zebra')).to.match(/no kind 'zebra'; there are cluster, clusterCatalogItem, /);
+    expect(await detail('kind=zebra')).to.match(
+      /unknown kind 'zebra'; known are cluster, clusterCatalogItem, /,
+    );
     for (const known of [
       'kind=refusal',
       'kind=auditAccess',
@@ -219,11 +221,9 @@ describe('audit API: reach', () => {
     const exported = async (filter: object): Promise<string> =>
       detailOf(await auditor('POST', `${AUDIT}/exports`, { filter }));
     expect(await exported({ types: ['ClusterOrderd'] })).to.match(
-      /^field 'filter.types': there is no event type 'ClusterOrderd'; did you mean/,
+      /^field 'filter.types': unknown event type 'ClusterOrderd'; did you mean/,
     );
-    expect(await exported({ kind: 'clusterz' })).to.match(
-      /^field 'filter.kind': there is no kind 'clusterz'/,
-    );
+    expect(await exported({ kind: 'clusterz' })).to.match(/^field 'filter.kind': unknown kind 'clusterz'/);
     expect(await exported({ outcome: 'deny' })).to.match(/^field 'filter.outcome' must be one of accepted/);
   });
 
@@ -235,10 +235,10 @@ describe('audit API: reach', () => {
       const asked = `${AUDIT}/${path.replaceAll(/\{[^}]+\}/g, 'x')}`;
       const reply = await admin('GET', `${asked}?foo=1`);
       expect(reasonOf(reply), asked).to.equal('400 INVALID_ARGUMENT');
-      expect(detailOf(reply), asked).to.match(/^there is no query parameter 'foo'; th(ere are|is route)/);
+      expect(detailOf(reply), asked).to.match(/^unknown query parameter 'foo'; this route takes/);
     }
     expect(detailOf(await admin('GET', `${AUDIT}/resources/cluster/x/events?id=y`))).to.match(
-      /^there is no query parameter 'id'/,
+      /^unknown query parameter 'id'/,
     );
   });
 

@@ -6,7 +6,7 @@ import {
   startTestService,
   type Caller,
   type TestService,
-} from '../../support/http-service.ts';
+} from '../../support/http/service.ts';
 
 /** Malformed writes are refused before anybody asks who calls (OSAC); their record says who it was. */
 describe('refusals before authentication', () => {

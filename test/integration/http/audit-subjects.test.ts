@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { AUDIT, detailOf, reasonOf, startAuditStage, type AuditStage } from '../../support/audit-callers.ts';
-import { itemsOf, textAt, type Caller, type Json } from '../../support/http-service.ts';
+import { AUDIT, detailOf, reasonOf, startAuditStage, type AuditStage } from '../../support/audit/stage.ts';
+import { itemsOf, textAt, type Caller, type Json } from '../../support/http/service.ts';
 
 /** What somebody did, asked for by the id or by the user name. */
 describe('audit API: subjects by name', () => {
@@ -46,10 +46,10 @@ describe('audit API: subjects by name', () => {
       if (event.type === 'AuditRead')
         expect(JSON.stringify(event.data)).to.not.include('alice').and.to.not.include('"anna"');
     expect(await detail(auditor, 'subject=Alice')).to.match(
-      /^query parameter 'subject': nobody of this id or user name has done anything in the history that you may read \(of t1\)\. Names are exact/,
+      /^query parameter 'subject': no subject has this id or user name in the history that you may read \(of t1\)\. Names are exact/,
     );
     for (const odd of ['__proto__', 'nobody', encodeURIComponent('al\u0000ice')])
-      expect(await detail(auditor, `subject=${odd}`)).to.match(/nobody of this id or user name/);
+      expect(await detail(auditor, `subject=${odd}`)).to.match(/no subject has this id or user name/);
   });
 
   it('are within reach only, and of several of one name the ids are said', async () => {
@@ -71,7 +71,7 @@ describe('audit API: subjects by name', () => {
     const unknown = await detail(auditor, 'subject=nobody');
     expect(await detail(auditor, 'subject=bob')).to.equal(unknown);
     expect(await detail(auditor, `subject=${theirs}`)).to.equal(unknown);
-    expect(await detail(admin, 'subject=bob&tenant=t1')).to.match(/nobody of this id or user name/);
+    expect(await detail(admin, 'subject=bob&tenant=t1')).to.match(/no subject has this id or user name/);
   });
 
   it('are not the people of the provider for a tenant, who have no names there', async () => {
@@ -80,7 +80,7 @@ describe('audit API: subjects by name', () => {
     await admin('PATCH', `/api/private/v1/clusters/${id}`, { metadata: { labels: { a: 'b' } } });
     const seen = (await listed(auditor, 'type=ClusterLabelled')).at(-1);
     expect(seen?.['actor']).to.not.have.property('personal');
-    expect(await detail(auditor, 'subject=root')).to.match(/nobody of this id or user name/);
+    expect(await detail(auditor, 'subject=root')).to.match(/no subject has this id or user name/);
     const subject = textAt(seen, 'actor', 'subject');
     expect((await listed(auditor, `subject=${subject}`)).length).to.be.greaterThan(0);
     expect(await idOf(admin, 'subject=root&tenant=t1')).to.equal(subject);
@@ -109,6 +109,6 @@ describe('audit API: subjects by name', () => {
     expect(made['request']).to.deep.include({ filter: { subject: id } });
     const none = await auditor('POST', `${AUDIT}/exports`, { filter: { subject: 'nobody' } });
     expect(reasonOf(none)).to.equal('400 INVALID_ARGUMENT');
-    expect(detailOf(none)).to.match(/^field 'filter\.subject': nobody of this id or user name/);
+    expect(detailOf(none)).to.match(/^field 'filter\.subject': no subject has this id or user name/);
   });
 });

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { AUDIT, detailOf, reasonOf, startAuditStage, type AuditStage } from '../../support/audit-callers.ts';
-import { itemsOf, PUBLIC, type Caller, type Reply } from '../../support/http-service.ts';
+import { AUDIT, detailOf, reasonOf, startAuditStage, type AuditStage } from '../../support/audit/stage.ts';
+import { itemsOf, PUBLIC, type Caller, type Reply } from '../../support/http/service.ts';
 
 /** Tenants that are misspelt, not there or not theirs: no auditor may believe that nothing happened. */
 describe('audit API: tenants out of reach', () => {
@@ -29,13 +29,13 @@ describe('audit API: tenants out of reach', () => {
     };
     const listed = await answers((tenant) => auditor('GET', `${AUDIT}/events?tenant=${tenant}`));
     expect(listed).to.match(
-      /^query parameter 'tenant': 't2' is no tenant whose history you may read: look at how it is spelt; .* ledgerctl audit grant [-0-9a-f]{36} --tenant t2 --reason <why>$/,
+      /^query parameter 'tenant': you may not read the history of a tenant 't2': check its spelling; .* ledgerctl audit grant [-0-9a-f]{36} --tenant t2 --reason <why>$/,
     );
     expect(service.rejections.at(-1)).to.include({ outcome: 'denied', command: 'GET /audit.v1/events' });
     await answers((tenant) => auditor('GET', `${AUDIT}/events?tenant=t1&tenant=${tenant}`));
     await answers((tenant) => auditor('GET', `${AUDIT}/resources/cluster/x/events?tenant=${tenant}`));
     const exported = await answers((tenant) => auditor('POST', `${AUDIT}/exports`, { tenant }));
-    expect(exported).to.match(/^field 'tenant': 't2' is no tenant whose history you may read/);
+    expect(exported).to.match(/^field 'tenant': you may not read the history of a tenant 't2'/);
     expect(own).to.not.equal(undefined);
   });
 
@@ -55,9 +55,7 @@ describe('audit API: tenants out of reach', () => {
     for (const path of paths) {
       const reply = await outside('GET', `${AUDIT}/${path}`);
       expect(reasonOf(reply), path).to.equal('403 PERMISSION_DENIED');
-      expect(detailOf(reply), path).to.match(
-        /^there is no tenant whose history you may read; a provider admin/,
-      );
+      expect(detailOf(reply), path).to.match(/^you may read the history of no tenant; a provider admin/);
     }
     const empty = await outside('POST', `${AUDIT}/exports`, {});
     expect(reasonOf(empty)).to.equal('403 PERMISSION_DENIED');
@@ -77,16 +75,14 @@ describe('audit API: tenants out of reach', () => {
     const detail = async (query: string): Promise<string> =>
       detailOf(await admin('GET', `${AUDIT}/events?${query}`));
     expect(await detail('tenant=shard')).to.match(
-      /^query parameter 'tenant': there is no tenant 'shard'; did you mean shared\b/,
+      /^query parameter 'tenant': tenant 'shard' not found; did you mean shared\b/,
     );
-    expect(await detail('tenant=__proto__')).to.match(/there is no tenant '__proto__'$/);
+    expect(await detail('tenant=__proto__')).to.match(/tenant '__proto__' not found$/);
     expect((await admin('GET', `${AUDIT}/events?tenant=t1,shared`)).status).to.equal(200);
     const exported = await admin('POST', `${AUDIT}/exports`, { tenant: 'shard' });
     expect(reasonOf(exported)).to.equal('400 NOTHING_TO_EXPORT');
-    expect(detailOf(exported)).to.equal("there is no event of a tenant 'shard': nothing can be exported");
-    expect(exported.json['errors']).to.deep.equal([
-      { field: 'tenant', description: 'look at how it is spelt' },
-    ]);
+    expect(detailOf(exported)).to.equal("tenant 'shard' has no events: nothing can be exported");
+    expect(exported.json['errors']).to.deep.equal([{ field: 'tenant', description: 'check its spelling' }]);
   });
 
   it('have objects and events that are as absent as those that never were, at any moment', async () => {
@@ -98,17 +94,14 @@ describe('audit API: tenants out of reach', () => {
     await settled();
     const now = encodeURIComponent(new Date().toISOString());
     for (const [path, says] of [
-      [
-        'resources/cluster/ID',
-        /^there is no cluster \? now in the history that you may read \(of t1\): look/,
-      ],
-      [`resources/cluster/ID?as_of=${now}`, /^there was no cluster \? at that moment in the history that/],
-      [`resources/cluster/ID/diff?from=${now}`, /^there was no cluster \? at either moment in the history/],
+      ['resources/cluster/ID', /^cluster \? not found in the history that you may read \(of t1\): check/],
+      [`resources/cluster/ID?as_of=${now}`, /^cluster \? not found at that moment in the history that/],
+      [`resources/cluster/ID/diff?from=${now}`, /^cluster \? not found at either moment in the history/],
       [
         'events/cluster-ID@0',
-        /^there is no event 'cluster-ID@0' in the history that you may read \(of t1\): give/,
+        /^event 'cluster-ID@0' not found in the history that you may read \(of t1\): give/,
       ],
-      ['events/cluster-ID@0/proof', /^there is no event 'cluster-ID@0' in the history that you may read/],
+      ['events/cluster-ID@0/proof', /^event 'cluster-ID@0' not found in the history that you may read/],
     ] as const) {
       const [foreign, absent] = [
         await auditor('GET', `${AUDIT}/${path.replaceAll('ID', theirs)}`),

@@ -8,7 +8,7 @@ import type { Trust } from '../../../src/app/audit/merkle/key-chain.ts';
 import { createApiClient } from '../../../src/cli/api-client.ts';
 import { tileDirectory } from '../../../src/cli/audit/tile-directory.ts';
 import { tilesOfService } from '../../../src/cli/audit/tile-service.ts';
-import { AUDIT, reasonOf, startAuditStage, until, type AuditStage } from '../../support/audit-callers.ts';
+import { AUDIT, reasonOf, startAuditStage, until, type AuditStage } from '../../support/audit/stage.ts';
 
 const HASH = 32;
 

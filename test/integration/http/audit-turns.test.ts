@@ -2,9 +2,9 @@ import { expect } from 'chai';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
 import type { EventStore } from '../../../src/app/log/event-store.ts';
 import { heldBy } from '../../support/held-promise.ts';
-import { AUDIT, startAuditStage, type AuditStage } from '../../support/audit-callers.ts';
+import { AUDIT, startAuditStage, type AuditStage } from '../../support/audit/stage.ts';
 import { createHistoryWriter } from '../../support/audit/random-history.ts';
-import { itemsOf, textAt } from '../../support/http-service.ts';
+import { itemsOf, textAt } from '../../support/http/service.ts';
 
 const EVENTS = 600;
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { AUDIT, detailOf, reasonOf, startAuditStage, type AuditStage } from '../../support/audit-callers.ts';
-import { itemsOf, PRIVATE, textAt, type Caller, type Reply } from '../../support/http-service.ts';
+import { AUDIT, detailOf, reasonOf, startAuditStage, type AuditStage } from '../../support/audit/stage.ts';
+import { itemsOf, PRIVATE, textAt, type Caller, type Reply } from '../../support/http/service.ts';
 
 const NOBODY = '5d3c0f0e-7b1c-5a52-9a52-08a3a4a2a0b1';
 
@@ -28,7 +28,7 @@ describe('audit API: holds, erasures and grants of what is not there', () => {
       expect(reasonOf(refused), id).to.equal('400 TENANT_NOT_FOUND');
       expect(fieldsOf(refused)).to.deep.equal(['scope.id']);
       expect(detailOf(refused)).to.equal(
-        `field 'scope.id' names tenant '${id}', of which there is no history: give the name of a tenant`,
+        `field 'scope.id': tenant '${id}' has no history: give the name of a tenant`,
       );
     }
     expect(itemsOf(await stage.admin('GET', `${AUDIT}/holds`))).to.deep.equal([]);

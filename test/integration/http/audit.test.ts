@@ -6,8 +6,8 @@ import { verifyBundle } from '../../../src/app/audit/bundle/verify.ts';
 import { verifyConsistency, verifyInclusion } from '../../../src/app/audit/merkle/proofs.ts';
 import { openBundle } from '../../../src/cli/audit/bundle-source.ts';
 import type { Trust } from '../../../src/app/audit/merkle/key-chain.ts';
-import { AUDIT, reasonOf, startAuditStage, type AuditStage } from '../../support/audit-callers.ts';
-import { itemsOf, textAt, type Caller, type Json, type TestService } from '../../support/http-service.ts';
+import { AUDIT, reasonOf, startAuditStage, type AuditStage } from '../../support/audit/stage.ts';
+import { itemsOf, textAt, type Caller, type Json, type TestService } from '../../support/http/service.ts';
 
 /** What `/api/audit/v1` answers, over the real command runner, tree and signer. */
 describe('audit API', () => {

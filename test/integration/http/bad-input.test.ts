@@ -9,10 +9,10 @@ import {
   textAt,
   type Json,
   type TestService,
-} from '../../support/http-service.ts';
+} from '../../support/http/service.ts';
 import { MAX_BODY_BYTES } from '../../../src/http/body.ts';
 import { heldBy } from '../../support/held-promise.ts';
-import { rawClient, rawExchange, type RawReply } from '../../support/raw-http.ts';
+import { rawClient, rawExchange, type RawReply } from '../../support/http/raw-client.ts';
 import { badRequests, type Bad } from './bad-requests.ts';
 import { CLUSTERS, SMALL } from './ordering.ts';
 

@@ -1,4 +1,4 @@
-import { PRIVATE, PUBLIC } from '../../support/http-service.ts';
+import { PRIVATE, PUBLIC } from '../../support/http/service.ts';
 import { CLUSTERS, SMALL } from './ordering.ts';
 
 export type Bad = {

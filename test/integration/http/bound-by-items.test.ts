@@ -6,7 +6,7 @@ import {
   textAt,
   type Caller,
   type TestService,
-} from '../../support/http-service.ts';
+} from '../../support/http/service.ts';
 import { ITEMS, SMALL, refused, startCatalogueItems, type CatalogueItems } from './catalogue-items.ts';
 
 /** docs/administration.md "Cluster catalogue item": what an item says outlives the order. */

@@ -11,7 +11,7 @@ import {
   type Caller,
   type Reply,
   type TestService,
-} from '../../support/http-service.ts';
+} from '../../support/http/service.ts';
 import { ITEMS, SMALL, refused, startCatalogueItems, type CatalogueItems } from './catalogue-items.ts';
 
 /** What the admin of these specs makes bears the admin's own id, as what tenants make bears theirs. */

@@ -12,8 +12,8 @@ import {
   textAt,
   type Caller,
   type TestService,
-} from '../../support/http-service.ts';
-import { loadShippedCatalogue } from '../../support/shipped-catalogue.ts';
+} from '../../support/http/service.ts';
+import { loadShippedCatalogue } from '../../support/http/shipped-catalogue.ts';
 
 const FIXTURES = join(import.meta.dirname, '../../../fixtures/catalog');
 
@@ -152,7 +152,10 @@ describe('catalogue folder', () => {
       it(what, () => refused(file, JSON.stringify([entry]), 'entry 1', ...said));
 
     it('a folder that is not there', () => {
-      expect(() => readCatalog(join(dir, 'none'))).to.throw(BadCatalog, 'LEDGER_CATALOG: there is no folder');
+      expect(() => readCatalog(join(dir, 'none'))).to.throw(
+        BadCatalog,
+        /^LEDGER_CATALOG: folder \S+ not found/,
+      );
     });
   });
 });

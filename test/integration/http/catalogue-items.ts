@@ -9,7 +9,7 @@ import {
   type Caller,
   type Reply,
   type TestService,
-} from '../../support/http-service.ts';
+} from '../../support/http/service.ts';
 
 export const ITEMS = 'cluster_catalog_items';
 export const SMALL = { id: 'osac.templates.small' };

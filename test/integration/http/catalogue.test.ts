@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { subjectIdOf } from '../../../src/app/log/identifiers.ts';
 import { hubCapacity } from '../../../src/app/hubs/scheduler.ts';
 import type { HubCapacityCommand } from '../../../src/domain/hubs/capacity.ts';
-import { commandContext } from '../../support/hub-fixture.ts';
+import { commandContext } from '../../support/hubs/hub-fixture.ts';
 import {
   PRIVATE,
   PUBLIC,
@@ -14,7 +14,7 @@ import {
   textAt,
   type Caller,
   type TestService,
-} from '../../support/http-service.ts';
+} from '../../support/http/service.ts';
 
 /** What the admin of these specs makes bears the admin's own id, as what tenants make bears theirs. */
 const ROOT = subjectIdOf('shared', ISSUER, 'root');

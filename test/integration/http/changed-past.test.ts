@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
 import type { EventStore, RecordedEvent } from '../../../src/app/log/event-store.ts';
-import { AUDIT, detailOf, reasonOf, startAuditStage, type AuditStage } from '../../support/audit-callers.ts';
-import { PUBLIC, type Caller } from '../../support/http-service.ts';
+import { AUDIT, detailOf, reasonOf, startAuditStage, type AuditStage } from '../../support/audit/stage.ts';
+import { PUBLIC, type Caller } from '../../support/http/service.ts';
 
 /** Somebody changed an event beneath the service, checksum and all: what was is not told as if it had been so. */
 describe('the past of an object whose events were changed in the store', () => {

@@ -16,8 +16,8 @@ import { objectAt, stringAt } from '../../../src/domain/json-tools.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import { registry } from '../../../src/domain/registry.ts';
 import type { AuditReader } from '../../../src/projections/audit/audit-reader.ts';
-import { AUDIT, startAuditStage, type AuditStage } from '../../support/audit-callers.ts';
-import { PUBLIC } from '../../support/http-service.ts';
+import { AUDIT, startAuditStage, type AuditStage } from '../../support/audit/stage.ts';
+import { PUBLIC } from '../../support/http/service.ts';
 import { recordingLogger } from '../../support/loggers.ts';
 
 const STATE = 'osac.state.cluster.v1';

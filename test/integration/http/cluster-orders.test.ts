@@ -6,7 +6,7 @@ import {
   type Caller,
   type Json,
   type TestService,
-} from '../../support/http-service.ts';
+} from '../../support/http/service.ts';
 import { CLUSTERS, SMALL, startOrdering, type Ordering } from './ordering.ts';
 
 /** What makes a cluster. */

@@ -7,7 +7,7 @@ import {
   type Caller,
   type Json,
   type TestService,
-} from '../../support/http-service.ts';
+} from '../../support/http/service.ts';
 import { CLUSTERS, SMALL, startOrdering, type Ordering } from './ordering.ts';
 
 /** What changes a cluster, and under which conditions. */

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import { openStage, type Seen } from '../../support/conformance/play.ts';
 import { loadRecordings, loadRules, loadScenarios, stepsOf } from '../../support/conformance/scenario.ts';
-import { callerOf, startTestService } from '../../support/http-service.ts';
+import { callerOf, startTestService } from '../../support/http/service.ts';
 import { openApi, type OpenApi } from '../../support/openapi/document.ts';
 
 const scenarios = loadScenarios();

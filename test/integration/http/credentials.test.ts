@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import { openApi } from '../../support/openapi/document.ts';
-import { readAll } from '../../support/toy-workflow.ts';
-import { textAt, type Caller, type TestService } from '../../support/http-service.ts';
+import { readAll } from '../../support/process-runner/toy-workflow.ts';
+import { textAt, type Caller, type TestService } from '../../support/http/service.ts';
 import { LEDGER, linesOf, startDispatching, type Dispatching } from './dispatching.ts';
 import { CLUSTERS } from './ordering.ts';
 

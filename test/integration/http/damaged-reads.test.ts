@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
 import { LogDamaged, type EventStore, type RecordedEvent } from '../../../src/app/log/event-store.ts';
-import { AUDIT, startAuditStage, type AuditStage } from '../../support/audit-callers.ts';
-import { PUBLIC } from '../../support/http-service.ts';
+import { AUDIT, startAuditStage, type AuditStage } from '../../support/audit/stage.ts';
+import { PUBLIC } from '../../support/http/service.ts';
 
 /** Whatever call comes upon an event that is not the one that was recorded, the instance learns of it, whoever signs. */
 describe('reads that come upon a damaged event', () => {

@@ -3,7 +3,7 @@ import { systemTimers } from '../../../src/adapters/system/system-ports.ts';
 import { findDangling } from '../../../src/composition/dangling-references.ts';
 import type { DocumentCommand } from '../../../src/domain/catalog/document.ts';
 import { clusterTemplate, tenant } from '../../../src/domain/kinds.ts';
-import { fakeContext } from '../../support/fake-context.ts';
+import { fakeContext } from '../../support/commands/fake-context.ts';
 import {
   PRIVATE,
   callerOf,
@@ -12,7 +12,7 @@ import {
   textAt,
   type Caller,
   type TestService,
-} from '../../support/http-service.ts';
+} from '../../support/http/service.ts';
 
 /** What the service finds of references that two instances or a crash have left behind. */
 describe('objects that refer to what is not there', () => {

@@ -6,7 +6,7 @@ import {
   textAt,
   type Caller,
   type TestService,
-} from '../../support/http-service.ts';
+} from '../../support/http/service.ts';
 import { CLUSTERS, SMALL, startOrdering, type Ordering } from './ordering.ts';
 
 /** Who could read an object is told that it was deleted; to everybody else it never was. */

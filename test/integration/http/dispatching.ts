@@ -1,9 +1,9 @@
-import { byKind, type FakeOrders } from '../../support/fake-orders.ts';
+import { byKind, type FakeOrders } from '../../support/hubs/fake-orders.ts';
 import { expect } from 'chai';
 import { HubError, type ManagementCluster } from '../../../src/app/hubs/management-cluster.ts';
 import type { ClusterCommand } from '../../../src/domain/clusters/commands.ts';
 import { clusterAggregate } from '../../../src/domain/kinds.ts';
-import { fakeContext } from '../../support/fake-context.ts';
+import { fakeContext } from '../../support/commands/fake-context.ts';
 import {
   callerOf,
   seedCatalogue,
@@ -13,7 +13,7 @@ import {
   type Json,
   type Reply,
   type TestService,
-} from '../../support/http-service.ts';
+} from '../../support/http/service.ts';
 import { CLUSTERS, SMALL } from './ordering.ts';
 
 export const LEDGER = '/api/ledger/v1';

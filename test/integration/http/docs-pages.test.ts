@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { callerOf, startTestService, type Caller, type TestService } from '../../support/http-service.ts';
+import { callerOf, startTestService, type Caller, type TestService } from '../../support/http/service.ts';
 
 const HTML = { accept: 'text/html,application/xhtml+xml' };
 

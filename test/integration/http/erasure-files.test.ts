@@ -12,8 +12,8 @@ import { eventTypes } from '../../../src/domain/registry.ts';
 import { openReadModels } from '../../../src/projections/open-read-models.ts';
 import type { ReadModels } from '../../../src/projections/read-models.ts';
 import { resourcesView } from '../../../src/projections/resources/resources-view.ts';
-import { fakeContext } from '../../support/fake-context.ts';
-import { startTestService } from '../../support/http-service.ts';
+import { fakeContext } from '../../support/commands/fake-context.ts';
+import { startTestService } from '../../support/http/service.ts';
 import { silentLogger } from '../../support/loggers.ts';
 
 /** A read model on a disk, while somebody is erased: what its files hold, not what it shows. */

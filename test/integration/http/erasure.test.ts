@@ -9,8 +9,8 @@ import { createEventCodec } from '../../../src/app/log/event-codec.ts';
 import { kinds } from '../../../src/domain/kinds.ts';
 import { eventTypes } from '../../../src/domain/registry.ts';
 import { revealing } from '../../../src/domain/personal.ts';
-import { fakeContext } from '../../support/fake-context.ts';
-import { startTestService } from '../../support/http-service.ts';
+import { fakeContext } from '../../support/commands/fake-context.ts';
+import { startTestService } from '../../support/http/service.ts';
 
 const silent = { debug() {}, info() {}, warn() {}, error() {}, child: () => silent };
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { kinds } from '../../../src/domain/kinds.ts';
-import { KIND_SAMPLES, makeHousePool, named, SPEC, type Around } from '../../support/kind-samples.ts';
+import { KIND_SAMPLES, makeHousePool, named, SPEC, type Around } from '../../support/http/kind-samples.ts';
 import {
   PRIVATE,
   PUBLIC,
@@ -12,7 +12,7 @@ import {
   type Json,
   type Reply,
   type TestService,
-} from '../../support/http-service.ts';
+} from '../../support/http/service.ts';
 
 /** Users for everything that binds one. */
 const MEMBERS = 40;

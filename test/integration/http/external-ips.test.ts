@@ -6,7 +6,7 @@ import {
   externalIpPool,
   type PoolCommand,
 } from '../../../src/domain/networks/external-ip-pool.resource.ts';
-import { fakeContext } from '../../support/fake-context.ts';
+import { fakeContext } from '../../support/commands/fake-context.ts';
 import {
   PRIVATE,
   PUBLIC,
@@ -18,8 +18,8 @@ import {
   type Json,
   type Reply,
   type TestService,
-} from '../../support/http-service.ts';
-import { PRIVATE_WATCH, summaryOf, watch } from '../../support/watching.ts';
+} from '../../support/http/service.ts';
+import { PRIVATE_WATCH, summaryOf, watch } from '../../support/http/watch-client.ts';
 
 const POOLS = `${PRIVATE}/external_ip_pools`;
 const OFFERED = `${PUBLIC}/external_ip_pools`;

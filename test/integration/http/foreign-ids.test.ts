@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { v5, v7 } from 'uuid';
 import { keyedCreationId, subjectIdOf } from '../../../src/app/log/identifiers.ts';
 import { kinds } from '../../../src/domain/kinds.ts';
-import { KIND_SAMPLES, makeHousePool } from '../../support/kind-samples.ts';
+import { KIND_SAMPLES, makeHousePool } from '../../support/http/kind-samples.ts';
 import {
   callerOf,
   PRIVATE,
@@ -14,7 +14,7 @@ import {
   type Caller,
   type Reply,
   type TestService,
-} from '../../support/http-service.ts';
+} from '../../support/http/service.ts';
 
 /**
  * Whoever knows an id, perhaps because it was the command id of a keyless creation, learns nothing from it:

@@ -7,10 +7,10 @@ import {
   startTestService,
   type Caller,
   type TestService,
-} from '../../support/http-service.ts';
+} from '../../support/http/service.ts';
 
-import { PUBLIC_WATCH } from '../../support/watching.ts';
-import { rawExchange } from '../../support/raw-http.ts';
+import { PUBLIC_WATCH } from '../../support/http/watch-client.ts';
+import { rawExchange } from '../../support/http/raw-client.ts';
 
 /** What is given twice and may mean two things is refused, rather than one of them taken. */
 describe('what a request may say once', () => {

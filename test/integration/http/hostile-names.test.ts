@@ -9,7 +9,7 @@ import {
   textAt,
   type Caller,
   type TestService,
-} from '../../support/http-service.ts';
+} from '../../support/http/service.ts';
 
 const CLUSTERS = `${PUBLIC}/clusters`;
 const SPEC = { template: { id: 'osac.templates.small' } };

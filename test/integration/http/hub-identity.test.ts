@@ -3,14 +3,14 @@ import { hub, KUBECONFIG_PATH } from '../../../src/domain/hubs/hub.resource.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import { listAt, objectAt, stringAt } from '../../../src/domain/json-tools.ts';
 import { aggregateOf } from '../../../src/domain/kinds.ts';
-import { commandContext } from '../../support/hub-fixture.ts';
+import { commandContext } from '../../support/hubs/hub-fixture.ts';
 import {
   PRIVATE,
   callerOf,
   startTestService,
   type Caller,
   type TestService,
-} from '../../support/http-service.ts';
+} from '../../support/http/service.ts';
 
 const at = '2026-11-21T12:00:00.000Z';
 const to = (cluster: string): string => Buffer.from(`kind: Config # to ${cluster}`).toString('base64');

@@ -3,14 +3,14 @@ import { systemIds, systemTimers, systemClock } from '../../../src/adapters/syst
 import { createHubHealth } from '../../../src/app/hubs/hub-health.ts';
 import type { HubProblem, ManagementCluster } from '../../../src/app/hubs/management-cluster.ts';
 import type { SecretRef } from '../../../src/domain/secret-ref.ts';
-import { fakeCluster, hubFixture, type HubFixture } from '../../support/hub-fixture.ts';
+import { fakeCluster, hubFixture, type HubFixture } from '../../support/hubs/hub-fixture.ts';
 import {
   callerOf,
   seedCatalogue,
   startTestService,
   type Caller,
   type TestService,
-} from '../../support/http-service.ts';
+} from '../../support/http/service.ts';
 import { silentLogger } from '../../support/loggers.ts';
 
 export const KUBECONFIG = Buffer.from('kind: Config # a-secret-token').toString('base64');

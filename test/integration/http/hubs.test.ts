@@ -6,7 +6,7 @@ import type { HubCapacityCommand } from '../../../src/domain/hubs/capacity.ts';
 import { DECOMMISSION_ANNOTATION } from '../../../src/domain/hubs/hub.resource.ts';
 import { listAt, objectAt, stringAt } from '../../../src/domain/json-tools.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
-import { commandContext, type HubFixture } from '../../support/hub-fixture.ts';
+import { commandContext, type HubFixture } from '../../support/hubs/hub-fixture.ts';
 import { manualTime } from '../../support/manual-time.ts';
 import {
   PRIVATE,
@@ -15,7 +15,7 @@ import {
   textAt,
   type Caller,
   type TestService,
-} from '../../support/http-service.ts';
+} from '../../support/http/service.ts';
 import { eventually } from '../../support/eventually.ts';
 import { KUBECONFIG, startHubService, type HubService } from './hub-service.ts';
 import { silentLogger } from '../../support/loggers.ts';
@@ -279,7 +279,9 @@ describe('hubs over HTTP', () => {
     });
     expect((await admin('GET', `${HUBS}/nope`)).status).to.equal(404);
     expect((await admin('POST', `${HUBS}/hub-2/check`)).json).to.deep.include({ ok: false });
-    expect(textAt((await admin('GET', `${HUBS}/nope/orders`)).json, 'detail')).to.contain("no hub 'nope'");
+    expect(textAt((await admin('GET', `${HUBS}/nope/orders`)).json, 'detail')).to.contain(
+      "hub 'nope' not found",
+    );
   });
 
   it('a hub with orders is given up only on purpose, stays to be seen with them, and goes with the last one', async () => {

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { collect } from '../../support/fake-context.ts';
+import { collect } from '../../support/commands/fake-context.ts';
 import {
   PRIVATE,
   PUBLIC,
@@ -10,7 +10,7 @@ import {
   textAt,
   type Caller,
   type TestService,
-} from '../../support/http-service.ts';
+} from '../../support/http/service.ts';
 
 /** Identity providers (OSAC). */
 describe('HTTP: identity providers', () => {

@@ -13,9 +13,9 @@ import {
   type Json,
   type Reply,
   type TestService,
-} from '../../support/http-service.ts';
-import { KIND_SAMPLES } from '../../support/kind-samples.ts';
-import { PRIVATE_WATCH, watch } from '../../support/watching.ts';
+} from '../../support/http/service.ts';
+import { KIND_SAMPLES } from '../../support/http/kind-samples.ts';
+import { PRIVATE_WATCH, watch } from '../../support/http/watch-client.ts';
 
 const objectOf = (reply: Reply): Json => reply.json['object'] ?? reply.json;
 const metadataOf = (reply: Reply): Json => objectOf(reply)['metadata'] as Json;

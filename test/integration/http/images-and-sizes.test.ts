@@ -10,7 +10,7 @@ import {
   type Caller,
   type Reply,
   type TestService,
-} from '../../support/http-service.ts';
+} from '../../support/http/service.ts';
 
 const IMAGES = `${PUBLIC}/disk_images`;
 const SHARED_IMAGES = `${PRIVATE}/disk_images`;

@@ -12,9 +12,9 @@ import {
   textAt,
   type Caller,
   type TestService,
-} from '../../support/http-service.ts';
+} from '../../support/http/service.ts';
 import { check, checkAsync } from '../../support/property.ts';
-import { PRIVATE_WATCH, PUBLIC_WATCH, watch } from '../../support/watching.ts';
+import { PRIVATE_WATCH, PUBLIC_WATCH, watch } from '../../support/http/watch-client.ts';
 
 const NAMES = [
   ...new Set([

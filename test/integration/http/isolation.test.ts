@@ -14,11 +14,11 @@ import {
   type Caller,
   type Reply,
   type TestService,
-} from '../../support/http-service.ts';
-import { collect } from '../../support/fake-context.ts';
-import { PEOPLE, type Person } from '../../support/isolation-people.ts';
+} from '../../support/http/service.ts';
+import { collect } from '../../support/commands/fake-context.ts';
+import { PEOPLE, type Person } from '../../support/http/isolation-people.ts';
 import { checkAsync } from '../../support/property.ts';
-import { PUBLIC_WATCH, watch } from '../../support/watching.ts';
+import { PUBLIC_WATCH, watch } from '../../support/http/watch-client.ts';
 
 type Thing = {
   readonly collection: string;

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { eventually } from '../../support/eventually.ts';
-import { collect } from '../../support/fake-context.ts';
+import { collect } from '../../support/commands/fake-context.ts';
 import {
   callerOf,
   PRIVATE,
@@ -8,7 +8,7 @@ import {
   startTestService,
   type TestService,
   type TokenOptions,
-} from '../../support/http-service.ts';
+} from '../../support/http/service.ts';
 
 describe('an issuer that may speak for one tenant', () => {
   let service: TestService;

@@ -10,7 +10,7 @@ import { createTokenVerifier } from '../../../src/adapters/identity/token-verifi
 import { createAuthenticator, type Authenticate } from '../../../src/http/authenticate.ts';
 import { ApiError } from '../../../src/http/errors.ts';
 import type { Principal } from '../../../src/http/osac/principal.ts';
-import { json, startIssuer, TEST_CA, type Answer, type TestIssuer } from '../../support/issuer.ts';
+import { json, startIssuer, TEST_CA, type Answer, type TestIssuer } from '../../support/http/issuer.ts';
 
 /** Tokens, with issuers that are reached over https and do not always tell the truth. */
 describe('token issuers over https', () => {

@@ -19,7 +19,7 @@ import {
   textAt,
   type Caller,
   type TestService,
-} from '../../support/http-service.ts';
+} from '../../support/http/service.ts';
 import { recordingLogger } from '../../support/loggers.ts';
 import { eventually } from '../../support/eventually.ts';
 
@@ -243,7 +243,7 @@ describe('the Kafka publisher over HTTP', () => {
     const idle = await admin('POST', `${KAFKA}/topics/osac.metering.heartbeat/replays`, { name: 'x' });
     expect([idle.status, textAt(idle.json, 'detail')]).to.deep.equal([
       404,
-      "there is no topic 'osac.metering.heartbeat' that is made from the log; did you mean osac.metering.extra?",
+      "topic 'osac.metering.heartbeat' is not made from the log; did you mean osac.metering.extra?",
     ]);
   });
 

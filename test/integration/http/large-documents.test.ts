@@ -15,8 +15,8 @@ import {
   type Json,
   type Reply,
   type TestService,
-} from '../../support/http-service.ts';
-import { KIND_SAMPLES, makeHousePool, named, type Around } from '../../support/kind-samples.ts';
+} from '../../support/http/service.ts';
+import { KIND_SAMPLES, makeHousePool, named, type Around } from '../../support/http/kind-samples.ts';
 
 const ANNOTATION_BYTES = 256 * 1024;
 const OBJECTS = 24;

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
 import type { EventStore } from '../../../src/app/log/event-store.ts';
-import { PRIVATE, callerOf, seedCatalogue, startTestService, textAt } from '../../support/http-service.ts';
+import { PRIVATE, callerOf, seedCatalogue, startTestService, textAt } from '../../support/http/service.ts';
 import { CLUSTERS, SMALL } from './ordering.ts';
 import { eventually } from '../../support/eventually.ts';
 

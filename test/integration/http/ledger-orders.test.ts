@@ -6,7 +6,7 @@ import {
   type Caller,
   type Json,
   type TestService,
-} from '../../support/http-service.ts';
+} from '../../support/http/service.ts';
 import { AT, LEDGER, startDispatching, type Dispatching } from './dispatching.ts';
 import { CLUSTERS } from './ordering.ts';
 

@@ -8,7 +8,7 @@ import {
   textAt,
   type Caller,
   type TestService,
-} from '../../support/http-service.ts';
+} from '../../support/http/service.ts';
 import { LEDGER, linesOf, startDispatching, type Dispatching } from './dispatching.ts';
 import { CLUSTERS } from './ordering.ts';
 

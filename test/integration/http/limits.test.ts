@@ -15,7 +15,7 @@ import {
   type Caller,
   type Reply,
   type TestService,
-} from '../../support/http-service.ts';
+} from '../../support/http/service.ts';
 import { eventually } from '../../support/eventually.ts';
 
 const CLUSTERS = `${PUBLIC}/clusters`;

@@ -13,7 +13,7 @@ import {
   type Json,
   type Reply,
   type TestService,
-} from '../../support/http-service.ts';
+} from '../../support/http/service.ts';
 import { checkAsync } from '../../support/property.ts';
 import { anyText } from '../../support/arbitraries/any-text.ts';
 
@@ -139,7 +139,7 @@ describe('lists over HTTP', () => {
     const refused: readonly (readonly [filter: string, words: string])[] = [
       ['this.nope == 1', "line 1, column 5: unknown field 'nope'"],
       ["this.metadata.annotations['note'] == 'x'", "'metadata.annotations' cannot be asked about"],
-      ['this.status.state == 99', '99 is no value of osac.public.v1.ClusterState'],
+      ['this.status.state == 99', '99 is not a value of osac.public.v1.ClusterState'],
       ['this.status.hub == "h"', "unknown field 'status.hub'"],
       ['this.spec.pull_secret == "***"', 'write-only'],
       ['this.metadata.name', 'must be true or false'],

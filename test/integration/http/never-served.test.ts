@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { PRIVATE, PUBLIC, textAt, type Caller, type Json, type Reply } from '../../support/http-service.ts';
+import { PRIVATE, PUBLIC, textAt, type Caller, type Json, type Reply } from '../../support/http/service.ts';
 import { startDispatching, type Dispatching } from './dispatching.ts';
 import { CLUSTERS, SMALL } from './ordering.ts';
 
@@ -66,15 +66,15 @@ describe('orders that can never be served', () => {
   it('are refused for a zone that no hub has, at once after the hub left it', async () => {
     await hubIs({ zone: 'east' });
     accepts(await order(500, { [ZONE]: 'east' }));
-    const message = `annotation '${ZONE}': there is no zone 'mars': name another one, or leave the annotation out`;
+    const message = `annotation '${ZONE}': unknown zone 'mars': name another one, or leave the annotation out`;
     refuses(await order(1, { [ZONE]: 'mars' }), message);
     refuses(await order(1, { [ZONE]: 'mars' }, DRY), message);
     await hubIs({ zone: 'mars' });
     const id = accepts(await order(1, { [ZONE]: 'mars' }));
     await hubIs({ zone: 'east' });
     const to = (zone: string): object => ({ metadata: { annotations: { [ZONE]: zone } } });
-    refuses(await user('PATCH', `${CLUSTERS}/${id}`, to('venus')), /there is no zone 'venus'/);
-    refuses(await user('PATCH', `${CLUSTERS}/${id}`, to('venus'), DRY), /there is no zone 'venus'/);
+    refuses(await user('PATCH', `${CLUSTERS}/${id}`, to('venus')), /unknown zone 'venus'/);
+    refuses(await user('PATCH', `${CLUSTERS}/${id}`, to('venus'), DRY), /unknown zone 'venus'/);
     accepts(await user('PATCH', `${CLUSTERS}/${id}`, to('east')));
   });
   it('are taken while no hub is registered, or one without a limit', async () => {

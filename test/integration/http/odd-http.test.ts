@@ -6,9 +6,9 @@ import {
   startTestService,
   type Json,
   type TestService,
-} from '../../support/http-service.ts';
+} from '../../support/http/service.ts';
 import { PUBLIC_WATCH } from '../../../src/http/osac/watch/routes.ts';
-import { rawExchange } from '../../support/raw-http.ts';
+import { rawExchange } from '../../support/http/raw-client.ts';
 import { CLUSTERS } from './ordering.ts';
 import { eventually } from '../../support/eventually.ts';
 
@@ -187,7 +187,7 @@ describe('callers who hang up', () => {
   });
 });
 
-const NO_HTTP = 'this is no HTTP request: its first line, a header field or the form of its body is wrong';
+const NO_HTTP = 'not an HTTP request: its first line, a header field or the form of its body is wrong';
 
 /** One answer with OSAC's error body, after which the connection has ended. */
 const expectRefusal = (text: string, status: number, code: number, message: string | RegExp): void => {

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { subjectIdOf } from '../../../src/app/log/identifiers.ts';
-import { AUDIT, startAuditStage, type AuditStage } from '../../support/audit-callers.ts';
+import { AUDIT, startAuditStage, type AuditStage } from '../../support/audit/stage.ts';
 import {
   ISSUER,
   itemsOf,
@@ -9,7 +9,7 @@ import {
   textAt,
   type Caller,
   type Json,
-} from '../../support/http-service.ts';
+} from '../../support/http/service.ts';
 
 /**
  * Tokens that speak for somebody else (RFC 8693 §4.1): the rights are those of `sub`, and only those; the history names

@@ -2,14 +2,14 @@ import { expect } from 'chai';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import { objectAt, stringAt } from '../../../src/domain/json-tools.ts';
 import { PUBLIC_PREFIX } from '../../../src/http/osac/surfaces.ts';
-import { callerOf, startTestService, type Caller, type TestService } from '../../support/http-service.ts';
+import { callerOf, startTestService, type Caller, type TestService } from '../../support/http/service.ts';
 import {
   openApi,
   parametersOf,
   type DocumentedOperation,
   type OpenApi,
 } from '../../support/openapi/document.ts';
-import { loadShippedCatalogue } from '../../support/shipped-catalogue.ts';
+import { loadShippedCatalogue } from '../../support/http/shipped-catalogue.ts';
 
 /**
  * "Try it out" of /docs, as somebody does who just followed the quick start. Swagger UI fills every parameter with its

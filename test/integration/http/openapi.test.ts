@@ -12,10 +12,10 @@ import { withoutAuditor } from '../../../src/http/audit/routes.ts';
 import { isDescribed } from '../../../src/http/openapi/ledger-operations.ts';
 import { MESSAGES } from '../../../src/http/osac/messages.ts';
 import { PRIVATE_PREFIX, PUBLIC_PREFIX } from '../../../src/http/osac/surfaces.ts';
-import { callerOf, startTestService, type Caller, type TestService } from '../../support/http-service.ts';
+import { callerOf, startTestService, type Caller, type TestService } from '../../support/http/service.ts';
 import { openApi, parametersOf, requestSchemaOf, type OpenApi } from '../../support/openapi/document.ts';
 import { META_SCHEMA } from '../../support/openapi/meta-schema.ts';
-import { loadShippedCatalogue } from '../../support/shipped-catalogue.ts';
+import { loadShippedCatalogue } from '../../support/http/shipped-catalogue.ts';
 
 const EXAMPLES = 'fixtures/openapi';
 const PREFIX = { public: PUBLIC_PREFIX, private: PRIVATE_PREFIX } as const;

@@ -9,8 +9,8 @@ import {
   textAt,
   type Caller,
   type TestService,
-} from '../../support/http-service.ts';
-import { readAll } from '../../support/toy-workflow.ts';
+} from '../../support/http/service.ts';
+import { readAll } from '../../support/process-runner/toy-workflow.ts';
 
 const LEDGER = '/api/ledger/v1';
 const COMMAND_ID = '018f0000-0000-7000-8000-00000000c0de';
@@ -154,7 +154,7 @@ describe('operations over HTTP', () => {
     for (const verb of ['pause', 'resume']) {
       const refused = await admin('POST', `${LEDGER}/lanes/hub:wets/${verb}`);
       expect(refused.status, refused.text).to.equal(404);
-      expect(textAt(refused.json, 'detail')).to.match(/there is no lane 'hub:wets'; did you mean hub:west/);
+      expect(textAt(refused.json, 'detail')).to.match(/lane 'hub:wets' not found; did you mean hub:west/);
     }
     const far = await admin('POST', `${LEDGER}/lanes/nonsense/pause`);
     expect(textAt(far.json, 'detail')).to.match(

@@ -2,9 +2,9 @@ import { expect } from 'chai';
 import type { RecordedEvent } from '../../../src/app/log/event-store.ts';
 import { DECISION_NAMES } from '../../../src/http/ledger/order-decisions.ts';
 import { ledgerRoutes, type LedgerServices } from '../../../src/http/ledger/routes.ts';
-import { startAuditStage, type AuditStage } from '../../support/audit-callers.ts';
-import { PRIVATE, PUBLIC, textAt, type Reply } from '../../support/http-service.ts';
-import { fakeCluster } from '../../support/hub-fixture.ts';
+import { startAuditStage, type AuditStage } from '../../support/audit/stage.ts';
+import { PRIVATE, PUBLIC, textAt, type Reply } from '../../support/http/service.ts';
+import { fakeCluster } from '../../support/hubs/hub-fixture.ts';
 import { LEDGER } from './dispatching.ts';
 
 const WATCHES = { admin: `${PRIVATE}/events/watch`, alice: '/api/events/v1/events' };

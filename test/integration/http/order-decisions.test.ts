@@ -29,9 +29,9 @@ import {
   textAt,
   type Caller,
   type TestService,
-} from '../../support/http-service.ts';
+} from '../../support/http/service.ts';
 import { silentLogger } from '../../support/loggers.ts';
-import { readAll } from '../../support/toy-workflow.ts';
+import { readAll } from '../../support/process-runner/toy-workflow.ts';
 import { CLUSTERS, SMALL } from './ordering.ts';
 
 const LEDGER = '/api/ledger/v1';
@@ -405,7 +405,7 @@ describe('decisions about clusters, of which no step is skipped', () => {
     );
     expect(await refusalOf('skip', { reason: REASON })).to.include("field 'step' must be");
     expect(await refusalOf('skip', { reason: REASON, step: 'apply', by: 'me' })).to.equal(
-      "there is no field 'by'; there are reason, step",
+      "unknown field 'by'; this route takes reason, step",
     );
   });
 });

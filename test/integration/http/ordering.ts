@@ -9,7 +9,7 @@ import {
   type Json,
   type TestService,
   type TestServiceOptions,
-} from '../../support/http-service.ts';
+} from '../../support/http/service.ts';
 
 export const CLUSTERS = `${PUBLIC}/clusters`;
 export const SMALL = { template: { id: 'osac.templates.small' } };

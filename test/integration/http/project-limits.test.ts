@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { randomUUID } from 'node:crypto';
 import { kinds } from '../../../src/domain/kinds.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
-import { KIND_SAMPLES, makeHousePool } from '../../support/kind-samples.ts';
+import { KIND_SAMPLES, makeHousePool } from '../../support/http/kind-samples.ts';
 import {
   PRIVATE,
   PUBLIC,
@@ -15,8 +15,8 @@ import {
   type Reply,
   type TestService,
   type TokenOptions,
-} from '../../support/http-service.ts';
-import { PUBLIC_WATCH, watch } from '../../support/watching.ts';
+} from '../../support/http/service.ts';
+import { PUBLIC_WATCH, watch } from '../../support/http/watch-client.ts';
 
 const groups = (...names: string[]): object => ({ organization: { t1: { groups: names } } });
 const VIEWER = '/p1/system:viewers';

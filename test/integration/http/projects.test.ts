@@ -9,7 +9,7 @@ import {
   textAt,
   type Caller,
   type TestService,
-} from '../../support/http-service.ts';
+} from '../../support/http/service.ts';
 
 /** Projects and what lies in them (OSAC). */
 describe('HTTP: projects', () => {

@@ -10,7 +10,7 @@ import {
   type Json,
   type Reply,
   type TestService,
-} from '../../support/http-service.ts';
+} from '../../support/http/service.ts';
 
 /** What a role's `meta/osac.yaml` says, as far as the publisher sends it on (OSAC's operator). */
 type Role = {

@@ -11,7 +11,7 @@ import {
   type Caller,
   type Reply,
   type TestService,
-} from '../../support/http-service.ts';
+} from '../../support/http/service.ts';
 
 /** Holds back appends to streams of one kind until told to go on. */
 const gatedStore = () => {

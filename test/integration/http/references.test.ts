@@ -9,7 +9,7 @@ import {
   type Caller,
   type Reply,
   type TestService,
-} from '../../support/http-service.ts';
+} from '../../support/http/service.ts';
 
 const b64 = (text: string): string => Buffer.from(text).toString('base64');
 const named = (name: string, more: object = {}): object => ({ metadata: { name, tenant: 't1', ...more } });

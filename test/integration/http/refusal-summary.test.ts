@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { AUDIT, startAuditStage, until, type AuditStage } from '../../support/audit-callers.ts';
-import { PRIVATE, PUBLIC, textAt, type Caller, type Reply } from '../../support/http-service.ts';
+import { AUDIT, startAuditStage, until, type AuditStage } from '../../support/audit/stage.ts';
+import { PRIVATE, PUBLIC, textAt, type Caller, type Reply } from '../../support/http/service.ts';
 
 /** What the record of a refused write says of what was sent, whoever refused it: the surface, or the decider of the object. */
 describe('refused writes: what was sent', () => {

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { makeBuiltIns } from '../../support/built-ins.ts';
-import { collect } from '../../support/fake-context.ts';
+import { makeBuiltIns } from '../../support/http/built-ins.ts';
+import { collect } from '../../support/commands/fake-context.ts';
 import {
   PRIVATE,
   PUBLIC,
@@ -11,7 +11,7 @@ import {
   textAt,
   type Caller,
   type TestService,
-} from '../../support/http-service.ts';
+} from '../../support/http/service.ts';
 
 describe('HTTP: roles, role bindings, project memberships', () => {
   let service: TestService;

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { collect } from '../../support/fake-context.ts';
+import { collect } from '../../support/commands/fake-context.ts';
 import {
   PRIVATE,
   PUBLIC,
@@ -9,7 +9,7 @@ import {
   textAt,
   type Caller,
   type TestService,
-} from '../../support/http-service.ts';
+} from '../../support/http/service.ts';
 
 /** Secrets (OSAC). */
 describe('HTTP: secrets', () => {

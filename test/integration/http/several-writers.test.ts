@@ -6,7 +6,7 @@ import {
   startTestService,
   type Caller,
   type TestService,
-} from '../../support/http-service.ts';
+} from '../../support/http/service.ts';
 
 /** Locks and keys of callers on a log with other writers, where references and deletions are announced first. */
 describe('references on a log with several writers', () => {

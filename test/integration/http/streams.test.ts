@@ -9,7 +9,7 @@ import type { JsonObject } from '../../../src/domain/json.ts';
 import { kinds } from '../../../src/domain/kinds.ts';
 import { encryptedIn, revealed } from '../../../src/domain/personal.ts';
 import { registry } from '../../../src/domain/registry.ts';
-import { KIND_SAMPLES, makeHousePool, named, type Around } from '../../support/kind-samples.ts';
+import { KIND_SAMPLES, makeHousePool, named, type Around } from '../../support/http/kind-samples.ts';
 import {
   PRIVATE,
   PUBLIC,
@@ -21,7 +21,7 @@ import {
   type Json,
   type Reply,
   type TestService,
-} from '../../support/http-service.ts';
+} from '../../support/http/service.ts';
 import { asyncApi, decoded } from '../../support/streams/asyncapi.ts';
 
 const objectOf = (reply: Reply): Json => reply.json['object'] ?? reply.json;

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { OutcomeUnknown, StoreUnavailable, type EventStore } from '../../../src/app/log/event-store.ts';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
-import { makeBuiltIns } from '../../support/built-ins.ts';
-import { collect } from '../../support/fake-context.ts';
+import { makeBuiltIns } from '../../support/http/built-ins.ts';
+import { collect } from '../../support/commands/fake-context.ts';
 import {
   PRIVATE,
   PUBLIC,
@@ -13,7 +13,7 @@ import {
   type Caller,
   type TestService,
   type TestServiceOptions,
-} from '../../support/http-service.ts';
+} from '../../support/http/service.ts';
 
 /** Tenants (OSAC). */
 describe('HTTP: tenants', () => {

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { StoreUnavailable } from '../../../src/app/log/event-store.ts';
 import { startUpkeep } from '../../../src/composition/upkeep.ts';
-import { startTestService } from '../../support/http-service.ts';
+import { startTestService } from '../../support/http/service.ts';
 import { manualTime } from '../../support/manual-time.ts';
 import { recordingLogger } from '../../support/loggers.ts';
 import { eventually } from '../../support/eventually.ts';

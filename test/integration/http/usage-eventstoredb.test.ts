@@ -6,7 +6,7 @@ import { systemMetadata } from '../../../src/app/log/metadata.ts';
 import { eventTypes } from '../../../src/domain/registry.ts';
 import { createBench, event } from '../../support/eventstoredb-peer/fixture.ts';
 import type { Peer } from '../../support/eventstoredb-peer/peer.ts';
-import { callerOf, startTestService, type Caller, type TestService } from '../../support/http-service.ts';
+import { callerOf, startTestService, type Caller, type TestService } from '../../support/http/service.ts';
 import { ordered } from '../../unit/domain/clusters/samples.ts';
 
 const USAGE = '/api/ledger/v1/usage';

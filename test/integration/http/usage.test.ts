@@ -10,7 +10,7 @@ import {
   startTestService,
   type Caller,
   type TestService,
-} from '../../support/http-service.ts';
+} from '../../support/http/service.ts';
 import { dispatched, ordered, selected } from '../../unit/domain/clusters/samples.ts';
 
 const USAGE = '/api/ledger/v1/usage';
@@ -277,8 +277,8 @@ describe('usage over HTTP', () => {
       ['tenant=', "query parameter 'tenant' must not be empty"],
       ['template=', "query parameter 'template' must not be empty"],
       ['resource=', "query parameter 'resource' must not be empty"],
-      ['tennant=acme', "there is no query parameter 'tennant'; there are from, to, period, by, tenant,"],
-      ['limit=10', "there is no query parameter 'limit'"],
+      ['tennant=acme', "unknown query parameter 'tennant'; this route takes from, to, period, by, tenant,"],
+      ['limit=10', "unknown query parameter 'limit'"],
     ];
     for (const [query, detail] of wrong) {
       const reply = await admin('GET', `${USAGE}?${query}`);

@@ -3,7 +3,7 @@ import { subjectIdOf } from '../../../src/app/log/identifiers.ts';
 import { userNameOf } from '../../../src/domain/tenancy/user.resource.ts';
 import { createUserProvisioning } from '../../../src/http/user-provisioning.ts';
 import type { Principal } from '../../../src/http/osac/principal.ts';
-import { collect } from '../../support/fake-context.ts';
+import { collect } from '../../support/commands/fake-context.ts';
 import {
   PRIVATE,
   PUBLIC,
@@ -13,7 +13,7 @@ import {
   textAt,
   type Caller,
   type TestService,
-} from '../../support/http-service.ts';
+} from '../../support/http/service.ts';
 import { recordingLogger } from '../../support/loggers.ts';
 
 const ISSUER = 'https://sso.example/realms/osac';

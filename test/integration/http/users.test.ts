@@ -11,8 +11,8 @@ import {
   type Json,
   type Reply,
   type TestService,
-} from '../../support/http-service.ts';
-import { collect } from '../../support/fake-context.ts';
+} from '../../support/http/service.ts';
+import { collect } from '../../support/commands/fake-context.ts';
 
 describe('users over HTTP', () => {
   let service: TestService;

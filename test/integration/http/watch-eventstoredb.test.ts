@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { createBench } from '../../support/eventstoredb-peer/fixture.ts';
-import { callerOf, PRIVATE, startTestService } from '../../support/http-service.ts';
-import { idOf, PRIVATE_WATCH, summaryOf, watch } from '../../support/watching.ts';
+import { callerOf, PRIVATE, startTestService } from '../../support/http/service.ts';
+import { idOf, PRIVATE_WATCH, summaryOf, watch } from '../../support/http/watch-client.ts';
 
 describe('watch on an EventStoreDB', () => {
   const bench = createBench();

@@ -6,8 +6,8 @@ import {
   startTestService,
   type Caller,
   type TestService,
-} from '../../support/http-service.ts';
-import { PUBLIC_WATCH } from '../../support/watching.ts';
+} from '../../support/http/service.ts';
+import { PUBLIC_WATCH } from '../../support/http/watch-client.ts';
 
 type Event = { readonly id: string; readonly secret?: { readonly metadata: { readonly name: string } } };
 type Watch = (

@@ -10,9 +10,9 @@ import {
   type Caller,
   type TestService,
   type TestServiceOptions,
-} from '../../support/http-service.ts';
+} from '../../support/http/service.ts';
 import { checkAsync } from '../../support/property.ts';
-import { idOf, PRIVATE_WATCH, PUBLIC_WATCH, watch, type Watching } from '../../support/watching.ts';
+import { idOf, PRIVATE_WATCH, PUBLIC_WATCH, watch, type Watching } from '../../support/http/watch-client.ts';
 import { eventually } from '../../support/eventually.ts';
 
 /** What the original does not survive. */

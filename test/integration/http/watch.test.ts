@@ -9,7 +9,7 @@ import {
   textAt,
   type Caller,
   type TestService,
-} from '../../support/http-service.ts';
+} from '../../support/http/service.ts';
 import {
   idOf,
   PRIVATE_WATCH,
@@ -17,7 +17,7 @@ import {
   summaryOf,
   watch,
   type Watching,
-} from '../../support/watching.ts';
+} from '../../support/http/watch-client.ts';
 
 describe('watch', () => {
   let service: TestService;

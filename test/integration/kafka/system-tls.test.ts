@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { rootCertificates, createServer, type Server, type TLSSocket } from 'node:tls';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
-import { loopbackTls, type LoopbackTls } from '../../support/loopback-tls.ts';
+import { loopbackTls, type LoopbackTls } from '../../support/http/loopback-tls.ts';
 
 const OPENING = join(import.meta.dirname, '../../support/kafka/opening-with-system-tls.ts');
 const run = promisify(execFile);

@@ -7,7 +7,7 @@ import {
   KUBE_BEHAVIOURS,
   conformanceContext,
   type ConformanceContext,
-} from '../../support/kube-conformance.ts';
+} from '../../support/kube-conformance/behaviours.ts';
 
 describe('the stand-in behaves like a Kubernetes API server', () => {
   let server: KubeApiServer;

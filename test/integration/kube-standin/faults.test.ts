@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import { startKubeApiServer, type KubeApiServer } from '../../support/kube-apiserver/start.ts';
-import { kubeClient, type KubeAnswer, type KubeClient } from '../../support/kube-client.ts';
+import { kubeClient, type KubeAnswer, type KubeClient } from '../../support/kube-apiserver/client.ts';
 import { expectCode, expectRefusal, nextEvent, versionOf } from '../../support/kube-conformance/context.ts';
 import { order, ordersOf } from '../../support/kube-conformance/requests.ts';
 import { eventually } from '../../support/eventually.ts';

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import { stringAt } from '../../../src/domain/json-tools.ts';
 import { startKubeApiServer, type KubeApiServer } from '../../support/kube-apiserver/start.ts';
-import { kubeClient, type KubeClient, type KubeWatch } from '../../support/kube-client.ts';
+import { kubeClient, type KubeClient, type KubeWatch } from '../../support/kube-apiserver/client.ts';
 import { metaOf, versionOf } from '../../support/kube-conformance/context.ts';
 import { SPEC, order, ordersOf } from '../../support/kube-conformance/requests.ts';
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { startKubeProcess, type KubeProcess } from '../../support/kube-apiserver/process.ts';
-import { kubeClient } from '../../support/kube-client.ts';
+import { kubeClient } from '../../support/kube-apiserver/client.ts';
 import { expectCode } from '../../support/kube-conformance/context.ts';
 import { SPEC, order, ordersOf } from '../../support/kube-conformance/requests.ts';
 import { objectAt } from '../../../src/domain/json-tools.ts';

@@ -14,7 +14,7 @@ import {
   checkHubFile,
   readHubCalls,
   readHubOrders,
-} from '../../support/hub-journal.ts';
+} from '../../support/hubs/hub-journal.ts';
 
 const WRITER = fileURLToPath(new URL('./hub-writer.ts', import.meta.url));
 

@@ -8,7 +8,7 @@ import { CLUSTER_ORDER } from '../../../src/domain/clusters/hub-objects.ts';
 import { createWorkerChannel } from '../../../src/adapters/management-cluster/simulated/channel.ts';
 import { createSimulatedHub } from '../../../src/adapters/management-cluster/simulated/simulated-hub.ts';
 import { systemClock, systemTimers } from '../../../src/adapters/system/system-ports.ts';
-import { readHubCalls } from '../../support/hub-journal.ts';
+import { readHubCalls } from '../../support/hubs/hub-journal.ts';
 import { manifestOf, REF } from '../../unit/simulated-hub/hub-support.ts';
 
 const by = (effectId: string): CallOptions => ({

@@ -8,7 +8,7 @@ import {
   type KubeApiServerOptions,
 } from '../../support/kube-apiserver/start.ts';
 import type { JsonObject } from '../../support/kube-apiserver/types.ts';
-import { hubAccessOf, kubernetesHub, rbacOf } from '../../support/kubernetes-hub.ts';
+import { hubAccessOf, kubernetesHub, rbacOf } from '../../support/hubs/kubernetes-hub.ts';
 
 const NS = 'osac-hub';
 const USER = hubAccessOf(NS);

@@ -8,7 +8,7 @@ import type { CallOptions } from '../../../src/app/hubs/management-cluster.ts';
 import { CLUSTER_ORDER } from '../../../src/domain/clusters/hub-objects.ts';
 import { startKubeApiServer, type KubeApiServer } from '../../support/kube-apiserver/start.ts';
 import { failure } from './contract-kit.ts';
-import { connectionOf, kubernetesHub, recordingLogger } from '../../support/kubernetes-hub.ts';
+import { connectionOf, kubernetesHub, recordingLogger } from '../../support/hubs/kubernetes-hub.ts';
 
 const NS = 'osac-hub';
 const by = (): CallOptions => ({ effectId: 'x', deadlineMs: 60_000, signal: new AbortController().signal });

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { CLUSTER_ORDER, clusterNamespace, HOSTED_CLUSTER } from '../../../src/domain/clusters/hub-objects.ts';
-import { kubeClient } from '../../support/kube-client.ts';
-import { rbacOf } from '../../support/kubernetes-hub.ts';
+import { kubeClient } from '../../support/kube-apiserver/client.ts';
+import { rbacOf } from '../../support/hubs/kubernetes-hub.ts';
 import { failure } from './contract-kit.ts';
 import { by, kubernetesStage, manifestOf, NS, placeOf } from './kubernetes-stage.ts';
 
@@ -45,7 +45,7 @@ describe('the controller’s part on a Kubernetes hub', function () {
     const refused = await failure(hub.controller.prepare(CLUSTER_ORDER, placeOf('order-b'), by()));
     expect([refused.kind, refused.message]).to.deep.equal([
       'already-exists',
-      `namespace ${NS}-order-b is somebody else's: it has no label osac.openshift.io/clusterorder=order-b`,
+      `namespace ${NS}-order-b belongs to another owner: it has no label osac.openshift.io/clusterorder=order-b`,
     ]);
   });
 

@@ -7,7 +7,13 @@ import {
 } from '../../../src/domain/clusters/hub-objects.ts';
 import type { HubObjectEvent } from '../../../src/domain/hubs/hub-object.ts';
 import { startKubeApiServer, type KubeApiServer } from '../../support/kube-apiserver/start.ts';
-import { connectionOf, hubAccessOf, kubernetesHub, rbacOf, secretRef } from '../../support/kubernetes-hub.ts';
+import {
+  connectionOf,
+  hubAccessOf,
+  kubernetesHub,
+  rbacOf,
+  secretRef,
+} from '../../support/hubs/kubernetes-hub.ts';
 import { failure, untilHolds } from './contract-kit.ts';
 import { by, isApplied, manifestOf, NS, placeOf } from './kubernetes-stage.ts';
 

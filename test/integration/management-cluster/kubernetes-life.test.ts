@@ -5,7 +5,7 @@ import {
   CLUSTER_ORDER_UUID_LABEL,
   HOSTED_CLUSTER,
 } from '../../../src/domain/clusters/hub-objects.ts';
-import { connectionOf, rbacOf, recordingLogger, secretRef } from '../../support/kubernetes-hub.ts';
+import { connectionOf, rbacOf, recordingLogger, secretRef } from '../../support/hubs/kubernetes-hub.ts';
 import { failure, untilHolds } from './contract-kit.ts';
 import { by, isApplied, kubernetesStage, manifestOf, NS, placeOf, PULL_SECRET } from './kubernetes-stage.ts';
 
@@ -77,7 +77,7 @@ describe('life with a Kubernetes hub', function () {
 
   it('the thread that dies is started again; watches list anew, and a write under way is in doubt', async () => {
     const logger = recordingLogger();
-    const program = new URL('../../support/dying-hub-worker.ts', import.meta.url);
+    const program = new URL('../../support/hubs/dying-hub-worker.ts', import.meta.url);
     const channel = createWorkerChannel({ logger, program });
     closers.push(() => channel.close());
     const { hub } = open({ channel });

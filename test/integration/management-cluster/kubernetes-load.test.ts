@@ -6,7 +6,7 @@ import {
 import { CLUSTER_ORDER, CLUSTER_ORDER_UUID_LABEL } from '../../../src/domain/clusters/hub-objects.ts';
 import { startKubeApiServer, type KubeApiServer } from '../../support/kube-apiserver/start.ts';
 import type { JsonObject } from '../../support/kube-apiserver/types.ts';
-import { kubernetesHub, recordingLogger } from '../../support/kubernetes-hub.ts';
+import { kubernetesHub, recordingLogger } from '../../support/hubs/kubernetes-hub.ts';
 import { untilHolds } from './contract-kit.ts';
 
 /** The fault suites take `LEDGER_TEST_ORDERS=10000`; the default keeps this one short. */

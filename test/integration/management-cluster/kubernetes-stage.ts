@@ -7,7 +7,7 @@ import {
 } from '../../../src/domain/clusters/hub-objects.ts';
 import type { HubObjectEvent } from '../../../src/domain/hubs/hub-object.ts';
 import { startKubeApiServer, type KubeApiServer } from '../../support/kube-apiserver/start.ts';
-import { hubAccessOf, kubernetesHub, rbacOf } from '../../support/kubernetes-hub.ts';
+import { hubAccessOf, kubernetesHub, rbacOf } from '../../support/hubs/kubernetes-hub.ts';
 import { untilHolds } from './contract-kit.ts';
 
 export const NS = 'osac-hub';

@@ -3,9 +3,9 @@ import {
   createWorkerChannel,
   type HubChannel,
 } from '../../../src/adapters/management-cluster/kubernetes/channel.ts';
-import { hubsUnderTest } from '../../support/hub-under-test.ts';
+import { hubsUnderTest } from '../../support/hubs/hub-under-test.ts';
 import { startKubeApiServer, type KubeApiServer } from '../../support/kube-apiserver/start.ts';
-import { recordingLogger } from '../../support/kubernetes-hub.ts';
+import { recordingLogger } from '../../support/hubs/kubernetes-hub.ts';
 import { describeDeclaredKindContract } from './contract-kinds.ts';
 import { describeManagementClusterContract } from './contract.ts';
 

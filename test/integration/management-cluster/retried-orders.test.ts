@@ -10,7 +10,7 @@ import { objectAt, stringAt } from '../../../src/domain/json-tools.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import { manualClock } from '../../support/kube-controllers/clock.ts';
 import { playHub } from '../../support/kube-controllers/hub.ts';
-import { effectCall, hubFixture } from '../../support/hub-fixture.ts';
+import { effectCall, hubFixture } from '../../support/hubs/hub-fixture.ts';
 import { createOrderRun, done, placedOn } from '../../unit/domain/clusters/order-run.ts';
 import { ID, time } from '../../unit/domain/clusters/samples.ts';
 import { kubernetesStage, NS } from './kubernetes-stage.ts';

@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import { objectAt, stringAt } from '../../../src/domain/json-tools.ts';
-import { createWholeService, type WholeService } from '../../support/audit/whole-service.ts';
+import { createWholeService, type WholeService } from '../../support/service/whole-service.ts';
 import { eventually } from '../../support/eventually.ts';
-import { itemsOf } from '../../support/http-service.ts';
-import { ipAt, IPS, networkStory, ok, POOLS, type NetworkStory } from '../../support/network-story.ts';
+import { itemsOf } from '../../support/http/service.ts';
+import { ipAt, IPS, networkStory, ok, POOLS, type NetworkStory } from '../../support/hubs/network-story.ts';
 
 const LEDGER = '/api/ledger/v1';
 /** What its hub said besides is for the provider. */

@@ -1,5 +1,5 @@
 import { startKubeApiServer } from '../../support/kube-apiserver/start.ts';
-import { describeNetworksOnAHub } from '../../support/network-hub.ts';
+import { describeNetworksOnAHub } from '../../support/hubs/network-suite.ts';
 
 describeNetworksOnAHub('the stand-in of an API server', async () => {
   const { url, ca, adminToken: token, call, close } = await startKubeApiServer();

@@ -1,11 +1,11 @@
-import type { FakeOrders } from '../../support/fake-orders.ts';
+import type { FakeOrders } from '../../support/hubs/fake-orders.ts';
 import { expect } from 'chai';
 import { HubError, type ManagementCluster } from '../../../src/app/hubs/management-cluster.ts';
 import { CLUSTER_ORDER, type ObservedClusterOrder } from '../../../src/domain/clusters/hub-objects.ts';
 import { configVersion } from '../../../src/domain/clusters/observation.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
-import { readHubCalls, readHubOrders } from '../../support/hub-journal.ts';
-import { effectCall } from '../../support/hub-fixture.ts';
+import { readHubCalls, readHubOrders } from '../../support/hubs/hub-journal.ts';
+import { effectCall } from '../../support/hubs/hub-fixture.ts';
 import {
   applyArgs,
   CLUSTER,

@@ -9,10 +9,10 @@ import { objectAt, stringAt } from '../../../src/domain/json-tools.ts';
 import { aggregateOf } from '../../../src/domain/kinds.ts';
 import { externalIpPool } from '../../../src/domain/networks/external-ip-pool.resource.ts';
 import { eventually } from '../../support/eventually.ts';
-import { commandContext, hubFixture, type HubFixture } from '../../support/hub-fixture.ts';
+import { commandContext, hubFixture, type HubFixture } from '../../support/hubs/hub-fixture.ts';
 import { silentLogger } from '../../support/loggers.ts';
 import { manualTime } from '../../support/manual-time.ts';
-import { readAll } from '../../support/toy-workflow.ts';
+import { readAll } from '../../support/process-runner/toy-workflow.ts';
 
 const MINUTE = 60_000;
 /** Workflows of the kinds here. */

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
 import { FAILPOINTS, type FailpointName } from '../../../src/app/process-runner/types.ts';
-import { assertNoSecondObject, readHubCalls, readHubOrders } from '../../support/hub-journal.ts';
-import { orderFixture, type OrderFixture } from '../../support/order-fixture.ts';
-import { readAll } from '../../support/toy-workflow.ts';
+import { assertNoSecondObject, readHubCalls, readHubOrders } from '../../support/hubs/hub-journal.ts';
+import { orderFixture, type OrderFixture } from '../../support/hubs/order-fixture.ts';
+import { readAll } from '../../support/process-runner/toy-workflow.ts';
 import { eventually } from '../../support/eventually.ts';
 
 describe('cluster orders on simulated hubs', function () {

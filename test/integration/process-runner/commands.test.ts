@@ -18,8 +18,8 @@ import {
   toyStore,
   toyWorkflow,
   type ToyCommand,
-} from '../../support/toy-workflow.ts';
-import { createWorkshop } from '../../support/toy-workshop.ts';
+} from '../../support/process-runner/toy-workflow.ts';
+import { createWorkshop } from '../../support/process-runner/toy-workshop.ts';
 import { indexStage } from './index-stage.ts';
 
 const typesIn = async (store: EventStore, stream: string): Promise<string[]> =>

@@ -1,4 +1,4 @@
-import type { FakeOrders } from '../../support/fake-orders.ts';
+import type { FakeOrders } from '../../support/hubs/fake-orders.ts';
 import { expect } from 'chai';
 import { systemClock } from '../../../src/adapters/system/system-ports.ts';
 import { createObjectLooks } from '../../../src/app/hubs/hub-looks.ts';
@@ -8,7 +8,7 @@ import type { ClusterOrderStatus, ObservedClusterOrder } from '../../../src/doma
 import { orderName } from '../../../src/domain/clusters/cluster-order-manifest.ts';
 import { configVersion } from '../../../src/domain/clusters/observation.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
-import { effectCall, fakeCluster, hubFixture } from '../../support/hub-fixture.ts';
+import { effectCall, fakeCluster, hubFixture } from '../../support/hubs/hub-fixture.ts';
 import { eventually } from '../../support/eventually.ts';
 
 const CLUSTER = '018f0000-0000-7000-8000-000000000001';

@@ -11,8 +11,8 @@ import {
   toyWorkflow,
   type ToyRun,
   type ToyRunner,
-} from '../../support/toy-workflow.ts';
-import { createWorkshop } from '../../support/toy-workshop.ts';
+} from '../../support/process-runner/toy-workflow.ts';
+import { createWorkshop } from '../../support/process-runner/toy-workshop.ts';
 
 /** What a runner makes of a log that tells something twice, or leaves one event out, and of a turn that comes too late. */
 

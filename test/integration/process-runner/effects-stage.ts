@@ -1,4 +1,4 @@
-import type { FakeOrders } from '../../support/fake-orders.ts';
+import type { FakeOrders } from '../../support/hubs/fake-orders.ts';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -23,7 +23,7 @@ import {
 } from '../../../src/domain/clusters/cluster-order-manifest.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import type { SecretRef } from '../../../src/domain/secret-ref.ts';
-import { effectCall, fakeCluster, hubFixture, type HubFixture } from '../../support/hub-fixture.ts';
+import { effectCall, fakeCluster, hubFixture, type HubFixture } from '../../support/hubs/hub-fixture.ts';
 import { eventually } from '../../support/eventually.ts';
 
 export const HUB = 'sim-a';

@@ -15,8 +15,8 @@ import {
   toyWorkflow,
   type ToyRun,
   type ToyRunner,
-} from '../../support/toy-workflow.ts';
-import { createWorkshop, type Workshop } from '../../support/toy-workshop.ts';
+} from '../../support/process-runner/toy-workflow.ts';
+import { createWorkshop, type Workshop } from '../../support/process-runner/toy-workshop.ts';
 
 /** Owns without asking anybody, so that two runners work at once. */
 const always: Ownership = { hold: (signal, whileOwner) => whileOwner({ epoch: 1, signal }) };

@@ -5,7 +5,7 @@ import type { HubProblem, HubReport, ManagementCluster } from '../../../src/app/
 import { CLUSTER_ANNOTATION } from '../../../src/domain/hubs/identity.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import { systemIds } from '../../../src/adapters/system/system-ports.ts';
-import { fakeCluster, hubFixture, type HubFixture } from '../../support/hub-fixture.ts';
+import { fakeCluster, hubFixture, type HubFixture } from '../../support/hubs/hub-fixture.ts';
 import { manualTime, type ManualTime } from '../../support/manual-time.ts';
 import { silentLogger } from '../../support/loggers.ts';
 

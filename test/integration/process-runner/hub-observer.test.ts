@@ -9,7 +9,7 @@ import { CLUSTER_ORDER, type ObservedClusterOrder } from '../../../src/domain/cl
 import type { HubObjectEvent } from '../../../src/domain/hubs/hub-object.ts';
 import type { HubCapacityCommand } from '../../../src/domain/hubs/capacity.ts';
 import { hubCapacity } from '../../../src/app/hubs/scheduler.ts';
-import { commandContext, fakeCluster } from '../../support/hub-fixture.ts';
+import { commandContext, fakeCluster } from '../../support/hubs/hub-fixture.ts';
 import { call, manifest, observingStage, order, scripted } from './observing.ts';
 import { eventually } from '../../support/eventually.ts';
 

@@ -5,7 +5,7 @@ import type { Timers } from '../../../src/app/ports.ts';
 import { createHubRegistry } from '../../../src/app/hubs/hub-registry.ts';
 import { aggregateOf, hub as hubKind } from '../../../src/domain/kinds.ts';
 import type { SecretRef } from '../../../src/domain/secret-ref.ts';
-import { commandContext, fakeCluster, hubFixture, type HubFixture } from '../../support/hub-fixture.ts';
+import { commandContext, fakeCluster, hubFixture, type HubFixture } from '../../support/hubs/hub-fixture.ts';
 import { eventually } from '../../support/eventually.ts';
 import { silentLogger } from '../../support/loggers.ts';
 

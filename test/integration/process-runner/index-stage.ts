@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type ToyRunner } from '../../support/toy-workflow.ts';
+import { type ToyRunner } from '../../support/process-runner/toy-workflow.ts';
 import { eventually } from '../../support/eventually.ts';
 
 export type IndexStage = {

@@ -1,4 +1,4 @@
-import type { FakeOrders } from '../../support/fake-orders.ts';
+import type { FakeOrders } from '../../support/hubs/fake-orders.ts';
 import { expect } from 'chai';
 import { systemClock, systemTimers } from '../../../src/adapters/system/system-ports.ts';
 import { createObjectLooks } from '../../../src/app/hubs/hub-looks.ts';
@@ -11,9 +11,15 @@ import {
 } from '../../../src/domain/clusters/hub-objects.ts';
 import type { HubObjectEvent } from '../../../src/domain/hubs/hub-object.ts';
 import type { ClusterObservation } from '../../../src/domain/clusters/observed.ts';
-import { effectCall, fakeCluster, hubFixture } from '../../support/hub-fixture.ts';
-import { orderToy, readAll, startToyRunner, toyStore, type ToyRunner } from '../../support/toy-workflow.ts';
-import { createWorkshop } from '../../support/toy-workshop.ts';
+import { effectCall, fakeCluster, hubFixture } from '../../support/hubs/hub-fixture.ts';
+import {
+  orderToy,
+  readAll,
+  startToyRunner,
+  toyStore,
+  type ToyRunner,
+} from '../../support/process-runner/toy-workflow.ts';
+import { createWorkshop } from '../../support/process-runner/toy-workshop.ts';
 import { eventually } from '../../support/eventually.ts';
 import { silentLogger } from '../../support/loggers.ts';
 

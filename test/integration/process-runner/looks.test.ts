@@ -1,7 +1,13 @@
 import { copyFileSync, rmSync } from 'node:fs';
 import { expect } from 'chai';
-import { orderToy, readAll, startToyRunner, toyStore, type ToyRunner } from '../../support/toy-workflow.ts';
-import { createWorkshop } from '../../support/toy-workshop.ts';
+import {
+  orderToy,
+  readAll,
+  startToyRunner,
+  toyStore,
+  type ToyRunner,
+} from '../../support/process-runner/toy-workflow.ts';
+import { createWorkshop } from '../../support/process-runner/toy-workshop.ts';
 import { indexStage } from './index-stage.ts';
 import { eventually } from '../../support/eventually.ts';
 

@@ -5,8 +5,8 @@ import { createObjectLooks } from '../../../src/app/hubs/hub-looks.ts';
 import { HubError, type HubErrorKind } from '../../../src/app/hubs/management-cluster.ts';
 import { CLUSTER_ORDER, type ObservedClusterOrder } from '../../../src/domain/clusters/hub-objects.ts';
 import { createManagementClusterEffects } from '../../../src/app/hubs/management-cluster-effects.ts';
-import { readHubCalls } from '../../support/hub-journal.ts';
-import { effectCall, hubFixture } from '../../support/hub-fixture.ts';
+import { readHubCalls } from '../../support/hubs/hub-journal.ts';
+import { effectCall, hubFixture } from '../../support/hubs/hub-fixture.ts';
 import {
   applyArgs,
   CLUSTER,

@@ -9,7 +9,7 @@ import { ownedObjects } from '../../../src/domain/hub-objects.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import { objectAt, stringAt } from '../../../src/domain/json-tools.ts';
 import { eventually } from '../../support/eventually.ts';
-import { effectCall, hubFixture } from '../../support/hub-fixture.ts';
+import { effectCall, hubFixture } from '../../support/hubs/hub-fixture.ts';
 import { silentLogger } from '../../support/loggers.ts';
 import { EXTERNAL_IP_POOL as POOL } from '../../../src/domain/networks/hub-objects.ts';
 

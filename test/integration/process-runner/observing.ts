@@ -13,8 +13,8 @@ import {
 } from '../../../src/domain/clusters/hub-objects.ts';
 import type { HubObjectEvent } from '../../../src/domain/hubs/hub-object.ts';
 import type { ClusterObservation } from '../../../src/domain/clusters/observed.ts';
-import type { FakeOrders } from '../../support/fake-orders.ts';
-import { fakeCluster, hubFixture } from '../../support/hub-fixture.ts';
+import type { FakeOrders } from '../../support/hubs/fake-orders.ts';
+import { fakeCluster, hubFixture } from '../../support/hubs/hub-fixture.ts';
 import { silentLogger } from '../../support/loggers.ts';
 
 export const manifest = (

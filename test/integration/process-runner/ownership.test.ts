@@ -8,7 +8,7 @@ import { createLeaseOwnership } from '../../../src/adapters/ownership/lease-owne
 import { OutcomeUnknown, StoreUnavailable, type EventStore } from '../../../src/app/log/event-store.ts';
 import type { Lease } from '../../../src/app/deployment/ownership.ts';
 import { manualTime, type ManualTime } from '../../support/manual-time.ts';
-import { readAll } from '../../support/toy-workflow.ts';
+import { readAll } from '../../support/process-runner/toy-workflow.ts';
 import { silentLogger } from '../../support/loggers.ts';
 
 const TTL = 15_000;
@@ -273,9 +273,9 @@ describe('ownership by a lease', () => {
     await time.pass(TTL);
     expect(only.owns()).to.equal(true);
     expect(only.warnings()).to.deep.equal([
-      'the lease cannot be renewed; trying again',
-      'the lease was lost',
-      'the lease cannot be taken; trying again',
+      'lease not renewed; retrying',
+      'lease lost',
+      'lease not taken; retrying',
     ]);
     await only.stop();
   });

@@ -22,8 +22,8 @@ import {
   toyRunIn,
   toyStore,
   type ToyRunner,
-} from '../../support/toy-workflow.ts';
-import { createWorkshop } from '../../support/toy-workshop.ts';
+} from '../../support/process-runner/toy-workflow.ts';
+import { createWorkshop } from '../../support/process-runner/toy-workshop.ts';
 import { eventually } from '../../support/eventually.ts';
 
 const always = (epoch: number): Ownership => ({

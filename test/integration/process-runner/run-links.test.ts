@@ -1,7 +1,7 @@
 import { createBench } from '../../support/eventstoredb-peer/fixture.ts';
 import { eventually } from '../../support/eventually.ts';
-import { isDone, orderToy, startToyRunner } from '../../support/toy-workflow.ts';
-import { createWorkshop } from '../../support/toy-workshop.ts';
+import { isDone, orderToy, startToyRunner } from '../../support/process-runner/toy-workflow.ts';
+import { createWorkshop } from '../../support/process-runner/toy-workshop.ts';
 
 describe('a run in whose stream an EventStoreDB holds records of its own', function () {
   this.timeout(30_000);

@@ -11,8 +11,8 @@ import {
   toyStore,
   toyWorkflow,
   type ToyRunner,
-} from '../../support/toy-workflow.ts';
-import { createWorkshop } from '../../support/toy-workshop.ts';
+} from '../../support/process-runner/toy-workflow.ts';
+import { createWorkshop } from '../../support/process-runner/toy-workshop.ts';
 import { eventually } from '../../support/eventually.ts';
 
 describe('process runner', () => {

@@ -8,8 +8,8 @@ import type { JsonObject } from '../../../src/domain/json.ts';
 import { hubCapacity } from '../../../src/app/hubs/scheduler.ts';
 import { claimOf } from '../../../src/domain/hubs/capacity.ts';
 import { eventually } from '../../support/eventually.ts';
-import { orderFixture, type OrderFixture } from '../../support/order-fixture.ts';
-import { readAll } from '../../support/toy-workflow.ts';
+import { orderFixture, type OrderFixture } from '../../support/hubs/order-fixture.ts';
+import { readAll } from '../../support/process-runner/toy-workflow.ts';
 
 const HUB = 'sim-a';
 

@@ -13,10 +13,10 @@ import {
   fakeCluster,
   hubFixture,
   type HubFixture,
-} from '../../support/hub-fixture.ts';
+} from '../../support/hubs/hub-fixture.ts';
 import { INHERITED_NAMES } from '../../support/arbitraries/hostile-names.ts';
 import { checkAsync } from '../../support/property.ts';
-import { readAll } from '../../support/toy-workflow.ts';
+import { readAll } from '../../support/process-runner/toy-workflow.ts';
 import { eventually } from '../../support/eventually.ts';
 import { silentLogger } from '../../support/loggers.ts';
 import { ordered } from '../../unit/domain/clusters/samples.ts';

@@ -10,8 +10,8 @@ import {
   startToyRunner,
   toyStore,
   type ToyRunner,
-} from '../../support/toy-workflow.ts';
-import { createWorkshop } from '../../support/toy-workshop.ts';
+} from '../../support/process-runner/toy-workflow.ts';
+import { createWorkshop } from '../../support/process-runner/toy-workshop.ts';
 import { eventually } from '../../support/eventually.ts';
 import { recordingLogger, silentLogger } from '../../support/loggers.ts';
 

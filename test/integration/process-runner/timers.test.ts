@@ -9,8 +9,8 @@ import {
   toyRunIn,
   toyStore,
   type ToyRunner,
-} from '../../support/toy-workflow.ts';
-import { createWorkshop, type Workshop } from '../../support/toy-workshop.ts';
+} from '../../support/process-runner/toy-workflow.ts';
+import { createWorkshop, type Workshop } from '../../support/process-runner/toy-workshop.ts';
 import { eventually } from '../../support/eventually.ts';
 
 const HOUR = 3_600_000;

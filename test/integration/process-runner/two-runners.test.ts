@@ -2,8 +2,14 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import type { Ownership } from '../../../src/app/deployment/ownership.ts';
 import { checkAsync } from '../../support/property.ts';
-import { isDone, orderToy, readAll, startToyRunner, toyStore } from '../../support/toy-workflow.ts';
-import { createWorkshop, type ShopMood } from '../../support/toy-workshop.ts';
+import {
+  isDone,
+  orderToy,
+  readAll,
+  startToyRunner,
+  toyStore,
+} from '../../support/process-runner/toy-workflow.ts';
+import { createWorkshop, type ShopMood } from '../../support/process-runner/toy-workshop.ts';
 import { eventually } from '../../support/eventually.ts';
 
 /** Owns without asking anybody, so that two runners work at once. */

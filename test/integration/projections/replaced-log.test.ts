@@ -15,8 +15,8 @@ import { createLog, type Log } from '../../support/eventstoredb-peer/log.ts';
 import { eventually } from '../../support/eventually.ts';
 import { silentLogger } from '../../support/loggers.ts';
 import { temporaryFolders } from '../../support/projections/open-notes.ts';
-import { orderToy, startToyRunner, type ToyRunner } from '../../support/toy-workflow.ts';
-import { createWorkshop } from '../../support/toy-workshop.ts';
+import { orderToy, startToyRunner, type ToyRunner } from '../../support/process-runner/toy-workflow.ts';
+import { createWorkshop } from '../../support/process-runner/toy-workshop.ts';
 import { noRoom, ordered } from '../../unit/domain/clusters/samples.ts';
 
 const VIEWS = ['resources', 'timeline', 'usage', 'audit'] as const;

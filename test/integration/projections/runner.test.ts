@@ -117,7 +117,7 @@ describe('projection runner', function () {
   it('refuses to name a view that is not there', async () => {
     const log = createTestLog();
     const models = await openNotes(log);
-    expect(() => models.timeline).to.throw('there is no view called timeline');
+    expect(() => models.timeline).to.throw('unknown view timeline');
     await models.close();
   });
 

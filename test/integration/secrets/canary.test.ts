@@ -23,8 +23,8 @@ import { createPersonalMetadata } from '../../../src/app/tenancy/subjects.ts';
 import type { DocumentCommand } from '../../../src/domain/catalog/document.ts';
 import { hub } from '../../../src/domain/kinds.ts';
 import { eventTypes } from '../../../src/domain/registry.ts';
-import { collect, createFakeClock, fakeContext } from '../../support/fake-context.ts';
-import { createFakeIds } from '../../support/fake-incarnation.ts';
+import { collect, createFakeClock, fakeContext } from '../../support/commands/fake-context.ts';
+import { createFakeIds } from '../../support/commands/fake-incarnation.ts';
 import { failure } from './secret-store.contract.ts';
 
 /** Found nowhere but where it was put, in any of the encodings that a careless writer would use. */

@@ -6,7 +6,7 @@ import { mintToken } from '../../../src/adapters/identity/development-issuer.ts'
 import { createLogger } from '../../../src/composition/logger.ts';
 import { startService, type Service } from '../../../src/composition/service.ts';
 import { readConfig } from '../../../src/config.ts';
-import { textAt, type Json } from '../../support/http-service.ts';
+import { textAt, type Json } from '../../support/http/service.ts';
 
 const TEXTS = {
   name: 'canary-name-5e1f',

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { SecretStore } from '../../../src/app/ports.ts';
 import { SecretTampered } from '../../../src/adapters/secrets/sealed-secrets.ts';
 import { SECRET_KINDS } from '../../../src/domain/secret-ref.ts';
-import { collect } from '../../support/fake-context.ts';
+import { collect } from '../../support/commands/fake-context.ts';
 
 const bytes = (text: string): Uint8Array => Buffer.from(text, 'utf8');
 const secret = (more: Partial<Parameters<SecretStore['put']>[0]> = {}) => ({

@@ -15,7 +15,7 @@ import { openFileSecretStore } from '../../../src/adapters/secrets/file-secret-s
 import { createMemorySecretStore } from '../../../src/adapters/secrets/memory-secret-store.ts';
 import { SecretTampered, type Envelope } from '../../../src/adapters/secrets/sealed-secrets.ts';
 import type { KeyStore } from '../../../src/app/ports.ts';
-import { collect } from '../../support/fake-context.ts';
+import { collect } from '../../support/commands/fake-context.ts';
 import { keyStoreContract } from './key-store.contract.ts';
 import { failure, secretStoreContract } from './secret-store.contract.ts';
 

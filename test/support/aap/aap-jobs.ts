@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../../src/domain/json.ts';
-import { sleep } from '../stand-in-server.ts';
+import { sleep } from '../stand-in/server.ts';
 
 export type AapStatus =
   | 'new'

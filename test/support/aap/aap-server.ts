@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { JsonObject, JsonValue } from '../../../src/domain/json.ts';
 import { objectAt } from '../../../src/domain/json-tools.ts';
-import type { LoopbackTls } from '../loopback-tls.ts';
-import { behaviours, bodyOf, sleep, standInServer } from '../stand-in-server.ts';
+import type { LoopbackTls } from '../http/loopback-tls.ts';
+import { behaviours, bodyOf, sleep, standInServer } from '../stand-in/server.ts';
 import { aapJobs, hasEnded, type AapJob, type AapJobs, type AapPace, type AapTemplate } from './aap-jobs.ts';
 
 /**

@@ -1,4 +1,4 @@
-import { serveStandIn, standInOptions } from '../stand-in-process.ts';
+import { serveStandIn, standInOptions } from '../stand-in/process.ts';
 import type { AapEnd } from './aap-jobs.ts';
 import { startAap, type AapOptions, type LaunchBehaviour } from './aap-server.ts';
 

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
-import { AUDIT, until } from '../audit-callers.ts';
-import { itemsOf, PRIVATE, PUBLIC, textAt, type Caller, type Json, type Reply } from '../http-service.ts';
-import { KIND_SAMPLES, makeHousePool } from '../kind-samples.ts';
-import type { WholeService } from './whole-service.ts';
+import { AUDIT, until } from './stage.ts';
+import { itemsOf, PRIVATE, PUBLIC, textAt, type Caller, type Json, type Reply } from '../http/service.ts';
+import { KIND_SAMPLES, makeHousePool } from '../http/kind-samples.ts';
+import type { WholeService } from '../service/whole-service.ts';
 import { eventually } from '../eventually.ts';
 
 export const TICKET = 'CHG-4711';

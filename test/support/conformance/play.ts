@@ -1,6 +1,6 @@
 import { ensureBuiltIns } from '../../../src/app/tenancy/built-ins.ts';
 import { createTenantBelongings } from '../../../src/app/tenancy/tenant-belongings.ts';
-import { startTestService, type TestService, type TokenOptions } from '../http-service.ts';
+import { startTestService, type TestService, type TokenOptions } from '../http/service.ts';
 import { difference, fill, type Captures } from './match.ts';
 import type { Step } from './scenario.ts';
 

@@ -16,7 +16,7 @@ import type { RecordMapper, TopicSpec } from '../../../src/app/streams/stream.ts
 import { recordOf, specOf } from '../../integration/kafka/publisher-rig.ts';
 import type { ReadRecord } from '../../integration/kafka/contract.ts';
 import { readTopic } from '../../integration/kafka/real-cluster.ts';
-import { until } from '../e2e-stack.ts';
+import { until } from '../service/stack.ts';
 import { recordingLogger } from '../loggers.ts';
 
 /** The publisher over the embedded event log and a real broker, in this process. */

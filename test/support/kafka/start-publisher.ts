@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { until } from '../e2e-stack.ts';
+import { until } from '../service/stack.ts';
 import type { ProcessOrder, ProcessReport } from './publisher-process.ts';
 
 export type PublisherProcess = {

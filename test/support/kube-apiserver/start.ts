@@ -18,7 +18,7 @@ import { createLists } from './read/list.ts';
 import { createWatches, type LiveWatch } from './read/watch.ts';
 import { createStore } from './store.ts';
 import type { JsonObject, Kind, KubeObject, User } from './types.ts';
-import type { KubeAnswer, RequestOptions } from '../kube-client.ts';
+import type { KubeAnswer, RequestOptions } from './client.ts';
 import { createObjects, type Admission } from './write/objects.ts';
 
 export type KubeApiServerOptions = {

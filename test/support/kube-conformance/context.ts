@@ -8,7 +8,7 @@ import {
   type KubeAnswer,
   type KubeClient,
   type KubeWatch,
-} from '../kube-client.ts';
+} from '../kube-apiserver/client.ts';
 import { ordersOf } from './requests.ts';
 import { eventually } from '../eventually.ts';
 

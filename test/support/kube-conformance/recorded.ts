@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import type { JsonObject, JsonValue } from '../../../src/domain/json.ts';
-import type { KubeAnswer } from '../kube-client.ts';
+import type { KubeAnswer } from '../kube-apiserver/client.ts';
 import { expectCode, metaOf, type Behaviour } from './context.ts';
 import { GAP_PATCHES, SPEC, VALIDATION_REQUESTS, order } from './requests.ts';
 

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../../src/domain/json.ts';
-import { MERGE, type KubeAnswer, type KubeClient } from '../kube-client.ts';
+import { MERGE, type KubeAnswer, type KubeClient } from '../kube-apiserver/client.ts';
 
 /** Path of the ClusterOrders of a namespace. */
 export const ordersOf = (namespace: string): string =>

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import { objectAt } from '../../../src/domain/json-tools.ts';
-import { JSON_PATCH, MERGE } from '../kube-client.ts';
+import { JSON_PATCH, MERGE } from '../kube-apiserver/client.ts';
 import {
   expectCode,
   expectRefusal,

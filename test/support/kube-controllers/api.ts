@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from '../../../src/domain/json.ts';
 import { isObject, objectAt, stringAt, textsAt } from '../../../src/domain/json-tools.ts';
-import { JSON_PATCH, MERGE, type KubeAnswer, type RequestOptions } from '../kube-client.ts';
+import { JSON_PATCH, MERGE, type KubeAnswer, type RequestOptions } from '../kube-apiserver/client.ts';
 
 /** How the played controllers reach the API server: a client's `call`, or a shortcut into the stand-in. */
 export type KubeCall = (method: string, path: string, options?: RequestOptions) => Promise<KubeAnswer>;

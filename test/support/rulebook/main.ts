@@ -1,4 +1,4 @@
-import { serveStandIn, standInOptions } from '../stand-in-process.ts';
+import { serveStandIn, standInOptions } from '../stand-in/process.ts';
 import { startRulebook, type RulebookBehaviour, type RulebookOptions } from './rulebook-server.ts';
 
 /**

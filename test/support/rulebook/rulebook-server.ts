@@ -1,8 +1,8 @@
 import { createHmac, randomUUID, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { JsonValue } from '../../../src/domain/json.ts';
-import type { LoopbackTls } from '../loopback-tls.ts';
-import { behaviours, bodyOf, sleep, standInServer } from '../stand-in-server.ts';
+import type { LoopbackTls } from '../http/loopback-tls.ts';
+import { behaviours, bodyOf, sleep, standInServer } from '../stand-in/server.ts';
 
 /** An event as the rules and the playbooks see it (OSAC's operator): every header but Authorization. */
 export type RulebookEvent = {

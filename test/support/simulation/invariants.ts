@@ -16,7 +16,7 @@ import type { JsonObject } from '../../../src/domain/json.ts';
 import type { NameEvent } from '../../../src/domain/naming/events.ts';
 import { nameDecider, type NameState } from '../../../src/domain/naming/name.ts';
 import { parseStreamName } from '../../../src/domain/stream-name.ts';
-import type { HubOrder } from '../hub-journal.ts';
+import type { HubOrder } from '../hubs/hub-journal.ts';
 import type { HubWitness } from './caller.ts';
 import type { Life } from './life.ts';
 

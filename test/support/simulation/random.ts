@@ -1,4 +1,4 @@
-import { createRandom } from '../faulty-store.ts';
+import { createRandom } from '../event-store/faulty-store.ts';
 
 /** A seeded source of decisions. `fork` gives an independent one, so that one part drawing more does not shift the others. */
 export type Random = {

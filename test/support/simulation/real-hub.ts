@@ -1,5 +1,5 @@
-import { byKind, type FakeOrders } from '../fake-orders.ts';
-import { createMemoryMark } from '../memory-mark.ts';
+import { byKind, type FakeOrders } from '../hubs/fake-orders.ts';
+import { createMemoryMark } from '../hubs/memory-mark.ts';
 import {
   type HubController,
   HubError,
@@ -16,7 +16,7 @@ import {
 import type { HubObjectEvent, ObjectPlace } from '../../../src/domain/hubs/hub-object.ts';
 import { configVersion } from '../../../src/domain/clusters/observation.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
-import type { HubOrder } from '../hub-journal.ts';
+import type { HubOrder } from '../hubs/hub-journal.ts';
 import type { Agenda } from './agenda.ts';
 import { BEGINNING } from './incarnation.ts';
 import type { RealHubPlan } from './plan.ts';

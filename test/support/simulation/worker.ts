@@ -1,5 +1,5 @@
 import { parentPort } from 'node:worker_threads';
-import { MODE_OF, PLANTED, type PlantedBug } from './planted.ts';
+import { MODE_OF, PLANTED, type PlantedBug } from './planted-bugs.ts';
 import { momentsOf, runDrill, type Drill } from './drill.ts';
 import type { Death } from './plan.ts';
 import { simulate } from './simulate.ts';

@@ -11,7 +11,7 @@ import type { Automation } from '../../../src/app/automation/automation.ts';
 import type { Clock, Timers } from '../../../src/app/ports.ts';
 import type { ManagementCluster } from '../../../src/app/hubs/management-cluster.ts';
 import type { SystemPorts } from '../../../src/composition/system.ts';
-import { readHubOrders, type HubOrder } from '../hub-journal.ts';
+import { readHubOrders, type HubOrder } from '../hubs/hub-journal.ts';
 import { createAgenda, type Agenda } from './agenda.ts';
 import { NO_NETWORK_FAULTS } from './caller.ts';
 import { createAutomationPort } from './automation-port.ts';
@@ -67,9 +67,9 @@ export type World = {
 const NEVER_LOGGED = [
   'run parked',
   'effect port failed unexpectedly',
-  'the process runner broke down',
-  'observing a hub failed',
-  'the result of an effect was lost',
+  'process runner broke down',
+  'hub observation failed',
+  'effect result lost',
 ];
 
 export const createWorld = (plan: Plan, folder: string, plant?: Plant): World => {

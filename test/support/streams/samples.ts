@@ -2,7 +2,7 @@ import type { RecordedEvent } from '../../../src/app/log/event-store.ts';
 import { streamName } from '../../../src/domain/stream-name.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import { registry } from '../../../src/domain/registry.ts';
-import { eventSamples } from '../event-samples.ts';
+import { eventSamples } from '../domain/event-samples.ts';
 
 /** The metadata that every command leaves, each field with a value of its own. */
 export const METADATA: JsonObject = {

@@ -1,6 +1,6 @@
 import type { CommandOutcome } from '../../../src/app/commands/command.ts';
 import type { EventStore } from '../../../src/app/log/event-store.ts';
-import type { Account } from '../../support/fake-account.ts';
+import type { Account } from '../../support/commands/fake-account.ts';
 
 export const deposit = (name: string, amount = 1) => ({ type: 'Deposit', amount, deposit: name }) as const;
 export const open = { type: 'OpenAccount', owner: 'ann' } as const;

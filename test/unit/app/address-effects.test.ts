@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { createAddressEffects } from '../../../src/app/hubs/address-effects.ts';
 import { aggregateOf } from '../../../src/domain/kinds.ts';
 import { externalIpPool } from '../../../src/domain/networks/external-ip-pool.resource.ts';
-import { commandContext, effectCall, hubFixture } from '../../support/hub-fixture.ts';
+import { commandContext, effectCall, hubFixture } from '../../support/hubs/hub-fixture.ts';
 import { manualTime } from '../../support/manual-time.ts';
 
 const at = '2026-11-23T09:00:00.000Z';

@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
 import { OutcomeUnknown, StoreUnavailable, type EventStore } from '../../../src/app/log/event-store.ts';
 import type { CommandOutcome } from '../../../src/app/commands/command.ts';
-import { accounts, type Account } from '../../support/fake-account.ts';
-import { collect, createTestRunner, fakeContext } from '../../support/fake-context.ts';
+import { accounts, type Account } from '../../support/commands/fake-account.ts';
+import { collect, createTestRunner, fakeContext } from '../../support/commands/fake-context.ts';
 
 const deposit = (name: string, amount = 1) => ({ type: 'Deposit', amount, deposit: name }) as const;
 const close = { type: 'CloseAccount', at: 'now' } as const;

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
-import { accounts, type AccountCommand } from '../../support/fake-account.ts';
-import { collect, createTestRunner, fakeContext } from '../../support/fake-context.ts';
+import { accounts, type AccountCommand } from '../../support/commands/fake-account.ts';
+import { collect, createTestRunner, fakeContext } from '../../support/commands/fake-context.ts';
 import { balance, counting, deposit, open } from './accounts-at-work.ts';
 
 describe('command runner', () => {

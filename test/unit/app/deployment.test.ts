@@ -10,8 +10,8 @@ import {
   rebindDeployment,
 } from '../../../src/app/deployment/deployment.ts';
 import type { RecordedEvent } from '../../../src/app/log/event-store.ts';
-import { createFakeClock } from '../../support/fake-context.ts';
-import { createFakeIds } from '../../support/fake-incarnation.ts';
+import { createFakeClock } from '../../support/commands/fake-context.ts';
+import { createFakeIds } from '../../support/commands/fake-incarnation.ts';
 
 type Store = ReturnType<typeof createMemoryEventStore>;
 

@@ -8,7 +8,7 @@ import { eventId } from '../../../src/app/log/identifiers.ts';
 import { commandMetadata } from '../../../src/app/log/metadata.ts';
 import type { EventType } from '../../../src/domain/event-type.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
-import { fakeContext } from '../../support/fake-context.ts';
+import { fakeContext } from '../../support/commands/fake-context.ts';
 import { anyText } from '../../support/arbitraries/any-text.ts';
 import { check } from '../../support/property.ts';
 

@@ -5,7 +5,7 @@ import { findHidden, splitOf } from '../../../src/app/log/hidden-fields.ts';
 import type { EventType } from '../../../src/domain/event-type.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import { jsonObject } from '../../../src/domain/schemas.ts';
-import { hidingEvents, redactedBy } from '../../support/audit/hidden.ts';
+import { hidingEvents, redactedBy } from '../../support/audit/hiding-events.ts';
 import { check } from '../../support/property.ts';
 
 const SALT = '00112233445566778899aabbccddeeff';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
 import { createHubEpochs, DRIVING_STREAM } from '../../../src/app/hubs/hub-epochs.ts';
-import { createFakeIds } from '../../support/fake-incarnation.ts';
+import { createFakeIds } from '../../support/commands/fake-incarnation.ts';
 import { manualTime } from '../../support/manual-time.ts';
 
 const epochsOn = (store = createMemoryEventStore({ singleWriter: false })) => ({

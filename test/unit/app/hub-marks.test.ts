@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { MARK_DURATION_MS, MARK_RENEW_MS } from '../../../src/domain/hubs/mark.ts';
-import { HUB, marksStage, type Log, type Service } from '../../support/marks-stage.ts';
+import { HUB, marksStage, type Log, type Service } from '../../support/hubs/marks-stage.ts';
 import { manualTime } from '../../support/manual-time.ts';
 import { checkAsync } from '../../support/property.ts';
 

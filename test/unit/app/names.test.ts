@@ -3,8 +3,8 @@ import { createMemoryEventStore } from '../../../src/adapters/event-store/memory
 import { nameAggregate } from '../../../src/domain/kinds.ts';
 import { everyClaimOf, nameStreamId, type NameClaim } from '../../../src/app/names/names.ts';
 import type { NameState } from '../../../src/domain/naming/name.ts';
-import { fakeContext } from '../../support/fake-context.ts';
-import { createIncarnation } from '../../support/fake-incarnation.ts';
+import { fakeContext } from '../../support/commands/fake-context.ts';
+import { createIncarnation } from '../../support/commands/fake-incarnation.ts';
 
 const PLAIN: NameClaim = {
   id: nameStreamId('gadget', 't1', '', 'drill'),

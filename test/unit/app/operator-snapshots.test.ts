@@ -15,7 +15,7 @@ import { initialCluster, type ClusterState } from '../../../src/domain/clusters/
 import { isRejection } from '../../../src/domain/decider.ts';
 import type { JsonObject, JsonValue } from '../../../src/domain/json.ts';
 import { isObject, listAt, objectAt, stringAt } from '../../../src/domain/json-tools.ts';
-import { fakeCluster } from '../../support/hub-fixture.ts';
+import { fakeCluster } from '../../support/hubs/hub-fixture.ts';
 import { onHub, ordered, time } from '../domain/clusters/samples.ts';
 
 const FOLDER = new URL('../../../fixtures/operator/snapshots/', import.meta.url);

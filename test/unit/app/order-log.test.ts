@@ -7,8 +7,8 @@ import { orderLog, logRefusal } from '../../../src/app/process-runner/order-log.
 import type { Logger } from '../../../src/app/ports.ts';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
 import { silentLogger } from '../../support/loggers.ts';
-import { accounts } from '../../support/fake-account.ts';
-import { createTestRunner, fakeContext } from '../../support/fake-context.ts';
+import { accounts } from '../../support/commands/fake-account.ts';
+import { createTestRunner, fakeContext } from '../../support/commands/fake-context.ts';
 import { open } from './accounts-at-work.ts';
 
 const ID = '01997a3c-0000-7000-8000-000000000001';

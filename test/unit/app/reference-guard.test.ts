@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { createReferenceGuard, ReferencesBusy } from '../../../src/app/references/reference-guard.ts';
-import { createFakeTimers } from '../../support/fake-incarnation.ts';
+import { createFakeTimers } from '../../support/commands/fake-incarnation.ts';
 import { checkAsync } from '../../support/property.ts';
 
 const turns = async (count = 20): Promise<void> => {

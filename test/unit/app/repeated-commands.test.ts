@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
 import { IdempotencyMismatch } from '../../../src/app/commands/command.ts';
 import { OutcomeUnknown, type EventStore } from '../../../src/app/log/event-store.ts';
-import { accounts } from '../../support/fake-account.ts';
-import { createTestRunner, fakeContext } from '../../support/fake-context.ts';
+import { accounts } from '../../support/commands/fake-account.ts';
+import { createTestRunner, fakeContext } from '../../support/commands/fake-context.ts';
 import { counting, deposit, open } from './accounts-at-work.ts';
 
 describe('command runner', () => {

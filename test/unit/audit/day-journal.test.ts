@@ -3,7 +3,7 @@ import { createMemoryEventStore } from '../../../src/adapters/event-store/memory
 import { createDayJournal, dayStream } from '../../../src/app/audit/day-journal.ts';
 import { OutcomeUnknown, type EventStore } from '../../../src/app/log/event-store.ts';
 import { parseStreamName } from '../../../src/domain/stream-name.ts';
-import { collect } from '../../support/fake-context.ts';
+import { collect } from '../../support/commands/fake-context.ts';
 
 describe('day journal', () => {
   const entry = (id: string) => ({ id, type: 'X', data: '{}', metadata: '{}' });

@@ -9,7 +9,7 @@ import { auditGrantAggregate } from '../../../src/domain/kinds.ts';
 import { eventTypes } from '../../../src/domain/registry.ts';
 import type { ReadModels } from '../../../src/projections/read-models.ts';
 import { audit, followed, openAuditView } from '../../support/audit/open-audit.ts';
-import { createTestRunner, fakeContext } from '../../support/fake-context.ts';
+import { createTestRunner, fakeContext } from '../../support/commands/fake-context.ts';
 import { recordingLogger } from '../../support/loggers.ts';
 
 const AT = '2026-01-01T00:00:00.000Z';

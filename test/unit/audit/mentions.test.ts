@@ -7,7 +7,7 @@ import { eventTypes } from '../../../src/domain/registry.ts';
 import { isLeafStream } from '../../../src/app/audit/merkle/leaf.ts';
 import { eventDataSchema } from '../../../src/http/asyncapi/event-schema.ts';
 import { RUNS_OF } from '../../../src/projections/audit/facts.ts';
-import { eventSamples } from '../../support/event-samples.ts';
+import { eventSamples } from '../../support/domain/event-samples.ts';
 import { isHidden, MENTIONS, namedIn, STREAMS_OF } from '../../../src/projections/audit/mentions.ts';
 
 /** Every path of texts in a JSON Schema; `*` stands for each entry of a list or map. */

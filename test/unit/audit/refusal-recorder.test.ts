@@ -12,7 +12,7 @@ import { createPersonalMetadata } from '../../../src/app/tenancy/subjects.ts';
 import { createRequestHash } from '../../../src/app/commands/request-hash.ts';
 import { auditEventTypes } from '../../../src/domain/audit/event-types.ts';
 import { systemIds } from '../../../src/adapters/system/system-ports.ts';
-import { collect } from '../../support/fake-context.ts';
+import { collect } from '../../support/commands/fake-context.ts';
 import { manualTime } from '../../support/manual-time.ts';
 
 const silent = {

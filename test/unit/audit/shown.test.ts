@@ -5,8 +5,8 @@ import { createEventCodec } from '../../../src/app/log/event-codec.ts';
 import type { RecordedEvent } from '../../../src/app/log/event-store.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import { commandMetadata } from '../../../src/app/log/metadata.ts';
-import { eventSamples } from '../../support/event-samples.ts';
-import { fakeContext } from '../../support/fake-context.ts';
+import { eventSamples } from '../../support/domain/event-samples.ts';
+import { fakeContext } from '../../support/commands/fake-context.ts';
 import { eventTypes, registry } from '../../../src/domain/registry.ts';
 
 describe('what auditors are shown of an event', () => {

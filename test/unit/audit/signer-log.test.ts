@@ -107,7 +107,7 @@ describe('the log of the signer', () => {
     isAway = true;
     await append();
     await time.pass(60_000);
-    expect(words).to.deep.equal(['warn the tree could not be signed; it is tried again']);
+    expect(words).to.deep.equal(['warn tree not signed; retrying']);
     isAway = false;
     await time.pass(60_000);
     expect(words.slice(1)).to.deep.equal(['info the tree is signed again']);

@@ -11,7 +11,7 @@ import {
   tamperBundle,
   type BundleVictim,
 } from '../../support/audit/tampering/bundle.ts';
-import { firstOddPlace, tamperBefore } from '../../support/audit/tampering/before.ts';
+import { firstOddPlace, tamperBefore } from '../../support/audit/tampering/log-before-signing.ts';
 import { leavesOfLog, logVictim, tamperLog } from '../../support/audit/tampering/log.ts';
 import {
   dumpOfMirror,

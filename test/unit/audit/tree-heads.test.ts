@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { headWhen, type AuditHeads, type TreeHead } from '../../../src/app/audit/tree-heads.ts';
-import { headOf } from '../../support/audit/head-of.ts';
+import { headOf } from '../../support/audit/heads.ts';
 import { manualTime } from '../../support/manual-time.ts';
 
 describe('waiting for a signed head', () => {

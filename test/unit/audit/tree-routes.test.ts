@@ -3,7 +3,7 @@ import { AuditKeyMissing, AuditKeyReplaced } from '../../../src/app/audit/audit-
 import { ApiError } from '../../../src/http/errors.ts';
 import { auditTreeRoutes, type AuditTreeServices } from '../../../src/http/ledger/audit-tree.ts';
 import type { LedgerCall } from '../../../src/http/ledger/serve.ts';
-import { startCliStub, type CliStub } from '../../support/cli-stub.ts';
+import { startCliStub, type CliStub } from '../../support/cli/stub-service.ts';
 
 const KEY = {
   vkey: 'fulfillment-ledger/s+00000001+AQ==',

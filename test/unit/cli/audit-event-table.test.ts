@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { detailsOf } from '../../../src/cli/audit/event-details.ts';
-import { eventSamples } from '../../support/event-samples.ts';
-import { startCliStub, type CliStub } from '../../support/cli-stub.ts';
+import { eventSamples } from '../../support/domain/event-samples.ts';
+import { startCliStub, type CliStub } from '../../support/cli/stub-service.ts';
 
 const SUBJECT = '11111111-aaaa-5000-8000-000000000001';
 const EVENT = {

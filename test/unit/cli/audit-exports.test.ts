@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { keyOf, ORIGIN, vkey } from '../../support/audit/signed-history.ts';
-import { startCliStub, type CliStub } from '../../support/cli-stub.ts';
+import { startCliStub, type CliStub } from '../../support/cli/stub-service.ts';
 
 describe('ledgerctl audit', () => {
   let stub: CliStub;
@@ -27,8 +27,8 @@ describe('ledgerctl audit', () => {
           join(folder, 'there.tar'),
           'there.tar is there already: another name keeps both, --force replaces it',
         ],
-        [join(folder, 'no', 'x.tar'), `there is no directory ${join(folder, 'no')}; make it first`],
-        [join(folder, 'there.tar', 'x.tar'), 'a part of the path is no directory'],
+        [join(folder, 'no', 'x.tar'), `directory ${join(folder, 'no')} not found; make it first`],
+        [join(folder, 'there.tar', 'x.tar'), 'a part of the path is not a directory'],
         [join(folder, 'y'.repeat(300)), 'the name is too long'],
       ] as const) {
         const { code, err } = await stub.run(['audit', 'export', '-o', output]);
@@ -65,7 +65,7 @@ describe('ledgerctl audit', () => {
       stub.answers(() => ({ body: { origin: ORIGIN, keys } }));
       const pin = await stub.run(command);
       expect([pin.code, stub.calls().filter((call) => call.startsWith('POST'))]).to.deep.equal([2, []]);
-      expect(pin.err).to.include('--trust: its pin cannot be used: this is no note');
+      expect(pin.err).to.include('--trust: its pin cannot be used: not a note');
     } finally {
       await rm(folder, { recursive: true });
     }
@@ -105,10 +105,10 @@ describe('ledgerctl audit', () => {
   });
 
   it('says why there is no export', async () => {
-    const failed = { id: 'x-1', state: 'failed', reason: 'there is no space left for exports' };
+    const failed = { id: 'x-1', state: 'failed', reason: 'no space left for exports' };
     stub.answers(() => ({ status: 202, body: failed }));
     const { code, err } = await stub.run(['audit', 'export', '--tenant', 'acme']);
     expect(code).to.equal(1);
-    expect(err).to.equal('ledgerctl: export x-1 is failed: there is no space left for exports\n');
+    expect(err).to.equal('ledgerctl: export x-1 is failed: no space left for exports\n');
   });
 });

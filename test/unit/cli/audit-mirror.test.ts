@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { eventsOf, historyOf, type History } from '../../support/audit/signed-history.ts';
 import { mirrorOf } from '../../support/audit/tampering/tiles.ts';
-import { startCliStub, type CliStub } from '../../support/cli-stub.ts';
+import { startCliStub, type CliStub } from '../../support/cli/stub-service.ts';
 
 const SIZE = 300;
 const history = historyOf(eventsOf(SIZE));
@@ -93,7 +93,7 @@ describe('ledgerctl audit mirror', () => {
     expect(out).to.match(/\n1 finding\n$/);
     const mended = await run(['mirror', mirror]);
     expect(mended.out).to.include(
-      'mended: tile/entries/000 was damaged in the mirror, and was fetched anew\n',
+      'mended: tile/entries/000 was damaged in the mirror, and was fetched again\n',
     );
     expect((await verify('--trust', trust)).code).to.equal(0);
   });
@@ -121,8 +121,8 @@ describe('ledgerctl audit mirror', () => {
       .to.include(
         'places 50 to 100, checkpoint: the service shows a head of size 50, before your pin of size 100: ',
       )
-      .and.include('Run it again in a minute, and against every instance')
-      .and.include('the tree that you pinned is not there any more: keep your trust.json')
+      .and.include('Run it again in a minute against every instance')
+      .and.include('if the head stays behind, keep your trust.json')
       .and.include('pin: the tiles end before your pin (size 50 < 100)');
     // A mirror, or a proof, of what is there leads to no pin that lies behind it.
     expect(out).not.to.include('ledgerctl');
@@ -151,7 +151,7 @@ describe('ledgerctl audit mirror', () => {
     for (const directory of ['/proc/ledger-x', '/proc/ledger-x/y']) {
       const { code, err } = await run(['mirror', directory, '--trust', trust]);
       expect(code).to.equal(1);
-      expect(err).to.match(/cannot write \/proc\/ledger-x\/.*: there is no such file or directory/);
+      expect(err).to.match(/cannot write \/proc\/ledger-x\/.*: no such file or directory/);
     }
   });
 

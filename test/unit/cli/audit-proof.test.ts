@@ -15,7 +15,7 @@ import {
   vkey,
   type History,
 } from '../../support/audit/signed-history.ts';
-import { startCliStub, type Answer, type CliStub } from '../../support/cli-stub.ts';
+import { startCliStub, type Answer, type CliStub } from '../../support/cli/stub-service.ts';
 import { consistencyOf, fork, history, SIZE } from './audit-history.ts';
 
 const nameOf = ({ stream, revision }: RecordedEvent): string => `${stream}@${revision}`;

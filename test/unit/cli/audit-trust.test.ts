@@ -5,7 +5,7 @@ import { expect } from 'chai';
 import { signRotation, type Trust } from '../../../src/app/audit/merkle/key-chain.ts';
 import type { NoteSigner } from '../../../src/app/audit/merkle/note.ts';
 import { keyOf, ORIGIN, vkey, type History } from '../../support/audit/signed-history.ts';
-import { startCliStub, type CliStub } from '../../support/cli-stub.ts';
+import { startCliStub, type CliStub } from '../../support/cli/stub-service.ts';
 import { consistencyOf, fork, history, SIZE } from './audit-history.ts';
 
 describe('ledgerctl audit trust over a file that is there', () => {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { keyOf, ORIGIN, vkey } from '../../support/audit/signed-history.ts';
-import { startCliStub, type CliStub } from '../../support/cli-stub.ts';
+import { startCliStub, type CliStub } from '../../support/cli/stub-service.ts';
 
 const EVENT = {
   id: 'e-1',

@@ -3,7 +3,7 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { clusterOf, page, startCliStub, type CliStub } from '../../support/cli-stub.ts';
+import { clusterOf, page, startCliStub, type CliStub } from '../../support/cli/stub-service.ts';
 
 describe('ledgerctl completes', () => {
   let cli: CliStub;

@@ -55,9 +55,9 @@ id: h
     for (const [text, says] of [
       ['kind: cluster\nkind: hub\n', /f\.yaml: .*unique/],
       ['{"id": "a"', /f\.yaml: /],
-      ['', /there is no object in it/],
+      ['', /it holds no object/],
       ['kind: cluster\n---\njust text\n', /document 2: an object is needed/],
-      ['kind: volcano\n', /there is no kind "volcano"/],
+      ['kind: volcano\n', /unknown kind "volcano"/],
       ['kind: [a]\n', /"kind" must be the name of a kind/],
       ['kind: hub\n---\nid: x\n', /document 2: say what it is/],
     ] as const)
@@ -76,7 +76,7 @@ id: h
     const missing = await failure(readSource('no/such/file.yaml', stdin));
     expect(missing)
       .to.be.instanceOf(CliFailure)
-      .with.property('message', 'cannot read no/such/file.yaml: there is no such file or directory');
+      .with.property('message', 'cannot read no/such/file.yaml: no such file or directory');
   });
 
   it('what get prints as YAML is read back as it was', async () => {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { pack } from 'tar-stream';
 import { EXIT, EXIT_HELP } from '../../../src/cli/exit.ts';
-import { startCliStub, type CliStub } from '../../support/cli-stub.ts';
+import { startCliStub, type CliStub } from '../../support/cli/stub-service.ts';
 
 /** One table of exit statuses for all commands: what is wrong with the command line is 2, what went wrong is 1. */
 describe('exit statuses of ledgerctl', () => {
@@ -51,7 +51,7 @@ describe('exit statuses of ledgerctl', () => {
       problem('NO_AUDITOR', 'The object is not in the right state'),
       problem('NOTHING_TO_EXPORT', 'The object is not in the right state'),
       problem('PERMISSION_DENIED', 'The caller may not do this', 403),
-      problem('INTERNAL', 'A fault of this service', 500),
+      problem('INTERNAL', 'Internal error', 500),
       { status: 400, body: 'not our own answer' },
     ]) {
       stub.answers(() => answer);
@@ -109,7 +109,7 @@ describe('exit statuses of ledgerctl', () => {
     ]) {
       const { code, err } = await stub.run(command);
       expect(code, `${command.join(' ')}: ${err}`).to.equal(EXIT.usage);
-      expect(err).to.include(pipe).and.include('is no file and no directory');
+      expect(err).to.include(pipe).and.include('is neither a file nor a directory');
     }
   });
 

@@ -20,10 +20,10 @@ describe('errors of files', () => {
   it('are said in words, with the path and what to do', async () => {
     const absent = join(folder, 'none');
     const text = messageFor(await thrown(readFile(absent)));
-    expect(text).to.equal(`cannot open ${absent}: there is no such file or directory`);
+    expect(text).to.equal(`cannot open ${absent}: no such file or directory`);
     expect(messageFor(await thrown(readFile(folder)))).to.match(/it is a directory: name a file in it$/);
     await writeFile(join(folder, 'file'), '');
-    expect(messageFor(await thrown(readFile(join(folder, 'file', 'x'))))).to.match(/is no directory$/);
+    expect(messageFor(await thrown(readFile(join(folder, 'file', 'x'))))).to.match(/is not a directory$/);
     await mkdir(join(folder, 'full', 'x'), { recursive: true });
     expect(messageFor(await thrown(rename(join(folder, 'file'), join(folder, 'full'))))).to.not.match(
       /E[A-Z]{4,}/,
@@ -33,7 +33,7 @@ describe('errors of files', () => {
       syscall: 'write',
     });
     expect(fileErrorText(error, 'cannot write a.tar')).to.equal(
-      'cannot write a.tar: there is no space left there: make room, or choose another place',
+      'cannot write a.tar: no space left: make room, or choose another place',
     );
     expect(fileFailure(error, 'cannot write a.tar')).to.include({ status: 2 });
   });

@@ -169,7 +169,7 @@ describe('ledgerctl hubs', () => {
       [['--calls-per-second', '0'], 'above 0'],
       [['--calls-per-second', '0.00'], 'above 0'],
       [['--burst', '0'], 'above 0'],
-      [['--nodes', 'fc430=1', 'fc430=2'], '"fc430" is there twice'],
+      [['--nodes', 'fc430=1', 'fc430=2'], '"fc430" is given twice'],
     ] as const) {
       answers({});
       const { code, err } = await stub().run([...ADD, ...words]);

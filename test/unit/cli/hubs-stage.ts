@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startCliStub, type Answer, type Asked, type CliStub } from '../../support/cli-stub.ts';
+import { startCliStub, type Answer, type Asked, type CliStub } from '../../support/cli/stub-service.ts';
 
 export const HUBS = '/api/ledger/v1/hubs';
 export const DOCUMENTS = '/api/private/v1/hubs';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { parseAllDocuments } from 'yaml';
-import { clusterOf, startCliStub, type CliStub } from '../../support/cli-stub.ts';
+import { clusterOf, startCliStub, type CliStub } from '../../support/cli/stub-service.ts';
 
 /** Each would show one id as another: reordered, cut, or with a part that nobody sees. */
 const SLY = ['\u202e', '\u2066', '\u200b', '\u00ad', '\u2028', '\u2800', '\u{e0041}', '\u009b', '\u00a0'];

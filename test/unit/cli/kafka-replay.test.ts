@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { startCliStub, type CliStub } from '../../support/cli-stub.ts';
+import { startCliStub, type CliStub } from '../../support/cli/stub-service.ts';
 
 const KAFKA = '/api/ledger/v1/kafka';
 const TOPIC = 'osac.state.cluster.v1';

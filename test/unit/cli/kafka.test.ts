@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { whileAsked } from '../../../src/cli/commands/kafka-plan.ts';
-import { startCliStub, type CliStub } from '../../support/cli-stub.ts';
+import { startCliStub, type CliStub } from '../../support/cli/stub-service.ts';
 
 const KAFKA = '/api/ledger/v1/kafka';
 const TOPIC = 'osac.state.cluster.v1';
@@ -251,7 +251,7 @@ describe('ledgerctl kafka', () => {
     );
     expect(out).to.match(/^waiting: 9 records of 7 events, in 1 topic$/m);
     expect(out).to.match(
-      /waiting +12 +- +41 +9 +2026-11-21T12:00:00\.000Z \(12 s\) +- +sending 1 record since 2026-11-21T12:00:00\.000Z, 57 tries in vain: connect/,
+      /waiting +12 +- +41 +9 +2026-11-21T12:00:00\.000Z \(12 s\) +- +sending 1 record since 2026-11-21T12:00:00\.000Z, 57 failed attempts: connect/,
     );
     answers({ configured: true, publishing: true, brokers, topics: [topicOf()], problems: [] });
     expect((await stub.run(['kafka', 'status'])).code, 'brokers in trouble').to.equal(1);

@@ -40,19 +40,18 @@ describe('names of kinds on the command line', () => {
   });
 
   it('says what there is, or what may be meant', () => {
-    expect(() => meant('volume')).to.throw(InvalidArgumentError, 'there is no kind "volume": cluster, ');
+    expect(() => meant('volume')).to.throw(InvalidArgumentError, 'unknown kind "volume": cluster, ');
     expect(() => meant('cluster_')).not.to.throw();
     expect(() => meant('clustert')).not.to.throw();
     expect(() => meant('clu')).to.throw('"clu" may mean several kinds: cluster, cluster_');
-    expect(() => meant('te')).to.throw('there is no kind "te"');
-    for (const text of ['constructor', '__proto__', ''])
-      expect(() => meant(text)).to.throw('there is no kind');
+    expect(() => meant('te')).to.throw('unknown kind "te"');
+    for (const text of ['constructor', '__proto__', '']) expect(() => meant(text)).to.throw('unknown kind');
   });
 
   it('initials of two kinds are nobody’s', () => {
     const two = createKindNames([declared('diskImage'), declared('dataIndex')]);
     expect(two.all.map(({ alias }) => alias)).to.deep.equal([undefined, undefined]);
-    expect(() => two.find('di')).to.throw('there is no kind "di"');
+    expect(() => two.find('di')).to.throw('unknown kind "di"');
   });
 
   it('columns are for kinds that exist', () => {

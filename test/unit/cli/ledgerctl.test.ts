@@ -58,7 +58,7 @@ describe('ledgerctl without a service', () => {
     for (const [argv, says] of [
       [['--user', 'root'], '--tenant or --admin is needed'],
       [['--user', 'root', '--admin', '--ttl', '1x'], '"1x" is not a time such as 30m or 8h'],
-      [['--user', 'root', '--admin', '--ttl', '0s'], '"0s" is no time at all'],
+      [['--user', 'root', '--admin', '--ttl', '0s'], '"0s" is not a time above 0'],
       [['--user', 'root', '--admin', '--ttl', '-5m'], '"-5m" is not a time such as 30m or 8h'],
     ] as const) {
       const { code, out, err } = await run(['token', ...argv]);

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { CLUSTERS, clusterOf, page, startCliStub, type CliStub } from '../../support/cli-stub.ts';
+import { CLUSTERS, clusterOf, page, startCliStub, type CliStub } from '../../support/cli/stub-service.ts';
 
 const web = clusterOf('id-1', 'web', { labels: { env: 'prod', old: 'x' } });
 
@@ -95,7 +95,7 @@ describe('ledgerctl reads resources', () => {
         ['delete', 'cluster', 'c1'],
       ]) {
         const { code, err } = await cli.run(argv);
-        expect(err).to.match(new RegExp(`^ledgerctl: there is no cluster 'c1' \\(deleted at ${at}\\)`));
+        expect(err).to.match(new RegExp(`^ledgerctl: cluster 'c1' \\(deleted at ${at}\\) not found`));
         expect(code).to.equal(3);
       }
     });
@@ -104,7 +104,7 @@ describe('ledgerctl reads resources', () => {
       cli.holds(web);
       const { code, out, err } = await cli.run(['get', 'cluster', 'web', 'gone', 'lost', '-o', 'name']);
       expect(out).to.equal('cluster/web\n');
-      expect(err).to.equal("ledgerctl: there is no cluster 'gone', 'lost'\n");
+      expect(err).to.equal("ledgerctl: cluster 'gone', 'lost' not found\n");
       expect(code).to.equal(3);
     });
 
@@ -113,7 +113,7 @@ describe('ledgerctl reads resources', () => {
       expect(await cli.run(['get', 'clusters'])).to.deep.equal({
         code: 0,
         out: '',
-        err: 'there are no clusters that match\n',
+        err: 'no clusters match\n',
       });
       expect((await cli.run(['get', 'clusters', '-o', 'json'])).out).to.equal('[]\n');
     });
@@ -155,7 +155,7 @@ describe('ledgerctl reads resources', () => {
     it('wrong usage is 2, and nothing is called', async () => {
       for (const [argv, says] of [
         [['get'], "missing required argument 'kind'"],
-        [['get', 'volcanoes'], 'there is no kind "volcanoes"'],
+        [['get', 'volcanoes'], 'unknown kind "volcanoes"'],
         [['get', 'clusters', '-o', 'xml'], 'Allowed choices are table, wide, json, yaml, name'],
         [['get', 'clusters', '--limit', '0'], 'not a whole number above 0'],
         [['get', 'clusters', '--watch', '--limit', '3'], '--watch and --limit exclude each other'],
@@ -199,7 +199,7 @@ describe('ledgerctl reads resources', () => {
       return streams === 1 ? { body: { result: {} } } : { status: 403, body: { message: 'enough' } };
     });
     const { code, out, err } = await cli.run(['get', 'cluster', 'nope', '--watch']);
-    expect(err).to.match(/^there is no cluster 'nope' yet; waiting for changes\n/);
+    expect(err).to.match(/^cluster 'nope' not found yet; waiting for changes\n/);
     expect({ code, out }).to.deep.equal({ code: 1, out: '' });
   });
 
@@ -292,7 +292,7 @@ describe('ledgerctl reads resources', () => {
       expect(await cli.run(['describe', 'cluster', 'web'])).to.deep.equal({
         code: 3,
         out: '',
-        err: "ledgerctl: there is no cluster 'web'\n",
+        err: "ledgerctl: cluster 'web' not found\n",
       });
     });
   });

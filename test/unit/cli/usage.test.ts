@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { startCliStub, type CliStub } from '../../support/cli-stub.ts';
+import { startCliStub, type CliStub } from '../../support/cli/stub-service.ts';
 
 const ROW = {
   period_start: '2026-11-01T00:00:00.000Z',
@@ -83,7 +83,7 @@ describe('ledgerctl usage', () => {
       [['--period', 'week'], 'total, hour, day, month'],
       [['--kind', 'clusters'], 'Allowed choices are cluster'],
       [['--by', 'tenant,colour'], '"colour" is none of tenant, project, kind, template, resource, node_set'],
-      [['--by', 'tenant,tenant'], '"tenant" is there twice'],
+      [['--by', 'tenant,tenant'], '"tenant" is given twice'],
     ] as const) {
       const { code, err } = await stub.run(['usage', ...words]);
       expect(code, err).to.equal(2);

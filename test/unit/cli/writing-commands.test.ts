@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { CLUSTERS, clusterOf, page, startCliStub, type CliStub } from '../../support/cli-stub.ts';
+import { CLUSTERS, clusterOf, page, startCliStub, type CliStub } from '../../support/cli/stub-service.ts';
 
 const web = clusterOf('id-1', 'web', { labels: { env: 'prod', old: 'x' } });
 
@@ -95,10 +95,10 @@ describe('ledgerctl changes resources', () => {
 
     it('a wrong file is not sent at all', async () => {
       const { code, err } = await cli.run(['apply', '-f', '-'], `${file}---\nkind: volcano\n`);
-      expect(err).to.include('stdin, document 3: there is no kind "volcano"');
+      expect(err).to.include('stdin, document 3: unknown kind "volcano"');
       expect(code).to.equal(2);
       expect((await cli.run(['create', '-f', 'no/such.yaml'])).err).to.equal(
-        'ledgerctl: cannot read no/such.yaml: there is no such file or directory\n',
+        'ledgerctl: cannot read no/such.yaml: no such file or directory\n',
       );
       expect(cli.asked).to.deep.equal([]);
     });
@@ -182,7 +182,7 @@ describe('ledgerctl changes resources', () => {
     it('touch nothing when one of several is unknown', async () => {
       cli.holds(web);
       const { code, err } = await cli.run(['label', 'cluster', 'web', 'gone', 'a=b']);
-      expect(err).to.equal("ledgerctl: there is no cluster 'gone'\n");
+      expect(err).to.equal("ledgerctl: cluster 'gone' not found\n");
       expect(code).to.equal(3);
       expect(cli.asked.some(({ verb }) => verb === 'PATCH')).to.equal(false);
     });
@@ -225,7 +225,7 @@ describe('ledgerctl changes resources', () => {
     it('deletes each once and says so; nothing when one is unknown', async () => {
       cli.holds(web, clusterOf('id-2', 'db'));
       const { code, err } = await cli.run(['delete', 'cluster', 'web', 'gone']);
-      expect(err).to.equal("ledgerctl: there is no cluster 'gone'; nothing was deleted\n");
+      expect(err).to.equal("ledgerctl: cluster 'gone' not found; nothing was deleted\n");
       expect(code).to.equal(3);
       expect(cli.asked.some(({ verb }) => verb === 'DELETE')).to.equal(false);
       expect(

@@ -34,7 +34,7 @@ describe('directories of the settings', () => {
   it('that are files, or below one, are refused by the variable, with an example', async () => {
     const file = join(dir, 'file');
     expect(await refusal(file)).to.equal(
-      `LEDGER_DATA_DIR: ${file} is no directory that can be written to (EEXIST). Example: LEDGER_DATA_DIR=./data`,
+      `LEDGER_DATA_DIR: ${file} is not a directory that the service can write to (EEXIST). Example: LEDGER_DATA_DIR=./data`,
     );
     expect(await refusal(join(file, 'x'))).to.match(/^LEDGER_DATA_DIR: .*\(ENOTDIR\)/);
     expect(await refusal(join(dir, 'data'), file)).to.match(/^LEDGER_SECRETS_DIR: .*\(EEXIST\)/);
@@ -42,7 +42,7 @@ describe('directories of the settings', () => {
 
   it('are refused where the system lets nothing be made, at once', async () => {
     expect(await refusal('/proc/ledger-x')).to.equal(
-      'LEDGER_DATA_DIR: /proc/ledger-x is no directory that can be written to (ENOENT). Example: LEDGER_DATA_DIR=./data',
+      'LEDGER_DATA_DIR: /proc/ledger-x is not a directory that the service can write to (ENOENT). Example: LEDGER_DATA_DIR=./data',
     );
     expect(await refusal('/proc/ledger-x/y/z')).to.match(/^LEDGER_DATA_DIR: .*\(ENOENT\)/);
     expect(await refusal(join(dir, 'data'), '/proc/ledger-x')).to.match(/^LEDGER_SECRETS_DIR: .*\(ENOENT\)/);

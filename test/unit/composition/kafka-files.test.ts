@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { checkKafkaFiles } from '../../../src/composition/kafka-files.ts';
 import { BadSetting } from '../../../src/config.ts';
-import { loopbackTls, type LoopbackTls } from '../../support/loopback-tls.ts';
+import { loopbackTls, type LoopbackTls } from '../../support/http/loopback-tls.ts';
 
 describe("files of the brokers' settings", () => {
   let dir: string;

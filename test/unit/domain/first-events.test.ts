@@ -4,7 +4,7 @@ import { stringAt } from '../../../src/domain/json-tools.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import { kinds } from '../../../src/domain/kinds.ts';
 import { registry } from '../../../src/domain/registry.ts';
-import { eventSamples } from '../../support/event-samples.ts';
+import { eventSamples } from '../../support/domain/event-samples.ts';
 
 /** Reads of the past decide by the first event of a stream whose object it is. */
 describe('the first event of every kind', () => {

@@ -8,7 +8,7 @@ import { aggregates, kinds } from '../../../src/domain/kinds.ts';
 import { clusterOrderWorkflow } from '../../../src/domain/clusters/order-workflow/workflow.ts';
 import type { OrderRun } from '../../../src/domain/clusters/order-workflow/run.ts';
 import { createRegistry, eventTypes, redact, registry } from '../../../src/domain/registry.ts';
-import { eventSamples, type EventSample } from '../../support/event-samples.ts';
+import { eventSamples, type EventSample } from '../../support/domain/event-samples.ts';
 import { check } from '../../support/property.ts';
 
 const samples = eventSamples;

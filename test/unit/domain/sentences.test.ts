@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { actingKinds } from '../../../src/domain/acting-kinds.ts';
 import { redact, registry } from '../../../src/domain/registry.ts';
-import { eventSamples } from '../../support/event-samples.ts';
+import { eventSamples } from '../../support/domain/event-samples.ts';
 
 /** What the timeline of a kind that acts tells of its events: to operators, and to tenants, who see less of them. */
 for (const { words, kind, timeline } of actingKinds)

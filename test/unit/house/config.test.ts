@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { readFileSync } from 'node:fs';
 import { BadSetting, readConfig, settings } from '../../../src/config.ts';
-import { configurationTable } from '../../support/configuration-table.ts';
+import { configurationTable } from '../../support/docs/configuration-table.ts';
 import { durationMs } from '../../../src/domain/iso-duration.ts';
 
 const refusal = (environment: Record<string, string>): string => {
@@ -38,9 +38,9 @@ describe('settings', () => {
     ['LEDGER_ROLES', ',', 'at least one'],
     ['LEDGER_TRUSTED_ISSUERS', 'http://plain.example', 'https'],
     ['LEDGER_TRUSTED_ISSUERS', 'https://sso.example=', 'no scope after'],
-    ['LEDGER_TRUSTED_ISSUERS', 'https://sso.example=acme;;admins', '"" is no tenant'],
-    ['LEDGER_TRUSTED_ISSUERS', 'https://sso.example=acme;admin', '"admin" is no scope; write `admins`'],
-    ['LEDGER_TRUSTED_ISSUERS', 'https://sso.example=Acme', '"Acme" is no tenant'],
+    ['LEDGER_TRUSTED_ISSUERS', 'https://sso.example=acme;;admins', '"" is neither a tenant'],
+    ['LEDGER_TRUSTED_ISSUERS', 'https://sso.example=acme;admin', '"admin" is not a scope; write `admins`'],
+    ['LEDGER_TRUSTED_ISSUERS', 'https://sso.example=Acme', '"Acme" is neither a tenant'],
     ['LEDGER_TRUSTED_ISSUERS', 'https://sso.example=acme,globex', 'must be https URLs'],
     [
       'LEDGER_TRUSTED_ISSUERS',
@@ -110,14 +110,14 @@ describe('settings', () => {
   });
 
   it('refuses a misspelt variable', () => {
-    expect(refusal({ LEDGER_HTTP_ADRESS: 'x' })).to.include('LEDGER_HTTP_ADRESS: there is no such setting');
+    expect(refusal({ LEDGER_HTTP_ADRESS: 'x' })).to.include('LEDGER_HTTP_ADRESS: unknown setting');
   });
 
   it('names the word it does not know, in plain words', () => {
     expect(refusal({ LEDGER_ROLES: 'api,foo' })).to.include(
-      'LEDGER_ROLES: there is no role "foo"; it can name api, processes, publisher, auditor (got "api,foo")',
+      'LEDGER_ROLES: unknown role "foo"; it can name api, processes, publisher, auditor (got "api,foo")',
     );
-    expect(refusal({ LEDGER_LOG_LEVEL: 'loud' })).to.include('there is no level "loud"; it can name trace,');
+    expect(refusal({ LEDGER_LOG_LEVEL: 'loud' })).to.include('unknown level "loud"; it can name trace,');
   });
 
   it('names every bad variable at once', () => {

@@ -9,7 +9,7 @@ const DOCUMENTS = [
   'README.md',
   'CONTRIBUTING.md',
   'CHANGELOG.md',
-  ...globSync(['docs/**/*.md', 'ops/**/*.md']),
+  ...globSync(['docs/**/*.md', 'ops/**/*.md', 'src/**/*.md', 'test/**/*.md']),
 ];
 
 /** Names that are paths of the repository when they stand at the beginning. */

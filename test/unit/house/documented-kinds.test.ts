@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { contextsOf } from '../../../src/app/streams/topics.ts';
 import { kinds } from '../../../src/domain/kinds.ts';
 import { registry } from '../../../src/domain/registry.ts';
-import { rightsTable } from '../../support/rights-table.ts';
+import { rightsTable } from '../../support/docs/rights-table.ts';
 
 describe('the guide for administrators', () => {
   it('holds the table of rights that the service decides by', () => {

@@ -64,7 +64,7 @@ describe('schemas of own routes: what is asked for', () => {
       ['type=a&type=', "type: query parameter 'type' must name a type"],
       ['from=now', "from: query parameter 'from' must be a time such as 2026-11-01T00:00:00Z"],
       ['limit=1&limit=2', "limit: query parameter 'limit' may be given once"],
-      ['tipe=a', "tipe: there is no query parameter 'tipe'; there are limit, state, live, type, from"],
+      ['tipe=a', "tipe: unknown query parameter 'tipe'; this route takes limit, state, live, type, from"],
     ];
     for (const [text, refusal] of wrong) expect(asked(text), text).to.equal(refusal);
   });
@@ -74,7 +74,7 @@ describe('schemas of own routes: what is asked for', () => {
     check(
       fc.property(names, fc.string(), (name, value) => {
         const query = new URLSearchParams([[name, value]]);
-        expect(refusalOf(() => readQuery(query, QUERY))).to.match(/there is no query parameter/);
+        expect(refusalOf(() => readQuery(query, QUERY))).to.match(/unknown query parameter/);
       }),
     );
   });
@@ -97,7 +97,7 @@ describe('schemas of own routes: what is asked for', () => {
     );
     expect(refused({ reason: 'r', scope: 'all' })).to.equal("scope: field 'scope' must be one of two");
     expect(refused({ filter: { kid: 'x' } })).to.equal(
-      "filter.kid: there is no field 'filter.kid'; there are kind",
+      "filter.kid: unknown field 'filter.kid'; this route takes kind",
     );
     expect(refused({ scope, reason: 'r' })).to.equal('taken');
     expect(fieldsOf(BODY)).to.deep.equal(['reason', 'filter.kind', 'scope.kind', 'scope.id']);

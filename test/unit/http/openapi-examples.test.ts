@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { plainExamples } from '../../../src/http/openapi/examples.ts';
-import { gadget } from '../../support/fake-gadget.ts';
+import { gadget } from '../../support/commands/fake-gadget.ts';
 
 describe('examples of kinds that no file speaks of', () => {
   it('make an object with what it must hold, and change it', () => {

@@ -9,7 +9,7 @@ import {
   takeSecrets,
   withoutSecrets,
 } from '../../../src/http/osac/secrets.ts';
-import { memorySecrets } from '../../support/http-service.ts';
+import { memorySecrets } from '../../support/http/service.ts';
 
 type Rules = Pick<ResourceKind, 'kind' | 'secrets'>;
 const map: Rules = {

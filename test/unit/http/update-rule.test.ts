@@ -141,8 +141,8 @@ describe('update rule', () => {
         expect(() => masked({ spec: {} }, path)).to.throw(ApiError, 'does not exist');
       });
     for (const [path, words] of [
-      ['status.conditions.7.reason', "'7' is no index of the list, whose items are 0 to 0"],
-      ['status.conditions.first.reason', "'first' is no index of the list"],
+      ['status.conditions.7.reason', "'7' is not an index of the list: its items are 0 to 0"],
+      ['status.conditions.first.reason', "'first' is not an index of the list"],
       ['status.conditions.0.reason', 'the list in the request body has no item with index 0'],
     ] as const)
       it(`says what is wrong with the index in "${path}"`, () => {

@@ -4,7 +4,7 @@ import type { FilterNode } from '../../../src/projections/filter/ast.ts';
 import { BEFORE_ALL_CHANGES } from '../../../src/projections/resources/change-reader.ts';
 import { stopping } from '../../../src/http/osac/watch/endings.ts';
 import { checkAsync } from '../../support/property.ts';
-import { at, fakeSink, hubFixture, toldOf, type FakeSink } from '../../support/watch-fixture.ts';
+import { at, fakeSink, hubFixture, toldOf, type FakeSink } from '../../support/http/watch-fixture.ts';
 
 const named = (...ids: string[]): { id: string }[] => ids.map((id) => ({ id }));
 

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import type { Ownership } from '../../../src/app/deployment/ownership.ts';
 import type { Timers } from '../../../src/app/ports.ts';
-import { createFakeClock } from '../../support/fake-context.ts';
-import { startToyRunner, toyStore } from '../../support/toy-workflow.ts';
-import { createWorkshop } from '../../support/toy-workshop.ts';
+import { createFakeClock } from '../../support/commands/fake-context.ts';
+import { startToyRunner, toyStore } from '../../support/process-runner/toy-workflow.ts';
+import { createWorkshop } from '../../support/process-runner/toy-workshop.ts';
 import { eventually } from '../../support/eventually.ts';
 
 describe('process runner: breakdowns', () => {

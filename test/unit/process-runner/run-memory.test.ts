@@ -6,7 +6,7 @@ import { createSteadyClock } from '../../../src/app/process-runner/steady-clock.
 import type { AnyWorkflow } from '../../../src/app/process-runner/types.ts';
 import type { PendingEffect } from '../../../src/domain/workflow.ts';
 import { manualTime } from '../../support/manual-time.ts';
-import { toyWorkflow } from '../../support/toy-workflow.ts';
+import { toyWorkflow } from '../../support/process-runner/toy-workflow.ts';
 
 describe('what is kept of runs', () => {
   it('a run that is written in the middle of something keeps the moments that it waits for, fired or not', () => {

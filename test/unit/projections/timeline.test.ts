@@ -12,7 +12,7 @@ import { timelineReader } from '../../../src/projections/timeline/timeline-reade
 import { timelineView } from '../../../src/projections/timeline/timeline-view.ts';
 import { createViews } from '../../../src/projections/views.ts';
 import { recorded } from '../../support/streams/samples.ts';
-import { toyKind } from '../../support/toy-kind.ts';
+import { toyKind } from '../../support/process-runner/toy-kind.ts';
 import { createTestLog, type TestLog } from '../../support/projections/log.ts';
 import { settle } from '../../support/projections/open-notes.ts';
 
@@ -170,7 +170,7 @@ describe('summaries', () => {
       { hub: 'west', fits: false, reasons: ['hub is cordoned', 'full'], scores: {}, total: 0 },
     ];
     expect(summaryOf('HubSelected', { hub: 'east', decision: { candidates } })).to.equal(
-      'Hub "east" was selected among 2 candidates: east scores 1.25; west: hub is cordoned, full.',
+      'Hub "east" was selected from 2 candidates: east scores 1.25; west: hub is cordoned, full.',
     );
     const many = Array.from({ length: 7 }, (_, n) => ({ hub: `h${n}`, fits: true, total: n }));
     expect(summaryOf('HubSelected', { hub: 'h6', decision: { candidates: many } })).to.match(/; 2 more\.$/);
@@ -212,7 +212,7 @@ describe('summaries', () => {
         job: '7',
       }),
     ).to.equal(
-      'The automation of the hub "east-1" was asked to build or change the cluster: job 7, for the 2. time: the job before ended badly.',
+      'The automation of the hub "east-1" was asked to build or change the cluster: job 7, attempt 2: the job before failed.',
     );
     expect(summaryOf('AutomationRequested', { purpose: 'deprovision', repeats: 0 })).to.equal(
       'The automation of the hub was asked to tear down the cluster.',
@@ -233,7 +233,7 @@ describe('summaries', () => {
       summaryOf('ClusterSpecRevised', { spec, changed: ['network', 'pullSecret', 'pullSecretSecret'] }),
     ).to.equal('The specification was changed: network, pull secret.');
     expect(summaryOf('ClusterDeletionOverdue', { since: 'noon', waitingFor: ['HostedCluster c'] })).to.equal(
-      'The deletion takes unusually long, since noon: it waits for HostedCluster c. It goes on.',
+      'The deletion is overdue since noon; it waits for HostedCluster c. It goes on.',
     );
     expect(summaryOf('ClusterFailed', { reason: 'Quota', message: '', permanent: true })).to.equal(
       'The order failed: Quota. It waits for a retry or a deletion.',
@@ -247,7 +247,7 @@ describe('summaries', () => {
       "The resize of node set 'workers' from 2 to 3 failed: the provider's automation failed (correlation id c-1). The cluster runs on as before.",
     );
     expect(summaryOf('ClusterConditionsObserved', { conditions: {}, ready: {} })).to.equal(
-      'The hub does not show node counts any more.',
+      'The hub no longer shows node counts.',
     );
     const counted = { conditions: { NodesReady: { status: 'True' } }, ready: { workers: 2 } };
     expect(summaryOf('ClusterConditionsObserved', counted)).to.equal(
@@ -289,8 +289,7 @@ describe('summaries', () => {
       'Steps of the order: hub "hub-1" does agents, dns, install.',
     );
     expect(told('hub-1', { agents: 'hub', dns: 'none', install: 'ledger' })).to.equal(
-      'Steps of the order: hub "hub-1" does agents; left out are dns; assigned to the ledger, which does not do them ' +
-        'in this release, are install.',
+      'Steps of the order: hub "hub-1" does agents; left out: dns; assigned to the ledger (not done in this release): install.',
     );
   });
 });

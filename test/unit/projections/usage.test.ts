@@ -19,7 +19,7 @@ import { usageView } from '../../../src/projections/usage/usage-view.ts';
 import { clusterHistories } from '../../support/arbitraries/cluster-histories.ts';
 import { check } from '../../support/property.ts';
 import { recorded } from '../../support/streams/samples.ts';
-import { toyKind } from '../../support/toy-kind.ts';
+import { toyKind } from '../../support/process-runner/toy-kind.ts';
 import { order, ordered } from '../domain/clusters/samples.ts';
 
 const view = usageView({ codec: { decode: ({ type, data }) => ({ type, data }) }, kinds: meteredKinds });

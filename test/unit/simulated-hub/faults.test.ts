@@ -5,7 +5,7 @@ import {
   readHubCalls,
   readHubCounts,
   readHubOrders,
-} from '../../support/hub-journal.ts';
+} from '../../support/hubs/hub-journal.ts';
 import { createHubBench, HOSTED, hubErrorOf, manifestOf, REF } from './hub-support.ts';
 
 describe('faults of the simulated hub', () => {

@@ -6,7 +6,7 @@ import {
   checkHubFile,
   readHubCalls,
   readHubOrders,
-} from '../../support/hub-journal.ts';
+} from '../../support/hubs/hub-journal.ts';
 import { createHubBench, HOSTED, hubErrorOf, manifestOf, REF } from './hub-support.ts';
 
 describe('journal of the simulated hub', () => {

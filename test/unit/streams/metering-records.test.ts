@@ -8,7 +8,7 @@ import {
   heartbeatsOf,
 } from '../../../src/app/streams/metering-records.ts';
 import { meteredTopics, meteringTopicOf } from '../../../src/app/streams/topics.ts';
-import { toyMeter } from '../../support/toy-kind.ts';
+import { toyMeter } from '../../support/process-runner/toy-kind.ts';
 import type { KafkaRecord } from '../../../src/app/streams/stream.ts';
 import {
   createFoldMemory,

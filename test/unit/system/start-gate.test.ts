@@ -3,7 +3,7 @@ import { createMemoryEventStore } from '../../../src/adapters/event-store/memory
 import { createStartGate } from '../../../src/composition/start-gate.ts';
 import { ApiError, errorHeaders } from '../../../src/http/errors.ts';
 import type { Principal } from '../../../src/http/osac/principal.ts';
-import { createFakeTimers } from '../../support/fake-incarnation.ts';
+import { createFakeTimers } from '../../support/commands/fake-incarnation.ts';
 
 const CALLER = { userName: 'alice' } as Principal;
 const RESOURCES = [

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { startKubeFaultProxy } from '../../../../test/support/kube-fault-proxy.ts';
+import { startKubeFaultProxy } from '../../../../test/support/kube-apiserver/fault-proxy.ts';
 import { percentile, processorMs, residentMb } from '../report.ts';
 import { createPlayer, type PlayedOrder } from './player.ts';
 import { CLUSTERS, eventually, inParallel, startHubRig, watchCreations, type HubRig } from './rig.ts';

@@ -2,7 +2,7 @@ import { CLUSTER_ORDER } from '../../../../src/domain/clusters/hub-objects.ts';
 import { configVersion } from '../../../../src/domain/clusters/observation.ts';
 import type { JsonObject } from '../../../../src/domain/json.ts';
 import { isObject, listAt, objectAt, stringAt } from '../../../../src/domain/json-tools.ts';
-import type { KubeAnswer, KubeClient } from '../../../../test/support/kube-client.ts';
+import type { KubeAnswer, KubeClient } from '../../../../test/support/kube-apiserver/client.ts';
 import { inParallel, ORDERS } from './rig.ts';
 
 const HYPERSHIFT = '/apis/hypershift.openshift.io/v1beta1';

@@ -7,8 +7,12 @@ import { createApiClient, type ApiClient } from '../../../../src/cli/api-client.
 import type { JsonObject } from '../../../../src/domain/json.ts';
 import { isObject, listAt, objectAt, stringAt } from '../../../../src/domain/json-tools.ts';
 import { kubeconfigOf } from '../../../../test/support/kube-apiserver/kubeconfig.ts';
-import { kubeClient, type KubeAccess, type KubeClient } from '../../../../test/support/kube-client.ts';
-import { grantHubAccess } from '../../../../test/support/kubernetes-hub.ts';
+import {
+  kubeClient,
+  type KubeAccess,
+  type KubeClient,
+} from '../../../../test/support/kube-apiserver/client.ts';
+import { grantHubAccess } from '../../../../test/support/hubs/kubernetes-hub.ts';
 import { kubeBinary } from '../../../real/kube-apiserver/binary.ts';
 import { installDefinitions } from '../../../real/kube-apiserver/play.ts';
 import { startKubeServers } from '../../../real/kube-apiserver/servers.ts';

@@ -108,7 +108,7 @@ export const createAapAutomation = (options: {
       for (const name of Object.values(names)) {
         try {
           const found = await resolveTemplate(platform, name, call);
-          if (found === undefined) problems.push(`there is no job or workflow template called ${name}`);
+          if (found === undefined) problems.push(`job or workflow template ${name} not found`);
           else if (!found.takesVariables) problems.push(promptMissing(name));
         } catch (error) {
           if (!(error instanceof AutomationError)) throw error;
@@ -164,10 +164,7 @@ const launched = async (
 ): Promise<AutomationJob> => {
   const parsed = jobAnswer.safeParse(json);
   if (!parsed.success) {
-    throw new AutomationError(
-      'unknown-outcome',
-      `the launch of ${name} was answered with something that names no job`,
-    );
+    throw new AutomationError('unknown-outcome', `the answer to the launch of ${name} names no job`);
   }
   const job = jobOf(parsed.data, { workflow, template: name });
   const ignored = own(parsed.data.ignored_fields, 'extra_vars');

@@ -166,7 +166,7 @@ export const createAppendQueue = (): AppendQueue => {
 const outcomeOf = ({ stream, expected }: Waiting, answer: BatchAnswer, i: number): Appended | Error => {
   if (answer.kind === 'unknown') return new OutcomeUnknown(stream, { cause: new Error(answer.message) });
   if (answer.kind === 'refused') {
-    const what = answer.reason === 'full' ? 'there is no space for the event log' : 'the event log';
+    const what = answer.reason === 'full' ? 'no space left for the event log' : 'the event log';
     return new StoreUnavailable(`${what}: ${answer.message}`, answer.reason);
   }
   const code = answer.answers[3 * i];

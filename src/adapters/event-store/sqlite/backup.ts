@@ -62,7 +62,7 @@ export const backupLog = async (file: string, target: string): Promise<BackupRes
 
 /** SQLite would only say that it cannot open the file. */
 const assertWritable = (folder: string): void => {
-  if (!existsSync(folder)) throw new Error(`there is no folder ${folder}`);
+  if (!existsSync(folder)) throw new Error(`folder ${folder} not found`);
   try {
     accessSync(folder, constants.W_OK | constants.X_OK);
   } catch (error) {

@@ -43,7 +43,7 @@ export const checkSqliteLog = async (file: string): Promise<StoreCheck> => {
     if (findings.filter((known) => known.check === check).length < LISTED) findings.push({ check, finding });
   };
   const sizes = { events: 0, streams: 0 };
-  if (!existsSync(file)) report('file', `there is no ${file}`);
+  if (!existsSync(file)) report('file', `${file} not found`);
   else {
     try {
       const db = openLogForReading(file);

@@ -43,7 +43,7 @@ const share = (file: string) => {
  */
 export const openSqliteLogReader = (options: SqliteLogReaderOptions): EventLogReader => {
   const file = logFile(options.dataDir);
-  if (!existsSync(file)) throw new Error(`there is no event log in ${options.dataDir}`);
+  if (!existsSync(file)) throw new Error(`no event log in ${options.dataDir}`);
   const db = openLogForReading(file, options.busyMs);
   const growth = createGrowth({ pollMs: POLL_MS });
   const following = options.shared === true ? share(file) : undefined;

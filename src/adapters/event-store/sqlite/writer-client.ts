@@ -53,7 +53,7 @@ export const startWriterClient = async (options: WriterClientOptions): Promise<W
       const { message, size } = underWay;
       thread.post(message);
       stuckTimer = setTimeout(() => {
-        logger?.error({ appends: size, afterMs: stuckMs }, 'the event log writer is stuck; it is replaced');
+        logger?.error({ appends: size, afterMs: stuckMs }, 'event log writer stuck; replacing it');
         thread.kill();
       }, stuckMs);
     } else if (closing) {

@@ -87,7 +87,7 @@ export const superviseWriter = async (
     thread = undefined;
     events.onEnd(error);
     if (stopping) return stopped();
-    logger?.error({ error: messageOf(error), pauseMs }, 'the event log writer ended; another is started');
+    logger?.error({ error: messageOf(error), pauseMs }, 'event log writer ended; starting another');
     startLater();
   };
   const start = async (): Promise<WriterThread> => {
@@ -101,10 +101,10 @@ export const superviseWriter = async (
       pause = undefined;
       pauseMs = Math.min(pauseMs * 2, LONGEST_RESTART_MS);
       start().then(
-        () => logger?.info({}, 'the event log writer runs again'),
+        () => logger?.info({}, 'event log writer runs again'),
         (error: unknown) => {
           if (stopping) return stopped();
-          logger?.error({ error: messageOf(error), pauseMs }, 'the event log writer does not start');
+          logger?.error({ error: messageOf(error), pauseMs }, 'event log writer does not start');
           startLater();
         },
       );

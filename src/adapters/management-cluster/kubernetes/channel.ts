@@ -59,8 +59,7 @@ export const createWorkerChannel = (options: {
     heard: ({ note }) => log(note),
     lost: (cause) => {
       const message = 'the thread of the Kubernetes hubs ended';
-      if (thread.state() !== 'closed')
-        logger.error({ err: cause }, `${message}; it is started again when needed`);
+      if (thread.state() !== 'closed') logger.error({ err: cause }, `${message}; restarting it when needed`);
       return () => new ThreadLost(message, { cause });
     },
   });

@@ -104,8 +104,8 @@ const WORDS: ReadonlyMap<string, string> = new Map([
   ['ECONNRESET', 'the connection was cut'],
   ['ENOTFOUND', 'the host name is not known'],
   ['EAI_AGAIN', 'the name service does not answer'],
-  ['EHOSTUNREACH', 'there is no route to this host'],
-  ['ENETUNREACH', 'there is no route to this network'],
+  ['EHOSTUNREACH', 'no route to this host'],
+  ['ENETUNREACH', 'no route to this network'],
   ['ETIMEDOUT', 'no connection within the time of the operating system'],
 ]);
 

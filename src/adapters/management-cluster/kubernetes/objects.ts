@@ -157,7 +157,7 @@ export const ensure = async (
       return true;
     } catch (error) {
       if (!(error instanceof HubError) || error.kind !== 'already-exists') throw error;
-      throw new HubError('conflict', `${word} ${name} has just been made by somebody`, { cause: error });
+      throw new HubError('conflict', `${word} ${name} was just made by another client`, { cause: error });
     }
   }
   const labelOf = (one: JsonObject): string => stringAt(objectAt(objectAt(one, 'metadata'), 'labels'), label);
@@ -166,7 +166,7 @@ export const ensure = async (
   if (labelOf(existing) !== labelOf(object))
     throw new HubError(
       'already-exists',
-      `${word} ${name} is somebody else's: it has no label ${label}=${labelOf(object)}`,
+      `${word} ${name} belongs to another owner: it has no label ${label}=${labelOf(object)}`,
     );
   if (!sameJson(existing['roleRef'] ?? null, object['roleRef'] ?? null))
     throw new HubError('already-exists', `${word} ${name} grants another role; remove it`);

@@ -100,7 +100,7 @@ export const watchObjects = (options: {
       note(
         'warn',
         { namespace },
-        'the versions of a hub went back, as after a restore; taking everything in anew',
+        'versions of a hub went back, as after a restore; reading everything again',
       );
       known.clear();
     }
@@ -165,11 +165,7 @@ export const watchObjects = (options: {
       }
     } catch (error) {
       if (idle.signal.aborted && !until.aborted) {
-        note(
-          'warn',
-          { namespace, idleMs },
-          'a watch was silent, without the bookmarks it asked for; opening it anew',
-        );
+        note('warn', { namespace, idleMs }, 'watch silent without bookmarks; opening it again');
         throw new HubError('unavailable', `${what}: nothing was heard for ${idleMs} ms`);
       }
       throw error instanceof NoAnswer ? silence(error, what, false) : error;
@@ -216,7 +212,7 @@ export const watchObjects = (options: {
         }
         if (signal.aborted) return;
         if (problem instanceof Expired) throw problem;
-        if (problem !== undefined) note('debug', { namespace, err: problem }, 'the stream of a watch failed');
+        if (problem !== undefined) note('debug', { namespace, err: problem }, 'stream of a watch failed');
         failures += 1;
         if (failures > MAX_FRUITLESS && problem !== undefined) throw problem;
         // A stream that lived and ended is opened at once; one that brought nothing is not, or it would spin.
@@ -256,7 +252,7 @@ export const watchObjects = (options: {
         }
         failures += 1;
         if (error instanceof Expired && failures === 1) {
-          note('debug', { namespace }, 'the version of a watch is gone; listing');
+          note('debug', { namespace }, 'version of a watch gone; listing again');
           continue;
         }
         note(
@@ -272,7 +268,7 @@ export const watchObjects = (options: {
   };
 
   run().catch((error: unknown) =>
-    note('warn', { namespace, err: error }, 'a watch ended by a fault of its own'),
+    note('warn', { namespace, err: error }, 'watch ended by an unexpected fault'),
   );
   return {
     next: pending.take,

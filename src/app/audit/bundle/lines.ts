@@ -129,7 +129,7 @@ const KEYS: ReadonlySet<string> = new Set([
 /** One spelling per line: a second key of the same name, or spaces, could show two readers two events. */
 const parse = (text: string): JsonObject => {
   const line = parsedJson(text);
-  if (!isObject(line)) return refuse('it is no JSON object');
+  if (!isObject(line)) return refuse('it is not a JSON object');
   const unknown = Object.keys(line).find((key) => !KEYS.has(key));
   if (unknown !== undefined) return refuse(`it has a field ${JSON.stringify(unknown)} that no line has`);
   // Serialising is five times faster than sorting first, and gives the same for nearly every line.
@@ -142,7 +142,7 @@ const parsedJson = (text: string): JsonValue => {
   try {
     return JSON.parse(text) as JsonValue;
   } catch {
-    return refuse('it is no JSON');
+    return refuse('it is not JSON');
   }
 };
 
@@ -263,7 +263,7 @@ const revealProblems = (revealed: JsonValue | undefined, event: LineEvent | unde
   return Object.entries(revealed).flatMap(([path, clear]) =>
     typeof clear === 'string' && isEncrypted(valueOf(shown, path))
       ? []
-      : [`\`revealed\` names ${JSON.stringify(path)}, which is no encrypted field of the event`],
+      : [`\`revealed\` names ${JSON.stringify(path)}, which is not an encrypted field of the event`],
   );
 };
 

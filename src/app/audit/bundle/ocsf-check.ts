@@ -36,7 +36,7 @@ export const checkOcsf = async (files: DigestedSource, findings: Findings): Prom
     if (next.done === true) return wrong('this record, and all behind it, are missing', leaf);
     const record = recordIn(next.value);
     if (record === undefined) {
-      wrong('it is no JSON object on a line of its own', leaf);
+      wrong('it is not a JSON object on a line of its own', leaf);
       continue;
     }
     const productVersion = stringAt(objectAt(objectAt(record, 'metadata'), 'product'), 'version');

@@ -143,11 +143,9 @@ const laterVerdict = (pin: Checkpoint, checkpoint: Checkpoint, { later, what }: 
       state: 'ends before',
       place: [from, to],
       message:
-        `the service shows a head of size ${from}, before your pin of size ${to}: an instance answers that is behind, or ` +
-        'history was taken back and nothing was signed since; nothing was kept. Run it again in a minute, and against ' +
-        'every instance that there is: one that is behind catches up. Where it stays so, the tree that you pinned is not ' +
-        'there any more: keep your trust.json, and the exports and mirrors that you hold, and ask those who run the ' +
-        'service which backup was put back, and why',
+        `the service shows a head of size ${from}, before your pin of size ${to}: this instance is behind, or history ` +
+        'was taken back; nothing was kept. Run it again in a minute against every instance; if the head stays behind, keep ' +
+        'your trust.json, exports and mirrors, and ask the operators which backup was put back, and why',
     };
   const words = ENDING[what ?? 'export'];
   const ends = (why: string): Verdict => ({
@@ -289,9 +287,8 @@ const tenantVerdict = (pin: Checkpoint, { proofs, target }: PinAsk): Verdict | u
       place,
       message:
         `the bundle does not show that the tree of ${name} continues the one at your pin of size ${pin.size}; ask for ` +
-        `an export with "pins": [${pin.size}] (audit export --trust); when the pin is older than the first event of ${name}, ` +
-        'take a new one over a way that you trust (audit trust -o <new file>, GET /api/audit/v1/trust.json), and ask for an ' +
-        "export after that, or for one of the provider's",
+        `an export with "pins": [${pin.size}] (audit export --trust). A pin from before the first event of ${name} cannot be ` +
+        'used: take a new one over a way that you trust (audit trust -o <new file>, GET /api/audit/v1/trust.json) and export again',
     };
   const { size, root, index, path, consistency } = proof.tenant;
   const head = { key: tenantKey(scope.tenant), size, root: decodedHash(root) };

@@ -98,7 +98,7 @@ export const createRecordedTimes = ({
     },
     next: (recordedAt, where) => {
       const at = Date.parse(recordedAt);
-      const wrong = Number.isNaN(at) ? 'that is no time' : wrongOf(at);
+      const wrong = Number.isNaN(at) ? 'not a time' : wrongOf(at);
       const odd = wrong === undefined ? oddOf(at) : undefined;
       if (wrong !== undefined) add(findings, wrong, recordedAt, where);
       // Of events that follow each other so the first one.

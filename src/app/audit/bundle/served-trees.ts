@@ -79,7 +79,7 @@ export const checkServedTrees = async (
   return looked;
 };
 
-const REST = 'which is not what the log gives; the log is right: have the read model made anew';
+const REST = 'which is not what the log gives; the log is right: have the read model built again';
 
 const mainTiles = (served: ServedTrees): ReadTile => {
   const hashes = hashTiles(served.tile);

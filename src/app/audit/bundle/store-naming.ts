@@ -105,7 +105,7 @@ const tellOf = ({ hashAt, recordAt }: KeptTree, names: Map<number, string>, find
       code: 'added-event',
       place,
       event,
-      message: 'this is no event that was signed here: it was added, changed or moved',
+      message: 'the event was not signed here: it was added, changed or moved',
     });
   return (difference: Difference): void => {
     const { kind, place } = difference;

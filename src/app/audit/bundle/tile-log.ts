@@ -96,10 +96,10 @@ export const openHead = (
     findings.add({
       code: 'missing-file',
       file: KEYS_FILE,
-      message: 'there are no keys beside the tiles, and none that you trust were given (--trust)',
+      message: 'no keys lie beside the tiles, and --trust names none',
     });
   if (note === undefined)
-    findings.add({ code: 'missing-file', file: FILES.checkpoint, message: 'there is no signed head' });
+    findings.add({ code: 'missing-file', file: FILES.checkpoint, message: 'the signed head is missing' });
   if (note === undefined || authority === undefined) return { authority, checkpoint: undefined };
   const checkpoint = openCheckpoint(note, authority, (message) =>
     findings.add({ code: 'checkpoint', file: FILES.checkpoint, message }),

@@ -106,7 +106,7 @@ const checkServed = async (
   const what = size === undefined ? 'cannot be read' : `has ${size} leaves, more than the log`;
   findings.add({
     code: 'served',
-    message: `the tree that the service keeps beside the log, and serves, ${what}: have the read model made anew`,
+    message: `the tree that the service keeps beside the log, and serves, ${what}: have the read model built again`,
   });
   return undefined;
 };
@@ -121,7 +121,7 @@ const remarksOnEnd = (leaves: number, signed: number | undefined, unsignedForMs:
   if (unsigned <= 0 || (unsigned <= MOST_UNSIGNED && unsignedForMs <= MOST_UNSIGNED_MS)) return [];
   return [
     `${unsigned} events behind size ${signed} have no signed head, over ${Math.round(unsignedForMs / 1000)} s: ` +
-      'nobody signed meanwhile, or the newest heads were taken out',
+      'nobody signed in that time, or the newest heads were taken out',
   ];
 };
 
@@ -389,5 +389,5 @@ const problemAt = ({ checkpoint }: Mark, tree: GrowingRange, tenants: TenantRoot
 const anotherRoot = ({ what, checkpoint }: Mark, from: number, problem: string): Finding => ({
   code: 'root',
   place: [from, checkpoint.size],
-  message: `${what} of size ${checkpoint.size} has ${problem}: of the events since size ${from} at least one was changed, moved, added or taken out`,
+  message: `${what} of size ${checkpoint.size} has ${problem}: at least one event since size ${from} was changed, moved, added or taken out`,
 });

@@ -157,7 +157,7 @@ export const verifyBundle = async (
 
 /** What a pin that is continued leaves open. */
 const behindPin = (size: number | undefined): string =>
-  `that nothing was taken back behind your pin of size ${size}: what others were shown of it meanwhile may have been more`;
+  `that nothing was taken back behind your pin of size ${size}: others may have been shown more of it`;
 
 /** Who reads the whole log is the provider. */
 const keptFromAll = (scope: BundleProofs['scope'] | undefined, withheld = 0): string[] =>
@@ -196,7 +196,7 @@ const namesOf = async (source: BundleSource, findings: Findings): Promise<Readon
   if (!names.some((name) => known.has(name) && name !== ALSO_ELSEWHERE))
     return other(
       names.length === 0
-        ? 'there is no file in it'
+        ? 'it holds no file'
         : `none of ${[...known].filter((name) => name !== ALSO_ELSEWHERE).join(', ')} is in it`,
     );
   for (const name of known)
@@ -239,7 +239,7 @@ const smallFiles = (files: DigestedSource, present: ReadonlySet<string>, finding
       return malformed(`${issue?.path.join('.') || 'it'}: ${issue?.message ?? 'is not what it should be'}`);
     } catch (error) {
       // RangeError: nested more deeply than anything that is written.
-      if (error instanceof SyntaxError) return malformed(`it is no JSON: ${messageOf(error)}`);
+      if (error instanceof SyntaxError) return malformed(`it is not JSON: ${messageOf(error)}`);
       if (error instanceof RangeError) return malformed(`it cannot be read: ${messageOf(error)}`);
       throw error;
     }

@@ -76,12 +76,12 @@ const whyNot = (
 ): string => {
   const why =
     halt === undefined
-      ? `what was stored when it was asked for was not signed within ${Math.round(withinMs / 1000)} seconds: ask for it again later`
-      : 'what was stored when it was asked for is not signed, and nothing is any more, since ' +
+      ? `the events before the request were not signed within ${Math.round(withinMs / 1000)} seconds: ask again later`
+      : 'the events before the request are not signed, and signing has stopped, since ' +
         (halt.at === undefined
           ? 'the log, or the tree over it, is not what was signed'
           : `the event at position ${halt.at.position} is not the one that was recorded`) +
-        ': the operators of this service are alarmed; ask for it again once they have mended it';
+        ': the operators of this service are alarmed; ask again once they have corrected it';
   if (head === undefined) return `no head of the tree has been signed yet; ${why}`;
   const last = tree.leaf(head.size - 1);
   return last === undefined

@@ -179,7 +179,7 @@ export const createAuditExports = (options: ExportsOptions): AuditExports => {
       { type: 'CompleteAuditExport', at, events, bytes, digest, treeSize: head.size },
       { onBehalfOf: known.subjectId },
     );
-    logger.info({ export: id, events, bytes }, 'an export of the history is complete');
+    logger.info({ export: id, events, bytes }, 'history export complete');
   };
 
   const settle = async (
@@ -200,7 +200,7 @@ export const createAuditExports = (options: ExportsOptions): AuditExports => {
     if (error instanceof LogDamaged) {
       logger.error({ export: id, ...error.at }, `${reason}; follow ops/runbooks/LedgerAuditTreeMismatch.md`);
       if (error.at !== undefined) options.suspect?.(error.at.event);
-    } else logger.warn({ err: error, export: id }, 'an export of the history failed');
+    } else logger.warn({ err: error, export: id }, 'history export failed');
     const known = await state(id);
     if (known.status === 'running')
       await settle(
@@ -222,7 +222,7 @@ export const createAuditExports = (options: ExportsOptions): AuditExports => {
       await make(id, mine);
       if (mine.controller.signal.aborted && !stopping.aborted) await files.forget(id);
       await dropOldest().catch((error: unknown) =>
-        logger.warn({ err: error }, 'old exports are looked for again later'),
+        logger.warn({ err: error }, 'search for old exports failed; retrying later'),
       );
     } catch (error) {
       // Stopped: made anew at the next start. Discarded: nobody waits for it.
@@ -354,7 +354,7 @@ export const createAuditExports = (options: ExportsOptions): AuditExports => {
         if (tidiedAt === undefined || clock.monotonicMs() - tidiedAt >= TIDY_EVERY_MS) {
           tidiedAt = clock.monotonicMs();
           await tidy().catch((error: unknown) =>
-            logger.warn({ err: error }, 'old exports are looked for again later'),
+            logger.warn({ err: error }, 'search for old exports failed; retrying later'),
           );
         }
         if (queue.length > 0) await makeNext(signal);
@@ -389,6 +389,6 @@ const reasonOf = (error: unknown): string => {
           'the operators of this service are alarmed';
   if (error instanceof BundleInconsistent) return `log and audit tree do not agree: ${error.message}`;
   if (error instanceof Error && 'code' in error && error.code === 'ENOSPC')
-    return 'there is no space left for exports';
+    return 'no space left for exports';
   return 'a fault of the service; its log names the export';
 };

@@ -9,7 +9,7 @@ import type { JsonObject, JsonValue } from '../../../domain/json.ts';
 export const canonicalText = (value: JsonValue): string => {
   const sorted = sortedCopy(value, 0);
   const text = sorted === UNSUITABLE ? canonicalOrUndefined(value) : JSON.stringify(sorted);
-  if (text === undefined) throw new TypeError('this is no JSON value');
+  if (text === undefined) throw new TypeError('not a JSON value');
   return text;
 };
 

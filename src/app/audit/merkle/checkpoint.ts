@@ -60,7 +60,7 @@ export const parseCheckpoint = (text: string): Checkpoint => {
 const timeOf = (text: string): string => {
   const at = Date.parse(text);
   const known = !Number.isNaN(at) && new Date(at).toISOString().startsWith(text.slice(0, 19));
-  return known ? text : refuse(`${text} is no time`);
+  return known ? text : refuse(`${text} is not a time`);
 };
 
 const numberOf = (text: string): number => {
@@ -70,9 +70,9 @@ const numberOf = (text: string): number => {
 
 const hashOf = (text: string): Buffer => {
   const bytes = fromBase64(text);
-  return bytes !== undefined && isHash(bytes) ? bytes : refuse('a root is no base64 of 32 bytes');
+  return bytes !== undefined && isHash(bytes) ? bytes : refuse('a root is not 32 bytes in base64');
 };
 
 const refuse = (why: string): never => {
-  throw new InvalidCheckpoint(`this is no checkpoint: ${why}`);
+  throw new InvalidCheckpoint(`not a checkpoint: ${why}`);
 };

@@ -69,7 +69,7 @@ export const splitNote = (note: string): { text: string; signatures: readonly Si
   refuseControls(note);
   const at = note.lastIndexOf('\n\n');
   if (at < 0 || !note.endsWith('\n'))
-    throw new InvalidNote('this is no note: text, empty line and signature lines');
+    throw new InvalidNote('not a note: it takes text, an empty line and signature lines');
   const lines = note.slice(at + 2, -1).split('\n');
   if (lines.length > MOST_SIGNATURES) throw new InvalidNote('the note has too many signatures');
   return { text: note.slice(0, at + 1), signatures: lines.map(parseSignature) };
@@ -98,7 +98,7 @@ export const parseVkey = (vkey: string): ParsedVkey => {
   const [, name = '', id = '', encoded = ''] = /^([^+]+)\+([0-9a-f]{8})\+(.+)$/.exec(vkey) ?? [];
   const bytes = fromBase64(encoded);
   if (bytes?.length !== PUBLIC_KEY_BYTES + 1 || bytes[0] !== ED25519)
-    throw new InvalidNote('this is no verifier key: <name>+<key id>+<base64 of an Ed25519 key>');
+    throw new InvalidNote('not a verifier key: it takes <name>+<key id>+<base64 of an Ed25519 key>');
   const raw = bytes.subarray(1);
   if (keyId(assertName(name), raw).toString('hex') !== id)
     throw new InvalidNote(`the verifier key of ${name} has another id than its key`);

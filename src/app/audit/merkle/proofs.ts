@@ -77,7 +77,7 @@ export const verifyInclusion = (proof: Inclusion & { readonly root: Buffer }): b
 export const consistencyPath = (from: number, to: number, hashAt: HashAt): Buffer[] => {
   assertSize(from, 'size');
   assertSize(to, 'size');
-  if (from > to) throw new RangeError(`a tree of ${from} leaves is no beginning of one of ${to}`);
+  if (from > to) throw new RangeError(`a tree of ${from} leaves is not the beginning of one of ${to}`);
   if (from === 0 || from === to) return [];
   const path: Buffer[] = [];
   let [start, end] = [0, to];

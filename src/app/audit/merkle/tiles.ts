@@ -18,7 +18,7 @@ export type TileAddress = {
 export const tilePath = ({ level, index, width }: TileAddress): string => {
   assertSize(index, 'tile');
   if (level !== 'entries' && !(Number.isInteger(level) && level >= 0 && level <= MOST_LEVELS))
-    throw new RangeError(`there are no tiles of level ${level}`);
+    throw new RangeError(`unknown level of tiles: ${level}`);
   if (!Number.isInteger(width) || width < 1 || width > TILE_WIDTH)
     throw new RangeError(`a tile has 1 to ${TILE_WIDTH} hashes, not ${width}`);
   const groups = String(index)

@@ -172,7 +172,7 @@ const checkEnumNumber = (side: Operand, literal: Operand, { source }: Compilatio
   if (side.enum === undefined || literal.type !== 'int' || literal.value.kind !== 'literal') return;
   const { value } = literal.value;
   if (side.enum.values.some(({ number }) => number === value)) return;
-  throw problemOf(source, literal.expr, `${String(value)} is no value of ${side.enum.typeName}`);
+  throw problemOf(source, literal.expr, `${String(value)} is not a value of ${side.enum.typeName}`);
 };
 
 const membership = (first: Expr, second: Expr, compilation: Compilation): FilterNode => {

@@ -154,7 +154,7 @@ const enumConstant = (
     expr,
     beside === undefined
       ? `unknown name ${quoted(name)}; fields begin with '${target.root}.'`
-      : `${quoted(name)} is no value of ${beside.typeName}`,
+      : `${quoted(name)} is not a value of ${beside.typeName}`,
   );
 };
 

@@ -107,7 +107,7 @@ export const createWatchHub = (options: WatchHubOptions): WatchHub => {
     }
   }
   const endAll = (ending: Ending): void =>
-    forSingle(endEach(ending), (error) => logger.error({ err: error }, 'watches were not ended in order'));
+    forSingle(endEach(ending), (error) => logger.error({ err: error }, 'watches not ended in order'));
 
   const give = (watcher: Watcher, bytes: Uint8Array, last: ChangeKey): void => {
     watcher.last = last;
@@ -126,7 +126,7 @@ export const createWatchHub = (options: WatchHubOptions): WatchHub => {
   const read = (watcher: Watcher): void => {
     watcher.state = 'reading';
     forSingle(readOn(watcher), (error) => {
-      logger.error({ err: error }, 'the changes for a watch could not be read');
+      logger.error({ err: error }, 'changes for a watch unreadable');
       end(watcher, readFailed);
     });
   };
@@ -203,7 +203,7 @@ export const createWatchHub = (options: WatchHubOptions): WatchHub => {
     tail.busy = true;
     forAll(follow(), (error) => {
       tail.busy = false;
-      logger.error({ err: error }, 'the changes for all watches could not be read');
+      logger.error({ err: error }, 'changes for all watches unreadable');
       endAll(readFailed);
     });
   };
@@ -232,7 +232,7 @@ export const createWatchHub = (options: WatchHubOptions): WatchHub => {
   };
   const sweepLater = (): void => {
     cancelSweep = timers.after(settings.sweepMs, () => {
-      forSingle(sweep(), (error) => logger.error({ err: error }, 'watches could not be looked after'));
+      forSingle(sweep(), (error) => logger.error({ err: error }, 'watch upkeep failed'));
       sweepLater();
     });
   };

@@ -74,7 +74,7 @@ export const createSessions = ({ authenticate, timers, logger, settings }: Sessi
       if (error instanceof ApiError && error.status < 500) end(session, notAccepted(error));
       // The issuer is out of reach: what was accepted so far goes on, and is asked about again.
       else if (!(error instanceof ApiError))
-        logger.error({ err: error }, 'a token could not be looked at again');
+        logger.error({ err: error }, 'token of a watch not verified again');
     }
   };
   /** A few at a time: a known token costs one hash, another one a request to its issuer. */

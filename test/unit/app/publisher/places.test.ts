@@ -46,9 +46,9 @@ describe('where records of a topic went', () => {
     places.add(stored('-1'), false);
     places.add(stored('5'), false);
     expect(places.all()).to.deep.equal(placesAt([0, 5n]));
-    expect(() => places.add(stored('5'), false)).to.throw(/is empty or was made anew/);
+    expect(() => places.add(stored('5'), false)).to.throw(/is empty or was recreated/);
     expect(places.all()).to.deep.equal(placesAt());
-    expect(() => places.add(stored('0'), true)).to.throw(/is empty or was made anew/);
+    expect(() => places.add(stored('0'), true)).to.throw(/is empty or was recreated/);
   });
 
   it('the id that was known first stays until the topic is found to be another one', () => {

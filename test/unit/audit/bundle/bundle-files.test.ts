@@ -252,10 +252,10 @@ describe('bundles in files', () => {
       [[], 'give a bundle, or --store'],
       [[tar, '--store', 'data'], 'give a bundle, or --store'],
       [[tar, '--update-pin'], '--update-pin writes to the file of --trust'],
-      [[join(folder, 'none')], `cannot read ${join(folder, 'none')}: there is no such file or directory`],
+      [[join(folder, 'none')], `cannot read ${join(folder, 'none')}: no such file or directory`],
       [['--store', join(folder, 'none')], '--store: cannot read '],
       [[tar, '--trust', join(folder, 'none')], '--trust: cannot read '],
-      [[tar, '--trust', join(folder, 'bad.json')], 'is no trust.json'],
+      [[tar, '--trust', join(folder, 'bad.json')], 'is not a trust.json'],
     ] as const) {
       const { code, err } = await ledgerctl(argv);
       expect(err, argv.join(' ')).to.include(says).and.to.not.include('ENOENT');
@@ -282,9 +282,9 @@ describe('bundles in files', () => {
     for (const [name, says] of [
       ['desk', 'none of manifest.json, manifest.note, checkpoint, '],
       ['photos', 'none of manifest.json, manifest.note, checkpoint, '],
-      ['empty', 'there is no file in it'],
+      ['empty', 'it holds no file'],
       ['nothing', 'the file is empty'],
-      ['some.json', 'the file is no tar'],
+      ['some.json', 'the file is not a tar'],
       ['packed.tgz', 'compressed with gzip: unpack it first'],
       ['photos.tar', 'none of manifest.json, manifest.note, checkpoint, '],
     ] as const) {
@@ -325,8 +325,8 @@ describe('bundles in files', () => {
     ]);
     expect(led.out).to.include('pin: the export ends before your pin, which continues it (size 40 < 60)\n');
     for (const [text, says] of [
-      ['x', `--consistency: ${proof} is no proof of consistency: it holds from, to and path`],
-      ['[1]', 'is no proof of consistency'],
+      ['x', `--consistency: ${proof} is not a proof of consistency: one holds from, to and path`],
+      ['[1]', 'is not a proof of consistency'],
     ] as const) {
       writeFileSync(proof, text);
       const none = await ledgerctl([tar, '--trust', later, '--consistency', proof]);
@@ -350,7 +350,7 @@ describe('bundles in files', () => {
     const { code, out } = await ledgerctl(['--store', folder]);
     expect(out).to.equal(
       '50 events, 40 of them in the audit tree; compared with 4 signed heads\n' +
-        'keys: those that the store names: whoever can rewrite it can name others (--trust)\n' +
+        'keys: those that the store names; an attacker who can rewrite the store can name others (--trust)\n' +
         'the last 2 events are not signed yet: nothing is proven of them\nnothing wrong\n',
     );
     expect(code).to.equal(0);
@@ -376,7 +376,7 @@ describe('bundles in files', () => {
       'wrong: event 51\n' +
         '50 events could be read, 40 of them in the audit tree: reading ended there, and nothing behind it was looked at; compared ' +
         'with the signed heads up to size 38\n' +
-        'keys: those that the store names: whoever can rewrite it can name others (--trust)\n1 finding\n',
+        'keys: those that the store names; an attacker who can rewrite the store can name others (--trust)\n1 finding\n',
     );
   });
 });

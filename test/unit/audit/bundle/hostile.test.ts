@@ -270,7 +270,7 @@ describe('files of an export that are none', () => {
         const path = join(directory, name);
         await rm(path, { force: true });
         await put(path);
-        expect(await said(directory)).to.include(`${name} is no file`);
+        expect(await said(directory)).to.include(`${name} is not a file`);
       }
       await rm(directory, { recursive: true });
     }
@@ -290,7 +290,7 @@ describe('files of an export that are none', () => {
       expect(
         await said(await tarWith({ name: 'schemas/More.json', type, linkname: '../../etc/passwd' })),
         type,
-      ).to.include('schemas/More.json is no file');
+      ).to.include('schemas/More.json is not a file');
     for (const name of ['../outside', '/etc/passwd', 'schemas/../../x', 'schemas\\x', './x/../manifest.json'])
       expect(await said(await tarWith({ name }, 'x')), name).to.match(/no bundle holds a file of this name/);
     expect(await said(await tarWith({ name: './proofs.json' }, '{}'))).to.include('two files of this name');

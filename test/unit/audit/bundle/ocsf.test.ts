@@ -4,7 +4,7 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { ocsfOf } from '../../../../src/app/audit/bundle/ocsf.ts';
 import { leafOf } from '../../../../src/app/audit/merkle/leaf.ts';
-import { eventSamples } from '../../../support/event-samples.ts';
+import { eventSamples } from '../../../support/domain/event-samples.ts';
 import type { JsonObject } from '../../../../src/domain/json.ts';
 
 /**

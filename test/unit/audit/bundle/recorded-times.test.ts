@@ -151,7 +151,7 @@ describe('recorded times of an export', () => {
   });
 
   it('are times, as those that were asked for are', async () => {
-    expect(texts(await verify(at(39, 'yesterday'), {})).join()).to.include('is no time');
+    expect(texts(await verify(at(39, 'yesterday'), {})).join()).to.include('not a time');
     for (const from of ['x', 5])
       expect(texts(await verify(events, { from }))).to.deep.equal([
         `manifest.json: it says that the export was asked for by a time which is none: from ${JSON.stringify(from)}`,

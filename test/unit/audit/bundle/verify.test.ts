@@ -172,8 +172,8 @@ describe('verifying a bundle: what was changed is named', () => {
     for (const [lines, line, message] of [
       [records.with(3, forged), 4, 'not the record that the event gives'],
       [records.with(3, (records[3] ?? '').replace('"version":"1"', '"version":"2"')), 4, 'not the record'],
-      [records.with(3, `${records[3]} `), 4, 'no JSON object on a line'],
-      [records.with(3, '{}'), 4, 'no JSON object on a line'],
+      [records.with(3, `${records[3]} `), 4, 'not a JSON object on a line'],
+      [records.with(3, '{}'), 4, 'not a JSON object on a line'],
       [records.toSpliced(3, 1), 4, 'not the record that the event gives'],
       [records.slice(0, -1), records.length, 'all behind it, are missing'],
       [[...records, records[0] ?? ''], records.length + 1, 'more records than events'],

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { headForExport, NotSigned } from '../../../../src/app/audit/exports/export-head.ts';
 import type { AuditHalt, TreeHead } from '../../../../src/app/audit/tree-heads.ts';
 import type { AuditLeaf } from '../../../../src/app/audit/tree.ts';
-import { headOf } from '../../../support/audit/head-of.ts';
+import { headOf } from '../../../support/audit/heads.ts';
 import { manualTime } from '../../../support/manual-time.ts';
 
 const timeOf = (index: number): string => new Date(Date.UTC(2026, 0, 1, 0, index)).toISOString();
@@ -75,8 +75,8 @@ describe('the head of an export', () => {
     const { answer, pass } = exported();
     await pass(30_000);
     expect(refusal(answer))
-      .to.include('was not signed within 30 seconds')
-      .and.include('ask for it again later')
+      .to.include('were not signed within 30 seconds')
+      .and.include('ask again later')
       .and.include("before 2026-01-01T00:04:00Z alone ('to', --to)");
     signed = undefined;
     const none = exported('2026-01-01T00:01:00.000Z');
@@ -119,7 +119,7 @@ describe('the head of an export', () => {
     halt = { at: undefined };
     const above = exported(new Date(Date.parse(timeOf(5)) + 1).toISOString());
     await above.pass(0);
-    expect(refusal(above.answer)).to.include('is not signed');
+    expect(refusal(above.answer)).to.include('are not signed');
     // The tree has stopped: what follows may be of that time.
     [size, asked] = [5, undefined];
     const stopped = exported(timeOf(5));

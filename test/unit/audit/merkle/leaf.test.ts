@@ -11,7 +11,7 @@ import {
 import { sha256 } from '../../../../src/app/audit/merkle/hashing.ts';
 import type { JsonObject, JsonValue } from '../../../../src/domain/json.ts';
 import { placeOfPointer } from '../../../../src/domain/document-places.ts';
-import { hidingEvents, pointersOf, redactedBy } from '../../../support/audit/hidden.ts';
+import { hidingEvents, pointersOf, redactedBy } from '../../../support/audit/hiding-events.ts';
 import { check } from '../../../support/property.ts';
 
 const EVENT = {

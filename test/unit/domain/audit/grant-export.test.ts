@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { AuditExportEvent, AuditGrantEvent } from '../../../../src/domain/audit/events.ts';
 import { auditExportDecider } from '../../../../src/domain/audit/export.ts';
 import { auditGrantDecider, grants } from '../../../../src/domain/audit/grant.ts';
-import { specify } from '../../../support/decider-spec.ts';
+import { specify } from '../../../support/domain/decider-spec.ts';
 
 const AT = '2026-11-21T12:00:00.000Z';
 const LATER = '2026-11-22T12:00:00.000Z';

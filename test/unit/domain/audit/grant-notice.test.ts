@@ -1,6 +1,6 @@
 import type { AuditGrantNoticeEvent } from '../../../../src/domain/audit/events.ts';
 import { auditGrantNoticeDecider } from '../../../../src/domain/audit/grant-notice.ts';
-import { specify } from '../../../support/decider-spec.ts';
+import { specify } from '../../../support/domain/decider-spec.ts';
 
 const AT = '2026-11-21T12:00:00.000Z';
 const LATER = '2026-11-22T12:00:00.000Z';

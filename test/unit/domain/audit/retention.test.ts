@@ -8,7 +8,7 @@ import {
   type RetentionState,
 } from '../../../../src/domain/audit/retention.ts';
 import { isRejection } from '../../../../src/domain/decider.ts';
-import { specify } from '../../../support/decider-spec.ts';
+import { specify } from '../../../support/domain/decider-spec.ts';
 import { check } from '../../../support/property.ts';
 
 const AT = '2026-11-21T12:00:00.000Z';

@@ -8,7 +8,7 @@ import {
 import type { DocumentCommand } from '../../../../src/domain/catalog/document.ts';
 import { specSegments } from '../../../../src/domain/clusters/spec-paths.ts';
 import type { JsonObject } from '../../../../src/domain/json.ts';
-import { specify, type EventOf } from '../../../support/decider-spec.ts';
+import { specify, type EventOf } from '../../../support/domain/decider-spec.ts';
 
 type ClusterCatalogItemEvent = EventOf<typeof clusterCatalogItem>;
 

@@ -5,7 +5,7 @@ import type { DocumentCommand } from '../../../../src/domain/catalog/document.ts
 import type { JsonObject } from '../../../../src/domain/json.ts';
 import { lifecycle } from '../../../../src/domain/kinds.ts';
 import { eventTypes } from '../../../../src/domain/registry.ts';
-import { specify } from '../../../support/decider-spec.ts';
+import { specify } from '../../../support/domain/decider-spec.ts';
 
 const events = {
   created: 'PowerShelfAdded',

@@ -11,7 +11,7 @@ import {
 import { fabricInterfaceOf, hostType } from '../../../../src/domain/catalog/host-type.resource.ts';
 import { nameFromId, nameFromVersion } from '../../../../src/domain/catalog/derived-names.ts';
 import type { JsonObject } from '../../../../src/domain/json.ts';
-import { specify, type EventOf } from '../../../support/decider-spec.ts';
+import { specify, type EventOf } from '../../../support/domain/decider-spec.ts';
 
 type ClusterTemplateEvent = EventOf<typeof clusterTemplate>;
 type HostTypeEvent = EventOf<typeof hostType>;

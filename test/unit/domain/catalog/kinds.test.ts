@@ -6,7 +6,7 @@ import { hub } from '../../../../src/domain/hubs/hub.resource.ts';
 import { aggregateOf, aggregates, documentKinds, kindOf, kinds } from '../../../../src/domain/kinds.ts';
 import { tenant } from '../../../../src/domain/tenancy/tenant.resource.ts';
 import type { JsonObject } from '../../../../src/domain/json.ts';
-import { specify, type EventOf } from '../../../support/decider-spec.ts';
+import { specify, type EventOf } from '../../../support/domain/decider-spec.ts';
 
 type ClusterVersionEvent = EventOf<typeof clusterVersion>;
 

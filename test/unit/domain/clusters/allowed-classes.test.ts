@@ -6,7 +6,7 @@ import type { ClusterCommand, RequestedNodeSet } from '../../../../src/domain/cl
 import type { ClusterEvent } from '../../../../src/domain/clusters/events.ts';
 import { orderedNodeSets } from '../../../../src/domain/clusters/resolve.ts';
 import type { JsonObject } from '../../../../src/domain/json.ts';
-import { specify } from '../../../support/decider-spec.ts';
+import { specify } from '../../../support/domain/decider-spec.ts';
 import { ordered, time } from './samples.ts';
 
 const at = time(1);

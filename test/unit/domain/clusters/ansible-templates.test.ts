@@ -10,7 +10,7 @@ import {
 import type { ClusterCommand } from '../../../../src/domain/clusters/commands.ts';
 import type { ClusterEvent } from '../../../../src/domain/clusters/events.ts';
 import type { JsonObject } from '../../../../src/domain/json.ts';
-import { specify } from '../../../support/decider-spec.ts';
+import { specify } from '../../../support/domain/decider-spec.ts';
 import { check } from '../../../support/property.ts';
 import { createOrderRun } from './order-run.ts';
 import { order, ordered, selected, time } from './samples.ts';

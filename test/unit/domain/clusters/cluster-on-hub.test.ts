@@ -3,7 +3,7 @@ import { cluster, ghostMark } from '../../../../src/domain/clusters/cluster.reso
 import { clusterDecider } from '../../../../src/domain/clusters/decide.ts';
 import type { ClusterCommand } from '../../../../src/domain/clusters/commands.ts';
 import type { ClusterEvent } from '../../../../src/domain/clusters/events.ts';
-import { specify } from '../../../support/decider-spec.ts';
+import { specify } from '../../../support/domain/decider-spec.ts';
 import {
   assessment,
   decision,

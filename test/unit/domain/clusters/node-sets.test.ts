@@ -4,7 +4,7 @@ import { clusterDecider } from '../../../../src/domain/clusters/decide.ts';
 import type { ClusterChanges, ClusterCommand } from '../../../../src/domain/clusters/commands.ts';
 import type { ClusterEvent } from '../../../../src/domain/clusters/events.ts';
 import { isRejection } from '../../../../src/domain/decider.ts';
-import { specify } from '../../../support/decider-spec.ts';
+import { specify } from '../../../support/domain/decider-spec.ts';
 import { nodeSetChanges } from '../../../support/arbitraries/node-sets.ts';
 import { order, ordered, onHub, readyHistory, time } from './samples.ts';
 import { check } from '../../../support/property.ts';

@@ -5,10 +5,10 @@ import { clusterDecider } from '../../../../src/domain/clusters/decide.ts';
 import { clusterEventTypes } from '../../../../src/domain/clusters/event-types.ts';
 import { clusterOrderWorkflow } from '../../../../src/domain/clusters/order-workflow/workflow.ts';
 import { hubFacts } from '../../../../src/domain/hubs/hub-facts.ts';
-import { createStepRun, done } from '../../../support/step-run.ts';
+import { createStepRun, done } from '../../../support/domain/step-run.ts';
 import { decision, HUB, ID, ordered } from './samples.ts';
 
-export { done, failed, refused, unknown } from '../../../support/step-run.ts';
+export { done, failed, refused, unknown } from '../../../support/domain/step-run.ts';
 
 const { steps } = hubFacts({ id: HUB, document: {} });
 /** Types that nobody outside is told of. */

@@ -57,7 +57,7 @@ describe('clusters: what can never be served', () => {
   it('is a zone that no hub has', () => {
     const east = hub('sim-1', undefined, { zone: 'east' });
     expect(refusal(wish({ h100: 1 }, 'mars'), east)).to.equal(
-      "annotation 'fulfillment-ledger/zone': there is no zone 'mars': name another one, or leave the annotation out",
+      "annotation 'fulfillment-ledger/zone': unknown zone 'mars': name another one, or leave the annotation out",
     );
     expect(neverServed(wish({ h100: 1 }, 'mars'), { hubs: [east] })).to.deep.include({
       kind: 'failed-precondition',
@@ -126,7 +126,7 @@ describe('clusters: what can never be served', () => {
     );
     expect(refusal(wish({ h100: 2 }), small, hub('sim-1', { h100: 9 }))).to.match(/at most 1$/);
     expect(refusal(wish({ h100: 1 }, 'sim'), small, hub('sim-1', { h100: 9 }, { zone: 'sim' }))).to.match(
-      /no zone 'sim'/,
+      /unknown zone 'sim'/,
     );
     const simulated = { hubs: [hub('sim-1', { h100: 1 })], refusesSimulated: true };
     expect(neverServed(wish({ h100: 2 }), simulated), 'as without any hub').to.equal(undefined);

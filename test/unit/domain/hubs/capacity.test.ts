@@ -11,7 +11,7 @@ import {
   limitsWithHosts,
   type HubCapacityCommand,
 } from '../../../../src/domain/hubs/capacity.ts';
-import { specify } from '../../../support/decider-spec.ts';
+import { specify } from '../../../support/domain/decider-spec.ts';
 import { capacityCommands } from '../../../support/arbitraries/capacity.ts';
 import { check } from '../../../support/property.ts';
 

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { HubEvent } from '../../../../src/domain/hubs/hub.resource.ts';
 import { DECOMMISSION_ANNOTATION, hub } from '../../../../src/domain/hubs/hub.resource.ts';
 import type { JsonObject } from '../../../../src/domain/json.ts';
-import { specify } from '../../../support/decider-spec.ts';
+import { specify } from '../../../support/domain/decider-spec.ts';
 
 const at = '2026-11-21T12:00:00.000Z';
 const GIVEN_UP = { annotations: { [DECOMMISSION_ANNOTATION]: 'force' } };

@@ -4,7 +4,7 @@ import { hubFacts } from '../../../../src/domain/hubs/hub-facts.ts';
 import { hub, type HubCommand } from '../../../../src/domain/hubs/hub.resource.ts';
 import type { JsonObject } from '../../../../src/domain/json.ts';
 import type { SecretRef } from '../../../../src/domain/secret-ref.ts';
-import { specify } from '../../../support/decider-spec.ts';
+import { specify } from '../../../support/domain/decider-spec.ts';
 
 const at = '2026-11-21T12:00:00.000Z';
 const EDA_URL = 'https://rulebook.example:5000';

@@ -6,7 +6,7 @@ import { hub } from '../../../../src/domain/hubs/hub.resource.ts';
 import type { HubEvent } from '../../../../src/domain/hubs/hub.resource.ts';
 import type { JsonObject } from '../../../../src/domain/json.ts';
 import { listAt, objectAt, stringAt } from '../../../../src/domain/json-tools.ts';
-import { specify } from '../../../support/decider-spec.ts';
+import { specify } from '../../../support/domain/decider-spec.ts';
 import { check } from '../../../support/property.ts';
 
 const at = '2026-11-21T12:00:00.000Z';

@@ -4,7 +4,7 @@ import { orderName } from '../../../../src/domain/clusters/cluster-order-manifes
 import { MAX_NAMESPACE, tenantNamespace, namespaceFits } from '../../../../src/domain/hubs/hub-facts.ts';
 import { hub } from '../../../../src/domain/hubs/hub.resource.ts';
 import type { JsonObject } from '../../../../src/domain/json.ts';
-import { specify } from '../../../support/decider-spec.ts';
+import { specify } from '../../../support/domain/decider-spec.ts';
 import { check } from '../../../support/property.ts';
 import fc from 'fast-check';
 

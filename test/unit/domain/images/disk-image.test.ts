@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { DocumentCommand } from '../../../../src/domain/catalog/document.ts';
 import { diskImage } from '../../../../src/domain/images/disk-image.resource.ts';
 import type { JsonObject } from '../../../../src/domain/json.ts';
-import { specify, type EventOf } from '../../../support/decider-spec.ts';
+import { specify, type EventOf } from '../../../support/domain/decider-spec.ts';
 
 type DiskImageEvent = EventOf<typeof diskImage>;
 

@@ -1,6 +1,6 @@
 import { nameDecider, type NameCommand } from '../../../../src/domain/naming/name.ts';
 import type { NameEvent } from '../../../../src/domain/naming/events.ts';
-import { specify } from '../../../support/decider-spec.ts';
+import { specify } from '../../../support/domain/decider-spec.ts';
 import { expect } from 'chai';
 
 const { given } = specify(nameDecider);

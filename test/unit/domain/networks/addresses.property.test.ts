@@ -15,7 +15,7 @@ import { createAddressEffects } from '../../../../src/app/hubs/address-effects.t
 import { repairAddresses } from '../../../../src/app/hubs/address-repair.ts';
 import type { Holder } from '../../../../src/domain/holder.ts';
 import { aggregateOf } from '../../../../src/domain/kinds.ts';
-import { commandContext, effectCall, hubFixture } from '../../../support/hub-fixture.ts';
+import { commandContext, effectCall, hubFixture } from '../../../support/hubs/hub-fixture.ts';
 import { silentLogger } from '../../../support/loggers.ts';
 import { manualTime } from '../../../support/manual-time.ts';
 import { cases, check, checkAsync } from '../../../support/property.ts';

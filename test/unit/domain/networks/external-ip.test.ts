@@ -6,7 +6,7 @@ import {
   type ExternalIpCommand,
   type ExternalIpEvent,
 } from '../../../../src/domain/networks/external-ip.resource.ts';
-import { specify } from '../../../support/decider-spec.ts';
+import { specify } from '../../../support/domain/decider-spec.ts';
 
 const at = '2026-11-23T09:00:00.000Z';
 const later = '2026-11-23T10:00:00.000Z';

@@ -4,7 +4,7 @@ import { actingExternalIpPool } from '../../../../src/domain/networks/external-i
 import type { JsonObject } from '../../../../src/domain/json.ts';
 import type { RunEvent } from '../../../../src/domain/process/events.ts';
 import type { Workflow } from '../../../../src/domain/workflow.ts';
-import { createStepRun, done, unknown } from '../../../support/step-run.ts';
+import { createStepRun, done, unknown } from '../../../support/domain/step-run.ts';
 
 const HUB = { hub: 'sim-1', namespace: 'osac', simulated: true, controller: 'operator' } as const;
 const PLACED = { placed: true, ...HUB, mode: 'operator', steps: {}, decision: { candidates: [] } };

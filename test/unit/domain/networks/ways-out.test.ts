@@ -8,7 +8,7 @@ import { actingExternalIp } from '../../../../src/domain/networks/external-ip.wo
 import type { RunEvent } from '../../../../src/domain/process/events.ts';
 import { registry } from '../../../../src/domain/registry.ts';
 import type { Workflow } from '../../../../src/domain/workflow.ts';
-import { createStepRun, done, failed, refused, unknown } from '../../../support/step-run.ts';
+import { createStepRun, done, failed, refused, unknown } from '../../../support/domain/step-run.ts';
 
 const HUB = { hub: 'sim-1', namespace: 'osac', simulated: true, controller: 'operator' } as const;
 const PLACED = { placed: true, ...HUB, mode: 'operator', steps: {}, decision: { candidates: [] } };

@@ -7,7 +7,7 @@ import type { JsonObject } from '../../../../src/domain/json.ts';
 import { objectAt, stringAt } from '../../../../src/domain/json-tools.ts';
 import type { RunEvent } from '../../../../src/domain/process/events.ts';
 import type { Workflow } from '../../../../src/domain/workflow.ts';
-import { createStepRun, done, refused, unknown } from '../../../support/step-run.ts';
+import { createStepRun, done, refused, unknown } from '../../../support/domain/step-run.ts';
 
 const HUB = { hub: 'sim-1', namespace: 'osac', simulated: true, controller: 'operator' } as const;
 const REAL = { ...HUB, hub: 'munich', simulated: false };

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { later } from '../../../../src/domain/process/effects.ts';
 import { stepWorkflow } from '../../../../src/domain/process/step-workflow.ts';
-import { createStepRun, done, failed } from '../../../support/step-run.ts';
+import { createStepRun, done, failed } from '../../../support/domain/step-run.ts';
 import { createBuilding, shedDeclaration, WALLS_DEADLINE_MS } from './toy/building.ts';
 import { shedDecider } from './toy/shed.ts';
 

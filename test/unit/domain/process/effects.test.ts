@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { BACKOFF, delayAfter, later } from '../../../../src/domain/process/effects.ts';
-import { done, failed, refused, unknown } from '../../../support/step-run.ts';
+import { done, failed, refused, unknown } from '../../../support/domain/step-run.ts';
 import { createBuilding } from './toy/building.ts';
 
 describe('attempts of an effect', () => {

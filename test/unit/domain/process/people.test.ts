@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { refusedBy, runDecisionsDecider } from '../../../../src/domain/process/decisions.ts';
-import { specify } from '../../../support/decider-spec.ts';
-import { done, refused, unknown } from '../../../support/step-run.ts';
+import { specify } from '../../../support/domain/decider-spec.ts';
+import { done, refused, unknown } from '../../../support/domain/step-run.ts';
 import { createBuilding } from './toy/building.ts';
 
 describe('people decide about a run', () => {

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { FoldedEvent } from '../../../../src/domain/workflow.ts';
 import { stepWorkflow } from '../../../../src/domain/process/step-workflow.ts';
-import { createStepRun, done } from '../../../support/step-run.ts';
+import { createStepRun, done } from '../../../support/domain/step-run.ts';
 import { createBuilding, shedDeclaration } from './toy/building.ts';
 import { shedDecider } from './toy/shed.ts';
 

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import type { EffectOutcome, PendingEffect } from '../../../../src/domain/workflow.ts';
 import { cases, check } from '../../../support/property.ts';
-import { done, failed, refused, unknown } from '../../../support/step-run.ts';
+import { done, failed, refused, unknown } from '../../../support/domain/step-run.ts';
 import { createBuilding, type Changes } from './toy/building.ts';
 import { PARTS, type Part } from './toy/shed.ts';
 

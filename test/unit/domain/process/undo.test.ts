@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { JsonObject } from '../../../../src/domain/json.ts';
-import { done, failed, refused, unknown } from '../../../support/step-run.ts';
+import { done, failed, refused, unknown } from '../../../support/domain/step-run.ts';
 import { createBuilding, undoOf, type Changes } from './toy/building.ts';
 
 const there = done({ there: true });

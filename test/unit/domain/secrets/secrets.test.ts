@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { DocumentCommand } from '../../../../src/domain/catalog/document.ts';
 import type { SecretRef } from '../../../../src/domain/secret-ref.ts';
 import { secret } from '../../../../src/domain/secrets/secret.resource.ts';
-import { specify, type EventOf } from '../../../support/decider-spec.ts';
+import { specify, type EventOf } from '../../../support/domain/decider-spec.ts';
 
 type SecretEvent = EventOf<typeof secret>;
 

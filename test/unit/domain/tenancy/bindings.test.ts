@@ -5,7 +5,7 @@ import type { JsonObject } from '../../../../src/domain/json.ts';
 import { projectMembership } from '../../../../src/domain/tenancy/project-membership.resource.ts';
 import { roleBinding } from '../../../../src/domain/tenancy/role-binding.resource.ts';
 import { BUILT_IN_ROLES, role } from '../../../../src/domain/tenancy/role.resource.ts';
-import { specify, type EventOf } from '../../../support/decider-spec.ts';
+import { specify, type EventOf } from '../../../support/domain/decider-spec.ts';
 import { check } from '../../../support/property.ts';
 
 type ProjectMembershipEvent = EventOf<typeof projectMembership>;
@@ -109,7 +109,7 @@ describe('role bindings', () => {
   const spec = { role: { id: 'r1', name: 'r' }, users: [{ id: 'u1' }] };
   const message =
     'recorded only: rights come from the token, so the binding takes effect once the token issuer gives these users the ' +
-    'role; what provisions the issuer reports that here';
+    'role; the program that provisions the issuer reports that here';
   const pending = { state: 'ROLE_BINDING_STATE_PENDING', message };
   const document = { spec, status: { ...pending, users: [{ id: 'u1' }] } };
   const bound: RoleBindingEvent = { type: 'RoleBound', data: { ...facts, document } };

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { DocumentCommand } from '../../../../src/domain/catalog/document.ts';
 import type { JsonObject } from '../../../../src/domain/json.ts';
 import { identityProvider } from '../../../../src/domain/tenancy/identity-provider.resource.ts';
-import { specify, type EventOf } from '../../../support/decider-spec.ts';
+import { specify, type EventOf } from '../../../support/domain/decider-spec.ts';
 
 type IdentityProviderEvent = EventOf<typeof identityProvider>;
 

@@ -12,7 +12,7 @@ import {
   projectNameRejection,
   projectPointer,
 } from '../../../../src/domain/tenancy/project.resource.ts';
-import { specify, type EventOf } from '../../../support/decider-spec.ts';
+import { specify, type EventOf } from '../../../support/domain/decider-spec.ts';
 import { check } from '../../../support/property.ts';
 
 type ProjectEvent = EventOf<typeof project>;

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { DocumentCommand } from '../../../../src/domain/catalog/document.ts';
 import type { JsonObject } from '../../../../src/domain/json.ts';
 import { user, userRejection } from '../../../../src/domain/tenancy/user.resource.ts';
-import { specify, type EventOf } from '../../../support/decider-spec.ts';
+import { specify, type EventOf } from '../../../support/domain/decider-spec.ts';
 
 type UserEvent = EventOf<typeof user>;
 

@@ -4,7 +4,7 @@ import type { Call, Declaration, Step, Undo } from '../../../../../src/domain/pr
 import type { Run } from '../../../../../src/domain/process/run.ts';
 import { stepWorkflow } from '../../../../../src/domain/process/step-workflow.ts';
 import { UNDO } from '../../../../../src/domain/process/undo.ts';
-import { createStepRun } from '../../../../support/step-run.ts';
+import { createStepRun } from '../../../../support/domain/step-run.ts';
 import { SHED_EVENTS, shedDecider, type Part, type Shed, type ShedCommand, type ShedEvent } from './shed.ts';
 
 export type ShedRun = Run<Shed, { readonly nudges: number }>;
