@@ -22,7 +22,7 @@ import {
   seedCatalogue,
   startTestService,
   textAt,
-} from '../../test/support/http-service.ts';
+} from '../../test/support/http/service.ts';
 import { silentLogger } from '../../test/support/loggers.ts';
 import { printMachine, processorMs, range } from './support/report.ts';
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { Code, grpcCaller, type GrpcReply } from '../../support/grpc-caller.ts';
-import { createStack, E2E_STORE, type Stack } from '../../support/e2e-stack.ts';
+import { Code, grpcCaller, type GrpcReply } from '../../support/grpc/caller.ts';
+import { createStack, E2E_STORE, type Stack } from '../../support/service/stack.ts';
 
 const CREATE = '/osac.public.v1.Clusters/Create';
 const CALLS = 1_000;

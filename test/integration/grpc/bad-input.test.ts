@@ -3,9 +3,9 @@ import { constants } from 'node:http2';
 import { connect } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { eventually } from '../../support/eventually.ts';
-import { Code, encodeRequest, grpcCaller, type GrpcCaller } from '../../support/grpc-caller.ts';
-import { callerOf, seedCatalogue, startTestService, type TestService } from '../../support/http-service.ts';
-import { framed, rawGrpc, rawRequest, type RawCall, type RawReply } from '../../support/raw-grpc.ts';
+import { Code, encodeRequest, grpcCaller, type GrpcCaller } from '../../support/grpc/caller.ts';
+import { callerOf, seedCatalogue, startTestService, type TestService } from '../../support/http/service.ts';
+import { framed, rawGrpc, rawRequest, type RawCall, type RawReply } from '../../support/grpc/raw-client.ts';
 
 const GET = '/osac.public.v1.Clusters/Get';
 const CREATE = '/osac.public.v1.Clusters/Create';
@@ -253,7 +253,7 @@ describe('bad input over gRPC', () => {
 
 /** Numbers of the fields on the way to a parameter of a template. */
 const specFields = async () => {
-  const { methodAt } = await import('../../support/grpc-caller.ts');
+  const { methodAt } = await import('../../support/grpc/caller.ts');
   const object = methodAt(CREATE).input.fields.find(({ name }) => name === 'object');
   const spec = object?.message?.fields.find(({ name }) => name === 'spec');
   const parameters = spec?.message?.fields.find(({ name }) => name === 'template_parameters');

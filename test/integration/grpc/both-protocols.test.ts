@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { kinds } from '../../../src/domain/kinds.ts';
-import { asRest, grpcCaller, type GrpcCaller } from '../../support/grpc-caller.ts';
-import { KIND_SAMPLES, makeHousePool, named } from '../../support/kind-samples.ts';
+import { asRest, grpcCaller, type GrpcCaller } from '../../support/grpc/caller.ts';
+import { KIND_SAMPLES, makeHousePool, named } from '../../support/http/kind-samples.ts';
 import {
   PRIVATE,
   PUBLIC,
@@ -12,7 +12,7 @@ import {
   type Caller,
   type Reply,
   type TestService,
-} from '../../support/http-service.ts';
+} from '../../support/http/service.ts';
 
 type Stage = {
   readonly service: TestService;

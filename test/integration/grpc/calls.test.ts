@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { eventually } from '../../support/eventually.ts';
-import { Code, grpcCaller, type GrpcCaller } from '../../support/grpc-caller.ts';
+import { Code, grpcCaller, type GrpcCaller } from '../../support/grpc/caller.ts';
 import {
   PUBLIC,
   callerOf,
@@ -10,7 +10,7 @@ import {
   type Caller,
   type Json,
   type TestService,
-} from '../../support/http-service.ts';
+} from '../../support/http/service.ts';
 
 const CLUSTERS = '/osac.public.v1.Clusters';
 const SPEC = { template: { id: 'osac.templates.small' } };

@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { gunzipSync } from 'node:zlib';
 import { ClustersListResponseSchema } from '../../../src/gen/osac/public/v1/clusters_pb.ts';
 import { eventually } from '../../support/eventually.ts';
-import { Code, encodeRequest, grpcCaller, type GrpcCaller } from '../../support/grpc-caller.ts';
+import { Code, encodeRequest, grpcCaller, type GrpcCaller } from '../../support/grpc/caller.ts';
 import {
   callerOf,
   seedCatalogue,
@@ -12,8 +12,8 @@ import {
   textAt,
   type Json,
   type TestService,
-} from '../../support/http-service.ts';
-import { framed, HTTP2_HELLO, rawGrpc } from '../../support/raw-grpc.ts';
+} from '../../support/http/service.ts';
+import { framed, HTTP2_HELLO, rawGrpc } from '../../support/grpc/raw-client.ts';
 
 const CLUSTERS = '/osac.public.v1.Clusters';
 const HOST_TYPES = '/osac.private.v1.HostTypes';

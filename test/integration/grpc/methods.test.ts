@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { files } from '../../../src/gen/osac/files.ts';
-import { Code, grpcCaller, type GrpcCaller } from '../../support/grpc-caller.ts';
-import { startTestService, type TestService } from '../../support/http-service.ts';
+import { Code, grpcCaller, type GrpcCaller } from '../../support/grpc/caller.ts';
+import { startTestService, type TestService } from '../../support/http/service.ts';
 
 describe('methods over gRPC', () => {
   let service: TestService;

@@ -12,8 +12,8 @@ import {
   HealthCheckResponse_ServingStatus as Serving,
 } from '../../../src/gen/grpc/health/v1/health_pb.ts';
 import { Clusters } from '../../../src/gen/osac/public/v1/clusters_pb.ts';
-import { callerOf, seedCatalogue, startTestService, type TestService } from '../../support/http-service.ts';
-import { rawGrpc } from '../../support/raw-grpc.ts';
+import { callerOf, seedCatalogue, startTestService, type TestService } from '../../support/http/service.ts';
+import { rawGrpc } from '../../support/grpc/raw-client.ts';
 
 /** What parameters may hold: the JSON form of an Any needs to know. */
 const registry = createRegistry(file_google_protobuf_wrappers);

@@ -11,7 +11,7 @@ import {
   watchGrpc,
   type GrpcWatching,
   type GrpcWatchOptions,
-} from '../../support/grpc-watching.ts';
+} from '../../support/grpc/watch-client.ts';
 import {
   callerOf,
   PRIVATE,
@@ -22,8 +22,8 @@ import {
   type Caller,
   type TestService,
   type TestServiceOptions,
-} from '../../support/http-service.ts';
-import { idOf, PRIVATE_WATCH, PUBLIC_WATCH, summaryOf, watch } from '../../support/watching.ts';
+} from '../../support/http/service.ts';
+import { idOf, PRIVATE_WATCH, PUBLIC_WATCH, summaryOf, watch } from '../../support/http/watch-client.ts';
 
 describe('Events/Watch over gRPC', () => {
   let service: TestService;

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { grpcCaller, Code, type GrpcCaller, type GrpcReply } from '../../support/grpc-caller.ts';
-import { PRIVATE, PUBLIC, type Caller, type Json, type TestService } from '../../support/http-service.ts';
+import { grpcCaller, Code, type GrpcCaller, type GrpcReply } from '../../support/grpc/caller.ts';
+import { PRIVATE, PUBLIC, type Caller, type Json, type TestService } from '../../support/http/service.ts';
 import { startOrdering, type Ordering } from '../http/ordering.ts';
 
 const CLUSTERS = '/osac.public.v1.Clusters';

@@ -12,8 +12,8 @@ import {
   type Caller,
   type Json,
   type TestService,
-} from '../../support/http-service.ts';
-import { KIND_SAMPLES, makeHousePool, named, type Around } from '../../support/kind-samples.ts';
+} from '../../support/http/service.ts';
+import { KIND_SAMPLES, makeHousePool, named, type Around } from '../../support/http/kind-samples.ts';
 import { CLUSTERS, SMALL, startOrdering, type Ordering } from './ordering.ts';
 
 const principal = (user: string, more: { groups?: string[]; organizations?: string[] }): Principal =>

@@ -5,8 +5,8 @@ import { commandOf } from '../../../src/app/commands/folded-stream.ts';
 import { revisionOfVersion } from '../../../src/app/commands/past-version.ts';
 import type { RecordedEvent } from '../../../src/app/log/event-store.ts';
 import { countVersion, NO_VERSION } from '../../../src/domain/document-version.ts';
-import { accounts, type AccountCommand } from '../../support/fake-account.ts';
-import { createTestRunner, fakeContext } from '../../support/fake-context.ts';
+import { accounts, type AccountCommand } from '../../support/commands/fake-account.ts';
+import { createTestRunner, fakeContext } from '../../support/commands/fake-context.ts';
 import { checkAsync } from '../../support/property.ts';
 import { deposit, open } from './accounts-at-work.ts';
 

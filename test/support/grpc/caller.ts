@@ -12,14 +12,14 @@ import {
   type CallOptions,
   type StatusObject,
 } from '@grpc/grpc-js';
-import { KINDS } from '../../src/gen/kinds.ts';
-import { files } from '../../src/gen/osac/files.ts';
-import { file_google_rpc_error_details } from '../../src/gen/google/rpc/error_details_pb.ts';
-import { StatusSchema } from '../../src/gen/google/rpc/status_pb.ts';
-import { file_grpc_health_v1_health } from '../../src/gen/grpc/health/v1/health_pb.ts';
-import { file_grpc_reflection_v1_reflection } from '../../src/gen/grpc/reflection/v1/reflection_pb.ts';
-import { ERRORS } from '../../src/http/errors.ts';
-import type { Caller, Json, Reply } from './http-caller.ts';
+import { KINDS } from '../../../src/gen/kinds.ts';
+import { files } from '../../../src/gen/osac/files.ts';
+import { file_google_rpc_error_details } from '../../../src/gen/google/rpc/error_details_pb.ts';
+import { StatusSchema } from '../../../src/gen/google/rpc/status_pb.ts';
+import { file_grpc_health_v1_health } from '../../../src/gen/grpc/health/v1/health_pb.ts';
+import { file_grpc_reflection_v1_reflection } from '../../../src/gen/grpc/reflection/v1/reflection_pb.ts';
+import { ERRORS } from '../../../src/http/errors.ts';
+import type { Caller, Json, Reply } from '../http/caller.ts';
 
 export { Code };
 

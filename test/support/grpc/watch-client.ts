@@ -1,9 +1,9 @@
 import { fromBinary, toJson } from '@bufbuild/protobuf';
 import { Client, credentials, Metadata, type StatusObject } from '@grpc/grpc-js';
-import { WATCH_RESPONSES, WRITE } from '../../src/http/osac/messages.ts';
-import { eventually } from './eventually.ts';
-import { detailsOf, encodeRequest } from './grpc-caller.ts';
-import type { Json } from './http-caller.ts';
+import { WATCH_RESPONSES, WRITE } from '../../../src/http/osac/messages.ts';
+import { eventually } from '../eventually.ts';
+import { detailsOf, encodeRequest } from './caller.ts';
+import type { Json } from '../http/caller.ts';
 
 /** How a call ended, with the reason and facts of its `ErrorInfo` where it has one. */
 export type CallEnd = {
