@@ -1,5 +1,6 @@
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { Server as TlsServer } from 'node:tls';
 import { BadSetting, type Address } from '../config.ts';
 
 /** Binds the address that the named setting gives. Throws BadSetting when that cannot be done. */
@@ -35,8 +36,9 @@ export const closeServer = (server: Server, graceMs: number): Promise<void> =>
     server.closeIdleConnections();
   });
 
-/** `http://host:port` of a server that listens. */
+/** `http://host:port`, or `https://`, of a server that listens. */
 export const urlOf = (server: Server): string => {
   const { address, family, port } = server.address() as AddressInfo;
-  return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
+  const scheme = server instanceof TlsServer ? 'https' : 'http';
+  return `${scheme}://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
 };

@@ -142,7 +142,7 @@ export const serve = async (
 ): Promise<Listening> => {
   const { system, served, publisher, running } = parts;
   const { positions, services, surfaces, suspects, auditing, auditApi } = served;
-  const { clock, timers, ids, logger, metrics, measured, store, pod, verifier } = opened;
+  const { clock, timers, ids, logger, metrics, measured, store, pod, verifier, tls } = opened;
   const hasAudit = system.auditing !== undefined;
   const gate = createStartGate({ system, store, timers, signal: running, hasAudit });
   const { isBuilding } = gate;
@@ -221,7 +221,7 @@ export const serve = async (
     onRequest: measured.request,
     suspect,
   });
-  const server = createHttpServer(app);
+  const server = createHttpServer(app, { tls });
   const metricsServer = await serveMetrics(metrics, config.metricsAddress).catch((error: unknown) => {
     throw cannotListen('LEDGER_METRICS_ADDRESS', config.metricsAddress, error);
   });

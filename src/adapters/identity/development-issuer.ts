@@ -47,9 +47,6 @@ export const whyNoDevelopmentIssuer = (where: {
   return undefined;
 };
 
-const isLoopback = (host: string): boolean =>
-  host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host);
-
 /** Opens the issuer whose RSA key lives in the secrets directory; the first start creates the key (mode 0600). */
 export const openDevelopmentIssuer = async (secretsDir: string): Promise<DevelopmentIssuer> => {
   const { createLocalJWKSet } = await import('jose/jwks/local');
