@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,8 +16,6 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/dynamicpb"
-
-	"context"
 )
 
 // What follows the command: words, and options with a value.
@@ -58,7 +57,8 @@ func (s *session) run(argv []string) error {
 	case "create":
 		return s.create(given)
 	case "label", "annotate":
-		return s.mark(words[0]+"s", given.words[1:])
+		field := map[string]protoreflect.Name{"label": "labels", "annotate": "annotations"}[words[0]]
+		return s.mark(field, given.words[1:])
 	case "edit":
 		return s.edit(words[1], words[2], given.options["--patch"])
 	case "scale":
@@ -207,7 +207,8 @@ func (s *session) watch(kind kind, names []string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := begun(stream); err != nil {
+	// Headers tell that the stream has begun.
+	if _, err := stream.Header(); err != nil {
 		return err
 	}
 	interrupted := s.wait()
@@ -344,10 +345,7 @@ func (s *session) createDocument(text string) error {
 }
 
 // `key=value` sets, `key-` removes. The map is sent as it is then, and an empty one is not sent at all.
-func (s *session) mark(field string, words []string) error {
-	if field == "annotates" {
-		field = "annotations"
-	}
+func (s *session) mark(field protoreflect.Name, words []string) error {
 	kind, err := s.kindOf(words[0])
 	if err != nil {
 		return err
@@ -357,7 +355,7 @@ func (s *session) mark(field string, words []string) error {
 		return err
 	}
 	metadata := get(object, "metadata").Message()
-	marks := metadata.Mutable(metadata.Descriptor().Fields().ByName(protoreflect.Name(field))).Map()
+	marks := metadata.Mutable(metadata.Descriptor().Fields().ByName(field)).Map()
 	for _, word := range words[2:] {
 		if key, value, sets := strings.Cut(word, "="); sets {
 			marks.Set(protoreflect.ValueOfString(key).MapKey(), protoreflect.ValueOfString(value))

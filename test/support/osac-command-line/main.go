@@ -20,9 +20,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
-	"google.golang.org/grpc/credentials/oauth"
 	"google.golang.org/grpc/keepalive"
-	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
@@ -31,8 +29,6 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/descriptorpb"
 	"google.golang.org/protobuf/types/dynamicpb"
-
-	"golang.org/x/oauth2"
 )
 
 // What one line asks for.
@@ -177,6 +173,15 @@ func (s *session) wait() <-chan struct{} {
 	return waiting
 }
 
+type bearer string
+
+func (b bearer) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
+	return map[string]string{"authorization": "Bearer " + string(b)}, nil
+}
+
+// A token is sent over TLS alone.
+func (b bearer) RequireTransportSecurity() bool { return true }
+
 // The token is left out on the first connection of `login`.
 func (s *session) connect(withToken bool) error {
 	if s.conn != nil {
@@ -187,8 +192,7 @@ func (s *session) connect(withToken bool) error {
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 15 * time.Second, Timeout: 10 * time.Second}),
 	}
 	if withToken && s.token != "" {
-		source := oauth2.StaticTokenSource(&oauth2.Token{AccessToken: s.token})
-		options = append(options, grpc.WithPerRPCCredentials(oauth.TokenSource{TokenSource: source}))
+		options = append(options, grpc.WithPerRPCCredentials(bearer(s.token)))
 	}
 	conn, err := grpc.NewClient("dns:///"+s.address, options...)
 	s.conn = conn
@@ -316,9 +320,6 @@ func (s *session) stream(service, name string, fields map[string]any) (grpc.Clie
 	s.note(path, request, err)
 	return stream, method, err
 }
-
-// Headers tell that the stream has begun.
-func begun(stream grpc.ClientStream) (metadata.MD, error) { return stream.Header() }
 
 func get(message protoreflect.Message, path ...string) protoreflect.Value {
 	value := protoreflect.ValueOfMessage(message)
