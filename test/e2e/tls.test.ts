@@ -14,7 +14,7 @@ describe('a service with a certificate of `ledgerctl dev-cert`', function () {
   let out: string;
   let made: Run;
   before(async () => {
-    stack = await createStack('sqlite');
+    stack = await createStack('sqlite', { LEDGER_GRPC_ADDRESS: '' });
     out = join(stack.dataDir, '../tls');
     made = await runMain(['dev-cert', '--out', out]);
     const settings = {
