@@ -222,7 +222,9 @@ export const serve = async (
     suspect,
   });
   const server = createHttpServer(app, { tls });
-  const metricsServer = await serveMetrics(metrics, config.metricsAddress).catch((error: unknown) => {
+  const metricsServer = await serveMetrics(metrics, config.metricsAddress, async () =>
+    readiness.check(),
+  ).catch((error: unknown) => {
     throw cannotListen('LEDGER_METRICS_ADDRESS', config.metricsAddress, error);
   });
   closers.push(() => closeServer(metricsServer, 0));

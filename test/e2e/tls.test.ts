@@ -50,6 +50,14 @@ describe('a service with a certificate of `ledgerctl dev-cert`', function () {
     expect(refused).to.equal('UNABLE_TO_VERIFY_LEAF_SIGNATURE');
   });
 
+  it('answers probes on the metrics listener, too, where nobody needs a certificate', async () => {
+    const { metrics } = stack.service();
+    expect((await fetch(`${metrics}/healthz`)).status).to.equal(200);
+    const ready = await fetch(`${metrics}/readyz`);
+    expect(await ready.json()).to.have.property('checks');
+    expect(await (await fetch(`${metrics}/metrics`)).text()).to.include('ledger_commands_total');
+  });
+
   it('is for localhost too', async () => {
     const { port } = new URL(stack.http());
     expect((await answer(`https://localhost:${port}/healthz`, { ca: ca(), family: 4 })).status).to.equal(200);
