@@ -222,11 +222,11 @@ export const serve = async (
     suspect,
   });
   const server = createHttpServer(app, { tls });
-  const metricsServer = await serveMetrics(metrics, config.metricsAddress, async () =>
-    readiness.check(),
-  ).catch((error: unknown) => {
-    throw cannotListen('LEDGER_METRICS_ADDRESS', config.metricsAddress, error);
-  });
+  const metricsServer = await serveMetrics(metrics, config.metricsAddress, readiness.check).catch(
+    (error: unknown) => {
+      throw cannotListen('LEDGER_METRICS_ADDRESS', config.metricsAddress, error);
+    },
+  );
   closers.push(() => closeServer(metricsServer, 0));
   await listen(server, 'LEDGER_HTTP_ADDRESS', config.httpAddress);
   closers.push(async () => {

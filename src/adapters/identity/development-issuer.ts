@@ -7,6 +7,7 @@ import { importJWK } from 'jose/key/import';
 import type { JWK, JWTVerifyGetKey } from 'jose';
 import { makeDirectory } from '../../app/deployment/make-directory.ts';
 import { isProduction } from '../../app/deployment/production.ts';
+import { isLoopback } from '../../domain/hubs/loopback.ts';
 
 /** Never resolves (RFC 2606), so that nobody mistakes it for a reachable issuer. */
 export const DEVELOPMENT_ISSUER = 'https://development-issuer.invalid';
