@@ -1,3 +1,4 @@
+import { createPrivateKey } from 'node:crypto';
 import { createSecureContext, type Server, type TlsOptions } from 'node:tls';
 import type { Logger, Timers } from '../app/ports.ts';
 import { isProduction } from '../app/deployment/production.ts';
@@ -65,6 +66,8 @@ const checked = (texts: Context, files: Context): string => {
   const { validTo } = certificateOf(CERT, files.cert, texts.cert);
   if (files.ca !== undefined) certificateOf(CLIENT_CA, files.ca, texts.ca ?? '');
   try {
+    // A context takes an empty key for none.
+    createPrivateKey(texts.key);
     createSecureContext(texts);
   } catch (error) {
     // The text of the error may come from within the key; its code does not.

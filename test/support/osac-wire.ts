@@ -119,7 +119,7 @@ const fileOf = (table: Table, surface: Surface): FileDescriptorProto => {
     for (const { oneof } of own) if (oneof !== undefined && !oneofs.includes(oneof)) oneofs.push(oneof);
     for (const { field, number, type, many, optional, oneof } of own) {
       const [, value] = /^map<string, (\w+)>$/.exec(type) ?? [];
-      const synthetic = optional && SCALARS[type] !== undefined ? `_${field}` : undefined;
+      const synthetic = optional ? `_${field}` : undefined;
       if (synthetic !== undefined) oneofs.push(synthetic);
       const group = oneof ?? synthetic;
       const entry = value === undefined ? undefined : entryOf(field, typeOf(value));

@@ -64,7 +64,7 @@ describe('TLS of the listeners', () => {
   const shown = (port: number, options: ConnectionOptions = {}): Promise<string | undefined> =>
     new Promise((resolve) => {
       const socket = connect({ port, host: '127.0.0.1', rejectUnauthorized: false, ...options });
-      const certificate = (): string | undefined => socket.getPeerX509Certificate()?.toString();
+      const certificate = (): string | undefined => socket.getPeerX509Certificate()?.toString().trim();
       // A server that refuses a client of TLS 1.3 says so only after the handshake.
       socket.once('secureConnect', () => socket.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n'));
       socket.once('data', () => {
@@ -81,7 +81,7 @@ describe('TLS of the listeners', () => {
 
   it('serves with the pair of the settings', async () => {
     const first = await loopbackTls();
-    expect(await shown(await served(await opened(pair(first))))).to.equal(first.cert);
+    expect(await shown(await served(await opened(pair(first))))).to.equal(first.cert.trim());
   });
 
   it('refuses half a pair, each half by name', () => {
@@ -120,7 +120,7 @@ describe('TLS of the listeners', () => {
     const [first, second] = [await loopbackTls(), await loopbackTls()];
     const port = await served(await opened(pair(first)));
     pair(second);
-    await eventually('the renewed certificate', async () => (await shown(port)) === second.cert);
+    await eventually('the renewed certificate', async () => (await shown(port)) === second.cert.trim());
   });
 
   it('serves the former pair on while the new one is broken, and says so once', async () => {
@@ -129,10 +129,10 @@ describe('TLS of the listeners', () => {
     const errors = () => logger.lines.filter(({ level }) => level === 'error');
     file('tls.key', second.key);
     await eventually('the error', () => errors().length > 0);
-    expect(await shown(port)).to.equal(first.cert);
+    expect(await shown(port)).to.equal(first.cert.trim());
     expect(JSON.stringify(errors())).to.include('is not the key of').and.not.include('PRIVATE KEY');
     file('tls.crt', second.cert);
-    await eventually('the renewed certificate', async () => (await shown(port)) === second.cert);
+    await eventually('the renewed certificate', async () => (await shown(port)) === second.cert.trim());
     expect(errors()).to.have.length(1);
   });
 
@@ -143,7 +143,7 @@ describe('TLS of the listeners', () => {
       LEDGER_TLS_CLIENT_CA_FILE: file('clients.crt', authority.ca),
     });
     const port = await served(tls);
-    expect(await shown(port, await authority.issue('client', []))).to.equal(authority.server.cert);
+    expect(await shown(port, await authority.issue('client', []))).to.equal(authority.server.cert.trim());
     for (const refused of [
       {},
       await stranger.issue('client', []),
