@@ -29,6 +29,12 @@ const address = z
   })
   .refine(({ port }) => port <= 65_535, 'the port must be at most 65535');
 
+/** Empty: there is no such listener. */
+const addressOrNone = z
+  .string()
+  .transform((text) => (text === '' ? undefined : text))
+  .pipe(address.optional());
+
 const commaList = z.string().transform((text) =>
   text
     .split(',')
@@ -87,6 +93,13 @@ const fields = {
     '127.0.0.1:8001',
     address,
     'REST address of all surfaces, `host:port`; port 0 takes any free port.',
+  ),
+  grpcAddress: field(
+    'LEDGER_GRPC_ADDRESS',
+    '127.0.0.1:8000',
+    '127.0.0.1:8000',
+    addressOrNone,
+    "gRPC address of OSAC's services, health and reflection, `host:port`; port 0 takes any free port. Empty: no gRPC.",
   ),
   metricsAddress: field(
     'LEDGER_METRICS_ADDRESS',

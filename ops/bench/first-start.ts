@@ -31,6 +31,7 @@ try {
       LEDGER_DATA_DIR: dataDir,
       LEDGER_EVENT_STORE: connectionString,
       LEDGER_HTTP_ADDRESS: '127.0.0.1:0',
+      LEDGER_GRPC_ADDRESS: '127.0.0.1:0',
       LEDGER_METRICS_ADDRESS: '127.0.0.1:0',
       LEDGER_ROLES: roles,
       LEDGER_LOG_LEVEL: 'warn',

@@ -39,6 +39,7 @@ const shootPage = async (file: string): Promise<void> => {
     environment: {
       LEDGER_DATA_DIR: join(dir, 'data'),
       LEDGER_HTTP_ADDRESS: '127.0.0.1:0',
+      LEDGER_GRPC_ADDRESS: '127.0.0.1:0',
       LEDGER_METRICS_ADDRESS: '127.0.0.1:0',
     },
   });

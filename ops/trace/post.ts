@@ -19,6 +19,7 @@ const dir = mkdtempSync(join(tmpdir(), 'ledger-trace-'));
 const environment = {
   LEDGER_DATA_DIR: join(dir, 'data'),
   LEDGER_HTTP_ADDRESS: '127.0.0.1:0',
+  LEDGER_GRPC_ADDRESS: '127.0.0.1:0',
   LEDGER_METRICS_ADDRESS: '127.0.0.1:0',
   LEDGER_CATALOG: join(ROOT, 'fixtures/catalog'),
   LEDGER_ROLES: 'api',

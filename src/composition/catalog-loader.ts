@@ -5,7 +5,7 @@ import { aggregateOf } from '../domain/kinds.ts';
 import { valueAt, withoutValueAt } from '../domain/json-tools.ts';
 import { ApiError } from '../http/errors.ts';
 import type { Principal } from '../http/osac/principal.ts';
-import type { SurfaceTable } from '../http/osac/rest.ts';
+import type { SurfaceTable } from '../http/osac/service-table.ts';
 import type { Positions } from '../http/positions.ts';
 import type { ResourceReader } from '../projections/read-models.ts';
 import { BadCatalog, idOf, nameOf, tenantOf, type Catalog, type CatalogEntry } from './catalog-files.ts';

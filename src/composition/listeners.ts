@@ -1,10 +1,10 @@
 import type { Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Server as SocketServer } from 'node:net';
 import { Server as TlsServer } from 'node:tls';
 import { BadSetting, type Address } from '../config.ts';
 
 /** Binds the address that the named setting gives. Throws BadSetting when that cannot be done. */
-export const listen = (server: Server, variable: string, address: Address): Promise<void> =>
+export const listen = (server: SocketServer, variable: string, address: Address): Promise<void> =>
   new Promise((resolve, reject) => {
     server.once('error', (error) => reject(cannotListen(variable, address, error)));
     server.listen(address.port, address.host, resolve);
@@ -36,9 +36,12 @@ export const closeServer = (server: Server, graceMs: number): Promise<void> =>
     server.closeIdleConnections();
   });
 
-/** `http://host:port`, or `https://`, of a server that listens. */
-export const urlOf = (server: Server): string => {
+/** `host:port` of a server that listens. */
+export const addressOf = (server: SocketServer): string => {
   const { address, family, port } = server.address() as AddressInfo;
-  const scheme = server instanceof TlsServer ? 'https' : 'http';
-  return `${scheme}://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
+  return `${family === 'IPv6' ? `[${address}]` : address}:${port}`;
 };
+
+/** `http://host:port`, or `https://`. */
+export const urlOf = (server: SocketServer): string =>
+  `${server instanceof TlsServer ? 'https' : 'http'}://${addressOf(server)}`;

@@ -1,5 +1,5 @@
 import { createPrivateKey } from 'node:crypto';
-import { createSecureContext, type Server, type TlsOptions } from 'node:tls';
+import { createSecureContext, createServer, type Server, type TLSSocket, type TlsOptions } from 'node:tls';
 import type { Logger, Timers } from '../app/ports.ts';
 import { isProduction } from '../app/deployment/production.ts';
 import { BadSetting, type Address, type Config } from '../config.ts';
@@ -12,10 +12,15 @@ export type ServerTls = {
   readonly options: TlsOptions;
   /** Gives a server what the files hold from now on; connections that are open stay as they are. */
   readonly follow: (server: Pick<Server, 'setSecureContext'>) => void;
+  /** A server that follows them, for connections of HTTP/2. */
+  readonly accept: (taken: (socket: TLSSocket) => void) => Server;
   readonly stop: () => void;
 };
 
-type TlsSettings = Pick<Config, 'tls' | 'tlsCertFile' | 'tlsKeyFile' | 'tlsClientCaFile' | 'httpAddress'>;
+type TlsSettings = Pick<
+  Config,
+  'tls' | 'tlsCertFile' | 'tlsKeyFile' | 'tlsClientCaFile' | 'httpAddress' | 'grpcAddress'
+>;
 type Context = { readonly cert: string; readonly key: string; readonly ca?: string };
 
 const CERT = { variable: 'LEDGER_TLS_CERT_FILE', example: '/etc/ledger/tls.crt' };
@@ -45,8 +50,11 @@ export const openServerTls = async (
   return followFiles(files, await read(files), ports, lookMs);
 };
 
-const refusePlaintext = ({ httpAddress }: TlsSettings): void => {
-  const addresses: Readonly<Record<string, Address | undefined>> = { LEDGER_HTTP_ADDRESS: httpAddress };
+const refusePlaintext = ({ httpAddress, grpcAddress }: TlsSettings): void => {
+  const addresses: Readonly<Record<string, Address | undefined>> = {
+    LEDGER_HTTP_ADDRESS: httpAddress,
+    LEDGER_GRPC_ADDRESS: grpcAddress,
+  };
   for (const [variable, address] of Object.entries(addresses))
     if (address !== undefined && !isLoopback(address.host))
       throw new BadSetting(
@@ -111,12 +119,26 @@ const followFiles = (
     if (!stopped) cancel = timers.after(lookMs, () => void look().then(next));
   };
   next();
+  const options = (): TlsOptions => ({
+    ...served,
+    requestCert: files.ca !== undefined,
+    handshakeTimeout: HANDSHAKE_MS,
+  });
   return {
     get options() {
-      return { ...served, requestCert: files.ca !== undefined, handshakeTimeout: HANDSHAKE_MS };
+      return options();
     },
     follow: (server) => {
       servers.push(server);
+    },
+    accept: (taken) => {
+      const server = createServer({ ...options(), ALPNProtocols: ['h2'], noDelay: true }, (socket) => {
+        // A client that names no protocol, as behind some routers, means HTTP/2 here; Node would take it for HTTP/1.1.
+        if (socket.alpnProtocol === false) socket.alpnProtocol = 'h2';
+        taken(socket);
+      });
+      servers.push(server);
+      return server;
     },
     stop: () => {
       stopped = true;

@@ -24,6 +24,8 @@ export type ServiceOptions = {
 export type Service = {
   readonly http: string;
   readonly metrics: string;
+  /** `host:port` of the gRPC listener. Absent: there is none. */
+  readonly grpc?: string;
   /** Stops in order: no new requests, running ones finish, processes stop, stores close. */
   stop(): Promise<void>;
   /** Rejects when a part that must run has broken down for good. */
@@ -80,8 +82,12 @@ export const startService = async (
     );
     background.parts = parts;
     const { http, metrics, gate, readiness } = listening;
+    const grpc = listening.grpc === undefined ? {} : { grpc: listening.grpc };
     const { instance, holder } = ports;
-    announce({ http, metrics, store: store.kind, roles: config.roles, instance, holder }, 'listening');
+    announce(
+      { http, ...grpc, metrics, store: store.kind, roles: config.roles, instance, holder },
+      'listening',
+    );
     sayWhatIdles(config, logger);
     // Nothing waits for it: it fails only when the service stops.
     warnOfSimulatedHubs(system.hubs, opened, running.signal).catch(() => undefined);
@@ -93,7 +99,7 @@ export const startService = async (
     };
     await Promise.race([finish(), parts.broken, stopped(stop)]);
     readiness.started();
-    return { http, metrics, stop: closers.closeAll, broken: parts.broken };
+    return { http, ...grpc, metrics, stop: closers.closeAll, broken: parts.broken };
   } catch (error) {
     // Why it cannot start matters more than how well it was taken down, and must be said even if that hangs.
     await within(CLOSE_MS, ports.timers, closers.closeAll()).catch((problem: unknown) =>

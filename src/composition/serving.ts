@@ -12,6 +12,7 @@ import { createRequestHash } from '../app/commands/request-hash.ts';
 import type { Config } from '../config.ts';
 import { kinds } from '../domain/kinds.ts';
 import { registry } from '../domain/registry.ts';
+import { createGrpcApp } from '../grpc/app.ts';
 import { createHttpApp, createHttpServer } from '../http/app.ts';
 import { withoutAuditor } from '../http/audit/routes.ts';
 import { createAuthenticator } from '../http/authenticate.ts';
@@ -27,7 +28,7 @@ import { createAuditApi } from './audit-api.ts';
 import { measureAuditing, measureDamage, watchfulOf } from './auditing.ts';
 import type { Closers } from './closers.ts';
 import { embeddedStoreServices } from './event-log.ts';
-import { cannotListen, closeServer, listen, urlOf } from './listeners.ts';
+import { addressOf, cannotListen, closeServer, listen, urlOf } from './listeners.ts';
 import { moduleUrl, type Opened } from './opening.ts';
 import { createReadiness, type ReadinessProbe } from './readiness.ts';
 import { createStartGate, type StartGate } from './start-gate.ts';
@@ -124,6 +125,8 @@ export type Listening = {
   /** Base URLs of the API and of the metrics. */
   readonly http: string;
   readonly metrics: string;
+  /** `host:port` of the gRPC listener. Absent: there is none. */
+  readonly grpc?: string;
   readonly readiness: ReadinessProbe;
   readonly gate: StartGate;
 };
@@ -186,12 +189,23 @@ export const serve = async (
     },
   });
   measured.followWatch(watch);
-  const app = createHttpApp({
+  const shared = {
     authenticate,
     admission,
     cors: { origins: config.corsOrigins },
     positions,
     surfaces: config.roles.includes('api') ? surfaces : [],
+    readiness: readiness.check,
+    clock,
+    ids,
+    logger,
+    recordRejection: opened.recordRejection,
+    onRequest: measured.request,
+    suspect,
+    ending: ending.signal,
+  };
+  const app = createHttpApp({
+    ...shared,
     watches: config.roles.includes('api') ? watch.routes : [],
     ledgerRoutes: ledgerRoutes({
       ...services,
@@ -212,14 +226,6 @@ export const serve = async (
       ...embeddedStoreServices(opened.sqlite, system.marks, opened.logger),
     }),
     auditRoutes: auditApi?.routes ?? withoutAuditor(),
-    readiness: readiness.check,
-    ending: ending.signal,
-    clock,
-    ids,
-    logger,
-    recordRejection: opened.recordRejection,
-    onRequest: measured.request,
-    suspect,
   });
   const server = createHttpServer(app, { tls });
   const metricsServer = await serveMetrics(metrics, config.metricsAddress, readiness.check).catch(
@@ -228,16 +234,34 @@ export const serve = async (
     },
   );
   closers.push(() => closeServer(metricsServer, 0));
-  await listen(server, 'LEDGER_HTTP_ADDRESS', config.httpAddress);
+  const { grpcAddress } = config;
+  const grpc =
+    grpcAddress === undefined
+      ? undefined
+      : createGrpcApp({
+          ...shared,
+          timers,
+          openReflection: config.trustedIssuers.length === 0,
+          ...(tls === undefined ? {} : { accept: tls.accept }),
+        });
   closers.push(async () => {
     readiness.drain();
-    if (config.drainMs > 0)
+    if (config.drainMs > 0 && server.listening)
       await new Promise<void>((resolve) => timers.after(config.drainMs, () => resolve()));
     ending.abort();
-    await closeServer(server, config.shutdownMs);
+    await Promise.all([closeServer(server, config.shutdownMs), grpc?.close(config.shutdownMs)]);
   });
+  await listen(server, 'LEDGER_HTTP_ADDRESS', config.httpAddress);
+  if (grpc !== undefined && grpcAddress !== undefined)
+    await listen(grpc.server, 'LEDGER_GRPC_ADDRESS', grpcAddress);
   closers.push(() => {
     readiness.drain();
   });
-  return { http: urlOf(server), metrics: urlOf(metricsServer), readiness, gate };
+  return {
+    http: urlOf(server),
+    metrics: urlOf(metricsServer),
+    ...(grpc === undefined ? {} : { grpc: addressOf(grpc.server) }),
+    readiness,
+    gate,
+  };
 };

@@ -11,7 +11,7 @@ import { BadSetting, type Config } from '../config.ts';
  * cluster's own service accounts. Throws BadSetting when the development issuer is refused here.
  */
 export const createVerifier = async (
-  config: Pick<Config, 'trustedIssuers' | 'tokenAudience' | 'httpAddress' | 'secretsDir'>,
+  config: Pick<Config, 'trustedIssuers' | 'tokenAudience' | 'httpAddress' | 'grpcAddress' | 'secretsDir'>,
   { pod, nodeEnv, logger }: { pod: PodIdentity | undefined; nodeEnv: string | undefined; logger: Logger },
 ): Promise<TokenVerifier> => {
   const issuers = new Map<string, IssuerKeys>();
@@ -21,7 +21,9 @@ export const createVerifier = async (
   for (const { issuer } of config.trustedIssuers)
     issuers.set(issuer, createIssuerKeys({ issuer, now, onFailure }));
   if (issuers.size === 0) {
-    const why = whyNoDevelopmentIssuer({ nodeEnv, listenHost: config.httpAddress.host });
+    const why = [config.httpAddress, config.grpcAddress]
+      .map((address) => address && whyNoDevelopmentIssuer({ nodeEnv, listenHost: address.host }))
+      .find((reason) => reason !== undefined);
     if (why !== undefined) throw new BadSetting(`LEDGER_TRUSTED_ISSUERS: ${why}`);
     const development = await openDevelopmentIssuer(config.secretsDir);
     issuers.set(development.issuer, development.keys);

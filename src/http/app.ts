@@ -12,11 +12,14 @@ import type { Ids } from '../app/ports.ts';
 import { methodNotAllowed, urlNotFound } from './errors.ts';
 import {
   finish,
+  openExchange,
+  requestIds,
   send,
   sendError,
+  SLOW_READER_MS,
   type ErrorStyle,
-  type Exchange,
   type ExchangeServices,
+  type HttpExchange,
 } from './exchange.ts';
 import { createBodyBudget } from './body.ts';
 import { createCors, type CorsSettings } from './limits/cors.ts';
@@ -24,8 +27,9 @@ import { onlyAuditors } from './audit/access.ts';
 import { objectOfCall } from './audit/object-of-call.ts';
 import { serveLedger, type LedgerRoute } from './ledger/serve.ts';
 import { createDocuments } from './openapi/serve.ts';
-import { readRequestId, readTraceparent } from './osac/call.ts';
-import { serveRest, type RestOptions, type SurfaceTable, type Target } from './osac/rest.ts';
+import { serveRest, type Target } from './osac/rest.ts';
+import type { CallServices } from './osac/served.ts';
+import type { SurfaceTable } from './osac/service-table.ts';
 import type { WatchRoute } from './osac/watch/routes.ts';
 import { answerParserErrors, headerRefusal } from './parser-refusals.ts';
 
@@ -42,7 +46,7 @@ export type Readiness = {
 };
 
 export type HttpAppOptions = ExchangeServices &
-  RestOptions & {
+  CallServices & {
     readonly ids: Ids;
     readonly surfaces: readonly SurfaceTable[];
     /** `Events/Watch` of the surfaces. Default: none. */
@@ -78,8 +82,6 @@ export type ServerCertificate = {
 
 /** Bytes of a request's headers; more is answered 431. */
 const MAX_HEADER_BYTES = 32 * 1024;
-
-const SLOW_READER_MS = 30_000;
 
 /** Header fields of one request; more is answered 431. */
 const MAX_HEADER_FIELDS = 200;
@@ -117,11 +119,11 @@ export const createHttpApp = (options: HttpAppOptions): Express => {
     request: IncomingMessage,
     response: ServerResponse,
     style: ErrorStyle,
-    serve: (exchange: Exchange) => Promise<void>,
+    serve: (exchange: HttpExchange) => Promise<void>,
   ): void => {
-    const exchange = openExchange(request, response, options, nextRequestId);
+    const exchange = openHttp(request, response, options, nextRequestId);
     response.once('close', () => finish(exchange, options));
-    if (cors(exchange)) return;
+    if (cors(exchange)) return send(exchange, 200, '');
     const refusal = headerRefusal(request, MAX_HEADER_FIELDS);
     const served = refusal === undefined ? serve(exchange) : Promise.reject(refusal);
     served.catch((error: unknown) => sendError(exchange, error, style, options));
@@ -151,7 +153,7 @@ export const createHttpApp = (options: HttpAppOptions): Express => {
   const onlyRead = (
     path: string,
     style: ErrorStyle,
-    serve: (exchange: Exchange) => Promise<void> | void,
+    serve: (exchange: HttpExchange) => Promise<void> | void,
   ): void => {
     app.all(path, (request, response) =>
       run(request, response, style, async (exchange) => {
@@ -203,7 +205,7 @@ export const createHttpApp = (options: HttpAppOptions): Express => {
 };
 
 /** Verbs of what can only be read; any other is answered as on OSAC's surfaces. */
-const assertRead = ({ request }: Exchange): void => {
+const assertRead = ({ request }: HttpExchange): void => {
   if (request.method !== 'GET' && request.method !== 'HEAD') throw methodNotAllowed();
 };
 
@@ -240,40 +242,22 @@ const secured = (
   return server;
 };
 
-/** Unique over all instances without asking for randomness on every request. */
-const requestIds = (ids: Ids): (() => string) => {
-  const incarnation = ids.uuidv7();
-  let count = 0;
-  return () => `${incarnation}.${((count += 1)).toString(36)}`;
-};
-
-const openExchange = (
+const openHttp = (
   request: IncomingMessage,
   response: ServerResponse,
   { clock, slowReaderMs = SLOW_READER_MS }: HttpAppOptions,
   nextRequestId: () => string,
-): Exchange => {
+): HttpExchange => {
   let controller: AbortController | undefined;
-  return {
-    request,
-    response,
-    startedAt: clock.monotonicMs(),
-    requestId: readRequestId(request.headers, nextRequestId),
-    traceparent: readTraceparent(request.headers),
-    route: 'unknown',
-    method: '',
-    principal: undefined,
-    writes: false,
-    slowReaderMs,
-    signal: () => {
-      if (controller === undefined) {
-        const created = new AbortController();
-        controller = created;
-        response.once('close', () => {
-          if (!response.writableFinished) created.abort();
-        });
-      }
-      return controller.signal;
-    },
+  const signal = (): AbortSignal => {
+    if (controller === undefined) {
+      const created = new AbortController();
+      controller = created;
+      response.once('close', () => {
+        if (!response.writableFinished) created.abort();
+      });
+    }
+    return controller.signal;
   };
+  return openExchange(request, response, { clock, nextRequestId, slowReaderMs, signal });
 };

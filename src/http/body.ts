@@ -18,7 +18,7 @@ export const MAX_JSON_DEPTH = 64;
 export const MAX_JSON_VALUES = 5_000;
 
 /** Bytes of a body that is read from anybody; who sends more, or does not say how much, is asked for a token first. */
-const SMALL_BODY_BYTES = 64 * 1024;
+export const SMALL_BODY_BYTES = 64 * 1024;
 
 /** Throws ApiError 413 for what is announced beyond all reason. */
 export const isSmallBody = ({ headers }: Pick<IncomingMessage, 'headers'>): boolean => {
@@ -144,7 +144,7 @@ const collect = (budget: BodyBudget | undefined) => {
   };
 };
 
-const tooManyBodies = (): ApiError =>
+export const tooManyBodies = (): ApiError =>
   new ApiError(
     'UNAVAILABLE',
     'too much is being sent to this service at once; nothing was stored, try again',

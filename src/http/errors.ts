@@ -150,9 +150,9 @@ export const rejected = ({ kind, code, message, field, facts = {} }: Rejection):
   });
 };
 
-/** Error body of OSAC's surfaces; `details` is left out when empty. The reason travels in a header of its own. */
-export const osacErrorBody = (error: ApiError): JsonObject => {
-  const details: JsonValue[] = [];
+/** What a program can learn from an error beside its code, as OSAC's surfaces and gRPC carry it. */
+export const errorDetails = (error: ApiError): JsonObject[] => {
+  const details: JsonObject[] = [];
   const { violations, facts } = error.options;
   if (violations !== undefined) {
     details.push({
@@ -168,6 +168,12 @@ export const osacErrorBody = (error: ApiError): JsonObject => {
       metadata: { ...facts },
     });
   }
+  return details;
+};
+
+/** Error body of OSAC's surfaces; `details` is left out when empty. The reason travels in a header of its own. */
+export const osacErrorBody = (error: ApiError): JsonObject => {
+  const details: JsonValue[] = errorDetails(error);
   return {
     code: ERRORS[error.error].code,
     message: error.message,

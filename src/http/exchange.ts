@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import {
   EventTooLarge,
   LogDamaged,
@@ -10,17 +10,40 @@ import {
 } from '../app/log/event-store.ts';
 import { ReferencesBusy } from '../app/references/reference-guard.ts';
 import { IdempotencyMismatch } from '../app/commands/command.ts';
-import type { Clock, Logger, RecordRejection, RejectionRecord } from '../app/ports.ts';
+import type { Clock, Ids, Logger, RecordRejection, RejectionRecord } from '../app/ports.ts';
 import type { RequestSource } from '../app/log/metadata.ts';
 import type { JsonObject } from '../domain/json.ts';
 import { ApiError, ERRORS, errorHeaders, osacErrorBody, problemBody, unavailable } from './errors.ts';
-import { ticketOf } from './osac/call.ts';
+import { readRequestId, readTraceparent, ticketOf } from './osac/call.ts';
 import { namelessActor, personOf, type Principal } from './osac/principal.ts';
 
-/** One request and its answer, as the log line, the metrics and the rejection record see it. */
+/** What every protocol knows of a request. Node's own request is one. */
+export type RequestSide = {
+  readonly headers: IncomingHttpHeaders;
+  /** The verb of REST, also where another protocol has none. */
+  readonly method?: string | undefined;
+  readonly socket: { readonly remoteAddress?: string | undefined };
+};
+
+/** What every protocol knows of an answer. Node's own response is one. */
+export type AnswerSide = {
+  /** Everything has left, or the caller has gone. */
+  readonly closed: boolean;
+  readonly destroyed: boolean;
+  readonly headersSent: boolean;
+  /** HTTP status, also where the protocol has codes of its own: for log and metrics. */
+  readonly statusCode: number;
+  setHeader(name: string, value: string): unknown;
+  once(event: 'close', listener: () => void): unknown;
+};
+
+/**
+ * One request and its answer, as admission, the log line, the metrics and the rejection record see it. It is the same
+ * for every protocol; `HttpExchange` is that of HTTP.
+ */
 export type Exchange = {
-  readonly request: IncomingMessage;
-  readonly response: ServerResponse;
+  readonly request: RequestSide;
+  readonly response: AnswerSide;
   readonly startedAt: number;
   readonly requestId: string;
   readonly traceparent: string | undefined;
@@ -61,6 +84,47 @@ export type Exchange = {
   readonly signal: () => AbortSignal;
 };
 
+export type HttpExchange = Exchange & {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+};
+
+type Opening = {
+  readonly clock: Pick<Clock, 'monotonicMs'>;
+  readonly nextRequestId: () => string;
+  readonly slowReaderMs: number;
+  readonly signal: () => AbortSignal;
+};
+
+/** Before anything is known but what was sent. */
+export const openExchange = <Request extends RequestSide, Response extends AnswerSide>(
+  request: Request,
+  response: Response,
+  { clock, nextRequestId, slowReaderMs, signal }: Opening,
+): Exchange & { readonly request: Request; readonly response: Response } => ({
+  request,
+  response,
+  startedAt: clock.monotonicMs(),
+  requestId: readRequestId(request.headers, nextRequestId),
+  traceparent: readTraceparent(request.headers),
+  route: 'unknown',
+  method: '',
+  principal: undefined,
+  writes: false,
+  slowReaderMs,
+  signal,
+});
+
+/** Milliseconds that a caller has by default, see `slowReaderMs`. */
+export const SLOW_READER_MS = 30_000;
+
+/** Unique over all instances without asking for randomness on every request. */
+export const requestIds = (ids: Ids): (() => string) => {
+  const incarnation = ids.uuidv7();
+  let count = 0;
+  return () => `${incarnation}.${((count += 1)).toString(36)}`;
+};
+
 /** Where requests are counted: route templates only, never ids (labels are bounded). */
 export type RequestHook = (request: {
   readonly method: string;
@@ -90,7 +154,7 @@ const NO_CONTENT_HEADERS: Readonly<Record<string, string>> = {};
 
 /** Sends a complete answer. HEAD gets the same headers without the body (Node drops it). */
 export const send = (
-  exchange: Exchange,
+  exchange: HttpExchange,
   status: number,
   body: string | Uint8Array,
   headers: Readonly<Record<string, string>> = NO_CONTENT_HEADERS,
@@ -116,7 +180,7 @@ export const send = (
  * parts. A fault in the middle can only break the answer off: its status has been sent.
  */
 export const sendParts = async (
-  exchange: Exchange,
+  exchange: HttpExchange,
   parts: Iterable<string>,
   headers: Readonly<Record<string, string>>,
   nextTurn: () => Promise<void>,
@@ -141,7 +205,7 @@ export const sendParts = async (
 
 /** Writes what comes after the head of an answer, no faster than it is read, and ends it. */
 export const writeAll = async (
-  exchange: Exchange,
+  exchange: HttpExchange,
   pieces: AsyncIterable<string | Uint8Array>,
 ): Promise<void> => {
   const { request, response } = exchange;
@@ -154,7 +218,7 @@ export const writeAll = async (
 };
 
 /** Resolves when the caller has read what was sent, or is gone. */
-const drained = ({ response, slowReaderMs, holdUnread }: Exchange): Promise<void> =>
+const drained = ({ response, slowReaderMs, holdUnread }: HttpExchange): Promise<void> =>
   new Promise((resolve) => {
     response.setTimeout(slowReaderMs);
     const read = holdUnread?.(response.writableLength);
@@ -171,17 +235,33 @@ const drained = ({ response, slowReaderMs, holdUnread }: Exchange): Promise<void
 /** `osac-stream`: OSAC's error body as its streams wrap it, `{"error":{…}}`. */
 export type ErrorStyle = 'osac' | 'osac-stream' | 'problem';
 
-/** Every failure leaves through here: catalogue errors as they are, ports' errors translated, bugs as 500. */
 export const sendError = (
-  exchange: Exchange,
+  exchange: HttpExchange,
   failure: unknown,
   style: ErrorStyle,
   services: ExchangeServices,
 ): void => {
+  const error = failed(exchange, failure, services);
+  if (error === undefined) return;
+  send(exchange, error.status, JSON.stringify(bodyOf(error, style, exchange.requestId)), {
+    'content-type': style === 'problem' ? 'application/problem+json' : 'application/json',
+    ...errorHeaders(error),
+  });
+};
+
+/**
+ * Every failure leaves through here: catalogue errors as they are, ports' errors translated, bugs as 500. Logs and
+ * records what has to be; undefined: nobody is there to be answered.
+ */
+export const failed = (
+  exchange: Exchange,
+  failure: unknown,
+  services: ExchangeServices,
+): ApiError | undefined => {
   const error = asApiError(failure);
   if (error.error === 'INTERNAL') {
     // The caller has gone, and what was done for him was given up: nobody is answered, and nothing is wrong.
-    if (exchange.response.destroyed && isAbort(failure)) return;
+    if (exchange.response.destroyed && isAbort(failure)) return undefined;
     services.logger.error(
       { correlationId: exchange.requestId, method: exchange.method, error: describe(failure) },
       'request failed',
@@ -195,10 +275,7 @@ export const sendError = (
     );
   }
   record(exchange, error, services);
-  send(exchange, error.status, JSON.stringify(bodyOf(error, style, exchange.requestId)), {
-    'content-type': style === 'problem' ? 'application/problem+json' : 'application/json',
-    ...errorHeaders(error),
-  });
+  return error;
 };
 
 /** Which event is another one than was recorded; the service is told of it. */
@@ -374,7 +451,7 @@ const whoOf = (principal: Principal): Pick<RejectionRecord, 'subjectId' | 'actor
   return { subjectId: actor.subjectId, actor };
 };
 
-const sourceOf = ({ socket, headers }: IncomingMessage): RequestSource => ({
+const sourceOf = ({ socket, headers }: RequestSide): RequestSource => ({
   ...(socket.remoteAddress !== undefined && { ip: socket.remoteAddress }),
   ...(headers['user-agent'] !== undefined && { userAgent: headers['user-agent'] }),
 });

@@ -15,7 +15,11 @@ describe('settings that cannot be used', function () {
   });
   afterEach(() => rmSync(dir, { recursive: true }));
 
-  const free = { LEDGER_HTTP_ADDRESS: '127.0.0.1:0', LEDGER_METRICS_ADDRESS: '127.0.0.1:0' };
+  const free = {
+    LEDGER_HTTP_ADDRESS: '127.0.0.1:0',
+    LEDGER_GRPC_ADDRESS: '127.0.0.1:0',
+    LEDGER_METRICS_ADDRESS: '127.0.0.1:0',
+  };
   type Bad = readonly [environment: Record<string, string>, ...says: readonly string[]];
   /** What their text alone shows. */
   const unreadable: readonly Bad[] = [
@@ -54,7 +58,7 @@ describe('settings that cannot be used', function () {
     [
       { LEDGER_HTTP_ADRESS: '127.0.0.1:1', LEDGER_SOMETHING_ELSE: 'x' },
       'LEDGER_HTTP_ADRESS: there is no such setting; did you mean LEDGER_HTTP_ADDRESS',
-      'LEDGER_SOMETHING_ELSE: there is no such setting. Known: LEDGER_HTTP_ADDRESS, LEDGER_METRICS_ADDRESS, ',
+      'LEDGER_SOMETHING_ELSE: there is no such setting. Known: LEDGER_HTTP_ADDRESS, LEDGER_GRPC_ADDRESS, LEDGER_METRICS_ADDRESS, ',
     ],
     [
       { LEDGER_KAFKA_BROKERS: '127.0.0.1:1', LEDGER_KAFKA_TLS_CA: '/nowhere/ca.pem' },

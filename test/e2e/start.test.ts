@@ -28,6 +28,7 @@ describe('a start that fails', function () {
   const settings = (name: string) => ({
     LEDGER_DATA_DIR: join(dir, name),
     LEDGER_HTTP_ADDRESS: '127.0.0.1:0',
+    LEDGER_GRPC_ADDRESS: '127.0.0.1:0',
     LEDGER_METRICS_ADDRESS: '127.0.0.1:0',
   });
   const refused = (run: Run, sentence: string): void => {
@@ -38,7 +39,11 @@ describe('a start that fails', function () {
 
   it('an address that is taken: no lease is taken first, and the same directory starts afterwards', async () => {
     const own = settings('taken');
-    for (const variable of ['LEDGER_HTTP_ADDRESS', 'LEDGER_METRICS_ADDRESS'] as const) {
+    for (const variable of [
+      'LEDGER_HTTP_ADDRESS',
+      'LEDGER_GRPC_ADDRESS',
+      'LEDGER_METRICS_ADDRESS',
+    ] as const) {
       const run = await runMain(['serve'], { ...own, [variable]: address });
       refused(run, `${variable}: ${address} is used by another process. Example: ${variable}=127.0.0.1:0`);
       expect(run.out).not.to.include('lease taken');
@@ -95,6 +100,7 @@ describe('npm start', function () {
         ),
         LEDGER_DATA_DIR: dir,
         LEDGER_HTTP_ADDRESS: '127.0.0.1:0',
+        LEDGER_GRPC_ADDRESS: '127.0.0.1:0',
         LEDGER_METRICS_ADDRESS: '127.0.0.1:0',
       },
       stdio: ['ignore', 'pipe', 'ignore'],

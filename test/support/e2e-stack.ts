@@ -122,6 +122,7 @@ export const createStack = async (
     LEDGER_DATA_DIR: dataDir,
     LEDGER_CATALOG: CATALOG,
     LEDGER_HTTP_ADDRESS: '127.0.0.1:0',
+    LEDGER_GRPC_ADDRESS: '127.0.0.1:0',
     LEDGER_METRICS_ADDRESS: '127.0.0.1:0',
     LEDGER_LOG_LEVEL: 'info',
     LEDGER_ROLES: 'api,processes',

@@ -32,7 +32,7 @@ export const startSecureStack = async (
   const authority = join(folder, 'ca.crt');
   const ca = readFileSync(authority, 'utf8');
   await eventually('the service is ready', async () => (await statusOf(`${service.http}/readyz`, ca)) === 200);
-  return { stack, authority, ca, grpc: service.grpc.replace(/^\w+:\/\//, '') };
+  return { stack, authority, ca, grpc: service.grpc ?? '' };
 };
 
 const statusOf = (url: string, ca: string): Promise<number | undefined> =>

@@ -34,6 +34,7 @@ import { actingKinds, meteredKinds } from '../../src/domain/acting-kinds.ts';
 import { kinds } from '../../src/domain/kinds.ts';
 import { revealing } from '../../src/domain/personal.ts';
 import { eventTypes, registry } from '../../src/domain/registry.ts';
+import { createGrpcApp, type GrpcAppOptions } from '../../src/grpc/app.ts';
 import { createHttpApp, createHttpServer, type HttpLimits, type Readiness } from '../../src/http/app.ts';
 import { createAuthenticator, type Authenticate } from '../../src/http/authenticate.ts';
 import { createUserProvisioning } from '../../src/http/user-provisioning.ts';
@@ -82,6 +83,8 @@ export type TestServiceOptions = {
   readonly slowReaderMs?: number;
   readonly ending?: AbortSignal;
   readonly watch?: NonNullable<WatchServices['settings']>;
+  /** What the gRPC listener is given beside what both have. */
+  readonly grpc?: Pick<GrpcAppOptions, 'keepalive' | 'openReflection'>;
   /** Days that watches resume back. Default 90. */
   readonly retentionDays?: number;
   /** Keeps neither log lines nor rejections: for specs that watch the heap. */
@@ -313,7 +316,7 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
     ...(options.watch === undefined ? {} : { settings: options.watch }),
   });
   const suspected: string[] = [];
-  const app = createHttpApp({
+  const shared = {
     clock,
     ids,
     logger: options.forgetful === true ? silentLogger : logger,
@@ -324,10 +327,18 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
       : { admission: createAdmission({ ...UNLIMITED, ...options.admission }, clock) }),
     ...(options.cors === undefined ? {} : { cors: options.cors }),
     ...(options.slowReaderMs === undefined ? {} : { slowReaderMs: options.slowReaderMs }),
-    ...(options.ending === undefined ? {} : { ending: options.ending }),
     authenticate,
     positions,
     surfaces,
+    suspect: (event: string) => {
+      suspected.push(event);
+      audit?.auditing.suspect(event);
+    },
+    readiness: options.readiness ?? (() => ({ ready: true, checks: [] })),
+    ...(options.ending === undefined ? {} : { ending: options.ending }),
+  };
+  const app = createHttpApp({
+    ...shared,
     watches: watch.routes,
     ledgerRoutes: ledgerRoutes({
       ...services,
@@ -341,15 +352,12 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
       ...options.ledger,
     }),
     ...(audit === undefined ? {} : { auditRoutes: audit.api.routes }),
-    suspect: (event) => {
-      suspected.push(event);
-      audit?.auditing.suspect(event);
-    },
-    readiness: options.readiness ?? (() => ({ ready: true, checks: [] })),
   });
   const server: Server = createHttpServer(app, options.limits);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const grpc = createGrpcApp({ ...shared, timers: systemTimers(), openReflection: true, ...options.grpc });
+  await new Promise<void>((resolve) => grpc.server.listen(0, '127.0.0.1', resolve));
 
   const token = ({
     user = 'alice',
@@ -377,6 +385,9 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
 
   return {
     url,
+    /** `host:port` of the gRPC listener. */
+    grpcAddress: `127.0.0.1:${(grpc.server.address() as AddressInfo).port}`,
+    grpc,
     app,
     server,
     store,
@@ -401,7 +412,7 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
     token,
     close: async () => {
       server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
+      await Promise.all([new Promise((resolve) => server.close(resolve)), grpc.close(0)]);
       await users.idle();
       stopping.abort();
       await refusing;

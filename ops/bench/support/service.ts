@@ -41,6 +41,7 @@ export const startBenchService = async (
   const environment = {
     LEDGER_DATA_DIR: dataDir,
     LEDGER_HTTP_ADDRESS: '127.0.0.1:0',
+    LEDGER_GRPC_ADDRESS: '127.0.0.1:0',
     LEDGER_METRICS_ADDRESS: '127.0.0.1:0',
     LEDGER_CATALOG: unlimitedCatalog(dir, hubSpec),
     LEDGER_ROLES: roles,

@@ -11,6 +11,8 @@ export const SERVICE_NODE_OPTIONS: readonly string[] = ['--max-semi-space-size=1
 export type ServiceProcess = {
   readonly http: string;
   readonly metrics: string;
+  /** `host:port` of the gRPC listener. Absent: there is none. */
+  readonly grpc?: string;
   readonly pid: number;
   readonly log: readonly string[];
   /** Sends a signal and resolves with the exit code or signal name once the process has ended. */
@@ -68,7 +70,7 @@ const firstListening = (
   log: string[],
   ended: Promise<number | NodeJS.Signals>,
   startMs: number,
-): Promise<{ http: string; metrics: string }> =>
+): Promise<Addresses> =>
   new Promise((resolve, reject) => {
     const fail = (why: string): void => {
       clearTimeout(timer);
@@ -91,8 +93,11 @@ const firstListening = (
 
 const MOST_LOG_LINES = 20_000;
 
-const listeningLine = (line: string): { http: string; metrics: string } | undefined => {
+type Addresses = Pick<ServiceProcess, 'http' | 'metrics' | 'grpc'>;
+
+const listeningLine = (line: string): Addresses | undefined => {
   if (!line.includes('"listening"')) return undefined;
-  const { msg, http, metrics } = JSON.parse(line) as { msg?: string; http?: string; metrics?: string };
-  return msg === 'listening' && http !== undefined && metrics !== undefined ? { http, metrics } : undefined;
+  const { msg, http, metrics, grpc } = JSON.parse(line) as Partial<Addresses> & { readonly msg?: string };
+  if (msg !== 'listening' || http === undefined || metrics === undefined) return undefined;
+  return { http, metrics, ...(grpc === undefined ? {} : { grpc }) };
 };

@@ -53,6 +53,7 @@ export const setStage = async (
       LEDGER_DATA_DIR: dataDir,
       LEDGER_CATALOG: options.catalog,
       LEDGER_HTTP_ADDRESS: '127.0.0.1:0',
+      LEDGER_GRPC_ADDRESS: '127.0.0.1:0',
       LEDGER_METRICS_ADDRESS: '127.0.0.1:0',
       LEDGER_KAFKA_BROKERS: (options.kafka ?? []).join(','),
     };

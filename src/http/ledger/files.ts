@@ -1,5 +1,5 @@
 import { ApiError } from '../errors.ts';
-import { send, writeAll, type Exchange } from '../exchange.ts';
+import { send, writeAll, type HttpExchange } from '../exchange.ts';
 
 /** A file that is answered whole or in part, so that a download that broke off can be resumed (RFC 9110 §14). */
 export type ServedFile = {
@@ -21,7 +21,7 @@ export type ServedFile = {
 type Part = { readonly from: number; readonly to: number };
 
 /** A failure in the middle ends the connection: whoever asks again for the rest gets it. */
-export const sendFile = async (exchange: Exchange, file: ServedFile): Promise<void> => {
+export const sendFile = async (exchange: HttpExchange, file: ServedFile): Promise<void> => {
   const { request, response, requestId } = exchange;
   const common = {
     etag: file.etag,
@@ -53,7 +53,10 @@ export const sendFile = async (exchange: Exchange, file: ServedFile): Promise<vo
 };
 
 /** Undefined: the whole file. Several ranges at once are answered with the whole. Throws ApiError 416. */
-const partOf = (headers: Exchange['request']['headers'], { bytes, etag }: ServedFile): Part | undefined => {
+const partOf = (
+  headers: HttpExchange['request']['headers'],
+  { bytes, etag }: ServedFile,
+): Part | undefined => {
   const condition = headers['if-range'];
   if (headers.range === undefined || (condition !== undefined && condition !== etag)) return undefined;
   const [, first = '', last = ''] = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(headers.range) ?? [];

@@ -3,7 +3,7 @@ import type { Authenticate } from '../authenticate.ts';
 import { admitted, type Admission } from '../limits/admission.ts';
 import { bodyText, parseJson, readBody } from '../body.ts';
 import { ApiError, denied, invalid, urlNotFound } from '../errors.ts';
-import { bytesOf, send, writeAll, type Exchange } from '../exchange.ts';
+import { bytesOf, send, writeAll, type HttpExchange } from '../exchange.ts';
 import { sendFile, type ServedFile } from './files.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { valueAtPlace } from '../../domain/document-places.ts';
@@ -101,7 +101,7 @@ export const serveLedger = (
     readonly admission?: Admission;
     readonly ending?: AbortSignal | undefined;
   },
-): ((exchange: Exchange) => Promise<void>) => {
+): ((exchange: HttpExchange) => Promise<void>) => {
   const templates = routes.map((route) => ({ route, segments: route.path.split('/') }));
 
   const match = (pathname: string): readonly Matched[] => {
@@ -115,7 +115,7 @@ export const serveLedger = (
     });
   };
 
-  const enter = async (exchange: Exchange, assertMay = mayEnter): Promise<Principal> => {
+  const enter = async (exchange: HttpExchange, assertMay = mayEnter): Promise<Principal> => {
     const principal = await admitted(exchange, { authenticate, admission });
     assertMay(principal);
     return principal;
@@ -191,7 +191,7 @@ const cannotBeTried = (): ApiError =>
     reason: 'NO_DRY_RUN',
   });
 
-const headerOf = (exchange: Exchange, name: string): string | undefined => {
+const headerOf = (exchange: HttpExchange, name: string): string | undefined => {
   const value = exchange.request.headers[name];
   return Array.isArray(value) ? value.join(', ') : value;
 };
@@ -225,7 +225,7 @@ const MAX_ADMIN_BODY_BYTES = 64 * 1024;
 
 /** A body counts for its caller whatever becomes of it. */
 const countedObject = async (
-  exchange: Exchange,
+  exchange: HttpExchange,
   principal: Principal,
   admission: Admission | undefined,
 ): Promise<JsonObject> => {
@@ -237,7 +237,7 @@ const countedObject = async (
 };
 
 /** Unlike OSAC's surfaces, ours insist on JSON: another content type is 415. */
-const readObject = async (exchange: Exchange): Promise<JsonObject> => {
+const readObject = async (exchange: HttpExchange): Promise<JsonObject> => {
   const body = await readBody(exchange.request, { limit: MAX_ADMIN_BODY_BYTES, onBytes: bytesOf(exchange) });
   if (body.length === 0) return {};
   const type = (exchange.request.headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
@@ -250,7 +250,7 @@ const readObject = async (exchange: Exchange): Promise<JsonObject> => {
 };
 
 const sendWhole = (
-  exchange: Exchange,
+  exchange: HttpExchange,
   body: string | Uint8Array,
   contentType: string,
   { headers = {}, status = 200 }: { readonly headers?: Answered; readonly status?: 200 | 202 },
@@ -258,7 +258,7 @@ const sendWhole = (
   send(exchange, status, body, { 'content-type': contentType, 'cache-control': 'no-store', ...headers });
 };
 
-const sendLines = async (exchange: Exchange, lines: AsyncIterable<object>): Promise<void> => {
+const sendLines = async (exchange: HttpExchange, lines: AsyncIterable<object>): Promise<void> => {
   const { response, requestId } = exchange;
   response.writeHead(200, {
     'content-type': 'application/x-ndjson',
@@ -271,7 +271,7 @@ const sendLines = async (exchange: Exchange, lines: AsyncIterable<object>): Prom
 };
 
 /** A failure ends with an error line. */
-async function* textOf(exchange: Exchange, lines: AsyncIterable<object>): AsyncGenerator<string> {
+async function* textOf(exchange: HttpExchange, lines: AsyncIterable<object>): AsyncGenerator<string> {
   try {
     for await (const line of lines) yield `${JSON.stringify(line)}\n`;
   } catch (error) {
@@ -284,7 +284,7 @@ async function* textOf(exchange: Exchange, lines: AsyncIterable<object>): AsyncG
 
 /** A failure ends the connection, so that nobody takes what was sent for the whole answer. */
 const sendPieces = async (
-  exchange: Exchange,
+  exchange: HttpExchange,
   { pieces, contentType, headers = {} }: Extract<LedgerAnswer, { readonly pieces: unknown }>,
 ): Promise<void> => {
   const { response, requestId } = exchange;

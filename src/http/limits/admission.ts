@@ -3,7 +3,7 @@ import type { Clock } from '../../app/ports.ts';
 import { ApiError, tooMuch } from '../errors.ts';
 import { TurnedAway, type Authenticate } from '../authenticate.ts';
 import { isSmallBody } from '../body.ts';
-import type { Exchange } from '../exchange.ts';
+import type { Exchange, HttpExchange } from '../exchange.ts';
 import { payerOf, type Principal } from '../osac/principal.ts';
 import { createFairTurns } from './fair-turns.ts';
 import { createRateLimit, type RateLimit, type Taken } from './rate-limit.ts';
@@ -173,7 +173,7 @@ export const admitted = async (
  * Throws what `check` throws, or ApiError 401 or 429.
  */
 export const countingFailures = async <T>(
-  exchange: Exchange,
+  exchange: HttpExchange,
   { authenticate, admission }: Callers,
   check: () => Promise<T>,
 ): Promise<T> => {
@@ -182,7 +182,7 @@ export const countingFailures = async <T>(
     const { response } = exchange;
     const { shouldKeepAlive } = response;
     response.shouldKeepAlive = false;
-    await knownCaller(exchange, authenticate, admission, { withoutUser: true });
+    await assertKnown(exchange, { authenticate, admission });
     response.shouldKeepAlive = shouldKeepAlive;
   }
   return namingFailures(exchange, { authenticate, admission }, check);
@@ -211,6 +211,14 @@ export const namingFailures = async <T>(
     if (principal !== undefined) admission?.count(exchange, principal);
     throw error;
   }
+};
+
+/** Before much is read or done for whoever calls. Throws ApiError 401, 400, 429 or 503. */
+export const assertKnown = async (
+  exchange: Exchange,
+  { authenticate, admission }: Callers,
+): Promise<void> => {
+  await knownCaller(exchange, authenticate, admission, { withoutUser: true });
 };
 
 const knownCaller = async (

@@ -1,5 +1,4 @@
 import type { Exchange } from '../exchange.ts';
-import { send } from '../exchange.ts';
 
 /**
  * Cross-origin calls of browsers (OSAC). Callers authenticate with a bearer token that a page must hold
@@ -9,7 +8,7 @@ import { send } from '../exchange.ts';
 export type CorsSettings = { readonly origins: readonly string[] };
 
 export type Cors = {
-  /** Adds what a browser needs to see of the answer; true when this was a preflight, which is answered then. */
+  /** Adds what a browser needs to see of the answer; true for a preflight, whose answer is empty. */
   (exchange: Exchange): boolean;
 };
 
@@ -23,7 +22,10 @@ const EXPOSED = [
   'RateLimit',
   'RateLimit-Policy',
   'Www-Authenticate',
+  'Grpc-Message',
   'Grpc-Metadata-Content-Type',
+  'Grpc-Status',
+  'Grpc-Status-Details-Bin',
   'X-Ledger-Command-Id',
   'X-Ledger-Deleted-At',
   'X-Ledger-Position',
@@ -59,7 +61,6 @@ export const createCors = ({ origins }: CorsSettings): Cors => {
     }
     if (!preflight) return false;
     exchange.route = 'preflight';
-    send(exchange, 200, '');
     return true;
   };
 };

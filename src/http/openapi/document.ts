@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../domain/json.ts';
 import { kinds, kindOf } from '../../domain/kinds.ts';
 import type { LedgerRoute } from '../ledger/serve.ts';
-import type { SurfaceTable } from '../osac/rest.ts';
+import type { SurfaceTable } from '../osac/service-table.ts';
 import type { OperationExample } from './examples.ts';
 import { fieldNotes } from './field-notes.ts';
 import { ledgerOperations } from './ledger-operations.ts';

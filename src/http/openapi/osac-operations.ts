@@ -5,7 +5,7 @@ import type { Method } from '../../domain/resource.ts';
 import { MAX_BODY_BYTES } from '../body.ts';
 import type { ExtraMethod } from '../osac/authorization.ts';
 import type { Surface } from '../osac/messages.ts';
-import type { KindService, SurfaceTable } from '../osac/rest.ts';
+import type { KindService, SurfaceTable } from '../osac/service-table.ts';
 import { listOf, record, TEXT } from './ledger-schemas.ts';
 import { componentRef, type MessageSchemas } from './message-schemas.ts';
 import type { Operation } from './operation.ts';

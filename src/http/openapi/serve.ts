@@ -10,7 +10,7 @@ import { registry } from '../../domain/registry.ts';
 import { breathe } from '../ledger/query.ts';
 import { prefersGzip } from '../encodings.ts';
 import { ApiError, urlNotFound } from '../errors.ts';
-import { send, type Exchange } from '../exchange.ts';
+import { send, type HttpExchange } from '../exchange.ts';
 import type { Described } from './document.ts';
 import { readExamples } from './examples.ts';
 import { DOCS_PAGE, DOCS_SCRIPT, HOME_INDEX, HOME_PAGE, PAGE_POLICY, PAGE_STYLE } from './pages.ts';
@@ -21,7 +21,7 @@ import { DOCS_PAGE, DOCS_SCRIPT, HOME_INDEX, HOME_PAGE, PAGE_POLICY, PAGE_STYLE 
  */
 export type Documents = {
   readonly paths: readonly string[];
-  readonly serve: (exchange: Exchange) => Promise<void>;
+  readonly serve: (exchange: HttpExchange) => Promise<void>;
 };
 
 type File = {
@@ -95,7 +95,7 @@ export const createDocuments = (served: Omit<Described, 'version'>): Documents =
   };
 };
 
-const sendFile = (exchange: Exchange, { body, zipped, type, etag }: File): void => {
+const sendFile = (exchange: HttpExchange, { body, zipped, type, etag }: File): void => {
   const { headers } = exchange.request;
   const common = {
     etag,

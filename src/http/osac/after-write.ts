@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../domain/json.ts';
 import { objectAt, stringAt } from '../../domain/json-tools.ts';
 import type { Answer, Call } from './call.ts';
-import type { KindService } from './rest.ts';
+import type { KindService } from './service-table.ts';
 
 /** What has to be done once an object is written, also when the write was a replay. Position of its last event. */
 export type AfterWrite = (id: string) => Promise<string | undefined>;

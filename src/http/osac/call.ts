@@ -64,6 +64,8 @@ export type UpdateMessage = {
   readonly present: JsonObject;
   readonly updateMask?: readonly string[];
   readonly lock: boolean;
+  /** True where what is absent may be empty as well: protobuf sends no empty texts, maps and zeros. */
+  readonly whole?: true;
 };
 
 /** What a handler returns; a streaming method would return an async iterable of these. */
@@ -72,6 +74,8 @@ export type Answer = {
   readonly body: string | Uint8Array;
   /** Instead of the body, where that would be long: sent one after the other, as the caller reads them. */
   readonly parts?: Iterable<string>;
+  /** Of a list also its documents by themselves, each read when its turn comes. */
+  readonly page?: { readonly total: number; readonly documents: Iterable<string> };
   readonly contentType?: string;
   readonly etag?: string;
   readonly position?: string;

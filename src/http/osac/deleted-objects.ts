@@ -3,7 +3,7 @@ import type { ResourceReader } from '../../projections/read-models.ts';
 import { sees } from '../../projections/visibility.ts';
 import { ApiError } from '../errors.ts';
 import type { Handler, IdMessage } from './call.ts';
-import type { KindService } from './rest.ts';
+import type { KindService } from './service-table.ts';
 
 type Deletable = Pick<ResourceKind, 'kind' | 'collection'> & {
   readonly view: (state: never) => ResourceView;

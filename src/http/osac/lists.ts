@@ -11,7 +11,7 @@ import {
 } from '../../projections/read-models.ts';
 import { indexedPaths } from '../../projections/resources/terms.ts';
 import { ApiError } from '../errors.ts';
-import type { Handler, ListMessage } from './call.ts';
+import type { Answer, Handler, ListMessage } from './call.ts';
 import { compileFilter } from './filter/compile.ts';
 import { compileOrder } from './filter/order.ts';
 import { listTarget } from './filter/targets.ts';
@@ -71,15 +71,14 @@ export const listHandler = (
     };
     if (message.asOf !== undefined) {
       const asOf = { text: message.asOf, query: { ...query, ...shownByDefault(filter) } };
-      return { body: listText(await readPage(() => past(asOf))) };
+      return pageAnswer(await readPage(() => past(asOf)));
     }
     const page = await readPage(() => resources.query({ ...query, ...defaults(filter) }));
     const { places, total } = page;
-    if (places === undefined) return { body: listText(page) };
-    return {
-      body: '',
-      parts: listParts(total, places, (place) => resources.documentAt(kind.kind, place, surface)),
-    };
+    if (places === undefined) return pageAnswer(page);
+    const documents = (): Iterable<string> =>
+      documentsAt(places, (place) => resources.documentAt(kind.kind, place, surface));
+    return { body: '', parts: listParts(total, documents()), page: { total, documents: documents() } };
   };
 };
 
@@ -145,6 +144,19 @@ const refusal = (error: ListRefused): ApiError => {
   }
 };
 
+const pageAnswer = (page: ListPage): Answer => ({ body: listText(page), page });
+
+/** Those that are still there when their turn comes. */
+function* documentsAt(
+  places: readonly string[],
+  documentAt: (place: string) => string | undefined,
+): Generator<string> {
+  for (const place of places) {
+    const document = documentAt(place);
+    if (document !== undefined) yield document;
+  }
+}
+
 /** `size`, `total` and `items` as the list message renders: zero and empty are left out (OSAC). */
 const listText = ({ documents, total }: ListPage): string => {
   if (documents.length === 0) return total === 0 ? '{}' : `{"total":${total}}`;
@@ -155,16 +167,10 @@ const listText = ({ documents, total }: ListPage): string => {
  * A page of long documents, each as it is when its turn comes. One that is deleted meanwhile is missing, so that the
  * size is known at the end only.
  */
-function* listParts(
-  total: number,
-  places: readonly string[],
-  documentAt: (place: string) => string | undefined,
-): Generator<string> {
+function* listParts(total: number, documents: Iterable<string>): Generator<string> {
   let size = 0;
   let part = `{"total":${total},"items":[`;
-  for (const place of places) {
-    const document = documentAt(place);
-    if (document === undefined) continue;
+  for (const document of documents) {
     part += size === 0 ? document : `,${document}`;
     size += 1;
     if (part.length < PART_CHARACTERS) continue;

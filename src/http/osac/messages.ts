@@ -50,8 +50,8 @@ const registry = createRegistry(
   file_google_protobuf_timestamp,
   file_google_protobuf_duration,
 );
-const READ = { registry };
-const WRITE = { registry, useProtoFieldName: true };
+export const READ = { registry };
+export const WRITE = { registry, useProtoFieldName: true };
 
 /** A decoded body: its canonical JSON form, and the body as it was written, which says what was present. */
 export type Decoded = { readonly document: JsonObject; readonly present: JsonObject };

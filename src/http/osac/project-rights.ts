@@ -6,7 +6,7 @@ import { denied, type ApiError } from '../errors.ts';
 import { mayCallAnywhere, mayCallOn, visibilityFor } from './authorization.ts';
 import type { Call, CreateMessage, Handler } from './call.ts';
 import type { Surface } from './messages.ts';
-import type { KindService } from './rest.ts';
+import type { KindService } from './service-table.ts';
 
 /**
  * Rights that hold inside one project (OSAC): the routes let everybody pass who has such a right in any

@@ -15,16 +15,35 @@ const MAX_MASK_PATHS = 100;
 export const readListQuery = (url: string): ListMessage => {
   if (!url.includes('?')) return { offset: 0, limit: DEFAULT_LIMIT };
   const query = queryOf(url);
-  const offset = readInteger(query, 'offset') ?? 0;
-  const limit = readInteger(query, 'limit') ?? DEFAULT_LIMIT;
+  return {
+    ...listMessage({
+      offset: readInteger(query, 'offset'),
+      limit: readInteger(query, 'limit'),
+      filter: onlyOne(query, 'filter') ?? '',
+      order: onlyOne(query, 'order') ?? '',
+    }),
+    ...readAsOf(query),
+  };
+};
+
+/** The same of whole numbers and texts. Throws ApiError 400. */
+export const listMessage = ({
+  offset = 0,
+  limit = DEFAULT_LIMIT,
+  filter = '',
+  order = '',
+}: {
+  readonly offset?: number | undefined;
+  readonly limit?: number | undefined;
+  readonly filter?: string | undefined;
+  readonly order?: string | undefined;
+}): ListMessage => {
   if (limit < 0) throw invalid(`limit must be a non-negative integer, but it is ${limit}`, 'limit');
-  const [filter, order] = [onlyOne(query, 'filter') ?? '', onlyOne(query, 'order') ?? ''];
   return {
     offset: Math.max(0, offset),
     limit: Math.min(limit, MAX_LIMIT),
     ...(filter.trim() === '' ? {} : { filter }),
     ...(order.trim() === '' ? {} : { order }),
-    ...readAsOf(query),
   };
 };
 
@@ -57,12 +76,17 @@ export const readUpdateQuery = (url: string): Pick<UpdateMessage, 'updateMask' |
   const updateMask = [...query.getAll('update_mask'), ...query.getAll('updateMask')]
     .filter((text) => text.trim() !== '')
     .flatMap((text) => text.split(',').map((path) => path.trim()));
+  return { ...maskOf(updateMask), lock: readBoolean(query, 'lock') };
+};
+
+/** A mask without paths is none. Throws ApiError 400. */
+export const maskOf = (updateMask: readonly string[]): Pick<UpdateMessage, 'updateMask'> => {
   if (updateMask.length > MAX_MASK_PATHS)
     throw invalid(
       `an update mask may hold at most ${MAX_MASK_PATHS} paths, but it holds ${updateMask.length}`,
       'update_mask',
     );
-  return { ...(updateMask.length === 0 ? {} : { updateMask }), lock: readBoolean(query, 'lock') };
+  return updateMask.length === 0 ? {} : { updateMask };
 };
 
 export const queryOf = (url: string): URLSearchParams => {

@@ -1,94 +1,44 @@
-import type { DescMessage } from '@bufbuild/protobuf';
-import { setImmediate } from 'node:timers/promises';
-import type { Method } from '../../domain/resource.ts';
-import type { Authenticate } from '../authenticate.ts';
-import { bodyText, LARGE_BODY_BYTES, readBody, type BodyBudget } from '../body.ts';
-import { admitted, countingFailures, namingFailures, type Admission } from '../limits/admission.ts';
-import { ApiError, denied, methodNotAllowed, urlNotFound } from '../errors.ts';
-import { bytesOf, send, sendParts, type Exchange } from '../exchange.ts';
-import { RESOURCES_VIEW, TIMELINE_VIEW, type Positions } from '../positions.ts';
-import { mayCall, type AnyMethod, type ExtraMethod, type Governed } from './authorization.ts';
-import {
-  type Answer,
-  type Call,
-  type CreateMessage,
-  type ExtraMessage,
-  type Handler,
-  type IdMessage,
-  type ListMessage,
-  type UpdateMessage,
-} from './call.ts';
-import { fieldNames } from './field-names.ts';
-import { decodeMessage, type Decoded, type Surface } from './messages.ts';
-import type { Principal } from './principal.ts';
+import { bodyText, LARGE_BODY_BYTES, readBody } from '../body.ts';
+import { methodNotAllowed, urlNotFound } from '../errors.ts';
+import { bytesOf, send, sendParts, type HttpExchange } from '../exchange.ts';
+import { countingFailures, namingFailures } from '../limits/admission.ts';
+import { RESOURCES_VIEW, TIMELINE_VIEW } from '../positions.ts';
+import type { Answer, UpdateMessage } from './call.ts';
+import { decodeMessage, type Decoded } from './messages.ts';
 import { queryOf, readAsOf, readListQuery, readPage, readUpdateQuery } from './query.ts';
-import { readMetadata, writeMetadata, type WriteMetadata } from './write-metadata.ts';
+import {
+  admit,
+  admitSingle,
+  answerHeaders,
+  begin,
+  beginWriting,
+  callOf,
+  costOfList,
+  nextTurn,
+  noteSent,
+  waitForMinimum,
+  writtenHeaders,
+  type CallServices,
+  type Served,
+} from './served.ts';
+import type { SingleService, SurfaceTable } from './service-table.ts';
 
 /**
  * The REST codec of OSAC's surfaces: paths and verbs to methods, query and body to request messages,
  * answers to responses. Knows nothing of any kind but what its service table says.
  */
-export type KindService = {
-  readonly kind: string;
-  readonly collection: string;
-  readonly governed: Governed;
-  readonly methods: readonly Method[];
-  readonly schema: DescMessage;
-  readonly list: Handler<ListMessage>;
-  readonly get: Handler<IdMessage>;
-  readonly create: Handler<CreateMessage>;
-  readonly update: Handler<UpdateMessage>;
-  readonly remove: Handler<IdMessage>;
-  /** Schema rules that hold before anybody asks who calls (OSAC). Throws ApiError. */
-  readonly checkCreate: (object: CreateMessage['object']) => void;
-  /** `GET …/{id}/{name}`. */
-  readonly extras: ReadonlyMap<
-    string,
-    { readonly method: ExtraMethod; readonly handler: Handler<ExtraMessage> }
-  >;
-};
-
-/** A method without a kind: `GET P/capabilities`. */
-export type SingleService = {
-  readonly method: string;
-  readonly anonymous: boolean;
-  readonly handler: (call: { readonly surface: Surface }) => Answer;
-};
-
-export type SurfaceTable = {
-  readonly surface: Surface;
-  /** `/api/fulfillment/v1`. */
-  readonly prefix: string;
-  readonly kinds: ReadonlyMap<string, KindService>;
-  readonly singles: ReadonlyMap<string, SingleService>;
-};
-
-export type RestOptions = {
-  readonly authenticate: Authenticate;
-  /** Absent: everybody is let in. */
-  readonly admission?: Admission;
-  /** Absent: bodies take what they need. */
-  readonly bodies?: BodyBudget;
-  readonly positions: Positions;
-};
-
 export type Target = { readonly collection: string; readonly id?: string; readonly sub?: string };
 
 const GRPC_CONTENT = 'application/grpc';
 
-type Served = {
-  readonly exchange: Exchange;
-  readonly table: SurfaceTable;
-  readonly service: KindService;
-  readonly options: RestOptions;
-};
+type RestCall = Served<HttpExchange>;
 
 /** Serves one request of a surface; throws what the caller renders as an error. */
 export const serveRest = async (
-  exchange: Exchange,
+  exchange: HttpExchange,
   table: SurfaceTable,
   { collection, id, sub }: Target,
-  options: RestOptions,
+  options: CallServices,
 ): Promise<void> => {
   const single = table.singles.get(collection);
   if (single !== undefined && id === undefined) return serveSingle(exchange, table, single, options);
@@ -110,7 +60,7 @@ export const serveRest = async (
   throw methodNotAllowed();
 };
 
-const serveGet = async (served: Served, id: string): Promise<void> => {
+const serveGet = async (served: RestCall, id: string): Promise<void> => {
   const { exchange, service } = served;
   await begin(served, 'Get');
   const principal = await admit(served, 'Get');
@@ -119,7 +69,7 @@ const serveGet = async (served: Served, id: string): Promise<void> => {
   answerRead(exchange, await service.get(callOf(served, principal, message, {})));
 };
 
-const serveDelete = async (served: Served, id: string): Promise<void> => {
+const serveDelete = async (served: RestCall, id: string): Promise<void> => {
   await begin(served, 'Delete');
   const metadata = await beginWriting(served);
   const principal = await admit(served, 'Delete');
@@ -127,7 +77,7 @@ const serveDelete = async (served: Served, id: string): Promise<void> => {
   return answerWrite(served, await served.service.remove(callOf(served, principal, { id }, metadata)));
 };
 
-const serveList = async (served: Served): Promise<void> => {
+const serveList = async (served: RestCall): Promise<void> => {
   const { exchange, service } = served;
   await begin(served, 'List');
   const message = readListQuery(exchange.request.url ?? '');
@@ -137,11 +87,7 @@ const serveList = async (served: Served): Promise<void> => {
   return answerLong(served, await service.list(callOf(served, principal, message, {})));
 };
 
-/** Rows that count as one request. */
-const ROWS_PER_REQUEST = 100;
-const costOfList = ({ limit }: ListMessage): number => Math.max(1, Math.ceil(limit / ROWS_PER_REQUEST));
-
-const serveCreate = async (served: Served): Promise<void> => {
+const serveCreate = async (served: RestCall): Promise<void> => {
   const { exchange, service, options } = served;
   await begin(served, 'Create');
   const metadata = await beginWriting(served);
@@ -155,7 +101,7 @@ const serveCreate = async (served: Served): Promise<void> => {
   return answerWrite(served, await service.create(callOf(served, principal, { object }, metadata)));
 };
 
-const serveUpdate = async (served: Served, id: string): Promise<void> => {
+const serveUpdate = async (served: RestCall, id: string): Promise<void> => {
   const { exchange, service, options } = served;
   await begin(served, 'Update');
   const metadata = await beginWriting(served);
@@ -167,7 +113,7 @@ const serveUpdate = async (served: Served, id: string): Promise<void> => {
   return answerWrite(served, await service.update(callOf(served, principal, message, metadata)));
 };
 
-const serveExtra = async (served: Served, id: string, sub: string, verb: string): Promise<void> => {
+const serveExtra = async (served: RestCall, id: string, sub: string, verb: string): Promise<void> => {
   const { exchange, table, service, options } = served;
   const extra = service.extras.get(sub);
   if (extra === undefined) throw urlNotFound();
@@ -178,50 +124,25 @@ const serveExtra = async (served: Served, id: string, sub: string, verb: string)
   await waitForMinimum(served, extra.method === 'GetTimeline' ? TIMELINE_VIEW : RESOURCES_VIEW);
   const url = exchange.request.url ?? '';
   const message = { id, ...readPage(url, options.positions), ...readAsOf(queryOf(url)) };
-  return answerLong(served, await extra.handler(callOf(served, principal, message, {})));
+  return answerLong(served, await extra.handler(callOf(served, principal, message, {}, sub)));
 };
 
 const serveSingle = async (
-  exchange: Exchange,
+  exchange: HttpExchange,
   table: SurfaceTable,
   single: SingleService,
-  options: RestOptions,
+  options: CallServices,
 ): Promise<void> => {
   exchange.route = `${table.prefix}/${single.method.split('.')[0]?.toLowerCase() ?? ''}`;
   exchange.method = `/osac.${table.surface}.v1.${single.method.replace('.', '/')}`;
   const verb = exchange.request.method;
   if (verb !== 'GET' && verb !== 'HEAD') throw methodNotAllowed();
-  if (single.anonymous) options.admission?.stranger(exchange);
-  else {
-    const principal = await admitted(exchange, options);
-    if (!principal.admin) throw denied();
-  }
+  await admitSingle(exchange, single, options);
   answerRead(exchange, single.handler({ surface: table.surface }));
 };
 
-/** What a surface does not offer is told to those who might call it (OSAC). */
-const begin = async (served: Served, method: AnyMethod): Promise<void> => {
-  const { exchange, table, service } = served;
-  exchange.method = `/osac.${table.surface}.v1.${service.governed.service}/${method}`;
-  if (!isStandard(method) || service.methods.includes(method)) return;
-  await admit(served, method);
-  throw new ApiError('UNIMPLEMENTED', `method '${exchange.method}' is not implemented`);
-};
-
-const isStandard = (method: AnyMethod): method is Method =>
-  method === 'List' || method === 'Get' || method === 'Create' || method === 'Update' || method === 'Delete';
-
-/** Authentication, then authorization (OSAC). */
-const admit = async (
-  { exchange, table, service, options }: Served,
-  method: AnyMethod,
-): Promise<Principal> => {
-  const principal = await admitted(exchange, options);
-  if (!mayCall(principal, table.surface, service.governed, method)) throw denied();
-  return principal;
-};
-
-const decodeBody = async ({ exchange, service, options }: Served): Promise<Decoded> => {
+const decodeBody = async (served: RestCall): Promise<Decoded> => {
+  const { exchange, service, options } = served;
   const { bodies: budget, admission } = options;
   const body = await readBody(exchange.request, { budget, onBytes: bytesOf(exchange) });
   const share = admission?.anybody(exchange);
@@ -230,65 +151,12 @@ const decodeBody = async ({ exchange, service, options }: Served): Promise<Decod
   const large = body.length > LARGE_BODY_BYTES;
   if (large) await nextTurn(exchange, options);
   const decoded = decodeMessage(service.schema, text);
-  exchange.asked = {
-    kind: service.kind,
-    ...exchange.asked,
-    body: () => decoded.present,
-    fields: () => fieldNames(service.schema, decoded.present),
-  };
+  noteSent(served, decoded);
   if (large) await nextTurn(exchange, options);
   return decoded;
 };
 
-/** Lets others have the thread in the middle of what takes long. */
-const nextTurn = async (exchange: Exchange, { admission }: RestOptions): Promise<void> => {
-  await setImmediate();
-  await admission?.anybody(exchange);
-};
-
-/** Refusals of what would have been carried out are recorded; trying leaves no trace. */
-const beginWriting = async ({ exchange, service, options }: Served): Promise<WriteMetadata> => {
-  exchange.writes = true;
-  const metadata = await namingFailures(exchange, options, () => writeMetadata(exchange, service.kind));
-  if (metadata.dryRun === true) {
-    exchange.writes = false;
-    exchange.dryRun = true;
-  }
-  return metadata;
-};
-
-const callOf = <Message>(
-  { exchange, table }: Served,
-  principal: Principal,
-  message: Message,
-  write: WriteMetadata,
-): Call<Message> => ({
-  surface: table.surface,
-  method: exchange.method,
-  principal,
-  message,
-  metadata: {
-    ...readMetadata(exchange, pathOf(exchange.route, message)),
-    ...(exchange.asked?.fields === undefined ? {} : { fields: exchange.asked.fields }),
-    ...write,
-  },
-  get signal() {
-    return exchange.signal();
-  },
-});
-
-/** The matched route with its id filled in: the same for every spelling of the path, since it scopes keys. */
-const pathOf = (route: string, message: unknown): string => {
-  const { id } = message as { readonly id?: string };
-  return id === undefined ? route : route.replace('{id}', () => encodeURIComponent(id));
-};
-
-/** A caller may name the position that what it refers to was written at, on another instance perhaps. */
-const waitForMinimum = async ({ exchange, options }: Served, view: string): Promise<void> => {
-  await options.positions.waitForMinimum(exchange.request.headers['x-ledger-min-position'], view);
-};
-
-const answerRead = (exchange: Exchange, answer: Answer): void => {
+const answerRead = (exchange: HttpExchange, answer: Answer): void => {
   if (answer.etag !== undefined && exchange.request.headers['if-none-match'] === answer.etag) {
     send(exchange, 304, '', { etag: answer.etag });
     return;
@@ -297,25 +165,19 @@ const answerRead = (exchange: Exchange, answer: Answer): void => {
 };
 
 /** What may be too long for one turn of the thread. */
-const answerLong = async ({ exchange, options }: Served, answer: Answer): Promise<void> => {
+const answerLong = async ({ exchange, options }: RestCall, answer: Answer): Promise<void> => {
   if (answer.parts === undefined) answerRead(exchange, answer);
   else await sendParts(exchange, answer.parts, headersOf(answer), () => nextTurn(exchange, options));
 };
 
-const answerWrite = async ({ exchange, options }: Served, answer: Answer): Promise<void> => {
-  const { positions } = options;
-  const headers = headersOf(answer);
-  if (answer.position !== undefined) {
-    await positions.applied(answer.position);
-    headers['x-ledger-position'] = positions.format(answer.position);
-  }
-  send(exchange, 200, answer.body, headers);
+const answerWrite = async ({ exchange, options }: RestCall, answer: Answer): Promise<void> => {
+  const headers = await writtenHeaders(answer, options);
+  send(exchange, 200, answer.body, { ...headersOf(answer), ...headers });
 };
 
 const headersOf = (answer: Answer): Record<string, string> => ({
   'content-type': answer.contentType ?? 'application/json',
   'grpc-metadata-content-type': GRPC_CONTENT,
   'cache-control': 'no-store',
-  ...(answer.etag === undefined ? {} : { etag: answer.etag }),
-  ...(answer.deletedAt === undefined ? {} : { 'x-ledger-deleted-at': answer.deletedAt }),
+  ...answerHeaders(answer),
 });

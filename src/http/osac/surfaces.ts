@@ -19,7 +19,7 @@ import { withProjectRights } from './project-rights.ts';
 import { getAsOf, listAsOf, type Past } from './as-of.ts';
 import { listHandler } from './lists.ts';
 import { getHandler, timelineHandler } from './reads.ts';
-import type { KindService, SingleService, SurfaceTable } from './rest.ts';
+import type { KindService, SingleService, SurfaceTable } from './service-table.ts';
 import { createRoomCheck } from './room-check.ts';
 import { concealing, createNameToken, type PersonalDocuments } from './personal.ts';
 import { deleteHandler, type Removal } from './deletes.ts';
@@ -116,6 +116,7 @@ const kindService = <S, C extends { readonly type: string }, E extends DomainEve
     governed: { service: kind.service },
     methods,
     schema,
+    wrapsReplies: kind.wrapsReplies === true,
     list: listHandler(kind, surface, services, listAsOf(kind, services.resources, services.past)),
     get: getAsOf(kind, getHandler(kind.kind, services.resources), services.past),
     create: createHandler(kind, creation, withNames),

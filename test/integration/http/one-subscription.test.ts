@@ -29,6 +29,7 @@ describe('the subscriptions of a service on an EventStoreDB', function () {
       LEDGER_EVENT_STORE: connectionString,
       LEDGER_CATALOG: join(import.meta.dirname, '../../../fixtures/catalog'),
       LEDGER_HTTP_ADDRESS: '127.0.0.1:0',
+      LEDGER_GRPC_ADDRESS: '127.0.0.1:0',
       LEDGER_METRICS_ADDRESS: '127.0.0.1:0',
     });
     return startService(config, { logger: silentLogger, nodeEnv: 'test', announce: () => undefined });

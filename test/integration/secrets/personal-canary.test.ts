@@ -43,6 +43,7 @@ describe('personal canaries of users', () => {
     const config = readConfig({
       LEDGER_DATA_DIR: directory,
       LEDGER_HTTP_ADDRESS: '127.0.0.1:0',
+      LEDGER_GRPC_ADDRESS: '127.0.0.1:0',
       LEDGER_METRICS_ADDRESS: '127.0.0.1:0',
       LEDGER_LOG_LEVEL: 'trace',
     });

@@ -67,6 +67,7 @@ export const createWholeService = async (
         LEDGER_DATA_DIR: dataDir,
         LEDGER_CATALOG: CATALOG,
         LEDGER_HTTP_ADDRESS: '127.0.0.1:0',
+        LEDGER_GRPC_ADDRESS: '127.0.0.1:0',
         LEDGER_METRICS_ADDRESS: '127.0.0.1:0',
         ...settings,
       });

@@ -37,6 +37,7 @@ describe('which issuers of tokens are trusted', () => {
     trustedIssuers: readonly string[],
     where: {
       readonly httpAddress?: Address;
+      readonly grpcAddress?: Address;
       readonly nodeEnv?: string;
       readonly inPod?: boolean;
       readonly audience?: string;
@@ -47,6 +48,7 @@ describe('which issuers of tokens are trusted', () => {
         trustedIssuers: trustedIssuers.map((issuer) => ({ issuer })),
         tokenAudience: where.audience,
         httpAddress: where.httpAddress ?? LOOPBACK,
+        grpcAddress: where.grpcAddress,
         secretsDir,
       },
       { pod: where.inPod === true ? pod : undefined, nodeEnv: where.nodeEnv, logger: silentLogger },

@@ -4,7 +4,8 @@ import { dirname, join, relative } from 'node:path';
 
 /**
  * The dependency rule of the architecture: `domain` stands alone; `projections` and `app` know the domain;
- * `adapters` implement ports; `http` and `cli` call `app` and read `projections`; only `main.ts` sees everything.
+ * `adapters` implement ports; `http` and `cli` call `app` and read `projections`; `grpc` is another codec around the
+ * handlers in `http`; only `main.ts` sees everything.
  */
 const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   domain: ['domain'],
@@ -12,6 +13,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   projections: ['projections', 'app', 'domain'],
   adapters: ['adapters', 'app', 'domain'],
   http: ['http', 'app', 'projections', 'domain', 'gen'],
+  grpc: ['grpc', 'http', 'app', 'domain', 'gen'],
   cli: ['cli', 'app', 'projections', 'domain', 'gen'],
   gen: ['gen'],
   'config.ts': ['domain'],
@@ -100,6 +102,16 @@ describe('dependency rule', () => {
       importsOf(file).flatMap((path) => (path.startsWith('.') ? [dirname(join(dirname(file), path))] : [])),
     );
     expect([...new Set(targets)].toSorted()).to.deep.equal(['src/domain', 'src/domain/process']);
+  });
+
+  it('lets gRPC know no kind: its services come from the tables and descriptors', () => {
+    const grpc = sources.filter((file) => file.startsWith('src/grpc/'));
+    expect(grpc.length).to.be.greaterThan(5);
+    const kinds = /\b(cluster|hub|tenant|project|secret|role|user|hostType|diskImage)s?\b/i;
+    for (const file of grpc) {
+      const code = readFileSync(file, 'utf8').replaceAll(/\/\*[^]*?\*\/|\/\/.*|^import [^;]*;/gm, '');
+      expect(kinds.exec(code)?.[0], file).to.equal(undefined);
+    }
   });
 
   for (const file of sources) {

@@ -5,7 +5,7 @@ import { ApiError } from '../../../src/http/errors.ts';
 import type { Call } from '../../../src/http/osac/call.ts';
 import { principalOf, type Principal } from '../../../src/http/osac/principal.ts';
 import { withProjectRights } from '../../../src/http/osac/project-rights.ts';
-import type { KindService } from '../../../src/http/osac/rest.ts';
+import type { KindService } from '../../../src/http/osac/service-table.ts';
 import type { ResourceRow } from '../../../src/projections/read-models.ts';
 import { sees } from '../../../src/projections/visibility.ts';
 

@@ -23,7 +23,7 @@ import { createDocument, documentRevision } from '../documents.ts';
 import { canonicalDocument, MESSAGES } from '../messages.ts';
 import { find, problemText, type Home } from '../references.ts';
 import type { Principal } from '../principal.ts';
-import type { KindService } from '../rest.ts';
+import type { KindService } from '../service-table.ts';
 import type { RoomCheck } from '../room-check.ts';
 import type { Revision } from '../updates.ts';
 

@@ -18,7 +18,7 @@ import { objectNotFound } from '../../errors.ts';
 import { refused, type Creation, type CreateServices } from '../creates.ts';
 import { documentCreation } from '../documents.ts';
 import type { RoomCheck } from '../room-check.ts';
-import type { KindService } from '../rest.ts';
+import type { KindService } from '../service-table.ts';
 
 /** A zone that no hub has is refused at once. */
 export const poolCreation = (room: RoomCheck): Creation<DocumentCommand> => ({

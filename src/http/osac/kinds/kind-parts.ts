@@ -7,7 +7,7 @@ import type { Creation, CreateServices } from '../creates.ts';
 import type { HubAdapters } from '../credentials.ts';
 import type { Removal } from '../deletes.ts';
 import type { Surface } from '../messages.ts';
-import type { KindService } from '../rest.ts';
+import type { KindService } from '../service-table.ts';
 import type { RoomCheck } from '../room-check.ts';
 import type { Revision } from '../updates.ts';
 

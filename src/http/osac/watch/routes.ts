@@ -10,7 +10,7 @@ import {
 import type { Authenticate } from '../../authenticate.ts';
 import { admitted, type Admission } from '../../limits/admission.ts';
 import { ApiError, denied, methodNotAllowed } from '../../errors.ts';
-import type { Exchange } from '../../exchange.ts';
+import type { HttpExchange } from '../../exchange.ts';
 import { recordLook, type LookServices } from '../../audit-reads.ts';
 import { RESOURCES_VIEW, type Positions } from '../../positions.ts';
 import { mayCall } from '../authorization.ts';
@@ -50,7 +50,7 @@ export type WatchServices = {
 export type WatchRoute = {
   readonly surface: Surface;
   readonly path: string;
-  readonly serve: (exchange: Exchange) => Promise<void>;
+  readonly serve: (exchange: HttpExchange) => Promise<void>;
 };
 
 export type Watch = { readonly routes: readonly WatchRoute[]; readonly status: WatchHub['status'] };
@@ -98,7 +98,7 @@ export const createWatch = (services: WatchServices): Watch => {
 
   /** Changes that were there before the watch are history: an admin who has them shown again looks at it. */
   const recordReplay = async (
-    exchange: Exchange,
+    exchange: HttpExchange,
     principal: Principal,
     { after, filterText }: { readonly after: ChangeKey; readonly filterText: string },
   ): Promise<void> => {
@@ -109,7 +109,7 @@ export const createWatch = (services: WatchServices): Watch => {
     await recordLook({ principal, metadata: readMetadata(exchange, exchange.route) }, look, looks);
   };
 
-  const serve = async (exchange: Exchange, surface: Surface): Promise<void> => {
+  const serve = async (exchange: HttpExchange, surface: Surface): Promise<void> => {
     const { request, response } = exchange;
     exchange.method = `/osac.${surface}.v1.Events/Watch`;
     const verb = request.method;
@@ -197,7 +197,7 @@ const retryLine = (): Uint8Array => Buffer.from(`retry: ${2000 + Math.floor(Math
 /** Milliseconds of silence after which TCP asks whether the far side is still there: lines of JSON allow no heartbeat. */
 const TCP_KEEP_ALIVE_MS = 30_000;
 
-const sendHead = (exchange: Exchange, framing: Framing, startId: string | undefined): void => {
+const sendHead = (exchange: HttpExchange, framing: Framing, startId: string | undefined): void => {
   const { request, response, requestId } = exchange;
   request.socket.setKeepAlive(true, TCP_KEEP_ALIVE_MS);
   response.appendHeader('vary', 'Accept');

@@ -1,0 +1,124 @@
+import type { OutgoingHttpHeaders, ServerHttp2Stream } from 'node:http2';
+import { constants } from 'node:http2';
+import type { AnswerSide } from '../http/exchange.ts';
+import { frameOf } from './frames.ts';
+import { statusFields, type GrpcStatus } from './status.ts';
+
+/** gRPC says how a call ended in trailers, gRPC-Web in a last frame, since browsers do not show trailers. */
+export type Protocol = 'grpc' | 'grpc-web';
+
+/** The protocol of a content type, with its sub-type in protobuf; undefined: another one. */
+export const protocolOf = (contentType: string | undefined): Protocol | undefined => {
+  const type = contentType?.split(';')[0]?.trim().toLowerCase();
+  if (type === 'application/grpc' || type === 'application/grpc+proto') return 'grpc';
+  if (type === 'application/grpc-web' || type === 'application/grpc-web+proto') return 'grpc-web';
+  return undefined;
+};
+
+/** The answer of one call on its stream of HTTP/2. */
+export type GrpcAnswer = AnswerSide & {
+  readonly stream: ServerHttp2Stream;
+  readonly protocol: Protocol;
+  /** What was set with `setHeader`. */
+  readonly headers: Readonly<OutgoingHttpHeaders>;
+  /** The same as HTTP would answer, for log and metrics. */
+  statusCode: number;
+  /** Sends the headers; messages follow. */
+  readonly head: () => void;
+  /** False: the caller takes no more now; the stream's `drain` tells when it has taken all. */
+  readonly write: (frames: Uint8Array) => boolean;
+  /** Ends the call, at most once, with the last frames where there are some. */
+  readonly end: (status: GrpcStatus, frames?: Uint8Array) => void;
+  /** Answers what is no call at all: by HTTP's own status. */
+  readonly plain: (status: number) => void;
+};
+
+const WEB_TRAILERS = 0x80;
+
+/** `touched` is told whenever something is sent. */
+export const openAnswer = (
+  stream: ServerHttp2Stream,
+  protocol: Protocol,
+  touched: () => void,
+): GrpcAnswer => {
+  const headers: OutgoingHttpHeaders = {};
+  let trailers: Record<string, string> = {};
+  let ended = false;
+
+  const head = (): void => {
+    if (stream.headersSent || stream.destroyed) return;
+    stream.respond(
+      { ':status': 200, 'content-type': `application/${protocol}`, ...headers },
+      { waitForTrailers: protocol === 'grpc' },
+    );
+    if (protocol === 'grpc') stream.once('wantTrailers', () => stream.sendTrailers(trailers));
+  };
+  const withoutMessage = (fields: OutgoingHttpHeaders): void => {
+    stream.respond({ ...headers, ...fields }, { endStream: true });
+    dropRest(stream);
+  };
+  return {
+    stream,
+    protocol,
+    headers,
+    statusCode: 200,
+    get closed() {
+      return stream.closed || ended;
+    },
+    get destroyed() {
+      return stream.destroyed || stream.aborted || ended;
+    },
+    get headersSent() {
+      return stream.headersSent;
+    },
+    setHeader: (name, value) => {
+      headers[name] = value;
+    },
+    once: (event, listener) => stream.once(event, listener),
+    head,
+    write: (frames) => {
+      if (stream.destroyed || ended) return true;
+      touched();
+      return stream.write(frames) || stream.writableLength === 0;
+    },
+    end: (status, frames) => {
+      if (ended || stream.destroyed) return;
+      ended = true;
+      touched();
+      for (const [name, value] of Object.entries(status.headers))
+        if (name !== 'connection') headers[name] = value;
+      const fields = statusFields(status);
+      if (!stream.headersSent && frames === undefined) {
+        withoutMessage({ ':status': 200, 'content-type': `application/${protocol}`, ...fields });
+        return;
+      }
+      head();
+      trailers = fields;
+      if (protocol === 'grpc') {
+        if (frames === undefined) stream.end();
+        else stream.end(frames);
+      } else {
+        const last = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`);
+        const ending = frameOf(Buffer.from(last.join('')), WEB_TRAILERS);
+        stream.end(frames === undefined ? ending : Buffer.concat([frames, ending]));
+      }
+      dropRest(stream);
+    },
+    plain: (status) => {
+      if (ended || stream.destroyed) return;
+      ended = true;
+      withoutMessage({ ':status': status });
+    },
+  };
+};
+
+/** What the caller still sends is not waited for; it is told so once the answer has left. */
+const dropRest = (stream: ServerHttp2Stream): void => {
+  if (stream.readableEnded) return;
+  stream.resume();
+  const stop = (): void => {
+    if (!stream.readableEnded && !stream.closed) stream.close(constants.NGHTTP2_NO_ERROR);
+  };
+  if (stream.writableFinished) stop();
+  else stream.once('finish', stop);
+};

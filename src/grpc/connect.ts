@@ -1,0 +1,205 @@
+import { fromBinary, type DescMethod, type Message } from '@bufbuild/protobuf';
+import {
+  ConnectError,
+  createConnectRouter,
+  createContextKey,
+  createContextValues,
+  type HandlerContext,
+  type MethodImpl,
+} from '@connectrpc/connect';
+import { createWritableIterable, type UniversalHandler } from '@connectrpc/connect/protocol';
+import type { IncomingHttpHeaders } from 'node:http2';
+import { isSmallBody, MAX_BODY_BYTES } from '../http/body.ts';
+import type { ApiError } from '../http/errors.ts';
+import { asApiError, type Exchange } from '../http/exchange.ts';
+import { assertKnown } from '../http/limits/admission.ts';
+import { READ, WRITE } from '../http/osac/messages.ts';
+import type { CallServices } from '../http/osac/served.ts';
+import type { MessageSink } from '../http/osac/service-table.ts';
+import type { GrpcAnswer } from './answer.ts';
+import { FRAME_HEAD, MAX_MESSAGE_BYTES } from './frames.ts';
+import type { GrpcMethod, StreamMethod, UnaryMethod } from './method.ts';
+import { statusOf } from './status.ts';
+
+/**
+ * Connect's own protocol, in JSON and protobuf, for pages in a browser. The library carries it: it is not on the way of
+ * the many calls. What it answers is what gRPC answers.
+ */
+export type Connect = {
+  readonly speaks: (contentType: string | undefined) => boolean;
+  /** Throws what is to be answered as an error of the call. */
+  readonly serve: (exchange: ConnectExchange, path: string, headers: IncomingHttpHeaders) => Promise<void>;
+};
+
+export type ConnectExchange = Exchange & { readonly response: GrpcAnswer };
+
+type Told = { readonly exchange: ConnectExchange; fault?: ApiError };
+
+const TOLD = createContextKey<Told | undefined>(undefined);
+const CONTENT = /^application\/(connect\+)?(proto|json)\s*(;|$)/i;
+
+/** `failed` logs and records a failure as every protocol does; it gives back what is told of it. */
+export const createConnect = (
+  methods: readonly GrpcMethod[],
+  services: CallServices,
+  failed: (exchange: Exchange, failure: unknown) => ApiError | undefined,
+): Connect => {
+  const router = createConnectRouter({
+    grpc: false,
+    grpcWeb: false,
+    readMaxBytes: MAX_BODY_BYTES,
+    writeMaxBytes: MAX_MESSAGE_BYTES,
+    acceptCompression: [],
+    jsonOptions: { ...READ, ...WRITE },
+    maxTimeoutMs: 2 ** 31 - 1,
+  });
+  const refusal = (told: Told, failure: unknown): ConnectError => {
+    const error = failed(told.exchange, failure) ?? asApiError(failure);
+    told.fault = error;
+    return connectError(error, told.exchange);
+  };
+  const addUnary = ({ desc, serve }: UnaryMethod): void => {
+    const handle = async (message: Message, context: HandlerContext): Promise<Message> => {
+      const told = toldOf(context);
+      try {
+        const reply = await serve(told.exchange, () => Promise.resolve(message));
+        for (const [name, value] of Object.entries(reply.headers)) context.responseHeader.set(name, value);
+        return fromBinary(desc.output, reply.message);
+      } catch (error) {
+        throw refusal(told, error);
+      }
+    };
+    router.rpc(desc, handle as MethodImpl<DescMethod>);
+  };
+  const addStream = ({ desc, open }: StreamMethod): void => {
+    const handle = async function* (message: Message, context: HandlerContext): AsyncGenerator<Message> {
+      const told = toldOf(context);
+      const messages = createWritableIterable<Message>();
+      let fault: ApiError | undefined;
+      const sink = bridge(
+        told.exchange,
+        (bytes) => messages.write(fromBinary(desc.output, bytes)),
+        (error) => {
+          fault = error;
+          messages.close();
+        },
+      );
+      told.exchange.response.once('close', () => messages.close());
+      try {
+        await open(told.exchange, () => Promise.resolve(message), sink);
+        yield* messages;
+        if (fault !== undefined) throw fault;
+      } catch (error) {
+        throw refusal(told, error);
+      }
+    };
+    router.rpc(desc, handle as MethodImpl<DescMethod>);
+  };
+
+  for (const method of methods)
+    if ('serve' in method) addUnary(method);
+    else if (method.desc.methodKind === 'server_streaming') addStream(method);
+  const byPath = new Map(router.handlers.map((handler) => [handler.requestPath, handler]));
+  return {
+    speaks: (contentType) => CONTENT.test(contentType ?? ''),
+    serve: async (exchange, path, headers) => {
+      const handler = byPath.get(path);
+      if (handler === undefined) return exchange.response.plain(404);
+      if (!isSmallBody({ headers })) await assertKnown(exchange, services);
+      await answerBy(handler, exchange, headers);
+    },
+  };
+};
+
+const toldOf = (context: HandlerContext): Told => {
+  const told = context.values.get(TOLD);
+  if (told === undefined) throw new TypeError('a call without its exchange');
+  return told;
+};
+
+const connectError = (error: ApiError, exchange: Exchange): ConnectError => {
+  const { code, message, headers, parts } = statusOf(error, exchange);
+  const { connection: _hopByHop, ...shown } = headers;
+  const told = new ConnectError(message, code, shown);
+  told.details = parts.map(({ typeUrl, value }) => ({ type: typeUrl.replace(/^.*\//, ''), value }));
+  return told;
+};
+
+/** Frames that a stream's service gives, one message after the other. */
+const bridge = (
+  { response }: ConnectExchange,
+  write: (message: Uint8Array) => Promise<void>,
+  end: MessageSink['end'],
+): MessageSink => {
+  let backlog = 0;
+  let drained: (() => void) | undefined;
+  const taken = (bytes: number): void => {
+    backlog -= bytes;
+    if (backlog > 0) return;
+    drained?.();
+    drained = undefined;
+  };
+  return {
+    head: () => undefined,
+    backlog: () => backlog + response.stream.writableLength,
+    write: (frames) => {
+      const bytes = Buffer.from(frames.buffer, frames.byteOffset, frames.byteLength);
+      for (let at = 0; at < bytes.length; ) {
+        const length = FRAME_HEAD + bytes.readUInt32BE(at + 1);
+        const message = bytes.subarray(at + FRAME_HEAD, at + length);
+        at += length;
+        backlog += length;
+        // Rejected when the caller has gone.
+        write(message).then(
+          () => taken(length),
+          () => taken(length),
+        );
+      }
+      return backlog === 0;
+    },
+    onDrain: (listener) => {
+      drained = listener;
+    },
+    end,
+  };
+};
+
+const answerBy = async (
+  handler: UniversalHandler,
+  exchange: ConnectExchange,
+  headers: IncomingHttpHeaders,
+): Promise<void> => {
+  const { response, signal } = exchange;
+  const { stream } = response;
+  const told: Told = { exchange };
+  const header = new Headers();
+  for (const [name, value] of Object.entries(headers))
+    if (value !== undefined && !name.startsWith(':')) header.set(name, String(value));
+  const answer = await handler({
+    httpVersion: '2.0',
+    method: 'POST',
+    url: `http://${headers[':authority'] ?? 'localhost'}${handler.requestPath}`,
+    header,
+    body: stream,
+    signal: signal(),
+    contextValues: createContextValues().set(TOLD, told),
+  });
+  if (stream.destroyed) return;
+  response.statusCode = told.fault?.status ?? answer.status;
+  stream.respond({
+    ':status': answer.status,
+    ...response.headers,
+    ...Object.fromEntries(answer.header ?? []),
+  });
+  for await (const part of answer.body ?? []) {
+    if (stream.destroyed) return;
+    if (!stream.write(part)) await new Promise<void>((resolve) => onceEither(response, resolve));
+  }
+  response.statusCode = told.fault?.status ?? answer.status;
+  stream.end();
+};
+
+const onceEither = ({ stream }: GrpcAnswer, go: () => void): void => {
+  stream.once('drain', go);
+  stream.once('close', go);
+};

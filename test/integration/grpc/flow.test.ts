@@ -1,0 +1,162 @@
+import { fromBinary } from '@bufbuild/protobuf';
+import { expect } from 'chai';
+import { connect } from 'node:net';
+import { gunzipSync } from 'node:zlib';
+import { ClustersListResponseSchema } from '../../../src/gen/osac/public/v1/clusters_pb.ts';
+import { eventually } from '../../support/eventually.ts';
+import { Code, encodeRequest, grpcCaller, type GrpcCaller } from '../../support/grpc-caller.ts';
+import {
+  callerOf,
+  seedCatalogue,
+  startTestService,
+  type Json,
+  type TestService,
+} from '../../support/http-service.ts';
+import { framed, rawGrpc } from '../../support/raw-grpc.ts';
+
+const CLUSTERS = '/osac.public.v1.Clusters';
+const HOST_TYPES = '/osac.private.v1.HostTypes';
+const MAX_MESSAGE_BYTES = 4 * 1024 * 1024;
+
+describe('flow of gRPC', function () {
+  this.timeout(60_000);
+  let service: TestService;
+  let admin: GrpcCaller;
+  let token: string;
+  before(async () => {
+    service = await startTestService({ grpc: { keepalive: { idleMs: 40, answerMs: 40 } } });
+    token = await service.token({ user: 'root', admin: true });
+    await seedCatalogue(callerOf(service, token));
+    admin = grpcCaller(service.grpcAddress, token);
+  });
+  after(async () => {
+    admin.close();
+    await service.close();
+  });
+
+  /** A call that waits for what is not stored, for as long as the service lets it. */
+  const future = (): Readonly<Record<string, string>> => ({
+    'x-ledger-min-position': service.positions.format('9999999999999999'),
+  });
+  const get = framed(encodeRequest(`${CLUSTERS}/Get`, { id: 'nope' }));
+  const lineOf = async (requestId: string): Promise<object> => {
+    const find = (): object | undefined =>
+      service.logger.lines.find(
+        ({ fields }) =>
+          'correlationId' in fields && fields['correlationId'] === requestId && 'status' in fields,
+      )?.fields;
+    await eventually('the call is logged', () => find() !== undefined);
+    return find() ?? {};
+  };
+
+  it('a page ends at the last whole object that the message has room for', async () => {
+    const big = 'x'.repeat(250_000);
+    const objects = 20;
+    for (let i = 0; i < objects; i += 1) {
+      const made = await admin.call(`${HOST_TYPES}/Create`, {
+        object: { metadata: { name: `big-${i}`, annotations: { big } } },
+      });
+      expect(made.code, made.message).to.equal(Code.OK);
+    }
+    const filter = 'this.metadata.name.startsWith("big-")';
+    const whole = await admin.call(`${HOST_TYPES}/List`, { filter });
+    expect(whole.code, whole.message).to.equal(Code.OK);
+    const items = whole.json['items'] as unknown as readonly Json[];
+    expect(whole.json).to.include({ size: items.length, total: objects });
+    expect(items.length).to.equal(Math.floor(MAX_MESSAGE_BYTES / 250_300));
+    for (const item of items) expect(item).to.have.nested.property('metadata.annotations.big', big);
+    const rest = await admin.call(`${HOST_TYPES}/List`, { filter, offset: items.length });
+    expect(rest.json).to.include({ size: objects - items.length, total: objects });
+  });
+
+  it('large answers are compressed for who accepts it', async () => {
+    for (let i = 0; i < 40; i += 1)
+      await admin.call(`${CLUSTERS}/Create`, {
+        object: {
+          metadata: { name: `zip-${i}`, tenant: 't1', annotations: { note: 'n'.repeat(500) } },
+          spec: { template: { id: 'osac.templates.small' } },
+        },
+      });
+    const raw = rawGrpc(service.grpcAddress);
+    try {
+      const body = framed(encodeRequest(`${CLUSTERS}/List`, {}));
+      const list = (more: object) =>
+        raw.call({
+          path: `${CLUSTERS}/List`,
+          body,
+          headers: { authorization: `Bearer ${token}`, ...more },
+        });
+      const plain = await list({});
+      const zipped = await list({ 'grpc-accept-encoding': 'identity, gzip' });
+      expect(plain.headers['grpc-encoding']).to.equal(undefined);
+      expect(zipped.headers['grpc-encoding']).to.equal('gzip');
+      expect(zipped.body.length).to.be.lessThan(plain.body.length / 4);
+      expect([plain.body[0], zipped.body[0]]).to.deep.equal([0, 1]);
+      const open = (bytes: Buffer) => fromBinary(ClustersListResponseSchema, bytes);
+      expect(open(gunzipSync(zipped.body.subarray(5)))).to.deep.equal(open(plain.body.subarray(5)));
+    } finally {
+      raw.close();
+    }
+  });
+
+  it('a deadline ends the work', async () => {
+    const raw = rawGrpc(service.grpcAddress);
+    try {
+      const headers = { authorization: `Bearer ${token}`, 'x-request-id': 'too-late', 'grpc-timeout': '50m' };
+      const reply = await raw.call({ body: get, headers: { ...headers, ...future() } });
+      expect(reply.headers['grpc-status']).to.equal(String(Code.DEADLINE_EXCEEDED));
+      expect(await lineOf('too-late')).to.include({ status: 504 });
+    } finally {
+      raw.close();
+    }
+  });
+
+  it('a cancelled call is no fault', async () => {
+    const errors = (): number => service.logger.lines.filter(({ level }) => level === 'error').length;
+    const before = errors();
+    const raw = rawGrpc(service.grpcAddress);
+    const headers = { authorization: `Bearer ${token}`, 'x-request-id': 'gone' };
+    const call = raw.call({ body: get, headers: { ...headers, ...future() } });
+    raw.session.ping(() => raw.close());
+    await call;
+    expect(await lineOf('gone')).to.include({ status: 499 });
+    expect(errors()).to.equal(before);
+  });
+
+  it('an idle connection is kept for who answers pings, and ended for who does not', async () => {
+    const raw = rawGrpc(service.grpcAddress);
+    let pings = 0;
+    raw.session.on('ping', () => (pings += 1));
+    const [host = '', port = ''] = service.grpcAddress.split(':');
+    const mute = connect(Number(port), host);
+    // The preface and empty settings; whatever comes after that is not answered.
+    mute.write('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
+    mute.write(Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0]));
+    mute.on('data', () => undefined).on('error', () => undefined);
+    await new Promise((resolve) => mute.once('close', resolve));
+    await eventually('it was asked twice', () => pings >= 2);
+    expect(raw.session.destroyed).to.equal(false);
+    raw.close();
+  });
+
+  it('a stop tells callers to leave and lets running calls end', async () => {
+    const own = await startTestService();
+    const raw = rawGrpc(own.grpcAddress);
+    try {
+      const bearer = { authorization: `Bearer ${await own.token({ user: 'root', admin: true })}` };
+      let left = false;
+      raw.session.on('goaway', () => (left = true));
+      const position = own.positions.format('9999999999999999');
+      const running = raw.call({ body: get, headers: { ...bearer, 'x-ledger-min-position': position } });
+      await new Promise<void>((resolve) => raw.session.ping(() => resolve()));
+      const closing = own.grpc.close(30_000);
+      await eventually('it is told', () => left);
+      // Its wait for the position is over after five seconds: it is answered, not cut.
+      expect((await running).headers['grpc-status']).to.equal(String(Code.UNAVAILABLE));
+      await closing;
+    } finally {
+      raw.close();
+      await own.close();
+    }
+  });
+});
