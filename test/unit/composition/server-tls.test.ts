@@ -1,13 +1,15 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { connect as connectHttp2 } from 'node:http2';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect, type ConnectionOptions } from 'node:tls';
 import { expect } from 'chai';
-import { systemTimers } from '../../../src/adapters/system/system-ports.ts';
+import { systemClock, systemTimers } from '../../../src/adapters/system/system-ports.ts';
 import { openServerTls, type ServerTls } from '../../../src/composition/server-tls.ts';
 import { BadSetting, readConfig } from '../../../src/config.ts';
+import { createGrpcServer } from '../../../src/grpc/listener.ts';
 import { eventually } from '../../support/eventually.ts';
 import { createAuthority } from '../../support/kube-apiserver/access/certificates.ts';
 import { recordingLogger } from '../../support/loggers.ts';
@@ -150,6 +152,40 @@ describe('TLS of the listeners', () => {
       await authority.issue('client', [], -1_000),
     ])
       expect(await shown(port, refused)).to.equal(undefined);
+  });
+
+  describe('for gRPC', () => {
+    /** Status of a call over HTTP/2 by a client that offers these protocols; undefined: there was no connection. */
+    const called = async (tls: ServerTls, ca: string, offered: readonly string[]): Promise<unknown> => {
+      const { server, close } = createGrpcServer((stream) => stream.respond({ ':status': 204 }, { endStream: true }), {
+        timers: systemTimers(),
+        clock: systemClock(),
+        accept: tls.accept,
+      });
+      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+      const { port } = server.address() as AddressInfo;
+      const session = connectHttp2(`https://127.0.0.1:${port}`, {
+        createConnection: () => connect({ port, host: '127.0.0.1', ca, ALPNProtocols: [...offered] }),
+      });
+      const status = await new Promise((resolve) => {
+        session.once('error', () => resolve(undefined));
+        const stream = session.request({ ':method': 'POST', ':path': '/x' });
+        stream.once('response', (headers) => resolve(headers[':status']));
+        stream.once('error', () => resolve(undefined));
+      });
+      session.destroy();
+      await close(0);
+      return status;
+    };
+
+    it('serves HTTP/2 to clients that ask for it, and to those that name no protocol', async () => {
+      const first = await loopbackTls();
+      const tls = (await opened(pair(first))) as ServerTls;
+      expect(await called(tls, first.cert, ['h2'])).to.equal(204);
+      expect(await called(tls, first.cert, [])).to.equal(204);
+      expect(await called(tls, first.cert, ['http/1.1'])).to.equal(undefined);
+      expect(await called(tls, (await loopbackTls()).cert, ['h2'])).to.equal(undefined);
+    });
   });
 
   it('is demanded in production where other machines can reach the service', async () => {
