@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { CliFailure, EXIT } from './exit.ts';
@@ -9,6 +10,8 @@ export const trust = async (file: string): Promise<void> => {
     throw fileFailure(error, `cannot read ${file}`);
   });
   try {
+    // Node takes a file without one for no authority at all.
+    new X509Certificate(pem);
     setDefaultCACertificates([...getCACertificates('default'), pem]);
   } catch (error) {
     throw new CliFailure(EXIT.usage, `${file} holds no certificate (PEM)`, { cause: error });
