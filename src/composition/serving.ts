@@ -240,6 +240,7 @@ export const serve = async (
       ? undefined
       : createGrpcApp({
           ...shared,
+          streams: config.roles.includes('api') ? watch.streams : [],
           timers,
           openReflection: config.trustedIssuers.length === 0,
           ...(tls === undefined ? {} : { accept: tls.accept }),

@@ -356,7 +356,13 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
   const server: Server = createHttpServer(app, options.limits);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const grpc = createGrpcApp({ ...shared, timers: systemTimers(), openReflection: true, ...options.grpc });
+  const grpc = createGrpcApp({
+    ...shared,
+    streams: watch.streams,
+    timers: systemTimers(),
+    openReflection: true,
+    ...options.grpc,
+  });
   await new Promise<void>((resolve) => grpc.server.listen(0, '127.0.0.1', resolve));
 
   const token = ({

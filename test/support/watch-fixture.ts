@@ -14,6 +14,7 @@ import {
   type WatchHub,
   type WatchSettings,
 } from '../../src/http/osac/watch/hub.ts';
+import { endFrame } from '../../src/http/osac/watch/http-sink.ts';
 import { createRenderer, type Framing } from '../../src/http/osac/watch/rendered-change.ts';
 import type { Sink } from '../../src/http/osac/watch/watcher.ts';
 import { manualTime, type ManualTime } from './manual-time.ts';
@@ -125,8 +126,8 @@ export const fakeSink = (room = Number.POSITIVE_INFINITY): FakeSink => {
     onDrain: (listen) => {
       listener = listen;
     },
-    end: (chunk) => {
-      text += Buffer.from(chunk).toString();
+    end: (error) => {
+      text += endFrame(error, 'ndjson');
       over = true;
     },
     text: () => text,

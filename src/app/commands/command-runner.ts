@@ -38,6 +38,7 @@ import { refusalOf, refusedCommand, TOO_MANY_CONFLICTS } from './refusals.ts';
 import type { SnapshotStore } from './snapshot-store.ts';
 import { createLogTail } from './log-tail.ts';
 import type { LongFolds } from './long-folds.ts';
+import { revisionOfVersion } from './past-version.ts';
 import { createStreamLoader } from './stream-loader.ts';
 import { createStreamQueue } from './stream-queue.ts';
 
@@ -406,6 +407,17 @@ export const createCommandRunner = (
       if (asOfRevision !== undefined)
         return loadedOf(await loader.loadAt(aggregate, stream, asOfRevision, { signal, read }));
       return queue.run(stream, async () => loadedOf(await newest(aggregate, stream, signal)));
+    },
+    loadVersion: async (aggregate, id, version, { signal } = {}) => {
+      const stream = streamName(aggregate.category, id);
+      const now = await queue.run(stream, async () => loadedOf(await newest(aggregate, stream, signal)));
+      if (version === now.version) return now;
+      if (version < 0 || version > now.version || now.revision === 'no_stream') return undefined;
+      const { revision } = now;
+      const past = { store, typeOf: codec.typeOf };
+      const asOfRevision = await revisionOfVersion(past, stream, { ...now, revision }, version, signal);
+      if (asOfRevision === undefined) return undefined;
+      return loadedOf(await loader.loadAt(aggregate, stream, asOfRevision, { signal }));
     },
     peek: async (aggregate, id, { remembered = false, asOf, signal } = {}) => {
       const stream = streamName(aggregate.category, id);

@@ -98,6 +98,16 @@ export type CommandRunner = {
     options?: { asOfRevision?: number; signal?: AbortSignal; read?: ReadForward },
   ): Promise<Loaded<S>>;
   /**
+   * Folds a stream up to where its document last had a version. Undefined: it never had it, an earlier object with the
+   * same id had it, or the store no longer has its events.
+   */
+  loadVersion<S, C extends { readonly type: string }, E extends DomainEvent>(
+    aggregate: Aggregate<S, C, E>,
+    id: string,
+    version: number,
+    options?: { signal?: AbortSignal },
+  ): Promise<Loaded<S> | undefined>;
+  /**
    * The state of a stream without waiting for commands under way on it, so that commands on other streams may ask. With
    * `remembered`, what is in memory is good enough, although another instance may have written since; with `asOf`,
    * when it holds all that the log does up to there.

@@ -1,6 +1,7 @@
 import {
   createRegistry,
   fromJsonString,
+  toBinary,
   toJson,
   fromJson,
   type DescField,
@@ -15,8 +16,14 @@ import {
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
 import { kinds } from '../../domain/kinds.ts';
 import { files } from '../../gen/osac/files.ts';
-import { EventSchema as PrivateEvent } from '../../gen/osac/private/v1/events_pb.ts';
-import { EventSchema as PublicEvent } from '../../gen/osac/public/v1/events_pb.ts';
+import {
+  EventSchema as PrivateEvent,
+  EventsWatchResponseSchema as PrivateWatchResponse,
+} from '../../gen/osac/private/v1/events_pb.ts';
+import {
+  EventSchema as PublicEvent,
+  EventsWatchResponseSchema as PublicWatchResponse,
+} from '../../gen/osac/public/v1/events_pb.ts';
 import { isObject } from '../../domain/json-tools.ts';
 import { invalid } from '../errors.ts';
 import { parseJson } from '../body.ts';
@@ -43,6 +50,10 @@ export const MESSAGES: Readonly<Record<string, Sides>> = Object.fromEntries(
 
 /** What a watch tells (OSAC). */
 export const EVENTS: Readonly<Record<Surface, DescMessage>> = { public: PublicEvent, private: PrivateEvent };
+export const WATCH_RESPONSES: Readonly<Record<Surface, DescMessage>> = {
+  public: PublicWatchResponse,
+  private: PrivateWatchResponse,
+};
 
 /** Everything that a `google.protobuf.Any` may hold (OSAC). */
 const registry = createRegistry(
@@ -80,6 +91,10 @@ export const canonicalDocument = (schema: DescMessage, document: JsonObject): Js
     throw explain(schema, document, error);
   }
 };
+
+/** A document as protobuf. It was rendered here, so that what its message does not have is left out, not refused. */
+export const binaryOf = (schema: DescMessage, document: JsonObject): Uint8Array =>
+  toBinary(schema, fromJson(schema, document as ProtoJson, { ...READ, ignoreUnknownFields: true }));
 
 /** Field of a message by its proto name or its camelCase name. */
 export const fieldOf = (schema: DescMessage, name: string): DescField | undefined =>

@@ -67,13 +67,13 @@ const nextValue = (
 };
 
 /** References are replaced as a whole: an id with the name of another object would be neither. */
-const isEntered = (schema: DescMessage): boolean =>
+export const isEntered = (schema: DescMessage): boolean =>
   isPlainMessage(schema) && !schema.name.endsWith('Reference');
 
 const isEmptyObject = (value: JsonValue | undefined): boolean =>
   typeof value === 'object' && value !== null && !Array.isArray(value) && Object.keys(value).length === 0;
 
-const asObject = (value: JsonValue | undefined): JsonObject =>
+export const asObject = (value: JsonValue | undefined): JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {};
 
 /** Takes the paths of a mask from the body. Throws ApiError 400 that names the path that does not exist. */

@@ -27,6 +27,7 @@ import {
   type SecretChanges,
 } from './secrets.ts';
 import { applyBody, applyMask } from './update-rule.ts';
+import { applyDifference, objectAsRead, withoutEmptyMessages } from './whole-update.ts';
 import {
   assertUnchanged,
   assertWritable,
@@ -89,8 +90,9 @@ export const updateHandler =
     services: CreateServices,
   ): Handler<UpdateMessage> =>
   (call) => {
-    const { present, updateMask = null, lock } = call.message;
-    const request = { present, mask: updateMask === null ? null : [...updateMask], lock };
+    const { present, updateMask = null, lock, whole } = call.message;
+    const mask = updateMask === null ? null : [...updateMask];
+    const request = { present, mask, lock, ...(whole === undefined ? {} : { whole }) };
     const write = beginWrite(call, request, services);
     const look = async (): Promise<Answer | undefined> => {
       const settled = await settledBefore(kind, call.message.id, write, call.principal, services, {
@@ -117,6 +119,7 @@ const update = async <S, C extends { readonly type: string }, E extends DomainEv
 ): Promise<Answer> => {
   const { message, principal, surface, metadata } = call;
   const { id } = message;
+  const { schemas } = options;
   const aggregate = { category: kind.kind, decider: kind.decider, stateVersion: kind.stateVersion };
   const started = services.clock.monotonicMs();
   for (let repeats = 0; ; repeats += 1) {
@@ -127,7 +130,8 @@ const update = async <S, C extends { readonly type: string }, E extends DomainEv
       ifRevision: metadata.ifRevision,
       version: message.lock ? numberAt(objectAt(message.object, 'metadata'), 'version') : undefined,
     });
-    const merged = await merge(kind, options, live, call, services);
+    const read = await objectAsRead(kind, schemas.sent, { ...live, version: loaded.version }, call, services);
+    const merged = await merge(kind, options, { ...live, read }, call, services);
     if (merged === undefined) {
       return write.dryRun === true
         ? dryAnswer(kind, live, stored.version, surface)
@@ -161,6 +165,9 @@ const update = async <S, C extends { readonly type: string }, E extends DomainEv
   }
 };
 
+/** The object as it is now, and as the caller had read it. */
+type Live = Extract<ResourceView, { exists: true }> & { readonly read: JsonObject | undefined };
+
 type Merged = {
   readonly tenant: string;
   readonly before: JsonObject;
@@ -176,18 +183,17 @@ type Merged = {
 const merge = async (
   kind: Pick<ResourceKind, 'kind' | 'immutable' | 'references' | 'secrets'>,
   { schemas }: UpdateOptions,
-  { tenant, project, document: shown, secrets: stored = {} }: Extract<ResourceView, { exists: true }>,
+  { tenant, project, document: shown, secrets: stored = {}, read }: Live,
   { message, principal, surface }: Call<UpdateMessage>,
   { resources, messageOf, secrets: store }: CreateServices,
 ): Promise<Merged | undefined> => {
   const before = canonicalDocument(schemas.stored, shown);
-  const body = callersPart(message.object, surface);
-  const present = callersPart(message.present, surface);
+  const sent = sentBy(message, schemas.sent, surface);
   const changed =
-    message.updateMask === undefined
-      ? applyBody(schemas.sent, before, body, present)
-      : applyMask(schemas.sent, before, body, present, message.updateMask);
-  const merged = canonicalDocument(schemas.stored, keepServerSet(before, changed, present, surface));
+    read === undefined
+      ? changedBy(message, schemas.sent, before, sent)
+      : applyDifference(schemas.sent, callersPart(read, surface), sent.body, before);
+  const merged = canonicalDocument(schemas.stored, keepServerSet(before, changed, sent.present, surface));
   const differs = (path: string, after: JsonObject): boolean =>
     !sameJson(valueAt(before, path), valueAt(after, path));
   const { document: after, found } = resolveReferences(
@@ -198,7 +204,8 @@ const merge = async (
     principal.visibility,
     before,
   );
-  const { values, removed } = changedSecrets(kind, before, after, message, Object.keys(stored));
+  const words = { ...message, present: sent.present };
+  const { values, removed } = changedSecrets(kind, before, after, words, Object.keys(stored));
   const secrets = { values: await newValues(store, values, stored, tenant), removed };
   const shape = (document: JsonObject): JsonValue => withoutEmptyParts(withoutSecrets(kind, document));
   const secretsStay = secrets.values.length === 0 && removed.length === 0;
@@ -208,6 +215,31 @@ const merge = async (
   assertMayGrow(before, withoutSecrets(kind, after));
   await assertSecretsFit(kind, store, secrets, stored, tenant);
   return { tenant, before, after, found, secrets };
+};
+
+type Sent = { readonly body: JsonObject; readonly present: JsonObject };
+
+const sentBy = (
+  { object, present, whole }: UpdateMessage,
+  schema: DescMessage,
+  surface: 'public' | 'private',
+): Sent => {
+  const body = callersPart(object, surface);
+  return {
+    body,
+    present: whole === true ? withoutEmptyMessages(schema, body) : callersPart(present, surface),
+  };
+};
+
+/** The mask decides, or without one what was sent. */
+const changedBy = (
+  { updateMask, whole }: UpdateMessage,
+  schema: DescMessage,
+  before: JsonObject,
+  { body, present }: Sent,
+): JsonObject => {
+  if (updateMask !== undefined) return applyMask(schema, before, body, present, updateMask);
+  return applyBody(schema, before, whole === true ? present : body, present);
 };
 
 const IMMUTABLE = ['metadata.name', 'metadata.tenant', 'metadata.project'];

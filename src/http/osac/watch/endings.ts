@@ -1,9 +1,8 @@
-import { ApiError, osacErrorBody } from '../../errors.ts';
-import type { Framing } from './rendered-change.ts';
+import { ApiError } from '../../errors.ts';
 
 /**
- * Why a watch ends by itself. Each one is told in a last line `{"error":{…}}` that says where to resume: `last_id` is
- * the id of the last event that was sent on this answer, or what it began after when there was none.
+ * Why a watch ends by itself, and where to resume: `last_id` is the id of the last event that was sent on this answer,
+ * or what it began after when there was none.
  */
 export type Ending = (lastId: string | undefined) => ApiError;
 
@@ -19,12 +18,12 @@ const ending =
 export const tooSlow = ending(
   'RESOURCE_EXHAUSTED',
   'WATCH_TOO_SLOW',
-  "the watcher stopped reading, so its watch was closed; watch again with 'from' set to last_id to miss nothing",
+  'the watcher stopped reading, so its watch was closed; watch again from last_id to miss nothing',
 );
 export const stopping = ending(
   'UNAVAILABLE',
   'SHUTTING_DOWN',
-  "this instance stops; watch again with 'from' set to last_id to miss nothing",
+  'this instance stops; watch again from last_id to miss nothing',
 );
 export const rightsChanged = ending(
   'ABORTED',
@@ -34,17 +33,17 @@ export const rightsChanged = ending(
 export const logReplaced = ending(
   'ABORTED',
   'LOG_REPLACED',
-  "the event store went back to an earlier state; list again, then watch without 'from'",
+  'the event store went back to an earlier state; list again, then watch without an id to begin at',
 );
 export const fellOutOfRetention = ending(
   'OUT_OF_RANGE',
   'FROM_TOO_OLD',
-  "changes that were not read yet are no longer kept; watch again without 'from', then list to see what is there now",
+  'changes that were not read yet are no longer kept; watch again without an id to begin at, then list to see what is there now',
 );
 export const readFailed = ending(
   'UNAVAILABLE',
   'READ_FAILED',
-  "the changes cannot be read now; watch again with 'from' set to last_id to miss nothing",
+  'the changes cannot be read now; watch again from last_id to miss nothing',
 );
 /** The token's time is over, or it is not accepted any more. */
 export const notAccepted =
@@ -55,9 +54,3 @@ export const notAccepted =
       facts: lastId === undefined ? {} : { last_id: lastId },
       cause,
     });
-
-/** The last line of an answer. It has no id: whoever reconnects goes on after the last event. */
-export const endFrame = (error: ApiError, framing: Framing): string => {
-  const line = JSON.stringify({ error: osacErrorBody(error) });
-  return framing === 'ndjson' ? `${line}\n` : `data: ${line}\n\n`;
-};

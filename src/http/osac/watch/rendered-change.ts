@@ -11,11 +11,11 @@ import {
   type PrivatePaths,
 } from '../../../projections/resources/fold.ts';
 import { sees, type Placed } from '../../../projections/visibility.ts';
-import type { Surface } from '../messages.ts';
+import { binaryOf, WATCH_RESPONSES, type Surface } from '../messages.ts';
 import type { Audience, WatchedKind } from './audience.ts';
 
-/** How events are put on the wire: one JSON object per line, or as Server-Sent Events. */
-export type Framing = 'ndjson' | 'sse';
+/** How events are put on the wire: one JSON object per line, Server-Sent Events, or messages of a gRPC stream. */
+export type Framing = 'ndjson' | 'sse' | 'grpc';
 
 /** A change as watchers get it. Each surface is rendered at most once, each filter evaluated at most once. */
 export type RenderedChange = ChangeKey & {
@@ -26,7 +26,7 @@ export type RenderedChange = ChangeKey & {
    * `filter` undefined: all that the audience may see. A filter that cannot be evaluated does not match.
    */
   readonly concerns: (audience: Audience, filter: FilterNode | undefined) => boolean;
-  readonly frame: (surface: Surface, framing: Framing) => string;
+  readonly frame: (surface: Surface, framing: Framing) => Uint8Array;
 };
 
 export type Renderer = (change: Change) => RenderedChange;
@@ -65,7 +65,7 @@ export const createRenderer = ({ kinds, formatId, documentBefore, nowMs }: Rende
         surface === 'private'
           ? change.document
           : publicText(JSON.parse(change.document) as JsonObject, paths);
-      const made = renderOf({ id, type: TYPES[type], field, text });
+      const made = renderOf({ id, type: TYPES[type], field, text, surface });
       bySurface.set(surface, made);
       return made;
     };
@@ -87,7 +87,7 @@ export const createRenderer = ({ kinds, formatId, documentBefore, nowMs }: Rende
         if (type === 'updated' && !seen(known.paths, audience.surface)) return false;
         return filter === undefined || rendering(known, audience.surface).matches(filter, nowMs);
       },
-      frame: (surface, framing) => (known === undefined ? '' : rendering(known, surface).frame(framing)),
+      frame: (surface, framing) => (known === undefined ? NOTHING : rendering(known, surface).frame(framing)),
     };
   };
 };
@@ -120,8 +120,10 @@ const seenIn = (
 const unversioned = (document: string): JsonObject =>
   withoutValueAt(JSON.parse(document) as JsonObject, 'metadata.version');
 
+const NOTHING = new Uint8Array();
+
 type Rendering = {
-  readonly frame: (framing: Framing) => string;
+  readonly frame: (framing: Framing) => Uint8Array;
   readonly matches: (filter: FilterNode, nowMs: () => number) => boolean;
 };
 
@@ -131,20 +133,40 @@ const renderOf = (event: {
   readonly field: string;
   /** The payload as JSON. */
   readonly text: string;
+  readonly surface: Surface;
 }): Rendering => {
-  const { id, type, field, text } = event;
-  const line = `{"result":{"event":{"id":${JSON.stringify(id)},"type":"${type}","${field}":${text}}}}`;
+  const { id, type, field, text, surface } = event;
+  const frames = new Map<Framing, Uint8Array>();
   const matched = new Map<FilterNode, boolean>();
   let parsed: JsonObject | undefined;
+  const parsedEvent = (): JsonObject => (parsed ??= { id, type, [field]: JSON.parse(text) as JsonObject });
+  const framed = (framing: Framing): Uint8Array => {
+    if (framing === 'grpc') return grpcFrame(binaryOf(WATCH_RESPONSES[surface], { event: parsedEvent() }));
+    const line = `{"result":{"event":{"id":${JSON.stringify(id)},"type":"${type}","${field}":${text}}}}`;
+    return Buffer.from(framing === 'ndjson' ? `${line}\n` : `id: ${id}\ndata: ${line}\n\n`);
+  };
   return {
-    frame: (framing) => (framing === 'ndjson' ? `${line}\n` : `id: ${id}\ndata: ${line}\n\n`),
+    frame: (framing) => {
+      const frame = frames.get(framing) ?? framed(framing);
+      frames.set(framing, frame);
+      return frame;
+    },
     matches: (filter, nowMs) => {
       const known = matched.get(filter);
       if (known !== undefined) return known;
-      parsed ??= { id, type, [field]: JSON.parse(text) as JsonObject };
-      const result = evaluate(filter, parsed, nowMs());
+      const result = evaluate(filter, parsedEvent(), nowMs());
       matched.set(filter, result);
       return result;
     },
   };
+};
+
+const PREFIX_BYTES = 5;
+
+/** A message as streams of gRPC, gRPC-Web and Connect carry it: a flag (0: not compressed), its length, its bytes. */
+const grpcFrame = (message: Uint8Array): Uint8Array => {
+  const frame = Buffer.alloc(PREFIX_BYTES + message.byteLength);
+  frame.writeUInt32BE(message.byteLength, 1);
+  frame.set(message, PREFIX_BYTES);
+  return frame;
 };

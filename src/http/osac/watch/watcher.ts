@@ -5,7 +5,8 @@ import {
 } from '../../../projections/resources/change-reader.ts';
 import type { FilterNode } from '../../../projections/filter/ast.ts';
 import type { Audience } from './audience.ts';
-import { endFrame, type Ending } from './endings.ts';
+import type { ApiError } from '../../errors.ts';
+import type { Ending } from './endings.ts';
 import type { Framing, RenderedChange } from './rendered-change.ts';
 
 /** Where a watcher's bytes go. */
@@ -16,8 +17,8 @@ export type Sink = {
   readonly write: (chunk: Uint8Array) => boolean;
   /** Calls back once everything that was written has left; called after a `write` that gave false. */
   readonly onDrain: (listener: () => void) => void;
-  /** Ends the answer after this last chunk; what the far side does not take in time is cut. */
-  readonly end: (chunk: Uint8Array) => void;
+  /** Ends the answer and says why; what the far side does not take in time is cut. */
+  readonly end: (error: ApiError) => void;
 };
 
 /** Watchers who see the same and asked for the same: what they get is put together once. */
@@ -49,24 +50,24 @@ export const chunkFor = (
   { audience, filter, framing }: Group,
   changes: readonly RenderedChange[],
 ): { readonly bytes: Uint8Array; readonly last: ChangeKey } | undefined => {
-  let text = '';
+  const frames: Uint8Array[] = [];
   let last: ChangeKey | undefined;
   for (const change of changes) {
     if (!change.concerns(audience, filter)) continue;
-    text += change.frame(audience.surface, framing);
+    frames.push(change.frame(audience.surface, framing));
     last = change;
   }
-  return last === undefined ? undefined : { bytes: Buffer.from(text), last: keyOf(last) };
+  return last === undefined ? undefined : { bytes: joined(frames), last: keyOf(last) };
+};
+
+/** Most often there is one, which all groups share. */
+const joined = (frames: readonly Uint8Array[]): Uint8Array => {
+  const [only = new Uint8Array()] = frames;
+  return frames.length === 1 ? only : Buffer.concat(frames);
 };
 
 /** Only the key: a rendered change holds its whole document. */
 const keyOf = ({ position, n }: ChangeKey): ChangeKey => ({ position, n });
 
-export const endOf = (
-  { last, group }: Watcher,
-  ending: Ending,
-  formatId: (key: ChangeKey) => string,
-): Uint8Array => {
-  const lastId = compareKeys(last, BEFORE_ALL_CHANGES) === 0 ? undefined : formatId(last);
-  return Buffer.from(endFrame(ending(lastId), group.framing));
-};
+export const endOf = ({ last }: Watcher, ending: Ending, formatId: (key: ChangeKey) => string): ApiError =>
+  ending(compareKeys(last, BEFORE_ALL_CHANGES) === 0 ? undefined : formatId(last));

@@ -1,0 +1,103 @@
+import { create, fromBinary, toBinary, toJson } from '@bufbuild/protobuf';
+import { Client, credentials, Metadata, type StatusObject } from '@grpc/grpc-js';
+import { ErrorInfoSchema } from '../../src/gen/google/rpc/error_details_pb.ts';
+import { StatusSchema } from '../../src/gen/google/rpc/status_pb.ts';
+import {
+  EventsWatchRequestSchema,
+  EventsWatchResponseSchema as PrivateResponse,
+} from '../../src/gen/osac/private/v1/events_pb.ts';
+import { EventsWatchResponseSchema as PublicResponse } from '../../src/gen/osac/public/v1/events_pb.ts';
+import { WRITE } from '../../src/http/osac/messages.ts';
+import { eventually } from './eventually.ts';
+import type { Json } from './http-caller.ts';
+
+/** How a call ended, with the reason and facts of its `ErrorInfo` where it has one. */
+export type CallEnd = {
+  readonly code: number;
+  readonly message: string;
+  readonly reason: string;
+  readonly facts: Readonly<Record<string, string>>;
+};
+
+/** A watch over gRPC as a client sees it. */
+export type GrpcWatching = {
+  /** Waits, bounded, for the headers of the answer, or for its end. */
+  readonly headers: () => Promise<Metadata | undefined>;
+  readonly events: () => readonly Json[];
+  /** Waits, bounded, until that many events have come. */
+  readonly count: (events: number) => Promise<readonly Json[]>;
+  /** Waits, bounded, until the far side ended the call. */
+  readonly ended: () => Promise<CallEnd>;
+  readonly pause: () => void;
+  readonly resume: () => void;
+  readonly close: () => void;
+};
+
+export type GrpcWatchOptions = {
+  readonly surface?: 'public' | 'private';
+  readonly filter?: string;
+  /** Metadata beside the token. */
+  readonly metadata?: Readonly<Record<string, string>>;
+};
+
+const RESPONSES = { public: PublicResponse, private: PrivateResponse };
+
+/** A connection of its own, which many watches share: without its own pool all clients of a process share one. */
+export const grpcClient = (address: string): Client =>
+  new Client(address, credentials.createInsecure(), { 'grpc.use_local_subchannel_pool': 1 });
+
+export const watchGrpc = (
+  client: Client,
+  token: string | undefined,
+  { surface = 'public', filter, metadata: more = {} }: GrpcWatchOptions = {},
+): GrpcWatching => {
+  const metadata = new Metadata();
+  if (token !== undefined) metadata.set('authorization', `Bearer ${token}`);
+  for (const [name, value] of Object.entries(more)) metadata.set(name, value);
+  const response = RESPONSES[surface];
+  const call = client.makeServerStreamRequest(
+    `/osac.${surface}.v1.Events/Watch`,
+    (request: { filter?: string }) =>
+      Buffer.from(toBinary(EventsWatchRequestSchema, create(EventsWatchRequestSchema, request))),
+    (bytes) => toJson(response, fromBinary(response, bytes), WRITE) as unknown as Json,
+    filter === undefined ? {} : { filter },
+    metadata,
+  );
+  const events: Json[] = [];
+  let headers: Metadata | undefined;
+  let end: StatusObject | undefined;
+  call.on('metadata', (received: Metadata) => (headers = received));
+  call.on('data', (message: Json) => events.push(message['event'] as Json));
+  call.on('status', (status: StatusObject) => (end = status));
+  call.on('error', () => undefined);
+
+  return {
+    headers: async () => {
+      await eventually('headers', () => headers !== undefined || end !== undefined);
+      return headers;
+    },
+    events: () => events,
+    count: async (wanted) => {
+      await eventually(
+        () => `${wanted} events, there are ${events.length}`,
+        () => events.length >= wanted || end !== undefined,
+      );
+      return events;
+    },
+    ended: async () => {
+      await eventually('the end of the call', () => end !== undefined);
+      return endOf(end as StatusObject);
+    },
+    pause: () => void call.pause(),
+    resume: () => void call.resume(),
+    close: () => call.cancel(),
+  };
+};
+
+const endOf = ({ code, details: message, metadata }: StatusObject): CallEnd => {
+  const [bytes] = metadata.get('grpc-status-details-bin');
+  const { details } = fromBinary(StatusSchema, bytes instanceof Buffer ? bytes : Buffer.alloc(0));
+  const info = details.find(({ typeUrl }) => typeUrl.endsWith('/google.rpc.ErrorInfo'));
+  const { reason, metadata: facts } = fromBinary(ErrorInfoSchema, info?.value ?? Buffer.alloc(0));
+  return { code, message, reason, facts };
+};
