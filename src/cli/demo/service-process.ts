@@ -48,7 +48,7 @@ export const startService = async (options: ServiceOptions): Promise<ServiceProc
   const ended = new Promise<number | NodeJS.Signals>((resolve) => {
     child.once('close', (code, signal) => resolve(code ?? signal ?? 1));
   });
-  const listening = await firstListening(child, log, ended, options.startMs ?? 120_000);
+  const listening = await firstListening(child, log, ended, options.startMs ?? 30_000);
   return {
     ...listening,
     pid: child.pid ?? 0,
