@@ -10,9 +10,11 @@ import {
   FileDescriptorProtoSchema,
   FileDescriptorSetSchema,
   file_google_protobuf_any,
+  file_google_protobuf_duration,
   file_google_protobuf_field_mask,
   file_google_protobuf_struct,
   file_google_protobuf_timestamp,
+  file_google_protobuf_wrappers,
   MethodDescriptorProtoSchema,
   OneofDescriptorProtoSchema,
   ServiceDescriptorProtoSchema,
@@ -54,6 +56,9 @@ const WELL_KNOWN_FILES = [
   file_google_protobuf_field_mask,
   file_google_protobuf_struct,
   file_google_protobuf_timestamp,
+  // Only inside of `Any`.
+  file_google_protobuf_duration,
+  file_google_protobuf_wrappers,
 ];
 const LOCAL_REFERENCE: Fields = { id: '1 string', name: '2 string' };
 const REFERENCE: Fields = { ...LOCAL_REFERENCE, project: '3 string', shared: '4 bool' };

@@ -436,7 +436,8 @@ func (s *session) scale(name, nodeSet string) error {
 	}
 	node := sets.Get(key).Message()
 	node.Set(node.Descriptor().Fields().ByName("size"), protoreflect.ValueOfInt32(int32(size)))
-	return s.update(kind, object, "spec.node_sets")
+	// JSON writes masks with the names of JSON.
+	return s.update(kind, object, "spec.nodeSets")
 }
 
 // A name that is not found stops before anything is deleted; failures are collected.

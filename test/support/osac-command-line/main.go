@@ -221,6 +221,9 @@ func (s *session) method(service, name string) (protoreflect.MethodDescriptor, e
 // Fills a request by JSON, with the names of the fields as they are in the table.
 func (s *session) request(method protoreflect.MethodDescriptor, fields map[string]any) (*dynamicpb.Message, error) {
 	request := dynamicpb.NewMessage(method.Input())
+	if fields == nil {
+		return request, nil
+	}
 	text, err := json.Marshal(fields)
 	if err != nil {
 		return nil, err
