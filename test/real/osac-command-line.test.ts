@@ -358,7 +358,8 @@ describe("OSAC's command line", function () {
       expect(after.spec).to.deep.equal(before.spec);
     });
 
-  it('reads and describes a secret with what it holds', async () => {
+  // Unlike OSAC's, this service shows nobody what a secret holds.
+  it('reads and describes a secret by a call of its own', async () => {
     for (const argv of [
       ['get', 'secret', 's1', '-o', 'yaml'],
       ['describe', 'secret', 's1'],
@@ -368,7 +369,7 @@ describe("OSAC's command line", function () {
         `${PUBLIC}.Secrets/List`,
         `${PUBLIC}.Secrets/Get`,
       ]);
-      expect(JSON.stringify(outcome.objects), argv.join(' ')).to.include('dmFsdWU=');
+      expect(JSON.stringify(outcome.objects)).to.include('"name":"s1"').and.not.include('dmFsdWU=');
     }
   });
 
