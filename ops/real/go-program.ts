@@ -20,7 +20,13 @@ export const cacheFolder = (): string =>
  * folder. `takes` says what is about to take long.
  */
 export const goProgram = (
-  { sources, name, program, flags = '', takes }: {
+  {
+    sources,
+    name,
+    program,
+    flags = '',
+    takes,
+  }: {
     readonly sources: string;
     readonly name: string;
     readonly program: string;

@@ -21,7 +21,9 @@ describe('examples of clients', function () {
       { OSAC_TOKEN: token },
     );
     expect(run.code, run.err).to.equal(0);
-    expect(run.out).to.match(/^from-node/).and.match(/from-node CLUSTER_STATE_READY\n$/);
+    expect(run.out)
+      .to.match(/^from-node/)
+      .and.match(/from-node CLUSTER_STATE_READY\n$/);
   });
 
   it('for a page do so over gRPC-Web', async () => {

@@ -37,7 +37,9 @@ describe('a service with a certificate of `ledgerctl dev-cert`', function () {
 
   it('has a key that its owner alone can read, and says how to use it', () => {
     expect(made.code, made.err).to.equal(0);
-    expect(made.out).to.include(`LEDGER_TLS_CERT_FILE=${out}/tls.crt`).and.include(`LEDGERCTL_CA_FILE=${out}/ca.crt`);
+    expect(made.out)
+      .to.include(`LEDGER_TLS_CERT_FILE=${out}/tls.crt`)
+      .and.include(`LEDGERCTL_CA_FILE=${out}/ca.crt`);
     expect(statSync(join(out, 'tls.key')).mode & 0o777).to.equal(0o600);
     expect(ca()).to.match(/^-----BEGIN CERTIFICATE-----/);
   });
@@ -72,7 +74,15 @@ describe('a service with a certificate of `ledgerctl dev-cert`', function () {
   });
 
   it('is used by ledgerctl, which says what is missing without the authority', async () => {
-    const done = await ledgerctl('--ca-file', join(out, 'ca.crt'), 'get', 'tenants', '--private', '-o', 'name');
+    const done = await ledgerctl(
+      '--ca-file',
+      join(out, 'ca.crt'),
+      'get',
+      'tenants',
+      '--private',
+      '-o',
+      'name',
+    );
     expect(done.code, done.err).to.equal(0);
     expect(done.out).to.include('acme');
     const untrusted = await ledgerctl('get', 'tenants', '--private');

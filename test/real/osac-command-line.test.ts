@@ -60,7 +60,9 @@ describe("OSAC's command line", function () {
     return outcome;
   };
   const called = ({ calls }: Outcome): string[] =>
-    calls.map(({ method, request, code }) => `${method} ${JSON.stringify(request)}${code === 'OK' ? '' : ` ${code}`}`);
+    calls.map(
+      ({ method, request, code }) => `${method} ${JSON.stringify(request)}${code === 'OK' ? '' : ` ${code}`}`,
+    );
   const byName = (name: string): string => `this.id == "${name}" || this.metadata.name == "${name}"`;
   const list = (service: string, fields: object): string => `${service}/List ${JSON.stringify(fields)}`;
   const clusterOf = (outcome: Outcome): Cluster => outcome.objects[0] as unknown as Cluster;
@@ -74,7 +76,10 @@ describe("OSAC's command line", function () {
   it('logs in, with any token', async () => {
     for (const token of [alice, 'garbage']) {
       const outcome = await done(cli.run(token, 'login'));
-      expect(called(outcome)).to.deep.equal([`${PUBLIC}.Capabilities/Get {}`, 'grpc.health.v1.Health/Check {}']);
+      expect(called(outcome)).to.deep.equal([
+        `${PUBLIC}.Capabilities/Get {}`,
+        'grpc.health.v1.Health/Check {}',
+      ]);
     }
   });
 
@@ -108,9 +113,21 @@ describe("OSAC's command line", function () {
 
   it('creates a cluster of a version that it looks up by either name', async () => {
     const { objects } = await done(osac('get', 'clusterversions', '-o', 'json'));
-    const [version] = objects as unknown as { readonly id: string; readonly spec: { readonly version: string } }[];
+    const [version] = objects as unknown as {
+      readonly id: string;
+      readonly spec: { readonly version: string };
+    }[];
     const outcome = await done(
-      osac('create', 'cluster', '--name', 'c2', '--template', 'ocp-small', '--version', version?.spec.version ?? ''),
+      osac(
+        'create',
+        'cluster',
+        '--name',
+        'c2',
+        '--template',
+        'ocp-small',
+        '--version',
+        version?.spec.version ?? '',
+      ),
     );
     expect(JSON.stringify(outcome.objects)).to.include(`"version":{"id":"${version?.id}"`);
   });
@@ -178,13 +195,27 @@ describe("OSAC's command line", function () {
   });
 
   it('edits: what changed in between stays, a text that was removed is cleared', async () => {
-    const set = await cli.open(alice, 'edit', 'cluster', 'c1', '--patch', '{"spec":{"ssh_public_key":"ssh-rsa AAAA"}}');
+    const set = await cli.open(
+      alice,
+      'edit',
+      'cluster',
+      'c1',
+      '--patch',
+      '{"spec":{"ssh_public_key":"ssh-rsa AAAA"}}',
+    );
     await done(osac('scale', 'cluster', 'c1', '--node-set', 'workers=3'));
     await done(set.goOn());
     const edited = await show('c1');
     expect(edited.spec.ssh_public_key).to.equal('ssh-rsa AAAA');
     expect(edited.spec.node_sets['workers']?.size).to.equal(3);
-    const clear = await cli.open(alice, 'edit', 'cluster', 'c1', '--patch', '{"spec":{"ssh_public_key":null}}');
+    const clear = await cli.open(
+      alice,
+      'edit',
+      'cluster',
+      'c1',
+      '--patch',
+      '{"spec":{"ssh_public_key":null}}',
+    );
     await done(clear.goOn());
     expect((await show('c1')).spec.ssh_public_key).to.equal(undefined);
   });
@@ -207,7 +238,8 @@ describe("OSAC's command line", function () {
     const named = await cli.open(alice, 'get', 'clusters', 'c3', '-w');
     const { id } = await create('c3');
     await done(osac('label', 'cluster', 'c2', 'seen=yes'));
-    const has = (events: readonly object[], text: string) => events.some((each) => JSON.stringify(each).includes(text));
+    const has = (events: readonly object[], text: string) =>
+      events.some((each) => JSON.stringify(each).includes(text));
     await eventually('both events', () => has(watch.events, id) && has(watch.events, '"seen":"yes"'));
     await eventually('the event of its own', () => has(named.events, id));
     expect(has(named.events, '"seen":"yes"')).to.equal(false);
@@ -235,10 +267,15 @@ describe("OSAC's command line", function () {
       `${PUBLIC}.Clusters/Delete`,
       `${PUBLIC}.Clusters/Delete`,
     ]);
-    await eventually('both are gone', async () => {
-      const { objects } = await done(osac('get', 'clusters', 'c2', 'c3', '-o', 'json'));
-      return objects.length === 0;
-    }, 120_000, 250);
+    await eventually(
+      'both are gone',
+      async () => {
+        const { objects } = await done(osac('get', 'clusters', 'c2', 'c3', '-o', 'json'));
+        return objects.length === 0;
+      },
+      120_000,
+      250,
+    );
   });
 
   it('is told plainly of kinds that do not exist here', async () => {

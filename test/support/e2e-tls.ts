@@ -31,7 +31,10 @@ export const startSecureStack = async (
   const service = await stack.start(files, { until: 'listening' });
   const authority = join(folder, 'ca.crt');
   const ca = readFileSync(authority, 'utf8');
-  await eventually('the service is ready', async () => (await statusOf(`${service.http}/readyz`, ca)) === 200);
+  await eventually(
+    'the service is ready',
+    async () => (await statusOf(`${service.http}/readyz`, ca)) === 200,
+  );
   return { stack, authority, ca, grpc: service.grpc ?? '' };
 };
 

@@ -61,11 +61,9 @@ export const startCommandLine = (program: string, address: string, authority: st
   const folder = mkdtempSync(join(tmpdir(), 'ledger-osac-'));
   const descriptors = join(folder, 'osac.binpb');
   writeFileSync(descriptors, osacImage());
-  const child = spawn(
-    program,
-    ['-address', address, '-ca-file', authority, '-descriptors', descriptors],
-    { stdio: ['pipe', 'pipe', 'inherit'] },
-  );
+  const child = spawn(program, ['-address', address, '-ca-file', authority, '-descriptors', descriptors], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
   const heard = new Map<number, (line: Line) => void>();
   createInterface({ input: child.stdout }).on('line', (text) => {
     const line = JSON.parse(text) as Line;

@@ -88,7 +88,10 @@ const fieldOf = (text: string, surface: Surface) => {
 export const osacWire = (): FileDescriptorSet => {
   const table = parse(readFileSync('fixtures/osac/wire.yaml', 'utf8')) as Table;
   return create(FileDescriptorSetSchema, {
-    file: [...WELL_KNOWN_FILES.map(({ proto }) => proto), ...SURFACES.map((surface) => fileOf(table, surface))],
+    file: [
+      ...WELL_KNOWN_FILES.map(({ proto }) => proto),
+      ...SURFACES.map((surface) => fileOf(table, surface)),
+    ],
   });
 };
 
@@ -106,8 +109,7 @@ const fileOf = (table: Table, surface: Surface): FileDescriptorProto => {
     if (scalar !== undefined) return { type: scalar };
     if (WELL_KNOWN.includes(type)) return { type: Type.MESSAGE, typeName: `.google.protobuf.${type}` };
     if (enums.includes(type)) return { type: Type.ENUM, typeName: `.${pkg}.${type}` };
-    if (type.endsWith('Reference'))
-      add(type, type.endsWith('LocalReference') ? LOCAL_REFERENCE : REFERENCE);
+    if (type.endsWith('Reference')) add(type, type.endsWith('LocalReference') ? LOCAL_REFERENCE : REFERENCE);
     return { type: Type.MESSAGE, typeName: `.${pkg}.${type}` };
   };
 
@@ -152,7 +154,13 @@ const fileOf = (table: Table, surface: Surface): FileDescriptorProto => {
   }
 
   const services = new Map<string, { name: string; streams: boolean }[]>();
-  const method = (service: string, name: string, { request, response }: Shape, object = '', streams = false) => {
+  const method = (
+    service: string,
+    name: string,
+    { request, response }: Shape,
+    object = '',
+    streams = false,
+  ) => {
     add(`${service}${name}Request`, request, object);
     add(`${service}${name}Response`, response, object);
     services.set(service, [...(services.get(service) ?? []), { name, streams }]);

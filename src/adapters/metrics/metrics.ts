@@ -235,7 +235,8 @@ export const serveMetrics = async (
 ): Promise<Server> => {
   const answer = async (path: string | undefined): Promise<Answer> => {
     if (path === '/healthz') return { status: 200, type: 'text/plain', text: '' };
-    if (path !== '/readyz') return { status: 200, type: metrics.registry.contentType, text: await metrics.text() };
+    if (path !== '/readyz')
+      return { status: 200, type: metrics.registry.contentType, text: await metrics.text() };
     const found = await readiness();
     return { status: found.ready ? 200 : 503, type: 'application/json', text: JSON.stringify(found) };
   };

@@ -46,7 +46,10 @@ describe('TLS of the listeners', () => {
     if (tls !== undefined) open.tls.push(tls);
     return tls;
   };
-  const refusal = async (environment: Readonly<Record<string, string>>, nodeEnv?: string): Promise<string> => {
+  const refusal = async (
+    environment: Readonly<Record<string, string>>,
+    nodeEnv?: string,
+  ): Promise<string> => {
     const outcome = await opened(environment, nodeEnv).catch((error: unknown) => error);
     if (outcome instanceof BadSetting) return outcome.message.replaceAll(`${dir}/`, '');
     throw new Error('it was taken', { cause: outcome });
@@ -157,11 +160,14 @@ describe('TLS of the listeners', () => {
   describe('for gRPC', () => {
     /** Status of a call over HTTP/2 by a client that offers these protocols; undefined: there was no connection. */
     const called = async (tls: ServerTls, ca: string, offered: readonly string[]): Promise<unknown> => {
-      const { server, close } = createGrpcServer((stream) => stream.respond({ ':status': 204 }, { endStream: true }), {
-        timers: systemTimers(),
-        clock: systemClock(),
-        accept: tls.accept,
-      });
+      const { server, close } = createGrpcServer(
+        (stream) => stream.respond({ ':status': 204 }, { endStream: true }),
+        {
+          timers: systemTimers(),
+          clock: systemClock(),
+          accept: tls.accept,
+        },
+      );
       await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
       const { port } = server.address() as AddressInfo;
       const session = connectHttp2(`https://127.0.0.1:${port}`, {
@@ -198,6 +204,8 @@ describe('TLS of the listeners', () => {
     expect(await opened(everywhere)).to.equal(undefined);
     for (const host of ['127.0.0.1', 'localhost', '[::1]'])
       expect(await opened({ LEDGER_HTTP_ADDRESS: `${host}:8001` }, 'production')).to.equal(undefined);
-    expect(await opened({ ...everywhere, ...pair(await loopbackTls()) }, 'production')).not.to.equal(undefined);
+    expect(await opened({ ...everywhere, ...pair(await loopbackTls()) }, 'production')).not.to.equal(
+      undefined,
+    );
   });
 });

@@ -35,7 +35,8 @@ const fieldsOf = (message: DescMessage): Map<string, string> =>
 describe("OSAC's table of messages", () => {
   const theirs = osacRegistry();
   const ours = createRegistry(...files);
-  const isOurs = (typeName: string): boolean => SURFACES.some((each) => typeName.startsWith(`osac.${each}.v1.`));
+  const isOurs = (typeName: string): boolean =>
+    SURFACES.some((each) => typeName.startsWith(`osac.${each}.v1.`));
 
   it('names every message, enum and service that ours has', () => {
     const named = files.flatMap(({ messages, enums, services }) => [...messages, ...enums, ...services]);
@@ -77,7 +78,10 @@ describe("OSAC's table of messages", () => {
   it('gives each value of an enum the same number', () => {
     for (const { typeName, values } of files.flatMap(({ enums }) => enums)) {
       const numbers = theirs.getEnum(typeName)?.values.map(({ name, number }) => `${name} ${number}`);
-      expect(values.map(({ name, number }) => `${name} ${number}`), typeName).to.deep.equal(numbers);
+      expect(
+        values.map(({ name, number }) => `${name} ${number}`),
+        typeName,
+      ).to.deep.equal(numbers);
     }
   });
 
