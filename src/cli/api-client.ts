@@ -253,7 +253,7 @@ const CERTIFICATE = /CERT|UNABLE_TO_/;
 
 const whyUnreachable = ({ origin }: URL, code: string): string => {
   if (CERTIFICATE.test(code))
-    return `the certificate of ${origin} is refused (${code}): name its authority with --ca-file`;
+    return `the certificate of ${origin} is refused (${code}): name its authority with --service-ca`;
   if (/^ERR_SSL_(WRONG_VERSION|PACKET_LENGTH)/.test(code)) return `${origin} speaks no TLS: is it http://?`;
   return `cannot reach ${origin}: is the service running there?`;
 };

@@ -141,9 +141,9 @@ export const createCli = async (
     )
     .addOption(
       new Option(
-        '--ca-file <file>',
+        '--service-ca <file>',
         'authority of the certificate of the service, PEM (default: those that Node trusts)',
-      ).env('LEDGERCTL_CA_FILE'),
+      ).env('LEDGERCTL_SERVICE_CA'),
     )
     .addOption(
       new Option('--timeout <time>', 'how long one call may take, its repetitions included')
@@ -164,15 +164,15 @@ export const createCli = async (
       return token === undefined || namesAdmin(token);
     },
     client: async ({ attempts = ATTEMPTS } = {}) => {
-      const { address, token, timeout, caFile } = program.opts<{
+      const { address, token, timeout, serviceCa } = program.opts<{
         address: string;
         token?: string;
         timeout: number;
-        caFile?: string;
+        serviceCa?: string;
       }>();
       if (!/^https?:$/.test(URL.parse(address)?.protocol ?? ''))
         throw new InvalidArgumentError(`--url: "${address}" is not an address such as ${DEFAULT_URL}`);
-      if (caFile !== undefined) await (await import('./trust.ts')).trust(caFile);
+      if (serviceCa !== undefined) await (await import('./trust.ts')).trust(serviceCa);
       return createApiClient(address, token ?? (await ownToken(actions)), {
         attempts,
         timeoutMs: timeout * 1000,

@@ -39,7 +39,7 @@ describe('a service with a certificate of `ledgerctl dev-cert`', function () {
     expect(made.code, made.err).to.equal(0);
     expect(made.out)
       .to.include(`LEDGER_TLS_CERT_FILE=${out}/tls.crt`)
-      .and.include(`LEDGERCTL_CA_FILE=${out}/ca.crt`);
+      .and.include(`LEDGERCTL_SERVICE_CA=${out}/ca.crt`);
     expect(statSync(join(out, 'tls.key')).mode & 0o777).to.equal(0o600);
     expect(ca()).to.match(/^-----BEGIN CERTIFICATE-----/);
   });
@@ -75,7 +75,7 @@ describe('a service with a certificate of `ledgerctl dev-cert`', function () {
 
   it('is used by ledgerctl, which says what is missing without the authority', async () => {
     const done = await ledgerctl(
-      '--ca-file',
+      '--service-ca',
       join(out, 'ca.crt'),
       'get',
       'tenants',
@@ -87,8 +87,8 @@ describe('a service with a certificate of `ledgerctl dev-cert`', function () {
     expect(done.out).to.include('acme');
     const untrusted = await ledgerctl('get', 'tenants', '--private');
     expect(untrusted.code).to.equal(4);
-    expect(untrusted.err).to.include('name its authority with --ca-file');
-    const wrong = await ledgerctl('--ca-file', join(out, 'tls.key'), 'get', 'tenants', '--private');
+    expect(untrusted.err).to.include('name its authority with --service-ca');
+    const wrong = await ledgerctl('--service-ca', join(out, 'tls.key'), 'get', 'tenants', '--private');
     expect(wrong.code, wrong.err).to.equal(2);
     expect(wrong.err).to.include('tls.key holds no certificate (PEM)');
   });
