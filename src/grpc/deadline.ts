@@ -33,7 +33,10 @@ export const createDeadline = (
     gone = true;
     controller?.abort();
   };
-  stream.once('close', abort);
+  // Aborting costs as much as the rest of a call; one that was answered has nothing to be ended.
+  stream.once('close', () => {
+    if (!stream.writableFinished) abort();
+  });
   return {
     signal: () => {
       controller ??= new AbortController();

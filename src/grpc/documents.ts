@@ -1,13 +1,13 @@
 import {
   fromBinary,
-  fromJson,
   fromJsonString,
   toBinary,
   toJson,
   type DescMessage,
   type Message,
 } from '@bufbuild/protobuf';
-import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
+import { WireType } from '@bufbuild/protobuf/wire';
+import { LRUCache } from 'lru-cache';
 import type { JsonObject } from '../domain/json.ts';
 import { invalid } from '../http/errors.ts';
 import { READ, WRITE } from '../http/osac/messages.ts';
@@ -36,20 +36,27 @@ export const documentOf = (schema: DescMessage, message: Message): JsonObject =>
 /** Without a value: it may be a secret. */
 const reasonOf = (error: unknown): string => {
   const text = error instanceof Error ? error.message : '';
-  const type = /cannot encode message (\S+) to JSON: "([\w./-]{1,100})" is not in the type registry/.exec(
-    text,
-  );
-  if (type !== null) return `type '${type[2]}' is not known`;
+  const type = /"(?:[^"]*\/)?([\w.-]{1,100})" is not in the type registry/.exec(text);
+  if (type !== null) return `type '${type[1]}' is not known`;
   if (/utf-?8|encoded data was not valid/i.test(text)) return 'a text is not valid UTF-8';
   return 'it is cut off, nested too deeply or has a field of another type';
 };
 
-/** A stored document as bytes of its message. */
-export const encodeText = (schema: DescMessage, text: string): Uint8Array =>
-  toBinary(schema, fromJsonString(schema, text, STORED));
+/** Characters and bytes of stored texts that are remembered as messages: the same few are read again and again. */
+const REMEMBERED = 16 * 1024 * 1024;
+const remembered = new LRUCache<string, { readonly schema: DescMessage; readonly bytes: Uint8Array }>({
+  maxSize: REMEMBERED,
+  sizeCalculation: ({ bytes }, text) => text.length + bytes.byteLength + 1,
+});
 
-export const encodeDocument = (schema: DescMessage, document: JsonObject): Uint8Array =>
-  toBinary(schema, fromJson(schema, document, STORED));
+/** A stored document as bytes of its message. */
+export const encodeText = (schema: DescMessage, text: string): Uint8Array => {
+  const known = remembered.get(text);
+  if (known?.schema === schema) return known.bytes;
+  const bytes = toBinary(schema, fromJsonString(schema, text, STORED));
+  remembered.set(text, { schema, bytes });
+  return bytes;
+};
 
 /** Number of a field that every message of this form has. */
 export const numberOf = (schema: DescMessage, name: string): number => {
@@ -59,5 +66,13 @@ export const numberOf = (schema: DescMessage, name: string): number => {
 };
 
 /** A message with one field that holds an encoded message or a text. */
-export const wrapped = (number: number, content: Uint8Array): Uint8Array =>
-  new BinaryWriter().tag(number, WireType.LengthDelimited).bytes(content).finish();
+export const wrapped = (number: number, content: Uint8Array): Uint8Array => {
+  const head = [...varint((number << 3) | WireType.LengthDelimited), ...varint(content.byteLength)];
+  const message = Buffer.allocUnsafe(head.length + content.byteLength);
+  message.set(head);
+  message.set(content, head.length);
+  return message;
+};
+
+const varint = (value: number): readonly number[] =>
+  value < 0x80 ? [value] : [(value & 0x7f) | 0x80, ...varint(value >>> 7)];

@@ -46,7 +46,8 @@ export const readMessages = (
   const held = createStore(budget);
   let total = 0;
   let ended = false;
-  let failure: ApiError | undefined;
+  /** Why no more is read; made when it is asked for. */
+  let failure: (() => ApiError) | undefined;
   let wake: (() => void) | undefined;
   const tell = (): void => {
     wake?.();
@@ -56,7 +57,7 @@ export const readMessages = (
     if (failure !== undefined) return;
     total += chunk.length;
     onBytes(total);
-    if (!held.add(chunk)) failure = tooManyBodies();
+    if (!held.add(chunk)) failure = tooManyBodies;
     // The rest waits in the sender until this much was taken.
     if (held.size > FRAME_HEAD + MAX_MESSAGE_BYTES) stream.pause();
     tell();
@@ -66,7 +67,7 @@ export const readMessages = (
     tell();
   });
   stream.once('close', () => {
-    failure ??= new ApiError('CANCELLED', 'the caller went away');
+    failure ??= gone;
     held.release();
     tell();
   });
@@ -74,20 +75,20 @@ export const readMessages = (
   /** False when the sender has ended before that many bytes were there. */
   const has = async (bytes: number): Promise<boolean> => {
     if (held.size >= bytes) return true;
-    const late = setTimeout(() => {
-      failure ??= new ApiError('REQUEST_TIMEOUT', 'the request did not arrive in time; nothing was done');
+    const timer = setTimeout(() => {
+      failure ??= late;
       tell();
     }, ARRIVAL_MS);
     try {
       while (held.size < bytes) {
-        if (failure !== undefined) throw failure;
+        if (failure !== undefined) throw failure();
         if (ended) return false;
         await new Promise<void>((resolve) => {
           wake = resolve;
         });
       }
     } finally {
-      clearTimeout(late);
+      clearTimeout(timer);
     }
     return true;
   };
@@ -112,7 +113,7 @@ export const readMessages = (
       return opened(flags, bytes, encoding);
     },
     stop: () => {
-      failure ??= new ApiError('CANCELLED', 'the call has ended');
+      failure ??= gone;
       held.release();
       stream.resume();
     },
@@ -177,6 +178,9 @@ const opened = async (flags: number, bytes: Buffer, encoding: string | undefined
   }
 };
 
+const gone = (): ApiError => new ApiError('CANCELLED', 'the caller went away');
+const late = (): ApiError =>
+  new ApiError('REQUEST_TIMEOUT', 'the request did not arrive in time; nothing was done');
 const cutOff = (): ApiError => invalid('the message ends before the length that it announces');
 
 /** OSAC's words where the length is known. */

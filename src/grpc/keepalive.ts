@@ -35,7 +35,12 @@ export const KEEPALIVE: KeepaliveSettings = {
   answerMs: 10_000,
 };
 
-type Pulse = { lastMs: number; pingedMs: number | undefined };
+type Pulse = {
+  lastMs: number;
+  pingedMs: number | undefined;
+  /** The answer was late at the last look: this process may have stood still itself. */
+  late: boolean;
+};
 
 export const createKeepalive = ({ timers, monotonicMs, settings }: KeepaliveOptions): Keepalive => {
   const { leastBetweenMs, forgiven, idleMs, answerMs } = { ...KEEPALIVE, ...settings };
@@ -44,13 +49,16 @@ export const createKeepalive = ({ timers, monotonicMs, settings }: KeepaliveOpti
 
   const look = (session: ServerHttp2Session, pulse: Pulse, now: number): void => {
     if (pulse.pingedMs !== undefined) {
-      if (now - pulse.pingedMs >= answerMs) session.destroy();
+      if (now - pulse.pingedMs < answerMs) return;
+      if (pulse.late) session.destroy();
+      pulse.late = true;
       return;
     }
     if (now - pulse.lastMs < idleMs || session.destroyed || session.closed) return;
     pulse.pingedMs = now;
     session.ping(() => {
       pulse.pingedMs = undefined;
+      pulse.late = false;
       pulse.lastMs = monotonicMs();
     });
   };
@@ -62,7 +70,7 @@ export const createKeepalive = ({ timers, monotonicMs, settings }: KeepaliveOpti
 
   return {
     watch: (session) => {
-      const pulse: Pulse = { lastMs: monotonicMs(), pingedMs: undefined };
+      const pulse: Pulse = { lastMs: monotonicMs(), pingedMs: undefined, late: false };
       let strikes = 0;
       let lastPingMs = Number.NEGATIVE_INFINITY;
       pulses.set(session, pulse);

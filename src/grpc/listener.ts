@@ -58,6 +58,8 @@ export const createGrpcServer = (
   });
   http2.on('sessionError', () => undefined);
   http2.on('stream', (stream, headers, _flags, rawHeaders) => {
+    // Whoever resets a stream is gone; `close` says so, too.
+    stream.on('error', () => undefined);
     const peer =
       stream.session === undefined ? undefined : sessions.get(stream.session as ServerHttp2Session);
     if (peer === undefined) return stream.destroy();

@@ -75,8 +75,6 @@ export const createServeStream = (services: GrpcServices): ServeStream => {
   const { clock, slowReaderMs = SLOW_READER_MS } = services;
 
   return (stream, headers, rawHeaders, peer) => {
-    // Whoever resets a stream is gone; `close` says so, too.
-    stream.on('error', () => undefined);
     const path = headers[':path'] ?? '';
     const method = methods.get(path);
     const protocol = protocolOf(headers['content-type']);
@@ -84,7 +82,7 @@ export const createServeStream = (services: GrpcServices): ServeStream => {
     const http = headers[':method'] ?? '';
     const request: RequestSide = {
       headers,
-      method: method?.verb ?? http,
+      method: http === 'POST' ? (method?.verb ?? http) : http,
       socket: peer,
     };
     const deadline = createDeadline(stream, headers['grpc-timeout']);

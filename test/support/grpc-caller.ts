@@ -164,7 +164,7 @@ const METHODS: Readonly<Record<string, string>> = { POST: 'Create', PATCH: 'Upda
  */
 export const asRest =
   (grpc: Pick<GrpcCaller, 'call'>): Caller =>
-  async (verb, url, body, headers = {}): Promise<Reply> => {
+  async (verb, url, body, headers): Promise<Reply> => {
     const { pathname, searchParams } = new URL(url, 'http://any');
     const [, surface = '', collection = '', id] =
       /^\/api\/(fulfillment|private)\/v1\/([a-z_]+)(?:\/([^/]+))?$/.exec(pathname) ?? [];

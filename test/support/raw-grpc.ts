@@ -58,3 +58,47 @@ export const framed = (message: Uint8Array, { length = message.byteLength, flags
   head.writeUInt32BE(length, 1);
   return Buffer.concat([head, message]);
 };
+
+/** The bytes of a connection that makes one call without a message, by fields that Node's client would not send. */
+export const rawRequest = (
+  path: string,
+  fields: readonly (readonly [name: string, value: string])[],
+): Buffer => {
+  const text = (value: string): Buffer => {
+    const bytes = Buffer.from(value);
+    // A length of HPACK: seven bits, the rest behind them.
+    const length = bytes.length < 127 ? [bytes.length] : [127, ...variable(bytes.length - 127)];
+    return Buffer.concat([Buffer.from(length), bytes]);
+  };
+  const all = [
+    [':method', 'POST'],
+    [':scheme', 'http'],
+    [':path', path],
+    [':authority', 'here'],
+    ['content-type', 'application/grpc'],
+    ...fields,
+  ] as const;
+  const block = Buffer.concat(all.flatMap(([name, value]) => [Buffer.from([0]), text(name), text(value)]));
+  const END_STREAM_AND_HEADERS = 0x05;
+  const head = Buffer.from([
+    0,
+    block.length >> 8,
+    block.length & 0xff,
+    1,
+    END_STREAM_AND_HEADERS,
+    0,
+    0,
+    0,
+    1,
+  ]);
+  return Buffer.concat([HTTP2_HELLO, head, block]);
+};
+
+/** The preface and empty settings. */
+export const HTTP2_HELLO = Buffer.concat([
+  Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'),
+  Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0]),
+]);
+
+const variable = (rest: number): number[] =>
+  rest < 128 ? [rest] : [(rest & 0x7f) | 0x80, ...variable(rest >> 7)];

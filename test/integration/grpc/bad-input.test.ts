@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib';
 import { eventually } from '../../support/eventually.ts';
 import { Code, encodeRequest, grpcCaller, type GrpcCaller } from '../../support/grpc-caller.ts';
 import { callerOf, seedCatalogue, startTestService, type TestService } from '../../support/http-service.ts';
-import { framed, rawGrpc, type RawCall, type RawReply } from '../../support/raw-grpc.ts';
+import { framed, rawGrpc, rawRequest, type RawCall, type RawReply } from '../../support/raw-grpc.ts';
 
 const GET = '/osac.public.v1.Clusters/Get';
 const CREATE = '/osac.public.v1.Clusters/Create';
@@ -143,12 +143,25 @@ describe('bad input over gRPC', () => {
     });
 
     it('two tokens are refused', async () => {
-      const headers = { authorization: [`Bearer ${token}`, 'Bearer other'] };
-      expectStatus(
-        await raw.call({ body, headers: headers as never }),
-        Code.UNAUTHENTICATED,
+      const [host = '', port = ''] = service.grpcAddress.split(':');
+      const socket = connect(Number(port), host);
+      socket.write(
+        rawRequest(GET, [
+          ['x-request-id', 'two-tokens'],
+          ['authorization', `Bearer ${token}`],
+          ['authorization', 'Bearer other'],
+        ]),
+      );
+      const line = (): object | undefined =>
+        service.logger.lines.find(
+          ({ fields }) => 'correlationId' in fields && fields['correlationId'] === 'two-tokens',
+        )?.fields;
+      await eventually('it is answered', () => line() !== undefined);
+      expect(line()).to.include({ route: GET, status: 401 });
+      expect(service.rejections.at(-1)?.message).to.equal(
         "expected at most one 'authorization' header, but received 2",
       );
+      socket.destroy();
     });
 
     it('deadlines: none left, ten years, and no deadline at all', async () => {

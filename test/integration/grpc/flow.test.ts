@@ -12,7 +12,7 @@ import {
   type Json,
   type TestService,
 } from '../../support/http-service.ts';
-import { framed, rawGrpc } from '../../support/raw-grpc.ts';
+import { framed, HTTP2_HELLO, rawGrpc } from '../../support/raw-grpc.ts';
 
 const CLUSTERS = '/osac.public.v1.Clusters';
 const HOST_TYPES = '/osac.private.v1.HostTypes';
@@ -24,7 +24,7 @@ describe('flow of gRPC', function () {
   let admin: GrpcCaller;
   let token: string;
   before(async () => {
-    service = await startTestService({ grpc: { keepalive: { idleMs: 40, answerMs: 40 } } });
+    service = await startTestService();
     token = await service.token({ user: 'root', admin: true });
     await seedCatalogue(callerOf(service, token));
     admin = grpcCaller(service.grpcAddress, token);
@@ -47,6 +47,12 @@ describe('flow of gRPC', function () {
       )?.fields;
     await eventually('the call is logged', () => find() !== undefined);
     return find() ?? {};
+  };
+
+  /** What was sent before on the connection has come: a later call is answered. */
+  const isReceived = async (raw: ReturnType<typeof rawGrpc>): Promise<void> => {
+    const path = '/grpc.health.v1.Health/Check';
+    expect((await raw.call({ path, body: framed(Buffer.alloc(0)) })).headers['grpc-status']).to.equal('0');
   };
 
   it('a page ends at the last whole object that the message has room for', async () => {
@@ -117,26 +123,32 @@ describe('flow of gRPC', function () {
     const raw = rawGrpc(service.grpcAddress);
     const headers = { authorization: `Bearer ${token}`, 'x-request-id': 'gone' };
     const call = raw.call({ body: get, headers: { ...headers, ...future() } });
-    raw.session.ping(() => raw.close());
+    await isReceived(raw);
+    raw.close();
     await call;
     expect(await lineOf('gone')).to.include({ status: 499 });
     expect(errors()).to.equal(before);
   });
 
   it('an idle connection is kept for who answers pings, and ended for who does not', async () => {
-    const raw = rawGrpc(service.grpcAddress);
-    let pings = 0;
-    raw.session.on('ping', () => (pings += 1));
-    const [host = '', port = ''] = service.grpcAddress.split(':');
+    const own = await startTestService({ grpc: { keepalive: { idleMs: 40, answerMs: 1_000 } } });
+    const raw = rawGrpc(own.grpcAddress);
+    const [host = '', port = ''] = own.grpcAddress.split(':');
     const mute = connect(Number(port), host);
-    // The preface and empty settings; whatever comes after that is not answered.
-    mute.write('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
-    mute.write(Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0]));
-    mute.on('data', () => undefined).on('error', () => undefined);
-    await new Promise((resolve) => mute.once('close', resolve));
-    await eventually('it was asked twice', () => pings >= 2);
-    expect(raw.session.destroyed).to.equal(false);
-    raw.close();
+    try {
+      let pings = 0;
+      raw.session.on('ping', () => (pings += 1));
+      // Whatever comes after that is not answered.
+      mute.write(HTTP2_HELLO);
+      mute.on('data', () => undefined).on('error', () => undefined);
+      await new Promise((resolve) => mute.once('close', resolve));
+      await eventually('it was asked twice', () => pings >= 2);
+      expect(raw.session.destroyed).to.equal(false);
+    } finally {
+      raw.close();
+      mute.destroy();
+      await own.close();
+    }
   });
 
   it('a stop tells callers to leave and lets running calls end', async () => {
@@ -148,7 +160,7 @@ describe('flow of gRPC', function () {
       raw.session.on('goaway', () => (left = true));
       const position = own.positions.format('9999999999999999');
       const running = raw.call({ body: get, headers: { ...bearer, 'x-ledger-min-position': position } });
-      await new Promise<void>((resolve) => raw.session.ping(() => resolve()));
+      await isReceived(raw);
       const closing = own.grpc.close(30_000);
       await eventually('it is told', () => left);
       // Its wait for the position is over after five seconds: it is answered, not cut.

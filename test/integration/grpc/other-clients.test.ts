@@ -4,6 +4,8 @@ import {
   createGrpcTransport,
   createGrpcWebTransport,
 } from '@connectrpc/connect-node';
+import { createRegistry } from '@bufbuild/protobuf';
+import { file_google_protobuf_wrappers } from '@bufbuild/protobuf/wkt';
 import { expect } from 'chai';
 import {
   Health,
@@ -13,6 +15,8 @@ import { Clusters } from '../../../src/gen/osac/public/v1/clusters_pb.ts';
 import { callerOf, seedCatalogue, startTestService, type TestService } from '../../support/http-service.ts';
 import { rawGrpc } from '../../support/raw-grpc.ts';
 
+/** What parameters may hold: the JSON form of an Any needs to know. */
+const registry = createRegistry(file_google_protobuf_wrappers);
 const ORIGIN = 'https://console.example';
 
 describe('other protocols of the gRPC port', () => {
@@ -35,7 +39,7 @@ describe('other protocols of the gRPC port', () => {
     gRPC: (interceptors) => createGrpcTransport({ baseUrl: base().baseUrl, interceptors }),
     'gRPC-Web': (interceptors) => createGrpcWebTransport({ ...base(), interceptors, useBinaryFormat: true }),
     'Connect in JSON': (interceptors) =>
-      createConnectTransport({ ...base(), interceptors, useBinaryFormat: false }),
+      createConnectTransport({ ...base(), interceptors, useBinaryFormat: false, jsonOptions: { registry } }),
     'Connect in protobuf': (interceptors) =>
       createConnectTransport({ ...base(), interceptors, useBinaryFormat: true }),
   };
