@@ -141,7 +141,8 @@ export const grpcCaller = (address: string, token?: string, channel: object = {}
   };
 };
 
-const detailsOf = (metadata: Metadata): readonly Json[] => {
+/** The details of the status that a call ended with. */
+export const detailsOf = (metadata: Metadata): readonly Json[] => {
   const [bytes] = metadata.get('grpc-status-details-bin');
   if (!(bytes instanceof Buffer)) return [];
   const json = toJson(StatusSchema, fromBinary(StatusSchema, bytes), { registry, useProtoFieldName: true });

@@ -1,14 +1,8 @@
-import { create, fromBinary, toBinary, toJson } from '@bufbuild/protobuf';
+import { fromBinary, toJson } from '@bufbuild/protobuf';
 import { Client, credentials, Metadata, type StatusObject } from '@grpc/grpc-js';
-import { ErrorInfoSchema } from '../../src/gen/google/rpc/error_details_pb.ts';
-import { StatusSchema } from '../../src/gen/google/rpc/status_pb.ts';
-import {
-  EventsWatchRequestSchema,
-  EventsWatchResponseSchema as PrivateResponse,
-} from '../../src/gen/osac/private/v1/events_pb.ts';
-import { EventsWatchResponseSchema as PublicResponse } from '../../src/gen/osac/public/v1/events_pb.ts';
-import { WRITE } from '../../src/http/osac/messages.ts';
+import { WATCH_RESPONSES, WRITE } from '../../src/http/osac/messages.ts';
 import { eventually } from './eventually.ts';
+import { detailsOf, encodeRequest } from './grpc-caller.ts';
 import type { Json } from './http-caller.ts';
 
 /** How a call ended, with the reason and facts of its `ErrorInfo` where it has one. */
@@ -40,8 +34,6 @@ export type GrpcWatchOptions = {
   readonly metadata?: Readonly<Record<string, string>>;
 };
 
-const RESPONSES = { public: PublicResponse, private: PrivateResponse };
-
 /** A connection of its own, which many watches share: without its own pool all clients of a process share one. */
 export const grpcClient = (address: string): Client =>
   new Client(address, credentials.createInsecure(), { 'grpc.use_local_subchannel_pool': 1 });
@@ -54,11 +46,11 @@ export const watchGrpc = (
   const metadata = new Metadata();
   if (token !== undefined) metadata.set('authorization', `Bearer ${token}`);
   for (const [name, value] of Object.entries(more)) metadata.set(name, value);
-  const response = RESPONSES[surface];
+  const path = `/osac.${surface}.v1.Events/Watch`;
+  const response = WATCH_RESPONSES[surface];
   const call = client.makeServerStreamRequest(
-    `/osac.${surface}.v1.Events/Watch`,
-    (request: { filter?: string }) =>
-      Buffer.from(toBinary(EventsWatchRequestSchema, create(EventsWatchRequestSchema, request))),
+    path,
+    (request: object) => encodeRequest(path, request),
     (bytes) => toJson(response, fromBinary(response, bytes), WRITE) as unknown as Json,
     filter === undefined ? {} : { filter },
     metadata,
@@ -95,9 +87,7 @@ export const watchGrpc = (
 };
 
 const endOf = ({ code, details: message, metadata }: StatusObject): CallEnd => {
-  const [bytes] = metadata.get('grpc-status-details-bin');
-  const { details } = fromBinary(StatusSchema, bytes instanceof Buffer ? bytes : Buffer.alloc(0));
-  const info = details.find(({ typeUrl }) => typeUrl.endsWith('/google.rpc.ErrorInfo'));
-  const { reason, metadata: facts } = fromBinary(ErrorInfoSchema, info?.value ?? Buffer.alloc(0));
-  return { code, message, reason, facts };
+  const details = detailsOf(metadata) as readonly { readonly reason?: string; readonly metadata?: object }[];
+  const { reason = '', metadata: facts = {} } = details.find((detail) => 'reason' in detail) ?? {};
+  return { code, message, reason, facts: { ...facts } };
 };

@@ -1,6 +1,10 @@
+import { Code, ConnectError, createClient } from '@connectrpc/connect';
+import { createConnectTransport, createGrpcWebTransport } from '@connectrpc/connect-node';
 import { status, type Client } from '@grpc/grpc-js';
 import { expect } from 'chai';
+import { Events } from '../../../src/gen/osac/public/v1/events_pb.ts';
 import { unauthenticated } from '../../../src/http/errors.ts';
+import { READ } from '../../../src/http/osac/messages.ts';
 import { eventually } from '../../support/eventually.ts';
 import {
   grpcClient,
@@ -170,7 +174,41 @@ describe('Events/Watch over gRPC', () => {
         if (what.startsWith('an id')) expect(end.message).to.contain("'x-ledger-from'");
       });
 
+    for (const [protocol, createTransport, useBinaryFormat] of [
+      ['gRPC-Web', createGrpcWebTransport, true],
+      ['Connect in protobuf', createConnectTransport, true],
+      ['Connect in JSON', createConnectTransport, false],
+    ] as const)
+      it(`tells pages of a browser the same, over ${protocol}`, async () => {
+        await eventually('nobody is left', () => service.watch.status().watchers === 0);
+        const begin = String((await (await begun()).headers())?.get('x-ledger-watch-id')[0]);
+        const orders = [await order(), await order(), await order()].map(({ name }) => name);
+        const baseUrl = `http://${service.grpcAddress}`;
+        const events = createClient(
+          Events,
+          createTransport({ baseUrl, httpVersion: '2', useBinaryFormat, jsonOptions: READ }),
+        );
+        const headers = { authorization: `Bearer ${userToken}`, 'x-ledger-from': begin };
+        const told: string[] = [];
+        const page = new AbortController();
+        const watched = events.watch({ filter: 'has(event.cluster)' }, { headers, signal: page.signal });
+        for await (const { event } of watched) {
+          if (event?.payload.case === 'cluster') told.push(event.payload.value.metadata?.name ?? '');
+          if (told.length === 3) break;
+        }
+        page.abort();
+        expect(told).to.deep.equal(orders);
+        await eventually('the page is gone', () => service.watch.status().watchers === 1);
+        const refused = events.watch({ filter: '(' }, { headers })[Symbol.asyncIterator]().next();
+        const error = await refused.then(
+          () => undefined,
+          (cause: unknown) => ConnectError.from(cause),
+        );
+        expect(error?.code).to.equal(Code.InvalidArgument);
+      });
+
     it('gives a hundred watchers everything, and nothing is left of those who went', async () => {
+      await eventually('nobody is left', () => service.watch.status().watchers === 0);
       const watchers = await Promise.all(Array.from({ length: 100 }, () => begun(adminToken)));
       expect(service.watch.status()).to.deep.include({ watchers: 100, groups: 1 });
       for (let i = 0; i < 20; i += 1) await change();

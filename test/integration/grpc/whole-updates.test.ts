@@ -41,6 +41,22 @@ describe('whole objects over gRPC', () => {
     [part]: { ...(object[part] as object), ...more } as unknown as Json,
   });
 
+  it('create and edit: the name of an object is taken where its id belongs', async () => {
+    const { items } = ok(await cli.call('/osac.public.v1.ClusterVersions/List', { order: 'spec.version' }));
+    const [older, newer] = (items as unknown as readonly Json[]).map(({ id, metadata }) => ({
+      id,
+      name: metadata?.['name'],
+    }));
+    const name = 'named-by-id';
+    const spec = { template: { id: 'osac.templates.small' }, version: { id: older?.name } };
+    ok(await cli.call(`${CLUSTERS}/Create`, { object: { metadata: { name }, spec } }));
+    const read = await listed(name);
+    expect(read['spec']?.['version']).to.deep.equal(older);
+    const object = edited(read, 'spec', { version: { id: newer?.name } });
+    ok(await cli.call(`${CLUSTERS}/Update`, { object }));
+    expect((await listed(name))['spec']?.['version']).to.deep.equal(newer);
+  });
+
   it('label: the last label goes', async () => {
     const { name } = await order({ labels: { env: 'dev' } });
     const object = edited(await listed(name), 'metadata', { labels: {} });
