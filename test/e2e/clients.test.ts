@@ -34,6 +34,15 @@ describe('examples of clients', function () {
     expect(told.at(-1)).to.equal('from-a-page CLUSTER_STATE_READY');
   });
 
+  it('for a page end with the reason where the token is refused', async () => {
+    const baseUrl = `https://${secure.grpc}`;
+    const { fetch, close } = http2Fetch(baseUrl, secure.ca);
+    const refused = await order('x', 'garbage', () => undefined, { baseUrl, fetch })
+      .catch((error: unknown) => String(error))
+      .finally(close);
+    expect(refused).to.match(/^ConnectError: \[unauthenticated\] /);
+  });
+
   it('say in Node why an order is refused', async () => {
     const { authority, grpc } = secure;
     const run = await runProgram(
