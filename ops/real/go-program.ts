@@ -25,12 +25,15 @@ export const goProgram = (
     name,
     program,
     flags = '',
+    target = '.',
     takes,
   }: {
     readonly sources: string;
     readonly name: string;
     readonly program: string;
     readonly flags?: string;
+    /** Package to build, where it is not the one of the sources. */
+    readonly target?: string;
     readonly takes: string;
   },
   say: (line: string) => void,
@@ -47,7 +50,7 @@ export const goProgram = (
   say(takes);
   // Renamed when complete: a build that broke off must not look like the program.
   const unfinished = `${path}.${process.pid}`;
-  const argv = ['build', '-trimpath', '-buildvcs=false', `-ldflags=${flags}`, '-o', unfinished, '.'];
+  const argv = ['build', '-trimpath', '-buildvcs=false', `-ldflags=${flags}`, '-o', unfinished, target];
   const run = spawnSync('go', argv, { cwd: sources, encoding: 'utf8', timeout: BUILD_MS });
   if (run.status !== 0) {
     rmSync(unfinished, { force: true });

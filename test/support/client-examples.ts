@@ -2,7 +2,21 @@ import { spawnSync } from 'node:child_process';
 import { cpSync, globSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { goProgram, type GoProgram } from '../../ops/real/go-program.ts';
 import { installGrpcio } from './python-tools.ts';
+
+/** grpcurl, as its module has it. */
+export const grpcurl = (say: (line: string) => void = () => undefined): GoProgram =>
+  goProgram(
+    {
+      sources: join(import.meta.dirname, 'grpcurl'),
+      name: 'grpcurl',
+      program: 'grpcurl',
+      target: 'github.com/fullstorydev/grpcurl/cmd/grpcurl',
+      takes: 'building grpcurl; this takes about a minute, once per machine',
+    },
+    say,
+  );
 
 const BUILD_MS = 600_000;
 
