@@ -129,7 +129,9 @@ try {
     setupRequest: (request) => ({ ...request, path: `${COLLECTION}/${anyId()}` }),
   };
 
-  console.log('call          streams  per s              p50 ms   p99 ms   failed   processor µs per call');
+  console.log(
+    'call          streams  per s              p50 ms        p99 ms          failed   processor µs per call',
+  );
   const calls: readonly (readonly [string, (streams: number) => Promise<Run>])[] = [
     ['Get', (streams) => drive(`${CLUSTERS}/Get`, streams, get)],
     ['HTTP GET', (streams) => overHttp(streams, getRequest)],
@@ -156,7 +158,7 @@ try {
         String(runs.reduce((sum, { errors }) => sum + errors, 0)),
         range(runs.map(({ cpuMicros }) => cpuMicros)),
       ];
-      const widths = [14, 9, 19, 9, 9, 9, 12];
+      const widths = [14, 9, 19, 14, 16, 9, 12];
       console.log(columns.map((text, i) => text.padEnd(widths[i] ?? 0)).join(''));
     }
 } finally {

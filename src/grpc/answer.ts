@@ -15,6 +15,11 @@ export const protocolOf = (contentType: string | undefined): Protocol | undefine
   return undefined;
 };
 
+const CONNECT = /^application\/(connect\+)?(proto|json)\s*(;|$)/i;
+
+/** True for the content types of Connect's own protocol. */
+export const isConnect = (contentType: string | undefined): boolean => CONNECT.test(contentType ?? '');
+
 /** The answer of one call on its stream of HTTP/2. */
 export type GrpcAnswer = AnswerSide & {
   readonly stream: ServerHttp2Stream;
@@ -44,9 +49,11 @@ export const openAnswer = (
   const headers: OutgoingHttpHeaders = {};
   let trailers: Record<string, string> = {};
   let ended = false;
+  /** Nothing can be sent any more: a stream that was reset is closed before it is destroyed. */
+  const isOver = (): boolean => ended || stream.destroyed || stream.closed;
 
   const head = (): void => {
-    if (stream.headersSent || stream.destroyed) return;
+    if (stream.headersSent || stream.destroyed || stream.closed) return;
     stream.respond(
       { ':status': 200, 'content-type': `application/${protocol}`, ...headers },
       { waitForTrailers: protocol === 'grpc' },
@@ -63,10 +70,10 @@ export const openAnswer = (
     headers,
     statusCode: 200,
     get closed() {
-      return stream.closed || ended;
+      return isOver();
     },
     get destroyed() {
-      return stream.destroyed || stream.aborted || ended;
+      return isOver() || stream.aborted;
     },
     get headersSent() {
       return stream.headersSent;
@@ -77,12 +84,12 @@ export const openAnswer = (
     once: (event, listener) => stream.once(event, listener),
     head,
     write: (frames) => {
-      if (stream.destroyed || ended) return true;
+      if (isOver()) return true;
       touched();
       return stream.write(frames) || stream.writableLength === 0;
     },
     end: (status, frames) => {
-      if (ended || stream.destroyed) return;
+      if (isOver()) return;
       ended = true;
       touched();
       for (const [name, value] of Object.entries(status.headers))
@@ -105,9 +112,10 @@ export const openAnswer = (
       dropRest(stream);
     },
     plain: (status) => {
-      if (ended || stream.destroyed) return;
+      if (isOver()) return;
       ended = true;
-      withoutMessage({ ':status': status });
+      if (stream.headersSent) stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+      else withoutMessage({ ':status': status });
     },
   };
 };

@@ -26,7 +26,6 @@ import { statusOf } from './status.ts';
  * the many calls. What it answers is what gRPC answers.
  */
 export type Connect = {
-  readonly speaks: (contentType: string | undefined) => boolean;
   /** Throws what is to be answered as an error of the call. */
   readonly serve: (exchange: ConnectExchange, path: string, headers: IncomingHttpHeaders) => Promise<void>;
 };
@@ -36,7 +35,6 @@ export type ConnectExchange = Exchange & { readonly response: GrpcAnswer };
 type Told = { readonly exchange: ConnectExchange; fault?: ApiError };
 
 const TOLD = createContextKey<Told | undefined>(undefined);
-const CONTENT = /^application\/(connect\+)?(proto|json)\s*(;|$)/i;
 
 /** `failed` logs and records a failure as every protocol does; it gives back what is told of it. */
 export const createConnect = (
@@ -101,7 +99,6 @@ export const createConnect = (
     else if (method.desc.methodKind === 'server_streaming') addStream(method);
   const byPath = new Map(router.handlers.map((handler) => [handler.requestPath, handler]));
   return {
-    speaks: (contentType) => CONTENT.test(contentType ?? ''),
     serve: async (exchange, path, headers) => {
       const handler = byPath.get(path);
       if (handler === undefined) return exchange.response.plain(404);
@@ -184,7 +181,7 @@ const answerBy = async (
     signal: signal(),
     contextValues: createContextValues().set(TOLD, told),
   });
-  if (stream.destroyed) return;
+  if (stream.destroyed || stream.closed) return;
   response.statusCode = told.fault?.status ?? answer.status;
   stream.respond({
     ':status': answer.status,
@@ -192,7 +189,7 @@ const answerBy = async (
     ...Object.fromEntries(answer.header ?? []),
   });
   for await (const part of answer.body ?? []) {
-    if (stream.destroyed) return;
+    if (stream.destroyed || stream.closed) return;
     if (!stream.write(part)) await new Promise<void>((resolve) => onceEither(response, resolve));
   }
   response.statusCode = told.fault?.status ?? answer.status;

@@ -66,11 +66,16 @@ export const createGrpcServer = (
     serve(stream, headers, rawHeaders as unknown as readonly string[], peer);
   });
 
-  const sockets = new Set<Socket>();
+  /** Connections, and whether they have said that they speak HTTP/2. */
+  const sockets = new Map<Socket, { spoke: boolean }>();
   const server = accept((socket) => {
-    sockets.add(socket);
+    const known = { spoke: false };
+    sockets.set(socket, known);
     socket.once('close', () => sockets.delete(socket));
-    hasPreface(socket, () => http2.emit('connection', socket));
+    hasPreface(socket, () => {
+      known.spoke = true;
+      http2.emit('connection', socket);
+    });
   });
   server.maxConnections = MAX_CONNECTIONS;
   return {
@@ -79,7 +84,7 @@ export const createGrpcServer = (
       new Promise((resolve) => {
         const cut = timers.after(graceMs, () => {
           for (const session of sessions.keys()) session.destroy();
-          for (const socket of sockets) socket.destroy();
+          for (const socket of sockets.keys()) socket.destroy();
         });
         server.close(() => {
           cut();
@@ -87,6 +92,7 @@ export const createGrpcServer = (
           resolve();
         });
         for (const session of sessions.keys()) session.close();
+        for (const [socket, { spoke }] of sockets) if (!spoke) socket.destroy();
       }),
   };
 };

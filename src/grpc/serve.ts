@@ -16,8 +16,8 @@ import {
 import { assertKnown } from '../http/limits/admission.ts';
 import type { Cors } from '../http/limits/cors.ts';
 import { nextTurn, type CallServices } from '../http/osac/served.ts';
-import { openAnswer, protocolOf, type GrpcAnswer } from './answer.ts';
-import { createConnect } from './connect.ts';
+import { isConnect, openAnswer, protocolOf, type GrpcAnswer } from './answer.ts';
+import type { Connect } from './connect.ts';
 import { createDeadline } from './deadline.ts';
 import { decode } from './documents.ts';
 import {
@@ -68,9 +68,14 @@ type Call = {
 export const createServeStream = (services: GrpcServices): ServeStream => {
   const methods = new Map(services.methods.map((method) => [pathOf(method.desc), method]));
   const known = new Set(services.methods.map(({ desc }) => desc.parent.typeName));
-  const connect = createConnect(services.methods, services, (exchange, failure) =>
-    failed(exchange, failure, services),
-  );
+  let connect: Promise<Connect> | undefined;
+  /** Loaded for the first call: most services never see one. */
+  const loadConnect = async (): Promise<Connect> => {
+    const { createConnect } = await import('./connect.ts');
+    return createConnect(services.methods, services, (exchange, failure) =>
+      failed(exchange, failure, services),
+    );
+  };
   const nextRequestId = requestIds(services.ids);
   const { clock, slowReaderMs = SLOW_READER_MS } = services;
 
@@ -94,8 +99,12 @@ export const createServeStream = (services: GrpcServices): ServeStream => {
     if (services.cors(exchange)) return answer.plain(200);
     if (http !== 'POST') return refused(answer, 405);
     if (protocol === undefined) {
-      if (!connect.speaks(headers['content-type'])) return refused(answer, 415);
-      connect.serve(exchange, path, headers).catch((error: unknown) => {
+      if (!isConnect(headers['content-type'])) return refused(answer, 415);
+      const page = async (): Promise<void> => {
+        assertOneToken(rawHeaders);
+        await (await (connect ??= loadConnect())).serve(exchange, path, headers);
+      };
+      page().catch((error: unknown) => {
         refused(answer, failed(exchange, error, services)?.status ?? 500);
       });
       return;

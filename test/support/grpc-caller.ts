@@ -182,7 +182,7 @@ export const asRest =
       ...(mask === null ? {} : { update_mask: mask }),
       ...(searchParams.get('lock') === 'true' ? { lock: true } : {}),
     };
-    const reply = await grpc.call(path, request, { headers });
+    const reply = await grpc.call(path, request, headers === undefined ? {} : { headers });
     const json =
       reply.code === Code.OK
         ? method === 'List'

@@ -394,6 +394,7 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
     /** `host:port` of the gRPC listener. */
     grpcAddress: `127.0.0.1:${(grpc.server.address() as AddressInfo).port}`,
     grpc,
+    authenticate,
     app,
     server,
     store,

@@ -195,6 +195,29 @@ describe('bad input over gRPC', () => {
       await stillServes();
     });
 
+    it('calls that are reset while they are answered', async () => {
+      const errors = (): number => service.logger.lines.filter(({ level }) => level === 'error').length;
+      const before = errors();
+      const resets = Array.from(
+        { length: 200 },
+        (_, i) =>
+          new Promise<void>((resolve) => {
+            const stream = raw.session.request({
+              ':method': 'POST',
+              ':path': GET,
+              'content-type': ['application/grpc', 'application/grpc-web', 'application/json'][i % 3] ?? '',
+              authorization: `Bearer ${token}`,
+            });
+            stream.on('error', () => undefined).on('close', resolve);
+            stream.end(framed(encodeRequest(GET, { id: 'nope' })));
+            setImmediate(() => stream.close(constants.NGHTTP2_CANCEL));
+          }),
+      );
+      await Promise.all(resets);
+      await stillServes();
+      expect(errors()).to.equal(before);
+    });
+
     it('a flood of resets', async () => {
       for (let i = 0; i < 3_000; i += 1) {
         if (raw.session.closed || raw.session.destroyed) break;

@@ -9,6 +9,7 @@ import {
   callerOf,
   seedCatalogue,
   startTestService,
+  textAt,
   type Json,
   type TestService,
 } from '../../support/http-service.ts';
@@ -128,6 +129,67 @@ describe('flow of gRPC', function () {
     await call;
     expect(await lineOf('gone')).to.include({ status: 499 });
     expect(errors()).to.equal(before);
+  });
+
+  it('a rate that is used up says when to call again', async () => {
+    const own = await startTestService({ admission: { rateLimitAdmin: 2 } });
+    const caller = grpcCaller(own.grpcAddress, await own.token({ user: 'root', admin: true }));
+    try {
+      const replies = [];
+      for (let i = 0; i < 3; i += 1) replies.push(await caller.call(`${CLUSTERS}/Get`, { id: 'nope' }));
+      const [first, , third] = replies;
+      expect(first?.code).to.equal(Code.NOT_FOUND);
+      expect(first?.metadata('ratelimit')).to.match(/^"admin";r=1;/);
+      expect([third?.code, third?.metadata('x-ledger-reason')]).to.deep.equal([
+        Code.RESOURCE_EXHAUSTED,
+        'RATE_LIMITED',
+      ]);
+      expect(third?.details.map((detail) => detail['@type'])).to.include(
+        'type.googleapis.com/google.rpc.RetryInfo',
+      );
+    } finally {
+      caller.close();
+      await own.close();
+    }
+  });
+
+  it('answers that nobody reads are bounded, and their readers are cut off', async () => {
+    const own = await startTestService({ slowReaderMs: 300, admission: { unread: { ofAll: 1, ofOne: 1 } } });
+    const bearer = await own.token({ user: 'root', admin: true });
+    const writer = grpcCaller(own.grpcAddress, bearer);
+    const raw = rawGrpc(own.grpcAddress);
+    try {
+      const made = await writer.call(`${HOST_TYPES}/Create`, {
+        object: { metadata: { name: 'big', annotations: { big: 'x'.repeat(250_000) } } },
+      });
+      expect(made.code, made.message).to.equal(Code.OK);
+      const id = textAt(made.json, 'object', 'id');
+      const stream = raw.session.request({
+        ':method': 'POST',
+        ':path': `${HOST_TYPES}/Get`,
+        'content-type': 'application/grpc',
+        authorization: `Bearer ${bearer}`,
+      });
+      const closed = new Promise<number | undefined>((resolve) =>
+        stream.on('close', () => resolve(stream.rstCode)).on('error', () => undefined),
+      );
+      // It is never read: what waits here is more than the window of a stream.
+      stream.end(framed(encodeRequest(`${HOST_TYPES}/Get`, { id })));
+      await eventually('reads are refused', async () => {
+        const reply = await writer.call(`${HOST_TYPES}/Get`, { id: 'nope' });
+        return reply.metadata('x-ledger-reason') === 'ANSWERS_NOT_READ';
+      });
+      stream.resume();
+      await closed;
+      await eventually('reads are served again', async () => {
+        const reply = await writer.call(`${HOST_TYPES}/Get`, { id: 'nope' });
+        return reply.code === Code.NOT_FOUND;
+      });
+    } finally {
+      raw.close();
+      writer.close();
+      await own.close();
+    }
   });
 
   it('an idle connection is kept for who answers pings, and ended for who does not', async () => {

@@ -87,6 +87,7 @@ describe('which issuers of tokens are trusted', () => {
       { nodeEnv: 'production' },
       { nodeEnv: ' Production' },
       { httpAddress: { host: '0.0.0.0', port: 8001 } },
+      { grpcAddress: { host: '0.0.0.0', port: 8000 } },
     ]) {
       const error = await fault(verifier([], where));
       expect(error).to.be.instanceOf(BadSetting);

@@ -18,14 +18,21 @@ describe('settings', () => {
   it('need nothing: every one has a default', () => {
     const config = readConfig({});
     expect(config.httpAddress).to.deep.equal({ host: '127.0.0.1', port: 8001 });
+    expect(config.grpcAddress).to.deep.equal({ host: '127.0.0.1', port: 8000 });
     expect(config.eventStore).to.equal('sqlite');
     expect(config.roles).to.deep.equal(['api', 'processes', 'publisher', 'auditor']);
     expect(config.secretsDir).to.match(/\/data\/secrets$/);
   });
 
+  it('an empty gRPC address is no listener', () => {
+    expect(readConfig({ LEDGER_GRPC_ADDRESS: '' }).grpcAddress).to.equal(undefined);
+  });
+
   for (const [variable, value, what] of [
     ['LEDGER_HTTP_ADDRESS', 'localhost', 'host:port'],
     ['LEDGER_HTTP_ADDRESS', '127.0.0.1:99999', '65535'],
+    ['LEDGER_GRPC_ADDRESS', 'localhost', 'host:port'],
+    ['LEDGER_GRPC_ADDRESS', '127.0.0.1:99999', '65535'],
     ['LEDGER_EVENT_STORE', 'postgres://x', 'esdb'],
     ['LEDGER_ROLES', 'api,cook', 'publisher'],
     ['LEDGER_ROLES', ',', 'at least one'],
