@@ -19,23 +19,20 @@ export const revisionOfVersion = async (
   signal?: AbortSignal,
 ): Promise<number | undefined> => {
   let { version } = now;
-  let append = { commandId: '', counts: false, begins: false };
+  let append = { commandId: '', counts: false };
   let seen = 0;
   const backwards = { from: now.revision, direction: 'backward', ...(signal && { signal }) } as const;
   for await (const event of store.readStream(stream, backwards)) {
     const { commandId } = commandOf(event);
     if (seen > 0 && commandId !== append.commandId) {
-      if (append.begins) return undefined;
       if (append.counts) version -= 1;
       if (version === wanted) return event.revision;
-      append = { commandId, counts: false, begins: false };
+      // Behind version 0 lies an earlier object.
+      if (version < 0) return undefined;
+      append = { commandId, counts: false };
     }
-    const { changesDocument = true, begins = false } = typeOf(event.type) ?? {};
-    append = {
-      commandId,
-      counts: append.counts || changesDocument,
-      begins: append.begins || begins,
-    };
+    const { changesDocument = true } = typeOf(event.type) ?? {};
+    append = { commandId, counts: append.counts || changesDocument };
     seen += 1;
     if (seen % SLICE === 0) await setImmediate();
   }
