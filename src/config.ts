@@ -42,6 +42,9 @@ const commaList = z.string().transform((text) =>
     .filter((part) => part !== ''),
 );
 
+/** A path, made absolute; empty: undefined. */
+const optionalPath = z.string().transform((text) => (text === '' ? undefined : resolve(text)));
+
 const oneOf = <Word extends string>(what: string, words: readonly Word[]) =>
   z.enum(words, {
     error: ({ input }) => `unknown ${what} ${JSON.stringify(input)}; it can name ${words.join(', ')}`,
@@ -105,6 +108,37 @@ const fields = {
     address,
     'Address of the Prometheus metrics listener, `host:port`; port 0 takes any free port.',
   ),
+  tlsCertFile: field(
+    'LEDGER_TLS_CERT_FILE',
+    '',
+    '/etc/ledger/tls.crt',
+    optionalPath,
+    'PEM file of the certificate, with its chain, for TLS on the HTTP and the gRPC listener. The service reads the files of these settings again when they change. Empty: plaintext.',
+  ),
+  tlsKeyFile: field(
+    'LEDGER_TLS_KEY_FILE',
+    '',
+    '/etc/ledger/tls.key',
+    optionalPath,
+    'PEM file of the private key of that certificate, without a passphrase; needed with `LEDGER_TLS_CERT_FILE`.',
+  ),
+  tlsClientCaFile: field(
+    'LEDGER_TLS_CLIENT_CA_FILE',
+    '',
+    '/etc/ledger/clients.crt',
+    optionalPath,
+    'PEM file of the authority that signs the certificates of clients; a connection without such a certificate is refused. Tokens are needed as well. Empty: clients need no certificate.',
+  ),
+  tls: field(
+    'LEDGER_TLS',
+    '',
+    'off',
+    z
+      .string()
+      .refine((text) => text === '' || text === 'off', 'must be `off` or empty')
+      .transform((text) => (text === 'off' ? text : undefined)),
+    '`off`: a proxy in front ends TLS, so plaintext is allowed in production (`NODE_ENV=production`). Empty: production refuses plaintext where other machines can reach it.',
+  ),
   dataDir: field(
     'LEDGER_DATA_DIR',
     './data',
@@ -119,7 +153,7 @@ const fields = {
     'LEDGER_SECRETS_DIR',
     '',
     './data/secrets',
-    z.string().transform((path) => (path === '' ? undefined : resolve(path))),
+    optionalPath,
     'Directory of secrets, subject keys and the development issuer key; shared by all instances on one EventStoreDB. Empty: `secrets` in the data directory.',
   ),
   eventStore: field(
@@ -181,7 +215,7 @@ const fields = {
     'LEDGER_CATALOG',
     '',
     './fixtures/catalog',
-    z.string().transform((path) => (path === '' ? undefined : resolve(path))),
+    optionalPath,
     'Folder of catalogue files (tenants, host types, versions, templates, catalogue items, instance types, disk images, hubs) loaded at start; what exists already is left as it is.',
   ),
   kafkaBrokers: field(
@@ -232,7 +266,7 @@ const fields = {
     'LEDGER_KAFKA_SASL_PASSWORD_FILE',
     '',
     '/etc/kafka/password',
-    z.string().transform((path) => (path === '' ? undefined : resolve(path))),
+    optionalPath,
     'File that holds the password for the brokers; read again for each connection. Needed with `LEDGER_KAFKA_SASL_MECHANISM`.',
   ),
   kafkaHeartbeatMs: field(
@@ -431,7 +465,21 @@ export const readConfig = (
 };
 
 /** Settings that are good by themselves and cannot work together. */
-const contradictions = (config: Config): string[] => {
+const contradictions = (config: Config): string[] => [...ofTls(config), ...ofSasl(config)];
+
+const ofTls = ({ tls, tlsCertFile: cert, tlsKeyFile: key, tlsClientCaFile: clientCa }: Config): string[] => [
+  ...(cert === undefined && (key ?? clientCa) !== undefined
+    ? [missing(fields.tlsCertFile, 'is needed with a key or an authority of clients')]
+    : []),
+  ...(cert !== undefined && key === undefined
+    ? [missing(fields.tlsKeyFile, 'is needed with LEDGER_TLS_CERT_FILE')]
+    : []),
+  ...(tls === 'off' && cert !== undefined
+    ? ['LEDGER_TLS: off contradicts LEDGER_TLS_CERT_FILE; leave one of them empty']
+    : []),
+];
+
+const ofSasl = (config: Config): string[] => {
   const { kafkaSaslMechanism: mechanism, kafkaSaslUsername: username, kafkaSaslPasswordFile: file } = config;
   if (mechanism === undefined)
     return username === '' && file === undefined

@@ -169,6 +169,7 @@ const actions = {
   ...(process.env['LEDGER_HTTP_ADDRESS'] === undefined
     ? {}
     : { httpAddress: process.env['LEDGER_HTTP_ADDRESS'] }),
+  tls: (process.env['LEDGER_TLS_CERT_FILE'] ?? '') !== '',
   eventStore: process.env['LEDGER_EVENT_STORE'] ?? 'sqlite',
   version: packageVersion(),
 };

@@ -143,7 +143,7 @@ export const createApiClient = (baseUrl: string, token: string, options: ClientO
         throw new Unreachable(`no answer from ${url.origin} within ${(timeoutMs ?? 0) / 1000} s`, {
           cause: error,
         });
-      throw new Unreachable(`cannot reach ${url.origin}: is the service running there?`, {
+      throw new Unreachable(whyUnreachable(url, codeOf(error)), {
         cause: error,
         sent: BROKEN.includes(codeOf(error)),
       });
@@ -246,6 +246,16 @@ const repeats = ({ status }: Response): boolean => status === 429 || status === 
 const codeOf = (error: unknown): string => {
   const { code } = ((error as { cause?: unknown } | undefined)?.cause ?? {}) as { code?: unknown };
   return typeof code === 'string' ? code : '';
+};
+
+/** OpenSSL's codes of certificates that are not trusted, are over, or are of another host. */
+const CERTIFICATE = /CERT|UNABLE_TO_/;
+
+const whyUnreachable = ({ origin }: URL, code: string): string => {
+  if (CERTIFICATE.test(code))
+    return `the certificate of ${origin} is refused (${code}): name its authority with --service-ca`;
+  if (/^ERR_SSL_(WRONG_VERSION|PACKET_LENGTH)/.test(code)) return `${origin} speaks no TLS: is it http://?`;
+  return `cannot reach ${origin}: is the service running there?`;
 };
 
 const BROKEN = ['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'];

@@ -71,6 +71,10 @@ export const COMMAND_LIST: { readonly [name: string]: Listed } = {
     hasOptions: true,
     about: 'billed and provisioning time by tenant, project, kind and template',
   },
+  'dev-cert': {
+    hasOptions: true,
+    about: 'write a certificate for loopback, and the authority that clients have to trust for it',
+  },
   completion: {
     takes: '<shell>',
     about: 'print a script that completes commands, options, kinds and names of objects',

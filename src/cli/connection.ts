@@ -23,6 +23,8 @@ export type CliActions = {
   readonly defaultDataDir: string;
   /** `LEDGER_HTTP_ADDRESS` as it is set; absent: it is not. */
   readonly httpAddress?: string;
+  /** Whether the settings of the service name a certificate. */
+  readonly tls?: boolean;
   /** `LEDGER_SECRETS_DIR` as it is set; absent: it is not. */
   readonly secretsDir?: string;
   readonly eventStore: string;

@@ -94,6 +94,11 @@ const GROUPS: readonly Group[] = [
   aboutService('store', async () => (await import('./commands/store.ts')).addStoreCommands),
   aboutService('audit', async () => (await import('./commands/audit.ts')).addAuditCommands),
   aboutService('usage', async () => (await import('./commands/usage.ts')).addUsageCommand),
+  {
+    names: ['dev-cert'],
+    add: async ({ program, connection }) =>
+      (await import('./commands/dev-cert.ts')).addDevCertCommand(program, connection.io),
+  },
   aboutKinds(
     ['completion', '__complete'],
     async () => (await import('./commands/completion.ts')).addCompletionCommand,
@@ -126,13 +131,19 @@ export const createCli = async (
     .addOption(
       new Option('--url, --address <url>', 'address of the service')
         .env('LEDGERCTL_URL')
-        .default(urlOfAddress(actions.httpAddress), `LEDGER_HTTP_ADDRESS, else ${DEFAULT_URL}`),
+        .default(urlOfAddress(actions.httpAddress, actions.tls), `LEDGER_HTTP_ADDRESS, else ${DEFAULT_URL}`),
     )
     .addOption(
       new Option(
         '--token <token>',
         'bearer token of a provider admin (default: one of the development issuer, for which the settings of the service are read)',
       ).env('LEDGERCTL_TOKEN'),
+    )
+    .addOption(
+      new Option(
+        '--service-ca <file>',
+        'authority of the certificate of the service, PEM (default: those that Node trusts)',
+      ).env('LEDGERCTL_SERVICE_CA'),
     )
     .addOption(
       new Option('--timeout <time>', 'how long one call may take, its repetitions included')
@@ -153,13 +164,15 @@ export const createCli = async (
       return token === undefined || namesAdmin(token);
     },
     client: async ({ attempts = ATTEMPTS } = {}) => {
-      const { address, token, timeout } = program.opts<{
+      const { address, token, timeout, serviceCa } = program.opts<{
         address: string;
         token?: string;
         timeout: number;
+        serviceCa?: string;
       }>();
       if (!/^https?:$/.test(URL.parse(address)?.protocol ?? ''))
         throw new InvalidArgumentError(`--url: "${address}" is not an address such as ${DEFAULT_URL}`);
+      if (serviceCa !== undefined) await (await import('./trust.ts')).trust(serviceCa);
       return createApiClient(address, token ?? (await ownToken(actions)), {
         attempts,
         timeoutMs: timeout * 1000,

@@ -1,5 +1,6 @@
 import type { Server } from 'node:http';
 import type { AddressInfo, Server as SocketServer } from 'node:net';
+import { Server as TlsServer } from 'node:tls';
 import { BadSetting, type Address } from '../config.ts';
 
 /** Binds the address that the named setting gives. Throws BadSetting when that cannot be done. */
@@ -41,5 +42,6 @@ export const addressOf = (server: SocketServer): string => {
   return `${family === 'IPv6' ? `[${address}]` : address}:${port}`;
 };
 
-/** `http://host:port`. */
-export const urlOf = (server: SocketServer): string => `http://${addressOf(server)}`;
+/** `http://host:port`, or `https://`. */
+export const urlOf = (server: SocketServer): string =>
+  `${server instanceof TlsServer ? 'https' : 'http'}://${addressOf(server)}`;

@@ -29,6 +29,7 @@ import { checkKafkaFiles } from './kafka-files.ts';
 import { openStore } from './event-log.ts';
 import { measure } from './measure.ts';
 import { openRefusals } from './refusals.ts';
+import { openServerTls } from './server-tls.ts';
 import { createSystem, type System } from './system.ts';
 import { createVerifier } from './token-verification.ts';
 
@@ -58,6 +59,8 @@ export const openPorts = async (config: Config, ports: Process, closers: Closers
   const { clock, instance, logger, nodeEnv } = ports;
   await openDirectories(config);
   await checkKafkaFiles(config);
+  const tls = await openServerTls(config, ports);
+  if (tls !== undefined) closers.push(tls.stop);
   const metrics = createMetrics();
   closers.push(() => {
     metrics.close();
@@ -118,6 +121,7 @@ export const openPorts = async (config: Config, ports: Process, closers: Closers
     ...ports,
     metrics,
     measured,
+    tls,
     catalog,
     pod,
     verifier,

@@ -145,7 +145,7 @@ export const serve = async (
 ): Promise<Listening> => {
   const { system, served, publisher, running } = parts;
   const { positions, services, surfaces, suspects, auditing, auditApi } = served;
-  const { clock, timers, ids, logger, metrics, measured, store, pod, verifier } = opened;
+  const { clock, timers, ids, logger, metrics, measured, store, pod, verifier, tls } = opened;
   const hasAudit = system.auditing !== undefined;
   const gate = createStartGate({ system, store, timers, signal: running, hasAudit });
   const { isBuilding } = gate;
@@ -227,10 +227,12 @@ export const serve = async (
     }),
     auditRoutes: auditApi?.routes ?? withoutAuditor(),
   });
-  const server = createHttpServer(app);
-  const metricsServer = await serveMetrics(metrics, config.metricsAddress).catch((error: unknown) => {
-    throw cannotListen('LEDGER_METRICS_ADDRESS', config.metricsAddress, error);
-  });
+  const server = createHttpServer(app, { tls });
+  const metricsServer = await serveMetrics(metrics, config.metricsAddress, readiness.check).catch(
+    (error: unknown) => {
+      throw cannotListen('LEDGER_METRICS_ADDRESS', config.metricsAddress, error);
+    },
+  );
   closers.push(() => closeServer(metricsServer, 0));
   const { grpcAddress } = config;
   const grpc =
@@ -241,6 +243,7 @@ export const serve = async (
           streams: config.roles.includes('api') ? watch.streams : [],
           timers,
           openReflection: config.trustedIssuers.length === 0,
+          ...(tls === undefined ? {} : { accept: tls.accept }),
         });
   closers.push(async () => {
     readiness.drain();

@@ -1,4 +1,12 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import {
+  createServer,
+  type IncomingMessage,
+  type Server,
+  type ServerOptions,
+  type ServerResponse,
+} from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
+import type { Server as TlsServer, TlsOptions } from 'node:tls';
 import express, { type Express } from 'express';
 import type { Ids } from '../app/ports.ts';
 import { methodNotAllowed, urlNotFound } from './errors.ts';
@@ -62,6 +70,14 @@ export type HttpLimits = {
   readonly requestTimeoutMs?: number;
   /** Milliseconds an idle connection is kept; above the idle time of the proxy in front. Default 65,000. */
   readonly keepAliveTimeoutMs?: number;
+  /** Default: plaintext. */
+  readonly tls?: ServerCertificate | undefined;
+};
+
+/** What TLS is served with, and who has to be told of servers that do: files change. */
+export type ServerCertificate = {
+  readonly options: TlsOptions;
+  readonly follow: (server: Pick<TlsServer, 'setSecureContext'>) => void;
 };
 
 /** Bytes of a request's headers; more is answered 431. */
@@ -199,21 +215,30 @@ const styleOf = (url: string): ErrorStyle => (/^\/api\/(ledger|audit)\//.test(ur
 export const createHttpServer = (app: Express, limits: HttpLimits = {}): Server => {
   const headersTimeout = limits.headersTimeoutMs ?? 10_000;
   const requestTimeout = limits.requestTimeoutMs ?? 30_000;
-  const server = createServer(
-    {
-      maxHeaderSize: MAX_HEADER_BYTES,
-      // Asked for by the application, which says so in its answer.
-      requireHostHeader: false,
-      headersTimeout,
-      requestTimeout,
-      keepAliveTimeout: limits.keepAliveTimeoutMs ?? 65_000,
-      connectionsCheckingInterval: Math.min(2_000, headersTimeout, requestTimeout),
-    },
-    app,
-  );
+  const options = {
+    maxHeaderSize: MAX_HEADER_BYTES,
+    // Asked for by the application, which says so in its answer.
+    requireHostHeader: false,
+    headersTimeout,
+    requestTimeout,
+    keepAliveTimeout: limits.keepAliveTimeoutMs ?? 65_000,
+    connectionsCheckingInterval: Math.min(2_000, headersTimeout, requestTimeout),
+  };
+  const server = secured(limits.tls, options, app) ?? createServer(options, app);
   // Counted by the application, which refuses what is too much; only the bytes are limited here.
   server.maxHeadersCount = 0;
   answerParserErrors(server, MAX_HEADER_BYTES);
+  return server;
+};
+
+const secured = (
+  tls: ServerCertificate | undefined,
+  options: ServerOptions,
+  app: Express,
+): Server | undefined => {
+  if (tls === undefined) return undefined;
+  const server = createSecureServer({ ...options, ...tls.options }, app);
+  tls.follow(server);
   return server;
 };
 

@@ -1,7 +1,11 @@
+import { rmSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { kafkaInstallation } from '../../ops/real/kafka/installation.ts';
 import { kubeBinary } from '../../ops/real/kube-apiserver/binary.ts';
 import { rulebookEnvironment } from '../../ops/real/rulebook/environment.ts';
-import { installPythonTools } from '../support/openapi/python-tools.ts';
+import { buildGoExample, grpcurl } from '../support/client-examples.ts';
+import { osacCommandLine } from '../support/osac-command-line.ts';
+import { installGrpcio, installPythonTools } from '../support/openapi/python-tools.ts';
 
 /**
  * Installs and builds the real servers before the suites that run on them do so beside each other: two must not fill one
@@ -10,7 +14,18 @@ import { installPythonTools } from '../support/openapi/python-tools.ts';
  */
 const say = (line: string): void => console.log(`  ${line}`);
 
-for (const prepare of [kafkaInstallation, kubeBinary, rulebookEnvironment, installPythonTools])
+const PREPARATIONS = [
+  kafkaInstallation,
+  kubeBinary,
+  rulebookEnvironment,
+  installPythonTools,
+  installGrpcio,
+  osacCommandLine,
+  grpcurl,
+  () => rmSync(dirname(buildGoExample()), { recursive: true }),
+];
+
+for (const prepare of PREPARATIONS)
   try {
     prepare(say);
   } catch (error) {

@@ -5,6 +5,8 @@ export const SKIPPABLE = [
   'browser',
   'eventstoredb',
   'eventstoredb-controls',
+  'grpc-go',
+  'grpcio',
   'kafka',
   'kafka-brokers',
   'kafka-passwords',

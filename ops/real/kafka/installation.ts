@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { findJava } from '../java.ts';
-import { cacheFolder } from '../kube-apiserver/binary.ts';
+import { cacheFolder } from '../go-program.ts';
 
 /** Where Apache Kafka's libraries are and which Java runs them. */
 export type KafkaInstallation = {

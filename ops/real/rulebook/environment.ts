@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { findJava } from '../java.ts';
-import { cacheFolder } from '../kube-apiserver/binary.ts';
+import { cacheFolder } from '../go-program.ts';
 
 /** Where ansible-rulebook is and what it needs around it. */
 export type RulebookEnvironment = {

@@ -7,6 +7,7 @@ import { importJWK } from 'jose/key/import';
 import type { JWK, JWTVerifyGetKey } from 'jose';
 import { makeDirectory } from '../../app/deployment/make-directory.ts';
 import { isProduction } from '../../app/deployment/production.ts';
+import { isLoopback } from '../../domain/hubs/loopback.ts';
 
 /** Never resolves (RFC 2606), so that nobody mistakes it for a reachable issuer. */
 export const DEVELOPMENT_ISSUER = 'https://development-issuer.invalid';
@@ -46,9 +47,6 @@ export const whyNoDevelopmentIssuer = (where: {
     return `the development token issuer is refused on ${where.listenHost}, which other machines can reach; set LEDGER_TRUSTED_ISSUERS or listen on 127.0.0.1`;
   return undefined;
 };
-
-const isLoopback = (host: string): boolean =>
-  host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host);
 
 /** Opens the issuer whose RSA key lives in the secrets directory; the first start creates the key (mode 0600). */
 export const openDevelopmentIssuer = async (secretsDir: string): Promise<DevelopmentIssuer> => {

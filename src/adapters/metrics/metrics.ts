@@ -222,15 +222,30 @@ export const createMetrics = () => {
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
-/** Serves the registry on a listener of its own; every path answers (OSAC). */
+type Answer = { readonly status: number; readonly type: string; readonly text: string };
+
+/**
+ * Serves the registry on a listener of its own; every path answers with it (OSAC), but those of probes, which have no
+ * certificate where the API asks for one.
+ */
 export const serveMetrics = async (
   metrics: Metrics,
   address: { readonly host: string; readonly port: number },
+  readiness: () => Promise<{ readonly ready: boolean }>,
 ): Promise<Server> => {
-  const server = createServer((_request, response) => {
-    metrics.text().then(
-      (text) => response.writeHead(200, { 'content-type': metrics.registry.contentType }).end(text),
-      (error: unknown) => response.writeHead(500, { 'content-type': 'text/plain' }).end(String(error)),
+  const answer = async (path: string | undefined): Promise<Answer> => {
+    if (path === '/healthz') return { status: 200, type: 'text/plain', text: '' };
+    if (path !== '/readyz')
+      return { status: 200, type: metrics.registry.contentType, text: await metrics.text() };
+    const found = await readiness();
+    return { status: found.ready ? 200 : 503, type: 'application/json', text: JSON.stringify(found) };
+  };
+  const server = createServer((request, response) => {
+    const send = ({ status, type, text }: Answer): void => {
+      response.writeHead(status, { 'content-type': type }).end(text);
+    };
+    answer(request.url).then(send, (error: unknown) =>
+      send({ status: 500, type: 'text/plain', text: String(error) }),
     );
   });
   await new Promise<void>((resolve, reject) => {

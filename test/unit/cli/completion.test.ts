@@ -17,7 +17,7 @@ describe('ledgerctl completes', () => {
     (await cli.succeeds(['__complete', '--', ...words])).split('\n').slice(0, -1);
 
   it('commands, and commands of commands, but no hidden ones', async () => {
-    expect(await completed('de')).to.deep.equal(['demo', 'describe', 'delete']);
+    expect(await completed('de')).to.deep.equal(['demo', 'describe', 'delete', 'dev-cert']);
     expect(await completed(''))
       .to.include('get')
       .and.not.include('__complete');

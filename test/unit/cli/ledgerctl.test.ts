@@ -47,6 +47,8 @@ describe('ledgerctl without a service', () => {
   it('finds the service by the address that it listens at', () => {
     expect(urlOfAddress('localhost:9000')).to.equal('http://localhost:9000');
     expect(urlOfAddress('[fd00::1]:9000')).to.equal('http://[fd00::1]:9000');
+    expect(urlOfAddress('localhost:9000', true)).to.equal('https://localhost:9000');
+    expect(urlOfAddress(undefined, true)).to.equal('https://127.0.0.1:8001');
     // One that listens everywhere is reached here.
     expect(urlOfAddress('0.0.0.0:9000')).to.equal('http://127.0.0.1:9000');
     expect(urlOfAddress('[::]:9000')).to.equal('http://[::1]:9000');

@@ -1,0 +1,148 @@
+import { createPrivateKey } from 'node:crypto';
+import { createSecureContext, createServer, type Server, type TLSSocket, type TlsOptions } from 'node:tls';
+import type { Logger, Timers } from '../app/ports.ts';
+import { isProduction } from '../app/deployment/production.ts';
+import { BadSetting, type Address, type Config } from '../config.ts';
+import { isLoopback } from '../domain/hubs/loopback.ts';
+import { badFile, certificateOf, settingFile } from './setting-files.ts';
+
+/** What the listeners serve TLS with, for `node:https` and `node:http2` alike. */
+export type ServerTls = {
+  /** The files as they were last read. */
+  readonly options: TlsOptions;
+  /** Gives a server what the files hold from now on; connections that are open stay as they are. */
+  readonly follow: (server: Pick<Server, 'setSecureContext'>) => void;
+  /** A server that follows them, for connections of HTTP/2. */
+  readonly accept: (taken: (socket: TLSSocket) => void) => Server;
+  readonly stop: () => void;
+};
+
+type TlsSettings = Pick<
+  Config,
+  'tls' | 'tlsCertFile' | 'tlsKeyFile' | 'tlsClientCaFile' | 'httpAddress' | 'grpcAddress'
+>;
+type Context = { readonly cert: string; readonly key: string; readonly ca?: string };
+
+const CERT = { variable: 'LEDGER_TLS_CERT_FILE', example: '/etc/ledger/tls.crt' };
+const KEY = { variable: 'LEDGER_TLS_KEY_FILE', example: '/etc/ledger/tls.key' };
+const CLIENT_CA = { variable: 'LEDGER_TLS_CLIENT_CA_FILE', example: '/etc/ledger/clients.crt' };
+
+/** Milliseconds between two looks at the files. Looked at, not watched: mounted secrets are swapped by symbolic links. */
+const LOOK_MS = 10_000;
+/** Milliseconds that a client gets to agree on a connection. */
+const HANDSHAKE_MS = 10_000;
+
+/**
+ * TLS as the settings say, and its files followed from then on; undefined: plaintext. Throws BadSetting where a file
+ * cannot be used, and where production would serve plaintext to other machines.
+ */
+export const openServerTls = async (
+  config: TlsSettings,
+  ports: { readonly nodeEnv: string | undefined; readonly timers: Timers; readonly logger: Logger },
+  lookMs = LOOK_MS,
+): Promise<ServerTls | undefined> => {
+  const { tlsCertFile: cert, tlsKeyFile: key, tlsClientCaFile: ca } = config;
+  if (cert === undefined || key === undefined) {
+    if (isProduction(ports.nodeEnv) && config.tls !== 'off') refusePlaintext(config);
+    return undefined;
+  }
+  const files = { cert, key, ...(ca === undefined ? {} : { ca }) };
+  return followFiles(files, await read(files), ports, lookMs);
+};
+
+const refusePlaintext = ({ httpAddress, grpcAddress }: TlsSettings): void => {
+  const addresses: Readonly<Record<string, Address | undefined>> = {
+    LEDGER_HTTP_ADDRESS: httpAddress,
+    LEDGER_GRPC_ADDRESS: grpcAddress,
+  };
+  for (const [variable, address] of Object.entries(addresses))
+    if (address !== undefined && !isLoopback(address.host))
+      throw new BadSetting(
+        `${variable}: plaintext on ${address.host} is refused when NODE_ENV=production; set ${CERT.variable} and ` +
+          `${KEY.variable}, or LEDGER_TLS=off where a proxy in front ends TLS`,
+      );
+};
+
+const read = async ({ cert, key, ca }: Context): Promise<Context> => ({
+  cert: await settingFile(CERT, cert),
+  key: await settingFile(KEY, key),
+  ...(ca === undefined ? {} : { ca: await settingFile(CLIENT_CA, ca) }),
+});
+
+/** Throws BadSetting unless a server can serve with these texts. Returns the end of the certificate. */
+const checked = (texts: Context, files: Context): string => {
+  const { validTo } = certificateOf(CERT, files.cert, texts.cert);
+  if (files.ca !== undefined) certificateOf(CLIENT_CA, files.ca, texts.ca ?? '');
+  try {
+    // A context takes an empty key for none.
+    createPrivateKey(texts.key);
+    createSecureContext(texts);
+  } catch (error) {
+    // The text of the error may come from within the key; its code does not.
+    const { code = 'unreadable' } = error as NodeJS.ErrnoException;
+    throw badFile(KEY, `${files.key} is not the key of ${files.cert}, or has a passphrase (${code})`);
+  }
+  return new Date(validTo).toISOString();
+};
+
+const followFiles = (
+  files: Context,
+  first: Context,
+  { timers, logger }: { readonly timers: Timers; readonly logger: Logger },
+  lookMs: number,
+): ServerTls => {
+  let served = first;
+  let problem: string | undefined;
+  const servers: Pick<Server, 'setSecureContext'>[] = [];
+  logger.info({ expires: checked(first, files) }, 'serving TLS');
+
+  const look = async (): Promise<void> => {
+    try {
+      const found = await read(files);
+      if (JSON.stringify(found) !== JSON.stringify(served)) {
+        const expires = checked(found, files);
+        for (const server of servers) server.setSecureContext(found);
+        served = found;
+        logger.info({ expires }, 'certificate renewed');
+      }
+      problem = undefined;
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error);
+      if (why !== problem) logger.error({ why }, 'certificate not renewed, serving the former one');
+      problem = why;
+    }
+  };
+
+  let stopped = false;
+  let cancel = (): void => undefined;
+  const next = (): void => {
+    if (!stopped) cancel = timers.after(lookMs, () => void look().then(next));
+  };
+  next();
+  const options = (): TlsOptions => ({
+    ...served,
+    requestCert: files.ca !== undefined,
+    handshakeTimeout: HANDSHAKE_MS,
+  });
+  return {
+    get options() {
+      return options();
+    },
+    follow: (server) => {
+      servers.push(server);
+    },
+    accept: (taken) => {
+      const server = createServer({ ...options(), ALPNProtocols: ['h2'], noDelay: true }, (socket) => {
+        // A client that names no protocol, as behind some routers, means HTTP/2 here; Node would take it for HTTP/1.1.
+        if (socket.alpnProtocol === false) socket.alpnProtocol = 'h2';
+        taken(socket);
+      });
+      servers.push(server);
+      return server;
+    },
+    stop: () => {
+      stopped = true;
+      cancel();
+    },
+  };
+};

@@ -1,0 +1,419 @@
+import { expect } from 'chai';
+import { kinds } from '../../src/domain/kinds.ts';
+import { eventually } from '../support/eventually.ts';
+import { startSecureStack, type SecureStack } from '../support/e2e-tls.ts';
+import { notRunHere } from '../support/not-run-here.ts';
+import {
+  osacCommandLine,
+  startCommandLine,
+  type CommandLine,
+  type Outcome,
+} from '../support/osac-command-line.ts';
+import type { Surface } from '../support/osac-wire.ts';
+
+type Cluster = {
+  readonly id: string;
+  readonly metadata: {
+    readonly name: string;
+    readonly version?: number;
+    readonly labels?: Readonly<Record<string, string>>;
+    readonly annotations?: Readonly<Record<string, string>>;
+  };
+  readonly spec: {
+    readonly ssh_public_key?: string;
+    readonly node_sets: Readonly<Record<string, { readonly size?: number }>>;
+  };
+  readonly status?: { readonly state?: string };
+};
+
+const PUBLIC = 'osac.public.v1';
+
+/**
+ * What OSAC's command line calls, in its order, by the library that it uses, over TLS, with a token. Its messages come
+ * from a table that was not made of our `proto/`.
+ */
+describe("OSAC's command line", function () {
+  this.timeout(300_000);
+  let secure: SecureStack;
+  let cli: CommandLine;
+  let alice: string;
+  let root: string;
+
+  before(async function () {
+    const program = osacCommandLine((line) => console.log(`      ${line}`));
+    if ('missing' in program) return notRunHere(this, 'grpc-go', program.missing);
+    secure = await startSecureStack();
+    cli = startCommandLine(program.path, secure.grpc, secure.authority);
+    alice = await secure.stack.token({ tenant: 'acme', user: 'alice' });
+    root = await secure.stack.token({ admin: true, user: 'root' });
+  });
+  after(async () => {
+    await cli?.close();
+    await secure?.stack.dispose();
+  });
+
+  const osac = (...argv: readonly string[]): Promise<Outcome> => cli.run(alice, ...argv);
+  const admin = (...argv: readonly string[]): Promise<Outcome> => cli.run(root, ...argv, '--private');
+  const done = async (command: Promise<Outcome>): Promise<Outcome> => {
+    const outcome = await command;
+    expect(outcome.exit, `${outcome.error} ${JSON.stringify(outcome.calls)}`).to.equal(0);
+    return outcome;
+  };
+  const called = ({ calls }: Outcome): string[] =>
+    calls.map(
+      ({ method, request, code }) => `${method} ${JSON.stringify(request)}${code === 'OK' ? '' : ` ${code}`}`,
+    );
+  const byName = (name: string): string => `this.id == "${name}" || this.metadata.name == "${name}"`;
+  const list = (service: string, fields: object): string => `${service}/List ${JSON.stringify(fields)}`;
+  const clusterOf = (outcome: Outcome): Cluster => outcome.objects[0] as unknown as Cluster;
+  const show = async (name: string): Promise<Cluster> =>
+    clusterOf(await done(osac('get', 'clusters', name, '-o', 'json')));
+  const create = async (name: string): Promise<Cluster> =>
+    clusterOf(await done(osac('create', 'cluster', '--name', name, '--template', 'ocp-small')));
+  const isReady = async (name: string): Promise<boolean> =>
+    (await show(name)).status?.state === 'CLUSTER_STATE_READY';
+
+  it('logs in, with any token', async () => {
+    for (const token of [alice, 'garbage']) {
+      const outcome = await done(cli.run(token, 'login'));
+      expect(called(outcome)).to.deep.equal([
+        `${PUBLIC}.Capabilities/Get {}`,
+        'grpc.health.v1.Health/Check {}',
+      ]);
+    }
+  });
+
+  it('asks a second time with a token that is refused, then says why', async () => {
+    const outcome = await cli.run('garbage', 'get', 'clusters');
+    expect(outcome.exit).to.equal(1);
+    expect(called(outcome)).to.deep.equal(Array(2).fill(`${PUBLIC}.Clusters/List {} Unauthenticated`));
+    expect(outcome.error).to.match(/^Error: rpc error: code = Unauthenticated desc = ./);
+  });
+
+  it('creates a cluster from a template that it looks up', async () => {
+    const outcome = await done(osac('create', 'cluster', '--name', 'c1', '--template', 'ocp-small'));
+    expect(called(outcome)).to.have.length(2);
+    expect(called(outcome)[0]).to.equal(
+      list(`${PUBLIC}.ClusterTemplates`, { limit: 10, filter: byName('ocp-small') }),
+    );
+    expect(clusterOf(outcome).metadata.name).to.equal('c1');
+    expect(clusterOf(outcome).spec.node_sets['workers']?.size).to.equal(2);
+  });
+
+  it('says so of a template and of a version that it does not find', async () => {
+    for (const argv of [
+      ['--template', 'nope'],
+      ['--template', 'ocp-small', '--version', 'nope'],
+    ]) {
+      const outcome = await osac('create', 'cluster', '--name', 'x', ...argv);
+      expect(outcome.exit).to.equal(1);
+      expect(outcome.error).to.include("'nope' not found");
+    }
+  });
+
+  it('creates a cluster of a version that it looks up by either name', async () => {
+    const { objects } = await done(osac('get', 'clusterversions', '-o', 'json'));
+    const [version] = objects as unknown as {
+      readonly id: string;
+      readonly spec: { readonly version: string };
+    }[];
+    const outcome = await done(
+      osac(
+        'create',
+        'cluster',
+        '--name',
+        'c2',
+        '--template',
+        'ocp-small',
+        '--version',
+        version?.spec.version ?? '',
+      ),
+    );
+    expect(JSON.stringify(outcome.objects)).to.include(`"version":{"id":"${version?.id}"`);
+  });
+
+  it('shows tables with the names of what is referred to', async () => {
+    const outcome = await done(osac('get', 'clusters'));
+    expect(outcome.rows.map(([, name, template]) => `${name} ${template}`)).to.include.members([
+      'c1 ocp-small',
+      'c2 ocp-small',
+    ]);
+    const services = outcome.calls.map(({ method }) => method);
+    expect(services.filter((method) => method === `${PUBLIC}.ClusterTemplates/List`)).to.have.length(1);
+  });
+
+  it('finds by ids and names, with a filter of its own, and says where nothing is found', async () => {
+    const { id } = await show('c1');
+    const both = await done(osac('get', 'clusters', id, 'c2', '-o', 'json'));
+    expect(both.objects).to.have.length(2);
+    expect(both.calls[0]?.request['filter']).to.equal(
+      `this.id in ["${id}", "c2"] || this.metadata.name in ["${id}", "c2"]`,
+    );
+    const one = await done(
+      osac('get', 'cluster', id, 'c2', '--filter', 'this.metadata.name == "c2"', '-o', 'json'),
+    );
+    expect(one.objects).to.have.length(1);
+    const none = await done(osac('get', 'clusters', 'nope'));
+    expect(none.hint).to.equal('There are no objects matching the given criteria.');
+    expect((await done(osac('get', 'nonsense'))).calls).to.deep.equal([]);
+    const wrong = await osac('get', 'clusters', '--filter', 'this.nope == 1');
+    expect(wrong.error).to.match(/^Error: rpc error: code = InvalidArgument desc = /);
+  });
+
+  it('narrows lists to the tenant that was chosen', async () => {
+    await done(cli.run(root, 'tenant', 'acme'));
+    const outcome = await done(cli.run(root, 'get', 'clusters', '-o', 'json', '--tenant', 'acme'));
+    expect(called(outcome)).to.deep.equal([
+      list(`${PUBLIC}.Clusters`, { filter: 'this.metadata.tenant == "acme"' }),
+    ]);
+    expect(outcome.objects).to.have.length(2);
+    const globex = await done(cli.run(root, 'get', 'clusters', 'c1', '-o', 'json', '--tenant', 'globex'));
+    expect(globex.objects).to.deep.equal([]);
+  });
+
+  it('describes a cluster with its version', async () => {
+    const outcome = await done(osac('describe', 'cluster', 'c1'));
+    expect(outcome.hint).to.equal('');
+    expect(outcome.calls.map(({ method, code }) => `${method} ${code}`)).to.deep.equal([
+      `${PUBLIC}.Clusters/List OK`,
+      `${PUBLIC}.ClusterVersions/List OK`,
+    ]);
+    expect((await osac('describe', 'cluster', 'nope')).exit).to.equal(1);
+  });
+
+  it('labels and annotates, and removes the last label, too', async () => {
+    await done(osac('label', 'cluster', 'c1', 'env=prod', 'team=blue'));
+    await done(osac('annotate', 'cluster', 'c1', 'owner=Alice B.'));
+    expect((await show('c1')).metadata.labels).to.deep.equal({ env: 'prod', team: 'blue' });
+    await done(osac('label', 'cluster', 'c1', 'team-'));
+    expect((await show('c1')).metadata.labels).to.deep.equal({ env: 'prod' });
+    await done(osac('label', 'cluster', 'c1', 'env-'));
+    await done(osac('annotate', 'cluster', 'c1', 'owner-'));
+    const { metadata } = await show('c1');
+    expect(metadata.labels ?? {}).to.deep.equal({});
+    expect(metadata.annotations?.['owner']).to.equal(undefined);
+  });
+
+  it('edits: what changed in between stays, a text that was removed is cleared', async () => {
+    const set = await cli.open(
+      alice,
+      'edit',
+      'cluster',
+      'c1',
+      '--patch',
+      '{"spec":{"ssh_public_key":"ssh-rsa AAAA"}}',
+    );
+    await done(osac('scale', 'cluster', 'c1', '--node-set', 'workers=3'));
+    await done(set.goOn());
+    const edited = await show('c1');
+    expect(edited.spec.ssh_public_key).to.equal('ssh-rsa AAAA');
+    expect(edited.spec.node_sets['workers']?.size).to.equal(3);
+    const clear = await cli.open(
+      alice,
+      'edit',
+      'cluster',
+      'c1',
+      '--patch',
+      '{"spec":{"ssh_public_key":null}}',
+    );
+    await done(clear.goOn());
+    expect((await show('c1')).spec.ssh_public_key).to.equal(undefined);
+  });
+
+  it('scales under a mask, with all node sets', async () => {
+    const outcome = await done(osac('scale', 'cluster', 'c1', '--node-set', 'workers=2'));
+    expect(outcome.calls[1]?.request).to.deep.include({ update_mask: 'spec.nodeSets' });
+    expect((await show('c1')).spec.node_sets['workers']?.size).to.equal(2);
+  });
+
+  it('watches: it is told of what happens from then on', async () => {
+    const watch = await cli.open(alice, 'get', 'clusters', '-w');
+    const named = await cli.open(alice, 'get', 'clusters', 'c3', '-w');
+    const { id } = await create('c3');
+    await done(osac('label', 'cluster', 'c2', 'seen=yes'));
+    const has = (events: readonly object[], text: string) =>
+      events.some((each) => JSON.stringify(each).includes(text));
+    await eventually('both events', () => has(watch.events, id) && has(watch.events, '"seen":"yes"'));
+    await eventually('the event of its own', () => has(named.events, id));
+    expect(has(named.events, '"seen":"yes"')).to.equal(false);
+    for (const each of [watch, named]) expect((await each.goOn()).exit).to.equal(0);
+    const refused = await cli.run('garbage', 'get', 'clusters', '-w');
+    expect(refused.error).to.include('code = Unauthenticated');
+  });
+
+  it('gets kubeconfig and password once a cluster is READY', async () => {
+    await eventually('c1 is READY', () => isReady('c1'), 120_000, 250);
+    const kubeconfig = await done(osac('get', 'kubeconfig', 'c1'));
+    expect(kubeconfig.text).to.include('apiVersion');
+    expect(called(kubeconfig)[0]).to.equal(list(`${PUBLIC}.Clusters`, { limit: 10, filter: byName('c1') }));
+    expect((await done(osac('get', 'password', 'c1'))).text).not.to.equal('');
+    expect((await osac('get', 'kubeconfig', 'nope')).error).to.equal("Error: cluster 'nope' not found");
+  });
+
+  it('deletes several, and nothing where one name is unknown', async () => {
+    const none = await done(osac('delete', 'cluster', 'c2', 'nope'));
+    expect(none.hint).to.equal("cluster 'nope' not found");
+    expect(none.calls).to.have.length(1);
+    const outcome = await done(osac('delete', 'cluster', 'c2', 'c3'));
+    expect(outcome.calls.map(({ method }) => method)).to.deep.equal([
+      `${PUBLIC}.Clusters/List`,
+      `${PUBLIC}.Clusters/Delete`,
+      `${PUBLIC}.Clusters/Delete`,
+    ]);
+    await eventually(
+      'both are gone',
+      async () => {
+        const { objects } = await done(osac('get', 'clusters', 'c2', 'c3', '-o', 'json'));
+        return objects.length === 0;
+      },
+      120_000,
+      250,
+    );
+  });
+
+  it('is told plainly of kinds that do not exist here', async () => {
+    const outcome = await osac('get', 'virtualnetworks');
+    expect(outcome.error).to.equal(
+      'Error: rpc error: code = Unimplemented desc = unknown service osac.public.v1.VirtualNetworks',
+    );
+    const session = await osac('console', 'serial', 'computeinstance', 'vm1');
+    expect(session.error).to.include('unknown service osac.public.v1.ConsoleSessions');
+  });
+
+  /** Kind, surface and fields of a file, in the order in which one may refer to the other. */
+  const files: readonly (readonly [message: string, surface: Surface, fields: object])[] = [
+    ['Tenant', 'private', { metadata: { name: 'initech' }, spec: { domains: ['initech.example'] } }],
+    ['HostType', 'private', { id: 'l40s', title: 'L40S' }],
+    ['Hub', 'private', { id: 'sim-more', spec: { namespace: 'osac' } }],
+    [
+      'ClusterVersion',
+      'private',
+      { metadata: { name: 'v9' }, spec: { version: '9.0.0', image: 'quay.example/r:9' } },
+    ],
+    ['InstanceType', 'private', { metadata: { name: 'large' }, spec: { cores: 8, memory_gib: 32 } }],
+    [
+      'ClusterTemplate',
+      'private',
+      {
+        id: 'more',
+        metadata: { name: 'more' },
+        title: 'More',
+        node_sets: { workers: { host_type: { id: 'l40s' }, size: 1 } },
+      },
+    ],
+    [
+      'ClusterCatalogItem',
+      'private',
+      { metadata: { name: 'item' }, title: 'Item', template: { id: 'more' }, published: true },
+    ],
+    ['Role', 'private', { metadata: { name: 'cook' }, spec: { title: 'Cook' } }],
+    ['Project', 'private', { metadata: { name: 'kitchen', tenant: 'acme' }, spec: { title: 'Kitchen' } }],
+    ['User', 'private', { metadata: { name: 'bob', tenant: 'acme' }, spec: { username: 'bob' } }],
+    [
+      'ProjectMembership',
+      'private',
+      {
+        metadata: { name: 'bob-cooks', tenant: 'acme', project: 'kitchen' },
+        spec: { role: 'PROJECT_MEMBERSHIP_ROLE_VIEWER', users: [{ name: 'bob' }] },
+      },
+    ],
+    [
+      'RoleBinding',
+      'private',
+      {
+        metadata: { name: 'cooks', tenant: 'acme' },
+        spec: { role: { name: 'cook' }, users: [{ name: 'bob' }] },
+      },
+    ],
+    [
+      'IdentityProvider',
+      'private',
+      {
+        metadata: { name: 'sso', tenant: 'acme' },
+        spec: { title: 'SSO', oidc: { issuer: 'https://idp.example', client_id: 'c', client_secret: 's' } },
+      },
+    ],
+    [
+      'ExternalIPPool',
+      'private',
+      {
+        id: 'pool',
+        metadata: { name: 'pool' },
+        spec: { cidrs: ['192.0.2.0/24'], ip_family: 'IP_FAMILY_IPV4' },
+      },
+    ],
+    ['ExternalIP', 'private', { metadata: { name: 'ip', tenant: 'acme' }, spec: { pool: { id: 'pool' } } }],
+    ['Secret', 'public', { metadata: { name: 's1' }, data: { key: 'dmFsdWU=' } }],
+    [
+      'DiskImage',
+      'public',
+      {
+        metadata: { name: 'image' },
+        spec: {
+          source_type: 'SOURCE_TYPE_REGISTRY',
+          source_ref: 'quay.example/i',
+          architecture: ['ARCHITECTURE_AMD64'],
+        },
+      },
+    ],
+    ['Cluster', 'public', { metadata: { name: 'c4' }, spec: { catalog_item: { name: 'item' } } }],
+  ];
+
+  it('has a file of every kind', () => {
+    expect(files.map(([message]) => message)).to.have.members(kinds.map(({ message }) => message));
+  });
+
+  for (const [message, surface, fields] of files)
+    it(`creates, labels and unlabels a ${message} of a file`, async () => {
+      const run = surface === 'private' ? admin : osac;
+      const text = JSON.stringify({ '@type': `osac.${surface}.v1.${message}`, ...fields });
+      const created = clusterOf(await done(run('create', '-f', text)));
+      const kind = message.toLowerCase();
+      const seen = async (): Promise<Cluster> => {
+        const argv = ['get', kind, created.id, '-o', 'json'];
+        return clusterOf(await done(cli.run(root, ...argv, ...(surface === 'private' ? ['--private'] : []))));
+      };
+      const before = await seen();
+      await done(run('label', kind, created.id, 'env=test'));
+      expect((await seen()).metadata.labels).to.include({ env: 'test' });
+      await done(run('label', kind, created.id, 'env-'));
+      const after = await seen();
+      // No hub says so here; an admin's edit of the status does.
+      if (message === 'ExternalIPPool') {
+        const patch = '{"status":{"state":"EXTERNAL_IP_POOL_STATE_READY"}}';
+        const editor = await cli.open(root, 'edit', kind, created.id, '--patch', patch, '--private');
+        await done(editor.goOn());
+      }
+      expect(after.metadata.labels).to.deep.equal(before.metadata.labels);
+      expect(after.spec).to.deep.equal(before.spec);
+    });
+
+  it('edits nothing: the object is sent as it was read, and stays at its version', async () => {
+    const seen = async (): Promise<Cluster> =>
+      clusterOf(await done(osac('get', 'diskimage', 'image', '-o', 'json')));
+    const before = await seen();
+    const editor = await cli.open(alice, 'edit', 'diskimage', 'image', '--patch', '{}');
+    await done(editor.goOn());
+    expect(await seen()).to.deep.equal(before);
+  });
+
+  // Unlike OSAC's, this service shows nobody what a secret holds.
+  it('reads and describes a secret by a call of its own', async () => {
+    for (const argv of [
+      ['get', 'secret', 's1', '-o', 'yaml'],
+      ['describe', 'secret', 's1'],
+    ]) {
+      const outcome = await done(osac(...argv));
+      expect(outcome.calls.map(({ method }) => method)).to.deep.equal([
+        `${PUBLIC}.Secrets/List`,
+        `${PUBLIC}.Secrets/Get`,
+      ]);
+      expect(JSON.stringify(outcome.objects)).to.include('"name":"s1"').and.not.include('dmFsdWU=');
+    }
+  });
+
+  it('is refused what only admins may do', async () => {
+    const outcome = await osac('get', 'hubs', '--private');
+    expect(outcome.error).to.equal('Error: rpc error: code = PermissionDenied desc = permission denied');
+  });
+});

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// A kind of objects: its service, and the message of its objects.
+type kind struct {
+	service string
+	object  protoreflect.MessageDescriptor
+}
+
+func (k kind) name() string { return strings.ToLower(string(k.object.Name())) }
+
+var standard = []protoreflect.Name{"List", "Get", "Create", "Update", "Delete"}
+
+// Kinds that no tenant owns: their lists are not narrowed to the tenant that was chosen.
+var unscoped = []string{
+	"clusterversion", "externalippool", "hosttype", "hub", "identityprovider", "instancetype", "networkclass", "role",
+	"storagebackend", "storagetier", "tenant", "user",
+}
+
+// What a table looks up after the list, by kind: the field of the reference, and the service of what it names.
+var lookups = map[string][]struct{ field, service string }{
+	"cluster":            {{"template", "ClusterTemplates"}, {"version", "ClusterVersions"}},
+	"clustercatalogitem": {{"template", "ClusterTemplates"}},
+}
+
+// The kind of a name: lower-case message or service, or full message name. With --private the private ones come first.
+func (s *session) kind(name string) (kind, error) {
+	surfaces := []string{"public"}
+	if s.private {
+		surfaces = []string{"private", "public"}
+	}
+	for _, surface := range surfaces {
+		if found, there := s.kindOn(surface, name); there {
+			return found, nil
+		}
+	}
+	return kind{}, fmt.Errorf("there is no type '%s'", name)
+}
+
+func (s *session) kindOn(surface, name string) (found kind, there bool) {
+	s.files.RangeFilesByPackage(protoreflect.FullName("osac."+surface+".v1"), func(file protoreflect.FileDescriptor) bool {
+		services := file.Services()
+		for i := range services.Len() {
+			service := services.Get(i)
+			if slices.ContainsFunc(standard, func(method protoreflect.Name) bool {
+				return service.Methods().ByName(method) == nil
+			}) {
+				continue
+			}
+			object := service.Methods().ByName("Get").Output().Fields().ByName("object").Message()
+			names := []string{strings.ToLower(string(object.Name())), strings.ToLower(string(service.Name())), string(object.FullName())}
+			if slices.Contains(names, name) {
+				found, there = kind{string(service.FullName()), object}, true
+			}
+		}
+		return true
+	})
+	return found, there
+}
+
+// The surface that a service of another kind is asked on.
+func (s *session) service(name string) string {
+	if s.private {
+		return "osac.private.v1." + name
+	}
+	return "osac.public.v1." + name
+}
+
+func quoted(names []string) string {
+	texts := make([]string, len(names))
+	for i, name := range names {
+		texts[i] = fmt.Sprintf("%q", name)
+	}
+	return strings.Join(texts, ", ")
+}
+
+func byName(name string) string {
+	return fmt.Sprintf("this.id == %q || this.metadata.name == %q", name, name)
+}
+
+func byNames(names []string) string {
+	return fmt.Sprintf("this.id in [%s] || this.metadata.name in [%s]", quoted(names), quoted(names))
+}
+
+// Objects of a service. `limit` 0: as many as the server gives.
+func (s *session) list(service, kindName, filter string, limit int) ([]protoreflect.Message, error) {
+	fields := map[string]any{}
+	if s.tenant != "" && !slices.Contains(unscoped, kindName) {
+		owned := fmt.Sprintf("this.metadata.tenant == %q", s.tenant)
+		if filter == "" {
+			filter = owned
+		} else {
+			filter = owned + " && (" + filter + ")"
+		}
+	}
+	if filter != "" {
+		fields["filter"] = filter
+	}
+	if limit > 0 {
+		fields["limit"] = limit
+	}
+	response, err := s.invoke(service, "List", fields)
+	if err != nil {
+		return nil, err
+	}
+	items := get(response, "items").List()
+	objects := make([]protoreflect.Message, items.Len())
+	for i := range objects {
+		objects[i] = items.Get(i).Message()
+	}
+	return objects, nil
+}
+
+// The one object of a name, as `describe`, `label`, `edit` and `scale` look for it.
+func (s *session) one(kind kind, name string) (protoreflect.Message, error) {
+	found, err := s.list(kind.service, kind.name(), byName(name), 2)
+	if err != nil {
+		return nil, err
+	}
+	if len(found) != 1 {
+		s.result.Hint = fmt.Sprintf("%d objects of type %s match '%s'", len(found), kind.name(), name)
+		return nil, fmt.Errorf("%s '%s' not found", kind.name(), name)
+	}
+	if kind.name() != "secret" {
+		return found[0], nil
+	}
+	return s.read(kind, found[0])
+}
+
+func (s *session) read(kind kind, object protoreflect.Message) (protoreflect.Message, error) {
+	response, err := s.invoke(kind.service, "Get", map[string]any{"id": get(object, "id").String()})
+	if err != nil {
+		return nil, err
+	}
+	return get(response, "object").Message(), nil
+}
