@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { order } from '../../fixtures/clients/browser.ts';
-import { runProgram, startSecureStack, type SecureStack } from '../support/e2e-tls.ts';
-import { http2Fetch } from '../support/fetch-http2.ts';
+import { runProgram, startSecureStack, type SecureStack } from '../support/service/tls.ts';
+import { http2Fetch } from '../support/http/fetch-http2.ts';
 
 /** What docs/clients.md shows, as it stands in `fixtures/clients/`. Go and Python: test/real/clients.test.ts. */
 describe('examples of clients', function () {

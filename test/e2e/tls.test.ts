@@ -4,8 +4,8 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { expect } from 'chai';
-import { runMain, type Run } from '../support/e2e-process.ts';
-import { createStack, type Stack } from '../support/e2e-stack.ts';
+import { runMain, type Run } from '../support/service/run-main.ts';
+import { createStack, type Stack } from '../support/service/stack.ts';
 import { eventually } from '../support/eventually.ts';
 
 describe('a service with a certificate of `ledgerctl dev-cert`', function () {

@@ -1,8 +1,8 @@
 import { rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { expect } from 'chai';
-import { buildGoExample, makePythonExample } from '../support/client-examples.ts';
-import { runProgram, startSecureStack, type SecureStack } from '../support/e2e-tls.ts';
+import { buildGoExample, makePythonExample } from '../support/docs/client-examples.ts';
+import { runProgram, startSecureStack, type SecureStack } from '../support/service/tls.ts';
 import { obtained } from '../support/not-run-here.ts';
 
 /** The examples of docs/clients.md whose libraries come from other registries than npm's. */

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { grpcurl } from '../support/client-examples.ts';
-import { runProgram, startSecureStack, type SecureStack } from '../support/e2e-tls.ts';
+import { grpcurl } from '../support/docs/client-examples.ts';
+import { runProgram, startSecureStack, type SecureStack } from '../support/service/tls.ts';
 import { notRunHere } from '../support/not-run-here.ts';
 
 /** The tool that people look at a gRPC service with. */

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { kinds } from '../../src/domain/kinds.ts';
 import { eventually } from '../support/eventually.ts';
-import { startSecureStack, type SecureStack } from '../support/e2e-tls.ts';
+import { startSecureStack, type SecureStack } from '../support/service/tls.ts';
 import { notRunHere } from '../support/not-run-here.ts';
 import {
   osacCommandLine,
@@ -9,7 +9,7 @@ import {
   type CommandLine,
   type Outcome,
 } from '../support/osac-command-line.ts';
-import type { Surface } from '../support/osac-wire.ts';
+import type { Surface } from '../support/grpc/osac-wire.ts';
 
 type Cluster = {
   readonly id: string;

@@ -8,7 +8,7 @@ import { join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
-import { startSecureStack, type SecureStack } from '../support/e2e-tls.ts';
+import { startSecureStack, type SecureStack } from '../support/service/tls.ts';
 import { notRunHere } from '../support/not-run-here.ts';
 
 const BROWSERS = ['chromium', 'chromium-browser', 'google-chrome'];

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { goProgram, type GoProgram } from '../../ops/real/go-program.ts';
-import { osacImage } from './osac-wire.ts';
+import { osacImage } from './grpc/osac-wire.ts';
 
 /** A call that a command made. */
 export type Call = {

@@ -13,7 +13,7 @@ import { createGrpcServer } from '../../../src/grpc/listener.ts';
 import { eventually } from '../../support/eventually.ts';
 import { createAuthority } from '../../support/kube-apiserver/access/certificates.ts';
 import { recordingLogger } from '../../support/loggers.ts';
-import { loopbackTls } from '../../support/loopback-tls.ts';
+import { loopbackTls } from '../../support/http/loopback-tls.ts';
 
 describe('TLS of the listeners', () => {
   let dir: string;

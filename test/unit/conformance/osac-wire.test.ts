@@ -1,7 +1,7 @@
 import { createRegistry, type DescField, type DescMessage } from '@bufbuild/protobuf';
 import { expect } from 'chai';
 import { files } from '../../../src/gen/osac/files.ts';
-import { osacRegistry, SURFACES } from '../../support/osac-wire.ts';
+import { osacRegistry, SURFACES } from '../../support/grpc/osac-wire.ts';
 
 /** Our own fields in OSAC's messages are numbered from here. */
 const OWN_NUMBERS = 1000;

@@ -2,14 +2,14 @@ import { spawnSync } from 'node:child_process';
 import { cpSync, globSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { goProgram, type GoProgram } from '../../ops/real/go-program.ts';
-import { installGrpcio } from './python-tools.ts';
+import { goProgram, type GoProgram } from '../../../ops/real/go-program.ts';
+import { installGrpcio } from '../openapi/python-tools.ts';
 
 /** grpcurl, as its module has it. */
 export const grpcurl = (say: (line: string) => void = () => undefined): GoProgram =>
   goProgram(
     {
-      sources: join(import.meta.dirname, 'grpcurl'),
+      sources: join(import.meta.dirname, '../grpcurl'),
       name: 'grpcurl',
       program: 'grpcurl',
       target: 'github.com/fullstorydev/grpcurl/cmd/grpcurl',

@@ -3,9 +3,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { get } from 'node:https';
-import { runMain } from './e2e-process.ts';
-import { createStack, type Stack } from './e2e-stack.ts';
-import { eventually } from './eventually.ts';
+import { runMain } from './run-main.ts';
+import { createStack, type Stack } from './stack.ts';
+import { eventually } from '../eventually.ts';
 
 /** A service that speaks TLS with a certificate of `ledgerctl dev-cert`. */
 export type SecureStack = {
