@@ -1,6 +1,6 @@
 import { createHash, createHmac } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import { HubError } from '../../../app/hubs/management-cluster.ts';
+import { digestOfLook, HubError, type ObjectLook } from '../../../app/hubs/management-cluster.ts';
 import type { Manifest, ObjectPlace } from '../../../domain/hubs/hub-object.ts';
 import {
   invalidObject,
@@ -110,6 +110,7 @@ export const createApiServer = (
         return { namespace, name, ...living(text, now) };
       }
       case 'check':
+      case 'digests':
         return { namespace: '', name: '', record: undefined };
       default:
         return besideTarget(request.kind, request.ref, now) ?? named(request.kind, request.ref, now);
@@ -223,6 +224,21 @@ export const createApiServer = (
     return besideOf(kind)?.beside.shown(record, life, { name, key, hubSecret: options.secret });
   };
 
+  const digestAt = (
+    kind: string,
+    { place, beside }: ObjectLook,
+    besideKind: string | undefined,
+    now: number,
+  ): string | null => {
+    const target = named(kind, place, now);
+    // What an object asks for by its settings depends on calls for itself, which are counted.
+    if (target.record === undefined || Object.keys(target.record.faults).length > 0) return null;
+    if (beside === undefined || besideKind === undefined) return digestOfLook(target.life.object, null);
+    const other = besideTarget(besideKind, beside, now);
+    const shown = other === undefined ? undefined : read(besideKind, other, '');
+    return digestOfLook(target.life.object, shown ?? null);
+  };
+
   const execute = (request: CallRequest, target: Target, effectId: string, now: number): Result => {
     const { record } = target;
     switch (request.op) {
@@ -243,6 +259,11 @@ export const createApiServer = (
           .filter((one) => knownBy(one).record.namespace === request.namespace)
           .flatMap((one) => lifeOf(one, now).life.object ?? []);
         return { value: found, text: `found ${found.length}` };
+      }
+      case 'digests': {
+        const { kind, looks, beside } = request;
+        const value = looks.map((look) => digestAt(kind, look, beside, now));
+        return { value, text: `found ${value.filter((digest) => digest !== null).length}` };
       }
       case 'check':
         return { value: undefined, text: 'found' };

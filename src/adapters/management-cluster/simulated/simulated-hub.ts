@@ -79,6 +79,8 @@ export type SimulatedHub = ManagementCluster & { readonly control: HubControl };
 const WATCH_POLL_MS = 1_000;
 /** Shortest time between two looks of a watch, however much is written. */
 const WATCH_GATHER_MS = 50;
+/** Objects that one call compares: the thread of the hubs has others to answer. */
+const DIGESTS_AT_ONCE = 50;
 /** A watch that failed on our own side (disk, thread) is tried again after so long. */
 const WATCH_RETRY_MS = 500;
 
@@ -282,6 +284,16 @@ export const createSimulatedHub = (options: SimulatedHubOptions): SimulatedHub =
       return shown === undefined ? undefined : wholeObject(kind, shown);
     },
     find: ({ kind }, namespace, id, by) => call({ op: 'find', kind, namespace, id }, by),
+    digests: async ({ kind, observed }, looks, by) => {
+      const found: (string | undefined)[] = [];
+      const beside = observed === undefined ? {} : { beside: observed.beside.kind };
+      for (let at = 0; at < looks.length; at += DIGESTS_AT_ONCE) {
+        const some = looks.slice(at, at + DIGESTS_AT_ONCE);
+        const told = await call<(string | null)[]>({ op: 'digests', kind, looks: some, ...beside }, by);
+        found.push(...told.map((digest) => digest ?? undefined));
+      }
+      return found;
+    },
     readSecret: async ({ key, ...ref }, by) => {
       const text = await call<string | undefined>({ op: 'read-secret', kind: SECRET.kind, ref, key }, by);
       return text === undefined ? undefined : Buffer.from(text, 'utf8');
