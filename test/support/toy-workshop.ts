@@ -42,14 +42,15 @@ export const createWorkshop = (options: { readonly workMs?: number } = {}): Work
   let comparing: EffectOutcome | undefined;
   const colourOf = (shop: string, toy: string): string => colours.get(toy) ?? colours.get(shop) ?? 'plain';
   const look = (shop: string, toy: string): EffectOutcome => {
-    for (const of of [shop, toy]) looks.set(of, (looks.get(of) ?? 0) + 1);
+    for (const key of [shop, toy]) looks.set(key, (looks.get(key) ?? 0) + 1);
     const colour = colourOf(shop, toy);
     shown.set(toy, colour);
     return { outcome: 'done', result: { colour } };
   };
   const compare = (reads: readonly { readonly shop: string; readonly toy: string }[]): EffectOutcome => {
     compared.push(reads.map(({ toy }) => toy));
-    const isAsShown = ({ shop, toy }: { shop: string; toy: string }) => shown.get(toy) === colourOf(shop, toy);
+    const isAsShown = ({ shop, toy }: { shop: string; toy: string }) =>
+      shown.get(toy) === colourOf(shop, toy);
     const unchanged = reads.flatMap((read, index) => (isAsShown(read) ? [index] : []));
     return comparing ?? { outcome: 'done', result: { unchanged } };
   };

@@ -264,12 +264,15 @@ export const createManagementClusterEffects = (options: {
     });
     const unchanged: number[] = [];
     for (const some of Map.groupBy(known, ({ read }) => `${read.object}/${read.hub}`).values()) {
-      const [{ read: { object, hub } } = { read: { object: '', hub: '' } }] = some;
+      const [
+        {
+          read: { object, hub },
+        } = { read: { object: '', hub: '' } },
+      ] = some;
       const looks = some.map(({ seen }) => seen.look);
       const cluster = await adapterOf(hub, call);
       const digests = await cluster.digests?.(kindOf(object), looks, optionsOf(call));
-      if (digests === undefined)
-        return refused('OneByOne', `hub ${hub} shows its objects only one by one`);
+      if (digests === undefined) return refused('OneByOne', `hub ${hub} shows its objects only one by one`);
       for (const [at, { index, seen }] of some.entries())
         if (digests[at] === seen.digest) unchanged.push(index);
     }

@@ -1,5 +1,9 @@
 import { expect } from 'chai';
-import { type CallOptions, digestOfLook, TENANT_ANNOTATION } from '../../../src/app/hubs/management-cluster.ts';
+import {
+  type CallOptions,
+  digestOfLook,
+  TENANT_ANNOTATION,
+} from '../../../src/app/hubs/management-cluster.ts';
 import {
   CLUSTER_ORDER,
   CLUSTER_ORDER_UUID_LABEL,

@@ -3,7 +3,11 @@ import { systemClock } from '../../../src/adapters/system/system-ports.ts';
 import { outcomeOfHubError } from '../../../src/app/hubs/hub-effects.ts';
 import { createObjectLooks } from '../../../src/app/hubs/hub-looks.ts';
 import { HubError, type HubErrorKind } from '../../../src/app/hubs/management-cluster.ts';
-import { CLUSTER_ORDER, HOSTED_CLUSTER, type ObservedClusterOrder } from '../../../src/domain/clusters/hub-objects.ts';
+import {
+  CLUSTER_ORDER,
+  HOSTED_CLUSTER,
+  type ObservedClusterOrder,
+} from '../../../src/domain/clusters/hub-objects.ts';
 import { createManagementClusterEffects } from '../../../src/app/hubs/management-cluster-effects.ts';
 import type { EffectPort } from '../../../src/app/process-runner/types.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';

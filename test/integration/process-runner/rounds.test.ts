@@ -19,7 +19,11 @@ describe('timed reads that show nothing new', () => {
   const { running, dataFile, live } = indexStage();
 
   /** Toys of one shop that wait for nothing but looks, each looked at by itself once. */
-  const stage = async (): Promise<{ store: ReturnType<typeof toyStore>; workshop: Workshop; runner: ToyRunner }> => {
+  const stage = async (): Promise<{
+    store: ReturnType<typeof toyStore>;
+    workshop: Workshop;
+    runner: ToyRunner;
+  }> => {
     const store = toyStore();
     const workshop = createWorkshop();
     const runner = startToyRunner({ store, workshop, instance: 'a', more: { dataFile: dataFile() } });
@@ -64,7 +68,9 @@ describe('timed reads that show nothing new', () => {
     await together(workshop);
     const before = looks(workshop);
     workshop.comparing(FAILED);
-    await eventually('each is looked at', () => looks(workshop).every((count, i) => count > (before[i] ?? 0)));
+    await eventually('each is looked at', () =>
+      looks(workshop).every((count, i) => count > (before[i] ?? 0)),
+    );
     workshop.comparing(undefined);
     await together(workshop);
     const after = looks(workshop);
@@ -74,7 +80,11 @@ describe('timed reads that show nothing new', () => {
 
   it('given a far side that cannot compare, then it is asked once, and looks go on one by one', async () => {
     const { workshop } = await stage();
-    workshop.comparing({ outcome: 'refused', reason: 'OneByOne', message: 'this shop shows one toy at a time' });
+    workshop.comparing({
+      outcome: 'refused',
+      reason: 'OneByOne',
+      message: 'this shop shows one toy at a time',
+    });
     await eventually('looks go on', () => looks(workshop).every((count) => count > 5));
     expect(workshop.compared).to.have.length.below(2);
   });
@@ -96,6 +106,10 @@ describe('timed reads that show nothing new', () => {
     const next = startToyRunner({ store, workshop, instance: 'b', more: { dataFile: dataFile() } });
     running.push(next);
     await live(next);
-    await eventually('looked at', () => looks(workshop).every((count, i) => count > (before[i] ?? 0)), 15_000);
+    await eventually(
+      'looked at',
+      () => looks(workshop).every((count, i) => count > (before[i] ?? 0)),
+      15_000,
+    );
   }).timeout(20_000);
 });

@@ -94,9 +94,15 @@ export const objectOperations = (api: Api, rights: Pick<Rights, 'has'>): ObjectO
 
   const digests: ObjectOperations['digests'] = async (kind, looks, by) => {
     const { observed, backLabel, idLabel } = kind;
-    const objects = await manyAt(kind, looks.map(({ place }) => place), idLabel, by);
+    const objects = await manyAt(
+      kind,
+      looks.map(({ place }) => place),
+      idLabel,
+      by,
+    );
     const places = looks.flatMap(({ beside }) => beside ?? []);
-    const others = observed && places.length > 0 ? await manyAt(observed.beside, places, backLabel, by) : new Map();
+    const others =
+      observed && places.length > 0 ? await manyAt(observed.beside, places, backLabel, by) : new Map();
     if (objects === undefined || others === undefined) return undefined;
     return looks.map(({ place, beside }) => {
       const object = objects.get(keyOf(place));
