@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import { LRUCache } from 'lru-cache';
 import type { Anchor } from '../log/resume-point.ts';
 
 /** One run as the index keeps it. `key` is the name of the run's stream. */
@@ -132,6 +133,8 @@ export const RUN_INDEX_STATEMENTS = {
   setAnchor: "INSERT OR REPLACE INTO meta (key, value) VALUES ('anchor', ?)",
 } as const;
 
+/** Runs whose alarms are kept at hand. */
+const ALARMS_HELD = 2_000;
 /** Milliseconds after a start in which alarms ring that slept before it. */
 const AWAKE_WITHIN_MS = 10_000;
 /** Milliseconds until a fired timer that its run still keeps fires again: a guard against a busy loop. */
@@ -153,21 +156,20 @@ export const openRunIndex = (file: string, identity: string): RunIndex => {
     db.exec('BEGIN');
     inTransaction = true;
   };
-  const writeAlarms = (): void => {
-    lastRead = undefined;
-    write();
-  };
   const sql = prepared(db);
   const countOf = (closed: 0 | 1): number => (sql.counts.get(closed) as { runs: number }).runs;
   // Kept beside the rows and written with them: counting hundreds of thousands would hold the thread.
   const counts = { open: countOf(0), closed: countOf(1) };
   /** Stored minus monotonic time. */
   let base = 0;
-  /** Those of the run that is being planned, which are asked for before they are set. */
-  let lastRead: { readonly run: string; readonly alarms: readonly StoredAlarm[] } | undefined;
+  /** By run: each step of a run asks for its alarms and sets them, nearly always as they were. */
+  const alarmsHeld = new LRUCache<string, readonly StoredAlarm[]>({ max: ALARMS_HELD });
   const storedAlarms = (run: string): readonly StoredAlarm[] => {
-    if (lastRead?.run !== run) lastRead = { run, alarms: sql.alarms.all(run) as StoredAlarm[] };
-    return lastRead.alarms;
+    const held = alarmsHeld.get(run);
+    if (held !== undefined) return held;
+    const alarms = sql.alarms.all(run) as StoredAlarm[];
+    alarmsHeld.set(run, alarms);
+    return alarms;
   };
 
   return {
@@ -196,19 +198,23 @@ export const openRunIndex = (file: string, identity: string): RunIndex => {
     setAlarms: (run, alarms) => {
       const keep = new Set(alarms.map((alarm) => alarm.key));
       const stored = new Map(storedAlarms(run).map((alarm) => [alarm.key, alarm]));
-      // Nearly always they are as they were: each step of a run sets them.
       const gone = [...stored.keys()].filter((key) => !keep.has(key));
       const moved = alarms.filter((alarm) => !isSame(stored.get(alarm.key), alarm));
       if (gone.length + moved.length === 0) return;
-      writeAlarms();
+      write();
       for (const key of gone) sql.dropAlarm.run(run, key);
-      for (const { key, due, dueMono } of moved) sql.setAlarm.run(run, key, due, dueMono + base);
+      for (const { key, due, dueMono } of moved) {
+        sql.setAlarm.run(run, key, due, dueMono + base);
+        stored.set(key, { key, due, dueMono: dueMono + base, fired: 0 });
+      }
+      alarmsHeld.set(run, [...stored.values()].filter(({ key }) => keep.has(key)));
     },
     takeDue: (mono, limit) => {
       const now = mono + base;
       const due = sql.due.all(now, limit) as { run: string; key: string; dueMono: number; fired: number }[];
-      if (due.length > 0) writeAlarms();
+      if (due.length > 0) write();
       for (const { run, key, dueMono, fired } of due) {
+        alarmsHeld.delete(run);
         // Woken early: its own time still stands. Otherwise its run must replace it; until then it fires less and less.
         const early = dueMono > now;
         const again = early ? dueMono : now + Math.min(REFIRE_MAX_MS, REFIRE_FIRST_MS * 2 ** fired);
@@ -219,7 +225,8 @@ export const openRunIndex = (file: string, identity: string): RunIndex => {
     reanchor: (offsetMs, limit, monotonicMs) => {
       base = offsetMs;
       const moved = sql.moved.all(limit) as { run: string; key: string; due: number; dueMono: number }[];
-      if (moved.length > 0) writeAlarms();
+      if (moved.length > 0) write();
+      alarmsHeld.clear();
       const now = monotonicMs + offsetMs;
       for (const { run, key, due, dueMono } of moved)
         sql.reanchor.run(run, key, dueMono === Infinity ? now + AWAKE_WITHIN_MS * fractionOf(run) : due);
@@ -231,7 +238,7 @@ export const openRunIndex = (file: string, identity: string): RunIndex => {
     },
     countDue: (mono) => (sql.countDue.get(mono + base) as { n: number }).n,
     wake: (alarm, mono, limit) => {
-      writeAlarms();
+      write();
       return Number(sql.wake.run(alarm, mono + base, limit).changes);
     },
     withWork: (after, limit) => (sql.work.all(after, limit) as { key: string }[]).map(({ key }) => key),
