@@ -207,7 +207,10 @@ export const openRunIndex = (file: string, identity: string): RunIndex => {
         sql.setAlarm.run(run, key, due, dueMono + base);
         stored.set(key, { key, due, dueMono: dueMono + base, fired: 0 });
       }
-      alarmsHeld.set(run, [...stored.values()].filter(({ key }) => keep.has(key)));
+      alarmsHeld.set(
+        run,
+        [...stored.values()].filter(({ key }) => keep.has(key)),
+      );
     },
     takeDue: (mono, limit) => {
       const now = mono + base;
