@@ -161,6 +161,12 @@ export type PendingEffect = {
    * `EffectStarted` for it; each answer goes to `decide` as an `observation`.
    */
   readonly everyMs?: number;
+  /**
+   * Of a timed read: the operation of its port that compares many at once. It takes `{reads}`, the arguments of each, and
+   * answers `{unchanged}`: the indexes of those that show what their last read showed. One that is not among them is read
+   * by itself.
+   */
+  readonly together?: string;
 };
 
 export type PendingTimer = { readonly timerId: string; readonly dueAt: string };

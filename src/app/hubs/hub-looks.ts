@@ -1,5 +1,11 @@
 import type { HubObject, ObjectPlace, OwnedObject, OwnedShown } from '../../domain/hubs/hub-object.ts';
-import { cannotBeShown, type CallOptions, type ManagementCluster } from './management-cluster.ts';
+import {
+  cannotBeShown,
+  digestOfLook,
+  type CallOptions,
+  type ManagementCluster,
+  type ObjectLook,
+} from './management-cluster.ts';
 import { nextTurn } from '../fairness/slicer.ts';
 import { createStreamQueue } from '../commands/stream-queue.ts';
 
@@ -65,22 +71,34 @@ export const findLabelled = async <Shown extends OwnedShown>(
 ): Promise<readonly Shown[]> =>
   (await cluster.find(kind, namespace, id, options)).filter((object) => object.id === id);
 
-/** A look at one object of ours, or at what is left where it is not. */
+/** What a look at an object of ours showed, to be compared with what another one shows. */
+export type Seen = { readonly look: ObjectLook; readonly digest: string };
+
+/** A look at one object of ours, or at what is left where it is not. No `seen`: it has to be looked for again. */
 export const observationAt = async (
   cluster: ManagementCluster,
   kind: OwnedObject,
   ref: ObjectRef,
   options: CallOptions,
-): Promise<{ readonly found: boolean; readonly observation: object }> => {
+): Promise<{ readonly found: boolean; readonly observation: object; readonly seen?: Seen }> => {
   const { object, taken } = await lookFor(cluster, kind, ref, options);
   // What stands under the name of somebody else's object is theirs.
-  const observation = taken ? absence(kind) : await observationOf(cluster, kind, ref, object, options);
-  return { found: object !== undefined, observation };
+  if (taken) return { found: false, observation: absence(kind) };
+  const beside = await lookBeside(cluster, kind, ref, object, options);
+  const observation = toldOf(kind, object, beside);
+  if (object === undefined) return { found: false, observation };
+  const isComparable = object.name === ref.name && (beside === undefined || beside.shown !== undefined);
+  return { found: true, observation, ...(isComparable ? { seen: seenOf(object, beside) } : {}) };
+};
+
+const seenOf = (object: OwnedShown, beside: Beside | undefined): Seen => {
+  const { namespace, name } = object;
+  const look = { place: { namespace, name }, ...(beside === undefined ? {} : { beside: beside.at }) };
+  return { look, digest: digestOfLook(object, beside?.shown ?? null) };
 };
 
 /** What its run is told of an object that is not there, nor anything beside it. */
-export const absence = (kind: OwnedObject): object =>
-  kind.observed?.observation(undefined, undefined) ?? { object: null };
+export const absence = (kind: OwnedObject): object => toldOf(kind, undefined, undefined);
 
 /** An object with what is read beside it, as its run judges it. `place`: in its own namespace. No secret is told. */
 export const observationOf = async (
@@ -89,19 +107,35 @@ export const observationOf = async (
   place: ObjectPlace,
   shown: OwnedShown | undefined,
   options: CallOptions,
-): Promise<object> => {
-  const { observed, secretFields } = kind;
-  if (observed !== undefined) {
-    const { namespace } = place;
-    const at = observed.besideAt({ namespace, name: shown?.name ?? place.name }, shown);
-    return observed.observation(shown, await besideAt(cluster, observed.beside, at, options));
-  }
-  if (shown === undefined) return absence(kind);
+): Promise<object> => toldOf(kind, shown, await lookBeside(cluster, kind, place, shown, options));
+
+const toldOf = (
+  { observed, secretFields }: OwnedObject,
+  shown: OwnedShown | undefined,
+  beside: Beside | undefined,
+): object => {
+  if (observed !== undefined) return observed.observation(shown, beside?.shown);
+  if (shown === undefined) return { object: null };
   const spec = Object.entries(shown.spec).filter(([field]) => !secretFields.includes(field));
   return { object: { ...shown, spec: Object.fromEntries(spec) } };
 };
 
-/** null: there is none; undefined: the hub cannot show it, for want of the kind or of the right. */
+/** `shown` null: there is none; undefined: the hub cannot show it, for want of the kind or of the right. */
+type Beside = { readonly at: ObjectPlace; readonly shown: unknown };
+
+/** Undefined: the kind reads nothing besides. */
+const lookBeside = async (
+  cluster: ManagementCluster,
+  { observed }: OwnedObject,
+  { namespace, name }: ObjectPlace,
+  shown: OwnedShown | undefined,
+  options: CallOptions,
+): Promise<Beside | undefined> => {
+  if (observed === undefined) return undefined;
+  const at = observed.besideAt({ namespace, name: shown?.name ?? name }, shown);
+  return { at, shown: await besideAt(cluster, observed.beside, at, options) };
+};
+
 const besideAt = async (
   cluster: ManagementCluster,
   kind: HubObject,

@@ -4,11 +4,13 @@ import type { JsonObject } from '../../domain/json.ts';
 import { absence, observationOf, type ObjectLooks } from './hub-looks.ts';
 import type { RegisteredHub } from './hub-registry.ts';
 import { HubError, type CallOptions, type ManagementCluster } from './management-cluster.ts';
-import type { Logger } from '../ports.ts';
+import type { Logger, Timers } from '../ports.ts';
 
 /** Changed orders of one hub that may wait to be read before its watch is held back. */
 const MAX_WAITING = 500;
 const CALL_DEADLINE_MS = 10_000;
+/** Milliseconds between two looks at one order: what builds it writes many times a second, and only the newest counts. */
+const REST_MS = 500;
 
 type Known = { readonly id: string; digest: string };
 
@@ -24,6 +26,7 @@ export type HubReaderOptions = {
   readonly status: { orders: number; observations: number; orphans: number };
   readonly signal: AbortSignal;
   readonly logger: Logger;
+  readonly timers: Timers;
   /** The turns of whoever looks at a cluster, the workflow's own reads included. */
   readonly looks: ObjectLooks;
   /** Feeds the run of an id. False: it was not taken in, and is fed again when the object shows up again. */
@@ -53,7 +56,7 @@ export type HubReader = {
 
 /** Completes changed orders and feeds what differs from what was fed last. Of one order only the newest is read. */
 export const createHubReader = (watch: HubReaderOptions): HubReader => {
-  const { kind, cluster, hub, status, signal, logger, looks, observe, concurrency = 16 } = watch;
+  const { kind, cluster, hub, status, signal, logger, timers, looks, observe, concurrency = 16 } = watch;
   /** By name on the hub; what it holds of ours. */
   const known = new Map<string, Known>();
   const bearers = new Map<string, Bearers>();
@@ -62,6 +65,8 @@ export const createHubReader = (watch: HubReaderOptions): HubReader => {
   const waiting = new Map<string, OwnedShown | undefined>();
   /** Names being read: of one order a second read must not overtake the first. */
   const reading = new Set<string>();
+  /** Names that were read just now. */
+  const resting = new Set<string>();
   let changed = Promise.withResolvers<void>();
 
   const feed = (entry: Known, shown: JsonObject): void => {
@@ -164,16 +169,25 @@ export const createHubReader = (watch: HubReaderOptions): HubReader => {
     }
   };
 
+  const rest = (name: string): void => {
+    resting.add(name);
+    timers.after(REST_MS, () => {
+      resting.delete(name);
+      if (waiting.has(name)) pump();
+    });
+  };
+
   const pump = (): void => {
     for (const [name, order] of waiting) {
       if (reading.size >= concurrency) return;
-      if (reading.has(name)) continue;
+      if (reading.has(name) || resting.has(name)) continue;
       waiting.delete(name);
       const entry = known.get(name);
       if (entry === undefined) continue;
       reading.add(name);
       void inTurn(entry, () => look(name, order, entry)).then(() => {
         reading.delete(name);
+        rest(name);
         changed.resolve();
         changed = Promise.withResolvers();
         pump();

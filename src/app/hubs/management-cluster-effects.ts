@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { hubObjectOf, isOwned } from '../../domain/hub-objects.ts';
 import {
   plainDrift,
@@ -21,7 +22,14 @@ import {
   refused,
   registeredHub,
 } from './hub-effects.ts';
-import { findLabelled, findObject, observationAt, type ObjectLooks, type ObjectRef } from './hub-looks.ts';
+import {
+  findLabelled,
+  findObject,
+  observationAt,
+  type ObjectLooks,
+  type ObjectRef,
+  type Seen,
+} from './hub-looks.ts';
 import type { HubRegistry } from './hub-registry.ts';
 import {
   HubError,
@@ -57,6 +65,8 @@ export type StatusArgs = ObjectArgs & {
   readonly at: string;
 };
 
+/** Looks that are remembered, to be compared with later ones; others are made one by one. */
+const MAX_SEEN = 50_000;
 /** A namespace takes five seconds and more to go (OSAC's operator). */
 const RELEASE_AGAIN_MS = 5_000;
 
@@ -76,6 +86,8 @@ export const HUB_WRITES: readonly string[] = [
  * differs in it.
  * - `deleteObject` ObjectArgs → {existed}: asks for deletion; absence is confirmed by later observations only.
  * - `observeObject` ObjectArgs → what its kind says of an observation; with `askedAt` when it is there.
+ * - `compareObjects` {reads: ObjectArgs[]} → {unchanged}: indexes of those that show what the last `observeObject` of this
+ * process showed. Refused where the hub shows its objects only one by one.
  *
  * Where nobody else reconciles it (`controller: ledger`):
  *
@@ -99,6 +111,9 @@ export const createManagementClusterEffects = (options: {
   readonly callDeadlineMs?: number;
 }): EffectPort => {
   const { registry, secrets, clock, looks, objects, callDeadlineMs = 10_000 } = options;
+
+  const lastSeen = new LRUCache<string, Seen>({ max: MAX_SEEN });
+  const keyOf = ({ object, hub, id }: ObjectArgs): string => `${object}/${hub}/${id}`;
 
   const optionsOf = (call: EffectCall): CallOptions => callOptionsOf(call, callDeadlineMs);
 
@@ -233,9 +248,35 @@ export const createManagementClusterEffects = (options: {
     const cluster = await adapterOf(args.hub, call);
     return looks.inTurn(args, async () => {
       const askedAt = clock.now();
-      const { found, observation } = await observationAt(cluster, kind, args, optionsOf(call));
+      const { found, observation, seen } = await observationAt(cluster, kind, args, optionsOf(call));
+      lastSeen.set(keyOf(args), seen);
       return done(found ? { ...observation, askedAt } : { ...observation });
     });
+  };
+
+  const compare = async (
+    { reads }: { readonly reads: readonly ObjectArgs[] },
+    call: EffectCall,
+  ): Promise<EffectOutcome> => {
+    const known = reads.flatMap((read, index) => {
+      const seen = lastSeen.get(keyOf(read));
+      return seen === undefined ? [] : [{ read, index, seen }];
+    });
+    const unchanged: number[] = [];
+    for (const some of Map.groupBy(known, ({ read }) => `${read.object}/${read.hub}`).values()) {
+      const [
+        {
+          read: { object, hub },
+        } = { read: { object: '', hub: '' } },
+      ] = some;
+      const looks = some.map(({ seen }) => seen.look);
+      const cluster = await adapterOf(hub, call);
+      const digests = await cluster.digests?.(kindOf(object), looks, optionsOf(call));
+      if (digests === undefined) return refused('OneByOne', `hub ${hub} shows its objects only one by one`);
+      for (const [at, { index, seen }] of some.entries())
+        if (digests[at] === seen.digest) unchanged.push(index);
+    }
+    return done({ unchanged });
   };
 
   const controllerOf = async (hub: string, call: EffectCall) => {
@@ -293,6 +334,7 @@ export const createManagementClusterEffects = (options: {
     applyObject: apply,
     deleteObject: remove,
     observeObject: observe,
+    compareObjects: compare,
     prepareObject: prepare,
     writeStatus,
     releaseObject: release,

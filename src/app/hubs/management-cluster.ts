@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import type {
   HubObject,
   HubObjectEvent,
@@ -157,6 +158,16 @@ export type ManagementCluster = {
     id: string,
     options: CallOptions,
   ): Promise<readonly Shown[]>;
+  /**
+   * `digestOfLook` of many objects, each with what its kind reads beside it, in as few calls as the hub allows. Of one
+   * that is not there, or can only be read by itself: undefined; undefined instead of a list: so it is with all of them.
+   * Absent: the adapter reads one by one.
+   */
+  digests?(
+    kind: OwnedObject,
+    looks: readonly ObjectLook[],
+    options: CallOptions,
+  ): Promise<readonly (string | undefined)[] | undefined>;
   /** One key of a Secret by name. Undefined when there is none. */
   readSecret(
     place: ObjectPlace & { readonly key: string },
@@ -170,6 +181,13 @@ export type ManagementCluster = {
   ): AsyncIterable<HubObjectEvent<Shown>>;
   close(): Promise<void>;
 };
+
+/** Where an object of ours is, and what is read beside it. */
+export type ObjectLook = { readonly place: ObjectPlace; readonly beside?: ObjectPlace };
+
+/** Equal digests: two looks at an object, and at what is read beside it, showed the same. `beside` null: there is none. */
+export const digestOfLook = (shown: OwnedShown, beside: unknown): string =>
+  hash('sha256', JSON.stringify([shown, beside]), 'base64');
 
 /** Error classes; each is one thing a caller can act on. */
 export type HubErrorKind =

@@ -2,6 +2,7 @@ import type { JsonObject } from '../../domain/json.ts';
 import type { EffectOutcome } from '../../domain/workflow.ts';
 import type { RecordedEvent } from '../log/event-store.ts';
 import type { Slot } from './lanes.ts';
+import type { Revisions } from './run-index.ts';
 
 /** What waits in the mailbox of a run. A run takes its items one after the other; many runs work at once. */
 export type Item =
@@ -15,8 +16,8 @@ export type Item =
       readonly effectId: string;
       readonly attempt: number;
       readonly outcome: EffectOutcome;
-      /** It was a timed read. */
-      readonly read: boolean;
+      /** It was a timed read, begun upon these revisions; absent: it was not. */
+      readonly read?: Revisions;
     }
   | { readonly kind: 'start-effect'; readonly effectId: string; readonly slot: Slot }
   /**
@@ -24,8 +25,8 @@ export type Item =
    * No `revision`: what was folded is out of order, or stopped by a bug.
    */
   | { readonly kind: 'refold'; readonly revision?: number; readonly settled: () => void }
-  /** See what is outstanding. `start`: also what follows from the state by itself. */
-  | { readonly kind: 'look'; readonly start?: true };
+  /** See what is outstanding. `start`: also what follows from the state by itself; `read`: this timed read is due. */
+  | { readonly kind: 'look'; readonly start?: true; readonly read?: string };
 
 /** What is going on with one run in this process. It is forgotten as soon as nothing is. */
 export type Actor = {
@@ -41,8 +42,8 @@ export type Actor = {
   delayed: boolean;
   /** Wall clock minus monotonic clock when this process last recorded something: what its times were made with. */
   offset: number | undefined;
-  /** Timed reads that were just answered: their next one is due after their interval. */
-  readonly read: Set<string>;
+  /** Timed reads that were just answered (their next one is due after their interval), or are due by themselves. */
+  readonly read: Map<string, 'idle' | 'news' | 'due'>;
 };
 
 export const newActor = (key: string): Actor => ({
@@ -54,7 +55,7 @@ export const newActor = (key: string): Actor => ({
   repeats: 0,
   delayed: false,
   offset: undefined,
-  read: new Set(),
+  read: new Map(),
 });
 
 /** Something was started whose end is still to be recorded. */

@@ -15,11 +15,11 @@ type Root = Exclude<WorkflowInput, { kind: 'command-result' }>;
 
 /** What a run decides on one input, the record of it and the commands that follow. All reject when that fails. */
 export type Decisions = {
-  /** Decide, append, carry out; on a conflict decide again on what is there now. */
-  decide(actor: Actor, run: Run, why: AppendCause, input: (now: string) => WorkflowInput): Promise<void>;
+  /** Decide, append, carry out; on a conflict decide again on what is there now. False: nothing followed. */
+  decide(actor: Actor, run: Run, why: AppendCause, input: (now: string) => WorkflowInput): Promise<boolean>;
   /** What follows from the state by itself. */
   settle(actor: Actor, run: Run): Promise<void>;
-  observe(actor: Actor, run: Run, observation: JsonObject): Promise<void>;
+  observe(actor: Actor, run: Run, observation: JsonObject): Promise<boolean>;
   /** Carries a command out, folds what it left in the subject and decides on its result. */
   carryOut(actor: Actor, run: Run, command: PendingCommand, to?: Root): Promise<void>;
   /** False: another runner was first. */
@@ -41,13 +41,14 @@ export const createDecisions = ({
     run: Run,
     why: AppendCause,
     inputAt: (now: string) => WorkflowInput,
-  ): Promise<{ readonly input: WorkflowInput; readonly commands: Reaction['commands'] } | undefined> => {
+  ): Promise<(Pick<Reaction, 'commands'> & { readonly input: WorkflowInput }) | undefined> => {
     for (let conflicts = 0; conflicts < MAX_CONFLICTS; conflicts += 1) {
       // Another runner may have closed it since this item was put in the mailbox, or since the conflict.
       if (isOver(run)) return undefined;
       const offset = steady.offset();
       const input = inputAt(clock.now());
       const { events, commands } = run.workflow.decide(run.state, input);
+      if (events.length + commands.length === 0) return undefined;
       if (events.length === 0) return { input, commands };
       if ((await log.append(run, events, why)) === 'appended') {
         actor.offset = offset;
@@ -59,10 +60,11 @@ export const createDecisions = ({
 
   const decide: Decisions['decide'] = async (actor, run, why, inputAt) => {
     const reaction = await record(actor, run, why, inputAt);
-    if (reaction === undefined) return;
+    if (reaction === undefined) return false;
     const { input } = reaction;
     const to = input.kind === 'command-result' ? input.to : input;
     for (const command of reaction.commands) await carryOut(actor, run, command, to);
+    return true;
   };
 
   const carryOut: Decisions['carryOut'] = async (actor, run, command, to) => {
@@ -85,7 +87,7 @@ export const createDecisions = ({
     if (run.subjectRevision === upTo) run.unsettled = false;
   };
 
-  const observe = (actor: Actor, run: Run, observation: JsonObject): Promise<void> => {
+  const observe = (actor: Actor, run: Run, observation: JsonObject): Promise<boolean> => {
     const why = {
       ...cause(run, 'observation'),
       // Most lead to no append.

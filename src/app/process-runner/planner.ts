@@ -5,6 +5,7 @@ import { alarmAt, alarmIn, gateAlarm, heldAlarm, readAlarmKey, timerAlarms } fro
 import { isKnown, pruneStarts, type Run } from './run.ts';
 import type { Actor, Item } from './actor.ts';
 import { keyOf } from './decisions.ts';
+import type { Rounds } from './rounds.ts';
 import type { RunsOptions } from './runs-options.ts';
 
 /** `keep`: the alarm to keep in the index. */
@@ -34,11 +35,12 @@ const priorityOf = ({ priority, everyMs }: PendingEffect): Priority =>
 
 export const createPlanner = (
   options: RunsOptions & {
+    readonly rounds: Rounds;
     readonly post: (key: string, item: Item) => void;
     readonly isDraining: () => boolean;
   },
 ): Planner => {
-  const { index, memory, lanes, timers, steady, settings, post } = options;
+  const { index, memory, lanes, rounds, timers, steady, settings, post } = options;
 
   /** Runs that rest after failures, and the lanes in which they do. */
   const resting = new Map<string, Set<string>>();
@@ -61,6 +63,7 @@ export const createPlanner = (
   const plan = (actor: Actor, run: Run, pending: Pending): void => {
     if (!isKnown(run)) return;
     resting.delete(run.key);
+    rounds.recheck(run);
     pruneStarts(run, pending);
     const offset = actor.offset ?? steady.offset();
     const alarms = timerAlarms(pending, offset);
@@ -120,8 +123,13 @@ export const createPlanner = (
       return { due: true, keep: alarmIn(key, everyMs, steady) };
     if (failures > 0) rests(run, lane);
     const next = (): Alarm => alarmIn(key, everyMs, steady);
-    if (actor.read.delete(effectId)) return { due: false, keep: next() };
+    const answered = actor.read.get(effectId);
+    actor.read.delete(effectId);
+    if (answered === 'due') return { due: true, keep: next() };
+    if (answered === 'idle' && rounds.join(run, effect)) return { due: false, keep: asleep(next()) };
+    if (answered !== undefined) return { due: false, keep: next() };
     const stored = storedAlarm(run, key);
+    if (rounds.holds(run, effect)) return { due: false, keep: asleep(stored ?? next()) };
     if (actor.busy.has(effectId))
       return { due: false, keep: stored === undefined || isOver(stored) ? next() : stored };
     // An alarm from before the run became urgent (a deletion, say) would hold it up for the longer interval.
@@ -173,6 +181,9 @@ export const createPlanner = (
 
   return { nextCommand, plan, wakeLane };
 };
+
+/** A round comes instead of it, until the next start. */
+const asleep = (alarm: Alarm): Alarm => ({ ...alarm, dueMono: Infinity });
 
 const restedRead = (everyMs: number, failures: number): number =>
   failures < 2

@@ -47,4 +47,5 @@ export const createReadyRuns = (): ReadyRuns => {
 
 /** What a hub shows by itself, or showed when it was read. */
 const canWait = (item: Item): boolean =>
-  item.kind === 'observation' || (item.kind === 'effect-result' && item.read);
+  item.kind === 'observation' ||
+  ((item.kind === 'effect-result' || item.kind === 'look') && item.read !== undefined);

@@ -1,5 +1,7 @@
+import { createHash } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import { LRUCache } from 'lru-cache';
 import type { Anchor } from '../log/resume-point.ts';
 
 /** One run as the index keeps it. `key` is the name of the run's stream. */
@@ -22,7 +24,7 @@ export type Alarm = {
   readonly key: string;
   /** Wall-clock milliseconds as recorded in the log. */
   readonly due: number;
-  /** Monotonic milliseconds of this process. */
+  /** Monotonic milliseconds of this process; Infinity: not before the next start. */
   readonly dueMono: number;
 };
 
@@ -43,10 +45,11 @@ export type RunIndex = {
   /**
    * Monotonic times of an earlier process mean nothing: after a restart the wall clock counts. To be called
    * before anything else, until it says false. Stored is what the wall clock would show at the monotonic time if it
-   * were never set, so that only what was woken, fired or set beside the wall clock has to be written anew: at most
-   * `limit` alarms a call. `offsetMs`: wall clock minus monotonic clock, the same in every call.
+   * were never set, so that only what was woken, fired, asleep or set beside the wall clock has to be written anew: at
+   * most `limit` alarms a call. Those that slept until this start ring within the next ten seconds. `offsetMs`: wall
+   * clock minus monotonic clock, the same in every call.
    */
-  reanchor(offsetMs: number, limit: number): boolean;
+  reanchor(offsetMs: number, limit: number, monotonicMs: number): boolean;
   /** Monotonic time of the next alarm. */
   nextAlarm(): number | undefined;
   /** Counts to MAX_COUNTED at most. */
@@ -107,13 +110,14 @@ export const RUN_INDEX_STATEMENTS = {
   setAlarm: `INSERT INTO alarms (run, key, due, due_mono, mono, fired, age)
        VALUES (?1, ?2, ?3, ?4, ?4, 0, (SELECT rowid FROM runs WHERE key = ?1))
        ON CONFLICT (run, key) DO UPDATE SET due = excluded.due, due_mono = excluded.due_mono,
-         mono = excluded.mono, fired = 0 WHERE due <> excluded.due`,
+         mono = excluded.mono, fired = 0
+         WHERE due <> excluded.due OR (due_mono = 9e999) <> (excluded.due_mono = 9e999)`,
   dropAlarm: 'DELETE FROM alarms WHERE run = ? AND key = ?',
   due: `SELECT run, key, due_mono AS dueMono, fired FROM alarms
        WHERE mono IS NOT NULL AND mono <= ? ORDER BY mono LIMIT ?`,
   fire: 'UPDATE alarms SET mono = ?, fired = ? WHERE run = ? AND key = ?',
-  moved: `SELECT run, key FROM alarms WHERE ${MOVED} LIMIT ?`,
-  reanchor: 'UPDATE alarms SET due_mono = due, mono = due, fired = 0 WHERE run = ? AND key = ?',
+  moved: `SELECT run, key, due, due_mono AS dueMono FROM alarms WHERE ${MOVED} LIMIT ?`,
+  reanchor: 'UPDATE alarms SET due = ?3, due_mono = ?3, mono = ?3, fired = 0 WHERE run = ?1 AND key = ?2',
   next: 'SELECT min(mono) AS mono FROM alarms WHERE mono IS NOT NULL',
   countDue: `SELECT count(*) AS n FROM
        (SELECT 1 FROM alarms WHERE mono IS NOT NULL AND mono <= ? LIMIT ${MAX_COUNTED})`,
@@ -129,6 +133,10 @@ export const RUN_INDEX_STATEMENTS = {
   setAnchor: "INSERT OR REPLACE INTO meta (key, value) VALUES ('anchor', ?)",
 } as const;
 
+/** Runs whose alarms are kept at hand. */
+const ALARMS_HELD = 2_000;
+/** Milliseconds after a start in which alarms ring that slept before it. */
+const AWAKE_WITHIN_MS = 10_000;
 /** Milliseconds until a fired timer that its run still keeps fires again: a guard against a busy loop. */
 const REFIRE_FIRST_MS = 1_000;
 const REFIRE_MAX_MS = 60_000;
@@ -148,21 +156,20 @@ export const openRunIndex = (file: string, identity: string): RunIndex => {
     db.exec('BEGIN');
     inTransaction = true;
   };
-  const writeAlarms = (): void => {
-    lastRead = undefined;
-    write();
-  };
   const sql = prepared(db);
   const countOf = (closed: 0 | 1): number => (sql.counts.get(closed) as { runs: number }).runs;
   // Kept beside the rows and written with them: counting hundreds of thousands would hold the thread.
   const counts = { open: countOf(0), closed: countOf(1) };
   /** Stored minus monotonic time. */
   let base = 0;
-  /** Those of the run that is being planned, which are asked for before they are set. */
-  let lastRead: { readonly run: string; readonly alarms: readonly StoredAlarm[] } | undefined;
+  /** By run: each step of a run asks for its alarms and sets them, nearly always as they were. */
+  const alarmsHeld = new LRUCache<string, readonly StoredAlarm[]>({ max: ALARMS_HELD });
   const storedAlarms = (run: string): readonly StoredAlarm[] => {
-    if (lastRead?.run !== run) lastRead = { run, alarms: sql.alarms.all(run) as StoredAlarm[] };
-    return lastRead.alarms;
+    const held = alarmsHeld.get(run);
+    if (held !== undefined) return held;
+    const alarms = sql.alarms.all(run) as StoredAlarm[];
+    alarmsHeld.set(run, alarms);
+    return alarms;
   };
 
   return {
@@ -190,20 +197,27 @@ export const openRunIndex = (file: string, identity: string): RunIndex => {
     alarmsOf: (run) => storedAlarms(run).map((alarm) => ({ ...alarm, dueMono: alarm.dueMono - base })),
     setAlarms: (run, alarms) => {
       const keep = new Set(alarms.map((alarm) => alarm.key));
-      const stored = new Map(storedAlarms(run).map(({ key, due }) => [key, due]));
-      // Nearly always they are as they were: each step of a run sets them.
+      const stored = new Map(storedAlarms(run).map((alarm) => [alarm.key, alarm]));
       const gone = [...stored.keys()].filter((key) => !keep.has(key));
-      const moved = alarms.filter(({ key, due }) => stored.get(key) !== due);
+      const moved = alarms.filter((alarm) => !isSame(stored.get(alarm.key), alarm));
       if (gone.length + moved.length === 0) return;
-      writeAlarms();
+      write();
       for (const key of gone) sql.dropAlarm.run(run, key);
-      for (const { key, due, dueMono } of moved) sql.setAlarm.run(run, key, due, dueMono + base);
+      for (const { key, due, dueMono } of moved) {
+        sql.setAlarm.run(run, key, due, dueMono + base);
+        stored.set(key, { key, due, dueMono: dueMono + base, fired: 0 });
+      }
+      alarmsHeld.set(
+        run,
+        [...stored.values()].filter(({ key }) => keep.has(key)),
+      );
     },
     takeDue: (mono, limit) => {
       const now = mono + base;
       const due = sql.due.all(now, limit) as { run: string; key: string; dueMono: number; fired: number }[];
-      if (due.length > 0) writeAlarms();
+      if (due.length > 0) write();
       for (const { run, key, dueMono, fired } of due) {
+        alarmsHeld.delete(run);
         // Woken early: its own time still stands. Otherwise its run must replace it; until then it fires less and less.
         const early = dueMono > now;
         const again = early ? dueMono : now + Math.min(REFIRE_MAX_MS, REFIRE_FIRST_MS * 2 ** fired);
@@ -211,11 +225,14 @@ export const openRunIndex = (file: string, identity: string): RunIndex => {
       }
       return due.map(({ run, key }) => ({ run, key }));
     },
-    reanchor: (offsetMs, limit) => {
+    reanchor: (offsetMs, limit, monotonicMs) => {
       base = offsetMs;
-      const moved = sql.moved.all(limit) as { run: string; key: string }[];
-      if (moved.length > 0) writeAlarms();
-      for (const { run, key } of moved) sql.reanchor.run(run, key);
+      const moved = sql.moved.all(limit) as { run: string; key: string; due: number; dueMono: number }[];
+      if (moved.length > 0) write();
+      alarmsHeld.clear();
+      const now = monotonicMs + offsetMs;
+      for (const { run, key, due, dueMono } of moved)
+        sql.reanchor.run(run, key, dueMono === Infinity ? now + AWAKE_WITHIN_MS * fractionOf(run) : due);
       return moved.length === limit;
     },
     nextAlarm: () => {
@@ -224,7 +241,7 @@ export const openRunIndex = (file: string, identity: string): RunIndex => {
     },
     countDue: (mono) => (sql.countDue.get(mono + base) as { n: number }).n,
     wake: (alarm, mono, limit) => {
-      writeAlarms();
+      write();
       return Number(sql.wake.run(alarm, mono + base, limit).changes);
     },
     withWork: (after, limit) => (sql.work.all(after, limit) as { key: string }[]).map(({ key }) => key),
@@ -256,6 +273,13 @@ export const openRunIndex = (file: string, identity: string): RunIndex => {
     close: () => db.close(),
   };
 };
+
+const isSame = (stored: StoredAlarm | undefined, { due, dueMono }: Alarm): boolean =>
+  stored?.due === due && (stored.dueMono === Infinity) === (dueMono === Infinity);
+
+/** A number from 0 to 1 that only depends on the text. */
+export const fractionOf = (text: string): number =>
+  createHash('sha256').update(text).digest().readUInt32BE(0) / 2 ** 32;
 
 type Flags = { readonly closed: number; readonly work: number };
 type Statements = { readonly [Name in keyof typeof RUN_INDEX_STATEMENTS]: StatementSync };

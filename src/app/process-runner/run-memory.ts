@@ -1,8 +1,7 @@
-import { createHash } from 'node:crypto';
 import type { Pending } from '../../domain/workflow.ts';
 import { parseStreamName } from '../../domain/stream-name.ts';
 import { fromRow, isOver, newRun, pendingOf, toRow, type Run } from './run.ts';
-import { isIndexError, type Alarm, type Revisions, type RunIndex } from './run-index.ts';
+import { fractionOf, isIndexError, type Alarm, type Revisions, type RunIndex } from './run-index.ts';
 import type { SteadyClock } from './steady-clock.ts';
 import type { AnyWorkflow } from './types.ts';
 
@@ -174,10 +173,6 @@ export const alarmIn = (key: string, ms: number, steady: SteadyClock): Alarm => 
   const dueMono = steady.monotonicMs() + ms;
   return { key, due: dueMono + steady.offset(), dueMono };
 };
-
-/** A number from 0 to 1 that only depends on the text. */
-const fractionOf = (text: string): number =>
-  createHash('sha256').update(text).digest().readUInt32BE(0) / 2 ** 32;
 
 export const timerAlarms = (pending: Pending, offset: number): Alarm[] =>
   pending.timers.map(({ timerId, dueAt }) => alarmAt(timerAlarm(timerId), dueAt, offset));

@@ -1,12 +1,14 @@
 import type { JsonObject } from '../../domain/json.ts';
+import { defined } from '../../domain/json-tools.ts';
 import type { EffectOutcome } from '../../domain/workflow.ts';
 import type { Slot } from './lanes.ts';
 import { isSpent, newActor, underWay, type Actor, type Item } from './actor.ts';
 import { cause, createDecisions } from './decisions.ts';
 import { createPlanner } from './planner.ts';
 import { createReadyRuns } from './ready-runs.ts';
+import { createRounds } from './rounds.ts';
 import { isOver, pendingOf, type Run } from './run.ts';
-import { isIndexError } from './run-index.ts';
+import { isIndexError, type Revisions } from './run-index.ts';
 import { Stopped } from './run-log.ts';
 import type { RunsOptions } from './runs-options.ts';
 import { createSlices } from '../fairness/slicer.ts';
@@ -52,8 +54,10 @@ export const createRuns = (options: RunsOptions): Runs => {
   let draining = false;
   let closed = false;
   const parked = new Map(index.parked().map(({ run, error }) => [run, error]));
+  const rounds = createRounds({ ...options, post: (key, item) => post(key, item) });
   const planner = createPlanner({
     ...options,
+    rounds,
     post: (key, item) => post(key, item),
     isDraining: () => draining,
   });
@@ -162,19 +166,21 @@ export const createRuns = (options: RunsOptions): Runs => {
         actor.offset = steady.offset();
         return item.settled();
       case 'observation':
-        return observe(actor, run, item.observation);
+        await observe(actor, run, item.observation);
+        return;
       case 'timer': {
         const { timerId } = item;
         await failpoint('before-timer');
-        return decide(actor, run, cause(run, 'timer-due', timerId), (now) => ({
+        await decide(actor, run, cause(run, 'timer-due', timerId), (now) => ({
           kind: 'timer-due',
           timerId,
           now,
         }));
+        return;
       }
       case 'effect-result': {
         const { effectId, attempt, outcome } = item;
-        if (item.read) return takeRead(actor, run, effectId, outcome);
+        if (item.read !== undefined) return takeRead(actor, run, effectId, outcome, item.read);
         const why = cause(run, 'effect-result', effectId, attempt);
         const causationId = run.started[effectId]?.id ?? why.causationId;
         await decide(actor, run, { ...why, causationId }, (now) => ({
@@ -194,6 +200,7 @@ export const createRuns = (options: RunsOptions): Runs => {
         return item.settled();
       case 'look':
         if (item.start === true) run.unsettled = true;
+        if (item.read !== undefined) actor.read.set(item.read, 'due');
         return;
     }
   };
@@ -204,9 +211,12 @@ export const createRuns = (options: RunsOptions): Runs => {
     run: Run,
     effectId: string,
     outcome: EffectOutcome,
+    upon: Revisions,
   ): Promise<void> => {
-    if (outcome.outcome === 'done') await observe(actor, run, outcome.result);
-    actor.read.add(effectId);
+    const isNews = outcome.outcome !== 'done' || (await observe(actor, run, outcome.result));
+    // An answer from before the run was folded further says less than the next one.
+    const isIdle = !isNews && run.revision === upon.revision && run.subjectRevision === upon.subjectRevision;
+    actor.read.set(effectId, isIdle ? 'idle' : 'news');
     actor.busy.delete(effectId);
   };
 
@@ -214,8 +224,8 @@ export const createRuns = (options: RunsOptions): Runs => {
   const startEffect = async (actor: Actor, run: Run, effectId: string, slot: Slot): Promise<void> => {
     const effect = pendingOf(run).effects.find((each) => each.effectId === effectId);
     const unwanted = effect === undefined || effect.lane !== slot.lane || draining;
-    const read = effect?.everyMs !== undefined;
-    if (unwanted || !(read || (await recordStart(actor, run, effect)))) {
+    const read = effect?.everyMs === undefined ? undefined : revisionsIn(run);
+    if (unwanted || (read === undefined && !(await recordStart(actor, run, effect)))) {
       slot.release('unused');
       actor.busy.delete(effectId);
       return;
@@ -225,7 +235,8 @@ export const createRuns = (options: RunsOptions): Runs => {
     void work.effect(context, effect).then(
       (outcome) => {
         slot.release(outcome);
-        post(run.key, { kind: 'effect-result', effectId, attempt: effect.attempt, outcome, read });
+        const { attempt } = effect;
+        post(run.key, { kind: 'effect-result', effectId, attempt, outcome, ...defined({ read }) });
       },
       (error: unknown) => {
         slot.release('unused');
@@ -297,6 +308,7 @@ export const createRuns = (options: RunsOptions): Runs => {
     poison: (key, error) => (parked.has(key) ? undefined : giveUp(actorOf(key), undefined, error)),
     drain: () => {
       draining = true;
+      rounds.close();
     },
     close: () => {
       closed = true;
@@ -305,3 +317,5 @@ export const createRuns = (options: RunsOptions): Runs => {
     idle: () => driving === 0 && ready.size === 0 && [...actors.values()].every((actor) => !underWay(actor)),
   };
 };
+
+const revisionsIn = ({ revision, subjectRevision }: Run): Revisions => ({ revision, subjectRevision });

@@ -213,7 +213,7 @@ export const createSession = (options: SessionOptions): Session => {
   /** Before anything else looks at the alarms. A file of many is gone through turn by turn. */
   const anchor = async (signal: AbortSignal): Promise<void> => {
     const offset = steady.offset();
-    while (!signal.aborted && index.reanchor(offset, ANCHOR_BATCH)) {
+    while (!signal.aborted && index.reanchor(offset, ANCHOR_BATCH, steady.monotonicMs())) {
       index.commit();
       await nextTurn();
     }

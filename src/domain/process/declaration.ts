@@ -140,4 +140,6 @@ export type Work = {
   readonly notBefore?: string;
   /** A timed read, every so often while the step is active: the answers are observations. */
   readonly everyMs?: number;
+  /** Of a timed read: the operation that compares many of them at once (`PendingEffect.together`). */
+  readonly together?: string;
 };

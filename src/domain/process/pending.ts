@@ -63,10 +63,10 @@ const effectOf = (
   table: Table,
   run: AnyRun,
   { kind, phase }: Row,
-  { call, instance = run.cycle, facts, notBefore: firmUntil, everyMs }: Work,
+  { call, instance = run.cycle, facts, notBefore: firmUntil, everyMs, together }: Work,
 ): PendingEffect | undefined => {
   if (everyMs !== undefined) {
-    return { effectId: `${kind}:0`, ...call, attempt: 1, mode: 'observe', everyMs };
+    return { effectId: `${kind}:0`, ...call, attempt: 1, mode: 'observe', everyMs, ...defined({ together }) };
   }
   const known = run.effects[kind];
   // One that may have happened is settled under its own id before another takes its place.

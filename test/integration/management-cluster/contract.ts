@@ -1,5 +1,9 @@
 import { expect } from 'chai';
-import { type CallOptions, TENANT_ANNOTATION } from '../../../src/app/hubs/management-cluster.ts';
+import {
+  type CallOptions,
+  digestOfLook,
+  TENANT_ANNOTATION,
+} from '../../../src/app/hubs/management-cluster.ts';
 import {
   CLUSTER_ORDER,
   CLUSTER_ORDER_UUID_LABEL,
@@ -9,6 +13,7 @@ import {
 } from '../../../src/domain/clusters/hub-objects.ts';
 import { type HubObjectEvent, SIMULATION_ANNOTATION } from '../../../src/domain/hubs/hub-object.ts';
 import type { HubMark } from '../../../src/domain/hubs/mark.ts';
+import { sameJson } from '../../../src/domain/json-tools.ts';
 import { failure, untilHolds, type ManagementClusterUnderTest } from './contract-kit.ts';
 
 /** What every adapter of the port does, whatever cluster is behind it (OSAC's operator). */
@@ -162,6 +167,23 @@ export const describeManagementClusterContract = (
         expect(kept(whole?.['spec'] as object)).to.deep.equal(kept(manifestOf('order-a').spec));
         expect(whole?.['metadata']).to.not.have.property('managedFields');
         expect(await hub.cluster.read(CLUSTER_ORDER, refOf('nobody'), by())).to.equal(undefined);
+      });
+
+      it('tells by a digest of each whether many objects show what they showed, and nothing of absent ones', async () => {
+        for (const order of ['order-a', 'order-b']) await create(order);
+        const looks = ['order-b', 'nobody', 'order-a'].map((order) => ({ place: refOf(order) }));
+        const read = async (order: string) => {
+          const shown = await get(order);
+          return shown === undefined ? undefined : digestOfLook(shown, null);
+        };
+        const asRead = () => Promise.all(looks.map(({ place }) => read(place.name)));
+        // The hub works on them meanwhile.
+        const told = await until(
+          async () => [await asRead(), await hub.cluster.digests?.(CLUSTER_ORDER, looks, by())],
+          ([before, digests]) => sameJson(before ?? [], digests ?? []),
+        );
+        expect(new Set(told[1]).size).to.equal(3);
+        expect(told[1]?.[1]).to.equal(undefined);
       });
 
       it('a check finds nothing wrong with a hub that works, and what is wrong with one that is away', async () => {

@@ -11,6 +11,7 @@ import type { HubCapacityCommand } from '../../../src/domain/hubs/capacity.ts';
 import { hubCapacity } from '../../../src/app/hubs/scheduler.ts';
 import { commandContext, fakeCluster } from '../../support/hubs/hub-fixture.ts';
 import { call, manifest, observingStage, order, scripted } from './observing.ts';
+import { manualTime } from '../../support/manual-time.ts';
 import { eventually } from '../../support/eventually.ts';
 
 describe('hub observer', function () {
@@ -156,6 +157,34 @@ describe('hub observer', function () {
     gates[0]?.resolve();
     await eventually('both fed', () => fed.length === 2);
     expect(fed.map(({ observation }) => observation.order?.phase)).to.deep.equal([undefined, 'Ready']);
+  });
+
+  it('looks at an order at once, and at what it writes right after that half a second later, the newest alone', async () => {
+    const time = manualTime();
+    const reference = { clusterReference: { namespace: 'n', hostedClusterName: 'h' } };
+    let more = Promise.withResolvers<HubObjectEvent<ObservedClusterOrder>[]>();
+    const shown = (phase: 'Progressing' | 'Ready'): HubObjectEvent<ObservedClusterOrder> => ({
+      type: 'applied',
+      object: order('c1', { ...reference, phase }),
+    });
+    const watch = async function* (): AsyncGenerator<HubObjectEvent<ObservedClusterOrder>> {
+      for (let events = await more.promise; events.length > 0; events = await more.promise) {
+        more = Promise.withResolvers();
+        yield* events;
+      }
+    };
+    const { fed, register } = onFake({ watchClusterOrders: watch }, undefined, undefined, time.timers);
+    const phases = () => fed.map(({ observation }) => observation.order?.phase);
+    await register('sim-a');
+    more.resolve([{ type: 'applied', object: order('c1', reference) }]);
+    await eventually('the first', () => fed.length === 1);
+    more.resolve([shown('Progressing'), shown('Ready')]);
+    await time.pass(499);
+    expect(phases()).to.deep.equal([undefined]);
+    await time.pass(1);
+    await eventually('the newest', () => fed.length === 2);
+    expect(phases()).to.deep.equal([undefined, 'Ready']);
+    more.resolve([]);
   });
 
   it('stops watching a hub that was deregistered and starts with one that was registered', async () => {

@@ -3,10 +3,16 @@ import { systemClock } from '../../../src/adapters/system/system-ports.ts';
 import { outcomeOfHubError } from '../../../src/app/hubs/hub-effects.ts';
 import { createObjectLooks } from '../../../src/app/hubs/hub-looks.ts';
 import { HubError, type HubErrorKind } from '../../../src/app/hubs/management-cluster.ts';
-import { CLUSTER_ORDER, type ObservedClusterOrder } from '../../../src/domain/clusters/hub-objects.ts';
+import {
+  CLUSTER_ORDER,
+  HOSTED_CLUSTER,
+  type ObservedClusterOrder,
+} from '../../../src/domain/clusters/hub-objects.ts';
 import { createManagementClusterEffects } from '../../../src/app/hubs/management-cluster-effects.ts';
 import { readHubCalls } from '../../support/hubs/hub-journal.ts';
 import { effectCall, hubFixture } from '../../support/hubs/hub-fixture.ts';
+import type { EffectPort } from '../../../src/app/process-runner/types.ts';
+import type { JsonObject } from '../../../src/domain/json.ts';
 import {
   applyArgs,
   CLUSTER,
@@ -162,6 +168,52 @@ describe('effects on a management cluster', function () {
         reason: 'Unauthorized',
       });
     });
+  });
+
+  describe('compareObjects', () => {
+    const other = { ...ref, id: 'another', name: 'order-another' };
+    const compared = (port: EffectPort) =>
+      port('compareObjects', { reads: [orderRef, other] } as unknown as JsonObject, effectCall());
+
+    it('names those that show what the last look showed, and no others', async () => {
+      const { port, hub } = await onSimulatedHub('factor=0.01');
+      if (hub === undefined) throw new Error('no hub');
+      await port('applyObject', applyArgs(), effectCall());
+      expect(await compared(port), 'nobody looked yet').to.deep.equal(done([]));
+      await eventually('at rest', async () => {
+        await port('observeObject', orderRef, effectCall());
+        const outcome = await compared(port);
+        return outcome.outcome === 'done' && (outcome.result['unchanged'] as number[]).includes(0);
+      });
+      await eventually('ready, and as it was', async () => {
+        const seen = await port('observeObject', orderRef, effectCall());
+        const order = seen.outcome === 'done' ? (seen.result['order'] as JsonObject | null) : null;
+        return order?.['phase'] === 'Ready';
+      });
+      expect(await compared(port)).to.deep.equal(done([0]));
+      await hub.control.vanish(CLUSTER_ORDER, ref, HOSTED_CLUSTER);
+      expect(await compared(port), 'a HostedCluster that is lost').to.deep.equal(done([]));
+      await port('observeObject', orderRef, effectCall());
+      expect(await compared(port)).to.deep.equal(done([0]));
+      await hub.control.vanish(CLUSTER_ORDER, ref);
+      expect(await compared(port)).to.deep.equal(done([]));
+    });
+
+    it('is refused where the hub shows its objects only one by one, and tells a hub that fails', async () => {
+      let answer: Promise<undefined> = Promise.resolve(undefined);
+      const manifest = applyArgs() as unknown as OrderArgs;
+      const port = await onFake({
+        getClusterOrder: async () => ({ ...observedLegacy(manifest.spec), name: ref.name, id: CLUSTER }),
+        getHostedCluster: async () => undefined,
+        digests: () => answer,
+      });
+      await port('observeObject', orderRef, effectCall());
+      expect(await compared(port)).to.include({ outcome: 'refused', reason: 'OneByOne' });
+      answer = Promise.reject(new HubError('unavailable', 'the hub is away'));
+      answer.catch(() => undefined);
+      expect(await compared(port)).to.include({ outcome: 'failed', reason: 'Unavailable' });
+    });
+    const done = (unchanged: number[]) => ({ outcome: 'done', result: { unchanged } });
   });
 
   it('waits while a hub is not registered or has no adapter', async () => {

@@ -1,4 +1,5 @@
 import { systemClock, systemTimers } from '../../../src/adapters/system/system-ports.ts';
+import type { Timers } from '../../../src/app/ports.ts';
 import { createObjectLooks } from '../../../src/app/hubs/hub-looks.ts';
 import { createHubObserver } from '../../../src/app/hubs/hub-observer.ts';
 import {
@@ -82,7 +83,12 @@ export const observingStage = () => {
     for (const close of closing.splice(0).toReversed()) await close();
   });
 
-  const observing = (clusters: ManagementClusters, isOver: Question = never, isUnknown: Question = never) => {
+  const observing = (
+    clusters: ManagementClusters,
+    isOver: Question = never,
+    isUnknown: Question = never,
+    timers: Timers = systemTimers(),
+  ) => {
     const fixture = hubFixture(clusters);
     const fed: { clusterId: string; observation: ClusterObservation }[] = [];
     const observer = createHubObserver({
@@ -96,7 +102,7 @@ export const observingStage = () => {
       isOver: (_kind, id) => isOver(id),
       isUnknown: (_kind, id) => isUnknown(id),
       clock: systemClock(),
-      timers: systemTimers(),
+      timers,
       logger: silentLogger,
       backoffMs: 5,
       backoffMaxMs: 20,
@@ -110,11 +116,17 @@ export const observingStage = () => {
     });
     return { ...fixture, observer, fed };
   };
-  const onFake = (fake: Partial<ManagementCluster & FakeOrders>, isOver?: Question, isUnknown?: Question) =>
+  const onFake = (
+    fake: Partial<ManagementCluster & FakeOrders>,
+    isOver?: Question,
+    isUnknown?: Question,
+    timers?: Timers,
+  ) =>
     observing(
       { of: ({ id }) => fakeCluster(id, { getHostedCluster: async () => undefined, ...fake }) },
       isOver,
       isUnknown,
+      timers,
     );
   return { closing, observing, onFake };
 };

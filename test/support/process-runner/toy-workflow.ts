@@ -37,6 +37,7 @@ export type ToyEvent =
         readonly parts: readonly string[];
         readonly patienceMs?: number;
         readonly lookEveryMs?: number;
+        readonly lookTogether?: boolean;
       }
     >
   | DomainEvent<'ToyPartArrived', { readonly part: string }>
@@ -137,6 +138,7 @@ export type ToyRun = {
   readonly deadline?: string;
   /** Milliseconds between two looks at the shop; 0: none. */
   readonly lookEveryMs: number;
+  readonly lookTogether: boolean;
   readonly colours: readonly string[];
   readonly noticed: readonly string[];
   /** What was folded, in this order: `s<revision>` of the subject, `r<revision>` of the run. */
@@ -180,7 +182,7 @@ const evolveSubject = (before: ToyRun, event: FoldedEvent & ToyEvent): ToyRun =>
   const state = { ...before, toy: toyDecider.evolve(before.toy, event) };
   switch (event.type) {
     case 'ToyOrdered': {
-      const { id, at, shop, parts, lookEveryMs = 0, patienceMs } = event.data;
+      const { id, at, shop, parts, lookEveryMs = 0, lookTogether = false, patienceMs } = event.data;
       const fresh = { attempts: 0, startedAt: '', startedBy: '', made: false };
       return {
         ...state,
@@ -188,6 +190,7 @@ const evolveSubject = (before: ToyRun, event: FoldedEvent & ToyEvent): ToyRun =>
         id,
         shop,
         lookEveryMs,
+        lookTogether,
         parts: parts.map((name) => ({ name, ...fresh })),
         ...(patienceMs !== undefined && { deadline: later(at, patienceMs) }),
       };
@@ -239,6 +242,7 @@ export const toyWorkflow: Workflow<ToyRun, ToyRunEvent> = {
     shop: '',
     parts: [],
     lookEveryMs: 0,
+    lookTogether: false,
     colours: [],
     noticed: [],
     folded: [],
@@ -324,12 +328,13 @@ const lookOf = (state: ToyRun): PendingEffect => ({
   effectId: 'look',
   port: 'workshop',
   operation: 'look',
-  args: { shop: state.shop },
+  args: { shop: state.shop, toy: state.id },
   attempt: 1,
   mode: 'observe',
   lane: `look:${state.shop}`,
   // A toy in a hurry is looked at more often than it was ordered to be.
   everyMs: state.toy.seen.includes('hurry') ? Math.min(20, state.lookEveryMs) : state.lookEveryMs,
+  ...(state.lookTogether && { together: 'compare' }),
 });
 
 const any = (type: string, context: string): EventType => ({
@@ -431,6 +436,8 @@ export const orderToy = async (
     parts?: readonly string[];
     patienceMs?: number;
     lookEveryMs?: number;
+    /** Looks at several toys of one shop are compared there. */
+    lookTogether?: boolean;
     /** When, by the clock of whoever works on it. */
     at?: string;
   },

@@ -16,9 +16,14 @@ export type Workshop = {
     readonly did: string;
   }[];
   mood(shop: string, mood: ShopMood): void;
-  /** What a look at the shop shows. */
-  colour(shop: string, colour: string): void;
-  looks(shop: string): number;
+  /** What a look at the shop shows, or at one of its toys. */
+  colour(of: string, colour: string): void;
+  /** At the shop, or at one of its toys. */
+  looks(of: string): number;
+  /** The toys of each comparison so far. */
+  readonly compared: (readonly string[])[];
+  /** What comparisons come to from now on, besides an answer. */
+  comparing(outcome: EffectOutcome | undefined): void;
   /** Most calls that one shop had at once. */
   busiest(shop: string): number;
 };
@@ -32,9 +37,22 @@ export const createWorkshop = (options: { readonly workMs?: number } = {}): Work
   const most = new Map<string, number>();
   const colours = new Map<string, string>();
   const looks = new Map<string, number>();
-  const look = (shop: string): EffectOutcome => {
-    looks.set(shop, (looks.get(shop) ?? 0) + 1);
-    return { outcome: 'done', result: { colour: colours.get(shop) ?? 'plain' } };
+  const shown = new Map<string, string>();
+  const compared: (readonly string[])[] = [];
+  let comparing: EffectOutcome | undefined;
+  const colourOf = (shop: string, toy: string): string => colours.get(toy) ?? colours.get(shop) ?? 'plain';
+  const look = (shop: string, toy: string): EffectOutcome => {
+    for (const key of [shop, toy]) looks.set(key, (looks.get(key) ?? 0) + 1);
+    const colour = colourOf(shop, toy);
+    shown.set(toy, colour);
+    return { outcome: 'done', result: { colour } };
+  };
+  const compare = (reads: readonly { readonly shop: string; readonly toy: string }[]): EffectOutcome => {
+    compared.push(reads.map(({ toy }) => toy));
+    const isAsShown = ({ shop, toy }: { shop: string; toy: string }) =>
+      shown.get(toy) === colourOf(shop, toy);
+    const unchanged = reads.flatMap((read, index) => (isAsShown(read) ? [index] : []));
+    return comparing ?? { outcome: 'done', result: { unchanged } };
   };
   const make = async (args: JsonObject, call: EffectCall): Promise<EffectOutcome> => {
     const shop = args['shop'] as string;
@@ -72,12 +90,17 @@ export const createWorkshop = (options: { readonly workMs?: number } = {}): Work
     objects,
     calls,
     mood: (shop, mood) => void moods.set(shop, mood),
-    colour: (shop, colour) => void colours.set(shop, colour),
-    looks: (shop) => looks.get(shop) ?? 0,
+    colour: (of, colour) => void colours.set(of, colour),
+    looks: (of) => looks.get(of) ?? 0,
+    compared,
+    comparing: (outcome) => {
+      comparing = outcome;
+    },
     busiest: (shop) => most.get(shop) ?? 0,
     port: async (operation, args, call) => {
+      if (operation === 'compare') return compare(args['reads'] as { shop: string; toy: string }[]);
       const shop = args['shop'] as string;
-      if (operation === 'look') return look(shop);
+      if (operation === 'look') return look(shop, args['toy'] as string);
       if (operation !== 'make') throw new TypeError(`no operation ${operation}`);
       now.set(shop, (now.get(shop) ?? 0) + 1);
       most.set(shop, Math.max(most.get(shop) ?? 0, now.get(shop) ?? 0));

@@ -68,6 +68,7 @@ export const createHubPort = ({ hub, life, faults, witness }: HubPortOptions): M
     read: (kind, ref, by) => call(`read ${ref.name}`, false, (options) => hub.read(kind, ref, options), by),
     find: (kind, namespace, id, by) =>
       call(`find ${id}`, false, (options) => hub.find(kind, namespace, id, options), by),
+    ...(hub.digests === undefined ? {} : { digests: digestsPort(hub.digests, call) }),
     readSecret: (ref, by) =>
       call(`read secret ${ref.name}`, false, (options) => hub.readSecret(ref, options), by),
     readMark: (by) => call('read mark', false, (options) => hub.readMark(options), by),
@@ -101,6 +102,12 @@ const describe = (outcome: Outcome): string => {
   if (value === undefined || value === false) return 'nothing there';
   return Array.isArray(value) ? `${value.length} found` : 'done';
 };
+
+type Digests = NonNullable<ManagementCluster['digests']>;
+const digestsPort =
+  (digests: Digests, call: Caller): Digests =>
+  (kind, looks, by) =>
+    call(`compare ${looks.length} ${kind.plural}`, false, (options) => digests(kind, looks, options), by);
 
 const controllerPort = (controller: HubController, call: Caller): HubController => ({
   prepare: (kind, place, by) =>

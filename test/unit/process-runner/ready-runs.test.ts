@@ -9,7 +9,7 @@ const read: Item = {
   effectId: 'e',
   attempt: 1,
   outcome: { outcome: 'done', result: {} },
-  read: true,
+  read: { revision: 0, subjectRevision: 0 },
 };
 const actor = (key: string, ...mailbox: readonly Item[]): Actor => {
   const made = newActor(key);

@@ -126,7 +126,7 @@ describe('index of runs', () => {
     const runs = ['a', 'b', 'c', 'd', 'e'];
     for (const run of runs) index.setAlarms(run, [{ key: 't:x', due: 1_000_000, dueMono: 1 }]);
     let slices = 1;
-    while (index.reanchor(999_000, 2)) slices += 1;
+    while (index.reanchor(999_000, 2, 1_000)) slices += 1;
     expect(slices).to.equal(3);
     expect(runs.map((run) => index.alarmsOf(run)[0]?.dueMono)).to.deep.equal(runs.map(() => 1000));
   });
@@ -134,8 +134,29 @@ describe('index of runs', () => {
   it('lets the wall clock count after a restart, also for what was woken or fired', () => {
     const index = memory();
     index.setAlarms('a', [{ key: 't:x', due: 1_000_000, dueMono: 1 }]);
-    expect(index.reanchor(999_000, 10)).to.equal(false);
+    expect(index.reanchor(999_000, 10, 1_000)).to.equal(false);
     expect(index.nextAlarm()).to.equal(1000);
+  });
+
+  it('lets an alarm sleep until the next start, and rings it within ten seconds then', () => {
+    const index = memory();
+    index.setAlarms('a', [{ key: 'r:x', due: 1_000_000, dueMono: Infinity }]);
+    expect(index.takeDue(Number.MAX_SAFE_INTEGER, 10)).to.deep.equal([]);
+    expect(index.countDue(Number.MAX_SAFE_INTEGER)).to.equal(0);
+    expect(index.nextAlarm()).to.equal(Infinity);
+    expect(index.reanchor(2_000_000, 10, 500)).to.equal(false);
+    expect(index.nextAlarm()).to.be.within(500, 10_500);
+    expect(index.reanchor(2_000_000, 10, 500)).to.equal(false);
+  });
+
+  it('sends an alarm to sleep and wakes it, also where it stays due at the same time', () => {
+    const index = memory();
+    const at = (dueMono: number) => index.setAlarms('a', [{ key: 'r:x', due: 1_000_000, dueMono }]);
+    at(10);
+    at(Infinity);
+    expect(index.nextAlarm()).to.equal(Infinity);
+    at(20);
+    expect(index.nextAlarm()).to.equal(20);
   });
 
   it('keeps why a run is parked', () => {

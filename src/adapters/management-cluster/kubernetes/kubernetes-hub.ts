@@ -215,6 +215,7 @@ export const createKubernetesHub = (options: KubernetesHubOptions): KubernetesHu
     get: remote('get'),
     read: remote('read'),
     find: remote('find'),
+    digests: remote('digests'),
     readSecret: remote('readSecret'),
     readMark: remote('readMark'),
     writeMark: remote('writeMark'),

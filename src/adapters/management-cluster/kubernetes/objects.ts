@@ -1,4 +1,9 @@
-import { HubError, type CallOptions, type ManagementCluster } from '../../../app/hubs/management-cluster.ts';
+import {
+  digestOfLook,
+  HubError,
+  type CallOptions,
+  type ManagementCluster,
+} from '../../../app/hubs/management-cluster.ts';
 import {
   isLabelValue,
   manifestFaults,
@@ -20,7 +25,8 @@ import type { Rights } from './rights.ts';
 export type ObjectOperations = Pick<
   ManagementCluster,
   'create' | 'patch' | 'delete' | 'get' | 'find' | 'read'
->;
+> &
+  Pick<Required<ManagementCluster>, 'digests'>;
 
 /** Reads and writes of declared kinds. */
 export const objectOperations = (api: Api, rights: Pick<Rights, 'has'>): ObjectOperations => {
@@ -49,6 +55,60 @@ export const objectOperations = (api: Api, rights: Pick<Rights, 'has'>): ObjectO
       if (found !== undefined) parts[name] = found;
     }
     return kind.shown(object, parts);
+  };
+
+  /**
+   * Those of these places that are there, by `keyOf`, in one list. `label`: each of them has it. Undefined: the rights
+   * allow no such list.
+   */
+  const manyAt = async <Shown>(
+    kind: HubObject<Shown>,
+    places: readonly ObjectPlace[],
+    label: string | undefined,
+    by: CallOptions,
+  ): Promise<ReadonlyMap<string, Shown> | undefined> => {
+    const [namespace, ...others] = new Set(places.map((place) => place.namespace));
+    const where = namespace === undefined || others.length > 0 ? {} : { namespace };
+    if (!(await rights.has({ kind, verb: 'list', ...where }, by))) return undefined;
+    const parts: { [part: string]: ReadonlyMap<string, readonly JsonObject[]> } = {};
+    for (const [name, { of, label: ofOwner }] of Object.entries(kind.parts ?? {})) {
+      if (!(await rights.has({ kind: of, verb: 'list' }, by))) continue;
+      const all = await listed(api, of, { ...where, labelSelector: ofOwner }, by);
+      const ownerOf = (object: JsonObject): string =>
+        stringAt(objectAt(objectAt(object, 'metadata'), 'labels'), ofOwner);
+      parts[name] = Map.groupBy(all, (object) => keyOf({ ...placeIn(object), name: ownerOf(object) }));
+    }
+    const wanted = new Set(places.map(keyOf));
+    const found = new Map<string, Shown>();
+    const selected = label === undefined ? where : { ...where, labelSelector: label };
+    for await (const page of api.list(kind, selected, by)) {
+      if (page.first) found.clear();
+      for (const object of page.items) {
+        const key = keyOf(placeIn(object));
+        const mine = Object.entries(parts).map(([name, all]) => [name, all.get(key) ?? []] as const);
+        if (wanted.has(key)) found.set(key, kind.shown(object, Object.fromEntries(mine)));
+      }
+    }
+    return found;
+  };
+
+  const digests: ObjectOperations['digests'] = async (kind, looks, by) => {
+    const { observed, backLabel, idLabel } = kind;
+    const objects = await manyAt(
+      kind,
+      looks.map(({ place }) => place),
+      idLabel,
+      by,
+    );
+    const places = looks.flatMap(({ beside }) => beside ?? []);
+    const others =
+      observed && places.length > 0 ? await manyAt(observed.beside, places, backLabel, by) : new Map();
+    if (objects === undefined || others === undefined) return undefined;
+    return looks.map(({ place, beside }) => {
+      const object = objects.get(keyOf(place));
+      const other: unknown = beside === undefined ? undefined : others.get(keyOf(beside));
+      return object === undefined ? undefined : digestOfLook(object, other ?? null);
+    });
   };
 
   /** Whose the name is decides what its caller does; a name that has just gone is free at the next try. */
@@ -84,6 +144,7 @@ export const objectOperations = (api: Api, rights: Pick<Rights, 'has'>): ObjectO
   return {
     create,
     get,
+    digests,
     patch: async (kind, place, spec, by) => {
       refuse(kind, place.name, patchFaults(kind, spec));
       const patch = { spec: JSON.parse(JSON.stringify(kind.spec.partial().parse(spec))) as JsonObject };
@@ -137,6 +198,12 @@ const wholeObject = (object: JsonObject): JsonObject => {
   const { managedFields: _managed, ...kept } = metadata;
   return { ...object, metadata: kept };
 };
+
+const keyOf = ({ namespace, name }: ObjectPlace): string => `${namespace}/${name}`;
+const placeIn = (object: JsonObject): ObjectPlace => ({
+  namespace: stringAt(objectAt(object, 'metadata'), 'namespace'),
+  name: stringAt(objectAt(object, 'metadata'), 'name'),
+});
 
 const at = ({ namespace, name }: ObjectPlace): ObjectPlace => ({ namespace, name });
 

@@ -24,7 +24,7 @@ export type Operation = keyof HubOperations;
 const CONTROLLING: readonly Operation[] = ['prepare', 'writeStatus', 'release'];
 const WRITES: readonly Operation[] = ['create', 'patch', 'delete', ...CONTROLLING];
 /** Their first argument is a declared kind, of which the word alone passes between threads. */
-const KINDED: readonly Operation[] = [...WRITES, 'get', 'read', 'find'];
+const KINDED: readonly Operation[] = [...WRITES, 'get', 'read', 'find', 'digests'];
 export const isKinded = (op: Operation): boolean => KINDED.includes(op);
 export const isWrite = (op: Operation): boolean =>
   WRITES.includes(op) || op === 'ensureTenantNamespace' || op === 'writeMark';

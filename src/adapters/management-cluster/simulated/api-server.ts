@@ -1,6 +1,6 @@
 import { createHash, createHmac } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import { HubError } from '../../../app/hubs/management-cluster.ts';
+import { digestOfLook, HubError, type ObjectLook } from '../../../app/hubs/management-cluster.ts';
 import type { Manifest, ObjectPlace } from '../../../domain/hubs/hub-object.ts';
 import {
   invalidObject,
@@ -28,6 +28,8 @@ type Found = { readonly record: ObjectRecord; readonly life: Life };
 
 /** Objects whose lives are kept at hand: those that change at the moment are asked for at each of their changes. */
 const LIVES_KEPT = 256;
+/** Objects at rest whose digests are: small, and asked for in each round. */
+const RESTING_KEPT = 20_000;
 /** `text` goes into the journal. */
 export type Result = { readonly value: unknown; readonly text: string };
 
@@ -57,6 +59,8 @@ export const createApiServer = (
   const lives = new LRUCache<string, { readonly record: ObjectRecord; readonly live: Living }>({
     max: LIVES_KEPT,
   });
+  /** Of objects that change by a write alone, by their last one. */
+  const restingDigests = new LRUCache<string, string>({ max: RESTING_KEPT });
   const knownBy = (text: string) => {
     const known = lives.get(text);
     if (known !== undefined) return known;
@@ -110,6 +114,7 @@ export const createApiServer = (
         return { namespace, name, ...living(text, now) };
       }
       case 'check':
+      case 'digests':
         return { namespace: '', name: '', record: undefined };
       default:
         return besideTarget(request.kind, request.ref, now) ?? named(request.kind, request.ref, now);
@@ -223,6 +228,29 @@ export const createApiServer = (
     return besideOf(kind)?.beside.shown(record, life, { name, key, hubSecret: options.secret });
   };
 
+  const digestAt = (
+    kind: string,
+    { place, beside }: ObjectLook,
+    besideKind: string | undefined,
+    now: number,
+  ): string | null => {
+    const write = file.writeOf(kind, place);
+    if (write === undefined) return null;
+    const asked = `${write.sequence} ${write.changed} ${beside?.namespace}/${beside?.name}`;
+    const known = restingDigests.get(asked);
+    if (known !== undefined) return known;
+    const target = named(kind, place, now);
+    // What an object asks for by its settings depends on calls for itself, which are counted.
+    if (target.record === undefined || Object.keys(target.record.faults).length > 0) return null;
+    const { object, nextAt } = target.life;
+    if (object === undefined) return null;
+    const other =
+      beside === undefined || besideKind === undefined ? undefined : besideTarget(besideKind, beside, now);
+    const digest = digestOfLook(object, (other && read(besideKind ?? '', other, '')) ?? null);
+    if (nextAt === undefined) restingDigests.set(asked, digest);
+    return digest;
+  };
+
   const execute = (request: CallRequest, target: Target, effectId: string, now: number): Result => {
     const { record } = target;
     switch (request.op) {
@@ -243,6 +271,11 @@ export const createApiServer = (
           .filter((one) => knownBy(one).record.namespace === request.namespace)
           .flatMap((one) => lifeOf(one, now).life.object ?? []);
         return { value: found, text: `found ${found.length}` };
+      }
+      case 'digests': {
+        const { kind, looks, beside } = request;
+        const value = looks.map((look) => digestAt(kind, look, beside, now));
+        return { value, text: `found ${value.filter((digest) => digest !== null).length}` };
       }
       case 'check':
         return { value: undefined, text: 'found' };

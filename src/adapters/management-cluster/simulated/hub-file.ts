@@ -1,6 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import type { ObjectPlace } from '../../../domain/hubs/hub-object.ts';
 import type { ObjectRecord } from './record.ts';
 
 /**
@@ -206,6 +207,15 @@ export const openHubFile = (file: string) => {
            ORDER BY sequence DESC LIMIT 1`,
         ).all(name, kind, namespace),
       )[0],
+    /** What identifies the newest object of that name and its last write, without reading it. */
+    writeOf: (
+      kind: string,
+      { namespace, name }: ObjectPlace,
+    ): { readonly sequence: number; readonly changed: number } | undefined =>
+      sql(
+        `SELECT sequence, changed FROM objects WHERE name = ? AND kind = ? AND namespace = ? AND gone_at IS NULL
+         ORDER BY sequence DESC LIMIT 1`,
+      ).get(name, kind, namespace) as { sequence: number; changed: number } | undefined,
     objectsByName: (kind: string, name: string): string[] =>
       textsOf(
         sql(

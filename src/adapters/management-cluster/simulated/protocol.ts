@@ -1,4 +1,5 @@
 import type { Manifest, ObjectPlace, HubObjectEvent } from '../../../domain/hubs/hub-object.ts';
+import type { ObjectLook } from '../../../app/hubs/management-cluster.ts';
 import type { HubErrorData } from '../error-data.ts';
 import type { GivenSettings } from './settings.ts';
 
@@ -13,6 +14,8 @@ export type CallRequest = { readonly kind: string } & (
   | { readonly op: 'get'; readonly ref: ObjectPlace }
   | { readonly op: 'find'; readonly namespace: string; readonly id: string }
   | { readonly op: 'read-secret'; readonly ref: ObjectPlace; readonly key: string }
+  /** `beside`: the kind that is read beside each; null for one that has to be read by itself. */
+  | { readonly op: 'digests'; readonly looks: readonly ObjectLook[]; readonly beside?: string }
   /** Whether it answers. */
   | { readonly op: 'check' }
 );

@@ -53,7 +53,7 @@ export type SimulatedHubOptions = {
   readonly baseDomain?: string;
   /** Who calls, for the journal. Default `pid <n>`. */
   readonly instance?: string;
-  /** Milliseconds after which a watch looks for what other instances wrote. Default 1,000. */
+  /** Milliseconds after which a watch looks for what other instances wrote; four times as many at rest. Default 1,000. */
   readonly watchPollMs?: number;
   /** True: run in this thread, for virtual time. Default false: in a worker thread. */
   readonly inline?: boolean;
@@ -77,8 +77,12 @@ export type HubControl = {
 export type SimulatedHub = ManagementCluster & { readonly control: HubControl };
 
 const WATCH_POLL_MS = 1_000;
+/** Looks of a watch that find nothing come this much later in the end. */
+const POLL_AT_REST = 4;
 /** Shortest time between two looks of a watch, however much is written. */
 const WATCH_GATHER_MS = 50;
+/** Objects that one call compares: the thread of the hubs has others to answer. */
+const DIGESTS_AT_ONCE = 50;
 /** A watch that failed on our own side (disk, thread) is tried again after so long. */
 const WATCH_RETRY_MS = 500;
 
@@ -224,6 +228,8 @@ export const createSimulatedHub = (options: SimulatedHubOptions): SimulatedHub =
     const watcher = createWatcher(kind);
     watchers.add(watcher);
     signal.addEventListener('abort', watcher.wake);
+    const pollMs = options.watchPollMs ?? WATCH_POLL_MS;
+    let waitMs = pollMs;
     try {
       while (!signal.aborted) {
         watcher.woken = false;
@@ -236,7 +242,8 @@ export const createSimulatedHub = (options: SimulatedHubOptions): SimulatedHub =
         // What many writes bring at once is told at once.
         await pause(timers, WATCH_GATHER_MS, signal);
         const untilNext = (told.nextAt ?? Infinity) - time.now();
-        await rest(watcher, Math.min(Math.max(1, untilNext), options.watchPollMs ?? WATCH_POLL_MS));
+        waitMs = told.down || told.events.length > 0 ? pollMs : Math.min(2 * waitMs, POLL_AT_REST * pollMs);
+        await rest(watcher, Math.min(Math.max(1, untilNext), waitMs));
       }
     } finally {
       watchers.delete(watcher);
@@ -282,6 +289,16 @@ export const createSimulatedHub = (options: SimulatedHubOptions): SimulatedHub =
       return shown === undefined ? undefined : wholeObject(kind, shown);
     },
     find: ({ kind }, namespace, id, by) => call({ op: 'find', kind, namespace, id }, by),
+    digests: async ({ kind, observed }, looks, by) => {
+      const found: (string | undefined)[] = [];
+      const beside = observed === undefined ? {} : { beside: observed.beside.kind };
+      for (let at = 0; at < looks.length; at += DIGESTS_AT_ONCE) {
+        const some = looks.slice(at, at + DIGESTS_AT_ONCE);
+        const told = await call<(string | null)[]>({ op: 'digests', kind, looks: some, ...beside }, by);
+        found.push(...told.map((digest) => digest ?? undefined));
+      }
+      return found;
+    },
     readSecret: async ({ key, ...ref }, by) => {
       const text = await call<string | undefined>({ op: 'read-secret', kind: SECRET.kind, ref, key }, by);
       return text === undefined ? undefined : Buffer.from(text, 'utf8');

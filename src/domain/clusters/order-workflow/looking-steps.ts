@@ -29,6 +29,7 @@ export const reading = (phase: 'live' | 'deletion'): Step => ({
   work: (run) => ({
     everyMs: run.ending === undefined && hasReached(run, 'ready') ? READ_READY_MS : READ_BUSY_MS,
     call: observeCall(run),
+    together: 'compareObjects',
   }),
 });
 
