@@ -8,7 +8,7 @@ import {
   startCommandLine,
   type CommandLine,
   type Outcome,
-} from '../support/osac-command-line.ts';
+} from '../support/grpc/osac-command-line.ts';
 import type { Surface } from '../support/grpc/osac-wire.ts';
 
 type Cluster = {

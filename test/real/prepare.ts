@@ -4,7 +4,7 @@ import { kafkaInstallation } from '../../ops/real/kafka/installation.ts';
 import { kubeBinary } from '../../ops/real/kube-apiserver/binary.ts';
 import { rulebookEnvironment } from '../../ops/real/rulebook/environment.ts';
 import { buildGoExample, grpcurl } from '../support/docs/client-examples.ts';
-import { osacCommandLine } from '../support/osac-command-line.ts';
+import { osacCommandLine } from '../support/grpc/osac-command-line.ts';
 import { installGrpcio, installPythonTools } from '../support/openapi/python-tools.ts';
 
 /**

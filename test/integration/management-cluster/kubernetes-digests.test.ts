@@ -7,7 +7,7 @@ import {
   HOSTED_CLUSTER,
 } from '../../../src/domain/clusters/hub-objects.ts';
 import { RESOURCE_CLASS_LABEL } from '../../../src/domain/hubs/hub-objects.ts';
-import { rbacOf } from '../../support/kubernetes-hub.ts';
+import { rbacOf } from '../../support/hubs/kubernetes-hub.ts';
 import { by, kubernetesStage, manifestOf, NS, placeOf } from './kubernetes-stage.ts';
 
 const NAMES = ['order-a', 'order-b'];

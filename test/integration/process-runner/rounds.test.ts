@@ -7,8 +7,8 @@ import {
   startToyRunner,
   toyStore,
   type ToyRunner,
-} from '../../support/toy-workflow.ts';
-import { createWorkshop, type Workshop } from '../../support/toy-workshop.ts';
+} from '../../support/process-runner/toy-workflow.ts';
+import { createWorkshop, type Workshop } from '../../support/process-runner/toy-workshop.ts';
 import { eventually } from '../../support/eventually.ts';
 import { indexStage } from './index-stage.ts';
 

@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { goProgram, type GoProgram } from '../../ops/real/go-program.ts';
-import { osacImage } from './grpc/osac-wire.ts';
+import { goProgram, type GoProgram } from '../../../ops/real/go-program.ts';
+import { osacImage } from './osac-wire.ts';
 
 /** A call that a command made. */
 export type Call = {
