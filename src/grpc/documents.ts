@@ -20,7 +20,7 @@ export const decode = (schema: DescMessage, bytes: Uint8Array): Message => {
   try {
     return fromBinary(schema, bytes);
   } catch (error) {
-    throw invalid(`the request is no valid ${schema.typeName}: ${reasonOf(error)}`);
+    throw invalid(`the request is not a valid ${schema.typeName}: ${reasonOf(error)}`);
   }
 };
 

@@ -20,7 +20,7 @@ export const addDevCertCommand = (program: Command, io: CliIo): void => {
   program
     .command('dev-cert')
     .description('write a certificate for loopback, and the authority that clients have to trust for it')
-    .option('--out <folder>', 'where to write ca.crt, tls.crt and tls.key', 'dev-cert')
+    .option('--out <folder>', 'directory for ca.crt, tls.crt and tls.key', 'dev-cert')
     .option('--force', 'overwrite them', false)
     .addHelpText('after', examples('dev-cert', 'dev-cert --out /etc/ledger/tls --force'))
     .addHelpText(
