@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import { LogDamaged } from '../../app/log/event-store.ts';
+import { LogDamaged, type Position } from '../../app/log/event-store.ts';
 import type { ThreadFeed } from '../log-reader.ts';
 import type { FromWorker, ToWorker, WorkerConfig, WorkerTask } from './worker-protocol.ts';
 
@@ -34,6 +34,7 @@ export type ThreadTask = {
   /** Resolves when the task ended as it should, rejects with what ended it otherwise. */
   readonly done: Promise<void>;
   readonly retry: (call: number, stream: string) => void;
+  readonly hurry: (position: Position) => void;
   readonly stop: () => Promise<void>;
 };
 
@@ -139,6 +140,7 @@ const startThread = (name: string, life: 'once' | 'stays', feed: ThreadFeed | un
       return {
         done,
         retry: (call, stream) => post({ kind: 'retry', task: id, call, stream }),
+        hurry: (position) => post({ kind: 'hurry', task: id, position }),
         stop: async () => {
           const terminate = setTimeout(() => {
             // Others in the thread fail with it, and are begun again elsewhere.

@@ -15,7 +15,11 @@ import type { View } from '../../../src/projections/view.ts';
 const MIB = 1024 * 1024;
 
 /** Sizes of the batches in which a log is applied that was there before. */
-const batchesOf = async (events: number, textOf: (n: number) => string): Promise<number[]> => {
+const batchesOf = async (
+  events: number,
+  textOf: (n: number) => string,
+  soon?: number[],
+): Promise<number[]> => {
   const store = createMemoryEventStore();
   const given = Array.from(
     { length: events },
@@ -39,6 +43,10 @@ const batchesOf = async (events: number, textOf: (n: number) => string): Promise
       position = to;
       return batch.length;
     },
+    applyOn: (batch, to) => {
+      soon?.push(batch.length);
+      position = to;
+    },
     retry: () => true,
   } satisfies Applier;
   const until = await store.lastPosition();
@@ -50,6 +58,7 @@ const batchesOf = async (events: number, textOf: (n: number) => string): Promise
     ...(until !== undefined && { until }),
     onProgress: () => undefined,
     pace: 'event-loop',
+    longTransactions: soon !== undefined,
   }).done;
   return batches;
 };
@@ -66,6 +75,27 @@ describe('following the log', () => {
     const batches = await batchesOf(50, () => text);
     expect(Math.max(...batches)).to.be.at.most(17);
     expect(batches.reduce((sum, size) => sum + size, 0)).to.equal(50);
+  });
+
+  it('applies what it reads soon where transactions are long, and bounds them by number and size', async () => {
+    const soon: number[] = [];
+    const batches = await batchesOf(20_000, () => '', soon);
+    expect(Math.max(...soon)).to.equal(512);
+    expect([...soon, ...batches].reduce((sum, size) => sum + size, 0)).to.equal(20_000);
+    expect(batches, 'transactions').to.have.length.within(2, 40);
+
+    const text = 'x'.repeat(MIB - 100);
+    expect(await batchesOf(50, () => text, []), 'transactions').to.have.length.of.at.least(3);
+  });
+
+  it('gathers no longer than others do while somebody waits', async () => {
+    const { applied, hurry, stop } = await followPages({ gatherMs: 3_600_000, pages: 3, eventsOfPage: 50 });
+    hurry(noteAt(150).position);
+    await applied(150);
+    await stop();
+    const early = await followPages({ gatherMs: 3_600_000, pages: 3, eventsOfPage: 50, wanted: 120 });
+    await early.applied(120);
+    await early.stop();
   });
 
   it('gathers what is not urgent as long as its view says, however many pages it comes in', async () => {
@@ -138,8 +168,14 @@ describe('following the log', () => {
 });
 
 /** Follows a log that grows by pages after its end was reached; resolves when the last page was handed over. */
-const followPages = async (options: { gatherMs: number; pages: number; eventsOfPage: number }) => {
-  const { gatherMs, pages, eventsOfPage } = options;
+const followPages = async (options: {
+  gatherMs: number;
+  pages: number;
+  eventsOfPage: number;
+  /** Number of the event that somebody waits for before it is there. */
+  wanted?: number;
+}) => {
+  const { gatherMs, pages, eventsOfPage, wanted } = options;
   const batches: number[] = [];
   const waiting: { count: number; resolve: () => void }[] = [];
   const handedOver = Promise.withResolvers<void>();
@@ -172,15 +208,18 @@ const followPages = async (options: { gatherMs: number; pages: number; eventsOfP
         for (const { count, resolve } of waiting) if (sum() >= count) resolve();
         return batch.length;
       },
+      applyOn: () => undefined,
       retry: () => true,
     },
     signal: stopping.signal,
     onProgress: () => undefined,
     pace: 'event-loop',
   });
+  if (wanted !== undefined) follower.hurry(noteAt(wanted).position);
   await handedOver.promise;
   return {
     batches,
+    hurry: follower.hurry,
     applied: (count: number): Promise<void> =>
       sum() >= count ? Promise.resolve() : new Promise((resolve) => waiting.push({ count, resolve })),
     stop: async (): Promise<void> => {
