@@ -48,8 +48,11 @@ export type Applier = {
    * @returns how many of the events were taken; fewer than all: the checkpoint is at the last of them
    */
   apply(events: readonly LoggedEvent[], position: Position, forMs?: number): number;
-  /** Applies the events in a transaction that stays open until the next `apply`. Throws Undone, or the database's own error. */
-  applyOn(events: readonly LoggedEvent[], position: Position): void;
+  /**
+   * The same in a transaction that stays open until the next `apply`. Throws Undone, or the database's own error: then nothing
+   * since the last COMMIT is kept.
+   */
+  applyOn(events: readonly LoggedEvent[], position: Position, forMs?: number): number;
   /** One transaction over the parked stream's events up to the checkpoint. False: still poisonous. */
   retry(stream: string, events: readonly RecordedEvent[]): boolean;
 };
@@ -191,9 +194,14 @@ export const createApplier = (db: DatabaseSync, view: View): Applier => {
         return events.length;
       }
     },
-    applyOn: (events, position) => {
+    applyOn: (events, position, forMs) => {
       try {
-        attempt(() => advance(position, events, applyEach(events).count));
+        return attempt(() => {
+          const { taken, count } = applyEach(events, forMs);
+          if (taken === events.length) advance(position, events, count);
+          else advance(events[taken - 1]?.position, events.slice(0, taken), count);
+          return taken;
+        });
       } catch (error) {
         throw isEnvironmental(error) ? error : new Undone(textOf(error), { cause: error });
       }

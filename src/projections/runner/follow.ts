@@ -4,7 +4,7 @@ import type { LogReader } from '../log-reader.ts';
 import type { JsonValue } from '../../domain/json.ts';
 import { parseStreamName } from '../../domain/stream-name.ts';
 import type { View } from '../view.ts';
-import type { Applier, LoggedEvent } from './applier.ts';
+import { Undone, type Applier, type LoggedEvent } from './applier.ts';
 
 /** What a view has applied, reported after each COMMIT. */
 export type Progress = {
@@ -58,8 +58,9 @@ const SOON = 512;
 const CATCH_UP_MS = 25;
 const BUILD_MS = 5_000;
 /**
- * A transaction ends after this many milliseconds once the view has caught up, and the thread reads on before the next
- * one: some servers drop a live subscriber that does not read (EventStoreDB 23.10). Before that they wait for it.
+ * Applying pauses after this many milliseconds once the view has caught up, and the thread reads on, for other views too: some
+ * servers drop a live subscriber that does not read (EventStoreDB 23.10). Before that they wait for it. The transaction ends
+ * with it, unless nothing in the view is urgent.
  */
 const SLICE_MS = 5;
 /** So long waits what nobody waits for (`View.isUrgent`), and a checkpoint without an event. */
@@ -85,6 +86,9 @@ export const follow = (options: FollowOptions): Follower => {
   let position = applier.checkpoint().position;
   /** What was applied in the transaction that is open, if one is. */
   let open: { readonly events: number; readonly weight: number; readonly ms: number } | undefined;
+  /** The same of a live view: they come again if one of them cannot be applied. */
+  let uncommitted: readonly LoggedEvent[] = [];
+  let uncommittedMs = 0;
   /** The end of the log was reached; `drained`: and all that had come by then was applied. */
   let caughtUp = false;
   let drained = false;
@@ -99,12 +103,16 @@ export const follow = (options: FollowOptions): Follower => {
     cancelSchedule = undefined;
     if (held > 0 || failure !== undefined || signal.aborted) return;
     const started = performance.now();
-    let batch = buffer;
-    if (position !== undefined && (open !== undefined || position !== applier.checkpoint().position)) {
-      const taken = applier.apply(buffer, position, caughtUp && pace === 'event-loop' ? SLICE_MS : undefined);
-      batch = buffer.slice(0, taken);
-      buffer = buffer.slice(taken);
-      weight = buffer.length === 0 ? 0 : weight - sumOf(batch);
+    let batch: readonly LoggedEvent[] = buffer;
+    const isOpen = open !== undefined || uncommitted.length > 0;
+    if (position !== undefined && (isOpen || position !== applier.checkpoint().position)) {
+      const committed = applyBatch(position);
+      if (committed === undefined) {
+        uncommittedMs += performance.now() - started;
+        flushWithin(0);
+        return;
+      }
+      batch = committed;
     } else if (reported) return;
     reported = true;
     drained ||= caughtUp && buffer.length === 0;
@@ -113,11 +121,38 @@ export const follow = (options: FollowOptions): Follower => {
       caughtUp: drained,
       ...(until !== undefined && { target: until }),
       batchEvents: (open?.events ?? 0) + batch.length,
-      batchMs: (open?.ms ?? 0) + performance.now() - started,
+      batchMs: (open?.ms ?? uncommittedMs) + performance.now() - started,
       ...(open === undefined && { categories: [...new Set(batch.map(({ stream }) => categoryOf(stream)))] }),
     });
     open = undefined;
+    uncommittedMs = 0;
     if (buffer.length > 0) flushWithin(0);
+  };
+  /** Applies what was read and commits it, or a part of it; undefined: more is to come before that. */
+  const applyBatch = (to: Position): readonly LoggedEvent[] | undefined => {
+    const isLive = caughtUp && pace === 'event-loop';
+    try {
+      if (isLive && view.isUrgent === false) {
+        const batch = take(applier.applyOn(buffer, to, SLICE_MS));
+        uncommitted = [...uncommitted, ...batch];
+        if (buffer.length > 0 && uncommitted.length < BATCH) return undefined;
+        applier.apply([], applier.checkpoint().position ?? to);
+      } else return take(applier.apply(buffer, to, isLive ? SLICE_MS : undefined));
+    } catch (error) {
+      if (!(error instanceof Undone) || longTransactions) throw error;
+      uncommitted = [...uncommitted, ...take(buffer.length)];
+      applier.apply(uncommitted, to);
+    }
+    const committed = uncommitted;
+    uncommitted = [];
+    return committed;
+  };
+  /** Takes so many events out of the buffer. */
+  const take = (count: number): readonly LoggedEvent[] => {
+    const taken = buffer.slice(0, count);
+    buffer = buffer.slice(count);
+    weight = buffer.length === 0 ? 0 : weight - sumOf(taken);
+    return taken;
   };
   /** Applies what was read in a transaction that stays open. */
   const applyOn = (): void => {
@@ -222,6 +257,8 @@ export const follow = (options: FollowOptions): Follower => {
     caughtUp: () => caughtUp,
     done: run(),
     exclusive: async (work) => {
+      while (uncommitted.length > 0 && failure === undefined && !anySignal.aborted)
+        await new Promise((resolve) => setImmediate(resolve));
       held += 1;
       try {
         return await work();

@@ -1,7 +1,12 @@
 import { expect } from 'chai';
 import type { DatabaseSync } from 'node:sqlite';
 import { LogDamaged, type RecordedEvent } from '../../../src/app/log/event-store.ts';
-import { createApplier, isEnvironmental, PoisonEvent, Undone } from '../../../src/projections/runner/applier.ts';
+import {
+  createApplier,
+  isEnvironmental,
+  PoisonEvent,
+  Undone,
+} from '../../../src/projections/runner/applier.ts';
 import { openViewFile, readCheckpoint, readParked } from '../../../src/projections/runner/view-file.ts';
 import type { View } from '../../../src/projections/view.ts';
 import { changed, createTestLog, poisoned, written, type TestLog } from '../../support/projections/log.ts';

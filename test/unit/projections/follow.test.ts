@@ -8,9 +8,12 @@ import type {
 } from '../../../src/app/log/event-store.ts';
 import type { LogReader } from '../../../src/projections/log-reader.ts';
 import { createApplier, type Applier } from '../../../src/projections/runner/applier.ts';
+import { digestOf } from '../../../src/projections/runner/digest.ts';
 import { follow } from '../../../src/projections/runner/follow.ts';
 import { openViewFile } from '../../../src/projections/runner/view-file.ts';
 import type { View } from '../../../src/projections/view.ts';
+import { changed, createTestLog, poisoned, written } from '../../support/projections/log.ts';
+import { notesView } from '../../support/projections/open-notes.ts';
 
 const MIB = 1024 * 1024;
 
@@ -46,6 +49,7 @@ const batchesOf = async (
     applyOn: (batch, to) => {
       soon?.push(batch.length);
       position = to;
+      return batch.length;
     },
     retry: () => true,
   } satisfies Applier;
@@ -86,6 +90,60 @@ describe('following the log', () => {
 
     const text = 'x'.repeat(MIB - 100);
     expect(await batchesOf(50, () => text, []), 'transactions').to.have.length.of.at.least(3);
+  });
+
+  it('pauses within one transaction where nothing is urgent, and parks what any other does', async () => {
+    const log = createTestLog();
+    for (let i = 0; i < 60; i += 1)
+      await log.append(`note-${i % 7}`, i < 7 ? written(String(i)) : changed('2'));
+    await log.append('note-3', poisoned());
+    await log.append('note-3', changed('after'));
+    await log.append('note-4', changed('last'));
+    const plain = notesView({ poison: () => true });
+    const slow: View = {
+      ...plain,
+      isUrgent: false,
+      gatherMs: 5,
+      open: (db) => {
+        const apply = plain.open(db);
+        return Object.assign((event: RecordedEvent) => {
+          for (const until = performance.now() + 1; performance.now() < until; );
+          apply(event);
+        }, apply);
+      },
+    };
+    const db = openViewFile(':memory:', slow, log.store.storeId);
+    const applier = createApplier(db, slow);
+    const events = await log.all();
+    const commits: number[] = [];
+    const stopping = new AbortController();
+    const last = events.at(-1)?.position;
+    async function* subscribe(signal: AbortSignal): AsyncGenerator<SubscriptionItem> {
+      yield { kind: 'caught-up', position: undefined };
+      for (const event of events) yield { kind: 'event', event };
+      await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+    }
+    const follower = follow({
+      view: slow,
+      reader: {
+        subscribe: ({ signal }: { signal: AbortSignal }) => subscribe(signal),
+      } as unknown as LogReader,
+      applier,
+      signal: stopping.signal,
+      onProgress: ({ batchEvents, position }) => {
+        if (batchEvents > 0) commits.push(batchEvents);
+        if (position === last) stopping.abort();
+      },
+      pace: 'event-loop',
+    });
+    await follower.done;
+    expect(commits).to.deep.equal([events.length]);
+    const clean = openViewFile(':memory:', plain, log.store.storeId);
+    createApplier(clean, plain).apply(events, last ?? '');
+    expect(digestOf(db, slow)).to.deep.equal(digestOf(clean, plain));
+    expect(applier.parked().map(({ stream }) => stream)).to.deep.equal(['note-3']);
+    db.close();
+    clean.close();
   });
 
   it('gathers no longer than others do while somebody waits', async () => {
@@ -180,6 +238,8 @@ const followPages = async (options: {
   const waiting: { count: number; resolve: () => void }[] = [];
   const handedOver = Promise.withResolvers<void>();
   let position: Position | undefined;
+  /** Applied in the transaction that is open. */
+  let open = 0;
   const sum = (): number => batches.reduce((total, size) => total + size, 0);
   async function* subscribe(signal: AbortSignal): AsyncGenerator<SubscriptionItem> {
     yield { kind: 'caught-up', position: undefined };
@@ -203,12 +263,17 @@ const followPages = async (options: {
       parked: () => [],
       rewind: () => undefined,
       apply: (batch, to) => {
-        batches.push(batch.length);
+        batches.push(open + batch.length);
+        open = 0;
         position = to;
         for (const { count, resolve } of waiting) if (sum() >= count) resolve();
         return batch.length;
       },
-      applyOn: () => undefined,
+      applyOn: (batch, to) => {
+        open += batch.length;
+        position = to;
+        return batch.length;
+      },
       retry: () => true,
     },
     signal: stopping.signal,
