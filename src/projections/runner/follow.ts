@@ -49,7 +49,7 @@ const BATCH = 4096;
 /** Nor more text than this, by `weightOf`: 4,096 of the largest events would be gigabytes. */
 const BATCH_WEIGHT = 16 * 1024 * 1024;
 /** The same of long transactions; `SOON`: so many events are applied together within one. */
-const LONG_BATCH = 16_384;
+const LONG_BATCH = 8_192;
 const SOON = 512;
 /**
  * While catching up, a batch that is not full is committed after this many milliseconds; later in a copy that is built up to
