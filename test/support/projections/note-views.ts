@@ -11,7 +11,11 @@ export type NoteViewsConfig = {
 };
 
 /** Views module of projection workers in specs. */
-export const createViews = ({ poison = false, deadly, patient = false }: NoteViewsConfig): readonly View[] => {
+export const createViews = ({
+  poison = false,
+  deadly,
+  patient = false,
+}: NoteViewsConfig): readonly View[] => {
   const view = notesView({ poison: () => poison });
   return [
     {
