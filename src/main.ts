@@ -49,6 +49,8 @@ const HEAP_GROWTH = 60;
 
 /** Runs until SIGTERM or SIGINT; a second signal ends it at once. */
 const serve = async (): Promise<void> => {
+  // The command line's bound is for this thread, which has taken it: V8 would put it in place of each other thread's own.
+  setFlagsFromString('--max-semi-space-size=0');
   const settings = await config();
   // What it writes (event log, read models, hubs, backups) holds what callers sent: nobody else's to read.
   process.umask(0o077);

@@ -32,7 +32,10 @@ export type View = {
    * with what came meanwhile, which saves most of the commits. False: none of them. Default: all of them.
    */
   readonly isUrgent?: false | ((event: RecordedEvent) => boolean);
-  /** Milliseconds that events gather while none is urgent: fewer commits, later rows. Default 15. */
+  /**
+   * Milliseconds that events gather while none is urgent: fewer commits, later rows. Who waits for a position of a view without
+   * urgent events shortens it. Default 15.
+   */
   readonly gatherMs?: number;
   /** Prepares statements once per connection and returns the function that applies one event. */
   readonly open: (db: DatabaseSync) => ApplyEvent;

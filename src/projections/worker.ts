@@ -143,6 +143,9 @@ port.on('message', (message: ToWorker) => {
     case 'retry':
       void retry(message.task, message.call, message.stream);
       return;
+    case 'hurry':
+      void tasks.get(message.task)?.running.then((copy) => copy?.hurry?.(message.position));
+      return;
     case 'close':
       port.close();
       return;

@@ -17,6 +17,9 @@ export type FromThread<Answer> = { readonly number: number; readonly answer: Ans
 export const programBeside = (module: string, name: string): URL =>
   new URL(`./${name}.${module.endsWith('.ts') ? 'ts' : 'js'}`, module);
 
+/** Bound of the young generation, MB: without one it may grow to 128 MB. */
+const YOUNG_MB = 24;
+
 /**
  * One thread, started when first needed and again after it died. A thread that nobody asks keeps no process alive. It
  * gets the questions of one turn as one message, each with its number. Answers come one by one, or several as JSON, which
@@ -76,9 +79,10 @@ export const createWorkerThread = <Question extends object, Answer, Note extends
   const start = (): Worker => {
     const started = new Worker(options.program, {
       name: options.name,
-      ...(options.maxHeapMb === undefined
-        ? {}
-        : { resourceLimits: { maxOldGenerationSizeMb: options.maxHeapMb } }),
+      resourceLimits: {
+        maxYoungGenerationSizeMb: YOUNG_MB,
+        ...(options.maxHeapMb === undefined ? {} : { maxOldGenerationSizeMb: options.maxHeapMb }),
+      },
     });
     started.on('message', (message: FromThread<Answer> | string | Note) => {
       if (typeof message === 'string')

@@ -33,7 +33,7 @@ export const auditView = (): View => ({
   rowsBelongToOneStream: false,
   // Heads are signed every few seconds: nobody waits for a leaf, and a commit costs as much as ten of them.
   isUrgent: false,
-  gatherMs: 100,
+  gatherMs: 250,
   open: openAudit,
   verify: verifyAudit,
 });
@@ -109,6 +109,7 @@ const openAudit = (db: DatabaseSync): ApplyEvent => {
       names.reset();
       revisions.reset();
       people.reset();
+      mentions.reset();
       latest = undefined;
     },
   });

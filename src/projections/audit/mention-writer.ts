@@ -19,7 +19,12 @@ export type MentionWriter = {
     event: Pick<RecordedEvent, 'stream' | 'revision'>,
     facts: Pick<EventFacts, 'tenant' | 'resource' | 'also' | 'asked' | 'hidden'>,
   ) => void;
+  /** Forgets what is remembered: the transaction was rolled back. */
+  readonly reset: () => void;
 };
+
+/** Known documents that are remembered at most, so that another event of one costs no statement. */
+const MOST_REMEMBERED = 20_000;
 
 /** Kind, and stream of a document. */
 type Document = { readonly kind: string; readonly resource: string };
@@ -86,20 +91,29 @@ export const openMentions = (db: DatabaseSync, names: Names): MentionWriter => {
     tenantAt.get(resource, 0)?.['tenant'] === tenant ||
     (kind === 'user' && actsIn.get(tenant, searchable(parseStreamName(resource).id)) !== undefined);
 
+  const known = new Set<string>();
+  const knows = (tenant: string, resource: string): void => {
+    // What is nobody's is found by the provider alone, who asks for no tenant's.
+    if (tenant === '' || resource === '') return;
+    const [whose, what] = [names.idOf(tenant), names.idOf(resource)];
+    const pair = `${whose} ${what}`;
+    if (known.has(pair)) return;
+    know.run(whose, what);
+    if (known.size >= MOST_REMEMBERED) known.clear();
+    known.add(pair);
+  };
+
   return {
+    reset: () => known.clear(),
     add: (index, event, { tenant, resource: own, also, asked, hidden }) => {
       let added = 0;
-      const knows = (resource: string): void => {
-        // What is nobody's is found by the provider alone, who asks for no tenant's.
-        if (tenant !== '' && resource !== '') know.run(names.idOf(tenant), names.idOf(resource));
-      };
-      knows(own);
+      knows(tenant, own);
       const add = (found: Document & Partial<Found>, isAsked: boolean): void => {
         const { kind, resource } = found;
         if (resource === '' || kind === '' || resource === own || added >= MOST_MENTIONS) return;
         const kept = hidden || found.hidden === true || (isAsked && !isOf(tenant, found));
         insert.run(index, names.idOf(resource), names.idOf(kind), kept ? 1 : 0);
-        if (!kept) knows(resource);
+        if (!kept) knows(tenant, resource);
         added += 1;
       };
       // Where something is named twice, it is as visible as by the first.

@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { Position } from '../../app/log/event-store.ts';
+import { CHANGES_BY_OBJECT } from './schema.ts';
 
 /** `created`, `updated`, `deleted`: what a watch tells about a document. */
 export type ChangeType = 'created' | 'updated' | 'deleted';
@@ -103,6 +104,8 @@ export const openChangeLog = (db: DatabaseSync, retentionDays: number): ChangeLo
     },
     takeBack: (position) => drop({ position, n: 0 }),
     rewrite: (kind, id, rewrite) => {
+      // A copy that is being built has no index yet.
+      db.exec(`CREATE INDEX IF NOT EXISTS ${CHANGES_BY_OBJECT}`);
       for (const row of ofObject.all(kind, id) as unknown as (Key & { document: string })[])
         rewriteOne.run(rewrite(row.document), row.position, row.n);
       for (const [position, change] of pending)

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { RecordedEvent } from '../../app/log/event-store.ts';
+import type { Position, RecordedEvent } from '../../app/log/event-store.ts';
 import { commandIdOf, textIn } from './fold.ts';
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
@@ -15,7 +15,14 @@ export type CommandLog = {
   readonly reset: () => void;
 };
 
-type Append = { readonly first: RecordedEvent; last: RecordedEvent };
+/** No event is held here: what was parsed dies young. */
+type Append = {
+  readonly stream: string;
+  readonly first: number;
+  readonly requestHash: string;
+  revision: number;
+  position: Position;
+};
 
 export const openCommandLog = (db: DatabaseSync): CommandLog => {
   const upsert = db.prepare(
@@ -28,26 +35,25 @@ export const openCommandLog = (db: DatabaseSync): CommandLog => {
     add: (event) => {
       const commandId = commandIdOf(event);
       if (commandId === '') return;
+      const { stream, revision, position, metadata } = event;
       const appends = pending.get(commandId);
-      const known = appends?.find(({ first }) => first.stream === event.stream);
-      if (known !== undefined) known.last = event;
-      else if (appends !== undefined) appends.push({ first: event, last: event });
-      else pending.set(commandId, [{ first: event, last: event }]);
+      const known = appends?.find((append) => append.stream === stream);
+      if (known !== undefined) {
+        Object.assign(known, { revision, position });
+        return;
+      }
+      const requestHash = textIn(metadata, 'requestHash');
+      const append = { stream, first: revision, requestHash, revision, position };
+      if (appends !== undefined) appends.push(append);
+      else pending.set(commandId, [append]);
     },
     flush: () => {
       // In the order of the index, so that neighbours share its pages.
       const sorted = [...pending].map(([id, appends]) => ({ bytes: commandBytes(id), appends }));
       sorted.sort((a, b) => Buffer.compare(a.bytes, b.bytes));
       for (const { bytes, appends } of sorted) {
-        for (const { first, last } of appends)
-          upsert.run(
-            bytes,
-            first.stream,
-            first.revision,
-            last.revision,
-            last.position,
-            textIn(first.metadata, 'requestHash'),
-          );
+        for (const { stream, first, revision, position, requestHash } of appends)
+          upsert.run(bytes, stream, first, revision, position, requestHash);
       }
       pending.clear();
     },

@@ -1,3 +1,6 @@
+/** What one object was at a moment, and what of it has to be erased. */
+export const CHANGES_BY_OBJECT = 'changes_by_object ON changes (kind, id, position, n)';
+
 /**
  * Tables of the view `resources`. `changes` lives in the same file as `resources` because both need the same fold of
  * a document's stream: two views would fold everything twice, and a reader could see one ahead of the other.
@@ -121,8 +124,7 @@ export const RESOURCES_SCHEMA = `
   ) STRICT;
   -- A tenant's watch that resumes reads its own changes only.
   CREATE INDEX changes_by_tenant ON changes (tenant, position, n);
-  -- What one object was at a moment, and what of it has to be erased.
-  CREATE INDEX changes_by_object ON changes (kind, id, position, n);
+  CREATE INDEX ${CHANGES_BY_OBJECT};
 
   -- Recorded time of the newest event: retention is measured from it and so needs no clock. And the last change that
   -- retention removed: a watch cannot resume before it. Empty: none was removed.
@@ -134,7 +136,6 @@ export const RESOURCES_SCHEMA = `
   ) STRICT;
 `;
 
-/** `changes_by_object` stays: the erasure of a person's data looks there. */
 export const RESOURCES_INDEXES_FOR_READS = [
   'resources_by_created',
   'resources_by_tenant',
@@ -144,6 +145,7 @@ export const RESOURCES_INDEXES_FOR_READS = [
   'resources_by_tenant_and_time',
   'terms_by_tenant',
   'changes_by_tenant',
+  'changes_by_object',
 ] as const;
 
 export const RESOURCES_TABLES = [

@@ -77,13 +77,7 @@ export const openStateTables = (db: DatabaseSync): StateTables => {
     compiled.set(kind, paths);
     return paths;
   };
-  const counts = openSums(db, 'counts', ['kind', 'tenant']);
-  const totals = openSums(db, 'totals', ['kind']);
-
-  const count = (kind: string, tenant: string, by: 1 | -1): void => {
-    counts.add([kind, tenant], by);
-    totals.add([kind], by);
-  };
+  const counts = openSums(db, { byTenant: 'counts', ofAll: 'totals' }, ['kind']);
 
   const storeRefs = (entry: Entry, refs: string, tenant: string | undefined): void => {
     const { tenant: former = '', refs: stored } = entry.stored;
@@ -161,8 +155,8 @@ export const openStateTables = (db: DatabaseSync): StateTables => {
     if (rendered !== undefined) storeLive(entry, rendered);
     else if (stored.tenant !== undefined) deleteResource.run(kind.kind, entry.id);
     if (tenant !== stored.tenant) {
-      if (stored.tenant !== undefined) count(kind.kind, stored.tenant, -1);
-      if (tenant !== undefined) count(kind.kind, tenant, 1);
+      if (stored.tenant !== undefined) counts.add([kind.kind], stored.tenant, -1);
+      if (tenant !== undefined) counts.add([kind.kind], tenant, 1);
     }
     const next = rendered === undefined ? NOTHING_STORED : shownOf(entry, rendered);
     storeRefs(entry, next.refs, tenant);
@@ -236,10 +230,10 @@ export const openStateTables = (db: DatabaseSync): StateTables => {
       return typeof row?.['position'] === 'string' ? row['position'] : '';
     },
     flushCounts: () => {
-      for (const sums of [counts, totals, termTables]) sums.flush();
+      for (const sums of [counts, termTables]) sums.flush();
     },
     reset: () => {
-      for (const sums of [counts, totals, termTables]) sums.reset();
+      for (const sums of [counts, termTables]) sums.reset();
     },
   };
 };

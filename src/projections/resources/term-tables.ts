@@ -17,13 +17,11 @@ export type TermTables = {
 export const openTermTables = (db: DatabaseSync): TermTables => {
   const add = db.prepare('INSERT OR REPLACE INTO terms VALUES (?, ?, ?, ?, ?)');
   const drop = db.prepare('DELETE FROM terms WHERE kind = ? AND field = ? AND value = ? AND created = ?');
-  const counts = openSums(db, 'term_counts', ['kind', 'field', 'value', 'tenant']);
-  const totals = openSums(db, 'term_totals', ['kind', 'field', 'value']);
+  const tables = { byTenant: 'term_counts', ofAll: 'term_totals' };
+  const sums = openSums(db, tables, ['kind', 'field', 'value']);
 
-  const count = ({ kind, tenant }: TermOwner, [field, value]: Term, by: 1 | -1): void => {
-    counts.add([kind, field, value, tenant], by);
-    totals.add([kind, field, value], by);
-  };
+  const count = ({ kind, tenant }: TermOwner, [field, value]: Term, by: 1 | -1): void =>
+    sums.add([kind, field, value], tenant, by);
   return {
     replace: (before, after) => {
       const sameOwner = before?.tenant === after?.tenant && before?.created === after?.created;
@@ -38,14 +36,8 @@ export const openTermTables = (db: DatabaseSync): TermTables => {
         count(after, term, 1);
       }
     },
-    flush: () => {
-      counts.flush();
-      totals.flush();
-    },
-    reset: () => {
-      counts.reset();
-      totals.reset();
-    },
+    flush: sums.flush,
+    reset: sums.reset,
   };
 };
 

@@ -14,14 +14,21 @@ const PROJECT = 'metadata.project';
 const LABELS = 'metadata.labels.';
 
 /** Paths, beside labels, whose values are indexed: references by id and name too, those in lists and maps excepted. */
-export const indexedPaths = (kind: Pick<DocumentKind, 'references'>): ReadonlySet<string> =>
-  new Set([
+export const indexedPaths = (kind: Pick<DocumentKind, 'references'>): ReadonlySet<string> => {
+  const known = pathsOf.get(kind);
+  if (known !== undefined) return known;
+  const paths = new Set([
     PROJECT,
     ...STATES,
     ...(kind.references ?? [])
       .filter(({ path }) => !path.includes('*'))
       .flatMap(({ path }) => [`${path}.id`, `${path}.name`]),
   ]);
+  pathsOf.set(kind, paths);
+  return paths;
+};
+/** Kinds are few and stay; each document that changes is looked through by their paths. */
+const pathsOf = new WeakMap<object, ReadonlySet<string>>();
 
 /** Name of a label's field in `terms`; none for other paths. */
 export const labelField = (path: readonly string[]): string | undefined =>

@@ -22,6 +22,14 @@ export class PoisonEvent extends Error {
   }
 }
 
+/**
+ * An event could not be applied, and with it everything since the last COMMIT was undone: from there on the events have to
+ * come again, for `apply`, which finds out which one it was.
+ */
+export class Undone extends Error {
+  override readonly name = 'Undone';
+}
+
 /** What a subscription yields of the events of the log. */
 export type LoggedEvent = RecordedEvent | UnreadableEvent;
 
@@ -40,6 +48,11 @@ export type Applier = {
    * @returns how many of the events were taken; fewer than all: the checkpoint is at the last of them
    */
   apply(events: readonly LoggedEvent[], position: Position, forMs?: number): number;
+  /**
+   * The same in a transaction that stays open until the next `apply`. Throws Undone, or the database's own error: then nothing
+   * since the last COMMIT is kept.
+   */
+  applyOn(events: readonly LoggedEvent[], position: Position, forMs?: number): number;
   /** One transaction over the parked stream's events up to the checkpoint. False: still poisonous. */
   retry(stream: string, events: readonly RecordedEvent[]): boolean;
 };
@@ -66,18 +79,20 @@ export const createApplier = (db: DatabaseSync, view: View): Applier => {
     const { position = null, recordedAt = null, events, anchor } = next;
     setCheckpoint.run(position, recordedAt, events, anchor?.position ?? null, anchor?.id ?? null);
   };
-  /** `taken`: what the checkpoint passes over. */
-  const commit = (position: Position | undefined, taken: readonly LoggedEvent[], count: number): void => {
+  /** In memory: the next COMMIT stores it. `taken`: what the checkpoint passes over. */
+  const advance = (position: Position | undefined, taken: readonly LoggedEvent[], count: number): void => {
     const last = taken.findLast((event) => anchorOf(event) !== undefined);
-    const next = {
+    checkpoint = {
       position,
       recordedAt: taken.at(-1)?.recordedAt ?? checkpoint.recordedAt,
       events: checkpoint.events + count,
       anchor: last === undefined ? checkpoint.anchor : anchorOf(last),
     };
-    write(next);
+  };
+  const commit = (position: Position | undefined, taken: readonly LoggedEvent[], count: number): void => {
+    advance(position, taken, count);
+    write(checkpoint);
     db.exec('COMMIT');
-    checkpoint = next;
     applyEvent.committed?.();
   };
   const isNew = (event: LoggedEvent): boolean =>
@@ -88,9 +103,10 @@ export const createApplier = (db: DatabaseSync, view: View): Applier => {
     parked.set(entry.stream, entry);
   };
 
-  const applyAtOnce = (events: readonly LoggedEvent[], position: Position, forMs?: number): number => {
+  /** Returns how many were passed over or applied, and how many were applied. */
+  const applyEach = (events: readonly LoggedEvent[], forMs?: number): { taken: number; count: number } => {
     const started = forMs === undefined ? 0 : performance.now();
-    db.exec('BEGIN IMMEDIATE');
+    if (!db.isTransaction) db.exec('BEGIN IMMEDIATE');
     let count = 0;
     let taken = 0;
     for (const event of events) {
@@ -104,6 +120,11 @@ export const createApplier = (db: DatabaseSync, view: View): Applier => {
       }
       if (forMs !== undefined && performance.now() - started >= forMs) break;
     }
+    return { taken, count };
+  };
+
+  const applyAtOnce = (events: readonly LoggedEvent[], position: Position, forMs?: number): number => {
+    const { taken, count } = applyEach(events, forMs);
     flush();
     if (taken === events.length) commit(position, events, count);
     else commit(events[taken - 1]?.position, events.slice(0, taken), count);
@@ -163,12 +184,26 @@ export const createApplier = (db: DatabaseSync, view: View): Applier => {
       write(checkpoint);
     },
     apply: (events, position, forMs) => {
+      const wasOpen = db.isTransaction;
       try {
         return attempt(() => applyAtOnce(events, position, forMs));
       } catch (error) {
         if (isEnvironmental(error)) throw error;
+        if (wasOpen) throw new Undone(textOf(error), { cause: error });
         attempt(() => applyOneByOne(events, position));
         return events.length;
+      }
+    },
+    applyOn: (events, position, forMs) => {
+      try {
+        return attempt(() => {
+          const { taken, count } = applyEach(events, forMs);
+          if (taken === events.length) advance(position, events, count);
+          else advance(events[taken - 1]?.position, events.slice(0, taken), count);
+          return taken;
+        });
+      } catch (error) {
+        throw isEnvironmental(error) ? error : new Undone(textOf(error), { cause: error });
       }
     },
     retry: (stream, events) => {

@@ -2,8 +2,8 @@ import type { DatabaseSync } from 'node:sqlite';
 import { StoreUnavailable, type Position, type RecordedEvent } from '../../app/log/event-store.ts';
 import type { LogReader } from '../log-reader.ts';
 import type { View } from '../view.ts';
-import { createApplier } from './applier.ts';
-import { differencesBetween, digestOf } from './digest.ts';
+import { createApplier, Undone } from './applier.ts';
+import { differencesBetween } from './digest.ts';
 import { follow, type FollowOptions, type Progress } from './follow.ts';
 import type { Storage } from './storage.ts';
 import { addIndexesForReads, readCheckpoint, readParked, type ParkedStream } from './view-file.ts';
@@ -14,6 +14,8 @@ export type RunningCopy = {
   readonly done: Promise<void>;
   /** Applies what a parked stream missed. False: still poisonous; true: applied, or it was not parked. */
   readonly retryParked: (stream: string) => Promise<boolean>;
+  /** Somebody waits for this position. */
+  readonly hurry: (position: Position) => void;
   /** Nothing is applied any more when it resolves. */
   readonly stop: () => Promise<void>;
 };
@@ -70,6 +72,7 @@ export const followInto = (copy: string, context: CopyContext): RunningCopy => {
         });
         return applied;
       }),
+    hurry: follower.hurry,
     stop: async () => {
       controller.abort();
       await done.catch(() => undefined); // whoever holds `done` was told
@@ -132,12 +135,8 @@ const buildAndCompare = async (
     signal.throwIfAborted();
     // What the live copy could not apply is what this rebuild is to bring in: it cannot be equal.
     if (readParked(snapshot).length > 0 && readParked(db).length === 0) return await verify(db, view, reader);
-    const equal = digestOf(snapshot, view).digest === digestOf(db, view).digest;
-    return {
-      position,
-      outcome: equal ? 'equal' : 'differs',
-      differences: equal ? [] : differencesBetween(snapshot, db, view, MOST_DIFFERENCES),
-    };
+    const differences = differencesBetween(snapshot, db, view, MOST_DIFFERENCES);
+    return { position, outcome: differences.length === 0 ? 'equal' : 'differs', differences };
   } finally {
     snapshot.close();
   }
@@ -168,7 +167,16 @@ const buildUntil = async (
     if (progress.events > most && progress.position !== until) enough.abort(new LongLog());
   };
   const either = AbortSignal.any([signal, enough.signal]);
-  await follow({ view, reader, applier, pace, signal: either, until, onProgress: report }).done;
+  const build = (longTransactions: boolean): Promise<void> =>
+    follow({ view, reader, applier, pace, signal: either, until, onProgress: report, longTransactions }).done;
+  try {
+    await build(true).catch((error: unknown) => {
+      if (!(error instanceof Undone)) throw error;
+      return build(false);
+    });
+  } finally {
+    if (db.isTransaction) db.exec('ROLLBACK');
+  }
   either.throwIfAborted();
 };
 

@@ -19,9 +19,13 @@ export const digestOf = (db: DatabaseSync, view: View): Digest => {
   let rows = 0;
   for (const table of view.tables.toSorted()) {
     hash.update(`${table}\n`);
-    for (const { text } of rowsOf(db, table)) {
-      hash.update(text);
-      hash.update('\n');
+    const { names, rows: found } = openTable(db, table);
+    const heads = names.map((name, at) => `${at === 0 ? '{' : ','}${JSON.stringify(name)}:`);
+    for (const row of found) {
+      let line = '';
+      // A flat object whose keys come sorted is canonical as JSON.stringify writes its values.
+      for (const [at, value] of row.entries()) line += heads[at] + JSON.stringify(value);
+      hash.update(`${line}}\n`);
       rows += 1;
     }
   }
@@ -37,7 +41,7 @@ export const differencesBetween = (
 ): string[] => {
   const differences: string[] = [];
   for (const table of view.tables.toSorted()) {
-    for (const difference of differencesOfTable(rowsOf(live, table), rowsOf(rebuilt, table))) {
+    for (const difference of differencesOfTable(openTable(live, table), openTable(rebuilt, table))) {
       if (differences.length === most) return differences;
       differences.push(`${table} ${difference}`);
     }
@@ -45,34 +49,36 @@ export const differencesBetween = (
   return differences;
 };
 
-type Row = {
-  /** The primary key as canonical JSON, for people. */
-  readonly keyText: string;
-  readonly key: readonly SqlValue[];
-  /** The whole row as canonical JSON. */
-  readonly text: string;
-  readonly columns: { readonly [name: string]: SqlValue };
-};
 type SqlValue = string | number | null;
+/** Values in the order of the columns' names; blobs as hexadecimal text. */
+type Row = readonly SqlValue[];
+/** `key`: where in a row its primary key is; the rows are in its order. */
+type Table = {
+  readonly names: readonly string[];
+  readonly key: readonly number[];
+  readonly rows: IterableIterator<Row>;
+};
 
-function* differencesOfTable(live: Iterator<Row>, rebuilt: Iterator<Row>): Generator<string> {
+function* differencesOfTable({ names, key, rows: live }: Table, { rows: rebuilt }: Table): Generator<string> {
+  const keyText = (row: Row): string => JSON.stringify(key.map((at) => row[at]));
   let [a, b] = [live.next(), rebuilt.next()];
   while (a.done !== true || b.done !== true) {
-    const order = a.done === true ? 1 : b.done === true ? -1 : compareKeys(a.value.key, b.value.key);
-    if (order < 0) yield `${(a.value as Row).keyText}: only in the live copy`;
-    else if (order > 0) yield `${(b.value as Row).keyText}: only in the rebuilt copy`;
-    else if ((a.value as Row).text !== (b.value as Row).text)
-      yield `${(a.value as Row).keyText}: differs in ${differingColumns(a.value as Row, b.value as Row)}`;
+    const order = a.done === true ? 1 : b.done === true ? -1 : compareKeys(a.value, b.value, key);
+    if (order < 0) yield `${keyText(a.value as Row)}: only in the live copy`;
+    else if (order > 0) yield `${keyText(b.value as Row)}: only in the rebuilt copy`;
+    else {
+      const [inLive, inRebuilt] = [a.value as Row, b.value as Row];
+      const differing = names.flatMap((name, at) =>
+        inLive[at] === inRebuilt[at]
+          ? []
+          : `${name} (live ${shorten(inLive[at])}, rebuilt ${shorten(inRebuilt[at])})`,
+      );
+      if (differing.length > 0) yield `${keyText(inLive)}: differs in ${differing.join(', ')}`;
+    }
     if (order <= 0) a = live.next();
     if (order >= 0) b = rebuilt.next();
   }
 }
-
-const differingColumns = (a: Row, b: Row): string =>
-  Object.keys(a.columns)
-    .filter((name) => a.columns[name] !== b.columns[name])
-    .map((name) => `${name} (live ${shorten(a.columns[name])}, rebuilt ${shorten(b.columns[name])})`)
-    .join(', ');
 
 const shorten = (value: SqlValue | undefined): string => {
   const text = JSON.stringify(value ?? null);
@@ -80,9 +86,9 @@ const shorten = (value: SqlValue | undefined): string => {
 };
 
 /** Texts in the order of SQLite's BINARY collation, which is that of UTF-8 bytes. */
-const compareKeys = (a: readonly SqlValue[], b: readonly SqlValue[]): number => {
-  for (const [i, x] of a.entries()) {
-    const y = b[i] ?? null;
+const compareKeys = (a: Row, b: Row, key: readonly number[]): number => {
+  for (const at of key) {
+    const [x = null, y = null] = [a[at], b[at]];
     if (x === y) continue;
     if (typeof x === 'string' && typeof y === 'string')
       return Buffer.compare(Buffer.from(x, 'utf8'), Buffer.from(y, 'utf8'));
@@ -91,25 +97,22 @@ const compareKeys = (a: readonly SqlValue[], b: readonly SqlValue[]): number => 
   return 0;
 };
 
-/**
- * A flat row whose columns come sorted by name is canonical JSON (RFC 8785) as JSON.stringify writes it: numbers and
- * strings are written alike, and there is nothing nested. Blobs appear as hexadecimal text.
- */
-function* rowsOf(db: DatabaseSync, table: string): Generator<Row> {
+const openTable = (db: DatabaseSync, table: string): Table => {
   const columns = db.prepare(`SELECT name, pk, type FROM pragma_table_info(?)`).all(table) as unknown as {
     name: string;
     pk: number;
     type: string;
   }[];
+  columns.sort((x, y) => (x.name < y.name ? -1 : 1));
   const key = columns.filter(({ pk }) => pk > 0).toSorted((x, y) => x.pk - y.pk);
   if (key.length === 0) throw new TypeError(`table ${table} has no primary key`);
-  const selected = columns
-    .toSorted((x, y) => (x.name < y.name ? -1 : 1))
-    .map(({ name, type }) => (type === 'BLOB' ? `hex("${name}") AS "${name}"` : `"${name}"`));
+  const selected = columns.map(({ name, type }) => (type === 'BLOB' ? `hex("${name}")` : `"${name}"`));
   const order = key.map(({ name }) => `t."${name}"`).join(', ');
   const statement = db.prepare(`SELECT ${selected.join(', ')} FROM "${table}" AS t ORDER BY ${order}`);
-  for (const row of statement.iterate() as Iterable<Record<string, SqlValue>>) {
-    const keyValues = key.map(({ name }) => row[name] ?? null);
-    yield { key: keyValues, keyText: JSON.stringify(keyValues), text: JSON.stringify(row), columns: row };
-  }
-}
+  statement.setReturnArrays(true);
+  return {
+    names: columns.map(({ name }) => name),
+    key: key.map((column) => columns.indexOf(column)),
+    rows: statement.iterate() as IterableIterator<unknown> as IterableIterator<Row>,
+  };
+};

@@ -61,6 +61,8 @@ export const superviseView = (options: SupervisorOptions): Supervisor => {
   let error: string | undefined;
   let damaged: Pick<LogDamaged, 'at'> | undefined;
   let running: RunningCopy | undefined;
+  /** For which position the one that runs was told last that somebody waits. */
+  let hurried: Position | undefined;
   let rebuilding: { latest: CopyProgress } | undefined;
   /** The last rebuild, the removal of what it replaced included. */
   let rebuilt: Promise<unknown> = Promise.resolve();
@@ -84,12 +86,21 @@ export const superviseView = (options: SupervisorOptions): Supervisor => {
     damaged = undefined;
     connection.changed(next.categories);
     waiters.applied(next.position);
+    hurry();
     hooks.applied?.({
       view: view.name,
       events: next.batchEvents,
       batchMs: next.batchMs,
       lagSeconds: lagSeconds(),
     });
+  };
+
+  /** Views that have urgent events commit at once what somebody may wait for. */
+  const hurry = (): void => {
+    const next = view.isUrgent === false ? waiters.next() : undefined;
+    if (next === undefined || next === hurried) return;
+    hurried = next;
+    running?.hurry(next);
   };
 
   const fail = (problem: unknown, as: 'failed' | 'stopped'): void => {
@@ -103,6 +114,7 @@ export const superviseView = (options: SupervisorOptions): Supervisor => {
   /** Takes on a copy that is being followed; its end is ours to deal with. */
   const adopt = (adopted: RunningCopy): void => {
     running = adopted;
+    hurried = undefined;
     adopted.done.catch((problem: unknown) => {
       if (closing.signal.aborted || running !== adopted) return;
       running = undefined;
@@ -206,6 +218,12 @@ export const superviseView = (options: SupervisorOptions): Supervisor => {
     return report;
   };
 
+  const waitFor: Supervisor['waitFor'] = (position, timeoutMs, signal) => {
+    const reached = waiters.wait(position, timeoutMs, signal);
+    hurry();
+    return reached;
+  };
+
   const rebuild = async (rebuildOptions: RebuildOptions): Promise<RebuildReport> => {
     if (copy !== undefined || rebuilding !== undefined) return build(rebuildOptions);
     cancelRestart(); // the first copy could not be built so far: this is another try, and not the last one
@@ -241,7 +259,7 @@ export const superviseView = (options: SupervisorOptions): Supervisor => {
   start();
   return {
     connection,
-    waitFor: waiters.wait,
+    waitFor,
     status: () => ({
       name: view.name,
       version: view.version,

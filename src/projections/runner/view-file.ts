@@ -49,7 +49,7 @@ const PAGE_SIZE = 8192;
 const PRAGMAS = {
   // A read model can be rebuilt: it survives a crash of the process, and after a loss of power it is an older
   // but whole one that catches up.
-  shared: 'PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -16000',
+  shared: 'PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -6000',
   // Nobody reads a copy that is being built, and one that is not finished is thrown away: no log, no syncing.
   // MEMORY, since a poison event must still be rolled back.
   building: 'PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF; PRAGMA cache_size = -64000',

@@ -5,6 +5,8 @@ import type { Timers } from '../../app/ports.ts';
 export type Waiters = {
   /** False past `timeoutMs` (milliseconds), on the signal, after `end`, or at once when too many wait already. */
   readonly wait: (position: Position, timeoutMs: number, signal?: AbortSignal) => Promise<boolean>;
+  /** The lowest position that somebody waits for. */
+  readonly next: () => Position | undefined;
   readonly applied: (position: Position | undefined) => void;
   /** Nothing is applied any more: it begins again. */
   readonly restart: () => void;
@@ -54,6 +56,7 @@ export const createWaiters = (timers: Timers, most: number): Waiters => {
         enqueue(waiter);
       });
     },
+    next: () => waiting[0]?.position,
     applied: (position) => {
       if (position === undefined || (reached !== undefined && position <= reached)) return;
       reached = position;

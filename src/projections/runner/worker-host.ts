@@ -44,6 +44,7 @@ export const workerHost = (config: WorkerConfig, threads: Threads, logger: Logge
           calls.delete(call);
         }
       },
+      hurry: thread.hurry,
       stop: thread.stop,
     };
   };

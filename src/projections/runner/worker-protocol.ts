@@ -1,4 +1,4 @@
-import type { LogDamaged } from '../../app/log/event-store.ts';
+import type { LogDamaged, Position } from '../../app/log/event-store.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import type { CheckReport, CopyProgress } from './copy.ts';
 import type { Digest } from './digest.ts';
@@ -35,6 +35,7 @@ export type ToWorker =
     }
   | { readonly kind: 'stop'; readonly task: number }
   | { readonly kind: 'retry'; readonly task: number; readonly call: number; readonly stream: string }
+  | { readonly kind: 'hurry'; readonly task: number; readonly position: Position }
   /** No task is left and none will come: the thread exits. */
   | { readonly kind: 'close' };
 

@@ -55,9 +55,9 @@ const timelineOf = (words: EventWords, kinds: ReadonlyMap<string, ToldKind>): Vi
   tables: ['entries'],
   filter: { streamPrefixes: [...kinds.keys()].map((category) => `${category}-`) },
   rowsBelongToOneStream: true,
-  // No write waits for its entries; whoever reads them right after it names its position, and waits these few ms.
+  // No write waits for its entries; a read that names a position wakes it.
   isUrgent: false,
-  gatherMs: 40,
+  gatherMs: 100,
   open: (db) => {
     // A redelivered event writes the same row again.
     const insert = db.prepare('INSERT OR REPLACE INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)');

@@ -27,6 +27,7 @@ export const ROWS_AT_ONCE = 500;
 const TIME_LIMIT_MS = 60_000;
 const MAX_WAITING = 4;
 const OLD_MB = 256;
+const YOUNG_MB = 12;
 
 /** `source`: the path of a file, or a connection in memory; asked for each scan, since a rebuild replaces it. */
 export const createUsageScans = (source: () => string | DatabaseSync): UsageScans => {
@@ -80,7 +81,7 @@ const inWorker = async (
   const worker = new Worker(WORKER_MODULE, {
     name: 'usage',
     workerData: { path, query },
-    resourceLimits: { maxOldGenerationSizeMb: OLD_MB },
+    resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB, maxOldGenerationSizeMb: OLD_MB },
   });
   worker.unref();
   const limit = AbortSignal.timeout(TIME_LIMIT_MS);

@@ -37,7 +37,7 @@ export const usageView = ({ codec, kinds }: UsageViewOptions): View => ({
   rowsBelongToOneStream: true,
   // No write waits for it; bills are made later.
   isUrgent: false,
-  gatherMs: 40,
+  gatherMs: 100,
   open: (db) => openUsage(db, codec, kinds),
   verify: (db, readStream) => verifyUsage(db, codec, kinds, readStream),
 });

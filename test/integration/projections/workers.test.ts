@@ -76,6 +76,18 @@ describe('read models in worker threads, on the embedded log', function () {
     await clean.close();
   });
 
+  it('that gather for long are woken by those who wait', async () => {
+    await log.append('note-a', written('a'));
+    const opened = await open({ patient: true });
+    await settle(opened, log);
+    for (let i = 0; i < 5; i += 1) {
+      const position = await log.append('note-a', changed(String(i)));
+      void opened.waitFor('resources', `9${position.slice(1)}`, { timeoutMs: 60_000 });
+      expect(await opened.waitFor('resources', position, { timeoutMs: 30_000 })).to.equal(true);
+      expect(textOf(opened, 'a')).to.equal(String(i));
+    }
+  });
+
   it('are rebuilt beside the live copy while appends go on', async () => {
     for (let i = 0; i < 200; i += 1) await log.append(`note-${i}`, written(String(i)), changed('2'));
     const opened = await open();

@@ -6,14 +6,21 @@ export type NoteViewsConfig = {
   readonly poison?: boolean;
   /** Applying a note of this text takes the whole thread down, as running out of memory would. */
   readonly deadly?: string;
+  /** Nothing is urgent, and gathers for an hour. */
+  readonly patient?: boolean;
 };
 
 /** Views module of projection workers in specs. */
-export const createViews = ({ poison = false, deadly }: NoteViewsConfig): readonly View[] => {
+export const createViews = ({
+  poison = false,
+  deadly,
+  patient = false,
+}: NoteViewsConfig): readonly View[] => {
   const view = notesView({ poison: () => poison });
   return [
     {
       ...view,
+      ...(patient && { isUrgent: false, gatherMs: 3_600_000 }),
       open: (db) => {
         const apply = view.open(db);
         return Object.assign((event: Parameters<typeof apply>[0]) => {

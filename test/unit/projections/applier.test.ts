@@ -1,7 +1,12 @@
 import { expect } from 'chai';
 import type { DatabaseSync } from 'node:sqlite';
 import { LogDamaged, type RecordedEvent } from '../../../src/app/log/event-store.ts';
-import { createApplier, isEnvironmental, PoisonEvent } from '../../../src/projections/runner/applier.ts';
+import {
+  createApplier,
+  isEnvironmental,
+  PoisonEvent,
+  Undone,
+} from '../../../src/projections/runner/applier.ts';
 import { openViewFile, readCheckpoint, readParked } from '../../../src/projections/runner/view-file.ts';
 import type { View } from '../../../src/projections/view.ts';
 import { changed, createTestLog, poisoned, written, type TestLog } from '../../support/projections/log.ts';
@@ -172,6 +177,42 @@ describe('applier', () => {
     isMended = true;
     applier.apply(events, last());
     expect(versions(db)).to.deep.equal(['a a3', 'b b2']);
+  });
+
+  it('keeps a transaction open over many batches, and commits all of it with the next one', () => {
+    const path = `${folders.make()}/view.sqlite`;
+    poison = false;
+    const file = openViewFile(path, view, 'store');
+    const reader = openViewFile(path, view, 'store');
+    const applier = createApplier(file, view);
+    applier.applyOn(events.slice(0, 2), events[1]?.position ?? '');
+    applier.applyOn(events.slice(1, 4), events[3]?.position ?? '');
+    expect(applier.checkpoint()).to.deep.include({ position: events[3]?.position, events: 4 });
+    expect(readCheckpoint(reader).position).to.equal(undefined);
+    applier.apply(events.slice(4), last());
+    expect(readCheckpoint(reader)).to.deep.equal(applier.checkpoint());
+    expect(readCheckpoint(reader)).to.deep.include({ position: last(), events: 5 });
+    expect(versions(reader)).to.deep.equal(['a a3', 'b b2']);
+    reader.close();
+    file.close();
+  });
+
+  it('undoes all of an open transaction at an event that cannot be applied, and parks it when all of it comes again', () => {
+    for (const fails of ['applyOn', 'apply'] as const) {
+      const fresh = openViewFile(':memory:', view, 'store');
+      const applier = createApplier(fresh, view);
+      applier.apply(events.slice(0, 1), events[0]?.position ?? '');
+      applier.applyOn(events.slice(1, 2), events[1]?.position ?? '');
+      expect(() => applier[fails](events.slice(2), last())).to.throw(Undone, 'cannot be read');
+      expect(applier.checkpoint()).to.deep.include({ position: events[0]?.position, events: 1 });
+      expect(fresh.isTransaction).to.equal(false);
+      applier.apply(events.slice(1), last());
+      expect(versions(fresh)).to.deep.equal(['a first', 'b b2']);
+      expect(applier.parked().map(({ stream, revision }) => `${stream}@${revision}`)).to.deep.equal([
+        'note-a@1',
+      ]);
+      fresh.close();
+    }
   });
 
   it('keeps nothing of a batch when the file cannot be written, and does not blame an event', () => {

@@ -8,14 +8,21 @@ import type {
 } from '../../../src/app/log/event-store.ts';
 import type { LogReader } from '../../../src/projections/log-reader.ts';
 import { createApplier, type Applier } from '../../../src/projections/runner/applier.ts';
+import { digestOf } from '../../../src/projections/runner/digest.ts';
 import { follow } from '../../../src/projections/runner/follow.ts';
 import { openViewFile } from '../../../src/projections/runner/view-file.ts';
 import type { View } from '../../../src/projections/view.ts';
+import { changed, createTestLog, poisoned, written } from '../../support/projections/log.ts';
+import { notesView } from '../../support/projections/open-notes.ts';
 
 const MIB = 1024 * 1024;
 
 /** Sizes of the batches in which a log is applied that was there before. */
-const batchesOf = async (events: number, textOf: (n: number) => string): Promise<number[]> => {
+const batchesOf = async (
+  events: number,
+  textOf: (n: number) => string,
+  soon?: number[],
+): Promise<number[]> => {
   const store = createMemoryEventStore();
   const given = Array.from(
     { length: events },
@@ -39,6 +46,11 @@ const batchesOf = async (events: number, textOf: (n: number) => string): Promise
       position = to;
       return batch.length;
     },
+    applyOn: (batch, to) => {
+      soon?.push(batch.length);
+      position = to;
+      return batch.length;
+    },
     retry: () => true,
   } satisfies Applier;
   const until = await store.lastPosition();
@@ -50,6 +62,7 @@ const batchesOf = async (events: number, textOf: (n: number) => string): Promise
     ...(until !== undefined && { until }),
     onProgress: () => undefined,
     pace: 'event-loop',
+    longTransactions: soon !== undefined,
   }).done;
   return batches;
 };
@@ -66,6 +79,81 @@ describe('following the log', () => {
     const batches = await batchesOf(50, () => text);
     expect(Math.max(...batches)).to.be.at.most(17);
     expect(batches.reduce((sum, size) => sum + size, 0)).to.equal(50);
+  });
+
+  it('applies what it reads soon where transactions are long, and bounds them by number and size', async () => {
+    const soon: number[] = [];
+    const batches = await batchesOf(20_000, () => '', soon);
+    expect(Math.max(...soon)).to.equal(512);
+    expect([...soon, ...batches].reduce((sum, size) => sum + size, 0)).to.equal(20_000);
+    expect(batches, 'transactions').to.have.length.within(2, 40);
+
+    const text = 'x'.repeat(MIB - 100);
+    expect(await batchesOf(50, () => text, []), 'transactions').to.have.length.of.at.least(3);
+  });
+
+  it('pauses within one transaction where nothing is urgent, and parks what any other does', async () => {
+    const log = createTestLog();
+    for (let i = 0; i < 60; i += 1)
+      await log.append(`note-${i % 7}`, i < 7 ? written(String(i)) : changed('2'));
+    await log.append('note-3', poisoned());
+    await log.append('note-3', changed('after'));
+    await log.append('note-4', changed('last'));
+    const plain = notesView({ poison: () => true });
+    const slow: View = {
+      ...plain,
+      isUrgent: false,
+      gatherMs: 5,
+      open: (db) => {
+        const apply = plain.open(db);
+        return Object.assign((event: RecordedEvent) => {
+          for (const until = performance.now() + 1; performance.now() < until; );
+          apply(event);
+        }, apply);
+      },
+    };
+    const db = openViewFile(':memory:', slow, log.store.storeId);
+    const applier = createApplier(db, slow);
+    const events = await log.all();
+    const commits: number[] = [];
+    const stopping = new AbortController();
+    const last = events.at(-1)?.position;
+    async function* subscribe(signal: AbortSignal): AsyncGenerator<SubscriptionItem> {
+      yield { kind: 'caught-up', position: undefined };
+      for (const event of events) yield { kind: 'event', event };
+      await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+    }
+    const follower = follow({
+      view: slow,
+      reader: {
+        subscribe: ({ signal }: { signal: AbortSignal }) => subscribe(signal),
+      } as unknown as LogReader,
+      applier,
+      signal: stopping.signal,
+      onProgress: ({ batchEvents, position }) => {
+        if (batchEvents > 0) commits.push(batchEvents);
+        if (position === last) stopping.abort();
+      },
+      pace: 'event-loop',
+    });
+    await follower.done;
+    expect(commits).to.deep.equal([events.length]);
+    const clean = openViewFile(':memory:', plain, log.store.storeId);
+    createApplier(clean, plain).apply(events, last ?? '');
+    expect(digestOf(db, slow)).to.deep.equal(digestOf(clean, plain));
+    expect(applier.parked().map(({ stream }) => stream)).to.deep.equal(['note-3']);
+    db.close();
+    clean.close();
+  });
+
+  it('gathers no longer than others do while somebody waits', async () => {
+    const { applied, hurry, stop } = await followPages({ gatherMs: 3_600_000, pages: 3, eventsOfPage: 50 });
+    hurry(noteAt(150).position);
+    await applied(150);
+    await stop();
+    const early = await followPages({ gatherMs: 3_600_000, pages: 3, eventsOfPage: 50, wanted: 120 });
+    await early.applied(120);
+    await early.stop();
   });
 
   it('gathers what is not urgent as long as its view says, however many pages it comes in', async () => {
@@ -138,12 +226,20 @@ describe('following the log', () => {
 });
 
 /** Follows a log that grows by pages after its end was reached; resolves when the last page was handed over. */
-const followPages = async (options: { gatherMs: number; pages: number; eventsOfPage: number }) => {
-  const { gatherMs, pages, eventsOfPage } = options;
+const followPages = async (options: {
+  gatherMs: number;
+  pages: number;
+  eventsOfPage: number;
+  /** Number of the event that somebody waits for before it is there. */
+  wanted?: number;
+}) => {
+  const { gatherMs, pages, eventsOfPage, wanted } = options;
   const batches: number[] = [];
   const waiting: { count: number; resolve: () => void }[] = [];
   const handedOver = Promise.withResolvers<void>();
   let position: Position | undefined;
+  /** Applied in the transaction that is open. */
+  let open = 0;
   const sum = (): number => batches.reduce((total, size) => total + size, 0);
   async function* subscribe(signal: AbortSignal): AsyncGenerator<SubscriptionItem> {
     yield { kind: 'caught-up', position: undefined };
@@ -167,9 +263,15 @@ const followPages = async (options: { gatherMs: number; pages: number; eventsOfP
       parked: () => [],
       rewind: () => undefined,
       apply: (batch, to) => {
-        batches.push(batch.length);
+        batches.push(open + batch.length);
+        open = 0;
         position = to;
         for (const { count, resolve } of waiting) if (sum() >= count) resolve();
+        return batch.length;
+      },
+      applyOn: (batch, to) => {
+        open += batch.length;
+        position = to;
         return batch.length;
       },
       retry: () => true,
@@ -178,9 +280,11 @@ const followPages = async (options: { gatherMs: number; pages: number; eventsOfP
     onProgress: () => undefined,
     pace: 'event-loop',
   });
+  if (wanted !== undefined) follower.hurry(noteAt(wanted).position);
   await handedOver.promise;
   return {
     batches,
+    hurry: follower.hurry,
     applied: (count: number): Promise<void> =>
       sum() >= count ? Promise.resolve() : new Promise((resolve) => waiting.push({ count, resolve })),
     stop: async (): Promise<void> => {

@@ -23,6 +23,17 @@ describe('waiting for a position', () => {
     expect(await waiters.wait('04', 0)).to.equal(true);
   });
 
+  it('knows the lowest position that somebody waits for', () => {
+    const waiters = createWaiters(manualTimers().timers, 10);
+    expect(waiters.next()).to.equal(undefined);
+    for (const position of ['07', '03', '05']) void waiters.wait(position, 100);
+    expect(waiters.next()).to.equal('03');
+    waiters.applied('04');
+    expect(waiters.next()).to.equal('05');
+    waiters.end();
+    expect(waiters.next()).to.equal(undefined);
+  });
+
   it('answers everyone up to the applied position, whatever order they came in', async () => {
     const { timers, pending } = manualTimers();
     const waiters = createWaiters(timers, 10);
