@@ -6,14 +6,17 @@ export type NoteViewsConfig = {
   readonly poison?: boolean;
   /** Applying a note of this text takes the whole thread down, as running out of memory would. */
   readonly deadly?: string;
+  /** Views of the same under other names, beside the first. */
+  readonly others?: string[];
 };
 
 /** Views module of projection workers in specs. */
-export const createViews = ({ poison = false, deadly }: NoteViewsConfig): readonly View[] => {
+export const createViews = ({ poison = false, deadly, others = [] }: NoteViewsConfig): readonly View[] => {
   const view = notesView({ poison: () => poison });
-  return [
-    {
+  return ['resources', ...others].map((name) => {
+    return {
       ...view,
+      name,
       open: (db) => {
         const apply = view.open(db);
         return Object.assign((event: Parameters<typeof apply>[0]) => {
@@ -21,6 +24,6 @@ export const createViews = ({ poison = false, deadly }: NoteViewsConfig): readon
           apply(event);
         }, apply);
       },
-    },
-  ];
+    };
+  });
 };
