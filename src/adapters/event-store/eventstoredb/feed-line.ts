@@ -123,6 +123,7 @@ export const subscribeByFeed = (
       if (joined !== undefined) {
         for await (const batch of joined)
           for (const { item } of batch) {
+            if (signal.aborted) return;
             if (item.kind === 'event') saw(item.event.position);
             yield goOn(item);
           }
