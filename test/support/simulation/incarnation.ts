@@ -1,3 +1,4 @@
+import { basename } from 'node:path';
 import { createLeases } from '../../../src/adapters/ownership/lease-ownership.ts';
 import type { Automations } from '../../../src/app/automation/automation.ts';
 import type { ManagementClusters } from '../../../src/app/hubs/management-cluster.ts';
@@ -71,8 +72,8 @@ export const startIncarnation = async (options: IncarnationOptions): Promise<Inc
     createLeases({
       store,
       instance: life.name,
-      // A file that it keeps over its deaths is one that nobody else uses.
-      directory: options.processFile === ':memory:' ? life.name : options.processFile,
+      // A file that it keeps over its deaths is one that nobody else uses. Its folder has another name in each run.
+      directory: options.processFile === ':memory:' ? life.name : basename(options.processFile),
       clock,
       timers: by,
       logger,
