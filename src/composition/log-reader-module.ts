@@ -26,11 +26,10 @@ export const openLogReader = async (
   const { createEventStoreDbStore } = await import(
     '../adapters/event-store/eventstoredb/eventstoredb-event-store.ts'
   );
+  const { openThreadStore } = await import('../adapters/event-store/eventstoredb/thread-store.ts');
   const { OWN_CATEGORIES } = await import('../app/log/own-categories.ts');
-  return createEventStoreDbStore({
-    ...config,
-    categories: OWN_CATEGORIES,
-    ...(logger && { logger }),
-    ...(feed && { feed }),
-  });
+  const options = { ...config, categories: OWN_CATEGORIES };
+  return feed?.hosts === true && logger !== undefined
+    ? openThreadStore({ ...options, feed, logger })
+    : createEventStoreDbStore({ ...options, ...(logger && { logger }), ...(feed && { feed }) });
 };

@@ -10,7 +10,7 @@ import { openDeploymentKeys } from '../adapters/keys/deployment-keys.ts';
 import { openFileKeyStore } from '../adapters/keys/file-key-store.ts';
 import { openSubjectKeyReader } from '../adapters/keys/subject-key-reader.ts';
 import { createMetrics } from '../adapters/metrics/metrics.ts';
-import { createLeaseOwnership } from '../adapters/ownership/lease-ownership.ts';
+import { createLeases } from '../adapters/ownership/lease-ownership.ts';
 import { openFileSecretStore } from '../adapters/secrets/file-secret-store.ts';
 import { openSqliteSnapshots } from '../adapters/snapshots/sqlite-snapshots.ts';
 import { systemClock, systemIds, systemTimers } from '../adapters/system/system-ports.ts';
@@ -89,6 +89,8 @@ export const openPorts = async (config: Config, ports: Process, closers: Closers
     fingerprint: keys.fingerprint,
     name: config.deploymentName,
   });
+  const directory = directoryId(config.dataDir);
+  const leases = createLeases({ ...ports, store, instance: ports.holder, directory });
   const clusters = createClusters({ ...ports, dir: join(config.dataDir, 'hubs'), secrets });
   closers.push(() => clusters.close());
   const automations = createAutomations({ secrets });
@@ -133,6 +135,8 @@ export const openPorts = async (config: Config, ports: Process, closers: Closers
     openPersonal,
     store,
     deployment,
+    directory,
+    leases,
     sqlite,
     readerConfig,
     openFeed,
@@ -157,18 +161,16 @@ export const openSystem = async (
   failpoint: Failpoint | undefined,
   closers: Closers,
 ): Promise<System> => {
-  const { store, clock, timers, logger, measured, readerConfig, subjectKeys, auditKeyFiles } = opened;
-  const directory = directoryId(config.dataDir);
-  const lease = { store, instance: opened.holder, directory, clock, timers, logger };
+  const { store, measured, readerConfig, subjectKeys, auditKeyFiles, leases, directory } = opened;
   const system = await createSystem({
     ...opened,
     tenantsSeeJobErrors: config.tenantsSeeJobErrors,
-    ownership: createLeaseOwnership({ ...lease, name: 'processes' }),
+    ownership: leases('processes'),
     driver: { deployment: opened.deployment, holder: directory },
     ...(auditKeyFiles !== undefined && {
       auditor: {
         keyFiles: auditKeyFiles,
-        ownership: createLeaseOwnership({ ...lease, name: 'auditor' }),
+        ownership: leases('auditor'),
         settings: { lastMs: Math.min(LAST_HEAD_MS, config.shutdownMs) },
       },
     }),

@@ -1,6 +1,5 @@
-import { directoryId } from '../adapters/data-directory/directory-id.ts';
-import { createLeaseOwnership } from '../adapters/ownership/lease-ownership.ts';
 import type { KafkaSettings } from '../adapters/kafka/kafkajs-client.ts';
+import type { Leases } from '../adapters/ownership/lease-ownership.ts';
 import { createKafkaCluster } from '../adapters/kafka/kafkajs-cluster.ts';
 import { createLeafGuard, heldLog } from '../app/audit/verified-reads.ts';
 import type { EventStore } from '../app/log/event-store.ts';
@@ -19,8 +18,7 @@ import type { ReadModels } from '../projections/read-models.ts';
 
 export type PublishingOptions = {
   readonly store: EventStore;
-  /** As leases name it. */
-  readonly holder: string;
+  readonly leases: Leases;
   readonly hooks: NonNullable<PublisherOptions['hooks']>;
   readonly readModels: Pick<ReadModels, 'audit' | 'usage' | 'status'>;
 } & Runtime;
@@ -39,13 +37,7 @@ export const openPublisher = (config: Config, options: PublishingOptions): Publi
     topics: topicsOf(registry, kinds),
     ...heartbeatsOf(config.kafkaHeartbeatMs, readModels),
     cluster: createKafkaCluster(kafkaSettings(config), { logger, clock }),
-    ownership: createLeaseOwnership({
-      ...options,
-      name: PUBLISHER_LEASE,
-      instance: options.holder,
-      directory: directoryId(config.dataDir),
-      logger,
-    }),
+    ownership: options.leases(PUBLISHER_LEASE),
     logger,
   });
 };

@@ -200,8 +200,8 @@ const assertNobodyWorks = async (store: EventStore, { tell, pause }: RestoreDial
 };
 
 const assertUnmoved = async (store: EventStore, before: Leases): Promise<void> => {
-  for (const { name, holder, revision } of await openLeases(store, LEASES))
-    if (before.find((lease) => lease.name === name)?.revision !== revision)
+  for (const { name, holder, at } of await openLeases(store, LEASES))
+    if (before.find((lease) => lease.name === name)?.at !== at)
       throw new NotRestored(
         `a service is at work on this log: ${holder} holds the lease '${name}'. Stop every instance first`,
       );

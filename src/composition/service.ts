@@ -58,7 +58,8 @@ export const startService = async (
     });
 
     const { readModels } = system;
-    const publishing = { ...ports, store, hooks: { published: measured.published }, readModels };
+    const hooks = { published: measured.published };
+    const publishing = { ...ports, store, hooks, readModels, leases: opened.leases };
     // Loaded here: a service without Kafka need not load its client, nor what publishes.
     const publisher =
       config.kafkaBrokers.length === 0

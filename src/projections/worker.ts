@@ -12,6 +12,8 @@ import type { View } from './view.ts';
 const port = parentPort;
 if (port === null) throw new Error('this module runs in a worker thread only');
 
+const feed = (workerData ?? undefined) as ThreadFeed | undefined;
+
 type Tell = (message: WithoutTask) => void;
 type WithoutTask = FromWorker extends infer Message
   ? Message extends FromWorker
@@ -51,7 +53,6 @@ const openContext = async (config: WorkerConfig, tell: Tell): Promise<CopyContex
   const view = createViews(config.viewsConfig).find(({ name }) => name === config.view);
   if (view === undefined) throw new Error(`${config.viewsModule} has no view called ${config.view}`);
   const { openLogReader } = (await import(config.readerModule)) as { openLogReader: OpenLogReader };
-  const feed = (workerData ?? undefined) as ThreadFeed | undefined;
   const reader = await openLogReader(config.readerConfig, loggerOf(tell), feed);
   const storage = fileStorage(config.dir, view, config.storeId);
   return {
@@ -148,6 +149,7 @@ port.on('message', (message: ToWorker) => {
       return;
     case 'close':
       port.close();
+      feed?.port.close();
       return;
   }
 });

@@ -9,7 +9,7 @@ import { ACT_CATEGORY } from '../audit/access-journal.ts';
 import { createDayJournal, dayStream } from '../audit/day-journal.ts';
 import { readDeployment, rebindDeployment, type Deployment } from './deployment.ts';
 import { createEventCodec } from '../log/event-codec.ts';
-import type { EventStore, ExpectedRevision, Position } from '../log/event-store.ts';
+import type { EventStore, Position } from '../log/event-store.ts';
 import { eventId } from '../log/identifiers.ts';
 import { commandMetadata, systemContext } from '../log/metadata.ts';
 import { leaseStream } from './ownership.ts';
@@ -102,17 +102,18 @@ export const putUnderNewId = async (
   return rebindDeployment(store, { clock, ids, instance, deploymentId });
 };
 
-/** The newest event of a lease that nobody has given back. */
+/** A lease that nobody has given back. */
 export type OpenLease = {
   readonly name: string;
   readonly holder: string;
-  readonly revision: ExpectedRevision;
+  /** Where it and the lease that it rests on stand: another one later means that its holder is at work. */
+  readonly at: string;
   readonly ttlMs: number;
 };
 
 /** Leases that were not given back: of a service that is at work, or of one that died or was copied while it was. */
 export const openLeases = async (
-  store: Pick<EventStore, 'readStream'>,
+  store: Pick<EventStore, 'readStream' | 'currentRevision'>,
   names: readonly string[],
 ): Promise<readonly OpenLease[]> => {
   const open: OpenLease[] = [];
@@ -121,8 +122,10 @@ export const openLeases = async (
       direction: 'backward',
       limit: 1,
     })) {
-      const { holder, ttlMs } = data as unknown as LeaseData;
-      if (type !== 'LeaseReleased') open.push({ name, holder, revision, ttlMs });
+      const { holder, ttlMs, process } = data as unknown as LeaseData;
+      if (type === 'LeaseReleased') continue;
+      const renewed = process === undefined ? 'no_stream' : await store.currentRevision(process.stream);
+      open.push({ name, holder, at: `${revision} ${renewed}`, ttlMs });
     }
   return open;
 };

@@ -114,6 +114,11 @@ export type SubscriptionItem =
   /** All that was in the log when the subscription reached its end has been yielded. May come again after a drop. */
   | { readonly kind: 'caught-up'; readonly position: Position | undefined };
 
+/** Why a subscriber left: it goes on elsewhere behind what it took, within seconds, under the same name. */
+export class GoesOnElsewhere extends Error {
+  override readonly name: string = 'GoesOnElsewhere';
+}
+
 /** How far a subscriber has got that has handled `item`; undefined at the end of an empty log. */
 export const reachedBy = (item: SubscriptionItem): Position | undefined =>
   'event' in item ? item.event.position : item.position;

@@ -2,6 +2,9 @@ import { z } from 'zod';
 import type { EventType } from '../event-type.ts';
 import { count, list, listOf, mayBe, text, typesOf, type Shapes } from '../schemas.ts';
 
+/** Lease of a process: its stream, and which time of holding it. */
+export const renewedLease = z.strictObject({ stream: text, epoch: count });
+
 const lease = {
   /** Name of the process incarnation. */
   holder: text,
@@ -11,6 +14,8 @@ const lease = {
   epoch: count,
   /** Milliseconds after which the lease may be taken over when it is not renewed. */
   ttlMs: z.number().min(0),
+  /** The lease that it rests on, which is the one that is renewed. */
+  process: renewedLease.exactOptional(),
 };
 
 /** A stream whose events from `revision` on are in no record of a topic. */
@@ -31,10 +36,15 @@ export const parkedStream = z.strictObject({
  * They are in no read model; only somebody who asks for such a stream sees them.
  */
 export const BOOKKEEPING_SHAPES = {
-  /** `sys-lease-<name>`: the newest one says who holds the lease. */
+  /**
+   * `sys-process-<data directory>`: the lease that a process renews. `sys-lease-<name>`: what it owns for as long as it
+   * holds that. The newest event of each says who holds it.
+   */
   LeaseTaken: lease,
   LeaseRenewed: lease,
   LeaseReleased: lease,
+  /** Another process ended it, which had not heard of its holder for its time. */
+  LeaseExpired: lease,
   /** `sys-clock`: the wall clock moved by `deltaMs` against the monotonic one. */
   ClockDiverged: { instance: text, deltaMs: z.number() },
   /**

@@ -1,5 +1,10 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { StoreUnavailable, type Position, type RecordedEvent } from '../../app/log/event-store.ts';
+import {
+  GoesOnElsewhere,
+  StoreUnavailable,
+  type Position,
+  type RecordedEvent,
+} from '../../app/log/event-store.ts';
 import type { LogReader } from '../log-reader.ts';
 import type { View } from '../view.ts';
 import { createApplier, Undone } from './applier.ts';
@@ -33,7 +38,7 @@ export type CopyContext = {
 };
 
 /** There is more to build than a thread that others share may take. What was built stays: it goes on elsewhere. */
-export class LongLog extends Error {
+export class LongLog extends GoesOnElsewhere {
   override readonly name = 'LongLog';
 }
 

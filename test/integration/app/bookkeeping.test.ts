@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
 import { identify } from '../../../src/adapters/event-store/eventstoredb/store-id.ts';
-import { createLeaseOwnership } from '../../../src/adapters/ownership/lease-ownership.ts';
+import { createLeases } from '../../../src/adapters/ownership/lease-ownership.ts';
 import { createCheckpoint } from '../../../src/app/log/checkpoint.ts';
 import { assertDeployment } from '../../../src/app/deployment/deployment.ts';
 import { eventId } from '../../../src/app/log/identifiers.ts';
@@ -27,16 +27,15 @@ const allBookkeeping = async () => {
   await checkpoint.save('0000000000000005');
   await recordDivergence({ store, clock, instance, logger: silentLogger, deltaMs: -7_200_000 });
   const time = manualTime();
-  const lease = createLeaseOwnership({
+  const lease = createLeases({
     store,
-    name: 'processes',
     instance,
     directory: instance,
     clock: time.clock,
     timers: time.timers,
     logger: silentLogger,
     ttlMs: 3000,
-  });
+  })('processes');
   const stop = new AbortController();
   const held = lease.hold(
     stop.signal,

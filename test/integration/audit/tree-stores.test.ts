@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
 import { openSqliteEventStore } from '../../../src/adapters/event-store/sqlite/sqlite-event-store.ts';
 import { openAuditKeyFiles } from '../../../src/adapters/keys/audit-keys.ts';
-import { createLeaseOwnership } from '../../../src/adapters/ownership/lease-ownership.ts';
+import { createLeases } from '../../../src/adapters/ownership/lease-ownership.ts';
 import { systemClock, systemTimers } from '../../../src/adapters/system/system-ports.ts';
 import { originOf } from '../../../src/app/audit/merkle/checkpoint.ts';
 import { rootAt, rootOf } from '../../../src/app/audit/merkle/compact-range.ts';
@@ -78,9 +78,8 @@ describe('the tree over the log, in worker threads', function () {
         kek: Buffer.alloc(32, 7),
         origin: originOf(store.storeId),
       }),
-      ownership: createLeaseOwnership({
+      ownership: createLeases({
         store,
-        name: 'auditor',
         instance: name,
         directory: name,
         clock,
@@ -88,7 +87,7 @@ describe('the tree over the log, in worker threads', function () {
         logger: silentLogger,
         ttlMs: 600,
         exclusive,
-      }),
+      })('auditor'),
       settings: { everyMs: 50, everyLeaves: 100, lookMs: 10 },
     });
     const running = new AbortController();

@@ -18,6 +18,7 @@ import { createBookkeeping } from '../../../src/app/log/bookkeeping.ts';
 import { assertDeployment, readDeployment, type Deployment } from '../../../src/app/deployment/deployment.ts';
 import type { EventStore, RecordedEvent } from '../../../src/app/log/event-store.ts';
 import { leaseStream } from '../../../src/app/deployment/ownership.ts';
+import type { LeaseData } from '../../../src/domain/bookkeeping/events.ts';
 import { surveyLog } from '../../../src/app/deployment/restore.ts';
 import type { CliActions, CliIo, RestoreDialogue } from '../../../src/cli/connection.ts';
 import { EXIT } from '../../../src/cli/exit.ts';
@@ -250,20 +251,16 @@ describe('ledgerctl store restore', function () {
       const { connectionString } = await bench.peer();
       const store = await bench.store(connectionString);
       const bound = await begin(store, 'f1');
-      const lease = (revision: 'no_stream' | number) =>
-        store.append(leaseStream('processes'), revision, [
-          createBookkeeping('h')(
-            leaseStream('processes'),
-            {
-              type: revision === 'no_stream' ? 'LeaseTaken' : 'LeaseRenewed',
-              data: { at: writer.clock.now(), holder: 'host-1', directory: 'd1', epoch: 1, ttlMs: 15_000 },
-            },
-            'TakeLease',
-            `lease-${revision}`,
-          ),
-        ]);
-      await lease('no_stream');
-      return { connectionString, store, bound, renew: () => lease(0) };
+      const held = { at: writer.clock.now(), holder: 'host-1', directory: 'd1', epoch: 1, ttlMs: 15_000 };
+      const process = { stream: 'sys-process-1', epoch: 1 };
+      const lease = (stream: string, revision: 'no_stream' | number, data: LeaseData) => {
+        const type = revision === 'no_stream' ? 'LeaseTaken' : 'LeaseRenewed';
+        const event = createBookkeeping('h')(stream, { type, data }, 'TakeLease', `lease-${revision}`);
+        return store.append(stream, revision, [event]);
+      };
+      await lease(process.stream, 'no_stream', held);
+      await lease(leaseStream('processes'), 'no_stream', { ...held, process });
+      return { connectionString, store, bound, renew: () => lease(process.stream, 0, held) };
     };
     /** The command with a wait that passes at once, in which somebody may do something. */
     const waiting = (meanwhile: () => Promise<unknown>) => {

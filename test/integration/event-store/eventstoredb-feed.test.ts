@@ -1,10 +1,16 @@
 import { expect } from 'chai';
 import { createFeedLines, type FeedEnd } from '../../../src/adapters/event-store/eventstoredb/feed-line.ts';
 import type { EventStoreDbStore } from '../../../src/adapters/event-store/eventstoredb/eventstoredb-event-store.ts';
-import type { EventStore, SubscriptionItem } from '../../../src/app/log/event-store.ts';
+import { openThreadStore } from '../../../src/adapters/event-store/eventstoredb/thread-store.ts';
+import {
+  GoesOnElsewhere,
+  type EventStore,
+  type RecordedEvent,
+  type SubscriptionItem,
+} from '../../../src/app/log/event-store.ts';
 import type { Peer } from '../../support/eventstoredb-peer/peer.ts';
 import { createBench, event } from '../../support/eventstoredb-peer/fixture.ts';
-import { recordingLogger } from '../../support/loggers.ts';
+import { recordingLogger, silentLogger } from '../../support/loggers.ts';
 import { eventually } from '../../support/eventually.ts';
 import { follow, numberOf } from './contract/fixture.ts';
 
@@ -121,6 +127,59 @@ describe('EventStoreDB adapter: one subscription for all readers of a process', 
     expect(handled).to.equal(5);
     held.resolve();
     expect((await slow.untilEvents(1000)).map(numberOf)).to.deep.equal(upTo(1000));
+  });
+
+  it('waits for a reader that goes on in another thread, and reads the log once', async () => {
+    const peer = await bench.peer();
+    const [host, other] = [await opened(peer, true), await opened(peer, false)];
+    for (let n = 0; n < 400; n += 20) await append(other, n, 20);
+    const beside = followed(host, { name: 'beside' });
+    const elsewhere = new AbortController();
+    const taken: RecordedEvent[] = [];
+    for await (const item of host.subscribe({ signal: elsewhere.signal, name: 'moving' })) {
+      if (item.kind !== 'event' || elsewhere.signal.aborted) continue;
+      taken.push(item.event);
+      if (taken.length === 30) elsewhere.abort(new GoesOnElsewhere());
+    }
+    await beside.until('read what there is', ({ items }) => items.length >= 40);
+    const after = taken.at(-1)?.position ?? '';
+    const moved = followed(other, { after, name: 'moving' });
+    expect((await moved.untilEvents(370)).map(numberOf)).to.deep.equal(upTo(400).slice(30));
+    expect((await beside.untilEvents(400)).map(numberOf)).to.deep.equal(upTo(400));
+    expect(peer.stats.calls.subscribe).to.equal(1);
+    const ours = peer.log.all.filter(({ stream }) => !stream.startsWith('$'));
+    expect(peer.stats.eventsSubscribed, 'sent by the server').to.equal(ours.length);
+  });
+
+  it('waits for those who are about to read, so that all who start together read the log once', async () => {
+    const peer = await bench.peer();
+    const other = await opened(peer, false);
+    for (let n = 0; n < 400; n += 20) await append(other, n, 20);
+    const feed = { ...lines.open(true), bounds: SMALL };
+    const { connectionString } = peer;
+    const open = () => openThreadStore({ connectionString, instance: 'test', feed, logger: silentLogger });
+    const [one, two] = await Promise.all([open(), open()]);
+    const first = followed(one);
+    await first.until('read what there is', ({ items }) => items.length >= 40);
+    const second = followed(two);
+    for (const each of [first, second])
+      expect((await each.untilEvents(400)).map(numberOf)).to.deep.equal(upTo(400));
+    expect(peer.stats.calls.subscribe).to.equal(1);
+  });
+
+  it('lets one in who comes late, and tells it when it has reached the end', async () => {
+    const peer = await bench.peer();
+    const [host, other] = [await opened(peer, true), await opened(peer, false)];
+    const first = followed(host);
+    await first.untilCaughtUp();
+    await append(other, 0, 20);
+    await first.untilEvents(20);
+    const late = [followed(host), followed(other), followed(other, { filter: { typePrefixes: ['None'] } })];
+    for (const each of late) await each.untilCaughtUp();
+    expect(late.map((each) => each.events().length)).to.deep.equal([20, 20, 0]);
+    expect(peer.stats.calls.subscribe).to.equal(1);
+    await append(other, 20, 5);
+    expect((await late[1]?.untilEvents(25))?.map(numberOf)).to.deep.equal(upTo(25));
   });
 
   it('loses and repeats nothing when its subscription drops, and names all who read from it', async () => {

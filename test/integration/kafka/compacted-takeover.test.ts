@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { createLeaseOwnership } from '../../../src/adapters/ownership/lease-ownership.ts';
+import { createLeases } from '../../../src/adapters/ownership/lease-ownership.ts';
 import { createCheckpoint } from '../../../src/app/log/checkpoint.ts';
 import type { Ownership } from '../../../src/app/deployment/ownership.ts';
 import type { Timers } from '../../../src/app/ports.ts';
@@ -35,15 +35,14 @@ const suspendable = (timers: Timers) => {
 };
 
 const leaseOf = (rig: Rig, instance: string, timers: Timers = rig.time.timers): Ownership =>
-  createLeaseOwnership({
+  createLeases({
     store: rig.store,
-    name: 'publisher',
     instance,
     directory: instance,
     clock: rig.time.clock,
     timers,
     logger: rig.log,
-  });
+  })('publisher');
 
 /** What a consumer finds that begins after compaction: the record of each key that lies last. */
 const compacted = (rig: Rig): object =>

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { openSqliteEventStore } from '../../../src/adapters/event-store/sqlite/sqlite-event-store.ts';
 import { createMemoryKafka, type MemoryKafka } from '../../../src/adapters/kafka/memory/memory-kafka.ts';
-import { createLeaseOwnership } from '../../../src/adapters/ownership/lease-ownership.ts';
+import { createLeases } from '../../../src/adapters/ownership/lease-ownership.ts';
 import { systemClock, systemIds, systemTimers } from '../../../src/adapters/system/system-ports.ts';
 import type { EventStore } from '../../../src/app/log/event-store.ts';
 import { createPublisher, type Publisher } from '../../../src/app/publisher/publisher.ts';
@@ -55,7 +55,7 @@ describe('the publisher on the stores of production', function () {
         })),
       topics: [specOf(TOPIC), HEADS],
       cluster: kafka,
-      ownership: createLeaseOwnership({ ...ports, directory: instance, name: 'publisher', ttlMs: 300 }),
+      ownership: createLeases({ ...ports, directory: instance, ttlMs: 300 })('publisher'),
       ids,
       settings: { checkpointMs: 100, retryMs: 20, longestRetryMs: 100 },
     });

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { createLeaseOwnership } from '../../../src/adapters/ownership/lease-ownership.ts';
+import { createLeases } from '../../../src/adapters/ownership/lease-ownership.ts';
 import { leaseHolder } from '../../../src/app/deployment/ownership.ts';
 import { PUBLISHER_LEASE } from '../../../src/app/publisher/ports.ts';
 import type { PublisherFailpoint, PublisherSettings } from '../../../src/app/publisher/types.ts';
@@ -108,15 +108,14 @@ describe('a publisher that another one takes over from', () => {
   it('stands by while another one holds the lease, and publishes when that one has gone without a word', async () => {
     const rig = createRig();
     const lease = (instance: string) =>
-      createLeaseOwnership({
+      createLeases({
         store: rig.store,
-        name: 'publisher',
         instance,
         directory: instance,
         clock: rig.time.clock,
         timers: rig.time.timers,
         logger: rig.log,
-      });
+      })('publisher');
     const first = rig.start({ ownership: lease('one') });
     await rig.append('thing-a');
     await rig.time.pass(2_000);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { directoryId } from '../../../src/adapters/data-directory/directory-id.ts';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
-import { createLeaseOwnership } from '../../../src/adapters/ownership/lease-ownership.ts';
+import { createLeases } from '../../../src/adapters/ownership/lease-ownership.ts';
 import { OutcomeUnknown, StoreUnavailable, type EventStore } from '../../../src/app/log/event-store.ts';
 import type { Lease } from '../../../src/app/deployment/ownership.ts';
 import { manualTime, type ManualTime } from '../../support/manual-time.ts';
@@ -21,9 +21,8 @@ describe('ownership by a lease', () => {
     { exclusive = false, directory = `of-${instance}` } = {},
   ) => {
     const warnings: string[] = [];
-    const ownership = createLeaseOwnership({
+    const ownership = createLeases({
       store,
-      name: 'processes',
       instance,
       clock: time.clock,
       timers: time.timers,
@@ -31,7 +30,7 @@ describe('ownership by a lease', () => {
       exclusive,
       directory,
       ttlMs: TTL,
-    });
+    })('processes');
     const stop = new AbortController();
     const leases: Lease[] = [];
     const owns = (): boolean => leases.some((lease) => !lease.signal.aborted);

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { createLeaseOwnership } from '../../../src/adapters/ownership/lease-ownership.ts';
+import { createLeases } from '../../../src/adapters/ownership/lease-ownership.ts';
 import { systemClock, systemTimers } from '../../../src/adapters/system/system-ports.ts';
 import type { EventStore } from '../../../src/app/log/event-store.ts';
 import type { Failpoint } from '../../../src/app/process-runner/types.ts';
@@ -81,16 +81,15 @@ describe('process runner on a store with several writers', () => {
       workshop,
       instance,
       more: {
-        ownership: createLeaseOwnership({
+        ownership: createLeases({
           store,
-          name: 'processes',
           instance,
           directory: instance,
           clock: systemClock(),
           timers: systemTimers(),
           logger: silentLogger,
           ttlMs: 150,
-        }),
+        })('processes'),
         settings: { stopGraceMs: 0 },
         ...(failpoint === undefined ? {} : { failpoint }),
       },

@@ -8,7 +8,7 @@ import type { EventStore } from '../../../src/app/log/event-store.ts';
 import type { Ownership } from '../../../src/app/deployment/ownership.ts';
 import type { Clock, Logger, Timers } from '../../../src/app/ports.ts';
 import { memoryAuditKeyFiles } from '../../../src/adapters/keys/audit-keys.ts';
-import { createLeaseOwnership } from '../../../src/adapters/ownership/lease-ownership.ts';
+import { createLeases } from '../../../src/adapters/ownership/lease-ownership.ts';
 import type { AuditReader } from '../../../src/projections/audit/audit-reader.ts';
 import { auditView } from '../../../src/projections/audit/audit-view.ts';
 import { openReadModels } from '../../../src/projections/open-read-models.ts';
@@ -86,15 +86,14 @@ export const openSigning = ({
     reaches,
     ownership:
       ownership ??
-      createLeaseOwnership({
+      createLeases({
         store,
-        name: 'auditor',
         instance,
         directory: instance,
         clock,
         timers,
         logger,
-      }),
+      })('auditor'),
     ...(settings === undefined ? {} : { settings }),
   });
   return { origin, heads, keys, signer, proofs: createAuditProofs({ tree, heads, keys, origin, rest }) };

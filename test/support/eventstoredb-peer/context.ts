@@ -25,8 +25,9 @@ export type Stats = {
   openSubscriptions: number;
   /** Read and subscription calls that the client cancelled (or whose connection went). */
   cancelled: number;
-  /** Event messages written to clients. */
+  /** Event messages written to clients, and those of them on subscriptions. */
   eventsSent: number;
+  eventsSubscribed: number;
   /** Of each read call that began: its stream, or `$all` and its direction. */
   readonly readFrom: string[];
   /** Commit position each subscription began behind, `start` or `end`. */
@@ -50,6 +51,7 @@ export const createStats = (): Stats => ({
   openSubscriptions: 0,
   cancelled: 0,
   eventsSent: 0,
+  eventsSubscribed: 0,
   readFrom: [],
   subscribedFrom: [],
   connections: 0,

@@ -58,6 +58,7 @@ export const createReadService = (peer: PeerContext) => {
   /** Writes with back-pressure. False when the call is over, or the fault says that it now is. */
   const createWriter = (call: ReadCall, fault: Behaviour | undefined) => {
     let sent = 0;
+    const subscribing = call.request.getOptions()?.hasSubscription() === true;
     const strikes = (): boolean =>
       fault !== undefined && 'events' in fault ? sent >= (fault.events ?? 0) : fault !== undefined;
     const strike = async (): Promise<boolean> => {
@@ -98,6 +99,7 @@ export const createReadService = (peer: PeerContext) => {
       if (isEvent) {
         sent += 1;
         stats.eventsSent += 1;
+        if (subscribing) stats.eventsSubscribed += 1;
       }
       return !isOver(call);
     };

@@ -1,5 +1,5 @@
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
-import { createLeaseOwnership } from '../../../src/adapters/ownership/lease-ownership.ts';
+import { createLeases } from '../../../src/adapters/ownership/lease-ownership.ts';
 import {
   assertDeployment,
   DEPLOYMENT_STREAM,
@@ -123,16 +123,15 @@ export const marksStage = (time: ManualTime) => {
       logger: silentLogger,
     });
     const ownership = marks.marking(
-      createLeaseOwnership({
+      createLeases({
         store: log.store,
-        name: 'processes',
         instance,
         directory: holder,
         exclusive: directory === undefined,
         clock,
         timers,
         logger: silentLogger,
-      }),
+      })('processes'),
     );
     const end = new AbortController();
     const ended = Promise.all([

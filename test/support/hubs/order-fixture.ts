@@ -5,7 +5,7 @@ import {
   createSimulatedHubs,
   simulatedHubFile,
 } from '../../../src/adapters/management-cluster/simulated/simulated-hubs.ts';
-import { createLeaseOwnership } from '../../../src/adapters/ownership/lease-ownership.ts';
+import { createLeases } from '../../../src/adapters/ownership/lease-ownership.ts';
 import { systemClock, systemTimers } from '../../../src/adapters/system/system-ports.ts';
 import type { EventStore } from '../../../src/app/log/event-store.ts';
 import { createObjectLooks } from '../../../src/app/hubs/hub-looks.ts';
@@ -120,15 +120,14 @@ export const orderFixture = (options: {
     timers,
     instance,
     logger,
-    ownership: createLeaseOwnership({
+    ownership: createLeases({
       store,
-      name: 'processes',
       instance,
       directory: instance,
       clock,
       timers,
       logger,
-    }),
+    })('processes'),
     dataFile: ':memory:',
     whileLive: (signal) => observer.run(signal),
     ...options.more,

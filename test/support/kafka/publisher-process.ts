@@ -1,7 +1,7 @@
 import { createEventStoreDbStore } from '../../../src/adapters/event-store/eventstoredb/eventstoredb-event-store.ts';
 import { openSqliteEventStore } from '../../../src/adapters/event-store/sqlite/sqlite-event-store.ts';
 import { createKafkaCluster } from '../../../src/adapters/kafka/kafkajs-cluster.ts';
-import { createLeaseOwnership } from '../../../src/adapters/ownership/lease-ownership.ts';
+import { createLeases } from '../../../src/adapters/ownership/lease-ownership.ts';
 import { systemClock, systemIds, systemTimers } from '../../../src/adapters/system/system-ports.ts';
 import { createPublisher } from '../../../src/app/publisher/publisher.ts';
 import type { PublisherFailpoint } from '../../../src/app/publisher/types.ts';
@@ -45,16 +45,15 @@ const run = async ({ store: where, brokers, topic, instance, dieAt, ttlMs }: Pro
     topics: [specOf(topic)],
     cluster: createKafkaCluster({ brokers, clientId: instance, requestMs: 5_000 }, { logger, clock }),
     store,
-    ownership: createLeaseOwnership({
+    ownership: createLeases({
       store,
-      name: 'publisher',
       instance,
       directory: instance,
       clock,
       timers,
       logger,
       ...(ttlMs === undefined ? {} : { ttlMs }),
-    }),
+    })('publisher'),
     clock,
     timers,
     ids: systemIds(),

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
-import { createLeaseOwnership } from '../../../src/adapters/ownership/lease-ownership.ts';
+import { createLeases } from '../../../src/adapters/ownership/lease-ownership.ts';
 import { systemClock, systemTimers } from '../../../src/adapters/system/system-ports.ts';
 import type { Aggregate } from '../../../src/app/commands/command.ts';
 import { createCommandRunner } from '../../../src/app/commands/command-runner.ts';
@@ -402,15 +402,14 @@ export const startToyRunner = (options: {
     timers,
     instance,
     logger,
-    ownership: createLeaseOwnership({
+    ownership: createLeases({
       store,
-      name: 'processes',
       instance,
       directory: instance,
       clock,
       timers,
       logger,
-    }),
+    })('processes'),
     dataFile: ':memory:',
     ...options.more,
     settings: { stopGraceMs: 1_000, effectDeadlineMs: 500, ...options.more?.settings },

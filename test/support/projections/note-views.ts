@@ -8,6 +8,8 @@ export type NoteViewsConfig = {
   readonly deadly?: string;
   /** Nothing is urgent, and gathers for an hour. */
   readonly patient?: boolean;
+  /** Views of the same under other names, beside the first. */
+  readonly others?: string[];
 };
 
 /** Views module of projection workers in specs. */
@@ -15,11 +17,13 @@ export const createViews = ({
   poison = false,
   deadly,
   patient = false,
+  others = [],
 }: NoteViewsConfig): readonly View[] => {
   const view = notesView({ poison: () => poison });
-  return [
-    {
+  return ['resources', ...others].map((name) => {
+    return {
       ...view,
+      name,
       ...(patient && { isUrgent: false, gatherMs: 3_600_000 }),
       open: (db) => {
         const apply = view.open(db);
@@ -28,6 +32,6 @@ export const createViews = ({
           apply(event);
         }, apply);
       },
-    },
-  ];
+    };
+  });
 };

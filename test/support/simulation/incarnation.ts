@@ -1,4 +1,5 @@
-import { createLeaseOwnership } from '../../../src/adapters/ownership/lease-ownership.ts';
+import { basename } from 'node:path';
+import { createLeases } from '../../../src/adapters/ownership/lease-ownership.ts';
 import type { Automations } from '../../../src/app/automation/automation.ts';
 import type { ManagementClusters } from '../../../src/app/hubs/management-cluster.ts';
 import type { Clock, Ids, Logger, SecretStore, Timers } from '../../../src/app/ports.ts';
@@ -68,17 +69,16 @@ export const startIncarnation = async (options: IncarnationOptions): Promise<Inc
     },
   };
   const ownership = (store: SystemPorts['store'], by: Timers) =>
-    createLeaseOwnership({
+    createLeases({
       store,
-      name: 'processes',
       instance: life.name,
-      // A file that it keeps over its deaths is one that nobody else uses.
-      directory: options.processFile === ':memory:' ? life.name : options.processFile,
+      // A file that it keeps over its deaths is one that nobody else uses. Its folder has another name in each run.
+      directory: options.processFile === ':memory:' ? life.name : basename(options.processFile),
       clock,
       timers: by,
       logger,
       ttlMs: LEASE_MS,
-    });
+    })('processes');
   const bare: SystemPorts = {
     store: options.store,
     clock,

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { memoryAuditKeyFiles } from '../../../src/adapters/keys/audit-keys.ts';
-import { createLeaseOwnership } from '../../../src/adapters/ownership/lease-ownership.ts';
+import { createLeases } from '../../../src/adapters/ownership/lease-ownership.ts';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
 import { AUDIT_KEYS_STREAM } from '../../../src/app/audit/audit-keys.ts';
 import { originOf, parseCheckpoint } from '../../../src/app/audit/merkle/checkpoint.ts';
@@ -302,15 +302,14 @@ describe('signer of tree heads', () => {
   it('is taken over by the instance that stood by, which goes on behind the last head', async () => {
     const files = memoryAuditKeyFiles(originOf(store.storeId));
     const lease = (instance: string) =>
-      createLeaseOwnership({
+      createLeases({
         store,
-        name: 'auditor',
         instance,
         directory: instance,
         ...time,
         logger: silentLogger,
         exclusive: false,
-      });
+      })('auditor');
     const one = open({ files, ownership: lease('one') });
     const two = open({ files, instance: 'two', ownership: lease('two') });
     const first = start(one.signer);

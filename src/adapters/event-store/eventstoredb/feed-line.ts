@@ -12,6 +12,7 @@ import {
   createFeed,
   type Batches,
   type Entry,
+  type Feed,
   type FeedBounds,
   type FeedOptions,
   type Joining,
@@ -58,6 +59,7 @@ export const createFeedLines = () => {
 
 type Line = {
   readonly join: (joining: Joining, signal: AbortSignal, from: FeedOptions) => Promise<Batches>;
+  readonly expect: Feed['expect'];
   /** Those who are told when the feed has reached the end of the log. */
   readonly listeners: Set<() => void>;
 };
@@ -78,10 +80,14 @@ const lineOf = ({ port, hosts, bounds }: FeedEnd): Line => {
     feed === undefined
       ? (joining, signal) => joinAfar(port, joining, signal)
       : (joining, signal, from) => Promise.resolve(feed.join(joining, signal, from));
-  const line = { join, listeners };
+  const line = { join, listeners, expect: feed?.expect ?? (() => () => undefined) };
   known.set(port, line);
   return line;
 };
+
+/** Somebody of this thread will read soon: the feed that it hosts waits for them. Returns what to call when they have. */
+export const expectReader = (end: FeedEnd): (() => void) =>
+  known.get(end.port)?.expect() ?? (() => undefined);
 
 /** Items after which a subscription of its own that is under way asks for the feed again. */
 const ASK_EVERY = 500;
@@ -117,6 +123,7 @@ export const subscribeByFeed = (
       if (joined !== undefined) {
         for await (const batch of joined)
           for (const { item } of batch) {
+            if (signal.aborted) return;
             if (item.kind === 'event') saw(item.event.position);
             yield goOn(item);
           }
@@ -136,7 +143,7 @@ export const subscribeByFeed = (
         })) {
           yield goOn(item);
           items += 1;
-          if (isCaughtUp && (item.kind === 'caught-up' || items % ASK_EVERY === 0)) joined = await join();
+          if (item.kind === 'caught-up' || items % ASK_EVERY === 0) joined = await join();
           if (joined !== undefined) break;
         }
       } finally {

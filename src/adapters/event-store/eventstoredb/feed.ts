@@ -1,4 +1,5 @@
 import {
+  GoesOnElsewhere,
   LogDamaged,
   LogReplaced,
   reachedBy,
@@ -31,6 +32,8 @@ export type Batches = AsyncIterable<readonly Entry[]> | undefined;
 export type Feed = {
   /** `from`: what to subscribe with where the feed has not begun; undefined: it is not begun for this one. */
   readonly join: (joining: Joining, signal: AbortSignal, from?: FeedOptions) => Batches;
+  /** Somebody will join soon: while it catches up, it waits. Returns what to call when they have. */
+  readonly expect: () => () => void;
 };
 
 export type FeedBounds = {
@@ -44,17 +47,24 @@ const BOUNDS: FeedBounds = { entries: 2048, weight: 16 * 1024 * 1024 };
 const BATCH = 256;
 /** Milliseconds without a step of any reader that holds up the catching up, until it goes on without them. */
 const STALLED_MS = 1000;
+/** Milliseconds that it waits for somebody who is expected: a thread that starts takes a second, or a few on a busy machine. */
+const EXPECTED_MS = 10_000;
 /** So long waits the news that nothing came for a reader: nobody waits for it. */
 const PASSED_OVER_MS = 15;
 
+/** `at`: the first entry that it has not handled. */
 type Reader = { at: number; readonly name: string };
 /** One subscription of the feed, with those who read from it. */
-type Run = { readonly readers: Set<Reader>; ended?: { readonly error: unknown } };
+type Run = {
+  readonly readers: Set<Reader>;
+  readonly lastPosition: FeedOptions['lastPosition'];
+  ended?: { readonly error: unknown };
+};
 
 /**
  * One subscription to the whole log for all readers of a process: its last events in memory, from where each reader takes
  * its own. Position alone decides who may join. Until the end of the log is reached it waits for the slowest of those
- * who move on; from then on for nobody.
+ * who move on, and for those who are expected; from then on for nobody.
  */
 export const createFeed = (onLive: () => void, bounds: FeedBounds = BOUNDS): Feed => {
   const news = createBell();
@@ -68,12 +78,17 @@ export const createFeed = (onLive: () => void, bounds: FeedBounds = BOUNDS): Fee
   let head: Position = '';
   /** `ending`: the server has said that the end is reached; events up to there may be on the way. */
   let state: 'off' | 'catching-up' | 'ending' | 'live' = 'off';
-  let run: Run = { readers: new Set() };
+  let run: Run = { readers: new Set(), lastPosition: async () => undefined };
+  /** Those who are expected, and until when (`performance.now()`); by name: who goes on elsewhere. */
+  const expected = new Map<string | object, number>();
+  const arrived = (who: string | object): void => {
+    if (expected.delete(who)) moved.ring();
+  };
 
   const push = (item: SubscriptionItem): void => {
-    const text = JSON.stringify(item);
-    entries.push({ item, text });
-    weight += text.length;
+    const entry = entryOf(item);
+    entries.push(entry);
+    weight += entry.text.length;
     head = reachedBy(item) ?? head;
     news.ring();
   };
@@ -82,7 +97,12 @@ export const createFeed = (onLive: () => void, bounds: FeedBounds = BOUNDS): Fee
   /** By readers that are here yet: one that was passed already waits for nobody. */
   const heldUp = (): boolean => [...run.readers].some(({ at }) => at >= first && at < first + chunk());
   const makeRoom = async (signal: AbortSignal): Promise<void> => {
-    while (state === 'catching-up' && heldUp()) if (!(await moved.wait(STALLED_MS, signal))) break;
+    while (state === 'catching-up') {
+      const now = performance.now();
+      for (const [who, until] of expected) if (until <= now) expected.delete(who);
+      if (expected.size > 0) await moved.wait(Math.max(...expected.values()) - now, signal);
+      else if (!heldUp() || !(await moved.wait(STALLED_MS, signal))) break;
+    }
     for (const { item, text } of entries.splice(0, chunk())) {
       first += 1;
       weight -= text.length;
@@ -125,6 +145,7 @@ export const createFeed = (onLive: () => void, bounds: FeedBounds = BOUNDS): Fee
     state = 'off';
     entries = [];
     news.ring();
+    moved.ring();
   };
 
   async function* read(
@@ -132,36 +153,45 @@ export const createFeed = (onLive: () => void, bounds: FeedBounds = BOUNDS): Fee
     { after = '', filter, patienceMs = 0 }: Joining,
     signal: AbortSignal,
     own: Run,
+    isLate: boolean,
   ): AsyncGenerator<readonly Entry[], void, undefined> {
     const passes = matcher(filter);
     const withRecords = filter !== undefined && 'alsoStoreRecords' in filter;
     const isWanted = ({ item }: Entry): boolean => {
       const at = reachedBy(item) ?? '';
-      if (!('event' in item)) return item.kind === 'caught-up' && at >= after;
+      if (!('event' in item)) return item.kind === 'caught-up' && at >= after && !isLate;
       return at > after && (withRecords || !item.event.type.startsWith('$')) && passes(item.event);
     };
     let passedOver: Position | undefined;
     let tellAt = Infinity;
+    let reached = after;
     own.readers.add(reader);
     try {
+      let end = isLate ? await endOf(own, signal) : undefined;
+      if (isLate && end === undefined) return;
       while (!signal.aborted) {
         if (own.ended?.error !== undefined) throw own.ended.error as Error;
         if (own.ended !== undefined || reader.at < first) return;
         const taken = entries.slice(reader.at - first, reader.at - first + BATCH);
         const last = taken.at(-1);
         if (last !== undefined) {
-          reader.at += taken.length;
-          moved.ring();
           const batch = taken.filter(isWanted);
           passedOver = batch.at(-1) === last ? undefined : reachedBy(last.item);
           if (batch.length > 0) yield batch;
+          reader.at += taken.length;
+          moved.ring();
+          if ((reachedBy(last.item) ?? '') > reached) reached = reachedBy(last.item) ?? '';
+        }
+        if (end !== undefined && reached >= end) {
+          end = undefined;
+          yield [entryOf({ kind: 'caught-up', position: reached === '' ? undefined : reached })];
         }
         if (passedOver === undefined || passedOver <= after) tellAt = Infinity;
         else if (tellAt === Infinity) tellAt = performance.now() + PASSED_OVER_MS;
         else if (performance.now() >= tellAt) {
           const item = { kind: 'checkpoint', position: passedOver } as const;
           [passedOver, tellAt] = [undefined, Infinity];
-          yield [{ item, text: JSON.stringify(item) }];
+          yield [entryOf(item)];
         }
         if (last !== undefined) continue;
         const came = await news.wait(tellAt === Infinity ? Infinity : tellAt - performance.now(), signal);
@@ -169,25 +199,44 @@ export const createFeed = (onLive: () => void, bounds: FeedBounds = BOUNDS): Fee
       }
     } finally {
       own.readers.delete(reader);
+      if (signal.reason instanceof GoesOnElsewhere)
+        expected.set(reader.name, performance.now() + EXPECTED_MS);
       moved.ring();
     }
   }
 
   const isHere = (after: Position, isCaughtUp: boolean): boolean =>
-    after >= floor && ((state === 'live' && isCaughtUp) || (state === 'catching-up' && after <= head));
+    after >= floor && state !== 'off' && (after <= head || (state === 'live' && isCaughtUp));
 
   return {
     join: (joining, signal, from) => {
       const { after = '', isCaughtUp, name = 'unnamed' } = joining;
+      arrived(name);
       if (state === 'off' && from !== undefined) {
-        run = { readers: new Set() };
+        run = { readers: new Set(), lastPosition: from.lastPosition };
         [first, weight, floor, head, state] = [0, 0, after, after, 'catching-up'];
         void begin(from, after);
       } else if (!isHere(after, isCaughtUp)) return undefined;
-      return read({ at: first, name }, joining, signal, run);
+      // Who comes when the end was reached already must hear where it is now, and that it has been reached.
+      const isLate = !isCaughtUp && state !== 'catching-up';
+      return read({ at: first, name }, joining, signal, run, isLate);
+    },
+    expect: () => {
+      const who = {};
+      expected.set(who, performance.now() + EXPECTED_MS);
+      return () => arrived(who);
     },
   };
 };
+
+/** Undefined: the store does not say. */
+const endOf = ({ lastPosition }: Run, signal: AbortSignal): Promise<Position | undefined> =>
+  lastPosition(signal).then(
+    (end) => end ?? '',
+    () => undefined,
+  );
+
+const entryOf = (item: SubscriptionItem): Entry => ({ item, text: JSON.stringify(item) });
 
 /** Wakes all who wait, once for what happens in one turn of the event loop. */
 const createBell = () => {
