@@ -19,7 +19,6 @@ const dir = mkdtempSync(join(tmpdir(), 'ledger-trace-'));
 const environment = {
   LEDGER_DATA_DIR: join(dir, 'data'),
   LEDGER_HTTP_ADDRESS: '127.0.0.1:0',
-  LEDGER_GRPC_ADDRESS: '127.0.0.1:0',
   LEDGER_METRICS_ADDRESS: '127.0.0.1:0',
   LEDGER_CATALOG: join(ROOT, 'fixtures/catalog'),
   LEDGER_ROLES: 'api',
@@ -70,7 +69,8 @@ try {
     );
     console.log(`${file.padEnd(56)} ${names.join(', ')}`);
   }
-  console.log(`\n${ran.length} files`);
+  const rooms = Object.entries(Object.groupBy(ran, ({ file }) => file.split('/')[1] ?? ''));
+  console.log(`\n${ran.length} files: ${rooms.map(([room, files]) => `${files?.length} ${room}`).join(', ')}`);
 } finally {
   await service.stop();
   rmSync(dir, { recursive: true, force: true });

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { Command, InvalidArgumentError, Option } from 'commander';
-import type { JsonValue } from '../domain/json.ts';
+import { Help, type HelpConfiguration, Option, Command, InvalidArgumentError } from 'commander';
 import { listAt, own } from '../domain/json-tools.ts';
+import type { JsonValue } from '../domain/json.ts';
 import { createApiClient } from './api-client.ts';
 import { COMMAND_LIST } from './command-list.ts';
 import type { ResourceContext } from './commands/resource-context.ts';
@@ -9,10 +9,53 @@ import type { CliActions, TokenRequest, CliIo, Connection } from './connection.t
 import { examples } from './examples.ts';
 import { CliFailure, EXIT, EXIT_HELP, exitStatusOf, hintOf } from './exit.ts';
 import { messageFor } from './file-errors.ts';
-import { helpOfOptions } from './help.ts';
-import type { KindFacts } from './resources/kinds.ts';
 import { parseDuration, printable, readable } from './output.ts';
-import { DEFAULT_URL, urlOfAddress } from './service-url.ts';
+import type { KindFacts } from './resources/kinds.ts';
+
+/**
+ * Help that says what must be given: the options that are required stand in the usage line, and say so where they are described.
+ */
+const helpOfOptions: HelpConfiguration = {
+  commandUsage: (command) => {
+    const usual = new Help().commandUsage(command);
+    const needed = command.options.filter(isNeeded).map(({ flags, long }) => withoutShort(flags, long));
+    // A usage line of its own names them already.
+    const missing = needed.filter((flags) => !usual.includes(flags));
+    return missing.length === 0 ? usual : `${withoutOptions(usual)} ${missing.join(' ')} [options]`;
+  },
+  optionDescription: (option) => {
+    const usual = withoutEmptyDefault(new Help().optionDescription(option));
+    return isNeeded(option) ? `${usual} (required)` : usual;
+  },
+};
+
+/** That an option is off, or names nothing, when it is not given, goes without saying. */
+const withoutEmptyDefault = (text: string): string =>
+  text.replace(/ \(default: (\[\]|false)\)$/, '').replace(/, default: (\[\]|false)\)$/, ')');
+
+const isNeeded = ({ mandatory, defaultValue }: Option): boolean => mandatory && defaultValue === undefined;
+
+/** `-o, --output <file>` as it is typed: `--output <file>`. */
+const withoutShort = (flags: string, long: string | undefined): string =>
+  long === undefined ? flags : flags.slice(flags.indexOf(long));
+
+const withoutOptions = (usage: string): string => usage.replace(/ \[options\]/, '');
+
+const DEFAULT_HOST = '127.0.0.1:8001';
+const DEFAULT_URL = `http://${DEFAULT_HOST}`;
+
+/** Hosts that stand for every interface: nobody connects to those. */
+const LOOPBACK: { readonly [host: string]: string } = { '0.0.0.0': '127.0.0.1', '[::]': '[::1]' };
+
+/**
+ * Where the service is found that listens at `address` (`LEDGER_HTTP_ADDRESS`, `host:port`). The default where none is
+ * set, or where it names no port. `tls`: the service has a certificate.
+ */
+export const urlOfAddress = (address: string | undefined, tls = false): string => {
+  const [, host = '', port = '0'] = /^(.+):(\d{1,5})$/.exec(address ?? '') ?? [];
+  const found = Number(port) === 0 ? DEFAULT_HOST : `${LOOPBACK[host] ?? host}:${port}`;
+  return `${tls ? 'https' : 'http'}://${found}`;
+};
 
 /** Tries of one call by a command, the first included. */
 const ATTEMPTS = 4;

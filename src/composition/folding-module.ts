@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Folding } from '../adapters/folding/fold-protocol.ts';
 import { createEventCodec } from '../app/log/event-codec.ts';
-import { foldRecorded } from '../app/commands/folded-stream.ts';
+import { foldRecorded } from '../app/commands/loaded-streams.ts';
 import { aggregates } from '../domain/kinds.ts';
 import { eventTypes } from '../domain/registry.ts';
 import { openLogReader, type LogReaderConfig } from './log-reader-module.ts';

@@ -1,37 +1,205 @@
+import { constants } from 'node:fs';
+import { access, stat, mkdir } from 'node:fs/promises';
 import { hostname } from 'node:os';
-import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createAutomations } from '../adapters/automation/automations.ts';
 import { directoryId } from '../adapters/data-directory/directory-id.ts';
 import { createWorkerFolds } from '../adapters/folding/worker-folds.ts';
-import { readPodIdentity } from '../adapters/identity/pod-identity.ts';
+import { openDevelopmentIssuer, whyNoDevelopmentIssuer } from '../adapters/identity/development-issuer.ts';
+import { createIssuerKeys, type IssuerKeys } from '../adapters/identity/issuer-keys.ts';
+import { type PodIdentity, readPodIdentity } from '../adapters/identity/pod-identity.ts';
+import { createTokenVerifier } from '../adapters/identity/token-verifier.ts';
 import { openAuditKeyFiles } from '../adapters/keys/audit-keys.ts';
-import { openDeploymentKeys } from '../adapters/keys/deployment-keys.ts';
+import { type DeploymentKeys, openDeploymentKeys } from '../adapters/keys/deployment-keys.ts';
 import { openFileKeyStore } from '../adapters/keys/file-key-store.ts';
+import { privateDirectory, UnsafePermissions } from '../adapters/keys/private-files.ts';
 import { openSubjectKeyReader } from '../adapters/keys/subject-key-reader.ts';
+import { createKubernetesClusters } from '../adapters/management-cluster/kubernetes/kubernetes-hubs.ts';
+import { createSimulatedHubs } from '../adapters/management-cluster/simulated/simulated-hubs.ts';
 import { createMetrics } from '../adapters/metrics/metrics.ts';
 import { createLeases } from '../adapters/ownership/lease-ownership.ts';
 import { openFileSecretStore } from '../adapters/secrets/file-secret-store.ts';
 import { openSqliteSnapshots } from '../adapters/snapshots/sqlite-snapshots.ts';
 import { systemClock, systemIds, systemTimers } from '../adapters/system/system-ports.ts';
+import { createDayJournal } from '../app/audit/day-journal.ts';
+import { createKnownIds } from '../app/audit/known-ids.ts';
 import { originOf } from '../app/audit/merkle/checkpoint.ts';
+import { createRefusalRecorder, type RefusalRecorder } from '../app/audit/refusal-recorder.ts';
+import { createRequestHash } from '../app/commands/command.ts';
 import { assertDeployment } from '../app/deployment/deployment.ts';
-import type { Logger, Runtime } from '../app/ports.ts';
+import { makeDirectory } from '../app/deployment/make-directory.ts';
 import { isProduction } from '../app/deployment/production.ts';
-import { createPersonalMetadata } from '../app/tenancy/subjects.ts';
+import type { ManagementClusters } from '../app/hubs/management-cluster.ts';
+import { createEventCodec } from '../app/log/event-codec.ts';
+import type { EventStore } from '../app/log/event-store.ts';
+import type { Runtime, SecretStore, KeyStore, Logger } from '../app/ports.ts';
 import type { Failpoint } from '../app/process-runner/types.ts';
-import type { Config } from '../config.ts';
+import type { TokenVerifier } from '../app/tenancy/identity.ts';
+import { type PersonalMetadata, createPersonalMetadata } from '../app/tenancy/subjects.ts';
+import { BadSetting, type Config } from '../config.ts';
+import { auditEventTypes } from '../domain/audit/event-types.ts';
+import { isSimulatedHub } from '../domain/hubs/hub-facts.ts';
 import { readCatalog } from './catalog-files.ts';
 import type { Closers } from './closers.ts';
-import { createClusters } from './clusters.ts';
-import { openDirectories } from './directories.ts';
-import { checkKafkaFiles } from './kafka-files.ts';
 import { openStore } from './event-log.ts';
 import { measure } from './measure.ts';
-import { openRefusals } from './refusals.ts';
 import { openServerTls } from './server-tls.ts';
+import { certificateOf, settingFile } from './setting-files.ts';
 import { createSystem, type System } from './system.ts';
-import { createVerifier } from './token-verification.ts';
+
+export type Clusters = ManagementClusters & { close(): Promise<void> };
+
+/**
+ * Adapters of all hubs: those whose id says that they are simulated, and those that have a kubeconfig. Threads start
+ * with the first call on a hub of theirs.
+ */
+export const createClusters = (
+  options: {
+    /** Folder of the simulated hubs' files. */
+    readonly dir: string;
+    readonly secrets: Pick<SecretStore, 'reveal'>;
+  } & Pick<Runtime, 'clock' | 'timers' | 'instance' | 'logger'>,
+): Clusters => {
+  const { dir, instance, clock, timers, secrets, logger } = options;
+  const simulated = createSimulatedHubs({ dir, clock, timers, instance });
+  const kubernetes = createKubernetesClusters({
+    secrets,
+    clock,
+    timers,
+    logger: logger.child({ component: 'hubs' }),
+  });
+  return {
+    of: (hub) => (isSimulatedHub(hub.id) ? simulated.of(hub) : kubernetes.of(hub)),
+    forget: (id) => kubernetes.forget(id),
+    hostOf: kubernetes.hostOf,
+    candidate: (hub, kubeconfig) => {
+      const known = isSimulatedHub(hub.id) ? simulated.of(hub) : undefined;
+      // A simulated hub takes any kubeconfig, and is not closed by who only looked at it.
+      return known === undefined
+        ? kubernetes.candidate(hub, kubeconfig)
+        : { ...known, close: () => Promise.resolve() };
+    },
+    close: async () => {
+      await Promise.all([simulated.close(), kubernetes.close()]);
+    },
+  };
+};
+
+/**
+ * The directories that the settings name, made where they are not there yet. Throws BadSetting with the variable when one
+ * cannot be had, cannot be written to, holds data that every user of the machine could replace, or secrets that others may
+ * read.
+ */
+export const openDirectories = async ({
+  dataDir,
+  secretsDir,
+}: Pick<Config, 'dataDir' | 'secretsDir'>): Promise<void> => {
+  await usable('LEDGER_DATA_DIR', dataDir, './data');
+  await refuseForEverybody(dataDir);
+  await usable('LEDGER_SECRETS_DIR', secretsDir, './data/secrets');
+  await privateDirectory(secretsDir).catch((error: unknown) => {
+    throw error instanceof UnsafePermissions
+      ? new BadSetting(`LEDGER_SECRETS_DIR: ${error.message}`, { cause: error })
+      : error;
+  });
+};
+
+/** A sticky bit does not help: whoever comes first could lay files there that the service takes for its own. */
+const refuseForEverybody = async (path: string): Promise<void> => {
+  const { mode } = await stat(path);
+  if ((mode & constants.S_IWOTH) === 0) return;
+  const shown = (mode & 0o7777).toString(8).padStart(4, '0');
+  throw new BadSetting(
+    `LEDGER_DATA_DIR: every user of this machine can write to ${path} (mode ${shown}); run: chmod o-w '${path}'`,
+  );
+};
+
+const usable = async (variable: string, path: string, example: string): Promise<void> => {
+  try {
+    await makeDirectory(path);
+    await access(path, constants.W_OK | constants.X_OK);
+  } catch (error) {
+    const why = error instanceof Error && 'code' in error ? String(error.code) : String(error);
+    throw new BadSetting(
+      `${variable}: ${path} is not a directory that the service can write to (${why}). Example: ${variable}=${example}`,
+      { cause: error },
+    );
+  }
+};
+
+const TLS_CA = { variable: 'LEDGER_KAFKA_TLS_CA', example: '/etc/kafka/ca.pem' };
+const PASSWORD = { variable: 'LEDGER_KAFKA_SASL_PASSWORD_FILE', example: '/etc/kafka/password' };
+
+/**
+ * Files of the brokers' settings that cannot be used are refused at the start, as those of other settings are. They are read
+ * anew for each connection (a password changes), so that this is a look only. Throws BadSetting with the variable.
+ */
+export const checkKafkaFiles = async ({
+  kafkaBrokers: brokers,
+  kafkaTlsCa: tlsCa,
+  kafkaSaslPasswordFile: passwordFile,
+}: Pick<Config, 'kafkaBrokers' | 'kafkaTlsCa' | 'kafkaSaslPasswordFile'>): Promise<void> => {
+  if (brokers.length === 0) return;
+  if (tlsCa !== undefined && tlsCa !== 'system')
+    certificateOf(TLS_CA, tlsCa, await settingFile(TLS_CA, tlsCa));
+  if (passwordFile !== undefined) await settingFile(PASSWORD, passwordFile);
+};
+
+/** The record of refusals on this instance's own ports. */
+const openRefusals = ({
+  keys,
+  keyStore,
+  store,
+  ...ports
+}: {
+  readonly store: EventStore;
+  readonly keys: Pick<DeploymentKeys, 'requestHashKey'>;
+  readonly keyStore: Pick<KeyStore, 'encrypt'>;
+  readonly personal: Pick<PersonalMetadata, 'personal' | 'source'>;
+} & Runtime): RefusalRecorder =>
+  createRefusalRecorder({
+    ...ports,
+    journal: createDayJournal(store),
+    codec: createEventCodec(auditEventTypes),
+    requestHash: createRequestHash(keys.requestHashKey),
+    conceal: keyStore.encrypt,
+    knownIds: createKnownIds(store),
+  });
+
+/**
+ * Verifies tokens of the configured issuers, of the development issuer where there are none, and, in a pod, of the
+ * cluster's own service accounts. Throws BadSetting when the development issuer is refused here.
+ */
+export const createVerifier = async (
+  config: Pick<Config, 'trustedIssuers' | 'tokenAudience' | 'httpAddress' | 'grpcAddress' | 'secretsDir'>,
+  { pod, nodeEnv, logger }: { pod: PodIdentity | undefined; nodeEnv: string | undefined; logger: Logger },
+): Promise<TokenVerifier> => {
+  const issuers = new Map<string, IssuerKeys>();
+  const now = (): number => performance.now();
+  const onFailure = (issuer: string, error: unknown): void =>
+    logger.warn({ err: error, issuer }, 'keys of a token issuer not fetched');
+  for (const { issuer } of config.trustedIssuers)
+    issuers.set(issuer, createIssuerKeys({ issuer, now, onFailure }));
+  if (issuers.size === 0) {
+    const why = [config.httpAddress, config.grpcAddress]
+      .map((address) => address && whyNoDevelopmentIssuer({ nodeEnv, listenHost: address.host }))
+      .find((reason) => reason !== undefined);
+    if (why !== undefined) throw new BadSetting(`LEDGER_TRUSTED_ISSUERS: ${why}`);
+    const development = await openDevelopmentIssuer(config.secretsDir);
+    issuers.set(development.issuer, development.keys);
+  }
+  // Service accounts of the cluster do not sign in: their issuer is trusted, not shown.
+  const advertised = [...issuers.keys()];
+  if (pod !== undefined && !issuers.has(pod.issuer))
+    issuers.set(pod.issuer, createIssuerKeys({ issuer: pod.issuer, fetch: pod.fetch, now, onFailure }));
+  const { tokenAudience: audience } = config;
+  return createTokenVerifier({
+    issuers,
+    advertised,
+    now: Date.now,
+    ...(audience === undefined ? {} : { audience }),
+  });
+};
 
 /** What a process has before it opens anything. */
 export type Process = {

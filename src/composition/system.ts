@@ -1,28 +1,36 @@
 import { createCommandRunner, type CommandHooks } from '../app/commands/command-runner.ts';
 import type { CommandRunner } from '../app/commands/command.ts';
-import { createCheckpoint } from '../app/log/checkpoint.ts';
-import { createEventCodec, type EventCodec } from '../app/log/event-codec.ts';
-import type { EventStore } from '../app/log/event-store.ts';
-import { createHolders } from '../app/hubs/holders.ts';
-import { lanesOfHub, lookWhenClosed, pacingOfLanes, probeOnNewCredentials } from '../app/hubs/hub-lanes.ts';
-import { finishDecommissions } from '../app/hubs/hub-decommission.ts';
-import { createHubHealth, type HubHealthMonitor } from '../app/hubs/hub-health.ts';
-import { createObjectLooks } from '../app/hubs/hub-looks.ts';
-import { drivenClusters } from '../app/hubs/driven-hubs.ts';
+import type { LongFolds } from '../app/commands/loaded-streams.ts';
+import { createResourceCommands, type ResourceCommands } from '../app/commands/resource-commands.ts';
+import type { SnapshotStore } from '../app/commands/snapshot-store.ts';
 import type { Deployment } from '../app/deployment/deployment.ts';
+import type { Ownership } from '../app/deployment/ownership.ts';
+import { repairAddresses } from '../app/hubs/address-repair.ts';
+import { repairCapacity } from '../app/hubs/capacity-repair.ts';
+import { drivenClusters } from '../app/hubs/driven-hubs.ts';
+import { createHolders } from '../app/hubs/holders.ts';
+import { finishDecommissions } from '../app/hubs/hub-decommission.ts';
 import { createHubEpochs } from '../app/hubs/hub-epochs.ts';
+import { createHubHealth, type HubHealthMonitor } from '../app/hubs/hub-health.ts';
+import { lanesOfHub, lookWhenClosed, pacingOfLanes, probeOnNewCredentials } from '../app/hubs/hub-lanes.ts';
+import { createObjectLooks } from '../app/hubs/hub-looks.ts';
 import { createHubMarks, type HubMarks } from '../app/hubs/hub-marks.ts';
 import { createHubObserver, type HubObserver } from '../app/hubs/hub-observer.ts';
 import { createHubRegistry, type HubRegistry } from '../app/hubs/hub-registry.ts';
 import type { ManagementClusters } from '../app/hubs/management-cluster.ts';
+import { declareCapacities } from '../app/hubs/scheduler.ts';
+import { createCheckpoint } from '../app/log/checkpoint.ts';
+import { type EventCodec, createEventCodec } from '../app/log/event-codec.ts';
+import type { EventStore } from '../app/log/event-store.ts';
 import { createNameRepair, type NameRepair } from '../app/names/name-repair.ts';
 import { createNames } from '../app/names/names.ts';
+import type { Clock, Logger, Timers, Ids, RecordRejection, Runtime } from '../app/ports.ts';
+import { foldRun } from '../app/process-runner/fold-run.ts';
 import { orderLog } from '../app/process-runner/order-log.ts';
-import type { Ownership } from '../app/deployment/ownership.ts';
-import type { Ids, RecordRejection, Runtime } from '../app/ports.ts';
-import { createProcessPort } from '../app/process-runner/process-port.ts';
 import { pause } from '../app/process-runner/pause.ts';
+import { createProcessPort } from '../app/process-runner/process-port.ts';
 import { createProcessRunner } from '../app/process-runner/process-runner.ts';
+import { isKnown } from '../app/process-runner/run.ts';
 import type {
   CommandTarget,
   Failpoint,
@@ -30,30 +38,144 @@ import type {
   ProcessRunner,
   ProcessRunnerSettings,
 } from '../app/process-runner/types.ts';
-import { createResourceCommands, type ResourceCommands } from '../app/commands/resource-commands.ts';
-import { declareCapacities } from '../app/hubs/scheduler.ts';
-import type { LongFolds } from '../app/commands/long-folds.ts';
-import type { SnapshotStore } from '../app/commands/snapshot-store.ts';
+import {
+  secretRefsIn,
+  type StoredValue,
+  type SecretSweeper,
+  createSecretSweeper,
+  createSecretUses,
+} from '../app/secrets/stored-secrets.ts';
 import type { ActingKind } from '../domain/acting-kind.ts';
 import { actingKinds, workflowOn } from '../domain/acting-kinds.ts';
 import { LANE_PAUSES } from '../domain/hubs/lane-pauses.ts';
-import { aggregates, kinds, lanePausesAggregate, lifecycle } from '../domain/kinds.ts';
+import { defined } from '../domain/json-tools.ts';
+import type { JsonObject, JsonValue } from '../domain/json.ts';
+import { kindOf, aggregates, kinds, lanePausesAggregate, lifecycle } from '../domain/kinds.ts';
 import type { OpenPersonal } from '../domain/personal.ts';
+import { shownDecisions } from '../domain/process/decisions.ts';
 import { processEventTypes } from '../domain/process/event-types.ts';
+import type { AnyRun } from '../domain/process/run.ts';
+import { isUnwinding } from '../domain/process/undo.ts';
 import { eventTypes } from '../domain/registry.ts';
-import type { JsonObject } from '../domain/json.ts';
+import { parseStreamName } from '../domain/stream-name.ts';
+import type { PendingEffect } from '../domain/workflow.ts';
 import { appliedTo } from '../projections/applied-to.ts';
 import { openReadModels, type ReadModelsOptions } from '../projections/open-read-models.ts';
 import type { ReadModels } from '../projections/read-models.ts';
 import { createViews } from '../projections/views.ts';
 import { createAuditing, type AuditorPorts, type Auditing } from './auditing.ts';
-import { caughtUpWith } from './read-model-wait.ts';
 import { createEffectPorts, type EffectSurroundings } from './effect-ports.ts';
-import { REPAIRS } from './repairs.ts';
-import { describeRun, refsOfRun } from './run-state.ts';
-import { SWEEP_EVERY_MS, sweepSecrets } from './secret-sweeps.ts';
-import { createSecretSweeper, createSecretUses } from '../app/secrets/stored-secrets.ts';
-import { defined } from '../domain/json-tools.ts';
+
+/** Milliseconds that a deletion waits for the read model before it is to be repeated. */
+const WAIT_MS = 2_000;
+/** Events that the read model may be behind for it to be worth waiting. */
+const MOST_BEHIND = 2_000;
+const VIEW = 'resources';
+
+/**
+ * Resolves true once the read model shows every resource that the log held at the call. The end of the log alone does
+ * not say that: the position of a view moves on at the events it shows, and only now and then at others.
+ */
+export const caughtUpWith =
+  (store: Pick<EventStore, 'readAll'>, readModels: Pick<ReadModels, 'status' | 'waitFor'>) =>
+  async (signal?: AbortSignal): Promise<boolean> => {
+    const after = readModels.status().find(({ name }) => name === VIEW)?.position;
+    const range = { limit: MOST_BEHIND, ...(after && { after }), ...(signal && { signal }) };
+    let last: string | undefined;
+    let behind = 0;
+    for await (const { stream, position } of store.readAll(range)) {
+      behind += 1;
+      if (kindOf(parseStreamName(stream).category) !== undefined) last = position;
+    }
+    if (behind === MOST_BEHIND) return false;
+    return (
+      last === undefined || readModels.waitFor(VIEW, last, { timeoutMs: WAIT_MS, ...(signal && { signal }) })
+    );
+  };
+
+/** What gives back things that are held for objects that are over. */
+const REPAIRS = [repairCapacity, repairAddresses];
+
+/** What the run of an order still means to hand to a hub; nothing once it is closed. */
+export const refsOfRun = async (
+  { workflow }: ActingKind,
+  runId: string,
+  store: EventStore,
+  codec: EventCodec,
+): Promise<readonly StoredValue[]> => {
+  const { state } = await foldRun(workflow, runId, store, codec);
+  return workflow.isClosed(state) ? [] : [...secretRefsIn(state as JsonValue)];
+};
+
+/** What a workflow's run has outstanding; undefined when there is no such run. */
+export const describeRun = async (
+  { workflow }: ActingKind,
+  runId: string,
+  store: EventStore,
+  codec: EventCodec,
+  /** Why an effect is not tried; undefined: it is. */
+  heldBack: (effect: PendingEffect) => string | undefined,
+): Promise<JsonObject | undefined> => {
+  const run = await foldRun(workflow, runId, store, codec);
+  if (!isKnown(run)) return undefined;
+  const { state, revision } = run;
+  const { commands, effects, timers } = workflow.pending(state);
+  const isIdle = commands.length + effects.length + timers.length === 0;
+  const isHalted = (state as AnyRun).halted !== undefined && !isUnwinding(state as AnyRun);
+  return {
+    closed: workflow.isClosed(state),
+    idle: isIdle || isHalted,
+    events: revision + 1,
+    ...shownDecisions(state as AnyRun),
+    commands: commands.map(({ command }) => command.type),
+    effects: effects.map((effect) => {
+      const { operation, attempt, mode, lane, notBefore } = effect;
+      const held = heldBack(effect);
+      return {
+        operation,
+        attempt,
+        mode,
+        lane,
+        ...defined({ not_before: notBefore, held_back: held }),
+      };
+    }),
+    timers: timers.map(({ timerId, dueAt }) => ({ timer: timerId, due_at: dueAt })),
+  };
+};
+
+/** Milliseconds between two sweeps, and the age below which a stored secret may still get its event. */
+export const SWEEP_EVERY_MS = 3_600_000;
+/** Milliseconds after the start until what a crash left is looked for; other work comes first. */
+export const FIRST_SWEEP_MS = 60_000;
+
+type SweepGuards = {
+  /** The runs are up to date: one that has not heard of a new secret yet still needs the old one. */
+  readonly isLive: () => boolean;
+  /**
+   * Another service drives a hub of this log, so this log may be a copy that shares its secrets directory with the
+   * original: what this log does not know may be in use there.
+   */
+  readonly isHeldBack: () => boolean;
+};
+
+/** Removes secrets that nothing uses any more, until the signal is aborted. */
+export const sweepSecrets = async (
+  { clock, timers, logger }: { readonly clock: Clock; readonly timers: Timers; readonly logger: Logger },
+  sweeper: SecretSweeper,
+  { isLive, isHeldBack }: SweepGuards,
+  signal: AbortSignal,
+): Promise<void> => {
+  for (let wait = FIRST_SWEEP_MS; !signal.aborted; wait = SWEEP_EVERY_MS) {
+    await pause(timers, wait, signal);
+    if (signal.aborted || !isLive() || isHeldBack()) continue;
+    try {
+      const swept = await sweeper.sweep(clock.now(), signal);
+      if (swept.removed > 0) logger.info(swept, 'unused secrets removed');
+    } catch (error) {
+      if (!signal.aborted) logger.warn({ err: error }, 'search for unused secrets failed; retrying later');
+    }
+  }
+};
 
 /** Everything outside the system. The simulation schedules exactly these and nothing else. */
 export type SystemPorts = EffectSurroundings & {

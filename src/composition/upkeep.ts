@@ -1,16 +1,72 @@
 import type { Erasures } from '../app/audit/erasure.ts';
-import { ensureBuiltIns } from '../app/tenancy/built-ins.ts';
 import type { CommandRunner } from '../app/commands/command.ts';
-import type { Position } from '../app/log/event-store.ts';
-import type { Runtime, Timers } from '../app/ports.ts';
-import { pause } from '../app/process-runner/pause.ts';
 import type { ResourceCommands } from '../app/commands/resource-commands.ts';
-import { findDangling } from './dangling-references.ts';
+import type { Position } from '../app/log/event-store.ts';
+import type { Timers, Runtime } from '../app/ports.ts';
+import { pause } from '../app/process-runner/pause.ts';
+import { ensureBuiltIns } from '../app/tenancy/built-ins.ts';
 import { defaultProjectId, isDefaultProject } from '../domain/tenancy/project.resource.ts';
 import { belongingsOf } from '../http/osac/kinds/tenant.ts';
 import type { ResourceReader, ResourceRow } from '../projections/read-models.ts';
 
-export type UpkeepServices = {
+/** A live object whose target or tenant is not there. */
+type Dangling = {
+  readonly from: { readonly kind: string; readonly id?: string; readonly tenant?: string };
+  readonly to: { readonly kind: string; readonly id: string };
+};
+
+/** Targets that are looked at before other work gets its turn. */
+const PAGE = 100;
+/** Objects that are named; a log line should not hold more. */
+const NAMED = 10;
+const ALL = { all: true } as const;
+/** Kept in ways of their own: a reported hub need not be registered, and a project is pointed at by its path. */
+const KEPT_OTHERWISE = ['hub', 'project'];
+/** Go with their tenant, a little later. */
+const GO_ALONG = ['tenant', 'user', 'project'];
+const BUILT_IN = ['shared', 'system'];
+
+/**
+ * Looks for what should never be (`app/referrals.ts` says why), so that a bug does not stay unseen. One indexed step
+ * per target, pages of them with pauses. `total` counts targets and tenants that are missing.
+ */
+export const findDangling = async (
+  resources: Pick<ResourceReader, 'get' | 'referencedBy' | 'nextReferred' | 'nextOwner'>,
+  timers: Timers,
+  signal: AbortSignal,
+): Promise<{ readonly total: number; readonly named: readonly Dangling[] }> => {
+  const named: Dangling[] = [];
+  let total = 0;
+  const note = (found: Dangling): void => {
+    total += 1;
+    if (named.length < NAMED) named.push(found);
+  };
+  let looks = 0;
+  const look = async (): Promise<boolean> => {
+    looks += 1;
+    if (looks % PAGE === 0) await pause(timers, 0, signal);
+    return !signal.aborted;
+  };
+  for (let to = resources.nextReferred({ kind: '', id: '' }); to !== undefined; ) {
+    if (!(await look())) break;
+    if (!KEPT_OTHERWISE.includes(to.kind) && resources.get(to.kind, to.id, ALL) === undefined) {
+      const [from] = resources.referencedBy(to.kind, to.id, { limit: 1 });
+      if (from !== undefined) note({ from, to });
+    }
+    to = resources.nextReferred(to);
+  }
+  for (let owner = resources.nextOwner({ kind: '', tenant: '' }); owner !== undefined; ) {
+    if (!(await look())) break;
+    const { kind, tenant } = owner;
+    const checked = !GO_ALONG.includes(kind) && !BUILT_IN.includes(tenant);
+    if (checked && resources.get('tenant', tenant, ALL) === undefined)
+      note({ from: owner, to: { kind: 'tenant', id: tenant } });
+    owner = resources.nextOwner(owner);
+  }
+  return { total, named };
+};
+
+type UpkeepServices = {
   readonly runner: CommandRunner;
   readonly commands: ResourceCommands;
   readonly resources: ResourceReader;
@@ -33,9 +89,6 @@ export type Upkeep = {
 const EVERY_MS = 600_000;
 /** Milliseconds after which a round that failed is repeated. */
 const AGAIN_MS = 5_000;
-/** Rows that are looked at before other work gets its turn. */
-const PAGE = 100;
-const ALL = { all: true } as const;
 
 /** What the service makes of its own: built-in roles, default projects, what tenants that are gone leave behind. */
 export const startUpkeep = (services: UpkeepServices, signal: AbortSignal): Upkeep => {

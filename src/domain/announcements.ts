@@ -16,7 +16,7 @@ const SHAPES = {
 
 /**
  * What is about to happen to an object, said in its own stream beforehand on a log with other writers, so that who refers
- * to an object and who deletes it see each other (`app/announcements.ts`). It counts only while it is the last event of
+ * to an object and who deletes it see each other (`app/references`). It counts only while it is the last event of
  * the stream: whatever follows ends it. No document changes by it.
  */
 export type Announcement = EventOf<typeof SHAPES>;

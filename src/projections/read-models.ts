@@ -1,5 +1,5 @@
 import type { LogDamaged, Position } from '../app/log/event-store.ts';
-import type { PastAppend } from '../app/commands/folded-stream.ts';
+import type { PastAppend } from '../app/commands/loaded-streams.ts';
 import type { FilterNode, OrderTerm } from './filter/ast.ts';
 import type { AuditReader } from './audit/audit-reader.ts';
 import type { AsOfRequest } from './resources/as-of-table.ts';

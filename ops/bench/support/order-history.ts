@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { v7 } from 'uuid';
 import type { EventStore, EventToAppend } from '../../../src/app/log/event-store.ts';
-import type { ClusterEvent } from '../../../src/domain/clusters/events.ts';
+import type { ClusterEvent } from '../../../src/domain/clusters/state.ts';
 import type { RunEvent } from '../../../src/domain/process/events.ts';
 
 /** Orders that are under way at the same time: their events lie between each other in the log, as in a service. */

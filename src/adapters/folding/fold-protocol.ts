@@ -1,5 +1,4 @@
-import type { FoldRequest } from '../../app/commands/long-folds.ts';
-import type { FoldedStream } from '../../app/commands/folded-stream.ts';
+import type { FoldRequest, FoldedStream } from '../../app/commands/loaded-streams.ts';
 
 /** Between `createWorkerFolds` and its thread. */
 export type FoldWorkerData = {

@@ -1,6 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import type { FoldedStream } from '../../app/commands/folded-stream.ts';
-import type { LongFolds } from '../../app/commands/long-folds.ts';
+import type { FoldedStream, LongFolds } from '../../app/commands/loaded-streams.ts';
 import type { Logger } from '../../app/ports.ts';
 import type { FoldWorkerData, FromFoldWorker, ToFoldWorker } from './fold-protocol.ts';
 

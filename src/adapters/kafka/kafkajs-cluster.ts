@@ -2,6 +2,8 @@ import type { Admin, DescribeConfigResponse } from 'kafkajs';
 import type { Clock, Logger } from '../../app/ports.ts';
 import {
   KafkaFault,
+  type KafkaFaultReason,
+  type TroubleAbout,
   REPLICAS,
   insyncOf,
   type KafkaAdmin,
@@ -12,14 +14,95 @@ import {
   type TopicOnBrokers,
   type TopicSpec,
 } from '../../app/publisher/ports.ts';
-import { createBreakable } from './interruptible-work.ts';
 import { faultOf } from './faults.ts';
-import { closed, createClients, type Client, type KafkaSettings, type Listeners } from './kafkajs-client.ts';
+import { type KafkaSettings, closed, createClients, type Client, type Listeners } from './kafkajs-client.ts';
 import { CompressionTypes, connectionOf, createPartitioner } from './kafkajs-library.ts';
 import { readLastRecords } from './last-records.ts';
-import { readTopicEnds } from './topic-ends.ts';
-import { createTried, NO_ANSWER } from './broker-attempts.ts';
 import { whenLed } from './partition-leaders.ts';
+import { readTopicEnds } from './topic-ends.ts';
+
+/**
+ * One piece of work at a time, which somebody else may break off. Nothing of a piece is kept once it has ended: a promise
+ * that lives as long as the connection would keep a reaction for each piece that was ever raced against it.
+ */
+type Breakable = {
+  /** What the work comes to, or what it is broken off with; the work itself goes on then, and nobody waits for it. */
+  run<Result>(work: () => Promise<Result>): Promise<Result>;
+  isRunning(): boolean;
+  /** What runs fails with this, and so does all that is asked for later. */
+  breakOff(error: Error): void;
+};
+
+export const createBreakable = (): Breakable => {
+  let running: ((error: Error) => void) | undefined;
+  let broken: Error | undefined;
+  return {
+    run: async <Result>(work: () => Promise<Result>): Promise<Result> => {
+      if (running !== undefined) throw new TypeError('another piece of work runs');
+      if (broken !== undefined) throw broken;
+      const { promise, resolve, reject } = Promise.withResolvers<Result>();
+      running = reject;
+      try {
+        work().then(resolve, reject);
+        return await promise;
+      } finally {
+        running = undefined;
+      }
+    },
+    isRunning: () => running !== undefined,
+    breakOff: (error) => {
+      broken ??= error;
+      running?.(broken);
+    },
+  };
+};
+
+/** What became of each broker that was asked, so that whoever waits is told of all of them. */
+export type Tried = {
+  note(problem: string, about?: TroubleAbout): void;
+  /** The fault, with every broker that was tried and what was wrong with it, where none could be reached or let us in. */
+  explained(fault: unknown): unknown;
+};
+
+export const NO_ANSWER = 'no answer in time';
+const OF_BROKERS: ReadonlySet<KafkaFaultReason> = new Set(['unreachable', 'unauthorized']);
+
+export const createTried = (settings: Pick<KafkaSettings, 'brokers' | 'tlsCa' | 'sasl'>): Tried => {
+  const problems = new Map<string, string>();
+  return {
+    note: (problem, { broker = '' } = {}) => {
+      if (broker === '') return;
+      const what = problem.replace(`${broker}: `, '').replace(/^Connection error: /, '');
+      problems.set(broker, what.replace(`${broker} ended`, 'it ended').replace(` ${broker}`, ''));
+    },
+    explained: (fault) => {
+      if (!(fault instanceof KafkaFault) || !OF_BROKERS.has(fault.reason)) return fault;
+      const silent =
+        fault.message === NO_ANSWER ? settings.brokers.filter((broker) => !problems.has(broker)) : [];
+      const each = [...problems, ...silent.map((broker) => [broker, NO_ANSWER] as const)];
+      if (each.length === 0) return fault.reason === 'unreachable' ? anyOf(settings.brokers, fault) : fault;
+      const text = each.map(([broker, problem]) => `${broker}: ${problem}${hintOf(problem, settings)}`);
+      return new KafkaFault(fault.reason, text.join('; '), { isAnswer: fault.isAnswer });
+    },
+  };
+};
+
+/** Nothing is known of any of them by itself. */
+const anyOf = (brokers: readonly string[], { reason, message, isAnswer }: KafkaFault): KafkaFault =>
+  new KafkaFault(reason, `${brokers.join(', ')}: ${message}`, { isAnswer });
+
+/** What a setting may have to do with it, where the words do not say so. */
+const hintOf = (problem: string, { tlsCa, sasl }: Pick<KafkaSettings, 'tlsCa' | 'sasl'>): string => {
+  if (tlsCa !== undefined && /before secure TLS connection|wrong version number/.test(problem))
+    return ' (does it speak TLS there? LEDGER_KAFKA_TLS_CA is set)';
+  if (/certificate/i.test(problem)) return ' (see LEDGER_KAFKA_TLS_CA)';
+  if (!/ended the connection|^Closed connection/.test(problem)) return '';
+  const missing = [
+    ...(tlsCa === undefined ? ['for TLS (LEDGER_KAFKA_TLS_CA)'] : []),
+    ...(sasl === undefined ? ['for a password (LEDGER_KAFKA_SASL_MECHANISM)'] : []),
+  ];
+  return missing.length === 0 ? '' : ` (does it ask ${missing.join(' or ')}?)`;
+};
 
 /** Kafka by kafkajs: each producer and each administrative call has connections of its own. */
 export const createKafkaCluster = (

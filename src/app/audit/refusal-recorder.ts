@@ -6,7 +6,7 @@ import { eventId } from '../log/identifiers.ts';
 import { commandMetadata, type Actor, type CommandMetadata, type Encrypted } from '../log/metadata.ts';
 import type { RecordRejection, RejectionRecord, Runtime } from '../ports.ts';
 import { pause } from '../process-runner/pause.ts';
-import type { RequestHash } from '../commands/request-hash.ts';
+import type { RequestHash } from '../commands/command.ts';
 import type { PersonalMetadata } from '../tenancy/subjects.ts';
 import { dayStream, type DayJournal } from './day-journal.ts';
 import type { KnownIds } from './known-ids.ts';

@@ -4,7 +4,7 @@ import { isEncrypted, type Encrypted, type OpenPersonal } from '../../domain/per
 import type { Registry } from '../../domain/registry.ts';
 import type { EventCodec } from '../log/event-codec.ts';
 import type { RecordedEvent } from '../log/event-store.ts';
-import { splitOf, withoutHiddenFields } from '../log/hidden-fields.ts';
+import { splitOf, withoutHiddenFields } from '../log/metadata.ts';
 import { listAt, objectAt } from '../../domain/json-tools.ts';
 import { hashedMetadata } from './merkle/leaf.ts';
 

@@ -1,7 +1,7 @@
 import type { Decision, DomainEvent } from '../../domain/decider.ts';
 import type { Before, CommandContext, CommandOutcome, ExecuteOptions, Fold } from './command.ts';
 import type { Appended, EventToAppend, ExpectedRevision } from '../log/event-store.ts';
-import { loadedOf, type FoldedStream } from './folded-stream.ts';
+import { loadedOf, type FoldedStream } from './loaded-streams.ts';
 
 /** One call of `CommandRunner.execute`, as the steps of its loop see it. */
 export type Attempt<S, B extends Before = Before> = {

@@ -11,8 +11,23 @@ import {
   type SentAppend,
   type Withheld,
 } from './command.ts';
-import { findPastAppend, type CommandIndex } from './command-index.ts';
-import { errorName, resultName, type CommandResultName } from './command-results.ts';
+import {
+  findPastAppend,
+  type CommandIndex,
+  errorName,
+  resultName,
+  type CommandResultName,
+  createFoldedCache,
+  emptyStream,
+  endOf,
+  foldEvent,
+  loadedOf,
+  noteEnd,
+  type FoldedStream,
+  type PastAppend,
+  type LongFolds,
+  createStreamLoader,
+} from './loaded-streams.ts';
 import type { EventCodec } from '../log/event-codec.ts';
 import {
   OutcomeUnknown,
@@ -24,24 +39,12 @@ import {
   type ExpectedRevision,
   type RecordedEvent,
 } from '../log/event-store.ts';
-import { createFoldedCache } from './folded-cache.ts';
-import {
-  emptyStream,
-  endOf,
-  foldEvent,
-  loadedOf,
-  noteEnd,
-  type FoldedStream,
-  type PastAppend,
-} from './folded-stream.ts';
 import { commandMetadata, type CommandContext } from '../log/metadata.ts';
 import type { Clock, RecordRejection } from '../ports.ts';
 import { refusalOf, refusedCommand, TOO_MANY_CONFLICTS } from './refusals.ts';
 import type { SnapshotStore } from './snapshot-store.ts';
 import { createLogTail } from './log-tail.ts';
-import type { LongFolds } from './long-folds.ts';
 import { revisionOfVersion } from './past-version.ts';
-import { createStreamLoader } from './stream-loader.ts';
 import { createStreamQueue } from './stream-queue.ts';
 
 export type CommandHooks = {

@@ -1,7 +1,9 @@
+import { createHmac, createSecretKey } from 'node:crypto';
+import canonicalize from 'canonicalize';
+import { parseItem } from 'structured-headers';
 import type { Decider, DomainEvent, Rejection } from '../../domain/decider.ts';
 import type { Appended, ExpectedRevision, Position, ReadForward } from '../log/event-store.ts';
 import type { CommandContext } from '../log/metadata.ts';
-
 export type { CommandContext } from '../log/metadata.ts';
 
 /** What the command runner needs to know of an aggregate. */
@@ -149,3 +151,64 @@ export class IdempotencyMismatch extends Error {
     this.commandId = commandId;
   }
 }
+
+/** Header `Idempotency-Key`: a structured-field string (RFC 8941), or a bare token as many clients send it. */
+export const MAX_IDEMPOTENCY_KEY = 255;
+
+type ParsedKey =
+  | { readonly ok: true; readonly key: string | undefined }
+  | { readonly ok: false; readonly message: string };
+
+const BARE = /^[A-Za-z0-9!#$%&'*+\-.^_`|~:/=@]+$/;
+const HOW = 'send it as a quoted string, for example Idempotency-Key: "order-4711"';
+
+/** `header` is the value as received; undefined and several lines of it (joined by commas) are dealt with. */
+export const parseIdempotencyKey = (header: string | undefined): ParsedKey => {
+  if (header === undefined) return { ok: true, key: undefined };
+  const text = header.trim();
+  const key = text.startsWith('"') ? quoted(text) : BARE.test(text) ? text : undefined;
+  if (key === undefined) return { ok: false, message: `header Idempotency-Key cannot be read: ${HOW}` };
+  if (key.length === 0) return { ok: false, message: `header Idempotency-Key is empty: ${HOW}` };
+  if (key.length > MAX_IDEMPOTENCY_KEY)
+    return {
+      ok: false,
+      message: `header Idempotency-Key has ${key.length} characters; at most ${MAX_IDEMPOTENCY_KEY} are allowed`,
+    };
+  return { ok: true, key };
+};
+
+/** Parameters behind the string are allowed by the format and mean nothing here. */
+const quoted = (text: string): string | undefined => {
+  try {
+    const [value] = parseItem(text);
+    return typeof value === 'string' ? value : undefined;
+  } catch {
+    return undefined;
+  }
+};
+
+/** What makes two requests the same: method, path and body, but no headers. */
+type HashedRequest = {
+  readonly method: string;
+  readonly route: string;
+  /** The request as parsed; equal for bodies that differ only in spelling (RFC 8785). */
+  readonly body: unknown;
+};
+
+/**
+ * HMAC-SHA-256 (hex) over the RFC 8785 form of a request: a bare hash of a small body could be guessed from the log,
+ * and a body may hold secrets.
+ */
+export type RequestHash = (request: HashedRequest) => string;
+
+/** `key` is a key of the deployment, the same for all instances: they must recognise each other's requests. */
+export const createRequestHash = (key: Uint8Array): RequestHash => {
+  // Made once: bytes would be looked at and copied for every request, which costs five times the hash.
+  const secret = createSecretKey(key);
+  return (request) =>
+    createHmac('sha256', secret)
+      .update(
+        canonicalize({ method: request.method, route: request.route, body: request.body ?? null }) ?? '',
+      )
+      .digest('hex');
+};

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { VersionedType } from '../../domain/document-version.ts';
 import type { EventStore } from '../log/event-store.ts';
-import { commandOf } from './folded-stream.ts';
+import { commandOf } from './loaded-streams.ts';
 
 /** Events that are looked at in one go. */
 const SLICE = 256;

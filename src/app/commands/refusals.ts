@@ -6,7 +6,7 @@ import {
   type RejectionKind,
 } from '../../domain/decider.ts';
 import type { ExpectedRevision } from '../log/event-store.ts';
-import type { FoldedStream } from './folded-stream.ts';
+import type { FoldedStream } from './loaded-streams.ts';
 import type { CommandContext } from '../log/metadata.ts';
 import type { RejectionRecord } from '../ports.ts';
 import { defined } from '../../domain/json-tools.ts';

@@ -11,7 +11,14 @@ import type {
   SentAppend,
 } from './command.ts';
 import { OutcomeUnknown, StoreUnavailable, type Position } from '../log/event-store.ts';
-import { claimsOf, type NameClaim, type Names, type Reservation } from '../names/names.ts';
+import {
+  claimsOf,
+  type NameClaim,
+  type Names,
+  type Reservation,
+  settleSlot,
+  type SlotParts,
+} from '../names/names.ts';
 import type { Clock, RecordRejection, Timers } from '../ports.ts';
 import { createProjectEntries, type ProjectEntries } from '../tenancy/project-entries.ts';
 import { ReferencesBusy } from '../references/reference-guard.ts';
@@ -22,7 +29,6 @@ import {
   type ReferralOptions,
   type ReferralsOptions,
 } from '../references/referrals.ts';
-import { settleSlot, type SlotParts } from '../names/slots.ts';
 import { createStreamQueue } from './stream-queue.ts';
 import { refusedCommand } from './refusals.ts';
 

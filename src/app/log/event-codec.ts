@@ -6,11 +6,15 @@ import type { JsonObject } from '../../domain/json.ts';
 import { isEncrypted } from '../../domain/personal.ts';
 import { placesOf, valueAtPlace } from '../../domain/document-places.ts';
 import { createRegistry } from '../../domain/registry.ts';
-import { briefTextOf, type BriefText } from './brief-metadata.ts';
+import {
+  briefTextOf,
+  type BriefText,
+  findHidden,
+  type FindHidden,
+  type CommandMetadata,
+} from './metadata.ts';
 import type { EventToAppend, RecordedEvent } from './event-store.ts';
-import { findHidden, type FindHidden } from './hidden-fields.ts';
 import { eventId } from './identifiers.ts';
-import type { CommandMetadata } from './metadata.ts';
 
 /** Turns domain events into what the store keeps and back, by the registry of event types. */
 export type EventCodec = {

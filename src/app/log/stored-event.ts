@@ -1,7 +1,7 @@
 import type { EventType } from '../../domain/event-type.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import type { Registry } from '../../domain/registry.ts';
-import { completeMetadata } from './brief-metadata.ts';
+import { completeMetadata } from './metadata.ts';
 import type { RecordedEvent } from './event-store.ts';
 
 /** An event as the store keeps it: bytes, whatever they say. For a person who looks at one that cannot be read. */

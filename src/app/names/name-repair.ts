@@ -14,10 +14,9 @@ import {
   type RecordedEvent,
 } from '../log/event-store.ts';
 import { systemContext } from '../log/metadata.ts';
-import { claimsOf, deciding, everyClaimOf, type Names } from './names.ts';
+import { claimsOf, deciding, everyClaimOf, type Names, settleSlot } from './names.ts';
 import type { Runtime } from '../ports.ts';
 import { pause } from '../process-runner/pause.ts';
-import { settleSlot } from './slots.ts';
 
 /**
  * Finishes what a crash left half done with names: a reservation whose resource was never written is

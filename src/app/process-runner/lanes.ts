@@ -1,7 +1,7 @@
 import type { EffectOutcome } from '../../domain/workflow.ts';
-import type { Timers } from '../ports.ts';
-import { createCallCounts, type CallCounts } from './call-counts.ts';
 import { createFairQueue, type FairQueue, type Priority } from '../fairness/fair-queue.ts';
+import { createTokenBucket, type Pacing, type TokenBucket } from '../fairness/token-bucket.ts';
+import type { Timers } from '../ports.ts';
 import {
   createLaneFailures,
   OF_ONE_ORDER,
@@ -9,11 +9,52 @@ import {
   type Caller,
   type LaneFailures,
 } from './lane-failures.ts';
-import { createTokenBucket, type Pacing, type TokenBucket } from '../fairness/token-bucket.ts';
 import type { LanePause, LaneStatus, ProcessRunnerSettings } from './types.ts';
 
+/** Calls of the last hour and how many of them failed, by lane: what the health score of placement is made of. */
+type CallCounts = {
+  note(lane: string, ok: boolean): void;
+  /** Undefined: there were none. */
+  of(lane: string): { readonly attempts: number; readonly failures: number } | undefined;
+};
+
+const MINUTE_MS = 60_000;
+const MINUTES = 60;
+
+type Minute = { readonly minute: number; attempts: number; failures: number };
+
+/** Counts by the minute, so that each lane costs at most sixty small objects. `nowMs`: monotonic milliseconds. */
+export const createCallCounts = (nowMs: () => number): CallCounts => {
+  const lanes = new Map<string, Minute[]>();
+  const minuteNow = (): number => Math.floor(nowMs() / MINUTE_MS);
+  const recent = (lane: string): Minute[] => {
+    const oldest = minuteNow() - MINUTES;
+    const kept = (lanes.get(lane) ?? []).filter(({ minute }) => minute > oldest);
+    if (kept.length === 0) lanes.delete(lane);
+    else lanes.set(lane, kept);
+    return kept;
+  };
+  return {
+    note: (lane, ok) => {
+      const minute = minuteNow();
+      const last = lanes.get(lane)?.at(-1);
+      const entry = last?.minute === minute ? last : { minute, attempts: 0, failures: 0 };
+      entry.attempts += 1;
+      if (!ok) entry.failures += 1;
+      if (entry !== last) lanes.set(lane, [...recent(lane), entry]);
+    },
+    of: (lane) => {
+      const minutes = recent(lane);
+      if (minutes.length === 0) return undefined;
+      const sum = (of: (minute: Minute) => number): number =>
+        minutes.reduce((total, minute) => total + of(minute), 0);
+      return { attempts: sum(({ attempts }) => attempts), failures: sum(({ failures }) => failures) };
+    },
+  };
+};
+
 /** How a slot ended: with the effect's outcome, or `unused` when there was nothing to do after all. */
-export type SlotEnd = EffectOutcome | 'unused';
+type SlotEnd = EffectOutcome | 'unused';
 
 /** A granted slot; `release` must be called exactly once. */
 export type Slot = { readonly lane: string; release(end: SlotEnd): void };
@@ -48,7 +89,7 @@ export type Lanes = {
 };
 
 export type Wanted = { readonly lane: string; readonly operation: string };
-export type Asker = { readonly tenant: string; readonly priority: Priority } & Caller;
+type Asker = { readonly tenant: string; readonly priority: Priority } & Caller;
 const NOBODY: Asker = { tenant: '', priority: 'work', order: '', effect: '' };
 
 type Waiting = { readonly granted: (slot: Slot) => void; readonly by: Asker };

@@ -1,7 +1,16 @@
 import type { JsonObject } from '../../domain/json.ts';
 import type { Lease } from '../deployment/ownership.ts';
-import { recordDivergence } from './clock-record.ts';
+import { nextTurn } from '../fairness/slicer.ts';
+import { createBookkeeping } from '../log/bookkeeping.ts';
+import {
+  OutcomeUnknown,
+  StoreUnavailable,
+  WrongExpectedRevision,
+  type EventStore,
+} from '../log/event-store.ts';
+import { derivedCommandId } from '../log/identifiers.ts';
 import type { Anchor } from '../log/resume-point.ts';
+import type { Runtime } from '../ports.ts';
 import { createIntake } from './intake.ts';
 import { createLanes, type Lanes } from './lanes.ts';
 import { pause } from './pause.ts';
@@ -9,7 +18,6 @@ import { openRunIndex } from './run-index.ts';
 import { createRunLog } from './run-log.ts';
 import { createRunMemory, timerAlarm, timerOfAlarm } from './run-memory.ts';
 import { createRuns } from './runs.ts';
-import { nextTurn } from '../fairness/slicer.ts';
 import { createSteadyClock } from './steady-clock.ts';
 import type {
   LaneStatus,
@@ -18,6 +26,40 @@ import type {
   ProcessRunnerStatus,
 } from './types.ts';
 import { createWork } from './work.ts';
+
+/** Outside watch, audit tree and topics: the newest divergences of all instances. */
+const CLOCK_STREAM = 'sys-clock';
+const MAX_COUNT = 1_000;
+const ATTEMPTS = 5;
+
+/** Records that clock jump detected. Never throws: the divergence is in the log file as well. */
+export const recordDivergence = async (
+  options: {
+    readonly store: EventStore;
+    readonly deltaMs: number;
+  } & Pick<Runtime, 'clock' | 'instance' | 'logger'>,
+): Promise<void> => {
+  const { store, clock, instance, logger, deltaMs } = options;
+  const at = clock.now();
+  const diverged = { type: 'ClockDiverged', data: { at, instance, deltaMs } } as const;
+  const commandId = derivedCommandId(instance, 'clock', at, deltaMs);
+  const event = createBookkeeping(instance)(CLOCK_STREAM, diverged, 'RecordDivergence', commandId);
+  try {
+    for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
+      const expected = await store.currentRevision(CLOCK_STREAM);
+      if (expected === 'no_stream') await store.setMaxCount(CLOCK_STREAM, MAX_COUNT);
+      try {
+        await store.append(CLOCK_STREAM, expected, [event]);
+        return;
+      } catch (error) {
+        if (!(error instanceof WrongExpectedRevision)) throw error;
+      }
+    }
+  } catch (error) {
+    if (!(error instanceof StoreUnavailable) && !(error instanceof OutcomeUnknown)) throw error;
+    logger.warn({ err: error }, 'clock jump not recorded');
+  }
+};
 
 /** The time for which this instance owns the processes, from taking the lease to having given everything up. */
 export type Session = {
@@ -32,7 +74,7 @@ export type Session = {
   parkedFor(run: string): string | undefined;
 };
 
-export type SessionOptions = ProcessRunnerOptions & {
+type SessionOptions = ProcessRunnerOptions & {
   readonly settings: ProcessRunnerSettings;
   readonly lease: Lease;
   readonly clockDiverged: () => void;

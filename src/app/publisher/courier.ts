@@ -3,10 +3,8 @@ import type { Position } from '../log/event-store.ts';
 import type { Runtime } from '../ports.ts';
 import { pause } from '../process-runner/pause.ts';
 import type { TopicStream } from '../streams/stream.ts';
-import { isFarBehind } from './distance.ts';
 import type { Parcel } from './outbox.ts';
 import { TakenOver } from './parking.ts';
-import { createPlaces, isAnother, type Places } from './written-ends.ts';
 import {
   KafkaFault,
   type KafkaFaultReason,
@@ -14,16 +12,31 @@ import {
   type KafkaProducers,
   type KafkaRecord,
 } from './ports.ts';
-import type { TopicsReady } from './topic-check.ts';
 import { TopicIsNew } from './recreated-topic.ts';
+import type { TopicsReady } from './topic-check.ts';
 import { waitAfter, type PublisherFailpoint, type PublisherSettings, type Session } from './types.ts';
+import { createPlaces, isAnother, type Places } from './written-ends.ts';
+
+/** Characters of a position that counts bytes: commit and prepare of an EventStoreDB. Others count events. */
+const BYTE_POSITION = 40;
+const FAR_BYTES = 10_000_000n;
+const FAR_EVENTS = 10_000n;
+
+/** Whether so much of the log lies between the two that reading it again would take a while. */
+export const isFarBehind = (from: Position | undefined, to: Position | undefined): boolean => {
+  if (to === undefined) return false;
+  const counts = to.length !== BYTE_POSITION;
+  const number = (position: Position): bigint =>
+    BigInt(counts ? position : position.slice(0, BYTE_POSITION / 2));
+  return number(to) - (from === undefined ? 0n : number(from)) >= (counts ? FAR_EVENTS : FAR_BYTES);
+};
 
 /**
  * Takes what is in the outbox of one topic to the brokers: one batch at a time, awaited; then, not after each, the
  * position is stored. After any rejected send the producer is closed and another one made, since the same one would
  * lose a batch of another boundary without a word.
  */
-export type Courier = {
+type Courier = {
   /** Until the session's signal is aborted. Throws TopicIsNew, also then, TakenOver and what the store throws. */
   run(session: Session, checkpoint: Checkpoint, from: Start): Promise<void>;
   /** Where its records went, as far as is known now. */
@@ -38,7 +51,7 @@ export type Start = {
   readonly places: Places;
 };
 
-export type CourierOptions = {
+type CourierOptions = {
   readonly stream: Pick<TopicStream, 'topic'>;
   readonly producers: KafkaProducers;
   readonly check: TopicsReady;

@@ -8,13 +8,22 @@ import {
   type Announced,
   type Announcements,
   type Pointer,
-} from './announcements.ts';
+  createReferenceGuard,
+  ReferencesBusy,
+  type ReferenceGuard,
+} from './reference-guard.ts';
 import type { CommandContext, CommandOutcome, Loaded, Withheld } from '../commands/command.ts';
 import { OutcomeUnknown, type ExpectedRevision, type Position } from '../log/event-store.ts';
-import { newTargets, refusalOf, without } from './new-targets.ts';
+import {
+  newTargets,
+  refusalOf,
+  without,
+  createReferenceTargets,
+  keyOf,
+  type Reaches,
+  type ReferenceTargets,
+} from './reference-targets.ts';
 import type { Timers } from '../ports.ts';
-import { createReferenceGuard, ReferencesBusy, type ReferenceGuard } from './reference-guard.ts';
-import { createReferenceTargets, keyOf, type Reaches, type ReferenceTargets } from './reference-targets.ts';
 import { TOO_MANY_CONFLICTS } from '../commands/refusals.ts';
 import { createStreamQueue, type StreamQueue } from '../commands/stream-queue.ts';
 

@@ -5,7 +5,7 @@ import { fromBase64 } from '../../app/audit/merkle/base64.ts';
 import type { Checkpoint } from '../../app/audit/merkle/checkpoint.ts';
 import { canonicalHash, leafHashOf, type LeafRecord } from '../../app/audit/merkle/leaf.ts';
 import { verifyInclusion } from '../../app/audit/merkle/proofs.ts';
-import { splitOf } from '../../app/log/hidden-fields.ts';
+import { splitOf } from '../../app/log/metadata.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { CliFailure, EXIT } from '../exit.ts';
 

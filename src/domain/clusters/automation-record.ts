@@ -2,8 +2,7 @@ import type { DataOf } from '../decider.ts';
 import { defined, without } from '../json-tools.ts';
 import type { ClusterReport } from './commands.ts';
 import { RUNNING } from './observed-facts.ts';
-import type { AutomationPurpose, ClusterEvent, JobState } from './events.ts';
-import type { Asked, Dispatched, RunningJob } from './state.ts';
+import type { AutomationPurpose, ClusterEvent, JobState, Asked, Dispatched, RunningJob } from './state.ts';
 
 /** What a hub's automation was asked for, and how its jobs stand. */
 type Report<Type extends ClusterReport['type']> = Extract<ClusterReport, { type: Type }>;

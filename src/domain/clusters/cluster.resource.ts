@@ -2,10 +2,17 @@ import type { JsonObject, JsonValue } from '../json.ts';
 import { defined, listAt, objectAt, own, stringAt, withoutEmpty } from '../json-tools.ts';
 import { regularNames, type ResourceKind, type ResourceView } from '../resource.ts';
 import type { SecretRef } from '../secret-ref.ts';
-import { isStoredCluster, type ClusterState, type ShownConditionType, type StoredCluster } from './state.ts';
+import {
+  isStoredCluster,
+  type ClusterState,
+  type ShownConditionType,
+  type StoredCluster,
+  type ClusterEvent,
+  type NamedSecret,
+  type NodeSet,
+} from './state.ts';
 import type { ClusterCommand } from './commands.ts';
 import { clusterDecider } from './decide.ts';
-import type { ClusterEvent, NamedSecret, NodeSet } from './events.ts';
 import { effectiveState, isUntouched, shownConditions, shownState } from './shown-status.ts';
 
 /** Declaration of clusters and how they show (OSAC). */

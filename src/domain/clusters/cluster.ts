@@ -2,12 +2,10 @@ import { FULFILLMENT_FINALIZER } from '../hubs/hub-object.ts';
 import { sortedTexts } from '../catalog/document.ts';
 import type { DataOf } from '../decider.ts';
 import { defined, own, sameJson, without } from '../json-tools.ts';
-import type { ClusterEvent, Lost, NodeSet } from './events.ts';
-import { jobChanged, requested } from './automation-record.ts';
-import { builtSpec, changeWords } from './change-words.ts';
-import { LOST } from './observed-conditions.ts';
-import { shownConditions, shownState } from './shown-status.ts';
 import {
+  type ClusterEvent,
+  type Lost,
+  type NodeSet,
   isLiveCluster,
   isStoredCluster,
   type ClusterState,
@@ -17,6 +15,10 @@ import {
   type StoredCluster,
   type Dispatched,
 } from './state.ts';
+import { jobChanged, requested } from './automation-record.ts';
+import { builtSpec, changeWords } from './change-words.ts';
+import { LOST } from './observed-conditions.ts';
+import { shownConditions, shownState } from './shown-status.ts';
 
 /** The cluster as its own stream tells it: state and `evolve`. Which commands it accepts is in `decide.ts`. */
 export const CLUSTER_CATEGORY = 'cluster';

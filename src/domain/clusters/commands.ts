@@ -9,10 +9,11 @@ import type {
   NodeSet,
   ObservedVersion,
   ResolvedVersion,
-} from './events.ts';
+  Asked,
+  RunningJob,
+} from './state.ts';
 import type { JobErrors } from './failure-texts.ts';
 import type { Assessment } from './observation.ts';
-import type { Asked, RunningJob } from './state.ts';
 
 type Data<Type extends ClusterEvent['type']> = DataOf<ClusterEvent, Type>;
 

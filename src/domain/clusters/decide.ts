@@ -14,9 +14,9 @@ import {
   isStoredCluster,
   type ClusterState,
   type LiveCluster,
+  type ClusterEvent,
 } from './state.ts';
 import type { ClusterCommand, ClusterRequest } from './commands.ts';
-import type { ClusterEvent } from './events.ts';
 import { reportOnCluster } from './report.ts';
 import { reviseCluster, sizeRejection, sshKeyRejection } from './revise.ts';
 import { defined } from '../json-tools.ts';

@@ -3,11 +3,9 @@ import type { JsonObject, JsonValue } from '../json.ts';
 import { isObject, listAt, objectAt, stringAt } from '../json-tools.ts';
 import { withValueAtPlace } from '../document-places.ts';
 import type { Catalogue, CatalogueObject } from './catalogue.ts';
-import type { NodeSet } from './events.ts';
+import type { NodeSet } from './state.ts';
 import { clusterGovernance } from './item-governance.ts';
-import { canonicalNetwork } from './network.ts';
-import { parametersOf } from './parameters.ts';
-import { orderedNodeSets } from './resolve.ts';
+import { canonicalNetwork, parametersOf, orderedNodeSets } from './resolve.ts';
 import { sshKeyRejection } from './revise.ts';
 
 type Template = Pick<CatalogueObject, 'id' | 'document'>;

@@ -2,12 +2,19 @@ import { defined, sameJson } from '../json-tools.ts';
 import { toldRetry } from './automation-record.ts';
 import { changeWords } from './change-words.ts';
 import type { ClusterReport } from './commands.ts';
-import { eventIf, type ClusterEvent, type ConditionName, type ConditionState, type Seen } from './events.ts';
+import {
+  eventIf,
+  type ClusterEvent,
+  type ConditionName,
+  type ConditionState,
+  type Seen,
+  type LiveCluster,
+  type Dispatched,
+} from './state.ts';
 import { toldOfJob } from './failure-texts.ts';
 import { failureIn, hostedText, type Assessment } from './observation.ts';
 import type { StoppedChange } from './observed.ts';
 import { isOvertaken } from './observed-version.ts';
-import type { LiveCluster, Dispatched } from './state.ts';
 
 /** What a look at the hub tells of a cluster: only what differs from what is known. */
 type Report = Extract<ClusterReport, { type: 'RecordObservation' }>;

@@ -1,4 +1,4 @@
-import type { ConditionName, ConditionState } from './events.ts';
+import type { ConditionName, ConditionState } from './state.ts';
 import { findCondition as find, RUNNING, type ObservedFacts } from './observed-facts.ts';
 import { byKey, own } from '../json-tools.ts';
 import type { DesiredCluster, ObservedCondition } from './observed.ts';

@@ -1,4 +1,4 @@
-import { claimOfCluster } from './claims.ts';
+import { claimOfCluster } from './servable.ts';
 import { byKey, defined, own } from '../json-tools.ts';
 import { configVersion, sameSpec } from './config-version.ts';
 import type {

@@ -1,4 +1,4 @@
-import type { ObjectVersion, ObservedVersion } from './events.ts';
+import type { ObjectVersion, ObservedVersion } from './state.ts';
 import type { ClusterObservation } from './observed.ts';
 
 /** Which state of which objects an observation shows; undefined when it shows none, or does not say. */

@@ -2,9 +2,15 @@ import type { PlacementDecision } from '../hubs/capacity-events.ts';
 import { FULFILLMENT_FINALIZER } from '../hubs/hub-object.ts';
 import { reject, type Decision, type Rejection } from '../decider.ts';
 import { own, sameJson } from '../json-tools.ts';
-import { isLiveCluster, type ClusterState, type Dispatched, type LiveCluster } from './state.ts';
+import {
+  isLiveCluster,
+  type ClusterState,
+  type Dispatched,
+  type LiveCluster,
+  eventIf,
+  type ClusterEvent,
+} from './state.ts';
 import type { ClusterReport } from './commands.ts';
-import { eventIf, type ClusterEvent } from './events.ts';
 import { recordJob, recordRequest } from './automation-record.ts';
 import { selectedHub } from './cluster.ts';
 import { changeFailed, isTold, recordObservation } from './observation-report.ts';

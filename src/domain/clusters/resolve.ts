@@ -1,26 +1,181 @@
-import { allowedClasses } from '../catalog/cluster-template.resource.ts';
+import { isPublished } from '../catalog/cluster-catalog-item.resource.ts';
+import { isItemsOnly, allowedClasses } from '../catalog/cluster-template.resource.ts';
 import { unusableReason } from '../catalog/cluster-version.resource.ts';
+import { governedSpec } from '../catalog/field-governance.ts';
 import { fabricInterfaceOf } from '../catalog/host-type.resource.ts';
+import { parseCidr, type Cidr } from '../cidr.ts';
 import { invalid, isRefused, reject, type Rejection } from '../decider.ts';
 import { ZONE_ANNOTATION } from '../hubs/placement.ts';
+import { isObject, listAt, own, stringAt, defined, numberAt, objectAt, textsAt } from '../json-tools.ts';
 import type { JsonObject, JsonValue } from '../json.ts';
-import { defined, isObject, numberAt, objectAt, own, stringAt, textsAt } from '../json-tools.ts';
 import { metadataRejection, nameRejection } from '../metadata-rules.ts';
 import {
-  emptyReference,
   referenceOf,
-  referenceText,
-  refersTo,
   unknownReference,
   type Reference,
+  emptyReference,
+  referenceText,
+  refersTo,
 } from '../references.ts';
 import type { Catalogue, CatalogueObject } from './catalogue.ts';
-import type { ClusterEvent, MutableSpec, NodeSet, OrderedTemplate, ResolvedVersion } from './events.ts';
-import { orderedSpec, orderSource } from './order-source.ts';
-import { parametersOf } from './parameters.ts';
-import { orderedPullSecret } from './pull-secret.ts';
-import { canonicalNetwork } from './network.ts';
-import { classRejection, sizeRejection, sshKeyRejection } from './revise.ts';
+import { clusterGovernance } from './item-governance.ts';
+import { orderedPullSecret, classRejection, sizeRejection, sshKeyRejection } from './revise.ts';
+import type { ClusterEvent, MutableSpec, NodeSet, OrderedTemplate, ResolvedVersion } from './state.ts';
+
+/** Where an order comes from: a template, or a catalogue item with its template (OSAC). */
+type OrderSource = {
+  readonly template: CatalogueObject;
+  readonly item?: CatalogueObject;
+};
+
+const ITEM = 'spec.catalog_item';
+
+/** The template that an order speaks of, by itself or by its catalogue item. */
+export const templateReference = (
+  spec: JsonObject,
+  catalogue: Pick<Catalogue, 'item'>,
+): Reference | undefined => {
+  const item = referenceOf(spec['catalog_item']);
+  return item === undefined
+    ? referenceOf(spec['template'])
+    : referenceOf(catalogue.item(item)?.document['template']);
+};
+
+/** Exactly one of both must be there, and may be ordered. */
+const orderSource = (
+  spec: JsonObject,
+  catalogue: Pick<Catalogue, 'item' | 'template'>,
+): OrderSource | Rejection => {
+  const reference = referenceOf(spec['catalog_item']);
+  if (reference === undefined) return withTemplate(referenceOf(spec['template']), catalogue);
+  if (referenceOf(spec['template']) !== undefined)
+    return invalid('TEMPLATE_AND_ITEM', ITEM, 'give either a template or a catalog item, not both');
+  const item = catalogue.item(reference);
+  if (item === undefined) return unknownReference('ClusterCatalogItem', `object.${ITEM}`, reference);
+  if (item.deleting) return invalid('ITEM_DELETED', ITEM, `catalog item '${item.name}' is being deleted`);
+  if (!isPublished(item.document))
+    return reject('not-found', 'ITEM_NOT_PUBLISHED', `catalog item '${item.name}' is not published`, {
+      field: ITEM,
+    });
+  const source = withTemplate(referenceOf(item.document['template']), catalogue);
+  return isRefused(source) ? source : { ...source, item };
+};
+
+const withTemplate = (
+  reference: Reference | undefined,
+  catalogue: Pick<Catalogue, 'template'>,
+): OrderSource | Rejection => {
+  const template = reference === undefined ? undefined : catalogue.template(reference);
+  if (template === undefined) return invalid('FIELD_REQUIRED', 'spec.template', 'template is mandatory');
+  if (template.deleting)
+    return invalid(
+      'TEMPLATE_DELETED',
+      'spec.template',
+      `cluster template '${template.name}' is being deleted`,
+    );
+  return { template };
+};
+
+/**
+ * Why a tenant may not order this way. Items of the template's own tenant count alone: those of `shared` are the
+ * provider's,
+ * and the bounds of any other item are the tenant's own to write.
+ */
+export const itemsOnlyRejection = ({ template, item }: OrderSource): Rejection | undefined =>
+  !isItemsOnly(template.document) || item?.tenant === template.tenant
+    ? undefined
+    : invalid(
+        'TEMPLATE_ITEMS_ONLY',
+        item === undefined ? 'spec.template' : ITEM,
+        `cluster template '${template.name}' is ordered through catalog items of its provider only: ` +
+          "give 'spec.catalog_item' in place of 'spec.template'",
+      );
+
+/** The spec as the item governs it; without an item as it was sent. */
+const orderedSpec = (
+  spec: JsonObject,
+  { template, item }: OrderSource,
+  { misfit }: Pick<Catalogue, 'misfit'>,
+): JsonObject | Rejection =>
+  item === undefined ? spec : governedSpec(spec, clusterGovernance(item, template, misfit));
+
+/** Template parameters of an order, after defaults (OSAC). */
+export const parametersOf = (
+  template: { readonly id: string; readonly document: JsonObject },
+  given: JsonObject,
+): { [name: string]: JsonObject } | Rejection => {
+  const definitions = listAt(template.document, 'parameters').filter(isObject);
+  const names = definitions.map((definition) => stringAt(definition, 'name'));
+  const unknown = Object.keys(given).find((name) => !names.includes(name));
+  if (unknown !== undefined) {
+    const valid = names.length === 0 ? 'it has none' : `valid names are: ${[...names].sort().join(', ')}`;
+    return refuseParameter(
+      'UNKNOWN_PARAMETER',
+      unknown,
+      `template '${template.id}' has no parameter '${unknown}'; ${valid}`,
+    );
+  }
+  const parameters: [string, JsonObject][] = [];
+  for (const definition of definitions) {
+    const name = stringAt(definition, 'name');
+    const value = own(given, name) ?? (definition['required'] === true ? undefined : definition['default']);
+    const type = stringAt(definition, 'type');
+    if (isObject(value)) {
+      const actual = stringAt(value, '@type');
+      if (actual !== type) {
+        const message = `type of parameter '${name}' of template '${template.id}' should be '${type}', but it is '${actual}'`;
+        return refuseParameter('PARAMETER_TYPE', name, message);
+      }
+      parameters.push([name, value]);
+    } else if (definition['required'] === true) {
+      return refuseParameter(
+        'PARAMETER_REQUIRED',
+        name,
+        `parameter '${name}' of template '${template.id}' is mandatory`,
+      );
+    }
+  }
+  return Object.fromEntries(parameters);
+};
+
+const refuseParameter = (code: string, name: string, message: string): Rejection =>
+  invalid(code, `spec.template_parameters.${name}`, message);
+
+/**
+ * Pod and service ranges in their canonical form (OSAC). Both are of one family. Hubs in
+ * OSAC's shape take IPv4 only; what they refuseNetwork, they refuseNetwork themselves.
+ */
+type ClusterNetwork = { readonly podCidr?: string; readonly serviceCidr?: string };
+
+export const canonicalNetwork = (network: JsonObject): ClusterNetwork | Rejection => {
+  const pod = rangeOf(network, 'pod_cidr');
+  if (pod !== undefined && isRefused(pod)) return pod;
+  const service = rangeOf(network, 'service_cidr');
+  if (service !== undefined && isRefused(service)) return service;
+  if (pod !== undefined && service !== undefined && pod.family !== service.family)
+    return refuseNetwork(
+      'service_cidr',
+      `must be of the same family as 'spec.network.pod_cidr' ('${pod.text}'), but it is '${service.text}'`,
+    );
+  return defined({ podCidr: pod?.text, serviceCidr: service?.text });
+};
+
+type Field = 'pod_cidr' | 'service_cidr';
+
+const rangeOf = (network: JsonObject, name: Field): Cidr | Rejection | undefined => {
+  const text = stringAt(network, name);
+  if (text === '') return undefined;
+  return (
+    parseCidr(text) ??
+    refuseNetwork(
+      name,
+      `must be an IPv4 or IPv6 range such as 10.128.0.0/14 or fd01::/48, but it is '${text.slice(0, 64)}'`,
+    )
+  );
+};
+
+const refuseNetwork = (name: Field, problem: string): Rejection =>
+  invalid('INVALID_CIDR', `spec.network.${name}`, `field 'spec.network.${name}' ${problem}`);
 
 export type { Catalogue, CatalogueObject };
 
@@ -28,7 +183,7 @@ export type { Catalogue, CatalogueObject };
  * From what a caller sent and the catalogue as it is now to the facts of an order (OSAC). Pure: the
  * caller looks the catalogue up. The checks come in OSAC's order.
  */
-export type OrderRequest = {
+type OrderRequest = {
   /** `metadata` and `spec` as sent, in the private JSON form. */
   readonly metadata: JsonObject | undefined;
   readonly spec: JsonObject | undefined;
@@ -36,10 +191,7 @@ export type OrderRequest = {
 
 type Ordered = Extract<ClusterEvent, { type: 'ClusterOrdered' }>['data'];
 /** Everything of the first event but who and when. */
-export type ResolvedOrder = Omit<
-  Ordered,
-  'id' | 'at' | 'tenant' | 'project' | 'creator' | 'placementDeadline'
->;
+type ResolvedOrder = Omit<Ordered, 'id' | 'at' | 'tenant' | 'project' | 'creator' | 'placementDeadline'>;
 
 export const resolveOrder = (
   { metadata, spec: asked = {} }: OrderRequest,

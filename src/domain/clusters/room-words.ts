@@ -1,5 +1,5 @@
 import { own } from '../json-tools.ts';
-import type { NodeSet } from './events.ts';
+import type { NodeSet } from './state.ts';
 
 /** What an order waits for, for its tenant: names neither hubs nor how many there are. */
 type Sets = { readonly [name: string]: Pick<NodeSet, 'hostType' | 'size'> };

@@ -1,13 +1,22 @@
-import { claimOfCluster } from './claims.ts';
 import { reject, type Rejection } from '../decider.ts';
-import type { CapacityLimits } from '../hubs/capacity-events.ts';
+import type { CapacityClaim, CapacityLimits } from '../hubs/capacity-events.ts';
 import { limitsWithHosts, nodeLimit } from '../hubs/capacity.ts';
 import type { HubHealth } from '../hubs/health.ts';
 import { namespaceOf, type HubFacts, namespaceFits } from '../hubs/hub-facts.ts';
+import { isReal, type Candidate } from '../hubs/placement.ts';
 import { own } from '../json-tools.ts';
 import { orderName } from './cluster-order-manifest.ts';
-import type { NodeSet } from './events.ts';
-import { isReal, type Candidate } from '../hubs/placement.ts';
+import type { DesiredCluster } from './observed.ts';
+import type { NodeSet } from './state.ts';
+
+/** The claim of a cluster: one hosted control plane and its nodes by host type. */
+export const claimOfCluster = (nodeSets: DesiredCluster['nodeSets']): CapacityClaim => {
+  const nodes = new Map<string, number>();
+  for (const { hostType, size } of Object.values(nodeSets)) {
+    if (size > 0) nodes.set(hostType.id, (nodes.get(hostType.id) ?? 0) + size);
+  }
+  return { controlPlanes: 1, nodes: Object.fromEntries(nodes) };
+};
 
 /**
  * What can never be served is refused (docs/hubs.md, Where orders go): a zone that no hub has, and more nodes of a class

@@ -1,27 +1,86 @@
 import { unchangedEventsOf } from '../../app/audit/event-source.ts';
 import { shownTo } from '../../app/audit/shown-event.ts';
 import type { AuditLeaf } from '../../app/audit/tree.ts';
+import type { RequestHash } from '../../app/commands/command.ts';
 import type { RecordedEvent } from '../../app/log/event-store.ts';
 import { isNotice } from '../../domain/audit/events.ts';
+import { isObject } from '../../domain/json-tools.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
 import { kinds, type AnyKind } from '../../domain/kinds.ts';
 import type { AuditQuery, Order } from '../../projections/audit/find.ts';
-import { ApiError, invalid } from '../errors.ts';
+import type { LookedAt } from '../audit-reads.ts';
+import { invalid, ApiError } from '../errors.ts';
 import { snakeCase } from '../ledger/forms.ts';
 import { breathe } from '../ledger/query.ts';
 import type { LedgerAnswer, LedgerCall, LedgerRoute } from '../ledger/serve.ts';
-import type { LookedAt } from '../audit-reads.ts';
-import { lookAt, narrowed, reaches, type Look, type Reach, type Seen } from './access.ts';
-import { createCursors, type Cursors, type Place } from './cursor.ts';
-import { eventJson } from './event-json.ts';
-import { firstFound } from './first-match.ts';
+import { type Reach, lookAt, narrowed, reaches, type Look, type Seen } from './access.ts';
 import { OUTCOMES } from './answers.ts';
+import { eventJson } from './event-json.ts';
+import { isThere } from './event-presence.ts';
+import { firstFound } from './first-match.ts';
 import { assertNames, isKind, noSuchKind } from './names.ts';
 import { EVENTS_QUERY, OBJECT_EVENTS_QUERY, type EventsQuery } from './operations.ts';
 import { assertReach, assertSomeReach, reachText } from './reach.ts';
 import type { AuditServices } from './services.ts';
 import { subjectOf } from './subjects.ts';
-import { isThere } from './event-presence.ts';
+
+export type Place = {
+  /** Leaf behind which it goes on, in the order of the list. */
+  readonly after: number;
+  /** Leaves that there were when the first page was asked for: all pages are of one moment. */
+  readonly below: number;
+};
+
+/**
+ * Cursors are signed, and good for one question over one set of tenants only: a cursor that travelled shows nobody
+ * anything, and none can be made up.
+ */
+export type Cursors = {
+  readonly write: (place: Place, tenants: Reach['tenants'], filter: JsonObject) => string;
+  /** Throws ApiError 400 that says what it does not belong to. */
+  readonly read: (cursor: string, tenants: Reach['tenants'], filter: JsonObject) => Place;
+};
+
+const createCursors = (requestHash: RequestHash): Cursors => {
+  const mac = (what: string, body: JsonValue): string =>
+    requestHash({ method: 'cursor', route: what, body }).slice(0, 32);
+  const tenantsMac = (tenants: Reach['tenants']): string =>
+    mac('tenants', tenants === 'all' ? 'all' : tenants.toSorted());
+  const placeMac = (...parts: readonly JsonValue[]): string => mac('place', [...parts]);
+
+  return {
+    write: ({ after, below }, tenants, filter) => {
+      const [t, f] = [tenantsMac(tenants), mac('filter', filter)];
+      return Buffer.from(JSON.stringify({ after, below, t, f, m: placeMac(after, below, t, f) })).toString(
+        'base64url',
+      );
+    },
+    read: (cursor, tenants, filter) => {
+      const { after, below, t, f, m } = parsed(cursor);
+      if (!Number.isSafeInteger(after) || !Number.isSafeInteger(below)) throw unreadable();
+      if (m !== placeMac(after as number, below as number, t ?? null, f ?? null)) throw unreadable();
+      if (t !== tenantsMac(tenants))
+        throw refused('this cursor belongs to a list over other tenants; begin without a cursor');
+      if (f !== mac('filter', filter))
+        throw refused('this cursor belongs to another query; repeat that query, or begin without a cursor');
+      return { after: after as number, below: below as number };
+    },
+  };
+};
+
+const parsed = (cursor: string): JsonObject => {
+  try {
+    const value = JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8')) as JsonValue;
+    if (isObject(value)) return value;
+  } catch {
+    // said below
+  }
+  throw unreadable();
+};
+
+const refused = (message: string): ApiError => invalid(message, 'cursor', 'CURSOR_MISMATCH');
+const unreadable = (): ApiError =>
+  invalid("'cursor' is not one that this service gave", 'cursor', 'CURSOR_INVALID');
 
 /** Who did what: the events of one's tenants, one event, everything about one object. */
 export const auditEventRoutes = (services: AuditServices): readonly LedgerRoute[] => {

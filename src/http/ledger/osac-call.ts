@@ -1,5 +1,5 @@
 import { readIdempotencyKey, type Call } from '../osac/call.ts';
-import { writeMetadata } from '../osac/write-metadata.ts';
+import { writeMetadata } from '../osac/served.ts';
 import type { LedgerCall } from './serve.ts';
 
 /** Operators act through the same command contexts as everybody else: repeatable, and recorded with who and why. */

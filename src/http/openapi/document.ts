@@ -5,14 +5,67 @@ import type { SurfaceTable } from '../osac/service-table.ts';
 import type { OperationExample } from './examples.ts';
 import { fieldNotes } from './field-notes.ts';
 import { ledgerOperations } from './ledger-operations.ts';
+import { FLAG, listOf, OPEN, record, TEXT } from './ledger-schemas.ts';
 import { createMessageSchemas, sharedComponents } from './message-schemas.ts';
-import { renderOperation, type Operation } from './operation.ts';
-import { createOwnSchemas } from './own-schemas.ts';
+import { type Operation, renderOperation } from './operation.ts';
 import { OSAC_COMPONENTS, osacOperations } from './osac-operations.ts';
-import { HEADERS, PARAMETERS } from './parameters.ts';
-import { ERROR_COMPONENTS, refusalComponents } from './refusals.ts';
-import { SERVICE_COMPONENTS, serviceOperations } from './service-operations.ts';
+import { createOwnSchemas } from './own-schemas.ts';
+import { headerRefs, jsonContent, HEADERS, PARAMETERS } from './parameters.ts';
+import { EVERYBODY, ERROR_COMPONENTS, refusalComponents } from './refusals.ts';
 import { watchOperation, type WatchRoute } from './watch-operations.ts';
+
+const open = (
+  path: string,
+  operationId: string,
+  summary: string,
+  answers: Operation['answers'],
+): Operation => ({
+  verb: 'get',
+  path,
+  operationId: `service_${operationId}`,
+  tag: 'service',
+  summary,
+  anonymous: true,
+  answers,
+  errors: EVERYBODY,
+  style: 'osac',
+});
+
+const answer = (description: string, content?: JsonObject): JsonObject => ({
+  description,
+  headers: headerRefs(),
+  ...(content === undefined ? {} : { content }),
+});
+
+const HTML: JsonObject = { 'text/html': { schema: TEXT } };
+
+const serviceOperations = (): readonly Operation[] => [
+  open('/healthz', 'Health', 'The process lives', { 200: answer('It does; the body is empty.') }),
+  open('/readyz', 'Readiness', 'Whether this instance should get traffic', {
+    200: answer('It should.', jsonContent('Readiness')),
+    503: answer('It should not; `checks` say why.', jsonContent('Readiness')),
+  }),
+  open('/openapi.json', 'OpenApi', 'This document', {
+    200: { ...answer('OpenAPI 3.1.', jsonContent({ type: 'object' })), headers: headerRefs('ETag') },
+    304: { description: 'You have it as it is.', headers: headerRefs('ETag') },
+  }),
+  open('/.well-known/jwks.json', 'Keys', "Keys of the service's own signer", {
+    200: answer('A JSON Web Key Set.', jsonContent('KeySet')),
+  }),
+  open('/docs', 'Docs', 'This document, to browse', { 200: answer('A page.', HTML) }),
+];
+
+const CHECK = record({
+  name: TEXT,
+  ok: FLAG,
+  'message?': TEXT,
+  'warning?': { ...TEXT, description: 'Warnings; traffic may come all the same.' },
+});
+
+const SERVICE_COMPONENTS: { readonly [name: string]: JsonObject } = {
+  KeySet: record({ keys: listOf(OPEN) }),
+  Readiness: record({ ready: FLAG, checks: listOf(CHECK) }),
+};
 
 /** Everything that is served, as the application knows it: the document describes this and nothing else. */
 export type Described = {

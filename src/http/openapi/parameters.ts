@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../domain/json.ts';
-import { MAX_IDEMPOTENCY_KEY } from '../../app/commands/idempotency.ts';
+import { MAX_IDEMPOTENCY_KEY } from '../../app/commands/command.ts';
 import { componentRef } from './message-schemas.ts';
 
 /** Parameters and answer headers that many operations share: components of the document, named once here. */

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { parseIdempotencyKey } from '../../app/commands/idempotency.ts';
+import { parseIdempotencyKey } from '../../app/commands/command.ts';
 import { isDerivedForm } from '../../app/log/identifiers.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { ApiError, invalid } from '../errors.ts';

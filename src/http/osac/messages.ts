@@ -13,6 +13,7 @@ import {
   file_google_protobuf_timestamp,
   file_google_protobuf_wrappers,
 } from '@bufbuild/protobuf/wkt';
+import { isObject } from '../../domain/json-tools.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
 import { kinds } from '../../domain/kinds.ts';
 import { files } from '../../gen/osac/files.ts';
@@ -24,9 +25,8 @@ import {
   EventSchema as PublicEvent,
   EventsWatchResponseSchema as PublicWatchResponse,
 } from '../../gen/osac/public/v1/events_pb.ts';
-import { isObject } from '../../domain/json-tools.ts';
-import { invalid } from '../errors.ts';
 import { parseJson } from '../body.ts';
+import { invalid } from '../errors.ts';
 
 export type Surface = 'public' | 'private';
 
@@ -268,3 +268,23 @@ const SCALARS: Readonly<Record<number, string>> = {
   12: 'base64 text is expected',
   13: 'a whole number from 0 to 4294967295 is expected',
 };
+
+/**
+ * Names of the fields that a body sets, two levels deep, as the message calls them. Keys of maps are the caller's own words,
+ * and so is what the message does not know: neither is told.
+ */
+export const fieldNames = (schema: DescMessage, body: JsonObject): readonly string[] =>
+  Object.entries(body).flatMap(([key, value]) => {
+    const field = fieldOf(schema, key);
+    if (field === undefined) return [];
+    const { message } = field;
+    if (
+      field.fieldKind !== 'message' ||
+      message === undefined ||
+      !isPlainMessage(message) ||
+      !isObject(value)
+    )
+      return [field.name];
+    const inner = Object.keys(value).flatMap((name) => fieldOf(message, name)?.name ?? []);
+    return inner.length === 0 ? [field.name] : inner.map((name) => `${field.name}.${name}`);
+  });

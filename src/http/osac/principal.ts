@@ -1,13 +1,14 @@
 import { subjectIdOf, vouchedSubjectIdOf } from '../../app/log/identifiers.ts';
-import type { VerifiedToken } from '../../app/tenancy/identity.ts';
 import type { Actor, PersonalData } from '../../app/log/metadata.ts';
+import type { VerifiedToken } from '../../app/tenancy/identity.ts';
 import { PROVIDER_CLIENTS } from '../../domain/tenancy/provider-clients.ts';
 import type { Role } from '../../domain/tenancy/rights.ts';
+import type { IssuerScope } from '../../domain/tenancy/trusted-issuers.ts';
 import type { Visibility } from '../../projections/read-models.ts';
 
 /** Built-in tenants: they exist without having been created; `system` is never visible to tenants (OSAC). */
 export const SHARED_TENANT = 'shared';
-export const SYSTEM_TENANT = 'system';
+const SYSTEM_TENANT = 'system';
 export const BUILT_IN_TENANTS: readonly string[] = [SHARED_TENANT, SYSTEM_TENANT];
 
 /** Who calls, after OSAC's rules of identity. Tokens become principals here; everything behind sees only these. */
@@ -238,4 +239,22 @@ const isAdmin = (
   const { ownAccountOf } = token;
   if (ownAccountOf !== undefined && PROVIDER_CLIENTS.includes(ownAccountOf)) return true;
   return token.groups.some((group) => ADMIN_GROUPS.includes(group));
+};
+
+/**
+ * The claim of a token that its issuer may not make, in words for the log; undefined when there is none. The CSI driver
+ * reaches all tenants, so that an issuer of some may not name one.
+ */
+export const claimBeyond = (
+  { tenants, admins, services }: IssuerScope,
+  { serviceAccount }: Pick<VerifiedToken, 'serviceAccount'>,
+  principal: Pick<Principal, 'admin' | 'roles' | 'tenants'>,
+): string | undefined => {
+  if (serviceAccount && !services) return 'service account';
+  if (principal.admin && !admins) return 'provider admin';
+  if (principal.roles.includes('csi-driver') && !admins && tenants !== 'all') return "role 'osac-csi-driver'";
+  // The namespace of the deployment's own accounts is where they run, and no tenant that they speak for.
+  if (tenants === 'all' || (serviceAccount && principal.admin)) return undefined;
+  const foreign = principal.tenants.find((tenant) => !tenants.includes(tenant));
+  return foreign === undefined ? undefined : `tenant '${foreign.slice(0, 63)}'`;
 };

@@ -2,17 +2,70 @@ import { setImmediate } from 'node:timers/promises';
 import type { Method } from '../../domain/resource.ts';
 import type { Authenticate } from '../authenticate.ts';
 import type { BodyBudget } from '../body.ts';
-import { ApiError, denied } from '../errors.ts';
+import { invalid, ApiError, denied } from '../errors.ts';
 import type { Exchange } from '../exchange.ts';
 import { admitted, namingFailures, type Admission } from '../limits/admission.ts';
 import type { Positions } from '../positions.ts';
 import { mayCall, type AnyMethod } from './authorization.ts';
-import type { Answer, Call, ListMessage } from './call.ts';
-import { fieldNames } from './field-names.ts';
-import type { Decoded } from './messages.ts';
+import {
+  isDryRun,
+  MAX_TICKET,
+  readCommandId,
+  readIdempotencyKey,
+  readIfMatch,
+  ticketOf,
+  type CallMetadata,
+  type Answer,
+  type Call,
+  type ListMessage,
+} from './call.ts';
+import { fieldNames, type Decoded } from './messages.ts';
 import type { Principal } from './principal.ts';
 import type { KindService, SingleService, SurfaceTable } from './service-table.ts';
-import { readMetadata, writeMetadata, type WriteMetadata } from './write-metadata.ts';
+
+type WriteMetadata = Pick<CallMetadata, 'idempotencyKey' | 'commandId' | 'ifRevision' | 'ticket' | 'dryRun'>;
+
+/** What is known of every call, also of one that only reads; `route`: its path with its ids. */
+export const readMetadata = (
+  { request, requestId, traceparent }: Pick<Exchange, 'request' | 'requestId' | 'traceparent'>,
+  route: string,
+): CallMetadata => {
+  const remoteAddress = request.socket.remoteAddress;
+  const userAgent = request.headers['user-agent'];
+  return {
+    requestId,
+    ...(traceparent === undefined ? {} : { traceparent }),
+    verb: request.method ?? '',
+    route,
+    ...(remoteAddress === undefined ? {} : { remoteAddress }),
+    ...(userAgent === undefined ? {} : { userAgent }),
+    ...ticketOf(request.headers),
+  };
+};
+
+/** What headers say of a write, checked before anything else is done. Throws ApiError 400 or 412. */
+export const writeMetadata = (
+  { request }: { readonly request: Pick<Exchange['request'], 'headers'> },
+  kind: string,
+): WriteMetadata => {
+  const { headers } = request;
+  const idempotencyKey = readIdempotencyKey(one(headers['idempotency-key']));
+  const commandId = readCommandId(one(headers['x-ledger-command-id']), idempotencyKey);
+  const ifRevision = readIfMatch(headers['if-match'], kind);
+  const ticket = one(headers['x-ledger-ticket']);
+  if (ticket !== undefined && ticket.length > MAX_TICKET)
+    throw invalid(`header 'X-Ledger-Ticket' must be at most ${MAX_TICKET} characters`, 'X-Ledger-Ticket');
+  return {
+    ...(isDryRun(headers) ? { dryRun: true } : {}),
+    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+    ...(commandId === undefined ? {} : { commandId }),
+    ...(ifRevision === undefined ? {} : { ifRevision }),
+    ...(ticket === undefined || ticket === '' ? {} : { ticket }),
+  };
+};
+
+const one = (header: string | string[] | undefined): string | undefined =>
+  Array.isArray(header) ? header.join(', ') : header;
 
 /** What a call of a kind goes through in every protocol: between the codec that reads it and the handler. */
 

@@ -1,33 +1,168 @@
 import type { DescMessage } from '@bufbuild/protobuf';
 import { createJsonSchemas, type JsonSchemas } from '../../app/json-schema/json-schemas.ts';
-import type { DomainEvent } from '../../domain/decider.ts';
 import { actingKindOf } from '../../domain/acting-kinds.ts';
+import type { DomainEvent } from '../../domain/decider.ts';
+import { objectAt, stringAt } from '../../domain/json-tools.ts';
 import { kinds, type AnyKind } from '../../domain/kinds.ts';
 import { revealing } from '../../domain/personal.ts';
-import type { ResourceKind } from '../../domain/resource.ts';
-import type { TimelineReader } from '../../projections/read-models.ts';
+import type { ResourceKind, ResourceView } from '../../domain/resource.ts';
+import type { AnyMethod } from '../../domain/tenancy/rights.ts';
+import type { ResourceReader, TimelineReader } from '../../projections/read-models.ts';
+import { sees } from '../../projections/visibility.ts';
+import type { LookServices } from '../audit-reads.ts';
+import { ApiError, denied } from '../errors.ts';
 import { withAfterWrite } from './after-write.ts';
+import { getAsOf, listAsOf, type Past } from './as-of.ts';
+import { mayCallAnywhere, mayCallOn, visibilityFor } from './authorization.ts';
+import type { Handler, IdMessage, Call, CreateMessage } from './call.ts';
 import { createCatalogueReader } from './catalogue.ts';
+import { createRoomCheck } from './clusters.ts';
 import { checkNewName, createHandler, type Creation } from './creates.ts';
 import type { HubAdapters } from './credentials.ts';
+import { deleteHandler, type Removal } from './deletes.ts';
 import { documentCreation, documentRevision } from './documents.ts';
 import type { KindParts } from './kinds/kind-parts.ts';
 import { kindParts } from './kinds/parts.ts';
-import { MESSAGES, type Surface } from './messages.ts';
-import { tellingDeleted } from './deleted-objects.ts';
-import { withProjectRights } from './project-rights.ts';
-import { getAsOf, listAsOf, type Past } from './as-of.ts';
 import { listHandler } from './lists.ts';
+import { type Surface, MESSAGES } from './messages.ts';
 import { getHandler, timelineHandler } from './reads.ts';
 import type { KindService, SingleService, SurfaceTable } from './service-table.ts';
-import { createRoomCheck } from './room-check.ts';
-import { concealing, createNameToken, type PersonalDocuments } from './personal.ts';
-import { deleteHandler, type Removal } from './deletes.ts';
-import type { LookServices } from '../audit-reads.ts';
 import { updateHandler, type Revision } from './updates.ts';
-import type { WriteServices } from './write-context.ts';
+import { concealing, createNameToken, type PersonalDocuments, type WriteServices } from './write-context.ts';
 
-export type OsacServices = WriteServices &
+type Deletable = Pick<ResourceKind, 'kind' | 'collection'> & {
+  readonly view: (state: never) => ResourceView;
+};
+
+/**
+ * Who could read an object that was deleted is told that it was. To everybody else it is absent: foreign and
+ * absent ids run the same statements and give the same answer.
+ */
+const tellingDeleted = (
+  service: KindService,
+  { kind, collection, view }: Deletable,
+  prefix: string,
+  resources: Pick<ResourceReader, 'stateOf'>,
+): KindService => {
+  const told =
+    <Message extends IdMessage>(handler: Handler<Message>): Handler<Message> =>
+    async (call) => {
+      try {
+        return await handler(call);
+      } catch (error) {
+        const { id, asOf } = call.message;
+        const isAbsent = error instanceof ApiError && error.reason === 'NOT_FOUND' && asOf === undefined;
+        if (!isAbsent) throw error;
+        const state = resources.stateOf(kind, id);
+        const last = state === undefined ? undefined : view(state as never);
+        if (last?.exists !== true || !last.archived || !sees(call.principal.visibility, kind, last))
+          throw error;
+        const timeline = service.extras.has('timeline')
+          ? `${prefix}/${collection}/${encodeURIComponent(id)}/timeline`
+          : undefined;
+        throw deleted(error, last.deletionTimestamp, timeline);
+      }
+    };
+  const extras = [...service.extras].map(
+    ([name, { method, handler }]) => [name, { method, handler: told(handler) }] as const,
+  );
+  return {
+    ...service,
+    get: told(service.get),
+    update: told(service.update),
+    remove: told(service.remove),
+    extras: new Map(extras),
+  };
+};
+
+const deleted = (absent: ApiError, at: string | undefined, timeline: string | undefined): ApiError =>
+  new ApiError(
+    absent.error,
+    `${absent.message}: it was deleted${at === undefined ? '' : ` at ${at}`}${timeline === undefined ? '' : `; its timeline is GET ${timeline}`}`,
+    {
+      ...absent.options,
+      cause: absent,
+      reason: 'DELETED',
+      facts: {
+        ...(at === undefined ? {} : { deleted_at: at }),
+        ...(timeline === undefined ? {} : { timeline }),
+      },
+    },
+  );
+
+/**
+ * Rights that hold inside one project (OSAC): the routes let everybody pass who has such a right in any
+ * project, and here each object is asked for its own. The handlers behind see the caller with what the method may be
+ * used
+ * on, so that nothing of another project is reached through a reference either.
+ */
+export const withProjectRights = (
+  surface: Surface,
+  service: KindService,
+  resources: Pick<ResourceReader, 'get'>,
+): KindService => {
+  const { governed, kind } = service;
+
+  const limited = <Message>(method: AnyMethod, call: Call<Message>): Call<Message> => {
+    const { principal } = call;
+    return {
+      ...call,
+      // A getter, which a spread would call.
+      get signal() {
+        return call.signal;
+      },
+      principal: { ...principal, visibility: visibilityFor(principal, surface, governed, method) },
+    };
+  };
+
+  /** What is seen by another right is refused; foreign and absent objects run the same statements and give the same answer. */
+  const onObject =
+    <Message extends { readonly id: string }>(
+      method: AnyMethod,
+      handler: Handler<Message>,
+    ): Handler<Message> =>
+    (call) => {
+      const { principal, message } = call;
+      if (mayCallAnywhere(principal, surface, governed, method)) return handler(call);
+      const within = limited(method, call);
+      const row = resources.get(kind, message.id, principal.visibility);
+      if (row !== undefined && !sees(within.principal.visibility, kind, row)) throw denied();
+      return handler(within);
+    };
+
+  const list: KindService['list'] = (call) =>
+    service.list(mayCallAnywhere(call.principal, surface, governed, 'List') ? call : limited('List', call));
+
+  const create: Handler<CreateMessage> = (call) => {
+    const { principal, message } = call;
+    if (mayCallAnywhere(principal, surface, governed, 'Create')) return service.create(call);
+    const metadata = objectAt(message.object, 'metadata');
+    const tenant = stringAt(metadata, 'tenant') || (principal.homeTenant ?? '');
+    const where = { tenant, project: stringAt(metadata, 'project') };
+    if (!mayCallOn(principal, surface, governed, 'Create', where)) throw outsideProjects();
+    return service.create(limited('Create', call));
+  };
+
+  return {
+    ...service,
+    list,
+    get: onObject('Get', service.get),
+    create,
+    update: onObject('Update', service.update),
+    remove: onObject('Delete', service.remove),
+    extras: new Map(
+      [...service.extras].map(([name, { method, handler }]) => [
+        name,
+        { method, handler: onObject(method, handler) },
+      ]),
+    ),
+  };
+};
+
+const outsideProjects = (): ApiError =>
+  denied("permission denied: name a project of which you are a manager in 'metadata.project'");
+
+type OsacServices = WriteServices &
   LookServices & {
     readonly people: PersonalDocuments;
     readonly timeline: TimelineReader;

@@ -1,13 +1,14 @@
 import type { DatabaseSync } from 'node:sqlite';
+import { LRUCache } from 'lru-cache';
 import { rootAt, rootOfRange } from '../../app/audit/merkle/compact-range.ts';
 import { emptyRoot } from '../../app/audit/merkle/hashing.ts';
-import type { LeafIndex } from '../../app/audit/verified-reads.ts';
 import type { LeafRecord } from '../../app/audit/merkle/leaf.ts';
 import type { AlsoAbout, AuditLeaf, AuditTree, TenantTree } from '../../app/audit/tree.ts';
+import type { LeafIndex } from '../../app/audit/verified-reads.ts';
 import type { Position } from '../../app/log/event-store.ts';
 import { parseStreamName } from '../../domain/stream-name.ts';
 import { commandBytes } from '../resources/commands.ts';
-import { openReadConnection, type ReadConnection } from '../runner/read-connection.ts';
+import { type ReadConnection, openReadConnection } from '../runner/read-connection.ts';
 import { blocksOf, firstInBlocks } from './event-ids.ts';
 import { OUTCOMES, resourceStream, searchable } from './facts.ts';
 import {
@@ -24,12 +25,41 @@ import {
   type Order,
   type Walk,
 } from './find.ts';
-import { createNameReader } from './name-reader.ts';
 import { peopleReader, type PeopleReader } from './people.ts';
 import { MAIN_TREE } from './schema.ts';
-import { AUDIT_STATEMENTS as SQL, SEEKS } from './statements.ts';
+import { AUDIT_STATEMENTS, AUDIT_STATEMENTS as SQL, SEEKS } from './statements.ts';
 import { hashesOfTree, openTiles } from './tiles.ts';
 import { hashesOf } from './tree-writer.ts';
+
+/** Texts by their numbers and the other way round. */
+type NameReader = {
+  readonly text: (id: number) => string;
+  /** Undefined: no event has it. */
+  readonly id: (text: string) => number | undefined;
+};
+
+const MOST_REMEMBERED = 10_000;
+
+const createNameReader = ({ statement, source }: ReadConnection): NameReader => {
+  // Numbers never change in one file; another file may have others.
+  // Counted by size: `max` would take the room for all of them at once.
+  const known = new LRUCache<number, string>({ maxSize: MOST_REMEMBERED, sizeCalculation: () => 1 });
+  let of = source();
+  return {
+    text: (id) => {
+      if (source() !== of) {
+        known.clear();
+        of = source();
+      }
+      const remembered = known.get(id);
+      if (remembered !== undefined) return remembered;
+      const text = String(statement(AUDIT_STATEMENTS.nameText).get(id)?.['text'] ?? '');
+      known.set(id, text);
+      return text;
+    },
+    id: (text) => statement(AUDIT_STATEMENTS.nameId).get(text)?.['id'] as number | undefined,
+  };
+};
 
 /** What the HTTP thread reads of the audit view; a worker may open its own on the same file. */
 export type AuditReader = AuditTree &

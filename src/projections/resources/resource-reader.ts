@@ -1,4 +1,4 @@
-import type { PastAppend } from '../../app/commands/folded-stream.ts';
+import type { PastAppend } from '../../app/commands/loaded-streams.ts';
 import { streamName } from '../../domain/stream-name.ts';
 import type { ResourceReader, ResourceRow, Visibility } from '../read-models.ts';
 import { sees } from '../visibility.ts';

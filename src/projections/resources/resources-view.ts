@@ -1,11 +1,11 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { RecordedEvent } from '../../app/log/event-store.ts';
-import type { ResourceView } from '../../domain/resource.ts';
 import { RETENTION_CATEGORY } from '../../domain/audit/retention.ts';
-import type { JsonObject } from '../../domain/json.ts';
-import { ERASED } from '../../domain/personal.ts';
 import { placesOf, valueAtPlace, withValueAtPlace } from '../../domain/document-places.ts';
 import { objectAt, stringAt } from '../../domain/json-tools.ts';
+import type { JsonObject } from '../../domain/json.ts';
+import { ERASED } from '../../domain/personal.ts';
+import type { ResourceView } from '../../domain/resource.ts';
 import { parseStreamName, streamName } from '../../domain/stream-name.ts';
 import type { View } from '../view.ts';
 import { openChangeLog, type ChangeType } from './changes.ts';
@@ -23,12 +23,52 @@ import {
   type Decode,
   type DocumentKind,
 } from './fold.ts';
-import { openPages } from './pages.ts';
 import { RESOURCES_INDEXES_FOR_READS, RESOURCES_SCHEMA, RESOURCES_TABLES } from './schema.ts';
 import { openStateTables } from './state-tables.ts';
 import { verifyResources } from './verify.ts';
 
-export type ResourcesViewOptions = {
+/** Milliseconds that the write-ahead log waits for readers before it is tried again after the next commit. */
+const PATIENCE_MS = 100;
+
+/** What of erased text could stay in the file of a view beside its rows. */
+export type Pages = {
+  /** Within a transaction: what is removed or replaced from now on leaves no text in free pages. */
+  readonly overwrite: () => void;
+  /**
+   * After a commit: moves the write-ahead log into the file and empties it, when something was erased since. While
+   * somebody reads what was before, it cannot be emptied: then it is tried again after the next commit.
+   */
+  readonly committed: () => void;
+};
+
+const openPages = (db: DatabaseSync): Pages => {
+  // A crash may have come between an erasure and the emptying behind it.
+  let holdsErased = true;
+  return {
+    overwrite: () => {
+      db.exec('PRAGMA secure_delete = ON');
+      holdsErased = true;
+    },
+    committed: () => {
+      if (holdsErased) holdsErased = !emptied(db);
+    },
+  };
+};
+
+/** True when the write-ahead log is empty, or there is none. */
+const emptied = (db: DatabaseSync): boolean => {
+  const before = Number(db.prepare('PRAGMA busy_timeout').get()?.['timeout'] ?? 0);
+  try {
+    db.exec(`PRAGMA busy_timeout = ${PATIENCE_MS}`);
+    return db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get()?.['busy'] === 0;
+  } catch {
+    return false;
+  } finally {
+    db.exec(`PRAGMA busy_timeout = ${before}`);
+  }
+};
+
+type ResourcesViewOptions = {
   readonly kinds: readonly DocumentKind[];
   readonly codec: Decode;
   /**
@@ -40,7 +80,7 @@ export type ResourcesViewOptions = {
   readonly retentionDays?: number;
 };
 
-export const DEFAULT_RETENTION_DAYS = 90;
+const DEFAULT_RETENTION_DAYS = 90;
 
 /** Documents as the surfaces show them, who may see them, and how they changed. */
 export const resourcesView = ({

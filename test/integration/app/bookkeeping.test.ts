@@ -5,7 +5,7 @@ import { createLeases } from '../../../src/adapters/ownership/lease-ownership.ts
 import { createCheckpoint } from '../../../src/app/log/checkpoint.ts';
 import { assertDeployment } from '../../../src/app/deployment/deployment.ts';
 import { eventId } from '../../../src/app/log/identifiers.ts';
-import { recordDivergence } from '../../../src/app/process-runner/clock-record.ts';
+import { recordDivergence } from '../../../src/app/process-runner/session.ts';
 import { registry } from '../../../src/domain/registry.ts';
 import { collect, createFakeClock } from '../../support/commands/fake-context.ts';
 import { createFakeIds } from '../../support/commands/fake-incarnation.ts';

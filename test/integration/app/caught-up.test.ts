@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
-import { caughtUpWith } from '../../../src/composition/read-model-wait.ts';
+import { caughtUpWith } from '../../../src/composition/system.ts';
 import type { ProjectionStatus } from '../../../src/projections/read-models.ts';
 
-/** What a deletion waits for (`src/composition/read-model-wait.ts`). */
+/** What a deletion waits for (`src/composition/system.ts`). */
 describe('the read model knows all resources of the log', () => {
   const open = () => {
     const store = createMemoryEventStore();

@@ -12,7 +12,7 @@ import { createCommandRunner } from '../../../src/app/commands/command-runner.ts
 import { createEventCodec } from '../../../src/app/log/event-codec.ts';
 import type { EventStore } from '../../../src/app/log/event-store.ts';
 import { eventId } from '../../../src/app/log/identifiers.ts';
-import type { LongFolds } from '../../../src/app/commands/long-folds.ts';
+import type { LongFolds } from '../../../src/app/commands/loaded-streams.ts';
 import { aggregateOf, hostType } from '../../../src/domain/kinds.ts';
 import { eventTypes } from '../../../src/domain/registry.ts';
 import { fakeContext } from '../../support/commands/fake-context.ts';

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
 import { openSqliteSnapshots } from '../../../src/adapters/snapshots/sqlite-snapshots.ts';
 import type { EventStore } from '../../../src/app/log/event-store.ts';
-import { emptyStream, foldRecorded } from '../../../src/app/commands/folded-stream.ts';
+import { emptyStream, foldRecorded } from '../../../src/app/commands/loaded-streams.ts';
 import type { Snapshot } from '../../../src/app/commands/snapshot-store.ts';
 import { account, accountCodec, accounts } from '../../support/commands/fake-account.ts';
 import { collect, createTestRunner, fakeContext } from '../../support/commands/fake-context.ts';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { systemTimers } from '../../../src/adapters/system/system-ports.ts';
-import { findDangling } from '../../../src/composition/dangling-references.ts';
+import { findDangling } from '../../../src/composition/upkeep.ts';
 import type { DocumentCommand } from '../../../src/domain/catalog/document.ts';
 import { clusterTemplate, tenant } from '../../../src/domain/kinds.ts';
 import { fakeContext } from '../../support/commands/fake-context.ts';

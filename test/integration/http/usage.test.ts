@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { createEventCodec } from '../../../src/app/log/event-codec.ts';
 import { systemMetadata } from '../../../src/app/log/metadata.ts';
-import type { ClusterEvent } from '../../../src/domain/clusters/events.ts';
+import type { ClusterEvent } from '../../../src/domain/clusters/state.ts';
 import { eventTypes } from '../../../src/domain/registry.ts';
 import { UsageRefused } from '../../../src/projections/usage/usage-refused.ts';
 import {

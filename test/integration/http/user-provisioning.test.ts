@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { subjectIdOf } from '../../../src/app/log/identifiers.ts';
 import { userNameOf } from '../../../src/domain/tenancy/user.resource.ts';
-import { createUserProvisioning } from '../../../src/http/user-provisioning.ts';
+import { createUserProvisioning } from '../../../src/http/authenticate.ts';
 import type { Principal } from '../../../src/http/osac/principal.ts';
 import { collect } from '../../support/commands/fake-context.ts';
 import {

@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:http';
 import { connect, createServer as createTcpServer, type AddressInfo, type Socket } from 'node:net';
 import { expect } from 'chai';
 import { parse, stringify } from 'yaml';
-import { createClusters } from '../../../src/composition/clusters.ts';
+import { createClusters } from '../../../src/composition/opening.ts';
 import { systemClock, systemTimers } from '../../../src/adapters/system/system-ports.ts';
 import type { CallOptions } from '../../../src/app/hubs/management-cluster.ts';
 import { CLUSTER_ORDER } from '../../../src/domain/clusters/hub-objects.ts';

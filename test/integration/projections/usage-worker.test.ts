@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { Worker } from 'node:worker_threads';
 import type { UsageQuery, UsageRow } from '../../../src/domain/metering/usage.ts';
-import { USAGE_SCHEMA } from '../../../src/projections/usage/schema.ts';
+import { USAGE_SCHEMA } from '../../../src/projections/usage/usage-view.ts';
 import { UsageRefused } from '../../../src/projections/usage/usage-refused.ts';
 import { MAX_USAGE_ROWS, scanUsageFile } from '../../../src/projections/usage/usage-scan.ts';
 import { createUsageScans, ROWS_AT_ONCE, WORKER_MODULE } from '../../../src/projections/usage/usage-scans.ts';

@@ -17,7 +17,7 @@ import { secretVersionOf, subjectIdOf } from '../../../src/app/log/identifiers.t
 import { createNames } from '../../../src/app/names/names.ts';
 import type { RejectionRecord } from '../../../src/app/ports.ts';
 import { LOG_REDACT_PATHS } from '../../../src/app/log/redaction.ts';
-import { createRequestHash } from '../../../src/app/commands/request-hash.ts';
+import { createRequestHash } from '../../../src/app/commands/command.ts';
 import { createResourceCommands } from '../../../src/app/commands/resource-commands.ts';
 import { createPersonalMetadata } from '../../../src/app/tenancy/subjects.ts';
 import type { DocumentCommand } from '../../../src/domain/catalog/document.ts';

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { ClusterEvent } from '../../../src/domain/clusters/events.ts';
+import type { ClusterEvent } from '../../../src/domain/clusters/state.ts';
 import {
   dispatched,
   HUB,

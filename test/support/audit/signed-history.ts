@@ -30,7 +30,7 @@ import {
   type LinePage,
 } from '../../../src/app/audit/bundle/writer.ts';
 import type { RecordedEvent } from '../../../src/app/log/event-store.ts';
-import { splitOf } from '../../../src/app/log/hidden-fields.ts';
+import { splitOf } from '../../../src/app/log/metadata.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import { stringAt } from '../../../src/domain/json-tools.ts';
 

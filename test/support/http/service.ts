@@ -26,18 +26,21 @@ import type { ManagementCluster } from '../../../src/app/hubs/management-cluster
 import type { Encrypted } from '../../../src/app/log/metadata.ts';
 import { createNames } from '../../../src/app/names/names.ts';
 import type { RejectionRecord, SecretStore } from '../../../src/app/ports.ts';
-import { createRequestHash } from '../../../src/app/commands/request-hash.ts';
+import { createRequestHash } from '../../../src/app/commands/command.ts';
 import { createPersonalMetadata } from '../../../src/app/tenancy/subjects.ts';
 import { createResourceCommands } from '../../../src/app/commands/resource-commands.ts';
-import { caughtUpWith } from '../../../src/composition/read-model-wait.ts';
+import { caughtUpWith } from '../../../src/composition/system.ts';
 import { actingKinds, meteredKinds } from '../../../src/domain/acting-kinds.ts';
 import { kinds } from '../../../src/domain/kinds.ts';
 import { revealing } from '../../../src/domain/personal.ts';
 import { eventTypes, registry } from '../../../src/domain/registry.ts';
 import { createGrpcApp, type GrpcAppOptions } from '../../../src/grpc/app.ts';
 import { createHttpApp, createHttpServer, type HttpLimits, type Readiness } from '../../../src/http/app.ts';
-import { createAuthenticator, type Authenticate } from '../../../src/http/authenticate.ts';
-import { createUserProvisioning } from '../../../src/http/user-provisioning.ts';
+import {
+  createAuthenticator,
+  type Authenticate,
+  createUserProvisioning,
+} from '../../../src/http/authenticate.ts';
 import type { RequestHook } from '../../../src/http/exchange.ts';
 import { ledgerRoutes, type LedgerServices } from '../../../src/http/ledger/routes.ts';
 import { createAdmission, type AdmissionSettings } from '../../../src/http/limits/admission.ts';

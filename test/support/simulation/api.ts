@@ -2,7 +2,7 @@ import { createMemoryKeyStore } from '../../../src/adapters/keys/memory-key-stor
 import { createAccessJournal } from '../../../src/app/audit/access-journal.ts';
 import { createDayJournal } from '../../../src/app/audit/day-journal.ts';
 import { createEventCodec } from '../../../src/app/log/event-codec.ts';
-import { createRequestHash } from '../../../src/app/commands/request-hash.ts';
+import { createRequestHash } from '../../../src/app/commands/command.ts';
 import type { Encrypted } from '../../../src/app/log/metadata.ts';
 import type { System, SystemPorts } from '../../../src/composition/system.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';

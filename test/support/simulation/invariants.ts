@@ -1,9 +1,12 @@
-import { completeMetadata } from '../../../src/app/log/brief-metadata.ts';
+import { completeMetadata, type EventMetadata } from '../../../src/app/log/metadata.ts';
 import type { Appended, EventToAppend } from '../../../src/app/log/event-store.ts';
-import type { EventMetadata } from '../../../src/app/log/metadata.ts';
 import { evolveCluster } from '../../../src/domain/clusters/cluster.ts';
-import { initialCluster, isLiveCluster, type ClusterState } from '../../../src/domain/clusters/state.ts';
-import type { ClusterEvent } from '../../../src/domain/clusters/events.ts';
+import {
+  initialCluster,
+  isLiveCluster,
+  type ClusterState,
+  type ClusterEvent,
+} from '../../../src/domain/clusters/state.ts';
 import type { CapacityClaim, HubCapacityEvent } from '../../../src/domain/hubs/capacity-events.ts';
 import {
   claimOf,
@@ -13,8 +16,7 @@ import {
 } from '../../../src/domain/hubs/capacity.ts';
 import { objectAt, stringAt } from '../../../src/domain/json-tools.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
-import type { NameEvent } from '../../../src/domain/naming/events.ts';
-import { nameDecider, type NameState } from '../../../src/domain/naming/name.ts';
+import { type NameEvent, nameDecider, type NameState } from '../../../src/domain/naming/name.ts';
 import { parseStreamName } from '../../../src/domain/stream-name.ts';
 import type { HubOrder } from '../hubs/hub-journal.ts';
 import type { HubWitness } from './caller.ts';

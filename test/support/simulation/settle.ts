@@ -1,4 +1,4 @@
-import { claimOfCluster } from '../../../src/domain/clusters/claims.ts';
+import { claimOfCluster } from '../../../src/domain/clusters/servable.ts';
 import { CLUSTER_ORDER } from '../../../src/domain/clusters/hub-objects.ts';
 import { isLiveCluster, isStoredCluster } from '../../../src/domain/clusters/state.ts';
 import { claimOf, shortages, type HubCapacityState } from '../../../src/domain/hubs/capacity.ts';

@@ -1,7 +1,11 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { briefTextOf, completeMetadata } from '../../../src/app/log/brief-metadata.ts';
-import { workflowActor, type CommandMetadata } from '../../../src/app/log/metadata.ts';
+import {
+  briefTextOf,
+  completeMetadata,
+  workflowActor,
+  type CommandMetadata,
+} from '../../../src/app/log/metadata.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import { defined } from '../../../src/domain/json-tools.ts';
 import { check } from '../../support/property.ts';

@@ -1,11 +1,10 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { z } from 'zod';
-import { completeMetadata } from '../../../src/app/log/brief-metadata.ts';
+import { completeMetadata, commandMetadata } from '../../../src/app/log/metadata.ts';
 import { createEventCodec, InvalidEvent } from '../../../src/app/log/event-codec.ts';
 import type { EventToAppend } from '../../../src/app/log/event-store.ts';
 import { eventId } from '../../../src/app/log/identifiers.ts';
-import { commandMetadata } from '../../../src/app/log/metadata.ts';
 import type { EventType } from '../../../src/domain/event-type.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import { fakeContext } from '../../support/commands/fake-context.ts';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { canonicalText } from '../../../src/app/audit/merkle/leaf.ts';
-import { findHidden, splitOf } from '../../../src/app/log/hidden-fields.ts';
+import { findHidden, splitOf } from '../../../src/app/log/metadata.ts';
 import type { EventType } from '../../../src/domain/event-type.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import { jsonObject } from '../../../src/domain/schemas.ts';

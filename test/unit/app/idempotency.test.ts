@@ -1,7 +1,6 @@
 import { expect } from 'chai';
-import { parseIdempotencyKey } from '../../../src/app/commands/idempotency.ts';
+import { parseIdempotencyKey, createRequestHash } from '../../../src/app/commands/command.ts';
 import { keyedCommandId, keyedCreationId } from '../../../src/app/log/identifiers.ts';
-import { createRequestHash } from '../../../src/app/commands/request-hash.ts';
 
 describe('Idempotency-Key', () => {
   for (const [header, key] of [

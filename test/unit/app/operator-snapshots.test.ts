@@ -8,10 +8,9 @@ import { clusterOrderSpec } from '../../../src/domain/clusters/cluster-order-man
 import { cluster } from '../../../src/domain/clusters/cluster.resource.ts';
 import type { ClusterReport } from '../../../src/domain/clusters/commands.ts';
 import { clusterDecider } from '../../../src/domain/clusters/decide.ts';
-import type { ClusterEvent } from '../../../src/domain/clusters/events.ts';
+import { type ClusterEvent, initialCluster, type ClusterState } from '../../../src/domain/clusters/state.ts';
 import { assess, configVersion } from '../../../src/domain/clusters/observation.ts';
 import type { DesiredCluster } from '../../../src/domain/clusters/observed.ts';
-import { initialCluster, type ClusterState } from '../../../src/domain/clusters/state.ts';
 import { isRejection } from '../../../src/domain/decider.ts';
 import type { JsonObject, JsonValue } from '../../../src/domain/json.ts';
 import { isObject, listAt, objectAt, stringAt } from '../../../src/domain/json-tools.ts';

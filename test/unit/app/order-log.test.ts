@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import { evolveCluster } from '../../../src/domain/clusters/cluster.ts';
-import type { ClusterEvent } from '../../../src/domain/clusters/events.ts';
-import { initialCluster, type ClusterState } from '../../../src/domain/clusters/state.ts';
+import { type ClusterEvent, initialCluster, type ClusterState } from '../../../src/domain/clusters/state.ts';
 import { HUB, onHub, order, ordered } from '../domain/clusters/samples.ts';
 import { orderLog, logRefusal } from '../../../src/app/process-runner/order-log.ts';
 import type { Logger } from '../../../src/app/ports.ts';

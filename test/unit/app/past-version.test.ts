@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
-import { commandOf } from '../../../src/app/commands/folded-stream.ts';
+import { commandOf } from '../../../src/app/commands/loaded-streams.ts';
 import { revisionOfVersion } from '../../../src/app/commands/past-version.ts';
 import type { RecordedEvent } from '../../../src/app/log/event-store.ts';
 import { countVersion, NO_VERSION } from '../../../src/domain/document-version.ts';

@@ -9,7 +9,7 @@ import { StoreUnavailable, type EventStore } from '../../../src/app/log/event-st
 import type { Encrypted, EventMetadata } from '../../../src/app/log/metadata.ts';
 import type { RejectionRecord } from '../../../src/app/ports.ts';
 import { createPersonalMetadata } from '../../../src/app/tenancy/subjects.ts';
-import { createRequestHash } from '../../../src/app/commands/request-hash.ts';
+import { createRequestHash } from '../../../src/app/commands/command.ts';
 import { auditEventTypes } from '../../../src/domain/audit/event-types.ts';
 import { systemIds } from '../../../src/adapters/system/system-ports.ts';
 import { collect } from '../../support/commands/fake-context.ts';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { AuditKeyMissing, AuditKeyReplaced } from '../../../src/app/audit/audit-keys.ts';
 import { ApiError } from '../../../src/http/errors.ts';
-import { auditTreeRoutes, type AuditTreeServices } from '../../../src/http/ledger/audit-tree.ts';
+import { auditTreeRoutes, type AuditTreeServices } from '../../../src/http/ledger/routes.ts';
 import type { LedgerCall } from '../../../src/http/ledger/serve.ts';
 import { startCliStub, type CliStub } from '../../support/cli/stub-service.ts';
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { evidenceOf, type Question, type Shown } from '../../../src/app/automation/automation-evidence.ts';
+import { evidenceOf, type Question, type Shown } from '../../../src/app/automation/automation-effects.ts';
 import type {
   ObservedClusterOrder,
   ObservedHostedCluster,

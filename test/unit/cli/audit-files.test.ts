@@ -11,7 +11,7 @@ import { leafHashOf, leafOf } from '../../../src/app/audit/merkle/leaf.ts';
 import { createMemoryTree } from '../../../src/app/audit/merkle/memory-tree.ts';
 import { signNote } from '../../../src/app/audit/merkle/note.ts';
 import { inclusionPath } from '../../../src/app/audit/merkle/proofs.ts';
-import { splitOf } from '../../../src/app/log/hidden-fields.ts';
+import { splitOf } from '../../../src/app/log/metadata.ts';
 import { objectAt } from '../../../src/domain/json-tools.ts';
 import { eventsOf, keyOf, ORIGIN, vkey } from '../../support/audit/signed-history.ts';
 

@@ -4,8 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { createCli, runCli } from '../../../src/cli/ledgerctl.ts';
-import { urlOfAddress } from '../../../src/cli/service-url.ts';
+import { createCli, runCli, urlOfAddress } from '../../../src/cli/ledgerctl.ts';
 import type { CliActions, TokenRequest } from '../../../src/cli/connection.ts';
 
 const unused = () => Promise.reject(new Error('not in this test'));

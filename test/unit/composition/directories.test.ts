@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync, write
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { openDirectories } from '../../../src/composition/directories.ts';
+import { openDirectories } from '../../../src/composition/opening.ts';
 import { BadSetting } from '../../../src/config.ts';
 
 describe('directories of the settings', () => {

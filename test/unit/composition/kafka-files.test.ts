@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { checkKafkaFiles } from '../../../src/composition/kafka-files.ts';
+import { checkKafkaFiles } from '../../../src/composition/opening.ts';
 import { BadSetting } from '../../../src/config.ts';
 import { loopbackTls, type LoopbackTls } from '../../support/http/loopback-tls.ts';
 

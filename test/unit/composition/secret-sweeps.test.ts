@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { FIRST_SWEEP_MS, SWEEP_EVERY_MS, sweepSecrets } from '../../../src/composition/secret-sweeps.ts';
+import { FIRST_SWEEP_MS, SWEEP_EVERY_MS, sweepSecrets } from '../../../src/composition/system.ts';
 import { silentLogger } from '../../support/loggers.ts';
 import { manualTime } from '../../support/manual-time.ts';
 

@@ -9,7 +9,7 @@ import {
   openDevelopmentIssuer,
 } from '../../../src/adapters/identity/development-issuer.ts';
 import { IssuerUnreachable } from '../../../src/app/tenancy/identity.ts';
-import { createVerifier } from '../../../src/composition/token-verification.ts';
+import { createVerifier } from '../../../src/composition/opening.ts';
 import { BadSetting, type Address } from '../../../src/config.ts';
 import { silentLogger } from '../../support/loggers.ts';
 

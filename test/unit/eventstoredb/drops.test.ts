@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { createDrops } from '../../../src/adapters/event-store/eventstoredb/drops.ts';
+import { createDrops } from '../../../src/adapters/event-store/eventstoredb/subscription.ts';
 import type { Logger } from '../../../src/app/ports.ts';
 import { eventually } from '../../support/eventually.ts';
 

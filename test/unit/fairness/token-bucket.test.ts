@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { createCallCounts } from '../../../src/app/process-runner/call-counts.ts';
+import { createCallCounts } from '../../../src/app/process-runner/lanes.ts';
 import { createRateLimit, createTokenBucket } from '../../../src/app/fairness/token-bucket.ts';
 import { check } from '../../support/property.ts';
 

@@ -2,8 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import type { VerifiedToken } from '../../../src/app/tenancy/identity.ts';
 import type { IssuerScope } from '../../../src/domain/tenancy/trusted-issuers.ts';
-import { claimBeyond } from '../../../src/http/osac/issuer-scope.ts';
-import { principalOf } from '../../../src/http/osac/principal.ts';
+import { claimBeyond, principalOf } from '../../../src/http/osac/principal.ts';
 import { check } from '../../support/property.ts';
 
 const NOTHING: IssuerScope = { tenants: [], admins: false, services: false };

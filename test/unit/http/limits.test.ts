@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { addressKey } from '../../../src/http/limits/admission.ts';
-import { createUnread } from '../../../src/http/limits/unread.ts';
+import { addressKey, createUnread } from '../../../src/http/limits/admission.ts';
 import { ApiError } from '../../../src/http/errors.ts';
 import { check } from '../../support/property.ts';
 

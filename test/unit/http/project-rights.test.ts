@@ -4,7 +4,7 @@ import type { JsonObject } from '../../../src/domain/json.ts';
 import { ApiError } from '../../../src/http/errors.ts';
 import type { Call } from '../../../src/http/osac/call.ts';
 import { principalOf, type Principal } from '../../../src/http/osac/principal.ts';
-import { withProjectRights } from '../../../src/http/osac/project-rights.ts';
+import { withProjectRights } from '../../../src/http/osac/surfaces.ts';
 import type { KindService } from '../../../src/http/osac/service-table.ts';
 import type { ResourceRow } from '../../../src/projections/read-models.ts';
 import { sees } from '../../../src/projections/visibility.ts';
@@ -33,7 +33,7 @@ const PEOPLE = {
 } as const;
 type Name = keyof typeof PEOPLE;
 
-/** Beside `http/osac/project-rights.ts`: what stands between a route and its handler. */
+/** What stands between a route and its handler. */
 describe('rights inside one project', () => {
   const row = (id: string, project: string): ResourceRow =>
     ({ kind: 'projectMembership', id, tenant: 't1', project, name: id }) as ResourceRow;

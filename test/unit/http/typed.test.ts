@@ -3,8 +3,7 @@ import { createMemoryKeyStore } from '../../../src/adapters/keys/memory-key-stor
 import { isMadeHere } from '../../../src/app/audit/known-ids.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import { withTypedConcealed } from '../../../src/http/audit/typed-values.ts';
-import { fieldNames } from '../../../src/http/osac/field-names.ts';
-import { MESSAGES } from '../../../src/http/osac/messages.ts';
+import { fieldNames, MESSAGES } from '../../../src/http/osac/messages.ts';
 
 const UUID = '0193a1b2-0000-7000-8000-0000000000ee';
 

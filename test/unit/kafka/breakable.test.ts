@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect } from 'chai';
-import { createBreakable } from '../../../src/adapters/kafka/interruptible-work.ts';
+import { createBreakable } from '../../../src/adapters/kafka/kafkajs-cluster.ts';
 
 describe('work that can be broken off', () => {
   it('keeps nothing of what has ended, so that a connection may send for months', async () => {

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { createTried, NO_ANSWER } from '../../../src/adapters/kafka/broker-attempts.ts';
+import { createTried, NO_ANSWER } from '../../../src/adapters/kafka/kafkajs-cluster.ts';
 import { KafkaFault } from '../../../src/app/publisher/ports.ts';
 
 describe('brokers that were tried', () => {

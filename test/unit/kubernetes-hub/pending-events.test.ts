@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { createPendingEvents } from '../../../src/adapters/management-cluster/kubernetes/pending-events.ts';
 import {
+  createPendingEvents,
   UnreadableWatch,
   watchLines,
-} from '../../../src/adapters/management-cluster/kubernetes/watch-lines.ts';
+} from '../../../src/adapters/management-cluster/kubernetes/watch.ts';
 import { CLUSTER_ORDER } from '../../../src/domain/clusters/hub-objects.ts';
 import type { HubObjectEvent } from '../../../src/domain/hubs/hub-object.ts';
 import { checkAsync } from '../../support/property.ts';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { check } from '../../support/property.ts';
-import { createProgress } from '../../../src/app/process-runner/progress.ts';
+import { createProgress } from '../../../src/app/process-runner/intake.ts';
 import type { Anchor } from '../../../src/app/log/resume-point.ts';
 
 const position = (n: number): string => String(n).padStart(6, '0');

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { newActor, type Actor, type Item } from '../../../src/app/process-runner/actor.ts';
-import { createReadyRuns } from '../../../src/app/process-runner/ready-runs.ts';
+import { createReadyRuns } from '../../../src/app/process-runner/runs.ts';
 
 const look: Item = { kind: 'look' };
 const observation: Item = { kind: 'observation', observation: {} };

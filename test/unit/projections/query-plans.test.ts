@@ -11,7 +11,7 @@ import {
 import { RESOURCES_SCHEMA } from '../../../src/projections/resources/schema.ts';
 import { TIMELINE_STATEMENTS } from '../../../src/projections/timeline/timeline-reader.ts';
 import { timelineView } from '../../../src/projections/timeline/timeline-view.ts';
-import { USAGE_SCHEMA } from '../../../src/projections/usage/schema.ts';
+import { USAGE_SCHEMA } from '../../../src/projections/usage/usage-view.ts';
 import { USAGE_STATEMENTS } from '../../../src/projections/usage/usage-reader.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { Timers } from '../../../src/app/ports.ts';
-import { createWaiters } from '../../../src/projections/runner/waiters.ts';
+import { createWaiters } from '../../../src/projections/runner/supervisor.ts';
 
 /** Timers that fire when told to. */
 const manualTimers = () => {

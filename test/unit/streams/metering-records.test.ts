@@ -15,8 +15,7 @@ import {
   createStreamFolds,
   type FoldMemoryOptions,
 } from '../../../src/app/streams/stream-folds.ts';
-import { actingCluster } from '../../../src/domain/clusters/acting.ts';
-import { clusterMeter } from '../../../src/domain/clusters/meter.ts';
+import { actingCluster, clusterMeter } from '../../../src/domain/clusters/acting.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import { registry } from '../../../src/domain/registry.ts';
 

@@ -1,5 +1,5 @@
 import type { Position as LogPosition, RecordedEvent as StoredEvent } from '@eventstore/db-client';
-import { completeMetadata } from '../../../app/log/brief-metadata.ts';
+import { completeMetadata } from '../../../app/log/metadata.ts';
 import type { EventToAppend, Position, RecordedEvent } from '../../../app/log/event-store.ts';
 import { LogDamaged } from '../../../app/log/event-store.ts';
 import type { JsonObject, JsonValue } from '../../../domain/json.ts';

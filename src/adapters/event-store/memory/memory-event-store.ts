@@ -1,4 +1,4 @@
-import { completeMetadata } from '../../../app/log/brief-metadata.ts';
+import { completeMetadata } from '../../../app/log/metadata.ts';
 import {
   StoreUnavailable,
   WrongExpectedRevision,

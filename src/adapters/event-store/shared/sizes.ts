@@ -1,4 +1,4 @@
-import { completeMetadata } from '../../../app/log/brief-metadata.ts';
+import { completeMetadata } from '../../../app/log/metadata.ts';
 import { EventTooLarge, MAX_APPEND_BYTES, type EventToAppend } from '../../../app/log/event-store.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 

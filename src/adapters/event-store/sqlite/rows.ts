@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib';
-import { completeMetadata } from '../../../app/log/brief-metadata.ts';
+import { completeMetadata } from '../../../app/log/metadata.ts';
 import type { RecordedEvent } from '../../../app/log/event-store.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import { formatPosition } from '../shared/position.ts';

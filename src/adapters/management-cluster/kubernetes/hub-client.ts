@@ -1,22 +1,189 @@
 import { hash } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
-import { HubError, type CallOptions, type HubReport } from '../../../app/hubs/management-cluster.ts';
+import {
+  HubError,
+  type CallOptions,
+  type ManagementCluster,
+  type StoredMark,
+  type HubReport,
+} from '../../../app/hubs/management-cluster.ts';
 import type { Clock, Timers } from '../../../app/ports.ts';
 import { HUB_OBJECTS, hubObjectOf, isOwned, ownedObjects } from '../../../domain/hub-objects.ts';
-import type { HubObject, OwnedObject } from '../../../domain/hubs/hub-object.ts';
-import { createApi, type Api } from './api.ts';
-import { checkHub, type HubNeeds } from './check.ts';
+import type { HostCounts } from '../../../domain/hubs/health.ts';
+import {
+  isDnsLabel,
+  isLabelValue,
+  OSAC_GROUP,
+  type OwnedObject,
+  apiVersionOf,
+  type HubObject,
+} from '../../../domain/hubs/hub-object.ts';
+import {
+  AGENT,
+  NAMESPACE,
+  RESOURCE_CLASS_LABEL,
+  SECRET,
+  LEASE,
+  MARK_NAME,
+} from '../../../domain/hubs/hub-objects.ts';
+import { MARK_DURATION_MS, type HubMark } from '../../../domain/hubs/mark.ts';
+import { objectAt, own, stringAt } from '../../../domain/json-tools.ts';
+import type { JsonObject } from '../../../domain/json.ts';
+import { type Api, createApi } from './api.ts';
+import { type HubNeeds, checkHub } from './check.ts';
 import { openConnection } from './connection.ts';
-import { createObjectFields } from './crd-fields.ts';
 import { hubController } from './controller.ts';
+import { createObjectFields } from './crd-fields.ts';
 import { createIdentity, verifiedApi, type Identity } from './identity.ts';
 import { InvalidKubeconfig, readKubeconfig } from './kubeconfig.ts';
-import { objectOperations } from './objects.ts';
+import { ensure, listed, objectOperations } from './objects.ts';
 import { isKinded, type HubOperations, type Operation } from './protocol.ts';
-import { createRights } from './rights.ts';
-import { surroundingsOperations } from './surroundings.ts';
-import { markOperations } from './marks.ts';
+import { READ_AGENTS, type Rights, createRights } from './rights.ts';
 import { watchObjects, type ObjectWatch, type WatchNote, type WatchSettings } from './watch.ts';
+
+const CLAIMED_LABEL = 'agent-install.openshift.io/clusterdeployment-namespace';
+const TENANT_LABEL = `${OSAC_GROUP}/tenant-ref`;
+const PROJECT_LABEL = `${OSAC_GROUP}/project`;
+
+type SurroundingsOperations = Pick<ManagementCluster, 'readSecret' | 'inventory' | 'ensureTenantNamespace'>;
+
+/** What is around the objects of a hub: Secrets by name, tenants' namespaces, and hosts where the rights show them. */
+const surroundingsOperations = (
+  api: Api,
+  rights: Rights,
+  owned: readonly OwnedObject[],
+  { namespace: hubNamespace, tenantNamespaces }: Pick<HubNeeds, 'namespace' | 'tenantNamespaces'>,
+): SurroundingsOperations => ({
+  readSecret: async ({ namespace, name, key }, by) => {
+    if (name === '') return undefined;
+    const secret = await api.get(SECRET, { namespace, name }, by);
+    const data = own(objectAt(secret, 'data'), key);
+    return typeof data === 'string' ? Buffer.from(data, 'base64') : undefined;
+  },
+
+  inventory: async (by) => {
+    if (!(await rights.has(READ_AGENTS, by))) return undefined;
+    try {
+      return await countAgents(api, owned, tenantNamespaces ? {} : { namespace: hubNamespace }, by);
+    } catch (error) {
+      // No such kind: hosts of this hub are managed in another way.
+      if (error instanceof HubError && error.kind === 'not-ready') return undefined;
+      throw error;
+    }
+  },
+
+  /** A namespace of that name without our labels is somebody else's, and nobody is let into it. */
+  ensureTenantNamespace: async ({ name, tenant }, by) => {
+    if (!isDnsLabel(name) || !isLabelValue(tenant))
+      throw new HubError('invalid', `namespace ${name}: name or tenant is not a Kubernetes name`);
+    const labels = { [TENANT_LABEL]: tenant, [PROJECT_LABEL]: hubNamespace };
+    const object = { apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels } };
+    const wanted = { of: NAMESPACE, word: 'namespace', name, object };
+    return { created: await ensure(api, wanted, TENANT_LABEL, by) };
+  },
+});
+
+/** Free is what the operator takes as free: of the class, nothing of ours on it, not claimed by a hosted cluster. */
+const countAgents = async (
+  api: Api,
+  owned: readonly OwnedObject[],
+  where: { readonly namespace?: string },
+  by: CallOptions,
+): Promise<HostCounts> => {
+  const holders = new Set<string>();
+  const backLabels = owned.flatMap(({ backLabel }) => backLabel ?? []);
+  for (const kind of owned.filter(({ backLabel }) => backLabel !== undefined)) {
+    const at = { ...where, labelSelector: kind.idLabel, metadataOnly: true } as const;
+    for (const object of await listed(api, kind, at, by))
+      holders.add(`${kind.backLabel}=${stringAt(objectAt(object, 'metadata'), 'name')}`);
+  }
+  const counts = new Map<string, { free: number; ours: number; foreign: number }>();
+  const agents = { labelSelector: RESOURCE_CLASS_LABEL, metadataOnly: true } as const;
+  for (const agent of await listed(api, AGENT, agents, by)) {
+    const labels = objectAt(objectAt(agent, 'metadata'), 'labels');
+    const resourceClass = stringAt(labels, RESOURCE_CLASS_LABEL);
+    const count = counts.get(resourceClass) ?? { free: 0, ours: 0, foreign: 0 };
+    const held = backLabels.filter((label) => stringAt(labels, label) !== '');
+    if (held.some((label) => holders.has(`${label}=${stringAt(labels, label)}`))) count.ours += 1;
+    else if (held.length > 0 || Object.hasOwn(labels, CLAIMED_LABEL)) count.foreign += 1;
+    else count.free += 1;
+    counts.set(resourceClass, count);
+  }
+  return Object.fromEntries(counts);
+};
+
+const ANNOTATION = 'fulfillment-ledger/';
+
+type MarkOperations = Pick<ManagementCluster, 'readMark' | 'writeMark'>;
+
+/** The mark of the deployment that drives the hub: a Lease, so that `kubectl get leases` shows who and since when. */
+const markOperations = (api: Api, namespace: string): MarkOperations => ({
+  readMark: async (by) => {
+    const lease = await api.get(LEASE, { namespace, name: MARK_NAME }, by);
+    return lease === undefined ? undefined : storedMark(lease);
+  },
+  writeMark: async (mark, over, by) => {
+    const lease = leaseOf(mark, namespace, over);
+    try {
+      const stored = await (over === undefined
+        ? api.create(LEASE, lease, by)
+        : api.replace(LEASE, lease, by));
+      return stringAt(objectAt(stored, 'metadata'), 'resourceVersion');
+    } catch (error) {
+      if (error instanceof HubError && LOST.includes(error.kind)) return undefined;
+      // It was removed since it was read; a namespace that is not there says so at the next creation.
+      if (over !== undefined && error instanceof HubError && error.kind === 'not-found') return undefined;
+      throw error;
+    }
+  },
+});
+
+const LOST: readonly HubError['kind'][] = ['already-exists', 'conflict'];
+
+const leaseOf = (mark: HubMark, namespace: string, resourceVersion: string | undefined): JsonObject => ({
+  apiVersion: apiVersionOf(LEASE),
+  kind: LEASE.kind,
+  metadata: {
+    name: MARK_NAME,
+    namespace,
+    ...(resourceVersion === undefined ? {} : { resourceVersion }),
+    annotations: {
+      [`${ANNOTATION}deployment-id`]: mark.deploymentId,
+      [`${ANNOTATION}deployment-name`]: mark.name,
+      [`${ANNOTATION}former-ids`]: mark.formerIds.join(','),
+      [`${ANNOTATION}epoch`]: String(mark.epoch),
+      [`${ANNOTATION}nonce`]: mark.nonce,
+      [`${ANNOTATION}holder`]: mark.holder,
+    },
+  },
+  spec: {
+    // As leader election has it: nobody holds what was released.
+    holderIdentity: mark.released ? '' : mark.holder,
+    leaseDurationSeconds: MARK_DURATION_MS / 1000,
+    renewTime: mark.renewedAt.replace(/Z$/, '000Z'),
+  },
+});
+
+/** A Lease of this name without what we write is foreign: nobody's deployment, held by whom it says. */
+const storedMark = (lease: JsonObject): StoredMark => {
+  const metadata = objectAt(lease, 'metadata');
+  const spec = objectAt(lease, 'spec');
+  const told = (key: string): string => stringAt(objectAt(metadata, 'annotations'), `${ANNOTATION}${key}`);
+  const formerIds = told('former-ids');
+  return {
+    version: stringAt(metadata, 'resourceVersion'),
+    mark: {
+      deploymentId: told('deployment-id'),
+      name: told('deployment-name'),
+      formerIds: formerIds === '' ? [] : formerIds.split(','),
+      epoch: Number(told('epoch')) || 0,
+      nonce: told('nonce'),
+      holder: told('holder'),
+      renewedAt: stringAt(spec, 'renewTime'),
+      released: stringAt(spec, 'holderIdentity') === '',
+    },
+  };
+};
 
 export type HubClientOptions = {
   readonly clock: Clock;

@@ -2,13 +2,133 @@ import { HubError, isForbidden } from '../../../app/hubs/management-cluster.ts';
 import type { Timers } from '../../../app/ports.ts';
 import { pause } from '../../../app/process-runner/pause.ts';
 import type { HubObjectEvent, OwnedObject, OwnedShown } from '../../../domain/hubs/hub-object.ts';
-import type { JsonObject } from '../../../domain/json.ts';
-import { numberAt, objectAt, stringAt } from '../../../domain/json-tools.ts';
+import { isObject, numberAt, objectAt, stringAt } from '../../../domain/json-tools.ts';
+import type { JsonObject, JsonValue } from '../../../domain/json.ts';
 import { isExpired, refusal, retryAfterMs, silence, statusOf } from './api-errors.ts';
 import { pathOf, type Api } from './api.ts';
 import { NoAnswer } from './connection.ts';
-import { createPendingEvents } from './pending-events.ts';
-import { watchLines } from './watch-lines.ts';
+
+/** Events told at once: few enough that taking them over does not hold the thread that answers HTTP. */
+const MAX_BATCH = 50;
+const MAX_BATCH_BYTES = 262_144;
+
+const SYNCED = ' synced';
+
+type PendingEvents = {
+  /** Of one object only its newest state waits; a new object of the same name is another one. */
+  push(event: HubObjectEvent, bytes: number): void;
+  /** Events that wait, oldest first; waits for the first. Undefined: the watch is over. Throws what it ended by. */
+  take(): Promise<readonly HubObjectEvent[] | undefined>;
+  /** Resolves when there is room for more: what waits is bounded by number and size. */
+  room(): Promise<void>;
+  end(error?: Error): void;
+};
+
+/** Between the stream of a hub and whoever reads it: bounded, in order per object, changes coalesced. */
+export const createPendingEvents = (limits: {
+  readonly events: number;
+  readonly bytes: number;
+}): PendingEvents => {
+  const waiting = new Map<string, { readonly event: HubObjectEvent; readonly bytes: number }>();
+  let bytes = 0;
+  let ended = false;
+  let failure: Error | undefined;
+  let changed = Promise.withResolvers<void>();
+  const signal = (): void => {
+    changed.resolve();
+    changed = Promise.withResolvers();
+  };
+  const drop = (key: string): void => {
+    bytes -= waiting.get(key)?.bytes ?? 0;
+    waiting.delete(key);
+  };
+  const batch = (): readonly HubObjectEvent[] => {
+    const taken: HubObjectEvent[] = [];
+    let size = 0;
+    for (const [key, one] of waiting) {
+      if (taken.length >= MAX_BATCH || (taken.length > 0 && size + one.bytes > MAX_BATCH_BYTES)) break;
+      taken.push(one.event);
+      size += one.bytes;
+      drop(key);
+    }
+    return taken;
+  };
+
+  return {
+    push: (event, size) => {
+      const key = event.type === 'synced' ? SYNCED : event.object.uid;
+      // A later list replaces an earlier one and stands behind everything that it holds.
+      if (event.type === 'synced') drop(key);
+      else bytes -= waiting.get(key)?.bytes ?? 0;
+      waiting.set(key, { event, bytes: size });
+      bytes += size;
+      signal();
+    },
+    take: async () => {
+      while (waiting.size === 0 && !ended) await changed.promise;
+      if (waiting.size === 0 && failure !== undefined) throw failure;
+      if (waiting.size === 0) return undefined;
+      const taken = batch();
+      signal();
+      return taken;
+    },
+    room: async () => {
+      while ((waiting.size >= limits.events || bytes >= limits.bytes) && !ended) await changed.promise;
+    },
+    end: (error) => {
+      ended = true;
+      failure = error;
+      waiting.clear();
+      bytes = 0;
+      signal();
+    },
+  };
+};
+
+/** The stream cannot be read on: a line that is not JSON or has no end. */
+export class UnreadableWatch extends Error {
+  override readonly name = 'UnreadableWatch';
+}
+
+/** An object with a pull secret and long status is below 1 MiB, what an API server stores at most about 1.5 MiB. */
+const MAX_LINE_BYTES = 8_388_608;
+const NEWLINE = 0x0a;
+
+/**
+ * Lines of a watch, each a JSON object with its size in bytes. What is left when the stream ends in the middle of a
+ * line is dropped: that connection was cut, and the event comes again. Throws UnreadableWatch.
+ */
+export async function* watchLines(
+  chunks: AsyncIterable<Buffer>,
+): AsyncGenerator<{ readonly value: JsonObject; readonly bytes: number }> {
+  let parts: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of chunks) {
+    let from = 0;
+    for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, from)) {
+      const line = Buffer.concat([...parts, chunk.subarray(from, end)]);
+      parts = [];
+      length = 0;
+      from = end + 1;
+      if (line.length > 0) yield { value: parsed(line), bytes: line.length };
+    }
+    if (from < chunk.length) {
+      parts.push(chunk.subarray(from));
+      length += chunk.length - from;
+    }
+    if (length > MAX_LINE_BYTES) throw new UnreadableWatch(`a line has more than ${MAX_LINE_BYTES} bytes`);
+  }
+}
+
+const parsed = (line: Buffer): JsonObject => {
+  try {
+    const value = JSON.parse(line.toString('utf8')) as JsonValue;
+    if (isObject(value)) return value;
+  } catch {
+    // Said below; the parser's own message quotes the line.
+  }
+  throw new UnreadableWatch('a line is not a JSON object');
+};
 
 export type WatchSettings = {
   /** Milliseconds between full lists. Default 300,000, ± 10 %. */

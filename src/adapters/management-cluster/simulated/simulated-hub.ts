@@ -5,6 +5,9 @@ import {
   type HubReport,
   type ManagementCluster,
 } from '../../../app/hubs/management-cluster.ts';
+import type { Clock, Timers } from '../../../app/ports.ts';
+import { pause } from '../../../app/process-runner/pause.ts';
+import { isOwned } from '../../../domain/hub-objects.ts';
 import {
   apiVersionOf,
   type HubObject,
@@ -14,10 +17,8 @@ import {
   type OwnedShown,
 } from '../../../domain/hubs/hub-object.ts';
 import { SECRET } from '../../../domain/hubs/hub-objects.ts';
-import type { Clock, Timers } from '../../../app/ports.ts';
-import { pause } from '../../../app/process-runner/pause.ts';
-import { isOwned } from '../../../domain/hub-objects.ts';
 import type { JsonObject } from '../../../domain/json.ts';
+import type { Behaviour } from './behaviours/behaviour.ts';
 import {
   createInlineChannel,
   createWorkerChannel,
@@ -28,11 +29,67 @@ import {
   type Told,
 } from './channel.ts';
 import type { HubEngineOptions } from './engine.ts';
-import { createHubTime } from './hub-time.ts';
-import { withPatience } from './patience.ts';
-import type { Behaviour } from './behaviours/behaviour.ts';
 import { hubError, isWrite, type CallRequest, type Tampering } from './protocol.ts';
 import { givenSettings, parseSettings } from './settings.ts';
+
+/**
+ * Hub time of one instance: a hub has a clock of its own that does not jump. It starts at the wall clock and goes
+ * on with the monotonic one; what the hub's file has already seen is never undercut.
+ */
+const createHubTime = (clock: Clock) => {
+  let base = Date.parse(clock.now());
+  const start = clock.monotonicMs();
+  const now = (): number => Math.floor(base + clock.monotonicMs() - start);
+  return {
+    /** Milliseconds since 1970. */
+    now,
+    notBefore: (seen: number): void => {
+      base += Math.max(0, seen - now());
+    },
+  };
+};
+
+/**
+ * Waits for `work` until the deadline or the abort signal. What then happened to a write nobody knows
+ * (`unknown-outcome`); a read simply failed (`unavailable`).
+ */
+const withPatience = <T>(
+  work: Promise<T>,
+  options: {
+    readonly timers: Timers;
+    readonly deadlineMs: number;
+    readonly signals: readonly AbortSignal[];
+    readonly isWrite: boolean;
+    readonly what: string;
+  },
+): Promise<T> =>
+  new Promise((resolve, reject) => {
+    const kind = options.isWrite ? 'unknown-outcome' : 'unavailable';
+    const giveUp = (reason: string): void => {
+      finish();
+      reject(new HubError(kind, `${options.what}: ${reason}`));
+    };
+    const cancel = options.timers.after(options.deadlineMs, () =>
+      giveUp(`no answer within ${options.deadlineMs} ms`),
+    );
+    const onAbort = (): void => giveUp('given up by the caller');
+    const finish = (): void => {
+      cancel();
+      for (const signal of options.signals) signal.removeEventListener('abort', onAbort);
+    };
+    for (const signal of options.signals) signal.addEventListener('abort', onAbort);
+    if (options.signals.some((signal) => signal.aborted)) return onAbort();
+    work.then(
+      (value) => {
+        finish();
+        resolve(value);
+      },
+      (error: unknown) => {
+        finish();
+        reject(error instanceof Error ? error : new Error(String(error)));
+      },
+    );
+  });
 
 export type SimulatedHubOptions = {
   readonly hubId: string;
@@ -64,7 +121,7 @@ export type SimulatedHubOptions = {
 };
 
 /** Deeds of people and programs on the hub behind our back; they reach every instance on the file. */
-export type HubControl = {
+type HubControl = {
   /** Replaces the hub's settings and starts counting calls anew; `{}` makes the hub healthy. */
   configure(settings: string | { readonly [key: string]: string | number }): Promise<void>;
   /** `what`: one beside it disappears, and not the object itself. */

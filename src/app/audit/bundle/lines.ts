@@ -4,7 +4,7 @@ import { isObject, numberAt, own, stringAt } from '../../../domain/json-tools.ts
 import type { RecordedEvent } from '../../log/event-store.ts';
 import type { AuditLeaf } from '../tree.ts';
 import { encryptedIn, isEncrypted } from '../../../domain/personal.ts';
-import { splitOf } from '../../log/hidden-fields.ts';
+import { splitOf } from '../../log/metadata.ts';
 import { isHash, leafHash } from '../merkle/hashing.ts';
 import { canonicalHash, canonicalText, hashedMetadata, leafHashOf, type LeafRecord } from '../merkle/leaf.ts';
 import type { BundleLine, LineEvent, Shown, WhyWithheld } from './format.ts';

@@ -1,13 +1,51 @@
 import type { Checkpoint } from '../merkle/checkpoint.ts';
 import type { Trust } from '../merkle/key-chain.ts';
-import { collectFindings, outcomeOf, type Finding, type Findings, type Outcome } from './findings.ts';
+import { TILE_WIDTH, tileWidthAt } from '../merkle/tiles.ts';
+import { type Finding, collectFindings, outcomeOf, type Findings, type Outcome } from './findings.ts';
 import { FILES, trustSchema } from './format.ts';
-import { missingFolders } from './missing-tiles.ts';
 import { pinOf, type LaterProof, type PinState } from './pin-check.ts';
 import type { ReadTile } from './tile-reading.ts';
 import { openTileTree, type TileTree } from './tile-tree.ts';
 import { authorityOf, openCheckpoint, type Authority } from './trust-check.ts';
 import { verifyTiles } from './verify-tiles.ts';
+
+/** Of a folder of tiles of which nothing is left; `tiles`: without them nothing else can be looked at. */
+type MissingFolder = { readonly finding: Finding; readonly tiles: boolean };
+
+/**
+ * Folders that a tree of `size` leaves has and of which nothing is there: each is one thing to tell, where the files in it
+ * would be so many that they hide everything else. One that has a single file is that file, and not told here.
+ *
+ * @param holds whether there is anything in a folder, whose name ends with `/`.
+ */
+const missingFolders = async (
+  size: number,
+  holds: (folder: string) => Promise<boolean> | boolean,
+): Promise<readonly MissingFolder[]> => {
+  const folders = [
+    { name: 'entries', count: Math.ceil(size / TILE_WIDTH), what: 'bundles of entries' },
+    ...levelsOf(size).map((level) => ({ name: `${level}`, count: tilesOf(level, size), what: 'tiles' })),
+  ];
+  const missing: MissingFolder[] = [];
+  for (const { name, count, what } of folders) {
+    const file = `tile/${name}/`;
+    if (count < 2 || (await holds(file))) continue;
+    const tiles = name !== 'entries';
+    const message =
+      `the whole folder is missing, with ${count} ${what}` + (tiles ? ': nothing else was looked at' : '');
+    missing.push({ finding: { code: 'missing-file', file, place: [0, size], message }, tiles });
+  }
+  return missing;
+};
+
+const levelsOf = (size: number): number[] => {
+  const levels: number[] = [];
+  while (tileWidthAt(levels.length, 0, size) > 0) levels.push(levels.length);
+  return levels;
+};
+
+const tilesOf = (level: number, size: number): number =>
+  Math.ceil(Math.floor(size / TILE_WIDTH ** level) / TILE_WIDTH);
 
 /** The files of a log in the layout of C2SP tlog-tiles, wherever they lie; nothing about them is trusted. */
 export type TileLog = {
@@ -35,7 +73,7 @@ export type TilesReport = Outcome & {
   readonly bundles: number;
 };
 
-export type TileLogOptions = { readonly trust?: Trust; readonly later?: LaterProof };
+type TileLogOptions = { readonly trust?: Trust; readonly later?: LaterProof };
 
 /** `what`: where the tiles come from. Default: they lie somewhere. */
 type ReportOptions = TileLogOptions & { readonly what?: 'service' };

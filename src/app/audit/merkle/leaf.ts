@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import type { JsonObject } from '../../../domain/json.ts';
 import { stringAt } from '../../../domain/json-tools.ts';
 import type { RecordedEvent } from '../../log/event-store.ts';
-import { splitOf } from '../../log/hidden-fields.ts';
+import { splitOf } from '../../log/metadata.ts';
 import { canonicalText } from './canonical.ts';
 import { leafHash } from './hashing.ts';
 

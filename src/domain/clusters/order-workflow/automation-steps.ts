@@ -3,8 +3,7 @@ import type { JsonObject } from '../../json.ts';
 import type { Call, Work } from '../../process/declaration.ts';
 import { instanceOfEffect, isUnresolved } from '../../process/effects.ts';
 import type { ClusterCommand } from '../commands.ts';
-import type { AutomationPurpose } from '../events.ts';
-import type { RunningJob } from '../state.ts';
+import type { AutomationPurpose, RunningJob } from '../state.ts';
 import {
   firstRequest,
   isRunning,

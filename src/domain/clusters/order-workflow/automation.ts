@@ -1,9 +1,8 @@
 import { defined } from '../../json-tools.ts';
 import { doubled, later, type Backoff } from '../../process/effects.ts';
-import type { AutomationPurpose } from '../events.ts';
+import type { AutomationPurpose, RunningJob } from '../state.ts';
 import type { HubWork } from '../observed.ts';
 import { RUNNING } from '../observed-facts.ts';
-import type { RunningJob } from '../state.ts';
 import { automationMode, onItsHub, provisionWording, type OrderRun } from './run.ts';
 
 /**

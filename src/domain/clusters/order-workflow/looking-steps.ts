@@ -1,7 +1,7 @@
 import { defined } from '../../json-tools.ts';
 import type { JsonObject } from '../../json.ts';
 import type { ClusterCommand } from '../commands.ts';
-import type { Lost } from '../events.ts';
+import type { Lost } from '../state.ts';
 import { assess, type Assessment } from '../observation.ts';
 import type { ClusterObservation } from '../observed.ts';
 import { versionOf } from '../observed-version.ts';

@@ -1,4 +1,4 @@
-import { claimOfCluster } from '../claims.ts';
+import { claimOfCluster } from '../servable.ts';
 import type { CapacityClaim } from '../../hubs/capacity-events.ts';
 import { defined, own, sameJson } from '../../json-tools.ts';
 import { isUnresolved } from '../../process/effects.ts';

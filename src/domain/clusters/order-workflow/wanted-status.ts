@@ -1,8 +1,7 @@
 import { own } from '../../json-tools.ts';
 import { nodeRequestsOf } from '../cluster-order-manifest.ts';
-import type { AutomationPurpose, ConditionName } from '../events.ts';
+import type { AutomationPurpose, ConditionName, RunningJob } from '../state.ts';
 import type { ClusterOrderStatus } from '../hub-objects.ts';
-import type { RunningJob } from '../state.ts';
 import { onItsHub, type Dispatched, type OrderRun } from './run.ts';
 
 /**

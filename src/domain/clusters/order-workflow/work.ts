@@ -6,7 +6,7 @@ import { isUnresolved } from '../../process/effects.ts';
 import { CLUSTER_CATEGORY } from '../cluster.ts';
 import { clusterOrderDraft, orderName } from '../cluster-order-manifest.ts';
 import type { ClusterCommand } from '../commands.ts';
-import type { AutomationPurpose } from '../events.ts';
+import type { AutomationPurpose } from '../state.ts';
 import { automationMode, hubOf, isRetryUnsent, isSent, orderOf, wantedClaim, type OrderRun } from './run.ts';
 
 /** What steps ask for: effects on hub, scheduler and automation. */

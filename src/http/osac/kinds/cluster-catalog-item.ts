@@ -24,7 +24,7 @@ import { canonicalDocument, MESSAGES } from '../messages.ts';
 import { find, problemText, type Home } from '../references.ts';
 import type { Principal } from '../principal.ts';
 import type { KindService } from '../service-table.ts';
-import type { RoomCheck } from '../room-check.ts';
+import type { RoomCheck } from '../clusters.ts';
 import type { Revision } from '../updates.ts';
 
 /** What an item promises is checked when it is written, so that an order cannot fail by it (OSAC). */

@@ -1,7 +1,7 @@
 import type { ClusterCommand } from '../../../domain/clusters/commands.ts';
 import { clusterCreation, clusterRevision } from '../clusters.ts';
 import { credentialHandler } from '../credentials.ts';
-import { throughItems, withinItem } from '../through-items.ts';
+import { throughItems, withinItem } from '../catalogue.ts';
 import type { KindParts, PartServices } from './kind-parts.ts';
 
 /** Clusters: resolved against the catalogue; kubeconfig and password on the public surface only (OSAC). */

@@ -17,7 +17,7 @@ import type { Placed } from '../../../domain/placed-document.ts';
 import { objectNotFound } from '../../errors.ts';
 import { refused, type Creation, type CreateServices } from '../creates.ts';
 import { documentCreation } from '../documents.ts';
-import type { RoomCheck } from '../room-check.ts';
+import type { RoomCheck } from '../clusters.ts';
 import type { KindService } from '../service-table.ts';
 
 /** A zone that no hub has is refused at once. */

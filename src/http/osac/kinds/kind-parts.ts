@@ -8,7 +8,7 @@ import type { HubAdapters } from '../credentials.ts';
 import type { Removal } from '../deletes.ts';
 import type { Surface } from '../messages.ts';
 import type { KindService } from '../service-table.ts';
-import type { RoomCheck } from '../room-check.ts';
+import type { RoomCheck } from '../clusters.ts';
 import type { Revision } from '../updates.ts';
 
 /** What a kind does in its own way; everything else is common to all that share the document decider. */

@@ -17,7 +17,7 @@ import { compileFilter } from '../filter/compile.ts';
 import { eventTarget } from '../filter/targets.ts';
 import type { Surface } from '../messages.ts';
 import type { Principal } from '../principal.ts';
-import { readMetadata } from '../write-metadata.ts';
+import { readMetadata } from '../served.ts';
 import { audienceOf, type Audience, type WatchedKind } from './audience.ts';
 import { stopping } from './endings.ts';
 import { createWatchHub, type WatchHub, type WatchSettings } from './hub.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { createBrokerWatch } from '../../../../src/app/publisher/broker-trouble.ts';
+import { createBrokerWatch } from '../../../../src/app/publisher/publisher.ts';
 import { manualTime } from '../../../support/manual-time.ts';
 
 const AWAY = { reason: 'unreachable', message: 'away', since: '2026-01-01T00:00:00.000Z' } as const;

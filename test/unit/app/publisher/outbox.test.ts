@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { isFarBehind } from '../../../../src/app/publisher/distance.ts';
+import { isFarBehind } from '../../../../src/app/publisher/courier.ts';
 import { createOutbox } from '../../../../src/app/publisher/outbox.ts';
 
 const parcel = (position: string, stream = 'a', value = 'x') => ({

@@ -3,7 +3,7 @@ import { clusterTemplate } from '../../../../src/domain/catalog/cluster-template
 import type { DocumentCommand } from '../../../../src/domain/catalog/document.ts';
 import { cluster } from '../../../../src/domain/clusters/cluster.resource.ts';
 import type { ClusterCommand, RequestedNodeSet } from '../../../../src/domain/clusters/commands.ts';
-import type { ClusterEvent } from '../../../../src/domain/clusters/events.ts';
+import type { ClusterEvent } from '../../../../src/domain/clusters/state.ts';
 import { orderedNodeSets } from '../../../../src/domain/clusters/resolve.ts';
 import type { JsonObject } from '../../../../src/domain/json.ts';
 import { specify } from '../../../support/domain/decider-spec.ts';

@@ -8,7 +8,7 @@ import {
   type OrderedSpec,
 } from '../../../../src/domain/clusters/cluster-order-manifest.ts';
 import type { ClusterCommand } from '../../../../src/domain/clusters/commands.ts';
-import type { ClusterEvent } from '../../../../src/domain/clusters/events.ts';
+import type { ClusterEvent } from '../../../../src/domain/clusters/state.ts';
 import type { JsonObject } from '../../../../src/domain/json.ts';
 import { specify } from '../../../support/domain/decider-spec.ts';
 import { check } from '../../../support/property.ts';

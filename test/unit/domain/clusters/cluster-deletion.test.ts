@@ -1,6 +1,6 @@
 import { clusterDecider } from '../../../../src/domain/clusters/decide.ts';
 import type { ClusterCommand } from '../../../../src/domain/clusters/commands.ts';
-import type { ClusterEvent } from '../../../../src/domain/clusters/events.ts';
+import type { ClusterEvent } from '../../../../src/domain/clusters/state.ts';
 import { specify } from '../../../support/domain/decider-spec.ts';
 import { deletionRequested, onHub, order, selected, time, absence, finalizers, change } from './samples.ts';
 

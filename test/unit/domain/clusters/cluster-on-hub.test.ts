@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { cluster, ghostMark } from '../../../../src/domain/clusters/cluster.resource.ts';
 import { clusterDecider } from '../../../../src/domain/clusters/decide.ts';
 import type { ClusterCommand } from '../../../../src/domain/clusters/commands.ts';
-import type { ClusterEvent } from '../../../../src/domain/clusters/events.ts';
+import type { ClusterEvent } from '../../../../src/domain/clusters/state.ts';
 import { specify } from '../../../support/domain/decider-spec.ts';
 import {
   assessment,

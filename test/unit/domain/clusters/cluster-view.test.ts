@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { cluster } from '../../../../src/domain/clusters/cluster.resource.ts';
-import type { ClusterEvent } from '../../../../src/domain/clusters/events.ts';
+import type { ClusterEvent } from '../../../../src/domain/clusters/state.ts';
 import { clusterDecider } from '../../../../src/domain/clusters/decide.ts';
 import type { JsonObject } from '../../../../src/domain/json.ts';
 import { publicDocument } from '../../../../src/domain/resource.ts';

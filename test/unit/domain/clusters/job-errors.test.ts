@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { clusterDecider } from '../../../../src/domain/clusters/decide.ts';
-import type { ClusterEvent } from '../../../../src/domain/clusters/events.ts';
+import type { ClusterEvent } from '../../../../src/domain/clusters/state.ts';
 import { assess } from '../../../../src/domain/clusters/observation.ts';
 import { isRejection } from '../../../../src/domain/decider.ts';
 import { registry } from '../../../../src/domain/registry.ts';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { parseCidr } from '../../../../src/domain/cidr.ts';
-import { canonicalNetwork } from '../../../../src/domain/clusters/network.ts';
+import { canonicalNetwork } from '../../../../src/domain/clusters/resolve.ts';
 import { check } from '../../../support/property.ts';
 
 describe('ranges of addresses', () => {

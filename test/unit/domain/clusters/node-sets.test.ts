@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { clusterDecider } from '../../../../src/domain/clusters/decide.ts';
 import type { ClusterChanges, ClusterCommand } from '../../../../src/domain/clusters/commands.ts';
-import type { ClusterEvent } from '../../../../src/domain/clusters/events.ts';
+import type { ClusterEvent } from '../../../../src/domain/clusters/state.ts';
 import { isRejection } from '../../../../src/domain/decider.ts';
 import { specify } from '../../../support/domain/decider-spec.ts';
 import { nodeSetChanges } from '../../../support/arbitraries/node-sets.ts';

@@ -4,11 +4,11 @@ import {
   resolveOrder,
   type Catalogue,
   type CatalogueObject,
+  templateReference,
 } from '../../../../src/domain/clusters/resolve.ts';
 import { defaultMisfit, templateMisfit } from '../../../../src/domain/clusters/item-governance.ts';
 import { trialRejection } from '../../../../src/domain/clusters/item-trial.ts';
-import { templateReference } from '../../../../src/domain/clusters/order-source.ts';
-import { pullSecretIn } from '../../../../src/domain/clusters/pull-secret.ts';
+import { pullSecretIn } from '../../../../src/domain/clusters/revise.ts';
 import { isRefused } from '../../../../src/domain/decider.ts';
 import type { JsonObject, JsonValue } from '../../../../src/domain/json.ts';
 import { refersTo, type Reference } from '../../../../src/domain/references.ts';

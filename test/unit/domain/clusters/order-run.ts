@@ -1,4 +1,4 @@
-import type { ClusterEvent } from '../../../../src/domain/clusters/events.ts';
+import type { ClusterEvent } from '../../../../src/domain/clusters/state.ts';
 import type { ClusterObservation } from '../../../../src/domain/clusters/observed.ts';
 import type { PlaceResult } from '../../../../src/domain/hubs/placement.ts';
 import { clusterDecider } from '../../../../src/domain/clusters/decide.ts';

@@ -1,10 +1,9 @@
-import { CLUSTER_ORDER } from '../../../../src/domain/clusters/hub-objects.ts';
+import { CLUSTER_ORDER, relaunchParameters } from '../../../../src/domain/clusters/hub-objects.ts';
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { configVersion, sameSpec } from '../../../../src/domain/clusters/config-version.ts';
 import { assess } from '../../../../src/domain/clusters/observation.ts';
 import type { ObservedHosted, ObservedOrder } from '../../../../src/domain/clusters/observed.ts';
-import { relaunchParameters } from '../../../../src/domain/clusters/relaunch.ts';
 import type { JsonObject } from '../../../../src/domain/json.ts';
 import { onHub } from './automated-run.ts';
 import { createOrderRun, done, refused, unknown } from './order-run.ts';

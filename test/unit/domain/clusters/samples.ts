@@ -1,5 +1,5 @@
 import type { PlacementDecision } from '../../../../src/domain/hubs/capacity-events.ts';
-import type { ClusterEvent } from '../../../../src/domain/clusters/events.ts';
+import type { ClusterEvent } from '../../../../src/domain/clusters/state.ts';
 import { orderName } from '../../../../src/domain/clusters/cluster-order-manifest.ts';
 import type { Assessment } from '../../../../src/domain/clusters/observation.ts';
 import type { ClusterObservation, ObservedOrder } from '../../../../src/domain/clusters/observed.ts';

@@ -1,4 +1,4 @@
-import { claimOfCluster } from '../../../../src/domain/clusters/claims.ts';
+import { claimOfCluster } from '../../../../src/domain/clusters/servable.ts';
 import { orderName } from '../../../../src/domain/clusters/cluster-order-manifest.ts';
 import { expect } from 'chai';
 import fc from 'fast-check';

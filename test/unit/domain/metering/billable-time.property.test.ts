@@ -1,9 +1,8 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { evolveCluster } from '../../../../src/domain/clusters/cluster.ts';
-import type { ClusterEvent } from '../../../../src/domain/clusters/events.ts';
-import { clusterMeter } from '../../../../src/domain/clusters/meter.ts';
-import { initialCluster } from '../../../../src/domain/clusters/state.ts';
+import { type ClusterEvent, initialCluster } from '../../../../src/domain/clusters/state.ts';
+import { clusterMeter } from '../../../../src/domain/clusters/acting.ts';
 import { cluster as clusterKind } from '../../../../src/domain/kinds.ts';
 import {
   type Change,

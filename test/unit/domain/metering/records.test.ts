@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import type { ClusterEvent } from '../../../../src/domain/clusters/events.ts';
-import { clusterMeter } from '../../../../src/domain/clusters/meter.ts';
+import type { ClusterEvent } from '../../../../src/domain/clusters/state.ts';
+import { clusterMeter } from '../../../../src/domain/clusters/acting.ts';
 import {
   heartbeatRecords,
   lifecycleRecords,

@@ -1,5 +1,4 @@
-import { nameDecider, type NameCommand } from '../../../../src/domain/naming/name.ts';
-import type { NameEvent } from '../../../../src/domain/naming/events.ts';
+import { nameDecider, type NameCommand, type NameEvent } from '../../../../src/domain/naming/name.ts';
 import { specify } from '../../../support/domain/decider-spec.ts';
 import { expect } from 'chai';
 
