@@ -1,7 +1,20 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { durationMs } from './domain/iso-duration.ts';
-import { LABEL, readIssuers } from './domain/tenancy/trusted-issuers.ts';
+import { LABEL } from './domain/tenancy/trusted-issuers.ts';
+import {
+  address,
+  addressOrNone,
+  commaList,
+  isOrigin,
+  milliseconds,
+  oneOf,
+  optionalPath,
+  trustedIssuers,
+  wholeNumber,
+} from './setting-values.ts';
+
+export type { Address } from './setting-values.ts';
 
 /**
  * The one schema of the environment. Every setting has a default, a unit where it has one, and a
@@ -17,63 +30,6 @@ export type Setting = {
 
 export const ROLES = ['api', 'processes', 'publisher', 'auditor'] as const;
 export type Role = (typeof ROLES)[number];
-
-export type Address = { readonly host: string; readonly port: number };
-
-const address = z
-  .string()
-  .regex(/^(\[[0-9a-fA-F:]+\]|[^:\s]+):\d{1,5}$/, 'must be host:port')
-  .transform((text): Address => {
-    const at = text.lastIndexOf(':');
-    return { host: text.slice(0, at).replace(/^\[|\]$/g, ''), port: Number(text.slice(at + 1)) };
-  })
-  .refine(({ port }) => port <= 65_535, 'the port must be at most 65535');
-
-/** Empty: there is no such listener. */
-const addressOrNone = z
-  .string()
-  .transform((text) => (text === '' ? undefined : text))
-  .pipe(address.optional());
-
-const commaList = z.string().transform((text) =>
-  text
-    .split(',')
-    .map((part) => part.trim())
-    .filter((part) => part !== ''),
-);
-
-/** A path, made absolute; empty: undefined. */
-const optionalPath = z.string().transform((text) => (text === '' ? undefined : resolve(text)));
-
-const oneOf = <Word extends string>(what: string, words: readonly Word[]) =>
-  z.enum(words, {
-    error: ({ input }) => `unknown ${what} ${JSON.stringify(input)}; it can name ${words.join(', ')}`,
-  });
-
-const trustedIssuers = commaList.transform((texts, context) => {
-  const read = readIssuers(texts);
-  if (typeof read !== 'string') return read;
-  context.addIssue({ code: 'custom', message: read });
-  return z.NEVER;
-});
-
-const wholeNumber = (least: number, most: number) =>
-  z
-    .string()
-    .regex(/^\d{1,9}$/, 'must be a whole number')
-    .transform(Number)
-    .refine((count) => count >= least && count <= most, `must be between ${least} and ${most}`);
-
-const milliseconds = (least: number, most: number) =>
-  z
-    .string()
-    .regex(/^\d+$/, 'must be a whole number of milliseconds')
-    .transform(Number)
-    .refine((ms) => ms >= least && ms <= most, `must be between ${least} and ${most}`);
-
-/** `*`, or scheme, host and port as a browser sends them: nothing else could ever match. */
-const isOrigin = (text: string): boolean =>
-  text === '*' || (URL.canParse(text) && new URL(text).origin === text && text !== 'null');
 
 type Field = Setting & { readonly schema: z.ZodType };
 
