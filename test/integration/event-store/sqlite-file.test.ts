@@ -6,7 +6,7 @@ import { DatabaseSync } from 'node:sqlite';
 import type { Worker } from 'node:worker_threads';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { checkAtStart } from '../../../src/adapters/event-store/sqlite/writer-worker.ts';
+import { checkAtStart } from '../../../src/adapters/event-store/sqlite/check-at-start.ts';
 import { checkSqliteStore } from '../../../src/adapters/event-store/sqlite/check-store.ts';
 import { StoreDamaged, StoreTooNew } from '../../../src/adapters/event-store/sqlite/errors.ts';
 import { logFile } from '../../../src/adapters/event-store/sqlite/files.ts';
