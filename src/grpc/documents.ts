@@ -8,6 +8,7 @@ import {
 } from '@bufbuild/protobuf';
 import { WireType } from '@bufbuild/protobuf/wire';
 import { LRUCache } from 'lru-cache';
+import { isObject } from '../domain/json-tools.ts';
 import type { JsonObject } from '../domain/json.ts';
 import { invalid } from '../http/errors.ts';
 import { READ, WRITE } from '../http/osac/messages.ts';
@@ -32,6 +33,30 @@ export const documentOf = (schema: DescMessage, message: Message): JsonObject =>
     throw invalid(`the object does not fit ${schema.typeName}: ${reasonOf(error)}`);
   }
 };
+
+/**
+ * What a message with a mask sets: its document, and of the entries of its maps of messages the zeros, too, which protobuf
+ * leaves out. Such an entry is sent whole.
+ */
+export const withZerosOfEntries = (
+  schema: DescMessage,
+  message: Message,
+  document: JsonObject,
+): JsonObject => {
+  const whole = toJson(schema, message, { ...WRITE, alwaysEmitImplicit: true }) as JsonObject;
+  return ofEntries(schema, document, whole);
+};
+
+const ofEntries = (schema: DescMessage, document: JsonObject, whole: JsonObject): JsonObject =>
+  Object.fromEntries(
+    Object.entries(document).map(([name, value]) => {
+      const field = schema.fields.find((one) => one.name === name);
+      const full = whole[name];
+      if (field?.fieldKind === 'map' && field.message !== undefined) return [name, full ?? value];
+      if (field?.fieldKind !== 'message' || !isObject(value) || !isObject(full)) return [name, value];
+      return [name, ofEntries(field.message, value, full)];
+    }),
+  );
 
 /** Without a value: it may be a secret. */
 const reasonOf = (error: unknown): string => {

@@ -26,7 +26,7 @@ import {
 } from '../http/osac/served.ts';
 import type { KindService, SingleService, StreamService, SurfaceTable } from '../http/osac/service-table.ts';
 import { RESOURCES_VIEW } from '../http/positions.ts';
-import { documentOf, encodeStored, encodeText, numberOf, wrapped } from './documents.ts';
+import { documentOf, encodeStored, encodeText, numberOf, withZerosOfEntries, wrapped } from './documents.ts';
 import { MAX_MESSAGE_BYTES } from './frames.ts';
 import {
   NOTHING,
@@ -151,8 +151,11 @@ const update: Serve = async (call) => {
     const object = sentObject(call, sent);
     const id = identifier(call, sent.object?.id);
     const mask = maskOf(sent.updateMask?.paths ?? []);
-    const whole = mask.updateMask === undefined ? ({ whole: true } as const) : {};
-    return { id, object, present: object, ...mask, ...whole, lock: sent.lock === true };
+    const lock = sent.lock === true;
+    if (sent.object === undefined || mask.updateMask === undefined)
+      return { id, object, present: object, whole: true, lock };
+    const present = withZerosOfEntries(call.service.schema, sent.object, object);
+    return { id, object, present, ...mask, lock };
   });
   const principal = await admit(call, 'Update');
   await waitForMinimum(call, RESOURCES_VIEW);

@@ -51,6 +51,12 @@ export const objectAsRead = async <S, C extends { readonly type: string }, E ext
 };
 
 /**
+ * Number from which on fields are additions of this service. Clients of OSAC's messages do not know them and may drop them,
+ * so that an absent one stays; a mask clears it.
+ */
+const FIRST_OWN_FIELD = 1000;
+
+/**
  * Carries what differs between `read` and `sent` over to `stored`. What others changed since then stays; where both
  * changed one value, the one that was sent wins. Maps are compared key by key, lists and references as a whole.
  */
@@ -77,6 +83,7 @@ const mergedValue = (
   stored: JsonValue | undefined,
 ): JsonValue | undefined => {
   if (sameJson(read, sent)) return stored;
+  if (sent === undefined && field.number >= FIRST_OWN_FIELD) return stored;
   const entered = field.message !== undefined && isEntered(field.message) ? field.message : undefined;
   if (field.fieldKind === 'map') return mergedMap(entered, asObject(read), asObject(sent), asObject(stored));
   if (field.name === 'finalizers') return mergedSet(read, sent, stored);

@@ -94,6 +94,28 @@ describe('whole objects over gRPC', () => {
     expect(after['metadata']?.['labels']).to.deep.equal({ env: 'prod' });
   });
 
+  it('scale: zero under the mask is a zero, although protobuf leaves it out', async () => {
+    const { name } = await order();
+    const node_sets = { workers: { host_type: { id: 'fc430', name: 'fc430' }, size: 0 } };
+    const object = edited(await listed(name), 'spec', { node_sets });
+    ok(await cli.call(`${CLUSTERS}/Update`, { object, update_mask: 'spec.nodeSets' }));
+    expect((await listed(name))['spec']?.['node_sets']?.['workers']).not.to.have.any.keys('size');
+  });
+
+  it('a client that knows nothing of our additions clears none of them', async () => {
+    const { items } = (await admin('GET', `${PRIVATE}/hubs`)).json;
+    const { id } = (items as unknown as readonly Json[])[0] ?? {};
+    const spec = { scheduling: 'cordoned' };
+    await admin('PATCH', `${PRIVATE}/hubs/${String(id)}?update_mask=spec.scheduling`, { spec });
+    const read = ok(await operator.call('/osac.private.v1.Hubs/Get', { id }))['object'] as Json;
+    expect(read['spec']).to.include(spec);
+    const { scheduling: _unknown, ...known } = read['spec'] as Json;
+    const object = { ...edited(read, 'metadata', { labels: { env: 'dev' } }), spec: known };
+    const after = ok(await operator.call('/osac.private.v1.Hubs/Update', { object }))['object'] as Json;
+    expect(after['metadata']?.['labels']).to.deep.equal({ env: 'dev' });
+    expect(after['spec']).to.include(spec);
+  });
+
   it('lock: an object that is not the newest is aborted', async () => {
     const { id, name } = await order();
     const object = edited(await listed(name), 'metadata', { labels: { env: 'dev' } });
