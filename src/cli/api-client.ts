@@ -251,11 +251,12 @@ const codeOf = (error: unknown): string => {
 /** OpenSSL's codes of certificates that are not trusted, are over, or are of another host. */
 const CERTIFICATE = /CERT|UNABLE_TO_/;
 
-const whyUnreachable = ({ origin }: URL, code: string): string => {
+const whyUnreachable = ({ origin, protocol }: URL, code: string): string => {
   if (CERTIFICATE.test(code))
     return `the certificate of ${origin} is refused (${code}): name its authority with --service-ca`;
   if (/^ERR_SSL_(WRONG_VERSION|PACKET_LENGTH)/.test(code)) return `${origin} speaks no TLS: is it http://?`;
-  return `cannot reach ${origin}: is the service running there?`;
+  const tls = protocol === 'http:' && code !== 'ECONNREFUSED' ? ', without TLS' : '';
+  return `cannot reach ${origin}: is the service running there${tls}?`;
 };
 
 const BROKEN = ['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'];

@@ -1,6 +1,6 @@
 import { createPrivateKey } from 'node:crypto';
 import { createSecureContext, createServer, type Server, type TLSSocket, type TlsOptions } from 'node:tls';
-import type { Logger, Timers } from '../app/ports.ts';
+import type { Runtime } from '../app/ports.ts';
 import { isProduction } from '../app/deployment/production.ts';
 import { BadSetting, type Address, type Config } from '../config.ts';
 import { isLoopback } from '../domain/hubs/loopback.ts';
@@ -27,8 +27,12 @@ const CERT = { variable: 'LEDGER_TLS_CERT_FILE', example: '/etc/ledger/tls.crt' 
 const KEY = { variable: 'LEDGER_TLS_KEY_FILE', example: '/etc/ledger/tls.key' };
 const CLIENT_CA = { variable: 'LEDGER_TLS_CLIENT_CA_FILE', example: '/etc/ledger/clients.crt' };
 
+type Ports = Pick<Runtime, 'clock' | 'timers' | 'logger'>;
+
 /** Milliseconds between two looks at the files. Looked at, not watched: mounted secrets are swapped by symbolic links. */
 const LOOK_MS = 10_000;
+/** Milliseconds before the end of a certificate from which on the log warns. */
+const SOON_MS = 14 * 86_400_000;
 /** Milliseconds that a client gets to agree on a connection. */
 const HANDSHAKE_MS = 10_000;
 
@@ -38,7 +42,7 @@ const HANDSHAKE_MS = 10_000;
  */
 export const openServerTls = async (
   config: TlsSettings,
-  ports: { readonly nodeEnv: string | undefined; readonly timers: Timers; readonly logger: Logger },
+  ports: Ports & { readonly nodeEnv: string | undefined },
   lookMs = LOOK_MS,
 ): Promise<ServerTls | undefined> => {
   const { tlsCertFile: cert, tlsKeyFile: key, tlsClientCaFile: ca } = config;
@@ -88,19 +92,29 @@ const checked = (texts: Context, files: Context): string => {
 const followFiles = (
   files: Context,
   first: Context,
-  { timers, logger }: { readonly timers: Timers; readonly logger: Logger },
+  { clock, timers, logger }: Ports,
   lookMs: number,
 ): ServerTls => {
   let served = first;
   let problem: string | undefined;
+  let expires = checked(first, files);
+  let warning: string | undefined;
   const servers: Pick<Server, 'setSecureContext'>[] = [];
-  logger.info({ expires: checked(first, files) }, 'serving TLS');
+  logger.info({ expires }, 'serving TLS');
+  const warnOfEnd = (): void => {
+    const leftMs = Date.parse(expires) - Date.parse(clock.now());
+    const due =
+      leftMs > SOON_MS ? undefined : leftMs > 0 ? 'certificate expires soon' : 'certificate has expired';
+    if (due !== undefined && due !== warning) logger.warn({ expires, file: files.cert }, due);
+    warning = due;
+  };
+  warnOfEnd();
 
   const look = async (): Promise<void> => {
     try {
       const found = await read(files);
       if (JSON.stringify(found) !== JSON.stringify(served)) {
-        const expires = checked(found, files);
+        expires = checked(found, files);
         for (const server of servers) server.setSecureContext(found);
         served = found;
         logger.info({ expires }, 'certificate renewed');
@@ -111,6 +125,7 @@ const followFiles = (
       if (why !== problem) logger.error({ why }, 'certificate not renewed, serving the former one');
       problem = why;
     }
+    warnOfEnd();
   };
 
   let stopped = false;

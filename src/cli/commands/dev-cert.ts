@@ -45,7 +45,7 @@ export const addDevCertCommand = (program: Command, io: CliIo): void => {
       io.out(
         `wrote ${ca}, ${cert}, ${key}: for ${HOSTS.join(', ')}, until ${made.until.toISOString()}\n` +
           `serve with it:  LEDGER_TLS_CERT_FILE=${cert} LEDGER_TLS_KEY_FILE=${key} npm start\n` +
-          `trust it:       LEDGERCTL_SERVICE_CA=${ca} npx ledgerctl get clusters\n`,
+          `trust it:       LEDGERCTL_SERVICE_CA=${ca} LEDGERCTL_URL=https://127.0.0.1:8001 npx ledgerctl get clusters\n`,
       );
     });
 };

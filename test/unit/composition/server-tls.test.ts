@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { connect as connectHttp2 } from 'node:http2';
 import { createServer, type Server } from 'node:https';
@@ -7,6 +8,7 @@ import { join } from 'node:path';
 import { connect, type ConnectionOptions } from 'node:tls';
 import { expect } from 'chai';
 import { systemClock, systemTimers } from '../../../src/adapters/system/system-ports.ts';
+import type { Clock } from '../../../src/app/ports.ts';
 import { openServerTls, type ServerTls } from '../../../src/composition/server-tls.ts';
 import { BadSetting, readConfig } from '../../../src/config.ts';
 import { createGrpcServer } from '../../../src/grpc/listener.ts';
@@ -18,10 +20,12 @@ import { loopbackTls } from '../../support/http/loopback-tls.ts';
 describe('TLS of the listeners', () => {
   let dir: string;
   let logger: ReturnType<typeof recordingLogger>;
+  let clock: Clock;
   const open: { readonly tls: ServerTls[]; readonly servers: Server[] } = { tls: [], servers: [] };
   beforeEach(() => {
     dir = mkdtempSync(join(tmpdir(), 'ledger-tls-'));
     logger = recordingLogger();
+    clock = systemClock();
   });
   afterEach(() => {
     for (const tls of open.tls.splice(0)) tls.stop();
@@ -41,7 +45,7 @@ describe('TLS of the listeners', () => {
     environment: Readonly<Record<string, string>>,
     nodeEnv?: string,
   ): Promise<ServerTls | undefined> => {
-    const ports = { nodeEnv, timers: systemTimers(), logger };
+    const ports = { nodeEnv, clock, timers: systemTimers(), logger };
     const tls = await openServerTls(readConfig(environment), ports, 1);
     if (tls !== undefined) open.tls.push(tls);
     return tls;
@@ -139,6 +143,23 @@ describe('TLS of the listeners', () => {
     file('tls.crt', second.cert);
     await eventually('the renewed certificate', async () => (await shown(port)) === second.cert.trim());
     expect(errors()).to.have.length(1);
+  });
+
+  it('warns once before its certificate ends, and once when it has ended', async () => {
+    const real = systemClock();
+    let ahead = 0;
+    clock = { ...real, now: () => new Date(Date.parse(real.now()) + ahead).toISOString() };
+    const warnings = () => logger.lines.filter(({ level }) => level === 'warn');
+    const first = await loopbackTls();
+    const end = Date.parse(new X509Certificate(first.cert).validTo);
+    await opened(pair(first));
+    ahead = end - Date.parse(real.now()) - 86_400_000;
+    await eventually('the first warning', () => warnings().length === 1);
+    ahead += 2 * 86_400_000;
+    await eventually('the second warning', () => warnings().length === 2);
+    expect(warnings().map(({ fields }) => fields)).to.deep.equal(
+      [1, 2].map(() => ({ expires: new Date(end).toISOString(), file: join(dir, 'tls.crt') })),
+    );
   });
 
   it('asks for certificates of clients where an authority of theirs is set', async () => {
