@@ -45,7 +45,7 @@ export type GrpcServices = ExchangeServices &
 export type Peer = {
   readonly remoteAddress: string | undefined;
   /** Told that something is sent: clients measure the line with pings while data flows. */
-  readonly touched: () => void;
+  readonly touched: (stream: ServerHttp2Stream) => void;
 };
 
 export type ServeStream = (
