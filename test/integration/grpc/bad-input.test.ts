@@ -76,6 +76,14 @@ describe('bad input over gRPC', () => {
       expectStatus(reply, Code.UNAUTHENTICATED);
     });
 
+    it('compressed ones that are large are not unpacked for strangers', async () => {
+      const headers = { 'grpc-encoding': 'gzip' };
+      const large = framed(gzipSync(Buffer.alloc(MIB)), { flags: 1 });
+      expectStatus(await raw.call({ body: large, headers }), Code.UNAUTHENTICATED);
+      const small = framed(gzipSync(encodeRequest(GET, { id: 'nope' })), { flags: 1 });
+      expectStatus(await raw.call({ body: small, headers }), Code.UNAUTHENTICATED);
+    });
+
     it('with unknown flags, or compressed without a name', async () => {
       const message = encodeRequest(GET, { id: 'nope' });
       expectStatus(await send({ body: framed(message, { flags: 2 }) }), Code.INVALID_ARGUMENT);
