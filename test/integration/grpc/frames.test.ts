@@ -72,7 +72,7 @@ describe('messages of a request', () => {
   });
 
   it('given a stranger, when a small message becomes a large one, then it is refused', async () => {
-    const assertKnown = () => Promise.reject(unauthenticated('who?'));
+    const assertKnown = () => Promise.reject(unauthenticated('who?', true));
     const atLimit = reading({ assertKnown });
     atLimit.end(zipped(Buffer.alloc(SMALL_BODY_BYTES)));
     expect((await atLimit.reader.next(kept))?.length).to.equal(SMALL_BODY_BYTES);
@@ -123,7 +123,8 @@ describe('messages of a request', () => {
         fc.boolean(),
         fc.boolean(),
         async (messages, size, single, known) => {
-          const assertKnown = () => (known ? Promise.resolve() : Promise.reject(unauthenticated('who?')));
+          const assertKnown = () =>
+            known ? Promise.resolve() : Promise.reject(unauthenticated('who?', true));
           const { stream, reader, taken } = reading({ single, assertKnown });
           const all = Buffer.concat(
             messages.map(({ bytes, flags, zip, missing }) => {
