@@ -40,12 +40,14 @@ export type GrpcAnswer = AnswerSide & {
 
 const WEB_TRAILERS = 0x80;
 
-/** `touched` is told whenever something is sent. */
+/** `touched` is told whenever something is sent, when it has left, and when the stream is closed. */
 export const openAnswer = (
   stream: ServerHttp2Stream,
   protocol: Protocol,
-  touched: () => void,
+  touched: (stream: ServerHttp2Stream) => void,
 ): GrpcAnswer => {
+  const tell = (): void => touched(stream);
+  stream.on('drain', tell).once('finish', tell).once('close', tell);
   const headers: OutgoingHttpHeaders = {};
   let trailers: Record<string, string> = {};
   let ended = false;
@@ -85,18 +87,19 @@ export const openAnswer = (
     head,
     write: (frames) => {
       if (isOver()) return true;
-      touched();
-      return stream.write(frames) || stream.writableLength === 0;
+      const goesOn = stream.write(frames);
+      tell();
+      return goesOn || stream.writableLength === 0;
     },
     end: (status, frames) => {
       if (isOver()) return;
       ended = true;
-      touched();
       for (const [name, value] of Object.entries(status.headers))
         if (name !== 'connection') headers[name] = value;
       const fields = statusFields(status);
       if (!stream.headersSent && frames === undefined) {
         withoutMessage({ ':status': 200, 'content-type': `application/${protocol}`, ...fields });
+        tell();
         return;
       }
       head();
@@ -109,6 +112,7 @@ export const openAnswer = (
         const ending = frameOf(Buffer.from(last.join('')), WEB_TRAILERS);
         stream.end(frames === undefined ? ending : Buffer.concat([frames, ending]));
       }
+      tell();
       dropRest(stream);
     },
     plain: (status) => {

@@ -190,7 +190,7 @@ const answerBy = async (
   });
   for await (const part of answer.body ?? []) {
     if (stream.destroyed || stream.closed) return;
-    if (!stream.write(part)) await new Promise<void>((resolve) => onceEither(response, resolve));
+    if (!response.write(part)) await new Promise<void>((resolve) => onceEither(response, resolve));
   }
   response.statusCode = told.fault?.status ?? answer.status;
   stream.end();

@@ -1,7 +1,7 @@
+import type { Readable } from 'node:stream';
 import { promisify } from 'node:util';
-import { gunzip, gzip, constants } from 'node:zlib';
-import type { ServerHttp2Stream } from 'node:http2';
-import { tooManyBodies, type BodyBudget } from '../http/body.ts';
+import { constants, createGunzip, gzip } from 'node:zlib';
+import { SMALL_BODY_BYTES, tooManyBodies, type BodyBudget } from '../http/body.ts';
 import { ApiError, invalid } from '../http/errors.ts';
 
 /**
@@ -20,14 +20,11 @@ const ARRIVAL_MS = 30_000;
 const COMPRESS_FROM_BYTES = 16 * 1024;
 const FIRST_BYTES = 4_096;
 
-const unzip = promisify(gunzip);
 const zip = promisify(gzip);
 
 export type MessageReader = {
-  /** Bytes of the next message as its head announces them; undefined: none comes. Throws ApiError. */
-  readonly announced: () => Promise<number | undefined>;
-  /** The next message, out of its compression; undefined: none comes. Throws ApiError. */
-  readonly next: () => Promise<Buffer | undefined>;
+  /** Hands the next message to `use`, out of its compression; undefined: none comes. Throws ApiError. */
+  readonly next: <T>(use: (message: Buffer) => Promise<T>) => Promise<T | undefined>;
   /** Takes no more; what still comes is dropped. */
   readonly stop: () => void;
 };
@@ -37,11 +34,15 @@ export type ReaderOptions = {
   readonly onBytes: (bytes: number) => void;
   /** `grpc-encoding` of the request. */
   readonly encoding: string | undefined;
+  /** True: the request has one message, and what comes behind it is dropped. */
+  readonly single: boolean;
+  /** Awaited before a large message is read or unpacked; throws what is answered to strangers. */
+  readonly assertKnown: () => Promise<void>;
 };
 
 export const readMessages = (
-  stream: ServerHttp2Stream,
-  { budget, onBytes, encoding }: ReaderOptions,
+  stream: Readable,
+  { budget, onBytes, encoding, single, assertKnown }: ReaderOptions,
 ): MessageReader => {
   const held = createStore(budget);
   let total = 0;
@@ -92,30 +93,60 @@ export const readMessages = (
     }
     return true;
   };
+  /** What was there may have been dropped before whoever waited for it has their turn. */
+  const assertHeld = (bytes: number): void => {
+    if (held.size < bytes) throw gone();
+  };
   const announced = async (): Promise<number | undefined> => {
     if (!(await has(FRAME_HEAD))) {
       if (held.size > 0) throw cutOff();
       return undefined;
     }
+    assertHeld(FRAME_HEAD);
     const length = held.peek(FRAME_HEAD).readUInt32BE(1);
     if (length > MAX_MESSAGE_BYTES) throw tooLong(length);
     return length;
   };
+  const stop = (): void => {
+    failure ??= gone;
+    held.release();
+    stream.resume();
+  };
   return {
-    announced,
-    next: async () => {
+    next: async (use) => {
       const length = await announced();
       if (length === undefined) return undefined;
+      if (length > SMALL_BODY_BYTES) await assertKnown();
       if (!(await has(FRAME_HEAD + length))) throw cutOff();
+      assertHeld(FRAME_HEAD + length);
       const flags = held.take(FRAME_HEAD)[0] ?? 0;
       const bytes = held.take(length);
-      stream.resume();
-      return opened(flags, bytes, encoding);
+      if (!single) stream.resume();
+      const unpacked = createShare(budget);
+      try {
+        return await use(await opened(flags, bytes, { encoding, share: unpacked, assertKnown }));
+      } finally {
+        unpacked.release();
+        if (single) stop();
+      }
     },
-    stop: () => {
-      failure ??= gone;
-      held.release();
-      stream.resume();
+    stop,
+  };
+};
+
+/** What is taken of the budget in parts, and given back at once. */
+const createShare = (budget: BodyBudget | undefined) => {
+  let own = 0;
+  return {
+    /** False when there is no room. */
+    take: (bytes: number): boolean => {
+      if (budget?.take(bytes) === false) return false;
+      own += bytes;
+      return true;
+    },
+    release: (): void => {
+      budget?.give(own);
+      own = 0;
     },
   };
 };
@@ -165,17 +196,38 @@ const createStore = (budget: BodyBudget | undefined) => {
   };
 };
 
-const opened = async (flags: number, bytes: Buffer, encoding: string | undefined): Promise<Buffer> => {
+type Opening = Pick<ReaderOptions, 'encoding' | 'assertKnown'> & {
+  readonly share: ReturnType<typeof createShare>;
+};
+
+const opened = async (flags: number, bytes: Buffer, opening: Opening): Promise<Buffer> => {
   if (flags === 0) return bytes;
   if (flags !== COMPRESSED) throw invalid('the message has flags that this service does not know');
-  if (encoding === undefined || encoding === 'identity')
+  if (opening.encoding === undefined || opening.encoding === 'identity')
     throw invalid("the message is compressed, but 'grpc-encoding' names no compression");
   try {
-    return await unzip(bytes, { maxOutputLength: MAX_MESSAGE_BYTES });
+    return await unzip(bytes, opening);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') throw tooLong(undefined);
+    if (error instanceof ApiError) throw error;
     throw new ApiError('INVALID_ARGUMENT', 'the compressed message cannot be read', { cause: error });
   }
+};
+
+/** Part by part: what it comes to is known only then. */
+const unzip = async (bytes: Buffer, { share, assertKnown }: Opening): Promise<Buffer> => {
+  const parts: Buffer[] = [];
+  let length = 0;
+  const gunzip = createGunzip();
+  gunzip.end(bytes);
+  for await (const part of gunzip as AsyncIterable<Buffer>) {
+    const before = length;
+    length += part.length;
+    if (length > MAX_MESSAGE_BYTES) throw tooLong(undefined);
+    if (before <= SMALL_BODY_BYTES && length > SMALL_BODY_BYTES) await assertKnown();
+    if (!share.take(part.length)) throw tooManyBodies();
+    parts.push(part);
+  }
+  return Buffer.concat(parts);
 };
 
 const gone = (): ApiError => new ApiError('CANCELLED', 'the caller went away');

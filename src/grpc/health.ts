@@ -8,7 +8,8 @@ import {
   type HealthCheckRequest,
 } from '../gen/grpc/health/v1/health_pb.ts';
 import type { Readiness } from '../http/app.ts';
-import { ApiError, unavailable } from '../http/errors.ts';
+import { ApiError, tooMuch, unavailable } from '../http/errors.ts';
+import type { MessageSink } from '../http/osac/service-table.ts';
 import { frameOf } from './frames.ts';
 import { pathOf, type GrpcMethod, type ReadRequest } from './method.ts';
 
@@ -24,6 +25,16 @@ export type HealthServices = {
 /** Milliseconds between two looks for those who watch. */
 const LOOK_MS = 1_000;
 
+/** Watches of all callers together: they are for anybody. */
+const MAX_WATCHES = 1_000;
+
+type Watched = {
+  readonly known: boolean;
+  readonly sink: MessageSink;
+  /** `UNKNOWN` until it was told something. */
+  told: ServingStatus;
+};
+
 /** `grpc.health.v1.Health`, for anybody: `/readyz` in gRPC's words. */
 export const healthMethods = ({
   readiness,
@@ -38,6 +49,30 @@ export const healthMethods = ({
     ((await read()) as (Message & HealthCheckRequest) | undefined)?.service ?? '';
   const response = (of: ServingStatus): Uint8Array =>
     toBinary(HealthCheckResponseSchema, create(HealthCheckResponseSchema, { status: of }));
+  const tell = (watched: Watched, now: ServingStatus): void => {
+    const next = watched.known ? now : ServingStatus.SERVICE_UNKNOWN;
+    if (next !== watched.told) watched.sink.write(frameOf(response(next)));
+    watched.told = next;
+  };
+  const watches = new Set<Watched>();
+  let looking = false;
+  /** One for all who watch, while anybody does. */
+  const look = async (): Promise<void> => {
+    looking = watches.size > 0;
+    if (!looking) return;
+    const now = await status().catch(() => ServingStatus.NOT_SERVING);
+    for (const watched of watches) if (watched.told !== ServingStatus.UNKNOWN) tell(watched, now);
+    later();
+  };
+  let cancel = (): void => {};
+  const later = (): void => {
+    looking = true;
+    if (ending?.aborted !== true) cancel = timers.after(LOOK_MS, () => void look());
+  };
+  ending?.addEventListener('abort', () => {
+    cancel();
+    for (const { sink } of watches) sink.end(unavailable('this instance stops', 'SHUTTING_DOWN', 1));
+  });
   const { check, list, watch } = Health.method;
   return [
     {
@@ -67,25 +102,17 @@ export const healthMethods = ({
       open: async (exchange, read, sink) => {
         exchange.method = pathOf(watch);
         const service = await serviceOf(read);
-        const now = async (): Promise<ServingStatus> =>
-          isKnown(service) ? status() : ServingStatus.SERVICE_UNKNOWN;
-        let told = await now();
-        let cancel = (): void => {};
-        const look = async (): Promise<void> => {
-          const next = await now().catch(() => ServingStatus.NOT_SERVING);
-          if (next !== told) sink.write(frameOf(response(next)));
-          told = next;
-          later();
-        };
-        const later = (): void => {
-          if (!exchange.response.destroyed) cancel = timers.after(LOOK_MS, () => void look());
-        };
+        const { response: answer } = exchange;
+        if (answer.destroyed) return;
+        if (watches.size >= MAX_WATCHES)
+          throw tooMuch(`${MAX_WATCHES} watches of the health are open already`, 'TOO_MANY_WATCHES', 1);
+        const watched = { known: isKnown(service), sink, told: ServingStatus.UNKNOWN };
+        watches.add(watched);
+        answer.once('close', () => watches.delete(watched));
+        const now = await status();
         sink.head();
-        sink.write(frameOf(response(told)));
-        exchange.response.once('close', () => cancel());
-        const stop = (): void => sink.end(unavailable('this instance stops', 'SHUTTING_DOWN', 1));
-        ending?.addEventListener('abort', stop, { once: true, signal: exchange.signal() });
-        later();
+        tell(watched, now);
+        if (!looking) later();
       },
     },
   ];

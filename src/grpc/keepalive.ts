@@ -1,13 +1,14 @@
-import { constants, type ServerHttp2Session } from 'node:http2';
+import { constants, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
 import type { Timers } from '../app/ports.ts';
 
 /**
  * Pings, by the rules of gRPC's servers (OSAC): a client may ping every ten seconds, also without a call; more often is
- * forgiven twice between two answers. An idle connection is pinged, and one that does not answer is ended.
+ * forgiven twice between two answers, and as often as it likes while an answer is on its way: clients measure the line
+ * then. An idle connection is pinged, and one that does not answer is ended.
  */
 export type Keepalive = {
-  /** Gives back what is to be told whenever something is sent. */
-  readonly watch: (session: ServerHttp2Session) => () => void;
+  /** Gives back what is to be told of a stream whenever something is sent on it, has left, or it is closed. */
+  readonly watch: (session: ServerHttp2Session) => (stream: ServerHttp2Stream) => void;
   readonly stop: () => void;
 };
 
@@ -73,6 +74,18 @@ export const createKeepalive = ({ timers, monotonicMs, settings }: KeepaliveOpti
       const pulse: Pulse = { lastMs: monotonicMs(), pingedMs: undefined, late: false };
       let strikes = 0;
       let lastPingMs = Number.NEGATIVE_INFINITY;
+      const sending = new Set<ServerHttp2Stream>();
+      const isSending = (): boolean => {
+        for (const stream of sending) {
+          if (stream.writableLength > 0) return true;
+          sending.delete(stream);
+        }
+        return false;
+      };
+      const forgive = (): void => {
+        strikes = 0;
+        lastPingMs = Number.NEGATIVE_INFINITY;
+      };
       pulses.set(session, pulse);
       cancel ??= timers.after(Math.min(idleMs, answerMs) / 2, sweep);
       session.once('close', () => pulses.delete(session));
@@ -81,13 +94,16 @@ export const createKeepalive = ({ timers, monotonicMs, settings }: KeepaliveOpti
         if (now - lastPingMs < leastBetweenMs) strikes += 1;
         lastPingMs = now;
         pulse.lastMs = now;
+        if (isSending()) forgive();
         if (strikes <= forgiven) return;
         session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM, 0, Buffer.from('too_many_pings'));
         session.destroy();
       });
-      return () => {
+      return (stream) => {
+        if (stream.destroyed) return void sending.delete(stream);
         pulse.lastMs = monotonicMs();
-        strikes = 0;
+        forgive();
+        if (stream.writableLength > 0) sending.add(stream);
       };
     },
     stop: () => {

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import type { Ids } from '../app/ports.ts';
-import { LARGE_BODY_BYTES, MAX_BODY_BYTES, SMALL_BODY_BYTES } from '../http/body.ts';
+import { LARGE_BODY_BYTES, MAX_BODY_BYTES } from '../http/body.ts';
 import { ApiError, invalid, unauthenticated } from '../http/errors.ts';
 import {
   bytesOf,
@@ -45,7 +45,7 @@ export type GrpcServices = ExchangeServices &
 export type Peer = {
   readonly remoteAddress: string | undefined;
   /** Told that something is sent: clients measure the line with pings while data flows. */
-  readonly touched: () => void;
+  readonly touched: (stream: ServerHttp2Stream) => void;
 };
 
 export type ServeStream = (
@@ -157,6 +157,8 @@ const carryOut = async ({ exchange, method, headers, services }: Call): Promise<
     budget: services.bodies,
     onBytes: bytesOf(exchange),
     encoding: typeof encoding === 'string' ? encoding : undefined,
+    single: method.desc.methodKind !== 'bidi_streaming',
+    assertKnown: () => assertKnown(exchange, services),
   });
   assertEncoding(response, encoding);
   const read = readerOf(exchange, method, reader, services);
@@ -178,22 +180,18 @@ const assertEncoding = (answer: GrpcAnswer, encoding: string | string[] | undefi
  */
 const readerOf =
   (exchange: Exchange, { desc }: GrpcMethod, reader: MessageReader, services: GrpcServices): ReadRequest =>
-  async () => {
-    const length = await reader.announced();
-    if (length === undefined) return undefined;
-    if (length > SMALL_BODY_BYTES) await assertKnown(exchange, services);
-    const bytes = await reader.next();
-    if (bytes === undefined) return undefined;
-    const share = services.admission?.anybody(exchange);
-    if (share !== undefined) await share;
-    if (bytes.byteLength > MAX_BODY_BYTES)
-      throw new ApiError('BODY_TOO_LARGE', `the request message is larger than ${MAX_BODY_BYTES} bytes`);
-    const large = bytes.byteLength > LARGE_BODY_BYTES;
-    if (large) await nextTurn(exchange, services);
-    const message = decode(desc.input, bytes);
-    if (large) await nextTurn(exchange, services);
-    return message;
-  };
+  () =>
+    reader.next(async (bytes) => {
+      const share = services.admission?.anybody(exchange);
+      if (share !== undefined) await share;
+      if (bytes.byteLength > MAX_BODY_BYTES)
+        throw new ApiError('BODY_TOO_LARGE', `the request message is larger than ${MAX_BODY_BYTES} bytes`);
+      const large = bytes.byteLength > LARGE_BODY_BYTES;
+      if (large) await nextTurn(exchange, services);
+      const message = decode(desc.input, bytes);
+      if (large) await nextTurn(exchange, services);
+      return message;
+    });
 
 const sendReply = async (
   exchange: GrpcExchange,

@@ -9,6 +9,7 @@ import { framed, rawGrpc, rawRequest, type RawCall, type RawReply } from '../../
 
 const GET = '/osac.public.v1.Clusters/Get';
 const CREATE = '/osac.public.v1.Clusters/Create';
+const WATCH = '/grpc.health.v1.Health/Watch';
 const MIB = 1_048_576;
 
 describe('bad input over gRPC', () => {
@@ -73,6 +74,14 @@ describe('bad input over gRPC', () => {
     it('large ones are not read from strangers', async () => {
       const reply = await raw.call({ body: framed(Buffer.alloc(8), { length: MIB }), open: true });
       expectStatus(reply, Code.UNAUTHENTICATED);
+    });
+
+    it('compressed ones that are large are not unpacked for strangers', async () => {
+      const headers = { 'grpc-encoding': 'gzip' };
+      const large = framed(gzipSync(Buffer.alloc(MIB)), { flags: 1 });
+      expectStatus(await raw.call({ body: large, headers }), Code.UNAUTHENTICATED);
+      const small = framed(gzipSync(encodeRequest(GET, { id: 'nope' })), { flags: 1 });
+      expectStatus(await raw.call({ body: small, headers }), Code.UNAUTHENTICATED);
     });
 
     it('with unknown flags, or compressed without a name', async () => {
@@ -241,6 +250,14 @@ describe('bad input over gRPC', () => {
     raw.session.on('goaway', (code, _last, data) => {
       told = { code, text: String(data) };
     });
+    // What was sent on a stream that stays open has left: it excuses nothing later.
+    const watch = raw.session.request({
+      ':method': 'POST',
+      ':path': WATCH,
+      'content-type': 'application/grpc',
+    });
+    watch.on('error', () => undefined).end(framed(Buffer.alloc(0)));
+    await new Promise((resolve) => watch.once('data', resolve));
     await send({ body: framed(encodeRequest(GET, { id: 'nope' })) });
     for (let i = 0; i < 5 && !raw.session.destroyed; i += 1)
       await new Promise<void>((resolve) => {

@@ -56,15 +56,20 @@ describe('flow of gRPC', function () {
     expect((await raw.call({ path, body: framed(Buffer.alloc(0)) })).headers['grpc-status']).to.equal('0');
   };
 
-  it('a page ends at the last whole object that the message has room for', async () => {
+  const storeLarge = async (prefix: string, objects: number): Promise<void> => {
     const big = 'x'.repeat(250_000);
-    const objects = 20;
     for (let i = 0; i < objects; i += 1) {
       const made = await admin.call(`${HOST_TYPES}/Create`, {
-        object: { metadata: { name: `big-${i}`, annotations: { big } } },
+        object: { metadata: { name: `${prefix}-${i}`, annotations: { big } } },
       });
       expect(made.code, made.message).to.equal(Code.OK);
     }
+  };
+
+  it('a page ends at the last whole object that the message has room for', async () => {
+    const big = 'x'.repeat(250_000);
+    const objects = 20;
+    await storeLarge('big', objects);
     const filter = 'this.metadata.name.startsWith("big-")';
     const whole = await admin.call(`${HOST_TYPES}/List`, { filter });
     expect(whole.code, whole.message).to.equal(Code.OK);
@@ -74,6 +79,41 @@ describe('flow of gRPC', function () {
     for (const item of items) expect(item).to.have.nested.property('metadata.annotations.big', big);
     const rest = await admin.call(`${HOST_TYPES}/List`, { filter, offset: items.length });
     expect(rest.json).to.include({ size: objects - items.length, total: objects });
+  });
+
+  it('a caller who measures the line with pings gets all of a large answer', async () => {
+    await storeLarge('measured', 12);
+    const raw = rawGrpc(service.grpcAddress);
+    let bytes = 0;
+    let pings = 0;
+    try {
+      const filter = 'this.metadata.name.startsWith("measured-")';
+      const stream = raw.session.request({
+        ':method': 'POST',
+        ':path': `${HOST_TYPES}/List`,
+        'content-type': 'application/grpc',
+        te: 'trailers',
+        authorization: `Bearer ${token}`,
+      });
+      let status: unknown;
+      stream
+        .on('trailers', (trailers) => (status = trailers['grpc-status']))
+        .on('error', () => undefined)
+        .on('data', (part: Buffer) => {
+          bytes += part.length;
+          if (bytes < (pings + 1) * 65_536 || raw.session.destroyed) return;
+          pings += 1;
+          raw.session.ping(() => undefined);
+        });
+      stream.end(framed(encodeRequest(`${HOST_TYPES}/List`, { filter })));
+      await new Promise((resolve) => stream.once('close', resolve));
+      expect(status).to.equal('0');
+      expect(bytes).to.be.greaterThan(3_000_000);
+      expect(pings).to.be.greaterThan(40);
+      await isReceived(raw);
+    } finally {
+      raw.close();
+    }
   });
 
   it('large answers are compressed for who accepts it', async () => {
