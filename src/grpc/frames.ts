@@ -1,7 +1,7 @@
 import { promisify } from 'node:util';
 import { gunzip, gzip, constants } from 'node:zlib';
 import type { ServerHttp2Stream } from 'node:http2';
-import { tooManyBodies, type BodyBudget } from '../http/body.ts';
+import { MAX_BODY_BYTES, tooManyBodies, type BodyBudget } from '../http/body.ts';
 import { ApiError, invalid } from '../http/errors.ts';
 
 /**
@@ -14,7 +14,6 @@ const COMPRESSED = 1;
 /** Largest message in either direction, bytes: the default of gRPC's libraries. */
 export const MAX_MESSAGE_BYTES = 4 * 1024 * 1024;
 
-/** Milliseconds in which a message must have arrived. */
 const ARRIVAL_MS = 30_000;
 /** Messages that are larger are compressed for callers who accept it; smaller ones are not worth the time. */
 const COMPRESS_FROM_BYTES = 16 * 1024;
@@ -28,6 +27,10 @@ export type MessageReader = {
   readonly announced: () => Promise<number | undefined>;
   /** The next message, out of its compression; undefined: none comes. Throws ApiError. */
   readonly next: () => Promise<Buffer | undefined>;
+  /** True once that many bytes wait to be taken; false: the sender has ended before. Throws ApiError. */
+  readonly has: (bytes: number) => Promise<boolean>;
+  /** Takes what waits, without frames. */
+  readonly rest: () => Buffer;
   /** Takes no more; what still comes is dropped. */
   readonly stop: () => void;
 };
@@ -37,17 +40,19 @@ export type ReaderOptions = {
   readonly onBytes: (bytes: number) => void;
   /** `grpc-encoding` of the request. */
   readonly encoding: string | undefined;
+  /** Milliseconds in which a message must have arrived. Default 30,000. */
+  readonly arrivalMs?: number | undefined;
 };
 
 export const readMessages = (
   stream: ServerHttp2Stream,
-  { budget, onBytes, encoding }: ReaderOptions,
+  { budget, onBytes, encoding, arrivalMs = ARRIVAL_MS }: ReaderOptions,
 ): MessageReader => {
   const held = createStore(budget);
   let total = 0;
   let ended = false;
   /** Why no more is read; made when it is asked for. */
-  let failure: (() => ApiError) | undefined;
+  let failure: (() => ApiError) | undefined = stream.destroyed ? gone : undefined;
   let wake: (() => void) | undefined;
   const tell = (): void => {
     wake?.();
@@ -78,11 +83,12 @@ export const readMessages = (
     const timer = setTimeout(() => {
       failure ??= late;
       tell();
-    }, ARRIVAL_MS);
+    }, arrivalMs);
     try {
       while (held.size < bytes) {
         if (failure !== undefined) throw failure();
         if (ended) return false;
+        if (!held.keep()) throw tooManyBodies();
         await new Promise<void>((resolve) => {
           wake = resolve;
         });
@@ -103,6 +109,8 @@ export const readMessages = (
   };
   return {
     announced,
+    has,
+    rest: () => held.take(held.size),
     next: async () => {
       const length = await announced();
       if (length === undefined) return undefined;
@@ -120,7 +128,10 @@ export const readMessages = (
   };
 };
 
-/** Bytes that have come and were not taken. One chunk is held as it is; more are put together as they arrive. */
+/**
+ * Bytes that have come and were not taken. One chunk is held as it is until more is waited for; more are put together
+ * as they arrive.
+ */
 const createStore = (budget: BodyBudget | undefined) => {
   let buffer: Buffer = Buffer.alloc(0);
   let [start, end, own] = [0, 0, 0];
@@ -155,6 +166,8 @@ const createStore = (budget: BodyBudget | undefined) => {
       end += chunk.length;
       return true;
     },
+    /** Counts a chunk that was held as it is. False when there is no room in the budget. */
+    keep: (): boolean => own > 0 || start === end || grow(end - start),
     peek: (bytes: number): Buffer => buffer.subarray(start, start + bytes),
     take: (bytes: number): Buffer => {
       const taken = buffer.subarray(start, start + bytes);
@@ -182,6 +195,10 @@ const gone = (): ApiError => new ApiError('CANCELLED', 'the caller went away');
 const late = (): ApiError =>
   new ApiError('REQUEST_TIMEOUT', 'the request did not arrive in time; nothing was done');
 const cutOff = (): ApiError => invalid('the message ends before the length that it announces');
+
+/** A message that the wire may carry, but that no object is stored of. */
+export const tooLarge = (): ApiError =>
+  new ApiError('BODY_TOO_LARGE', `the request message is larger than ${MAX_BODY_BYTES} bytes`);
 
 /** OSAC's words where the length is known. */
 const tooLong = (length: number | undefined): ApiError =>
