@@ -70,7 +70,9 @@ try {
     console.log(`${file.padEnd(56)} ${names.join(', ')}`);
   }
   const rooms = Object.entries(Object.groupBy(ran, ({ file }) => file.split('/')[1] ?? ''));
-  console.log(`\n${ran.length} files: ${rooms.map(([room, files]) => `${files?.length} ${room}`).join(', ')}`);
+  console.log(
+    `\n${ran.length} files: ${rooms.map(([room, files]) => `${files?.length} ${room}`).join(', ')}`,
+  );
 } finally {
   await service.stop();
   rmSync(dir, { recursive: true, force: true });

@@ -125,7 +125,7 @@ export const openAnswer = (
 };
 
 /** What the caller still sends is not waited for; it is told so once the answer has left. */
-const dropRest = (stream: ServerHttp2Stream): void => {
+export const dropRest = (stream: ServerHttp2Stream): void => {
   if (stream.readableEnded) return;
   stream.resume();
   const stop = (): void => {

@@ -25,6 +25,8 @@ export type GrpcAppOptions = ExchangeServices &
     readonly openReflection?: boolean;
     readonly cors?: CorsSettings;
     readonly slowReaderMs?: number;
+    /** Milliseconds in which a message must have arrived. Default 30,000. */
+    readonly arrivalMs?: number;
     /** Aborted when the service stops: answers that go on until the caller leaves end then. */
     readonly ending?: AbortSignal;
   };

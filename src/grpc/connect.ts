@@ -9,15 +9,23 @@ import {
 } from '@connectrpc/connect';
 import { createWritableIterable, type UniversalHandler } from '@connectrpc/connect/protocol';
 import type { IncomingHttpHeaders } from 'node:http2';
-import { isSmallBody, MAX_BODY_BYTES } from '../http/body.ts';
+import { bodyText, MAX_BODY_BYTES, SMALL_BODY_BYTES } from '../http/body.ts';
 import type { ApiError } from '../http/errors.ts';
-import { asApiError, type Exchange } from '../http/exchange.ts';
+import { asApiError, bytesOf, type Exchange } from '../http/exchange.ts';
 import { assertKnown } from '../http/limits/admission.ts';
 import { READ, WRITE } from '../http/osac/messages.ts';
 import type { CallServices } from '../http/osac/served.ts';
 import type { MessageSink } from '../http/osac/service-table.ts';
-import type { GrpcAnswer } from './answer.ts';
-import { FRAME_HEAD, MAX_MESSAGE_BYTES } from './frames.ts';
+import { dropRest, type GrpcAnswer } from './answer.ts';
+import { decode } from './documents.ts';
+import {
+  FRAME_HEAD,
+  frameOf,
+  MAX_MESSAGE_BYTES,
+  readMessages,
+  tooLarge,
+  type MessageReader,
+} from './frames.ts';
 import type { GrpcMethod, StreamMethod, UnaryMethod } from './method.ts';
 import { statusOf } from './status.ts';
 
@@ -32,14 +40,21 @@ export type Connect = {
 
 export type ConnectExchange = Exchange & { readonly response: GrpcAnswer };
 
+export type ConnectServices = CallServices & {
+  /** Milliseconds in which a message must have arrived. Default 30,000. */
+  readonly arrivalMs?: number;
+};
+
 type Told = { readonly exchange: ConnectExchange; fault?: ApiError };
+
+const JSON_TYPE = /^application\/(connect\+)?json/i;
 
 const TOLD = createContextKey<Told | undefined>(undefined);
 
 /** `failed` logs and records a failure as every protocol does; it gives back what is told of it. */
 export const createConnect = (
   methods: readonly GrpcMethod[],
-  services: CallServices,
+  services: ConnectServices,
   failed: (exchange: Exchange, failure: unknown) => ApiError | undefined,
 ): Connect => {
   const router = createConnectRouter({
@@ -48,13 +63,40 @@ export const createConnect = (
     readMaxBytes: MAX_BODY_BYTES,
     writeMaxBytes: MAX_MESSAGE_BYTES,
     acceptCompression: [],
-    jsonOptions: { ...READ, ...WRITE },
+    // As over REST: a misspelt field is refused.
+    jsonOptions: { ...READ, ...WRITE, ignoreUnknownFields: false },
     maxTimeoutMs: 2 ** 31 - 1,
   });
   const refusal = (told: Told, failure: unknown): ConnectError => {
     const error = failed(told.exchange, failure) ?? asApiError(failure);
     told.fault = error;
     return connectError(error, told.exchange);
+  };
+  /** The one message of a request, read and looked at before the library gets it; what follows is dropped. */
+  const received = async function* (told: Told, desc: DescMethod, type = ''): AsyncGenerator<Buffer> {
+    const { exchange } = told;
+    const reader = readMessages(exchange.response.stream, {
+      budget: services.bodies,
+      onBytes: bytesOf(exchange),
+      encoding: undefined,
+      arrivalMs: services.arrivalMs,
+      single: true,
+      assertKnown: () => assertKnown(exchange, services),
+    });
+    const framed = desc.methodKind !== 'unary';
+    try {
+      const message = framed
+        ? await firstFramed(reader)
+        : await wholeBody(reader, () => assertKnown(exchange, services));
+      if (message === undefined) return;
+      if (JSON_TYPE.test(type)) bodyText(message);
+      else decode(desc.input, message);
+      yield framed ? frameOf(message) : message;
+    } catch (error) {
+      throw refusal(told, error);
+    } finally {
+      reader.stop();
+    }
   };
   const addUnary = ({ desc, serve }: UnaryMethod): void => {
     const handle = async (message: Message, context: HandlerContext): Promise<Message> => {
@@ -102,11 +144,24 @@ export const createConnect = (
     serve: async (exchange, path, headers) => {
       const handler = byPath.get(path);
       if (handler === undefined) return exchange.response.plain(404);
-      if (!isSmallBody({ headers })) await assertKnown(exchange, services);
-      await answerBy(handler, exchange, headers);
+      const told: Told = { exchange };
+      await answerBy(handler, told, headers, received(told, handler.method, headers['content-type']));
     },
   };
 };
+
+/** Who sends much is asked for a token by what has come: HTTP/2 need not announce a length. */
+const wholeBody = async (reader: MessageReader, known: () => Promise<void>): Promise<Buffer> => {
+  if (await reader.has(SMALL_BODY_BYTES + 1)) await known();
+  if (await reader.has(MAX_BODY_BYTES + 1)) throw tooLarge();
+  return reader.rest();
+};
+
+const firstFramed = (reader: MessageReader): Promise<Buffer | undefined> =>
+  reader.next((message) => {
+    if (message.byteLength > MAX_BODY_BYTES) throw tooLarge();
+    return Promise.resolve(message);
+  });
 
 const toldOf = (context: HandlerContext): Told => {
   const told = context.values.get(TOLD);
@@ -136,6 +191,8 @@ const bridge = (
     drained?.();
     drained = undefined;
   };
+  // Messages may all be taken while their bytes still wait in the stream.
+  response.stream.on('drain', () => taken(0));
   return {
     head: () => undefined,
     backlog: () => backlog + response.stream.writableLength,
@@ -163,12 +220,12 @@ const bridge = (
 
 const answerBy = async (
   handler: UniversalHandler,
-  exchange: ConnectExchange,
+  told: Told,
   headers: IncomingHttpHeaders,
+  body: AsyncIterable<Uint8Array>,
 ): Promise<void> => {
-  const { response, signal } = exchange;
+  const { response, signal } = told.exchange;
   const { stream } = response;
-  const told: Told = { exchange };
   const header = new Headers();
   for (const [name, value] of Object.entries(headers))
     if (value !== undefined && !name.startsWith(':')) header.set(name, String(value));
@@ -177,7 +234,7 @@ const answerBy = async (
     method: 'POST',
     url: `http://${headers[':authority'] ?? 'localhost'}${handler.requestPath}`,
     header,
-    body: stream,
+    body,
     signal: signal(),
     contextValues: createContextValues().set(TOLD, told),
   });
@@ -194,6 +251,7 @@ const answerBy = async (
   }
   response.statusCode = told.fault?.status ?? answer.status;
   stream.end();
+  dropRest(stream);
 };
 
 const onceEither = ({ stream }: GrpcAnswer, go: () => void): void => {

@@ -10,8 +10,9 @@ import { WireType } from '@bufbuild/protobuf/wire';
 import { LRUCache } from 'lru-cache';
 import { isObject } from '../domain/json-tools.ts';
 import type { JsonObject } from '../domain/json.ts';
-import { invalid } from '../http/errors.ts';
+import { ApiError, invalid } from '../http/errors.ts';
 import { READ, WRITE } from '../http/osac/messages.ts';
+import { assertFewValues } from './values.ts';
 
 /** What a stored document holds beyond its message is not shown. */
 const STORED = { ...READ, ignoreUnknownFields: true };
@@ -19,8 +20,10 @@ const STORED = { ...READ, ignoreUnknownFields: true };
 /** Throws ApiError 400. */
 export const decode = (schema: DescMessage, bytes: Uint8Array): Message => {
   try {
+    assertFewValues(schema, bytes);
     return fromBinary(schema, bytes);
   } catch (error) {
+    if (error instanceof ApiError) throw error;
     throw invalid(`the request is not a valid ${schema.typeName}: ${reasonOf(error)}`);
   }
 };

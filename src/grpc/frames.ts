@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import { promisify } from 'node:util';
 import { constants, createGunzip, gzip } from 'node:zlib';
-import { SMALL_BODY_BYTES, tooManyBodies, type BodyBudget } from '../http/body.ts';
+import { MAX_BODY_BYTES, SMALL_BODY_BYTES, tooManyBodies, type BodyBudget } from '../http/body.ts';
 import { ApiError, invalid } from '../http/errors.ts';
 
 /**
@@ -14,7 +14,6 @@ const COMPRESSED = 1;
 /** Largest message in either direction, bytes: the default of gRPC's libraries. */
 export const MAX_MESSAGE_BYTES = 4 * 1024 * 1024;
 
-/** Milliseconds in which a message must have arrived. */
 const ARRIVAL_MS = 30_000;
 /** Messages that are larger are compressed for callers who accept it; smaller ones are not worth the time. */
 const COMPRESS_FROM_BYTES = 16 * 1024;
@@ -25,6 +24,10 @@ const zip = promisify(gzip);
 export type MessageReader = {
   /** Hands the next message to `use`, out of its compression; undefined: none comes. Throws ApiError. */
   readonly next: <T>(use: (message: Buffer) => Promise<T>) => Promise<T | undefined>;
+  /** True once that many bytes wait to be taken; false: the sender has ended before. Throws ApiError. */
+  readonly has: (bytes: number) => Promise<boolean>;
+  /** Takes what waits, without frames. */
+  readonly rest: () => Buffer;
   /** Takes no more; what still comes is dropped. */
   readonly stop: () => void;
 };
@@ -34,6 +37,8 @@ export type ReaderOptions = {
   readonly onBytes: (bytes: number) => void;
   /** `grpc-encoding` of the request. */
   readonly encoding: string | undefined;
+  /** Milliseconds in which a message must have arrived. Default 30,000. */
+  readonly arrivalMs?: number | undefined;
   /** True: the request has one message, and what comes behind it is dropped. */
   readonly single: boolean;
   /** Awaited before a large message is read or unpacked; throws what is answered to strangers. */
@@ -42,13 +47,13 @@ export type ReaderOptions = {
 
 export const readMessages = (
   stream: Readable,
-  { budget, onBytes, encoding, single, assertKnown }: ReaderOptions,
+  { budget, onBytes, encoding, arrivalMs = ARRIVAL_MS, single, assertKnown }: ReaderOptions,
 ): MessageReader => {
   const held = createStore(budget);
   let total = 0;
   let ended = false;
   /** Why no more is read; made when it is asked for. */
-  let failure: (() => ApiError) | undefined;
+  let failure: (() => ApiError) | undefined = stream.destroyed ? gone : undefined;
   let wake: (() => void) | undefined;
   const tell = (): void => {
     wake?.();
@@ -79,11 +84,12 @@ export const readMessages = (
     const timer = setTimeout(() => {
       failure ??= late;
       tell();
-    }, ARRIVAL_MS);
+    }, arrivalMs);
     try {
       while (held.size < bytes) {
         if (failure !== undefined) throw failure();
         if (ended) return false;
+        if (!held.keep()) throw tooManyBodies();
         await new Promise<void>((resolve) => {
           wake = resolve;
         });
@@ -113,6 +119,8 @@ export const readMessages = (
     stream.resume();
   };
   return {
+    has,
+    rest: () => held.take(held.size),
     next: async (use) => {
       const length = await announced();
       if (length === undefined) return undefined;
@@ -151,7 +159,10 @@ const createShare = (budget: BodyBudget | undefined) => {
   };
 };
 
-/** Bytes that have come and were not taken. One chunk is held as it is; more are put together as they arrive. */
+/**
+ * Bytes that have come and were not taken. One chunk is held as it is until more is waited for; more are put together
+ * as they arrive.
+ */
 const createStore = (budget: BodyBudget | undefined) => {
   let buffer: Buffer = Buffer.alloc(0);
   let [start, end, own] = [0, 0, 0];
@@ -186,6 +197,8 @@ const createStore = (budget: BodyBudget | undefined) => {
       end += chunk.length;
       return true;
     },
+    /** Counts a chunk that was held as it is. False when there is no room in the budget. */
+    keep: (): boolean => own > 0 || start === end || grow(end - start),
     peek: (bytes: number): Buffer => buffer.subarray(start, start + bytes),
     take: (bytes: number): Buffer => {
       const taken = buffer.subarray(start, start + bytes);
@@ -234,6 +247,10 @@ const gone = (): ApiError => new ApiError('CANCELLED', 'the caller went away');
 const late = (): ApiError =>
   new ApiError('REQUEST_TIMEOUT', 'the request did not arrive in time; nothing was done');
 const cutOff = (): ApiError => invalid('the message ends before the length that it announces');
+
+/** A message that the wire may carry, but that no object is stored of. */
+export const tooLarge = (): ApiError =>
+  new ApiError('BODY_TOO_LARGE', `the request message is larger than ${MAX_BODY_BYTES} bytes`);
 
 /** OSAC's words where the length is known. */
 const tooLong = (length: number | undefined): ApiError =>

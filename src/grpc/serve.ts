@@ -25,6 +25,7 @@ import {
   isWorthZipping,
   MAX_MESSAGE_BYTES,
   readMessages,
+  tooLarge,
   zippedFrameOf,
   type MessageReader,
 } from './frames.ts';
@@ -39,6 +40,8 @@ export type GrpcServices = ExchangeServices &
     readonly cors: Cors;
     /** Milliseconds without progress after which a caller who does not read its answer is cut off. Default 30,000. */
     readonly slowReaderMs?: number;
+    /** Milliseconds in which a message must have arrived. Default 30,000. */
+    readonly arrivalMs?: number;
   };
 
 /** What is known of the connection that a call comes by. */
@@ -159,6 +162,7 @@ const carryOut = async ({ exchange, method, headers, services }: Call): Promise<
     encoding: typeof encoding === 'string' ? encoding : undefined,
     single: method.desc.methodKind !== 'bidi_streaming',
     assertKnown: () => assertKnown(exchange, services),
+    arrivalMs: services.arrivalMs,
   });
   assertEncoding(response, encoding);
   const read = readerOf(exchange, method, reader, services);
@@ -184,8 +188,7 @@ const readerOf =
     reader.next(async (bytes) => {
       const share = services.admission?.anybody(exchange);
       if (share !== undefined) await share;
-      if (bytes.byteLength > MAX_BODY_BYTES)
-        throw new ApiError('BODY_TOO_LARGE', `the request message is larger than ${MAX_BODY_BYTES} bytes`);
+      if (bytes.byteLength > MAX_BODY_BYTES) throw tooLarge();
       const large = bytes.byteLength > LARGE_BODY_BYTES;
       if (large) await nextTurn(exchange, services);
       const message = decode(desc.input, bytes);

@@ -162,6 +162,9 @@ const COMMA = 0x2c;
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
+export const tooManyValues = (): ApiError =>
+  invalid(`the request body holds more than ${MAX_JSON_VALUES} values`);
+
 /** The body as text: UTF-8, not nested deeper and with no more values than the limits. Throws ApiError 400. */
 export const bodyText = (body: Buffer): string => {
   if (!isUtf8(body)) throw invalid('the request body is not valid UTF-8');
@@ -176,8 +179,7 @@ export const bodyText = (body: Buffer): string => {
     } else if (byte === QUOTE) inText = true;
     else if (byte === COMMA) {
       values += 1;
-      if (values > MAX_JSON_VALUES)
-        throw invalid(`the request body holds more than ${MAX_JSON_VALUES} values`);
+      if (values > MAX_JSON_VALUES) throw tooManyValues();
     } else if (byte === 0x7b || byte === 0x5b) {
       depth += 1;
       if (depth > MAX_JSON_DEPTH)
