@@ -104,9 +104,9 @@ describe('whole objects over gRPC', () => {
 
   it('a client that knows nothing of our additions clears none of them', async () => {
     const { items } = (await admin('GET', `${PRIVATE}/hubs`)).json;
-    const { id } = (items as unknown as readonly Json[])[0] ?? {};
+    const [{ id }] = items as unknown as readonly [{ readonly id: string }];
     const spec = { scheduling: 'cordoned' };
-    await admin('PATCH', `${PRIVATE}/hubs/${String(id)}?update_mask=spec.scheduling`, { spec });
+    await admin('PATCH', `${PRIVATE}/hubs/${id}?update_mask=spec.scheduling`, { spec });
     const read = ok(await operator.call('/osac.private.v1.Hubs/Get', { id }))['object'] as Json;
     expect(read['spec']).to.include(spec);
     const { scheduling: _unknown, ...known } = read['spec'] as Json;
