@@ -255,7 +255,7 @@ const whyUnreachable = ({ origin, protocol }: URL, code: string): string => {
   if (CERTIFICATE.test(code))
     return `the certificate of ${origin} is refused (${code}): name its authority with --service-ca`;
   if (/^ERR_SSL_(WRONG_VERSION|PACKET_LENGTH)/.test(code)) return `${origin} speaks no TLS: is it http://?`;
-  const tls = protocol === 'http:' && code !== 'ECONNREFUSED' ? ', without TLS' : '';
+  const tls = protocol === 'http:' && BROKEN.includes(code) ? ', without TLS' : '';
   return `cannot reach ${origin}: is the service running there${tls}?`;
 };
 
