@@ -7,20 +7,25 @@ import { file_osac_public_v1_cluster_versions } from './public/v1/cluster_versio
 import { file_osac_public_v1_clusters } from './public/v1/clusters_pb.ts';
 import { file_osac_public_v1_disk_images } from './public/v1/disk_images_pb.ts';
 import { file_osac_public_v1_events } from './public/v1/events_pb.ts';
+import { file_osac_public_v1_external_ip_attachments } from './public/v1/external_ip_attachments_pb.ts';
 import { file_osac_public_v1_external_ip_pools } from './public/v1/external_ip_pools_pb.ts';
 import { file_osac_public_v1_external_ips } from './public/v1/external_ips_pb.ts';
 import { file_osac_public_v1_host_types } from './public/v1/host_types_pb.ts';
 import { file_osac_public_v1_identity_providers } from './public/v1/identity_providers_pb.ts';
 import { file_osac_public_v1_instance_types } from './public/v1/instance_types_pb.ts';
 import { file_osac_public_v1_metadata } from './public/v1/metadata_pb.ts';
+import { file_osac_public_v1_nat_gateways } from './public/v1/nat_gateways_pb.ts';
 import { file_osac_public_v1_project_memberships } from './public/v1/project_memberships_pb.ts';
 import { file_osac_public_v1_projects } from './public/v1/projects_pb.ts';
 import { file_osac_public_v1_references } from './public/v1/references_pb.ts';
 import { file_osac_public_v1_role_bindings } from './public/v1/role_bindings_pb.ts';
 import { file_osac_public_v1_roles } from './public/v1/roles_pb.ts';
 import { file_osac_public_v1_secrets } from './public/v1/secrets_pb.ts';
+import { file_osac_public_v1_security_groups } from './public/v1/security_groups_pb.ts';
+import { file_osac_public_v1_subnets } from './public/v1/subnets_pb.ts';
 import { file_osac_public_v1_tenants } from './public/v1/tenants_pb.ts';
 import { file_osac_public_v1_users } from './public/v1/users_pb.ts';
+import { file_osac_public_v1_virtual_networks } from './public/v1/virtual_networks_pb.ts';
 import { file_osac_private_v1_capabilities } from './private/v1/capabilities_pb.ts';
 import { file_osac_private_v1_cluster_catalog_items } from './private/v1/cluster_catalog_items_pb.ts';
 import { file_osac_private_v1_cluster_network } from './private/v1/cluster_network_pb.ts';
@@ -29,6 +34,7 @@ import { file_osac_private_v1_cluster_versions } from './private/v1/cluster_vers
 import { file_osac_private_v1_clusters } from './private/v1/clusters_pb.ts';
 import { file_osac_private_v1_disk_images } from './private/v1/disk_images_pb.ts';
 import { file_osac_private_v1_events } from './private/v1/events_pb.ts';
+import { file_osac_private_v1_external_ip_attachments } from './private/v1/external_ip_attachments_pb.ts';
 import { file_osac_private_v1_external_ip_pools } from './private/v1/external_ip_pools_pb.ts';
 import { file_osac_private_v1_external_ips } from './private/v1/external_ips_pb.ts';
 import { file_osac_private_v1_host_types } from './private/v1/host_types_pb.ts';
@@ -36,14 +42,22 @@ import { file_osac_private_v1_hubs } from './private/v1/hubs_pb.ts';
 import { file_osac_private_v1_identity_providers } from './private/v1/identity_providers_pb.ts';
 import { file_osac_private_v1_instance_types } from './private/v1/instance_types_pb.ts';
 import { file_osac_private_v1_metadata } from './private/v1/metadata_pb.ts';
+import { file_osac_private_v1_nat_gateways } from './private/v1/nat_gateways_pb.ts';
+import { file_osac_private_v1_network_classes } from './private/v1/network_classes_pb.ts';
 import { file_osac_private_v1_project_memberships } from './private/v1/project_memberships_pb.ts';
 import { file_osac_private_v1_projects } from './private/v1/projects_pb.ts';
 import { file_osac_private_v1_references } from './private/v1/references_pb.ts';
 import { file_osac_private_v1_role_bindings } from './private/v1/role_bindings_pb.ts';
 import { file_osac_private_v1_roles } from './private/v1/roles_pb.ts';
 import { file_osac_private_v1_secrets } from './private/v1/secrets_pb.ts';
+import { file_osac_private_v1_security_groups } from './private/v1/security_groups_pb.ts';
+import { file_osac_private_v1_storage_backends } from './private/v1/storage_backends_pb.ts';
+import { file_osac_private_v1_storage_tiers } from './private/v1/storage_tiers_pb.ts';
+import { file_osac_private_v1_subnets } from './private/v1/subnets_pb.ts';
 import { file_osac_private_v1_tenants } from './private/v1/tenants_pb.ts';
 import { file_osac_private_v1_users } from './private/v1/users_pb.ts';
+import { file_osac_private_v1_virtual_networks } from './private/v1/virtual_networks_pb.ts';
+import { file_osac_private_v1_volumes } from './private/v1/volumes_pb.ts';
 
 export const files = [
   file_osac_public_v1_capabilities,
@@ -54,20 +68,25 @@ export const files = [
   file_osac_public_v1_clusters,
   file_osac_public_v1_disk_images,
   file_osac_public_v1_events,
+  file_osac_public_v1_external_ip_attachments,
   file_osac_public_v1_external_ip_pools,
   file_osac_public_v1_external_ips,
   file_osac_public_v1_host_types,
   file_osac_public_v1_identity_providers,
   file_osac_public_v1_instance_types,
   file_osac_public_v1_metadata,
+  file_osac_public_v1_nat_gateways,
   file_osac_public_v1_project_memberships,
   file_osac_public_v1_projects,
   file_osac_public_v1_references,
   file_osac_public_v1_role_bindings,
   file_osac_public_v1_roles,
   file_osac_public_v1_secrets,
+  file_osac_public_v1_security_groups,
+  file_osac_public_v1_subnets,
   file_osac_public_v1_tenants,
   file_osac_public_v1_users,
+  file_osac_public_v1_virtual_networks,
   file_osac_private_v1_capabilities,
   file_osac_private_v1_cluster_catalog_items,
   file_osac_private_v1_cluster_network,
@@ -76,6 +95,7 @@ export const files = [
   file_osac_private_v1_clusters,
   file_osac_private_v1_disk_images,
   file_osac_private_v1_events,
+  file_osac_private_v1_external_ip_attachments,
   file_osac_private_v1_external_ip_pools,
   file_osac_private_v1_external_ips,
   file_osac_private_v1_host_types,
@@ -83,12 +103,20 @@ export const files = [
   file_osac_private_v1_identity_providers,
   file_osac_private_v1_instance_types,
   file_osac_private_v1_metadata,
+  file_osac_private_v1_nat_gateways,
+  file_osac_private_v1_network_classes,
   file_osac_private_v1_project_memberships,
   file_osac_private_v1_projects,
   file_osac_private_v1_references,
   file_osac_private_v1_role_bindings,
   file_osac_private_v1_roles,
   file_osac_private_v1_secrets,
+  file_osac_private_v1_security_groups,
+  file_osac_private_v1_storage_backends,
+  file_osac_private_v1_storage_tiers,
+  file_osac_private_v1_subnets,
   file_osac_private_v1_tenants,
   file_osac_private_v1_users,
+  file_osac_private_v1_virtual_networks,
+  file_osac_private_v1_volumes,
 ];

@@ -14,6 +14,8 @@ import type { Cluster, ClusterJson } from "./clusters_pb.ts";
 import { file_osac_private_v1_clusters } from "./clusters_pb.ts";
 import type { DiskImage, DiskImageJson } from "./disk_images_pb.ts";
 import { file_osac_private_v1_disk_images } from "./disk_images_pb.ts";
+import type { ExternalIPAttachment, ExternalIPAttachmentJson } from "./external_ip_attachments_pb.ts";
+import { file_osac_private_v1_external_ip_attachments } from "./external_ip_attachments_pb.ts";
 import type { ExternalIPPool, ExternalIPPoolJson } from "./external_ip_pools_pb.ts";
 import { file_osac_private_v1_external_ip_pools } from "./external_ip_pools_pb.ts";
 import type { ExternalIP, ExternalIPJson } from "./external_ips_pb.ts";
@@ -26,6 +28,10 @@ import type { IdentityProvider, IdentityProviderJson } from "./identity_provider
 import { file_osac_private_v1_identity_providers } from "./identity_providers_pb.ts";
 import type { InstanceType, InstanceTypeJson } from "./instance_types_pb.ts";
 import { file_osac_private_v1_instance_types } from "./instance_types_pb.ts";
+import type { NATGateway, NATGatewayJson } from "./nat_gateways_pb.ts";
+import { file_osac_private_v1_nat_gateways } from "./nat_gateways_pb.ts";
+import type { NetworkClass, NetworkClassJson } from "./network_classes_pb.ts";
+import { file_osac_private_v1_network_classes } from "./network_classes_pb.ts";
 import type { ProjectMembership, ProjectMembershipJson } from "./project_memberships_pb.ts";
 import { file_osac_private_v1_project_memberships } from "./project_memberships_pb.ts";
 import type { Project, ProjectJson } from "./projects_pb.ts";
@@ -36,17 +42,29 @@ import type { Role, RoleJson } from "./roles_pb.ts";
 import { file_osac_private_v1_roles } from "./roles_pb.ts";
 import type { Secret, SecretJson } from "./secrets_pb.ts";
 import { file_osac_private_v1_secrets } from "./secrets_pb.ts";
+import type { SecurityGroup, SecurityGroupJson } from "./security_groups_pb.ts";
+import { file_osac_private_v1_security_groups } from "./security_groups_pb.ts";
+import type { StorageBackend, StorageBackendJson } from "./storage_backends_pb.ts";
+import { file_osac_private_v1_storage_backends } from "./storage_backends_pb.ts";
+import type { StorageTier, StorageTierJson } from "./storage_tiers_pb.ts";
+import { file_osac_private_v1_storage_tiers } from "./storage_tiers_pb.ts";
+import type { Subnet, SubnetJson } from "./subnets_pb.ts";
+import { file_osac_private_v1_subnets } from "./subnets_pb.ts";
 import type { Tenant, TenantJson } from "./tenants_pb.ts";
 import { file_osac_private_v1_tenants } from "./tenants_pb.ts";
 import type { User, UserJson } from "./users_pb.ts";
 import { file_osac_private_v1_users } from "./users_pb.ts";
+import type { VirtualNetwork, VirtualNetworkJson } from "./virtual_networks_pb.ts";
+import { file_osac_private_v1_virtual_networks } from "./virtual_networks_pb.ts";
+import type { Volume, VolumeJson } from "./volumes_pb.ts";
+import { file_osac_private_v1_volumes } from "./volumes_pb.ts";
 import type { Message, UnknownEnum } from "@bufbuild/protobuf";
 
 /**
  * Describes the file osac/private/v1/events.proto.
  */
 export const file_osac_private_v1_events: GenFile = /*@__PURE__*/
-  fileDesc("Chxvc2FjL3ByaXZhdGUvdjEvZXZlbnRzLnByb3RvEg9vc2FjLnByaXZhdGUudjEi7QcKBUV2ZW50EgoKAmlkGAEgASgJEigKBHR5cGUYAiABKA4yGi5vc2FjLnByaXZhdGUudjEuRXZlbnRUeXBlEisKB2NsdXN0ZXIYAyABKAsyGC5vc2FjLnByaXZhdGUudjEuQ2x1c3RlckgAEjwKEGNsdXN0ZXJfdGVtcGxhdGUYBCABKAsyIC5vc2FjLnByaXZhdGUudjEuQ2x1c3RlclRlbXBsYXRlSAASLgoJaG9zdF90eXBlGAUgASgLMhkub3NhYy5wcml2YXRlLnYxLkhvc3RUeXBlSAASIwoDaHViGAYgASgLMhQub3NhYy5wcml2YXRlLnYxLkh1YkgAEiUKBHVzZXIYEyABKAsyFS5vc2FjLnByaXZhdGUudjEuVXNlckgAEiUKBHJvbGUYFCABKAsyFS5vc2FjLnByaXZhdGUudjEuUm9sZUgAEjQKDHJvbGVfYmluZGluZxgVIAEoCzIcLm9zYWMucHJpdmF0ZS52MS5Sb2xlQmluZGluZ0gAEkMKFGNsdXN0ZXJfY2F0YWxvZ19pdGVtGBYgASgLMiMub3NhYy5wcml2YXRlLnYxLkNsdXN0ZXJDYXRhbG9nSXRlbUgAEisKB3Byb2plY3QYGCABKAsyGC5vc2FjLnByaXZhdGUudjEuUHJvamVjdEgAEjYKDWluc3RhbmNlX3R5cGUYGiABKAsyHS5vc2FjLnByaXZhdGUudjEuSW5zdGFuY2VUeXBlSAASKQoGdGVuYW50GB8gASgLMhcub3NhYy5wcml2YXRlLnYxLlRlbmFudEgAEj4KEWlkZW50aXR5X3Byb3ZpZGVyGCAgASgLMiEub3NhYy5wcml2YXRlLnYxLklkZW50aXR5UHJvdmlkZXJIABJAChJwcm9qZWN0X21lbWJlcnNoaXAYISABKAsyIi5vc2FjLnByaXZhdGUudjEuUHJvamVjdE1lbWJlcnNoaXBIABI7ChBleHRlcm5hbF9pcF9wb29sGCIgASgLMh8ub3NhYy5wcml2YXRlLnYxLkV4dGVybmFsSVBQb29sSAASMgoLZXh0ZXJuYWxfaXAYIyABKAsyGy5vc2FjLnByaXZhdGUudjEuRXh0ZXJuYWxJUEgAEjoKD2NsdXN0ZXJfdmVyc2lvbhgmIAEoCzIfLm9zYWMucHJpdmF0ZS52MS5DbHVzdGVyVmVyc2lvbkgAEikKBnNlY3JldBgoIAEoCzIXLm9zYWMucHJpdmF0ZS52MS5TZWNyZXRIABIwCgpkaXNrX2ltYWdlGCogASgLMhoub3NhYy5wcml2YXRlLnYxLkRpc2tJbWFnZUgAQgkKB3BheWxvYWQiNAoSRXZlbnRzV2F0Y2hSZXF1ZXN0EhMKBmZpbHRlchgBIAEoCUgAiAEBQgkKB19maWx0ZXIiPAoTRXZlbnRzV2F0Y2hSZXNwb25zZRIlCgVldmVudBgBIAEoCzIWLm9zYWMucHJpdmF0ZS52MS5FdmVudCqkAQoJRXZlbnRUeXBlEhoKFkVWRU5UX1RZUEVfVU5TUEVDSUZJRUQQABIdChlFVkVOVF9UWVBFX09CSkVDVF9DUkVBVEVEEAESHQoZRVZFTlRfVFlQRV9PQkpFQ1RfVVBEQVRFRBACEh0KGUVWRU5UX1RZUEVfT0JKRUNUX0RFTEVURUQQAxIeChpFVkVOVF9UWVBFX09CSkVDVF9TSUdOQUxFRBAEMl4KBkV2ZW50cxJUCgVXYXRjaBIjLm9zYWMucHJpdmF0ZS52MS5FdmVudHNXYXRjaFJlcXVlc3QaJC5vc2FjLnByaXZhdGUudjEuRXZlbnRzV2F0Y2hSZXNwb25zZTABYgZwcm90bzM", [file_osac_private_v1_cluster_catalog_items, file_osac_private_v1_cluster_templates, file_osac_private_v1_cluster_versions, file_osac_private_v1_clusters, file_osac_private_v1_disk_images, file_osac_private_v1_external_ip_pools, file_osac_private_v1_external_ips, file_osac_private_v1_host_types, file_osac_private_v1_hubs, file_osac_private_v1_identity_providers, file_osac_private_v1_instance_types, file_osac_private_v1_project_memberships, file_osac_private_v1_projects, file_osac_private_v1_role_bindings, file_osac_private_v1_roles, file_osac_private_v1_secrets, file_osac_private_v1_tenants, file_osac_private_v1_users]);
+  fileDesc("Chxvc2FjL3ByaXZhdGUvdjEvZXZlbnRzLnByb3RvEg9vc2FjLnByaXZhdGUudjEi4AsKBUV2ZW50EgoKAmlkGAEgASgJEigKBHR5cGUYAiABKA4yGi5vc2FjLnByaXZhdGUudjEuRXZlbnRUeXBlEisKB2NsdXN0ZXIYAyABKAsyGC5vc2FjLnByaXZhdGUudjEuQ2x1c3RlckgAEjwKEGNsdXN0ZXJfdGVtcGxhdGUYBCABKAsyIC5vc2FjLnByaXZhdGUudjEuQ2x1c3RlclRlbXBsYXRlSAASLgoJaG9zdF90eXBlGAUgASgLMhkub3NhYy5wcml2YXRlLnYxLkhvc3RUeXBlSAASIwoDaHViGAYgASgLMhQub3NhYy5wcml2YXRlLnYxLkh1YkgAEjYKDW5ldHdvcmtfY2xhc3MYCyABKAsyHS5vc2FjLnByaXZhdGUudjEuTmV0d29ya0NsYXNzSAASKQoGc3VibmV0GAwgASgLMhcub3NhYy5wcml2YXRlLnYxLlN1Ym5ldEgAEjoKD3ZpcnR1YWxfbmV0d29yaxgNIAEoCzIfLm9zYWMucHJpdmF0ZS52MS5WaXJ0dWFsTmV0d29ya0gAEjgKDnNlY3VyaXR5X2dyb3VwGA4gASgLMh4ub3NhYy5wcml2YXRlLnYxLlNlY3VyaXR5R3JvdXBIABIlCgR1c2VyGBMgASgLMhUub3NhYy5wcml2YXRlLnYxLlVzZXJIABIlCgRyb2xlGBQgASgLMhUub3NhYy5wcml2YXRlLnYxLlJvbGVIABI0Cgxyb2xlX2JpbmRpbmcYFSABKAsyHC5vc2FjLnByaXZhdGUudjEuUm9sZUJpbmRpbmdIABJDChRjbHVzdGVyX2NhdGFsb2dfaXRlbRgWIAEoCzIjLm9zYWMucHJpdmF0ZS52MS5DbHVzdGVyQ2F0YWxvZ0l0ZW1IABIrCgdwcm9qZWN0GBggASgLMhgub3NhYy5wcml2YXRlLnYxLlByb2plY3RIABI2Cg1pbnN0YW5jZV90eXBlGBogASgLMh0ub3NhYy5wcml2YXRlLnYxLkluc3RhbmNlVHlwZUgAEjoKD3N0b3JhZ2VfYmFja2VuZBgeIAEoCzIfLm9zYWMucHJpdmF0ZS52MS5TdG9yYWdlQmFja2VuZEgAEikKBnRlbmFudBgfIAEoCzIXLm9zYWMucHJpdmF0ZS52MS5UZW5hbnRIABI+ChFpZGVudGl0eV9wcm92aWRlchggIAEoCzIhLm9zYWMucHJpdmF0ZS52MS5JZGVudGl0eVByb3ZpZGVySAASQAoScHJvamVjdF9tZW1iZXJzaGlwGCEgASgLMiIub3NhYy5wcml2YXRlLnYxLlByb2plY3RNZW1iZXJzaGlwSAASOwoQZXh0ZXJuYWxfaXBfcG9vbBgiIAEoCzIfLm9zYWMucHJpdmF0ZS52MS5FeHRlcm5hbElQUG9vbEgAEjIKC2V4dGVybmFsX2lwGCMgASgLMhsub3NhYy5wcml2YXRlLnYxLkV4dGVybmFsSVBIABJHChZleHRlcm5hbF9pcF9hdHRhY2htZW50GCQgASgLMiUub3NhYy5wcml2YXRlLnYxLkV4dGVybmFsSVBBdHRhY2htZW50SAASMgoLbmF0X2dhdGV3YXkYJSABKAsyGy5vc2FjLnByaXZhdGUudjEuTkFUR2F0ZXdheUgAEjoKD2NsdXN0ZXJfdmVyc2lvbhgmIAEoCzIfLm9zYWMucHJpdmF0ZS52MS5DbHVzdGVyVmVyc2lvbkgAEjQKDHN0b3JhZ2VfdGllchgnIAEoCzIcLm9zYWMucHJpdmF0ZS52MS5TdG9yYWdlVGllckgAEikKBnNlY3JldBgoIAEoCzIXLm9zYWMucHJpdmF0ZS52MS5TZWNyZXRIABIpCgZ2b2x1bWUYKSABKAsyFy5vc2FjLnByaXZhdGUudjEuVm9sdW1lSAASMAoKZGlza19pbWFnZRgqIAEoCzIaLm9zYWMucHJpdmF0ZS52MS5EaXNrSW1hZ2VIAEIJCgdwYXlsb2FkIjQKEkV2ZW50c1dhdGNoUmVxdWVzdBITCgZmaWx0ZXIYASABKAlIAIgBAUIJCgdfZmlsdGVyIjwKE0V2ZW50c1dhdGNoUmVzcG9uc2USJQoFZXZlbnQYASABKAsyFi5vc2FjLnByaXZhdGUudjEuRXZlbnQqpAEKCUV2ZW50VHlwZRIaChZFVkVOVF9UWVBFX1VOU1BFQ0lGSUVEEAASHQoZRVZFTlRfVFlQRV9PQkpFQ1RfQ1JFQVRFRBABEh0KGUVWRU5UX1RZUEVfT0JKRUNUX1VQREFURUQQAhIdChlFVkVOVF9UWVBFX09CSkVDVF9ERUxFVEVEEAMSHgoaRVZFTlRfVFlQRV9PQkpFQ1RfU0lHTkFMRUQQBDJeCgZFdmVudHMSVAoFV2F0Y2gSIy5vc2FjLnByaXZhdGUudjEuRXZlbnRzV2F0Y2hSZXF1ZXN0GiQub3NhYy5wcml2YXRlLnYxLkV2ZW50c1dhdGNoUmVzcG9uc2UwAWIGcHJvdG8z", [file_osac_private_v1_cluster_catalog_items, file_osac_private_v1_cluster_templates, file_osac_private_v1_cluster_versions, file_osac_private_v1_clusters, file_osac_private_v1_disk_images, file_osac_private_v1_external_ip_attachments, file_osac_private_v1_external_ip_pools, file_osac_private_v1_external_ips, file_osac_private_v1_host_types, file_osac_private_v1_hubs, file_osac_private_v1_identity_providers, file_osac_private_v1_instance_types, file_osac_private_v1_nat_gateways, file_osac_private_v1_network_classes, file_osac_private_v1_project_memberships, file_osac_private_v1_projects, file_osac_private_v1_role_bindings, file_osac_private_v1_roles, file_osac_private_v1_secrets, file_osac_private_v1_security_groups, file_osac_private_v1_storage_backends, file_osac_private_v1_storage_tiers, file_osac_private_v1_subnets, file_osac_private_v1_tenants, file_osac_private_v1_users, file_osac_private_v1_virtual_networks, file_osac_private_v1_volumes]);
 
 /**
  * A change of one object (OSAC).
@@ -95,6 +113,30 @@ export type Event = Message<"osac.private.v1.Event"> & {
     case: "hub";
   } | {
     /**
+     * @generated from field: osac.private.v1.NetworkClass network_class = 11;
+     */
+    value: NetworkClass;
+    case: "networkClass";
+  } | {
+    /**
+     * @generated from field: osac.private.v1.Subnet subnet = 12;
+     */
+    value: Subnet;
+    case: "subnet";
+  } | {
+    /**
+     * @generated from field: osac.private.v1.VirtualNetwork virtual_network = 13;
+     */
+    value: VirtualNetwork;
+    case: "virtualNetwork";
+  } | {
+    /**
+     * @generated from field: osac.private.v1.SecurityGroup security_group = 14;
+     */
+    value: SecurityGroup;
+    case: "securityGroup";
+  } | {
+    /**
      * @generated from field: osac.private.v1.User user = 19;
      */
     value: User;
@@ -131,6 +173,12 @@ export type Event = Message<"osac.private.v1.Event"> & {
     case: "instanceType";
   } | {
     /**
+     * @generated from field: osac.private.v1.StorageBackend storage_backend = 30;
+     */
+    value: StorageBackend;
+    case: "storageBackend";
+  } | {
+    /**
      * @generated from field: osac.private.v1.Tenant tenant = 31;
      */
     value: Tenant;
@@ -161,16 +209,40 @@ export type Event = Message<"osac.private.v1.Event"> & {
     case: "externalIp";
   } | {
     /**
+     * @generated from field: osac.private.v1.ExternalIPAttachment external_ip_attachment = 36;
+     */
+    value: ExternalIPAttachment;
+    case: "externalIpAttachment";
+  } | {
+    /**
+     * @generated from field: osac.private.v1.NATGateway nat_gateway = 37;
+     */
+    value: NATGateway;
+    case: "natGateway";
+  } | {
+    /**
      * @generated from field: osac.private.v1.ClusterVersion cluster_version = 38;
      */
     value: ClusterVersion;
     case: "clusterVersion";
   } | {
     /**
+     * @generated from field: osac.private.v1.StorageTier storage_tier = 39;
+     */
+    value: StorageTier;
+    case: "storageTier";
+  } | {
+    /**
      * @generated from field: osac.private.v1.Secret secret = 40;
      */
     value: Secret;
     case: "secret";
+  } | {
+    /**
+     * @generated from field: osac.private.v1.Volume volume = 41;
+     */
+    value: Volume;
+    case: "volume";
   } | {
     /**
      * @generated from field: osac.private.v1.DiskImage disk_image = 42;
@@ -219,6 +291,26 @@ export type EventJson = {
   hub?: HubJson;
 
   /**
+   * @generated from field: osac.private.v1.NetworkClass network_class = 11;
+   */
+  networkClass?: NetworkClassJson;
+
+  /**
+   * @generated from field: osac.private.v1.Subnet subnet = 12;
+   */
+  subnet?: SubnetJson;
+
+  /**
+   * @generated from field: osac.private.v1.VirtualNetwork virtual_network = 13;
+   */
+  virtualNetwork?: VirtualNetworkJson;
+
+  /**
+   * @generated from field: osac.private.v1.SecurityGroup security_group = 14;
+   */
+  securityGroup?: SecurityGroupJson;
+
+  /**
    * @generated from field: osac.private.v1.User user = 19;
    */
   user?: UserJson;
@@ -249,6 +341,11 @@ export type EventJson = {
   instanceType?: InstanceTypeJson;
 
   /**
+   * @generated from field: osac.private.v1.StorageBackend storage_backend = 30;
+   */
+  storageBackend?: StorageBackendJson;
+
+  /**
    * @generated from field: osac.private.v1.Tenant tenant = 31;
    */
   tenant?: TenantJson;
@@ -274,14 +371,34 @@ export type EventJson = {
   externalIp?: ExternalIPJson;
 
   /**
+   * @generated from field: osac.private.v1.ExternalIPAttachment external_ip_attachment = 36;
+   */
+  externalIpAttachment?: ExternalIPAttachmentJson;
+
+  /**
+   * @generated from field: osac.private.v1.NATGateway nat_gateway = 37;
+   */
+  natGateway?: NATGatewayJson;
+
+  /**
    * @generated from field: osac.private.v1.ClusterVersion cluster_version = 38;
    */
   clusterVersion?: ClusterVersionJson;
 
   /**
+   * @generated from field: osac.private.v1.StorageTier storage_tier = 39;
+   */
+  storageTier?: StorageTierJson;
+
+  /**
    * @generated from field: osac.private.v1.Secret secret = 40;
    */
   secret?: SecretJson;
+
+  /**
+   * @generated from field: osac.private.v1.Volume volume = 41;
+   */
+  volume?: VolumeJson;
 
   /**
    * @generated from field: osac.private.v1.DiskImage disk_image = 42;

@@ -10,7 +10,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file osac/private/v1/references.proto.
  */
 export const file_osac_private_v1_references: GenFile = /*@__PURE__*/
-  fileDesc("CiBvc2FjL3ByaXZhdGUvdjEvcmVmZXJlbmNlcy5wcm90bxIPb3NhYy5wcml2YXRlLnYxIlgKG0NsdXN0ZXJDYXRhbG9nSXRlbVJlZmVyZW5jZRIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJEg8KB3Byb2plY3QYAyABKAkSDgoGc2hhcmVkGAQgASgIIjAKFFN1Ym5ldExvY2FsUmVmZXJlbmNlEgoKAmlkGAEgASgJEgwKBG5hbWUYAiABKAkiNwobU2VjdXJpdHlHcm91cExvY2FsUmVmZXJlbmNlEgoKAmlkGAEgASgJEgwKBG5hbWUYAiABKAkiMAoUU2VjcmV0TG9jYWxSZWZlcmVuY2USCgoCaWQYASABKAkSDAoEbmFtZRgCIAEoCWIGcHJvdG8z");
+  fileDesc("CiBvc2FjL3ByaXZhdGUvdjEvcmVmZXJlbmNlcy5wcm90bxIPb3NhYy5wcml2YXRlLnYxIlgKG0NsdXN0ZXJDYXRhbG9nSXRlbVJlZmVyZW5jZRIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJEg8KB3Byb2plY3QYAyABKAkSDgoGc2hhcmVkGAQgASgIIjAKFFN1Ym5ldExvY2FsUmVmZXJlbmNlEgoKAmlkGAEgASgJEgwKBG5hbWUYAiABKAkiNwobU2VjdXJpdHlHcm91cExvY2FsUmVmZXJlbmNlEgoKAmlkGAEgASgJEgwKBG5hbWUYAiABKAkiMAoUU2VjcmV0TG9jYWxSZWZlcmVuY2USCgoCaWQYASABKAkSDAoEbmFtZRgCIAEoCSI5Ch1Db21wdXRlSW5zdGFuY2VMb2NhbFJlZmVyZW5jZRIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJIjsKH0JhcmVNZXRhbEluc3RhbmNlTG9jYWxSZWZlcmVuY2USCgoCaWQYASABKAkSDAoEbmFtZRgCIAEoCSJSChVOZXR3b3JrQ2xhc3NSZWZlcmVuY2USCgoCaWQYASABKAkSDAoEbmFtZRgCIAEoCRIPCgdwcm9qZWN0GAMgASgJEg4KBnNoYXJlZBgEIAEoCGIGcHJvdG8z");
 
 /**
  * Catalogue item that a cluster is ordered from.
@@ -195,4 +195,147 @@ export type SecretLocalReferenceJson = {
  */
 export const SecretLocalReferenceSchema: GenMessage<SecretLocalReference, {jsonType: SecretLocalReferenceJson}> = /*@__PURE__*/
   messageDesc(file_osac_private_v1_references, 3);
+
+/**
+ * Virtual machine of the same tenant.
+ *
+ * @generated from message osac.private.v1.ComputeInstanceLocalReference
+ */
+export type ComputeInstanceLocalReference = Message<"osac.private.v1.ComputeInstanceLocalReference"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * @generated from field: string name = 2;
+   */
+  name: string;
+};
+
+/**
+ * Virtual machine of the same tenant.
+ *
+ * @generated from message osac.private.v1.ComputeInstanceLocalReference
+ */
+export type ComputeInstanceLocalReferenceJson = {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id?: string;
+
+  /**
+   * @generated from field: string name = 2;
+   */
+  name?: string;
+};
+
+/**
+ * Describes the message osac.private.v1.ComputeInstanceLocalReference.
+ * Use `create(ComputeInstanceLocalReferenceSchema)` to create a new message.
+ */
+export const ComputeInstanceLocalReferenceSchema: GenMessage<ComputeInstanceLocalReference, {jsonType: ComputeInstanceLocalReferenceJson}> = /*@__PURE__*/
+  messageDesc(file_osac_private_v1_references, 4);
+
+/**
+ * Bare-metal machine of the same tenant.
+ *
+ * @generated from message osac.private.v1.BareMetalInstanceLocalReference
+ */
+export type BareMetalInstanceLocalReference = Message<"osac.private.v1.BareMetalInstanceLocalReference"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * @generated from field: string name = 2;
+   */
+  name: string;
+};
+
+/**
+ * Bare-metal machine of the same tenant.
+ *
+ * @generated from message osac.private.v1.BareMetalInstanceLocalReference
+ */
+export type BareMetalInstanceLocalReferenceJson = {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id?: string;
+
+  /**
+   * @generated from field: string name = 2;
+   */
+  name?: string;
+};
+
+/**
+ * Describes the message osac.private.v1.BareMetalInstanceLocalReference.
+ * Use `create(BareMetalInstanceLocalReferenceSchema)` to create a new message.
+ */
+export const BareMetalInstanceLocalReferenceSchema: GenMessage<BareMetalInstanceLocalReference, {jsonType: BareMetalInstanceLocalReferenceJson}> = /*@__PURE__*/
+  messageDesc(file_osac_private_v1_references, 5);
+
+/**
+ * Class of a virtual network.
+ *
+ * @generated from message osac.private.v1.NetworkClassReference
+ */
+export type NetworkClassReference = Message<"osac.private.v1.NetworkClassReference"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * @generated from field: string name = 2;
+   */
+  name: string;
+
+  /**
+   * @generated from field: string project = 3;
+   */
+  project: string;
+
+  /**
+   * @generated from field: bool shared = 4;
+   */
+  shared: boolean;
+};
+
+/**
+ * Class of a virtual network.
+ *
+ * @generated from message osac.private.v1.NetworkClassReference
+ */
+export type NetworkClassReferenceJson = {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id?: string;
+
+  /**
+   * @generated from field: string name = 2;
+   */
+  name?: string;
+
+  /**
+   * @generated from field: string project = 3;
+   */
+  project?: string;
+
+  /**
+   * @generated from field: bool shared = 4;
+   */
+  shared?: boolean;
+};
+
+/**
+ * Describes the message osac.private.v1.NetworkClassReference.
+ * Use `create(NetworkClassReferenceSchema)` to create a new message.
+ */
+export const NetworkClassReferenceSchema: GenMessage<NetworkClassReference, {jsonType: NetworkClassReferenceJson}> = /*@__PURE__*/
+  messageDesc(file_osac_private_v1_references, 6);
 

@@ -10,7 +10,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file osac/public/v1/references.proto.
  */
 export const file_osac_public_v1_references: GenFile = /*@__PURE__*/
-  fileDesc("Ch9vc2FjL3B1YmxpYy92MS9yZWZlcmVuY2VzLnByb3RvEg5vc2FjLnB1YmxpYy52MSJYChtDbHVzdGVyQ2F0YWxvZ0l0ZW1SZWZlcmVuY2USCgoCaWQYASABKAkSDAoEbmFtZRgCIAEoCRIPCgdwcm9qZWN0GAMgASgJEg4KBnNoYXJlZBgEIAEoCCIwChRTdWJuZXRMb2NhbFJlZmVyZW5jZRIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJIjcKG1NlY3VyaXR5R3JvdXBMb2NhbFJlZmVyZW5jZRIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJIjAKFFNlY3JldExvY2FsUmVmZXJlbmNlEgoKAmlkGAEgASgJEgwKBG5hbWUYAiABKAliBnByb3RvMw");
+  fileDesc("Ch9vc2FjL3B1YmxpYy92MS9yZWZlcmVuY2VzLnByb3RvEg5vc2FjLnB1YmxpYy52MSJYChtDbHVzdGVyQ2F0YWxvZ0l0ZW1SZWZlcmVuY2USCgoCaWQYASABKAkSDAoEbmFtZRgCIAEoCRIPCgdwcm9qZWN0GAMgASgJEg4KBnNoYXJlZBgEIAEoCCIwChRTdWJuZXRMb2NhbFJlZmVyZW5jZRIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJIjcKG1NlY3VyaXR5R3JvdXBMb2NhbFJlZmVyZW5jZRIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJIjAKFFNlY3JldExvY2FsUmVmZXJlbmNlEgoKAmlkGAEgASgJEgwKBG5hbWUYAiABKAkiOQodQ29tcHV0ZUluc3RhbmNlTG9jYWxSZWZlcmVuY2USCgoCaWQYASABKAkSDAoEbmFtZRgCIAEoCSI7Ch9CYXJlTWV0YWxJbnN0YW5jZUxvY2FsUmVmZXJlbmNlEgoKAmlkGAEgASgJEgwKBG5hbWUYAiABKAliBnByb3RvMw");
 
 /**
  * Catalogue item that a cluster is ordered from.
@@ -195,4 +195,86 @@ export type SecretLocalReferenceJson = {
  */
 export const SecretLocalReferenceSchema: GenMessage<SecretLocalReference, {jsonType: SecretLocalReferenceJson}> = /*@__PURE__*/
   messageDesc(file_osac_public_v1_references, 3);
+
+/**
+ * Virtual machine of the same tenant.
+ *
+ * @generated from message osac.public.v1.ComputeInstanceLocalReference
+ */
+export type ComputeInstanceLocalReference = Message<"osac.public.v1.ComputeInstanceLocalReference"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * @generated from field: string name = 2;
+   */
+  name: string;
+};
+
+/**
+ * Virtual machine of the same tenant.
+ *
+ * @generated from message osac.public.v1.ComputeInstanceLocalReference
+ */
+export type ComputeInstanceLocalReferenceJson = {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id?: string;
+
+  /**
+   * @generated from field: string name = 2;
+   */
+  name?: string;
+};
+
+/**
+ * Describes the message osac.public.v1.ComputeInstanceLocalReference.
+ * Use `create(ComputeInstanceLocalReferenceSchema)` to create a new message.
+ */
+export const ComputeInstanceLocalReferenceSchema: GenMessage<ComputeInstanceLocalReference, {jsonType: ComputeInstanceLocalReferenceJson}> = /*@__PURE__*/
+  messageDesc(file_osac_public_v1_references, 4);
+
+/**
+ * Bare-metal machine of the same tenant.
+ *
+ * @generated from message osac.public.v1.BareMetalInstanceLocalReference
+ */
+export type BareMetalInstanceLocalReference = Message<"osac.public.v1.BareMetalInstanceLocalReference"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * @generated from field: string name = 2;
+   */
+  name: string;
+};
+
+/**
+ * Bare-metal machine of the same tenant.
+ *
+ * @generated from message osac.public.v1.BareMetalInstanceLocalReference
+ */
+export type BareMetalInstanceLocalReferenceJson = {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id?: string;
+
+  /**
+   * @generated from field: string name = 2;
+   */
+  name?: string;
+};
+
+/**
+ * Describes the message osac.public.v1.BareMetalInstanceLocalReference.
+ * Use `create(BareMetalInstanceLocalReferenceSchema)` to create a new message.
+ */
+export const BareMetalInstanceLocalReferenceSchema: GenMessage<BareMetalInstanceLocalReference, {jsonType: BareMetalInstanceLocalReferenceJson}> = /*@__PURE__*/
+  messageDesc(file_osac_public_v1_references, 5);
 
