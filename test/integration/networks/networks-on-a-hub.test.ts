@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { stringAt } from '../../../src/domain/json-tools.ts';
 import { SUBNET, VIRTUAL_NETWORK } from '../../../src/domain/networks/hub-objects.ts';
 import { createWholeService, type WholeService } from '../../support/service/whole-service.ts';
 import { PRIVATE, PUBLIC, textAt } from '../../support/http/service.ts';
@@ -49,7 +50,7 @@ describe('virtual networks and subnets on a simulated hub', () => {
 
   it('a network and its subnets become ready on one hub, and go again, the network last', async () => {
     const network = await order();
-    const { hub } = await people.shows(networkAt(network), 'READY');
+    const hub = stringAt(await people.shows(networkAt(network), 'READY'), 'hub');
     const parts = [await part(network, '10.0.1.0/24'), await part(network, '10.0.2.0/24')];
     for (const id of parts) expect(await people.shows(subnetAt(id), 'READY')).to.include({ hub });
     expect((await people.user('DELETE', `${NETWORKS}/${network}`)).status).to.equal(400);
@@ -58,7 +59,7 @@ describe('virtual networks and subnets on a simulated hub', () => {
     for (const id of parts) await people.isGone(subnetAt(id));
     ok(await people.user('DELETE', `${NETWORKS}/${network}`));
     await people.isGone(networkAt(network));
-    const calls = readHubCalls(join(whole.dataDir, 'hubs', `${String(hub)}.sqlite`));
+    const calls = readHubCalls(join(whole.dataDir, 'hubs', `${hub}.sqlite`));
     const made = calls.filter(({ operation, result }) => operation === 'create' && result === 'created');
     const objects = [VIRTUAL_NETWORK.nameOf(network), ...parts.map((id) => SUBNET.nameOf(id))];
     expect(made.map(({ object }) => object).toSorted()).to.deep.equal(objects.toSorted());
