@@ -1,6 +1,6 @@
-import { invalid, type Decider, type DomainEvent, type Rejection } from '../decider.ts';
+import type { Decider, DomainEvent, Rejection } from '../decider.ts';
 import type { JsonObject } from '../json.ts';
-import { objectAt, sameJson, stringAt } from '../json-tools.ts';
+import { objectAt, sameJson } from '../json-tools.ts';
 import { placedResource } from '../placed-resource.ts';
 import type { ResourceKind } from '../resource.ts';
 import {
@@ -13,6 +13,8 @@ import {
   type PlacedEvent,
   type PlacedState,
 } from '../placed-document.ts';
+import { stateInNetwork } from './subnet.resource.ts';
+import { IN_NETWORK, networkRequired, withOwnerReference } from './virtual-network.resource.ts';
 import { DIRECTIONS, hubRules, normalizedRules, rulesRejection, type HubRule } from './security-rules.ts';
 
 /** What may reach the machines of a virtual network, and what they may reach (OSAC). */
@@ -21,7 +23,6 @@ export const GROUP_PRIVATE_ONLY = ['metadata.finalizers', 'spec.implementation_s
 const RULES = DIRECTIONS.map((way) => `spec.${way}`);
 /** The only one that there is. */
 export const STRATEGY = 'network_policy';
-export const OWNER_ANNOTATION = 'osac.openshift.io/owner-reference';
 
 /** What its hub carried out last, and by which name it called that. */
 type Shown = { readonly version: string; readonly rules: readonly (readonly HubRule[])[] };
@@ -37,13 +38,6 @@ export const specOf = (document: JsonObject): JsonObject => objectAt(document, '
 const rulesOf = (document: JsonObject): Shown['rules'] =>
   DIRECTIONS.map((way) => hubRules(specOf(document), way));
 
-const stateOf = ({ status, place, waiting, failure, done }: Placed): string => {
-  if (status === 'deleting') return failure === undefined ? 'DELETING' : 'DELETE_FAILED';
-  if (failure !== undefined) return 'FAILED';
-  if (done === true) return 'READY';
-  return place === undefined && waiting === undefined ? '' : 'PENDING';
-};
-
 const documents = placedDocument({
   words: 'security group',
   prefix: 'SecurityGroup',
@@ -52,24 +46,15 @@ const documents = placedDocument({
   reportable: ['state', 'message'],
   carriedOut: RULES,
   status: (state) => {
-    const shown = stateOf(state);
+    const shown = stateInNetwork(state);
     return { state: shown && `SECURITY_GROUP_STATE_${shown}`, message: messageOf(state) };
   },
-  normalize: (document) => {
-    const metadata = objectAt(document, 'metadata');
-    const network = stringAt(objectAt(specOf(document), 'virtual_network'), 'id');
-    // The original loses it with a change of the annotations.
-    const annotations = { ...objectAt(metadata, 'annotations'), [OWNER_ANNOTATION]: network };
-    return {
+  normalize: (document) =>
+    withOwnerReference({
       ...document,
-      ...(network === '' ? {} : { metadata: { ...metadata, annotations } }),
       spec: { ...normalizedRules(specOf(document)), implementation_strategy: STRATEGY },
-    };
-  },
-  check: (document): Rejection | undefined =>
-    stringAt(objectAt(specOf(document), 'virtual_network'), 'id') === ''
-      ? invalid('NETWORK_REQUIRED', 'spec.virtual_network', "field 'spec.virtual_network' is required")
-      : rulesRejection(specOf(document)),
+    }),
+  check: (document) => networkRequired(document) ?? rulesRejection(specOf(document)),
 });
 
 /** What the hub shows may still be about the rules before. */
@@ -99,8 +84,9 @@ export const securityGroup: ResourceKind<GroupState, GroupCommand, GroupEvent> =
     words: 'security group',
     privateOnly: GROUP_PRIVATE_ONLY,
     immutable: IMMUTABLE,
-    references: [{ path: 'spec.virtual_network', kind: 'virtualNetwork', scope: 'local' }],
+    references: [{ path: IN_NETWORK.path, kind: IN_NETWORK.kind, scope: 'local' }],
   }),
+  rights: 'owned',
   methods: {
     public: ['List', 'Get', 'Create', 'Update', 'Delete'],
     private: ['List', 'Get', 'Create', 'Update', 'Delete'],

@@ -36,7 +36,7 @@ const rangeIn = (rule: JsonObject, field: string): string | undefined => {
 export const normalizedRules = (spec: JsonObject): JsonObject =>
   withoutEmpty({ ...spec, ...Object.fromEntries(DIRECTIONS.map((way) => [way, rulesOf(spec, way)])) });
 
-const rulesOf = (spec: JsonObject, way: Direction): readonly JsonValue[] =>
+const rulesOf = (spec: JsonObject, way: Direction): JsonValue[] =>
   listAt(spec, way).map((rule) => {
     if (!isObject(rule)) return rule;
     const ranges = Object.keys(FAMILIES).flatMap((field) => {

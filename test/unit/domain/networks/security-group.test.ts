@@ -38,7 +38,7 @@ const ready = (version?: string): GroupEvent => ({
   type: 'SecurityGroupBecameReady',
   data: { at, ...(version === undefined ? {} : { version }) },
 });
-const revised = (ingress: readonly JsonObject[]): GroupEvent => ({
+const revised = (ingress: JsonObject[]): GroupEvent => ({
   type: 'SecurityGroupRevised',
   data: { at: later, document: { metadata, spec: { ...network, ingress, ...strategy } } },
 });
@@ -62,7 +62,7 @@ describe('security groups', () => {
       .thenEvents(ordered({ egress: [{ ...both, ipv4_cidr: '10.1.0.0/16', ipv6_cidr: 'fd00::/48' }] }));
     given()
       .when(order({ ingress: [https] }))
-      .thenRejected('NETWORK_REQUIRED', { kind: 'invalid' });
+      .thenRejected('FIELD_REQUIRED', { kind: 'invalid', field: 'spec.virtual_network' });
   });
 
   it('keep their network and the annotation that names it, whatever else changes', () => {
