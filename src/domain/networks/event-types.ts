@@ -1,5 +1,6 @@
 import type { EventType } from '../event-type.ts';
 import { placedTypes } from '../placed-document.ts';
+import { USE } from '../exclusive-use.ts';
 import { text, typesOf } from '../schemas.ts';
 import { ADDRESS_EVENTS } from './address-book.ts';
 import { externalIpPool, POOL_PRIVATE_ONLY } from './external-ip-pool.resource.ts';
@@ -17,7 +18,12 @@ export const networkEventTypes: readonly EventType[] = [
   ...placedTypes({ ...externalIp, context, hidden: IP_PRIVATE_ONLY }, 'ExternalIP'),
   ...typesOf(
     ofIps,
-    { ExternalIPAddressShown: { address: text }, ExternalIPAllocated: { address: text } },
+    {
+      ExternalIPAddressShown: { address: text },
+      ExternalIPAllocated: { address: text },
+      ExternalIPAttached: USE,
+      ExternalIPDetached: USE,
+    },
     { ExternalIPAddressShown: { audience: 'provider' } },
   ),
 ];

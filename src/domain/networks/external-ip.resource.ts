@@ -1,4 +1,6 @@
 import { invalid, reject, type Decider, type DomainEvent, type Rejection } from '../decider.ts';
+import { isHeldBy, useData, userText, type UseCommand, type UseData } from '../exclusive-use.ts';
+import type { Holder } from '../holder.ts';
 import type { JsonObject } from '../json.ts';
 import { objectAt, stringAt, without } from '../json-tools.ts';
 import { placedResource } from '../placed-resource.ts';
@@ -17,6 +19,7 @@ import { parseAddress } from '../ranges.ts';
 
 /** Addresses of tenants (OSAC), on the hub of the pool that they are taken from. */
 export const ADDRESS_ANNOTATION = 'fulfillment-ledger/address';
+export const ALREADY_ATTACHED = 'ALREADY_ATTACHED';
 const IMMUTABLE = ['spec.pool'];
 export const IP_PRIVATE_ONLY = ['metadata.finalizers', 'status.hub'];
 
@@ -24,20 +27,23 @@ export type ExternalIpState = PlacedState & {
   readonly address?: string;
   /** The one that the operator of its hub chose, whatever the pool says of it. */
   readonly shown?: { readonly address: string; readonly changes: number };
-  /** An attachment or a NAT gateway uses it. */
-  readonly attached?: true;
+  /** The attachment or the NAT gateway that uses it. */
+  readonly user?: Holder;
 };
 export type ExternalIpCommand =
   | PlacedCommand
+  | UseCommand
   | { readonly type: 'RecordShown'; readonly at: string; readonly address: string }
   | { readonly type: 'RecordAllocated'; readonly at: string; readonly address: string };
-export type ExternalIpEvent = PlacedEvent<
-  'ExternalIP',
-  DomainEvent<
-    'ExternalIPAddressShown' | 'ExternalIPAllocated',
-    { readonly at: string; readonly address: string }
-  >
->;
+export type ExternalIpEvent =
+  | PlacedEvent<
+      'ExternalIP',
+      DomainEvent<
+        'ExternalIPAddressShown' | 'ExternalIPAllocated',
+        { readonly at: string; readonly address: string }
+      >
+    >
+  | DomainEvent<'ExternalIPAttached' | 'ExternalIPDetached', UseData>;
 
 /** The address that was asked for, if one was. */
 export const wantedAddress = (document: JsonObject): string | undefined =>
@@ -53,15 +59,15 @@ const documents = placedDocument({
   prefix: 'ExternalIP',
   done: 'Allocated',
   immutable: [...IMMUTABLE, `metadata.annotations.${ADDRESS_ANNOTATION}`],
-  reportable: ['state', 'message', 'hub', 'address', 'pool', 'attached'],
+  reportable: ['state', 'message', 'hub', 'address', 'pool'],
   status: (state) => {
-    const { address = '', attached } = state as Placed & ExternalIpState;
+    const { address = '', user } = state as Placed & ExternalIpState;
     return {
       state: `EXTERNAL_IP_STATE_${stateOf(state)}`,
       message: messageOf(state),
       hub: state.place?.hub ?? '',
       address,
-      ...(attached === true ? { attached } : {}),
+      ...(user === undefined ? {} : { attached: true }),
     };
   },
   check: (document) => {
@@ -87,10 +93,12 @@ const documents = placedDocument({
           { field: 'status.state' },
         );
   },
-  inUse: (state) =>
-    (state as Placed & ExternalIpState).attached === true
-      ? notReleasable(state, 'it is attached: remove what uses it first')
-      : undefined,
+  inUse: (state) => {
+    const { user } = state as Placed & ExternalIpState;
+    return user === undefined
+      ? undefined
+      : notReleasable(state, `${userText(user)} uses it: remove that first`);
+  },
   checkRemoval: (state) => {
     const { state: shown = '' } = documents.view(state) as { readonly state?: string };
     return shown === 'EXTERNAL_IP_STATE_ALLOCATED'
@@ -118,6 +126,19 @@ const TRANSITIONS: { readonly [from: string]: readonly string[] } = Object.fromE
 const isOfHub = ({ failure }: PlacedState): boolean =>
   failure?.reason === 'ProvisioningFailed' || failure?.reason === 'ObjectLost';
 
+/** One user at a time, and none of what is about to go. */
+const use = (state: ExternalIpState, command: UseCommand): readonly ExternalIpEvent[] | Rejection => {
+  const isUser = isHeldBy(state.user, command.holder);
+  if (command.type === 'DetachFrom')
+    return isUser ? [{ type: 'ExternalIPDetached', data: useData(command) }] : [];
+  if (isUser) return [];
+  if (!isUnderWay(state))
+    return reject('failed-precondition', 'ADDRESS_GONE', 'the external IP is being deleted or was given up');
+  return state.user === undefined
+    ? [{ type: 'ExternalIPAttached', data: useData(command) }]
+    : reject('failed-precondition', ALREADY_ATTACHED, `external IP '${state.id}' is already attached`);
+};
+
 export const externalIpDecider: Decider<ExternalIpState, ExternalIpCommand, ExternalIpEvent> = {
   initialState: documents.initialState,
   evolve: (state, event) => {
@@ -131,11 +152,11 @@ export const externalIpDecider: Decider<ExternalIpState, ExternalIpCommand, Exte
       return { ...(isOfHub(next) ? without(next, 'failure') : next), shown };
     }
     if (event.type === 'ExternalIPAllocated') return { ...next, address: event.data.address };
-    if (event.type !== 'ExternalIPStatusReported') return next;
-    const { attached: _former, ...kept } = next;
-    return event.data.status['attached'] === true ? { ...kept, attached: true } : kept;
+    if (event.type === 'ExternalIPAttached') return { ...next, user: event.data.holder };
+    return event.type === 'ExternalIPDetached' ? without(next, 'user') : next;
   },
   decide: (state, command) => {
+    if (command.type === 'AttachTo' || command.type === 'DetachFrom') return use(state, command);
     if (command.type !== 'RecordAllocated' && command.type !== 'RecordShown')
       return documents.decide(state, command) as readonly ExternalIpEvent[] | Rejection;
     if (!isUnderWay(state)) return [];
@@ -159,6 +180,7 @@ export const externalIp: ResourceKind<ExternalIpState, ExternalIpCommand, Extern
     immutable: IMMUTABLE,
     references: [{ path: 'spec.pool', kind: 'externalIpPool', scope: 'full' }],
   }),
+  claimed: 'ExternalIPAttached',
   methods: {
     public: ['List', 'Get', 'Create', 'Update', 'Delete'],
     private: ['List', 'Get', 'Create', 'Update', 'Delete'],
