@@ -2,7 +2,6 @@ import type { Decider, DomainEvent, Rejection } from './decider.ts';
 import type { JsonObject } from './json.ts';
 import { withoutPaths } from './json-tools.ts';
 import type { SecretRef } from './secret-ref.ts';
-import type { Use } from './holder.ts';
 
 /**
  * Declaration of an OSAC kind, as plain data. Routes, validation, both views, name rules, references
@@ -123,10 +122,6 @@ export type ResourceKind<
   readonly idOnce?: true;
   /** What a stored document points at; a referenced object of a `protects` kind cannot be deleted. */
   readonly pointsAt: (document: JsonObject) => readonly { readonly kind: string; readonly id: string }[];
-  /** What it is the only user of while it is there: claimed before its first event, in the streams of those objects. */
-  readonly uses?: (document: JsonObject) => readonly Use[];
-  /** Type of the event that says that an object of this kind was claimed so. */
-  readonly claimed?: string;
   /** True: an object that something points at cannot be deleted. */
   readonly protectedWhileReferenced: boolean;
   /** What the body of a creation must hold beside a name: for the OpenAPI document, and for the tests of all kinds. */

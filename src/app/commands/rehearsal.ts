@@ -4,7 +4,6 @@ import type { ResourceKind } from '../../domain/resource.ts';
 import type { CommandContext, CommandRunner } from './command.ts';
 import { aggregateOf, nameAggregate } from '../../domain/kinds.ts';
 import { claimsOf, type NameClaim } from '../names/names.ts';
-import { refusedUse, usesOf } from './exclusive-uses.ts';
 import { staleRevision } from './refusals.ts';
 import { takenRejection } from './resource-commands.ts';
 
@@ -43,10 +42,7 @@ export const rehearse = async <S, C extends { readonly type: string }, E extends
     const name = view.exists ? view.name : '';
     return { outcome: 'rejected', rejection: takenRejection(kind, claim, name) };
   }
-  const inUse = await refusedUse(runner, { kind: kind.kind, id }, usesOf(kind, view));
-  return inUse === undefined
-    ? { outcome: 'accepted', state: after, events: decision }
-    : { outcome: 'rejected', rejection: inUse };
+  return { outcome: 'accepted', state: after, events: decision };
 };
 
 /** Somebody else has it and keeps it: a slot would pass on, and what a gone resource still holds would be freed. */

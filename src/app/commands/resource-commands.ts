@@ -1,7 +1,6 @@
 import { parseStreamName, streamName } from '../../domain/stream-name.ts';
 import { aggregateOf, type AnyKind } from '../../domain/kinds.ts';
 import { reject, type DomainEvent, type Rejection } from '../../domain/decider.ts';
-import type { Use } from '../../domain/holder.ts';
 import type { ResourceKind, ResourceView } from '../../domain/resource.ts';
 import type {
   AppendAhead,
@@ -32,7 +31,6 @@ import {
 } from '../references/referrals.ts';
 import { createStreamQueue } from './stream-queue.ts';
 import { refusedCommand } from './refusals.ts';
-import { createUses, isSameUse, usesOf, type Uses } from './exclusive-uses.ts';
 
 /** Runs commands on resources together with the names and unique values that they take and give back. */
 export type ResourceCommands = {
@@ -101,7 +99,6 @@ export const createResourceCommands = ({
     alone: singleWriter,
   });
   const turns = createStreamQueue();
-  const uses = createUses({ runner, clock, step: names.step });
 
   const executeOnce = async (
     kind: AnyKind,
@@ -110,7 +107,7 @@ export const createResourceCommands = ({
     context: CommandContext,
     { likelyNew = false, ...references }: ResourceOptions,
   ): Promise<{ readonly outcome: CommandOutcome<unknown>; readonly obstacle: NameClaim | undefined }> => {
-    const held = holdingsOf({ runner, names, clock, entries, uses, singleWriter }, kind, id, context);
+    const held = holdingsOf({ runner, names, clock, entries, singleWriter }, kind, id, context);
     let outcome: CommandOutcome<unknown>;
     try {
       outcome = await referrals.carryOut(kind, id, context, references, (exact, check) =>
@@ -214,18 +211,12 @@ export const takenRejection = (
 
 /** What one attempt at one resource holds and owes. */
 const holdingsOf = (
-  parts: SlotParts & {
-    readonly entries: ProjectEntries;
-    readonly uses: Uses;
-    readonly singleWriter: boolean;
-  },
+  parts: SlotParts & { readonly entries: ProjectEntries; readonly singleWriter: boolean },
   kind: AnyKind,
   id: string,
   context: CommandContext,
 ) => {
   const { names, entries, singleWriter } = parts;
-  const uses = parts.uses.ofHolder({ kind: kind.kind, id }, context);
-  let unused: readonly Use[] = [];
   const reserved = new Map<string, Reservation>();
   let obstacle: NameClaim | undefined;
   let removed: readonly { readonly id: string; readonly revision: number }[] = [];
@@ -280,7 +271,7 @@ const holdingsOf = (
   return {
     holdsAny: async (): Promise<boolean> => {
       await settled();
-      return mayHold || reserved.size > 0 || uses.holdsAny();
+      return mayHold || reserved.size > 0;
     },
     /** What somebody else holds, so that the command was refused. */
     obstacle: (): NameClaim | undefined => obstacle,
@@ -307,21 +298,16 @@ const holdingsOf = (
       const holder = { kind: kind.kind, id, stream: streamName(kind.kind, id), exists: before.exists };
       const enters = comesInto(before, after);
       const wanted = without(has, had);
-      const [hadUses, hasUses] = [usesOf(kind, before), usesOf(kind, after)];
-      const taken = hasUses.filter((use) => !hadUses.some((one) => isSameUse(one, use)));
-      unused = hadUses.filter((use) => !hasUses.some((one) => isSameUse(one, use)));
       for (const claim of wanted) {
         const sent = await send(claim, holder);
         const outcome = async (): Promise<Rejection | undefined> =>
           (await last) ? undefined : takenRejection(kind, claim, after.exists ? after.name : '');
         // Both go into one commit. A store with other writers takes them one after the other anyway.
-        const isLast = claim === wanted.at(-1) && !enters && claim.slot !== true && taken.length === 0;
+        const isLast = claim === wanted.at(-1) && !enters && claim.slot !== true;
         if (singleWriter && isLast && sent !== undefined) return { ...sent, outcome };
         const refusal = await outcome();
         if (refusal !== undefined) return refusal;
       }
-      const inUse = await uses.take(taken);
-      if (inUse !== undefined) return inUse;
       return enters ? entries.enter({ kind: kind.kind, stream: holder.stream }, after, context) : undefined;
     },
 
@@ -337,7 +323,6 @@ const holdingsOf = (
         if (fresh && without([claim], has).length > 0)
           await names.release(claim.id, revision, id, 'abandoned', context);
       }
-      await uses.release(unused);
       return settleSlots();
     },
 
@@ -349,7 +334,6 @@ const holdingsOf = (
       await settled();
       for (const { claim, revision, fresh } of reserved.values())
         if (fresh) await names.release(claim.id, revision, id, 'abandoned', context);
-      await uses.giveUp();
       return settleSlots();
     },
   };

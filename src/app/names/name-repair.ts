@@ -1,9 +1,8 @@
 import type { DomainEvent } from '../../domain/decider.ts';
 import { aggregateOf, type AnyKind } from '../../domain/kinds.ts';
 import type { JsonValue } from '../../domain/json.ts';
-import type { Holder, Use } from '../../domain/holder.ts';
 import type { ResourceView } from '../../domain/resource.ts';
-import { parseStreamName, streamName } from '../../domain/stream-name.ts';
+import { parseStreamName } from '../../domain/stream-name.ts';
 import type { Checkpoint } from '../log/checkpoint.ts';
 import type { Aggregate, CommandRunner } from '../commands/command.ts';
 import {
@@ -15,7 +14,6 @@ import {
   type RecordedEvent,
 } from '../log/event-store.ts';
 import { systemContext } from '../log/metadata.ts';
-import { createUses, everyUseOf, isSameUse, usesOf } from '../commands/exclusive-uses.ts';
 import { claimsOf, deciding, everyClaimOf, type Names, settleSlot } from './names.ts';
 import type { Runtime } from '../ports.ts';
 import { pause } from '../process-runner/pause.ts';
@@ -60,8 +58,6 @@ type Waiting = {
   readonly commandId: string;
   /** A slot was taken over: the former holder has to yield even when this one was written. */
   readonly takenOver: boolean;
-  /** Not a name: what the object is to be the only user of. */
-  readonly use?: Use;
   /** Where to resume so that this reservation is seen again. */
   readonly before: Position | undefined;
 };
@@ -80,11 +76,6 @@ export const createNameRepair = (options: NameRepairOptions): NameRepair => {
   const kinds = new Map(options.kinds.map((kind) => [kind.kind, kind]));
   const starts = new Set(options.lifecycle.starts);
   const ends = new Set(options.lifecycle.ends);
-  /** Kinds whose objects serve one user at a time, by the event that says who that is. */
-  const claimed = new Map(
-    options.kinds.flatMap((kind) => (kind.claimed === undefined ? [] : [[kind.claimed, kind] as const])),
-  );
-  const uses = createUses({ runner, clock, step: (context) => names.step(context) });
   /** By name id, oldest first: the grace period is the same for all. */
   const waiting = new Map<string, Waiting>();
   /** Name ids in `waiting` by the resource's stream. */
@@ -92,16 +83,16 @@ export const createNameRepair = (options: NameRepairOptions): NameRepair => {
   let skipped = 0;
 
   /**
-   * Moves the resource's stream on, unless it owns what it reserved after all: an append under way then fails. Returns
-   * what the resource is now; undefined: others kept changing it, and nothing may be taken from it.
+   * Moves the resource's stream on, unless it owns the name after all: an append under way then fails. Returns what the
+   * resource is now; undefined: others kept changing it, and nothing may be taken from it.
    */
   const fence = async (
     kind: AnyKind,
     id: string,
-    owns: Fence['owns'],
+    nameId: string,
     commandId: string,
   ): Promise<ResourceView | undefined> => {
-    const command: Fence = { type: 'FenceReservation', at: clock.now(), owns, commandId };
+    const command: Fence = { type: 'FenceReservation', at: clock.now(), nameId, commandId };
     const context = systemContext(ids.uuidv7(), 'repair', { causationId: commandId });
     const fenced = await runner.execute(fenceOf(kind), id, command, context, { step: true });
     return fenced.outcome === 'accepted' ? kind.view(fenced.loaded.state) : undefined;
@@ -120,9 +111,9 @@ export const createNameRepair = (options: NameRepairOptions): NameRepair => {
     const { category: kindName, id } = parseStreamName(stream);
     const kind = kinds.get(kindName);
     if (kind === undefined) return 'kept';
-    const view = await fence(kind, id, ownsName(kind, nameId), commandId);
+    const view = await fence(kind, id, nameId, commandId);
     if (view === undefined) return 'busy';
-    if (ownsName(kind, nameId)(view)) {
+    if (claimsOf(kind, view).some((claim) => claim.id === nameId)) {
       await settleAt(kind, nameId, commandId);
       return 'kept';
     }
@@ -132,24 +123,6 @@ export const createNameRepair = (options: NameRepairOptions): NameRepair => {
     const released = await names.release(nameId, found.revision, holder, why, context);
     await settleAt(kind, nameId, commandId);
     return released ? 'released' : 'busy';
-  };
-
-  /** The same for what one object uses alone: whoever was never written, or is gone, uses it no longer. */
-  const settleUse = async (
-    use: Use,
-    stream: string,
-    commandId: string,
-  ): Promise<'kept' | 'released' | 'busy'> => {
-    const { category, id } = parseStreamName(stream);
-    const kind = kinds.get(category);
-    if (kind === undefined) return 'kept';
-    const owns = (view: ResourceView): boolean => usesOf(kind, view).some((one) => isSameUse(one, use));
-    const view = await fence(kind, id, owns, commandId);
-    if (view === undefined) return 'busy';
-    if (owns(view)) return 'kept';
-    const context = systemContext(ids.uuidv7(), 'repair', { causationId: commandId });
-    await uses.release([use], { kind: category, id }, context);
-    return 'released';
   };
 
   /** As the event left it: the next one under its id may exist by now, and own other names. */
@@ -173,17 +146,13 @@ export const createNameRepair = (options: NameRepairOptions): NameRepair => {
     for (const claim of everyClaimOf(kind, view)) {
       const found = await names.look(claim.id);
       if (found?.state.status !== 'held' || found.state.stream !== event.stream) continue;
-      const owns = ownsName(kind, claim.id);
-      const now = await fence(kind, id, owns, event.id);
+      const now = await fence(kind, id, claim.id, event.id);
       if (now === undefined) throw new Error(`${event.stream} keeps changing`);
-      if (owns(now)) continue;
+      if (claimsOf(kind, now).some((owned) => owned.id === claim.id)) continue;
       const context = systemContext(ids.uuidv7(), 'repair', { causationId: event.id, tenant: view.tenant });
       await names.release(claim.id, found.revision, found.state.holder, 'deleted', context);
       if (claim.slot === true) await settleAt(kind, claim.id, event.id);
     }
-    for (const use of everyUseOf(kind, view))
-      if ((await settleUse(use, event.stream, event.id)) === 'busy')
-        throw new Error(`${event.stream} keeps changing`);
   };
 
   const wait = (entry: Waiting): void => {
@@ -207,13 +176,6 @@ export const createNameRepair = (options: NameRepairOptions): NameRepair => {
       const commandId = textOf(event.data['commandId']);
       const takenOver = event.data['takenFrom'] !== undefined;
       wait({ nameId, stream, commandId, takenOver, before, dueMs: clock.monotonicMs() + graceMs });
-    } else if (claimed.has(event.type)) {
-      const use = useIn(event);
-      const holder = event.data['holder'] as Holder;
-      const stream = streamName(holder.kind, holder.id);
-      const commandId = textOf(event.metadata['causationId']);
-      const dueMs = clock.monotonicMs() + graceMs;
-      wait({ nameId: `${event.stream} ${stream}`, stream, commandId, takenOver: false, use, before, dueMs });
     } else if (event.type === 'NameReleased') {
       forget(parseStreamName(event.stream).id);
     } else if (starts.has(event.type)) {
@@ -263,7 +225,7 @@ export const createNameRepair = (options: NameRepairOptions): NameRepair => {
   /** Returns on the signal, or when its checkpoint is no longer its own. */
   const follow = async (signal: AbortSignal): Promise<void> => {
     const after = await insist('loading the checkpoint', signal, () => checkpoint.load(signal));
-    const typePrefixes = ['NameReserved', 'NameReleased', ...claimed.keys(), ...starts, ...ends];
+    const typePrefixes = ['NameReserved', 'NameReleased', ...starts, ...ends];
     let position = after;
     let unsaved = 0;
     const items = store.subscribe({
@@ -303,13 +265,8 @@ export const createNameRepair = (options: NameRepairOptions): NameRepair => {
         await pause(timers, Math.max(0, dueIn), signal);
         continue;
       }
-      const { nameId, stream, commandId, use } = oldest;
-      const done = await insist(`settling ${nameId}`, signal, () =>
-        use === undefined ? settle(nameId) : settleUse(use, stream, commandId),
-      );
-      if (done === 'released' && use !== undefined)
-        logger.info({ kind: use.kind, id: use.id, stream }, 'claim of an abandoned creation released');
-      else if (done === 'released')
+      const done = await insist(`settling ${oldest.nameId}`, signal, () => settle(oldest.nameId));
+      if (done === 'released')
         logger.info({ name: oldest.nameId, stream: oldest.stream }, 'abandoned name reservation released');
       // A reservation made meanwhile has an entry and a grace period of its own.
       if (waiting.get(oldest.nameId) === oldest) forget(oldest.nameId);
@@ -348,34 +305,23 @@ export const createNameRepair = (options: NameRepairOptions): NameRepair => {
 
 const textOf = (value: JsonValue | undefined): string => (typeof value === 'string' ? value : '');
 
-const useIn = ({ stream, data }: RecordedEvent): Use => {
-  const { category: kind, id } = parseStreamName(stream);
-  return { kind, id, field: '', ...(data['part'] === undefined ? {} : { part: textOf(data['part']) }) };
-};
-
-const ownsName =
-  (kind: AnyKind, nameId: string) =>
-  (view: ResourceView): boolean =>
-    claimsOf(kind, view).some(({ id }) => id === nameId);
-
 type Fence = {
   readonly type: 'FenceReservation';
   readonly at: string;
-  /** The reservation counts as the resource's own. */
-  readonly owns: (view: ResourceView) => boolean;
+  readonly nameId: string;
   /** The command whose reservation is about to be released. */
   readonly commandId: string;
 };
 
 /**
- * A resource that does not own what was reserved (and is not gone for good) gets `CreationAbandoned`. On a resource that
+ * A resource that does not own the name (and is not gone for good) gets `CreationAbandoned`. On a resource that
  * exists the
  * event changes nothing but the revision, which is its purpose.
  */
 const fenceOf = (kind: AnyKind): Aggregate<unknown, Fence, DomainEvent> =>
-  deciding(kind, (state, { at, owns, commandId }) => {
+  deciding(kind, (state, { at, nameId, commandId }) => {
     const view = kind.view(state);
     const gone = view.exists && view.archived && kind.idOnce === true;
-    if (gone || owns(view)) return [];
+    if (gone || claimsOf(kind, view).some(({ id }) => id === nameId)) return [];
     return [{ type: 'CreationAbandoned', data: { at, commandId } }];
   });
