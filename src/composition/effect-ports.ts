@@ -16,6 +16,7 @@ import type { HubRegistry } from '../app/hubs/hub-registry.ts';
 import { createManagementClusterEffects, HUB_WRITES } from '../app/hubs/management-cluster-effects.ts';
 import type { Runtime, SecretStore } from '../app/ports.ts';
 import type { ProcessPort } from '../app/process-runner/process-port.ts';
+import { createParentEffects } from '../app/hubs/parent-effects.ts';
 import { createScheduler } from '../app/hubs/scheduler.ts';
 import { laneOf } from '../domain/hubs/hub-object.ts';
 import type { PendingEffect } from '../domain/workflow.ts';
@@ -84,6 +85,7 @@ export const createEffectPorts = (
   return {
     effectPorts: {
       addresses: createAddressEffects({ commandRunner: runner, clock }),
+      parents: createParentEffects({ commandRunner: runner, clock }),
       scheduler,
       uses: createUseEffects({ commandRunner: runner, clock }),
       'management-cluster': managementClusters,

@@ -1,6 +1,7 @@
 import type { Decider, DomainEvent, Rejection } from './decider.ts';
 import type { JsonObject } from './json.ts';
 import { withoutPaths } from './json-tools.ts';
+import type { Holder } from './holder.ts';
 import type { SecretRef } from './secret-ref.ts';
 
 /**
@@ -120,6 +121,24 @@ export type ResourceKind<
    * is archived (OSAC), and the next one begins there with nothing of the former.
    */
   readonly idOnce?: true;
+  /**
+   * Parts of it that objects of other kinds hold, each part by one at a time: what its own stream owns, such as the
+   * ranges of a network. A claim `anew` is recorded also where the holder has it, so that what releases the former
+   * generation frees nothing.
+   */
+  readonly lends?: {
+    readonly claim: (at: string, holder: Holder, wanted: JsonObject, anew: boolean) => Command;
+    readonly release: (at: string, holder: Holder, generation: number) => Command;
+    readonly held: (state: State) => readonly { readonly holder: Holder; readonly generation: number }[];
+    readonly heldBy: (state: State, holder: Holder) => number | undefined;
+  };
+  /**
+   * What an object holds of others that lend: claimed before its first event, given back by its workflow once its
+   * absence was observed.
+   */
+  readonly takes?: (
+    document: JsonObject,
+  ) => readonly { readonly kind: string; readonly id: string; readonly wanted: JsonObject }[];
   /** What a stored document points at; a referenced object of a `protects` kind cannot be deleted. */
   readonly pointsAt: (document: JsonObject) => readonly { readonly kind: string; readonly id: string }[];
   /** True: an object that something points at cannot be deleted. */

@@ -340,6 +340,28 @@ export const KINDS = [
     ]
   },
   {
+    "kind": "networkClass",
+    "words": "network class",
+    "collection": "network_classes",
+    "message": "NetworkClass",
+    "service": "NetworkClasses",
+    "ids": "generated",
+    "methods": {
+      "public": [],
+      "private": [
+        "List",
+        "Get",
+        "Create",
+        "Update",
+        "Delete"
+      ]
+    },
+    "event": {
+      "field": "network_class",
+      "public": false
+    }
+  },
+  {
     "kind": "project",
     "words": "project",
     "collection": "projects",
@@ -480,6 +502,35 @@ export const KINDS = [
     }
   },
   {
+    "kind": "subnet",
+    "words": "subnet",
+    "collection": "subnets",
+    "message": "Subnet",
+    "service": "Subnets",
+    "ids": "client-may-choose",
+    "methods": {
+      "public": [
+        "List",
+        "Get",
+        "Create",
+        "Update",
+        "Delete"
+      ],
+      "private": [
+        "List",
+        "Get",
+        "Create",
+        "Update",
+        "Delete"
+      ]
+    },
+    "event": {
+      "field": "subnet",
+      "public": false
+    },
+    "acts": true
+  },
+  {
     "kind": "tenant",
     "words": "tenant",
     "collection": "tenants",
@@ -531,5 +582,34 @@ export const KINDS = [
       "field": "user",
       "public": false
     }
+  },
+  {
+    "kind": "virtualNetwork",
+    "words": "virtual network",
+    "collection": "virtual_networks",
+    "message": "VirtualNetwork",
+    "service": "VirtualNetworks",
+    "ids": "client-may-choose",
+    "methods": {
+      "public": [
+        "List",
+        "Get",
+        "Create",
+        "Update",
+        "Delete"
+      ],
+      "private": [
+        "List",
+        "Get",
+        "Create",
+        "Update",
+        "Delete"
+      ]
+    },
+    "event": {
+      "field": "virtual_network",
+      "public": false
+    },
+    "acts": true
   }
 ] as const;

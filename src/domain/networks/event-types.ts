@@ -5,12 +5,17 @@ import { text, typesOf } from '../schemas.ts';
 import { ADDRESS_EVENTS } from './address-book.ts';
 import { externalIpPool, POOL_PRIVATE_ONLY } from './external-ip-pool.resource.ts';
 import { externalIp, IP_PRIVATE_ONLY } from './external-ip.resource.ts';
+import { PLAN_EVENTS } from './subnet-plan.ts';
+import { subnet, SUBNET_PRIVATE_ONLY } from './subnet.resource.ts';
+import { NETWORK_PRIVATE_ONLY, virtualNetwork } from './virtual-network.resource.ts';
 
 const context = 'networks';
 const ofPools = { context, audience: 'tenant', resource: externalIpPool.kind } as const;
 const ofIps = { context, audience: 'tenant', resource: externalIp.kind } as const;
+const ofNetworks = { context, audience: 'tenant', resource: virtualNetwork.kind } as const;
+const ofSubnets = { context, audience: 'tenant', resource: subnet.kind } as const;
 
-/** Registry entries of external IP pools and external IPs. Who has which address is the provider's to know. */
+/** Registry entries of all kinds of networks that act. Who has which address is the provider's to know. */
 export const networkEventTypes: readonly EventType[] = [
   ...placedTypes({ ...externalIpPool, context, hidden: POOL_PRIVATE_ONLY }, 'ExternalIPPool'),
   ...typesOf(ofPools, { ExternalIPPoolBecameReady: {} }),
@@ -26,4 +31,9 @@ export const networkEventTypes: readonly EventType[] = [
     },
     { ExternalIPAddressShown: { audience: 'provider' } },
   ),
+  ...placedTypes({ ...virtualNetwork, context, hidden: NETWORK_PRIVATE_ONLY }, 'VirtualNetwork'),
+  ...typesOf(ofNetworks, { VirtualNetworkBecameReady: {} }),
+  ...typesOf(ofNetworks, PLAN_EVENTS),
+  ...placedTypes({ ...subnet, context, hidden: SUBNET_PRIVATE_ONLY }, 'Subnet'),
+  ...typesOf(ofSubnets, { SubnetBecameReady: {} }),
 ];

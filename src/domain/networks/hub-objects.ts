@@ -80,3 +80,65 @@ export const EXTERNAL_IP: OwnedObject<
     return { ...meta, spec, phase: PHASE_OF_STATE[state] ?? '', message: explained(conditions), address };
   },
 };
+
+const maybe = z.exactOptional(z.string());
+const shownMaybe = maybe.catch(undefined as never);
+const cidrs = { ipv4Cidr: maybe, ipv6Cidr: maybe };
+const shownCidrs = { ipv4Cidr: shownMaybe, ipv6Cidr: shownMaybe };
+
+const networkSpec = z.object({
+  region: z.string(),
+  networkClass: maybe,
+  implementationStrategy: maybe,
+  ...cidrs,
+});
+const shownNetwork = shownPart({
+  spec: shownPart({
+    region: shownText,
+    networkClass: shownMaybe,
+    implementationStrategy: shownMaybe,
+    ...shownCidrs,
+  }),
+  status: shownPart(shownStatus),
+});
+
+export const VIRTUAL_NETWORK: OwnedObject<z.infer<typeof networkSpec>, Shown<z.infer<typeof networkSpec>>> = {
+  ...networkObject('VirtualNetwork', 'virtualnetwork', 'virtual networks'),
+  spec: networkSpec,
+  sample: {
+    spec: {
+      region: 'default',
+      networkClass: 'phys-net',
+      implementationStrategy: 'phys_net',
+      ipv4Cidr: '10.0.0.0/16',
+      ipv6Cidr: 'fd00::/48',
+    },
+    status: { phase: 'Ready' },
+  },
+  shown: (object) => {
+    const { spec, status } = shownNetwork.parse(object);
+    const meta = shownMeta(object, VIRTUAL_NETWORK.idLabel);
+    return { ...meta, spec, phase: status.phase, message: explained(status.conditions) };
+  },
+};
+
+const subnetSpec = z.object({ virtualNetwork: z.string(), ...cidrs });
+const shownSubnet = shownPart({
+  spec: shownPart({ virtualNetwork: shownText, ...shownCidrs }),
+  status: shownPart(shownStatus),
+});
+
+/** The network's own id is in its spec. */
+export const SUBNET: OwnedObject<z.infer<typeof subnetSpec>, Shown<z.infer<typeof subnetSpec>>> = {
+  ...networkObject('Subnet', 'subnet', 'subnets'),
+  spec: subnetSpec,
+  sample: {
+    spec: { virtualNetwork: 'check', ipv4Cidr: '10.0.1.0/24', ipv6Cidr: 'fd00:0:0:1::/64' },
+    status: { phase: 'Ready' },
+  },
+  shown: (object) => {
+    const { spec, status } = shownSubnet.parse(object);
+    const meta = shownMeta(object, SUBNET.idLabel);
+    return { ...meta, spec, phase: status.phase, message: explained(status.conditions) };
+  },
+};

@@ -11,6 +11,7 @@ import {
 import { externalIpCreation, hidingUnoffered, poolCreation } from './external-ip.ts';
 import { hubCreation, hubRevision } from './hub.ts';
 import type { KindParts, PartServices } from './kind-parts.ts';
+import { inNetworkCreation, virtualNetworkCreation } from './networks.ts';
 import { projectRemoval } from './project.ts';
 import { belongingsOf, settleTenant, tenantCreation, tenantInUse } from './tenant.ts';
 import { userCreation, userRevision } from './user.ts';
@@ -45,6 +46,7 @@ export const kindParts: { readonly [kind: string]: (services: PartServices) => K
     creation: roleBindingCreation(services),
     revision: roleBindingRevision(services),
   }),
+  subnet: (services) => ({ creation: inNetworkCreation(services) }),
   tenant: (services) => {
     const belongings = belongingsOf(services);
     return {
@@ -54,4 +56,5 @@ export const kindParts: { readonly [kind: string]: (services: PartServices) => K
     };
   },
   user: (services) => ({ creation: userCreation(services), revision: userRevision(services) }),
+  virtualNetwork: (services) => ({ creation: virtualNetworkCreation(services, services.room) }),
 };
