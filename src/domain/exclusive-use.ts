@@ -1,26 +1,47 @@
-import { defined } from './json-tools.ts';
-import { regularNames } from './resource.ts';
-import { type EventData, type Shapes, text } from './schemas.ts';
-import type { Holder } from './holder.ts';
 import { z } from 'zod';
+import type { Holder } from './holder.ts';
+import { regularNames, type ResourceKind } from './resource.ts';
+import { count, text, type EventData, type Shapes } from './schemas.ts';
 
-/** Commands to an object that serves one user at a time (`Use`). */
+/** Of an object that lends itself to one user at a time, as an external IP does (`ResourceKind.lends`). */
 export type UseCommand =
-  | { readonly type: 'AttachTo'; readonly at: string; readonly holder: Holder; readonly part?: string }
-  | { readonly type: 'DetachFrom'; readonly at: string; readonly holder: Holder };
+  /** `anew`: also where the holder has it, so that a release of the former claim frees nothing. */
+  | {
+      readonly type: 'AttachTo';
+      readonly at: string;
+      readonly holder: Holder;
+      readonly anew: boolean;
+      readonly part?: string;
+    }
+  | {
+      readonly type: 'DetachFrom';
+      readonly at: string;
+      readonly holder: Holder;
+      readonly generation: number;
+    };
 
 /** What the events of such a claim hold besides their time. */
 export const USE = {
   holder: z.strictObject({ kind: text, id: text }),
-  part: text.exactOptional(),
+  generation: count,
 } as const satisfies Shapes[string];
 export type UseData = EventData<typeof USE>;
+/** Who has it, as which of its claims. */
+export type User = Omit<UseData, 'at'>;
 
-export const useData = ({ at, holder, ...rest }: UseCommand): UseData =>
-  defined({ at, holder: { kind: holder.kind, id: holder.id }, part: 'part' in rest ? rest.part : undefined });
+export const isHeldBy = (user: User | undefined, { kind, id }: Holder): user is User =>
+  user?.holder.kind === kind && user.holder.id === id;
 
-export const isHeldBy = (user: Holder | undefined, { kind, id }: Holder): boolean =>
-  user?.kind === kind && user.id === id;
+export const lendsItself: Pick<
+  NonNullable<ResourceKind<unknown, UseCommand>['lends']>,
+  'claim' | 'release'
+> = {
+  claim: (at, holder, { part }, anew) => ({
+    ...{ type: 'AttachTo', at, holder, anew },
+    ...(typeof part === 'string' ? { part } : {}),
+  }),
+  release: (at, holder, generation) => ({ type: 'DetachFrom', at, holder, generation }),
+};
 
 /** As people are told of it: `NAT gateway 'x'`. */
 export const userText = ({ kind, id }: Holder): string => {

@@ -1,8 +1,8 @@
-import type { Use } from '../holder.ts';
 import type { JsonObject } from '../json.ts';
 import { stringAt } from '../json-tools.ts';
 import type { PlacedCommand, PlacedState } from '../placed-document.ts';
-import { asking, type PlacedRun, type PlacedStep } from '../placed-workflow.ts';
+import type { ResourceKind } from '../resource.ts';
+import { asking, documentOf, type PlacedRun, type PlacedStep } from '../placed-workflow.ts';
 import type { Call } from '../process/declaration.ts';
 import { OWN_BACKOFF } from '../process/effects.ts';
 
@@ -13,19 +13,22 @@ export const ADDRESS_NEWS = ['ExternalIPAllocated', 'ExternalIPDetached'];
 export const awaitedBy = (run: PlacedRun, step: string): string => stringAt(run.done[step]?.result, 'on');
 
 /**
- * Claims what an object is the only user of, an external IP and perhaps more, and waits until the IP has an address, which
- * its answer holds as `address`. They were claimed before the object was made (`ResourceKind.uses`) and are claimed again
+ * Claims what an object takes, an external IP and perhaps more, and waits until the IP has an address, which
+ * its answer holds as `address`. They were claimed before the object was made (`ResourceKind.takes`) and are claimed again
  * after an abort that gave them back. They are given back once the object's absence on its hub was observed.
  */
-export const attachAddress = <State extends PlacedState>(
-  kind: string,
-  usesOf: (run: PlacedRun<State>) => readonly Use[],
-): PlacedStep<State, PlacedCommand> => {
+export const attachAddress = <State extends PlacedState>({
+  kind,
+  takes,
+}: Pick<ResourceKind, 'kind' | 'takes'>): PlacedStep<State, PlacedCommand> => {
   const call = (run: PlacedRun<State>, operation: string): Call => ({
-    port: 'uses',
+    port: 'takings',
     operation,
-    lane: 'uses',
-    args: { holder: { kind, id: run.id }, uses: usesOf(run).map((use): JsonObject => ({ ...use })) },
+    lane: 'takings',
+    args: {
+      holder: { kind, id: run.id },
+      takes: (takes?.(documentOf(run)) ?? []).map((each): JsonObject => ({ ...each })),
+    },
   });
   return asking<State, PlacedCommand>('attach', (run) => call(run, 'attach'), {
     undo: {

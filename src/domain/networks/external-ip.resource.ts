@@ -1,6 +1,12 @@
 import { invalid, reject, type Decider, type DomainEvent, type Rejection } from '../decider.ts';
-import { isHeldBy, useData, userText, type UseCommand, type UseData } from '../exclusive-use.ts';
-import type { Holder } from '../holder.ts';
+import {
+  isHeldBy,
+  lendsItself,
+  userText,
+  type UseCommand,
+  type UseData,
+  type User,
+} from '../exclusive-use.ts';
 import type { JsonObject } from '../json.ts';
 import { objectAt, stringAt, without } from '../json-tools.ts';
 import { placedResource } from '../placed-resource.ts';
@@ -28,7 +34,9 @@ export type ExternalIpState = PlacedState & {
   /** The one that the operator of its hub chose, whatever the pool says of it. */
   readonly shown?: { readonly address: string; readonly changes: number };
   /** The attachment or the NAT gateway that uses it. */
-  readonly user?: Holder;
+  readonly user?: User;
+  /** Claims so far. */
+  readonly claims?: number;
 };
 export type ExternalIpCommand =
   | PlacedCommand
@@ -97,7 +105,7 @@ const documents = placedDocument({
     const { user } = state as Placed & ExternalIpState;
     return user === undefined
       ? undefined
-      : notReleasable(state, `${userText(user)} uses it: remove that first`);
+      : notReleasable(state, `${userText(user.holder)} uses it: remove that first`);
   },
   checkRemoval: (state) => {
     const { state: shown = '' } = documents.view(state) as { readonly state?: string };
@@ -128,16 +136,25 @@ const isOfHub = ({ failure }: PlacedState): boolean =>
 
 /** One user at a time, and none of what is about to go. */
 const use = (state: ExternalIpState, command: UseCommand): readonly ExternalIpEvent[] | Rejection => {
-  const isUser = isHeldBy(state.user, command.holder);
-  if (command.type === 'DetachFrom')
-    return isUser ? [{ type: 'ExternalIPDetached', data: useData(command) }] : [];
-  if (isUser) return [];
+  const { user, claims = 0 } = state;
+  const { at, holder } = command;
+  const isUser = isHeldBy(user, holder);
+  if (command.type === 'DetachFrom') {
+    const { generation } = command;
+    return isUser && user.generation === generation
+      ? [{ type: 'ExternalIPDetached', data: { at, holder, generation } }]
+      : [];
+  }
+  if (isUser && !command.anew) return [];
   if (!isUnderWay(state))
-    return reject('failed-precondition', 'ADDRESS_GONE', 'the external IP is being deleted or was given up');
-  return state.user === undefined
-    ? [{ type: 'ExternalIPAttached', data: useData(command) }]
-    : reject('failed-precondition', ALREADY_ATTACHED, `external IP '${state.id}' is already attached`);
+    return refuseUse('ADDRESS_GONE', 'the external IP is being deleted or was given up: use another one');
+  return user === undefined || isUser
+    ? [{ type: 'ExternalIPAttached', data: { at, holder, generation: claims + 1 } }]
+    : refuseUse(ALREADY_ATTACHED, `external IP '${state.id}' is already attached`);
 };
+
+const refuseUse = (code: string, message: string): Rejection =>
+  reject('failed-precondition', code, message, { field: 'spec.external_ip' });
 
 export const externalIpDecider: Decider<ExternalIpState, ExternalIpCommand, ExternalIpEvent> = {
   initialState: documents.initialState,
@@ -152,7 +169,10 @@ export const externalIpDecider: Decider<ExternalIpState, ExternalIpCommand, Exte
       return { ...(isOfHub(next) ? without(next, 'failure') : next), shown };
     }
     if (event.type === 'ExternalIPAllocated') return { ...next, address: event.data.address };
-    if (event.type === 'ExternalIPAttached') return { ...next, user: event.data.holder };
+    if (event.type === 'ExternalIPAttached') {
+      const { at: _at, ...user } = event.data;
+      return { ...next, user, claims: user.generation };
+    }
     return event.type === 'ExternalIPDetached' ? without(next, 'user') : next;
   },
   decide: (state, command) => {
@@ -180,7 +200,12 @@ export const externalIp: ResourceKind<ExternalIpState, ExternalIpCommand, Extern
     immutable: IMMUTABLE,
     references: [{ path: 'spec.pool', kind: 'externalIpPool', scope: 'full' }],
   }),
-  claimed: 'ExternalIPAttached',
+  lends: {
+    ...lendsItself,
+    held: ({ user }) => (user === undefined ? [] : [user]),
+    heldBy: ({ user }, holder) => (isHeldBy(user, holder) ? user.generation : undefined),
+    isLent: (document) => objectAt(document, 'status')['attached'] === true,
+  },
   methods: {
     public: ['List', 'Get', 'Create', 'Update', 'Delete'],
     private: ['List', 'Get', 'Create', 'Update', 'Delete'],

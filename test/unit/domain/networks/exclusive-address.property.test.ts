@@ -32,8 +32,18 @@ const status = fc.record({
   attached: fc.boolean(),
 });
 const command: fc.Arbitrary<ExternalIpCommand> = fc.oneof(
-  { weight: 4, arbitrary: holder.map((by): ExternalIpCommand => ({ type: 'AttachTo', at, holder: by })) },
-  { weight: 4, arbitrary: holder.map((by): ExternalIpCommand => ({ type: 'DetachFrom', at, holder: by })) },
+  {
+    weight: 4,
+    arbitrary: fc
+      .tuple(holder, fc.boolean())
+      .map(([by, anew]): ExternalIpCommand => ({ type: 'AttachTo', at, holder: by, anew })),
+  },
+  {
+    weight: 4,
+    arbitrary: fc
+      .tuple(holder, fc.integer({ min: 1, max: 4 }))
+      .map(([by, generation]): ExternalIpCommand => ({ type: 'DetachFrom', at, holder: by, generation })),
+  },
   fc.constantFrom<ExternalIpCommand>(
     { type: 'PlaceOnHub', at, ...place },
     { type: 'RecordAllocated', at, address: '192.0.2.5' },
@@ -70,8 +80,9 @@ describe('the user of an external IP', () => {
           for (const event of decision) {
             state = decider.evolve(state, event);
             if (event.type === 'ExternalIPAttached') {
-              expect(user, 'nobody had it').to.equal(undefined);
-              user = JSON.stringify(event.data.holder);
+              const holderText = JSON.stringify(event.data.holder);
+              expect([undefined, holderText], 'nobody else had it').to.include(user);
+              user = holderText;
             }
             if (event.type === 'ExternalIPDetached') {
               expect(JSON.stringify(event.data.holder), 'its user gave it back').to.equal(user);

@@ -34,8 +34,14 @@ const allocated: ExternalIpEvent = { type: 'ExternalIPAllocated', data: { at, ad
 const deleting: ExternalIpEvent = { type: 'ExternalIPDeletionRequested', data: { at } };
 const gone: ExternalIpEvent = { type: 'ExternalIPDeleted', data: { at } };
 const attachment = (id: string): Holder => ({ kind: 'externalIpAttachment', id });
-const attached = (holder: Holder): ExternalIpEvent => ({ type: 'ExternalIPAttached', data: { at, holder } });
-const detached = (holder: Holder): ExternalIpEvent => ({ type: 'ExternalIPDetached', data: { at, holder } });
+const attached = (holder: Holder, generation = 1): ExternalIpEvent => ({
+  type: 'ExternalIPAttached',
+  data: { at, holder, generation },
+});
+const detached = (holder: Holder, generation = 1): ExternalIpEvent => ({
+  type: 'ExternalIPDetached',
+  data: { at, holder, generation },
+});
 const reported = (status: JsonObject): ExternalIpEvent => ({
   type: 'ExternalIPStatusReported',
   data: { at: later, status },
@@ -152,8 +158,18 @@ describe('external IPs', () => {
 
   describe('serve one user at a time', () => {
     const [first, second] = [attachment('a1'), { kind: 'natGateway', id: 'n1' }];
-    const attach = (holder: Holder): ExternalIpCommand => ({ type: 'AttachTo', at, holder });
-    const detach = (holder: Holder): ExternalIpCommand => ({ type: 'DetachFrom', at, holder });
+    const attach = (holder: Holder): ExternalIpCommand => ({
+      type: 'AttachTo',
+      at,
+      holder,
+      anew: false,
+    });
+    const detach = (holder: Holder, generation = 1): ExternalIpCommand => ({
+      type: 'DetachFrom',
+      at,
+      holder,
+      generation,
+    });
 
     it('who claims them, also while they are pending', () => {
       given(ordered()).when(attach(first)).thenEvents(attached(first));
@@ -168,7 +184,7 @@ describe('external IPs', () => {
           kind: 'failed-precondition',
           message: "external IP 'ip1' is already attached",
         });
-      given(ordered(), attached(first), detached(first)).when(attach(second)).thenEvents(attached(second));
+      given(ordered(), attached(first), detached(first)).when(attach(second)).thenEvents(attached(second, 2));
       expect(shown(ordered(), attached(first), detached(first))).to.not.have.property('attached');
     });
 
@@ -176,6 +192,11 @@ describe('external IPs', () => {
       given(ordered(), attached(first)).when(detach(second)).thenNothing();
       given(ordered(), attached(first)).when(detach(first)).thenEvents(detached(first));
       given(ordered()).when(detach(first)).thenNothing();
+      // What a creation claimed anew is not freed by whoever gives its former claim back.
+      given(ordered(), attached(first))
+        .when({ type: 'AttachTo', at, holder: first, anew: true })
+        .thenEvents(attached(first, 2));
+      given(ordered(), attached(first), attached(first, 2)).when(detach(first)).thenNothing();
     });
 
     it('unless they are about to go, or were given up', () => {
