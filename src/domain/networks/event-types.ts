@@ -1,5 +1,6 @@
 import type { EventType } from '../event-type.ts';
 import { placedTypes } from '../placed-document.ts';
+import { USE } from '../exclusive-use.ts';
 import { mayBe, text, typesOf } from '../schemas.ts';
 import { ADDRESS_EVENTS } from './address-book.ts';
 import { externalIpPool, POOL_PRIVATE_ONLY } from './external-ip-pool.resource.ts';
@@ -26,7 +27,12 @@ export const networkEventTypes: readonly EventType[] = [
   ...placedTypes({ ...externalIp, context, hidden: IP_PRIVATE_ONLY }, 'ExternalIP'),
   ...typesOf(
     ofIps,
-    { ExternalIPAddressShown: { address: text }, ExternalIPAllocated: { address: text } },
+    {
+      ExternalIPAddressShown: { address: text },
+      ExternalIPAllocated: { address: text },
+      ExternalIPAttached: USE,
+      ExternalIPDetached: USE,
+    },
     { ExternalIPAddressShown: { audience: 'provider' } },
   ),
   ...placedTypes({ ...virtualNetwork, context, hidden: NETWORK_PRIVATE_ONLY }, 'VirtualNetwork'),
