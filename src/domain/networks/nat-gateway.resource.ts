@@ -75,6 +75,7 @@ export const natGateway: ResourceKind<PlacedState, PlacedCommand, GatewayEvent> 
       taken: 'the virtual network has a NAT gateway already: delete that one first',
     },
   ],
+  takes: (document) => [{ kind: externalIp.kind, id: addressOf(document), wanted: {} }],
   decider: documents as unknown as Decider<PlacedState, PlacedCommand, GatewayEvent>,
   view: documents.view,
 };
