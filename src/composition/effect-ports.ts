@@ -11,6 +11,7 @@ import type { CommandRunner } from '../app/commands/command.ts';
 import { drivenAutomations } from '../app/hubs/driven-hubs.ts';
 import type { ObjectLooks } from '../app/hubs/hub-looks.ts';
 import type { HubMarks } from '../app/hubs/hub-marks.ts';
+import { createTakingEffects } from '../app/hubs/taking-effects.ts';
 import type { HubRegistry } from '../app/hubs/hub-registry.ts';
 import { createManagementClusterEffects, HUB_WRITES } from '../app/hubs/management-cluster-effects.ts';
 import type { Runtime, SecretStore } from '../app/ports.ts';
@@ -86,6 +87,7 @@ export const createEffectPorts = (
       addresses: createAddressEffects({ commandRunner: runner, clock }),
       parents: createParentEffects({ commandRunner: runner, clock }),
       scheduler,
+      takings: createTakingEffects({ commandRunner: runner, clock }),
       'management-cluster': managementClusters,
       ...called,
     },

@@ -2,6 +2,8 @@ import type { ActingKind } from './acting-kind.ts';
 import { actingCluster } from './clusters/acting.ts';
 import { actingExternalIpPool } from './networks/external-ip-pool.workflow.ts';
 import { actingExternalIp } from './networks/external-ip.workflow.ts';
+import { actingNatGateway } from './networks/nat-gateway.workflow.ts';
+import { actingSecurityGroup } from './networks/security-group.workflow.ts';
 import { actingSubnet } from './networks/subnet.workflow.ts';
 import { actingVirtualNetwork } from './networks/virtual-network.workflow.ts';
 import type { Meter } from './metering/meter.ts';
@@ -17,6 +19,8 @@ export const actingKinds: readonly ActingKind[] = [
   actingExternalIp,
   actingVirtualNetwork,
   actingSubnet,
+  actingSecurityGroup,
+  actingNatGateway,
 ].map(listed);
 
 export const actingKindOf = (kind: string): ActingKind | undefined =>

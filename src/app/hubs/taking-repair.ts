@@ -1,4 +1,5 @@
 import { aggregateOf, kindOf, kinds } from '../../domain/kinds.ts';
+import type { JsonObject } from '../../domain/json.ts';
 import { fenceOf } from '../tenancy/project-entries.ts';
 import { derivedCommandId } from '../log/identifiers.ts';
 import { hubContext, systemContext } from '../log/metadata.ts';
@@ -11,6 +12,8 @@ type Lender = {
   readonly project: string;
 };
 
+type Row = Omit<Lender, 'kind'> & { readonly privateJson: string };
+
 const PAGE = 100;
 
 /**
@@ -21,7 +24,7 @@ export const repairTakings = ({
   pages,
   ...ports
 }: RepairPorts & {
-  readonly pages: (kind: string, size: number) => Iterable<readonly Omit<Lender, 'kind'>[]>;
+  readonly pages: (kind: string, size: number) => Iterable<readonly Row[]>;
 }): Promise<void> => {
   const { commandRunner, clock, holders, signal } = ports;
   return repairHeld(
@@ -29,7 +32,10 @@ export const repairTakings = ({
     function* places() {
       for (const { kind, lends } of kinds)
         if (lends !== undefined)
-          for (const page of pages(kind, PAGE)) yield* page.map((one): Lender => ({ ...one, kind }));
+          for (const page of pages(kind, PAGE))
+            yield* page
+              .filter(({ privateJson }) => lends.isLent?.(JSON.parse(privateJson) as JsonObject) !== false)
+              .map(({ id, tenant, project }): Lender => ({ kind, id, tenant, project }));
     },
     async (place) => {
       const lender = kindOf(place.kind);
