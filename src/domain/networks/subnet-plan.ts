@@ -1,5 +1,6 @@
 import { entryOf, withEntry, entriesOf, type Buckets } from '../buckets.ts';
 import { reject, type Decision, type DomainEvent, type Rejection } from '../decider.ts';
+import { creationUnderWay } from '../exclusive-use.ts';
 import { holderKey, type Holder } from '../holder.ts';
 import { defined, own } from '../json-tools.ts';
 import { firstNot, parseRange, type Range } from '../ranges.ts';
@@ -71,13 +72,7 @@ export const decidePlan = (
       : [{ type: 'SubnetRangesReleased', data: { at, holder, generation: former.generation } }];
   const { ranges, by } = command;
   if (former !== undefined && by === undefined) return [];
-  if (former !== undefined && former.by !== by)
-    return reject(
-      'already-exists',
-      'CREATION_UNDER_WAY',
-      `another request is about to create '${holder.id}': choose another 'id' or try again later`,
-      { field: 'id' },
-    );
+  if (former !== undefined && former.by !== by) return creationUnderWay(holder);
   const others = former === undefined ? plan : without(plan, former);
   for (const wanted of ranges.flatMap((each) => parseRange(each) ?? [])) {
     const wrong = outsideRejection(wanted, within) ?? overlapRejection(wanted, others);

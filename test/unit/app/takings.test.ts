@@ -90,7 +90,8 @@ describe('what an object has of the one that it lies in', () => {
     const stopped = new AbortController();
     const known = async (id: string) => subnet.view((await commandRunner.load(subnets, id)).state);
     const repaired = repairTakings({
-      pages: (kind) => (kind === 'virtualNetwork' ? [[{ id: 'v', tenant: 't1', project: '' }]] : []),
+      pages: (kind) =>
+        kind === 'virtualNetwork' ? [[{ id: 'v', tenant: 't1', project: '', privateJson: '{}' }]] : [],
       commandRunner,
       holders: {
         isOver: async ({ id }) => id === 'over' || !(await known(id)).exists,
