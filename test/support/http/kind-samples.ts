@@ -18,10 +18,26 @@ const b64 = (text: string): string => Buffer.from(text).toString('base64');
 
 const READY_POOL = { status: { state: 'EXTERNAL_IP_POOL_STATE_READY' } };
 
+const READY_ADDRESS = { status: { state: 'EXTERNAL_IP_STATE_ALLOCATED' } };
 const READY_NETWORK = { status: { state: 'VIRTUAL_NETWORK_STATE_READY' } };
-let subnets = 0;
+const GATEWAYS = 16;
+const counted = new WeakMap<Around, number>();
+/** Another number each time, from 1 on. */
+const next = (around: Around): number => {
+  const count = (counted.get(around) ?? 0) + 1;
+  counted.set(around, count);
+  return count;
+};
 /** Another range of the house's network each time. */
-const nextRange = (): string => `10.${Math.floor((subnets += 1) / 256)}.${subnets % 256}.0/24`;
+const nextRange = (around: Around): string => {
+  const count = next(around);
+  return `10.${Math.floor(count / 256)}.${count % 256}.0/24`;
+};
+/** A network and an address that no other gateway has. */
+const nextGateway = (around: Around): object => {
+  const id = `house-${next(around) % GATEWAYS}`;
+  return { virtual_network: { id }, external_ip: { id } };
+};
 
 /** The pool that external IPs are taken from, and the network that subnets lie in. */
 export const makeHousePool = async (
@@ -34,6 +50,7 @@ export const makeHousePool = async (
   const spec = { cidrs: ['192.0.2.0/24'], ip_family: 'IP_FAMILY_IPV4' };
   const path = `${PRIVATE}/external_ip_pools`;
   const networks = `${PRIVATE}/virtual_networks`;
+  const addresses = `${PRIVATE}/external_ips`;
   const network = { region: 'default', network_class: { name: 'phys-net' }, ipv4_cidr: '10.0.0.0/8' };
   for (const [verb, at, body] of [
     ['POST', path, { id: 'house-pool', metadata: { name: 'house-pool' }, spec }],
@@ -41,6 +58,12 @@ export const makeHousePool = async (
     ['POST', `${PRIVATE}/network_classes`, { ...networkClass.example, metadata: {} }],
     ['POST', networks, { id: 'house-network', ...named('house-network'), spec: network }],
     ['PATCH', `${networks}/house-network`, READY_NETWORK],
+    ...Array.from({ length: GATEWAYS }, (_, n) => `house-${n}`).flatMap((id) => [
+      ['POST', networks, { id, ...named(id), spec: network }] as const,
+      ['PATCH', `${networks}/${id}`, READY_NETWORK] as const,
+      ['POST', addresses, { id, ...named(id), spec: { pool: { id: 'house-pool' } } }] as const,
+      ['PATCH', `${addresses}/${id}`, READY_ADDRESS] as const,
+    ]),
   ] as const) {
     const reply = await admin(verb, at, body);
     if (reply.status !== 200) throw new Error(reply.text);
@@ -79,7 +102,7 @@ const OWN: { readonly [kind: string]: Sample } = {
     }),
   },
   externalIp: {
-    settled: { status: { state: 'EXTERNAL_IP_STATE_ALLOCATED' } },
+    settled: READY_ADDRESS,
     body: (name) => ({ ...named(name), spec: { pool: { id: 'house-pool' } } }),
   },
   externalIpPool: {
@@ -102,6 +125,7 @@ const OWN: { readonly [kind: string]: Sample } = {
       },
     }),
   },
+  natGateway: { body: (name, around) => ({ ...named(name), spec: nextGateway(around) }) },
   projectMembership: {
     body: (name, { user }) => ({
       ...named(name, { project: 'house' }),
@@ -126,9 +150,9 @@ const OWN: { readonly [kind: string]: Sample } = {
   },
   secret: { body: (name) => ({ ...named(name), data: { key: b64('value') } }) },
   subnet: {
-    body: (name) => ({
+    body: (name, around) => ({
       ...named(name),
-      spec: { virtual_network: { id: 'house-network' }, ipv4_cidr: nextRange() },
+      spec: { virtual_network: { id: 'house-network' }, ipv4_cidr: nextRange(around) },
     }),
   },
   tenant: { body: (name) => ({ metadata: { name }, spec: { domains: [`${name}.example`] } }) },
