@@ -1,5 +1,5 @@
 import { OSAC_GROUP, type OwnedObject } from '../../../../domain/hubs/hub-object.ts';
-import { SUBNET, VIRTUAL_NETWORK } from '../../../../domain/networks/hub-objects.ts';
+import { EXTERNAL_IP_ATTACHMENT, SUBNET, VIRTUAL_NETWORK } from '../../../../domain/networks/hub-objects.ts';
 import type { Behaviour } from './behaviour.ts';
 import { phaseBehaviour } from './phases.ts';
 
@@ -21,5 +21,8 @@ const RANGES = ['ipv4Cidr', 'ipv6Cidr'];
 
 export const networkBehaviours: readonly Behaviour[] = [
   networkBehaviour(VIRTUAL_NETWORK, ['region', 'networkClass', 'implementationStrategy', ...RANGES]),
+  networkBehaviour(EXTERNAL_IP_ATTACHMENT, [
+    ...['externalIP', 'computeInstance', 'cluster', 'baremetalInstance', 'targetEndpoint'],
+  ]),
   networkBehaviour(SUBNET, ['virtualNetwork', ...RANGES]),
 ];
