@@ -1,16 +1,18 @@
 import { z } from 'zod';
 import type { Holder } from './holder.ts';
+import { reject, type Rejection } from './decider.ts';
+import { defined } from './json-tools.ts';
 import { regularNames, type ResourceKind } from './resource.ts';
-import { count, text, type EventData, type Shapes } from './schemas.ts';
+import { count, mayBe, text, type EventData, type Shapes } from './schemas.ts';
 
 /** Of an object that lends itself to one user at a time, as an external IP does (`ResourceKind.lends`). */
 export type UseCommand =
-  /** `anew`: also where the holder has it, so that a release of the former claim frees nothing. */
+  /** `by`: see `ResourceKind.lends`. */
   | {
       readonly type: 'AttachTo';
       readonly at: string;
       readonly holder: Holder;
-      readonly anew: boolean;
+      readonly by?: string;
       readonly part?: string;
     }
   | {
@@ -24,6 +26,7 @@ export type UseCommand =
 export const USE = {
   holder: z.strictObject({ kind: text, id: text }),
   generation: count,
+  by: mayBe,
 } as const satisfies Shapes[string];
 export type UseData = EventData<typeof USE>;
 /** Who has it, as which of its claims. */
@@ -36,12 +39,21 @@ export const lendsItself: Pick<
   NonNullable<ResourceKind<unknown, UseCommand>['lends']>,
   'claim' | 'release'
 > = {
-  claim: (at, holder, { part }, anew) => ({
-    ...{ type: 'AttachTo', at, holder, anew },
+  claim: (at, holder, { part }, by) => ({
+    ...{ type: 'AttachTo', at, holder, ...defined({ by }) },
     ...(typeof part === 'string' ? { part } : {}),
   }),
   release: (at, holder, generation) => ({ type: 'DetachFrom', at, holder, generation }),
 };
+
+/** Two requests chose one id: the one that came first is to have what it claimed. */
+export const creationUnderWay = ({ id }: Holder): Rejection =>
+  reject(
+    'already-exists',
+    'CREATION_UNDER_WAY',
+    `another request is about to create '${id}': choose another 'id' or try again later`,
+    { field: 'id' },
+  );
 
 /** As people are told of it: `NAT gateway 'x'`. */
 export const userText = ({ kind, id }: Holder): string => {

@@ -10,6 +10,7 @@ import {
   holdersOf,
   isAborted,
   isSettled,
+  isUnderWay,
   messageOf,
   OVERDUE,
   type Placed,
@@ -75,6 +76,8 @@ export type PlacedDeclaration<State extends PlacedState, Command> = Pick<
   };
   /** Once the object is there. */
   readonly following?: readonly PlacedStep<State, Command | PlacedCommand>[];
+  /** A changed document is sent to its hub again. */
+  readonly changes?: true;
   readonly wanted: (run: PlacedRun<State>) => {
     readonly spec: JsonObject;
     readonly annotations?: JsonObject;
@@ -298,7 +301,8 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
     begins: ({ status }) => status !== 'absent' && status !== 'abandoned',
     ends: ({ status }) => (status === 'deleting' ? 'undo' : status === 'retired' ? 'gone' : undefined),
     aborts: isAborted,
-    retries: (_run, { type }) => type === retry,
+    retries: ({ subject }, { type }) =>
+      type === retry || (declared.changes === true && type === `${prefix}Revised` && isUnderWay(subject)),
     memo: {
       initial: { answers: {} },
       evolve: (memo, { type, data }, run) => {

@@ -123,11 +123,11 @@ export type ResourceKind<
   readonly idOnce?: true;
   /**
    * Parts of it that objects of other kinds hold, each part by one at a time: what its own stream owns, such as the
-   * ranges of a network. A claim `anew` is recorded also where the holder has it, so that what releases the former
-   * generation frees nothing.
+   * ranges of a network. `by`: the command that is to make the holder. It claims anew with each attempt, so that a
+   * release of the former generation frees nothing; what another command has claimed for the holder is refused to it.
    */
   readonly lends?: {
-    readonly claim: (at: string, holder: Holder, wanted: JsonObject, anew: boolean) => Command;
+    readonly claim: (at: string, holder: Holder, wanted: JsonObject, by?: string) => Command;
     readonly release: (at: string, holder: Holder, generation: number) => Command;
     readonly held: (state: State) => readonly { readonly holder: Holder; readonly generation: number }[];
     readonly heldBy: (state: State, holder: Holder) => number | undefined;
@@ -145,6 +145,8 @@ export type ResourceKind<
   readonly pointsAt: (document: JsonObject) => readonly { readonly kind: string; readonly id: string }[];
   /** True: an object that something points at cannot be deleted. */
   readonly protectedWhileReferenced: boolean;
+  /** What points at it is counted by kind where that keeps it (OSAC). Default: it is named. */
+  readonly countsUsers?: true;
   /** What the body of a creation must hold beside a name: for the OpenAPI document, and for the tests of all kinds. */
   readonly example?: JsonObject;
   /** Looked-up marks, for example `default` of the default ClusterVersion. */

@@ -340,6 +340,35 @@ export const KINDS = [
     ]
   },
   {
+    "kind": "natGateway",
+    "words": "NAT gateway",
+    "collection": "nat_gateways",
+    "message": "NATGateway",
+    "service": "NATGateways",
+    "ids": "client-may-choose",
+    "methods": {
+      "public": [
+        "List",
+        "Get",
+        "Create",
+        "Update",
+        "Delete"
+      ],
+      "private": [
+        "List",
+        "Get",
+        "Create",
+        "Update",
+        "Delete"
+      ]
+    },
+    "event": {
+      "field": "nat_gateway",
+      "public": false
+    },
+    "acts": true
+  },
+  {
     "kind": "networkClass",
     "words": "network class",
     "collection": "network_classes",
@@ -500,6 +529,35 @@ export const KINDS = [
       "field": "secret",
       "public": true
     }
+  },
+  {
+    "kind": "securityGroup",
+    "words": "security group",
+    "collection": "security_groups",
+    "message": "SecurityGroup",
+    "service": "SecurityGroups",
+    "ids": "client-may-choose",
+    "methods": {
+      "public": [
+        "List",
+        "Get",
+        "Create",
+        "Update",
+        "Delete"
+      ],
+      "private": [
+        "List",
+        "Get",
+        "Create",
+        "Update",
+        "Delete"
+      ]
+    },
+    "event": {
+      "field": "security_group",
+      "public": false
+    },
+    "acts": true
   },
   {
     "kind": "subnet",

@@ -45,7 +45,7 @@ export const createTakings = ({
       for (const { kind: of, id, wanted } of kind.takes?.(after.document) ?? []) {
         const lender = kindOf(of);
         if (lender?.lends === undefined) throw new TypeError(`objects of kind ${of} lend nothing`);
-        const claim = lender.lends.claim(clock.now(), holder, wanted, true);
+        const claim = lender.lends.claim(clock.now(), holder, wanted, context.commandId);
         const outcome = await tell(lender, id, claim, context);
         if (outcome.outcome === 'rejected') return outcome.rejection;
         const generation = lender.lends.heldBy(outcome.loaded.state, holder);
@@ -89,7 +89,7 @@ export const takingRejection = async (
     const lender = kindOf(of);
     if (lender?.lends === undefined) continue;
     const { state } = await runner.load(aggregateOf(lender), id);
-    const claim = lender.lends.claim(at, { kind: kind.kind, id: after.id }, wanted, true);
+    const claim = lender.lends.claim(at, { kind: kind.kind, id: after.id }, wanted, 'dry run');
     const decision = lender.decider.decide(state, claim);
     if (isRejection(decision)) return decision;
   }

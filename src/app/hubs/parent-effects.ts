@@ -47,7 +47,7 @@ export const createParentEffects = ({
     if (lends === undefined) throw new TypeError(`objects of kind ${kind.kind} lend nothing`);
     const { holder, wanted = {}, generation = 0 } = args;
     const at = clock.now();
-    const command = isClaim ? lends.claim(at, holder, wanted, false) : lends.release(at, holder, generation);
+    const command = isClaim ? lends.claim(at, holder, wanted) : lends.release(at, holder, generation);
     const view = kind.view(state);
     const owner = view.exists ? { tenant: view.tenant, project: view.project } : {};
     const commandId = derivedCommandId(call.effectId, call.attempt, command.type);

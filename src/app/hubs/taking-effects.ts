@@ -62,7 +62,7 @@ export const createTakingEffects = ({
   const attach = async ({ holder, takes }: Args, call: EffectCall): Promise<EffectOutcome> => {
     for (const taken of takes) {
       const lender = await lenderOf(taken, call);
-      const claim = lender.lends.claim(clock.now(), holder, taken.wanted, false);
+      const claim = lender.lends.claim(clock.now(), holder, taken.wanted);
       const outcome = await tell(taken, lender, claim, call);
       if (outcome.outcome === 'accepted') continue;
       const { code, message } = outcome.rejection;

@@ -1,8 +1,8 @@
 import { reject, type Decision, type Rejection } from '../decider.ts';
-import { isHeldBy, type UseCommand, type User } from '../exclusive-use.ts';
+import { creationUnderWay, isHeldBy, type UseCommand, type User } from '../exclusive-use.ts';
 import type { Holder } from '../holder.ts';
 import type { JsonObject } from '../json.ts';
-import { own, without } from '../json-tools.ts';
+import { defined, own, without } from '../json-tools.ts';
 import type { MadeObject } from '../made-objects.ts';
 import { attachmentSpec } from '../networks/external-ip-attachment.resource.ts';
 import type { endpointName } from './event-types.ts';
@@ -35,7 +35,9 @@ export const useEndpoint = (state: LiveCluster, command: UseCommand): Decision<C
   if (endpoint === undefined)
     return refuse('failed-precondition', 'NO_SUCH_ENDPOINT', `a cluster has no endpoint '${command.part}'`);
   const user = own(attached, endpoint);
-  if (isHeldBy(user, holder) && !command.anew) return [];
+  const { by } = command;
+  if (isHeldBy(user, holder) && by === undefined) return [];
+  if (isHeldBy(user, holder) && user.by !== by) return creationUnderWay(holder);
   if (state.deletionRequestedAt !== undefined)
     return refuse('failed-precondition', 'DELETION_REQUESTED', `cluster '${state.name}' is being deleted`);
   if (user !== undefined && !isHeldBy(user, holder))
@@ -52,11 +54,11 @@ const refuse = (kind: Rejection['kind'], code: string, message: string): Rejecti
 
 export const attachedTo = (
   state: LiveCluster,
-  { endpoint, holder, generation }: { readonly endpoint: EndpointName } & User,
+  { at: _at, endpoint, ...user }: { readonly at: string; readonly endpoint: EndpointName } & User,
 ): LiveCluster => ({
   ...state,
-  attached: { ...state.attached, [endpoint]: { holder, generation } },
-  attachments: generation,
+  attached: { ...state.attached, [endpoint]: user },
+  attachments: user.generation,
 });
 
 export const detachedFrom = (

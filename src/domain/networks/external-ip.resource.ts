@@ -1,5 +1,6 @@
 import { invalid, reject, type Decider, type DomainEvent, type Rejection } from '../decider.ts';
 import {
+  creationUnderWay,
   isHeldBy,
   lendsItself,
   userText,
@@ -8,7 +9,7 @@ import {
   type User,
 } from '../exclusive-use.ts';
 import type { JsonObject } from '../json.ts';
-import { objectAt, stringAt, without } from '../json-tools.ts';
+import { defined, objectAt, stringAt, without } from '../json-tools.ts';
 import { placedResource } from '../placed-resource.ts';
 import type { ResourceKind } from '../resource.ts';
 import {
@@ -145,11 +146,13 @@ const use = (state: ExternalIpState, command: UseCommand): readonly ExternalIpEv
       ? [{ type: 'ExternalIPDetached', data: { at, holder, generation } }]
       : [];
   }
-  if (isUser && !command.anew) return [];
+  const { by } = command;
+  if (isUser && by === undefined) return [];
+  if (isUser && user.by !== by) return creationUnderWay(holder);
   if (!isUnderWay(state))
     return refuseUse('ADDRESS_GONE', 'the external IP is being deleted or was given up: use another one');
   return user === undefined || isUser
-    ? [{ type: 'ExternalIPAttached', data: { at, holder, generation: claims + 1 } }]
+    ? [{ type: 'ExternalIPAttached', data: { at, holder, generation: claims + 1, ...defined({ by }) } }]
     : refuseUse(ALREADY_ATTACHED, `external IP '${state.id}' is already attached`);
 };
 

@@ -1,9 +1,10 @@
 import { entryOf, withEntry, entriesOf, type Buckets } from '../buckets.ts';
 import { reject, type Decision, type DomainEvent, type Rejection } from '../decider.ts';
+import { creationUnderWay } from '../exclusive-use.ts';
 import { holderKey, type Holder } from '../holder.ts';
-import { own } from '../json-tools.ts';
+import { defined, own } from '../json-tools.ts';
 import { firstNot, parseRange, type Range } from '../ranges.ts';
-import { count, list, text, type EventOf } from '../schemas.ts';
+import { count, list, mayBe, text, type EventOf } from '../schemas.ts';
 import { z } from 'zod';
 import { FAMILY_WORDS, fieldOf, isInside, type Family } from './ranges-of-spec.ts';
 
@@ -14,18 +15,19 @@ import { FAMILY_WORDS, fieldOf, isInside, type Family } from './ranges-of-spec.t
  */
 const holder = z.strictObject({ kind: text, id: text });
 export const PLAN_EVENTS = {
-  SubnetRangesClaimed: { holder, generation: count, ranges: list },
+  /** `by`: the command that is to make the holder; absent: its workflow, of one that exists. */
+  SubnetRangesClaimed: { holder, generation: count, ranges: list, by: mayBe },
   SubnetRangesReleased: { holder, generation: count },
 };
 export type PlanEvent = EventOf<typeof PLAN_EVENTS>;
 export type PlanCommand =
-  /** `anew`: also where the holder has them, so that a release of the former claim frees nothing. */
+  /** `by`: see `ResourceKind.lends`. */
   | {
       readonly type: 'ClaimRanges';
       readonly at: string;
       readonly holder: Holder;
       readonly ranges: readonly string[];
-      readonly anew: boolean;
+      readonly by?: string;
     }
   | {
       readonly type: 'ReleaseRanges';
@@ -34,7 +36,12 @@ export type PlanCommand =
       readonly generation: number;
     };
 
-type Claimed = { readonly holder: Holder; readonly generation: number; readonly ranges: readonly string[] };
+type Claimed = {
+  readonly holder: Holder;
+  readonly generation: number;
+  readonly ranges: readonly string[];
+  readonly by?: string;
+};
 /** In the order of addresses. */
 type Taken = readonly Pick<Range, 'from' | 'to' | 'text'>[];
 export type SubnetPlan = {
@@ -63,14 +70,16 @@ export const decidePlan = (
     return former === undefined || former.generation !== command.generation
       ? []
       : [{ type: 'SubnetRangesReleased', data: { at, holder, generation: former.generation } }];
-  if (former !== undefined && !command.anew) return [];
+  const { ranges, by } = command;
+  if (former !== undefined && by === undefined) return [];
+  if (former !== undefined && former.by !== by) return creationUnderWay(holder);
   const others = former === undefined ? plan : without(plan, former);
-  for (const wanted of command.ranges.flatMap((each) => parseRange(each) ?? [])) {
+  for (const wanted of ranges.flatMap((each) => parseRange(each) ?? [])) {
     const wrong = outsideRejection(wanted, within) ?? overlapRejection(wanted, others);
     if (wrong !== undefined) return wrong;
   }
-  const { ranges } = command;
-  return [{ type: 'SubnetRangesClaimed', data: { at, holder, generation: plan.generation + 1, ranges } }];
+  const generation = plan.generation + 1;
+  return [{ type: 'SubnetRangesClaimed', data: { at, holder, generation, ranges, ...defined({ by }) } }];
 };
 
 export const evolvePlan = (plan: SubnetPlan, { type, data }: PlanEvent): SubnetPlan => {
@@ -78,13 +87,14 @@ export const evolvePlan = (plan: SubnetPlan, { type, data }: PlanEvent): SubnetP
   const former = entryOf(plan.claims, key);
   const left = former === undefined ? plan : without(plan, former);
   if (type === 'SubnetRangesReleased') return { ...left, claims: withEntry(left.claims, key, undefined) };
-  const { holder, generation, ranges } = data;
+  const { at: _at, ...claim } = data;
+  const { generation, ranges } = claim;
   const taken = { ...left.taken };
   for (const range of ranges.flatMap((each) => parseRange(each) ?? [])) {
     const { from, to, text: written, family } = range;
     taken[family] = taken[family].toSpliced(placeOf(taken[family], range), 0, { from, to, text: written });
   }
-  return { generation, claims: withEntry(plan.claims, key, { holder, generation, ranges }), taken };
+  return { generation, claims: withEntry(plan.claims, key, claim), taken };
 };
 
 /** Of the first that does not end before the range begins. */

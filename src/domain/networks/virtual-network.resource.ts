@@ -1,7 +1,7 @@
 import { isStored } from '../catalog/document.ts';
 import { invalid, reject, type Decider, type DomainEvent, type Rejection } from '../decider.ts';
 import type { JsonObject } from '../json.ts';
-import { listAt, objectAt, stringAt } from '../json-tools.ts';
+import { defined, listAt, objectAt, stringAt } from '../json-tools.ts';
 import {
   isAborted,
   messageOf,
@@ -159,14 +159,15 @@ export const virtualNetwork: ResourceKind<NetworkState, NetworkCommand, NetworkE
     references: [{ path: 'spec.network_class', kind: 'networkClass', scope: 'full' }],
   }),
   rights: 'owned',
+  countsUsers: true,
   methods: {
     public: ['List', 'Get', 'Create', 'Update', 'Delete'],
     private: ['List', 'Get', 'Create', 'Update', 'Delete'],
   },
   lends: {
-    claim: (at, holder, wanted, anew) => {
+    claim: (at, holder, wanted, by) => {
       const ranges = listAt(wanted, 'ranges').filter((each) => typeof each === 'string');
-      return { type: 'ClaimRanges', at, holder, ranges, anew };
+      return { type: 'ClaimRanges', at, holder, ranges, ...defined({ by }) };
     },
     release: (at, holder, generation) => ({ type: 'ReleaseRanges', at, holder, generation }),
     held: (state) => claimsOf(planOf(state)),

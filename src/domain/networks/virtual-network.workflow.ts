@@ -1,5 +1,5 @@
 import { HUB_NEWS } from '../hubs/health-events.ts';
-import { listAt, objectAt, stringAt } from '../json-tools.ts';
+import { listAt, objectAt, stringAt, textOf } from '../json-tools.ts';
 import type { JsonObject } from '../json.ts';
 import { placeByScheduler } from '../placed-by-scheduler.ts';
 import { documentOf, placedKind } from '../placed-workflow.ts';
@@ -13,7 +13,7 @@ import {
   type NetworkState,
 } from './virtual-network.resource.ts';
 
-const rangesText = (data: JsonObject): string => listAt(data, 'ranges').join(' and ');
+const rangesText = (data: JsonObject): string => listAt(data, 'ranges').map(textOf).join(' and ');
 const holderId = (data: JsonObject): string => stringAt(objectAt(data, 'holder'), 'id');
 
 /** Ranges as a hub's object says them. */

@@ -115,6 +115,15 @@ const OWN: { readonly [kind: string]: Sample } = {
       spec: { role: { name: 'house-role' }, users: [{ id: user() }] },
     }),
   },
+  securityGroup: {
+    body: (name) => ({
+      ...named(name),
+      spec: {
+        virtual_network: { id: 'house-network' },
+        ingress: [{ protocol: 'PROTOCOL_TCP', port_from: 22, port_to: 22, ipv4_cidr: '192.0.2.0/24' }],
+      },
+    }),
+  },
   secret: { body: (name) => ({ ...named(name), data: { key: b64('value') } }) },
   subnet: {
     body: (name) => ({

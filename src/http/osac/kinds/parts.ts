@@ -13,6 +13,7 @@ import { externalIpCreation, hidingUnoffered, poolCreation } from './external-ip
 import { hubCreation, hubRevision } from './hub.ts';
 import type { KindParts, PartServices } from './kind-parts.ts';
 import { inNetworkCreation, virtualNetworkCreation } from './networks.ts';
+import { natGatewayCreation } from './nat-gateway.ts';
 import { projectRemoval } from './project.ts';
 import { belongingsOf, settleTenant, tenantCreation, tenantInUse } from './tenant.ts';
 import { userCreation, userRevision } from './user.ts';
@@ -42,12 +43,14 @@ export const kindParts: { readonly [kind: string]: (services: PartServices) => K
     creation: hubCreation(services.hubs.refusesSimulated === true),
     revision: hubRevision({ ...services, ...services.hubs }),
   }),
+  natGateway: (services) => ({ creation: natGatewayCreation(services) }),
   project: (services) => ({ removal: projectRemoval(services) }),
   projectMembership: boundUsers,
   roleBinding: (services) => ({
     creation: roleBindingCreation(services),
     revision: roleBindingRevision(services),
   }),
+  securityGroup: (services) => ({ creation: inNetworkCreation(services) }),
   subnet: (services) => ({ creation: inNetworkCreation(services) }),
   tenant: (services) => {
     const belongings = belongingsOf(services);

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { isRejection } from '../../../../src/domain/decider.ts';
-import { objectAt } from '../../../../src/domain/json-tools.ts';
+import { defined, objectAt } from '../../../../src/domain/json-tools.ts';
 import {
   externalIp,
   type ExternalIpCommand,
@@ -35,8 +35,8 @@ const command: fc.Arbitrary<ExternalIpCommand> = fc.oneof(
   {
     weight: 4,
     arbitrary: fc
-      .tuple(holder, fc.boolean())
-      .map(([by, anew]): ExternalIpCommand => ({ type: 'AttachTo', at, holder: by, anew })),
+      .tuple(holder, fc.constantFrom('c1', 'c2', undefined))
+      .map(([one, by]): ExternalIpCommand => ({ type: 'AttachTo', at, holder: one, ...defined({ by }) })),
   },
   {
     weight: 4,

@@ -162,7 +162,6 @@ describe('external IPs', () => {
       type: 'AttachTo',
       at,
       holder,
-      anew: false,
     });
     const detach = (holder: Holder, generation = 1): ExternalIpCommand => ({
       type: 'DetachFrom',
@@ -193,9 +192,16 @@ describe('external IPs', () => {
       given(ordered(), attached(first)).when(detach(first)).thenEvents(detached(first));
       given(ordered()).when(detach(first)).thenNothing();
       // What a creation claimed anew is not freed by whoever gives its former claim back.
-      given(ordered(), attached(first))
-        .when({ type: 'AttachTo', at, holder: first, anew: true })
-        .thenEvents(attached(first, 2));
+      const claimed = (generation: number): ExternalIpEvent => ({
+        type: 'ExternalIPAttached',
+        data: { at, holder: first, generation, by: 'c1' },
+      });
+      given(ordered(), claimed(1))
+        .when({ type: 'AttachTo', at, holder: first, by: 'c1' })
+        .thenEvents(claimed(2));
+      given(ordered(), claimed(1))
+        .when({ type: 'AttachTo', at, holder: first, by: 'c2' })
+        .thenRejected('CREATION_UNDER_WAY');
       given(ordered(), attached(first), attached(first, 2)).when(detach(first)).thenNothing();
     });
 

@@ -204,7 +204,7 @@ describe('a pool or an external IP that an operator aborts', () => {
       type: 'AttachTo',
       at: attached.now(),
       holder: { kind: 'natGateway', id: 'n' },
-      anew: true,
+      by: 'c1',
     });
     expect(abort(attached)).to.include({ code: 'NOT_RELEASABLE' });
   });
