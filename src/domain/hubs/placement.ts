@@ -178,7 +178,7 @@ const refusalsOf = (
     refuse('zone', `zone is ${hub.zone === '' ? 'not set' : hub.zone}, wanted ${request.zone}`);
   }
   if (request.hub !== undefined && request.hub !== hub.id)
-    refuse('other', `what it needs is on hub ${request.hub}`);
+    refuse('other', `hub ${request.hub} is the only one possible`);
   const { template } = request;
   if (template !== undefined && hub.templates.length > 0 && !hub.templates.includes(template)) {
     refuse('template', `template ${template} is not offered`);

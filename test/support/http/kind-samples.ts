@@ -18,12 +18,26 @@ const b64 = (text: string): string => Buffer.from(text).toString('base64');
 
 const READY_POOL = { status: { state: 'EXTERNAL_IP_POOL_STATE_READY' } };
 
+const ALLOCATED = { status: { state: 'EXTERNAL_IP_STATE_ALLOCATED' } };
 const READY_NETWORK = { status: { state: 'VIRTUAL_NETWORK_STATE_READY' } };
 let subnets = 0;
 /** Another range of the house's network each time. */
 const nextRange = (): string => `10.${Math.floor((subnets += 1) / 256)}.${subnets % 256}.0/24`;
 
-/** The pool that external IPs are taken from, and the network that subnets lie in. */
+/** External IPs of the house, each for one attachment or NAT gateway, and clusters for the attachments. */
+const ADDRESSES = 24;
+let addresses = 0;
+export const houseAddress = (): string => `house-ip-${addresses++}`;
+let endpoints = 0;
+const nextEndpoint = (): object => {
+  const n = endpoints++;
+  return {
+    cluster: { id: `house-cluster-${n >> 1}` },
+    target_endpoint: `EXTERNAL_IP_ATTACHMENT_ENDPOINT_${n % 2 === 0 ? 'API' : 'INGRESS'}`,
+  };
+};
+
+/** What objects of the house need: a pool with external IPs, clusters, and the network that subnets lie in. */
 export const makeHousePool = async (
   admin: (
     verb: string,
@@ -45,6 +59,20 @@ export const makeHousePool = async (
     const reply = await admin(verb, at, body);
     if (reply.status !== 200) throw new Error(reply.text);
   }
+  [addresses, endpoints] = [0, 0];
+  const one = async (verb: string, at: string, body: object): Promise<void> => {
+    const reply = await admin(verb, `${PRIVATE}/${at}`, body);
+    if (reply.status !== 200) throw new Error(reply.text);
+  };
+  await Promise.all(
+    Array.from({ length: ADDRESSES }, async (_, n) => {
+      const id = `house-ip-${n}`;
+      await one('POST', 'external_ips', { id, ...named(id), spec: { pool: { id: 'house-pool' } } });
+      await one('PATCH', `external_ips/${id}`, ALLOCATED);
+      const house = { id: `house-cluster-${n}`, ...named(`house-cluster-${n}`) };
+      if (2 * n < ADDRESSES) await one('POST', 'clusters', { ...house, spec: SPEC });
+    }),
+  );
 };
 
 /** Of kinds that need more than their declared example. */
@@ -79,8 +107,11 @@ const OWN: { readonly [kind: string]: Sample } = {
     }),
   },
   externalIp: {
-    settled: { status: { state: 'EXTERNAL_IP_STATE_ALLOCATED' } },
+    settled: ALLOCATED,
     body: (name) => ({ ...named(name), spec: { pool: { id: 'house-pool' } } }),
+  },
+  externalIpAttachment: {
+    body: (name) => ({ ...named(name), spec: { external_ip: { id: houseAddress() }, ...nextEndpoint() } }),
   },
   externalIpPool: {
     settled: READY_POOL,
