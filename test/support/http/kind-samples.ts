@@ -18,28 +18,39 @@ const b64 = (text: string): string => Buffer.from(text).toString('base64');
 
 const READY_POOL = { status: { state: 'EXTERNAL_IP_POOL_STATE_READY' } };
 
-const READY_ADDRESS = { status: { state: 'EXTERNAL_IP_STATE_ALLOCATED' } };
+const ALLOCATED = { status: { state: 'EXTERNAL_IP_STATE_ALLOCATED' } };
 const READY_NETWORK = { status: { state: 'VIRTUAL_NETWORK_STATE_READY' } };
-const GATEWAYS = 16;
-const counted = new WeakMap<Around, number>();
-/** Another number each time, from 1 on. */
-const next = (around: Around): number => {
-  const count = (counted.get(around) ?? 0) + 1;
-  counted.set(around, count);
+
+const counted = new WeakMap<Around, Map<string, number>>();
+/** Another number for each of these, from 0 on. */
+const next = (what: string, around: Around): number => {
+  const counts = counted.get(around) ?? new Map<string, number>();
+  const count = counts.get(what) ?? 0;
+  counted.set(around, counts.set(what, count + 1));
   return count;
 };
 /** Another range of the house's network each time. */
 const nextRange = (around: Around): string => {
-  const count = next(around);
+  const count = next('subnet', around);
   return `10.${Math.floor(count / 256)}.${count % 256}.0/24`;
 };
-/** A network and an address that no other gateway has. */
+
+/** Attachments, and as many NAT gateways: each has an external IP of the house to itself, and a network or an endpoint. */
+const USERS = 16;
+const nextAttachment = (around: Around): object => {
+  const n = next('attachment', around) % USERS;
+  return {
+    external_ip: { id: `house-ip-${n}` },
+    cluster: { id: `house-cluster-${n >> 1}` },
+    target_endpoint: `EXTERNAL_IP_ATTACHMENT_ENDPOINT_${n % 2 === 0 ? 'API' : 'INGRESS'}`,
+  };
+};
 const nextGateway = (around: Around): object => {
-  const id = `house-${next(around) % GATEWAYS}`;
-  return { virtual_network: { id }, external_ip: { id } };
+  const n = next('gateway', around) % USERS;
+  return { virtual_network: { id: `house-network-${n}` }, external_ip: { id: `house-ip-${USERS + n}` } };
 };
 
-/** The pool that external IPs are taken from, and the network that subnets lie in. */
+/** What objects of the house need: a pool with external IPs, clusters, and the network that subnets lie in. */
 export const makeHousePool = async (
   admin: (
     verb: string,
@@ -50,7 +61,6 @@ export const makeHousePool = async (
   const spec = { cidrs: ['192.0.2.0/24'], ip_family: 'IP_FAMILY_IPV4' };
   const path = `${PRIVATE}/external_ip_pools`;
   const networks = `${PRIVATE}/virtual_networks`;
-  const addresses = `${PRIVATE}/external_ips`;
   const network = { region: 'default', network_class: { name: 'phys-net' }, ipv4_cidr: '10.0.0.0/8' };
   for (const [verb, at, body] of [
     ['POST', path, { id: 'house-pool', metadata: { name: 'house-pool' }, spec }],
@@ -58,16 +68,27 @@ export const makeHousePool = async (
     ['POST', `${PRIVATE}/network_classes`, { ...networkClass.example, metadata: {} }],
     ['POST', networks, { id: 'house-network', ...named('house-network'), spec: network }],
     ['PATCH', `${networks}/house-network`, READY_NETWORK],
-    ...Array.from({ length: GATEWAYS }, (_, n) => `house-${n}`).flatMap((id) => [
-      ['POST', networks, { id, ...named(id), spec: network }] as const,
-      ['PATCH', `${networks}/${id}`, READY_NETWORK] as const,
-      ['POST', addresses, { id, ...named(id), spec: { pool: { id: 'house-pool' } } }] as const,
-      ['PATCH', `${addresses}/${id}`, READY_ADDRESS] as const,
-    ]),
   ] as const) {
     const reply = await admin(verb, at, body);
     if (reply.status !== 200) throw new Error(reply.text);
   }
+  const one = async (verb: string, at: string, body: object): Promise<void> => {
+    const reply = await admin(verb, `${PRIVATE}/${at}`, body);
+    if (reply.status !== 200) throw new Error(reply.text);
+  };
+  await Promise.all(
+    Array.from({ length: 2 * USERS }, async (_, n) => {
+      const ip = `house-ip-${n}`;
+      await one('POST', 'external_ips', { id: ip, ...named(ip), spec: { pool: { id: 'house-pool' } } });
+      await one('PATCH', `external_ips/${ip}`, ALLOCATED);
+      if (n >= USERS) return;
+      const id = `house-network-${n}`;
+      await one('POST', 'virtual_networks', { id, ...named(id), spec: network });
+      await one('PATCH', `virtual_networks/${id}`, READY_NETWORK);
+      const house = `house-cluster-${n}`;
+      if (2 * n < USERS) await one('POST', 'clusters', { id: house, ...named(house), spec: SPEC });
+    }),
+  );
 };
 
 /** Of kinds that need more than their declared example. */
@@ -102,8 +123,11 @@ const OWN: { readonly [kind: string]: Sample } = {
     }),
   },
   externalIp: {
-    settled: READY_ADDRESS,
+    settled: ALLOCATED,
     body: (name) => ({ ...named(name), spec: { pool: { id: 'house-pool' } } }),
+  },
+  externalIpAttachment: {
+    body: (name, around) => ({ ...named(name), spec: nextAttachment(around) }),
   },
   externalIpPool: {
     settled: READY_POOL,
