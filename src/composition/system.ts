@@ -333,7 +333,7 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
       codec,
       commandRunner: runner,
       aggregates: Object.fromEntries(aggregates.map((aggregate) => [aggregate.category, aggregate])),
-      workflows: actingKinds.map(({ workflow }) => workflow),
+      workflows: works.map(({ workflow }) => workflow),
       runEventTypes: processEventTypes.map(({ type }) => type),
       effectPorts: effects.effectPorts,
       effectDeadlinesMs: effects.effectDeadlinesMs,

@@ -38,6 +38,8 @@ export type HubObject<Shown = unknown> = ObjectType & {
   readonly rights: readonly NeededRight[];
   /** A hub without this kind cannot be used. */
   readonly required?: true;
+  /** Kinds whose rights without which nothing is wrong with a hub are needed for this one, too. */
+  readonly needs?: readonly HubObject[];
 };
 
 /** What every object of ours says of itself. */
@@ -101,6 +103,8 @@ export type OwnedObject<
   readonly observed?: Observed;
   /** Where nobody else reconciles it: our controller's part. */
   readonly controlled?: Controlled;
+  /** Id of the run that it belongs to, where an id of ours has one on each hub. Default: its own. */
+  readonly runOf?: (hub: string, id: string) => string;
 };
 
 export type Observed = {

@@ -107,15 +107,18 @@ export const clusterOrderWorkflow = stepWorkflow<ClusterState, ClusterCommand, C
   observe,
   check: { call: observeCall, wanted: suspicion, record: confirm },
   // Whatever may make room: a hub came, changed or is well again, or somebody gave capacity back.
-  wakes: {
-    types: [
-      ...HUB_NEWS,
-      'HubAutomationAnswered',
-      'HubCapacityDeclared',
-      'HubCapacityReleased',
-      'HubCapacityResized',
-    ],
-    timerId: PLACEMENT_RETRY,
-  },
+  wakes: [
+    {
+      types: [
+        ...HUB_NEWS,
+        'HubAutomationAnswered',
+        'HubCapacityDeclared',
+        'HubCapacityReleased',
+        'HubCapacityResized',
+      ],
+      timerId: PLACEMENT_RETRY,
+    },
+    TENANT_WAKE,
+  ],
   hubOf: (run) => hubOf(run)?.id,
 });
