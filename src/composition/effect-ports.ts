@@ -16,6 +16,7 @@ import { createManagementClusterEffects, HUB_WRITES } from '../app/hubs/manageme
 import type { Runtime, SecretStore } from '../app/ports.ts';
 import type { ProcessPort } from '../app/process-runner/process-port.ts';
 import { createScheduler } from '../app/hubs/scheduler.ts';
+import { createTenantEffects, createTenantSpaces } from '../app/hubs/tenant-spaces.ts';
 import { laneOf } from '../domain/hubs/hub-object.ts';
 import type { PendingEffect } from '../domain/workflow.ts';
 
@@ -60,8 +61,10 @@ export const createEffectPorts = (
     callsOf: (hub) => processes.laneCalls(laneOf(hub)),
     refusesSimulated: ports.refusesSimulated === true,
   });
+  const tenants = createTenantSpaces({ registry: hubs, commandRunner: runner, clock });
   const managementClusters = createManagementClusterEffects({
     registry: hubs,
+    tenants,
     secrets,
     clock,
     looks,
@@ -85,6 +88,7 @@ export const createEffectPorts = (
       addresses: createAddressEffects({ commandRunner: runner, clock }),
       scheduler,
       'management-cluster': managementClusters,
+      tenants: createTenantEffects(tenants, runner),
       ...called,
     },
     effectDeadlinesMs: { [AUTOMATION_PORT]: AUTOMATION_EFFECT_DEADLINE_MS },

@@ -46,7 +46,7 @@ import {
   createSecretUses,
 } from '../app/secrets/stored-secrets.ts';
 import type { ActingKind } from '../domain/acting-kind.ts';
-import { actingKinds, workflowOn } from '../domain/acting-kinds.ts';
+import { actingKinds, workflowOn, works } from '../domain/acting-kinds.ts';
 import { LANE_PAUSES } from '../domain/hubs/lane-pauses.ts';
 import { defined } from '../domain/json-tools.ts';
 import type { JsonObject, JsonValue } from '../domain/json.ts';

@@ -22,7 +22,7 @@ import type { EventType } from './event-type.ts';
 import type { JsonObject } from './json.ts';
 import { defined, listAt, objectAt, sameJson, stringAt, withoutEmpty, withoutPaths } from './json-tools.ts';
 import type { ResourceView } from './resource.ts';
-import { jsonObject, mayBe, text, typesOf, yes, type EventData, type Shapes } from './schemas.ts';
+import { jsonObject, mayBe, text, typesOf, type EventData, type Shapes } from './schemas.ts';
 import { z } from 'zod';
 
 /**
@@ -39,8 +39,6 @@ const PLACE = {
   simulated: z.boolean(),
   /** Who reconciles the object there. */
   controller: z.enum(['operator', 'ledger']),
-  /** The namespace is the tenant's own and made when first needed. */
-  tenantNamespace: yes,
 };
 const placeSchema = z.object(PLACE);
 export type Place = Readonly<z.infer<typeof placeSchema>>;
@@ -380,7 +378,7 @@ export const placedTypes = (
     Object.fromEntries(Object.entries(SHAPES).map(([word, shape]) => [prefix + word, shape])),
     {
       [`${prefix}Placed`]: {
-        providerOnly: ['hub', 'namespace', 'objectName', 'controller', 'tenantNamespace', 'decision'],
+        providerOnly: ['hub', 'namespace', 'objectName', 'controller', 'decision'],
       },
       [`${prefix}Waiting`]: { providerOnly: ['detail'] },
       [`${prefix}Failed`]: { providerOnly: ['detail'] },

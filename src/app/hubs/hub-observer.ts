@@ -82,7 +82,7 @@ export const createHubObserver = (options: HubObserverOptions): HubObserver => {
     const until = AbortSignal.any([signal, stop.signal]);
     const { observe, isOver, isUnknown } = options;
     const runOf = (id: string): string => kind.runOf?.(hub.facts.id, id) ?? id;
-    const watch: HubReaderOptions & typeof options = {
+    const watch: Omit<HubWatch, 'reader'> = {
       ...options,
       ...{ hub, cluster, kind, namespace, status, signal: until },
       observe: (word, id, observation) => observe(word, runOf(id), observation),

@@ -108,7 +108,7 @@ describe('cluster order: waiting for capacity', () => {
     run.perform('place', done(placedOn()));
     expect(run.timers()).to.not.include('placement-retry');
     expect(run.commands()).to.deep.equal(['SelectHub']);
-    expect(clusterOrderWorkflow.wakes?.types).to.include('HubCapacityReleased');
+    expect(clusterOrderWorkflow.wakes?.flatMap(({ types }) => types)).to.include('HubCapacityReleased');
   });
   const waitOf = (run: ReturnType<typeof createOrderRun>): number => {
     const due = Date.parse(run.pending().timers[0]?.dueAt ?? '');

@@ -329,7 +329,7 @@ describe('the way of an external IP', () => {
     run.perform('register', done({ address: '192.0.2.1' }));
     expect(run.shown()).to.include({ state: 'EXTERNAL_IP_STATE_ALLOCATED', address: '192.0.2.1' });
     expect([run.effects(), run.timers()]).to.deep.equal([[], []]);
-    expect(actingExternalIp.workflow.wakes?.types).to.include('AddressObserved');
+    expect(actingExternalIp.workflow.wakes?.flatMap(({ types }) => types)).to.include('AddressObserved');
     expect(run.isFolded()).to.equal(true);
   });
   it('is allocated again when the object of its hub failed and is ready with the same address', () => {
