@@ -75,7 +75,7 @@ const STEPS: readonly SpaceStep[] = [
   {
     name: 'prepare',
     rules: { backoff: BACKOFF, mayBeRefused: false },
-    work: (run) => ({ call: onNamespaces(run, 'prepareTenant') }),
+    work: (run) => ({ call: onNamespaces(run, 'prepareTenant'), instance: run.cycle }),
     undo: {
       call: (run) => onNamespaces(run, 'removeTenant'),
       // A look that removes what is there leaves no doubt either.
@@ -88,7 +88,7 @@ const STEPS: readonly SpaceStep[] = [
     name: 'apply',
     after: ['prepare'],
     rules: { backoff: BACKOFF, mayBeRefused: false },
-    work: (run) => ({ call: onObject(run, 'applyObject', { spec: {} }) }),
+    work: (run) => ({ call: onObject(run, 'applyObject', { spec: {} }), instance: run.cycle }),
     undo: {
       call: (run) => onObject(run, 'deleteObject'),
       look: (run) => onObject(run, 'observeObject'),
