@@ -24,7 +24,7 @@ import type { Problem, Run } from './process/run.ts';
 import { stepWorkflow } from './process/step-workflow.ts';
 import { UNDO } from './process/undo.ts';
 import { tenantSpaceId } from './tenancy/tenant-space.ts';
-import { TENANT_READY, TENANT_WAKE } from './tenancy/tenant-wake.ts';
+import { HUB_CARRIES, HUB_WAKE, TENANT_READY, TENANT_WAKE } from './tenancy/tenant-wake.ts';
 import type { ResourceKind } from './resource.ts';
 import { because, quoted } from './sentences.ts';
 
@@ -97,7 +97,8 @@ const waitOf = (run: PlacedRun, step: string) => {
   const [message, until] = [stringAt(result, 'waiting'), stringAt(result, 'until')];
   const isOver = (own(run.memo.answers, step) ?? 0) >= times;
   if (message === '') return undefined;
-  return { step, at, times, message, until, detail: stringAt(result, 'detail'), isOver };
+  const isForHub = stringAt(result, 'for') === 'hub';
+  return { step, at, times, message, until, detail: stringAt(result, 'detail'), isForHub, isOver };
 };
 
 /**
@@ -153,7 +154,7 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
     const { at = '', times = 0 } = own(run.done, step) ?? {};
     return reason === undefined || run.subject.failure?.reason !== reason
       ? []
-      : [{ step, at, times, message: '', until: '', detail: '', isOver: (own(run.memo.answers, step) ?? 0) >= times }];
+      : [{ step, at, times, message: '', until: '', detail: '', isForHub: false, isOver: (own(run.memo.answers, step) ?? 0) >= times }];
   };
   const restOf = (run: R) =>
     [
@@ -320,7 +321,7 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
       initial: { answers: {} },
       evolve: (memo, { type, data }, run) => {
         const timerId = type === 'TimerFired' ? stringAt(data, 'timerId') : '';
-        if (type !== retry && ![ASK_AGAIN, TENANT_READY].some((name) => timerId.startsWith(name)))
+        if (type !== retry && ![ASK_AGAIN, TENANT_READY, HUB_CARRIES].some((name) => timerId.startsWith(name)))
           return memo;
         const { until = '' } = restOf(run) ?? {};
         const hasCome = until !== '' && until <= stringAt(data, 'at');
@@ -339,8 +340,9 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
       const rest = until === '' || until === came ? delayAfter(run.id, times, WAITING_BACKOFF) : MINUTE;
       const soonest = until !== '' && came === undefined ? until : later(at, rest);
       const asked = wakes.of === undefined ? ASK_AGAIN : `${ASK_AGAIN}:${wakes.of(run)}`;
-      const space = tenantSpaceId(placeOf(run)?.hub ?? '', run.tenant);
-      const timerId = wait.step === APPLY ? `${TENANT_READY}:${space}` : asked;
+      const { hub = '' } = placeOf(run) ?? {};
+      const held = wait.isForHub ? `${HUB_CARRIES}:${hub}` : `${TENANT_READY}:${tenantSpaceId(hub, run.tenant)}`;
+      const timerId = wait.step === APPLY ? held : asked;
       return { [timerId]: until > soonest ? until : soonest };
     },
     wakes: [
@@ -350,6 +352,7 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
         ...(wakes.of === undefined ? {} : { perStream: MOST_WOKEN }),
       },
       TENANT_WAKE,
+      HUB_WAKE,
     ],
     steps: steps as readonly Step<R, Any & { readonly type: string }>[],
     observe: look as (...of: Parameters<typeof look>) => (Any & { readonly type: string }) | undefined,
@@ -392,7 +395,8 @@ export const placedKind = <
       deeds: { apply: 'send it to its hub', 'undo-apply': 'delete it from its hub', ...declared.deeds },
       timers: {
         [ASK_AGAIN]: 'The wait is over; the ledger asks again.',
-        [TENANT_READY]: 'Its hub knows its tenant; the ledger sends it again.',
+        [TENANT_READY]: 'Its hub may know its tenant by now; the ledger sends it again.',
+        [HUB_CARRIES]: 'Its hub may carry it by now; the ledger sends it again.',
       },
     },
     order: {

@@ -74,6 +74,8 @@ const MAX_SEEN = 50_000;
 /** A namespace takes five seconds and more to go (OSAC's operator). */
 const RELEASE_AGAIN_MS = 5_000;
 
+const NOT_CARRIED = 'it cannot be made where it belongs at the moment; its provider sees why';
+
 /** Operations that write to a hub. */
 export const HUB_WRITES: readonly string[] = [
   'applyObject',
@@ -89,7 +91,8 @@ export const HUB_WRITES: readonly string[] = [
  * Effect port `management-cluster` (OSAC's operator): makes a hub hold what is wanted. Of every declared kind:
  *
  * - `applyObject` ApplyObjectArgs → {uid, name, generation, did, fields?}: creates the object or patches what
- * differs in it. {waiting, detail?}: it waits for what its tenant needs there.
+ * differs in it. {waiting, detail?, for?}: it waits until the hub knows its
+ * tenant, or (for: `hub`) carries its kind.
  * - `deleteObject` ObjectArgs → {existed}: asks for deletion; absence is confirmed by later observations only.
  * - `observeObject` ObjectArgs → what its kind says of an observation; with `askedAt` when it is there.
  * - `compareObjects` {reads: ObjectArgs[]} → {unchanged}: indexes of those that show what the last `observeObject` of this
@@ -170,7 +173,7 @@ export const createManagementClusterEffects = (options: {
     const manifest = await manifestOf(kind, args, call);
     const there = await existingObject(cluster, kind, args, call);
     if (there !== undefined) return adopt(cluster, kind, manifest, args, there, call);
-    const wait = args.tenant === true ? await tenants?.settle(args.hub, call) : undefined;
+    const wait = args.tenant === true ? await waitFor(args, call) : undefined;
     if (wait !== undefined) return done(wait);
     try {
       return applied(await cluster.create(kind, manifest, optionsOf(call)), 'created');
@@ -180,6 +183,17 @@ export const createManagementClusterEffects = (options: {
       if (existing === undefined) return failed('Conflict', 'the object of this name has just gone');
       return adopt(cluster, kind, manifest, args, existing, call);
     }
+  };
+
+  /** What goes to a hub because something else is there may find a hub that cannot carry it, or not its tenant yet. */
+  const waitFor = async (
+    { hub, object }: ApplyObjectArgs,
+    call: EffectCall,
+  ): Promise<{ readonly [field: string]: string } | undefined> => {
+    const { health } = await registeredHub(registry, hub, call);
+    const lacked = health.lacking?.kinds.find(({ kind }) => kind === object);
+    if (lacked === undefined) return tenants?.settle(hub, call);
+    return { waiting: NOT_CARRIED, for: 'hub', detail: `hub ${hub}: ${lacked.code}: ${lacked.message}` };
   };
 
   /**

@@ -24,6 +24,7 @@ export const TENANT: OwnedObject = {
   // A hub that carries clusters alone needs none of them.
   rights: [{ verbs: OWNED_VERBS, within: 'hub', setup: 'hub-access', optional: true }],
   needs: [NAMESPACE],
+  withoutPlaybook: true,
   shown: (object) => {
     const { phase, conditions } = shownTenant.parse(object).status;
     const missing = conditions.find(({ status }) => status === 'False');

@@ -5,3 +5,7 @@ export const TENANT_WAKE = {
   timerId: TENANT_READY,
   perStream: 1_000,
 } as const;
+
+/** And of what waits until its hub carries its kind: a timer `hub-carries:<id of the hub>`. */
+export const HUB_CARRIES = 'hub-carries';
+export const HUB_WAKE = { types: ['HubKindsSeen'], timerId: HUB_CARRIES, perStream: 1_000 } as const;
