@@ -198,8 +198,12 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
     // Where nobody works on the objects of a hub, what was stored there is as it should be.
     const isUnattended = place.controller === 'ledger' && !place.simulated;
     if (isUnattended || stringAt(shown, 'phase') === 'Ready') return declared.ready(run, shown, at);
-    if (stringAt(shown, 'phase') !== 'Failed') return undefined;
     const said = stringAt(shown, 'message');
+    if (stringAt(shown, 'phase') !== 'Failed')
+      // What it waits for there, such as its tenant (`TenantNotReady`), it says while nothing has failed.
+      return said === ''
+        ? undefined
+        : { type: 'ReportWaiting', at, message: `the hub has not begun the ${words} yet`, detail: said };
     const message = `the hub could not make the ${words} ready`;
     const detail = said === '' ? {} : { detail: said };
     return { type: 'RecordFailure', at, reason: 'ProvisioningFailed', message, ...detail };
