@@ -167,6 +167,22 @@ describe('the way of what a hub holds of a tenant', () => {
     expect(run.commands()).to.deep.equal(['ConfirmSpaceRemoved']);
     expect(run.isFolded()).to.equal(true);
   });
+  it('outlasts a hub that is away for an hour, with a few events, and is there once it is back', () => {
+    const run = begin();
+    run.perform('prepare', done({ created: [] }));
+    const until = Date.parse(run.at()) + 3_600_000;
+    while (Date.parse(run.at()) < until) {
+      const { notBefore = run.at() } = run.effect('apply');
+      run.after(Math.max(0, Date.parse(notBefore) - Date.parse(run.at())));
+      run.perform('apply', failed('Unavailable'));
+      run.commands();
+    }
+    expect(run.runLog().length).to.be.lessThan(60);
+    expect(run.subjectTypes()).to.deep.equal(['TenantSpaceRequested', 'TenantSpaceFailed']);
+    run.perform('apply', done({ uid: 'u' }));
+    run.observe({ object: { phase: 'Ready' }, hub: 'east' });
+    expect(run.subject()).to.deep.equal({ ...order, status: 'ready' });
+  });
   it('is not taken for removed while nobody knows what became of it', () => {
     const run = begin();
     run.perform('prepare', done({ created: [] }));
