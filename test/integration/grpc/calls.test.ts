@@ -25,8 +25,10 @@ describe('gRPC', () => {
   let nobody: GrpcCaller;
   let http: Caller;
 
+  const looked: string[] = [];
+
   before(async () => {
-    service = await startTestService();
+    service = await startTestService({ lookNow: (workflow, id) => looked.push(`${workflow} ${id}`) });
     const token = await service.token({ user: 'root', admin: true });
     await seedCatalogue(callerOf(service, token));
     const ofAlice = await service.token({ user: 'alice', tenants: ['t1'], roles: ['tenant-admin'] });
@@ -117,12 +119,15 @@ describe('gRPC', () => {
       }
     });
 
-    it('are signalled by admins alone; nobody signals what is not there', async () => {
+    it('are signalled by admins alone, which wakes their workflows; nobody signals what is not there', async () => {
       const { id } = await created('signalled');
       const signal = '/osac.private.v1.Clusters/Signal';
       expect((await admin.call(signal, { id })).code).to.equal(Code.OK);
       expect((await admin.call(signal, { id: 'nope' })).code).to.equal(Code.NOT_FOUND);
       expect((await alice.call(signal, { id })).code).to.equal(Code.PERMISSION_DENIED);
+      const calm = { id: 'osac.templates.small' };
+      expect((await admin.call('/osac.private.v1.ClusterTemplates/Signal', calm)).code).to.equal(Code.OK);
+      expect(looked).to.deep.equal([`clusterOrder ${String(id)}`]);
     });
 
     it('credentials that are not there yet are not found', async () => {
