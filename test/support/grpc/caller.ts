@@ -71,8 +71,13 @@ export type GrpcCaller = {
 };
 
 /** A client of `@grpc/grpc-js`; requests and answers are documents in the JSON form of protobuf. */
-export const grpcCaller = (address: string, token?: string, channel: object = {}): GrpcCaller => {
-  const client = new Client(address, credentials.createInsecure(), channel);
+export const grpcCaller = (
+  address: string,
+  token?: string,
+  channel: object = {},
+  security = credentials.createInsecure(),
+): GrpcCaller => {
+  const client = new Client(address, security, channel);
   const metadataOf = ({ headers = {} }: GrpcOptions): Metadata => {
     const metadata = new Metadata();
     if (token !== undefined) metadata.set('authorization', `Bearer ${token}`);
