@@ -137,7 +137,8 @@ export const grpcCaller = (
       new Promise((resolve, reject) => {
         const name = 'ServerReflection/ServerReflectionInfo';
         const { encode, decode } = coding(`/grpc.reflection.v1.${name}`);
-        const stream = client.makeBidiStreamRequest(`/grpc.reflection.${version}.${name}`, encode, decode);
+        const path = `/grpc.reflection.${version}.${name}`;
+        const stream = client.makeBidiStreamRequest(path, encode, decode, metadataOf({}));
         stream.on('data', (answer: Json) => resolve(answer)).on('error', reject);
         stream.write(question);
         stream.end();
