@@ -2,6 +2,10 @@ import type { ActingKind } from './acting-kind.ts';
 import { actingCluster } from './clusters/acting.ts';
 import { actingExternalIpPool } from './networks/external-ip-pool.workflow.ts';
 import { actingExternalIp } from './networks/external-ip.workflow.ts';
+import { actingNatGateway } from './networks/nat-gateway.workflow.ts';
+import { actingSecurityGroup } from './networks/security-group.workflow.ts';
+import { actingSubnet } from './networks/subnet.workflow.ts';
+import { actingVirtualNetwork } from './networks/virtual-network.workflow.ts';
 import type { Meter } from './metering/meter.ts';
 import { inProject } from './tenancy/in-project.ts';
 
@@ -9,9 +13,15 @@ import { inProject } from './tenancy/in-project.ts';
 const listed = (kind: object): ActingKind => inProject(kind as ActingKind);
 
 /** Every kind that acts: kinds, event types and objects on hubs follow from this list. */
-export const actingKinds: readonly ActingKind[] = [actingCluster, actingExternalIpPool, actingExternalIp].map(
-  listed,
-);
+export const actingKinds: readonly ActingKind[] = [
+  actingCluster,
+  actingExternalIpPool,
+  actingExternalIp,
+  actingVirtualNetwork,
+  actingSubnet,
+  actingSecurityGroup,
+  actingNatGateway,
+].map(listed);
 
 export const actingKindOf = (kind: string): ActingKind | undefined =>
   actingKinds.find((each) => each.kind === kind);

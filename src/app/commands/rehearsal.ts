@@ -6,6 +6,7 @@ import { aggregateOf, nameAggregate } from '../../domain/kinds.ts';
 import { claimsOf, type NameClaim } from '../names/names.ts';
 import { staleRevision } from './refusals.ts';
 import { takenRejection } from './resource-commands.ts';
+import { takingRejection } from './takings.ts';
 
 /** What a command would come to. */
 export type Rehearsed<State> =
@@ -37,6 +38,11 @@ export const rehearse = async <S, C extends { readonly type: string }, E extends
   const after = decision.reduce(decider.evolve, state);
   const had = new Set(claimsOf(kind, kind.view(state)).map((claim) => claim.id));
   const view = kind.view(after);
+  const before = kind.view(state);
+  if (view.exists && (!before.exists || before.archived)) {
+    const rejection = await takingRejection(runner, kind, view, view.creationTimestamp);
+    if (rejection !== undefined) return { outcome: 'rejected', rejection };
+  }
   for (const claim of claimsOf(kind, view)) {
     if (had.has(claim.id) || !(await isTaken(runner, kind, id, claim))) continue;
     const name = view.exists ? view.name : '';

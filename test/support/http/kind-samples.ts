@@ -1,4 +1,5 @@
 import { kinds } from '../../../src/domain/kinds.ts';
+import { networkClass } from '../../../src/domain/networks/network-class.resource.ts';
 import { PRIVATE } from './caller.ts';
 
 /** What a kind needs to be created by an admin, beside a name. */
@@ -17,7 +18,12 @@ const b64 = (text: string): string => Buffer.from(text).toString('base64');
 
 const READY_POOL = { status: { state: 'EXTERNAL_IP_POOL_STATE_READY' } };
 
-/** The pool that external IPs are taken from. */
+const READY_NETWORK = { status: { state: 'VIRTUAL_NETWORK_STATE_READY' } };
+let subnets = 0;
+/** Another range of the house's network each time. */
+const nextRange = (): string => `10.${Math.floor((subnets += 1) / 256)}.${subnets % 256}.0/24`;
+
+/** The pool that external IPs are taken from, and the network that subnets lie in. */
 export const makeHousePool = async (
   admin: (
     verb: string,
@@ -27,9 +33,14 @@ export const makeHousePool = async (
 ): Promise<void> => {
   const spec = { cidrs: ['192.0.2.0/24'], ip_family: 'IP_FAMILY_IPV4' };
   const path = `${PRIVATE}/external_ip_pools`;
+  const networks = `${PRIVATE}/virtual_networks`;
+  const network = { region: 'default', network_class: { name: 'phys-net' }, ipv4_cidr: '10.0.0.0/8' };
   for (const [verb, at, body] of [
     ['POST', path, { id: 'house-pool', metadata: { name: 'house-pool' }, spec }],
     ['PATCH', `${path}/house-pool`, READY_POOL],
+    ['POST', `${PRIVATE}/network_classes`, { ...networkClass.example, metadata: {} }],
+    ['POST', networks, { id: 'house-network', ...named('house-network'), spec: network }],
+    ['PATCH', `${networks}/house-network`, READY_NETWORK],
   ] as const) {
     const reply = await admin(verb, at, body);
     if (reply.status !== 200) throw new Error(reply.text);
@@ -104,12 +115,34 @@ const OWN: { readonly [kind: string]: Sample } = {
       spec: { role: { name: 'house-role' }, users: [{ id: user() }] },
     }),
   },
+  securityGroup: {
+    body: (name) => ({
+      ...named(name),
+      spec: {
+        virtual_network: { id: 'house-network' },
+        ingress: [{ protocol: 'PROTOCOL_TCP', port_from: 22, port_to: 22, ipv4_cidr: '192.0.2.0/24' }],
+      },
+    }),
+  },
   secret: { body: (name) => ({ ...named(name), data: { key: b64('value') } }) },
+  subnet: {
+    body: (name) => ({
+      ...named(name),
+      spec: { virtual_network: { id: 'house-network' }, ipv4_cidr: nextRange() },
+    }),
+  },
   tenant: { body: (name) => ({ metadata: { name }, spec: { domains: [`${name}.example`] } }) },
   user: {
     body: (name) => ({
       ...named(name),
       spec: { username: name, credentials: { password: 'pw-of-12-letters' } },
+    }),
+  },
+  virtualNetwork: {
+    settled: READY_NETWORK,
+    body: (name) => ({
+      ...named(name),
+      spec: { region: 'default', network_class: { name: 'phys-net' }, ipv4_cidr: '10.0.0.0/16' },
     }),
   },
 };
