@@ -440,6 +440,22 @@ describe("OSAC's command line", function () {
       expect(after.spec).to.deep.equal(before.spec);
     });
 
+  it('creates a cluster from an item of the catalogue without a look', async () => {
+    const outcome = await done(osac('create', 'cluster', '--name', 'c6', '--catalog-item', 'item'));
+    const object = { metadata: { name: 'c6' }, spec: { catalog_item: { name: 'item' } } };
+    expect(called(outcome)).to.deep.equal([`${PUBLIC}.Clusters/Create ${JSON.stringify({ object })}`]);
+  });
+
+  it('shows users with their tenants, of which each is looked up once', async () => {
+    const outcome = await done(admin('get', 'users'));
+    const tenants = new Set(outcome.rows.map(([, , tenant]) => tenant));
+    expect([...tenants]).to.include('acme');
+    const looks = outcome.calls.filter(({ method }) => method === 'osac.private.v1.Tenants/List');
+    expect(looks.map(({ request }) => request['filter'])).to.have.members(
+      [...tenants].map((name) => byName(name ?? '')),
+    );
+  });
+
   it('edits nothing: the object is sent as it was read, and stays at its version', async () => {
     const seen = async (): Promise<Cluster> =>
       clusterOf(await done(osac('get', 'diskimage', 'image', '-o', 'json')));
