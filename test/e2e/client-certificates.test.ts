@@ -44,11 +44,19 @@ describe('a service that asks clients for certificates', function () {
   after(() => stack?.dispose());
 
   const options = (...argv: string[]): string[] => [
-    ...['--url', stack.http(), '--service-ca', file('ca.crt'), '--timeout', '10s'],
+    '--url',
+    stack.http(),
+    '--service-ca',
+    file('ca.crt'),
+    '--timeout',
+    '10s',
     ...argv,
   ];
   const showing = (who: string): string[] => [
-    ...['--client-cert', file(`${who}.crt`), '--client-key', file(`${who}.key`)],
+    '--client-cert',
+    file(`${who}.crt`),
+    '--client-key',
+    file(`${who}.key`),
   ];
   const ledgerctl = (...argv: string[]): Promise<Run> =>
     runMain(options(...argv), { LEDGER_DATA_DIR: stack.dataDir });
@@ -82,7 +90,10 @@ describe('a service that asks clients for certificates', function () {
   it('is not called with files that are none', async () => {
     const half = await ledgerctl('--client-cert', file('good.crt'), 'get', 'tenants');
     const other = await ledgerctl(
-      ...['--client-cert', file('good.crt'), '--client-key', file('foreign.key'), 'get', 'tenants'],
+      ...showing('good').slice(0, 2),
+      ...showing('foreign').slice(2),
+      'get',
+      'tenants',
     );
     const absent = await ledgerctl(...showing('nobody'), 'get', 'tenants');
     for (const [run, words] of [

@@ -120,14 +120,14 @@ describe('gRPC', () => {
     });
 
     it('are signalled by admins alone, which wakes their workflows; nobody signals what is not there', async () => {
-      const { id } = await created('signalled');
+      const id = textAt(await created('signalled'), 'id');
       const signal = '/osac.private.v1.Clusters/Signal';
       expect((await admin.call(signal, { id })).code).to.equal(Code.OK);
       expect((await admin.call(signal, { id: 'nope' })).code).to.equal(Code.NOT_FOUND);
       expect((await alice.call(signal, { id })).code).to.equal(Code.PERMISSION_DENIED);
       const calm = { id: 'osac.templates.small' };
       expect((await admin.call('/osac.private.v1.ClusterTemplates/Signal', calm)).code).to.equal(Code.OK);
-      expect(looked).to.deep.equal([`clusterOrder ${String(id)}`]);
+      expect(looked).to.deep.equal([`clusterOrder ${id}`]);
     });
 
     it('credentials that are not there yet are not found', async () => {

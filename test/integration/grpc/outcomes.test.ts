@@ -50,7 +50,7 @@ describe('outcomes over gRPC', () => {
     object: { metadata: { name }, spec: { template: { id: 'osac.templates.small' } } },
   });
   const infoOf = (reply: Awaited<ReturnType<GrpcCaller['call']>>) =>
-    reply.details.find((detail) => String(detail['@type']) === ERROR_INFO);
+    reply.details.find((detail) => textAt(detail, '@type') === ERROR_INFO);
 
   it('an outcome that nobody knows is UNKNOWN with the command id; the same key settles it', async () => {
     const headers = { 'idempotency-key': 'lost' };
