@@ -94,9 +94,9 @@ describe("networks by OSAC's command line", function () {
     expect(called(outcome).slice(0, -1)).to.deep.equal(
       looks.map(([of, name]) => `${PUBLIC}.${of}/List ${JSON.stringify({ limit: 2, filter: byName(name) })}`),
     );
-    const { method, request } = outcome.calls.at(-1) ?? { method: '', request: {} };
-    expect(method).to.equal(`${PUBLIC}.${service}/Create`);
-    const { spec } = request['object'] as Thing;
+    const last = outcome.calls.at(-1);
+    expect(last?.method).to.equal(`${PUBLIC}.${service}/Create`);
+    const { spec } = (last?.request['object'] ?? { spec: {} }) as Thing;
     for (const field of Object.keys(lookups)) expect(spec[field]?.id, field).to.match(ID);
     return thingOf(outcome);
   };
