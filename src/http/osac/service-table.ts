@@ -50,6 +50,8 @@ export type SurfaceTable = {
   readonly prefix: string;
   readonly kinds: ReadonlyMap<string, KindService>;
   readonly singles: ReadonlyMap<string, SingleService>;
+  /** Somebody says that something about this object has changed outside. */
+  readonly signalled: (kind: string, id: string) => void;
 };
 
 /** Where the messages of an answer go that does not end by itself, whichever protocol frames them. */
