@@ -7,47 +7,48 @@ import {
   type HandlerContext,
   type MethodImpl,
 } from '@connectrpc/connect';
-import { createWritableIterable, type UniversalHandler } from '@connectrpc/connect/protocol';
+import {
+  createWritableIterable,
+  encodeEnvelope,
+  transformSplitEnvelope,
+  type UniversalHandler,
+} from '@connectrpc/connect/protocol';
 import type { IncomingHttpHeaders } from 'node:http2';
-import { bodyText, MAX_BODY_BYTES, SMALL_BODY_BYTES } from '../http/body.ts';
-import type { ApiError } from '../http/errors.ts';
-import { asApiError, bytesOf, type Exchange } from '../http/exchange.ts';
-import { assertKnown } from '../http/limits/admission.ts';
+import { Readable } from 'node:stream';
+import { bodyText, MAX_BODY_BYTES } from '../http/body.ts';
+import { invalid, type ApiError } from '../http/errors.ts';
+import { asApiError, type Exchange } from '../http/exchange.ts';
+import { namingFailures } from '../http/limits/admission.ts';
 import { READ, WRITE } from '../http/osac/messages.ts';
 import type { CallServices } from '../http/osac/served.ts';
 import type { MessageSink } from '../http/osac/service-table.ts';
-import { dropRest, type GrpcAnswer } from './answer.ts';
-import { decode } from './documents.ts';
-import {
-  FRAME_HEAD,
-  frameOf,
-  MAX_MESSAGE_BYTES,
-  readMessages,
-  tooLarge,
-  type MessageReader,
-} from './frames.ts';
-import type { GrpcMethod, StreamMethod, UnaryMethod } from './method.ts';
+import { dropRest, type StreamAnswer, type StreamExchange } from './answer.ts';
+import { tooLarge } from './intake.ts';
+import { pathOf, type GrpcMethod, type StreamMethod, type UnaryMethod } from './method.ts';
+import { MAX_MESSAGE_BYTES } from './protocol.ts';
+import { decoded, intakeOf } from './serve.ts';
 import { statusOf } from './status.ts';
 
 /**
- * Connect's own protocol, in JSON and protobuf, for pages in a browser. The library carries it: it is not on the way of
- * the many calls. What it answers is what gRPC answers.
+ * gRPC-Web and Connect's own protocol, in JSON and protobuf, for pages in a browser. What is answered is what gRPC
+ * answers.
  */
 export type Connect = {
   /** Throws what is to be answered as an error of the call. */
-  readonly serve: (exchange: ConnectExchange, path: string, headers: IncomingHttpHeaders) => Promise<void>;
+  readonly serve: (exchange: StreamExchange, path: string, headers: IncomingHttpHeaders) => Promise<void>;
 };
-
-export type ConnectExchange = Exchange & { readonly response: GrpcAnswer };
 
 export type ConnectServices = CallServices & {
   /** Milliseconds in which a message must have arrived. Default 30,000. */
   readonly arrivalMs?: number;
 };
 
-type Told = { readonly exchange: ConnectExchange; fault?: ApiError };
+type Told = { readonly exchange: StreamExchange; fault?: ApiError };
 
-const JSON_TYPE = /^application\/(connect\+)?json/i;
+const JSON_TYPE = /^application\/(connect\+|grpc-web\+)?json/i;
+const WEB_TYPE = /^application\/grpc-web/i;
+/** What frames a message takes at most. */
+const ENVELOPE_BYTES = 8;
 
 const TOLD = createContextKey<Told | undefined>(undefined);
 
@@ -59,7 +60,6 @@ export const createConnect = (
 ): Connect => {
   const router = createConnectRouter({
     grpc: false,
-    grpcWeb: false,
     readMaxBytes: MAX_BODY_BYTES,
     writeMaxBytes: MAX_MESSAGE_BYTES,
     acceptCompression: [],
@@ -73,29 +73,26 @@ export const createConnect = (
     return connectError(error, told.exchange);
   };
   /** The one message of a request, read and looked at before the library gets it; what follows is dropped. */
-  const received = async function* (told: Told, desc: DescMethod, type = ''): AsyncGenerator<Buffer> {
+  const received = async function* (
+    told: Told,
+    { input, methodKind }: DescMethod,
+    type = '',
+  ): AsyncGenerator<Uint8Array> {
     const { exchange } = told;
-    const reader = readMessages(exchange.response.stream, {
-      budget: services.bodies,
-      onBytes: bytesOf(exchange),
-      encoding: undefined,
-      arrivalMs: services.arrivalMs,
-      single: true,
-      assertKnown: () => assertKnown(exchange, services),
-    });
-    const framed = desc.methodKind !== 'unary';
+    const framed = methodKind !== 'unary' || WEB_TYPE.test(type);
+    const read = async (): Promise<Uint8Array | undefined> => {
+      const body = await bodyOf(exchange, services);
+      const message = framed ? await firstOf(body) : body;
+      if (message === undefined) return undefined;
+      if (JSON_TYPE.test(type)) bodyText(Buffer.from(message));
+      else await decoded(exchange, input, message, services);
+      return framed ? encodeEnvelope(0, message) : message;
+    };
     try {
-      const message = framed
-        ? await firstFramed(reader)
-        : await wholeBody(reader, () => assertKnown(exchange, services));
-      if (message === undefined) return;
-      if (JSON_TYPE.test(type)) bodyText(message);
-      else decode(desc.input, message);
-      yield framed ? frameOf(message) : message;
+      const message = await namingFailures(exchange, services, read);
+      if (message !== undefined) yield message;
     } catch (error) {
       throw refusal(told, error);
-    } finally {
-      reader.stop();
     }
   };
   const addUnary = ({ desc, serve }: UnaryMethod): void => {
@@ -144,24 +141,39 @@ export const createConnect = (
     serve: async (exchange, path, headers) => {
       const handler = byPath.get(path);
       if (handler === undefined) return exchange.response.plain(404);
+      exchange.method = pathOf(handler.method);
       const told: Told = { exchange };
       await answerBy(handler, told, headers, received(told, handler.method, headers['content-type']));
     },
   };
 };
 
-/** Who sends much is asked for a token by what has come: HTTP/2 need not announce a length. */
-const wholeBody = async (reader: MessageReader, known: () => Promise<void>): Promise<Buffer> => {
-  if (await reader.has(SMALL_BODY_BYTES + 1)) await known();
-  if (await reader.has(MAX_BODY_BYTES + 1)) throw tooLarge();
-  return reader.rest();
+/** Pages send all that they have to say before they are answered. */
+const bodyOf = async (exchange: StreamExchange, services: ConnectServices): Promise<Buffer> => {
+  const { stream } = exchange.response;
+  const intake = intakeOf(exchange, services);
+  const parts: Buffer[] = [];
+  try {
+    const complete = await intake.awaiting<boolean>((arrived) => {
+      stream.once('end', () => arrived(true));
+      stream.on('data', (part: Buffer) => {
+        if (intake.bytes > MAX_BODY_BYTES + ENVELOPE_BYTES) arrived(false);
+        else parts.push(part);
+      });
+    });
+    if (!complete) throw tooLarge();
+    return Buffer.concat(parts);
+  } finally {
+    parts.length = 0;
+    intake.settle();
+  }
 };
 
-const firstFramed = (reader: MessageReader): Promise<Buffer | undefined> =>
-  reader.next((message) => {
-    if (message.byteLength > MAX_BODY_BYTES) throw tooLarge();
-    return Promise.resolve(message);
-  });
+const firstOf = async (body: Buffer): Promise<Uint8Array | undefined> => {
+  const [envelope] = await Array.fromAsync(transformSplitEnvelope(MAX_BODY_BYTES)(Readable.from([body])));
+  if (envelope !== undefined && envelope.flags !== 0) throw invalid('the message is compressed or is none');
+  return envelope?.data;
+};
 
 const toldOf = (context: HandlerContext): Told => {
   const told = context.values.get(TOLD);
@@ -177,9 +189,9 @@ const connectError = (error: ApiError, exchange: Exchange): ConnectError => {
   return told;
 };
 
-/** Frames that a stream's service gives, one message after the other. */
+/** Messages that the library takes one after the other. */
 const bridge = (
-  { response }: ConnectExchange,
+  { response }: StreamExchange,
   write: (message: Uint8Array) => Promise<void>,
   end: MessageSink['end'],
 ): MessageSink => {
@@ -196,17 +208,14 @@ const bridge = (
   return {
     head: () => undefined,
     backlog: () => backlog + response.stream.writableLength,
-    write: (frames) => {
-      const bytes = Buffer.from(frames.buffer, frames.byteOffset, frames.byteLength);
-      for (let at = 0; at < bytes.length; ) {
-        const length = FRAME_HEAD + bytes.readUInt32BE(at + 1);
-        const message = bytes.subarray(at + FRAME_HEAD, at + length);
-        at += length;
-        backlog += length;
+    write: (messages) => {
+      for (const message of messages) {
+        const { byteLength } = message;
+        backlog += byteLength;
         // Rejected when the caller has gone.
         write(message).then(
-          () => taken(length),
-          () => taken(length),
+          () => taken(byteLength),
+          () => taken(byteLength),
         );
       }
       return backlog === 0;
@@ -247,14 +256,14 @@ const answerBy = async (
   });
   for await (const part of answer.body ?? []) {
     if (stream.destroyed || stream.closed) return;
-    if (!response.write(part)) await new Promise<void>((resolve) => onceEither(response, resolve));
+    if (!stream.write(part)) await new Promise<void>((resolve) => onceEither(response, resolve));
   }
   response.statusCode = told.fault?.status ?? answer.status;
   stream.end();
   dropRest(stream);
 };
 
-const onceEither = ({ stream }: GrpcAnswer, go: () => void): void => {
+const onceEither = ({ stream }: StreamAnswer, go: () => void): void => {
   stream.once('drain', go);
   stream.once('close', go);
 };
