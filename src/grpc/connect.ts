@@ -1,5 +1,6 @@
 import { fromBinary, type DescMethod, type Message } from '@bufbuild/protobuf';
 import {
+  Code,
   ConnectError,
   createConnectRouter,
   createContextKey,
@@ -11,10 +12,10 @@ import {
   createWritableIterable,
   encodeEnvelope,
   transformSplitEnvelope,
+  type EnvelopedMessage,
   type UniversalHandler,
 } from '@connectrpc/connect/protocol';
 import type { IncomingHttpHeaders } from 'node:http2';
-import { Readable } from 'node:stream';
 import { bodyText, MAX_BODY_BYTES } from '../http/body.ts';
 import { invalid, type ApiError } from '../http/errors.ts';
 import { asApiError, type Exchange } from '../http/exchange.ts';
@@ -23,7 +24,7 @@ import { READ, WRITE } from '../http/osac/messages.ts';
 import type { CallServices } from '../http/osac/served.ts';
 import type { MessageSink } from '../http/osac/service-table.ts';
 import { dropRest, type StreamAnswer, type StreamExchange } from './answer.ts';
-import { tooLarge } from './intake.ts';
+import { tooLarge, type Intake } from './intake.ts';
 import { pathOf, type GrpcMethod, type StreamMethod, type UnaryMethod } from './method.ts';
 import { MAX_MESSAGE_BYTES } from './protocol.ts';
 import { decoded, intakeOf } from './serve.ts';
@@ -47,8 +48,6 @@ type Told = { readonly exchange: StreamExchange; fault?: ApiError };
 
 const JSON_TYPE = /^application\/(connect\+|grpc-web\+)?json/i;
 const WEB_TYPE = /^application\/grpc-web/i;
-/** What frames a message takes at most. */
-const ENVELOPE_BYTES = 8;
 
 const TOLD = createContextKey<Told | undefined>(undefined);
 
@@ -81,12 +80,16 @@ export const createConnect = (
     const { exchange } = told;
     const framed = methodKind !== 'unary' || WEB_TYPE.test(type);
     const read = async (): Promise<Uint8Array | undefined> => {
-      const body = await bodyOf(exchange, services);
-      const message = framed ? await firstOf(body) : body;
-      if (message === undefined) return undefined;
-      if (JSON_TYPE.test(type)) bodyText(Buffer.from(message));
-      else await decoded(exchange, input, message, services);
-      return framed ? encodeEnvelope(0, message) : message;
+      const intake = intakeOf(exchange, services);
+      try {
+        const message = await (framed ? firstOf : wholeOf)(exchange.response, intake);
+        if (message === undefined) return undefined;
+        if (JSON_TYPE.test(type)) bodyText(Buffer.from(message));
+        else await decoded(exchange, input, message, services);
+        return framed ? encodeEnvelope(0, message) : message;
+      } finally {
+        intake.settle();
+      }
     };
     try {
       const message = await namingFailures(exchange, services, read);
@@ -148,31 +151,42 @@ export const createConnect = (
   };
 };
 
-/** Pages send all that they have to say before they are answered. */
-const bodyOf = async (exchange: StreamExchange, services: ConnectServices): Promise<Buffer> => {
-  const { stream } = exchange.response;
-  const intake = intakeOf(exchange, services);
+type Reader = (answer: StreamAnswer, intake: Intake) => Promise<Uint8Array | undefined>;
+
+/** Bytes without a frame. */
+const wholeOf: Reader = async ({ stream }, intake) => {
   const parts: Buffer[] = [];
-  try {
-    const complete = await intake.awaiting<boolean>((arrived) => {
-      stream.once('end', () => arrived(true));
-      stream.on('data', (part: Buffer) => {
-        if (intake.bytes > MAX_BODY_BYTES + ENVELOPE_BYTES) arrived(false);
-        else parts.push(part);
-      });
+  const complete = await intake.awaiting<boolean>((arrived) => {
+    stream.once('end', () => arrived(true));
+    stream.on('data', (part: Buffer) => {
+      if (intake.bytes > MAX_BODY_BYTES) arrived(false);
+      else parts.push(part);
     });
-    if (!complete) throw tooLarge();
-    return Buffer.concat(parts);
-  } finally {
-    parts.length = 0;
-    intake.settle();
-  }
+  });
+  if (!complete) throw tooLarge();
+  return Buffer.concat(parts);
 };
 
-const firstOf = async (body: Buffer): Promise<Uint8Array | undefined> => {
-  const [envelope] = await Array.fromAsync(transformSplitEnvelope(MAX_BODY_BYTES)(Readable.from([body])));
-  if (envelope !== undefined && envelope.flags !== 0) throw invalid('the message is compressed or is none');
+/** The first message in a frame; what follows is dropped. */
+const firstOf: Reader = async ({ stream }, intake) => {
+  const chunks = createWritableIterable<Uint8Array>();
+  const envelope = await intake.awaiting<EnvelopedMessage | ConnectError | undefined>((arrived) => {
+    // Rejected when nobody reads it any more.
+    stream.on('data', (part: Buffer) => void chunks.write(part).catch(() => undefined));
+    stream.once('end', () => chunks.close());
+    firstIn(transformSplitEnvelope(MAX_BODY_BYTES)(chunks)).then(arrived, (error: unknown) =>
+      arrived(ConnectError.from(error)),
+    );
+  });
+  if (envelope instanceof ConnectError)
+    throw envelope.code === Code.ResourceExhausted ? tooLarge() : invalid(envelope.rawMessage);
+  if (envelope !== undefined && envelope.flags !== 0) throw invalid('the message is compressed, or is none');
   return envelope?.data;
+};
+
+const firstIn = async <T>(all: AsyncIterable<T>): Promise<T | undefined> => {
+  for await (const one of all) return one;
+  return undefined;
 };
 
 const toldOf = (context: HandlerContext): Told => {

@@ -236,7 +236,8 @@ const readerOf =
     const before = intake.bytes;
     try {
       const sent = await intake.awaiting(call.next);
-      if (sent === undefined && intake.bytes > before) throw invalid('the message ends before the length that it announces');
+      if (sent === undefined && intake.bytes > before)
+        throw invalid('the message ends before the length that it announces');
       if (sent === undefined) return undefined;
       // Of several messages the library unpacks each.
       const flags = isBidi(method) ? 0 : intake.first;

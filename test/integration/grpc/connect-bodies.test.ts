@@ -82,8 +82,8 @@ describe("bodies of Connect's protocol", function () {
     expect([stranger.status, codeOf(stranger.text)]).to.deep.equal(['401', 'unauthenticated']);
     const body = Buffer.concat([large, Buffer.from('{}')]);
     expect(await post(body, { known: true })).to.deep.include({ status: '200' });
-    const announced = framed(Buffer.alloc(8), { length: 65 * KIB });
-    const watch = await post(announced, { open: true, path: WATCH, type: 'connect+json' });
+    const begun = framed(Buffer.alloc(65 * KIB), { length: 66 * KIB });
+    const watch = await post(begun, { open: true, path: WATCH, type: 'connect+json' });
     expect(watch.text).to.contain('"unauthenticated"');
   });
 
