@@ -249,9 +249,9 @@ export const serve = async (
     if (config.drainMs > 0 && server.listening)
       await new Promise<void>((resolve) => timers.after(config.drainMs, () => resolve()));
     ending.abort();
-    const closed = [closeServer(server, config.shutdownMs), grpc?.close(config.shutdownMs)];
+    const closed = Promise.all([closeServer(server, config.shutdownMs), grpc?.close(config.shutdownMs)]);
     tls?.endHandshakes();
-    await Promise.all(closed);
+    await closed;
   });
   await listen(server, 'LEDGER_HTTP_ADDRESS', config.httpAddress);
   if (grpc !== undefined && grpcAddress !== undefined)

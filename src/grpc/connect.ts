@@ -20,14 +20,15 @@ import { bodyText, MAX_BODY_BYTES } from '../http/body.ts';
 import { invalid, type ApiError } from '../http/errors.ts';
 import { asApiError, type Exchange } from '../http/exchange.ts';
 import { namingFailures } from '../http/limits/admission.ts';
-import { READ, WRITE } from '../http/osac/messages.ts';
+import { decodeMessage, READ, WRITE } from '../http/osac/messages.ts';
 import type { CallServices } from '../http/osac/served.ts';
 import type { MessageSink } from '../http/osac/service-table.ts';
 import { dropRest, type StreamAnswer, type StreamExchange } from './answer.ts';
+import { decode } from './documents.ts';
 import { tooLarge, type Intake } from './intake.ts';
 import { pathOf, type GrpcMethod, type StreamMethod, type UnaryMethod } from './method.ts';
 import { MAX_MESSAGE_BYTES } from './protocol.ts';
-import { decoded, intakeOf } from './serve.ts';
+import { inTurns, intakeOf } from './serve.ts';
 import { statusOf } from './status.ts';
 
 /**
@@ -84,8 +85,10 @@ export const createConnect = (
       try {
         const message = await (framed ? firstOf : wholeOf)(exchange.response, intake);
         if (message === undefined) return undefined;
-        if (JSON_TYPE.test(type)) bodyText(Buffer.from(message));
-        else await decoded(exchange, input, message, services);
+        const isJson = JSON_TYPE.test(type);
+        const check = (): unknown =>
+          isJson ? decodeMessage(input, bodyText(Buffer.from(message))) : decode(input, message);
+        await inTurns(exchange, message, check, services);
         return framed ? encodeEnvelope(0, message) : message;
       } finally {
         intake.settle();

@@ -1,7 +1,6 @@
 import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import { promisify } from 'node:util';
 import { constants, gzip } from 'node:zlib';
-import type { Message } from '@bufbuild/protobuf';
 import type { Ids } from '../app/ports.ts';
 import { LARGE_BODY_BYTES, MAX_BODY_BYTES } from '../http/body.ts';
 import { ApiError, invalid, unauthenticated } from '../http/errors.ts';
@@ -247,25 +246,25 @@ const readerOf =
       if (flags === COMPRESSED && encodingOf(headers) === 'identity')
         throw invalid("the message is compressed, but 'grpc-encoding' names no compression");
       const bytes = flags === COMPRESSED ? await intake.unzip(sent) : sent;
-      return await decoded(exchange, method.desc.input, bytes, services);
+      return await inTurns(exchange, bytes, () => decode(method.desc.input, bytes), services);
     } finally {
       intake.settle();
     }
   };
 
 /** A large message is handled in several turns of the thread, as bodies of HTTP are. */
-export const decoded = async (
+export const inTurns = async <Decoded>(
   exchange: StreamExchange,
-  input: GrpcMethod['desc']['input'],
   bytes: Uint8Array,
+  decodeAll: () => Decoded,
   services: CallServices,
-): Promise<Message> => {
+): Promise<Decoded> => {
   const share = services.admission?.anybody(exchange);
   if (share !== undefined) await share;
   if (bytes.byteLength > MAX_BODY_BYTES) throw tooLarge();
   const large = bytes.byteLength > LARGE_BODY_BYTES;
   if (large) await nextTurn(exchange, services);
-  const message = decode(input, bytes);
+  const message = decodeAll();
   if (large) await nextTurn(exchange, services);
   return message;
 };

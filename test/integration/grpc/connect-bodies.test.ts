@@ -95,6 +95,28 @@ describe("bodies of Connect's protocol", function () {
     }
   });
 
+  it('bad ones of strangers count for their address, as over gRPC', async () => {
+    const own = await startTestService({ admission: { rateLimitAddress: 3 } });
+    const mine = rawGrpc(own.grpcAddress);
+    try {
+      const bad = async (type: string, body: Uint8Array): Promise<string | undefined> => {
+        const reply = await mine.call({ path: LIST, body, headers: { 'content-type': type } });
+        // gRPC-Web has its trailers in the body.
+        const [, trailer] = /x-ledger-reason: (\w+)/i.exec(String(reply.body)) ?? [];
+        return reply.headers['x-ledger-reason'] ?? trailer;
+      };
+      const frame = framed(Buffer.from([0xff]));
+      expect(await bad('application/json', Buffer.from('{'))).to.equal('MALFORMED_JSON');
+      expect(await bad('application/grpc-web', frame)).to.equal('INVALID_ARGUMENT');
+      expect(await bad('application/grpc', frame)).to.equal('INVALID_ARGUMENT');
+      expect(await bad('application/json', Buffer.from('{'))).to.equal('RATE_LIMITED');
+      expect(await bad('application/grpc', frame)).to.equal('RATE_LIMITED');
+    } finally {
+      mine.close();
+      await own.close();
+    }
+  });
+
   it('what follows the message of a stream is not kept', async () => {
     const stream = raw.session.request({
       ':method': 'POST',
