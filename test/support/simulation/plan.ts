@@ -76,7 +76,7 @@ export const planOf = (seed: number, mode?: RealHubPlan['mode']): Plan => {
     ...(real === undefined ? {} : { real }),
     deaths: calm ? 0 : random.pick([0, 1, 1, 2, 2, 3]),
     // Of simulated hubs alone, and of few worlds: others find what they found before.
-    ...(seed % 6 === 0 && real === undefined ? { networks: 2 } : {}),
+    ...(seed % 4 === 0 && real === undefined ? { networks: 2 } : {}),
     clusters: random.int(1, 4),
     activeMs: random.int(15, 40) * 1_000,
     clockJumps: random.chance(0.12),
