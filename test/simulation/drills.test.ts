@@ -18,12 +18,13 @@ const DRILLS: { readonly [hub: string]: Drill } = {
   'aap, with an operator': { real: { mode: 'aap', controller: 'operator' } },
   'eda, without an operator': { real: { mode: 'eda', controller: 'ledger' } },
   'aap, without an operator': { real: { mode: 'aap', controller: 'ledger' } },
+  'with addresses of its own': { addresses: true },
   'networks and what lies in them': { networks: true },
 };
 
-/** `npm test` takes every sixth moment of each kind of hub, and fewer of networks; the fault suites take all. */
-const every = ({ networks }: Drill): number =>
-  process.env['LEDGER_TEST_DRILLS'] === 'all' ? 1 : networks === true ? 20 : 6;
+/** `npm test` takes every sixth moment of each kind of hub, and fewer of networks and addresses; the fault suites take all. */
+const every = ({ networks, addresses }: Drill): number =>
+  process.env['LEDGER_TEST_DRILLS'] === 'all' ? 1 : networks === true || addresses === true ? 20 : 6;
 
 /** An order is created, changed and deleted, and the service is killed once, between every two of its steps. */
 describe('killed between every two steps', function () {
