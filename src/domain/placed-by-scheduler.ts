@@ -1,5 +1,6 @@
 import type { JsonObject } from './json.ts';
 import { objectAt, stringAt } from './json-tools.ts';
+import { filled } from './hubs/hub-codecs.ts';
 import type { OwnedObject } from './hubs/hub-object.ts';
 import { ZONE_ANNOTATION } from './hubs/placement.ts';
 import { placeIn, type PlacedCommand, type PlacedState } from './placed-document.ts';
@@ -56,6 +57,7 @@ export const placeByScheduler = <State extends PlacedState>(
     // A place that was found too late to be recorded is given back by its hub.
     keep: (_run, answer) => ({
       waiting: stringAt(answer, 'message') || NO_HUB,
+      ...filled({ detail: stringAt(answer, 'detail') }),
       ...(answer['placed'] === true ? { hub: stringAt(answer, 'hub') } : {}),
     }),
     // A look that gives back whatever was reserved leaves no doubt either.

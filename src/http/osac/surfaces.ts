@@ -175,6 +175,8 @@ type OsacServices = WriteServices &
     /** ISO duration that an order may wait for a place, unless it says so itself; absent: as long as it takes. */
     readonly placementDeadline?: string;
     readonly past: Past;
+    /** The run of this workflow looks at its hub at once. Absent: no workflows run here. */
+    readonly lookNow?: (workflow: string, runId: string) => void;
   };
 
 export const PUBLIC_PREFIX = '/api/fulfillment/v1';
@@ -229,6 +231,10 @@ const surfaceTable = (
     prefix,
     kinds: table,
     singles: new Map([['capabilities', capabilities(surface, services)]]),
+    signalled: (kind, id) => {
+      const acting = actingKindOf(kind);
+      if (acting !== undefined) services.lookNow?.(acting.workflow.name, id);
+    },
   };
 };
 
