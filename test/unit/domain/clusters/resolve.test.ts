@@ -213,7 +213,10 @@ describe('clusters: from a request to the facts of an order', () => {
     const [near, early] = [object('s1', lying(READY)), object('s2', lying('SUBNET_STATE_PENDING'))];
     const groups = [object('g1', lying(GROUP)), object('g2', lying(GROUP, 'v2'))];
     const within: Catalogue = { ...catalogue, subnet: lookup([near, early]), securityGroup: lookup(groups) };
-    const fabric = { node_sets: { workers: { host_type: { id: 'fc430' }, size: 1 } } };
+    const fabric = {
+      template: { id: 'osac.templates.rich' },
+      template_parameters: { must: text('given') },
+    };
     const order = (network_attachment: JsonObject, more: JsonObject = {}, from = within) => {
       const made = resolve({ metadata: NAMED, spec: spec({ ...fabric, network_attachment, ...more }) }, from);
       return isRefused(made) ? [made.kind, made.code] : made.networkAttachment;
@@ -232,7 +235,7 @@ describe('clusters: from a request to the facts of an order', () => {
       'failed-precondition',
       'OTHER_NETWORK',
     ]);
-    const plain = { node_sets: { workers: { host_type: { id: 'g5' }, size: 1 } } };
+    const plain = { template: { id: 'osac.templates.small' }, template_parameters: {} };
     expect(order(named, plain)).to.deep.equal(['invalid', 'NO_FABRIC_INTERFACE']);
     const byDefault = (more: JsonObject, defaultNetwork: Catalogue['defaultNetwork']) => {
       const made = resolve(
