@@ -3,15 +3,19 @@ import { actingCluster } from './clusters/acting.ts';
 import { actingExternalIpPool } from './networks/external-ip-pool.workflow.ts';
 import { actingExternalIp } from './networks/external-ip.workflow.ts';
 import type { Meter } from './metering/meter.ts';
+import { actingVolume } from './storage/volume.workflow.ts';
 import { inProject } from './tenancy/in-project.ts';
 
 // Type parameters are forgotten, as in `kinds.ts`.
 const listed = (kind: object): ActingKind => inProject(kind as ActingKind);
 
 /** Every kind that acts: kinds, event types and objects on hubs follow from this list. */
-export const actingKinds: readonly ActingKind[] = [actingCluster, actingExternalIpPool, actingExternalIp].map(
-  listed,
-);
+export const actingKinds: readonly ActingKind[] = [
+  actingCluster,
+  actingExternalIpPool,
+  actingExternalIp,
+  actingVolume,
+].map(listed);
 
 export const actingKindOf = (kind: string): ActingKind | undefined =>
   actingKinds.find((each) => each.kind === kind);

@@ -124,6 +124,8 @@ export type ResourceKind<
   readonly pointsAt: (document: JsonObject) => readonly { readonly kind: string; readonly id: string }[];
   /** True: an object that something points at cannot be deleted. */
   readonly protectedWhileReferenced: boolean;
+  /** A deletion that is refused for that says how many objects it is (OSAC). Default: which ones. */
+  readonly countsReferrers?: true;
   /** What the body of a creation must hold beside a name: for the OpenAPI document, and for the tests of all kinds. */
   readonly example?: JsonObject;
   /** Looked-up marks, for example `default` of the default ClusterVersion. */

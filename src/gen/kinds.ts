@@ -480,6 +480,50 @@ export const KINDS = [
     }
   },
   {
+    "kind": "storageBackend",
+    "words": "storage backend",
+    "collection": "storage_backends",
+    "message": "StorageBackend",
+    "service": "StorageBackends",
+    "ids": "client-may-choose",
+    "methods": {
+      "public": [],
+      "private": [
+        "List",
+        "Get",
+        "Create",
+        "Update",
+        "Delete"
+      ]
+    },
+    "event": {
+      "field": "storage_backend",
+      "public": false
+    }
+  },
+  {
+    "kind": "storageTier",
+    "words": "storage tier",
+    "collection": "storage_tiers",
+    "message": "StorageTier",
+    "service": "StorageTiers",
+    "ids": "equals-name",
+    "methods": {
+      "public": [],
+      "private": [
+        "List",
+        "Get",
+        "Create",
+        "Update",
+        "Delete"
+      ]
+    },
+    "event": {
+      "field": "storage_tier",
+      "public": false
+    }
+  },
+  {
     "kind": "tenant",
     "words": "tenant",
     "collection": "tenants",
@@ -531,5 +575,28 @@ export const KINDS = [
       "field": "user",
       "public": false
     }
+  },
+  {
+    "kind": "volume",
+    "words": "volume",
+    "collection": "volumes",
+    "message": "Volume",
+    "service": "Volumes",
+    "ids": "client-may-choose",
+    "methods": {
+      "public": [],
+      "private": [
+        "List",
+        "Get",
+        "Create",
+        "Update",
+        "Delete"
+      ]
+    },
+    "event": {
+      "field": "volume",
+      "public": false
+    },
+    "acts": true
   }
 ] as const;

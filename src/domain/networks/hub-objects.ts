@@ -4,10 +4,10 @@ import { OSAC_GROUP, OWNED_VERBS, type OwnedObject, type OwnedShown } from '../h
 import { shownConditions, shownList, shownMeta, shownPart, shownText } from '../hubs/hub-codecs.ts';
 
 /** What external IPs and their pools are on a hub (OSAC's operator). */
-const shownStatus = { phase: shownText, conditions: shownConditions };
+export const shownStatus = { phase: shownText, conditions: shownConditions };
 
 /** What both have in common; `word` is the kind's in labels and names. */
-const networkObject = (kind: string, word: string, called: string) => ({
+export const networkObject = (kind: string, word: string, called: string) => ({
   kind,
   group: OSAC_GROUP,
   version: 'v1alpha1',
@@ -25,9 +25,12 @@ const networkObject = (kind: string, word: string, called: string) => ({
   ] as const,
 });
 
-type Shown<Spec extends object> = OwnedShown<Spec> & { readonly phase: string; readonly message: string };
+export type Shown<Spec extends object> = OwnedShown<Spec> & {
+  readonly phase: string;
+  readonly message: string;
+};
 
-const explained = (conditions: z.infer<typeof shownConditions>): string =>
+export const explained = (conditions: z.infer<typeof shownConditions>): string =>
   conditions.find(({ type, status }) => type === 'Ready' && status === 'False')?.message ?? '';
 
 const poolSpec = z.object({

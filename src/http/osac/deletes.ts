@@ -100,16 +100,10 @@ const removeOnce = async <S, C extends { readonly type: string }, E extends Doma
   const givenUp = kind.kind === hub.kind && isGivenUp(live.document);
   const users =
     kind.protectedWhileReferenced && !pending && !givenUp
-      ? services.resources.referencedBy(kind.kind, id, { limit: NAMED_USERS + 1 })
+      ? services.resources.referencedBy(kind.kind, id, lookedAt(kind))
       : [];
   const inUseBy = async (by: readonly User[]): Promise<ApiError> =>
-    inUse(
-      kind.words,
-      live.name,
-      by,
-      principal.admin,
-      kind.kind === hub.kind ? await ordersOn(id, services) : '',
-    );
+    inUse(kind, live, by, principal.admin, kind.kind === hub.kind ? await ordersOn(id, services) : '');
   if (users.length > 0) throw await inUseBy(users);
   const refuse = (reason: string | undefined): void => {
     if (reason !== undefined) throw unfit(reason, 'STILL_IN_USE');
@@ -127,9 +121,8 @@ const removeOnce = async <S, C extends { readonly type: string }, E extends Doma
   if (secured) refuse(await secure(id, revision, context.commandId));
   // The looks above refuse nearly all; what is on its way is known only once nothing more can come.
   const unreferenced = (): Rejection | undefined => {
-    const late = services.resources.referencedBy(kind.kind, id, { limit: NAMED_USERS + 1 });
-    if (late.length > 0)
-      return stillIn('STILL_REFERENCED', inUse(kind.words, live.name, late, principal.admin).message);
+    const late = services.resources.referencedBy(kind.kind, id, lookedAt(kind));
+    if (late.length > 0) return stillIn('STILL_REFERENCED', inUse(kind, live, late, principal.admin).message);
     const reason = blocked?.(id);
     return reason === undefined ? undefined : stillIn('STILL_IN_USE', reason);
   };
@@ -188,18 +181,31 @@ const tryToCloseHub = async (
 
 type User = { readonly kind: string; readonly id: string };
 const NAMED_USERS = 3;
+const COUNTED_USERS = 1_000;
+type Referred = Pick<ResourceKind, 'words' | 'message' | 'countsReferrers'>;
+
+const lookedAt = ({ countsReferrers }: Referred): { readonly limit: number } => ({
+  limit: countsReferrers === true ? COUNTED_USERS : NAMED_USERS + 1,
+});
 
 /**
  * `users`: what points at it, one more than are named when there are more. Everybody is told of which kinds it is;
  * ids are for those who may see them all.
  */
 const inUse = (
-  words: string,
-  name: string,
+  { words, message, countsReferrers }: Referred,
+  { id: own, name }: { readonly id: string; readonly name: string },
   users: readonly User[],
   withIds: boolean,
   more = '',
 ): ApiError => {
+  if (countsReferrers === true) {
+    const counts = [...Map.groupBy(users, ({ kind }) => kind)].map(
+      ([kind, of]) => `${of.length} ${kindOf(kind)?.message ?? kind}(s)`,
+    );
+    const text = `cannot delete ${message} '${own}': ${counts.join(' and ')} still reference it`;
+    return unfit(text, 'STILL_REFERENCED');
+  }
   const wordsOf = (kind: string): string => kindOf(kind)?.words ?? kind;
   const named = [...new Set(users.map(({ kind }) => `one ${wordsOf(kind)}`))].join(' and ');
   const ids = users

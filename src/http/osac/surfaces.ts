@@ -172,6 +172,8 @@ type OsacServices = WriteServices &
     readonly formatPosition: (position: string) => string;
     /** ISO duration that an order may wait for a place, unless it says so itself; absent: as long as it takes. */
     readonly placementDeadline?: string;
+    /** Default: that of the setting. */
+    readonly maxVolumeGib?: number;
     readonly past: Past;
   };
 

@@ -15,9 +15,10 @@ export const named = (name: string, more: object = {}): object => ({
 });
 const b64 = (text: string): string => Buffer.from(text).toString('base64');
 
+const TIER = { backends: [{ backend_id: 'house-backend', protocol: 'STORAGE_PROTOCOL_NFS' }] };
 const READY_POOL = { status: { state: 'EXTERNAL_IP_POOL_STATE_READY' } };
 
-/** The pool that external IPs are taken from. */
+/** The pool that external IPs are taken from, and the tier of volumes. */
 export const makeHousePool = async (
   admin: (
     verb: string,
@@ -27,9 +28,20 @@ export const makeHousePool = async (
 ): Promise<void> => {
   const spec = { cidrs: ['192.0.2.0/24'], ip_family: 'IP_FAMILY_IPV4' };
   const path = `${PRIVATE}/external_ip_pools`;
+  const backend = {
+    provider: 'ceph',
+    endpoint: 'https://ceph.example',
+    credentials: { username: 'u', password: 'p' },
+  };
   for (const [verb, at, body] of [
     ['POST', path, { id: 'house-pool', metadata: { name: 'house-pool' }, spec }],
     ['PATCH', `${path}/house-pool`, READY_POOL],
+    [
+      'POST',
+      `${PRIVATE}/storage_backends`,
+      { id: 'house-backend', metadata: { name: 'house-backend' }, spec: backend },
+    ],
+    ['POST', `${PRIVATE}/storage_tiers`, { metadata: { name: 'house-tier' }, spec: TIER }],
   ] as const) {
     const reply = await admin(verb, at, body);
     if (reply.status !== 200) throw new Error(reply.text);
@@ -105,11 +117,18 @@ const OWN: { readonly [kind: string]: Sample } = {
     }),
   },
   secret: { body: (name) => ({ ...named(name), data: { key: b64('value') } }) },
+  storageTier: { body: (name) => ({ metadata: { name }, spec: TIER }) },
   tenant: { body: (name) => ({ metadata: { name }, spec: { domains: [`${name}.example`] } }) },
   user: {
     body: (name) => ({
       ...named(name),
       spec: { username: name, credentials: { password: 'pw-of-12-letters' } },
+    }),
+  },
+  volume: {
+    body: (name) => ({
+      ...named(name),
+      spec: { storage_tier: 'house-tier', size_gib: '10', access_mode: 'VOLUME_ACCESS_MODE_READ_WRITE_ONCE' },
     }),
   },
 };

@@ -20,8 +20,8 @@ import { documentCreation } from '../documents.ts';
 import type { RoomCheck } from '../clusters.ts';
 import type { KindService } from '../service-table.ts';
 
-/** A zone that no hub has is refused at once. */
-export const poolCreation = (room: RoomCheck): Creation<DocumentCommand> => ({
+/** Of a kind that the scheduler places: a zone that no hub has is refused at once. */
+export const zonedCreation = (room: RoomCheck): Creation<DocumentCommand> => ({
   resolve: (object) => {
     const zone = own(textsAt(objectAt(object.document, 'metadata'), 'annotations'), ZONE_ANNOTATION) ?? '';
     if (zone !== '') room.zone(zone);

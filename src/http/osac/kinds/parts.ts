@@ -8,10 +8,11 @@ import {
   roleBindingCreation,
   roleBindingRevision,
 } from './bound-users.ts';
-import { externalIpCreation, hidingUnoffered, poolCreation } from './external-ip.ts';
+import { externalIpCreation, hidingUnoffered, zonedCreation } from './external-ip.ts';
 import { hubCreation, hubRevision } from './hub.ts';
 import type { KindParts, PartServices } from './kind-parts.ts';
 import { projectRemoval } from './project.ts';
+import { tierCreation, tierRevision, volumeCreation } from './storage.ts';
 import { belongingsOf, settleTenant, tenantCreation, tenantInUse } from './tenant.ts';
 import { userCreation, userRevision } from './user.ts';
 
@@ -32,7 +33,7 @@ export const kindParts: { readonly [kind: string]: (services: PartServices) => K
   clusterVersion: () => ({ creation: clusterVersionCreation, revision: clusterVersionRevision }),
   externalIp: (services) => ({ creation: externalIpCreation(services) }),
   externalIpPool: (services) => ({
-    creation: poolCreation(services.room),
+    creation: zonedCreation(services.room),
     serving: (service, surface) => (surface === 'public' ? hidingUnoffered(service, services) : service),
   }),
   hub: (services) => ({
@@ -45,6 +46,10 @@ export const kindParts: { readonly [kind: string]: (services: PartServices) => K
     creation: roleBindingCreation(services),
     revision: roleBindingRevision(services),
   }),
+  storageTier: (services) => ({
+    creation: tierCreation(services),
+    revision: tierRevision(services),
+  }),
   tenant: (services) => {
     const belongings = belongingsOf(services);
     return {
@@ -53,5 +58,6 @@ export const kindParts: { readonly [kind: string]: (services: PartServices) => K
       after: settleTenant(belongings),
     };
   },
+  volume: (services) => ({ creation: volumeCreation(services) }),
   user: (services) => ({ creation: userCreation(services), revision: userRevision(services) }),
 };

@@ -1,10 +1,12 @@
 import type { Behaviour } from './behaviour.ts';
 import { clusterOrderBehaviour } from './cluster-order/behaviour.ts';
 import { externalIpBehaviour, externalIpPoolBehaviour } from './external-ips.ts';
+import { volumeBehaviour } from './volumes.ts';
 
 /** What simulated hubs know; another kind is one more row, which `phases.ts` makes of a table. */
 export const BEHAVIOURS: readonly Behaviour[] = [
   clusterOrderBehaviour,
   externalIpBehaviour,
   externalIpPoolBehaviour,
+  volumeBehaviour,
 ];
