@@ -117,7 +117,7 @@ const OWN: { readonly [kind: string]: Sample } = {
     }),
   },
   secret: { body: (name) => ({ ...named(name), data: { key: b64('value') } }) },
-  storageTier: { body: (name) => ({ metadata: { name }, spec: TIER }) },
+  storageTier: { body: (name) => ({ ...named(name), spec: TIER }) },
   tenant: { body: (name) => ({ metadata: { name }, spec: { domains: [`${name}.example`] } }) },
   user: {
     body: (name) => ({
