@@ -22,6 +22,7 @@ export const storageBackend = documentKind({
   },
   untold: true,
   methods: { public: [], private: ['List', 'Get', 'Create', 'Update', 'Delete'] },
+  inCatalogue: true,
   nameScope: 'global',
   countsReferrers: true,
   state: 'status.state',

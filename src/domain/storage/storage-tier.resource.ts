@@ -35,6 +35,7 @@ export const storageTier = documentKind({
   untold: true,
   methods: { public: [], private: ['List', 'Get', 'Create', 'Update', 'Delete'] },
   ids: 'equals-name',
+  inCatalogue: true,
   nameScope: 'global',
   state: 'status.state',
   alsoPointsAt: (document) => backendIdsOf(document).map((id) => ({ kind: 'storageBackend', id })),
