@@ -21,9 +21,11 @@ export type HubCall = {
 };
 
 export type HubOrder = {
+  readonly kind: string;
   readonly uid: string;
   readonly namespace: string;
   readonly name: string;
+  /** Id of the cluster, or of what else it stands for. */
   readonly clusterId: string | undefined;
   /** Effect of the call that created it. */
   readonly effectId: string;
@@ -60,11 +62,12 @@ const callsIn = (db: DatabaseSync): HubCall[] =>
       instance: String(row['instance']),
     }));
 
-const ordersIn = (db: DatabaseSync): HubOrder[] =>
+const objectsIn = (db: DatabaseSync): HubOrder[] =>
   db
-    .prepare("SELECT * FROM objects WHERE kind = 'ClusterOrder' ORDER BY sequence")
+    .prepare('SELECT * FROM objects ORDER BY sequence')
     .all()
     .map((row) => ({
+      kind: String(row['kind']),
       uid: String(row['uid']),
       namespace: String(row['namespace']),
       name: String(row['name']),
@@ -79,13 +82,20 @@ const ordersIn = (db: DatabaseSync): HubOrder[] =>
 export const readHubCalls = (file: string): HubCall[] => withFile(file, callsIn);
 
 /** Every ClusterOrder that ever was on the hub, in the order of creation. */
-export const readHubOrders = (file: string): HubOrder[] => withFile(file, ordersIn);
+export const readHubOrders = (file: string): HubOrder[] =>
+  readHubObjects(file).filter(({ kind }) => kind === 'ClusterOrder');
+
+/** Objects of every kind. */
+export const readHubObjects = (file: string): HubOrder[] => withFile(file, objectsIn);
+
+const ownerOf = ({ kind, clusterId }: HubOrder): string =>
+  `${kind === 'ClusterOrder' ? 'cluster' : kind} ${clusterId}`;
 
 /** Both as of one moment: a hub that still works may make an object between two looks. */
 const readHub = (file: string): { readonly orders: HubOrder[]; readonly calls: HubCall[] } =>
   withFile(file, (db) => {
     db.exec('BEGIN');
-    return { orders: ordersIn(db), calls: callsIn(db) };
+    return { orders: objectsIn(db), calls: callsIn(db) };
   });
 
 /** `ok`, or what SQLite finds wrong with the file. */
@@ -93,7 +103,7 @@ export const checkHubFile = (file: string): string =>
   withFile(file, (db) => String(db.prepare('PRAGMA quick_check').get()?.['quick_check']));
 
 /**
- * Throws unless: one effect made at most one object; a cluster never had two ClusterOrders at a time; every object
+ * Throws unless: one effect made at most one object; nothing of ours ever had two objects at a time; every object
  * was answered for by exactly one `created` in the journal.
  */
 export const assertNoSecondObject = (file: string): void => {
@@ -104,11 +114,11 @@ export const assertNoSecondObject = (file: string): void => {
     if (made.length > 1) fail(`effect ${effectId} made ${made.length} objects`, made);
   }
   const owned = orders.filter((order) => order.clusterId !== undefined);
-  for (const [clusterId, held] of Map.groupBy(owned, (order) => order.clusterId)) {
+  for (const [clusterId, held] of Map.groupBy(owned, ownerOf)) {
     for (const [index, former] of held.slice(0, -1).entries()) {
       const next = held[index + 1];
       if (next === undefined || (former.goneAt !== undefined && former.goneAt <= next.createdAt)) continue;
-      fail(`cluster ${clusterId} has a second object`, [former, next]);
+      fail(`${clusterId} has a second object`, [former, next]);
     }
   }
   if (creations.length !== orders.length) {

@@ -20,12 +20,12 @@ const FINALIZER = 'osac.openshift.io/test-finalizer';
 const LOOK_MS = 20;
 
 /** Kinds that are one object on one hub. */
-const PLACED = actingKinds.flatMap((kind) =>
+export const PLACED = actingKinds.flatMap((kind) =>
   kind.hubObjects.filter((one) => isOwned(one)).flatMap((object) => (object.ownLane ? { kind, object } : [])),
 );
 /** Ends of the names of states that are called otherwise. */
 const READY: { readonly [kind: string]: string } = { externalIp: 'ALLOCATED', volume: 'AVAILABLE' };
-const readyOf = (kind: string): string => `_STATE_${READY[kind] ?? 'READY'}`;
+export const readyOf = (kind: string): string => `_STATE_${READY[kind] ?? 'READY'}`;
 const PENDING: { readonly [kind: string]: string } = { volume: 'CREATING' };
 
 type Phase = 'Progressing' | 'Failed' | 'Ready';

@@ -136,6 +136,7 @@ export const createRealHub = (id: string, plan: RealHubPlan, agenda: Agenda): Re
       jobs: [],
     };
     const record = {
+      kind: 'ClusterOrder',
       uid,
       namespace,
       name,
