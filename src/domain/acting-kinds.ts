@@ -1,7 +1,12 @@
 import type { ActingKind } from './acting-kind.ts';
 import { actingCluster } from './clusters/acting.ts';
+import { actingExternalIpAttachment } from './networks/external-ip-attachment.workflow.ts';
 import { actingExternalIpPool } from './networks/external-ip-pool.workflow.ts';
 import { actingExternalIp } from './networks/external-ip.workflow.ts';
+import { actingNatGateway } from './networks/nat-gateway.workflow.ts';
+import { actingSecurityGroup } from './networks/security-group.workflow.ts';
+import { actingSubnet } from './networks/subnet.workflow.ts';
+import { actingVirtualNetwork } from './networks/virtual-network.workflow.ts';
 import type { Meter } from './metering/meter.ts';
 import { actingVolume } from './storage/volume.workflow.ts';
 import { inProject } from './tenancy/in-project.ts';
@@ -15,6 +20,11 @@ export const actingKinds: readonly ActingKind[] = [
   actingExternalIpPool,
   actingExternalIp,
   actingVolume,
+  actingExternalIpAttachment,
+  actingVirtualNetwork,
+  actingSubnet,
+  actingSecurityGroup,
+  actingNatGateway,
 ].map(listed);
 
 export const actingKindOf = (kind: string): ActingKind | undefined =>

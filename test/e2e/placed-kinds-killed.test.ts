@@ -6,8 +6,9 @@ import { ApiError } from '../../src/cli/api-client.ts';
 import { objectAt } from '../../src/domain/json-tools.ts';
 import type { JsonObject } from '../../src/domain/json.ts';
 import { assertNoSecondObject, readHubObjects } from '../support/hubs/hub-journal.ts';
-import { PLACED, readyOf } from '../support/hubs/placed-suite.ts';
+import { patient, PLACED, readyOf } from '../support/hubs/placed-suite.ts';
 import { KIND_SAMPLES, makeHousePool } from '../support/http/kind-samples.ts';
+import { callerOf, seedCatalogue } from '../support/http/service.ts';
 import { createStack, E2E_STORE, PRIVATE, until, type Stack } from '../support/service/stack.ts';
 
 /** `npm test` kills it once on each way, the fault suites at each failpoint. */
@@ -26,14 +27,14 @@ describe(`every placed kind, and kill -9 at ${KILLED_AT.join(', ')}`, function (
   this.timeout(480_000);
   let stack: Stack;
   before(async () => {
-    stack = await createStack(E2E_STORE);
+    stack = await createStack(E2E_STORE, { LEDGER_CATALOG: '' });
     await stack.start();
   });
   after(() => stack.dispose());
 
   const admin = () => stack.client({ admin: true, user: 'root' });
   /** Answers of a service that dies meanwhile are no answers. */
-  const send = async (method: 'DELETE' | 'PATCH' | 'POST', path: string, body?: object): Promise<number> => {
+  const send = async (method: 'DELETE' | 'POST', path: string, body?: object): Promise<number> => {
     try {
       await (await admin()).send(method, path, body);
       return 200;
@@ -58,11 +59,10 @@ describe(`every placed kind, and kill -9 at ${KILLED_AT.join(', ')}`, function (
   };
 
   it('each has one object on a hub, and leaves none', async () => {
-    await send('POST', `${PRIVATE}/tenants`, { metadata: { name: 't1' } });
-    await makeHousePool(async (verb, path, body) => ({
-      status: await send(verb as 'PATCH' | 'POST', path, body),
-      text: path,
-    }));
+    const setUp = callerOf({ url: stack.http() }, await stack.token({ admin: true, user: 'root' }));
+    await seedCatalogue(setUp);
+    await makeHousePool(patient(setUp));
+    const around = { user: () => '' };
     const made: Made[] = [];
     const bodies: (readonly [Made, JsonObject])[] = [];
     const order = async (all: typeof bodies): Promise<void> => {
@@ -72,7 +72,7 @@ describe(`every placed kind, and kill -9 at ${KILLED_AT.join(', ')}`, function (
       for (const passed of PASSED.slice(0, KILLED_AT.length)) {
         const round = PLACED.map(({ kind, object }): (typeof bodies)[number] => {
           const id = `${kind.kind.toLowerCase()}-${failpoint}-${passed}`;
-          const sample = KIND_SAMPLES[kind.kind]?.body(id, { user: () => '' }) as JsonObject;
+          const sample = KIND_SAMPLES[kind.kind]?.body(id, around) as JsonObject;
           const metadata = { ...objectAt(sample, 'metadata'), annotations: { simulation: 'factor=0.05' } };
           const path = `${PRIVATE}/${kind.collection}`;
           return [
@@ -107,7 +107,7 @@ describe(`every placed kind, and kill -9 at ${KILLED_AT.join(', ')}`, function (
     const objectsOf = ({ object, id }: Made) =>
       hubFiles()
         .flatMap(readHubObjects)
-        .filter(({ kind, clusterId }) => kind === object && clusterId === id);
+        .filter(({ kind, id: owner }) => kind === object && owner === id);
     for (const one of made) expect(objectsOf(one), one.id).to.have.length(1);
 
     const remove = () => Promise.all(made.map(({ path, id }) => send('DELETE', `${path}/${id}`)));

@@ -98,6 +98,15 @@ export const COLUMNS: { readonly [kind: string]: readonly Column[] } = {
     MESSAGE,
     { title: 'hub', path: 'status.hub', wide: true, optional: true },
   ],
+  externalIpAttachment: [
+    { title: 'external ip', path: 'spec.external_ip', as: 'reference' },
+    { title: 'cluster', path: 'spec.cluster', as: 'reference', optional: true },
+    { title: 'endpoint', path: 'spec.target_endpoint', as: 'state' },
+    { title: 'address', path: 'status.external_ip_address' },
+    STATE,
+    MESSAGE,
+    { title: 'hub', path: 'status.hub', wide: true, optional: true },
+  ],
   externalIpPool: [
     { title: 'family', path: 'spec.ip_family', as: 'state' },
     { title: 'cidrs', path: 'spec.cidrs.*', optional: true },

@@ -24,7 +24,7 @@ export const storageBackend = documentKind({
   methods: { public: [], private: ['List', 'Get', 'Create', 'Update', 'Delete'] },
   inCatalogue: true,
   nameScope: 'global',
-  countsReferrers: true,
+  countsUsers: true,
   state: 'status.state',
   secrets: CREDENTIALS.map((path) => ({ path, kind: 'storage-credentials', reads: '***', encoding: 'text' })),
   immutable: ['spec.provider'],

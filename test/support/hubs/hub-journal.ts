@@ -20,13 +20,18 @@ export type HubCall = {
   readonly instance: string;
 };
 
-export type HubOrder = {
+export type HubOrder = Omit<HubObjectRow, 'kind' | 'id' | 'spec'> & {
+  readonly clusterId: string | undefined;
+};
+
+export type HubObjectRow = {
   readonly kind: string;
   readonly uid: string;
   readonly namespace: string;
   readonly name: string;
-  /** Id of the cluster, or of what else it stands for. */
-  readonly clusterId: string | undefined;
+  readonly id: string | undefined;
+  /** As it was wanted last. */
+  readonly spec: object;
   /** Effect of the call that created it. */
   readonly effectId: string;
   readonly createdAt: number;
@@ -62,7 +67,12 @@ const callsIn = (db: DatabaseSync): HubCall[] =>
       instance: String(row['instance']),
     }));
 
-const objectsIn = (db: DatabaseSync): HubOrder[] =>
+const specIn = (record: string): object => {
+  const { spec, writes } = JSON.parse(record) as { spec: object; writes: { kind: string; spec: object }[] };
+  return writes.findLast(({ kind }) => kind === 'patch')?.spec ?? spec;
+};
+
+const objectsIn = (db: DatabaseSync): HubObjectRow[] =>
   db
     .prepare('SELECT * FROM objects ORDER BY sequence')
     .all()
@@ -71,31 +81,33 @@ const objectsIn = (db: DatabaseSync): HubOrder[] =>
       uid: String(row['uid']),
       namespace: String(row['namespace']),
       name: String(row['name']),
-      clusterId: row['object_id'] === null ? undefined : String(row['object_id']),
+      id: row['object_id'] === null ? undefined : String(row['object_id']),
+      spec: specIn(String(row['record'])),
       effectId: String(row['effect_id']),
       createdAt: Number(row['created_at']),
       deletionAt: row['deletion_at'] === null ? undefined : Number(row['deletion_at']),
       goneAt: row['gone_at'] === null ? undefined : Number(row['gone_at']),
     }));
 
+const ordersIn = (db: DatabaseSync): HubOrder[] =>
+  objectsIn(db)
+    .filter(({ kind }) => kind === 'ClusterOrder')
+    .map(({ kind: _kind, spec: _spec, id, ...order }) => ({ ...order, clusterId: id }));
+
 /** Every call that reached the hub, in order. */
 export const readHubCalls = (file: string): HubCall[] => withFile(file, callsIn);
 
+/** Every object that ever was on the hub, in the order of creation. */
+export const readHubObjects = (file: string): HubObjectRow[] => withFile(file, objectsIn);
+
 /** Every ClusterOrder that ever was on the hub, in the order of creation. */
-export const readHubOrders = (file: string): HubOrder[] =>
-  readHubObjects(file).filter(({ kind }) => kind === 'ClusterOrder');
-
-/** Objects of every kind. */
-export const readHubObjects = (file: string): HubOrder[] => withFile(file, objectsIn);
-
-const ownerOf = ({ kind, clusterId }: HubOrder): string =>
-  `${kind === 'ClusterOrder' ? 'cluster' : kind} ${clusterId}`;
+export const readHubOrders = (file: string): HubOrder[] => withFile(file, ordersIn);
 
 /** Both as of one moment: a hub that still works may make an object between two looks. */
-const readHub = (file: string): { readonly orders: HubOrder[]; readonly calls: HubCall[] } =>
+const readHub = (file: string): { readonly objects: HubObjectRow[]; readonly calls: HubCall[] } =>
   withFile(file, (db) => {
     db.exec('BEGIN');
-    return { orders: objectsIn(db), calls: callsIn(db) };
+    return { objects: objectsIn(db), calls: callsIn(db) };
   });
 
 /** `ok`, or what SQLite finds wrong with the file. */
@@ -107,27 +119,29 @@ export const checkHubFile = (file: string): string =>
  * was answered for by exactly one `created` in the journal.
  */
 export const assertNoSecondObject = (file: string): void => {
-  const { orders, calls } = readHub(file);
+  const { objects, calls } = readHub(file);
   const creations = calls.filter((call) => call.operation === 'create' && call.result === 'created');
 
-  for (const [effectId, made] of Map.groupBy(orders, (order) => order.effectId)) {
+  for (const [effectId, made] of Map.groupBy(objects, ({ effectId: by }) => by)) {
     if (made.length > 1) fail(`effect ${effectId} made ${made.length} objects`, made);
   }
-  const owned = orders.filter((order) => order.clusterId !== undefined);
-  for (const [clusterId, held] of Map.groupBy(owned, ownerOf)) {
+  const owned = objects.filter(({ id }) => id !== undefined);
+  for (const [owner, held] of Map.groupBy(owned, ownerOf)) {
     for (const [index, former] of held.slice(0, -1).entries()) {
       const next = held[index + 1];
       if (next === undefined || (former.goneAt !== undefined && former.goneAt <= next.createdAt)) continue;
-      fail(`${clusterId} has a second object`, [former, next]);
+      fail(`${owner} has a second object`, [former, next]);
     }
   }
-  if (creations.length !== orders.length) {
-    fail(`the journal knows ${creations.length} creations, the hub ${orders.length} objects`, orders);
+  if (creations.length !== objects.length) {
+    fail(`the journal knows ${creations.length} creations, the hub ${objects.length} objects`, objects);
   }
 };
 
-const fail = (what: string, orders: readonly HubOrder[]): never => {
-  throw new Error(`${what}:\n${orders.map((order) => `  ${JSON.stringify(order)}`).join('\n')}`);
+const ownerOf = ({ kind, id }: HubObjectRow): string => `${kind === 'ClusterOrder' ? 'cluster' : kind} ${id}`;
+
+const fail = (what: string, objects: readonly HubObjectRow[]): never => {
+  throw new Error(`${what}:\n${objects.map((object) => `  ${JSON.stringify(object)}`).join('\n')}`);
 };
 
 /** What faults are decided by, as `<namespace>/<name> <calls> <writes>`; `*` is the whole hub. */

@@ -6,7 +6,7 @@ import type { JsonObject } from '../../../src/domain/json.ts';
 import { isObject, listAt, objectAt, stringAt } from '../../../src/domain/json-tools.ts';
 import { eventually } from '../eventually.ts';
 import { KIND_SAMPLES, makeHousePool } from '../http/kind-samples.ts';
-import { itemsOf, PRIVATE, textAt, type Caller } from '../http/service.ts';
+import { itemsOf, PRIVATE, seedCatalogue, textAt, type Caller } from '../http/service.ts';
 import { startKubeFaultProxy } from '../kube-apiserver/fault-proxy.ts';
 import { kubeconfigOf } from '../kube-apiserver/kubeconfig.ts';
 import { createWholeService } from '../service/whole-service.ts';
@@ -32,11 +32,29 @@ type Phase = 'Progressing' | 'Failed' | 'Ready';
 
 const metadataOf = (object: JsonObject): JsonObject => objectAt(object, 'metadata');
 
+/** Asks again while what something refers to is not ready. */
+export const patient =
+  (caller: Caller): Caller =>
+  async (...asked) => {
+    let reply = await caller(...asked);
+    await eventually(
+      () => `${asked[1]}: ${reply.text}`,
+      async () => {
+        if (reply.status !== 400 || !reply.text.includes('"code":9')) return true;
+        reply = await caller(...asked);
+        return false;
+      },
+    );
+    return reply;
+  };
+
 /** What an operator writes of a phase. What its maker writes is left alone. */
-const statusOf = (object: OwnedObject, phase: Phase): JsonObject => {
+const statusOf = (object: OwnedObject, phase: Phase, number: number): JsonObject => {
   const ours = Object.keys(object.status?.shape ?? {});
   const ready = Object.entries(object.sample.status).filter(([field]) => !ours.includes(field));
-  if (phase === 'Ready') return Object.fromEntries(ready);
+  // Each address of the house's pool once.
+  const address = 'address' in object.sample.status ? { address: `192.0.2.${number}` } : {};
+  if (phase === 'Ready') return { ...Object.fromEntries(ready), ...address };
   const state = 'state' in object.sample.status ? { state: phase === 'Failed' ? 'Failed' : 'Pending' } : {};
   const condition = { type: 'Ready', status: 'False', reason: 'ProvisioningFailed', message: 'no room' };
   const conditions = [{ ...condition, lastTransitionTime: '2026-11-23T12:00:00Z' }];
@@ -46,6 +64,11 @@ const statusOf = (object: OwnedObject, phase: Phase): JsonObject => {
 /** Plays the operator of all these kinds. An object is ready at once, unless `phases` has its name. */
 const playOperator = ({ call }: HubServer, phases: Map<string, Phase>, held: Set<string>) => {
   let stopped = false;
+  const numbers = new Map<string, number>();
+  const numberOf = (name: string): number => {
+    if (!numbers.has(name)) numbers.set(name, 1 + numbers.size);
+    return numbers.get(name) ?? 0;
+  };
   const patch = (path: string, body: JsonObject) => call('PATCH', path, { body, type: MERGE });
   const tend = async (object: OwnedObject, all: string, stored: JsonObject): Promise<void> => {
     const name = stringAt(metadataOf(stored), 'name');
@@ -59,7 +82,9 @@ const playOperator = ({ call }: HubServer, phases: Map<string, Phase>, held: Set
     } else if (!finalizers.includes(FINALIZER))
       await patch(`${all}/${name}`, { metadata: { finalizers: [FINALIZER] } });
     else if (status['phase'] !== phase)
-      await patch(`${all}/${name}/status`, { status: statusOf(object, phase) });
+      await patch(`${all}/${name}/status`, {
+        status: statusOf(object, phase, object.kind === 'ExternalIP' ? numberOf(name) : 0),
+      });
   };
   const run = async (): Promise<void> => {
     while (!stopped) {
@@ -90,6 +115,7 @@ export const describePlacedKinds = (name: string, start: () => Promise<HubServer
     let admin: Caller;
     const phases = new Map<string, Phase>();
     const held = new Set<string>();
+    const around = { user: () => '' };
     const stops: (() => Promise<void>)[] = [];
 
     before(async () => {
@@ -99,11 +125,10 @@ export const describePlacedKinds = (name: string, start: () => Promise<HubServer
       proxy = await startKubeFaultProxy(server.access);
       stops.push(() => proxy.close());
       stops.push(playOperator(server, phases, held));
-      const whole = await createWholeService();
+      const whole = await createWholeService({ LEDGER_CATALOG: '' });
       stops.push(() => whole.dispose());
       await whole.start();
       admin = await whole.caller({ sub: 'root', preferred_username: 'root', groups: ['/admins'] });
-      ok(await admin('POST', `${PRIVATE}/tenants`, { metadata: { name: 't1' } }));
       const kubeconfig = Buffer.from(kubeconfigOf({ ...proxy, credentials: { token } })).toString('base64');
       const spec = { namespace: NS, kubeconfig };
       ok(await admin('POST', `${PRIVATE}/hubs`, { id: 'munich', metadata: { name: 'munich' }, spec }));
@@ -111,7 +136,8 @@ export const describePlacedKinds = (name: string, start: () => Promise<HubServer
         const { json } = await admin('GET', '/api/ledger/v1/hubs/munich');
         return textAt(json, 'health') === 'ok';
       });
-      await makeHousePool(admin);
+      await seedCatalogue(admin);
+      await makeHousePool(patient(admin));
       // What the samples refer to is on the hub before the first of them.
       for (const { kind } of PLACED)
         await eventually(`every ${kind.words} is as wanted`, async () =>
@@ -153,7 +179,7 @@ export const describePlacedKinds = (name: string, start: () => Promise<HubServer
           lost += 1;
           return lost > 1 ? 'pass' : 'cut';
         });
-        const sample = KIND_SAMPLES[kind.kind]?.body(id, { user: () => '' }) ?? {};
+        const sample = KIND_SAMPLES[kind.kind]?.body(id, around) ?? {};
         ok(await admin('POST', `${PRIVATE}/${kind.collection}`, { ...sample, id }));
         await eventually('its operator works on it', async () => {
           const status = objectAt((await stored()) ?? {}, 'status');
@@ -165,7 +191,6 @@ export const describePlacedKinds = (name: string, start: () => Promise<HubServer
         const { metadata, spec } = (await stored()) ?? {};
         expect(objectAt(metadata, 'labels')).to.deep.equal({ [object.idLabel]: id });
         expect(object.spec.parse(spec), 'no field of ours was dropped').to.deep.equal(spec);
-        expect(seen).to.include({ hub: 'munich' });
 
         phases.set(cr, 'Failed');
         await shows('FAILED', `the hub could not make the ${kind.words} ready`);

@@ -136,7 +136,6 @@ export const createRealHub = (id: string, plan: RealHubPlan, agenda: Agenda): Re
       jobs: [],
     };
     const record = {
-      kind: 'ClusterOrder',
       uid,
       namespace,
       name,

@@ -8,9 +8,12 @@ import {
   roleBindingCreation,
   roleBindingRevision,
 } from './bound-users.ts';
+import { attachmentCreation } from './external-ip-attachment.ts';
 import { externalIpCreation, hidingUnoffered, zonedCreation } from './external-ip.ts';
 import { hubCreation, hubRevision } from './hub.ts';
 import type { KindParts, PartServices } from './kind-parts.ts';
+import { inNetworkCreation, virtualNetworkCreation } from './networks.ts';
+import { natGatewayCreation } from './nat-gateway.ts';
 import { projectRemoval } from './project.ts';
 import { tierCreation, tierRevision, volumeCreation } from './storage.ts';
 import { belongingsOf, settleTenant, tenantCreation, tenantInUse } from './tenant.ts';
@@ -32,6 +35,7 @@ export const kindParts: { readonly [kind: string]: (services: PartServices) => K
   }),
   clusterVersion: () => ({ creation: clusterVersionCreation, revision: clusterVersionRevision }),
   externalIp: (services) => ({ creation: externalIpCreation(services) }),
+  externalIpAttachment: (services) => ({ creation: attachmentCreation(services) }),
   externalIpPool: (services) => ({
     creation: zonedCreation(services.room),
     serving: (service, surface) => (surface === 'public' ? hidingUnoffered(service, services) : service),
@@ -40,6 +44,7 @@ export const kindParts: { readonly [kind: string]: (services: PartServices) => K
     creation: hubCreation(services.hubs.refusesSimulated === true),
     revision: hubRevision({ ...services, ...services.hubs }),
   }),
+  natGateway: (services) => ({ creation: natGatewayCreation(services) }),
   project: (services) => ({ removal: projectRemoval(services) }),
   projectMembership: boundUsers,
   roleBinding: (services) => ({
@@ -50,6 +55,8 @@ export const kindParts: { readonly [kind: string]: (services: PartServices) => K
     creation: tierCreation(services),
     revision: tierRevision(services),
   }),
+  securityGroup: (services) => ({ creation: inNetworkCreation(services) }),
+  subnet: (services) => ({ creation: inNetworkCreation(services) }),
   tenant: (services) => {
     const belongings = belongingsOf(services);
     return {
@@ -60,4 +67,5 @@ export const kindParts: { readonly [kind: string]: (services: PartServices) => K
   },
   volume: (services) => ({ creation: volumeCreation(services) }),
   user: (services) => ({ creation: userCreation(services), revision: userRevision(services) }),
+  virtualNetwork: (services) => ({ creation: virtualNetworkCreation(services, services.room) }),
 };
