@@ -31,14 +31,14 @@ import {
   withoutPaths,
 } from './json-tools.ts';
 import type { ResourceView } from './resource.ts';
-import { jsonObject, mayBe, text, typesOf, yes, type EventData, type Shapes } from './schemas.ts';
+import { jsonObject, mayBe, text, typesOf, type EventData, type Shapes } from './schemas.ts';
 import { z } from 'zod';
 
 /**
  * A document that is carried out on a hub as one object there: the rules of a document (`documentDecider`),
  * and what has become of it. Once it has a place, it is gone only when its absence there was observed: until
- * then our finalizer stands. A status that a private caller writes is shown until the next report
- * of the workflow.
+ * then our finalizer stands. A status that a private caller writes, also with the order, is shown until something is
+ * seen of it on its hub: a place or a wait is nothing seen there.
  */
 const PLACE = {
   hub: text,
@@ -48,8 +48,6 @@ const PLACE = {
   simulated: z.boolean(),
   /** Who reconciles the object there. */
   controller: z.enum(['operator', 'ledger']),
-  /** The namespace is the tenant's own and made when first needed. */
-  tenantNamespace: yes,
 };
 const placeSchema = z.object(PLACE);
 export type Place = Readonly<z.infer<typeof placeSchema>>;
@@ -223,6 +221,18 @@ export const placedDocument = (rules: PlacedRules) => {
     return rules.checkReport?.(shown, status) ?? [made('StatusReported', at, { status })];
   };
 
+  /** Laid over what a new one shows; what it says nothing of stays so. */
+  const create = (state: PlacedState, command: Creation): Decision<DomainEvent> => {
+    const created = documents.decide(state, command);
+    const { at, document } = command;
+    if (isRejection(created) || document['status'] === undefined) return created;
+    const ordered = created.reduce<PlacedState>(evolve, state);
+    if (!isStored(ordered)) return created;
+    const status = { ...shownStatus(ordered), ...objectAt(document, 'status') };
+    const reported = report(ordered, { type: 'ReviseDocument', at, document: { ...document, status } });
+    return isRejection(reported) ? reported : [...created, ...reported];
+  };
+
   const revise = (state: PlacedState, command: Revision): Decision<DomainEvent> => {
     const revised = documents.decide(state, command);
     if (isRejection(revised) || !isStored(state)) return revised;
@@ -317,15 +327,18 @@ export const placedDocument = (rules: PlacedRules) => {
   const evolve = (state: PlacedState, event: DomainEvent): PlacedState => {
     if (!isStored(state)) return documents.evolve(state, event as never);
     const { type, data } = event as AnyEvent;
-    const { waiting: _waiting, reported: _reported, ...told } = state;
+    const { waiting: _waiting, reported, ...told } = state;
     const { failure: _failure, ...well } = told;
     switch (type.startsWith(prefix) ? type.slice(prefix.length) : '') {
       case 'Placed': {
         const { at: _at, decision: _why, ...place } = data as Recorded<'Placed'>;
-        return { ...well, place };
+        const shown = reported === undefined ? {} : { reported: { ...reported, hub: place.hub } };
+        return { ...well, ...shown, place };
       }
-      case 'Waiting':
-        return { ...(isAborted(state) ? told : well), waiting: data as Recorded<'Waiting'> };
+      case 'Waiting': {
+        const kept = { ...(isAborted(state) ? told : well), ...defined({ reported }) };
+        return { ...kept, waiting: data as Recorded<'Waiting'> };
+      }
       case 'Failed':
         return { ...told, failure: data as Recorded<'Failed'> };
       case 'RetryRequested': {
@@ -363,7 +376,7 @@ export const placedDocument = (rules: PlacedRules) => {
         case 'CreateDocument':
           return isStored(state) && state.status === 'retired'
             ? idUsed(state, command)
-            : documents.decide(state, command);
+            : create(state, command);
         case 'ReviseDocument':
           return revise(state, command);
         case 'DeleteDocument':
@@ -412,7 +425,7 @@ export const placedTypes = (
     Object.fromEntries(Object.entries(SHAPES).map(([word, shape]) => [prefix + word, shape])),
     {
       [`${prefix}Placed`]: {
-        providerOnly: ['hub', 'namespace', 'objectName', 'controller', 'tenantNamespace', 'decision'],
+        providerOnly: ['hub', 'namespace', 'objectName', 'controller', 'decision'],
       },
       [`${prefix}Waiting`]: { providerOnly: ['detail'] },
       [`${prefix}Failed`]: { providerOnly: ['detail'] },

@@ -6,7 +6,7 @@ import { ApiError } from '../../src/cli/api-client.ts';
 import { objectAt } from '../../src/domain/json-tools.ts';
 import type { JsonObject } from '../../src/domain/json.ts';
 import { assertNoSecondObject, readHubObjects } from '../support/hubs/hub-journal.ts';
-import { patient, PLACED, readyOf } from '../support/hubs/placed-suite.ts';
+import { PLACED, readyOf } from '../support/hubs/placed-suite.ts';
 import { KIND_SAMPLES, makeHousePool } from '../support/http/kind-samples.ts';
 import { callerOf, seedCatalogue } from '../support/http/service.ts';
 import { createStack, E2E_STORE, PRIVATE, until, type Stack } from '../support/service/stack.ts';
@@ -61,7 +61,7 @@ describe(`every placed kind, and kill -9 at ${KILLED_AT.join(', ')}`, function (
   it('each has one object on a hub, and leaves none', async () => {
     const setUp = callerOf({ url: stack.http() }, await stack.token({ admin: true, user: 'root' }));
     await seedCatalogue(setUp);
-    await makeHousePool(patient(setUp));
+    await makeHousePool(setUp);
     const around = { user: () => '' };
     const made: Made[] = [];
     const bodies: (readonly [Made, JsonObject])[] = [];

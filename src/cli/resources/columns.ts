@@ -37,6 +37,11 @@ const MESSAGE: Column = { title: 'message', path: 'status.message', wide: true }
 const TITLE: Column = { title: 'title', path: 'title' };
 const DESCRIPTION: Column = { title: 'description', path: 'description', wide: true };
 
+const RANGES: readonly Column[] = [
+  { title: 'ipv4 range', path: 'spec.ipv4_cidr' },
+  { title: 'ipv6 range', path: 'spec.ipv6_cidr', optional: true },
+];
+
 /** For kinds that have no entry of their own. */
 export const ANY_KIND: readonly Column[] = [
   { ...STATE, optional: true },
@@ -113,6 +118,27 @@ export const COLUMNS: { readonly [kind: string]: readonly Column[] } = {
     { ...STATE, optional: true },
     { title: 'total', path: 'status.total', optional: true },
     { title: 'available', path: 'status.available' },
+    MESSAGE,
+    { title: 'hub', path: 'status.hub', wide: true, optional: true },
+  ],
+  networkClass: [
+    TITLE,
+    { title: 'strategy', path: 'implementation_strategy' },
+    { title: 'default', path: 'is_default', as: 'yes-no' },
+    STATE,
+    DESCRIPTION,
+  ],
+  subnet: [
+    { title: 'virtual network', path: 'spec.virtual_network', as: 'reference' },
+    ...RANGES,
+    STATE,
+    MESSAGE,
+    { title: 'hub', path: 'status.hub', wide: true, optional: true },
+  ],
+  virtualNetwork: [
+    ...RANGES,
+    { title: 'network class', path: 'spec.network_class', as: 'reference', optional: true },
+    STATE,
     MESSAGE,
     { title: 'hub', path: 'status.hub', wide: true, optional: true },
   ],

@@ -84,6 +84,8 @@ const CORRECTION_ID = `^correction/[^/]+/(${REASONS.join('|')})/[A-Z_]*/[A-Z_]*/
 /** Of resource types that OSAC does not meter. */
 const EXTRA = [
   lifecycle(record({ external_ip_pool: TEXT }), 'external_ip'),
+  lifecycle(record({ network_class: TEXT }), 'virtual_network'),
+  lifecycle(record({ virtual_network: TEXT }), 'subnet'),
   lifecycle(record({ storage_tier: TEXT, size_gib: { type: 'integer', minimum: 1 } }), 'volume'),
 ];
 

@@ -7,6 +7,8 @@ import { isObject, listAt, objectAt, stringAt } from '../../../src/domain/json-t
 import { eventually } from '../eventually.ts';
 import { KIND_SAMPLES, makeHousePool } from '../http/kind-samples.ts';
 import { itemsOf, PRIVATE, seedCatalogue, textAt, type Caller } from '../http/service.ts';
+import { kubeApi } from '../kube-controllers/api.ts';
+import { playTenants } from '../kube-controllers/tenants.ts';
 import { startKubeFaultProxy } from '../kube-apiserver/fault-proxy.ts';
 import { kubeconfigOf } from '../kube-apiserver/kubeconfig.ts';
 import { createWholeService } from '../service/whole-service.ts';
@@ -32,22 +34,6 @@ type Phase = 'Progressing' | 'Failed' | 'Ready';
 
 const metadataOf = (object: JsonObject): JsonObject => objectAt(object, 'metadata');
 
-/** Asks again while what something refers to is not ready. */
-export const patient =
-  (caller: Caller): Caller =>
-  async (...asked) => {
-    let reply = await caller(...asked);
-    await eventually(
-      () => `${asked[1]}: ${reply.text}`,
-      async () => {
-        if (reply.status !== 400 || !reply.text.includes('"code":9')) return true;
-        reply = await caller(...asked);
-        return false;
-      },
-    );
-    return reply;
-  };
-
 /** What an operator writes of a phase. What its maker writes is left alone. */
 const statusOf = (object: OwnedObject, phase: Phase, number: number): JsonObject => {
   const ours = Object.keys(object.status?.shape ?? {});
@@ -64,6 +50,7 @@ const statusOf = (object: OwnedObject, phase: Phase, number: number): JsonObject
 /** Plays the operator of all these kinds. An object is ready at once, unless `phases` has its name. */
 const playOperator = ({ call }: HubServer, phases: Map<string, Phase>, held: Set<string>) => {
   let stopped = false;
+  const tenants = playTenants(kubeApi(call), NS);
   const numbers = new Map<string, number>();
   const numberOf = (name: string): number => {
     if (!numbers.has(name)) numbers.set(name, 1 + numbers.size);
@@ -88,6 +75,7 @@ const playOperator = ({ call }: HubServer, phases: Map<string, Phase>, held: Set
   };
   const run = async (): Promise<void> => {
     while (!stopped) {
+      await tenants();
       for (const { object } of PLACED) {
         const all = pathOf(object);
         const { body } = await call('GET', all);
@@ -137,7 +125,7 @@ export const describePlacedKinds = (name: string, start: () => Promise<HubServer
         return textAt(json, 'health') === 'ok';
       });
       await seedCatalogue(admin);
-      await makeHousePool(patient(admin));
+      await makeHousePool(admin);
       // What the samples refer to is on the hub before the first of them.
       for (const { kind } of PLACED)
         await eventually(`every ${kind.words} is as wanted`, async () =>

@@ -76,6 +76,7 @@ describe('registry: every event type', () => {
       auditGrantNotice: 'AuditGrantNoticed',
       auditExport: 'AuditExportRequested',
       lanePauses: 'LanePaused',
+      tenantSpace: 'TenantSpaceRequested',
       clusterOrder: 'ClusterOrdered',
     };
     check(

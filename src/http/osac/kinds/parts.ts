@@ -9,7 +9,7 @@ import {
   roleBindingRevision,
 } from './bound-users.ts';
 import { attachmentCreation } from './external-ip-attachment.ts';
-import { externalIpCreation, hidingUnoffered, zonedCreation } from './external-ip.ts';
+import { externalIpCreation, hidingUnoffered, placedCreation } from './external-ip.ts';
 import { hubCreation, hubRevision } from './hub.ts';
 import type { KindParts, PartServices } from './kind-parts.ts';
 import { inNetworkCreation, virtualNetworkCreation } from './networks.ts';
@@ -37,7 +37,7 @@ export const kindParts: { readonly [kind: string]: (services: PartServices) => K
   externalIp: (services) => ({ creation: externalIpCreation(services) }),
   externalIpAttachment: (services) => ({ creation: attachmentCreation(services) }),
   externalIpPool: (services) => ({
-    creation: zonedCreation(services.room),
+    creation: placedCreation(services.room, services),
     serving: (service, surface) => (surface === 'public' ? hidingUnoffered(service, services) : service),
   }),
   hub: (services) => ({

@@ -10,11 +10,11 @@ import { MAX_VOLUME_GIB, sizeOf } from '../../../domain/storage/volume.resource.
 import { ApiError, invalid, unfit } from '../../errors.ts';
 import { type Creation, type CreateServices } from '../creates.ts';
 import { documentCreation, documentRevision } from '../documents.ts';
-import { zonedCreation } from './external-ip.ts';
+import { placedCreation } from './external-ip.ts';
 import type { PartServices } from './kind-parts.ts';
 import type { Revision } from '../updates.ts';
 
-type Services = Pick<CreateServices, 'runner'>;
+type Services = Pick<CreateServices, 'runner' | 'resources'>;
 
 /** As it is now, by its id. Throws ApiError 404, or 400 for one that is about to go. */
 const standing = async <E extends DomainEvent>(
@@ -72,6 +72,9 @@ export const volumeCreation = (
         `storage tier "${name}" is not active or has no storage backend: name another one`,
         'TIER_NOT_ACTIVE',
       );
-    return zonedCreation(services.room).resolve({ ...object, document: { ...document, status: backing } });
+    return placedCreation(services.room, services).resolve({
+      ...object,
+      document: { ...document, status: { ...objectAt(document, 'status'), ...backing } },
+    });
   },
 });
