@@ -15,11 +15,11 @@ const BACKING = { backend: 'b1', protocol: 'STORAGE_PROTOCOL_BLOCK' };
 const facts = { id: 'v1', at, tenant: 'acme', project: '', name: 'v1', creator: 'u1' };
 const { given } = specify(volumeDecider);
 
-const order = (spec: object = SPEC) =>
+const order = (spec: object = SPEC, status: object = {}) =>
   ({
     type: 'CreateDocument',
     ...facts,
-    document: { spec: spec as JsonObject, status: { ...BACKING, vendor_volume_id: 'mine' } },
+    document: { spec: spec as JsonObject, status: { ...BACKING, ...status } },
   }) as const;
 const ordered: VolumeEvent = {
   type: 'VolumeOrdered',
@@ -33,6 +33,10 @@ const statusOf = (...events: VolumeEvent[]): JsonObject => {
 describe('volumes', () => {
   it('are ordered with the backend and the protocol of their tier, which stay', () => {
     given().when(order()).thenEvents(ordered);
+    const told = { vendor_volume_id: 'mine', state: 'VOLUME_STATE_AVAILABLE' };
+    given()
+      .when(order(SPEC, told))
+      .thenEvents(ordered, { type: 'VolumeStatusReported', data: { at, status: { ...BACKING, ...told } } });
     expect(statusOf()).to.deep.equal({ ...BACKING, state: 'VOLUME_STATE_CREATING' });
     const status = { backend: 'b2', protocol: 'STORAGE_PROTOCOL_NFS' };
     const labelled = { metadata: { labels: { a: 'b' } }, spec: SPEC };
