@@ -19,6 +19,7 @@ import { createHubObserver, type HubObserver } from '../app/hubs/hub-observer.ts
 import { createHubRegistry, type HubRegistry } from '../app/hubs/hub-registry.ts';
 import type { ManagementClusters } from '../app/hubs/management-cluster.ts';
 import { declareCapacities } from '../app/hubs/scheduler.ts';
+import { repairTakings } from '../app/hubs/taking-repair.ts';
 import { createCheckpoint } from '../app/log/checkpoint.ts';
 import { type EventCodec, createEventCodec } from '../app/log/event-codec.ts';
 import type { EventStore } from '../app/log/event-store.ts';
@@ -94,7 +95,7 @@ export const caughtUpWith =
   };
 
 /** What gives back things that are held for objects that are over. */
-const REPAIRS = [repairCapacity, repairAddresses];
+const REPAIRS = [repairCapacity, repairAddresses, repairTakings];
 
 /** What the run of an order still means to hand to a hub; nothing once it is closed. */
 export const refsOfRun = async (
@@ -316,7 +317,7 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
     isUnknown: (object, id) => port.isUnknown(workflowOn(object), id),
     ...runtime('hub-observer'),
   });
-  const effects = createEffectPorts({ hubs, looks, runner, marks, processes: port }, ports);
+  const effects = createEffectPorts({ hubs, looks, runner, commands, marks, processes: port }, ports);
   const repair = createNameRepair({
     store,
     runner,

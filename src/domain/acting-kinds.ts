@@ -1,8 +1,13 @@
 import type { ActingKind } from './acting-kind.ts';
 import type { HubObject } from './hubs/hub-object.ts';
 import { actingCluster } from './clusters/acting.ts';
+import { actingExternalIpAttachment } from './networks/external-ip-attachment.workflow.ts';
 import { actingExternalIpPool } from './networks/external-ip-pool.workflow.ts';
 import { actingExternalIp } from './networks/external-ip.workflow.ts';
+import { actingNatGateway } from './networks/nat-gateway.workflow.ts';
+import { actingSecurityGroup } from './networks/security-group.workflow.ts';
+import { actingSubnet } from './networks/subnet.workflow.ts';
+import { actingVirtualNetwork } from './networks/virtual-network.workflow.ts';
 import type { Meter } from './metering/meter.ts';
 import { TENANT } from './tenancy/hub-objects.ts';
 import { inProject } from './tenancy/in-project.ts';
@@ -13,9 +18,16 @@ import type { AnyWorkflow } from './workflow.ts';
 const listed = (kind: object): ActingKind => inProject(kind as ActingKind);
 
 /** Every kind that acts: kinds, event types and objects on hubs follow from this list. */
-export const actingKinds: readonly ActingKind[] = [actingCluster, actingExternalIpPool, actingExternalIp].map(
-  listed,
-);
+export const actingKinds: readonly ActingKind[] = [
+  actingCluster,
+  actingExternalIpPool,
+  actingExternalIp,
+  actingExternalIpAttachment,
+  actingVirtualNetwork,
+  actingSubnet,
+  actingSecurityGroup,
+  actingNatGateway,
+].map(listed);
 
 export const actingKindOf = (kind: string): ActingKind | undefined =>
   actingKinds.find((each) => each.kind === kind);

@@ -16,6 +16,7 @@ import { hub } from './hubs/hub.resource.ts';
 import { LANE_PAUSES_CATEGORY, lanePausesDecider } from './hubs/lane-pauses.ts';
 import { diskImage } from './images/disk-image.resource.ts';
 import { NAME_CATEGORY, nameDecider } from './naming/name.ts';
+import { networkClass } from './networks/network-class.resource.ts';
 import type { ResourceKind } from './resource.ts';
 import { secret } from './secrets/secret.resource.ts';
 import { identityProvider } from './tenancy/identity-provider.resource.ts';
@@ -70,6 +71,7 @@ export const kinds: readonly AnyKind[] = [
     hub,
     instanceType,
     identityProvider,
+    networkClass,
     project,
     projectMembership,
     role,

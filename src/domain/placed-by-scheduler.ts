@@ -18,6 +18,8 @@ export const placeByScheduler = <State extends PlacedState>(
   kind: string,
   object: OwnedObject,
   objects: readonly string[] = [object.kind],
+  /** Annotation of the object that names the only hub possible; for kinds of providers. */
+  hubAnnotation?: string,
 ): PlacedStep<State, PlacedCommand> => {
   const toScheduler = (run: PlacedRun, operation: string, more: JsonObject): Call => ({
     port: 'scheduler',
@@ -27,12 +29,14 @@ export const placeByScheduler = <State extends PlacedState>(
   });
   const place = (run: PlacedRun): Call => {
     const zone = annotationOf(run, ZONE_ANNOTATION) ?? '';
+    const hub = (hubAnnotation && annotationOf(run, hubAnnotation)) ?? '';
     return toScheduler(run, 'place', {
       tenant: run.tenant,
       // There are no webhooks and jobs for such kinds.
       withoutAutomation: true,
       objects: [...objects],
       ...(zone === '' ? {} : { zone }),
+      ...(hub === '' ? {} : { hub }),
     });
   };
   const release = (run: PlacedRun): Call => {

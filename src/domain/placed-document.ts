@@ -20,7 +20,16 @@ import type {
 import { isRejection, reject, type Decision, type DomainEvent, type Rejection } from './decider.ts';
 import type { EventType } from './event-type.ts';
 import type { JsonObject } from './json.ts';
-import { defined, listAt, objectAt, sameJson, stringAt, withoutEmpty, withoutPaths } from './json-tools.ts';
+import {
+  defined,
+  listAt,
+  objectAt,
+  sameJson,
+  stringAt,
+  valueAt,
+  withoutEmpty,
+  withoutPaths,
+} from './json-tools.ts';
 import type { ResourceView } from './resource.ts';
 import { jsonObject, mayBe, text, typesOf, type EventData, type Shapes } from './schemas.ts';
 import { z } from 'zod';
@@ -110,6 +119,8 @@ export type PlacedRules = Pick<DocumentRules, 'words' | 'immutable' | 'normalize
   readonly done: string;
   /** Fields of `status` that private callers may write. */
   readonly reportable: readonly string[];
+  /** Paths whose change its hub is to carry out: until it shows that, the document is not as wanted. */
+  readonly carriedOut?: readonly string[];
   readonly status: (state: Placed) => JsonObject;
   /** Why a written status is refused. */
   readonly checkReport?: (shown: JsonObject, status: JsonObject) => Rejection | undefined;
@@ -298,6 +309,14 @@ export const placedDocument = (rules: PlacedRules) => {
     }
   };
 
+  const revised = (before: Placed, after: PlacedState): PlacedState => {
+    const isCarriedOut = (path: string): boolean =>
+      isStored(after) && !sameJson(valueAt(before.document, path), valueAt(after.document, path));
+    if (rules.carriedOut?.some(isCarriedOut) !== true) return after;
+    const { done: _done, ...begun } = after;
+    return begun as PlacedState;
+  };
+
   const evolve = (state: PlacedState, event: DomainEvent): PlacedState => {
     if (!isStored(state)) return documents.evolve(state, event as never);
     const { type, data } = event as AnyEvent;
@@ -321,6 +340,8 @@ export const placedDocument = (rules: PlacedRules) => {
       }
       case 'StatusReported':
         return { ...state, reported: objectAt(data, 'status') };
+      case 'Revised':
+        return revised(state, documents.evolve(state, event as never));
       case 'DeletionRequested':
         return documents.evolve(well, event as never);
       case 'Withdrawn': {

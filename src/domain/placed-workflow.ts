@@ -11,6 +11,7 @@ import {
   holdersOf,
   isAborted,
   isSettled,
+  isUnderWay,
   messageOf,
   OVERDUE,
   type Placed,
@@ -70,9 +71,16 @@ export type PlacedDeclaration<State extends PlacedState, Command> = Pick<
   /** Before the object is applied; the place is one of them. One that has to wait keeps `{waiting, until?}`. */
   readonly first: readonly PlacedStep<State, Command | PlacedCommand>[];
   /** Types of events that may end such a wait; `of`: id of the stream that they must be in. */
-  readonly wakes: { readonly types: readonly string[]; readonly of?: (run: PlacedRun<State>) => string };
+  readonly wakes: {
+    readonly types: readonly string[];
+    readonly of?: (run: PlacedRun<State>) => string;
+    /** How many one event wakes. Default: a few, for most often it frees one thing. */
+    readonly most?: number;
+  };
   /** Once the object is there. */
   readonly following?: readonly PlacedStep<State, Command | PlacedCommand>[];
+  /** A changed document is sent to its hub again. */
+  readonly changes?: true;
   readonly wanted: (run: PlacedRun<State>) => {
     readonly spec: JsonObject;
     readonly annotations?: JsonObject;
@@ -320,7 +328,8 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
     begins: ({ status }) => status !== 'absent' && status !== 'abandoned',
     ends: ({ status }) => (status === 'deleting' ? 'undo' : status === 'retired' ? 'gone' : undefined),
     aborts: isAborted,
-    retries: (_run, { type }) => type === retry,
+    retries: ({ subject }, { type }) =>
+      type === retry || (declared.changes === true && type === `${prefix}Revised` && isUnderWay(subject)),
     memo: {
       initial: { answers: {} },
       evolve: (memo, { type, data }, run) => {
@@ -353,7 +362,7 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
       {
         types: wakes.types,
         timerId: ASK_AGAIN,
-        ...(wakes.of === undefined ? {} : { perStream: MOST_WOKEN }),
+        ...(wakes.of === undefined ? {} : { perStream: wakes.most ?? MOST_WOKEN }),
       },
       TENANT_WAKE,
       HUB_WAKE,

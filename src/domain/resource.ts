@@ -1,6 +1,7 @@
 import type { Decider, DomainEvent, Rejection } from './decider.ts';
 import type { JsonObject } from './json.ts';
 import { withoutPaths } from './json-tools.ts';
+import type { Holder } from './holder.ts';
 import type { SecretRef } from './secret-ref.ts';
 
 /**
@@ -120,10 +121,32 @@ export type ResourceKind<
    * is archived (OSAC), and the next one begins there with nothing of the former.
    */
   readonly idOnce?: true;
+  /**
+   * Parts of it that objects of other kinds hold, each part by one at a time: what its own stream owns, such as the
+   * ranges of a network. `by`: the command that is to make the holder. It claims anew with each attempt, so that a
+   * release of the former generation frees nothing; what another command has claimed for the holder is refused to it.
+   */
+  readonly lends?: {
+    readonly claim: (at: string, holder: Holder, wanted: JsonObject, by?: string) => Command;
+    readonly release: (at: string, holder: Holder, generation: number) => Command;
+    readonly held: (state: State) => readonly { readonly holder: Holder; readonly generation: number }[];
+    readonly heldBy: (state: State, holder: Holder) => number | undefined;
+    /** False: its document shows that nobody holds any of it. Default: that is not to be seen there. */
+    readonly isLent?: (document: JsonObject) => boolean;
+  };
+  /**
+   * What an object holds of others that lend: claimed before its first event, given back by its workflow once its
+   * absence was observed.
+   */
+  readonly takes?: (
+    document: JsonObject,
+  ) => readonly { readonly kind: string; readonly id: string; readonly wanted: JsonObject }[];
   /** What a stored document points at; a referenced object of a `protects` kind cannot be deleted. */
   readonly pointsAt: (document: JsonObject) => readonly { readonly kind: string; readonly id: string }[];
   /** True: an object that something points at cannot be deleted. */
   readonly protectedWhileReferenced: boolean;
+  /** What points at it is counted by kind where that keeps it (OSAC). Default: it is named. */
+  readonly countsUsers?: true;
   /** What the body of a creation must hold beside a name: for the OpenAPI document, and for the tests of all kinds. */
   readonly example?: JsonObject;
   /** Looked-up marks, for example `default` of the default ClusterVersion. */

@@ -195,6 +195,35 @@ export const KINDS = [
     "acts": true
   },
   {
+    "kind": "externalIpAttachment",
+    "words": "external IP attachment",
+    "collection": "external_ip_attachments",
+    "message": "ExternalIPAttachment",
+    "service": "ExternalIPAttachments",
+    "ids": "client-may-choose",
+    "methods": {
+      "public": [
+        "List",
+        "Get",
+        "Create",
+        "Update",
+        "Delete"
+      ],
+      "private": [
+        "List",
+        "Get",
+        "Create",
+        "Update",
+        "Delete"
+      ]
+    },
+    "event": {
+      "field": "external_ip_attachment",
+      "public": false
+    },
+    "acts": true
+  },
+  {
     "kind": "externalIpPool",
     "words": "external IP pool",
     "collection": "external_ip_pools",
@@ -340,6 +369,57 @@ export const KINDS = [
     ]
   },
   {
+    "kind": "natGateway",
+    "words": "NAT gateway",
+    "collection": "nat_gateways",
+    "message": "NATGateway",
+    "service": "NATGateways",
+    "ids": "client-may-choose",
+    "methods": {
+      "public": [
+        "List",
+        "Get",
+        "Create",
+        "Update",
+        "Delete"
+      ],
+      "private": [
+        "List",
+        "Get",
+        "Create",
+        "Update",
+        "Delete"
+      ]
+    },
+    "event": {
+      "field": "nat_gateway",
+      "public": false
+    },
+    "acts": true
+  },
+  {
+    "kind": "networkClass",
+    "words": "network class",
+    "collection": "network_classes",
+    "message": "NetworkClass",
+    "service": "NetworkClasses",
+    "ids": "generated",
+    "methods": {
+      "public": [],
+      "private": [
+        "List",
+        "Get",
+        "Create",
+        "Update",
+        "Delete"
+      ]
+    },
+    "event": {
+      "field": "network_class",
+      "public": false
+    }
+  },
+  {
     "kind": "project",
     "words": "project",
     "collection": "projects",
@@ -480,6 +560,64 @@ export const KINDS = [
     }
   },
   {
+    "kind": "securityGroup",
+    "words": "security group",
+    "collection": "security_groups",
+    "message": "SecurityGroup",
+    "service": "SecurityGroups",
+    "ids": "client-may-choose",
+    "methods": {
+      "public": [
+        "List",
+        "Get",
+        "Create",
+        "Update",
+        "Delete"
+      ],
+      "private": [
+        "List",
+        "Get",
+        "Create",
+        "Update",
+        "Delete"
+      ]
+    },
+    "event": {
+      "field": "security_group",
+      "public": false
+    },
+    "acts": true
+  },
+  {
+    "kind": "subnet",
+    "words": "subnet",
+    "collection": "subnets",
+    "message": "Subnet",
+    "service": "Subnets",
+    "ids": "client-may-choose",
+    "methods": {
+      "public": [
+        "List",
+        "Get",
+        "Create",
+        "Update",
+        "Delete"
+      ],
+      "private": [
+        "List",
+        "Get",
+        "Create",
+        "Update",
+        "Delete"
+      ]
+    },
+    "event": {
+      "field": "subnet",
+      "public": false
+    },
+    "acts": true
+  },
+  {
     "kind": "tenant",
     "words": "tenant",
     "collection": "tenants",
@@ -531,5 +669,34 @@ export const KINDS = [
       "field": "user",
       "public": false
     }
+  },
+  {
+    "kind": "virtualNetwork",
+    "words": "virtual network",
+    "collection": "virtual_networks",
+    "message": "VirtualNetwork",
+    "service": "VirtualNetworks",
+    "ids": "client-may-choose",
+    "methods": {
+      "public": [
+        "List",
+        "Get",
+        "Create",
+        "Update",
+        "Delete"
+      ],
+      "private": [
+        "List",
+        "Get",
+        "Create",
+        "Update",
+        "Delete"
+      ]
+    },
+    "event": {
+      "field": "virtual_network",
+      "public": false
+    },
+    "acts": true
   }
 ] as const;

@@ -6,6 +6,7 @@ import { aggregateOf, nameAggregate } from '../../domain/kinds.ts';
 import { claimsOf, type NameClaim } from '../names/names.ts';
 import { staleRevision } from './refusals.ts';
 import { takenRejection } from './resource-commands.ts';
+import { takingRejection } from './takings.ts';
 
 /** What a command would come to. */
 export type Rehearsed<State> =
@@ -41,6 +42,11 @@ export const rehearse = async <S, C extends { readonly type: string }, E extends
     if (had.has(claim.id) || !(await isTaken(runner, kind, id, claim))) continue;
     const name = view.exists ? view.name : '';
     return { outcome: 'rejected', rejection: takenRejection(kind, claim, name) };
+  }
+  const before = kind.view(state);
+  if (view.exists && (!before.exists || before.archived)) {
+    const rejection = await takingRejection(runner, kind, view, view.creationTimestamp);
+    if (rejection !== undefined) return { outcome: 'rejected', rejection };
   }
   return { outcome: 'accepted', state: after, events: decision };
 };

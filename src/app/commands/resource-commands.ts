@@ -30,6 +30,7 @@ import {
   type ReferralsOptions,
 } from '../references/referrals.ts';
 import { createStreamQueue } from './stream-queue.ts';
+import { createTakings, type Taking } from './takings.ts';
 import { refusedCommand } from './refusals.ts';
 
 /** Runs commands on resources together with the names and unique values that they take and give back. */
@@ -89,6 +90,7 @@ export const createResourceCommands = ({
   singleWriter = true,
 }: ResourceCommandsOptions): ResourceCommands => {
   const entries = createProjectEntries({ runner, names, clock });
+  const takings = createTakings({ runner, names, clock });
   const referrals = createReferrals({
     runner,
     clock,
@@ -107,7 +109,7 @@ export const createResourceCommands = ({
     context: CommandContext,
     { likelyNew = false, ...references }: ResourceOptions,
   ): Promise<{ readonly outcome: CommandOutcome<unknown>; readonly obstacle: NameClaim | undefined }> => {
-    const held = holdingsOf({ runner, names, clock, entries, singleWriter }, kind, id, context);
+    const held = holdingsOf({ runner, names, clock, entries, takings, singleWriter }, kind, id, context);
     let outcome: CommandOutcome<unknown>;
     try {
       outcome = await referrals.carryOut(kind, id, context, references, (exact, check) =>
@@ -211,13 +213,23 @@ export const takenRejection = (
 
 /** What one attempt at one resource holds and owes. */
 const holdingsOf = (
-  parts: SlotParts & { readonly entries: ProjectEntries; readonly singleWriter: boolean },
+  parts: SlotParts & {
+    readonly entries: ProjectEntries;
+    readonly takings: ReturnType<typeof createTakings>;
+    readonly singleWriter: boolean;
+  },
   kind: AnyKind,
   id: string,
   context: CommandContext,
 ) => {
-  const { names, entries, singleWriter } = parts;
+  const { names, entries, takings, singleWriter } = parts;
   const reserved = new Map<string, Reservation>();
+  /** What its last attempt claimed of others, by the one that lends. */
+  const taken = new Map<string, Taking>();
+  const giveBackTaken = async (): Promise<void> => {
+    await takings.giveBack({ kind: kind.kind, id }, [...taken.values()], context);
+    taken.clear();
+  };
   let obstacle: NameClaim | undefined;
   let removed: readonly { readonly id: string; readonly revision: number }[] = [];
   const slots = new Set<string>();
@@ -271,7 +283,7 @@ const holdingsOf = (
   return {
     holdsAny: async (): Promise<boolean> => {
       await settled();
-      return mayHold || reserved.size > 0;
+      return mayHold || reserved.size > 0 || taken.size > 0;
     },
     /** What somebody else holds, so that the command was refused. */
     obstacle: (): NameClaim | undefined => obstacle,
@@ -297,15 +309,21 @@ const holdingsOf = (
         if (claim.slot === true) slots.add(claim.id);
       const holder = { kind: kind.kind, id, stream: streamName(kind.kind, id), exists: before.exists };
       const enters = comesInto(before, after);
+      const takes = kind.takes !== undefined && comesToBe(before, after);
       const wanted = without(has, had);
       for (const claim of wanted) {
         const sent = await send(claim, holder);
         const outcome = async (): Promise<Rejection | undefined> =>
           (await last) ? undefined : takenRejection(kind, claim, after.exists ? after.name : '');
         // Both go into one commit. A store with other writers takes them one after the other anyway.
-        const isLast = claim === wanted.at(-1) && !enters && claim.slot !== true;
+        const isLast = claim === wanted.at(-1) && !enters && !takes && claim.slot !== true;
         if (singleWriter && isLast && sent !== undefined) return { ...sent, outcome };
         const refusal = await outcome();
+        if (refusal !== undefined) return refusal;
+      }
+      if (comesToBe(before, after)) {
+        const note = (one: Taking): void => void taken.set(`${one.lender.kind}/${one.id}`, one);
+        const refusal = await takings.take(kind, after, context, note);
         if (refusal !== undefined) return refusal;
       }
       return enters ? entries.enter({ kind: kind.kind, stream: holder.stream }, after, context) : undefined;
@@ -323,6 +341,10 @@ const holdingsOf = (
         if (fresh && without([claim], has).length > 0)
           await names.release(claim.id, revision, id, 'abandoned', context);
       }
+      // It was never on a hub, or its workflow would have given this back.
+      const view = kind.view(loaded.state);
+      if (view.exists && view.archived)
+        await takings.giveBack({ kind: kind.kind, id }, await takings.heldBy(kind, view), context);
       return settleSlots();
     },
 
@@ -334,17 +356,23 @@ const holdingsOf = (
       await settled();
       for (const { claim, revision, fresh } of reserved.values())
         if (fresh) await names.release(claim.id, revision, id, 'abandoned', context);
+      await giveBackTaken();
       return settleSlots();
     },
   };
 };
 
+const comesToBe = (
+  before: ResourceView,
+  after: ResourceView,
+): after is Extract<ResourceView, { exists: true }> =>
+  (!before.exists || before.archived) && after.exists && !after.archived;
+
 /** The events bring the object into being, in a project that has a name. */
 const comesInto = (
   before: ResourceView,
   after: ResourceView,
-): after is Extract<ResourceView, { exists: true }> =>
-  (!before.exists || before.archived) && after.exists && !after.archived && after.project !== '';
+): after is Extract<ResourceView, { exists: true }> => comesToBe(before, after) && after.project !== '';
 
 /** A command's last event may be one on a resource that had to yield. */
 const withPosition = (

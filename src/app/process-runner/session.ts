@@ -67,6 +67,7 @@ export type Session = {
   run(): Promise<void>;
   status(): Omit<ProcessRunnerStatus, 'clockDivergences'>;
   observe(run: string, observation: JsonObject): boolean;
+  lookNow(run: string): boolean;
   isClosed(run: string): boolean;
   isUnknown(run: string): boolean;
   readonly lanes: Lanes;
@@ -319,6 +320,7 @@ export const createSession = (options: SessionOptions): Session => {
   return {
     lanes,
     observe: (run, observation) => intake.isLive() && runs.observe(run, observation),
+    lookNow: (run) => intake.isLive() && runs.lookNow(run),
     isClosed: (run) => intake.isLive() && !runs.isClosing() && memory.isClosed(run),
     isUnknown: (run) => intake.isLive() && !runs.isClosing() && memory.revisionsOf(run) === undefined,
     retry: (run) => runs.unpark(run),

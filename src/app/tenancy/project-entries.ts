@@ -129,8 +129,8 @@ export const settleEntries = async (
 
 type Fence = { readonly type: 'FenceEntry'; readonly at: string; readonly commandId: string };
 
-/** The stream of what does not exist (any more) is moved on. */
-const fenceOf = (kind: AnyKind): Aggregate<unknown, Fence, DomainEvent> =>
+/** The stream of what does not exist (any more) is moved on: an attempt to write it from before then fails. */
+export const fenceOf = (kind: AnyKind): Aggregate<unknown, Fence, DomainEvent> =>
   deciding(kind, (state, { at, commandId }) => {
     const view = kind.view(state);
     const final = view.exists && (!view.archived || kind.idOnce === true);

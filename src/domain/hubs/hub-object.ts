@@ -227,7 +227,7 @@ const specFaults = (codec: z.ZodType, spec: object): readonly Fault[] => {
   const empty = Object.entries(spec).flatMap(([field, value]: [string, unknown]) =>
     value === null || value === undefined
       ? [{ field: `spec.${field}`, message: 'is null' }]
-      : typeof value === 'object' && Object.keys(value as object).length === 0
+      : typeof value === 'object' && !Array.isArray(value) && Object.keys(value as object).length === 0
         ? [{ field: `spec.${field}`, message: 'is empty' }]
         : [],
   );

@@ -1,6 +1,15 @@
 import { invalid, reject, type Decider, type DomainEvent, type Rejection } from '../decider.ts';
+import {
+  creationUnderWay,
+  isHeldBy,
+  lendsItself,
+  userText,
+  type UseCommand,
+  type UseData,
+  type User,
+} from '../exclusive-use.ts';
 import type { JsonObject } from '../json.ts';
-import { objectAt, stringAt, without } from '../json-tools.ts';
+import { defined, objectAt, stringAt, without } from '../json-tools.ts';
 import { placedResource } from '../placed-resource.ts';
 import type { ResourceKind } from '../resource.ts';
 import {
@@ -17,6 +26,7 @@ import { parseAddress } from '../ranges.ts';
 
 /** Addresses of tenants (OSAC), on the hub of the pool that they are taken from. */
 export const ADDRESS_ANNOTATION = 'fulfillment-ledger/address';
+export const ALREADY_ATTACHED = 'ALREADY_ATTACHED';
 const IMMUTABLE = ['spec.pool'];
 export const IP_PRIVATE_ONLY = ['metadata.finalizers', 'status.hub'];
 
@@ -24,20 +34,25 @@ export type ExternalIpState = PlacedState & {
   readonly address?: string;
   /** The one that the operator of its hub chose, whatever the pool says of it. */
   readonly shown?: { readonly address: string; readonly changes: number };
-  /** An attachment or a NAT gateway uses it. */
-  readonly attached?: true;
+  /** The attachment or the NAT gateway that uses it. */
+  readonly user?: User;
+  /** Claims so far. */
+  readonly claims?: number;
 };
 export type ExternalIpCommand =
   | PlacedCommand
+  | UseCommand
   | { readonly type: 'RecordShown'; readonly at: string; readonly address: string }
   | { readonly type: 'RecordAllocated'; readonly at: string; readonly address: string };
-export type ExternalIpEvent = PlacedEvent<
-  'ExternalIP',
-  DomainEvent<
-    'ExternalIPAddressShown' | 'ExternalIPAllocated',
-    { readonly at: string; readonly address: string }
-  >
->;
+export type ExternalIpEvent =
+  | PlacedEvent<
+      'ExternalIP',
+      DomainEvent<
+        'ExternalIPAddressShown' | 'ExternalIPAllocated',
+        { readonly at: string; readonly address: string }
+      >
+    >
+  | DomainEvent<'ExternalIPAttached' | 'ExternalIPDetached', UseData>;
 
 /** The address that was asked for, if one was. */
 export const wantedAddress = (document: JsonObject): string | undefined =>
@@ -53,15 +68,15 @@ const documents = placedDocument({
   prefix: 'ExternalIP',
   done: 'Allocated',
   immutable: [...IMMUTABLE, `metadata.annotations.${ADDRESS_ANNOTATION}`],
-  reportable: ['state', 'message', 'hub', 'address', 'pool', 'attached'],
+  reportable: ['state', 'message', 'hub', 'address', 'pool'],
   status: (state) => {
-    const { address = '', attached } = state as Placed & ExternalIpState;
+    const { address = '', user } = state as Placed & ExternalIpState;
     return {
       state: `EXTERNAL_IP_STATE_${stateOf(state)}`,
       message: messageOf(state),
       hub: state.place?.hub ?? '',
       address,
-      ...(attached === true ? { attached } : {}),
+      ...(user === undefined ? {} : { attached: true }),
     };
   },
   check: (document) => {
@@ -87,10 +102,12 @@ const documents = placedDocument({
           { field: 'status.state' },
         );
   },
-  inUse: (state) =>
-    (state as Placed & ExternalIpState).attached === true
-      ? notReleasable(state, 'it is attached: remove what uses it first')
-      : undefined,
+  inUse: (state) => {
+    const { user } = state as Placed & ExternalIpState;
+    return user === undefined
+      ? undefined
+      : notReleasable(state, `${userText(user.holder)} uses it: remove that first`);
+  },
   checkRemoval: (state) => {
     const { state: shown = '' } = documents.view(state) as { readonly state?: string };
     return shown === 'EXTERNAL_IP_STATE_ALLOCATED'
@@ -118,6 +135,30 @@ const TRANSITIONS: { readonly [from: string]: readonly string[] } = Object.fromE
 const isOfHub = ({ failure }: PlacedState): boolean =>
   failure?.reason === 'ProvisioningFailed' || failure?.reason === 'ObjectLost';
 
+/** One user at a time, and none of what is about to go. */
+const use = (state: ExternalIpState, command: UseCommand): readonly ExternalIpEvent[] | Rejection => {
+  const { user, claims = 0 } = state;
+  const { at, holder } = command;
+  const isUser = isHeldBy(user, holder);
+  if (command.type === 'DetachFrom') {
+    const { generation } = command;
+    return isUser && user.generation === generation
+      ? [{ type: 'ExternalIPDetached', data: { at, holder, generation } }]
+      : [];
+  }
+  const { by } = command;
+  if (isUser && by === undefined) return [];
+  if (isUser && user.by !== by) return creationUnderWay(holder);
+  if (!isUnderWay(state))
+    return refuseUse('ADDRESS_GONE', 'the external IP is being deleted or was given up: use another one');
+  return user === undefined || isUser
+    ? [{ type: 'ExternalIPAttached', data: { at, holder, generation: claims + 1, ...defined({ by }) } }]
+    : refuseUse(ALREADY_ATTACHED, `external IP '${state.id}' is already attached`);
+};
+
+const refuseUse = (code: string, message: string): Rejection =>
+  reject('failed-precondition', code, message, { field: 'spec.external_ip' });
+
 export const externalIpDecider: Decider<ExternalIpState, ExternalIpCommand, ExternalIpEvent> = {
   initialState: documents.initialState,
   evolve: (state, event) => {
@@ -131,11 +172,14 @@ export const externalIpDecider: Decider<ExternalIpState, ExternalIpCommand, Exte
       return { ...(isOfHub(next) ? without(next, 'failure') : next), shown };
     }
     if (event.type === 'ExternalIPAllocated') return { ...next, address: event.data.address };
-    if (event.type !== 'ExternalIPStatusReported') return next;
-    const { attached: _former, ...kept } = next;
-    return event.data.status['attached'] === true ? { ...kept, attached: true } : kept;
+    if (event.type === 'ExternalIPAttached') {
+      const { at: _at, ...user } = event.data;
+      return { ...next, user, claims: user.generation };
+    }
+    return event.type === 'ExternalIPDetached' ? without(next, 'user') : next;
   },
   decide: (state, command) => {
+    if (command.type === 'AttachTo' || command.type === 'DetachFrom') return use(state, command);
     if (command.type !== 'RecordAllocated' && command.type !== 'RecordShown')
       return documents.decide(state, command) as readonly ExternalIpEvent[] | Rejection;
     if (!isUnderWay(state)) return [];
@@ -159,6 +203,12 @@ export const externalIp: ResourceKind<ExternalIpState, ExternalIpCommand, Extern
     immutable: IMMUTABLE,
     references: [{ path: 'spec.pool', kind: 'externalIpPool', scope: 'full' }],
   }),
+  lends: {
+    ...lendsItself,
+    held: ({ user }) => (user === undefined ? [] : [user]),
+    heldBy: ({ user }, holder) => (isHeldBy(user, holder) ? user.generation : undefined),
+    isLent: (document) => objectAt(document, 'status')['attached'] === true,
+  },
   methods: {
     public: ['List', 'Get', 'Create', 'Update', 'Delete'],
     private: ['List', 'Get', 'Create', 'Update', 'Delete'],

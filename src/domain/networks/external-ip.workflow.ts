@@ -5,6 +5,7 @@ import { placedMeter } from '../placed-meter.ts';
 import { asking, documentOf, placedKind, type PlacedRun } from '../placed-workflow.ts';
 import type { Call } from '../process/declaration.ts';
 import { OWN_BACKOFF } from '../process/effects.ts';
+import { userText } from '../exclusive-use.ts';
 import { networkEventTypes } from './event-types.ts';
 import {
   ADDRESS_ANNOTATION,
@@ -36,6 +37,11 @@ const givenGeneration = (run: IpRun): JsonObject => {
 
 /** The address that was given to it here; absent where the hub's operator chooses. */
 const givenAddress = (run: IpRun): string => stringAt(run.done['claim']?.result, 'address');
+
+const userIn = (data: JsonObject): string => {
+  const holder = objectAt(data, 'holder');
+  return userText({ kind: stringAt(holder, 'kind'), id: stringAt(holder, 'id') });
+};
 
 /** From the ordered IP to its object on the hub of its pool, and back. Its address is claimed from the pool's own stream. */
 export const actingExternalIp = placedKind<ExternalIpState, ExternalIpCommand, ExternalIpEvent>(externalIp, {
@@ -114,6 +120,8 @@ export const actingExternalIp = placedKind<ExternalIpState, ExternalIpCommand, E
   sentences: {
     ExternalIPAddressShown: (data) => `The hub shows address ${stringAt(data, 'address')}.`,
     ExternalIPAllocated: (data) => `Address ${stringAt(data, 'address')} is allocated.`,
+    ExternalIPAttached: (data) => `It was attached: ${userIn(data)} uses it.`,
+    ExternalIPDetached: (data) => `It was detached: ${userIn(data)} uses it no longer.`,
   },
   /** Billed while it is allocated. */
   meter: placedMeter(externalIp, {

@@ -98,18 +98,21 @@ const removeOnce = async <S, C extends { readonly type: string }, E extends Doma
   const pending = live.deletionTimestamp !== undefined;
   // Who gives a hub up knows that orders are on it: they stay to be seen, and the hub with them.
   const givenUp = kind.kind === hub.kind && isGivenUp(live.document);
+  const limit = kind.countsUsers === true ? COUNTED_USERS : NAMED_USERS + 1;
   const users =
     kind.protectedWhileReferenced && !pending && !givenUp
-      ? services.resources.referencedBy(kind.kind, id, { limit: NAMED_USERS + 1 })
+      ? services.resources.referencedBy(kind.kind, id, { limit })
       : [];
   const inUseBy = async (by: readonly User[]): Promise<ApiError> =>
-    inUse(
-      kind.words,
-      live.name,
-      by,
-      principal.admin,
-      kind.kind === hub.kind ? await ordersOn(id, services) : '',
-    );
+    kind.countsUsers === true
+      ? unfit(countedUsers(kind.message, id, by), 'STILL_REFERENCED')
+      : inUse(
+          kind.words,
+          live.name,
+          by,
+          principal.admin,
+          kind.kind === hub.kind ? await ordersOn(id, services) : '',
+        );
   if (users.length > 0) throw await inUseBy(users);
   const refuse = (reason: string | undefined): void => {
     if (reason !== undefined) throw unfit(reason, 'STILL_IN_USE');
@@ -127,9 +130,14 @@ const removeOnce = async <S, C extends { readonly type: string }, E extends Doma
   if (secured) refuse(await secure(id, revision, context.commandId));
   // The looks above refuse nearly all; what is on its way is known only once nothing more can come.
   const unreferenced = (): Rejection | undefined => {
-    const late = services.resources.referencedBy(kind.kind, id, { limit: NAMED_USERS + 1 });
-    if (late.length > 0)
-      return stillIn('STILL_REFERENCED', inUse(kind.words, live.name, late, principal.admin).message);
+    const late = services.resources.referencedBy(kind.kind, id, { limit });
+    if (late.length > 0) {
+      const why =
+        kind.countsUsers === true
+          ? countedUsers(kind.message, id, late)
+          : inUse(kind.words, live.name, late, principal.admin).message;
+      return stillIn('STILL_REFERENCED', why);
+    }
     const reason = blocked?.(id);
     return reason === undefined ? undefined : stillIn('STILL_IN_USE', reason);
   };
@@ -188,6 +196,13 @@ const tryToCloseHub = async (
 
 type User = { readonly kind: string; readonly id: string };
 const NAMED_USERS = 3;
+const COUNTED_USERS = 1_000;
+
+const countedUsers = (message: string, id: string, users: readonly User[]): string => {
+  const counts = Map.groupBy(users, ({ kind }) => kindOf(kind)?.message ?? kind);
+  const all = [...counts].map(([of, some]) => `${some.length} ${of}(s)`).join(', ');
+  return `cannot delete ${message} '${id}': ${all} still reference it`;
+};
 
 /**
  * `users`: what points at it, one more than are named when there are more. Everybody is told of which kinds it is;

@@ -8,9 +8,12 @@ import {
   roleBindingCreation,
   roleBindingRevision,
 } from './bound-users.ts';
+import { attachmentCreation } from './external-ip-attachment.ts';
 import { externalIpCreation, hidingUnoffered, poolCreation } from './external-ip.ts';
 import { hubCreation, hubRevision } from './hub.ts';
 import type { KindParts, PartServices } from './kind-parts.ts';
+import { inNetworkCreation, virtualNetworkCreation } from './networks.ts';
+import { natGatewayCreation } from './nat-gateway.ts';
 import { projectRemoval } from './project.ts';
 import { belongingsOf, settleTenant, tenantCreation, tenantInUse } from './tenant.ts';
 import { userCreation, userRevision } from './user.ts';
@@ -31,20 +34,24 @@ export const kindParts: { readonly [kind: string]: (services: PartServices) => K
   }),
   clusterVersion: () => ({ creation: clusterVersionCreation, revision: clusterVersionRevision }),
   externalIp: (services) => ({ creation: externalIpCreation(services) }),
+  externalIpAttachment: (services) => ({ creation: attachmentCreation(services) }),
   externalIpPool: (services) => ({
-    creation: poolCreation(services.room),
+    creation: poolCreation(services.room, services),
     serving: (service, surface) => (surface === 'public' ? hidingUnoffered(service, services) : service),
   }),
   hub: (services) => ({
     creation: hubCreation(services.hubs.refusesSimulated === true),
     revision: hubRevision({ ...services, ...services.hubs }),
   }),
+  natGateway: (services) => ({ creation: natGatewayCreation(services) }),
   project: (services) => ({ removal: projectRemoval(services) }),
   projectMembership: boundUsers,
   roleBinding: (services) => ({
     creation: roleBindingCreation(services),
     revision: roleBindingRevision(services),
   }),
+  securityGroup: (services) => ({ creation: inNetworkCreation(services) }),
+  subnet: (services) => ({ creation: inNetworkCreation(services) }),
   tenant: (services) => {
     const belongings = belongingsOf(services);
     return {
@@ -54,4 +61,5 @@ export const kindParts: { readonly [kind: string]: (services: PartServices) => K
     };
   },
   user: (services) => ({ creation: userCreation(services), revision: userRevision(services) }),
+  virtualNetwork: (services) => ({ creation: virtualNetworkCreation(services, services.room) }),
 };

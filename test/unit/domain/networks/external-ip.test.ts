@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import type { Holder } from '../../../../src/domain/holder.ts';
 import type { JsonObject } from '../../../../src/domain/json.ts';
 import { objectAt } from '../../../../src/domain/json-tools.ts';
 import {
@@ -32,6 +33,15 @@ const failed: ExternalIpEvent = { type: 'ExternalIPFailed', data: { at, reason: 
 const allocated: ExternalIpEvent = { type: 'ExternalIPAllocated', data: { at, address: '192.0.2.5' } };
 const deleting: ExternalIpEvent = { type: 'ExternalIPDeletionRequested', data: { at } };
 const gone: ExternalIpEvent = { type: 'ExternalIPDeleted', data: { at } };
+const attachment = (id: string): Holder => ({ kind: 'externalIpAttachment', id });
+const attached = (holder: Holder, generation = 1): ExternalIpEvent => ({
+  type: 'ExternalIPAttached',
+  data: { at, holder, generation },
+});
+const detached = (holder: Holder, generation = 1): ExternalIpEvent => ({
+  type: 'ExternalIPDetached',
+  data: { at, holder, generation },
+});
 const reported = (status: JsonObject): ExternalIpEvent => ({
   type: 'ExternalIPStatusReported',
   data: { at: later, status },
@@ -145,11 +155,71 @@ describe('external IPs', () => {
         .thenEvents(reported({ state: STATE('ALLOCATED') }));
     });
 
-    it('and remember what says that they are attached', () => {
-      const attached = reported({ state: STATE('ALLOCATED'), address: '192.0.2.5', attached: true });
-      expect(shown(ordered(), placed, allocated, attached, waiting, allocated)['attached']).to.equal(true);
-      const free = reported({ state: STATE('ALLOCATED'), address: '192.0.2.5' });
-      expect(shown(ordered(), placed, allocated, attached, free, allocated)).to.not.have.property('attached');
+    it('but not whether they are attached', () => {
+      given(ordered(), placed, allocated)
+        .when(write({ state: STATE('ALLOCATED'), hub: 'h1', address: '192.0.2.5', attached: true }))
+        .thenNothing();
+    });
+  });
+
+  describe('serve one user at a time', () => {
+    const [first, second] = [attachment('a1'), { kind: 'natGateway', id: 'n1' }];
+    const attach = (holder: Holder): ExternalIpCommand => ({
+      type: 'AttachTo',
+      at,
+      holder,
+    });
+    const detach = (holder: Holder, generation = 1): ExternalIpCommand => ({
+      type: 'DetachFrom',
+      at,
+      holder,
+      generation,
+    });
+
+    it('who claims them, also while they are pending', () => {
+      given(ordered()).when(attach(first)).thenEvents(attached(first));
+      given(ordered(), attached(first)).when(attach(first)).thenNothing();
+      expect(shown(ordered(), placed, allocated, attached(first))['attached']).to.equal(true);
+    });
+
+    it('and nobody else meanwhile', () => {
+      given(ordered(), placed, allocated, attached(first))
+        .when(attach(second))
+        .thenRejected('ALREADY_ATTACHED', {
+          kind: 'failed-precondition',
+          message: "external IP 'ip1' is already attached",
+        });
+      given(ordered(), attached(first), detached(first)).when(attach(second)).thenEvents(attached(second, 2));
+      expect(shown(ordered(), attached(first), detached(first))).to.not.have.property('attached');
+    });
+
+    it('whom they are given back by alone', () => {
+      given(ordered(), attached(first)).when(detach(second)).thenNothing();
+      given(ordered(), attached(first)).when(detach(first)).thenEvents(detached(first));
+      given(ordered()).when(detach(first)).thenNothing();
+      // What a creation claimed anew is not freed by whoever gives its former claim back.
+      const claimed = (generation: number): ExternalIpEvent => ({
+        type: 'ExternalIPAttached',
+        data: { at, holder: first, generation, by: 'c1' },
+      });
+      given(ordered(), claimed(1))
+        .when({ type: 'AttachTo', at, holder: first, by: 'c1' })
+        .thenEvents(claimed(2));
+      given(ordered(), claimed(1))
+        .when({ type: 'AttachTo', at, holder: first, by: 'c2' })
+        .thenRejected('CREATION_UNDER_WAY');
+      given(ordered(), attached(first), attached(first, 2)).when(detach(first)).thenNothing();
+    });
+
+    it('unless they are about to go, or were given up', () => {
+      const aborted: ExternalIpEvent = {
+        type: 'ExternalIPFailed',
+        data: { at, reason: 'Aborted', message: 'aborted: no' },
+      };
+      for (const history of [[], [ordered(), placed, allocated, deleting], [ordered(), aborted]])
+        given(...history)
+          .when(attach(first))
+          .thenRejected('ADDRESS_GONE', { kind: 'failed-precondition' });
     });
   });
 
@@ -172,10 +242,12 @@ describe('external IPs', () => {
     });
 
     it('not while they are attached', () => {
-      const attached = reported({ state: STATE('ALLOCATED'), attached: true });
-      given(ordered(), placed, allocated, attached)
+      given(ordered(), placed, allocated, attached(attachment('a1')))
         .when(remove)
-        .thenRejected('NOT_RELEASABLE', { kind: 'failed-precondition' });
+        .thenRejected('NOT_RELEASABLE', {
+          kind: 'failed-precondition',
+          message: "cannot delete external IP 'web': external IP attachment 'a1' uses it: remove that first",
+        });
     });
 
     it('once: a second deletion changes nothing', () => {

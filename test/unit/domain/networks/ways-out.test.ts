@@ -200,9 +200,12 @@ describe('a pool or an external IP that an operator aborts', () => {
     remove(deleted);
     expect(abort(deleted)).to.include({ code: 'DELETION_REQUESTED' });
     const attached = orderIp();
-    const status = { state: 'EXTERNAL_IP_STATE_FAILED', attached: true };
-    const { document } = { document: { spec: { pool: { id: 'p', name: 'p' } }, status } };
-    attached.command({ type: 'ReviseDocument', at: attached.now(), document });
+    attached.command({
+      type: 'AttachTo',
+      at: attached.now(),
+      holder: { kind: 'natGateway', id: 'n' },
+      by: 'c1',
+    });
     expect(abort(attached)).to.include({ code: 'NOT_RELEASABLE' });
   });
   it('is deleted while it is being undone, which goes on', () => {

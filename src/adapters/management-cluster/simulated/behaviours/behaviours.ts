@@ -1,6 +1,7 @@
 import type { Behaviour } from './behaviour.ts';
 import { clusterOrderBehaviour } from './cluster-order/behaviour.ts';
 import { externalIpBehaviour, externalIpPoolBehaviour } from './external-ips.ts';
+import { networkBehaviours } from './networks.ts';
 import { tenantBehaviour } from './tenants.ts';
 
 /** What simulated hubs know; another kind is one more row, which `phases.ts` makes of a table. */
@@ -8,5 +9,6 @@ export const BEHAVIOURS: readonly Behaviour[] = [
   clusterOrderBehaviour,
   externalIpBehaviour,
   externalIpPoolBehaviour,
+  ...networkBehaviours,
   tenantBehaviour,
 ];

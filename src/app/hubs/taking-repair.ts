@@ -1,0 +1,71 @@
+import { aggregateOf, kindOf, kinds } from '../../domain/kinds.ts';
+import type { JsonObject } from '../../domain/json.ts';
+import { fenceOf } from '../tenancy/project-entries.ts';
+import { derivedCommandId } from '../log/identifiers.ts';
+import { hubContext, systemContext } from '../log/metadata.ts';
+import { repairHeld, type RepairPorts } from './capacity-repair.ts';
+
+type Lender = {
+  readonly kind: string;
+  readonly id: string;
+  readonly tenant: string;
+  readonly project: string;
+};
+
+type Row = Omit<Lender, 'kind'> & { readonly privateJson: string };
+
+const PAGE = 100;
+
+/**
+ * Gives back what objects hold of others (`commands/takings.ts`) that are over or never came to be: see `repairHeld`.
+ * A creation that is under way is stopped first, and begins again with a claim of its own.
+ */
+export const repairTakings = ({
+  pages,
+  ...ports
+}: RepairPorts & {
+  readonly pages: (kind: string, size: number) => Iterable<readonly Row[]>;
+}): Promise<void> => {
+  const { commandRunner, clock, holders, signal } = ports;
+  return repairHeld(
+    'what was claimed',
+    function* places() {
+      for (const { kind, lends } of kinds)
+        if (lends !== undefined)
+          for (const page of pages(kind, PAGE))
+            yield* page
+              .filter(({ privateJson }) => lends.isLent?.(JSON.parse(privateJson) as JsonObject) !== false)
+              .map(({ id, tenant, project }): Lender => ({ kind, id, tenant, project }));
+    },
+    async (place) => {
+      const lender = kindOf(place.kind);
+      const { lends } = lender ?? {};
+      if (lender === undefined || lends === undefined) return [];
+      const { state } = await commandRunner.peek(aggregateOf(lender), place.id, { signal });
+      return lends.held(state).map(({ holder, generation }) => ({
+        holder,
+        giveBack: async () => {
+          const commandId = derivedCommandId('taking-repair', place.kind, place.id, generation);
+          const held = kindOf(holder.kind);
+          if (held !== undefined && (await holders.ownerOf(holder, signal)) === undefined) {
+            const fence = { type: 'FenceEntry', at: clock.now(), commandId } as const;
+            const fenced = await commandRunner.execute(
+              fenceOf(held),
+              holder.id,
+              fence,
+              { ...systemContext(derivedCommandId(commandId, 'fence'), 'taking-repair'), signal },
+              { step: true },
+            );
+            const view = held.view(fenced.loaded.state);
+            // It was faster: what it claimed is in use.
+            if (view.exists && !view.archived) return fenced;
+          }
+          const command = lends.release(clock.now(), holder, generation);
+          const context = { ...hubContext(commandId, 'taking-repair', '', place), signal };
+          return commandRunner.execute(aggregateOf(lender), place.id, command, context, { step: true });
+        },
+      }));
+    },
+    ports,
+  );
+};

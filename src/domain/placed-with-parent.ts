@@ -1,0 +1,86 @@
+import type { OwnedObject } from './hubs/hub-object.ts';
+import type { JsonObject } from './json.ts';
+import { isObject, stringAt, valueAt } from './json-tools.ts';
+import { placeIn, type PlacedCommand, type PlacedState } from './placed-document.ts';
+import { asking, documentOf, type PlacedRun, type PlacedStep } from './placed-workflow.ts';
+import type { Call } from './process/declaration.ts';
+import { OWN_BACKOFF } from './process/effects.ts';
+import type { ResourceKind } from './resource.ts';
+
+/** Whose hub an object follows: a child is on the hub of its parent, once that is ready there. */
+export type Parent = {
+  readonly kind: string;
+  /** Path of the reference to it. */
+  readonly path: string;
+  readonly words: string;
+  /** Its state once children may be made. */
+  readonly ready: string;
+  /** What its events begin with, and the one that says that it is ready. */
+  readonly message: string;
+  readonly done: string;
+};
+
+const PORT = 'parents';
+/** Children of one parent that one event of it wakes. */
+const MOST_CHILDREN = 1_000;
+
+const parentId = ({ path }: Parent, run: PlacedRun): string =>
+  stringAt(valueAt(documentOf(run), path) as JsonObject | undefined, 'id');
+
+const toParent = (parent: Parent, run: PlacedRun, operation: string, more: JsonObject = {}): Call => ({
+  port: PORT,
+  operation,
+  lane: PORT,
+  args: { parent: { kind: parent.kind, id: parentId(parent, run) }, ...more },
+});
+
+export const wokenByParent = (parent: Parent) => ({
+  types: ['Placed', parent.done, 'StatusReported'].map((word) => parent.message + word),
+  of: (run: PlacedRun) => parentId(parent, run),
+  most: MOST_CHILDREN,
+});
+
+/** Its first step, or the one after what it claims (`claimFromParent`). */
+export const placeWithParent = <State extends PlacedState>(
+  parent: Parent,
+  object: OwnedObject,
+  after: readonly string[] = [],
+): PlacedStep<State, PlacedCommand> =>
+  asking<State, PlacedCommand>('place', (run) => toParent(parent, run, 'place'), {
+    after,
+    done: ({ subject }) => subject.place !== undefined,
+    record: ({ id }, { place, state }, at) =>
+      isObject(place) && state === parent.ready
+        ? { type: 'PlaceOnHub', at, ...placeIn(place, object.nameOf(id)) }
+        : undefined,
+    keep: (_run, { place }) => ({
+      waiting: isObject(place) ? `its ${parent.words} is not ready` : `its ${parent.words} is on no hub yet`,
+    }),
+  });
+
+/**
+ * Makes sure of what was claimed for it before its first event, so that it is given back at the end. It comes before the
+ * place: what has none is deleted at once, and its claim with it.
+ */
+export const claimFromParent = <State extends PlacedState>(
+  { kind, takes }: Pick<ResourceKind, 'kind' | 'takes'>,
+  parent: Parent,
+): PlacedStep<State, PlacedCommand> => {
+  const holder = ({ id }: PlacedRun): JsonObject => ({ kind, id });
+  return asking<State, PlacedCommand>(
+    'claim',
+    (run) => {
+      const wanted = takes?.(documentOf(run)).find((one) => one.kind === parent.kind)?.wanted ?? {};
+      return toParent(parent, run, 'claim', { holder: holder(run), wanted });
+    },
+    {
+      undo: {
+        call: (run) =>
+          toParent(parent, run, 'release', { holder: holder(run), ...run.done['claim']?.result }),
+        look: (run) => toParent(parent, run, 'look', { holder: holder(run) }),
+        absent: (_run, answer) => answer['generation'] === undefined,
+        rules: { backoff: OWN_BACKOFF },
+      },
+    },
+  );
+};
