@@ -165,8 +165,7 @@ export const laneOf = (hub: string, kind?: Pick<OwnedObject, 'kind' | 'ownLane'>
 
 /** As OSAC's operator names it. */
 export const templateOf = ({ kind, template }: Pick<OwnedObject, 'kind' | 'template'>): string =>
-  template ??
-  `create-${kind.replaceAll(/(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])/g, '-').toLowerCase()}`;
+  template ?? `create-${kind.replaceAll(/(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])/g, '-').toLowerCase()}`;
 
 /** The object of a manifest: no status, no finalizers, and of labels and annotations only our own. */
 export const objectOf = (kind: OwnedObject, { spec, ...metadata }: Manifest): JsonObject =>

@@ -157,7 +157,11 @@ describe('a tenant on a hub, killed between every two steps of its making and it
       const user = await stack.client({ tenant: name, user: 'alice' });
       const ids = [1, 2, 3].map((n) => `ip-${name}-${n}`);
       const orders = ids.map((id) =>
-        user.send('POST', IPS, { id, metadata: { name: id, annotations: QUICK }, spec: { pool: { id: POOL } } }),
+        user.send('POST', IPS, {
+          id,
+          metadata: { name: id, annotations: QUICK },
+          spec: { pool: { id: POOL } },
+        }),
       );
       const removal = root.send('DELETE', `${PRIVATE}/tenants/${name}`);
       const ordered = await Promise.allSettled(orders);
