@@ -87,6 +87,8 @@ export type OwnedObject<
    * part of it, so what it refuses is about single fields.
    */
   readonly spec: z.ZodObject & z.ZodType<Spec>;
+  /** Fields of its status that whoever makes it writes (OSAC's operator); it is shown with the same ones. */
+  readonly status?: z.ZodObject;
   /** Fields of the spec that hold secrets: never repeated, and not kept by simulated hubs. */
   readonly secretFields: readonly string[];
   /** With every field that we write or read; for a dry run. */
