@@ -110,6 +110,7 @@ const shownNetwork = shownPart({
 
 export const VIRTUAL_NETWORK: OwnedObject<z.infer<typeof networkSpec>, Shown<z.infer<typeof networkSpec>>> = {
   ...networkObject('VirtualNetwork', 'virtualnetwork', 'virtual networks'),
+  webhook: 'create-virtual-network',
   spec: networkSpec,
   sample: {
     spec: {
@@ -137,6 +138,7 @@ const shownSubnet = shownPart({
 /** The network's own id is in its spec. */
 export const SUBNET: OwnedObject<z.infer<typeof subnetSpec>, Shown<z.infer<typeof subnetSpec>>> = {
   ...networkObject('Subnet', 'subnet', 'subnets'),
+  webhook: 'create-subnet',
   spec: subnetSpec,
   sample: {
     spec: { virtualNetwork: 'check', ipv4Cidr: '10.0.1.0/24', ipv6Cidr: 'fd00:0:0:1::/64' },
@@ -242,6 +244,8 @@ export const EXTERNAL_IP_ATTACHMENT: OwnedObject<
   Shown<z.infer<typeof attachmentSpec>>
 > = {
   ...networkObject('ExternalIPAttachment', 'externalipattachment', 'external IP attachments'),
+  webhook: 'attach-public-ip',
+  template: 'attach-external-ip',
   spec: attachmentSpec,
   sample: {
     spec: { externalIP: 'check', cluster: 'check', targetEndpoint: 'API' },
