@@ -114,6 +114,8 @@ const GROUPS: readonly Group[] = [
   },
   aboutKinds(['label', 'annotate'], async () => (await import('./commands/change.ts')).addMapCommands),
   aboutKinds(['scale'], async () => (await import('./commands/change.ts')).addScaleCommand),
+  aboutKinds(['attach'], async () => (await import('./commands/attach.ts')).addAttachCommand),
+  aboutKinds(['detach'], async () => (await import('./commands/attach.ts')).addDetachCommand),
   aboutKinds(['delete'], async () => (await import('./commands/delete.ts')).addDeleteCommand),
   aboutKinds(
     ['kubeconfig', 'password'],

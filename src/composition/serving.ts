@@ -250,7 +250,9 @@ export const serve = async (
     if (config.drainMs > 0 && server.listening)
       await new Promise<void>((resolve) => timers.after(config.drainMs, () => resolve()));
     ending.abort();
-    await Promise.all([closeServer(server, config.shutdownMs), grpc?.close(config.shutdownMs)]);
+    const closed = Promise.all([closeServer(server, config.shutdownMs), grpc?.close(config.shutdownMs)]);
+    tls?.endHandshakes();
+    await closed;
   });
   await listen(server, 'LEDGER_HTTP_ADDRESS', config.httpAddress);
   if (grpc !== undefined && grpcAddress !== undefined)

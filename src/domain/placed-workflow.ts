@@ -2,6 +2,7 @@ import type { ActingKind, AnyWorkflow, TimelineWords } from './acting-kind.ts';
 import type { Decider, DomainEvent } from './decider.ts';
 import type { EventType } from './event-type.ts';
 import { failureSentence } from './failure-sentences.ts';
+import { filled } from './hubs/hub-codecs.ts';
 import { laneOf, type OwnedObject, SIMULATION_ANNOTATION } from './hubs/hub-object.ts';
 import type { JsonObject } from './json.ts';
 import { defined, isObject, objectAt, own, stringAt, textsAt, without } from './json-tools.ts';
@@ -23,6 +24,8 @@ import { BACKOFF, delayAfter, later, OWN_BACKOFF, type Backoff } from './process
 import type { Problem, Run } from './process/run.ts';
 import { stepWorkflow } from './process/step-workflow.ts';
 import { UNDO } from './process/undo.ts';
+import { tenantSpaceId } from './tenancy/tenant-space.ts';
+import { HUB_CARRIES, HUB_WAKE, TENANT_READY, TENANT_WAKE } from './tenancy/tenant-wake.ts';
 import type { ResourceKind } from './resource.ts';
 import { because, quoted } from './sentences.ts';
 
@@ -99,10 +102,26 @@ const answersOf = ({ done }: PlacedRun, step: string): number => own(done, step)
 /** The last answer, if it was to wait; `isOver`: something may have changed since. */
 const waitOf = (run: PlacedRun, step: string) => {
   const { at = '', times = 0, result } = own(run.done, step) ?? {};
-  const message = stringAt(result, 'waiting');
+  const [message, until] = [stringAt(result, 'waiting'), stringAt(result, 'until')];
   const isOver = (own(run.memo.answers, step) ?? 0) >= times;
-  return message === '' ? undefined : { at, times, message, until: stringAt(result, 'until'), isOver };
+  if (message === '') return undefined;
+  const isForHub = stringAt(result, 'for') === 'hub';
+  return { step, at, times, message, until, detail: stringAt(result, 'detail'), isForHub, isOver };
 };
+
+/**
+ * It may have to wait until its hub knows its tenant (`tenant-space.ts`). The effect is the same until it had that answer,
+ * and then another one.
+ */
+const APPLY = 'apply';
+const applyInstance = (run: PlacedRun): string => {
+  const { instance = '', times = 0 } = own(run.done, APPLY) ?? {};
+  const ofCycle = instance === String(run.cycle) || instance.startsWith(`${run.cycle}.`);
+  if (waitOf(run, APPLY) !== undefined) return `${run.cycle}.${times}`;
+  return ofCycle ? instance : String(run.cycle);
+};
+const isApplied = (run: PlacedRun): boolean =>
+  run.done[APPLY]?.instance === applyInstance(run) && waitOf(run, APPLY) === undefined;
 
 /** Asks what may have to wait; once it was told to wait, not before something may have changed. */
 export const asking = <State extends PlacedState, Command>(
@@ -143,12 +162,24 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
     const { at = '', times = 0 } = own(run.done, step) ?? {};
     return reason === undefined || run.subject.failure?.reason !== reason
       ? []
-      : [{ at, times, message: '', until: '', isOver: (own(run.memo.answers, step) ?? 0) >= times }];
+      : [
+          {
+            step,
+            at,
+            times,
+            message: '',
+            until: '',
+            detail: '',
+            isForHub: false,
+            isOver: (own(run.memo.answers, step) ?? 0) >= times,
+          },
+        ];
   };
   const restOf = (run: R) =>
-    [...first.flatMap(({ name }) => waitOf(run, name) ?? []), ...failureOf(run)].find(
-      ({ isOver }) => !isOver,
-    );
+    [
+      ...[...first.map(({ name }) => name), APPLY].flatMap((name) => waitOf(run, name) ?? []),
+      ...failureOf(run),
+    ].find(({ isOver }) => !isOver);
 
   const placeOf = ({ subject: { place, left } }: R) => place ?? left;
   const onHub = (run: R, operation: string, more: JsonObject = {}): Call => {
@@ -162,19 +193,18 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
     left === null && hub === placeOf(run)?.hub;
 
   const applyArgs = (run: R): JsonObject => {
-    const { simulated, tenantNamespace } = run.subject.place ?? {};
+    const { simulated } = run.subject.place ?? {};
     const { spec, annotations } = declared.wanted(run);
     // A tenant's annotation must never reach a real hub: its operator reads annotations as instructions.
     const simulation = simulated === true ? annotationOf(run, SIMULATION_ANNOTATION) : undefined;
     const all = defined({ ...annotations, [SIMULATION_ANNOTATION]: simulation }) as JsonObject;
-    return { spec, annotations: all, ...(tenantNamespace === undefined ? {} : { tenantNamespace }) };
+    return { spec, annotations: all, tenant: true };
   };
 
   const look = (run: R, answer: JsonObject, at: string): Any | undefined => {
     const { place } = run.subject;
     const { object: shown, hub } = answer;
-    const isApplied = run.done['apply']?.instance === String(run.cycle);
-    if (run.ending !== undefined || run.aborted !== undefined || !isApplied || place === undefined)
+    if (run.ending !== undefined || run.aborted !== undefined || !isApplied(run) || place === undefined)
       return undefined;
     // Until an attempt whose outcome nobody knows has its answer, nothing that is seen is news.
     if (run.problem !== undefined || shown === undefined || (hub !== undefined && hub !== place.hub))
@@ -187,8 +217,12 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
     // Where nobody works on the objects of a hub, what was stored there is as it should be.
     const isUnattended = place.controller === 'ledger' && !place.simulated;
     if (isUnattended || stringAt(shown, 'phase') === 'Ready') return declared.ready(run, shown, at);
-    if (stringAt(shown, 'phase') !== 'Failed') return undefined;
     const said = stringAt(shown, 'message');
+    if (stringAt(shown, 'phase') !== 'Failed')
+      // What it waits for there, such as its tenant (`TenantNotReady`), it says while nothing has failed.
+      return said === ''
+        ? undefined
+        : { type: 'ReportWaiting', at, message: `the hub has not begun the ${words} yet`, detail: said };
     const message = `the hub could not make the ${words} ready`;
     const detail = said === '' ? {} : { detail: said };
     return { type: 'RecordFailure', at, reason: 'ProvisioningFailed', message, ...detail };
@@ -197,10 +231,14 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
   const steps: readonly PlacedStep<State, Any>[] = [
     ...first,
     {
-      name: 'apply',
+      name: APPLY,
       after: first.map(({ name }) => name),
       rules: { backoff: BACKOFF },
-      work: (run) => ({ call: onHub(run, 'applyObject', applyArgs(run)), instance: run.cycle }),
+      done: isApplied,
+      work: (run) =>
+        waitOf(run, APPLY)?.isOver === false
+          ? undefined
+          : { call: onHub(run, 'applyObject', applyArgs(run)), instance: applyInstance(run) },
       undo: {
         call: (run) => onHub(run, 'deleteObject'),
         look: (run) => onHub(run, 'observeObject'),
@@ -243,7 +281,7 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
         const wait = restOf(run);
         return wait === undefined || wait.message === ''
           ? undefined
-          : { type: 'ReportWaiting', at: wait.at, message: wait.message };
+          : { type: 'ReportWaiting', at: wait.at, message: wait.message, ...filled({ detail: wait.detail }) };
       },
     },
     {
@@ -306,12 +344,16 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
     memo: {
       initial: { answers: {} },
       evolve: (memo, { type, data }, run) => {
-        if (type !== retry && (type !== 'TimerFired' || !stringAt(data, 'timerId').startsWith(ASK_AGAIN)))
+        const timerId = type === 'TimerFired' ? stringAt(data, 'timerId') : '';
+        if (
+          type !== retry &&
+          ![ASK_AGAIN, TENANT_READY, HUB_CARRIES].some((name) => timerId.startsWith(name))
+        )
           return memo;
         const { until = '' } = restOf(run) ?? {};
         const hasCome = until !== '' && until <= stringAt(data, 'at');
         const answers = Object.fromEntries(
-          [...first, ...following].map(({ name }) => [name, answersOf(run, name)]),
+          [...first, { name: APPLY }, ...following].map(({ name }) => [name, answersOf(run, name)]),
         );
         return { ...memo, answers, ...(hasCome ? { came: until } : {}) };
       },
@@ -324,14 +366,23 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
       // It asks at the time that it was told of, whoever woke it before. Where others were faster there are more of them.
       const rest = until === '' || until === came ? delayAfter(run.id, times, WAITING_BACKOFF) : MINUTE;
       const soonest = until !== '' && came === undefined ? until : later(at, rest);
-      const timerId = wakes.of === undefined ? ASK_AGAIN : `${ASK_AGAIN}:${wakes.of(run)}`;
+      const asked = wakes.of === undefined ? ASK_AGAIN : `${ASK_AGAIN}:${wakes.of(run)}`;
+      const { hub = '' } = placeOf(run) ?? {};
+      const held = wait.isForHub
+        ? `${HUB_CARRIES}:${hub}`
+        : `${TENANT_READY}:${tenantSpaceId(hub, run.tenant)}`;
+      const timerId = wait.step === APPLY ? held : asked;
       return { [timerId]: until > soonest ? until : soonest };
     },
-    wakes: {
-      types: wakes.types,
-      timerId: ASK_AGAIN,
-      ...(wakes.of === undefined ? {} : { perStream: wakes.most ?? MOST_WOKEN }),
-    },
+    wakes: [
+      {
+        types: wakes.types,
+        timerId: ASK_AGAIN,
+        ...(wakes.of === undefined ? {} : { perStream: wakes.most ?? MOST_WOKEN }),
+      },
+      TENANT_WAKE,
+      HUB_WAKE,
+    ],
     steps: steps as readonly Step<R, Any & { readonly type: string }>[],
     observe: look as (...of: Parameters<typeof look>) => (Any & { readonly type: string }) | undefined,
     hubOf: (run) => placeOf(run)?.hub,
@@ -371,7 +422,11 @@ export const placedKind = <
         ...declared.sentences,
       },
       deeds: { apply: 'send it to its hub', 'undo-apply': 'delete it from its hub', ...declared.deeds },
-      timers: { [ASK_AGAIN]: 'The wait is over; the ledger asks again.' },
+      timers: {
+        [ASK_AGAIN]: 'The wait is over; the ledger asks again.',
+        [TENANT_READY]: 'Its hub may know its tenant by now; the ledger sends it again.',
+        [HUB_CARRIES]: 'Its hub may carry it by now; the ledger sends it again.',
+      },
     },
     order: {
       prefix: (event?.field ?? '').toUpperCase(),

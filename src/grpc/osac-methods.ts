@@ -27,7 +27,6 @@ import {
 import type { KindService, SingleService, StreamService, SurfaceTable } from '../http/osac/service-table.ts';
 import { RESOURCES_VIEW } from '../http/positions.ts';
 import { documentOf, encodeStored, encodeText, numberOf, withZerosOfEntries, wrapped } from './documents.ts';
-import { MAX_MESSAGE_BYTES } from './frames.ts';
 import {
   NOTHING,
   pathOf,
@@ -36,6 +35,7 @@ import {
   type Reply,
   type UnaryMethod,
 } from './method.ts';
+import { MAX_MESSAGE_BYTES } from './protocol.ts';
 
 /** Every request of OSAC's services has some of these fields. */
 type Sent = Partial<{

@@ -31,7 +31,7 @@ export const createMadeObjectEffects = ({
 }): EffectPort => {
   const viewOf = async ({ kind: name, id }: Holder, call: EffectCall) => {
     const kind = kindOf(name);
-    if (kind === undefined) throw new TypeError(`there are no objects of kind ${name}`);
+    if (kind === undefined) throw new TypeError(`no objects of kind ${name} exist`);
     const { state, revision } = await commandRunner.load(aggregateOf(kind), id, { signal: call.signal });
     return { kind, view: kind.view(state), revision };
   };

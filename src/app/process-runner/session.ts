@@ -142,7 +142,7 @@ export const createSession = (options: SessionOptions): Session => {
       runs.wakeLane(lane, howMany);
       if (howMany === 'one') return;
       // What waits for a place may get one there now.
-      for (const { wakes } of workflows) if (wakes !== undefined) wakeTimer(wakes.timerId);
+      for (const { timerId } of workflows.flatMap(({ wakes = [] }) => wakes)) wakeTimer(timerId);
     },
   });
   const work = createWork({ ...parts, log, signal: hardStop.signal });

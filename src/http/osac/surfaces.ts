@@ -2,7 +2,7 @@ import type { DescMessage } from '@bufbuild/protobuf';
 import { createJsonSchemas, type JsonSchemas } from '../../app/json-schema/json-schemas.ts';
 import { actingKindOf } from '../../domain/acting-kinds.ts';
 import type { DomainEvent } from '../../domain/decider.ts';
-import { objectAt, stringAt } from '../../domain/json-tools.ts';
+import { defined, objectAt, stringAt } from '../../domain/json-tools.ts';
 import { kinds, type AnyKind } from '../../domain/kinds.ts';
 import { revealing } from '../../domain/personal.ts';
 import type { ResourceKind, ResourceView } from '../../domain/resource.ts';
@@ -23,6 +23,7 @@ import { deleteHandler, type Removal } from './deletes.ts';
 import { documentCreation, documentRevision } from './documents.ts';
 import type { KindParts } from './kinds/kind-parts.ts';
 import { kindParts } from './kinds/parts.ts';
+import { protectedDefault } from './kinds/tenant.ts';
 import { listHandler } from './lists.ts';
 import { type Surface, MESSAGES } from './messages.ts';
 import { getHandler, timelineHandler } from './reads.ts';
@@ -207,7 +208,11 @@ const surfaceTable = (
     const parts = {
       creation: own.creation ?? documentCreation,
       revision: own.revision ?? documentRevision,
-      remove: { command: (at: string) => ({ type: 'DeleteDocument', at }) as const, ...own.removal },
+      remove: {
+        command: (at: string) => ({ type: 'DeleteDocument', at }) as const,
+        ...defined({ blocked: protectedDefault(kind, services) }),
+        ...own.removal,
+      },
       extras: extrasOf(surface, kind, own.handlers ?? {}, services),
     };
     const service = kindService(surface, kind, parts, services);

@@ -81,7 +81,7 @@ describe('every kind over HTTP', () => {
       const labels = (value: string): object => ({ metadata: { labels: { env: value, 'a.b/c': 'x' } } });
 
       it('a dry run of a creation shows the object and leaves no trace', async () => {
-        const { body } = fresh();
+        const { name, body } = fresh();
         const reply = await leavesNoTrace('create', () => admin('POST', collection, body, DRY));
         expect(reply.status, reply.text).to.equal(200);
         const sentId = (body as { id?: string }).id;
@@ -91,9 +91,28 @@ describe('every kind over HTTP', () => {
         expect(reply.text).not.to.contain('S3CRET');
         const made = await admin('POST', collection, body, { 'idempotency-key': 'dry-run-key' + serial });
         expect(made.status, `its name is free: ${made.text}`).to.equal(200);
-        const again = await leavesNoTrace('again', () => admin('POST', collection, body, DRY));
+        // Of what it takes besides, another one: that is looked at first.
+        const alike = sample.body(name, around);
+        const again = await leavesNoTrace('again', () => admin('POST', collection, alike, DRY));
         expect(again.status, `its name is taken: ${again.text}`).to.equal(409);
       });
+
+      if (sample.settled !== undefined) {
+        it('a status that comes with a private creation is shown, one that a tenant sends is not', async () => {
+          const state = (reply: Reply): unknown => (objectOf(reply)['status'] as Json | undefined)?.['state'];
+          const { status } = sample.settled as { readonly status: Json };
+          const made = await admin('POST', collection, { ...fresh().body, ...sample.settled });
+          expect([made.status, state(made)], made.text).to.deep.equal([200, status['state']]);
+          if (!kind.methods.public.includes('Create')) return;
+          const user = callerOf(service, await service.token({ user: 'alice', tenants: ['t1'] }));
+          const own = await user('POST', `${PUBLIC}/${kind.collection}`, {
+            ...fresh().body,
+            ...sample.settled,
+          });
+          expect(own.status, own.text).to.equal(200);
+          expect(state(own)).to.not.equal(status['state']);
+        });
+      }
 
       it('a dry run of what is wrong is refused alike', async () => {
         const { body } = fresh();

@@ -2,6 +2,7 @@ import type { Behaviour } from './behaviour.ts';
 import { clusterOrderBehaviour } from './cluster-order/behaviour.ts';
 import { externalIpBehaviour, externalIpPoolBehaviour } from './external-ips.ts';
 import { networkBehaviours } from './networks.ts';
+import { tenantBehaviour } from './tenants.ts';
 
 /** What simulated hubs know; another kind is one more row, which `phases.ts` makes of a table. */
 export const BEHAVIOURS: readonly Behaviour[] = [
@@ -9,4 +10,5 @@ export const BEHAVIOURS: readonly Behaviour[] = [
   externalIpBehaviour,
   externalIpPoolBehaviour,
   ...networkBehaviours,
+  tenantBehaviour,
 ];
