@@ -238,8 +238,6 @@ const readerOf =
       if (sent === undefined && intake.bytes > before)
         throw invalid('the message ends before the length that it announces');
       if (sent === undefined) return undefined;
-      // The end of the request is seen before the answer is out, which would be a reset otherwise.
-      if (!isBidi(method)) exchange.response.stream.resume();
       // Of several messages the library unpacks each.
       const flags = isBidi(method) ? 0 : intake.first;
       if (flags > COMPRESSED) throw invalid('the message has flags that this service does not know');
