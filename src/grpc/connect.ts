@@ -200,12 +200,13 @@ const connectError = (error: ApiError, exchange: Exchange): ConnectError => {
   return told;
 };
 
-/** Messages that the library takes one after the other. */
+/** Messages that the library takes one after the other. Of itself it would send no headers before the first. */
 const bridge = (
-  { response }: StreamExchange,
+  { request, response }: StreamExchange,
   write: (message: Uint8Array) => Promise<void>,
   end: MessageSink['end'],
 ): MessageSink => {
+  const { stream } = response;
   let backlog = 0;
   let drained: (() => void) | undefined;
   const taken = (bytes: number): void => {
@@ -215,10 +216,17 @@ const bridge = (
     drained = undefined;
   };
   // Messages may all be taken while their bytes still wait in the stream.
-  response.stream.on('drain', () => taken(0));
+  stream.on('drain', () => taken(0));
   return {
-    head: () => undefined,
-    backlog: () => backlog + response.stream.writableLength,
+    head: () => {
+      if (!stream.headersSent && !stream.destroyed && !stream.closed)
+        stream.respond({
+          ...response.headers,
+          ':status': 200,
+          'content-type': request.headers['content-type'],
+        });
+    },
+    backlog: () => backlog + stream.writableLength,
     write: (messages) => {
       for (const message of messages) {
         const { byteLength } = message;
@@ -260,11 +268,12 @@ const answerBy = async (
   });
   if (stream.destroyed || stream.closed) return;
   response.statusCode = told.fault?.status ?? answer.status;
-  stream.respond({
-    ':status': answer.status,
-    ...response.headers,
-    ...Object.fromEntries(answer.header ?? []),
-  });
+  if (!stream.headersSent)
+    stream.respond({
+      ':status': answer.status,
+      ...response.headers,
+      ...Object.fromEntries(answer.header ?? []),
+    });
   for await (const part of answer.body ?? []) {
     if (stream.destroyed || stream.closed) return;
     if (!stream.write(part)) await new Promise<void>((resolve) => onceEither(response, resolve));
