@@ -5,10 +5,10 @@ import { shownConditions, shownList, shownMeta, shownPart, shownText } from '../
 import { MAX_RULES } from './security-rules.ts';
 
 /** What external IPs and their pools are on a hub (OSAC's operator). */
-const shownStatus = { phase: shownText, conditions: shownConditions };
+export const shownStatus = { phase: shownText, conditions: shownConditions };
 
 /** What both have in common; `word` is the kind's in labels and names. */
-const networkObject = (kind: string, word: string, called: string) => ({
+export const networkObject = (kind: string, word: string, called: string) => ({
   kind,
   group: OSAC_GROUP,
   version: 'v1alpha1',
@@ -26,9 +26,12 @@ const networkObject = (kind: string, word: string, called: string) => ({
   ] as const,
 });
 
-type Shown<Spec extends object> = OwnedShown<Spec> & { readonly phase: string; readonly message: string };
+export type Shown<Spec extends object> = OwnedShown<Spec> & {
+  readonly phase: string;
+  readonly message: string;
+};
 
-const explained = (conditions: z.infer<typeof shownConditions>): string =>
+export const explained = (conditions: z.infer<typeof shownConditions>): string =>
   conditions.find(({ type, status }) => type === 'Ready' && status === 'False')?.message ?? '';
 
 const poolSpec = z.object({
@@ -178,6 +181,7 @@ export const SECURITY_GROUP: OwnedObject<
   Shown<z.infer<typeof groupSpec>> & { readonly version: string }
 > = {
   ...networkObject('SecurityGroup', 'securitygroup', 'security groups'),
+  mayBeEmpty: ['ingressRules', 'egressRules'],
   spec: groupSpec,
   sample: {
     spec: {
