@@ -18,6 +18,7 @@ const DRILLS: { readonly [hub: string]: Drill } = {
   'aap, with an operator': { real: { mode: 'aap', controller: 'operator' } },
   'eda, without an operator': { real: { mode: 'eda', controller: 'ledger' } },
   'aap, without an operator': { real: { mode: 'aap', controller: 'ledger' } },
+  'with addresses of its own': { addresses: true },
   'networks and what lies in them': { networks: true },
 };
 

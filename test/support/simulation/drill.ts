@@ -16,6 +16,8 @@ export type Drill = {
   /** Absent: a hub whose operator does everything. */
   readonly real?: Pick<RealHubPlan, 'mode' | 'controller'>;
   readonly death?: Death;
+  /** The cluster gets external IPs of its own. */
+  readonly addresses?: true;
   /** Networks of all kinds instead of a cluster. */
   readonly networks?: true;
   /** The hub that is chosen first is never reached; there is a second one. */
@@ -67,7 +69,10 @@ export const planOfDrill = (seed: number, { real, death, firstHubAway = false }:
   deletesAll: false,
 });
 
-const actOf = ({ networks }: Drill) => (networks === true ? actOnNetworks : act);
+const actOf = ({ networks, addresses }: Drill) =>
+  networks === true
+    ? actOnNetworks
+    : (world: World, ordering: () => void) => act(world, ordering, addresses === true);
 
 /** A network and one of all that lies in it: made, changed, and deleted at once, in any order. */
 const actOnNetworks = async (world: World, ordering: () => void): Promise<void> => {
@@ -111,17 +116,27 @@ const actOnNetworks = async (world: World, ordering: () => void): Promise<void> 
   await until(world, 'everybody has stopped', world.stopAll(), 5 * MINUTE);
 };
 
-const act = async (world: World, ordering: () => void): Promise<void> => {
+const act = async (world: World, ordering: () => void, withAddresses: boolean): Promise<void> => {
   const clients = createClients(world, world.random.fork('clients'));
   const workload = createWorkload(world, clients, world.random.fork('workload'));
   const [tenant] = TENANTS;
   world.keepRunning(1);
   await until(world, 'the catalogue is there', workload.prepare(), 5 * MINUTE);
+  const networks = createNetworkWorkload(world, clients, world.random.fork('networks'));
+  if (withAddresses) {
+    await until(world, 'there is a pool', networks.prepare(), 5 * MINUTE);
+    await settleNetworks(world, networks);
+  }
+  const more = withAddresses ? { auto_external_ip_attachment: true } : {};
   ordering();
-  await until(world, 'an order is answered', workload.order(tenant, 2, 'drill'), 5 * MINUTE);
+  await until(world, 'an order is answered', workload.order(tenant, 2, 'drill', more), 5 * MINUTE);
   const [id] = world.ledger.clusterIds();
   if (id === undefined) throw new Violation('the order is not in the log');
   await settle(world, workload);
+  if (withAddresses) {
+    await settleNetworks(world, networks);
+    checkAddresses(world);
+  }
   await until(world, 'a change is answered', workload.resize(id, tenant, 3), 5 * MINUTE);
   await settle(world, workload);
   await checkHubs(world);
@@ -129,8 +144,24 @@ const act = async (world: World, ordering: () => void): Promise<void> => {
   await settle(world, workload);
   await checkHubs(world);
   checkFarSide(world, id);
+  if (withAddresses) {
+    await settleNetworks(world, networks);
+    const left = world.ledger.streams('externalIp').filter((stream) => !isDeleted(world, stream));
+    if (left.length > 0) throw new Violation(`${left.join(', ')} outlived the cluster`);
+  }
   clients.check();
   await until(world, 'everybody has stopped', world.stopAll(), 5 * MINUTE);
+};
+
+const isDeleted = (world: World, stream: string): boolean =>
+  world.ledger.events(stream).some(({ type }) => type === 'ExternalIPDeleted');
+
+/** Two addresses, each attached once. */
+const checkAddresses = (world: World): void => {
+  for (const kind of ['ExternalIP', 'ExternalIPAttachment']) {
+    const made = world.plan.hubs.flatMap(({ id }) => world.objectsOn(id)).filter((one) => one.kind === kind);
+    if (made.length !== 2) throw new Violation(`${made.length} objects of kind ${kind} were made`);
+  }
 };
 
 /** One order, and one run of the automation for each thing that was asked; a webhook may be posted again after a look. */
