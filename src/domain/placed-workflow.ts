@@ -162,7 +162,18 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
     const { at = '', times = 0 } = own(run.done, step) ?? {};
     return reason === undefined || run.subject.failure?.reason !== reason
       ? []
-      : [{ step, at, times, message: '', until: '', detail: '', isForHub: false, isOver: (own(run.memo.answers, step) ?? 0) >= times }];
+      : [
+          {
+            step,
+            at,
+            times,
+            message: '',
+            until: '',
+            detail: '',
+            isForHub: false,
+            isOver: (own(run.memo.answers, step) ?? 0) >= times,
+          },
+        ];
   };
   const restOf = (run: R) =>
     [
@@ -334,7 +345,10 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
       initial: { answers: {} },
       evolve: (memo, { type, data }, run) => {
         const timerId = type === 'TimerFired' ? stringAt(data, 'timerId') : '';
-        if (type !== retry && ![ASK_AGAIN, TENANT_READY, HUB_CARRIES].some((name) => timerId.startsWith(name)))
+        if (
+          type !== retry &&
+          ![ASK_AGAIN, TENANT_READY, HUB_CARRIES].some((name) => timerId.startsWith(name))
+        )
           return memo;
         const { until = '' } = restOf(run) ?? {};
         const hasCome = until !== '' && until <= stringAt(data, 'at');
@@ -354,7 +368,9 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
       const soonest = until !== '' && came === undefined ? until : later(at, rest);
       const asked = wakes.of === undefined ? ASK_AGAIN : `${ASK_AGAIN}:${wakes.of(run)}`;
       const { hub = '' } = placeOf(run) ?? {};
-      const held = wait.isForHub ? `${HUB_CARRIES}:${hub}` : `${TENANT_READY}:${tenantSpaceId(hub, run.tenant)}`;
+      const held = wait.isForHub
+        ? `${HUB_CARRIES}:${hub}`
+        : `${TENANT_READY}:${tenantSpaceId(hub, run.tenant)}`;
       const timerId = wait.step === APPLY ? held : asked;
       return { [timerId]: until > soonest ? until : soonest };
     },

@@ -369,7 +369,8 @@ export const createManagementClusterEffects = (options: {
     const made = await namespacesOf(
       args,
       call,
-      async (cluster, name) => (await cluster.ensureTenantNamespace({ name, tenant }, optionsOf(call))).created,
+      async (cluster, name) =>
+        (await cluster.ensureTenantNamespace({ name, tenant }, optionsOf(call))).created,
     );
     return done({ created: args.namespaces.filter((_name, index) => made[index]) });
   };
@@ -379,7 +380,8 @@ export const createManagementClusterEffects = (options: {
     const existed = await namespacesOf(
       args,
       call,
-      async (cluster, name) => (await cluster.removeTenantNamespace({ name, tenant }, optionsOf(call))).existed,
+      async (cluster, name) =>
+        (await cluster.removeTenantNamespace({ name, tenant }, optionsOf(call))).existed,
     );
     return done({ existed: existed.includes(true) });
   };

@@ -149,10 +149,7 @@ export const ownNamespaces = (hub: HubFacts, tenant: string): readonly string[] 
   const isFree = NAMESPACE.test(tenant) && tenant !== hub.namespace && !RESERVED_NAMESPACE.test(tenant);
   const ofOrders = hub.tenantNamespaces && own(hub.namespaces, tenant) === undefined;
   return [
-    ...new Set([
-      ...(isFree ? [tenant] : []),
-      ...(ofOrders ? [tenantNamespace(hub.namespace, tenant)] : []),
-    ]),
+    ...new Set([...(isFree ? [tenant] : []), ...(ofOrders ? [tenantNamespace(hub.namespace, tenant)] : [])]),
   ];
 };
 

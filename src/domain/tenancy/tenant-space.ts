@@ -69,8 +69,11 @@ export const isSpace = (state: TenantSpaceState): state is TenantSpace => state.
 const isThere = (state: TenantSpaceState): state is TenantSpace =>
   state.status === 'requested' || state.status === 'ready';
 
-export const orderOfSpace = ({ status: _status, failure: _failure, ...order }: TenantSpace): TenantSpaceOrder =>
-  order;
+export const orderOfSpace = ({
+  status: _status,
+  failure: _failure,
+  ...order
+}: TenantSpace): TenantSpaceOrder => order;
 
 /** It has what is asked for now: the hub may have been given other namespaces, or be another cluster, since. */
 export const isReadySpace = (state: TenantSpaceState, wanted: TenantSpaceOrder): boolean =>

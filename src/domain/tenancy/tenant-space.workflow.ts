@@ -159,39 +159,36 @@ const STEPS: readonly SpaceStep[] = [
 ];
 
 /** From the first object of a tenant on a hub to the end of the tenant. It begins anew where the tenant comes back. */
-export const tenantSpaceWorkflow = stepWorkflow<
-  TenantSpaceState,
-  TenantSpaceCommand,
-  TenantSpaceEvent,
-  Memo
->({
-  name: 'tenantSpaceOrder',
-  subject: {
-    category: TENANT_SPACE_CATEGORY,
-    types: tenantSpaceTypes.map(({ type }) => type),
-    decider: tenantSpaceDecider,
-    idOf: (state) => (isSpace(state) ? tenantSpaceId(state.hub, state.tenant) : ''),
+export const tenantSpaceWorkflow = stepWorkflow<TenantSpaceState, TenantSpaceCommand, TenantSpaceEvent, Memo>(
+  {
+    name: 'tenantSpaceOrder',
+    subject: {
+      category: TENANT_SPACE_CATEGORY,
+      types: tenantSpaceTypes.map(({ type }) => type),
+      decider: tenantSpaceDecider,
+      idOf: (state) => (isSpace(state) ? tenantSpaceId(state.hub, state.tenant) : ''),
+    },
+    begins: isSpace,
+    aborts: ({ status }) => status === 'removing' || status === 'removed',
+    retries: (_run, { of, type, revision }) =>
+      of === 'subject' && (type === 'TenantSpaceLost' || (type === 'TenantSpaceRequested' && revision > 0)),
+    memo: {
+      initial: { looks: 0 },
+      evolve: (memo, { type, data }, run) =>
+        type === 'TimerFired' && stringAt(data, 'timerId').startsWith(TENANT_GONE)
+          ? { looks: looksOf(run) + 1 }
+          : memo,
+    },
+    timers: (run): { readonly [timerId: string]: string } => {
+      const since = run.done['tenant']?.at ?? run.since['tenant'];
+      const tenant = orderOf(run)?.tenant ?? '';
+      return since === undefined || !isWanted(run) || run.memo.looks > looksOf(run)
+        ? {}
+        : { [`${TENANT_GONE}:${tenant}`]: later(since, TENANT_LOOK_MS) };
+    },
+    wakes: [{ types: ['TenantOffboarded'], timerId: TENANT_GONE, perStream: 1_000 }],
+    steps: STEPS,
+    observe,
+    hubOf: (run) => orderOf(run)?.hub,
   },
-  begins: isSpace,
-  aborts: ({ status }) => status === 'removing' || status === 'removed',
-  retries: (_run, { of, type, revision }) =>
-    of === 'subject' && (type === 'TenantSpaceLost' || (type === 'TenantSpaceRequested' && revision > 0)),
-  memo: {
-    initial: { looks: 0 },
-    evolve: (memo, { type, data }, run) =>
-      type === 'TimerFired' && stringAt(data, 'timerId').startsWith(TENANT_GONE)
-        ? { looks: looksOf(run) + 1 }
-        : memo,
-  },
-  timers: (run): { readonly [timerId: string]: string } => {
-    const since = run.done['tenant']?.at ?? run.since['tenant'];
-    const tenant = orderOf(run)?.tenant ?? '';
-    return since === undefined || !isWanted(run) || run.memo.looks > looksOf(run)
-      ? {}
-      : { [`${TENANT_GONE}:${tenant}`]: later(since, TENANT_LOOK_MS) };
-  },
-  wakes: [{ types: ['TenantOffboarded'], timerId: TENANT_GONE, perStream: 1_000 }],
-  steps: STEPS,
-  observe,
-  hubOf: (run) => orderOf(run)?.hub,
-}) as unknown as AnyWorkflow;
+) as unknown as AnyWorkflow;

@@ -143,7 +143,12 @@ describe('a tenant on a hub, killed between every two steps of its making and it
   it('outlasts a hub that answers nothing, and everything that waits goes on when it is back', async () => {
     await stack.stop();
     await stack.start({ LEDGER_TEST_FAILPOINT: '' });
-    const away = createSimulatedHub({ hubId: hub, file: hubFile(), clock: systemClock(), timers: systemTimers() });
+    const away = createSimulatedHub({
+      hubId: hub,
+      file: hubFile(),
+      clock: systemClock(),
+      timers: systemTimers(),
+    });
     try {
       await away.control.configure('dead=8s');
       await live('t-away');
@@ -161,7 +166,11 @@ describe('a tenant on a hub, killed between every two steps of its making and it
       const user = await stack.client({ tenant: name, user: 'alice' });
       const ids = [1, 2, 3].map((n) => `ip-${name}-${n}`);
       const orders = ids.map((id) =>
-        user.send('POST', IPS, { id, metadata: { name: id, annotations: QUICK }, spec: { pool: { id: POOL } } }),
+        user.send('POST', IPS, {
+          id,
+          metadata: { name: id, annotations: QUICK },
+          spec: { pool: { id: POOL } },
+        }),
       );
       const removal = root.send('DELETE', `${PRIVATE}/tenants/${name}`);
       const ordered = await Promise.allSettled(orders);

@@ -40,7 +40,11 @@ const phasesOf = (
 
 describe('objects that go through phases on a simulated hub', () => {
   it('become ready, and wait for their tenant where that is planted', () => {
-    expect(phasesOf(externalIpPoolBehaviour, '', [100, 400, 700])).to.deep.equal(['', 'Progressing', 'Ready']);
+    expect(phasesOf(externalIpPoolBehaviour, '', [100, 400, 700])).to.deep.equal([
+      '',
+      'Progressing',
+      'Ready',
+    ]);
     const late = 'tenantNotReady=5s';
     expect(phasesOf(externalIpPoolBehaviour, late, [100, 4_900, 5_700])).to.deep.equal([
       'Progressing',

@@ -101,7 +101,11 @@ export const createEdaAutomation = (options: {
     lacking: async (kinds) =>
       kinds
         .filter(({ webhook }) => webhook === undefined)
-        .map(({ kind }) => ({ kind, code: 'WebhookMissing', message: `mode eda has no webhook for ${kind}` })),
+        .map(({ kind }) => ({
+          kind,
+          code: 'WebhookMissing',
+          message: `mode eda has no webhook for ${kind}`,
+        })),
   };
 };
 

@@ -72,7 +72,8 @@ describe('clusters: placement', () => {
       change: { health: { lacking: { at: '', kinds: [{ kind, code, message: '', subject: kind }] } } },
       hub,
     });
-    const of = (id: string, { change, hub }: ReturnType<typeof lacks>): Candidate => candidate(id, change, hub);
+    const of = (id: string, { change, hub }: ReturnType<typeof lacks>): Candidate =>
+      candidate(id, change, hub);
     const asked = { holder: { kind: 'group', id: ID }, tenant: 't1', objects: ['Group'] };
     const eda = of('sim-eda', lacks('Group', 'WebhookMissing', { mode: 'eda', controller: 'ledger' }));
     const aap = of('sim-aap', lacks('Group', 'TemplateMissing', { mode: 'aap', controller: 'ledger' }));

@@ -142,7 +142,10 @@ describe('the way of what a hub holds of a tenant', () => {
     const run = made();
     run.fire('tenant-gone:acme');
     run.perform('tenant', done({ gone: false }));
-    expect([run.subject(), run.timers()]).to.deep.equal([{ ...order, status: 'ready' }, ['tenant-gone:acme']]);
+    expect([run.subject(), run.timers()]).to.deep.equal([
+      { ...order, status: 'ready' },
+      ['tenant-gone:acme'],
+    ]);
     gone(run);
     expect(run.subject()).to.include({ status: 'removing' });
     expect(run.effects()).to.deep.equal(['undo-apply']);
