@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
+import { MAX_VOLUME_GIB } from './domain/storage/volume.resource.ts';
 import { durationMs } from './domain/iso-duration.ts';
 import { LABEL } from './domain/tenancy/trusted-issuers.ts';
 import {
@@ -354,6 +355,13 @@ const fields = {
       )
       .transform((text) => (text === '' ? undefined : text)),
     'ISO 8601 duration that a cluster order may wait for a place before it fails; it holds for orders from then on, and their annotation `fulfillment-ledger/placement-deadline` wins. Empty: as long as it takes.',
+  ),
+  maxVolumeGib: field(
+    'LEDGER_MAX_VOLUME_GIB',
+    String(MAX_VOLUME_GIB),
+    '16384',
+    wholeNumber(1, 2 ** 40),
+    'GiB that a new volume may have at most; a larger order is answered 400.',
   ),
   tenantsSeeJobErrors: field(
     'LEDGER_TENANTS_SEE_JOB_ERRORS',

@@ -9,6 +9,7 @@ import { actingSecurityGroup } from './networks/security-group.workflow.ts';
 import { actingSubnet } from './networks/subnet.workflow.ts';
 import { actingVirtualNetwork } from './networks/virtual-network.workflow.ts';
 import type { Meter } from './metering/meter.ts';
+import { actingVolume } from './storage/volume.workflow.ts';
 import { TENANT } from './tenancy/hub-objects.ts';
 import { inProject } from './tenancy/in-project.ts';
 import { tenantSpaceWorkflow } from './tenancy/tenant-space.workflow.ts';
@@ -22,6 +23,7 @@ export const actingKinds: readonly ActingKind[] = [
   actingCluster,
   actingExternalIpPool,
   actingExternalIp,
+  actingVolume,
   actingExternalIpAttachment,
   actingVirtualNetwork,
   actingSubnet,

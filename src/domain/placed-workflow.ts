@@ -84,6 +84,8 @@ export type PlacedDeclaration<State extends PlacedState, Command> = Pick<
   readonly wanted: (run: PlacedRun<State>) => {
     readonly spec: JsonObject;
     readonly annotations?: JsonObject;
+    /** What of its status is ours to write. */
+    readonly status?: JsonObject;
   };
   /** A failure that one of them reports and that may pass by itself: asked again as what waits is. */
   readonly passing?: { readonly step: string; readonly reason: string };
@@ -194,11 +196,11 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
 
   const applyArgs = (run: R): JsonObject => {
     const { simulated } = run.subject.place ?? {};
-    const { spec, annotations } = declared.wanted(run);
+    const { spec, annotations, status } = declared.wanted(run);
     // A tenant's annotation must never reach a real hub: its operator reads annotations as instructions.
     const simulation = simulated === true ? annotationOf(run, SIMULATION_ANNOTATION) : undefined;
     const all = defined({ ...annotations, [SIMULATION_ANNOTATION]: simulation }) as JsonObject;
-    return { spec, annotations: all, tenant: true };
+    return { spec, annotations: all, tenant: true, ...defined({ status }) };
   };
 
   const look = (run: R, answer: JsonObject, at: string): Any | undefined => {

@@ -82,9 +82,10 @@ export const createHubObserver = (options: HubObserverOptions): HubObserver => {
     const until = AbortSignal.any([signal, stop.signal]);
     const { observe, isOver, isUnknown } = options;
     const runOf = (id: string): string => kind.runOf?.(hub.facts.id, id) ?? id;
+    const where = { hub, cluster, kind, namespace, status, signal: until };
     const watch: Omit<HubWatch, 'reader'> = {
       ...options,
-      ...{ hub, cluster, kind, namespace, status, signal: until },
+      ...where,
       observe: (word, id, observation) => observe(word, runOf(id), observation),
       ...(isOver && { isOver: (word: string, id: string) => isOver(word, runOf(id)) }),
       ...(isUnknown && { isUnknown: (word: string, id: string) => isUnknown(word, runOf(id)) }),

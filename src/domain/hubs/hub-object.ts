@@ -89,6 +89,8 @@ export type OwnedObject<
   readonly spec: z.ZodObject & z.ZodType<Spec>;
   /** Lists of the spec that say something also when nothing is in them. */
   readonly mayBeEmpty?: readonly string[];
+  /** Fields of its status that whoever makes it writes (OSAC's operator); it is shown with the same ones. */
+  readonly status?: z.ZodObject;
   /** Fields of the spec that hold secrets: never repeated, and not kept by simulated hubs. */
   readonly secretFields: readonly string[];
   /** With every field that we write or read; for a dry run. */
@@ -105,6 +107,8 @@ export type OwnedObject<
   readonly observed?: Observed;
   /** Endpoint of the rulebook that makes one (OSAC's operator). Absent: a hub in mode `eda` cannot carry the kind. */
   readonly webhook?: string;
+  /** Job template that makes one, without the prefix of the hub's templates. Default: `create-` and the kind's name. */
+  readonly template?: string;
   /** No playbook has a part in it: whoever runs the hub's automation, its operator carries it. */
   readonly withoutPlaybook?: true;
   /** Where nobody else reconciles it: our controller's part. */
@@ -163,9 +167,9 @@ export const apiVersionOf = ({ group, version }: ObjectType): string =>
 export const laneOf = (hub: string, kind?: Pick<OwnedObject, 'kind' | 'ownLane'>): string =>
   kind?.ownLane === true ? `hub:${hub}:${kind.kind}` : `hub:${hub}`;
 
-/** Job template that makes one, without the prefix of the hub's templates (OSAC's operator). */
-export const templateOf = ({ kind }: Pick<ObjectType, 'kind'>): string =>
-  `create-${kind.replaceAll(/(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])/g, '-').toLowerCase()}`;
+/** As OSAC's operator names it. */
+export const templateOf = ({ kind, template }: Pick<OwnedObject, 'kind' | 'template'>): string =>
+  template ?? `create-${kind.replaceAll(/(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])/g, '-').toLowerCase()}`;
 
 /** The object of a manifest: no status, no finalizers, and of labels and annotations only our own. */
 export const objectOf = (kind: OwnedObject, { spec, ...metadata }: Manifest): JsonObject =>

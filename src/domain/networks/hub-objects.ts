@@ -5,10 +5,10 @@ import { shownConditions, shownList, shownMeta, shownPart, shownText } from '../
 import { MAX_RULES } from './security-rules.ts';
 
 /** What external IPs and their pools are on a hub (OSAC's operator). */
-const shownStatus = { phase: shownText, conditions: shownConditions };
+export const shownStatus = { phase: shownText, conditions: shownConditions };
 
 /** What both have in common; `word` is the kind's in labels and names. */
-const networkObject = (kind: string, word: string, called: string) => ({
+export const networkObject = (kind: string, word: string, called: string) => ({
   kind,
   group: OSAC_GROUP,
   version: 'v1alpha1',
@@ -26,9 +26,12 @@ const networkObject = (kind: string, word: string, called: string) => ({
   ] as const,
 });
 
-type Shown<Spec extends object> = OwnedShown<Spec> & { readonly phase: string; readonly message: string };
+export type Shown<Spec extends object> = OwnedShown<Spec> & {
+  readonly phase: string;
+  readonly message: string;
+};
 
-const explained = (conditions: z.infer<typeof shownConditions>): string =>
+export const explained = (conditions: z.infer<typeof shownConditions>): string =>
   conditions.find(({ type, status }) => type === 'Ready' && status === 'False')?.message ?? '';
 
 const poolSpec = z.object({
@@ -107,6 +110,7 @@ const shownNetwork = shownPart({
 
 export const VIRTUAL_NETWORK: OwnedObject<z.infer<typeof networkSpec>, Shown<z.infer<typeof networkSpec>>> = {
   ...networkObject('VirtualNetwork', 'virtualnetwork', 'virtual networks'),
+  webhook: 'create-virtual-network',
   spec: networkSpec,
   sample: {
     spec: {
@@ -134,6 +138,7 @@ const shownSubnet = shownPart({
 /** The network's own id is in its spec. */
 export const SUBNET: OwnedObject<z.infer<typeof subnetSpec>, Shown<z.infer<typeof subnetSpec>>> = {
   ...networkObject('Subnet', 'subnet', 'subnets'),
+  webhook: 'create-subnet',
   spec: subnetSpec,
   sample: {
     spec: { virtualNetwork: 'check', ipv4Cidr: '10.0.1.0/24', ipv6Cidr: 'fd00:0:0:1::/64' },
@@ -239,6 +244,8 @@ export const EXTERNAL_IP_ATTACHMENT: OwnedObject<
   Shown<z.infer<typeof attachmentSpec>>
 > = {
   ...networkObject('ExternalIPAttachment', 'externalipattachment', 'external IP attachments'),
+  webhook: 'attach-public-ip',
+  template: 'attach-external-ip',
   spec: attachmentSpec,
   sample: {
     spec: { externalIP: 'check', cluster: 'check', targetEndpoint: 'API' },

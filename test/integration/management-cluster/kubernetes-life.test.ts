@@ -6,6 +6,7 @@ import {
   HOSTED_CLUSTER,
 } from '../../../src/domain/clusters/hub-objects.ts';
 import { connectionOf, rbacOf, recordingLogger, secretRef } from '../../support/hubs/kubernetes-hub.ts';
+import { eventually } from '../../support/eventually.ts';
 import { failure, untilHolds } from './contract-kit.ts';
 import { by, isApplied, kubernetesStage, manifestOf, NS, placeOf, PULL_SECRET } from './kubernetes-stage.ts';
 
@@ -278,5 +279,24 @@ describe('life with a Kubernetes hub', function () {
       { name: 'x'.repeat(64), tenant: 'acme' },
     ])
       expect((await failure(hub.ensureTenantNamespace(bad, by()))).kind).to.equal('invalid');
+  });
+
+  it('removes the namespace of a tenant, and none that is somebody else’s or another service’s', async () => {
+    const { hub } = open();
+    const mine = { name: 'osac-leaving', tenant: 'leaving' };
+    await hub.ensureTenantNamespace(mine, by());
+    for (const other of [
+      { name: 'osac-leaving', tenant: 'rival' },
+      { name: 'kube-system', tenant: 'leaving' },
+      { name: 'osac-nowhere', tenant: 'leaving' },
+    ])
+      expect(await hub.removeTenantNamespace(other, by()), other.name).to.deep.equal({ existed: false });
+    expect(await hub.removeTenantNamespace(mine, by())).to.deep.equal({ existed: true });
+    await eventually(
+      'it is gone',
+      async () => (await hub.removeTenantNamespace(mine, by())).existed === false,
+    );
+    expect(stage.server.find('namespaces', '', 'osac-leaving')).to.equal(undefined);
+    expect(stage.server.find('namespaces', '', 'kube-system')).to.not.equal(undefined);
   });
 });

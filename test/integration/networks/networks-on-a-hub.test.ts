@@ -67,7 +67,7 @@ describe('virtual networks and subnets on a simulated hub', () => {
     await people.isGone(networkAt(network));
     const calls = readHubCalls(join(whole.dataDir, 'hubs', `${hub}.sqlite`));
     const made = calls.filter(({ operation, result }) => operation === 'create' && result === 'created');
-    const objects = [VIRTUAL_NETWORK.nameOf(network), ...parts.map((id) => SUBNET.nameOf(id))];
+    const objects = ['t1', VIRTUAL_NETWORK.nameOf(network), ...parts.map((id) => SUBNET.nameOf(id))];
     expect(made.map(({ object }) => object).toSorted()).to.deep.equal(objects.toSorted());
   });
 

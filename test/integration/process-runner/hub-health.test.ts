@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { Automations } from '../../../src/app/automation/automation.ts';
+import { AutomationError, type Automations } from '../../../src/app/automation/automation.ts';
 import { createHubHealth, type HubHealthMonitor } from '../../../src/app/hubs/hub-health.ts';
 import type { HubProblem, HubReport, ManagementCluster } from '../../../src/app/hubs/management-cluster.ts';
 import { CLUSTER_ANNOTATION } from '../../../src/domain/hubs/identity.ts';
@@ -12,6 +12,9 @@ import { silentLogger } from '../../support/loggers.ts';
 const refused: HubProblem = { code: 'Unreachable', message: 'connection refused' };
 const forbidden: HubProblem = { code: 'RightMissing', message: 'may not list', subject: 'list secrets' };
 const unauthorized: HubProblem = { code: 'CredentialsRefused', message: 'the token is not accepted' };
+
+const lackedKinds = (kinds: readonly string[]) =>
+  kinds.map((kind) => ({ kind, code: 'Missing', message: `no ${kind}` }));
 
 describe('hub health', () => {
   let hubs: HubFixture;
@@ -30,6 +33,9 @@ describe('hub health', () => {
   const clusters = new Map<string, string>();
   const told = new Map<string, string | undefined>();
   let automationProblems: readonly string[] = [];
+  let lackedByHub: readonly string[] = [];
+  /** Undefined: it cannot be asked. */
+  let lackedByAutomation: readonly string[] | undefined = [];
   let recovered: string[] = [];
   /** Hubs whose effects are held up. */
   const parked = new Set<string>();
@@ -49,6 +55,7 @@ describe('hub health', () => {
           problems,
           version: 'v1.36.0',
           canReadAgents: true,
+          lacking: lackedKinds(lackedByHub),
           ...(cluster === undefined ? {} : { cluster }),
         };
       },
@@ -58,6 +65,10 @@ describe('hub health', () => {
     of: () => ({
       trigger: async () => ({ kind: 'queued' }),
       check: async () => ({ problems: automationProblems }),
+      lacking: async () => {
+        if (lackedByAutomation === undefined) throw new AutomationError('unavailable', 'not there');
+        return lackedKinds(lackedByAutomation);
+      },
     }),
     close: async () => undefined,
   };
@@ -78,6 +89,8 @@ describe('hub health', () => {
     clusters.clear();
     told.clear();
     automationProblems = [];
+    lackedByHub = [];
+    lackedByAutomation = [];
     recovered = [];
     parked.clear();
     const adapters = new Map<string, ManagementCluster>();
@@ -283,6 +296,24 @@ describe('hub health', () => {
     automationProblems = [];
     await time.pass(40_000);
     expect((await newsOf('hub-1')).at(-1)).to.equal('HubAutomationAnswered');
+  });
+  it('records which kinds a hub cannot carry, by its API server or its automation, and what it can later', async () => {
+    const kindsOf = (id: string) => hubs.registry.get(id)?.health.lacking?.kinds.map(({ kind }) => kind);
+    lackedByAutomation = ['Subnet'];
+    lackedByHub = ['Volume'];
+    const endpoints = { eda: 'https://rulebook.example:5000' };
+    await register('hub-1', { mode: 'eda', endpoints });
+    expect(kindsOf('hub-1')).to.deep.equal(['Volume', 'Subnet']);
+    lackedByHub = [];
+    await time.pass(60_000);
+    expect(kindsOf('hub-1')).to.deep.equal(['Subnet']);
+    lackedByAutomation = undefined;
+    await time.pass(5 * 60_000);
+    expect(kindsOf('hub-1'), 'what cannot be asked is no news').to.deep.equal(['Subnet']);
+    lackedByAutomation = [];
+    await time.pass(60_000);
+    expect(kindsOf('hub-1')).to.deep.equal([]);
+    expect((await newsOf('hub-1')).filter((type) => type === 'HubKindsSeen')).to.have.length(3);
   });
   it('a hub that leaves the mode of a failing listener is well at once, and after a restart', async () => {
     automationProblems = ['nobody listens at https://rulebook:5000'];

@@ -87,7 +87,7 @@ const lifts = (run: OrderRun, { of, type }: FoldedEvent): boolean =>
  */
 export const clusterOrderWorkflow = stepWorkflow<ClusterState, ClusterCommand, ClusterEvent, Memo>({
   name: CLUSTER_ORDER,
-  stateVersion: 7,
+  stateVersion: 8,
   subject: {
     category: CLUSTER_CATEGORY,
     types: clusterEventTypes.map(({ type }) => type),

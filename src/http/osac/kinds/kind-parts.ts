@@ -30,4 +30,5 @@ export type PartServices = CreateServices & {
   readonly catalogue: CatalogueReader;
   /** ISO duration that an order may wait for a place, unless it says so itself. */
   readonly placementDeadline?: string;
+  readonly maxVolumeGib?: number;
 };

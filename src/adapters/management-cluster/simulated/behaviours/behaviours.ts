@@ -1,6 +1,7 @@
 import type { Behaviour } from './behaviour.ts';
 import { clusterOrderBehaviour } from './cluster-order/behaviour.ts';
 import { externalIpBehaviour, externalIpPoolBehaviour } from './external-ips.ts';
+import { volumeBehaviour } from './volumes.ts';
 import { networkBehaviours } from './networks.ts';
 import { tenantBehaviour } from './tenants.ts';
 
@@ -9,6 +10,7 @@ export const BEHAVIOURS: readonly Behaviour[] = [
   clusterOrderBehaviour,
   externalIpBehaviour,
   externalIpPoolBehaviour,
+  volumeBehaviour,
   ...networkBehaviours,
   tenantBehaviour,
 ];
