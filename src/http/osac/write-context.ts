@@ -233,11 +233,8 @@ export const settling = async <T>(write: Write, run: () => Promise<T>): Promise<
 };
 
 /** The object is or was there, and the caller may write it. */
-export const isWritable = (
-  kind: string,
-  principal: Principal,
-  view: ResourceView,
-): boolean => view.exists && sees(principal.visibility, kind, view) && worksIn(principal, view.tenant);
+export const isWritable = (kind: string, principal: Principal, view: ResourceView): boolean =>
+  view.exists && sees(principal.visibility, kind, view) && worksIn(principal, view.tenant);
 
 /** Admins and the CSI driver belong to no tenant and work in all; the table of rights says on what. */
 const worksIn = ({ visibility, tenants }: Principal, tenant: string): boolean =>
