@@ -93,20 +93,20 @@ export const createTakingEffects = ({
     return done({ held });
   };
 
-  const place = async ({ lender, target }: Ends, { signal }: EffectCall): Promise<EffectOutcome> => {
-    const [from, to] = await Promise.all(
-      [lender, target].map(async ({ kind: name, id }) => {
-        const kind = actingKindOf(name);
-        if (kind === undefined) throw new TypeError(`objects of kind ${name} are on no hub`);
-        const { state } = await commandRunner.load(aggregateOf(kind), id, { signal });
-        return { id, words: kind.words, state, hub: stringAt(kind.order.details(state).place, 'hub') };
-      }),
-    );
+  const endOf = async ({ kind: name, id }: Holder, { signal }: EffectCall) => {
+    const kind = actingKindOf(name);
+    if (kind === undefined) throw new TypeError(`objects of kind ${name} are on no hub`);
+    const { state } = await commandRunner.load(aggregateOf(kind), id, { signal });
+    return { id, words: kind.words, state, hub: stringAt(kind.order.details(state).place, 'hub') };
+  };
+
+  const place = async ({ lender, target }: Ends, call: EffectCall): Promise<EffectOutcome> => {
+    const [from, to] = await Promise.all([endOf(lender, call), endOf(target, call)]);
     for (const end of [from, to])
-      if (end?.hub === '') return done({ waiting: `its ${end.words} is on no hub yet`, on: end.id });
-    if (from?.hub !== to?.hub)
-      return refused('OTHER_HUB', `its ${from?.words} and its ${to?.words} are on different hubs`);
-    return done({ place: (from?.state as PlacedState).place ?? null });
+      if (end.hub === '') return done({ waiting: `its ${end.words} is on no hub yet`, on: end.id });
+    if (from.hub !== to.hub)
+      return refused('OTHER_HUB', `its ${from.words} and its ${to.words} are on different hubs`);
+    return done({ place: (from.state as PlacedState).place ?? null });
   };
 
   return effectPort({ attach, detach, look, place }, storeOutcome);

@@ -1,7 +1,7 @@
 import { parseCidr, type Cidr } from '../cidr.ts';
 import { invalid, type Rejection } from '../decider.ts';
 import type { JsonObject, JsonValue } from '../json.ts';
-import { isObject, listAt, stringAt, withoutEmpty } from '../json-tools.ts';
+import { isObject, listAt, stringAt, textOf, withoutEmpty } from '../json-tools.ts';
 
 /**
  * Rules of security groups (OSAC): each allows one protocol to or from a range of addresses, of one family or of both. On a
@@ -88,7 +88,7 @@ const portsRejection = (rule: JsonObject, protocol: string, at: string): Rejecti
   for (const field of given) {
     const port = rule[field];
     if (typeof port !== 'number' || port < 1 || port > MAX_PORT)
-      return wrong(`${at}.${field}`, `must be between 1 and ${MAX_PORT} (got ${String(port)})`);
+      return wrong(`${at}.${field}`, `must be between 1 and ${MAX_PORT} (got ${textOf(port)})`);
   }
   const [from = 0, to = 0] = PORTS.map((field) => Number(rule[field]));
   return from <= to

@@ -27,9 +27,18 @@ export type Drill = {
 const MINUTE = 60_000;
 
 export const runDrill = (seed: number, drill: Drill): Promise<Simulated> =>
-  playOut(planOfDrill(seed, drill), (world) => actOf(drill)(world, () => undefined));
+  playOut(planOfDrill(seed, drill), async (world) => {
+    await actOf(drill)(world, () => undefined);
+    await stop(world);
+  });
 
-/** Every moment between the order and the end of its deletion in which an incarnation may die. */
+/** Who dies while everybody stops is not started again. */
+const stop = async (world: World): Promise<void> => {
+  world.calmDown();
+  await until(world, 'everybody has stopped', world.stopAll(), 5 * MINUTE);
+};
+
+/** Every moment between the order and the end of its deletion in which an incarnation may die, but for its stop. */
 export const momentsOf = async (seed: number, drill: Omit<Drill, 'death'>): Promise<readonly Death[]> => {
   let before: ReadonlyMap<Moment, number> = new Map();
   let after: ReadonlyMap<Moment, number> = new Map();
@@ -38,6 +47,7 @@ export const momentsOf = async (seed: number, drill: Omit<Drill, 'death'>): Prom
       before = world.moments();
     });
     after = world.moments();
+    await stop(world);
   });
   if (failure !== undefined) throw failure;
   return [...after].flatMap(([at, count]) => {
@@ -113,7 +123,6 @@ const actOnNetworks = async (world: World, ordering: () => void): Promise<void> 
   if (new Set(made).size !== made.length || made.length < 6)
     throw new Violation(`the hub was given ${made.join(', ')}`);
   clients.check();
-  await until(world, 'everybody has stopped', world.stopAll(), 5 * MINUTE);
 };
 
 const act = async (world: World, ordering: () => void, withAddresses: boolean): Promise<void> => {
@@ -150,7 +159,6 @@ const act = async (world: World, ordering: () => void, withAddresses: boolean): 
     if (left.length > 0) throw new Violation(`${left.join(', ')} outlived the cluster`);
   }
   clients.check();
-  await until(world, 'everybody has stopped', world.stopAll(), 5 * MINUTE);
 };
 
 const isDeleted = (world: World, stream: string): boolean =>

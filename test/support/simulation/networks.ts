@@ -214,7 +214,7 @@ export const createNetworkWorkload = (world: World, clients: Clients, random: Ra
     /** What operators do about what failed. */
     retryFailed: async (): Promise<void> => {
       for (const { id, view } of thingsOf(world))
-        if (view.exists && !view.archived && /_FAILED$/.test(view.state ?? ''))
+        if (view.exists && !view.archived && (view.state ?? '').endsWith('_FAILED'))
           await clients.send({ ...ask('POST', `orders/${id}/retry`, {}), surface: 'ledger' });
     },
     /** Two networks of one tenant and what lies in them; some of it cannot be had at once. */

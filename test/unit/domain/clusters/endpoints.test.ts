@@ -14,7 +14,10 @@ const { given } = specify(clusterDecider);
 const at = time(30);
 const holder = (id: string) => ({ kind: 'externalIpAttachment', id });
 const attach = (id: string, part: string, by?: string): ClusterCommand => ({
-  ...{ type: 'AttachTo', at, holder: holder(id), part },
+  type: 'AttachTo',
+  at,
+  holder: holder(id),
+  part,
   ...(by === undefined ? {} : { by }),
 });
 const detach = (id: string, generation: number): ClusterCommand => ({

@@ -13,7 +13,12 @@ const at = '2026-11-23T09:00:00.000Z';
 const { decider } = externalIp;
 const order: ExternalIpCommand = {
   type: 'CreateDocument',
-  ...{ at, id: 'ip1', tenant: 't1', project: '', name: 'web', creator: 'someone' },
+  at,
+  id: 'ip1',
+  tenant: 't1',
+  project: '',
+  name: 'web',
+  creator: 'someone',
   document: { spec: { pool: { id: 'p1', name: 'public' } } },
 };
 const place = {

@@ -33,7 +33,11 @@ const RANGES = ['ipv4Cidr', 'ipv6Cidr'];
 export const networkBehaviours: readonly Behaviour[] = [
   networkBehaviour(VIRTUAL_NETWORK, ['region', 'networkClass', 'implementationStrategy', ...RANGES]),
   networkBehaviour(EXTERNAL_IP_ATTACHMENT, [
-    ...['externalIP', 'computeInstance', 'cluster', 'baremetalInstance', 'targetEndpoint'],
+    'externalIP',
+    'computeInstance',
+    'cluster',
+    'baremetalInstance',
+    'targetEndpoint',
   ]),
   networkBehaviour(SUBNET, ['virtualNetwork', ...RANGES]),
   // Its rules change: each phase says which of them it is about.
