@@ -165,7 +165,7 @@ const measure = async (kind: string, subject: Subject): Promise<void> => {
     for (;;) {
       const { total = 0 } = await call('GET', `${path}?${query}`);
       if (total === made) return;
-      if (performance.now() > deadline) throw new Error(`${String(total)} of ${made} are ${subject.ready}`);
+      if (performance.now() > deadline) throw new Error(`${JSON.stringify(total)} of ${made} are ${subject.ready}`);
       await pause(100);
     }
   };
