@@ -1,6 +1,6 @@
 /**
  * What objects of kinds that act cost on simulated hubs: create → READY at a steady rate, processor time per object, and
- * lists, a watch and memory over many of them. `npm run bench -- kinds [--kinds externalIp,volume] [--rate 50]
+ * lists, a watch and memory over many of them. `npm run bench -- kinds [--kinds subnet,externalIp,volume] [--rate 50]
  * [--seconds 10] [--objects 10000] [--clients 8] [--repeat 3]`. Also of `cluster`, to compare with.
  */
 import { setTimeout as pause } from 'node:timers/promises';
@@ -8,13 +8,14 @@ import { parseArgs } from 'node:util';
 import { actingKindOf } from '../../src/domain/acting-kinds.ts';
 import type { JsonObject } from '../../src/domain/json.ts';
 import { objectAt, stringAt } from '../../src/domain/json-tools.ts';
+import { networkClass } from '../../src/domain/networks/network-class.resource.ts';
 import { SERVICE_STORE } from './support/event-store.ts';
 import { percentile, printMachine, processorMs, range, residentMb } from './support/report.ts';
 import { load, startBenchService, type BenchService } from './support/service.ts';
 
 const { values } = parseArgs({
   options: {
-    kinds: { type: 'string', default: 'externalIp,volume' },
+    kinds: { type: 'string', default: 'subnet,externalIp,volume' },
     rate: { type: 'string', default: '50' },
     seconds: { type: 'string', default: '10' },
     objects: { type: 'string', default: '10000' },
@@ -42,12 +43,13 @@ type Subject = {
   readonly ready: string;
   /** What it refers to: collection, body, and the end of the state that is waited for, if any. */
   readonly before: readonly (readonly [collection: string, body: object, ready?: string])[];
-  readonly spec: object;
+  /** `n`: a number that it has to itself. */
+  readonly spec: (n: number) => object;
 };
 
 /** Another kind is one more row. */
 const SUBJECTS: { readonly [kind: string]: Subject } = {
-  cluster: { ready: 'READY', before: [], spec: { template: { id: 'osac.templates.ocp_small' } } },
+  cluster: { ready: 'READY', before: [], spec: () => ({ template: { id: 'osac.templates.ocp_small' } }) },
   externalIp: {
     ready: 'ALLOCATED',
     before: [
@@ -61,12 +63,32 @@ const SUBJECTS: { readonly [kind: string]: Subject } = {
         'READY',
       ],
     ],
-    spec: { pool: { id: 'bench' } },
+    spec: () => ({ pool: { id: 'bench' } }),
+  },
+  subnet: {
+    ready: 'READY',
+    before: [
+      ['network_classes', { ...networkClass.example, metadata: {} }],
+      [
+        'virtual_networks',
+        {
+          id: 'bench',
+          metadata: { name: 'bench', tenant: 'acme', annotations: AT_ONCE },
+          spec: { region: 'default', network_class: { name: 'phys-net' }, ipv4_cidr: '10.0.0.0/8' },
+        },
+        'READY',
+      ],
+    ],
+    spec: (n) => ({ virtual_network: { id: 'bench' }, ipv4_cidr: `10.${n >> 8}.${n & 255}.0/24` }),
   },
   volume: {
     ready: 'AVAILABLE',
     before: [],
-    spec: { storage_tier: 'fast', size_gib: '10', access_mode: 'VOLUME_ACCESS_MODE_READ_WRITE_ONCE' },
+    spec: () => ({
+      storage_tier: 'fast',
+      size_gib: '10',
+      access_mode: 'VOLUME_ACCESS_MODE_READ_WRITE_ONCE',
+    }),
   },
 };
 /** Steps that the hub does: then a cluster is one object on it. */
@@ -148,7 +170,7 @@ const measure = async (kind: string, subject: Subject): Promise<void> => {
       tenant: 'acme',
       annotations: AT_ONCE,
     };
-    return stringAt(await call('POST', path, { metadata, spec: subject.spec }), 'id');
+    return stringAt(await call('POST', path, { metadata, spec: subject.spec(made) }), 'id');
   };
   const makeMany = async (count: number): Promise<void> => {
     let left = count;
@@ -165,7 +187,8 @@ const measure = async (kind: string, subject: Subject): Promise<void> => {
     for (;;) {
       const { total = 0 } = await call('GET', `${path}?${query}`);
       if (total === made) return;
-      if (performance.now() > deadline) throw new Error(`${String(total)} of ${made} are ${subject.ready}`);
+      if (performance.now() > deadline)
+        throw new Error(`${JSON.stringify(total)} of ${made} are ${subject.ready}`);
       await pause(100);
     }
   };

@@ -75,7 +75,8 @@ const playOperator = ({ call }: HubServer, phases: Map<string, Phase>, held: Set
   };
   const run = async (): Promise<void> => {
     while (!stopped) {
-      await tenants();
+      // A server whose store is just being read refuses for a moment; an operator looks again.
+      await tenants().catch(() => undefined);
       for (const { object } of PLACED) {
         const all = pathOf(object);
         const { body } = await call('GET', all);
