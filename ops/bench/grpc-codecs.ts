@@ -1,6 +1,6 @@
 /**
- * The same Get behind three codecs: this service's own, that of `@connectrpc/connect` and that of `@grpc/grpc-js`, on a
- * log in memory. Arguments: [seconds] [rounds] [streams]. Each round takes the codecs in another order.
+ * The same Get behind the gRPC port of this service, and behind `@connectrpc/connect` and `@grpc/grpc-js` alone, on a log
+ * in memory. Arguments: [seconds] [rounds] [streams]. Each round takes the codecs in another order.
  */
 import { spawn } from 'node:child_process';
 import { EventEmitter, once } from 'node:events';
@@ -113,7 +113,7 @@ const serve = async (): Promise<void> => {
     ),
   );
   const addresses = {
-    own: service.grpcAddress,
+    service: service.grpcAddress,
     connect: `127.0.0.1:${(ofConnect.address() as AddressInfo).port}`,
     'grpc-js': `127.0.0.1:${port}`,
   };

@@ -124,6 +124,8 @@ export type PlacedRules = Pick<DocumentRules, 'words' | 'immutable' | 'normalize
   /** Paths whose change its hub is to carry out: until it shows that, the document is not as wanted. */
   readonly carriedOut?: readonly string[];
   readonly status: (state: Placed) => JsonObject;
+  /** Annotations that the service itself shows: nobody takes them away, and they are stored nowhere. */
+  readonly annotations?: (document: JsonObject) => JsonObject;
   /** Why a written status is refused. */
   readonly checkReport?: (shown: JsonObject, status: JsonObject) => Rejection | undefined;
   /** Why it can be neither deleted nor aborted: something uses it. */
@@ -183,6 +185,15 @@ type AnyEvent = DomainEvent<string, JsonObject & At>;
 
 export const placedDocument = (rules: PlacedRules) => {
   const { prefix, words, resolved = [] } = rules;
+  const withoutOwn = (document: JsonObject): JsonObject => {
+    if (rules.annotations === undefined) return document;
+    const { metadata: _sent, ...others } = document;
+    const metadata = objectAt(document, 'metadata');
+    const own = Object.keys(rules.annotations(document));
+    const left = Object.entries(objectAt(metadata, 'annotations')).filter(([key]) => !own.includes(key));
+    const kept = withoutEmpty({ ...metadata, annotations: Object.fromEntries(left) });
+    return { ...withoutEmpty({ metadata: kept }), ...others };
+  };
   const documents = documentDecider({
     ...rules,
     events: eventsOf(prefix),
@@ -196,7 +207,7 @@ export const placedDocument = (rules: PlacedRules) => {
         ...withoutEmpty({ metadata: withoutEmpty({ ...metadata, finalizers }), status }),
         ...document,
       };
-      return rules.normalize?.(kept, context) ?? kept;
+      return withoutOwn(rules.normalize?.(kept, context) ?? kept);
     },
   });
   const made = (name: string, at: string, data: object = {}): AnyEvent => ({
@@ -393,10 +404,15 @@ export const placedDocument = (rules: PlacedRules) => {
     view: (state: PlacedState): ResourceView => {
       if (!isStored(state)) return { exists: false };
       const status = shownStatus(state);
-      const metadata = objectAt(state.document, 'metadata');
+      const stored = objectAt(state.document, 'metadata');
+      const own = rules.annotations?.(state.document);
+      const metadata =
+        own === undefined
+          ? stored
+          : { ...stored, annotations: { ...objectAt(stored, 'annotations'), ...own } };
       const finalizers = [...listAt(metadata, 'finalizers'), FULFILLMENT_FINALIZER];
       const held = state.place !== undefined && state.status !== 'retired';
-      const document = held ? { ...state.document, metadata: { ...metadata, finalizers } } : state.document;
+      const document = { ...state.document, metadata: held ? { ...metadata, finalizers } : metadata };
       const view = documentView({ ...state, document }, [], (shown) => ({ ...shown, status }));
       return view.exists ? { ...view, state: stringAt(status, 'state') } : view;
     },

@@ -21,14 +21,13 @@ import { invalid, type ApiError } from '../http/errors.ts';
 import { asApiError, type Exchange } from '../http/exchange.ts';
 import { namingFailures } from '../http/limits/admission.ts';
 import { decodeMessage, READ, WRITE } from '../http/osac/messages.ts';
-import type { CallServices } from '../http/osac/served.ts';
 import type { MessageSink } from '../http/osac/service-table.ts';
 import { dropRest, type StreamAnswer, type StreamExchange } from './answer.ts';
 import { decode } from './documents.ts';
 import { tooLarge, type Intake } from './intake.ts';
 import { pathOf, type GrpcMethod, type StreamMethod, type UnaryMethod } from './method.ts';
 import { MAX_MESSAGE_BYTES } from './protocol.ts';
-import { inTurns, intakeOf } from './serve.ts';
+import { inTurns, intakeOf, type RequestServices } from './request.ts';
 import { statusOf } from './status.ts';
 
 /**
@@ -38,11 +37,6 @@ import { statusOf } from './status.ts';
 export type Connect = {
   /** Throws what is to be answered as an error of the call. */
   readonly serve: (exchange: StreamExchange, path: string, headers: IncomingHttpHeaders) => Promise<void>;
-};
-
-export type ConnectServices = CallServices & {
-  /** Milliseconds in which a message must have arrived. Default 30,000. */
-  readonly arrivalMs?: number;
 };
 
 type Told = { readonly exchange: StreamExchange; fault?: ApiError };
@@ -55,7 +49,7 @@ const TOLD = createContextKey<Told | undefined>(undefined);
 /** `failed` logs and records a failure as every protocol does; it gives back what is told of it. */
 export const createConnect = (
   methods: readonly GrpcMethod[],
-  services: ConnectServices,
+  services: RequestServices,
   failed: (exchange: Exchange, failure: unknown) => ApiError | undefined,
 ): Connect => {
   const router = createConnectRouter({
@@ -206,12 +200,13 @@ const connectError = (error: ApiError, exchange: Exchange): ConnectError => {
   return told;
 };
 
-/** Messages that the library takes one after the other. */
+/** Messages that the library takes one after the other. Of itself it would send no headers before the first. */
 const bridge = (
-  { response }: StreamExchange,
+  { request, response }: StreamExchange,
   write: (message: Uint8Array) => Promise<void>,
   end: MessageSink['end'],
 ): MessageSink => {
+  const { stream } = response;
   let backlog = 0;
   let drained: (() => void) | undefined;
   const taken = (bytes: number): void => {
@@ -221,10 +216,17 @@ const bridge = (
     drained = undefined;
   };
   // Messages may all be taken while their bytes still wait in the stream.
-  response.stream.on('drain', () => taken(0));
+  stream.on('drain', () => taken(0));
   return {
-    head: () => undefined,
-    backlog: () => backlog + response.stream.writableLength,
+    head: () => {
+      if (!stream.headersSent && !stream.destroyed && !stream.closed)
+        stream.respond({
+          ...response.headers,
+          ':status': 200,
+          'content-type': request.headers['content-type'],
+        });
+    },
+    backlog: () => backlog + stream.writableLength,
     write: (messages) => {
       for (const message of messages) {
         const { byteLength } = message;
@@ -266,11 +268,12 @@ const answerBy = async (
   });
   if (stream.destroyed || stream.closed) return;
   response.statusCode = told.fault?.status ?? answer.status;
-  stream.respond({
-    ':status': answer.status,
-    ...response.headers,
-    ...Object.fromEntries(answer.header ?? []),
-  });
+  if (!stream.headersSent)
+    stream.respond({
+      ':status': answer.status,
+      ...response.headers,
+      ...Object.fromEntries(answer.header ?? []),
+    });
   for await (const part of answer.body ?? []) {
     if (stream.destroyed || stream.closed) return;
     if (!stream.write(part)) await new Promise<void>((resolve) => onceEither(response, resolve));

@@ -2,10 +2,8 @@ import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import { promisify } from 'node:util';
 import { constants, gzip } from 'node:zlib';
 import type { Ids } from '../app/ports.ts';
-import { LARGE_BODY_BYTES, MAX_BODY_BYTES } from '../http/body.ts';
 import { ApiError, invalid, unauthenticated } from '../http/errors.ts';
 import {
-  bytesOf,
   failed,
   finish,
   openExchange,
@@ -14,17 +12,23 @@ import {
   type ExchangeServices,
   type RequestSide,
 } from '../http/exchange.ts';
-import { assertKnown } from '../http/limits/admission.ts';
 import type { Cors } from '../http/limits/cors.ts';
-import { nextTurn, type CallServices } from '../http/osac/served.ts';
+import type { CallServices } from '../http/osac/served.ts';
 import { openAnswer, type StreamExchange } from './answer.ts';
-import { openCall, type Call } from './call.ts';
+import { openCall } from './call.ts';
 import type { Connect } from './connect.ts';
 import { deadlineOf } from './deadline.ts';
-import { decode } from './documents.ts';
-import { tooLarge, watchIntake, type Intake } from './intake.ts';
-import { pathOf, type GrpcMethod, type ReadRequest, type Reply } from './method.ts';
+import { pathOf, type GrpcMethod, type Reply } from './method.ts';
 import { MAX_MESSAGE_BYTES, type Protocol } from './protocol.ts';
+import {
+  assertEncoding,
+  COMPRESSED,
+  encodingOf,
+  intakeOf,
+  isBidi,
+  readerOf,
+  type Requested,
+} from './request.ts';
 import { DEADLINE_PASSED, FINE, statusOf } from './status.ts';
 
 export type GrpcServices = ExchangeServices &
@@ -189,84 +193,12 @@ const assertOneToken = (rawHeaders: readonly string[]): void => {
     throw unauthenticated(`expected at most one 'authorization' header, but received ${times}`, true);
 };
 
-export const intakeOf = (exchange: StreamExchange, services: CallServices & { arrivalMs?: number }): Intake =>
-  watchIntake(exchange.response.stream, {
-    budget: services.bodies,
-    onBytes: bytesOf(exchange),
-    arrivalMs: services.arrivalMs,
-    assertKnown: () => assertKnown(exchange, services),
-  });
-
-type Work = {
-  readonly exchange: StreamExchange;
-  readonly method: GrpcMethod;
-  readonly headers: IncomingHttpHeaders;
-  readonly call: Call;
-  readonly intake: Intake;
-  readonly services: GrpcServices;
-};
-
-const carryOut = async (work: Work): Promise<void> => {
+const carryOut = async (work: Requested): Promise<void> => {
   const { exchange, method, headers, call } = work;
-  assertEncoding(encodingOf(headers));
+  assertEncoding(headers);
   const read = readerOf(work);
   if ('open' in method) return method.open(exchange, read, call.sink);
   await sendReply(work, await method.serve(exchange, read), headers);
-};
-
-const ENCODINGS = ['identity', 'deflate', 'gzip'];
-
-const encodingOf = (headers: IncomingHttpHeaders): string => String(headers['grpc-encoding'] ?? 'identity');
-const isBidi = (method: GrpcMethod | undefined): boolean => method?.desc.methodKind === 'bidi_streaming';
-
-const assertEncoding = (encoding: string): void => {
-  if (ENCODINGS.includes(encoding)) return;
-  throw new ApiError('UNIMPLEMENTED', `'grpc-encoding' must be one of ${ENCODINGS.join(', ')}`, {
-    headers: { 'grpc-accept-encoding': ENCODINGS.join(',') },
-  });
-};
-
-const COMPRESSED = 1;
-
-/** Reads the next message of the request, once all of it is there. */
-const readerOf =
-  ({ exchange, method, headers, call, intake, services }: Work): ReadRequest =>
-  async () => {
-    const before = intake.bytes;
-    try {
-      const sent = await intake.awaiting(call.next);
-      if (sent === undefined && intake.bytes > before)
-        throw invalid('the message ends before the length that it announces');
-      if (sent === undefined) return undefined;
-      // The end of the request is seen before the answer is out, which would be a reset otherwise.
-      if (!isBidi(method)) exchange.response.stream.resume();
-      // Of several messages the library unpacks each.
-      const flags = isBidi(method) ? 0 : intake.first;
-      if (flags > COMPRESSED) throw invalid('the message has flags that this service does not know');
-      if (flags === COMPRESSED && encodingOf(headers) === 'identity')
-        throw invalid("the message is compressed, but 'grpc-encoding' names no compression");
-      const bytes = flags === COMPRESSED ? await intake.unzip(sent) : sent;
-      return await inTurns(exchange, bytes, () => decode(method.desc.input, bytes), services);
-    } finally {
-      intake.settle();
-    }
-  };
-
-/** A large message is handled in several turns of the thread, as bodies of HTTP are. */
-export const inTurns = async <Decoded>(
-  exchange: StreamExchange,
-  bytes: Uint8Array,
-  decodeAll: () => Decoded,
-  services: CallServices,
-): Promise<Decoded> => {
-  const share = services.admission?.anybody(exchange);
-  if (share !== undefined) await share;
-  if (bytes.byteLength > MAX_BODY_BYTES) throw tooLarge();
-  const large = bytes.byteLength > LARGE_BODY_BYTES;
-  if (large) await nextTurn(exchange, services);
-  const message = decodeAll();
-  if (large) await nextTurn(exchange, services);
-  return message;
 };
 
 const zip = promisify(gzip);
@@ -274,7 +206,7 @@ const zip = promisify(gzip);
 const COMPRESS_FROM_BYTES = 16 * 1024;
 
 const sendReply = async (
-  { exchange, call }: Work,
+  { exchange, call }: Requested,
   { message, headers }: Reply,
   { 'grpc-accept-encoding': accepted }: IncomingHttpHeaders,
 ): Promise<void> => {

@@ -70,7 +70,8 @@ const resourceInfo = ({ error }: ApiError, asked: Exchange['asked']): JsonObject
 /** Headers or trailers, and the details of a status beside them. */
 export const metadataOf = (fields: Readonly<Record<string, string>>, status: GrpcStatus = FINE): Metadata => {
   const metadata = new Metadata();
-  for (const [name, value] of Object.entries(fields)) metadata.set(name, value);
+  // Some of it may be what the caller sent; the library throws on what HTTP/2 does not carry.
+  for (const [name, value] of Object.entries(fields)) metadata.set(name, value.replaceAll(/[^ -~]/g, '?'));
   const details = detailsOf(status);
   if (details !== undefined) metadata.set('grpc-status-details-bin', details);
   return metadata;

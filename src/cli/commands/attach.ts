@@ -21,9 +21,9 @@ export const addAttachCommand = (program: Command, context: ResourceContext): vo
       .command('attach')
       .description('attach an external IP to a cluster, at its API or its ingress')
       .argument('<ip>', 'id or name of an external IP')
-      .argument('<target>', 'what it is attached to, as kind/name')
-      .addOption(new Option('--endpoint <endpoint>', 'of a cluster').choices(ENDPOINTS))
-      .option('--name <name>', 'name of the attachment; default: that of the external IP')
+      .argument('<target>', 'the cluster, as kind/name')
+      .addOption(new Option('--endpoint <endpoint>', 'API or ingress of the cluster').choices(ENDPOINTS))
+      .option('--name <name>', 'name of the attachment (default: name of the external IP)')
       .option('--dry-run', 'check it, but change nothing', false)
       .addHelpText(
         'after',

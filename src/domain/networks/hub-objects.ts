@@ -183,6 +183,7 @@ export const SECURITY_GROUP: OwnedObject<
   Shown<z.infer<typeof groupSpec>> & { readonly version: string }
 > = {
   ...networkObject('SecurityGroup', 'securitygroup', 'security groups'),
+  mayBeEmpty: ['ingressRules', 'egressRules'],
   spec: groupSpec,
   sample: {
     spec: {

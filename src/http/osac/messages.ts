@@ -98,7 +98,8 @@ export const binaryOf = (schema: DescMessage, document: JsonObject): Uint8Array 
 
 /** Field of a message by its proto name or its camelCase name. */
 export const fieldOf = (schema: DescMessage, name: string): DescField | undefined =>
-  FIELD_TABLES.get(schema)?.get(name);
+  FIELD_TABLES.get(schema)?.get(name) ??
+  schema.fields.find((field) => field.name === name || field.jsonName === name);
 
 type FieldTable = ReadonlyMap<string, DescField>;
 

@@ -1,7 +1,11 @@
 import { expect } from 'chai';
 import { EFFECT_VARIABLE } from '../../../src/adapters/automation/aap/aap-automation.ts';
 import { createAutomations } from '../../../src/adapters/automation/automations.ts';
-import { AutomationError, type Automation, type AutomationJob } from '../../../src/app/automation/automation.ts';
+import {
+  AutomationError,
+  type Automation,
+  type AutomationJob,
+} from '../../../src/app/automation/automation.ts';
 import type { OwnedObject } from '../../../src/domain/hubs/hub-object.ts';
 import { EXTERNAL_IP, EXTERNAL_IP_POOL } from '../../../src/domain/networks/hub-objects.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';

@@ -152,6 +152,12 @@ describe('bad input over gRPC', () => {
       expectStatus(await send({ body, headers: { 'x-own-bin': 'AAECAw' } }), Code.NOT_FOUND);
     });
 
+    it('values that no answer may repeat are answered without them', async () => {
+      const reply = await raw.call({ body, headers: { authorization: 'B\u00e4sic 1234' } });
+      expectStatus(reply, Code.UNAUTHENTICATED);
+      await stillServes();
+    });
+
     it('two tokens are refused', async () => {
       const [host = '', port = ''] = service.grpcAddress.split(':');
       const socket = connect(Number(port), host);

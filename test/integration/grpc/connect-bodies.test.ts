@@ -1,32 +1,13 @@
 import { expect } from 'chai';
-import { createBodyBudget, type BodyBudget } from '../../../src/http/body.ts';
 import { eventually } from '../../support/eventually.ts';
 import { framed, rawGrpc } from '../../support/grpc/raw-client.ts';
+import { watchedBudget } from '../../support/grpc/watched-budget.ts';
 import { startTestService, type TestService } from '../../support/http/service.ts';
 
 const LIST = '/osac.public.v1.Clusters/List';
 const WATCH = '/osac.public.v1.Events/Watch';
 const KIB = 1_024;
 const STRANGERS = 1_500;
-
-/** What the service takes of a budget, and how much at most. */
-const watchedBudget = (bytes: number) => {
-  const inner = createBodyBudget(bytes);
-  const seen = { now: 0, most: 0 };
-  const budget: BodyBudget = {
-    take: (wanted) => {
-      if (!inner.take(wanted)) return false;
-      seen.now += wanted;
-      seen.most = Math.max(seen.most, seen.now);
-      return true;
-    },
-    give: (returned) => {
-      inner.give(returned);
-      seen.now -= returned;
-    },
-  };
-  return { budget, seen };
-};
 
 describe("bodies of Connect's protocol", function () {
   this.timeout(30_000);

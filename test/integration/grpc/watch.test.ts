@@ -6,6 +6,7 @@ import { Events } from '../../../src/gen/osac/public/v1/events_pb.ts';
 import { unauthenticated } from '../../../src/http/errors.ts';
 import { READ } from '../../../src/http/osac/messages.ts';
 import { eventually } from '../../support/eventually.ts';
+import { framed, rawGrpc } from '../../support/grpc/raw-client.ts';
 import {
   grpcClient,
   watchGrpc,
@@ -205,6 +206,21 @@ describe('Events/Watch over gRPC', () => {
           (cause: unknown) => ConnectError.from(cause),
         );
         expect(error?.code).to.equal(Code.InvalidArgument);
+      });
+
+    for (const type of ['grpc-web+proto', 'connect+proto', 'connect+json'])
+      it(`sends the headers of ${type} at once, too`, async () => {
+        const raw = closing(rawGrpc(service.grpcAddress));
+        const stream = raw.session.request({
+          ':method': 'POST',
+          ':path': '/osac.public.v1.Events/Watch',
+          'content-type': `application/${type}`,
+          authorization: `Bearer ${userToken}`,
+        });
+        stream.on('error', () => undefined).end(framed(Buffer.from(type.endsWith('json') ? '{}' : '')));
+        const headers = await new Promise((resolve) => stream.once('response', resolve));
+        expect(headers).to.include({ ':status': 200, 'content-type': `application/${type}` });
+        expect(headers).to.have.property('x-ledger-watch-id');
       });
 
     it('gives a hundred watchers everything, and nothing is left of those who went', async () => {

@@ -18,8 +18,8 @@ export type GrpcWatching = {
   /** Waits, bounded, for the headers of the answer, or for its end. */
   readonly headers: () => Promise<Metadata | undefined>;
   readonly events: () => readonly Json[];
-  /** Waits, bounded, until that many events have come. */
-  readonly count: (events: number) => Promise<readonly Json[]>;
+  /** Waits, bounded, until that many events have come, or the far side ended the call. */
+  readonly count: (events: number, ms?: number) => Promise<readonly Json[]>;
   /** Waits, bounded, until the far side ended the call. */
   readonly ended: () => Promise<CallEnd>;
   readonly pause: () => void;
@@ -69,10 +69,11 @@ export const watchGrpc = (
       return headers;
     },
     events: () => events,
-    count: async (wanted) => {
+    count: async (wanted, ms) => {
       await eventually(
         () => `${wanted} events, there are ${events.length}`,
         () => events.length >= wanted || end !== undefined,
+        ms,
       );
       return events;
     },

@@ -1,6 +1,7 @@
 import { SIMULATION_ANNOTATION } from '../../hubs/hub-object.ts';
 import { templateInOrder } from '../ansible-templates.ts';
 import type { JsonObject } from '../../json.ts';
+import { defined } from '../../json-tools.ts';
 import type { Call, Step as StepOf } from '../../process/declaration.ts';
 import { isUnresolved } from '../../process/effects.ts';
 import { CLUSTER_CATEGORY } from '../cluster.ts';
@@ -68,7 +69,7 @@ export const placeCall = (run: OrderRun): Call => {
     template: order.template.id,
     objectName: orderName(run.id),
     ...(order.zone === undefined ? {} : { zone: order.zone }),
-    ...(order.externalIps === undefined ? {} : { hub: order.externalIps.hub }),
+    ...defined({ hub: order.networkAttachment?.hub ?? order.externalIps?.hub }),
     claim: asJson(wantedClaim(run)),
     ...(ansibleTemplate === undefined ? {} : { ansibleTemplate }),
     ...(run.memo.reconsidering === undefined ? {} : { mayStay: true }),

@@ -79,6 +79,9 @@ const catalogue: Catalogue = {
   hostType: lookup([object('fc430', {})]),
   secret: lookup([object('mine', {}, { tenant: 't1' })]),
   addressPools: () => [],
+  subnet: () => undefined,
+  securityGroup: () => undefined,
+  defaultNetwork: () => undefined,
   misfit: (schema, value) =>
     schema === '"max 5"' && (Number(value) > 5 || JSON.stringify(value).length > 7)
       ? 'must be at most 5'
