@@ -16,6 +16,7 @@ describe('what automation makes of each kind of object', () => {
       Subnet: 'create-subnet',
       SecurityGroup: undefined,
       NATGateway: undefined,
+      Volume: undefined,
     });
   });
   it('is a job template named after it', () => {
@@ -27,6 +28,7 @@ describe('what automation makes of each kind of object', () => {
       VirtualNetwork: 'create-virtual-network',
       SecurityGroup: 'create-security-group',
       NATGateway: 'create-nat-gateway',
+      Volume: 'create-volume',
     });
   });
 });
