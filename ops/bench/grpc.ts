@@ -1,5 +1,5 @@
 /**
- * Get, List of 100, Create and Update over gRPC and the same over HTTP beside them, then watches. Arguments: [seconds]
+ * Get, List of 100, Create and Update over gRPC and the same over HTTP beside them, and before it watches. Arguments: [seconds]
  * [repetitions] [streams, 1,8,32] [connections] [watchers, 1,100,1000] [writes, 50]. Both protocols have the same load
  * generator, in a process of its own where there is Go.
  */
@@ -209,6 +209,8 @@ const printRow = (widths: readonly number[], columns: readonly string[]): void =
   console.log(columns.map((text, i) => text.padEnd(widths[i] ?? 0)).join(''));
 
 try {
+  // First: what calls leave free would hide what watches take.
+  await printWatches();
   const seed = { address: grpc, token: userToken, method: `${CLUSTERS}/Create`, streams: 32 };
   await loader.load({
     ...seed,
@@ -222,7 +224,6 @@ try {
   });
   const { items } = (await listed.json()) as { items: readonly { readonly id: string }[] };
   await printCalls(items.map(({ id }) => id));
-  await printWatches();
 } finally {
   await loader.close();
   await bench.close();
