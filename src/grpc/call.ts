@@ -57,10 +57,13 @@ export const openCall = (library: LibraryCall, { exchange, touched, cancelled }:
     if (isOver()) return;
     if (message !== undefined) send(message);
     ended = true;
-    const { connection: _hopByHop, ...headers } = status.headers;
-    const fields = stream.headersSent ? headers : { ...response.headers, ...headers };
-    const { code, message: details } = status;
-    library.sendStatus({ code, details: details.toWellFormed(), metadata: metadataOf(fields, status) });
+    if (status === FINE) library.sendStatus({ code: 0, details: '' });
+    else {
+      const { connection: _hopByHop, ...headers } = status.headers;
+      const fields = stream.headersSent ? headers : { ...response.headers, ...headers };
+      const { code, message: details } = status;
+      library.sendStatus({ code, details: details.toWellFormed(), metadata: metadataOf(fields, status) });
+    }
     tell();
     dropRest(stream);
   };

@@ -31,6 +31,8 @@ export type ProtocolSettings = {
 
 /** The one method that the library knows: paths are looked up before, in OSAC's words. */
 const ANY = '/';
+/** Takes the place of the library's own handler: whoever accepts a stream starts its call. */
+const NOBODY = new ServerInterceptingCall({} as LibraryCall, { start: () => undefined });
 const asIs = (bytes: Buffer): Buffer => bytes;
 const asBuffer = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 
@@ -48,8 +50,7 @@ export const createProtocol = ({ idleMs, answerMs }: ProtocolSettings): Protocol
     interceptors: [
       (_method, call) => {
         accepted = call;
-        // Its own handler never begins: whoever accepts the stream starts the call.
-        return new ServerInterceptingCall(call, { start: () => undefined });
+        return NOBODY;
       },
     ],
   });

@@ -67,11 +67,14 @@ const resourceInfo = ({ error }: ApiError, asked: Exchange['asked']): JsonObject
       ]
     : [];
 
+const PRINTABLE = /^[ -~]*$/;
+
 /** Headers or trailers, and the details of a status beside them. */
 export const metadataOf = (fields: Readonly<Record<string, string>>, status: GrpcStatus = FINE): Metadata => {
   const metadata = new Metadata();
   // Some of it may be what the caller sent; the library throws on what HTTP/2 does not carry.
-  for (const [name, value] of Object.entries(fields)) metadata.set(name, value.replaceAll(/[^ -~]/g, '?'));
+  for (const [name, value] of Object.entries(fields))
+    metadata.set(name, PRINTABLE.test(value) ? value : value.replaceAll(/[^ -~]/g, '?'));
   const details = detailsOf(status);
   if (details !== undefined) metadata.set('grpc-status-details-bin', details);
   return metadata;
