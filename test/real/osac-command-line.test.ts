@@ -360,7 +360,11 @@ describe("OSAC's command line", function () {
         },
       },
     ],
-    ['StorageTier', 'private', { metadata: { name: 'platinum' }, spec: { backends: [{ backend_id: 'ceph' }] } }],
+    [
+      'StorageTier',
+      'private',
+      { metadata: { name: 'platinum' }, spec: { backends: [{ backend_id: 'ceph' }] } },
+    ],
     [
       'Volume',
       'private',
@@ -380,35 +384,6 @@ describe("OSAC's command line", function () {
           source_ref: 'quay.example/i',
           architecture: ['ARCHITECTURE_AMD64'],
         },
-      },
-    ],
-    [
-      'StorageBackend',
-      'private',
-      {
-        id: 'more-storage',
-        metadata: { name: 'more-storage' },
-        spec: {
-          provider: 'vast',
-          endpoint: 'https://vast.example',
-          credentials: { username: 'u', password: 'p' },
-        },
-      },
-    ],
-    [
-      'StorageTier',
-      'private',
-      {
-        metadata: { name: 'platinum' },
-        spec: { backends: [{ backend_id: 'more-storage', protocol: 'STORAGE_PROTOCOL_NFS' }] },
-      },
-    ],
-    [
-      'Volume',
-      'private',
-      {
-        metadata: { name: 'volume', tenant: 'acme' },
-        spec: { storage_tier: 'platinum', size_gib: '10', access_mode: 'VOLUME_ACCESS_MODE_READ_WRITE_ONCE' },
       },
     ],
     ['Cluster', 'public', { metadata: { name: 'c4' }, spec: { catalog_item: { name: 'item' } } }],
