@@ -360,13 +360,17 @@ describe("OSAC's command line", function () {
         },
       },
     ],
-    ['StorageTier', 'private', { metadata: { name: 'gold' }, spec: { backends: [{ backend_id: 'ceph' }] } }],
+    [
+      'StorageTier',
+      'private',
+      { metadata: { name: 'platinum' }, spec: { backends: [{ backend_id: 'ceph' }] } },
+    ],
     [
       'Volume',
       'private',
       {
         metadata: { name: 'data', tenant: 'acme' },
-        spec: { storage_tier: 'gold', size_gib: '10', access_mode: 'VOLUME_ACCESS_MODE_READ_WRITE_ONCE' },
+        spec: { storage_tier: 'platinum', size_gib: '10', access_mode: 'VOLUME_ACCESS_MODE_READ_WRITE_ONCE' },
       },
     ],
     ['Secret', 'public', { metadata: { name: 's1' }, data: { key: 'dmFsdWU=' } }],
@@ -476,6 +480,22 @@ describe("OSAC's command line", function () {
     expect(looks.map(({ request }) => request['filter'])).to.have.members(
       [...tenants].map((name) => byName(name ?? '')),
     );
+  });
+
+  it('creates a storage backend on the private surface without a look, and nobody sees its password', async () => {
+    const argv = ['--name', 'array', '--provider', 'vast', '--endpoint', 'https://array.example'];
+    const secret = ['--username', 'admin', '--password', 'pa55-of-the-array'];
+    const outcome = await done(cli.run(root, 'create', 'storagebackend', ...argv, ...secret));
+    const spec = {
+      provider: 'vast',
+      endpoint: 'https://array.example',
+      credentials: { username: 'admin', password: 'pa55-of-the-array' },
+    };
+    expect(outcome.calls.map(({ method, request }) => [method, request])).to.deep.equal([
+      ['osac.private.v1.StorageBackends/Create', { object: { metadata: { name: 'array' }, spec } }],
+    ]);
+    const shown = await done(admin('get', 'storagebackends', 'array', '-o', 'json'));
+    expect(JSON.stringify(shown.objects)).to.include('array.example').and.not.include('pa55-of-the-array');
   });
 
   it('edits nothing: the object is sent as it was read, and stays at its version', async () => {
