@@ -19,7 +19,7 @@ const TRIES = 5;
  * Grows by one when an event that was already stored would be misread. From the first release on events are lifted from
  * version to version instead, and this number stays.
  */
-export const LOG_FORM = 2;
+export const LOG_FORM = 3;
 
 export type Deployment = Omit<DeploymentData, 'at' | 'form'>;
 
