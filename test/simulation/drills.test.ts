@@ -20,8 +20,8 @@ const DRILLS: { readonly [hub: string]: Drill } = {
   'aap, without an operator': { real: { mode: 'aap', controller: 'ledger' } },
 };
 
-/** `npm test` takes every sixth moment of each kind of hub, the fault suites take all. */
-const EVERY = process.env['LEDGER_TEST_DRILLS'] === 'all' ? 1 : 6;
+/** `npm test` takes every twentieth moment of each kind of hub, the fault suites take all. */
+const EVERY = process.env['LEDGER_TEST_DRILLS'] === 'all' ? 1 : 20;
 
 /** An order is created, scaled and deleted, and the service is killed once, between every two of its steps. */
 describe('killed between every two steps', function () {

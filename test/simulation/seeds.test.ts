@@ -4,7 +4,7 @@ import { sayFailure } from '../support/simulation/failure-report.ts';
 import { reportOn, type Report } from '../support/simulation/worker.ts';
 
 /** `npm test` plays some worlds, the fault suites 200. */
-const SEEDS = Number(process.env['LEDGER_TEST_WORLDS'] ?? 12);
+const SEEDS = Number(process.env['LEDGER_TEST_WORLDS'] ?? 4);
 const SHOWN_LINES = 40;
 
 describe('simulation', function () {
@@ -36,7 +36,7 @@ describe('simulation', function () {
 
   it('does the same again for the same seed, whatever ran before in the process', async () => {
     // There one seed after the other ran in a thread of its own, here they run in turn in this one.
-    for (const seed of [3, 7, 12]) {
+    for (const seed of [3, 7, 12].filter((one) => one <= SEEDS)) {
       const first = await reportOf(seed);
       const second = await reportOn({ seed });
       expect(second.hash, `seed ${seed}`).to.equal(first?.hash);

@@ -7,9 +7,9 @@ const SEED = Number(process.env['LEDGER_TEST_SEED'] ?? randomInt(2 ** 31));
 /** `LEDGER_TEST_RUNS` tries that many cases of every property, instead of the number each has by itself. */
 const RUNS = process.env['LEDGER_TEST_RUNS'];
 
-/** Cases of a slow property: a third with `npm test`, all with the fault suites, which set `LEDGER_TEST_ALL_CASES`. */
+/** Cases of a slow property: a tenth with `npm test`, all with the fault suites, which set `LEDGER_TEST_ALL_CASES`. */
 export const cases = (all: number): number =>
-  process.env['LEDGER_TEST_ALL_CASES'] === undefined ? Math.ceil(all / 3) : all;
+  process.env['LEDGER_TEST_ALL_CASES'] === undefined ? Math.ceil(all / 10) : all;
 
 const parametersOf = <Values>(own: fc.Parameters<Values>): fc.Parameters<Values> => ({
   seed: SEED,

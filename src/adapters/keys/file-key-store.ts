@@ -34,7 +34,11 @@ export const openFileKeyStore = async ({
 }): Promise<KeyStore> => {
   await privateDirectory(directory);
   await removeStaleTemporaries(directory);
-  const recalled = new LRUCache<string, SubjectKey>({ max: cacheSize, ttl: RECALL_MS });
+  const recalled = new LRUCache<string, SubjectKey>({
+    maxSize: cacheSize,
+    sizeCalculation: () => 1,
+    ttl: RECALL_MS,
+  });
   const pathOf = (subjectId: string): string => subjectKeyPath(directory, subjectId);
 
   return createSubjectKeyStore({

@@ -112,7 +112,8 @@ export const createManagementClusterEffects = (options: {
 }): EffectPort => {
   const { registry, secrets, clock, looks, objects, callDeadlineMs = 10_000 } = options;
 
-  const lastSeen = new LRUCache<string, Seen>({ max: MAX_SEEN });
+  // Counted by size, like all large caches here: `max` would take the room for all of them at once.
+  const lastSeen = new LRUCache<string, Seen>({ maxSize: MAX_SEEN, sizeCalculation: () => 1 });
   const keyOf = ({ object, hub, id }: ObjectArgs): string => `${object}/${hub}/${id}`;
 
   const optionsOf = (call: EffectCall): CallOptions => callOptionsOf(call, callDeadlineMs);

@@ -5,7 +5,7 @@ import { OutcomeUnknown, StoreUnavailable } from '../../../src/app/log/event-sto
 import { accounts } from '../../support/commands/fake-account.ts';
 import { collect, createTestRunner, fakeContext } from '../../support/commands/fake-context.ts';
 import { createFaultyStore, createRandom } from '../../support/event-store/faulty-store.ts';
-import { checkAsync } from '../../support/property.ts';
+import { cases, checkAsync } from '../../support/property.ts';
 
 const deposit = (name: string, amount: number) => ({ type: 'Deposit', amount, deposit: name }) as const;
 
@@ -99,7 +99,7 @@ describe('command runner on a store that fails', () => {
           }
         },
       ),
-      { numRuns: 200 },
+      { numRuns: cases(200) },
     );
   });
 });

@@ -7,7 +7,7 @@ import { parseStreamName } from '../../../src/domain/stream-name.ts';
 import { fakeContext, collect } from '../../support/commands/fake-context.ts';
 import { createGadget, deleteGadget, gadget, reviseGadget } from '../../support/commands/fake-gadget.ts';
 import { crashing, createIncarnation } from '../../support/commands/fake-incarnation.ts';
-import { checkAsync } from '../../support/property.ts';
+import { cases, checkAsync } from '../../support/property.ts';
 import { codeHolderOf, create, holderOf, shared, types, type Incarnation } from './holding-names.ts';
 
 describe('name repair', () => {
@@ -199,7 +199,7 @@ describe('names under crashes, retries and races', () => {
     },
   });
   const repair = { what: 'repair', id: '', name: '', codes: [], command: 0 };
-  const numRuns = 150;
+  const numRuns = cases(150);
 
   it('never have two live holders and are never stuck', async function () {
     this.timeout(60_000);

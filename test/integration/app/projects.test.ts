@@ -12,7 +12,7 @@ import { eventTypes } from '../../../src/domain/registry.ts';
 import { parseStreamName } from '../../../src/domain/stream-name.ts';
 import { collect, fakeContext } from '../../support/commands/fake-context.ts';
 import { crashing, createIncarnation } from '../../support/commands/fake-incarnation.ts';
-import { checkAsync } from '../../support/property.ts';
+import { cases, checkAsync } from '../../support/property.ts';
 import { eventually } from '../../support/eventually.ts';
 
 /** Whoever waits for somebody who is dead has waited long enough at once. */
@@ -283,7 +283,7 @@ describe('projects and what is created in them', () => {
           if (empty) expect(await remove(last, store, 'p', 'at last')).to.equal(true);
         },
       ),
-      { numRuns: 1_000 },
+      { numRuns: cases(1_000) },
     );
   });
 });

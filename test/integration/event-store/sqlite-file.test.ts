@@ -16,7 +16,7 @@ import { MIGRATIONS, openLogForWriting, pragma } from '../../../src/adapters/eve
 import { createGrowth } from '../../../src/adapters/event-store/shared/paged-subscription.ts';
 import { all, errorOf, event, numbered } from './contract/fixture.ts';
 import { resources } from './support/files.ts';
-import { checkAsync } from '../../support/property.ts';
+import { cases, checkAsync } from '../../support/property.ts';
 
 const PAGE = 4096;
 const SECRET = 'the text in which a byte is flipped';
@@ -150,7 +150,7 @@ describe('sqlite event store: the file', function () {
             true,
           );
         }),
-        { numRuns: 150 },
+        { numRuns: cases(150) },
       );
     });
 

@@ -13,7 +13,7 @@ import {
   type Caller,
   type TestService,
 } from '../../support/http/service.ts';
-import { check, checkAsync } from '../../support/property.ts';
+import { cases, check, checkAsync } from '../../support/property.ts';
 import { PRIVATE_WATCH, PUBLIC_WATCH, watch } from '../../support/http/watch-client.ts';
 
 const NAMES = [
@@ -164,7 +164,7 @@ describe('names that every object inherits, wherever a caller may write one', ()
         await answered('GET', `${prefix}/${where}?${query({ filter: asked })}`);
         await answered('GET', `${prefix}/${where}?${query({ order: by })}`);
       }),
-      { numRuns: 100 },
+      { numRuns: cases(100) },
     ));
 
   it('in filters of watches', () =>
@@ -178,7 +178,7 @@ describe('names that every object inherits, wherever a caller may write one', ()
           watching.close();
         }
       }),
-      { numRuns: 60 },
+      { numRuns: cases(60) },
     ));
 
   it('in bodies, update masks and dry runs', () =>
@@ -201,7 +201,7 @@ describe('names that every object inherits, wherever a caller may write one', ()
           );
         },
       ),
-      { numRuns: 100 },
+      { numRuns: cases(100) },
     ));
 
   it('in paths, parameters and headers', () =>
@@ -243,7 +243,7 @@ describe('names that every object inherits, wherever a caller may write one', ()
           await answered(verb, path, undefined, headers);
         },
       ),
-      { numRuns: 100 },
+      { numRuns: cases(100) },
     ));
 
   it('in settings', () => {

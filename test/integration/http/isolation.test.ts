@@ -17,7 +17,7 @@ import {
 } from '../../support/http/service.ts';
 import { collect } from '../../support/commands/fake-context.ts';
 import { PEOPLE, type Person } from '../../support/http/isolation-people.ts';
-import { checkAsync } from '../../support/property.ts';
+import { cases, checkAsync } from '../../support/property.ts';
 import { PUBLIC_WATCH, watch } from '../../support/http/watch-client.ts';
 
 type Thing = {
@@ -156,7 +156,7 @@ describe('tenants see and change their own and nothing else', () => {
         const said = `${person.name} ${verb} ${thing.collection} ${thing.name} of ${thing.tenant}: ${reply.text}`;
         expect(reply.status, said).to.equal(expectedOf(person, verb, thing));
       }),
-      { numRuns: 300 },
+      { numRuns: cases(300) },
     );
     expect(await collect(service.store.readAll({ limit: 10_000 }))).to.have.length(before);
   });
@@ -172,7 +172,7 @@ describe('tenants see and change their own and nothing else', () => {
         expect(foreign?.status).to.equal(nothing?.status);
         expect(foreign?.text.replaceAll(thing.id, '<id>')).to.equal(nothing?.text.replaceAll(absent, '<id>'));
       }),
-      { numRuns: 150 },
+      { numRuns: cases(150) },
     );
   });
 
@@ -265,7 +265,7 @@ describe('tenants see and change their own and nothing else', () => {
         for (const item of foreign.status === 200 ? itemsOf(foreign) : [])
           expect([...person.tenants, 'shared'], said).to.include(textAt(item, 'metadata', 'tenant'));
       }),
-      { numRuns: 150 },
+      { numRuns: cases(150) },
     );
   });
 
@@ -307,7 +307,7 @@ describe('tenants see and change their own and nothing else', () => {
         if (tried || reply.status !== 200) expect(events, said).to.have.length(0);
         for (const { metadata } of events) expect(metadata['tenant'], said).to.equal(owner);
       }),
-      { numRuns: 200 },
+      { numRuns: cases(200) },
     );
   });
 

@@ -15,7 +15,7 @@ import {
   written,
 } from '../../support/projections/log.ts';
 import { openNotes, settle, temporaryFolders } from '../../support/projections/open-notes.ts';
-import { checkAsync } from '../../support/property.ts';
+import { cases, checkAsync } from '../../support/property.ts';
 import { eventually } from '../../support/eventually.ts';
 
 const EVERYONE = { all: true } as const;
@@ -75,7 +75,7 @@ describe('projection runner', function () {
         await clean.close();
         await live.close();
       }),
-      { numRuns: 120 },
+      { numRuns: cases(120) },
     );
   });
 

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { createJsonSchemas } from '../../../src/app/json-schema/json-schemas.ts';
 import type { JsonObject, JsonValue } from '../../../src/domain/json.ts';
-import { check } from '../../support/property.ts';
+import { cases, check } from '../../support/property.ts';
 
 const schemas = createJsonSchemas();
 const misfit = (schema: object | boolean, value: JsonValue): string | undefined =>
@@ -286,7 +286,7 @@ describe('JSON schemas of governed fields', () => {
             JSON.stringify({ drawn, instance }),
           ).to.equal(verdictOf(instance));
       }),
-      { numRuns: 150 },
+      { numRuns: cases(150) },
     );
   }).timeout(30_000);
 });

@@ -36,13 +36,13 @@ import {
   vkey,
 } from '../../support/audit/signed-history.ts';
 import { signedLog, stoppedLog } from '../../support/audit/signed-log.ts';
-import { checkAsync } from '../../support/property.ts';
+import { cases, checkAsync } from '../../support/property.ts';
 
 /**
  * Mutations of an export, a store, a mirror of the tiles, and a log before it is signed, in equal shares, each checked with what `audit verify` runs: whatever changes content, order or membership of what
  * the auditor's pin covers is found, and its place is named. 10,000 of them with the fault suites.
  */
-const MUTATIONS = Number(process.env['LEDGER_TEST_MUTATIONS'] ?? 200);
+const MUTATIONS = Number(process.env['LEDGER_TEST_MUTATIONS'] ?? 100);
 const SIZE = 24;
 const HEADS = [5, 6, 11, 16, 24];
 
@@ -155,7 +155,7 @@ describe('tampering', function () {
         }
       }),
       // Each case signs a whole history anew.
-      { numRuns: Math.max(100, Math.ceil(MUTATIONS / 20)) },
+      { numRuns: Math.max(cases(100), Math.ceil(MUTATIONS / 20)) },
     );
   });
 

@@ -10,7 +10,7 @@ import { evaluate } from '../../../src/projections/filter/evaluate.ts';
 import { conditionOf } from '../../../src/projections/filter/to-sql.ts';
 import { defineFunctions } from '../../../src/projections/runner/sql-functions.ts';
 import { clusterDocuments, clusterFilters, NOW } from '../../support/arbitraries/filters.ts';
-import { check } from '../../support/property.ts';
+import { cases, check } from '../../support/property.ts';
 
 const target = listTarget(cluster, 'private');
 if (target === undefined) throw new Error('clusters are on the private surface');
@@ -60,7 +60,7 @@ describe('a filter in SQL, evaluated on a document, and said naively', function 
           ).to.deep.equal(expected);
         }
       }),
-      { numRuns: 400 },
+      { numRuns: cases(400) },
     );
   });
 

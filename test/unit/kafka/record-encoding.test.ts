@@ -4,7 +4,7 @@ import { Partitioners } from 'kafkajs';
 import { createRequire } from 'node:module';
 import { createPartitioner, Kafka } from '../../../src/adapters/kafka/kafkajs-library.ts';
 import { crc32c, encodeRecord, murmur2 } from '../../../src/adapters/kafka/record-encoding.ts';
-import { check, checkAsync } from '../../support/property.ts';
+import { cases, check, checkAsync } from '../../support/property.ts';
 
 const require = createRequire(import.meta.url);
 const ENCODING = [
@@ -51,7 +51,7 @@ describe('the encoding of records', () => {
         const bytes = encodeRecord(plain);
         expect(bytes.equals(original({ ...plain, timestampDelta: 0 }).buffer)).to.equal(true);
       }),
-      { numRuns: 300 },
+      { numRuns: cases(300) },
     );
   });
 
@@ -129,7 +129,7 @@ describe('the encoding of records', () => {
           const bytes = (await ours(request).encode()).buffer;
           expect(bytes.equals((await theirs(request).encode()).buffer)).to.equal(true);
         }),
-        { numRuns: 50 },
+        { numRuns: cases(50) },
       );
     } finally {
       Date.now = now;

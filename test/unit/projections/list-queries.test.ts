@@ -18,7 +18,7 @@ import {
   NOW,
   type NaiveFilter,
 } from '../../support/arbitraries/filters.ts';
-import { checkAsync } from '../../support/property.ts';
+import { cases, checkAsync } from '../../support/property.ts';
 import { documentCodec, documentKind, gone, put } from '../../support/projections/documents.ts';
 import { createTestLog, type TestLog } from '../../support/projections/log.ts';
 import { settle } from '../../support/projections/open-notes.ts';
@@ -224,7 +224,7 @@ describe('queries of lists', function () {
             await models.close();
           },
         ),
-        { numRuns: 120 },
+        { numRuns: cases(120) },
       ));
 
   it('look at few long documents elsewhere: what counts is what must be read', async () => {

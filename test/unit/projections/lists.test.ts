@@ -13,7 +13,7 @@ import {
 } from '../../support/projections/log.ts';
 import type { NoteEvent } from '../../support/projections/notes.ts';
 import { openNotes, settle } from '../../support/projections/open-notes.ts';
-import { checkAsync } from '../../support/property.ts';
+import { cases, checkAsync } from '../../support/property.ts';
 
 /** What a reader expects, said as plainly as possible: a list of live documents in memory. */
 type Model = Map<
@@ -151,7 +151,7 @@ describe('reads of resources', function () {
           await models.close();
         },
       ),
-      { numRuns: 150 },
+      { numRuns: cases(150) },
     );
   });
 });

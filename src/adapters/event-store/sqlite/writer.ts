@@ -44,7 +44,7 @@ export type WriterOptions = {
 export const createWriter = (db: DatabaseSync, options: WriterOptions = {}): Writer => {
   const nowMs = options.nowMs ?? Date.now;
   const takeCommitFault = options.takeCommitFault ?? ((): CommitFault => 'none');
-  const streams = new LRUCache<string, StreamState>({ max: CACHED_STREAMS });
+  const streams = new LRUCache<string, StreamState>({ maxSize: CACHED_STREAMS, sizeCalculation: () => 1 });
   const sql = {
     begin: db.prepare('BEGIN IMMEDIATE'),
     commit: db.prepare('COMMIT'),

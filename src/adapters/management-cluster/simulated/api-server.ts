@@ -60,7 +60,7 @@ export const createApiServer = (
     max: LIVES_KEPT,
   });
   /** Of objects that change by a write alone, by their last one. */
-  const restingDigests = new LRUCache<string, string>({ max: RESTING_KEPT });
+  const restingDigests = new LRUCache<string, string>({ maxSize: RESTING_KEPT, sizeCalculation: () => 1 });
   const knownBy = (text: string) => {
     const known = lives.get(text);
     if (known !== undefined) return known;
