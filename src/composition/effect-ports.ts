@@ -7,11 +7,13 @@ import {
   type AutomationEffectSettings,
 } from '../app/automation/automation-effects.ts';
 import type { Automations } from '../app/automation/automation.ts';
+import type { ResourceCommands } from '../app/commands/resource-commands.ts';
 import type { CommandRunner } from '../app/commands/command.ts';
 import { drivenAutomations } from '../app/hubs/driven-hubs.ts';
 import type { ObjectLooks } from '../app/hubs/hub-looks.ts';
 import type { HubMarks } from '../app/hubs/hub-marks.ts';
 import { createTakingEffects } from '../app/hubs/taking-effects.ts';
+import { createMadeObjectEffects } from '../app/hubs/made-object-effects.ts';
 import type { HubRegistry } from '../app/hubs/hub-registry.ts';
 import { createManagementClusterEffects, HUB_WRITES } from '../app/hubs/management-cluster-effects.ts';
 import type { Runtime, SecretStore } from '../app/ports.ts';
@@ -40,12 +42,14 @@ export const createEffectPorts = (
     hubs,
     looks,
     runner,
+    commands,
     marks,
     processes,
   }: {
     readonly hubs: HubRegistry;
     readonly looks: ObjectLooks;
     readonly runner: CommandRunner;
+    readonly commands: ResourceCommands;
     readonly marks: HubMarks;
     readonly processes: ProcessPort;
   },
@@ -87,6 +91,7 @@ export const createEffectPorts = (
       addresses: createAddressEffects({ commandRunner: runner, clock }),
       parents: createParentEffects({ commandRunner: runner, clock }),
       scheduler,
+      'made-objects': createMadeObjectEffects({ commandRunner: runner, commands, clock }),
       takings: createTakingEffects({ commandRunner: runner, clock }),
       'management-cluster': managementClusters,
       ...called,

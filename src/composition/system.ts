@@ -317,7 +317,7 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
     isUnknown: (object, id) => port.isUnknown(workflowOn(object), id),
     ...runtime('hub-observer'),
   });
-  const effects = createEffectPorts({ hubs, looks, runner, marks, processes: port }, ports);
+  const effects = createEffectPorts({ hubs, looks, runner, commands, marks, processes: port }, ports);
   const repair = createNameRepair({
     store,
     runner,

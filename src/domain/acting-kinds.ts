@@ -1,5 +1,6 @@
 import type { ActingKind } from './acting-kind.ts';
 import { actingCluster } from './clusters/acting.ts';
+import { actingExternalIpAttachment } from './networks/external-ip-attachment.workflow.ts';
 import { actingExternalIpPool } from './networks/external-ip-pool.workflow.ts';
 import { actingExternalIp } from './networks/external-ip.workflow.ts';
 import { actingNatGateway } from './networks/nat-gateway.workflow.ts';
@@ -17,6 +18,7 @@ export const actingKinds: readonly ActingKind[] = [
   actingCluster,
   actingExternalIpPool,
   actingExternalIp,
+  actingExternalIpAttachment,
   actingVirtualNetwork,
   actingSubnet,
   actingSecurityGroup,

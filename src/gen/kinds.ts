@@ -195,6 +195,35 @@ export const KINDS = [
     "acts": true
   },
   {
+    "kind": "externalIpAttachment",
+    "words": "external IP attachment",
+    "collection": "external_ip_attachments",
+    "message": "ExternalIPAttachment",
+    "service": "ExternalIPAttachments",
+    "ids": "client-may-choose",
+    "methods": {
+      "public": [
+        "List",
+        "Get",
+        "Create",
+        "Update",
+        "Delete"
+      ],
+      "private": [
+        "List",
+        "Get",
+        "Create",
+        "Update",
+        "Delete"
+      ]
+    },
+    "event": {
+      "field": "external_ip_attachment",
+      "public": false
+    },
+    "acts": true
+  },
+  {
     "kind": "externalIpPool",
     "words": "external IP pool",
     "collection": "external_ip_pools",

@@ -38,15 +38,15 @@ export const rehearse = async <S, C extends { readonly type: string }, E extends
   const after = decision.reduce(decider.evolve, state);
   const had = new Set(claimsOf(kind, kind.view(state)).map((claim) => claim.id));
   const view = kind.view(after);
-  const before = kind.view(state);
-  if (view.exists && (!before.exists || before.archived)) {
-    const rejection = await takingRejection(runner, kind, view, view.creationTimestamp);
-    if (rejection !== undefined) return { outcome: 'rejected', rejection };
-  }
   for (const claim of claimsOf(kind, view)) {
     if (had.has(claim.id) || !(await isTaken(runner, kind, id, claim))) continue;
     const name = view.exists ? view.name : '';
     return { outcome: 'rejected', rejection: takenRejection(kind, claim, name) };
+  }
+  const before = kind.view(state);
+  if (view.exists && (!before.exists || before.archived)) {
+    const rejection = await takingRejection(runner, kind, view, view.creationTimestamp);
+    if (rejection !== undefined) return { outcome: 'rejected', rejection };
   }
   return { outcome: 'accepted', state: after, events: decision };
 };

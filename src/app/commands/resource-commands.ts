@@ -301,11 +301,6 @@ const holdingsOf = (
       // Before anything is reserved: whoever waits here is in nobody's way.
       const held = await check(before, after, loaded);
       if (held !== undefined) return held;
-      if (comesToBe(before, after)) {
-        const note = (one: Taking): void => void taken.set(`${one.lender.kind}/${one.id}`, one);
-        const refusal = await takings.take(kind, after, context, note);
-        if (refusal !== undefined) return refusal;
-      }
       const had = claimsOf(kind, before);
       const has = claimsOf(kind, after);
       planned = { events, has };
@@ -314,15 +309,21 @@ const holdingsOf = (
         if (claim.slot === true) slots.add(claim.id);
       const holder = { kind: kind.kind, id, stream: streamName(kind.kind, id), exists: before.exists };
       const enters = comesInto(before, after);
+      const takes = kind.takes !== undefined && comesToBe(before, after);
       const wanted = without(has, had);
       for (const claim of wanted) {
         const sent = await send(claim, holder);
         const outcome = async (): Promise<Rejection | undefined> =>
           (await last) ? undefined : takenRejection(kind, claim, after.exists ? after.name : '');
         // Both go into one commit. A store with other writers takes them one after the other anyway.
-        const isLast = claim === wanted.at(-1) && !enters && claim.slot !== true;
+        const isLast = claim === wanted.at(-1) && !enters && !takes && claim.slot !== true;
         if (singleWriter && isLast && sent !== undefined) return { ...sent, outcome };
         const refusal = await outcome();
+        if (refusal !== undefined) return refusal;
+      }
+      if (comesToBe(before, after)) {
+        const note = (one: Taking): void => void taken.set(`${one.lender.kind}/${one.id}`, one);
+        const refusal = await takings.take(kind, after, context, note);
         if (refusal !== undefined) return refusal;
       }
       return enters ? entries.enter({ kind: kind.kind, stream: holder.stream }, after, context) : undefined;

@@ -1,8 +1,10 @@
+import { actingKindOf } from '../../domain/acting-kinds.ts';
 import type { Holder } from '../../domain/holder.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { objectAt, stringAt } from '../../domain/json-tools.ts';
 import { aggregateOf, kindOf } from '../../domain/kinds.ts';
 import { ALREADY_ATTACHED, externalIp } from '../../domain/networks/external-ip.resource.ts';
+import type { PlacedState } from '../../domain/placed-document.ts';
 import type { EffectOutcome } from '../../domain/workflow.ts';
 import type { CommandRunner } from '../commands/command.ts';
 import { derivedCommandId } from '../log/identifiers.ts';
@@ -14,6 +16,8 @@ import { done, effectPort, refused } from './hub-effects.ts';
 type Taken = { readonly kind: string; readonly id: string; readonly wanted: JsonObject };
 type Args = { readonly holder: Holder; readonly takes: readonly Taken[] };
 
+type Ends = { readonly lender: Holder; readonly target: Holder };
+
 const ALLOCATED = 'EXTERNAL_IP_STATE_ALLOCATED';
 
 /**
@@ -24,6 +28,7 @@ const ALLOCATED = 'EXTERNAL_IP_STATE_ALLOCATED';
  *   {waiting, on} with the id of what it waits for.
  * - `detach` {holder, takes} → {held: false}.
  * - `look` {holder, takes} → {held}: whether any of it is the holder's.
+ * - `place` {lender, target} → {place}: where the lender is, which must be the target's hub too; or {waiting, on}.
  */
 export const createTakingEffects = ({
   commandRunner,
@@ -88,5 +93,21 @@ export const createTakingEffects = ({
     return done({ held });
   };
 
-  return effectPort({ attach, detach, look }, storeOutcome);
+  const place = async ({ lender, target }: Ends, { signal }: EffectCall): Promise<EffectOutcome> => {
+    const [from, to] = await Promise.all(
+      [lender, target].map(async ({ kind: name, id }) => {
+        const kind = actingKindOf(name);
+        if (kind === undefined) throw new TypeError(`objects of kind ${name} are on no hub`);
+        const { state } = await commandRunner.load(aggregateOf(kind), id, { signal });
+        return { id, words: kind.words, state, hub: stringAt(kind.order.details(state).place, 'hub') };
+      }),
+    );
+    for (const end of [from, to])
+      if (end?.hub === '') return done({ waiting: `its ${end.words} is on no hub yet`, on: end.id });
+    if (from?.hub !== to?.hub)
+      return refused('OTHER_HUB', `its ${from?.words} and its ${to?.words} are on different hubs`);
+    return done({ place: (from?.state as PlacedState).place ?? null });
+  };
+
+  return effectPort({ attach, detach, look, place }, storeOutcome);
 };

@@ -10,6 +10,12 @@ export type CatalogueObject = Pick<DocumentFacts, 'id' | 'name' | 'tenant' | 'do
   readonly deleting: boolean;
 };
 
+/** An external IP pool and the hub that it is on. */
+export type AddressPool = {
+  readonly pool: { readonly id: string; readonly name: string };
+  readonly hub: string;
+};
+
 type LookUp = (reference: Reference) => CatalogueObject | undefined;
 
 /** Objects that the caller may see; undefined when there is none. */
@@ -21,6 +27,8 @@ export type Catalogue = {
   readonly hostType: LookUp;
   /** Of the order's own tenant and project. */
   readonly secret: LookUp;
+  /** Pools that can give a cluster its external IPs, the one with most free addresses first. */
+  readonly addressPools: () => readonly AddressPool[];
   /** Values against the schemas of catalogue items. */
   readonly misfit: CheckValue;
 };

@@ -1,3 +1,4 @@
+import { lendsItself } from '../exclusive-use.ts';
 import type { JsonObject, JsonValue } from '../json.ts';
 import { defined, listAt, objectAt, own, stringAt, withoutEmpty } from '../json-tools.ts';
 import { regularNames, type ResourceKind, type ResourceView } from '../resource.ts';
@@ -12,6 +13,7 @@ import {
   type NodeSet,
 } from './state.ts';
 import type { ClusterCommand } from './commands.ts';
+import { userBy, usersOf } from './endpoints.ts';
 import { clusterDecider } from './decide.ts';
 import { effectiveState, isUntouched, shownConditions, shownState } from './shown-status.ts';
 
@@ -30,6 +32,11 @@ export const cluster: ResourceKind<ClusterState, ClusterCommand, ClusterEvent> =
   idOnce: true,
   nameScope: 'project',
   defaultTenant: '',
+  lends: {
+    ...lendsItself,
+    held: (state) => (isStoredCluster(state) ? usersOf(state) : []),
+    heldBy: (state, holder) => (isStoredCluster(state) ? userBy(state, holder)?.generation : undefined),
+  },
   privateOnly: [
     'metadata.finalizers',
     'spec.node_sets.*.fabric_interface',
@@ -154,6 +161,7 @@ const specOf = (state: StoredCluster): JsonObject =>
     version: named(state.version),
     catalog_item: state.catalogItem && named(state.catalogItem),
     pull_secret_secret: state.pullSecretSecret && named(state.pullSecretSecret),
+    auto_external_ip_attachment: state.externalIps === undefined ? undefined : true,
     network:
       state.network &&
       withoutEmpty({ pod_cidr: state.network.podCidr, service_cidr: state.network.serviceCidr }),

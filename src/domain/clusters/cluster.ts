@@ -1,3 +1,4 @@
+import { attachedTo, detachedFrom } from './endpoints.ts';
 import { FULFILLMENT_FINALIZER } from '../hubs/hub-object.ts';
 import { sortedTexts } from '../catalog/document.ts';
 import type { DataOf } from '../decider.ts';
@@ -86,6 +87,8 @@ const OF_ORDER: Folds<LiveCluster, StoredCluster> = {
     const finalizers = sortedTexts(data.finalizers);
     return { ...state, finalizers, ours: state.ours && finalizers.includes(FULFILLMENT_FINALIZER) };
   },
+  ClusterEndpointAttached: attachedTo,
+  ClusterEndpointDetached: detachedFrom,
   ClusterStatusReported: (state, { status }) => ({ ...state, reported: status }),
   HubSelected: (state, data) => {
     const hub = selectedHub(data);

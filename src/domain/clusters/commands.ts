@@ -1,4 +1,5 @@
 import type { DataOf } from '../decider.ts';
+import type { UseCommand } from '../exclusive-use.ts';
 import type { JsonObject } from '../json.ts';
 import type { SecretRef } from '../secret-ref.ts';
 import type {
@@ -33,7 +34,9 @@ export type ClusterRequest =
   | { readonly type: 'RetryCluster'; readonly at: string }
   /** Records that credentials are about to be shown to the caller. */
   | { readonly type: 'RevealCredentials'; readonly at: string; readonly what: 'kubeconfig' | 'password' }
-  | { readonly type: 'AbandonCreation'; readonly at: string; readonly commandId: string };
+  | { readonly type: 'AbandonCreation'; readonly at: string; readonly commandId: string }
+  /** An external IP is claimed for one of its endpoints, or given back. */
+  | UseCommand;
 
 /** Only what is to change; absent fields stay as they are. Texts and maps replace what was there. */
 export type ClusterChanges = {

@@ -8,6 +8,7 @@ import {
   nameRejection,
 } from '../metadata-rules.ts';
 import { evolveCluster } from './cluster.ts';
+import { isBound, useEndpoint } from './endpoints.ts';
 import {
   initialCluster,
   isLiveCluster,
@@ -36,6 +37,10 @@ export const clusterDecider: Decider<ClusterState, ClusterCommand, ClusterEvent>
         return isLiveCluster(state) ? reviseCluster(state, command.at, command.changes) : notFound(state);
       case 'DeleteCluster':
         return isLiveCluster(state) ? requestDeletion(state, command.at) : notFound(state);
+      case 'AttachTo':
+        return isLiveCluster(state) ? useEndpoint(state, command) : notFound(state);
+      case 'DetachFrom':
+        return isLiveCluster(state) ? useEndpoint(state, command) : [];
       case 'CancelOrder':
         return isLiveCluster(state) ? cancel(state, command.at) : notFound(state);
       case 'RetryCluster':
@@ -101,11 +106,11 @@ const tenantRejection = (tenant: string): Rejection | undefined =>
       )
     : undefined;
 
-/** Before dispatch nothing exists anywhere: unless somebody else holds it, the cluster is gone at once. */
+/** Before dispatch nothing of it exists anywhere: unless something has to go first, the cluster is gone at once. */
 const requestDeletion = (state: LiveCluster, at: string): ClusterEvent[] => {
   if (state.deletionRequestedAt !== undefined) return [];
   const requested: ClusterEvent = { type: 'ClusterDeletionRequested', data: { at } };
-  return state.status === 'dispatched' || state.finalizers.length > 0
+  return state.status === 'dispatched' || state.finalizers.length > 0 || isBound(state)
     ? [requested]
     : [requested, { type: 'ClusterDeleted', data: { at, how: 'not-dispatched' } }];
 };

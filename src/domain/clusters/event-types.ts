@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { USE } from '../exclusive-use.ts';
 import type { EventType } from '../event-type.ts';
 import { placementDecision } from '../hubs/event-types.ts';
 import {
@@ -125,6 +126,10 @@ export const seen = z.strictObject(seenShape);
 
 const hubAndOrder = { hub: text, orderName: text };
 
+export const endpointName = z.enum(['API', 'INGRESS']);
+const autoIds = z.strictObject({ ip: text, attachment: text });
+const endpointUse = { endpoint: endpointName, ...USE };
+
 export const CLUSTER_SHAPES = {
   /** Resolved facts: a later change of the catalog never changes a running order. */
   ClusterOrdered: {
@@ -149,6 +154,14 @@ export const CLUSTER_SHAPES = {
     zone: mayBe,
     /** ISO duration that it may wait for a place: annotation `fulfillment-ledger/placement-deadline`, or the setting. */
     placementDeadline: mayBe,
+    /** The external IPs that are made for it, and their attachments: ids by endpoint, and the hub of their pool. */
+    externalIps: z
+      .strictObject({
+        pool: z.strictObject({ id: text, name: text }),
+        hub: text,
+        ids: z.strictObject({ API: autoIds, INGRESS: autoIds }),
+      })
+      .exactOptional(),
   },
   ClusterLabelled: { labels: texts },
   ClusterAnnotated: { annotations: texts },
@@ -159,6 +172,9 @@ export const CLUSTER_SHAPES = {
   /** `spec`: all that may be changed, as it is from now on; `changed`: what of it differs from before. */
   ClusterSpecRevised: { spec: mutableSpec, changed: listOf(mutableField) },
   ClusterFinalizersChanged: { finalizers: list },
+  /** An external IP is claimed for it, and given back. */
+  ClusterEndpointAttached: endpointUse,
+  ClusterEndpointDetached: endpointUse,
   /** A private caller wrote `status`: shown until the next observation of the hub. */
   ClusterStatusReported: { status: jsonObject },
   // --- placement and dispatch, issued by the cluster-order workflow
@@ -277,10 +293,17 @@ const ours = (audience: 'provider' | 'internal'): Partial<EventType> => ({
 });
 
 const ABOUT: { readonly [Type in keyof typeof CLUSTER_SHAPES]?: Partial<EventType> } = {
-  ClusterOrdered: hiding('version.releaseImage', 'pullSecret', 'nodeSets.*.fabricInterface'),
+  ClusterOrdered: hiding(
+    'version.releaseImage',
+    'pullSecret',
+    'nodeSets.*.fabricInterface',
+    'externalIps.hub',
+  ),
   NodeSetAdded: hiding('nodeSet.fabricInterface'),
   ClusterSpecRevised: hiding('spec.pullSecret', 'spec.version.releaseImage'),
   ClusterFinalizersChanged: { audience: 'provider' },
+  ClusterEndpointAttached: internal(),
+  ClusterEndpointDetached: internal(),
   ClusterStatusReported: hiding('status.hub', 'status.node_sets.*.fabric_interface'),
   HubSelected: hiding(...Object.keys(CLUSTER_SHAPES.HubSelected).filter((field) => field !== 'simulated')),
   PlacementDeferred: hiding('decision'),

@@ -105,12 +105,15 @@ const recordFailure = (
 };
 
 const confirmAbsence = (
-  state: Dispatched,
+  state: LiveCluster,
   { at, unsent }: Report<'ConfirmAbsence'>,
 ): Decision<ClusterEvent> => {
   if (state.deletionRequestedAt === undefined) {
     return reject('failed-precondition', 'NOT_DELETING', 'no deletion of this cluster was requested');
   }
+  // One that was never sent had to wait for others that go first.
+  if (state.status !== 'dispatched')
+    return eventIf(state.finalizers.length === 0, 'ClusterDeleted', { at, how: 'not-dispatched' });
   if (!state.ours) return [];
   const finalizers = state.finalizers.filter((finalizer) => finalizer !== FULFILLMENT_FINALIZER);
   const how = unsent === true ? 'not-dispatched' : 'absence-confirmed';
@@ -130,6 +133,7 @@ const OF_ORDER: Records<LiveCluster> = {
   SelectHub: selectHub,
   DeferPlacement: defer,
   RecordFailure: recordFailure,
+  ConfirmAbsence: confirmAbsence,
   EndFailure: ({ failure }, { at, reason }) =>
     eventIf(failure?.permanent === false && failure.reason === reason, 'ClusterFailureCleared', { at }),
 };
@@ -153,5 +157,4 @@ const ON_HUB: Records<Dispatched> = {
       at,
       waitingFor,
     }),
-  ConfirmAbsence: confirmAbsence,
 };

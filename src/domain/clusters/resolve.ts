@@ -17,7 +17,7 @@ import {
   referenceText,
   refersTo,
 } from '../references.ts';
-import type { Catalogue, CatalogueObject } from './catalogue.ts';
+import type { AddressPool, Catalogue, CatalogueObject } from './catalogue.ts';
 import { clusterGovernance } from './item-governance.ts';
 import { orderedPullSecret, classRejection, sizeRejection, sshKeyRejection } from './revise.ts';
 import type { ClusterEvent, MutableSpec, NodeSet, OrderedTemplate, ResolvedVersion } from './state.ts';
@@ -191,12 +191,15 @@ type OrderRequest = {
 
 type Ordered = Extract<ClusterEvent, { type: 'ClusterOrdered' }>['data'];
 /** Everything of the first event but who and when. */
-type ResolvedOrder = Omit<Ordered, 'id' | 'at' | 'tenant' | 'project' | 'creator' | 'placementDeadline'>;
+type ResolvedOrder = Omit<
+  Ordered,
+  'id' | 'at' | 'tenant' | 'project' | 'creator' | 'placementDeadline' | 'externalIps'
+>;
 
 export const resolveOrder = (
   { metadata, spec: asked = {} }: OrderRequest,
   catalogue: Catalogue,
-): ResolvedOrder | Rejection => {
+): (ResolvedOrder & { readonly pools?: readonly AddressPool[] }) | Rejection => {
   const early =
     (metadata === undefined ? undefined : nameRejection(stringAt(metadata, 'name'))) ??
     referenceProblems(asked, catalogue)[0];
@@ -207,7 +210,8 @@ export const resolveOrder = (
     return invalid('FIELD_REQUIRED', 'metadata', 'metadata is required: give metadata.name');
   const spec = orderedSpec(asked, source, catalogue);
   if (isRefused(spec)) return spec;
-  const wrong = metadataRejection(metadata) ?? unsupportedRejection(spec);
+  const pools = spec['auto_external_ip_attachment'] === true ? catalogue.addressPools() : undefined;
+  const wrong = metadataRejection(metadata) ?? unsupportedRejection(spec, pools);
   if (wrong !== undefined) return wrong;
   const facts = specFacts(spec, source.template, catalogue);
   if (isRefused(facts)) return facts;
@@ -217,6 +221,7 @@ export const resolveOrder = (
     template: orderedTemplate(template),
     ...(item === undefined ? {} : { catalogItem: { id: item.id, name: item.name, revision: item.revision } }),
     ...facts,
+    ...(pools === undefined ? {} : { pools }),
   };
 };
 
@@ -303,18 +308,24 @@ const referenceProblem = (
   return unknownReference(message, field, reference, hint);
 };
 
-/** What this release has no objects for: said with the reason that OSAC gives when such an object is missing. */
-const unsupportedRejection = (spec: JsonObject): Rejection | undefined => {
+/**
+ * What this release has no objects for: said with the reason that OSAC gives when such an object is missing. `pools`: that
+ * external IPs can come from, where some are wanted.
+ */
+const unsupportedRejection = (
+  spec: JsonObject,
+  pools: readonly AddressPool[] | undefined,
+): Rejection | undefined => {
   const attachment = spec['network_attachment'];
   if (isObject(attachment)) {
     const subnet = referenceOf(attachment['subnet']) ?? {};
     return unknownReference('Subnet', 'object.spec.network_attachment.subnet', subnet);
   }
-  return spec['auto_external_ip_attachment'] === true
+  return pools?.length === 0
     ? reject(
         'failed-precondition',
         'NO_EXTERNAL_IP_POOL',
-        'no external IP pool is ready: the cluster cannot get external addresses automatically',
+        'no external IP pool is ready with two free addresses: the cluster cannot get external addresses automatically',
         { field: 'spec.auto_external_ip_attachment' },
       )
     : undefined;

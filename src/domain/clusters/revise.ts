@@ -1,3 +1,4 @@
+import { isBound } from './endpoints.ts';
 import { sortedTexts, type Secrets } from '../catalog/document.ts';
 import { MAX_INT32 } from '../catalog/limits.ts';
 import { nodeSetNameRejection } from '../catalog/node-set-names.ts';
@@ -80,8 +81,10 @@ const finalizing = (state: LiveCluster, at: string, changes: ClusterChanges): Cl
   );
   if (sameJson(finalizers, state.finalizers)) return [];
   const changed: ClusterEvent = { type: 'ClusterFinalizersChanged', data: { at, finalizers } };
-  if (state.deletionRequestedAt === undefined || finalizers.length > 0) return [changed];
-  const how = state.status === 'dispatched' ? 'absence-confirmed' : 'not-dispatched';
+  const isUnsent = state.status !== 'dispatched';
+  const isHeld = finalizers.length > 0 || (isUnsent && isBound(state));
+  if (state.deletionRequestedAt === undefined || isHeld) return [changed];
+  const how = isUnsent ? 'not-dispatched' : 'absence-confirmed';
   return [changed, { type: 'ClusterDeleted', data: { at, how } }];
 };
 

@@ -1,3 +1,5 @@
+import { userText } from '../exclusive-use.ts';
+import type { Holder } from '../holder.ts';
 import { isSimulatedHub } from '../hubs/hub-facts.ts';
 import { own } from '../json-tools.ts';
 import type { JsonObject, JsonValue } from '../json.ts';
@@ -76,6 +78,9 @@ export const CLUSTER_SENTENCES: Sentences = {
   ClusterRetryRequested: 'An operator requested a retry.',
   ClusterCredentialsRevealed: (data) =>
     `The ${data['what'] === 'password' ? 'administrator password' : 'kubeconfig'} was shown to somebody.`,
+  ClusterEndpointAttached: (data) =>
+    `An external IP was attached to its ${endpointText(data)}, by ${userText(holderIn(data))}.`,
+  ClusterEndpointDetached: (data) => `The external IP was detached from its ${endpointText(data)}.`,
   ClusterDeletionRequested: 'Deletion was requested.',
   ClusterDeletionBlocked: (data) => `Deletion waits for ${joined(data['waitingFor']) || 'its finalizers'}.`,
   ClusterDeletionOverdue: (data) =>
@@ -86,6 +91,12 @@ export const CLUSTER_SENTENCES: Sentences = {
       ? 'The cluster was deleted before anything was sent to a hub.'
       : 'The cluster was deleted; its hub confirmed that nothing is left.',
   CreationAbandoned: 'The creation was abandoned before the order existed.',
+};
+
+const endpointText = (data: JsonObject): string => (data['endpoint'] === 'API' ? 'API' : 'ingress');
+const holderIn = (data: JsonObject): Holder => {
+  const holder = objectOf(data['holder']);
+  return { kind: textOf(holder['kind']), id: textOf(holder['id']) };
 };
 
 const joined = (value: JsonValue | undefined): string => listOf(value).map(textOf).join(', ');

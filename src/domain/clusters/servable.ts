@@ -27,6 +27,8 @@ export type NodeSets = { readonly [name: string]: Pick<NodeSet, 'hostType' | 'si
 export type Wish = {
   readonly tenant: string;
   readonly template: string;
+  /** Absent: any hub. */
+  readonly hub?: string;
   /** Absent: any zone. */
   readonly zone?: string;
   readonly nodeSets: NodeSets;
@@ -52,7 +54,7 @@ export const limitsWhenEmpty = (declared: CapacityLimits, hosts: HubHealth['host
 
 /** Undefined: some hub could take it, now or later, or nothing is known of what could. */
 export const neverServed = (wish: Wish, standing: StandingHubs): Rejection | undefined => {
-  const hubs = takingOrders(standing);
+  const hubs = takingOrders(standing).filter(({ hub }) => wish.hub === undefined || hub.id === wish.hub);
   const inZone = hubs.filter(({ hub }) => wish.zone === undefined || hub.zone === wish.zone);
   if (hubs.length > 0 && inZone.length === 0) return unknownZone(wish.zone ?? '');
   const eligible = inZone.filter(({ hub }) => offers(hub, wish));

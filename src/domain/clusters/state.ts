@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import type { DataOf, DomainEvent } from '../decider.ts';
+import type { User } from '../exclusive-use.ts';
 import type { JsonObject } from '../json.ts';
 import type { EventOf } from '../schemas.ts';
 import type * as shapes from './event-types.ts';
@@ -69,6 +70,9 @@ export type Order = Omit<Data<'ClusterOrdered'>, 'at' | 'displayName' | 'descrip
   readonly failure?: Omit<Data<'ClusterFailed'>, 'at' | 'version'>;
   /** Reasons that were told of the present failure, the first one first. */
   readonly failedFor?: readonly string[];
+  /** Who uses its endpoints, and how often one was claimed. */
+  readonly attached?: { readonly [Endpoint in 'API' | 'INGRESS']?: User };
+  readonly attachments?: number;
   /** Why it waits, when no hub has room. */
   readonly waiting?: Omit<Data<'PlacementDeferred'>, 'at' | 'runs'> & { readonly since: string };
   /** Status that a private caller wrote: shown instead of ours until the next observation. */

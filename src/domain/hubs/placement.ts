@@ -25,6 +25,8 @@ export type PlacementRequest = {
   readonly objectName?: string;
   /** Kinds of objects that the hub must be able to hold, besides those that no hub can be without. */
   readonly objects?: readonly string[];
+  /** Absent: any hub. */
+  readonly hub?: string;
   /** Absent: any zone. */
   readonly zone?: string;
   /** Absent: it takes no room; the scheduler fills in what the kind of the holder declares (`ActingKind.claims`). */
@@ -175,6 +177,8 @@ const refusalsOf = (
   if (request.zone !== undefined && request.zone !== hub.zone) {
     refuse('zone', `zone is ${hub.zone === '' ? 'not set' : hub.zone}, wanted ${request.zone}`);
   }
+  if (request.hub !== undefined && request.hub !== hub.id)
+    refuse('other', `hub ${request.hub} is the only one possible`);
   const { template } = request;
   if (template !== undefined && hub.templates.length > 0 && !hub.templates.includes(template)) {
     refuse('template', `template ${template} is not offered`);

@@ -3,6 +3,7 @@ import { placedTypes } from '../placed-document.ts';
 import { USE } from '../exclusive-use.ts';
 import { mayBe, text, typesOf } from '../schemas.ts';
 import { ADDRESS_EVENTS } from './address-book.ts';
+import { ATTACHMENT_PRIVATE_ONLY, externalIpAttachment } from './external-ip-attachment.resource.ts';
 import { externalIpPool, POOL_PRIVATE_ONLY } from './external-ip-pool.resource.ts';
 import { externalIp, IP_PRIVATE_ONLY } from './external-ip.resource.ts';
 import { PLAN_EVENTS } from './subnet-plan.ts';
@@ -14,6 +15,7 @@ import { NETWORK_PRIVATE_ONLY, virtualNetwork } from './virtual-network.resource
 const context = 'networks';
 const ofPools = { context, audience: 'tenant', resource: externalIpPool.kind } as const;
 const ofIps = { context, audience: 'tenant', resource: externalIp.kind } as const;
+const ofAttachments = { context, audience: 'tenant', resource: externalIpAttachment.kind } as const;
 const ofNetworks = { context, audience: 'tenant', resource: virtualNetwork.kind } as const;
 const ofGroups = { context, audience: 'tenant', resource: securityGroup.kind } as const;
 const ofGateways = { context, audience: 'tenant', resource: natGateway.kind } as const;
@@ -35,6 +37,11 @@ export const networkEventTypes: readonly EventType[] = [
     },
     { ExternalIPAddressShown: { audience: 'provider' } },
   ),
+  ...placedTypes(
+    { ...externalIpAttachment, context, hidden: ATTACHMENT_PRIVATE_ONLY },
+    'ExternalIPAttachment',
+  ),
+  ...typesOf(ofAttachments, { ExternalIPAttachmentBecameReady: { address: text } }),
   ...placedTypes({ ...virtualNetwork, context, hidden: NETWORK_PRIVATE_ONLY }, 'VirtualNetwork'),
   ...typesOf(ofNetworks, { VirtualNetworkBecameReady: {} }),
   ...typesOf(ofNetworks, PLAN_EVENTS),

@@ -210,3 +210,40 @@ export const NAT_GATEWAY: OwnedObject<z.infer<typeof gatewaySpec>, Shown<z.infer
     return { ...meta, spec, phase: status.phase, message: explained(status.conditions) };
   },
 };
+
+const attachmentSpec = z.object({
+  externalIP: z.string(),
+  computeInstance: z.exactOptional(z.string()),
+  cluster: z.exactOptional(z.string()),
+  baremetalInstance: z.exactOptional(z.string()),
+  targetEndpoint: z.exactOptional(z.enum(['API', 'Ingress'])),
+});
+const shownTarget = z.exactOptional(z.string()).catch(undefined as never);
+const shownAttachment = shownPart({
+  spec: shownPart({
+    externalIP: shownText,
+    computeInstance: shownTarget,
+    cluster: shownTarget,
+    baremetalInstance: shownTarget,
+    targetEndpoint: z.exactOptional(z.enum(['API', 'Ingress'])).catch(undefined as never),
+  }),
+  status: shownPart(shownStatus),
+});
+
+/** It names the ids of its address and its target. */
+export const EXTERNAL_IP_ATTACHMENT: OwnedObject<
+  z.infer<typeof attachmentSpec>,
+  Shown<z.infer<typeof attachmentSpec>>
+> = {
+  ...networkObject('ExternalIPAttachment', 'externalipattachment', 'external IP attachments'),
+  spec: attachmentSpec,
+  sample: {
+    spec: { externalIP: 'check', cluster: 'check', targetEndpoint: 'API' },
+    status: { phase: 'Ready' },
+  },
+  shown: (object) => {
+    const { spec, status } = shownAttachment.parse(object);
+    const meta = shownMeta(object, EXTERNAL_IP_ATTACHMENT.idLabel);
+    return { ...meta, spec, phase: status.phase, message: explained(status.conditions) };
+  },
+};

@@ -5,6 +5,7 @@ import { isStored } from '../../domain/catalog/document.ts';
 import type { CheckValue } from '../../domain/catalog/field-governance.ts';
 import type { ClusterCommand } from '../../domain/clusters/commands.ts';
 import { outsideItem } from '../../domain/clusters/item-bounds.ts';
+import type { AddressPool } from '../../domain/clusters/catalogue.ts';
 import {
   type Catalogue,
   type CatalogueObject,
@@ -16,6 +17,7 @@ import type { Rejection } from '../../domain/decider.ts';
 import { valueAt, objectAt, stringAt, withoutValueAt } from '../../domain/json-tools.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { aggregateOf, clusterTemplateAggregate, secret } from '../../domain/kinds.ts';
+import { externalIpPool, isReady } from '../../domain/networks/external-ip-pool.resource.ts';
 import { type Reference, referenceOf } from '../../domain/references.ts';
 import type { SecretRef } from '../../domain/secret-ref.ts';
 import type { ResourceReader, ResourceRow, Visibility } from '../../projections/read-models.ts';
@@ -39,6 +41,30 @@ export type CatalogueReader = {
 };
 
 const REMEMBERED = 1_000;
+const POOLS = 100;
+/** One for each endpoint of a cluster. */
+const ADDRESSES = 2n;
+
+const addressPools = (
+  read: (row: ResourceRow) => CatalogueObject,
+  resources: Pick<ResourceReader, 'pages'>,
+): readonly AddressPool[] =>
+  [...resources.pages(externalIpPool.kind, POOLS)]
+    .flat()
+    .filter(({ deleting }) => !deleting)
+    .map(read)
+    .filter(({ document }) => isReady(document))
+    .map(({ id, name, document }) => {
+      const status = objectAt(document, 'status');
+      return {
+        pool: { id, name },
+        hub: stringAt(status, 'hub'),
+        free: BigInt(stringAt(status, 'available')),
+      };
+    })
+    .filter(({ free, hub }) => free >= ADDRESSES && hub !== '')
+    .sort((left, right) => (left.free > right.free ? -1 : left.free < right.free ? 1 : 0))
+    .map(({ pool, hub }) => ({ pool, hub }));
 
 export const createCatalogueReader = (
   resources: ResourceReader,
@@ -102,6 +128,7 @@ export const createCatalogueReader = (
         template: one('clusterTemplate', 'ClusterTemplate', 'object.spec.template'),
         item: one('clusterCatalogItem', 'ClusterCatalogItem', 'object.spec.catalog_item'),
         secret: one('secret', 'Secret', 'object.spec.pull_secret_secret', true),
+        addressPools: () => addressPools(object, resources),
         misfit: judge(),
         version: one('clusterVersion', 'ClusterVersion', 'object.spec.version'),
         hostType: one('hostType', 'HostType', 'object.spec.node_sets'),

@@ -1,3 +1,5 @@
+import { derivedCommandId } from '../../app/log/identifiers.ts';
+import type { AddressPool } from '../../domain/clusters/catalogue.ts';
 import { hubCapacity } from '../../app/hubs/scheduler.ts';
 import { fabricInterfaceOf } from '../../domain/catalog/host-type.resource.ts';
 import type { ClusterChanges, ClusterCommand, RequestedNodeSet } from '../../domain/clusters/commands.ts';
@@ -149,13 +151,18 @@ export const clusterCreation = (
     const spec = objectAt(sent, 'spec');
     checkReferences(spec, known);
     const metadata = sent['metadata'] === undefined ? undefined : objectAt(sent, 'metadata');
-    const resolved = orThrow(
+    const { pools, ...resolved } = orThrow(
       resolveOrder({ metadata, spec }, await withTemplateSecrets(catalogue, known, spec)),
     );
     const { nodeSets, zone, template, annotations } = resolved;
     checkDeadline(annotations);
-    room.order({ tenant, template: template.id, nodeSets, ...(zone === undefined ? {} : { zone }) });
-    const order = { ...resolved, ...(await pullSecretFacts(catalogue, resolved.pullSecretSecret)) };
+    const wish = { tenant, template: template.id, nodeSets, ...(zone === undefined ? {} : { zone }) };
+    room.order(wish);
+    const order = {
+      ...resolved,
+      ...addressesFrom(pools, id, ({ hub: on }) => room.never({ ...wish, hub: on }) === undefined),
+      ...(await pullSecretFacts(catalogue, resolved.pullSecretSecret)),
+    };
     return {
       command: (secrets, abandonedBefore) => {
         const pullSecret = secrets[PULL_SECRET];
@@ -176,6 +183,24 @@ export const clusterCreation = (
     };
   },
 });
+
+/**
+ * Where a cluster's external IPs come from: the pool with most free addresses, if the cluster can be on its hub. Their ids are
+ * derived from the cluster's, so that nobody can take them beforehand.
+ */
+const addressesFrom = (
+  pools: readonly AddressPool[] | undefined,
+  id: string,
+  isServed: (pool: AddressPool) => boolean,
+): Pick<Extract<ClusterCommand, { type: 'OrderCluster' }>, 'externalIps'> => {
+  const found = pools?.find(isServed) ?? pools?.[0];
+  if (found === undefined) return {};
+  const ids = (endpoint: string) => ({
+    ip: derivedCommandId(id, 'external-ip', endpoint),
+    attachment: derivedCommandId(id, 'external-ip-attachment', endpoint),
+  });
+  return { externalIps: { ...found, ids: { API: ids('API'), INGRESS: ids('INGRESS') } } };
+};
 
 /** Finalizers and status that a private caller sets with the order (OSAC). */
 const reportedIn = (sent: JsonObject): Pick<ClusterChanges, 'finalizers' | 'status'> => {

@@ -2,7 +2,7 @@ import type { JsonObject } from '../../domain/json.ts';
 import { kindOf, kinds } from '../../domain/kinds.ts';
 import { placesOf, valueAtPlace, withValueAtPlace } from '../../domain/document-places.ts';
 import { referenceOf, referenceText, refersTo, type Reference } from '../../domain/references.ts';
-import type { ResourceKind } from '../../domain/resource.ts';
+import { regularNames, type ResourceKind } from '../../domain/resource.ts';
 import type { ResourceReader, ResourceRow, Visibility } from '../../projections/read-models.ts';
 import { ApiError } from '../errors.ts';
 import { SHARED_TENANT } from './principal.ts';
@@ -43,6 +43,11 @@ export const resolveReferences = (
   for (const { path, kind, scope } of rules.references) {
     for (const place of placesOf(document, path)) {
       const reference = referenceOf(valueAtPlace(document, place)) ?? {};
+      if (kindOf(kind) === undefined) {
+        const description = `${regularNames(kind).words}s are not served by this release: leave this field out`;
+        violations.push({ field: `object.${place.join('.')}`, description });
+        continue;
+      }
       const stored = valueAtPlace(before, place);
       if (stored !== undefined && isSame(reference, referenceOf(stored))) {
         resolved = withValueAtPlace(resolved, place, stored) as JsonObject;

@@ -18,12 +18,39 @@ const b64 = (text: string): string => Buffer.from(text).toString('base64');
 
 const READY_POOL = { status: { state: 'EXTERNAL_IP_POOL_STATE_READY' } };
 
+const ALLOCATED = { status: { state: 'EXTERNAL_IP_STATE_ALLOCATED' } };
 const READY_NETWORK = { status: { state: 'VIRTUAL_NETWORK_STATE_READY' } };
-let subnets = 0;
-/** Another range of the house's network each time. */
-const nextRange = (): string => `10.${Math.floor((subnets += 1) / 256)}.${subnets % 256}.0/24`;
 
-/** The pool that external IPs are taken from, and the network that subnets lie in. */
+const counted = new WeakMap<Around, Map<string, number>>();
+/** Another number for each of these, from 0 on. */
+const next = (what: string, around: Around): number => {
+  const counts = counted.get(around) ?? new Map<string, number>();
+  const count = counts.get(what) ?? 0;
+  counted.set(around, counts.set(what, count + 1));
+  return count;
+};
+/** Another range of the house's network each time. */
+const nextRange = (around: Around): string => {
+  const count = next('subnet', around);
+  return `10.${Math.floor(count / 256)}.${count % 256}.0/24`;
+};
+
+/** Attachments, and as many NAT gateways: each has an external IP of the house to itself, and a network or an endpoint. */
+const USERS = 16;
+const nextAttachment = (around: Around): object => {
+  const n = next('attachment', around) % USERS;
+  return {
+    external_ip: { id: `house-ip-${n}` },
+    cluster: { id: `house-cluster-${n >> 1}` },
+    target_endpoint: `EXTERNAL_IP_ATTACHMENT_ENDPOINT_${n % 2 === 0 ? 'API' : 'INGRESS'}`,
+  };
+};
+const nextGateway = (around: Around): object => {
+  const n = next('gateway', around) % USERS;
+  return { virtual_network: { id: `house-network-${n}` }, external_ip: { id: `house-ip-${USERS + n}` } };
+};
+
+/** What objects of the house need: a pool with external IPs, clusters, and the network that subnets lie in. */
 export const makeHousePool = async (
   admin: (
     verb: string,
@@ -45,6 +72,23 @@ export const makeHousePool = async (
     const reply = await admin(verb, at, body);
     if (reply.status !== 200) throw new Error(reply.text);
   }
+  const one = async (verb: string, at: string, body: object): Promise<void> => {
+    const reply = await admin(verb, `${PRIVATE}/${at}`, body);
+    if (reply.status !== 200) throw new Error(reply.text);
+  };
+  await Promise.all(
+    Array.from({ length: 2 * USERS }, async (_, n) => {
+      const ip = `house-ip-${n}`;
+      await one('POST', 'external_ips', { id: ip, ...named(ip), spec: { pool: { id: 'house-pool' } } });
+      await one('PATCH', `external_ips/${ip}`, ALLOCATED);
+      if (n >= USERS) return;
+      const id = `house-network-${n}`;
+      await one('POST', 'virtual_networks', { id, ...named(id), spec: network });
+      await one('PATCH', `virtual_networks/${id}`, READY_NETWORK);
+      const house = `house-cluster-${n}`;
+      if (2 * n < USERS) await one('POST', 'clusters', { id: house, ...named(house), spec: SPEC });
+    }),
+  );
 };
 
 /** Of kinds that need more than their declared example. */
@@ -79,8 +123,11 @@ const OWN: { readonly [kind: string]: Sample } = {
     }),
   },
   externalIp: {
-    settled: { status: { state: 'EXTERNAL_IP_STATE_ALLOCATED' } },
+    settled: ALLOCATED,
     body: (name) => ({ ...named(name), spec: { pool: { id: 'house-pool' } } }),
+  },
+  externalIpAttachment: {
+    body: (name, around) => ({ ...named(name), spec: nextAttachment(around) }),
   },
   externalIpPool: {
     settled: READY_POOL,
@@ -102,6 +149,7 @@ const OWN: { readonly [kind: string]: Sample } = {
       },
     }),
   },
+  natGateway: { body: (name, around) => ({ ...named(name), spec: nextGateway(around) }) },
   projectMembership: {
     body: (name, { user }) => ({
       ...named(name, { project: 'house' }),
@@ -126,9 +174,9 @@ const OWN: { readonly [kind: string]: Sample } = {
   },
   secret: { body: (name) => ({ ...named(name), data: { key: b64('value') } }) },
   subnet: {
-    body: (name) => ({
+    body: (name, around) => ({
       ...named(name),
-      spec: { virtual_network: { id: 'house-network' }, ipv4_cidr: nextRange() },
+      spec: { virtual_network: { id: 'house-network' }, ipv4_cidr: nextRange(around) },
     }),
   },
   tenant: { body: (name) => ({ metadata: { name }, spec: { domains: [`${name}.example`] } }) },

@@ -20,11 +20,18 @@ export type HubCall = {
   readonly instance: string;
 };
 
-export type HubOrder = {
+export type HubOrder = Omit<HubObjectRow, 'kind' | 'id' | 'spec'> & {
+  readonly clusterId: string | undefined;
+};
+
+export type HubObjectRow = {
+  readonly kind: string;
   readonly uid: string;
   readonly namespace: string;
   readonly name: string;
-  readonly clusterId: string | undefined;
+  readonly id: string | undefined;
+  /** As it was wanted last. */
+  readonly spec: object;
   /** Effect of the call that created it. */
   readonly effectId: string;
   readonly createdAt: number;
@@ -60,23 +67,38 @@ const callsIn = (db: DatabaseSync): HubCall[] =>
       instance: String(row['instance']),
     }));
 
-const ordersIn = (db: DatabaseSync): HubOrder[] =>
+const specIn = (record: string): object => {
+  const { spec, writes } = JSON.parse(record) as { spec: object; writes: { kind: string; spec: object }[] };
+  return writes.findLast(({ kind }) => kind === 'patch')?.spec ?? spec;
+};
+
+const objectsIn = (db: DatabaseSync): HubObjectRow[] =>
   db
-    .prepare("SELECT * FROM objects WHERE kind = 'ClusterOrder' ORDER BY sequence")
+    .prepare('SELECT * FROM objects ORDER BY sequence')
     .all()
     .map((row) => ({
+      kind: String(row['kind']),
       uid: String(row['uid']),
       namespace: String(row['namespace']),
       name: String(row['name']),
-      clusterId: row['object_id'] === null ? undefined : String(row['object_id']),
+      id: row['object_id'] === null ? undefined : String(row['object_id']),
+      spec: specIn(String(row['record'])),
       effectId: String(row['effect_id']),
       createdAt: Number(row['created_at']),
       deletionAt: row['deletion_at'] === null ? undefined : Number(row['deletion_at']),
       goneAt: row['gone_at'] === null ? undefined : Number(row['gone_at']),
     }));
 
+const ordersIn = (db: DatabaseSync): HubOrder[] =>
+  objectsIn(db)
+    .filter(({ kind }) => kind === 'ClusterOrder')
+    .map(({ kind: _kind, spec: _spec, id, ...order }) => ({ ...order, clusterId: id }));
+
 /** Every call that reached the hub, in order. */
 export const readHubCalls = (file: string): HubCall[] => withFile(file, callsIn);
+
+/** Every object that ever was on the hub, in the order of creation. */
+export const readHubObjects = (file: string): HubObjectRow[] => withFile(file, objectsIn);
 
 /** Every ClusterOrder that ever was on the hub, in the order of creation. */
 export const readHubOrders = (file: string): HubOrder[] => withFile(file, ordersIn);

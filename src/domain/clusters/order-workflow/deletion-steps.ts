@@ -1,13 +1,18 @@
-import { OWN_BACKOFF } from '../../process/effects.ts';
+import { removeObjects } from '../../made-objects.ts';
+import { OWN_BACKOFF, type Backoff } from '../../process/effects.ts';
 import type { OverdueTimes } from '../../process/run.ts';
+import { CLUSTER_CATEGORY } from '../cluster.ts';
 import type { ClusterCommand } from '../commands.ts';
 import { hostedText } from '../observation.ts';
+import { boundObjects, isBound } from '../endpoints.ts';
 import { isRunning } from './automation.ts';
 import { UNDOING } from './automation-steps.ts';
-import { isAbsent, isDispatched, mayBeOnHub, onItsHub, type OrderRun } from './run.ts';
+import { isAbsent, isDispatched, mayBeOnHub, onItsHub, orderOf, type OrderRun } from './run.ts';
 import { observeCall, onHub, orderRef, releaseCall, settling, type Step } from './work.ts';
 
 const MINUTE = 60_000;
+/** Between two looks whether what has to go first is gone. */
+const GONE_SOON: Backoff = { firstMs: 1_000, maxMs: 15_000 };
 /** From the deletion until the HostedCluster is gone, and from there until nothing is left. */
 const TEARDOWN_DEADLINE_MS = 120 * MINUTE;
 const CLEANUP_DEADLINE_MS = 20 * MINUTE;
@@ -53,10 +58,29 @@ export const DELETION: readonly Step[] = [
   // What is there is deleted.
   settling('apply', observeCall),
   {
+    // Nothing is attached to what is taken down.
+    name: 'remove-addresses',
+    phase: 'deletion',
+    rules: { backoff: GONE_SOON },
+    needed: (run) => isBound(orderOf(run)),
+    work: (run) => ({
+      call: removeObjects({ kind: CLUSTER_CATEGORY, id: run.id }, boundObjects(orderOf(run))),
+      instance: 0,
+    }),
+  },
+  {
+    // One that was never sent is gone then.
+    name: 'confirm-unsent',
+    phase: 'deletion',
+    after: ['remove-addresses'],
+    needed: ({ subject }) => subject.status === 'accepted' || subject.status === 'placed',
+    tell: (_run, at) => ({ type: 'ConfirmAbsence', at, unsent: true }),
+  },
+  {
     /** Again where it is back: a write that was given up arrived only after the deletion had found nothing. */
     name: 'delete',
     phase: 'deletion',
-    after: ['settle-apply'],
+    after: ['settle-apply', 'remove-addresses'],
     needed: mayBeOnHub,
     work: (run) => ({
       call: onHub(run, 'deleteObject', orderRef(run)),

@@ -1,7 +1,10 @@
 import { defined, listAt, numberAt, stringAt, textOf } from '../../json-tools.ts';
 import type { JsonObject } from '../../json.ts';
 import { BACKOFF, isUnresolved, later, OWN_BACKOFF } from '../../process/effects.ts';
+import { makeObjects } from '../../made-objects.ts';
+import { CLUSTER_CATEGORY } from '../cluster.ts';
 import { orderName } from '../cluster-order-manifest.ts';
+import { autoObjects } from '../endpoints.ts';
 import type { ClusterCommand } from '../commands.ts';
 import { DEFAULT_WEIGHTS, type PlaceResult } from '../../hubs/placement.ts';
 import { waitingWords } from '../room-words.ts';
@@ -156,6 +159,16 @@ export const FORWARD: readonly Step[] = [
           }
         : undefined,
     record: placed,
+  },
+  {
+    // They wait for it to be placed, and it does not wait for them.
+    name: 'make-addresses',
+    rules: { backoff: OWN_BACKOFF },
+    needed: (run) => orderOf(run).externalIps !== undefined,
+    work: (run) => ({
+      call: makeObjects({ kind: CLUSTER_CATEGORY, id: run.id }, autoObjects(orderOf(run))),
+      instance: 0,
+    }),
   },
   resizing('resize-up', ['place'], claimBeforeApply, (run, claim) =>
     isApplied(run) ? sameClaim(run.memo.held, claim) : holds(run, claim),

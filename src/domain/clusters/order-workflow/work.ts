@@ -68,6 +68,7 @@ export const placeCall = (run: OrderRun): Call => {
     template: order.template.id,
     objectName: orderName(run.id),
     ...(order.zone === undefined ? {} : { zone: order.zone }),
+    ...(order.externalIps === undefined ? {} : { hub: order.externalIps.hub }),
     claim: asJson(wantedClaim(run)),
     ...(ansibleTemplate === undefined ? {} : { ansibleTemplate }),
     ...(run.memo.reconsidering === undefined ? {} : { mayStay: true }),

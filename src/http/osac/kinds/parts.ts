@@ -8,6 +8,7 @@ import {
   roleBindingCreation,
   roleBindingRevision,
 } from './bound-users.ts';
+import { attachmentCreation } from './external-ip-attachment.ts';
 import { externalIpCreation, hidingUnoffered, poolCreation } from './external-ip.ts';
 import { hubCreation, hubRevision } from './hub.ts';
 import type { KindParts, PartServices } from './kind-parts.ts';
@@ -33,6 +34,7 @@ export const kindParts: { readonly [kind: string]: (services: PartServices) => K
   }),
   clusterVersion: () => ({ creation: clusterVersionCreation, revision: clusterVersionRevision }),
   externalIp: (services) => ({ creation: externalIpCreation(services) }),
+  externalIpAttachment: (services) => ({ creation: attachmentCreation(services) }),
   externalIpPool: (services) => ({
     creation: poolCreation(services.room),
     serving: (service, surface) => (surface === 'public' ? hidingUnoffered(service, services) : service),

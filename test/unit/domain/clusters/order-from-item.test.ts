@@ -78,6 +78,7 @@ const catalogue: Catalogue = {
   defaultVersion: () => version,
   hostType: lookup([object('fc430', {})]),
   secret: lookup([object('mine', {}, { tenant: 't1' })]),
+  addressPools: () => [],
   misfit: (schema, value) =>
     schema === '"max 5"' && (Number(value) > 5 || JSON.stringify(value).length > 7)
       ? 'must be at most 5'

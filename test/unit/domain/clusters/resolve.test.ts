@@ -75,6 +75,7 @@ const catalogue: Catalogue = {
   hostType: lookup(hosts),
   item: lookup([object('i', {})]),
   secret: lookup([]),
+  addressPools: () => [],
   misfit: () => undefined,
 };
 
@@ -199,6 +200,16 @@ describe('clusters: from a request to the facts of an order', () => {
     );
     refused({ metadata: NAMED, spec: spec({ network_attachment: {} }) }, 'REFERENCE_NOT_FOUND');
     refused({ metadata: NAMED, spec: spec({ auto_external_ip_attachment: true }) }, 'NO_EXTERNAL_IP_POOL');
+  });
+  it('says which pools its external IPs could come from, where some are wanted', () => {
+    const pools = [{ pool: { id: 'p1', name: 'public' }, hub: 'h1' }];
+    const order = (wanted: boolean) =>
+      resolve(
+        { metadata: NAMED, spec: spec({ auto_external_ip_attachment: wanted }) },
+        { ...catalogue, addressPools: () => pools },
+      );
+    expect(order(true)).to.deep.include({ pools });
+    expect(order(false)).to.not.have.property('pools');
   });
   it('wants a usable version', () => {
     for (const [id, why] of [

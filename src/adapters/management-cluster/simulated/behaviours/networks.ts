@@ -1,5 +1,6 @@
 import { OSAC_GROUP, type OwnedObject } from '../../../../domain/hubs/hub-object.ts';
 import {
+  EXTERNAL_IP_ATTACHMENT,
   NAT_GATEWAY,
   SECURITY_GROUP,
   SUBNET,
@@ -31,6 +32,9 @@ const RANGES = ['ipv4Cidr', 'ipv6Cidr'];
 
 export const networkBehaviours: readonly Behaviour[] = [
   networkBehaviour(VIRTUAL_NETWORK, ['region', 'networkClass', 'implementationStrategy', ...RANGES]),
+  networkBehaviour(EXTERNAL_IP_ATTACHMENT, [
+    ...['externalIP', 'computeInstance', 'cluster', 'baremetalInstance', 'targetEndpoint'],
+  ]),
   networkBehaviour(SUBNET, ['virtualNetwork', ...RANGES]),
   // Its rules change: each phase says which of them it is about.
   networkBehaviour(SECURITY_GROUP, ['virtualNetwork', 'implementationStrategy'], (spec) => ({

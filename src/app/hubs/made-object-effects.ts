@@ -1,0 +1,112 @@
+import { actingKindOf } from '../../domain/acting-kinds.ts';
+import type { Holder } from '../../domain/holder.ts';
+import { aggregateOf, kindOf, type AnyKind } from '../../domain/kinds.ts';
+import type { MadeObject } from '../../domain/made-objects.ts';
+import type { EffectOutcome } from '../../domain/workflow.ts';
+import type { CommandOutcome, CommandRunner } from '../commands/command.ts';
+import type { ResourceCommands } from '../commands/resource-commands.ts';
+import { derivedCommandId } from '../log/identifiers.ts';
+import type { Clock } from '../ports.ts';
+import { contextOf, storeOutcome } from '../process-runner/effect-commands.ts';
+import type { EffectCall, EffectPort } from '../process-runner/types.ts';
+import { done, effectPort, failed, refused } from './hub-effects.ts';
+
+type Command = { readonly type: string };
+
+/**
+ * Effect port `made-objects`: what the service makes for an object, and what it removes before it. Both may be repeated.
+ *
+ * - `make` {owner, objects} → {}: all of them are there, or were.
+ * - `remove` {owner, groups} → {}: nothing is left of any; each group is deleted once nothing is left of the one before.
+ *   Until then it fails, and says what is waited for.
+ */
+export const createMadeObjectEffects = ({
+  commandRunner,
+  commands,
+  clock,
+}: {
+  readonly commandRunner: CommandRunner;
+  readonly commands: Pick<ResourceCommands, 'execute'>;
+  readonly clock: Clock;
+}): EffectPort => {
+  const viewOf = async ({ kind: name, id }: Holder, call: EffectCall) => {
+    const kind = kindOf(name);
+    if (kind === undefined) throw new TypeError(`no objects of kind ${name} exist`);
+    const { state, revision } = await commandRunner.load(aggregateOf(kind), id, { signal: call.signal });
+    return { kind, view: kind.view(state), revision };
+  };
+  /** `step`: the same step is the same command, however often it is tried. */
+  const give = (kind: AnyKind, id: string, command: Command, call: EffectCall, step: string) => {
+    const commandId = derivedCommandId(kind.kind, id, step, command.type);
+    return commands.execute(kind, id, command, contextOf(call, commandId));
+  };
+
+  const make = async (
+    { objects }: { readonly objects: readonly MadeObject[] },
+    call: EffectCall,
+  ): Promise<EffectOutcome> => {
+    for (const object of objects) {
+      const { kind, view } = await viewOf(object, call);
+      if (view.exists) continue;
+      const { id, name, document } = object;
+      const { tenant, project } = call;
+      const facts = { at: clock.now(), id, tenant, project, name, creator: 'system', document };
+      const outcome = await give(kind, id, { type: 'CreateDocument', ...facts } as Command, call, 'make');
+      if (outcome.outcome === 'rejected')
+        return refused(outcome.rejection.code, `${kind.words} '${name}': ${outcome.rejection.message}`);
+    }
+    return done({});
+  };
+
+  /** One that cannot be deleted as it is, is given up first. */
+  const remove = async (
+    kind: AnyKind,
+    id: string,
+    revision: string,
+    call: EffectCall,
+  ): Promise<CommandOutcome<unknown>> => {
+    const at = clock.now();
+    const deletion = { type: 'DeleteDocument', at };
+    const outcome = await give(kind, id, deletion, call, `remove ${revision}`);
+    const abort = actingKindOf(kind.kind)?.order.abort;
+    if (outcome.outcome === 'accepted' || typeof abort !== 'function') return outcome;
+    const aborted = await give(kind, id, abort(at, 'what it was made for is deleted'), call, revision);
+    return aborted.outcome === 'accepted' ? give(kind, id, deletion, call, `end ${revision}`) : outcome;
+  };
+
+  /** Why it is not gone yet. */
+  const waitingFor = async (object: Holder, call: EffectCall): Promise<string | undefined> => {
+    const { kind, view, revision } = await viewOf(object, call);
+    const { id } = object;
+    if (!view.exists) {
+      // A creation that is still under way must not come after this.
+      const commandId = derivedCommandId(call.effectId, 'fence', id);
+      const fence = { type: 'AbandonCreation', at: clock.now(), commandId };
+      const fenced = await give(kind, id, fence, call, `fence ${String(revision)}`);
+      return fenced.outcome === 'accepted' ? undefined : `${kind.words} '${id}' was just made`;
+    }
+    if (view.archived) return undefined;
+    if (view.deletionTimestamp === undefined) {
+      const outcome = await remove(kind, id, String(revision), call);
+      if (outcome.outcome === 'rejected') return outcome.rejection.message;
+      const after = kind.view(outcome.loaded.state);
+      if (after.exists && after.archived) return undefined;
+    }
+    return `${kind.words} '${view.name}' is not gone yet`;
+  };
+
+  const removeAll = async (
+    { groups }: { readonly groups: readonly (readonly Holder[])[] },
+    call: EffectCall,
+  ): Promise<EffectOutcome> => {
+    for (const group of groups) {
+      const left = (await Promise.all(group.map((object) => waitingFor(object, call)))).filter(
+        (why) => why !== undefined,
+      );
+      if (left.length > 0) return failed('StillThere', left.join('; '));
+    }
+    return done({});
+  };
+
+  return effectPort({ make, remove: removeAll }, storeOutcome);
+};
