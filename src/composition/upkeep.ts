@@ -5,6 +5,11 @@ import type { Position } from '../app/log/event-store.ts';
 import type { Timers, Runtime } from '../app/ports.ts';
 import { pause } from '../app/process-runner/pause.ts';
 import { ensureBuiltIns } from '../app/tenancy/built-ins.ts';
+import { FULFILLMENT_FINALIZER } from '../domain/hubs/hub-object.ts';
+import type { JsonObject } from '../domain/json.ts';
+import { listAt, objectAt, stringAt } from '../domain/json-tools.ts';
+import { lastPart } from '../domain/networks/default-networking.ts';
+import { LEAVING_MARK } from '../domain/tenancy/tenant.resource.ts';
 import { defaultProjectId, isDefaultProject } from '../domain/tenancy/project.resource.ts';
 import { belongingsOf } from '../http/osac/kinds/tenant.ts';
 import type { ResourceReader, ResourceRow } from '../projections/read-models.ts';
@@ -89,6 +94,8 @@ export type Upkeep = {
 const EVERY_MS = 600_000;
 /** Milliseconds after which a round that failed is repeated. */
 const AGAIN_MS = 5_000;
+/** Milliseconds between two looks at tenants that are being deleted. */
+const LEAVING_MS = 1_000;
 
 /** What the service makes of its own: built-in roles, default projects, what tenants that are gone leave behind. */
 export const startUpkeep = (services: UpkeepServices, signal: AbortSignal): Upkeep => {
@@ -130,12 +137,26 @@ export const startUpkeep = (services: UpkeepServices, signal: AbortSignal): Upke
       logger.warn({ err: error }, 'dangling-reference check failed; retrying later');
     }
   };
+  /** Tenants whose deletion waits until hubs show that nothing of them is left. */
+  const leave = async (): Promise<void> => {
+    try {
+      for (const { id } of resources.marked('tenant', LEAVING_MARK, ALL)) {
+        if (signal.aborted) return;
+        await belongings.settle(id);
+      }
+    } catch (error) {
+      logger.warn({ err: error }, 'a tenant that is being deleted was not settled; retrying later');
+    }
+  };
   const again = async (done: boolean): Promise<void> => {
     let complete = done;
     for (;;) {
       if (complete) await sweep();
-      await pause(timers, complete ? EVERY_MS : AGAIN_MS, signal);
-      if (signal.aborted) return;
+      for (let waited = 0; waited < (complete ? EVERY_MS : AGAIN_MS); waited += LEAVING_MS) {
+        await pause(timers, LEAVING_MS, signal);
+        if (signal.aborted) return;
+        await leave();
+      }
       complete = await tried();
     }
   };
@@ -143,17 +164,29 @@ export const startUpkeep = (services: UpkeepServices, signal: AbortSignal): Upke
   return { first: first.then(() => undefined), ended: first.then(again) };
 };
 
-/** Tenants without their default project, and default projects without their tenant. */
+/**
+ * Tenants without their default project or all of their default networking, and default projects without their tenant.
+ */
 async function* unsettled(
   resources: ResourceReader,
   timers: Timers,
   signal: AbortSignal,
 ): AsyncGenerator<string> {
-  for await (const { id } of rowsOf('tenant', resources, timers, signal))
+  for await (const { id, deleting, privateJson } of rowsOf('tenant', resources, timers, signal)) {
     if (resources.get('project', defaultProjectId(id), ALL) === undefined) yield id;
+    else if (!deleting && isHalfMade(id, JSON.parse(privateJson) as JsonObject, resources)) yield id;
+  }
   for await (const { id, tenant } of rowsOf('project', resources, timers, signal))
     if (isDefaultProject(id) && resources.get('tenant', tenant, ALL) === undefined) yield tenant;
 }
+
+/** It is held by our finalizer for its default networking, and the last part of that is missing. */
+const isHalfMade = (id: string, document: JsonObject, resources: ResourceReader): boolean => {
+  const metadata = objectAt(document, 'metadata');
+  if (!listAt(metadata, 'finalizers').includes(FULFILLMENT_FINALIZER)) return false;
+  const last = lastPart(id, stringAt(metadata, 'creation_timestamp'));
+  return resources.get(last.kind, last.id, ALL) === undefined;
+};
 
 /** Every object of a kind, a page at a time; one that comes or goes meanwhile is seen at the next round. */
 async function* rowsOf(

@@ -9,10 +9,11 @@ import { derivedCommandId } from '../log/identifiers.ts';
 import { systemContext } from '../log/metadata.ts';
 import type { Clock } from '../ports.ts';
 import type { ResourceCommands } from '../commands/resource-commands.ts';
+import { defaultNetworking } from './default-networking.ts';
 
 /**
  * Something that every tenant has from its creation until it is gone, written by the service itself: its default
- * project today; default networking adds an entry once the network kinds exist (OSAC).
+ * project, and its default networking (OSAC).
  *
  * The tenant is stored first. `give` and `take` are idempotent (ids follow from the tenant), run in the same request,
  * and again for every tenant when the service starts, so that a crash in between leaves nothing half done.
@@ -48,7 +49,11 @@ const SHARED = 'shared';
 
 export const createTenantBelongings = (
   services: TenantBelongingsServices,
-  belongings: readonly TenantBelonging[] = [tenantUsers(services), defaultProject(services)],
+  belongings: readonly TenantBelonging[] = [
+    tenantUsers(services),
+    defaultProject(services),
+    defaultNetworking(services),
+  ],
 ): TenantBelongings => ({
   settle: async (tenantId) => {
     let last: Position | undefined;

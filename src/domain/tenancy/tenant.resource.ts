@@ -1,14 +1,17 @@
 import { documentKind } from '../catalog/document-kind.ts';
 import { reject, type Rejection } from '../decider.ts';
 import type { JsonValue } from '../json.ts';
-import { listAt, objectAt, textOf, withoutValueAt } from '../json-tools.ts';
+import { defined, listAt, objectAt, stringAt, textOf, withoutValueAt } from '../json-tools.ts';
 import { validationFailed } from '../metadata-rules.ts';
+import { PROVISION } from '../networks/default-networking.ts';
 
 /** Tenants (OSAC): id, name and `metadata.tenant` are one and the same. */
 const MAX_DOMAIN = 253;
 const DNS_LABEL = /^[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?$/;
 const IPV4 = /^\d{1,3}(\.\d{1,3}){3}$/;
 /** Tenants that exist from the first start; `system` is never visible to tenants. */
+/** Its deletion was requested, and something still holds it. */
+export const LEAVING_MARK = 'leaving';
 export const BUILT_IN_TENANTS = ['system', 'shared'] as const;
 
 /** Generated at creation and shown in that answer only; whoever writes one into the status replaces it unseen. */
@@ -39,10 +42,17 @@ export const tenant = documentKind({
     })),
   defaultTenant: 'own-name',
   privateOnly: ['status'],
+  unshown: [PROVISION],
+  marks: (document) =>
+    stringAt(objectAt(document, 'metadata'), 'deletion_timestamp') === '' ? [] : [LEAVING_MARK],
   secrets: [
     { path: `${BREAK_GLASS}.password`, kind: 'break-glass-password', reads: 'absent', encoding: 'text' },
   ],
-  normalize: (document) => withoutValueAt(document, BREAK_GLASS),
+  // What nobody is shown nobody can send back.
+  normalize: (document, { previous }) => ({
+    ...withoutValueAt(document, BREAK_GLASS),
+    ...defined({ [PROVISION]: document[PROVISION] ?? previous?.[PROVISION] }),
+  }),
   check: (document, { id, name, tenant: owner }) =>
     identityRejection(id, name, owner) ?? domainsRejection(listAt(objectAt(document, 'spec'), 'domains')),
 });

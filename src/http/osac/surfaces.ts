@@ -4,6 +4,7 @@ import { actingKindOf } from '../../domain/acting-kinds.ts';
 import type { DomainEvent } from '../../domain/decider.ts';
 import { objectAt, stringAt } from '../../domain/json-tools.ts';
 import { kinds, type AnyKind } from '../../domain/kinds.ts';
+import { DEFAULT_KINDS } from '../../domain/networks/default-networking.ts';
 import { revealing } from '../../domain/personal.ts';
 import type { ResourceKind, ResourceView } from '../../domain/resource.ts';
 import type { AnyMethod } from '../../domain/tenancy/rights.ts';
@@ -23,6 +24,7 @@ import { deleteHandler, type Removal } from './deletes.ts';
 import { documentCreation, documentRevision } from './documents.ts';
 import type { KindParts } from './kinds/kind-parts.ts';
 import { kindParts } from './kinds/parts.ts';
+import { protectedDefault } from './kinds/tenant.ts';
 import { listHandler } from './lists.ts';
 import { type Surface, MESSAGES } from './messages.ts';
 import { getHandler, timelineHandler } from './reads.ts';
@@ -205,7 +207,11 @@ const surfaceTable = (
     const parts = {
       creation: own.creation ?? documentCreation,
       revision: own.revision ?? documentRevision,
-      remove: { command: (at: string) => ({ type: 'DeleteDocument', at }) as const, ...own.removal },
+      remove: {
+        command: (at: string) => ({ type: 'DeleteDocument', at }) as const,
+        ...(DEFAULT_KINDS.includes(kind.kind) ? { blocked: protectedDefault(kind, services) } : {}),
+        ...own.removal,
+      },
       extras: extrasOf(surface, kind, own.handlers ?? {}, services),
     };
     const service = kindService(surface, kind, parts, services);

@@ -33,6 +33,8 @@ export const MENTIONS: { readonly [type: string]: readonly Mention[] } = {
   AddressObserved: [HOLDER],
   AddressShownTwice: [HOLDER, { kindAt: 'other.kind', idAt: 'other.id' }],
   AddressReleased: [HOLDER],
+  SubnetRangesClaimed: [HOLDER],
+  SubnetRangesReleased: [HOLDER],
   HubCapacityDeclared: [HUB],
   HubCapacityReserved: [HOLDER],
   HubCapacityResized: [HOLDER],

@@ -1,12 +1,16 @@
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { stringAt } from '../../../src/domain/json-tools.ts';
+import type { JsonObject } from '../../../src/domain/json.ts';
+import { objectAt, stringAt } from '../../../src/domain/json-tools.ts';
 import { SUBNET, VIRTUAL_NETWORK } from '../../../src/domain/networks/hub-objects.ts';
+import { eventually } from '../../support/eventually.ts';
 import { createWholeService, type WholeService } from '../../support/service/whole-service.ts';
-import { PRIVATE, PUBLIC, textAt } from '../../support/http/service.ts';
+import { PRIVATE, PUBLIC, itemsOf, textAt, type Json } from '../../support/http/service.ts';
 import { readHubCalls } from '../../support/hubs/hub-journal.ts';
-import { networkStory, ok, type NetworkStory } from '../../support/hubs/network-story.ts';
+import { networkStory, ok, POOLS, type NetworkStory } from '../../support/hubs/network-story.ts';
 
+const KINDS = ['virtual_networks', 'subnets', 'security_groups', 'external_ips', 'nat_gateways'];
+const stateOf = (document: Json): string => stringAt(objectAt(document as JsonObject, 'status'), 'state');
 const NETWORKS = `${PUBLIC}/virtual_networks`;
 const SUBNETS = `${PUBLIC}/subnets`;
 const networkAt = (id: string): string => `${PRIVATE}/virtual_networks/${id}`;
@@ -17,13 +21,14 @@ const QUICK = { simulation: 'factor=0.05' };
 describe('virtual networks and subnets on a simulated hub', () => {
   let whole: WholeService;
   let people: NetworkStory;
+  let networkClass = '';
   let serial = 0;
 
   before(async () => {
     whole = await createWholeService();
     await whole.start();
     people = await networkStory(whole);
-    ok(
+    const made = ok(
       await people.admin('POST', `${PRIVATE}/network_classes`, {
         title: 'Networks',
         implementation_strategy: 'phys_net',
@@ -32,6 +37,7 @@ describe('virtual networks and subnets on a simulated hub', () => {
         capabilities: { supports_ipv4: true },
       }),
     );
+    networkClass = textAt(made, 'id');
   });
   after(() => whole.dispose());
 
@@ -81,5 +87,37 @@ describe('virtual networks and subnets on a simulated hub', () => {
     expect(at('SubnetRangesReleased', `virtualNetwork-${network}`)).to.be.lessThan(
       at('SubnetDeleted', `subnet-${id}`),
     );
+  });
+
+  const statesOf = async (tenant: string): Promise<readonly string[]> => {
+    const lists = await Promise.all(
+      KINDS.map((kind) => people.admin('GET', `${PRIVATE}/${kind}?filter=this.metadata.tenant=='${tenant}'`)),
+    );
+    return lists.flatMap(itemsOf).map((item) => stateOf(item));
+  };
+
+  it('the default networking of a tenant becomes ready, and the tenant is gone once nothing of it is left', async () => {
+    const { admin } = people;
+    const pool = await people.makePool('192.0.2.0/28');
+    const defaults = {
+      virtual_network_ipv4_cidr: '10.0.0.0/16',
+      subnet_ipv4_cidr: '10.0.0.0/20',
+      enable_nat_gateway: true,
+    };
+    ok(await admin('PATCH', `${PRIVATE}/network_classes/${networkClass}`, { spec: { defaults } }));
+    ok(await admin('POST', `${PRIVATE}/tenants`, { metadata: { name: 'acme-two' } }));
+    let states: readonly string[] = [];
+    await eventually(
+      () => `all of it is ready: ${states.join(' ')}`,
+      async () => {
+        states = await statesOf('acme-two');
+        return states.length === 5 && states.every((state) => /_(READY|ALLOCATED)$/.test(state));
+      },
+    );
+    ok(await admin('DELETE', `${PRIVATE}/tenants/acme-two`));
+    const path = `${PRIVATE}/tenants/acme-two`;
+    await eventually('the tenant is gone', async () => (await admin('GET', path)).status === 404);
+    expect(await statesOf('acme-two')).to.deep.equal([]);
+    expect(await people.statusAt(`${POOLS}/${pool}`)).not.to.have.property('allocated');
   });
 });

@@ -1,13 +1,26 @@
 import { OutcomeUnknown, StoreUnavailable } from '../../../app/log/event-store.ts';
 import { createTenantBelongings, type TenantBelongings } from '../../../app/tenancy/tenant-belongings.ts';
 import type { DocumentCommand } from '../../../domain/catalog/document.ts';
-import { withoutValueAt, withValueAt } from '../../../domain/json-tools.ts';
+import { listAt, objectAt, stringAt, withoutValueAt, withValueAt } from '../../../domain/json-tools.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import { kinds } from '../../../domain/kinds.ts';
+import { isRefused } from '../../../domain/decider.ts';
+import { FULFILLMENT_FINALIZER } from '../../../domain/hubs/hub-object.ts';
+import {
+  DEFAULT_KINDS,
+  isDefaultPart,
+  needsAddress,
+  PROVISION,
+  provisionOf,
+} from '../../../domain/networks/default-networking.ts';
+import { externalIpPool, isOffered } from '../../../domain/networks/external-ip-pool.resource.ts';
+import { DEFAULT_CLASS_MARK, networkClass } from '../../../domain/networks/network-class.resource.ts';
 import { defaultProjectId } from '../../../domain/tenancy/project.resource.ts';
-import { ApiError } from '../../errors.ts';
+import { ApiError, unfit } from '../../errors.ts';
+import type { ResourceKind } from '../../../domain/resource.ts';
+import type { ResourceRow } from '../../../projections/read-models.ts';
 import type { AfterWrite } from '../after-write.ts';
-import type { Creation, CreateServices } from '../creates.ts';
+import { refused, type Creation, type CreateServices } from '../creates.ts';
 import { createDocument } from '../documents.ts';
 
 const BREAK_GLASS = 'status.break_glass_credentials';
@@ -20,7 +33,7 @@ const ALPHABET = 'ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz23456789';
  */
 export const tenantCreation = (services: CreateServices): Creation<DocumentCommand> => ({
   resolve: (object) => {
-    const document = withoutValueAt(object.document, BREAK_GLASS);
+    const document = withProvision(services, withoutValueAt(object.document, BREAK_GLASS));
     const password = (commandId: string): string => passwordOf(services, object.id, commandId);
     return {
       secrets: ({ commandId }) => [
@@ -40,6 +53,66 @@ export const tenantCreation = (services: CreateServices): Creation<DocumentComma
     };
   },
 });
+
+/**
+ * What it gets by the default network class, and our finalizer, which holds it until all of that is gone. Whatever is
+ * missing for it is missed before anything is stored.
+ */
+const withProvision = (
+  { resources }: Pick<CreateServices, 'resources'>,
+  document: JsonObject,
+): JsonObject => {
+  const [row] = resources.marked(networkClass.kind, DEFAULT_CLASS_MARK, ALL);
+  if (row === undefined) return document;
+  const found = { id: row.id, name: row.name, document: JSON.parse(row.privateJson) as JsonObject };
+  const pool = needsAddress(found.document) ? mostFree(resources) : undefined;
+  if (needsAddress(found.document) && pool === undefined)
+    throw unfit(
+      `${NOT_PROVISIONED}: no external IP pool is ready for its NAT gateway`,
+      'NO_EXTERNAL_IP_POOL',
+    );
+  const provision = provisionOf(found, pool);
+  if (provision === undefined) return document;
+  if (isRefused(provision))
+    throw refused({ ...provision, message: `${NOT_PROVISIONED}: ${provision.message}` });
+  const metadata = objectAt(document, 'metadata');
+  const finalizers = [...listAt(metadata, 'finalizers'), FULFILLMENT_FINALIZER];
+  return { ...document, metadata: { ...metadata, finalizers }, [PROVISION]: provision };
+};
+const NOT_PROVISIONED = 'failed to provision default networking resources';
+const ALL = { all: true } as const;
+
+const PAGE = 100;
+
+/** The pool with the most free addresses, and the zone of its hub. */
+const mostFree = (resources: CreateServices['resources']) => {
+  const offered = [...resources.pages(externalIpPool.kind, PAGE)]
+    .flat()
+    .map(({ id, name, privateJson }) => ({ id, name, document: JSON.parse(privateJson) as JsonObject }))
+    .filter(({ document }) => isOffered(document))
+    .map(({ document, ...pool }) => ({ ...pool, status: objectAt(document, 'status') }));
+  const freeOf = ({ status }: (typeof offered)[number]): bigint => BigInt(stringAt(status, 'available'));
+  const [first, ...others] = offered;
+  if (first === undefined) return undefined;
+  const { id, name, status } = others.reduce((most, one) => (freeOf(one) > freeOf(most) ? one : most), first);
+  const hub = resources.get('hub', stringAt(status, 'hub'), ALL);
+  const zone = hub === undefined ? '' : stringAt(objectAt(JSON.parse(hub.privateJson), 'spec'), 'zone');
+  return { id, name, zone };
+};
+
+/** Default objects of a tenant go with it, and only with it (OSAC). */
+export const protectedDefault =
+  ({ kind, words }: Pick<ResourceKind, 'kind' | 'words'>, { resources }: Pick<CreateServices, 'resources'>) =>
+  (id: string): string | undefined => {
+    const row = resources.get(kind, id, ALL);
+    const owner = row && resources.get('tenant', row.tenant, ALL);
+    return owner !== undefined && isDefaultPart(id, owner.id, createdAtOf(owner))
+      ? `cannot delete default ${words}: default networking resources are system-managed`
+      : undefined;
+  };
+
+const createdAtOf = ({ privateJson }: ResourceRow): string =>
+  stringAt(objectAt(JSON.parse(privateJson) as JsonObject, 'metadata'), 'creation_timestamp');
 
 const passwordOf = ({ requestHash }: CreateServices, tenant: string, commandId: string): string => {
   let rest = BigInt(`0x${requestHash({ method: 'break-glass', route: tenant, body: commandId })}`);
@@ -78,6 +151,9 @@ export const settleTenant =
     }
   };
 
+/** Of one kind; whoever has more has some of its own. */
+const MOST_DEFAULTS = 4;
+
 /** Kinds whose objects go with their tenant: users come by themselves with their first call. */
 const GO_ALONG = ['tenant', 'user'];
 
@@ -89,11 +165,18 @@ export const tenantInUse =
   ({ resources }: Pick<CreateServices, 'resources'>) =>
   (id: string): string | undefined => {
     const visibility = { tenants: [id] };
+    const row = resources.get('tenant', id, { all: true });
+    const createdAt = row === undefined ? '' : createdAtOf(row);
+    const defaultsOf = (kind: string): number => {
+      if (kind === 'project')
+        return Number(resources.get(kind, defaultProjectId(id), visibility) !== undefined);
+      if (!DEFAULT_KINDS.includes(kind)) return 0;
+      const { rows } = resources.list(kind, visibility, { offset: 0, limit: MOST_DEFAULTS });
+      return rows.filter((one) => isDefaultPart(one.id, id, createdAt)).length;
+    };
     const ownsOf = (kind: string): number => {
       const { total } = resources.list(kind, visibility, { offset: 0, limit: 0 });
-      const isDefault =
-        kind === 'project' && resources.get(kind, defaultProjectId(id), visibility) !== undefined;
-      return isDefault ? total - 1 : total;
+      return total === 0 ? 0 : total - defaultsOf(kind);
     };
     const owned = kinds.find(({ kind }) => !GO_ALONG.includes(kind) && ownsOf(kind) > 0);
     return owned === undefined
