@@ -1,5 +1,6 @@
 import type { CreateServices } from '../creates.ts';
-import { catalogItemCreation, catalogItemRevision, hidingUnpublished } from './cluster-catalog-item.ts';
+import { catalogItemCreation, catalogItemRevision, hidingUnpublished, type Offered } from './catalog-item.ts';
+import { offeredClusters } from './cluster-catalog-item.ts';
 import { clusterParts } from './cluster.ts';
 import { clusterVersionCreation, clusterVersionRevision } from './cluster-version.ts';
 import {
@@ -23,15 +24,17 @@ const boundUsers = (services: CreateServices): KindParts => ({
   revision: boundUsersRevision(services),
 });
 
+const catalogItems = (services: PartServices, offered: Offered): KindParts => ({
+  creation: catalogItemCreation(services, offered),
+  revision: catalogItemRevision(services, offered),
+  serving: (service, surface) => (surface === 'public' ? hidingUnpublished(service, services) : service),
+});
+
 /** By kind. One file per kind stands beside this one. */
 export const kindParts: { readonly [kind: string]: (services: PartServices) => KindParts } = {
   // Its commands are its own; nobody gives them but its own parts.
   cluster: (services) => clusterParts(services) as unknown as KindParts,
-  clusterCatalogItem: (services) => ({
-    creation: catalogItemCreation(services),
-    revision: catalogItemRevision(services),
-    serving: (service, surface) => (surface === 'public' ? hidingUnpublished(service, services) : service),
-  }),
+  clusterCatalogItem: (services) => catalogItems(services, offeredClusters(services)),
   clusterVersion: () => ({ creation: clusterVersionCreation, revision: clusterVersionRevision }),
   externalIp: (services) => ({ creation: externalIpCreation(services) }),
   externalIpAttachment: (services) => ({ creation: attachmentCreation(services) }),

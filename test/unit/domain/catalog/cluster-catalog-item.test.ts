@@ -1,17 +1,15 @@
 import { expect } from 'chai';
 import { isPlainMessage, MESSAGES } from '../../../../src/http/osac/messages.ts';
-import {
-  clusterCatalogItem,
-  isPublished,
-  MAX_FIELD_DEFINITIONS,
-} from '../../../../src/domain/catalog/cluster-catalog-item.resource.ts';
+import { isPublished, MAX_FIELD_DEFINITIONS } from '../../../../src/domain/catalog/catalog-item.ts';
+import { clusterCatalogItem } from '../../../../src/domain/catalog/cluster-catalog-item.resource.ts';
 import type { DocumentCommand } from '../../../../src/domain/catalog/document.ts';
-import { specSegments } from '../../../../src/domain/clusters/spec-paths.ts';
+import { CLUSTER_SPEC } from '../../../../src/domain/clusters/spec-paths.ts';
 import type { JsonObject } from '../../../../src/domain/json.ts';
 import { specify, type EventOf } from '../../../support/domain/decider-spec.ts';
 
 type ClusterCatalogItemEvent = EventOf<typeof clusterCatalogItem>;
 
+const { segmentsOf: specSegments } = CLUSTER_SPEC;
 const at = '2026-11-21T12:00:00.000Z';
 const facts = { at, id: 'i1', tenant: 'shared', project: '', name: 'small-item', creator: 'system' };
 const sent: JsonObject = { title: 'Small', template: { id: 't', name: 't' }, published: true };
