@@ -73,6 +73,7 @@ export const createServed = async (config: Config, opened: Opened, system: Syste
     },
     issuers: opened.verifier.issuers,
     ...(config.placementDeadline === undefined ? {} : { placementDeadline: config.placementDeadline }),
+    maxDiskGib: config.maxDiskGib,
     formatPosition: positions.format,
     past: createPast({ store, runner: system.runner, readModels: system.readModels, positions, clock }),
   };

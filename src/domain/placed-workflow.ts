@@ -39,6 +39,8 @@ type Memo = {
   readonly answers: { readonly [step: string]: number };
   /** The last time that a wait was told of, once it had come. */
   readonly came?: string;
+  /** The last time of `due` that came. */
+  readonly due?: string;
 };
 
 const MINUTE = 60_000;
@@ -54,6 +56,7 @@ const WAITING_BACKOFF: Backoff = { firstMs: MINUTE, maxMs: 90 * MINUTE };
 /** By one event: most often it frees one thing, and whoever is asked first may not want it any more. */
 const MOST_WOKEN = 3;
 const ASK_AGAIN = 'ask-again';
+const DUE = 'due';
 
 type Told<Command> = Command | PlacedCommand | undefined;
 /** What a kind says beside its resource. */
@@ -65,6 +68,8 @@ export type PlacedDeclaration<State extends PlacedState, Command> = Pick<
   readonly eventTypes: readonly EventType[];
   readonly states: readonly string[];
   readonly object: OwnedObject;
+  /** Objects of other kinds that its own steps hold there (`holdOnHub`). */
+  readonly beside?: readonly OwnedObject[];
   /** Before the object is applied; the place is one of them. One that has to wait keeps `{waiting, until?}`. */
   readonly first: readonly PlacedStep<State, Command | PlacedCommand>[];
   /** Types of events that may end such a wait; `of`: id of the stream that they must be in. */
@@ -80,14 +85,23 @@ export type PlacedDeclaration<State extends PlacedState, Command> = Pick<
   readonly changes?: true;
   readonly wanted: (run: PlacedRun<State>) => {
     readonly spec: JsonObject;
+    readonly labels?: JsonObject;
     readonly annotations?: JsonObject;
+  };
+  /** Types of its own events after which it is sent to its hub again. */
+  readonly again?: readonly string[];
+  /** What is to be told to the object at a time, ISO. */
+  readonly due?: {
+    readonly at: (run: PlacedRun<State>) => string | undefined;
+    readonly tell: (run: PlacedRun<State>, at: string) => Command;
   };
   /** A failure that one of them reports and that may pass by itself: asked again as what waits is. */
   readonly passing?: { readonly step: string; readonly reason: string };
   /** Absent: nobody is billed for it. */
   readonly meter?: Meter<State>;
-  /** The hub shows it as it should be. */
+  /** The hub shows it as it should be; with `observed`: whatever it shows of one that lives on there. */
   readonly ready: (run: PlacedRun<State>, object: JsonObject, at: string) => Told<Command>;
+  readonly observed?: true;
 };
 
 /** Facts of a run that has begun. */
@@ -129,6 +143,50 @@ const toldOf = ({ effect, reason, message }: Problem, before = '') =>
     ? { message: before + message }
     : { message: before + failureSentence(reason), detail: message };
 
+const placeOf = ({ subject: { place, left } }: PlacedRun) => place ?? left;
+const onHubOf = (
+  object: OwnedObject,
+  run: PlacedRun,
+  operation: string,
+  more: JsonObject = {},
+  own?: string,
+): Call => {
+  const { hub = '', namespace = '', objectName } = placeOf(run) ?? {};
+  const name = own ?? objectName ?? '';
+  const args = { object: object.kind, hub, namespace, name, id: run.id, ...more };
+  return { port: 'management-cluster', operation, lane: laneOf(hub, object), args };
+};
+const isGoneFrom = (
+  run: PlacedRun,
+  { object: left, hub = placeOf(run)?.hub }: Partial<JsonObject>,
+): boolean => left === null && hub === placeOf(run)?.hub;
+
+/** Holds an object on its hub from here on, until it is undone and seen to be absent there. */
+export const holdOnHub = <State extends PlacedState, Command>(
+  name: string,
+  object: OwnedObject,
+  wanted: (run: PlacedRun<State>) => JsonObject,
+  more: Partial<PlacedStep<State, Command>> = {},
+  removal = REMOVAL_BACKOFF,
+  /** Absent: as the place says. */
+  nameOf?: (id: string) => string,
+): PlacedStep<State, Command> => ({
+  name,
+  rules: { backoff: BACKOFF },
+  work: (run) => ({
+    call: onHubOf(object, run, 'applyObject', wanted(run), nameOf?.(run.id)),
+    instance: run.cycle,
+  }),
+  undo: {
+    call: (run) => onHubOf(object, run, 'deleteObject', {}, nameOf?.(run.id)),
+    look: (run) => onHubOf(object, run, 'observeObject', {}, nameOf?.(run.id)),
+    absent: (run, answer) => answer['existed'] === false || isGoneFrom(run, answer),
+    // Soon told of: what does not go away is rarely gone later.
+    rules: { backoff: removal, attempts: 3 },
+  },
+  ...more,
+});
+
 const workflowOf = <State extends PlacedState, Command extends { readonly type: string }>(
   { kind, message: prefix, words, decider }: ResourceKind<State, Command>,
   declared: PlacedDeclaration<State, Command>,
@@ -150,24 +208,26 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
       ({ isOver }) => !isOver,
     );
 
-  const placeOf = ({ subject: { place, left } }: R) => place ?? left;
-  const onHub = (run: R, operation: string, more: JsonObject = {}): Call => {
-    const { hub = '', namespace = '', objectName: name = '' } = placeOf(run) ?? {};
-    const { id } = run;
-    const args = { object: object.kind, hub, namespace, name, id, ...more };
-    return { port: 'management-cluster', operation, lane: laneOf(hub, object), args };
-  };
-
-  const isGone = (run: R, { object: left, hub = placeOf(run)?.hub }: Partial<JsonObject>): boolean =>
-    left === null && hub === placeOf(run)?.hub;
+  const dueStep = (due: NonNullable<typeof declared.due>): PlacedStep<State, Any> => ({
+    name: 'tell-due',
+    phase: 'live',
+    after: ['apply'],
+    needed: (run) => run.memo.due !== undefined && due.at(run) === run.memo.due,
+    tell: due.tell,
+  });
 
   const applyArgs = (run: R): JsonObject => {
     const { simulated, tenantNamespace } = run.subject.place ?? {};
-    const { spec, annotations } = declared.wanted(run);
+    const { spec, labels, annotations } = declared.wanted(run);
     // A tenant's annotation must never reach a real hub: its operator reads annotations as instructions.
     const simulation = simulated === true ? annotationOf(run, SIMULATION_ANNOTATION) : undefined;
     const all = defined({ ...annotations, [SIMULATION_ANNOTATION]: simulation }) as JsonObject;
-    return { spec, annotations: all, ...(tenantNamespace === undefined ? {} : { tenantNamespace }) };
+    return {
+      spec,
+      annotations: all,
+      ...defined({ labels }),
+      ...(tenantNamespace === undefined ? {} : { tenantNamespace }),
+    };
   };
 
   const look = (run: R, answer: JsonObject, at: string): Any | undefined => {
@@ -184,6 +244,7 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
       return { type: 'RecordFailure', at, reason: 'ObjectLost', message };
     }
     if (stringAt(shown, 'deletionTimestamp') !== '') return undefined;
+    if (declared.observed === true) return declared.ready(run, shown, at);
     // Where nobody works on the objects of a hub, what was stored there is as it should be.
     const isUnattended = place.controller === 'ledger' && !place.simulated;
     if (isUnattended || stringAt(shown, 'phase') === 'Ready') return declared.ready(run, shown, at);
@@ -194,24 +255,18 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
     return { type: 'RecordFailure', at, reason: 'ProvisioningFailed', message, ...detail };
   };
 
+  const { undo: removal, ...applied } = holdOnHub<State, Any>('apply', object, applyArgs);
   const steps: readonly PlacedStep<State, Any>[] = [
     ...first,
     {
-      name: 'apply',
+      ...applied,
       after: first.map(({ name }) => name),
-      rules: { backoff: BACKOFF },
-      work: (run) => ({ call: onHub(run, 'applyObject', applyArgs(run)), instance: run.cycle }),
-      undo: {
-        call: (run) => onHub(run, 'deleteObject'),
-        look: (run) => onHub(run, 'observeObject'),
-        absent: (run, answer) => answer['existed'] === false || isGone(run, answer),
-        shown: (_run, answer) => isObject(answer['object']),
-        gone: isGone,
-        // Soon told of: what does not go away is rarely gone later.
-        rules: { backoff: REMOVAL_BACKOFF, attempts: 3 },
-      },
+      ...(removal === undefined
+        ? {}
+        : { undo: { ...removal, shown: (_run, answer) => isObject(answer['object']), gone: isGoneFrom } }),
     },
     ...following,
+    ...(declared.due === undefined ? [] : [dueStep(declared.due)]),
     {
       // Only waited for.
       name: 'ready',
@@ -233,7 +288,7 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
       after: ['apply'],
       done: ({ subject, aborted }) => isSettled(subject) || aborted !== undefined,
       work: (run) => ({
-        call: onHub(run, 'observeObject'),
+        call: onHubOf(object, run, 'observeObject'),
         everyMs: run.subject.failure === undefined ? READ_MS : READ_FAILED_MS,
       }),
     },
@@ -258,7 +313,7 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
       name: 'look-for-absence',
       phase: 'undo',
       needed: (run) => (run.effects['undo-apply']?.status ?? 'done') !== 'done',
-      work: (run) => ({ call: onHub(run, 'observeObject'), everyMs: READ_MS }),
+      work: (run) => ({ call: onHubOf(object, run, 'observeObject'), everyMs: READ_MS }),
     },
     {
       name: 'report-blocked',
@@ -302,10 +357,15 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
     ends: ({ status }) => (status === 'deleting' ? 'undo' : status === 'retired' ? 'gone' : undefined),
     aborts: isAborted,
     retries: ({ subject }, { type }) =>
-      type === retry || (declared.changes === true && type === `${prefix}Revised` && isUnderWay(subject)),
+      type === retry ||
+      (isUnderWay(subject) &&
+        (declared.again?.includes(type) === true ||
+          (declared.changes === true && type === `${prefix}Revised`))),
     memo: {
       initial: { answers: {} },
       evolve: (memo, { type, data }, run) => {
+        const fired = type === 'TimerFired' ? stringAt(data, 'timerId') : '';
+        if (fired.startsWith(`${DUE}:`)) return { ...memo, due: fired.slice(DUE.length + 1) };
         if (type !== retry && (type !== 'TimerFired' || !stringAt(data, 'timerId').startsWith(ASK_AGAIN)))
           return memo;
         const { until = '' } = restOf(run) ?? {};
@@ -317,15 +377,18 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
       },
     },
     timers: (run): { readonly [timerId: string]: string } => {
+      if (run.ending !== undefined || run.aborted !== undefined) return {};
       const wait = restOf(run);
-      if (wait === undefined || run.ending !== undefined || run.aborted !== undefined) return {};
+      const next = declared.due?.at(run);
+      const own = next === undefined || next === run.memo.due ? {} : { [`${DUE}:${next}`]: next };
+      if (wait === undefined) return own;
       const { at, until, times } = wait;
       const { came } = run.memo;
       // It asks at the time that it was told of, whoever woke it before. Where others were faster there are more of them.
       const rest = until === '' || until === came ? delayAfter(run.id, times, WAITING_BACKOFF) : MINUTE;
       const soonest = until !== '' && came === undefined ? until : later(at, rest);
       const timerId = wakes.of === undefined ? ASK_AGAIN : `${ASK_AGAIN}:${wakes.of(run)}`;
-      return { [timerId]: until > soonest ? until : soonest };
+      return { ...own, [timerId]: until > soonest ? until : soonest };
     },
     wakes: {
       types: wakes.types,
@@ -353,7 +416,7 @@ export const placedKind = <
     ...resource,
     eventTypes: declared.eventTypes,
     workflow: workflowOf(resource as unknown as ResourceKind<State, Command>, declared),
-    hubObjects: [declared.object],
+    hubObjects: [declared.object, ...(declared.beside ?? [])],
     isWithdrawn: ({ withdrawn }) => withdrawn === true,
     timeline: {
       sentences: {
@@ -371,7 +434,12 @@ export const placedKind = <
         ...declared.sentences,
       },
       deeds: { apply: 'send it to its hub', 'undo-apply': 'delete it from its hub', ...declared.deeds },
-      timers: { [ASK_AGAIN]: 'The wait is over; the ledger asks again.' },
+      timers: {
+        [ASK_AGAIN]: 'The wait is over; the ledger asks again.',
+        ...(declared.due === undefined
+          ? {}
+          : { [DUE]: 'The time of something that was wanted later has come.' }),
+      },
     },
     order: {
       prefix: (event?.field ?? '').toUpperCase(),

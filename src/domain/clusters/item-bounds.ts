@@ -16,7 +16,11 @@ export const outsideItem = (
   { item, template }: { readonly item: CatalogueObject; readonly template: CatalogueObject },
   { misfit }: Pick<Catalogue, 'misfit'>,
 ): Rejection | undefined =>
-  changeRejection(asAsked(before, after), asAsked(after, before), itemGovernance(CLUSTER_SPEC, item, template, misfit));
+  changeRejection(
+    asAsked(before, after),
+    asAsked(after, before),
+    itemGovernance(CLUSTER_SPEC, item, template, misfit),
+  );
 
 /** Node sets as customers write them: a host type that stays is the template's word, not theirs. */
 const asAsked = (spec: JsonObject, other: JsonObject): JsonObject => {

@@ -7,8 +7,8 @@ import { MAX_RULES } from './security-rules.ts';
 /** What external IPs and their pools are on a hub (OSAC's operator). */
 const shownStatus = { phase: shownText, conditions: shownConditions };
 
-/** What both have in common; `word` is the kind's in labels and names. */
-const networkObject = (kind: string, word: string, called: string) => ({
+/** What all kinds of OSAC's operator but its orders have in common; `word` is the kind's in labels and names. */
+export const operatorObject = (kind: string, word: string, called: string) => ({
   kind,
   group: OSAC_GROUP,
   version: 'v1alpha1',
@@ -28,7 +28,7 @@ const networkObject = (kind: string, word: string, called: string) => ({
 
 type Shown<Spec extends object> = OwnedShown<Spec> & { readonly phase: string; readonly message: string };
 
-const explained = (conditions: z.infer<typeof shownConditions>): string =>
+export const explained = (conditions: z.infer<typeof shownConditions>): string =>
   conditions.find(({ type, status }) => type === 'Ready' && status === 'False')?.message ?? '';
 
 const poolSpec = z.object({
@@ -46,7 +46,7 @@ const shownPool = shownPart({
 });
 
 export const EXTERNAL_IP_POOL: OwnedObject<z.infer<typeof poolSpec>, Shown<z.infer<typeof poolSpec>>> = {
-  ...networkObject('ExternalIPPool', 'externalippool', 'external IP pools'),
+  ...operatorObject('ExternalIPPool', 'externalippool', 'external IP pools'),
   spec: poolSpec,
   sample: {
     spec: { cidrs: ['192.0.2.0/24'], ipFamily: 'IPv4', implementationStrategy: 'metallb-l2' },
@@ -71,7 +71,7 @@ export const EXTERNAL_IP: OwnedObject<
   z.infer<typeof ipSpec>,
   Shown<z.infer<typeof ipSpec>> & { readonly address: string }
 > = {
-  ...networkObject('ExternalIP', 'externalip', 'external IPs'),
+  ...operatorObject('ExternalIP', 'externalip', 'external IPs'),
   spec: ipSpec,
   sample: { spec: { pool: 'check' }, status: { phase: 'Ready', state: 'Allocated', address: '192.0.2.1' } },
   shown: (object) => {
@@ -104,7 +104,7 @@ const shownNetwork = shownPart({
 });
 
 export const VIRTUAL_NETWORK: OwnedObject<z.infer<typeof networkSpec>, Shown<z.infer<typeof networkSpec>>> = {
-  ...networkObject('VirtualNetwork', 'virtualnetwork', 'virtual networks'),
+  ...operatorObject('VirtualNetwork', 'virtualnetwork', 'virtual networks'),
   spec: networkSpec,
   sample: {
     spec: {
@@ -131,7 +131,7 @@ const shownSubnet = shownPart({
 
 /** The network's own id is in its spec. */
 export const SUBNET: OwnedObject<z.infer<typeof subnetSpec>, Shown<z.infer<typeof subnetSpec>>> = {
-  ...networkObject('Subnet', 'subnet', 'subnets'),
+  ...operatorObject('Subnet', 'subnet', 'subnets'),
   spec: subnetSpec,
   sample: {
     spec: { virtualNetwork: 'check', ipv4Cidr: '10.0.1.0/24', ipv6Cidr: 'fd00:0:0:1::/64' },
@@ -175,7 +175,7 @@ export const SECURITY_GROUP: OwnedObject<
   z.infer<typeof groupSpec>,
   Shown<z.infer<typeof groupSpec>> & { readonly version: string }
 > = {
-  ...networkObject('SecurityGroup', 'securitygroup', 'security groups'),
+  ...operatorObject('SecurityGroup', 'securitygroup', 'security groups'),
   spec: groupSpec,
   sample: {
     spec: {
@@ -201,7 +201,7 @@ const shownGateway = shownPart({
 });
 
 export const NAT_GATEWAY: OwnedObject<z.infer<typeof gatewaySpec>, Shown<z.infer<typeof gatewaySpec>>> = {
-  ...networkObject('NATGateway', 'natgateway', 'NAT gateways'),
+  ...operatorObject('NATGateway', 'natgateway', 'NAT gateways'),
   spec: gatewaySpec,
   sample: { spec: { virtualNetwork: 'check', externalIP: 'check' }, status: { phase: 'Ready' } },
   shown: (object) => {
@@ -235,7 +235,7 @@ export const EXTERNAL_IP_ATTACHMENT: OwnedObject<
   z.infer<typeof attachmentSpec>,
   Shown<z.infer<typeof attachmentSpec>>
 > = {
-  ...networkObject('ExternalIPAttachment', 'externalipattachment', 'external IP attachments'),
+  ...operatorObject('ExternalIPAttachment', 'externalipattachment', 'external IP attachments'),
   spec: attachmentSpec,
   sample: {
     spec: { externalIP: 'check', cluster: 'check', targetEndpoint: 'API' },

@@ -174,6 +174,7 @@ type OsacServices = WriteServices &
     readonly formatPosition: (position: string) => string;
     /** ISO duration that an order may wait for a place, unless it says so itself; absent: as long as it takes. */
     readonly placementDeadline?: string;
+    readonly maxDiskGib?: number;
     readonly past: Past;
   };
 

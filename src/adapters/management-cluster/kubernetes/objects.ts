@@ -7,6 +7,7 @@ import {
 import {
   isLabelValue,
   manifestFaults,
+  fieldOfObject,
   objectOf,
   patchFaults,
   type Companion,
@@ -147,7 +148,8 @@ export const objectOperations = (api: Api, rights: Pick<Rights, 'has'>): ObjectO
     digests,
     patch: async (kind, place, spec, by) => {
       refuse(kind, place.name, patchFaults(kind, spec));
-      const patch = { spec: JSON.parse(JSON.stringify(kind.spec.partial().parse(spec))) as JsonObject };
+      const wanted = JSON.parse(JSON.stringify(kind.spec.partial().parse(spec))) as JsonObject;
+      const patch = { [fieldOfObject(kind)]: wanted };
       const stored = await api.mergePatch(kind, at(place), patch, by, secretsIn(kind, spec));
       return kind.shown(stored);
     },

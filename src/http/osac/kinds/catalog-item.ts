@@ -98,7 +98,14 @@ const checkedItem = async (
 
 const ALL = { all: true } as const;
 
-export const objectOf = ({ id, name, tenant, privateJson, revision, deleting }: ResourceRow): CatalogueObject => ({
+export const objectOf = ({
+  id,
+  name,
+  tenant,
+  privateJson,
+  revision,
+  deleting,
+}: ResourceRow): CatalogueObject => ({
   id,
   name,
   tenant,
@@ -151,7 +158,7 @@ const checkDefaults = (document: JsonObject, template: JsonObject, governed: Gov
     const shown = valueAtPlace(canonical(message, at, stored, field), at);
     if (shown !== undefined && !sameJson(shown, stored))
       throw invalid(
-        `the default of field definition '${stringAt(definition, 'path')}' must be written as a ${governed.words} shows it`,
+        `the default of field definition '${stringAt(definition, 'path')}' must be written as ${governed.words}s show it`,
         field,
       );
   }

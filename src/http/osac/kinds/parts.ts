@@ -10,6 +10,8 @@ import {
   roleBindingRevision,
 } from './bound-users.ts';
 import { attachmentCreation } from './external-ip-attachment.ts';
+import { OFFERED_INSTANCES } from './compute-instance-catalog-item.ts';
+import { instanceCreation, instanceRevision } from './compute-instance.ts';
 import { externalIpCreation, hidingUnoffered, poolCreation } from './external-ip.ts';
 import { hubCreation, hubRevision } from './hub.ts';
 import type { KindParts, PartServices } from './kind-parts.ts';
@@ -36,6 +38,10 @@ export const kindParts: { readonly [kind: string]: (services: PartServices) => K
   cluster: (services) => clusterParts(services) as unknown as KindParts,
   clusterCatalogItem: (services) => catalogItems(services, offeredClusters(services)),
   clusterVersion: () => ({ creation: clusterVersionCreation, revision: clusterVersionRevision }),
+  // Its commands are more than those of documents.
+  computeInstance: (services) =>
+    ({ creation: instanceCreation(services), revision: instanceRevision(services) }) as unknown as KindParts,
+  computeInstanceCatalogItem: (services) => catalogItems(services, OFFERED_INSTANCES),
   externalIp: (services) => ({ creation: externalIpCreation(services) }),
   externalIpAttachment: (services) => ({ creation: attachmentCreation(services) }),
   externalIpPool: (services) => ({

@@ -1,11 +1,13 @@
 import type { Behaviour } from './behaviour.ts';
 import { clusterOrderBehaviour } from './cluster-order/behaviour.ts';
+import { computeBehaviours } from './compute-instances.ts';
 import { externalIpBehaviour, externalIpPoolBehaviour } from './external-ips.ts';
 import { networkBehaviours } from './networks.ts';
 
 /** What simulated hubs know; another kind is one more row, which `phases.ts` makes of a table. */
 export const BEHAVIOURS: readonly Behaviour[] = [
   clusterOrderBehaviour,
+  ...computeBehaviours,
   externalIpBehaviour,
   externalIpPoolBehaviour,
   ...networkBehaviours,
