@@ -77,7 +77,8 @@ export const instanceCreation = (services: Services): Creation<InstanceCommand> 
     const [type, image] = ['instance_type', 'disk_image'].map((field) =>
       parsed(whole.found.get(`spec.${field}`)),
     );
-    if (type === undefined || image === undefined) throw new TypeError('what is required was resolved');
+    if (type === undefined || image === undefined)
+      throw new TypeError('an order has an instance type and a disk image');
     const resolved = orThrow(resolvedInstance({ ...source, type, image }));
     await checkAttachments(whole.document, services);
     const creation = { ...object, document: whole.document };
