@@ -1,167 +1,229 @@
 /**
- * Get, List of 100 and Create over gRPC, and Get and Create over HTTP beside them. Arguments: [seconds] [repetitions]
- * [streams, 1,8,32] [connections]. The caller is Node's own HTTP/2, which costs less than a client library.
+ * Get, List of 100, Create and Update over gRPC and the same over HTTP beside them, then watches. Arguments: [seconds]
+ * [repetitions] [streams, 1,8,32] [connections] [watchers, 1,100,1000] [writes, 50]. Both protocols have the same load
+ * generator, in a process of its own where there is Go.
  */
 import { randomUUID } from 'node:crypto';
-import { connect, type ClientHttp2Session } from 'node:http2';
-import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
-import type autocannon from 'autocannon';
+import { setTimeout as pause } from 'node:timers/promises';
+import { create, toBinary, type DescMessage, type MessageInitShape } from '@bufbuild/protobuf';
+import { EventsWatchRequestSchema } from '../../src/gen/osac/private/v1/events_pb.ts';
+import {
+  HostTypesCreateRequestSchema,
+  HostTypesUpdateRequestSchema,
+} from '../../src/gen/osac/private/v1/host_types_pb.ts';
 import {
   ClustersCreateRequestSchema,
   ClustersGetRequestSchema,
   ClustersListRequestSchema,
-  ClustersListResponseSchema,
+  ClustersUpdateRequestSchema,
 } from '../../src/gen/osac/public/v1/clusters_pb.ts';
 import { SERVICE_STORE } from './support/event-store.ts';
-import { percentile, printMachine, processorMs, range } from './support/report.ts';
-import { load, orderRequest, startBenchService } from './support/service.ts';
+import { openGrpcLoader, type LoadOrder } from './support/grpc-loader.ts';
+import { printMachine, processorMs, range, residentMb } from './support/report.ts';
+import { startBenchService, type LoadResult } from './support/service.ts';
 
 const seconds = Number(process.argv[2] ?? 5);
 const repetitions = Number(process.argv[3] ?? 3);
 const streamCounts = (process.argv[4] ?? '1,8,32').split(',').map(Number);
 const connections = Number(process.argv[5] ?? 1);
+const watcherCounts = (process.argv[6] ?? '1,100,1000').split(',').map(Number);
+const writes = Number(process.argv[7] ?? 50);
 const CLUSTERS = '/osac.public.v1.Clusters';
+const HOST_TYPES = '/osac.private.v1.HostTypes';
 const COLLECTION = '/api/fulfillment/v1/clusters';
 const STORED = 1_000;
+/** Connections of all watchers together. */
+const WATCH_CONNECTIONS = 10;
+/** More than is answered in one run. */
+const MOST_WRITES = 5_000 * Math.max(1, seconds);
 
-type Run = {
-  readonly perSecond: number;
-  readonly p50: number;
-  readonly p99: number;
-  readonly errors: number;
-  readonly cpuMicros: number;
-};
+type Run = LoadResult & { readonly cpuMicros: number };
+type Prepare = () => Pick<LoadOrder, 'method' | 'messages' | 'http' | 'once'>;
 
-const framed = (message: Uint8Array): Buffer => {
-  const head = Buffer.alloc(5);
-  head.writeUInt32BE(message.byteLength, 1);
-  return Buffer.concat([head, message]);
-};
+const loader = openGrpcLoader();
+printMachine({ seconds, repetitions, connections, loader: loader.name, store: SERVICE_STORE });
+const bench = await startBenchService('api', [], undefined, { LEDGER_RATE_LIMIT_ADMIN: '0' });
+const { service, userToken, adminToken } = bench;
+const { grpc } = service;
+if (grpc === undefined) throw new Error('the service has no gRPC listener');
 
-/** One call; gives back the message of its answer, or undefined when it failed. */
-const call = (
-  session: ClientHttp2Session,
-  path: string,
-  token: string,
-  message: Uint8Array,
-): Promise<Buffer | undefined> =>
-  new Promise((resolve) => {
-    const stream = session.request({
-      ':method': 'POST',
-      ':path': path,
-      'content-type': 'application/grpc',
-      te: 'trailers',
-      authorization: `Bearer ${token}`,
-    });
-    const parts: Buffer[] = [];
-    let fine = false;
-    stream.on('data', (part: Buffer) => parts.push(part));
-    stream.on('trailers', (trailers) => (fine = trailers['grpc-status'] === '0'));
-    stream.on('error', () => undefined);
-    stream.on('close', () => resolve(fine ? Buffer.concat(parts).subarray(5) : undefined));
-    stream.end(framed(message));
-  });
-
-printMachine({ seconds, repetitions, connections, loader: 'same machine', store: SERVICE_STORE });
-const bench = await startBenchService('api');
-const { service, userToken } = bench;
-if (service.grpc === undefined) throw new Error('the service has no gRPC listener');
-const sessions = Array.from({ length: connections }, () => connect(`http://${service.grpc}`));
-
-const drive = async (path: string, streams: number, message: () => Uint8Array): Promise<Run> => {
-  const times: number[] = [];
-  let errors = 0;
-  const cpu = processorMs(service.pid);
-  const until = performance.now() + seconds * 1_000;
-  const one = async (session: ClientHttp2Session): Promise<void> => {
-    while (performance.now() < until) {
-      const begun = performance.now();
-      if ((await call(session, path, userToken, message())) === undefined) errors += 1;
-      times.push(performance.now() - begun);
-    }
-  };
-  await Promise.all(Array.from({ length: streams }, (_, i) => one(sessions[i % connections] ?? fail())));
-  return {
-    perSecond: times.length / seconds,
-    p50: percentile(times, 0.5),
-    p99: percentile(times, 0.99),
-    errors,
-    cpuMicros: ((processorMs(service.pid) - cpu) * 1_000) / times.length,
-  };
-};
-const fail = (): never => {
-  throw new Error('no connection');
-};
-const overHttp = async (clients: number, request: Partial<autocannon.Request>): Promise<Run> => {
-  const cpu = processorMs(service.pid);
-  const run = await load(service.http, userToken, clients, seconds, request);
-  return { ...run, cpuMicros: ((processorMs(service.pid) - cpu) * 1_000) / (run.perSecond * seconds) };
-};
+const encoded = <Desc extends DescMessage>(desc: Desc, message: MessageInitShape<Desc>): Uint8Array =>
+  toBinary(desc, create(desc, message));
+const many = (count: number, message: (i: number) => Uint8Array): Uint8Array[] =>
+  Array.from({ length: count }, (_, i) => message(i));
+const httpMessage = (path: string, body?: object): Uint8Array =>
+  Buffer.from(`${path}\n${body === undefined ? '' : JSON.stringify(body)}`);
 
 const run = randomUUID().slice(0, 4);
-let orders = 0;
-const order = (): Uint8Array =>
-  toBinary(
-    ClustersCreateRequestSchema,
-    create(ClustersCreateRequestSchema, {
-      object: {
-        metadata: { name: `g-${run}-${(orders += 1)}`, labels: { env: 'bench' } },
-        spec: { template: { id: 'osac.templates.ocp_small' } },
-      },
-    }),
-  );
+let serial = 0;
+const fresh = (): object => ({
+  metadata: { name: `g-${run}-${(serial += 1)}`, labels: { env: 'bench' } },
+  spec: { template: { id: 'osac.templates.ocp_small' } },
+});
+const labels = (): object => ({ metadata: { labels: { env: `e${(serial += 1)}` } } });
+const createMessage = (): Uint8Array => encoded(ClustersCreateRequestSchema, { object: fresh() });
 
-try {
-  while (orders < STORED)
-    await Promise.all(
-      Array.from({ length: 32 }, () => call(sessions[0] ?? fail(), `${CLUSTERS}/Create`, userToken, order())),
-    );
-  const page = toBinary(ClustersListRequestSchema, create(ClustersListRequestSchema, { limit: 100 }));
-  const listed = await call(sessions[0] ?? fail(), `${CLUSTERS}/List`, userToken, page);
-  const ids = fromBinary(ClustersListResponseSchema, listed ?? fail()).items.map(({ id }) => id);
-  let next = 0;
-  const anyId = (): string => ids[(next = (next + 1) % ids.length)] ?? fail();
-  const get = (): Uint8Array =>
-    toBinary(ClustersGetRequestSchema, create(ClustersGetRequestSchema, { id: anyId() }));
-  const getRequest: Partial<autocannon.Request> = {
-    method: 'GET',
-    path: `${COLLECTION}/${ids[0]}`,
-    setupRequest: (request) => ({ ...request, path: `${COLLECTION}/${anyId()}` }),
-  };
+const drive = async (streams: number, prepare: Prepare): Promise<Run> => {
+  const order = prepare();
+  const address = order.http === true ? service.http : grpc;
+  const cpu = processorMs(service.pid);
+  const told = await loader.load({ ...order, address, token: userToken, streams, connections, seconds });
+  const calls = Math.max(1, told.perSecond * seconds);
+  return { ...told, cpuMicros: ((processorMs(service.pid) - cpu) * 1_000) / calls };
+};
 
+const printCalls = async (ids: readonly string[]): Promise<void> => {
+  const idOf = (i: number): string => ids[i % ids.length] ?? '';
+  const page = [encoded(ClustersListRequestSchema, { limit: 100 })];
+  const updateMask = { paths: ['metadata.labels'] };
+  const calls: readonly (readonly [string, Prepare])[] = [
+    [
+      'Get',
+      () => ({
+        method: `${CLUSTERS}/Get`,
+        messages: many(ids.length, (i) => encoded(ClustersGetRequestSchema, { id: idOf(i) })),
+      }),
+    ],
+    [
+      'HTTP GET',
+      () => ({
+        http: true,
+        method: 'GET',
+        messages: many(ids.length, (i) => httpMessage(`${COLLECTION}/${idOf(i)}`)),
+      }),
+    ],
+    ['List of 100', () => ({ method: `${CLUSTERS}/List`, messages: page })],
+    ['HTTP list', () => ({ http: true, method: 'GET', messages: [httpMessage(`${COLLECTION}?limit=100`)] })],
+    [
+      'Create',
+      () => ({ once: true, method: `${CLUSTERS}/Create`, messages: many(MOST_WRITES, createMessage) }),
+    ],
+    [
+      'HTTP POST',
+      () => ({
+        http: true,
+        once: true,
+        method: 'POST',
+        messages: many(MOST_WRITES, () => httpMessage(COLLECTION, fresh())),
+      }),
+    ],
+    [
+      'Update',
+      () => ({
+        once: true,
+        method: `${CLUSTERS}/Update`,
+        messages: many(MOST_WRITES, (i) =>
+          encoded(ClustersUpdateRequestSchema, { object: { id: idOf(i), ...labels() }, updateMask }),
+        ),
+      }),
+    ],
+    [
+      'HTTP PATCH',
+      () => ({
+        http: true,
+        once: true,
+        method: 'PATCH',
+        messages: many(MOST_WRITES, (i) =>
+          httpMessage(`${COLLECTION}/${idOf(i)}?update_mask=metadata.labels`, labels()),
+        ),
+      }),
+    ],
+  ];
   console.log(
     'call          streams  per s              p50 ms        p99 ms          failed   processor µs per call',
   );
-  const calls: readonly (readonly [string, (streams: number) => Promise<Run>])[] = [
-    ['Get', (streams) => drive(`${CLUSTERS}/Get`, streams, get)],
-    ['HTTP GET', (streams) => overHttp(streams, getRequest)],
-    ['List of 100', (streams) => drive(`${CLUSTERS}/List`, streams, () => page)],
-    ['Create', (streams) => drive(`${CLUSTERS}/Create`, streams, order)],
-    ['HTTP POST', (streams) => overHttp(streams, orderRequest('h'))],
-  ];
-  for (const [name, measure] of calls)
-    for (const streams of streamCounts) {
-      const runs: Run[] = [];
-      for (let i = 0; i < repetitions; i += 1) runs.push(await measure(streams));
-      const columns = [
-        name,
-        String(streams),
-        range(runs.map(({ perSecond }) => perSecond)),
-        range(
-          runs.map(({ p50 }) => p50),
-          1,
-        ),
-        range(
-          runs.map(({ p99 }) => p99),
-          1,
-        ),
-        String(runs.reduce((sum, { errors }) => sum + errors, 0)),
-        range(runs.map(({ cpuMicros }) => cpuMicros)),
-      ];
-      const widths = [14, 9, 19, 14, 16, 9, 12];
-      console.log(columns.map((text, i) => text.padEnd(widths[i] ?? 0)).join(''));
-    }
+  for (const streams of streamCounts) {
+    const rows = calls.map(([name, prepare]) => ({ name, prepare, runs: [] as Run[] }));
+    // One after the other, so that all have the same machine; the first round warms up.
+    for (let round = 0; round <= repetitions; round += 1)
+      for (const { prepare, runs } of rows) {
+        const one = await drive(streams, prepare);
+        if (round > 0) runs.push(one);
+      }
+    for (const { name, runs } of rows)
+      printRow(
+        [14, 9, 19, 14, 16, 9, 12],
+        [
+          name,
+          String(streams),
+          range(runs.map(({ perSecond }) => perSecond)),
+          ...(['p50', 'p99'] as const).map((part) =>
+            range(
+              runs.map((each) => each[part]),
+              1,
+            ),
+          ),
+          String(runs.reduce((sum, { errors }) => sum + errors, 0)),
+          range(runs.map(({ cpuMicros }) => cpuMicros)),
+        ],
+      );
+  }
+};
+
+const printWatches = async (): Promise<void> => {
+  const at = { address: grpc, token: adminToken };
+  const id = `bench-${run}`;
+  const made = encoded(HostTypesCreateRequestSchema, { object: { id, title: 'bench' } });
+  const once = { once: true, streams: 1, connections: 1, seconds: 10 };
+  const { errors } = await loader.load({
+    ...at,
+    ...once,
+    method: `${HOST_TYPES}/Create`,
+    messages: [made],
+  });
+  if (errors > 0) throw new Error('there is no host type to change');
+  const changes = (): Uint8Array[] =>
+    many(writes, () =>
+      encoded(HostTypesUpdateRequestSchema, {
+        object: { id, description: `${(serial += 1)}` },
+        updateMask: { paths: ['description'] },
+      }),
+    );
+  console.log('watchers      opened per s  kB per watcher  answer → event, p50 ms  p99 ms');
+  for (const watchers of watcherCounts) {
+    await pause(1_000); // what the last row left is collected
+    const before = residentMb(service.pid);
+    const begun = performance.now();
+    const messages = [encoded(EventsWatchRequestSchema, {})];
+    const many = { streams: watchers, connections: Math.min(watchers, WATCH_CONNECTIONS) };
+    await loader.watch({ ...at, ...many, method: '/osac.private.v1.Events/Watch', messages });
+    const opened = performance.now() - begun;
+    await pause(1_000);
+    const each = ((residentMb(service.pid) - before) * 1_024) / watchers;
+    const told = await loader.deliver({ ...at, method: `${HOST_TYPES}/Update`, messages: changes() });
+    await loader.unwatch();
+    printRow(
+      [14, 14, 16, 24, 0],
+      [
+        String(watchers),
+        (watchers / (opened / 1_000)).toFixed(0),
+        watchers < 100 ? '-' : each.toFixed(1),
+        told.p50.toFixed(1),
+        told.p99.toFixed(1),
+      ],
+    );
+  }
+};
+
+const printRow = (widths: readonly number[], columns: readonly string[]): void =>
+  console.log(columns.map((text, i) => text.padEnd(widths[i] ?? 0)).join(''));
+
+try {
+  const seed = { address: grpc, token: userToken, method: `${CLUSTERS}/Create`, streams: 32 };
+  await loader.load({
+    ...seed,
+    messages: many(STORED, createMessage),
+    once: true,
+    connections: 1,
+    seconds: 600,
+  });
+  const listed = await fetch(`${service.http}${COLLECTION}?limit=${STORED}`, {
+    headers: { authorization: `Bearer ${userToken}` },
+  });
+  const { items } = (await listed.json()) as { items: readonly { readonly id: string }[] };
+  await printCalls(items.map(({ id }) => id));
+  await printWatches();
 } finally {
-  for (const session of sessions) session.destroy();
+  await loader.close();
   await bench.close();
 }

@@ -94,7 +94,18 @@ export const queryText = (values: { readonly [name: string]: string | number | u
   return query.size === 0 ? '' : `?${query.toString()}`;
 };
 
+/** As much of `fetch` as the client needs. */
+export type Fetch = (
+  url: URL,
+  init: Omit<RequestInit, 'headers' | 'body'> & {
+    readonly headers: Record<string, string>;
+    readonly body?: string;
+  },
+) => Promise<Response>;
+
 export type ClientOptions = {
+  /** Default: Node's own, which shows no certificate. */
+  readonly fetch?: Fetch;
   /** Tries of one call: reads, and writes that carry an idempotency key. Default 1, no repetition. */
   readonly attempts?: number;
   /** Milliseconds for one call, its repetitions included; of a stream, until it begins. Default: no bound. */
@@ -106,7 +117,7 @@ export type ClientOptions = {
 const FIRST_DELAY_MS = 200;
 
 export const createApiClient = (baseUrl: string, token: string, options: ClientOptions = {}): ApiClient => {
-  const { attempts = 1, timeoutMs, pause = sleep } = options;
+  const { attempts = 1, timeoutMs, pause = sleep, fetch = globalThis.fetch } = options;
   // Another instance may answer the next call: it must show what was written by then, or say that it cannot yet, which
   // only a client that tries again can bear.
   let written: string | undefined;
@@ -226,8 +237,9 @@ const linesOf = async function* <T>(response: Response): AsyncGenerator<T> {
   if (rest.trim() !== '') yield JSON.parse(rest) as T;
 };
 
-type Init = Omit<RequestInit, 'headers'> & {
+type Init = Omit<RequestInit, 'headers' | 'body'> & {
   readonly headers?: Record<string, string>;
+  readonly body?: string;
   readonly streams?: boolean;
 };
 
@@ -248,15 +260,24 @@ const codeOf = (error: unknown): string => {
   return typeof code === 'string' ? code : '';
 };
 
+/** What a server says of the certificate that it was shown, or was not. */
+const CLIENT_CERTIFICATE = /_ALERT_(CERTIFICATE|BAD_CERTIFICATE|UNKNOWN_CA)/;
+
 /** OpenSSL's codes of certificates that are not trusted, are over, or are of another host. */
 const CERTIFICATE = /CERT|UNABLE_TO_/;
 
 const whyUnreachable = ({ origin, protocol }: URL, code: string): string => {
+  if (CLIENT_CERTIFICATE.test(code))
+    return `${origin} asks for a client certificate (${code}): name one that it trusts with --client-cert`;
   if (CERTIFICATE.test(code))
     return `the certificate of ${origin} is refused (${code}): name its authority with --service-ca`;
   if (/^ERR_SSL_(WRONG_VERSION|PACKET_LENGTH)/.test(code)) return `${origin} speaks no TLS: is it http://?`;
-  const tls = protocol === 'http:' && BROKEN.includes(code) ? ', without TLS' : '';
-  return `cannot reach ${origin}: is the service running there${tls}?`;
+  const more = !BROKEN.includes(code)
+    ? ''
+    : protocol === 'http:'
+      ? ', without TLS'
+      : ', and does it ask for a client certificate (--client-cert)';
+  return `cannot reach ${origin}: is the service running there${more}?`;
 };
 
 const BROKEN = ['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'];

@@ -48,6 +48,16 @@ export const COMMAND_LIST: { readonly [name: string]: Listed } = {
     hasOptions: true,
     about: 'set how many nodes a node set of a cluster has',
   },
+  attach: {
+    takes: '<ip> <target>',
+    hasOptions: true,
+    about: 'attach an external IP to a cluster, at its API or its ingress',
+  },
+  detach: {
+    takes: '<ip>',
+    hasOptions: true,
+    about: 'detach an external IP from what it is attached to; the external IP stays',
+  },
   delete: { takes: '<kind> [name...]', hasOptions: true, about: 'delete objects by id or name' },
   kubeconfig: { takes: '<cluster>', hasOptions: true, about: 'print the kubeconfig of a cluster' },
   password: {

@@ -114,6 +114,8 @@ const GROUPS: readonly Group[] = [
   },
   aboutKinds(['label', 'annotate'], async () => (await import('./commands/change.ts')).addMapCommands),
   aboutKinds(['scale'], async () => (await import('./commands/change.ts')).addScaleCommand),
+  aboutKinds(['attach'], async () => (await import('./commands/attach.ts')).addAttachCommand),
+  aboutKinds(['detach'], async () => (await import('./commands/attach.ts')).addDetachCommand),
   aboutKinds(['delete'], async () => (await import('./commands/delete.ts')).addDeleteCommand),
   aboutKinds(
     ['kubeconfig', 'password'],
@@ -189,6 +191,17 @@ export const createCli = async (
       ).env('LEDGERCTL_SERVICE_CA'),
     )
     .addOption(
+      new Option(
+        '--client-cert <file>',
+        'certificate for a service that asks its clients for one, PEM; with --client-key',
+      ).env('LEDGERCTL_CLIENT_CERT'),
+    )
+    .addOption(
+      new Option('--client-key <file>', 'private key of that certificate, PEM, without a passphrase').env(
+        'LEDGERCTL_CLIENT_KEY',
+      ),
+    )
+    .addOption(
       new Option('--timeout <time>', 'how long one call may take, its repetitions included')
         .argParser(parseDuration)
         .default(60, '60s'),
@@ -207,18 +220,25 @@ export const createCli = async (
       return token === undefined || namesAdmin(token);
     },
     client: async ({ attempts = ATTEMPTS } = {}) => {
-      const { address, token, timeout, serviceCa } = program.opts<{
+      const { address, token, timeout, serviceCa, clientCert, clientKey } = program.opts<{
         address: string;
         token?: string;
         timeout: number;
         serviceCa?: string;
+        clientCert?: string;
+        clientKey?: string;
       }>();
       if (!/^https?:$/.test(URL.parse(address)?.protocol ?? ''))
         throw new InvalidArgumentError(`--url: "${address}" is not an address such as ${DEFAULT_URL}`);
       if (serviceCa !== undefined) await (await import('./trust.ts')).trust(serviceCa);
+      const fetch =
+        clientCert === undefined && clientKey === undefined
+          ? undefined
+          : await (await import('./client-certificate.ts')).fetchWithCertificate(clientCert, clientKey);
       return createApiClient(address, token ?? (await ownToken(actions)), {
         attempts,
         timeoutMs: timeout * 1000,
+        ...(fetch === undefined ? {} : { fetch }),
       });
     },
   };

@@ -20,6 +20,7 @@ import type { Runtime, SecretStore } from '../app/ports.ts';
 import type { ProcessPort } from '../app/process-runner/process-port.ts';
 import { createParentEffects } from '../app/hubs/parent-effects.ts';
 import { createScheduler } from '../app/hubs/scheduler.ts';
+import { createTenantEffects, createTenantSpaces } from '../app/hubs/tenant-spaces.ts';
 import { laneOf } from '../domain/hubs/hub-object.ts';
 import type { PendingEffect } from '../domain/workflow.ts';
 
@@ -66,8 +67,10 @@ export const createEffectPorts = (
     callsOf: (hub) => processes.laneCalls(laneOf(hub)),
     refusesSimulated: ports.refusesSimulated === true,
   });
+  const tenants = createTenantSpaces({ registry: hubs, commandRunner: runner, clock });
   const managementClusters = createManagementClusterEffects({
     registry: hubs,
+    tenants,
     secrets,
     clock,
     looks,
@@ -94,6 +97,7 @@ export const createEffectPorts = (
       'made-objects': createMadeObjectEffects({ commandRunner: runner, commands, clock }),
       takings: createTakingEffects({ commandRunner: runner, clock }),
       'management-cluster': managementClusters,
+      tenants: createTenantEffects(tenants, runner),
       ...called,
     },
     effectDeadlinesMs: { [AUTOMATION_PORT]: AUTOMATION_EFFECT_DEADLINE_MS },

@@ -1,4 +1,5 @@
 import { createPrivateKey } from 'node:crypto';
+import type { Socket } from 'node:net';
 import { createSecureContext, createServer, type Server, type TLSSocket, type TlsOptions } from 'node:tls';
 import type { Runtime } from '../app/ports.ts';
 import { isProduction } from '../app/deployment/production.ts';
@@ -11,9 +12,11 @@ export type ServerTls = {
   /** The files as they were last read. */
   readonly options: TlsOptions;
   /** Gives a server what the files hold from now on; connections that are open stay as they are. */
-  readonly follow: (server: Pick<Server, 'setSecureContext'>) => void;
+  readonly follow: (server: Server) => void;
   /** A server that follows them, for connections of HTTP/2. */
   readonly accept: (taken: (socket: TLSSocket) => void) => Server;
+  /** Ends connections that have not agreed on anything yet: a server that closes would wait for them. */
+  readonly endHandshakes: () => void;
   readonly stop: () => void;
 };
 
@@ -89,6 +92,10 @@ const checked = (texts: Context, files: Context): string => {
   return new Date(validTo).toISOString();
 };
 
+/** One for the connection and for the TLS on it. */
+const peerOf = ({ remoteAddress, remotePort, localPort }: Socket): string =>
+  `${remoteAddress} ${remotePort} ${localPort}`;
+
 const followFiles = (
   files: Context,
   first: Context,
@@ -99,7 +106,19 @@ const followFiles = (
   let problem: string | undefined;
   let expires = checked(first, files);
   let warning: string | undefined;
-  const servers: Pick<Server, 'setSecureContext'>[] = [];
+  const servers: Server[] = [];
+  const shaking = new Map<string, Socket>();
+  const follow = (server: Server): void => {
+    servers.push(server);
+    server.on('connection', (socket: Socket) => {
+      const peer = peerOf(socket);
+      shaking.set(peer, socket);
+      socket.once('close', () => {
+        if (shaking.get(peer) === socket) shaking.delete(peer);
+      });
+    });
+    server.on('secureConnection', (socket: TLSSocket) => shaking.delete(peerOf(socket)));
+  };
   logger.info({ expires }, 'serving TLS');
   const warnOfEnd = (): void => {
     const leftMs = Date.parse(expires) - Date.parse(clock.now());
@@ -143,8 +162,9 @@ const followFiles = (
     get options() {
       return options();
     },
-    follow: (server) => {
-      servers.push(server);
+    follow,
+    endHandshakes: () => {
+      for (const socket of shaking.values()) socket.destroy();
     },
     accept: (taken) => {
       const server = createServer({ ...options(), ALPNProtocols: ['h2'], noDelay: true }, (socket) => {
@@ -152,7 +172,7 @@ const followFiles = (
         if (socket.alpnProtocol === false) socket.alpnProtocol = 'h2';
         taken(socket);
       });
-      servers.push(server);
+      follow(server);
       return server;
     },
     stop: () => {

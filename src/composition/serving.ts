@@ -75,6 +75,7 @@ export const createServed = async (config: Config, opened: Opened, system: Syste
     ...(config.placementDeadline === undefined ? {} : { placementDeadline: config.placementDeadline }),
     maxDiskGib: config.maxDiskGib,
     formatPosition: positions.format,
+    lookNow: system.processes.lookNow,
     past: createPast({ store, runner: system.runner, readModels: system.readModels, positions, clock }),
   };
   const surfaces = osacSurfaces(services);
@@ -250,7 +251,9 @@ export const serve = async (
     if (config.drainMs > 0 && server.listening)
       await new Promise<void>((resolve) => timers.after(config.drainMs, () => resolve()));
     ending.abort();
-    await Promise.all([closeServer(server, config.shutdownMs), grpc?.close(config.shutdownMs)]);
+    const closed = Promise.all([closeServer(server, config.shutdownMs), grpc?.close(config.shutdownMs)]);
+    tls?.endHandshakes();
+    await closed;
   });
   await listen(server, 'LEDGER_HTTP_ADDRESS', config.httpAddress);
   if (grpc !== undefined && grpcAddress !== undefined)

@@ -47,7 +47,7 @@ import {
   createSecretUses,
 } from '../app/secrets/stored-secrets.ts';
 import type { ActingKind } from '../domain/acting-kind.ts';
-import { actingKinds, workflowOn } from '../domain/acting-kinds.ts';
+import { actingKinds, workflowOn, works } from '../domain/acting-kinds.ts';
 import { LANE_PAUSES } from '../domain/hubs/lane-pauses.ts';
 import { defined } from '../domain/json-tools.ts';
 import type { JsonObject, JsonValue } from '../domain/json.ts';
@@ -334,7 +334,7 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
       codec,
       commandRunner: runner,
       aggregates: Object.fromEntries(aggregates.map((aggregate) => [aggregate.category, aggregate])),
-      workflows: actingKinds.map(({ workflow }) => workflow),
+      workflows: works.map(({ workflow }) => workflow),
       runEventTypes: processEventTypes.map(({ type }) => type),
       effectPorts: effects.effectPorts,
       effectDeadlinesMs: effects.effectDeadlinesMs,

@@ -1,11 +1,11 @@
-import { actingKinds } from './acting-kinds.ts';
+import { works } from './acting-kinds.ts';
 import type { HubObject, OwnedObject } from './hubs/hub-object.ts';
 import { HUB_OWN_OBJECTS } from './hubs/hub-objects.ts';
 
 /** Every kind of object that is written or read on hubs. Adapters, checks and the files of rights walk this list. */
 export const HUB_OBJECTS: readonly HubObject[] = [
   ...HUB_OWN_OBJECTS,
-  ...new Set(actingKinds.flatMap(({ hubObjects }) => hubObjects)),
+  ...new Set(works.flatMap(({ hubObjects }) => hubObjects)),
 ];
 
 export const isOwned = (object: HubObject): object is OwnedObject => 'idLabel' in object;

@@ -28,6 +28,7 @@ import { inProject } from './tenancy/in-project.ts';
 import { project } from './tenancy/project.resource.ts';
 import { roleBinding } from './tenancy/role-binding.resource.ts';
 import { role } from './tenancy/role.resource.ts';
+import { TENANT_SPACE_CATEGORY, tenantSpaceDecider } from './tenancy/tenant-space.ts';
 import { tenant } from './tenancy/tenant.resource.ts';
 import { user } from './tenancy/user.resource.ts';
 
@@ -118,6 +119,7 @@ const owning = <Known>(category: string, decider: Known, stateVersion: number) =
 export const nameAggregate = owning(NAME_CATEGORY, nameDecider, 2);
 export const hubCapacityAggregate = owning(HUB_CAPACITY_CATEGORY, hubCapacityDecider, 3);
 export const lanePausesAggregate = owning(LANE_PAUSES_CATEGORY, lanePausesDecider, 1);
+export const tenantSpaceAggregate = owning(TENANT_SPACE_CATEGORY, tenantSpaceDecider, 1);
 export const retentionAggregate = owning(RETENTION_CATEGORY, retentionDecider, 3);
 export const auditGrantAggregate = owning(AUDIT_GRANT_CATEGORY, auditGrantDecider, 1);
 export const auditGrantNoticeAggregate = owning(AUDIT_GRANT_NOTICE_CATEGORY, auditGrantNoticeDecider, 1);
@@ -129,6 +131,7 @@ export const aggregates: readonly AnyAggregate[] = [
   nameAggregate,
   hubCapacityAggregate,
   lanePausesAggregate,
+  tenantSpaceAggregate,
   retentionAggregate,
   auditGrantAggregate,
   auditGrantNoticeAggregate,

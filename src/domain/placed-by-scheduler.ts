@@ -1,5 +1,6 @@
 import type { JsonObject } from './json.ts';
 import { objectAt, stringAt } from './json-tools.ts';
+import { filled } from './hubs/hub-codecs.ts';
 import type { OwnedObject } from './hubs/hub-object.ts';
 import { ZONE_ANNOTATION } from './hubs/placement.ts';
 import { placeIn, type PlacedCommand, type PlacedState } from './placed-document.ts';
@@ -17,6 +18,8 @@ export const placeByScheduler = <State extends PlacedState>(
   kind: string,
   object: OwnedObject,
   objects: readonly string[] = [object.kind],
+  /** Annotation of the object that names the only hub possible; for kinds of providers. */
+  hubAnnotation?: string,
 ): PlacedStep<State, PlacedCommand> => {
   const toScheduler = (run: PlacedRun, operation: string, more: JsonObject): Call => ({
     port: 'scheduler',
@@ -26,12 +29,14 @@ export const placeByScheduler = <State extends PlacedState>(
   });
   const place = (run: PlacedRun): Call => {
     const zone = annotationOf(run, ZONE_ANNOTATION) ?? '';
+    const hub = (hubAnnotation && annotationOf(run, hubAnnotation)) ?? '';
     return toScheduler(run, 'place', {
       tenant: run.tenant,
       // There are no webhooks and jobs for such kinds.
       withoutAutomation: true,
       objects: [...objects],
       ...(zone === '' ? {} : { zone }),
+      ...(hub === '' ? {} : { hub }),
     });
   };
   const release = (run: PlacedRun): Call => {
@@ -52,6 +57,7 @@ export const placeByScheduler = <State extends PlacedState>(
     // A place that was found too late to be recorded is given back by its hub.
     keep: (_run, answer) => ({
       waiting: stringAt(answer, 'message') || NO_HUB,
+      ...filled({ detail: stringAt(answer, 'detail') }),
       ...(answer['placed'] === true ? { hub: stringAt(answer, 'hub') } : {}),
     }),
     // A look that gives back whatever was reserved leaves no doubt either.

@@ -31,14 +31,14 @@ import {
   withoutPaths,
 } from './json-tools.ts';
 import type { ResourceKind, ResourceView } from './resource.ts';
-import { jsonObject, mayBe, text, typesOf, yes, type EventData, type Shapes } from './schemas.ts';
+import { jsonObject, mayBe, text, typesOf, type EventData, type Shapes } from './schemas.ts';
 import { z } from 'zod';
 
 /**
  * A document that is carried out on a hub as one object there: the rules of a document (`documentDecider`),
  * and what has become of it. Once it has a place, it is gone only when its absence there was observed: until
- * then our finalizer stands. A status that a private caller writes is shown until the next report
- * of the workflow.
+ * then our finalizer stands. A status that a private caller writes, also with the order, is shown until something is
+ * seen of it on its hub: a place or a wait is nothing seen there.
  */
 const PLACE = {
   hub: text,
@@ -48,8 +48,6 @@ const PLACE = {
   simulated: z.boolean(),
   /** Who reconciles the object there. */
   controller: z.enum(['operator', 'ledger']),
-  /** The namespace is the tenant's own and made when first needed. */
-  tenantNamespace: yes,
 };
 const placeSchema = z.object(PLACE);
 export type Place = Readonly<z.infer<typeof placeSchema>>;
@@ -126,6 +124,8 @@ export type PlacedRules = Pick<DocumentRules, 'words' | 'immutable' | 'normalize
   /** Paths whose change its hub is to carry out: until it shows that, the document is not as wanted. */
   readonly carriedOut?: readonly string[];
   readonly status: (state: Placed) => JsonObject;
+  /** Annotations that the service itself shows: nobody takes them away, and they are stored nowhere. */
+  readonly annotations?: (document: JsonObject) => JsonObject;
   /** Why a written status is refused. */
   readonly checkReport?: (shown: JsonObject, status: JsonObject) => Rejection | undefined;
   /** Why it can be neither deleted nor aborted: something uses it. */
@@ -185,6 +185,15 @@ type AnyEvent = DomainEvent<string, JsonObject & At>;
 
 export const placedDocument = (rules: PlacedRules) => {
   const { prefix, words } = rules;
+  const withoutOwn = (document: JsonObject): JsonObject => {
+    if (rules.annotations === undefined) return document;
+    const { metadata: _sent, ...others } = document;
+    const metadata = objectAt(document, 'metadata');
+    const own = Object.keys(rules.annotations(document));
+    const left = Object.entries(objectAt(metadata, 'annotations')).filter(([key]) => !own.includes(key));
+    const kept = withoutEmpty({ ...metadata, annotations: Object.fromEntries(left) });
+    return { ...withoutEmpty({ metadata: kept }), ...others };
+  };
   const documents = documentDecider({
     ...rules,
     events: eventsOf(prefix),
@@ -193,7 +202,7 @@ export const placedDocument = (rules: PlacedRules) => {
       const metadata = objectAt(sent, 'metadata');
       const finalizers = listAt(metadata, 'finalizers').filter((one) => one !== FULFILLMENT_FINALIZER);
       const kept = { ...withoutEmpty({ metadata: withoutEmpty({ ...metadata, finalizers }) }), ...document };
-      return rules.normalize?.(kept, context) ?? kept;
+      return withoutOwn(rules.normalize?.(kept, context) ?? kept);
     },
   });
   const made = (name: string, at: string, data: object = {}): AnyEvent => ({
@@ -216,6 +225,18 @@ export const placedDocument = (rules: PlacedRules) => {
     const shown = reportable(shownStatus(state));
     if (sameJson(status, shown)) return [];
     return rules.checkReport?.(shown, status) ?? [made('StatusReported', at, { status })];
+  };
+
+  /** Laid over what a new one shows; what it says nothing of stays so. */
+  const create = (state: PlacedState, command: Creation): Decision<DomainEvent> => {
+    const created = documents.decide(state, command);
+    const { at, document } = command;
+    if (isRejection(created) || document['status'] === undefined) return created;
+    const ordered = created.reduce<PlacedState>(evolve, state);
+    if (!isStored(ordered)) return created;
+    const status = { ...shownStatus(ordered), ...objectAt(document, 'status') };
+    const reported = report(ordered, { type: 'ReviseDocument', at, document: { ...document, status } });
+    return isRejection(reported) ? reported : [...created, ...reported];
   };
 
   const revise = (state: PlacedState, command: Revision): Decision<DomainEvent> => {
@@ -312,15 +333,18 @@ export const placedDocument = (rules: PlacedRules) => {
   const evolve = (state: PlacedState, event: DomainEvent): PlacedState => {
     if (!isStored(state)) return documents.evolve(state, event as never);
     const { type, data } = event as AnyEvent;
-    const { waiting: _waiting, reported: _reported, ...told } = state;
+    const { waiting: _waiting, reported, ...told } = state;
     const { failure: _failure, ...well } = told;
     switch (type.startsWith(prefix) ? type.slice(prefix.length) : '') {
       case 'Placed': {
         const { at: _at, decision: _why, ...place } = data as Recorded<'Placed'>;
-        return { ...well, place };
+        const shown = reported === undefined ? {} : { reported: { ...reported, hub: place.hub } };
+        return { ...well, ...shown, place };
       }
-      case 'Waiting':
-        return { ...(isAborted(state) ? told : well), waiting: data as Recorded<'Waiting'> };
+      case 'Waiting': {
+        const kept = { ...(isAborted(state) ? told : well), ...defined({ reported }) };
+        return { ...kept, waiting: data as Recorded<'Waiting'> };
+      }
       case 'Failed':
         return { ...told, failure: data as Recorded<'Failed'> };
       case 'RetryRequested': {
@@ -358,7 +382,7 @@ export const placedDocument = (rules: PlacedRules) => {
         case 'CreateDocument':
           return isStored(state) && state.status === 'retired'
             ? idUsed(state, command)
-            : documents.decide(state, command);
+            : create(state, command);
         case 'ReviseDocument':
           return revise(state, command);
         case 'DeleteDocument':
@@ -375,10 +399,15 @@ export const placedDocument = (rules: PlacedRules) => {
     view: (state: PlacedState): ResourceView => {
       if (!isStored(state)) return { exists: false };
       const status = shownStatus(state);
-      const metadata = objectAt(state.document, 'metadata');
+      const stored = objectAt(state.document, 'metadata');
+      const own = rules.annotations?.(state.document);
+      const metadata =
+        own === undefined
+          ? stored
+          : { ...stored, annotations: { ...objectAt(stored, 'annotations'), ...own } };
       const finalizers = [...listAt(metadata, 'finalizers'), FULFILLMENT_FINALIZER];
       const held = state.place !== undefined && state.status !== 'retired';
-      const document = held ? { ...state.document, metadata: { ...metadata, finalizers } } : state.document;
+      const document = { ...state.document, metadata: held ? { ...metadata, finalizers } : metadata };
       const view = documentView({ ...state, document }, rules.secrets, (shown) => ({ ...shown, status }));
       return view.exists ? { ...view, state: stringAt(status, 'state') } : view;
     },
@@ -403,7 +432,7 @@ export const placedTypes = (
     Object.fromEntries(Object.entries(SHAPES).map(([word, shape]) => [prefix + word, shape])),
     {
       [`${prefix}Placed`]: {
-        providerOnly: ['hub', 'namespace', 'objectName', 'controller', 'tenantNamespace', 'decision'],
+        providerOnly: ['hub', 'namespace', 'objectName', 'controller', 'decision'],
       },
       [`${prefix}Waiting`]: { providerOnly: ['detail'] },
       [`${prefix}Failed`]: { providerOnly: ['detail'] },

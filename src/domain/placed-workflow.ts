@@ -2,6 +2,7 @@ import type { ActingKind, AnyWorkflow, TimelineWords } from './acting-kind.ts';
 import type { Decider, DomainEvent } from './decider.ts';
 import type { EventType } from './event-type.ts';
 import { failureSentence } from './failure-sentences.ts';
+import { filled } from './hubs/hub-codecs.ts';
 import { laneOf, type OwnedObject, SIMULATION_ANNOTATION } from './hubs/hub-object.ts';
 import type { JsonObject } from './json.ts';
 import { defined, isObject, objectAt, own, stringAt, textsAt, without } from './json-tools.ts';
@@ -23,6 +24,8 @@ import { BACKOFF, delayAfter, later, OWN_BACKOFF, type Backoff } from './process
 import type { Problem, Run } from './process/run.ts';
 import { stepWorkflow } from './process/step-workflow.ts';
 import { UNDO } from './process/undo.ts';
+import { tenantSpaceId } from './tenancy/tenant-space.ts';
+import { HUB_CARRIES, HUB_WAKE, TENANT_READY, TENANT_WAKE } from './tenancy/tenant-wake.ts';
 import type { ResourceKind } from './resource.ts';
 import { because, quoted } from './sentences.ts';
 
@@ -57,6 +60,8 @@ const WAITING_BACKOFF: Backoff = { firstMs: MINUTE, maxMs: 90 * MINUTE };
 const MOST_WOKEN = 3;
 const ASK_AGAIN = 'ask-again';
 const DUE = 'due';
+/** Of an object beside, which nobody watches. */
+const BESIDE_REMOVAL: Backoff = { firstMs: 1_000, maxMs: MINUTE };
 
 type Told<Command> = Command | PlacedCommand | undefined;
 /** What a kind says beside its resource. */
@@ -68,8 +73,13 @@ export type PlacedDeclaration<State extends PlacedState, Command> = Pick<
   readonly eventTypes: readonly EventType[];
   readonly states: readonly string[];
   readonly object: OwnedObject;
-  /** Objects of other kinds that its own steps hold there (`holdOnHub`). */
-  readonly beside?: readonly OwnedObject[];
+  /** Objects that are on the hub before it and go after it, each by a step of this name. */
+  readonly beside?: readonly {
+    readonly step: string;
+    readonly object: OwnedObject;
+    readonly needed: (run: PlacedRun<State>) => boolean;
+    readonly wanted: (run: PlacedRun<State>) => JsonObject;
+  }[];
   /** Before the object is applied; the place is one of them. One that has to wait keeps `{waiting, until?}`. */
   readonly first: readonly PlacedStep<State, Command | PlacedCommand>[];
   /** Types of events that may end such a wait; `of`: id of the stream that they must be in. */
@@ -113,10 +123,26 @@ const answersOf = ({ done }: PlacedRun, step: string): number => own(done, step)
 /** The last answer, if it was to wait; `isOver`: something may have changed since. */
 const waitOf = (run: PlacedRun, step: string) => {
   const { at = '', times = 0, result } = own(run.done, step) ?? {};
-  const message = stringAt(result, 'waiting');
+  const [message, until] = [stringAt(result, 'waiting'), stringAt(result, 'until')];
   const isOver = (own(run.memo.answers, step) ?? 0) >= times;
-  return message === '' ? undefined : { at, times, message, until: stringAt(result, 'until'), isOver };
+  if (message === '') return undefined;
+  const isForHub = stringAt(result, 'for') === 'hub';
+  return { step, at, times, message, until, detail: stringAt(result, 'detail'), isForHub, isOver };
 };
+
+/**
+ * It may have to wait until its hub knows its tenant (`tenant-space.ts`). The effect is the same until it had that answer,
+ * and then another one.
+ */
+const APPLY = 'apply';
+const applyInstance = (run: PlacedRun, step = APPLY): string => {
+  const { instance = '', times = 0 } = own(run.done, step) ?? {};
+  const ofCycle = instance === String(run.cycle) || instance.startsWith(`${run.cycle}.`);
+  if (waitOf(run, step) !== undefined) return `${run.cycle}.${times}`;
+  return ofCycle ? instance : String(run.cycle);
+};
+const isApplied = (run: PlacedRun, step = APPLY): boolean =>
+  own(run.done, step)?.instance === applyInstance(run, step) && waitOf(run, step) === undefined;
 
 /** Asks what may have to wait; once it was told to wait, not before something may have changed. */
 export const asking = <State extends PlacedState, Command>(
@@ -149,10 +175,10 @@ const onHubOf = (
   run: PlacedRun,
   operation: string,
   more: JsonObject = {},
-  own?: string,
+  nameOf?: OwnedObject['nameOf'],
 ): Call => {
-  const { hub = '', namespace = '', objectName } = placeOf(run) ?? {};
-  const name = own ?? objectName ?? '';
+  const { hub = '', namespace = '', objectName = '' } = placeOf(run) ?? {};
+  const name = nameOf?.(run.id) ?? objectName;
   const args = { object: object.kind, hub, namespace, name, id: run.id, ...more };
   return { port: 'management-cluster', operation, lane: laneOf(hub, object), args };
 };
@@ -162,36 +188,42 @@ const isGoneFrom = (
 ): boolean => left === null && hub === placeOf(run)?.hub;
 
 /** Holds an object on its hub from here on, until it is undone and seen to be absent there. */
-export const holdOnHub = <State extends PlacedState, Command>(
+const onItsHub = <State extends PlacedState>(
   name: string,
   object: OwnedObject,
   wanted: (run: PlacedRun<State>) => JsonObject,
-  more: Partial<PlacedStep<State, Command>> = {},
-  removal = REMOVAL_BACKOFF,
-  /** Absent: as the place says. */
-  nameOf?: (id: string) => string,
-): PlacedStep<State, Command> => ({
-  name,
-  rules: { backoff: BACKOFF },
-  work: (run) => ({
-    call: onHubOf(object, run, 'applyObject', wanted(run), nameOf?.(run.id)),
-    instance: run.cycle,
-  }),
-  undo: {
-    call: (run) => onHubOf(object, run, 'deleteObject', {}, nameOf?.(run.id)),
-    look: (run) => onHubOf(object, run, 'observeObject', {}, nameOf?.(run.id)),
-    absent: (run, answer) => answer['existed'] === false || isGoneFrom(run, answer),
-    // Soon told of: what does not go away is rarely gone later.
-    rules: { backoff: removal, attempts: 3 },
-  },
-  ...more,
-});
+  removal: Backoff,
+  nameOf?: OwnedObject['nameOf'],
+) => {
+  const on = (run: PlacedRun<State>, operation: string, more: JsonObject = {}): Call =>
+    onHubOf(object, run, operation, more, nameOf);
+  return {
+    name,
+    rules: { backoff: BACKOFF },
+    done: (run: PlacedRun<State>) => isApplied(run, name),
+    work: (run: PlacedRun<State>) =>
+      waitOf(run, name)?.isOver === false
+        ? undefined
+        : {
+            call: on(run, 'applyObject', { ...wanted(run), tenant: true }),
+            instance: applyInstance(run, name),
+          },
+    undo: {
+      call: (run: PlacedRun<State>) => on(run, 'deleteObject'),
+      look: (run: PlacedRun<State>) => on(run, 'observeObject'),
+      absent: (run: PlacedRun<State>, answer: JsonObject) =>
+        answer['existed'] === false || isGoneFrom(run, answer),
+      // Soon told of: what does not go away is rarely gone later.
+      rules: { backoff: removal, attempts: 3 },
+    },
+  };
+};
 
 const workflowOf = <State extends PlacedState, Command extends { readonly type: string }>(
   { kind, message: prefix, words, decider }: ResourceKind<State, Command>,
   declared: PlacedDeclaration<State, Command>,
 ): AnyWorkflow => {
-  const { object, first, following = [], wakes } = declared;
+  const { object, first, beside = [], following = [], wakes } = declared;
   type Any = Command | PlacedCommand;
   type R = PlacedRun<State>;
 
@@ -201,40 +233,47 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
     const { at = '', times = 0 } = own(run.done, step) ?? {};
     return reason === undefined || run.subject.failure?.reason !== reason
       ? []
-      : [{ at, times, message: '', until: '', isOver: (own(run.memo.answers, step) ?? 0) >= times }];
+      : [
+          {
+            step,
+            at,
+            times,
+            message: '',
+            until: '',
+            detail: '',
+            isForHub: false,
+            isOver: (own(run.memo.answers, step) ?? 0) >= times,
+          },
+        ];
   };
+  const held = [...beside.map(({ step }) => step), APPLY];
   const restOf = (run: R) =>
-    [...first.flatMap(({ name }) => waitOf(run, name) ?? []), ...failureOf(run)].find(
-      ({ isOver }) => !isOver,
-    );
+    [
+      ...[...first.map(({ name }) => name), ...held].flatMap((name) => waitOf(run, name) ?? []),
+      ...failureOf(run),
+    ].find(({ isOver }) => !isOver);
 
   const dueStep = (due: NonNullable<typeof declared.due>): PlacedStep<State, Any> => ({
     name: 'tell-due',
     phase: 'live',
-    after: ['apply'],
+    after: [APPLY],
     needed: (run) => run.memo.due !== undefined && due.at(run) === run.memo.due,
     tell: due.tell,
   });
 
   const applyArgs = (run: R): JsonObject => {
-    const { simulated, tenantNamespace } = run.subject.place ?? {};
+    const { simulated } = run.subject.place ?? {};
     const { spec, labels, annotations } = declared.wanted(run);
     // A tenant's annotation must never reach a real hub: its operator reads annotations as instructions.
     const simulation = simulated === true ? annotationOf(run, SIMULATION_ANNOTATION) : undefined;
     const all = defined({ ...annotations, [SIMULATION_ANNOTATION]: simulation }) as JsonObject;
-    return {
-      spec,
-      annotations: all,
-      ...defined({ labels }),
-      ...(tenantNamespace === undefined ? {} : { tenantNamespace }),
-    };
+    return { spec, annotations: all, ...defined({ labels }) };
   };
 
   const look = (run: R, answer: JsonObject, at: string): Any | undefined => {
     const { place } = run.subject;
     const { object: shown, hub } = answer;
-    const isApplied = run.done['apply']?.instance === String(run.cycle);
-    if (run.ending !== undefined || run.aborted !== undefined || !isApplied || place === undefined)
+    if (run.ending !== undefined || run.aborted !== undefined || !isApplied(run) || place === undefined)
       return undefined;
     // Until an attempt whose outcome nobody knows has its answer, nothing that is seen is news.
     if (run.problem !== undefined || shown === undefined || (hub !== undefined && hub !== place.hub))
@@ -248,22 +287,31 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
     // Where nobody works on the objects of a hub, what was stored there is as it should be.
     const isUnattended = place.controller === 'ledger' && !place.simulated;
     if (isUnattended || stringAt(shown, 'phase') === 'Ready') return declared.ready(run, shown, at);
-    if (stringAt(shown, 'phase') !== 'Failed') return undefined;
     const said = stringAt(shown, 'message');
+    if (stringAt(shown, 'phase') !== 'Failed')
+      // What it waits for there, such as its tenant (`TenantNotReady`), it says while nothing has failed.
+      return said === ''
+        ? undefined
+        : { type: 'ReportWaiting', at, message: `the hub has not begun the ${words} yet`, detail: said };
     const message = `the hub could not make the ${words} ready`;
     const detail = said === '' ? {} : { detail: said };
     return { type: 'RecordFailure', at, reason: 'ProvisioningFailed', message, ...detail };
   };
 
-  const { undo: removal, ...applied } = holdOnHub<State, Any>('apply', object, applyArgs);
+  const applied = onItsHub<State>(APPLY, object, applyArgs, REMOVAL_BACKOFF);
   const steps: readonly PlacedStep<State, Any>[] = [
     ...first,
+    ...beside.map(
+      (one): PlacedStep<State, Any> => ({
+        ...onItsHub(one.step, one.object, one.wanted, BESIDE_REMOVAL, one.object.nameOf),
+        after: first.map(({ name }) => name),
+        needed: one.needed,
+      }),
+    ),
     {
       ...applied,
-      after: first.map(({ name }) => name),
-      ...(removal === undefined
-        ? {}
-        : { undo: { ...removal, shown: (_run, answer) => isObject(answer['object']), gone: isGoneFrom } }),
+      after: [...first.map(({ name }) => name), ...beside.map(({ step }) => step)],
+      undo: { ...applied.undo, shown: (_run, answer) => isObject(answer['object']), gone: isGoneFrom },
     },
     ...following,
     ...(declared.due === undefined ? [] : [dueStep(declared.due)]),
@@ -298,7 +346,7 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
         const wait = restOf(run);
         return wait === undefined || wait.message === ''
           ? undefined
-          : { type: 'ReportWaiting', at: wait.at, message: wait.message };
+          : { type: 'ReportWaiting', at: wait.at, message: wait.message, ...filled({ detail: wait.detail }) };
       },
     },
     {
@@ -364,14 +412,17 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
     memo: {
       initial: { answers: {} },
       evolve: (memo, { type, data }, run) => {
-        const fired = type === 'TimerFired' ? stringAt(data, 'timerId') : '';
-        if (fired.startsWith(`${DUE}:`)) return { ...memo, due: fired.slice(DUE.length + 1) };
-        if (type !== retry && (type !== 'TimerFired' || !stringAt(data, 'timerId').startsWith(ASK_AGAIN)))
+        const timerId = type === 'TimerFired' ? stringAt(data, 'timerId') : '';
+        if (timerId.startsWith(`${DUE}:`)) return { ...memo, due: timerId.slice(DUE.length + 1) };
+        if (
+          type !== retry &&
+          ![ASK_AGAIN, TENANT_READY, HUB_CARRIES].some((name) => timerId.startsWith(name))
+        )
           return memo;
         const { until = '' } = restOf(run) ?? {};
         const hasCome = until !== '' && until <= stringAt(data, 'at');
         const answers = Object.fromEntries(
-          [...first, ...following].map(({ name }) => [name, answersOf(run, name)]),
+          [...first, { name: APPLY }, ...following].map(({ name }) => [name, answersOf(run, name)]),
         );
         return { ...memo, answers, ...(hasCome ? { came: until } : {}) };
       },
@@ -380,21 +431,30 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
       if (run.ending !== undefined || run.aborted !== undefined) return {};
       const wait = restOf(run);
       const next = declared.due?.at(run);
-      const own = next === undefined || next === run.memo.due ? {} : { [`${DUE}:${next}`]: next };
-      if (wait === undefined) return own;
+      const due = next === undefined || next === run.memo.due ? {} : { [`${DUE}:${next}`]: next };
+      if (wait === undefined) return due;
       const { at, until, times } = wait;
       const { came } = run.memo;
       // It asks at the time that it was told of, whoever woke it before. Where others were faster there are more of them.
       const rest = until === '' || until === came ? delayAfter(run.id, times, WAITING_BACKOFF) : MINUTE;
       const soonest = until !== '' && came === undefined ? until : later(at, rest);
-      const timerId = wakes.of === undefined ? ASK_AGAIN : `${ASK_AGAIN}:${wakes.of(run)}`;
-      return { ...own, [timerId]: until > soonest ? until : soonest };
+      const asked = wakes.of === undefined ? ASK_AGAIN : `${ASK_AGAIN}:${wakes.of(run)}`;
+      const { hub = '' } = placeOf(run) ?? {};
+      const byHub = wait.isForHub
+        ? `${HUB_CARRIES}:${hub}`
+        : `${TENANT_READY}:${tenantSpaceId(hub, run.tenant)}`;
+      const timerId = held.includes(wait.step) ? byHub : asked;
+      return { ...due, [timerId]: until > soonest ? until : soonest };
     },
-    wakes: {
-      types: wakes.types,
-      timerId: ASK_AGAIN,
-      ...(wakes.of === undefined ? {} : { perStream: wakes.most ?? MOST_WOKEN }),
-    },
+    wakes: [
+      {
+        types: wakes.types,
+        timerId: ASK_AGAIN,
+        ...(wakes.of === undefined ? {} : { perStream: wakes.most ?? MOST_WOKEN }),
+      },
+      TENANT_WAKE,
+      HUB_WAKE,
+    ],
     steps: steps as readonly Step<R, Any & { readonly type: string }>[],
     observe: look as (...of: Parameters<typeof look>) => (Any & { readonly type: string }) | undefined,
     hubOf: (run) => placeOf(run)?.hub,
@@ -416,7 +476,7 @@ export const placedKind = <
     ...resource,
     eventTypes: declared.eventTypes,
     workflow: workflowOf(resource as unknown as ResourceKind<State, Command>, declared),
-    hubObjects: [declared.object, ...(declared.beside ?? [])],
+    hubObjects: [declared.object, ...(declared.beside ?? []).map((one) => one.object)],
     isWithdrawn: ({ withdrawn }) => withdrawn === true,
     timeline: {
       sentences: {
@@ -439,6 +499,8 @@ export const placedKind = <
         ...(declared.due === undefined
           ? {}
           : { [DUE]: 'The time of something that was wanted later has come.' }),
+        [TENANT_READY]: 'Its hub may know its tenant by now; the ledger sends it again.',
+        [HUB_CARRIES]: 'Its hub may carry it by now; the ledger sends it again.',
       },
     },
     order: {

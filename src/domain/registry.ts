@@ -12,6 +12,7 @@ import { documentKinds } from './kinds.ts';
 import { namingEventTypes } from './naming/event-types.ts';
 import { processEventTypes } from './process/event-types.ts';
 import { projectEntryTypes } from './tenancy/event-types.ts';
+import { tenantSpaceTypes } from './tenancy/tenant-space.ts';
 
 /**
  * Every event type of the service: those of acting kinds as they declare them, those of document kinds as
@@ -22,6 +23,7 @@ export const eventTypes: readonly EventType[] = [
   ...new Set(actingKinds.flatMap((kind) => kind.eventTypes)),
   ...documentKinds.flatMap(documentTypes),
   ...projectEntryTypes,
+  ...tenantSpaceTypes,
   ...hubEventTypes,
   ...namingEventTypes,
   ...processEventTypes,

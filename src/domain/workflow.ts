@@ -35,11 +35,11 @@ export type Workflow<State, RunEvent extends DomainEvent = DomainEvent> = {
    * run that keeps it counts as due. `perStream`: only of runs whose timer is `<timerId>:<id of the event's stream>`, and
    * of so many of them for each event, the oldest first.
    */
-  readonly wakes?: {
+  readonly wakes?: readonly {
     readonly types: readonly string[];
     readonly timerId: string;
     readonly perStream?: number;
-  };
+  }[];
   /** The hub that the run works on, for the metadata of what it records and commands; undefined: none (yet). */
   readonly hubOf?: (state: State) => string | undefined;
   /** True when the run will never have anything to do again; its state may be forgotten. */

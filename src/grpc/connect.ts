@@ -1,5 +1,6 @@
 import { fromBinary, type DescMethod, type Message } from '@bufbuild/protobuf';
 import {
+  Code,
   ConnectError,
   createConnectRouter,
   createContextKey,
@@ -7,47 +8,47 @@ import {
   type HandlerContext,
   type MethodImpl,
 } from '@connectrpc/connect';
-import { createWritableIterable, type UniversalHandler } from '@connectrpc/connect/protocol';
+import {
+  createWritableIterable,
+  encodeEnvelope,
+  transformSplitEnvelope,
+  type EnvelopedMessage,
+  type UniversalHandler,
+} from '@connectrpc/connect/protocol';
 import type { IncomingHttpHeaders } from 'node:http2';
-import { bodyText, MAX_BODY_BYTES, SMALL_BODY_BYTES } from '../http/body.ts';
-import type { ApiError } from '../http/errors.ts';
-import { asApiError, bytesOf, type Exchange } from '../http/exchange.ts';
-import { assertKnown } from '../http/limits/admission.ts';
-import { READ, WRITE } from '../http/osac/messages.ts';
+import { bodyText, MAX_BODY_BYTES } from '../http/body.ts';
+import { invalid, type ApiError } from '../http/errors.ts';
+import { asApiError, type Exchange } from '../http/exchange.ts';
+import { namingFailures } from '../http/limits/admission.ts';
+import { decodeMessage, READ, WRITE } from '../http/osac/messages.ts';
 import type { CallServices } from '../http/osac/served.ts';
 import type { MessageSink } from '../http/osac/service-table.ts';
-import { dropRest, type GrpcAnswer } from './answer.ts';
+import { dropRest, type StreamAnswer, type StreamExchange } from './answer.ts';
 import { decode } from './documents.ts';
-import {
-  FRAME_HEAD,
-  frameOf,
-  MAX_MESSAGE_BYTES,
-  readMessages,
-  tooLarge,
-  type MessageReader,
-} from './frames.ts';
-import type { GrpcMethod, StreamMethod, UnaryMethod } from './method.ts';
+import { tooLarge, type Intake } from './intake.ts';
+import { pathOf, type GrpcMethod, type StreamMethod, type UnaryMethod } from './method.ts';
+import { MAX_MESSAGE_BYTES } from './protocol.ts';
+import { inTurns, intakeOf } from './serve.ts';
 import { statusOf } from './status.ts';
 
 /**
- * Connect's own protocol, in JSON and protobuf, for pages in a browser. The library carries it: it is not on the way of
- * the many calls. What it answers is what gRPC answers.
+ * gRPC-Web and Connect's own protocol, in JSON and protobuf, for pages in a browser. What is answered is what gRPC
+ * answers.
  */
 export type Connect = {
   /** Throws what is to be answered as an error of the call. */
-  readonly serve: (exchange: ConnectExchange, path: string, headers: IncomingHttpHeaders) => Promise<void>;
+  readonly serve: (exchange: StreamExchange, path: string, headers: IncomingHttpHeaders) => Promise<void>;
 };
-
-export type ConnectExchange = Exchange & { readonly response: GrpcAnswer };
 
 export type ConnectServices = CallServices & {
   /** Milliseconds in which a message must have arrived. Default 30,000. */
   readonly arrivalMs?: number;
 };
 
-type Told = { readonly exchange: ConnectExchange; fault?: ApiError };
+type Told = { readonly exchange: StreamExchange; fault?: ApiError };
 
-const JSON_TYPE = /^application\/(connect\+)?json/i;
+const JSON_TYPE = /^application\/(connect\+|grpc-web\+)?json/i;
+const WEB_TYPE = /^application\/grpc-web/i;
 
 const TOLD = createContextKey<Told | undefined>(undefined);
 
@@ -59,7 +60,6 @@ export const createConnect = (
 ): Connect => {
   const router = createConnectRouter({
     grpc: false,
-    grpcWeb: false,
     readMaxBytes: MAX_BODY_BYTES,
     writeMaxBytes: MAX_MESSAGE_BYTES,
     acceptCompression: [],
@@ -73,29 +73,32 @@ export const createConnect = (
     return connectError(error, told.exchange);
   };
   /** The one message of a request, read and looked at before the library gets it; what follows is dropped. */
-  const received = async function* (told: Told, desc: DescMethod, type = ''): AsyncGenerator<Buffer> {
+  const received = async function* (
+    told: Told,
+    { input, methodKind }: DescMethod,
+    type = '',
+  ): AsyncGenerator<Uint8Array> {
     const { exchange } = told;
-    const reader = readMessages(exchange.response.stream, {
-      budget: services.bodies,
-      onBytes: bytesOf(exchange),
-      encoding: undefined,
-      arrivalMs: services.arrivalMs,
-      single: true,
-      assertKnown: () => assertKnown(exchange, services),
-    });
-    const framed = desc.methodKind !== 'unary';
+    const framed = methodKind !== 'unary' || WEB_TYPE.test(type);
+    const read = async (): Promise<Uint8Array | undefined> => {
+      const intake = intakeOf(exchange, services);
+      try {
+        const message = await (framed ? firstOf : wholeOf)(exchange.response, intake);
+        if (message === undefined) return undefined;
+        const isJson = JSON_TYPE.test(type);
+        const check = (): unknown =>
+          isJson ? decodeMessage(input, bodyText(Buffer.from(message))) : decode(input, message);
+        await inTurns(exchange, message, check, services);
+        return framed ? encodeEnvelope(0, message) : message;
+      } finally {
+        intake.settle();
+      }
+    };
     try {
-      const message = framed
-        ? await firstFramed(reader)
-        : await wholeBody(reader, () => assertKnown(exchange, services));
-      if (message === undefined) return;
-      if (JSON_TYPE.test(type)) bodyText(message);
-      else decode(desc.input, message);
-      yield framed ? frameOf(message) : message;
+      const message = await namingFailures(exchange, services, read);
+      if (message !== undefined) yield message;
     } catch (error) {
       throw refusal(told, error);
-    } finally {
-      reader.stop();
     }
   };
   const addUnary = ({ desc, serve }: UnaryMethod): void => {
@@ -144,24 +147,50 @@ export const createConnect = (
     serve: async (exchange, path, headers) => {
       const handler = byPath.get(path);
       if (handler === undefined) return exchange.response.plain(404);
+      exchange.method = pathOf(handler.method);
       const told: Told = { exchange };
       await answerBy(handler, told, headers, received(told, handler.method, headers['content-type']));
     },
   };
 };
 
-/** Who sends much is asked for a token by what has come: HTTP/2 need not announce a length. */
-const wholeBody = async (reader: MessageReader, known: () => Promise<void>): Promise<Buffer> => {
-  if (await reader.has(SMALL_BODY_BYTES + 1)) await known();
-  if (await reader.has(MAX_BODY_BYTES + 1)) throw tooLarge();
-  return reader.rest();
+type Reader = (answer: StreamAnswer, intake: Intake) => Promise<Uint8Array | undefined>;
+
+/** Bytes without a frame. */
+const wholeOf: Reader = async ({ stream }, intake) => {
+  const parts: Buffer[] = [];
+  const complete = await intake.awaiting<boolean>((arrived) => {
+    stream.once('end', () => arrived(true));
+    stream.on('data', (part: Buffer) => {
+      if (intake.bytes > MAX_BODY_BYTES) arrived(false);
+      else parts.push(part);
+    });
+  });
+  if (!complete) throw tooLarge();
+  return Buffer.concat(parts);
 };
 
-const firstFramed = (reader: MessageReader): Promise<Buffer | undefined> =>
-  reader.next((message) => {
-    if (message.byteLength > MAX_BODY_BYTES) throw tooLarge();
-    return Promise.resolve(message);
+/** The first message in a frame; what follows is dropped. */
+const firstOf: Reader = async ({ stream }, intake) => {
+  const chunks = createWritableIterable<Uint8Array>();
+  const envelope = await intake.awaiting<EnvelopedMessage | ConnectError | undefined>((arrived) => {
+    // Rejected when nobody reads it any more.
+    stream.on('data', (part: Buffer) => void chunks.write(part).catch(() => undefined));
+    stream.once('end', () => chunks.close());
+    firstIn(transformSplitEnvelope(MAX_BODY_BYTES)(chunks)).then(arrived, (error: unknown) =>
+      arrived(ConnectError.from(error)),
+    );
   });
+  if (envelope instanceof ConnectError)
+    throw envelope.code === Code.ResourceExhausted ? tooLarge() : invalid(envelope.rawMessage);
+  if (envelope !== undefined && envelope.flags !== 0) throw invalid('the message is compressed, or is none');
+  return envelope?.data;
+};
+
+const firstIn = async <T>(all: AsyncIterable<T>): Promise<T | undefined> => {
+  for await (const one of all) return one;
+  return undefined;
+};
 
 const toldOf = (context: HandlerContext): Told => {
   const told = context.values.get(TOLD);
@@ -177,9 +206,9 @@ const connectError = (error: ApiError, exchange: Exchange): ConnectError => {
   return told;
 };
 
-/** Frames that a stream's service gives, one message after the other. */
+/** Messages that the library takes one after the other. */
 const bridge = (
-  { response }: ConnectExchange,
+  { response }: StreamExchange,
   write: (message: Uint8Array) => Promise<void>,
   end: MessageSink['end'],
 ): MessageSink => {
@@ -196,17 +225,14 @@ const bridge = (
   return {
     head: () => undefined,
     backlog: () => backlog + response.stream.writableLength,
-    write: (frames) => {
-      const bytes = Buffer.from(frames.buffer, frames.byteOffset, frames.byteLength);
-      for (let at = 0; at < bytes.length; ) {
-        const length = FRAME_HEAD + bytes.readUInt32BE(at + 1);
-        const message = bytes.subarray(at + FRAME_HEAD, at + length);
-        at += length;
-        backlog += length;
+    write: (messages) => {
+      for (const message of messages) {
+        const { byteLength } = message;
+        backlog += byteLength;
         // Rejected when the caller has gone.
         write(message).then(
-          () => taken(length),
-          () => taken(length),
+          () => taken(byteLength),
+          () => taken(byteLength),
         );
       }
       return backlog === 0;
@@ -247,14 +273,14 @@ const answerBy = async (
   });
   for await (const part of answer.body ?? []) {
     if (stream.destroyed || stream.closed) return;
-    if (!response.write(part)) await new Promise<void>((resolve) => onceEither(response, resolve));
+    if (!stream.write(part)) await new Promise<void>((resolve) => onceEither(response, resolve));
   }
   response.statusCode = told.fault?.status ?? answer.status;
   stream.end();
   dropRest(stream);
 };
 
-const onceEither = ({ stream }: GrpcAnswer, go: () => void): void => {
+const onceEither = ({ stream }: StreamAnswer, go: () => void): void => {
   stream.once('drain', go);
   stream.once('close', go);
 };

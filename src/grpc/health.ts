@@ -9,8 +9,8 @@ import {
 } from '../gen/grpc/health/v1/health_pb.ts';
 import type { Readiness } from '../http/app.ts';
 import { ApiError, tooMuch, unavailable } from '../http/errors.ts';
+import { addressKey } from '../http/limits/admission.ts';
 import type { MessageSink } from '../http/osac/service-table.ts';
-import { frameOf } from './frames.ts';
 import { pathOf, type GrpcMethod, type ReadRequest } from './method.ts';
 
 export type HealthServices = {
@@ -25,11 +25,13 @@ export type HealthServices = {
 /** Milliseconds between two looks for those who watch. */
 const LOOK_MS = 1_000;
 
-/** Watches of all callers together: they are for anybody. */
+/** Watches of all callers together, and those of one address: they are for anybody. */
 const MAX_WATCHES = 1_000;
+const MAX_WATCHES_OF_ONE = 100;
 
 type Watched = {
   readonly known: boolean;
+  readonly address: string;
   readonly sink: MessageSink;
   /** `UNKNOWN` until it was told something. */
   told: ServingStatus;
@@ -51,10 +53,18 @@ export const healthMethods = ({
     toBinary(HealthCheckResponseSchema, create(HealthCheckResponseSchema, { status: of }));
   const tell = (watched: Watched, now: ServingStatus): void => {
     const next = watched.known ? now : ServingStatus.SERVICE_UNKNOWN;
-    if (next !== watched.told) watched.sink.write(frameOf(response(next)));
+    if (next !== watched.told) watched.sink.write([response(next)]);
     watched.told = next;
   };
   const watches = new Set<Watched>();
+  const assertRoom = (address: string): void => {
+    let own = 0;
+    for (const watched of watches) if (watched.address === address) own += 1;
+    if (own >= MAX_WATCHES_OF_ONE)
+      throw tooMuch(`${own} watches of the health are open from this address`, 'TOO_MANY_WATCHES', 1);
+    if (watches.size >= MAX_WATCHES)
+      throw tooMuch(`${MAX_WATCHES} watches of the health are open already`, 'TOO_MANY_WATCHES', 1);
+  };
   let looking = false;
   /** One for all who watch, while anybody does. */
   const look = async (): Promise<void> => {
@@ -104,9 +114,9 @@ export const healthMethods = ({
         const service = await serviceOf(read);
         const { response: answer } = exchange;
         if (answer.destroyed) return;
-        if (watches.size >= MAX_WATCHES)
-          throw tooMuch(`${MAX_WATCHES} watches of the health are open already`, 'TOO_MANY_WATCHES', 1);
-        const watched = { known: isKnown(service), sink, told: ServingStatus.UNKNOWN };
+        const address = addressKey(exchange.request.socket.remoteAddress ?? '');
+        assertRoom(address);
+        const watched = { known: isKnown(service), address, sink, told: ServingStatus.UNKNOWN };
         watches.add(watched);
         answer.once('close', () => watches.delete(watched));
         const now = await status();

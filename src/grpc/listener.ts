@@ -1,7 +1,8 @@
 import { createServer as createHttp2, type ServerHttp2Session } from 'node:http2';
 import { createServer, type Server, type Socket } from 'node:net';
 import type { Clock, Timers } from '../app/ports.ts';
-import { createKeepalive, type KeepaliveSettings } from './keepalive.ts';
+import { countPings, type PingRules } from './keepalive.ts';
+import { createProtocol, type ProtocolSettings } from './protocol.ts';
 import type { Peer, ServeStream } from './serve.ts';
 
 export type GrpcServer = {
@@ -14,7 +15,7 @@ export type GrpcServer = {
 export type GrpcServerOptions = {
   readonly timers: Timers;
   readonly clock: Pick<Clock, 'monotonicMs'>;
-  readonly keepalive?: Partial<KeepaliveSettings>;
+  readonly keepalive?: Partial<PingRules & ProtocolSettings>;
   /** Takes connections, for example under TLS. Default: in clear. */
   readonly accept?: (taken: (socket: Socket) => void) => Server;
 };
@@ -39,21 +40,23 @@ const SETTINGS = {
 const MAX_HEADER_FIELDS = 200;
 const MAX_CONNECTIONS = 20_000;
 
+/** OSAC's, which are those of gRPC for Go. */
+const KEEPALIVE = { leastBetweenMs: 10_000, forgiven: 2, idleMs: 15_000, answerMs: 10_000 };
+
 /** A listener for HTTP/2 alone, with limits against floods and silent connections. */
 export const createGrpcServer = (
   serve: ServeStream,
-  { timers, clock, keepalive: settings, accept = inClear }: GrpcServerOptions,
+  { timers, clock, keepalive, accept = inClear }: GrpcServerOptions,
 ): GrpcServer => {
+  const rules = { ...KEEPALIVE, ...keepalive };
+  const protocol = createProtocol(rules);
   const sessions = new Map<ServerHttp2Session, Peer>();
-  const keepalive = createKeepalive({
-    timers,
-    monotonicMs: () => clock.monotonicMs(),
-    ...(settings === undefined ? {} : { settings }),
-  });
   const http2 = createHttp2({ settings: SETTINGS, maxHeaderListPairs: MAX_HEADER_FIELDS });
   http2.on('session', (session) => {
     const { remoteAddress } = session.socket;
-    sessions.set(session, { remoteAddress, touched: keepalive.watch(session) });
+    const touched = countPings(session, rules, () => clock.monotonicMs());
+    sessions.set(session, { remoteAddress, touched, accept: protocol.accept });
+    protocol.follow(session);
     session.once('close', () => sessions.delete(session));
   });
   http2.on('sessionError', () => undefined);
@@ -88,7 +91,6 @@ export const createGrpcServer = (
         });
         server.close(() => {
           cut();
-          keepalive.stop();
           resolve();
         });
         for (const session of sessions.keys()) session.close();

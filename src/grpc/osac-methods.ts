@@ -27,7 +27,6 @@ import {
 import type { KindService, SingleService, StreamService, SurfaceTable } from '../http/osac/service-table.ts';
 import { RESOURCES_VIEW } from '../http/positions.ts';
 import { documentOf, encodeStored, encodeText, numberOf, withZerosOfEntries, wrapped } from './documents.ts';
-import { MAX_MESSAGE_BYTES } from './frames.ts';
 import {
   NOTHING,
   pathOf,
@@ -36,6 +35,7 @@ import {
   type Reply,
   type UnaryMethod,
 } from './method.ts';
+import { MAX_MESSAGE_BYTES } from './protocol.ts';
 
 /** Every request of OSAC's services has some of these fields. */
 type Sent = Partial<{
@@ -172,10 +172,7 @@ const remove: Serve = async (call) => {
   return { message: NOTHING, headers: await writtenHeaders(answer, call.options) };
 };
 
-/**
- * `Signal`: a controller says that something about an object has changed outside. Workflows here follow the log and
- * watch the hubs, so there is nothing to be woken; whoever names an object that is not there is told so.
- */
+/** `Signal`: a controller says that something about an object has changed outside. Its workflow looks at the hub at once. */
 const signal: Serve = async (call) => {
   const { exchange, table, service } = call;
   exchange.method = `/osac.${table.surface}.v1.${service.governed.service}/Signal`;
@@ -184,6 +181,7 @@ const signal: Serve = async (call) => {
   if (!principal.admin) throw new ApiError('PERMISSION_DENIED', 'permission denied');
   await waitForMinimum(call, RESOURCES_VIEW);
   await service.get(callOf(call, principal, message, {}));
+  table.signalled(service.kind, message.id);
   return { message: NOTHING, headers: {} };
 };
 

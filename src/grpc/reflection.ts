@@ -9,7 +9,6 @@ import { denied } from '../http/errors.ts';
 import { admitted } from '../http/limits/admission.ts';
 import type { MessageSink } from '../http/osac/service-table.ts';
 import type { CallServices } from '../http/osac/served.ts';
-import { frameOf } from './frames.ts';
 import { pathOf, type GrpcMethod, type StreamMethod } from './method.ts';
 
 export type ReflectionServices = {
@@ -55,7 +54,7 @@ export const reflectionMethods = ({
         originalRequest: asked,
         messageResponse: answerTo(asked, services, known),
       });
-      await written(sink, frameOf(toBinary(ServerReflectionResponseSchema, response)));
+      await written(sink, toBinary(ServerReflectionResponseSchema, response));
       asked = (await read()) as ServerReflectionRequest | undefined;
     }
     sink.end();
@@ -64,8 +63,8 @@ export const reflectionMethods = ({
   return [desc, alpha].map((each) => ({ desc: each, verb: 'GET', open }));
 };
 
-const written = (sink: MessageSink, frame: Uint8Array): Promise<void> =>
-  sink.write(frame) ? Promise.resolve() : new Promise((resolve) => sink.onDrain(resolve));
+const written = (sink: MessageSink, message: Uint8Array): Promise<void> =>
+  sink.write([message]) ? Promise.resolve() : new Promise((resolve) => sink.onDrain(resolve));
 
 type Known = {
   readonly byName: ReadonlyMap<string, DescFile>;

@@ -1,4 +1,6 @@
 import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
+import { promisify } from 'node:util';
+import { constants, gzip } from 'node:zlib';
 import type { Ids } from '../app/ports.ts';
 import { LARGE_BODY_BYTES, MAX_BODY_BYTES } from '../http/body.ts';
 import { ApiError, invalid, unauthenticated } from '../http/errors.ts';
@@ -9,28 +11,20 @@ import {
   openExchange,
   requestIds,
   SLOW_READER_MS,
-  type Exchange,
   type ExchangeServices,
   type RequestSide,
 } from '../http/exchange.ts';
 import { assertKnown } from '../http/limits/admission.ts';
 import type { Cors } from '../http/limits/cors.ts';
 import { nextTurn, type CallServices } from '../http/osac/served.ts';
-import { isConnect, openAnswer, protocolOf, type GrpcAnswer } from './answer.ts';
+import { openAnswer, type StreamExchange } from './answer.ts';
+import { openCall, type Call } from './call.ts';
 import type { Connect } from './connect.ts';
-import { createDeadline } from './deadline.ts';
+import { deadlineOf } from './deadline.ts';
 import { decode } from './documents.ts';
-import {
-  frameOf,
-  isWorthZipping,
-  MAX_MESSAGE_BYTES,
-  readMessages,
-  tooLarge,
-  zippedFrameOf,
-  type MessageReader,
-} from './frames.ts';
+import { tooLarge, watchIntake, type Intake } from './intake.ts';
 import { pathOf, type GrpcMethod, type ReadRequest, type Reply } from './method.ts';
-import { sinkOf } from './sink.ts';
+import { MAX_MESSAGE_BYTES, type Protocol } from './protocol.ts';
 import { DEADLINE_PASSED, FINE, statusOf } from './status.ts';
 
 export type GrpcServices = ExchangeServices &
@@ -45,7 +39,7 @@ export type GrpcServices = ExchangeServices &
   };
 
 /** What is known of the connection that a call comes by. */
-export type Peer = {
+export type Peer = Pick<Protocol, 'accept'> & {
   readonly remoteAddress: string | undefined;
   /** Told that something is sent: clients measure the line with pings while data flows. */
   readonly touched: (stream: ServerHttp2Stream) => void;
@@ -58,14 +52,19 @@ export type ServeStream = (
   peer: Peer,
 ) => void;
 
-type GrpcExchange = Exchange & { readonly response: GrpcAnswer };
-
-type Call = {
-  readonly exchange: GrpcExchange;
-  readonly method: GrpcMethod;
+/** What becomes of a call, whichever protocol brings it. */
+type Arrived = {
+  readonly exchange: StreamExchange;
   readonly headers: IncomingHttpHeaders;
-  readonly services: GrpcServices;
+  readonly path: string;
+  readonly peer: Peer;
+  readonly assertOneToken: () => void;
+  /** Aborts the signal of the call. */
+  readonly abort: () => void;
 };
+
+const GRPC = /^application\/grpc(\+proto)?\s*(;|$)/i;
+const WEB = /^application\/(grpc-web(\+proto|\+json)?|(connect\+)?(proto|json))\s*(;|$)/i;
 
 /** Every call of the listener, in whichever protocol. It knows methods by their descriptors alone. */
 export const createServeStream = (services: GrpcServices): ServeStream => {
@@ -82,59 +81,96 @@ export const createServeStream = (services: GrpcServices): ServeStream => {
   const nextRequestId = requestIds(services.ids);
   const { clock, slowReaderMs = SLOW_READER_MS } = services;
 
+  const servePage = async ({ exchange, headers, path, assertOneToken }: Arrived): Promise<void> => {
+    try {
+      assertOneToken();
+      await (await (connect ??= loadConnect())).serve(exchange, path, headers);
+    } catch (error) {
+      exchange.response.plain(failed(exchange, error, services)?.status ?? 500);
+    }
+  };
+  const serveGrpc = async (arrived: Arrived): Promise<void> => {
+    const { exchange, headers, path, peer, abort } = arrived;
+    const { response } = exchange;
+    const method = methods.get(path);
+    const intake = intakeOf(exchange, services);
+    const deadline = deadlineOf(headers['grpc-timeout']);
+    const library = peer.accept(response.stream, {
+      ...(typeof deadline === 'string' ? {} : deadline),
+      ...(isBidi(method) ? { 'grpc-encoding': encodingOf(headers) } : {}),
+    });
+    const call = openCall(library, { exchange, touched: peer.touched, cancelled: abort });
+    try {
+      if (deadline === 'passed') {
+        response.statusCode = 504;
+        abort();
+        return call.end(DEADLINE_PASSED);
+      }
+      if (deadline === 'malformed')
+        throw invalid("'grpc-timeout' must be at most eight digits and a unit, for example 10S");
+      arrived.assertOneToken();
+      if (method === undefined) throw unknownMethod(path, known);
+      await carryOut({ exchange, method, headers, call, intake, services });
+    } catch (error) {
+      const told = failed(exchange, error, services);
+      if (told === undefined) return;
+      if (!response.headersSent) response.statusCode = told.status;
+      call.end(statusOf(told, exchange));
+    }
+  };
+
   return (stream, headers, rawHeaders, peer) => {
     const path = headers[':path'] ?? '';
     const method = methods.get(path);
-    const protocol = protocolOf(headers['content-type']);
-    const answer = openAnswer(stream, protocol ?? 'grpc', peer.touched);
+    const answer = openAnswer(stream);
     const http = headers[':method'] ?? '';
     const request: RequestSide = {
       headers,
       method: http === 'POST' ? (method?.verb ?? http) : http,
       socket: peer,
     };
-    const deadline = createDeadline(stream, headers['grpc-timeout']);
-    const { signal } = deadline;
+    const { signal, abort } = createSignal(stream);
     const exchange = openExchange(request, answer, { clock, nextRequestId, slowReaderMs, signal });
     if (method !== undefined) exchange.route = path;
     answer.setHeader('x-request-id', exchange.requestId);
     stream.once('close', () => finish(exchange, services));
     if (services.cors(exchange)) return answer.plain(200);
-    if (http !== 'POST') return refused(answer, 405);
-    if (protocol === undefined) {
-      if (!isConnect(headers['content-type'])) return refused(answer, 415);
-      const page = async (): Promise<void> => {
-        assertOneToken(rawHeaders);
-        await (await (connect ??= loadConnect())).serve(exchange, path, headers);
-      };
-      page().catch((error: unknown) => {
-        refused(answer, failed(exchange, error, services)?.status ?? 500);
-      });
-      return;
-    }
-    deadline.onPassed(() => {
-      answer.statusCode = 504;
-      answer.end(DEADLINE_PASSED);
-    });
-    const call = async (): Promise<void> => {
-      deadline.begin();
-      assertOneToken(rawHeaders);
-      if (method === undefined) throw unknownMethod(path, known);
-      await carryOut({ exchange, method, headers, services });
+    if (http !== 'POST') return answer.plain(405);
+    const arrived = {
+      exchange,
+      headers,
+      path,
+      peer,
+      abort,
+      assertOneToken: () => assertOneToken(rawHeaders),
     };
-    call().catch((error: unknown) => {
-      const told = failed(exchange, error, services);
-      if (told === undefined) return;
-      if (!answer.headersSent) answer.statusCode = told.status;
-      answer.end(statusOf(told, exchange));
-    });
+    const type = headers['content-type'] ?? '';
+    if (GRPC.test(type)) void serveGrpc(arrived);
+    else if (WEB.test(type)) void servePage(arrived);
+    else answer.plain(415);
   };
 };
 
-/** What is no call: HTTP's own status, as the specification of gRPC has it. */
-const refused = (answer: GrpcAnswer, status: number): void => {
-  answer.statusCode = status;
-  answer.plain(status);
+/** Aborted when the deadline passes or the caller goes away; made on first use. */
+const createSignal = (stream: ServerHttp2Stream) => {
+  let controller: AbortController | undefined;
+  let gone = false;
+  const abort = (): void => {
+    gone = true;
+    controller?.abort();
+  };
+  // Aborting costs as much as the rest of a call; one that was answered has nothing to be ended.
+  stream.once('close', () => {
+    if (!stream.writableFinished) abort();
+  });
+  return {
+    abort,
+    signal: (): AbortSignal => {
+      controller ??= new AbortController();
+      if (gone) controller.abort();
+      return controller.signal;
+    },
+  };
 };
 
 /** OSAC's words. */
@@ -153,51 +189,92 @@ const assertOneToken = (rawHeaders: readonly string[]): void => {
     throw unauthenticated(`expected at most one 'authorization' header, but received ${times}`, true);
 };
 
-const carryOut = async ({ exchange, method, headers, services }: Call): Promise<void> => {
-  const { response } = exchange;
-  const encoding = headers['grpc-encoding'];
-  const reader = readMessages(response.stream, {
+export const intakeOf = (exchange: StreamExchange, services: CallServices & { arrivalMs?: number }): Intake =>
+  watchIntake(exchange.response.stream, {
     budget: services.bodies,
     onBytes: bytesOf(exchange),
-    encoding: typeof encoding === 'string' ? encoding : undefined,
-    single: method.desc.methodKind !== 'bidi_streaming',
-    assertKnown: () => assertKnown(exchange, services),
     arrivalMs: services.arrivalMs,
+    assertKnown: () => assertKnown(exchange, services),
   });
-  assertEncoding(response, encoding);
-  const read = readerOf(exchange, method, reader, services);
-  if ('open' in method) return method.open(exchange, read, sinkOf(exchange));
-  const reply = await method.serve(exchange, read);
-  reader.stop();
-  await sendReply(exchange, reply, headers);
+
+type Work = {
+  readonly exchange: StreamExchange;
+  readonly method: GrpcMethod;
+  readonly headers: IncomingHttpHeaders;
+  readonly call: Call;
+  readonly intake: Intake;
+  readonly services: GrpcServices;
 };
 
-const assertEncoding = (answer: GrpcAnswer, encoding: string | string[] | undefined): void => {
-  if (encoding === undefined || encoding === 'identity' || encoding === 'gzip') return;
-  answer.setHeader('grpc-accept-encoding', 'identity,gzip');
-  throw new ApiError('UNIMPLEMENTED', "'grpc-encoding' must be identity or gzip");
+const carryOut = async (work: Work): Promise<void> => {
+  const { exchange, method, headers, call } = work;
+  assertEncoding(encodingOf(headers));
+  const read = readerOf(work);
+  if ('open' in method) return method.open(exchange, read, call.sink);
+  await sendReply(work, await method.serve(exchange, read), headers);
 };
 
-/**
- * Reads a message of the request. A large one is read from known callers only, and handled in several turns of the
- * thread, as bodies of HTTP are.
- */
+const ENCODINGS = ['identity', 'deflate', 'gzip'];
+
+const encodingOf = (headers: IncomingHttpHeaders): string => String(headers['grpc-encoding'] ?? 'identity');
+const isBidi = (method: GrpcMethod | undefined): boolean => method?.desc.methodKind === 'bidi_streaming';
+
+const assertEncoding = (encoding: string): void => {
+  if (ENCODINGS.includes(encoding)) return;
+  throw new ApiError('UNIMPLEMENTED', `'grpc-encoding' must be one of ${ENCODINGS.join(', ')}`, {
+    headers: { 'grpc-accept-encoding': ENCODINGS.join(',') },
+  });
+};
+
+const COMPRESSED = 1;
+
+/** Reads the next message of the request, once all of it is there. */
 const readerOf =
-  (exchange: Exchange, { desc }: GrpcMethod, reader: MessageReader, services: GrpcServices): ReadRequest =>
-  () =>
-    reader.next(async (bytes) => {
-      const share = services.admission?.anybody(exchange);
-      if (share !== undefined) await share;
-      if (bytes.byteLength > MAX_BODY_BYTES) throw tooLarge();
-      const large = bytes.byteLength > LARGE_BODY_BYTES;
-      if (large) await nextTurn(exchange, services);
-      const message = decode(desc.input, bytes);
-      if (large) await nextTurn(exchange, services);
-      return message;
-    });
+  ({ exchange, method, headers, call, intake, services }: Work): ReadRequest =>
+  async () => {
+    const before = intake.bytes;
+    try {
+      const sent = await intake.awaiting(call.next);
+      if (sent === undefined && intake.bytes > before)
+        throw invalid('the message ends before the length that it announces');
+      if (sent === undefined) return undefined;
+      // The end of the request is seen before the answer is out, which would be a reset otherwise.
+      if (!isBidi(method)) exchange.response.stream.resume();
+      // Of several messages the library unpacks each.
+      const flags = isBidi(method) ? 0 : intake.first;
+      if (flags > COMPRESSED) throw invalid('the message has flags that this service does not know');
+      if (flags === COMPRESSED && encodingOf(headers) === 'identity')
+        throw invalid("the message is compressed, but 'grpc-encoding' names no compression");
+      const bytes = flags === COMPRESSED ? await intake.unzip(sent) : sent;
+      return await inTurns(exchange, bytes, () => decode(method.desc.input, bytes), services);
+    } finally {
+      intake.settle();
+    }
+  };
+
+/** A large message is handled in several turns of the thread, as bodies of HTTP are. */
+export const inTurns = async <Decoded>(
+  exchange: StreamExchange,
+  bytes: Uint8Array,
+  decodeAll: () => Decoded,
+  services: CallServices,
+): Promise<Decoded> => {
+  const share = services.admission?.anybody(exchange);
+  if (share !== undefined) await share;
+  if (bytes.byteLength > MAX_BODY_BYTES) throw tooLarge();
+  const large = bytes.byteLength > LARGE_BODY_BYTES;
+  if (large) await nextTurn(exchange, services);
+  const message = decodeAll();
+  if (large) await nextTurn(exchange, services);
+  return message;
+};
+
+const zip = promisify(gzip);
+/** Messages that are larger are compressed for callers who accept it; smaller ones are not worth the time. */
+const COMPRESS_FROM_BYTES = 16 * 1024;
 
 const sendReply = async (
-  exchange: GrpcExchange,
+  { exchange, call }: Work,
   { message, headers }: Reply,
   { 'grpc-accept-encoding': accepted }: IncomingHttpHeaders,
 ): Promise<void> => {
@@ -205,13 +282,22 @@ const sendReply = async (
   if (message.byteLength > MAX_MESSAGE_BYTES)
     throw invalid(`the answer is larger than ${MAX_MESSAGE_BYTES} bytes`, undefined, 'ANSWER_TOO_LARGE');
   for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
-  let frame: Uint8Array;
-  if (isWorthZipping(message) && acceptsGzip(accepted)) {
+  if (message.byteLength >= COMPRESS_FROM_BYTES && acceptsGzip(accepted)) {
     response.setHeader('grpc-encoding', 'gzip');
-    frame = await zippedFrameOf(message);
-  } else frame = frameOf(message);
-  response.end(FINE, frame);
+    const zipped = await zip(message, { level: constants.Z_BEST_SPEED });
+    markCompressed(response.stream);
+    call.end(FINE, zipped);
+  } else call.end(FINE, message);
   holdUntilRead(exchange);
+};
+
+/** The library compresses no answers: it writes a zero where a one belongs. */
+const markCompressed = (stream: ServerHttp2Stream): void => {
+  const write = stream.write.bind(stream) as (...sent: readonly unknown[]) => boolean;
+  stream.write = (frame: Buffer, ...more: readonly unknown[]) => {
+    frame[0] = COMPRESSED;
+    return write(frame, ...more);
+  };
 };
 
 const acceptsGzip = (accepted: string | string[] | undefined): boolean =>
@@ -221,7 +307,7 @@ const acceptsGzip = (accepted: string | string[] | undefined): boolean =>
     .some((name) => name.trim() === 'gzip');
 
 /** Otherwise an answer would be kept for as long as its reader likes. */
-const holdUntilRead = ({ response, slowReaderMs, holdUnread }: GrpcExchange): void => {
+const holdUntilRead = ({ response, slowReaderMs, holdUnread }: StreamExchange): void => {
   const { stream } = response;
   if (stream.writableLength === 0 || stream.destroyed) return;
   stream.setTimeout(slowReaderMs, () => stream.close());

@@ -1,3 +1,4 @@
+import { Metadata } from '@grpc/grpc-js';
 import { create, createRegistry, fromJson, toBinary, type JsonObject } from '@bufbuild/protobuf';
 import type { Any } from '@bufbuild/protobuf/wkt';
 import { ERRORS, errorDetails, errorHeaders, type ApiError } from '../http/errors.ts';
@@ -16,7 +17,7 @@ export type GrpcStatus = {
 };
 
 const UNKNOWN = 2;
-const DEADLINE_EXCEEDED = 4;
+export const DEADLINE_EXCEEDED = 4;
 
 const registry = createRegistry(file_google_rpc_error_details);
 /** Clients take 8 KiB of headers by default. */
@@ -66,21 +67,19 @@ const resourceInfo = ({ error }: ApiError, asked: Exchange['asked']): JsonObject
       ]
     : [];
 
-/** The fields that carry it: as headers of an answer without a message, else as its trailers. */
-export const statusFields = (status: GrpcStatus): Record<string, string> => ({
-  'grpc-status': String(status.code),
-  ...(status.message === '' ? {} : { 'grpc-message': percentEncoded(status.message) }),
-  ...detailsField(status),
-});
-
-/** `google.rpc.Status`, unless it is more than a client takes. */
-const detailsField = ({ code, message, parts }: GrpcStatus): Record<string, string> => {
-  if (parts.length === 0) return {};
-  const status = create(StatusSchema, { code, message: message.toWellFormed(), details: [...parts] });
-  const bytes = toBinary(StatusSchema, status);
-  if (bytes.byteLength > MAX_DETAILS_BYTES) return {};
-  return { 'grpc-status-details-bin': Buffer.from(bytes).toString('base64').replace(/=+$/, '') };
+/** Headers or trailers, and the details of a status beside them. */
+export const metadataOf = (fields: Readonly<Record<string, string>>, status: GrpcStatus = FINE): Metadata => {
+  const metadata = new Metadata();
+  for (const [name, value] of Object.entries(fields)) metadata.set(name, value);
+  const details = detailsOf(status);
+  if (details !== undefined) metadata.set('grpc-status-details-bin', details);
+  return metadata;
 };
 
-const percentEncoded = (text: string): string =>
-  text.toWellFormed().replaceAll(/[^\x20-\x24\x26-\x7e]/gu, (character) => encodeURIComponent(character));
+/** `google.rpc.Status`, unless it is more than a client takes. */
+const detailsOf = ({ code, message, parts }: GrpcStatus): Buffer | undefined => {
+  if (parts.length === 0) return undefined;
+  const status = create(StatusSchema, { code, message: message.toWellFormed(), details: [...parts] });
+  const bytes = toBinary(StatusSchema, status);
+  return bytes.byteLength > MAX_DETAILS_BYTES ? undefined : Buffer.from(bytes);
+};

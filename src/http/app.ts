@@ -175,7 +175,7 @@ export type HttpLimits = {
 /** What TLS is served with, and who has to be told of servers that do: files change. */
 type ServerCertificate = {
   readonly options: TlsOptions;
-  readonly follow: (server: Pick<TlsServer, 'setSecureContext'>) => void;
+  readonly follow: (server: TlsServer) => void;
 };
 
 /** Bytes of a request's headers; more is answered 431. */

@@ -1,9 +1,9 @@
-import { join } from 'node:path';
 import { expect } from 'chai';
 import { UnsecuredJWT } from 'jose';
 import { DEVELOPMENT_ISSUER } from '../../src/adapters/identity/development-issuer.ts';
 import { callerOf } from '../support/service/caller.ts';
-import { CLUSTERS, E2E_STORE, PRIVATE, createStack, until, type Stack } from '../support/service/stack.ts';
+import { COLLECTING, isAsBefore, memoryOf } from '../support/service/memory.ts';
+import { CLUSTERS, E2E_STORE, PRIVATE, createStack, type Stack } from '../support/service/stack.ts';
 import { rawClient, type RawReply } from '../support/http/raw-client.ts';
 
 const MiB = 1024 * 1024;
@@ -30,12 +30,7 @@ describe('bad input to the real process', function () {
 
   before(async () => {
     stack = await createStack(E2E_STORE);
-    const collecting = [
-      '--expose-gc',
-      '--import',
-      join(import.meta.dirname, '../support/service/collect-on-signal.ts'),
-    ];
-    await stack.start({ LEDGER_LOG_LEVEL: 'warn' }, { nodeOptions: collecting });
+    await stack.start({ LEDGER_LOG_LEVEL: 'warn' }, { nodeOptions: COLLECTING });
     const bob = await callerOf(stack, { tenant: 'globex', user: 'bob' });
     const theirs = await bob('POST', CLUSTERS, { body: { metadata: { name: 'theirs' }, spec: SPEC } });
     tokens = {
@@ -84,31 +79,12 @@ describe('bad input to the real process', function () {
       await Promise.all(Array.from({ length: 16 }, worker));
     };
     await round(1_000);
-    const before = await memory();
+    const before = await memoryOf(stack);
     await round(10_000);
-    // After a collection the heap is where it was.
-    let last = await memory();
-    await until('the heap is as it was', async () => {
-      last = await memory();
-      return last.heapMiB - before.heapMiB < 20;
-    });
-    expect(last.residentMiB - before.residentMiB).to.be.lessThan(100);
+    await isAsBefore(stack, before);
     expect((await fetch(`${stack.http()}/readyz`)).status).to.equal(200);
     expect(stack.service().log.filter((line) => /"level":"(error|fatal)"/.test(line))).to.deep.equal([]);
   });
-
-  /** As Prometheus sees it, after a collection: an idle process makes none by itself. */
-  const memory = async (): Promise<{ readonly heapMiB: number; readonly residentMiB: number }> => {
-    process.kill(stack.service().pid, 'SIGUSR2');
-    const text = await (await fetch(`${stack.service().metrics}/metrics`)).text();
-    const value = (name: string): number => Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1]);
-    const found = {
-      heapMiB: value('nodejs_heap_size_used_bytes') / MiB,
-      residentMiB: value('process_resident_memory_bytes') / MiB,
-    };
-    expect(found.heapMiB).to.be.greaterThan(1);
-    return found;
-  };
 });
 
 const badRequests = (

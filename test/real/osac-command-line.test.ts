@@ -272,15 +272,18 @@ describe("OSAC's command line", function () {
   });
 
   it('is told plainly of kinds that do not exist here', async () => {
-    const outcome = await osac('get', 'virtualnetworks');
+    const outcome = await osac('get', 'computeinstances');
     expect(outcome.error).to.equal(
-      'Error: rpc error: code = Unimplemented desc = unknown service osac.public.v1.VirtualNetworks',
+      'Error: rpc error: code = Unimplemented desc = unknown service osac.public.v1.ComputeInstances',
     );
     const session = await osac('console', 'serial', 'computeinstance', 'vm1');
     expect(session.error).to.include('unknown service osac.public.v1.ConsoleSessions');
   });
 
   /** Kind, surface and fields of a file, in the order in which one may refer to the other. */
+  /** An address is of use on its own hub alone. */
+  const inZone = { 'fulfillment-ledger/zone': 'west' };
+  const inNet = { virtual_network: { name: 'net' } };
   const files: readonly (readonly [message: string, surface: Surface, fields: object])[] = [
     ['Tenant', 'private', { metadata: { name: 'initech' }, spec: { domains: ['initech.example'] } }],
     ['HostType', 'private', { id: 'l40s', title: 'L40S' }],
@@ -338,11 +341,12 @@ describe("OSAC's command line", function () {
       'private',
       {
         id: 'pool',
-        metadata: { name: 'pool' },
+        metadata: { name: 'pool', annotations: inZone },
         spec: { cidrs: ['192.0.2.0/24'], ip_family: 'IP_FAMILY_IPV4' },
       },
     ],
     ['ExternalIP', 'private', { metadata: { name: 'ip', tenant: 'acme' }, spec: { pool: { id: 'pool' } } }],
+    ['ExternalIP', 'private', { metadata: { name: 'ip2', tenant: 'acme' }, spec: { pool: { id: 'pool' } } }],
     ['Secret', 'public', { metadata: { name: 's1' }, data: { key: 'dmFsdWU=' } }],
     [
       'DiskImage',
@@ -357,10 +361,59 @@ describe("OSAC's command line", function () {
       },
     ],
     ['Cluster', 'public', { metadata: { name: 'c4' }, spec: { catalog_item: { name: 'item' } } }],
+    [
+      'Cluster',
+      'public',
+      { metadata: { name: 'c5', annotations: inZone }, spec: { template: { name: 'ocp-small' } } },
+    ],
+    [
+      'NetworkClass',
+      'private',
+      {
+        title: 'Physical',
+        implementation_strategy: 'phys_net',
+        is_default: true,
+        fabric_manager: 'netris',
+        capabilities: { supports_ipv4: true },
+      },
+    ],
+    [
+      'VirtualNetwork',
+      'public',
+      { metadata: { name: 'net', annotations: inZone }, spec: { ipv4_cidr: '10.20.0.0/16' } },
+    ],
+    ['Subnet', 'public', { metadata: { name: 'sub' }, spec: { ...inNet, ipv4_cidr: '10.20.1.0/24' } }],
+    [
+      'SecurityGroup',
+      'public',
+      {
+        metadata: { name: 'ssh' },
+        spec: {
+          ...inNet,
+          ingress: [{ protocol: 'PROTOCOL_TCP', port_from: 22, port_to: 22, ipv4_cidr: '0.0.0.0/0' }],
+        },
+      },
+    ],
+    ['NATGateway', 'public', { metadata: { name: 'nat' }, spec: { ...inNet, external_ip: { name: 'ip' } } }],
+    [
+      'ExternalIPAttachment',
+      'public',
+      {
+        metadata: { name: 'attached' },
+        spec: { external_ip: { name: 'ip2' }, cluster: { name: 'c5' }, target_endpoint: 1 },
+      },
+    ],
   ];
+  /** No hub says so here; an admin's edit of the status does. */
+  const settled: Readonly<Record<string, string>> = {
+    ExternalIPPool: 'EXTERNAL_IP_POOL_STATE_READY',
+    ExternalIP: 'EXTERNAL_IP_STATE_ALLOCATED',
+    VirtualNetwork: 'VIRTUAL_NETWORK_STATE_READY',
+  };
 
   it('has a file of every kind', () => {
-    expect(files.map(([message]) => message)).to.have.members(kinds.map(({ message }) => message));
+    const messages = new Set(files.map(([message]) => message));
+    expect([...messages]).to.have.members(kinds.map(({ message }) => message));
   });
 
   for (const [message, surface, fields] of files)
@@ -378,15 +431,30 @@ describe("OSAC's command line", function () {
       expect((await seen()).metadata.labels).to.include({ env: 'test' });
       await done(run('label', kind, created.id, 'env-'));
       const after = await seen();
-      // No hub says so here; an admin's edit of the status does.
-      if (message === 'ExternalIPPool') {
-        const patch = '{"status":{"state":"EXTERNAL_IP_POOL_STATE_READY"}}';
+      if (settled[message] !== undefined) {
+        const patch = JSON.stringify({ status: { state: settled[message] } });
         const editor = await cli.open(root, 'edit', kind, created.id, '--patch', patch, '--private');
         await done(editor.goOn());
       }
       expect(after.metadata.labels).to.deep.equal(before.metadata.labels);
       expect(after.spec).to.deep.equal(before.spec);
     });
+
+  it('creates a cluster from an item of the catalogue without a look', async () => {
+    const outcome = await done(osac('create', 'cluster', '--name', 'c6', '--catalog-item', 'item'));
+    const object = { metadata: { name: 'c6' }, spec: { catalog_item: { name: 'item' } } };
+    expect(called(outcome)).to.deep.equal([`${PUBLIC}.Clusters/Create ${JSON.stringify({ object })}`]);
+  });
+
+  it('shows users with their tenants, of which each is looked up once', async () => {
+    const outcome = await done(admin('get', 'users'));
+    const tenants = new Set(outcome.rows.map(([, , tenant]) => tenant));
+    expect([...tenants]).to.include('acme');
+    const looks = outcome.calls.filter(({ method }) => method === 'osac.private.v1.Tenants/List');
+    expect(looks.map(({ request }) => request['filter'])).to.have.members(
+      [...tenants].map((name) => byName(name ?? '')),
+    );
+  });
 
   it('edits nothing: the object is sent as it was read, and stays at its version', async () => {
     const seen = async (): Promise<Cluster> =>

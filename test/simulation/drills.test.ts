@@ -18,12 +18,14 @@ const DRILLS: { readonly [hub: string]: Drill } = {
   'aap, with an operator': { real: { mode: 'aap', controller: 'operator' } },
   'eda, without an operator': { real: { mode: 'eda', controller: 'ledger' } },
   'aap, without an operator': { real: { mode: 'aap', controller: 'ledger' } },
+  'with addresses of its own': { addresses: true },
+  'networks and what lies in them': { networks: true },
 };
 
 /** `npm test` takes every twentieth moment of each kind of hub, the fault suites take all. */
 const EVERY = process.env['LEDGER_TEST_DRILLS'] === 'all' ? 1 : 20;
 
-/** An order is created, scaled and deleted, and the service is killed once, between every two of its steps. */
+/** An order is created, changed and deleted, and the service is killed once, between every two of its steps. */
 describe('killed between every two steps', function () {
   this.timeout(600_000);
   const chosen = new Map<Drill, readonly Death[]>();
@@ -52,7 +54,7 @@ describe('killed between every two steps', function () {
   });
 
   for (const [hub, drill] of Object.entries(DRILLS)) {
-    it(`one order, no second job, a clean end: ${hub}`, () => {
+    it(`nothing twice, no second job, a clean end: ${hub}`, () => {
       const deaths = chosen.get(drill) ?? [];
       const told = reports.get(drill) ?? [];
       expect(told).to.have.length(deaths.length);

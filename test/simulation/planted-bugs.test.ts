@@ -14,6 +14,8 @@ const FOUND_BY: { readonly [Bug in PlantedBug]: number } = {
   'a command is acknowledged before it is stored': 2,
   'an append goes to whatever revision the stream has': 33,
   'a name is taken without being reserved': 33,
+  'the ranges of a subnet are not claimed': 8,
+  'an address is attached without being claimed': 88,
   'what may have been sent is repeated without a look': 2,
   'a lost answer is taken for a failure': 14,
   'every attempt makes up a name of its own': 7,

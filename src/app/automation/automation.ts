@@ -1,3 +1,5 @@
+import type { LackedKind } from '../../domain/hubs/health-events.ts';
+import type { OwnedObject } from '../../domain/hubs/hub-object.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import type { SecretRef } from '../../domain/secret-ref.ts';
 import type { CallOptions } from '../hubs/management-cluster.ts';
@@ -65,6 +67,11 @@ export type Automation = {
   cancel?(job: Pick<AutomationJob, 'id' | 'workflow'>, options: CallOptions): Promise<boolean>;
   /** Really connects: whether listener or platform answers, accepts the credentials and has the templates. */
   check(options: CallOptions): Promise<{ readonly problems: readonly string[] }>;
+  /** Of these kinds, those that it has nothing for. `thorough`: what was found missing before is looked for again. */
+  lacking?(
+    kinds: readonly OwnedObject[],
+    options: CallOptions & { readonly thorough: boolean },
+  ): Promise<readonly LackedKind[]>;
 };
 
 /**

@@ -40,6 +40,7 @@ const drivenCluster = (cluster: ManagementCluster, gate: Gate): ManagementCluste
   return {
     ...cluster,
     ensureTenantNamespace: (namespace, by) => driving(by, () => cluster.ensureTenantNamespace(namespace, by)),
+    removeTenantNamespace: (namespace, by) => driving(by, () => cluster.removeTenantNamespace(namespace, by)),
     create: (kind, manifest, by) => driving(by, () => cluster.create(kind, manifest, by)),
     patch: (kind, ref, spec, by) => driving(by, () => cluster.patch(kind, ref, spec, by)),
     delete: (kind, ref, by) => driving(by, () => cluster.delete(kind, ref, by)),

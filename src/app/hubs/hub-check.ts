@@ -2,7 +2,8 @@ import type { HubProblemFact } from '../../domain/hubs/health-events.ts';
 import { findingsOf, type HostCounts, type HubFindings } from '../../domain/hubs/health.ts';
 import type { HubMode } from '../../domain/hubs/hub-facts.ts';
 import { defined, own } from '../../domain/json-tools.ts';
-import type { Automation, AutomationConnection } from '../automation/automation.ts';
+import { ownedObjects } from '../../domain/hub-objects.ts';
+import { AutomationError, type Automation, type AutomationConnection } from '../automation/automation.ts';
 import type { RegisteredHub } from './hub-registry.ts';
 import type { CallOptions, HubProblem, HubReport, ManagementCluster } from './management-cluster.ts';
 import type { Logger, Timers } from '../ports.ts';
@@ -71,7 +72,8 @@ export const lookAtHub = async (look: Look): Promise<HubCheck> => {
 
 const unreachable = (message: string): HubProblem => ({ code: 'Unreachable', message });
 
-const looked = async ({ cluster, automation, thorough }: Look, options: CallOptions): Promise<HubCheck> => {
+const looked = async (look: Look, options: CallOptions): Promise<HubCheck> => {
+  const { cluster, automation, thorough } = look;
   const [report, failing] = await Promise.all([
     cluster.check({ ...options, thorough }),
     automation === undefined ? undefined : automation.check(options),
@@ -82,7 +84,28 @@ const looked = async ({ cluster, automation, thorough }: Look, options: CallOpti
     connects && report.canReadAgents !== false
       ? await cluster.inventory(options).catch(() => undefined)
       : undefined;
-  return checkOf(report, failing?.problems, hosts);
+  const lacking = connects ? await lackedKinds(look, report, options) : report.lacking;
+  const { lacking: _onHub, ...rest } = report;
+  return checkOf({ ...rest, ...defined({ lacking }) }, failing?.problems, hosts);
+};
+
+/** Of a kind the first want says enough. What automation does not tell now is told by the next look. */
+const lackedKinds = async (
+  { automation, thorough }: Look,
+  { lacking: onHub }: HubReport,
+  options: CallOptions,
+): Promise<HubReport['lacking']> => {
+  if (automation?.lacking === undefined || onHub === undefined) return onHub;
+  const kinds = ownedObjects().filter(
+    ({ kind, required, withoutPlaybook }) =>
+      required !== true && withoutPlaybook !== true && !onHub.some((lacked) => lacked.kind === kind),
+  );
+  try {
+    return [...onHub, ...(await automation.lacking(kinds, { ...options, thorough }))];
+  } catch (error) {
+    if (error instanceof AutomationError) return undefined;
+    throw error;
+  }
 };
 
 /** With these nothing more can be asked. */

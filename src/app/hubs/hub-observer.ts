@@ -80,7 +80,15 @@ export const createHubObserver = (options: HubObserverOptions): HubObserver => {
     const counts = { orders: 0, observations: 0, orphans: 0, failures: 0 };
     const status = { hub: hub.facts.id, namespace, kind: kind.kind, synced: false, ...counts };
     const until = AbortSignal.any([signal, stop.signal]);
-    const watch = { ...options, hub, cluster, kind, namespace, status, signal: until };
+    const { observe, isOver, isUnknown } = options;
+    const runOf = (id: string): string => kind.runOf?.(hub.facts.id, id) ?? id;
+    const watch: Omit<HubWatch, 'reader'> = {
+      ...options,
+      ...{ hub, cluster, kind, namespace, status, signal: until },
+      observe: (word, id, observation) => observe(word, runOf(id), observation),
+      ...(isOver && { isOver: (word: string, id: string) => isOver(word, runOf(id)) }),
+      ...(isUnknown && { isUnknown: (word: string, id: string) => isUnknown(word, runOf(id)) }),
+    };
     const reader = createHubReader(watch);
     const ended = watchHub({ ...watch, reader });
     logger.info(
@@ -105,7 +113,10 @@ export const createHubObserver = (options: HubObserverOptions): HubObserver => {
     }
     if (hub?.adapter === undefined || signal.aborted) return;
     for (const namespace of wanted)
-      if (!kept.has(namespace)) for (const kind of kinds) start(hub, hub.adapter, kind, namespace, signal);
+      if (!kept.has(namespace))
+        for (const kind of kinds)
+          if (namespace === hub.facts.namespace || kind.rights.some(({ within }) => within !== 'hub'))
+            start(hub, hub.adapter, kind, namespace, signal);
   };
 
   return {

@@ -38,7 +38,9 @@ import {
   type ManagementCluster,
 } from './management-cluster.ts';
 import type { Clock, SecretStore } from '../ports.ts';
+import { storeOutcome } from '../process-runner/effect-commands.ts';
 import type { EffectCall, EffectPort } from '../process-runner/types.ts';
+import type { TenantSpaces } from './tenant-spaces.ts';
 
 /** Which object an operation is about; `object` is the word of its kind. */
 export type ObjectArgs = ObjectRef & { readonly object: string };
@@ -50,13 +52,15 @@ export type ApplyObjectArgs = ObjectArgs & {
   readonly annotations?: { readonly [key: string]: string };
   /** By field of the spec; revealed at the last moment, and never in events or logs. */
   readonly secrets?: { readonly [field: string]: SecretRef };
-  /** The namespace is the tenant's own: made when first needed. */
-  readonly tenantNamespace?: boolean;
+  /** Its tenant must be known on the hub before it is made there; until then the answer is to wait. */
+  readonly tenant?: boolean;
   /** The hub never took it: what fails for certain may be sent to another one. */
   readonly unsent?: boolean;
   /** Somebody retried: the hub is to begin anew, also where the spec is stored already. */
   readonly relaunch?: boolean;
 };
+
+type TenantArgs = { readonly hub: string; readonly namespaces: readonly string[] };
 
 /** Arguments of `writeStatus`. */
 export type StatusArgs = ObjectArgs & {
@@ -70,6 +74,8 @@ const MAX_SEEN = 50_000;
 /** A namespace takes five seconds and more to go (OSAC's operator). */
 const RELEASE_AGAIN_MS = 5_000;
 
+const NOT_CARRIED = 'it cannot be made where it belongs at the moment; its provider sees why';
+
 /** Operations that write to a hub. */
 export const HUB_WRITES: readonly string[] = [
   'applyObject',
@@ -77,13 +83,16 @@ export const HUB_WRITES: readonly string[] = [
   'prepareObject',
   'writeStatus',
   'releaseObject',
+  'prepareTenant',
+  'removeTenant',
 ];
 
 /**
  * Effect port `management-cluster` (OSAC's operator): makes a hub hold what is wanted. Of every declared kind:
  *
  * - `applyObject` ApplyObjectArgs → {uid, name, generation, did, fields?}: creates the object or patches what
- * differs in it.
+ * differs in it. {waiting, detail?, for?}: it waits until the hub knows its
+ * tenant, or (for: `hub`) carries its kind.
  * - `deleteObject` ObjectArgs → {existed}: asks for deletion; absence is confirmed by later observations only.
  * - `observeObject` ObjectArgs → what its kind says of an observation; with `askedAt` when it is there.
  * - `compareObjects` {reads: ObjectArgs[]} → {unchanged}: indexes of those that show what the last `observeObject` of this
@@ -96,6 +105,11 @@ export const HUB_WRITES: readonly string[] = [
  * - `releaseObject` ObjectArgs → {}: done when namespace and finalizer are gone; until then it fails with what it
  * waits for.
  *
+ * For a tenant, in whose name the effect is called:
+ *
+ * - `prepareTenant` {hub, namespaces} → {created}: makes those that are missing.
+ * - `removeTenant` {hub, namespaces} → {existed}: asks that they go; false once nothing of them is left.
+ *
  * Everything here may be repeated at any time: names are deterministic, patches say what should be, and an object that
  * is there already is ours when the label with our id says so.
  */
@@ -105,12 +119,14 @@ export const createManagementClusterEffects = (options: {
   readonly clock: Pick<Clock, 'now'>;
   /** The turns of whoever looks at an object, those of the watch of its hub included. */
   readonly looks: ObjectLooks;
+  /** Absent: no object waits for its tenant. */
+  readonly tenants?: TenantSpaces;
   /** Kinds that are known. Default: all declared ones. */
   readonly objects?: readonly HubObject[];
   /** Milliseconds that one call to a hub may take; an effect makes up to three. Default 10,000. */
   readonly callDeadlineMs?: number;
 }): EffectPort => {
-  const { registry, secrets, clock, looks, objects, callDeadlineMs = 10_000 } = options;
+  const { registry, secrets, clock, looks, tenants, objects, callDeadlineMs = 10_000 } = options;
 
   // Counted by size, like all large caches here: `max` would take the room for all of them at once.
   const lastSeen = new LRUCache<string, Seen>({ maxSize: MAX_SEEN, sizeCalculation: () => 1 });
@@ -158,9 +174,8 @@ export const createManagementClusterEffects = (options: {
     const manifest = await manifestOf(kind, args, call);
     const there = await existingObject(cluster, kind, args, call);
     if (there !== undefined) return adopt(cluster, kind, manifest, args, there, call);
-    if (args.tenantNamespace === true) {
-      await cluster.ensureTenantNamespace({ name: manifest.namespace, tenant: call.tenant }, optionsOf(call));
-    }
+    const wait = args.tenant === true ? await waitFor(args, call) : undefined;
+    if (wait !== undefined) return done(wait);
     try {
       return applied(await cluster.create(kind, manifest, optionsOf(call)), 'created');
     } catch (error) {
@@ -169,6 +184,17 @@ export const createManagementClusterEffects = (options: {
       if (existing === undefined) return failed('Conflict', 'the object of this name has just gone');
       return adopt(cluster, kind, manifest, args, existing, call);
     }
+  };
+
+  /** What goes to a hub because something else is there may find a hub that cannot carry it, or not its tenant yet. */
+  const waitFor = async (
+    { hub, object }: ApplyObjectArgs,
+    call: EffectCall,
+  ): Promise<{ readonly [field: string]: string } | undefined> => {
+    const { health } = await registeredHub(registry, hub, call);
+    const lacked = health.lacking?.kinds.find(({ kind }) => kind === object);
+    if (lacked === undefined) return tenants?.settle(hub, call);
+    return { waiting: NOT_CARRIED, for: 'hub', detail: `hub ${hub}: ${lacked.code}: ${lacked.message}` };
   };
 
   /**
@@ -331,6 +357,35 @@ export const createManagementClusterEffects = (options: {
       : failed('BeingDeleted', `waiting for ${waitingFor.join(', ')}`, RELEASE_AGAIN_MS);
   };
 
+  const namespacesOf = (
+    { hub, namespaces }: TenantArgs,
+    call: EffectCall,
+    visit: (cluster: ManagementCluster, name: string) => Promise<boolean>,
+  ): Promise<readonly boolean[]> =>
+    adapterOf(hub, call).then((cluster) => Promise.all(namespaces.map((name) => visit(cluster, name))));
+
+  const prepareTenant = async (args: TenantArgs, call: EffectCall): Promise<EffectOutcome> => {
+    const { tenant } = call;
+    const made = await namespacesOf(
+      args,
+      call,
+      async (cluster, name) =>
+        (await cluster.ensureTenantNamespace({ name, tenant }, optionsOf(call))).created,
+    );
+    return done({ created: args.namespaces.filter((_name, index) => made[index]) });
+  };
+
+  const removeTenant = async (args: TenantArgs, call: EffectCall): Promise<EffectOutcome> => {
+    const { tenant } = call;
+    const existed = await namespacesOf(
+      args,
+      call,
+      async (cluster, name) =>
+        (await cluster.removeTenantNamespace({ name, tenant }, optionsOf(call))).existed,
+    );
+    return done({ existed: existed.includes(true) });
+  };
+
   const operations = {
     applyObject: apply,
     deleteObject: remove,
@@ -339,8 +394,10 @@ export const createManagementClusterEffects = (options: {
     prepareObject: prepare,
     writeStatus,
     releaseObject: release,
+    prepareTenant,
+    removeTenant,
   };
-  return effectPort(operations, outcomeOf);
+  return effectPort(operations, (error) => outcomeOf(error) ?? storeOutcome(error));
 };
 
 /** A certain failure may send an order elsewhere: not while one of ours is on this hub, whoever made it. */

@@ -123,6 +123,11 @@ export type ManagementCluster = {
     namespace: { readonly name: string; readonly tenant: string },
     options: CallOptions,
   ): Promise<{ readonly created: boolean }>;
+  /** Asks that it goes, unless it is somebody else's. `existed` false: there is none of this tenant. */
+  removeTenantNamespace(
+    namespace: { readonly name: string; readonly tenant: string },
+    options: CallOptions,
+  ): Promise<{ readonly existed: boolean }>;
   /** Absent where something else on the hub reconciles its objects in any case. */
   readonly controller?: HubController;
   /** Creates an object. Throws HubError `already-exists` (its `object` says whose it is). */

@@ -25,8 +25,11 @@ export type Item =
    * No `revision`: what was folded is out of order, or stopped by a bug.
    */
   | { readonly kind: 'refold'; readonly revision?: number; readonly settled: () => void }
-  /** See what is outstanding. `start`: also what follows from the state by itself; `read`: this timed read is due. */
-  | { readonly kind: 'look'; readonly start?: true; readonly read?: string };
+  /**
+   * See what is outstanding. `start`: also what follows from the state by itself; `read`: this timed read is due; `now`: all
+   * of them are.
+   */
+  | { readonly kind: 'look'; readonly start?: true; readonly read?: string; readonly now?: true };
 
 /** What is going on with one run in this process. It is forgotten as soon as nothing is. */
 export type Actor = {

@@ -112,7 +112,9 @@ export const createIntake = (
   const progress = createProgress(index.anchor());
   const bySubject = Map.groupBy(workflows, ({ subject }) => subject);
   const wakeTypes = Map.groupBy(
-    workflows.flatMap(({ wakes }) => wakes?.types.map((type) => ({ ...wakes, type })) ?? []),
+    workflows
+      .flatMap(({ wakes = [] }) => wakes)
+      .flatMap((wake) => wake.types.map((type) => ({ ...wake, type }))),
     ({ type }) => type,
   );
   const categories = new Set(workflows.map((workflow) => workflow.name));

@@ -124,6 +124,8 @@ export const createPlanner = (
     if (failures > 0) rests(run, lane);
     const next = (): Alarm => alarmIn(key, everyMs, steady);
     const answered = actor.read.get(effectId);
+    if (answered === 'due' && actor.busy.has(effectId))
+      return { due: false, keep: storedAlarm(run, key) ?? next() };
     actor.read.delete(effectId);
     if (answered === 'due') return { due: true, keep: next() };
     if (answered === 'idle' && rounds.join(run, effect)) return { due: false, keep: asleep(next()) };

@@ -78,6 +78,7 @@ export const createProcessRunner = (options: ProcessRunnerOptions): ProcessRunne
     status,
     observe: (workflow, runId, observation) =>
       session?.observe(streamName(workflow, runId), observation) ?? false,
+    lookNow: (workflow, runId) => session?.lookNow(streamName(workflow, runId)) ?? false,
     isClosed: (workflow, runId) => session?.isClosed(streamName(workflow, runId)) ?? false,
     isUnknown: (workflow, runId) => session?.isUnknown(streamName(workflow, runId)) ?? false,
     pauseLane: (lane, pause) => session?.lanes.pause(lane, pause),

@@ -18,6 +18,8 @@ export type Rounds = {
   holds(run: Run, effect: PendingEffect): boolean;
   /** Lets go what it held of this run, if the run was folded further since. */
   recheck(run: Run): void;
+  /** Lets go what it held of this run. */
+  release(run: Run): void;
   close(): void;
 };
 
@@ -133,6 +135,10 @@ export const createRounds = (options: {
     recheck: (run) => {
       const one = held.get(run.key);
       if (one !== undefined && !isAsBefore(one, run)) leave(one);
+    },
+    release: (run) => {
+      const one = held.get(run.key);
+      if (one !== undefined) leave(one);
     },
     close: () => {
       closed = true;

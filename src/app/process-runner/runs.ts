@@ -67,6 +67,8 @@ export type Runs = {
   post(key: string, item: Item): void;
   /** False: no such run is known, or nothing is taken in any more. */
   observe(key: string, observation: JsonObject): boolean;
+  /** Makes all timed reads of a run at once. False: none is open under this key, or nothing is taken in any more. */
+  lookNow(key: string): boolean;
   /** Looks at a parked run again; false when there is no such run. */
   unpark(key: string): boolean;
   /** Why this run is parked; undefined: it is not. */
@@ -250,8 +252,16 @@ export const createRuns = (options: RunsOptions): Runs => {
       case 'look':
         if (item.start === true) run.unsettled = true;
         if (item.read !== undefined) actor.read.set(item.read, 'due');
+        if (item.now === true) readNow(actor, run);
         return;
     }
+  };
+
+  /** One that is under way may have looked too early, so another one follows it; one that waits for its lane has not. */
+  const readNow = (actor: Actor, run: Run): void => {
+    rounds.release(run);
+    for (const { effectId, everyMs } of pendingOf(run).effects)
+      if (everyMs !== undefined && actor.busy.get(effectId) !== 'waiting') actor.read.set(effectId, 'due');
   };
 
   /** What a read shows is an observation; one that failed is only made again, in its time. */
@@ -265,7 +275,7 @@ export const createRuns = (options: RunsOptions): Runs => {
     const isNews = outcome.outcome !== 'done' || (await observe(actor, run, outcome.result));
     // An answer from before the run was folded further says less than the next one.
     const isIdle = !isNews && run.revision === upon.revision && run.subjectRevision === upon.subjectRevision;
-    actor.read.set(effectId, isIdle ? 'idle' : 'news');
+    if (actor.read.get(effectId) !== 'due') actor.read.set(effectId, isIdle ? 'idle' : 'news');
     actor.busy.delete(effectId);
   };
 
@@ -338,11 +348,22 @@ export const createRuns = (options: RunsOptions): Runs => {
     return true;
   };
 
+  const takesIn = (key: string): boolean =>
+    !draining &&
+    !closed &&
+    memory.revisionsOf(key) !== undefined &&
+    !parked.has(key) &&
+    !memory.isClosed(key);
+
   return {
     post,
+    lookNow: (key) => {
+      if (!takesIn(key)) return false;
+      post(key, { kind: 'look', now: true });
+      return true;
+    },
     observe: (key, observation) => {
-      if (draining || closed || memory.revisionsOf(key) === undefined) return false;
-      if (parked.has(key) || memory.isClosed(key)) return false;
+      if (!takesIn(key)) return false;
       // Behind what was told meanwhile: in the older one's place it would be taken before the answer of an earlier look.
       withdraw(actorOf(key), 'observation');
       post(key, { kind: 'observation', observation });

@@ -67,6 +67,7 @@ export type Session = {
   run(): Promise<void>;
   status(): Omit<ProcessRunnerStatus, 'clockDivergences'>;
   observe(run: string, observation: JsonObject): boolean;
+  lookNow(run: string): boolean;
   isClosed(run: string): boolean;
   isUnknown(run: string): boolean;
   readonly lanes: Lanes;
@@ -141,7 +142,7 @@ export const createSession = (options: SessionOptions): Session => {
       runs.wakeLane(lane, howMany);
       if (howMany === 'one') return;
       // What waits for a place may get one there now.
-      for (const { wakes } of workflows) if (wakes !== undefined) wakeTimer(wakes.timerId);
+      for (const { timerId } of workflows.flatMap(({ wakes = [] }) => wakes)) wakeTimer(timerId);
     },
   });
   const work = createWork({ ...parts, log, signal: hardStop.signal });
@@ -319,6 +320,7 @@ export const createSession = (options: SessionOptions): Session => {
   return {
     lanes,
     observe: (run, observation) => intake.isLive() && runs.observe(run, observation),
+    lookNow: (run) => intake.isLive() && runs.lookNow(run),
     isClosed: (run) => intake.isLive() && !runs.isClosing() && memory.isClosed(run),
     isUnknown: (run) => intake.isLive() && !runs.isClosing() && memory.revisionsOf(run) === undefined,
     retry: (run) => runs.unpark(run),

@@ -207,6 +207,11 @@ export type ProcessRunner = {
   status(): ProcessRunnerStatus;
   /** Feeds what the far side shows. False: ignored, since no such run is known or this instance is not the owner. */
   observe(workflow: string, runId: string, observation: JsonObject): boolean;
+  /**
+   * Somebody says that something changed on the far side: its timed reads are made at once. False: no such run is open, or
+   * this instance is not the owner.
+   */
+  lookNow(workflow: string, runId: string): boolean;
   /** True when the run is known to be closed; false also while this instance is not the owner. */
   isClosed(workflow: string, runId: string): boolean;
   /** True when no such run was ever; false also while this instance is not the owner. */

@@ -8,7 +8,7 @@ import type { Position } from '../log/event-store.ts';
 import { systemContext } from '../log/metadata.ts';
 import { derivedCommandId } from '../log/identifiers.ts';
 import type { CommandContext } from '../commands/command.ts';
-import type { TenantBelonging, TenantBelongingsServices } from './tenant-belongings.ts';
+import type { TenantBelonging, TenantBelongingsServices } from './belonging.ts';
 
 /**
  * A tenant's default networking: all of it is made once the tenant is stored, and again whatever a crash left out. A tenant
@@ -24,7 +24,7 @@ export const defaultNetworking = ({
 
   const partOf = async (part: DefaultPart) => {
     const kind: AnyKind | undefined = kindOf(part.kind);
-    if (kind === undefined) throw new TypeError(`there is no kind ${part.kind}`);
+    if (kind === undefined) throw new TypeError(`kind ${part.kind} is not declared`);
     const { state, revision } = await runner.load(aggregateOf(kind), part.id);
     return { kind, view: kind.view(state), revision: String(revision) };
   };

@@ -1,10 +1,17 @@
 import { Argument, type Command, type Option } from 'commander';
+import { own } from '../../domain/json-tools.ts';
 import { nameOf } from '../resources/resource-api.ts';
 import type { ResourceContext } from './resource-context.ts';
 
 /** Commands whose first argument is a kind, and whose others are ids or names. */
 const ABOUT_KINDS = ['get', 'describe', 'delete', 'label', 'annotate', 'scale'];
-const ABOUT_CLUSTERS = ['kubeconfig', 'password'];
+/** Commands whose first argument is the id or name of an object of one kind. */
+const ABOUT_ONE: { readonly [command: string]: string } = {
+  kubeconfig: 'cluster',
+  password: 'cluster',
+  attach: 'external_ip',
+  detach: 'external_ip',
+};
 
 const BASH = `_ledgerctl() {
   local IFS=$'\\n'
@@ -52,8 +59,8 @@ const candidates = async (
     return [command, program].flatMap(({ options }) => options.flatMap(({ long }) => long ?? []));
   const commands = command.commands.map((each) => each.name()).filter((name) => !name.startsWith('_'));
   if (commands.length > 0) return commands;
-  if (ABOUT_CLUSTERS.includes(command.name()))
-    return operands.length === 0 ? namesOf(context, 'cluster') : [];
+  const one = own(ABOUT_ONE, command.name());
+  if (one !== undefined) return operands.length === 0 ? namesOf(context, one) : [];
   if (!ABOUT_KINDS.includes(command.name()))
     return command.registeredArguments[operands.length]?.argChoices ?? [];
   const [kind] = operands;

@@ -111,8 +111,13 @@ export const hubText = (hub: HubDetails): string => {
     value === undefined ? '' : `${`${name}:`.padEnd(12)}${value}\n`,
   );
   const told = problems.length === 0 ? '' : `problems:\n${problems.map(problemLine).join('')}`;
-  return `${text.join('')}${told}${hostLines(hub.hosts)}`;
+  return `${text.join('')}${told}${lackingText(hub.lacking)}${hostLines(hub.hosts)}`;
 };
+
+const lackingText = (lacking: HubDetails['lacking'] = []): string =>
+  lacking.length === 0
+    ? ''
+    : `cannot carry:\n${lacking.map(({ kind, code, message }) => `  ${kind}: ${code}: ${printable(message)}\n`).join('')}`;
 
 const formerText = (former: HubDetails['former_automation'] = {}): string | undefined => {
   const modes = Object.entries(former).map(([mode, url]) => `${mode} at ${url}`);

@@ -51,6 +51,7 @@ const addLooking = (hubs: Command, { client, io }: Connection): void => {
         roomText(hub),
         lanesText(hub.lanes),
         hub.version,
+        hub.lacking?.map(({ kind }) => kind).join(' '),
         hub.message,
       ]);
       const header = [
@@ -63,6 +64,7 @@ const addLooking = (hubs: Command, { client, io }: Connection): void => {
         'used/free',
         'lanes',
         'version',
+        'cannot carry',
         'message',
       ];
       return io.out(`${table(header, rows)}\n`);

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringAt } from '../../domain/json-tools.ts';
 import { duration } from '../output.ts';
+import { attachAddress } from './addresses.ts';
 import { checkOffline, takeExport } from './audit.ts';
 import { followOnKafka, type DemoKafka } from './kafka.ts';
 import { needTopicsWithoutRecords, removeTopics } from './kafka-topics.ts';
@@ -50,6 +51,8 @@ const play = async (
     running.kafka = kafka;
     const first = await orderAndWatch(stage, ordered);
     await scale(stage, first);
+    // A tenant's network stands beside this: default networking, and a subnet of its own.
+    await attachAddress(stage, first);
     await kafka.showOrder(first.id);
     await repeatOrder(stage, first);
     const second = await crashAndRecover(stage, ordered);

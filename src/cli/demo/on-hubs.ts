@@ -11,26 +11,29 @@ import type { DemoOptions, Stage } from './stage.ts';
 /** What the simulated hubs themselves say, read from their files without any of the service's code. */
 type HubRecord = {
   readonly calls: number;
-  /** Objects ever created, by the cluster that they were made for. */
-  readonly objectsByCluster: ReadonlyMap<string, number>;
+  /** Objects ever created, by the id of what they were made for. */
+  readonly objectsOf: ReadonlyMap<string, number>;
 };
 
-const readHubFiles = (dataDir: string): HubRecord => {
-  const objectsByCluster = new Map<string, number>();
+const CLUSTER_OBJECT = 'ClusterOrder';
+
+/** `kind`: objects of this kind alone. */
+export const readHubFiles = (dataDir: string, kind: string): HubRecord => {
+  const objectsOf = new Map<string, number>();
   let calls = 0;
   for (const file of globSync(join(dataDir, 'hubs', '*.sqlite'))) {
     const db = new DatabaseSync(file, { readOnly: true, timeout: 5000 });
     try {
       calls += Number(db.prepare('SELECT count(*) AS n FROM calls').get()?.['n']);
-      for (const row of db.prepare("SELECT object_id FROM objects WHERE kind = 'ClusterOrder'").iterate()) {
-        const cluster = String(row['object_id']);
-        objectsByCluster.set(cluster, (objectsByCluster.get(cluster) ?? 0) + 1);
+      for (const row of db.prepare('SELECT object_id FROM objects WHERE kind = ?').iterate(kind)) {
+        const id = String(row['object_id']);
+        objectsOf.set(id, (objectsOf.get(id) ?? 0) + 1);
       }
     } finally {
       db.close();
     }
   }
-  return { calls, objectsByCluster };
+  return { calls, objectsOf };
 };
 
 export const askTheHubs = async (stage: Stage, clusters: readonly Cluster[]): Promise<void> => {
@@ -42,12 +45,12 @@ export const askTheHubs = async (stage: Stage, clusters: readonly Cluster[]): Pr
 const askTheJournals = (stage: Stage, clusters: readonly Cluster[]): void => {
   const { narrator } = stage;
   narrator.chapter("The hubs' own journals");
-  const { calls, objectsByCluster } = readHubFiles(stage.dataDir);
+  const { calls, objectsOf } = readHubFiles(stage.dataDir, CLUSTER_OBJECT);
   for (const { id, metadata } of clusters)
-    narrator.check(`the hub holds exactly one object for ${metadata.name}`, objectsByCluster.get(id) === 1);
+    narrator.check(`the hub holds exactly one object for ${metadata.name}`, objectsOf.get(id) === 1);
   narrator.check(
-    'nothing else was ever created',
-    objectsByCluster.size === clusters.length,
+    'no other cluster was ever created',
+    objectsOf.size === clusters.length,
     `${calls} calls in the journals`,
   );
 };
@@ -64,7 +67,7 @@ const askTheHub = async (stage: Stage, hub: JsonObject, clusters: readonly Clust
     const names = found.map(({ namespace, name }) => `${namespace}/${name}`).join(', ');
     narrator.check(`the hub holds exactly one ClusterOrder for ${metadata.name}`, found.length === 1, names);
   }
-  const { calls } = readHubFiles(stage.dataDir);
+  const { calls } = readHubFiles(stage.dataDir, CLUSTER_OBJECT);
   narrator.check('no simulated hub was called', calls === 0);
 };
 

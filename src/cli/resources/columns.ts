@@ -37,6 +37,11 @@ const MESSAGE: Column = { title: 'message', path: 'status.message', wide: true }
 const TITLE: Column = { title: 'title', path: 'title' };
 const DESCRIPTION: Column = { title: 'description', path: 'description', wide: true };
 
+const RANGES: readonly Column[] = [
+  { title: 'ipv4 range', path: 'spec.ipv4_cidr' },
+  { title: 'ipv6 range', path: 'spec.ipv6_cidr', optional: true },
+];
+
 /** For kinds that have no entry of their own. */
 export const ANY_KIND: readonly Column[] = [
   { ...STATE, optional: true },
@@ -98,12 +103,42 @@ export const COLUMNS: { readonly [kind: string]: readonly Column[] } = {
     MESSAGE,
     { title: 'hub', path: 'status.hub', wide: true, optional: true },
   ],
+  externalIpAttachment: [
+    { title: 'external ip', path: 'spec.external_ip', as: 'reference' },
+    { title: 'cluster', path: 'spec.cluster', as: 'reference', optional: true },
+    { title: 'endpoint', path: 'spec.target_endpoint', as: 'state' },
+    { title: 'address', path: 'status.external_ip_address' },
+    STATE,
+    MESSAGE,
+    { title: 'hub', path: 'status.hub', wide: true, optional: true },
+  ],
   externalIpPool: [
     { title: 'family', path: 'spec.ip_family', as: 'state' },
     { title: 'cidrs', path: 'spec.cidrs.*', optional: true },
     { ...STATE, optional: true },
     { title: 'total', path: 'status.total', optional: true },
     { title: 'available', path: 'status.available' },
+    MESSAGE,
+    { title: 'hub', path: 'status.hub', wide: true, optional: true },
+  ],
+  networkClass: [
+    TITLE,
+    { title: 'strategy', path: 'implementation_strategy' },
+    { title: 'default', path: 'is_default', as: 'yes-no' },
+    STATE,
+    DESCRIPTION,
+  ],
+  subnet: [
+    { title: 'virtual network', path: 'spec.virtual_network', as: 'reference' },
+    ...RANGES,
+    STATE,
+    MESSAGE,
+    { title: 'hub', path: 'status.hub', wide: true, optional: true },
+  ],
+  virtualNetwork: [
+    ...RANGES,
+    { title: 'network class', path: 'spec.network_class', as: 'reference', optional: true },
+    STATE,
     MESSAGE,
     { title: 'hub', path: 'status.hub', wide: true, optional: true },
   ],

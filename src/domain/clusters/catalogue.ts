@@ -27,6 +27,12 @@ export type Catalogue = {
   readonly hostType: LookUp;
   /** Of the order's own tenant and project. */
   readonly secret: LookUp;
+  readonly subnet: LookUp;
+  readonly securityGroup: LookUp;
+  /** What the order's tenant has by default, if it has it. */
+  readonly defaultNetwork: () =>
+    | { readonly subnet: CatalogueObject; readonly securityGroup?: CatalogueObject }
+    | undefined;
   /** Pools that can give a cluster its external IPs, the one with most free addresses first. */
   readonly addressPools: () => readonly AddressPool[];
   /** Values against the schemas of catalogue items. */

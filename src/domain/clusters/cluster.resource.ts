@@ -49,6 +49,7 @@ export const cluster: ResourceKind<ClusterState, ClusterCommand, ClusterEvent> =
     'spec.template_parameters',
     'spec.catalog_item',
     'spec.network_attachment.subnet',
+    'spec.network_attachment.security_groups',
     'spec.auto_external_ip_attachment',
   ],
   references: [
@@ -56,17 +57,25 @@ export const cluster: ResourceKind<ClusterState, ClusterCommand, ClusterEvent> =
     { path: 'spec.version', kind: 'clusterVersion', scope: 'full' },
     { path: 'spec.catalog_item', kind: 'clusterCatalogItem', scope: 'full' },
     { path: 'spec.pull_secret_secret', kind: 'secret', scope: 'local' },
+    { path: 'spec.network_attachment.subnet', kind: 'subnet', scope: 'local' },
+    { path: 'spec.network_attachment.security_groups.*', kind: 'securityGroup', scope: 'local' },
   ],
   event: { field: 'cluster', public: true },
   pointsAt: (document) => {
     const spec = objectAt(document, 'spec');
     const sets = Object.values(objectAt(spec, 'node_sets'));
+    const attachment = objectAt(spec, 'network_attachment');
     return [
       { kind: 'clusterTemplate', id: stringAt(objectAt(spec, 'template'), 'id') },
       { kind: 'clusterVersion', id: stringAt(objectAt(spec, 'version'), 'id') },
       { kind: 'clusterCatalogItem', id: stringAt(objectAt(spec, 'catalog_item'), 'id') },
       { kind: 'secret', id: stringAt(objectAt(spec, 'pull_secret_secret'), 'id') },
       { kind: 'hub', id: stringAt(objectAt(document, 'status'), 'hub') },
+      { kind: 'subnet', id: stringAt(objectAt(attachment, 'subnet'), 'id') },
+      ...listAt(attachment, 'security_groups').map((group) => ({
+        kind: 'securityGroup',
+        id: stringAt(group, 'id'),
+      })),
       ...sets.map((set) => ({ kind: 'hostType', id: stringAt(objectAt(set, 'host_type'), 'id') })),
     ].filter(({ id }) => id !== '');
   },
@@ -161,6 +170,12 @@ const specOf = (state: StoredCluster): JsonObject =>
     version: named(state.version),
     catalog_item: state.catalogItem && named(state.catalogItem),
     pull_secret_secret: state.pullSecretSecret && named(state.pullSecretSecret),
+    network_attachment:
+      state.networkAttachment &&
+      withoutEmpty({
+        subnet: named(state.networkAttachment.subnet),
+        security_groups: state.networkAttachment.securityGroups.map(named),
+      }),
     auto_external_ip_attachment: state.externalIps === undefined ? undefined : true,
     network:
       state.network &&

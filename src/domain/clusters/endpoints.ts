@@ -46,7 +46,8 @@ export const useEndpoint = (state: LiveCluster, command: UseCommand): Decision<C
       'ALREADY_EXISTS',
       `cluster '${state.name}' already has an external IP at endpoint ${endpoint}`,
     );
-  return [{ type: 'ClusterEndpointAttached', data: { at, endpoint, holder, generation: attachments + 1 } }];
+  const claim = { endpoint, holder, generation: attachments + 1, ...defined({ by }) };
+  return [{ type: 'ClusterEndpointAttached', data: { at, ...claim } }];
 };
 
 const refuse = (kind: Rejection['kind'], code: string, message: string): Rejection =>

@@ -154,6 +154,10 @@ export const CLUSTER_SHAPES = {
     zone: mayBe,
     /** ISO duration that it may wait for a place: annotation `fulfillment-ledger/placement-deadline`, or the setting. */
     placementDeadline: mayBe,
+    /** Where its nodes are attached: named, or its tenant's default. */
+    networkAttachment: z
+      .strictObject({ subnet: namedSecret, securityGroups: listOf(namedSecret), hub: mayBe })
+      .exactOptional(),
     /** The external IPs that are made for it, and their attachments: ids by endpoint, and the hub of their pool. */
     externalIps: z
       .strictObject({
@@ -298,6 +302,7 @@ const ABOUT: { readonly [Type in keyof typeof CLUSTER_SHAPES]?: Partial<EventTyp
     'pullSecret',
     'nodeSets.*.fabricInterface',
     'externalIps.hub',
+    'networkAttachment.hub',
   ),
   NodeSetAdded: hiding('nodeSet.fabricInterface'),
   ClusterSpecRevised: hiding('spec.pullSecret', 'spec.version.releaseImage'),

@@ -1,3 +1,4 @@
+import { usersOf } from './endpoints.ts';
 import type { PlacementDecision } from '../hubs/capacity-events.ts';
 import { FULFILLMENT_FINALIZER } from '../hubs/hub-object.ts';
 import { reject, type Decision, type Rejection } from '../decider.ts';
@@ -113,7 +114,10 @@ const confirmAbsence = (
   }
   // One that was never sent had to wait for others that go first.
   if (state.status !== 'dispatched')
-    return eventIf(state.finalizers.length === 0, 'ClusterDeleted', { at, how: 'not-dispatched' });
+    return eventIf(state.finalizers.length === 0 && usersOf(state).length === 0, 'ClusterDeleted', {
+      at,
+      how: 'not-dispatched',
+    });
   if (!state.ours) return [];
   const finalizers = state.finalizers.filter((finalizer) => finalizer !== FULFILLMENT_FINALIZER);
   const how = unsent === true ? 'not-dispatched' : 'absence-confirmed';

@@ -21,6 +21,7 @@ import type { AddressPool, Catalogue, CatalogueObject } from './catalogue.ts';
 import { CLUSTER_SPEC } from './spec-paths.ts';
 import { itemGovernance } from '../catalog/item-governance.ts';
 import { parametersOf } from '../catalog/templates.ts';
+import { orderedAttachment } from './network-attachment.ts';
 import { orderedPullSecret, classRejection, sizeRejection, sshKeyRejection } from './revise.ts';
 import type { ClusterEvent, MutableSpec, NodeSet, OrderedTemplate, ResolvedVersion } from './state.ts';
 
@@ -171,17 +172,24 @@ export const resolveOrder = (
   const spec = orderedSpec(asked, source, catalogue);
   if (isRefused(spec)) return spec;
   const pools = spec['auto_external_ip_attachment'] === true ? catalogue.addressPools() : undefined;
-  const wrong = metadataRejection(metadata) ?? unsupportedRejection(spec, pools);
+  const wrong = metadataRejection(metadata) ?? poolRejection(pools);
   if (wrong !== undefined) return wrong;
   const facts = specFacts(spec, source.template, catalogue);
   if (isRefused(facts)) return facts;
+  const attached = orderedAttachment(spec, facts.nodeSets, catalogue);
+  if (isRefused(attached)) return attached;
+  const { hub } = attached.networkAttachment ?? {};
+  const near = pools?.filter((pool) => hub === undefined || pool.hub === hub);
+  const outOfReach = poolRejection(near);
+  if (outOfReach !== undefined) return outOfReach;
   const { template, item } = source;
   return {
     ...describedBy(metadata),
     template: orderedTemplate(template),
     ...(item === undefined ? {} : { catalogItem: { id: item.id, name: item.name, revision: item.revision } }),
     ...facts,
-    ...(pools === undefined ? {} : { pools }),
+    ...attached,
+    ...(near === undefined ? {} : { pools: near }),
   };
 };
 
@@ -268,19 +276,8 @@ const referenceProblem = (
   return unknownReference(message, field, reference, hint);
 };
 
-/**
- * What this release has no objects for: said with the reason that OSAC gives when such an object is missing. `pools`: that
- * external IPs can come from, where some are wanted.
- */
-const unsupportedRejection = (
-  spec: JsonObject,
-  pools: readonly AddressPool[] | undefined,
-): Rejection | undefined => {
-  const attachment = spec['network_attachment'];
-  if (isObject(attachment)) {
-    const subnet = referenceOf(attachment['subnet']) ?? {};
-    return unknownReference('Subnet', 'object.spec.network_attachment.subnet', subnet);
-  }
+/** `pools`: that external IPs can come from, where some are wanted. */
+const poolRejection = (pools: readonly AddressPool[] | undefined): Rejection | undefined => {
   return pools?.length === 0
     ? reject(
         'failed-precondition',

@@ -7,7 +7,7 @@ import { OSAC_GROUP } from '../hubs/hub-object.ts';
 import { SECURITY_GROUP, SUBNET } from '../networks/hub-objects.ts';
 import { placeWithParent, wokenByParent, type Parent } from '../placed-with-parent.ts';
 import type { Placed } from '../placed-document.ts';
-import { documentOf, holdOnHub, placedKind, type PlacedRun } from '../placed-workflow.ts';
+import { documentOf, placedKind, type PlacedRun } from '../placed-workflow.ts';
 import {
   attachmentsOf,
   computeInstance,
@@ -121,19 +121,16 @@ export const actingComputeInstance = placedKind<InstanceState, InstanceCommand, 
   {
     eventTypes: computeEventTypes,
     object: COMPUTE_INSTANCE,
-    beside: [USER_DATA_SECRET],
-    wakes: wokenByParent(FIRST_SUBNET),
-    first: [
-      placeWithParent(FIRST_SUBNET, COMPUTE_INSTANCE),
-      holdOnHub(
-        'user-data',
-        USER_DATA_SECRET,
-        (run: InstanceRun) => ({ spec: {}, secrets: { userData: { ...userDataOf(run) } } }),
-        { after: ['place'], needed: (run) => userDataOf(run) !== undefined },
-        { firstMs: 1_000, maxMs: 60_000 },
-        (id) => USER_DATA_SECRET.nameOf(id),
-      ),
+    beside: [
+      {
+        step: 'user-data',
+        object: USER_DATA_SECRET,
+        needed: (run) => userDataOf(run) !== undefined,
+        wanted: (run) => ({ spec: {}, secrets: { userData: { ...userDataOf(run) } } }),
+      },
     ],
+    wakes: wokenByParent(FIRST_SUBNET),
+    first: [placeWithParent(FIRST_SUBNET, COMPUTE_INSTANCE)],
     changes: true,
     again: ['ComputeInstanceRestartDue', 'ComputeInstanceDriftSeen'],
     due: {

@@ -141,5 +141,17 @@ export const tenantNamespace = (hubNamespace: string, tenant: string): string =>
   return head === '' ? `t-${digits}` : `${head}-${digits}`;
 };
 
+/**
+ * Namespaces that are a tenant's alone: the one of its name, by which the hub's operator takes it for ready
+ * (OSAC's operator), and the one of its orders. None has a name that Kubernetes or the hub keeps.
+ */
+export const ownNamespaces = (hub: HubFacts, tenant: string): readonly string[] => {
+  const isFree = NAMESPACE.test(tenant) && tenant !== hub.namespace && !RESERVED_NAMESPACE.test(tenant);
+  const ofOrders = hub.tenantNamespaces && own(hub.namespaces, tenant) === undefined;
+  return [
+    ...new Set([...(isFree ? [tenant] : []), ...(ofOrders ? [tenantNamespace(hub.namespace, tenant)] : [])]),
+  ];
+};
+
 /** A hub whose id begins with `sim-` is simulated; the prefix shows wherever the hub is named. */
 export const isSimulatedHub = (id: string): boolean => id.startsWith('sim-');

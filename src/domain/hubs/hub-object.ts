@@ -38,6 +38,8 @@ export type HubObject<Shown = unknown> = ObjectType & {
   readonly rights: readonly NeededRight[];
   /** A hub without this kind cannot be used. */
   readonly required?: true;
+  /** Kinds whose rights without which nothing is wrong with a hub are needed for this one, too. */
+  readonly needs?: readonly HubObject[];
 };
 
 /** What every object of ours says of itself. */
@@ -103,8 +105,14 @@ export type OwnedObject<
   readonly ownLane?: true;
   /** One object that is read by name together with it, and what both come to for its run. */
   readonly observed?: Observed;
+  /** Endpoint of the rulebook that makes one (OSAC's operator). Absent: a hub in mode `eda` cannot carry the kind. */
+  readonly webhook?: string;
+  /** No playbook has a part in it: whoever runs the hub's automation, its operator carries it. */
+  readonly withoutPlaybook?: true;
   /** Where nobody else reconciles it: our controller's part. */
   readonly controlled?: Controlled;
+  /** Id of the run that it belongs to, where an id of ours has one on each hub. Default: its own. */
+  readonly runOf?: (hub: string, id: string) => string;
 };
 
 export type Observed = {
@@ -159,6 +167,10 @@ export const laneOf = (hub: string, kind?: Pick<OwnedObject, 'kind' | 'ownLane'>
 
 /** Field of an object that holds what we write. */
 export const fieldOfObject = ({ stored }: Pick<OwnedObject, 'stored'>): string => stored?.field ?? 'spec';
+
+/** Job template that makes one, without the prefix of the hub's templates (OSAC's operator). */
+export const templateOf = ({ kind }: Pick<ObjectType, 'kind'>): string =>
+  `create-${kind.replaceAll(/(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])/g, '-').toLowerCase()}`;
 
 /** The object of a manifest: no status, no finalizers, and of labels and annotations only our own. */
 export const objectOf = (kind: OwnedObject, { spec, ...metadata }: Manifest): JsonObject =>

@@ -19,7 +19,8 @@ const CORE = { group: '', version: 'v1' } as const;
 
 export const NAMESPACE = read({ ...CORE, kind: 'Namespace', plural: 'namespaces' }, [
   { ...everywhere('hub-access', 'get'), names: [IDENTITY_NAMESPACE], optional: true },
-  everywhere('tenant-namespaces', 'create', 'get'),
+  { ...everywhere('hub-access', 'create', 'delete', 'get'), optional: true },
+  everywhere('tenant-namespaces', 'create', 'delete', 'get'),
   everywhere('controller-ledger', 'create', 'delete', 'get', 'list'),
 ]);
 

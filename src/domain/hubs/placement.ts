@@ -5,6 +5,7 @@ import { nodeLimit, NOTHING, shortages } from './capacity.ts';
 import { firstProblem, type HubHealth } from './health.ts';
 import { namespaceFits, namespaceOf, type HubFacts } from './hub-facts.ts';
 import { byKey, own } from '../json-tools.ts';
+import { TENANT } from '../tenancy/hub-objects.ts';
 
 /** Of any object that is placed: the zone that it asks for. */
 export const ZONE_ANNOTATION = 'fulfillment-ledger/zone';
@@ -76,6 +77,8 @@ export type Placement =
       readonly placed: false;
       /** For the tenant: what but room it waits for, and nothing that tells one hub from another; empty: room. */
       readonly message: string;
+      /** For the provider: which hub could take it, and why no other can. */
+      readonly detail: string;
       readonly decision: PlacementDecision;
     };
 
@@ -88,7 +91,7 @@ export type PlaceResult =
       /** The namespace is the tenant's own and made when first needed. */
       readonly tenantNamespace?: true;
     } & Pick<HubFacts, 'namespace' | 'mode' | 'controller' | 'simulated' | 'steps'>)
-  | { readonly placed: false; readonly message: string; readonly decision: PlacementDecision };
+  | Extract<Placement, { placed: false }>;
 
 export const place = (
   request: PlacementRequest,
@@ -122,6 +125,7 @@ export const place = (
       request,
       filtered.map(({ refusals }) => refusals),
     ),
+    detail: detailOf(filtered),
     decision,
   };
 };
@@ -146,7 +150,10 @@ type RefusalKind =
   | 'cordoned'
   | 'unreachable'
   | 'unfit'
+  /** Its API server has no such objects for us. */
   | 'kind'
+  /** Its automation makes none. */
+  | 'playbook'
   | 'zone'
   | 'template'
   | 'playbooks'
@@ -170,8 +177,11 @@ const refusalsOf = (
   if (!candidate.adapter) refuse('unreachable', 'NoAdapter: nothing reaches this hub');
   const unwell = healthRefusal(candidate);
   if (unwell !== undefined) refusals.push(unwell);
+  const isOwnPlace = hub.tenantNamespaces && own(hub.namespaces, request.tenant) === undefined;
+  const needsTenant = request.objects !== undefined || isOwnPlace;
   for (const { kind, code, subject = kind } of candidate.health?.lacking?.kinds ?? [])
-    if (request.objects?.includes(kind) === true) refuse('kind', `${code}: ${subject}`);
+    if (request.objects?.includes(kind) === true || (needsTenant && kind === TENANT.kind))
+      refuse(CARRIED_BY_HUB.includes(code) ? 'kind' : 'playbook', `${code}: ${subject}`);
   if (candidate.blocked) refuse('unreachable', 'circuit breaker open');
   if (hub.simulated && realHub) refuse('other', 'simulated hub while a real one is registered');
   if (request.zone !== undefined && request.zone !== hub.zone) {
@@ -188,7 +198,7 @@ const refusalsOf = (
     refuse('playbooks', `${what}, which playbooks of mode ${hub.mode} would carry out`);
   }
   if (request.withoutAutomation === true && hub.mode !== 'operator' && hub.controller !== 'ledger')
-    refuse('other', `mode ${hub.mode} carries out no objects but clusters`);
+    refuse('playbook', `mode ${hub.mode} carries out no objects but clusters`);
   const namespace = namespaceOf(hub, request.tenant);
   if (request.objectName !== undefined && !namespaceFits(namespace, request.objectName)) {
     refuse('other', `namespace "${namespace}" leaves no room for the order's name`);
@@ -227,10 +237,29 @@ const otherThanRoom = (
   if (isAny(...PASSING)) return NOT_NOW;
   if (isAny(...PASSING, 'kind'))
     return `no hub has the CRDs of ${objects.join(' and ')} and the rights to them`;
+  if (isAny(...PASSING, 'kind', 'playbook')) return `no hub carries out ${objects.join(' and ')}`;
   if (isAny(...PASSING, 'playbooks'))
     return `a value of the order holds ${TEMPLATE_WORDS}, which the playbooks that build it would carry out`;
   return isAny(...PASSING, 'template') ? `template '${template}' is not offered` : NOT_NOW;
 };
+/** What was found of a hub itself, not of its automation. */
+const CARRIED_BY_HUB: readonly string[] = ['CrdMissing', 'RightMissing'];
+
+const MAX_DETAIL = 1_000;
+const detailOf = (
+  hubs: readonly { readonly candidate: Candidate; readonly refusals: readonly Refusal[] }[],
+): string => {
+  const said = hubs.map(({ candidate: { hub }, refusals }) => {
+    const couldTake = refusals.every(({ kind }) => kind === 'capacity' || PASSING.includes(kind));
+    const why = refusals.map(({ text }) => text).join(', ');
+    return { couldTake, text: `hub ${hub.id} ${couldTake ? 'could take it' : 'cannot'}: ${why}` };
+  });
+  const [could, cannot] = [true, false].map((is) => said.filter(({ couldTake }) => couldTake === is));
+  const texts = [...(could ?? []), ...(cannot ?? [])].map(({ text }) => text);
+  const head = said.some(({ couldTake }) => couldTake) ? [] : ['no registered hub could take it'];
+  return [...head, ...texts].join('; ').slice(0, MAX_DETAIL);
+};
+
 const NOT_NOW = 'the provider takes no orders for it at the moment';
 
 const scoresOf = (

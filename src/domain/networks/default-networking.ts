@@ -32,9 +32,10 @@ export type DefaultPart = {
   readonly document: JsonObject;
 };
 
+export const DEFAULT_PREFIX = 'default-';
 /** A tenant that comes again under its name gets others: ids are used once. */
 const prefixOf = (tenant: string, createdAt: string): string =>
-  `default-${base32(fnv1a64(`${tenant} ${createdAt}`))}-`;
+  `${DEFAULT_PREFIX}${base32(fnv1a64(`${tenant} ${createdAt}`))}-`;
 
 export const isDefaultPart = (id: string, tenant: string, createdAt: string): boolean =>
   id.startsWith(prefixOf(tenant, createdAt));

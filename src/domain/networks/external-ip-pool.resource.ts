@@ -28,6 +28,8 @@ import {
 import { isPrivate, parseRange, parseRanges, sizeOf, type Range } from '../ranges.ts';
 
 /** Ranges of addresses on a hub that external IPs are taken from (OSAC). */
+/** The hub that it is to be on: its addresses serve what is on the same hub. */
+export const HUB_ANNOTATION = 'fulfillment-ledger/hub';
 export const QUARANTINE_ANNOTATION = 'fulfillment-ledger/quarantine';
 const FAMILIES: { readonly [name: string]: Range['family'] } = {
   IP_FAMILY_IPV4: 'ipv4',

@@ -7,6 +7,7 @@ import { EXTERNAL_IP, EXTERNAL_IP_POOL } from './hub-objects.ts';
 import { networkEventTypes } from './event-types.ts';
 import {
   externalIpPool,
+  HUB_ANNOTATION,
   type PoolCommand,
   type PoolEvent,
   type PoolState,
@@ -23,7 +24,14 @@ export const actingExternalIpPool = placedKind<PoolState, PoolCommand, PoolEvent
   object: EXTERNAL_IP_POOL,
   wakes: { types: HUB_NEWS },
   // Its addresses are on its hub.
-  first: [placeByScheduler(externalIpPool.kind, EXTERNAL_IP_POOL, [EXTERNAL_IP_POOL.kind, EXTERNAL_IP.kind])],
+  first: [
+    placeByScheduler(
+      externalIpPool.kind,
+      EXTERNAL_IP_POOL,
+      [EXTERNAL_IP_POOL.kind, EXTERNAL_IP.kind],
+      HUB_ANNOTATION,
+    ),
+  ],
   wanted: (run) => {
     const spec = objectAt(documentOf(run), 'spec');
     const strategy = stringAt(spec, 'implementation_strategy');

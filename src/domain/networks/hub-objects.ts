@@ -47,6 +47,7 @@ const shownPool = shownPart({
 
 export const EXTERNAL_IP_POOL: OwnedObject<z.infer<typeof poolSpec>, Shown<z.infer<typeof poolSpec>>> = {
   ...operatorObject('ExternalIPPool', 'externalippool', 'external IP pools'),
+  webhook: 'create-public-ip-pool',
   spec: poolSpec,
   sample: {
     spec: { cidrs: ['192.0.2.0/24'], ipFamily: 'IPv4', implementationStrategy: 'metallb-l2' },
@@ -72,6 +73,7 @@ export const EXTERNAL_IP: OwnedObject<
   Shown<z.infer<typeof ipSpec>> & { readonly address: string }
 > = {
   ...operatorObject('ExternalIP', 'externalip', 'external IPs'),
+  webhook: 'create-public-ip',
   spec: ipSpec,
   sample: { spec: { pool: 'check' }, status: { phase: 'Ready', state: 'Allocated', address: '192.0.2.1' } },
   shown: (object) => {

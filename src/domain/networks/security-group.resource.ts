@@ -14,7 +14,7 @@ import {
   type PlacedState,
 } from '../placed-document.ts';
 import { stateInNetwork } from './subnet.resource.ts';
-import { IN_NETWORK, networkRequired, withOwnerReference } from './virtual-network.resource.ts';
+import { IN_NETWORK, networkRequired, ownerReference } from './virtual-network.resource.ts';
 import { DIRECTIONS, hubRules, normalizedRules, rulesRejection, type HubRule } from './security-rules.ts';
 
 /** What may reach the machines of a virtual network, and what they may reach (OSAC). */
@@ -49,11 +49,11 @@ const documents = placedDocument({
     const shown = stateInNetwork(state);
     return { state: shown && `SECURITY_GROUP_STATE_${shown}`, message: messageOf(state) };
   },
-  normalize: (document) =>
-    withOwnerReference({
-      ...document,
-      spec: { ...normalizedRules(specOf(document)), implementation_strategy: STRATEGY },
-    }),
+  annotations: ownerReference,
+  normalize: (document) => ({
+    ...document,
+    spec: { ...normalizedRules(specOf(document)), implementation_strategy: STRATEGY },
+  }),
   check: (document) => networkRequired(document) ?? rulesRejection(specOf(document)),
 });
 

@@ -11,7 +11,7 @@ import {
 import { placedResource } from '../placed-resource.ts';
 import type { ResourceKind } from '../resource.ts';
 import { rangesOf, rangesRejection, withPlainRanges } from './ranges-of-spec.ts';
-import { IN_NETWORK, networkIn, networkRequired, withOwnerReference } from './virtual-network.resource.ts';
+import { IN_NETWORK, networkIn, networkRequired, ownerReference } from './virtual-network.resource.ts';
 
 /** Parts of virtual networks (OSAC): the ranges of no two of a network overlap. */
 const IMMUTABLE = ['spec.virtual_network', 'spec.ipv4_cidr', 'spec.ipv6_cidr'];
@@ -41,8 +41,8 @@ const documents = placedDocument({
       hub: state.place?.hub ?? '',
     };
   },
-  normalize: (document) =>
-    withOwnerReference({ ...document, spec: withPlainRanges(objectAt(document, 'spec')) }),
+  annotations: ownerReference,
+  normalize: (document) => ({ ...document, spec: withPlainRanges(objectAt(document, 'spec')) }),
   check: (document) => networkRequired(document) ?? rangesRejection(objectAt(document, 'spec')),
 });
 

@@ -1,6 +1,7 @@
-import { objectAt } from '../json-tools.ts';
+import { objectAt, stringAt } from '../json-tools.ts';
 import { claimFromParent, placeWithParent, wokenByParent } from '../placed-with-parent.ts';
 import type { PlacedCommand, PlacedState } from '../placed-document.ts';
+import { placedMeter } from '../placed-meter.ts';
 import { documentOf, placedKind } from '../placed-workflow.ts';
 import { networkEventTypes } from './event-types.ts';
 import { SUBNET } from './hub-objects.ts';
@@ -25,5 +26,17 @@ export const actingSubnet = placedKind<PlacedState, PlacedCommand, SubnetEvent>(
     'undo-claim': 'give its ranges back',
     place: 'find the hub of its virtual network',
   },
+  meter: placedMeter(subnet, {
+    version: 1,
+    resourceType: 'subnet',
+    templateKind: IN_NETWORK.kind,
+    part: 'subnet',
+    billedState: 'SUBNET_STATE_READY',
+    billed: (document) => {
+      const id = networkIn(document);
+      const name = stringAt(objectAt(objectAt(document, 'spec'), 'virtual_network'), 'name');
+      return { template: { id, name }, dimensions: { virtual_network: id } };
+    },
+  }),
   sentences: { SubnetBecameReady: 'The subnet is ready.' },
 });

@@ -190,12 +190,10 @@ export const IN_NETWORK: Parent = {
 export const networkIn = (document: JsonObject): string =>
   stringAt(objectAt(objectAt(document, 'spec'), 'virtual_network'), 'id');
 
-/** With the annotation that says where it lies, whatever a change of the annotations left out. */
-export const withOwnerReference = (document: JsonObject): JsonObject => {
-  const metadata = objectAt(document, 'metadata');
-  const annotations = { ...objectAt(metadata, 'annotations'), [OWNER_ANNOTATION]: networkIn(document) };
-  return { ...document, metadata: { ...metadata, annotations } };
-};
+/** The annotation that says where it lies. */
+export const ownerReference = (document: JsonObject): JsonObject => ({
+  [OWNER_ANNOTATION]: networkIn(document),
+});
 
 export const networkRequired = (document: JsonObject): Rejection | undefined =>
   networkIn(document) === ''

@@ -2,11 +2,13 @@ import { HUB_NEWS } from '../hubs/health-events.ts';
 import { listAt, objectAt, stringAt, textOf } from '../json-tools.ts';
 import type { JsonObject } from '../json.ts';
 import { placeByScheduler } from '../placed-by-scheduler.ts';
+import { placedMeter } from '../placed-meter.ts';
 import { documentOf, placedKind } from '../placed-workflow.ts';
 import { networkEventTypes } from './event-types.ts';
 import { SUBNET, VIRTUAL_NETWORK } from './hub-objects.ts';
 import { fieldOf, rangeTexts } from './ranges-of-spec.ts';
 import {
+  NETWORK_READY,
   virtualNetwork,
   type NetworkCommand,
   type NetworkEvent,
@@ -43,6 +45,18 @@ export const actingVirtualNetwork = placedKind<NetworkState, NetworkCommand, Net
   ready: (_run, _object, at) => ({ type: 'RecordReady', at }),
   states: ['accepted', 'pending', 'ready', 'failed', 'deleting'],
   deeds: { place: 'find a hub for it' },
+  meter: placedMeter(virtualNetwork, {
+    version: 1,
+    resourceType: 'virtual_network',
+    templateKind: 'networkClass',
+    part: 'network',
+    billedState: NETWORK_READY,
+    billed: (document) => {
+      const found = objectAt(objectAt(document, 'spec'), 'network_class');
+      const id = stringAt(found, 'id');
+      return { template: { id, name: stringAt(found, 'name') }, dimensions: { network_class: id } };
+    },
+  }),
   sentences: {
     VirtualNetworkBecameReady: 'The virtual network is ready.',
     SubnetRangesClaimed: (data) => `Subnet ${holderId(data)} has ${rangesText(data)}.`,

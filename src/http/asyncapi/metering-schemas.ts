@@ -81,6 +81,13 @@ const NODE_SET = '/[^/]+';
 /** Projected and actual state are empty where there is none; the sum is FNV-64 of dimensions and interval. */
 const CORRECTION_ID = `^correction/[^/]+/(${REASONS.join('|')})/[A-Z_]*/[A-Z_]*/[0-9a-f]{1,16}(${NODE_SET})?$`;
 
+/** Of resource types that OSAC does not meter. */
+const EXTRA = [
+  lifecycle(record({ external_ip_pool: TEXT }), 'external_ip'),
+  lifecycle(record({ network_class: TEXT }), 'virtual_network'),
+  lifecycle(record({ virtual_network: TEXT }), 'subnet'),
+];
+
 export const METERING_MESSAGES: readonly MeteringMessage[] = [
   ...['created', 'started', 'resumed', 'suspended', 'updated', 'deleted'].map((change) => ({
     type: `osac.resource.${change}.v1`,
@@ -105,7 +112,7 @@ export const METERING_MESSAGES: readonly MeteringMessage[] = [
     topic: METERING_TOPICS.extra,
     sources: [METERING_SOURCE],
     ids: `^${UUID}(/[a-z]+)?$`,
-    data: lifecycle(record({ external_ip_pool: TEXT }), 'external_ip'),
+    data: { oneOf: EXTRA },
   })),
   {
     type: 'osac.resource.correction.v1',

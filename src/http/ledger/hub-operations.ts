@@ -26,6 +26,9 @@ const SUMMARY = {
   ...maybe({ zone: TEXT, message: TEXT, version: TEXT, cluster: CLUSTER }),
   limits: CAPACITY,
   used: CAPACITY,
+  lacking: listOf(z.strictObject({ kind: TEXT, ...PROBLEM }))
+    .optional()
+    .describe('Kinds of objects that the hub cannot carry, and why; absent: it carries all of them.'),
 };
 
 const HUB_SUMMARY = z

@@ -73,6 +73,7 @@ const summaryOf = ({
   cluster,
 }: RegisteredHub): Omit<HubSummary, 'limits' | 'used'> => {
   const wrong = firstProblem(health);
+  const lacking = health.lacking?.kinds ?? [];
   const unknown = health.ready === undefined && !facts.simulated;
   return {
     id: facts.id,
@@ -86,6 +87,7 @@ const summaryOf = ({
     message: wrong?.problem.message,
     version: health.version,
     cluster,
+    ...(lacking.length === 0 ? {} : { lacking: [...lacking] }),
   };
 };
 

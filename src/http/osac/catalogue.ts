@@ -17,6 +17,7 @@ import type { Rejection } from '../../domain/decider.ts';
 import { valueAt, objectAt, stringAt, withoutValueAt } from '../../domain/json-tools.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { aggregateOf, clusterTemplateAggregate, secret } from '../../domain/kinds.ts';
+import { DEFAULT_PREFIX } from '../../domain/networks/default-networking.ts';
 import { externalIpPool, isReady } from '../../domain/networks/external-ip-pool.resource.ts';
 import { type Reference, referenceOf } from '../../domain/references.ts';
 import type { SecretRef } from '../../domain/secret-ref.ts';
@@ -39,6 +40,9 @@ export type CatalogueReader = {
   /** What hubs are given of a secret object; undefined when there is no such object (any more). */
   pullSecretOf(id: string): Promise<SecretRef | Rejection | undefined>;
 };
+
+/** What the service itself made with the tenant (OSAC). */
+const isDefault = ({ id }: Pick<ResourceRow, 'id'>): boolean => id.startsWith(DEFAULT_PREFIX);
 
 const REMEMBERED = 1_000;
 const POOLS = 100;
@@ -128,6 +132,16 @@ export const createCatalogueReader = (
         template: one('clusterTemplate', 'ClusterTemplate', 'object.spec.template'),
         item: one('clusterCatalogItem', 'ClusterCatalogItem', 'object.spec.catalog_item'),
         secret: one('secret', 'Secret', 'object.spec.pull_secret_secret', true),
+        subnet: one('subnet', 'Subnet', 'object.spec.network_attachment.subnet', true),
+        securityGroup: one('securityGroup', 'SecurityGroup', 'object.spec.network_attachment', true),
+        defaultNetwork: () => {
+          const named = (kind: string, name: string) =>
+            resources.findByName(kind, name, { tenants: [tenant] }).find(isDefault);
+          const row = named('subnet', 'default-ipv4') ?? named('subnet', 'default-ipv6');
+          const group = named('securityGroup', 'default');
+          if (row === undefined) return undefined;
+          return { subnet: object(row), ...(group === undefined ? {} : { securityGroup: object(group) }) };
+        },
         addressPools: () => addressPools(object, resources),
         misfit: judge(),
         version: one('clusterVersion', 'ClusterVersion', 'object.spec.version'),

@@ -32,7 +32,16 @@ import type { HubHealth } from '../../domain/hubs/health.ts';
 import { hubFacts } from '../../domain/hubs/hub-facts.ts';
 import { hub } from '../../domain/hubs/hub.resource.ts';
 import { ZONE_ANNOTATION } from '../../domain/hubs/placement.ts';
-import { own, numberAt, objectAt, sameJson, stringAt, textsAt, valueAt } from '../../domain/json-tools.ts';
+import {
+  defined,
+  own,
+  numberAt,
+  objectAt,
+  sameJson,
+  stringAt,
+  textsAt,
+  valueAt,
+} from '../../domain/json-tools.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
 import { referenceOf, refersTo } from '../../domain/references.ts';
 import type { SecretRef } from '../../domain/secret-ref.ts';
@@ -156,7 +165,12 @@ export const clusterCreation = (
     );
     const { nodeSets, zone, template, annotations } = resolved;
     checkDeadline(annotations);
-    const wish = { tenant, template: template.id, nodeSets, ...(zone === undefined ? {} : { zone }) };
+    const wish = {
+      tenant,
+      template: template.id,
+      nodeSets,
+      ...defined({ zone, hub: resolved.networkAttachment?.hub }),
+    };
     room.order(wish);
     const order = {
       ...resolved,

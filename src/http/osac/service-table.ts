@@ -50,6 +50,8 @@ export type SurfaceTable = {
   readonly prefix: string;
   readonly kinds: ReadonlyMap<string, KindService>;
   readonly singles: ReadonlyMap<string, SingleService>;
+  /** Somebody says that something about this object has changed outside. */
+  readonly signalled: (kind: string, id: string) => void;
 };
 
 /** Where the messages of an answer go that does not end by itself, whichever protocol frames them. */
@@ -58,8 +60,8 @@ export type MessageSink = {
   readonly head: () => void;
   /** Bytes that were given to it and have not left this process. */
   readonly backlog: () => number;
-  /** Takes whole messages, each behind five bytes (a zero and its length). False: `onDrain` says when all have left. */
-  readonly write: (frames: Uint8Array) => boolean;
+  /** Takes messages. False: `onDrain` says when all have left. */
+  readonly write: (messages: readonly Uint8Array[]) => boolean;
   readonly onDrain: (listener: () => void) => void;
   /** Ends the answer, with the reason where there is one. */
   readonly end: (error?: ApiError) => void;

@@ -2,9 +2,8 @@ import type { DescMessage } from '@bufbuild/protobuf';
 import { createJsonSchemas, type JsonSchemas } from '../../app/json-schema/json-schemas.ts';
 import { actingKindOf } from '../../domain/acting-kinds.ts';
 import type { DomainEvent } from '../../domain/decider.ts';
-import { objectAt, stringAt } from '../../domain/json-tools.ts';
+import { defined, objectAt, stringAt } from '../../domain/json-tools.ts';
 import { kinds, type AnyKind } from '../../domain/kinds.ts';
-import { DEFAULT_KINDS } from '../../domain/networks/default-networking.ts';
 import { revealing } from '../../domain/personal.ts';
 import type { ResourceKind, ResourceView } from '../../domain/resource.ts';
 import type { AnyMethod } from '../../domain/tenancy/rights.ts';
@@ -176,6 +175,8 @@ type OsacServices = WriteServices &
     readonly placementDeadline?: string;
     readonly maxDiskGib?: number;
     readonly past: Past;
+    /** The run of this workflow looks at its hub at once. Absent: no workflows run here. */
+    readonly lookNow?: (workflow: string, runId: string) => void;
   };
 
 export const PUBLIC_PREFIX = '/api/fulfillment/v1';
@@ -210,7 +211,7 @@ const surfaceTable = (
       revision: own.revision ?? documentRevision,
       remove: {
         command: (at: string) => ({ type: 'DeleteDocument', at }) as const,
-        ...(DEFAULT_KINDS.includes(kind.kind) ? { blocked: protectedDefault(kind, services) } : {}),
+        ...defined({ blocked: protectedDefault(kind, services) }),
         ...own.removal,
       },
       extras: extrasOf(surface, kind, own.handlers ?? {}, services),
@@ -230,6 +231,10 @@ const surfaceTable = (
     prefix,
     kinds: table,
     singles: new Map([['capabilities', capabilities(surface, services)]]),
+    signalled: (kind, id) => {
+      const acting = actingKindOf(kind);
+      if (acting !== undefined) services.lookNow?.(acting.workflow.name, id);
+    },
   };
 };
 

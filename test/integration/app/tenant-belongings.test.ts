@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
 import { createEventCodec } from '../../../src/app/log/event-codec.ts';
-import { createTenantBelongings, type TenantBelonging } from '../../../src/app/tenancy/tenant-belongings.ts';
+import type { TenantBelonging } from '../../../src/app/tenancy/belonging.ts';
+import { createTenantBelongings } from '../../../src/app/tenancy/tenant-belongings.ts';
 import type { DocumentCommand } from '../../../src/domain/catalog/document.ts';
 import { kinds, tenant, user } from '../../../src/domain/kinds.ts';
 import { eventTypes } from '../../../src/domain/registry.ts';

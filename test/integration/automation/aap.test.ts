@@ -1,7 +1,13 @@
 import { expect } from 'chai';
 import { EFFECT_VARIABLE } from '../../../src/adapters/automation/aap/aap-automation.ts';
 import { createAutomations } from '../../../src/adapters/automation/automations.ts';
-import type { Automation, AutomationJob } from '../../../src/app/automation/automation.ts';
+import {
+  AutomationError,
+  type Automation,
+  type AutomationJob,
+} from '../../../src/app/automation/automation.ts';
+import type { OwnedObject } from '../../../src/domain/hubs/hub-object.ts';
+import { EXTERNAL_IP, EXTERNAL_IP_POOL } from '../../../src/domain/networks/hub-objects.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import { orderOfJob, startAap, type AapOptions, type AapStandIn } from '../../support/aap/aap-server.ts';
 import { loopbackTls } from '../../support/http/loopback-tls.ts';
@@ -51,6 +57,37 @@ for (const workflow of [true, false]) {
     { signed: false },
   );
 }
+
+describe('kinds that a hub’s automation makes nothing of', () => {
+  const ofNetworks = [EXTERNAL_IP_POOL, EXTERNAL_IP];
+  it('are those without a template, by name; what was missing is looked for again when it is asked to', async () => {
+    const names = ['osac-create-external-ip'];
+    const templates = names.map((name) => ({ name, workflow: false, asksVariables: true }));
+    const aap = await startAap({ token: TOKEN, templates });
+    const automation = createAutomations({ secrets: secretStore }).of(connectionTo('aap', aap.url, RIGHT));
+    const lacked = (thorough: boolean) => automation.lacking?.(ofNetworks, { ...callBy(), thorough });
+    const missing = {
+      kind: 'ExternalIPPool',
+      code: 'TemplateMissing',
+      message: 'the automation platform has no job or workflow template called osac-create-external-ip-pool',
+      subject: 'osac-create-external-ip-pool',
+    };
+    expect(await lacked(true)).to.deep.equal([missing]);
+    await aap.close();
+    expect(await lacked(false), 'nobody is asked again so soon').to.deep.equal([missing]);
+    expect((await lacked(true)?.catch((error: unknown) => error)) instanceof AutomationError).to.equal(true);
+  });
+  it('are those without a webhook in mode eda', async () => {
+    const connection = connectionTo('eda', 'http://127.0.0.1:1', RIGHT);
+    const automation = createAutomations({ secrets: secretStore }).of(connection);
+    const volume = { ...EXTERNAL_IP, kind: 'Volume', webhook: undefined } as unknown as OwnedObject;
+    expect(
+      await automation.lacking?.([...ofNetworks, volume], { ...callBy(), thorough: true }),
+    ).to.deep.equal([
+      { kind: 'Volume', code: 'WebhookMissing', message: 'mode eda has no webhook for Volume' },
+    ]);
+  });
+});
 
 describe('an automation that is not registered yet', () => {
   it('is checked with secrets that are kept nowhere', async () => {

@@ -25,8 +25,10 @@ describe('gRPC', () => {
   let nobody: GrpcCaller;
   let http: Caller;
 
+  const looked: string[] = [];
+
   before(async () => {
-    service = await startTestService();
+    service = await startTestService({ lookNow: (workflow, id) => looked.push(`${workflow} ${id}`) });
     const token = await service.token({ user: 'root', admin: true });
     await seedCatalogue(callerOf(service, token));
     const ofAlice = await service.token({ user: 'alice', tenants: ['t1'], roles: ['tenant-admin'] });
@@ -117,12 +119,15 @@ describe('gRPC', () => {
       }
     });
 
-    it('are signalled by admins alone; nobody signals what is not there', async () => {
-      const { id } = await created('signalled');
+    it('are signalled by admins alone, which wakes their workflows; nobody signals what is not there', async () => {
+      const id = textAt(await created('signalled'), 'id');
       const signal = '/osac.private.v1.Clusters/Signal';
       expect((await admin.call(signal, { id })).code).to.equal(Code.OK);
       expect((await admin.call(signal, { id: 'nope' })).code).to.equal(Code.NOT_FOUND);
       expect((await alice.call(signal, { id })).code).to.equal(Code.PERMISSION_DENIED);
+      const calm = { id: 'osac.templates.small' };
+      expect((await admin.call('/osac.private.v1.ClusterTemplates/Signal', calm)).code).to.equal(Code.OK);
+      expect(looked).to.deep.equal([`clusterOrder ${id}`]);
     });
 
     it('credentials that are not there yet are not found', async () => {
@@ -224,10 +229,10 @@ describe('gRPC', () => {
           const encode = (): Buffer => Buffer.alloc(0);
           alice.client.makeUnaryRequest(path, encode, encode, {}, () => undefined).on('status', resolve);
         });
-      const service404 = await call('/osac.public.v1.VirtualNetworks/List');
+      const service404 = await call('/osac.public.v1.ComputeInstances/List');
       expect([service404.code, service404.details]).to.deep.equal([
         Code.UNIMPLEMENTED,
-        'unknown service osac.public.v1.VirtualNetworks',
+        'unknown service osac.public.v1.ComputeInstances',
       ]);
       expect((await call('/osac.public.v1.Clusters/Nope')).details).to.equal(
         'unknown method Nope for service osac.public.v1.Clusters',

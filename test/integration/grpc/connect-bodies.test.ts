@@ -82,8 +82,8 @@ describe("bodies of Connect's protocol", function () {
     expect([stranger.status, codeOf(stranger.text)]).to.deep.equal(['401', 'unauthenticated']);
     const body = Buffer.concat([large, Buffer.from('{}')]);
     expect(await post(body, { known: true })).to.deep.include({ status: '200' });
-    const announced = framed(Buffer.alloc(8), { length: 65 * KIB });
-    const watch = await post(announced, { open: true, path: WATCH, type: 'connect+json' });
+    const begun = framed(Buffer.alloc(65 * KIB), { length: 66 * KIB });
+    const watch = await post(begun, { open: true, path: WATCH, type: 'connect+json' });
     expect(watch.text).to.contain('"unauthenticated"');
   });
 
@@ -92,6 +92,28 @@ describe("bodies of Connect's protocol", function () {
       const { status, text } = await post(Buffer.alloc(300 * KIB, ' '), { known: true, open });
       expect(status).to.equal('400');
       expect(text).to.contain('the request message is larger than 294912 bytes');
+    }
+  });
+
+  it('bad ones of strangers count for their address, as over gRPC', async () => {
+    const own = await startTestService({ admission: { rateLimitAddress: 3 } });
+    const mine = rawGrpc(own.grpcAddress);
+    try {
+      const bad = async (type: string, body: Uint8Array): Promise<string | undefined> => {
+        const reply = await mine.call({ path: LIST, body, headers: { 'content-type': type } });
+        // gRPC-Web has its trailers in the body.
+        const [, trailer] = /x-ledger-reason: (\w+)/i.exec(String(reply.body)) ?? [];
+        return reply.headers['x-ledger-reason'] ?? trailer;
+      };
+      const frame = framed(Buffer.from([0xff]));
+      expect(await bad('application/json', Buffer.from('{'))).to.equal('MALFORMED_JSON');
+      expect(await bad('application/grpc-web', frame)).to.equal('INVALID_ARGUMENT');
+      expect(await bad('application/grpc', frame)).to.equal('INVALID_ARGUMENT');
+      expect(await bad('application/json', Buffer.from('{'))).to.equal('RATE_LIMITED');
+      expect(await bad('application/grpc', frame)).to.equal('RATE_LIMITED');
+    } finally {
+      mine.close();
+      await own.close();
     }
   });
 

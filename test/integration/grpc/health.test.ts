@@ -6,12 +6,12 @@ import {
   HealthCheckResponse_ServingStatus as ServingStatus,
   HealthCheckResponseSchema,
 } from '../../../src/gen/grpc/health/v1/health_pb.ts';
-import { FRAME_HEAD } from '../../../src/grpc/frames.ts';
 import { healthMethods } from '../../../src/grpc/health.ts';
 import type { Exchange } from '../../../src/http/exchange.ts';
 import { manualTime } from '../../support/manual-time.ts';
 
 const MOST = 1_000;
+const MOST_OF_ONE = 100;
 
 /** The method under a time that is told to pass, and those who call it. */
 const watching = () => {
@@ -29,7 +29,7 @@ const watching = () => {
     },
   });
   const [method] = methods.filter((each) => 'open' in each);
-  const watch = async (service = '') => {
+  const watch = async (service = '', remoteAddress = '192.0.2.1') => {
     if (method === undefined) throw new Error('no watch');
     const told: ServingStatus[] = [];
     const ended: string[] = [];
@@ -39,13 +39,17 @@ const watching = () => {
       response.emit('close');
     };
     const opened = method.open(
-      { response, signal: () => ending.signal } as unknown as Exchange,
+      {
+        request: { socket: { remoteAddress } },
+        response,
+        signal: () => ending.signal,
+      } as unknown as Exchange,
       () => Promise.resolve(create(HealthCheckRequestSchema, { service })),
       {
         head: () => undefined,
         backlog: () => 0,
-        write: (frame) => {
-          told.push(fromBinary(HealthCheckResponseSchema, frame.subarray(FRAME_HEAD)).status);
+        write: (messages) => {
+          for (const message of messages) told.push(fromBinary(HealthCheckResponseSchema, message).status);
           return true;
         },
         onDrain: () => undefined,
@@ -103,12 +107,23 @@ describe('watches of the health', () => {
   it(`given ${MOST} of them, when one more comes, then it is refused until one has left`, async () => {
     const { watch } = watching();
     const all = [];
-    for (let i = 0; i < MOST; i += 1) all.push(await watch());
+    for (let i = 0; i < MOST; i += 1) all.push(await watch('', `192.0.2.${i % 20}`));
     expect(all.map(({ refused }) => refused)).to.deep.equal(all.map(() => undefined));
     expect((await watch()).refused).to.equal('RESOURCE_EXHAUSTED');
     all[7]?.leave();
     expect((await watch()).refused).to.equal(undefined);
     expect((await watch()).refused).to.equal('RESOURCE_EXHAUSTED');
+  });
+
+  it(`given ${MOST_OF_ONE} of one address, when one more comes, then others are still served`, async () => {
+    const { watch } = watching();
+    const all = [];
+    for (let i = 0; i < MOST_OF_ONE; i += 1) all.push(await watch());
+    expect(all.map(({ refused }) => refused)).to.deep.equal(all.map(() => undefined));
+    expect((await watch()).refused).to.equal('RESOURCE_EXHAUSTED');
+    expect((await watch('', '192.0.2.2')).refused).to.equal(undefined);
+    all[7]?.leave();
+    expect((await watch()).refused).to.equal(undefined);
   });
 
   it('given some, when the service stops, then each is told', async () => {

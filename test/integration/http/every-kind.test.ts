@@ -97,6 +97,23 @@ describe('every kind over HTTP', () => {
         expect(again.status, `its name is taken: ${again.text}`).to.equal(409);
       });
 
+      if (sample.settled !== undefined) {
+        it('a status that comes with a private creation is shown, one that a tenant sends is not', async () => {
+          const state = (reply: Reply): unknown => (objectOf(reply)['status'] as Json | undefined)?.['state'];
+          const { status } = sample.settled as { readonly status: Json };
+          const made = await admin('POST', collection, { ...fresh().body, ...sample.settled });
+          expect([made.status, state(made)], made.text).to.deep.equal([200, status['state']]);
+          if (!kind.methods.public.includes('Create')) return;
+          const user = callerOf(service, await service.token({ user: 'alice', tenants: ['t1'] }));
+          const own = await user('POST', `${PUBLIC}/${kind.collection}`, {
+            ...fresh().body,
+            ...sample.settled,
+          });
+          expect(own.status, own.text).to.equal(200);
+          expect(state(own)).to.not.equal(status['state']);
+        });
+      }
+
       it('a dry run of what is wrong is refused alike', async () => {
         const { body } = fresh();
         const wrong = { ...body, metadata: { ...(body as Json)['metadata'], labels: { 'No Key': 'x' } } };

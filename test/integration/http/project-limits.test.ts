@@ -75,12 +75,13 @@ describe('rights inside a tenant', () => {
       users.push(await made(await admin('POST', `${PRIVATE}/users`, body), 'user'));
     }
     let serial = 0;
+    const around = { user: () => users.pop() ?? '' };
     for (const { kind, collection } of kinds) {
       if (NOT_IN_PROJECTS.includes(kind)) continue;
       for (const project of ['p1', 'p2', '']) {
         if (kind === 'projectMembership' && project === '') continue;
         const name = `${project || 'none'}-${(serial += 1)}`;
-        const sample = KIND_SAMPLES[kind]?.body(name, { user: () => users.pop() ?? '' }) as JsonObject;
+        const sample = KIND_SAMPLES[kind]?.body(name, around) as JsonObject;
         const metadata = { ...(sample['metadata'] as JsonObject), ...(project === '' ? {} : { project }) };
         if (project === '') delete (metadata as Record<string, unknown>)['project'];
         const body = { ...sample, ...(kind === 'clusterCatalogItem' ? { published: true } : {}), metadata };

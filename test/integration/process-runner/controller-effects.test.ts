@@ -190,20 +190,20 @@ describe('effects on a hub of which we know more', () => {
       const outcome = await port('applyObject', apply(), effectCall());
       expect(outcome).to.have.nested.property('result.did', 'unchanged');
     });
-    it('makes a tenant’s namespace before its first order', async () => {
-      const namespaces: object[] = [];
+    it('makes a tenant’s namespaces, and is done with their removal once none of them is left', async () => {
+      const there = new Set(['acme']);
       const port = await on(
         real({
-          findClusterOrders: async () => [],
-          ensureTenantNamespace: async (namespace) => {
-            namespaces.push(namespace);
-            return { created: true };
-          },
+          ensureTenantNamespace: async ({ name }) => ({ created: there.size < there.add(name).size }),
+          removeTenantNamespace: async ({ name }) => ({ existed: there.delete(name) }),
         }),
       );
-      await port('applyObject', apply({ tenantNamespace: true }), effectCall());
-      expect(namespaces).to.deep.equal([{ name: 'orders', tenant: 'acme' }]);
-      expect(created).to.deep.equal([NAME]);
+      const args = { hub: place.hub, namespaces: ['acme', 'orders'] };
+      expect(await port('prepareTenant', args, effectCall())).to.have.deep.nested.property('result.created', [
+        'orders',
+      ]);
+      for (const existed of [true, false])
+        expect(await port('removeTenant', args, effectCall())).to.have.deep.property('result', { existed });
     });
     it('waits for the end of what is being deleted under its name, whosever it is', async () => {
       const old = order({ id: 'another', deletionTimestamp: '2026-01-01T00:00:00Z' });

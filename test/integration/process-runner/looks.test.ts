@@ -76,6 +76,70 @@ describe('process runner and its index', () => {
     await eventually('looks follow each other', () => workshop.looks('one') >= looks + 2);
   });
 
+  describe('told to look', () => {
+    const HOUR_MS = 3_600_000;
+    const stage = async (order: object = {}) => {
+      const store = toyStore();
+      const workshop = createWorkshop();
+      const runner = startToyRunner({ store, workshop, instance: 'a', more: { dataFile: dataFile() } });
+      running.push(runner);
+      await live(runner);
+      await orderToy(store, { id: 't1', parts: [], lookEveryMs: HOUR_MS, ...order });
+      await eventually('the first look', () => workshop.looks('t1') === 1);
+      await eventually('it is answered', async () =>
+        (await readAll(store, 'toy-t1')).some(({ type }) => type === 'ToySeen'),
+      );
+      return { store, workshop, runner };
+    };
+
+    it('looks at once, and records what is new', async () => {
+      const { store, workshop, runner } = await stage();
+      workshop.colour('t1', 'red');
+      expect(runner.lookNow('toyRun', 't1')).to.equal(true);
+      await eventually('red', async () =>
+        (await readAll(store, 'toy-t1')).some(({ data }) => data['colour'] === 'red'),
+      );
+      expect(workshop.looks('t1')).to.equal(2);
+    });
+
+    it('looks again after a look that is under way, which may be older; often told, once', async () => {
+      const { store, workshop, runner } = await stage();
+      const { promise, resolve } = Promise.withResolvers<void>();
+      workshop.answerLooksAfter(promise);
+      runner.lookNow('toyRun', 't1');
+      await eventually('it looks', () => workshop.looks('t1') === 2);
+      workshop.colour('t1', 'red');
+      for (let i = 0; i < 5; i += 1) runner.lookNow('toyRun', 't1');
+      await eventually('it is told', () => runner.status().queuedInputs === 0);
+      resolve();
+      await eventually('red', async () =>
+        (await readAll(store, 'toy-t1')).some(({ data }) => data['colour'] === 'red'),
+      );
+      expect(workshop.looks('t1')).to.equal(3);
+    });
+
+    it('looks at one by itself that is looked at together with others', async () => {
+      const { workshop, runner } = await stage({ lookTogether: true });
+      for (const looks of [2, 3, 4]) {
+        runner.lookNow('toyRun', 't1');
+        await eventually('it looks', () => workshop.looks('t1') === looks);
+        await eventually('it is done', () => runner.status().effectsInFlight === 0);
+      }
+      expect(workshop.compared).to.deep.equal([]);
+    });
+
+    it('says so where there is nothing to look at', async () => {
+      const { runner, store } = await stage({ parts: ['wheel'] });
+      await eventually('it is done', async () =>
+        (await readAll(store, 'toy-t1')).some(({ type }) => type === 'ToyPartArrived'),
+      );
+      await eventually('it is closed', () => runner.isClosed('toyRun', 't1'));
+      const told = ['t1', 'nobody'].map((id) => runner.lookNow('toyRun', id));
+      await runner.stop();
+      expect([...told, runner.lookNow('toyRun', 't1')]).to.deep.equal([false, false, false]);
+    });
+  });
+
   it('takes in what a watch shows', async () => {
     const store = toyStore();
     const workshop = createWorkshop();

@@ -102,13 +102,26 @@ export const tellOfClusters = async (
 };
 
 /** Every kind is made, changed and removed by an administrator; tenants and projects go with what is in them. */
+const SMALL_HOST = 'ci-worker';
+/** Samples name the catalogue of other suites. */
+const asTold = (body: object): object => {
+  const text = JSON.stringify(body).replaceAll('osac.templates.small', SMALL.template.id);
+  return JSON.parse(text.replaceAll('fc430', 'story-host')) as object;
+};
+
 export const tellOfKinds = async ({ root }: Cast, kinds: readonly Kind[]): Promise<void> => {
   await ok(root('POST', `${PRIVATE}/tenants`, { metadata: { name: 't1' } }));
   await ok(root('POST', `${PRIVATE}/host_types`, { id: 'story-host', title: 'S' }));
   const at = { tenant: 't1' };
   await ok(root('POST', `${PRIVATE}/projects`, { metadata: { name: 'house', ...at } }));
   await ok(root('POST', `${PRIVATE}/roles`, { metadata: { name: 'house-role' } }));
-  await makeHousePool(root);
+  // One hub has all of it: addresses serve what is on their own hub alone.
+  const capacity = { control_planes: 50, nodes: { [SMALL_HOST]: 50 } };
+  await ok(root('PATCH', `${PRIVATE}/hubs/sim-west-1`, { spec: { capacity } }));
+  await makeHousePool((verb, path, body) => root(verb, path, asTold(body)), {
+    simulation: 'factor=0.05',
+    'fulfillment-ledger/zone': 'west',
+  });
   // The state that was written is shown until the pool is placed; from then on its hub has the last word.
   const pool = `${PRIVATE}/external_ip_pools/house-pool`;
   await until(async () => {
@@ -125,11 +138,8 @@ export const tellOfKinds = async ({ root }: Cast, kinds: readonly Kind[]): Promi
     );
   const around = { user: () => users.pop() ?? '' };
   for (const [n, { kind, collection }] of kinds.entries()) {
-    const text = JSON.stringify(KIND_SAMPLES[kind]?.body(`story-${n}`, around));
-    const body = text.replaceAll('osac.templates.small', SMALL.template.id).replaceAll('fc430', 'story-host');
-    const reply = await root('POST', `${PRIVATE}/${collection}`, body, {
-      'content-type': 'application/json',
-    });
+    const body = asTold(KIND_SAMPLES[kind]?.body(`story-${n}`, around) ?? {});
+    const reply = await root('POST', `${PRIVATE}/${collection}`, body);
     const made = await ok(Promise.resolve(reply));
     const path = `${PRIVATE}/${collection}/${encodeURIComponent(textAt(made, 'id'))}`;
     await ok(root('PATCH', path, { metadata: { labels: { told: 'yes' } } }));

@@ -71,8 +71,13 @@ export type GrpcCaller = {
 };
 
 /** A client of `@grpc/grpc-js`; requests and answers are documents in the JSON form of protobuf. */
-export const grpcCaller = (address: string, token?: string, channel: object = {}): GrpcCaller => {
-  const client = new Client(address, credentials.createInsecure(), channel);
+export const grpcCaller = (
+  address: string,
+  token?: string,
+  channel: object = {},
+  security = credentials.createInsecure(),
+): GrpcCaller => {
+  const client = new Client(address, security, channel);
   const metadataOf = ({ headers = {} }: GrpcOptions): Metadata => {
     const metadata = new Metadata();
     if (token !== undefined) metadata.set('authorization', `Bearer ${token}`);
@@ -132,7 +137,8 @@ export const grpcCaller = (address: string, token?: string, channel: object = {}
       new Promise((resolve, reject) => {
         const name = 'ServerReflection/ServerReflectionInfo';
         const { encode, decode } = coding(`/grpc.reflection.v1.${name}`);
-        const stream = client.makeBidiStreamRequest(`/grpc.reflection.${version}.${name}`, encode, decode);
+        const path = `/grpc.reflection.${version}.${name}`;
+        const stream = client.makeBidiStreamRequest(path, encode, decode, metadataOf({}));
         stream.on('data', (answer: Json) => resolve(answer)).on('error', reject);
         stream.write(question);
         stream.end();

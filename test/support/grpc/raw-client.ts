@@ -59,13 +59,14 @@ export const framed = (message: Uint8Array, { length = message.byteLength, flags
   return Buffer.concat([head, message]);
 };
 
-/** The bytes of a connection that makes one call without a message, by fields that Node's client would not send. */
+/** The bytes of a connection that makes one call, by fields that Node's client would not send. `body`: its frames. */
 export const rawRequest = (
   path: string,
-  fields: readonly (readonly [name: string, value: string])[],
+  fields: readonly (readonly [name: string, value: string | Buffer])[],
+  body: Uint8Array = Buffer.alloc(0),
 ): Buffer => {
-  const text = (value: string): Buffer => {
-    const bytes = Buffer.from(value);
+  const text = (value: string | Buffer): Buffer => {
+    const bytes = Buffer.from(value as string);
     // A length of HPACK: seven bits, the rest behind them.
     const length = bytes.length < 127 ? [bytes.length] : [127, ...variable(bytes.length - 127)];
     return Buffer.concat([Buffer.from(length), bytes]);
@@ -79,19 +80,12 @@ export const rawRequest = (
     ...fields,
   ] as const;
   const block = Buffer.concat(all.flatMap(([name, value]) => [Buffer.from([0]), text(name), text(value)]));
-  const END_STREAM_AND_HEADERS = 0x05;
-  const head = Buffer.from([
-    0,
-    block.length >> 8,
-    block.length & 0xff,
-    1,
-    END_STREAM_AND_HEADERS,
-    0,
-    0,
-    0,
-    1,
-  ]);
-  return Buffer.concat([HTTP2_HELLO, head, block]);
+  const frame = (type: number, flags: number, content: Uint8Array): Buffer => {
+    const head = Buffer.from([0, content.length >> 8, content.length & 0xff, type, flags, 0, 0, 0, 1]);
+    return Buffer.concat([head, content]);
+  };
+  const [DATA, HEADERS, END_STREAM, END_HEADERS] = [0, 1, 1, 4];
+  return Buffer.concat([HTTP2_HELLO, frame(HEADERS, END_HEADERS, block), frame(DATA, END_STREAM, body)]);
 };
 
 /** The preface and empty settings. */

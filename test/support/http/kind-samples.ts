@@ -1,5 +1,6 @@
 import { kinds } from '../../../src/domain/kinds.ts';
 import { networkClass } from '../../../src/domain/networks/network-class.resource.ts';
+import { eventually } from '../eventually.ts';
 import { PRIVATE } from './caller.ts';
 
 /** What a kind needs to be created by an admin, beside a name. */
@@ -57,30 +58,37 @@ export const makeHousePool = async (
     path: string,
     body: object,
   ) => Promise<{ readonly status: number; readonly text: string }>,
+  /** Of what is placed on a hub. */
+  annotations: object = {},
 ): Promise<void> => {
+  const one = async (verb: string, at: string, body: object): Promise<void> => {
+    let text = '';
+    // Where hubs work, what it needs may not be ready yet.
+    await eventually(
+      () => `${verb} ${at}: ${text}`,
+      async () => {
+        const reply = await admin(verb, `${PRIVATE}/${at}`, body);
+        text = reply.text;
+        return reply.status === 200;
+      },
+    );
+  };
   const spec = { cidrs: ['192.0.2.0/24'], ip_family: 'IP_FAMILY_IPV4' };
-  const path = `${PRIVATE}/external_ip_pools`;
-  const networks = `${PRIVATE}/virtual_networks`;
+  const [pools, networks] = ['external_ip_pools', 'virtual_networks'];
   const network = { region: 'default', network_class: { name: 'phys-net' }, ipv4_cidr: '10.0.0.0/8' };
   for (const [verb, at, body] of [
-    ['POST', path, { id: 'house-pool', metadata: { name: 'house-pool' }, spec }],
-    ['PATCH', `${path}/house-pool`, READY_POOL],
-    ['POST', `${PRIVATE}/network_classes`, { ...networkClass.example, metadata: {} }],
-    ['POST', networks, { id: 'house-network', ...named('house-network'), spec: network }],
+    ['POST', pools, { id: 'house-pool', metadata: { name: 'house-pool', annotations }, spec }],
+    ['PATCH', `${pools}/house-pool`, READY_POOL],
+    ['POST', 'network_classes', { ...networkClass.example, metadata: {} }],
+    ['POST', networks, { id: 'house-network', ...named('house-network', { annotations }), spec: network }],
     ['PATCH', `${networks}/house-network`, READY_NETWORK],
-    ['POST', `${PRIVATE}/subnets`, HOUSE_SUBNET],
-    ['PATCH', `${PRIVATE}/subnets/house-subnet`, { status: { state: 'SUBNET_STATE_READY' } }],
-    ['POST', `${PRIVATE}/instance_types`, HOUSE_TYPE],
-    ['POST', `${PRIVATE}/disk_images`, { id: 'house-image', ...named('house-image'), spec: IMAGE }],
-    ['POST', `${PRIVATE}/compute_instance_templates`, HOUSE_MACHINE],
-  ] as const) {
-    const reply = await admin(verb, at, body);
-    if (reply.status !== 200) throw new Error(reply.text);
-  }
-  const one = async (verb: string, at: string, body: object): Promise<void> => {
-    const reply = await admin(verb, `${PRIVATE}/${at}`, body);
-    if (reply.status !== 200) throw new Error(reply.text);
-  };
+    ['POST', 'subnets', HOUSE_SUBNET],
+    ['PATCH', 'subnets/house-subnet', { status: { state: 'SUBNET_STATE_READY' } }],
+    ['POST', 'instance_types', HOUSE_TYPE],
+    ['POST', 'disk_images', { id: 'house-image', ...named('house-image'), spec: IMAGE }],
+    ['POST', 'compute_instance_templates', HOUSE_MACHINE],
+  ] as const)
+    await one(verb, at, body);
   await Promise.all(
     Array.from({ length: 2 * USERS }, async (_, n) => {
       const ip = `house-ip-${n}`;
@@ -88,10 +96,11 @@ export const makeHousePool = async (
       await one('PATCH', `external_ips/${ip}`, ALLOCATED);
       if (n >= USERS) return;
       const id = `house-network-${n}`;
-      await one('POST', 'virtual_networks', { id, ...named(id), spec: network });
-      await one('PATCH', `virtual_networks/${id}`, READY_NETWORK);
+      await one('POST', networks, { id, ...named(id, { annotations }), spec: network });
+      await one('PATCH', `${networks}/${id}`, READY_NETWORK);
       const house = `house-cluster-${n}`;
-      if (2 * n < USERS) await one('POST', 'clusters', { id: house, ...named(house), spec: SPEC });
+      if (2 * n < USERS)
+        await one('POST', 'clusters', { id: house, ...named(house, { annotations }), spec: SPEC });
     }),
   );
 };

@@ -111,6 +111,8 @@ export type TestServiceOptions = {
   };
   /** Stands in front of the check of tokens, as the gate of a start does. */
   readonly guard?: (readModels: ReadModels, authenticate: Authenticate) => Authenticate;
+  /** Told which run is to look at its hub. */
+  readonly lookNow?: (workflow: string, runId: string) => void;
   /** Told of every question to the read model: its name and what was asked. */
   readonly onRead?: (question: string, asked: readonly unknown[]) => void;
 };
@@ -291,6 +293,7 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
     issuers: verifier.issuers,
     formatPosition: (position) => positions.format(position),
     past,
+    ...(options.lookNow === undefined ? {} : { lookNow: options.lookNow }),
   });
   const provisioning = { ...services, people };
   const users = createUserProvisioning({ ...provisioning, logger });

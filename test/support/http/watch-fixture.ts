@@ -114,8 +114,9 @@ export const fakeSink = (room = Number.POSITIVE_INFINITY): FakeSink => {
     room,
     most: 0,
     backlog: () => kept,
-    write: (chunk) => {
-      text += Buffer.from(chunk).toString();
+    write: (chunks) => {
+      const chunk = Buffer.concat(chunks);
+      text += chunk.toString();
       kept += chunk.byteLength;
       const fits = Math.min(kept, sink.room);
       kept -= fits;

@@ -148,6 +148,7 @@ export const fakeCluster = (
     check: unexpected('check'),
     inventory: unexpected('inventory'),
     ensureTenantNamespace: unexpected('ensure-tenant-namespace'),
+    removeTenantNamespace: unexpected('remove-tenant-namespace'),
     watch: () => {
       throw new Error('unexpected call: watch');
     },

@@ -5,6 +5,8 @@ import { createWholeService } from '../service/whole-service.ts';
 import type { HubServer } from './served-hub.ts';
 import { eventually } from '../eventually.ts';
 import { PRIVATE, textAt } from '../http/service.ts';
+import { kubeApi } from '../kube-controllers/api.ts';
+import { playTenants } from '../kube-controllers/tenants.ts';
 import { kubeconfigOf } from '../kube-apiserver/kubeconfig.ts';
 import { grantHubAccess } from './kubernetes-hub.ts';
 import { startRulebook } from '../rulebook/rulebook-server.ts';
@@ -22,6 +24,7 @@ const metadataOf = (object: JsonObject): JsonObject => objectAt(object, 'metadat
 /** Plays the operator of both kinds: it chooses addresses by `choose`. Returns how to stop it. */
 const playOperator = ({ call }: HubServer, choose: (name: string) => string): (() => Promise<void>) => {
   let stopped = false;
+  const tenants = playTenants(kubeApi(call), NS);
   const patch = (path: string, body: JsonObject) => call('PATCH', path, { body, type: MERGE });
   const tend = async (plural: string, object: JsonObject): Promise<void> => {
     const metadata = metadataOf(object);
@@ -39,6 +42,7 @@ const playOperator = ({ call }: HubServer, choose: (name: string) => string): ((
   };
   const run = async (): Promise<void> => {
     while (!stopped) {
+      await tenants();
       for (const plural of ['externalippools', 'externalips']) {
         const { body } = await call('GET', `${API}/${plural}`);
         for (const object of listAt(body, 'items').filter(isObject)) await tend(plural, object);

@@ -23,6 +23,7 @@ const PATHS = {
   secrets: '/api/v1',
   rolebindings: '/apis/rbac.authorization.k8s.io/v1',
   clusterorders: '/apis/osac.openshift.io/v1alpha1',
+  tenants: '/apis/osac.openshift.io/v1alpha1',
   hostedclusters: '/apis/hypershift.openshift.io/v1beta1',
   nodepools: '/apis/hypershift.openshift.io/v1beta1',
   agents: '/apis/agent-install.openshift.io/v1beta1',

@@ -6,6 +6,7 @@ import { kubeApi, type KubeCall } from './api.ts';
 import { wallClock, type PlayClock } from './clock.ts';
 import { HYPERSHIFT_TIMINGS, playHypershift, type HypershiftTimings } from './hypershift.ts';
 import { playOperator } from './operator.ts';
+import { playTenants } from './tenants.ts';
 
 export type HubPlayOptions = {
   readonly call: KubeCall;
@@ -52,6 +53,7 @@ export const playHub = (options: HubPlayOptions) => {
     namespace,
     agentNamespace,
   });
+  const tenants = playTenants(api, namespace);
   let operating = options.operator ?? true;
   let timer: NodeJS.Timeout | undefined;
   let running: Promise<void> | undefined;
@@ -61,6 +63,7 @@ export const playHub = (options: HubPlayOptions) => {
   const step = async (): Promise<boolean> => {
     const before = api.writes();
     if (operating) await operator.step();
+    if (operating) await tenants();
     aap.step();
     await ansible.step();
     await hypershift.step();

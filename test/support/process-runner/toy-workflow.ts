@@ -304,7 +304,7 @@ export const toyWorkflow: Workflow<ToyRun, ToyRunEvent> = {
       timers: state.deadline === undefined ? [] : [{ timerId: 'patience', dueAt: state.deadline }],
     };
   },
-  wakes: { types: ['ToyShopOpened'], timerId: 'patience' },
+  wakes: [{ types: ['ToyShopOpened'], timerId: 'patience' }],
   hubOf: ({ status, parts, shop }) =>
     status === 'none' || parts[0]?.attempts === 0 ? undefined : `hub of ${shop}`,
   isClosed: (state) => state.status === 'closed',

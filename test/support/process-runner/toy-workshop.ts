@@ -20,6 +20,8 @@ export type Workshop = {
   colour(of: string, colour: string): void;
   /** At the shop, or at one of its toys. */
   looks(of: string): number;
+  /** Looks from now on are answered once this is settled. */
+  answerLooksAfter(moment: Promise<void>): void;
   /** The toys of each comparison so far. */
   readonly compared: (readonly string[])[];
   /** What comparisons come to from now on, besides an answer. */
@@ -40,11 +42,13 @@ export const createWorkshop = (options: { readonly workMs?: number } = {}): Work
   const shown = new Map<string, string>();
   const compared: (readonly string[])[] = [];
   let comparing: EffectOutcome | undefined;
+  let lookAnswered = Promise.resolve();
   const colourOf = (shop: string, toy: string): string => colours.get(toy) ?? colours.get(shop) ?? 'plain';
-  const look = (shop: string, toy: string): EffectOutcome => {
+  const look = async (shop: string, toy: string): Promise<EffectOutcome> => {
     for (const key of [shop, toy]) looks.set(key, (looks.get(key) ?? 0) + 1);
     const colour = colourOf(shop, toy);
     shown.set(toy, colour);
+    await lookAnswered;
     return { outcome: 'done', result: { colour } };
   };
   const compare = (reads: readonly { readonly shop: string; readonly toy: string }[]): EffectOutcome => {
@@ -92,6 +96,9 @@ export const createWorkshop = (options: { readonly workMs?: number } = {}): Work
     mood: (shop, mood) => void moods.set(shop, mood),
     colour: (of, colour) => void colours.set(of, colour),
     looks: (of) => looks.get(of) ?? 0,
+    answerLooksAfter: (moment) => {
+      lookAnswered = moment;
+    },
     compared,
     comparing: (outcome) => {
       comparing = outcome;

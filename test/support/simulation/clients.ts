@@ -1,4 +1,5 @@
 import { keyedCommandId, keyedCreationId } from '../../../src/app/log/identifiers.ts';
+import { actingKinds } from '../../../src/domain/acting-kinds.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import type { Principal } from '../../../src/http/osac/principal.ts';
 import { routeOf, type Reply, type Request } from './api.ts';
@@ -83,7 +84,14 @@ export const createClients = (world: World, random: Random): Clients => {
 
   const streamOf = (request: Request): string => {
     const [collection = '', id = ''] = request.path.split('/');
-    const category = { clusters: 'cluster', orders: 'cluster', hubs: 'hub' }[collection];
+    const category =
+      collection === 'hubs'
+        ? 'hub'
+        : actingKinds.find((kind) =>
+            collection === 'orders'
+              ? ledger.events(`${kind.kind}-${id}`).length > 0
+              : kind.collection === collection,
+          )?.kind;
     if (category === undefined) return '';
     const wanted = request.body['id'];
     return `${category}-${id !== '' ? id : typeof wanted === 'string' ? wanted : creationIdOf(request)}`;

@@ -5,7 +5,8 @@ import { Violation } from './invariants.ts';
 import type { Moment } from './life.ts';
 import type { Death, Plan, RealHubPlan } from './plan.ts';
 import { checkHubs } from './settle.ts';
-import { playOut, settle, until, type Simulated } from './simulate.ts';
+import { createNetworkWorkload } from './networks.ts';
+import { playOut, settle, settleNetworks, until, type Simulated } from './simulate.ts';
 import { NO_STORE_FAULTS } from './store-port.ts';
 import { createWorkload, TENANTS } from './workload.ts';
 import type { World } from './world.ts';
@@ -15,6 +16,10 @@ export type Drill = {
   /** Absent: a hub whose operator does everything. */
   readonly real?: Pick<RealHubPlan, 'mode' | 'controller'>;
   readonly death?: Death;
+  /** The cluster gets external IPs of its own. */
+  readonly addresses?: true;
+  /** Networks of all kinds instead of a cluster. */
+  readonly networks?: true;
   /** The hub that is chosen first is never reached; there is a second one. */
   readonly firstHubAway?: boolean;
 };
@@ -22,14 +27,14 @@ export type Drill = {
 const MINUTE = 60_000;
 
 export const runDrill = (seed: number, drill: Drill): Promise<Simulated> =>
-  playOut(planOfDrill(seed, drill), (world) => act(world, () => undefined));
+  playOut(planOfDrill(seed, drill), (world) => actOf(drill)(world, () => undefined));
 
 /** Every moment between the order and the end of its deletion in which an incarnation may die. */
 export const momentsOf = async (seed: number, drill: Omit<Drill, 'death'>): Promise<readonly Death[]> => {
   let before: ReadonlyMap<Moment, number> = new Map();
   let after: ReadonlyMap<Moment, number> = new Map();
   const { failure } = await playOut(planOfDrill(seed, drill), async (world) => {
-    await act(world, () => {
+    await actOf(drill)(world, () => {
       before = world.moments();
     });
     after = world.moments();
@@ -64,17 +69,74 @@ export const planOfDrill = (seed: number, { real, death, firstHubAway = false }:
   deletesAll: false,
 });
 
-const act = async (world: World, ordering: () => void): Promise<void> => {
+const actOf = ({ networks, addresses }: Drill) =>
+  networks === true
+    ? actOnNetworks
+    : (world: World, ordering: () => void) => act(world, ordering, addresses === true);
+
+/** A network and one of all that lies in it: made, changed, and deleted at once, in any order. */
+const actOnNetworks = async (world: World, ordering: () => void): Promise<void> => {
+  const clients = createClients(world, world.random.fork('clients'));
+  const workload = createWorkload(world, clients, world.random.fork('workload'));
+  const networks = createNetworkWorkload(world, clients, world.random.fork('networks'));
+  const [tenant] = TENANTS;
+  world.keepRunning(1);
+  await until(world, 'the catalogue is there', workload.prepare(), 5 * MINUTE);
+  await until(world, 'networks can be made', networks.prepare(), 5 * MINUTE);
+  await settleNetworks(world, networks);
+  ordering();
+  const story = async (): Promise<void> => {
+    const known = <T>(made: T | undefined): T => {
+      if (made === undefined) throw new Violation('it was refused');
+      return made;
+    };
+    const [network, ip] = (
+      await Promise.all([networks.network(tenant, 'net'), networks.address(tenant, 'ip')])
+    ).map(known);
+    await Promise.all([networks.become(network), networks.become(ip)]);
+    const [group = ''] = (
+      await Promise.all([
+        networks.group(tenant, 'group', known(network)),
+        networks.subnet(tenant, 'subnet', known(network), '10.0.1.0/24'),
+        networks.gateway(tenant, 'gateway', known(network), known(ip)),
+      ])
+    ).map(known);
+    await networks.become(group);
+    await networks.change(tenant, group, 443);
+  };
+  await until(world, 'all is made', story(), 30 * MINUTE);
+  await settleNetworks(world, networks);
+  await until(world, 'all is gone', networks.removeAll(), 30 * MINUTE);
+  await settleNetworks(world, networks);
+  const [hub] = world.plan.hubs;
+  const made = world.objectsOn(hub?.id ?? '').map(({ kind, id }) => `${kind} ${id}`);
+  if (new Set(made).size !== made.length || made.length < 6)
+    throw new Violation(`the hub was given ${made.join(', ')}`);
+  clients.check();
+  await until(world, 'everybody has stopped', world.stopAll(), 5 * MINUTE);
+};
+
+const act = async (world: World, ordering: () => void, withAddresses: boolean): Promise<void> => {
   const clients = createClients(world, world.random.fork('clients'));
   const workload = createWorkload(world, clients, world.random.fork('workload'));
   const [tenant] = TENANTS;
   world.keepRunning(1);
   await until(world, 'the catalogue is there', workload.prepare(), 5 * MINUTE);
+  const networks = createNetworkWorkload(world, clients, world.random.fork('networks'));
+  if (withAddresses) {
+    await until(world, 'there is a pool', networks.prepare(), 5 * MINUTE);
+    await settleNetworks(world, networks);
+  }
+  const more = withAddresses ? { auto_external_ip_attachment: true } : {};
   ordering();
-  await until(world, 'an order is answered', workload.order(tenant, 2, 'drill'), 5 * MINUTE);
+  await until(world, 'an order is answered', workload.order(tenant, 2, 'drill', more), 5 * MINUTE);
   const [id] = world.ledger.clusterIds();
   if (id === undefined) throw new Violation('the order is not in the log');
   await settle(world, workload);
+  if (withAddresses) {
+    await settleNetworks(world, networks);
+    checkAddresses(world);
+  }
   await until(world, 'a change is answered', workload.resize(id, tenant, 3), 5 * MINUTE);
   await settle(world, workload);
   await checkHubs(world);
@@ -82,8 +144,24 @@ const act = async (world: World, ordering: () => void): Promise<void> => {
   await settle(world, workload);
   await checkHubs(world);
   checkFarSide(world, id);
+  if (withAddresses) {
+    await settleNetworks(world, networks);
+    const left = world.ledger.streams('externalIp').filter((stream) => !isDeleted(world, stream));
+    if (left.length > 0) throw new Violation(`${left.join(', ')} outlived the cluster`);
+  }
   clients.check();
   await until(world, 'everybody has stopped', world.stopAll(), 5 * MINUTE);
+};
+
+const isDeleted = (world: World, stream: string): boolean =>
+  world.ledger.events(stream).some(({ type }) => type === 'ExternalIPDeleted');
+
+/** Two addresses, each attached once. */
+const checkAddresses = (world: World): void => {
+  for (const kind of ['ExternalIP', 'ExternalIPAttachment']) {
+    const made = world.plan.hubs.flatMap(({ id }) => world.objectsOn(id)).filter((one) => one.kind === kind);
+    if (made.length !== 2) throw new Violation(`${made.length} objects of kind ${kind} were made`);
+  }
 };
 
 /** One order, and one run of the automation for each thing that was asked; a webhook may be posted again after a look. */

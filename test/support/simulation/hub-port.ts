@@ -87,6 +87,13 @@ export const createHubPort = ({ hub, life, faults, witness }: HubPortOptions): M
         (options) => hub.ensureTenantNamespace(namespace, options),
         by,
       ),
+    removeTenantNamespace: (namespace, by) =>
+      call(
+        `no namespace ${namespace.name}`,
+        true,
+        (options) => hub.removeTenantNamespace(namespace, options),
+        by,
+      ),
     ...(hub.controller === undefined ? {} : { controller: controllerPort(hub.controller, call) }),
     watch,
     close: async () => undefined,

@@ -21,6 +21,7 @@ import { parseStreamName } from '../../../src/domain/stream-name.ts';
 import type { HubOrder } from '../hubs/hub-journal.ts';
 import type { HubWitness } from './caller.ts';
 import type { Life } from './life.ts';
+import { createNetworkInvariants } from './network-invariants.ts';
 
 /** Something that must never be. Its message says what, and where in the log. */
 export class Violation extends Error {
@@ -72,6 +73,7 @@ export const createLedger = ({ ordersOn, hubs, fail }: LedgerOptions): Ledger =>
   let length = 0;
 
   const violated = (what: string): void => fail(new Violation(what));
+  const networks = createNetworkInvariants(violated);
 
   const onHub = (clusterId: string): { hub: string; order: HubOrder } | undefined => {
     for (const hub of hubs()) {
@@ -115,6 +117,7 @@ export const createLedger = ({ ordersOn, hubs, fail }: LedgerOptions): Ledger =>
 
   const see = (event: StoredEvent): void => {
     const { category, id } = parseStreamName(event.stream);
+    networks.see(event);
     if (event.type === 'EffectStarted') {
       const data = event.data as { effectId: string; attempt: number };
       const effect = `${event.stream}/${data.effectId}`;

@@ -43,6 +43,8 @@ export type Plan = {
   readonly deaths: number;
   /** How they die; absent: as chance has it. */
   readonly death?: Death;
+  /** Pairs of networks that are ordered. */
+  readonly networks?: number;
   /** Clusters that are ordered. */
   readonly clusters: number;
   /** Milliseconds in which everything but the end happens. */
@@ -63,16 +65,20 @@ export const planOf = (seed: number, mode?: RealHubPlan['mode']): Plan => {
   const keepsIndex = random.chance(0.6);
   const [store, network, hubs] = [storeOf(random, calm), networkOf(random, calm), hubsOf(random)];
   const real = realOf(randomOf(seed).fork('real'), mode);
+  // Of simulated hubs alone, and of few worlds: others find what they found before.
+  const isNetworked = seed % 4 === 0 && real === undefined;
   return {
     seed,
     singleWriter,
     instances,
     keepsIndex,
-    store,
+    // A read model is checked against many more streams there, all of them in one go.
+    store: isNetworked ? { ...store, brokenRead: store.brokenRead / 8 } : store,
     network,
     hubs: real === undefined ? hubs : hubs.map((hub) => ({ ...hub, id: hub.id.replace('sim-', 'hub-') })),
     ...(real === undefined ? {} : { real }),
     deaths: calm ? 0 : random.pick([0, 1, 1, 2, 2, 3]),
+    ...(isNetworked ? { networks: 2 } : {}),
     clusters: random.int(1, 4),
     activeMs: random.int(15, 40) * 1_000,
     clockJumps: random.chance(0.12),

@@ -50,13 +50,11 @@ export const PLANTED = {
       },
     })),
 
-  'a name is taken without being reserved': (ports) =>
-    withStore(ports, (store) => ({
-      append: (stream, expected, events, options) =>
-        events[0]?.type === 'NameReserved'
-          ? Promise.resolve(pretended(expected, events.length))
-          : store.append(stream, expected, events, options),
-    })),
+  'a name is taken without being reserved': (ports) => withoutStoring(ports, 'NameReserved'),
+
+  'the ranges of a subnet are not claimed': (ports) => withoutStoring(ports, 'SubnetRangesClaimed'),
+
+  'an address is attached without being claimed': (ports) => withoutStoring(ports, 'ExternalIPAttached'),
 
   'what may have been sent is repeated without a look': (ports) =>
     withHubs(ports, (hub) => ({
@@ -183,6 +181,15 @@ const withStore = (ports: SystemPorts, change: (store: EventStore) => Partial<Ev
   ...ports,
   store: { ...ports.store, ...change(ports.store) },
 });
+
+/** Such an event is taken for stored, and is not. */
+const withoutStoring = (ports: SystemPorts, type: string): SystemPorts =>
+  withStore(ports, (store) => ({
+    append: (stream, expected, events, options) =>
+      events[0]?.type === type
+        ? Promise.resolve(pretended(expected, events.length))
+        : store.append(stream, expected, events, options),
+  }));
 
 const withHubs = (
   ports: SystemPorts,

@@ -280,6 +280,7 @@ export const createRealHub = (id: string, plan: RealHubPlan, agenda: Agenda): Re
     check: async () => ({ problems: [], version: 'v1.36.0', clockSkewMs: 0 }),
     inventory: async () => undefined,
     ensureTenantNamespace: async () => ({ created: false }),
+    removeTenantNamespace: async () => ({ existed: false }),
     ...(plan.controller === 'ledger' ? { controller } : {}),
     close: async () => undefined,
   };

@@ -6,6 +6,13 @@ import { createViews } from '../../../src/projections/views.ts';
 import { rest } from './agenda.ts';
 import { createClients } from './clients.ts';
 import { Violation } from './invariants.ts';
+import {
+  checkNetworks,
+  createNetworkWorkload,
+  straysOfNetworks,
+  unsettledNetworks,
+  type NetworkWorkload,
+} from './networks.ts';
 import { planOf, type Plan, type RealHubPlan } from './plan.ts';
 import { checkHubs, strays, unsettled } from './settle.ts';
 import { createWorkload, type Workload } from './workload.ts';
@@ -82,19 +89,30 @@ const act = async (world: World): Promise<void> => {
   const clients = createClients(world, world.random.fork('clients'));
   const workload = createWorkload(world, clients, world.random.fork('workload'));
 
+  const networks = createNetworkWorkload(world, clients, world.random.fork('networks'));
+  const isNetworked = plan.networks !== undefined;
+
   for (let place = 1; place <= plan.instances; place += 1) world.keepRunning(place);
   await until(world, 'the catalogue is there', workload.prepare(), 5 * MINUTE);
-  await until(world, 'every request is answered', workload.run(), plan.activeMs + 10 * MINUTE);
+  if (isNetworked) await until(world, 'networks can be made', networks.prepare(), 5 * MINUTE);
+  const led = Array.from({ length: plan.networks ?? 0 }, (_, i) => networks.lead(i));
+  const all = Promise.all([workload.run(), ...led]);
+  await until(world, 'every request is answered', all, plan.activeMs + 10 * MINUTE);
 
   world.calmDown();
   world.trace.note('world', 'calms down');
   for (const hub of world.hubs.values()) await hub.control.configure({});
   await settle(world, workload);
+  if (isNetworked) await settleNetworks(world, networks);
   if (plan.deletesAll) {
     world.trace.note('world', 'deletes everything');
     const removed = world.ledger.clusterIds().map((id) => workload.remove(id));
     await until(world, 'every deletion is answered', Promise.all(removed), 5 * MINUTE);
     await settle(world, workload);
+    if (isNetworked) {
+      await until(world, 'all networks are gone', networks.removeAll(), 30 * MINUTE);
+      await settleNetworks(world, networks);
+    }
   }
   clients.check();
   await checkHubs(world);
@@ -166,6 +184,18 @@ export const settle = async (world: World, workload: Workload): Promise<void> =>
   await pass(world, 10_000);
   left = await look();
   if (left.length > 0) await settle(world, workload);
+};
+
+/** The same of networks and of what lies in them. */
+export const settleNetworks = async (world: World, { retryFailed }: NetworkWorkload): Promise<void> => {
+  const bound = world.agenda.now() + 2 * SETTLE_MS;
+  for (;;) {
+    const left = [...unsettledNetworks(world), ...(await straysOfNetworks(world))];
+    if (left.length === 0) return checkNetworks(world);
+    if (world.agenda.now() > bound) throw new Violation(`not settled: ${left.join('; ')}`);
+    await until(world, 'operators have acted', retryFailed(), 5 * MINUTE);
+    await pass(world, LOOK_MS);
+  }
 };
 
 const pass = async (world: World, ms: number): Promise<void> => {

@@ -19,7 +19,7 @@ export type Workload = {
   /** Everything else; resolves when all of it has been answered. */
   run(): Promise<void>;
   /** Orders a cluster of this size; resolves with its id. */
-  order(tenant: string, size: number, name: string): Promise<string | undefined>;
+  order(tenant: string, size: number, name: string, more?: JsonObject): Promise<string | undefined>;
   resize(clusterId: string, tenant: string, size: number): Promise<void>;
   retry(clusterId: string): Promise<void>;
   remove(clusterId: string): Promise<void>;
@@ -80,7 +80,12 @@ export const createWorkload = (world: World, clients: Clients, random: Random): 
     return { mode, controller, endpoints: { [mode]: 'https://automation.example' } };
   };
 
-  const order = async (tenant: string, size: number, name: string): Promise<string | undefined> => {
+  const order = async (
+    tenant: string,
+    size: number,
+    name: string,
+    more: JsonObject = {},
+  ): Promise<string | undefined> => {
     const pullSecret = random.chance(0.3) ? { pull_secret: '{"auths":{}}' } : {};
     const request = ask(
       'POST',
@@ -88,7 +93,7 @@ export const createWorkload = (world: World, clients: Clients, random: Random): 
       'clusters',
       {
         metadata: { name },
-        spec: { template: { id: TEMPLATE }, node_sets: { workers: { size } }, ...pullSecret },
+        spec: { template: { id: TEMPLATE }, node_sets: { workers: { size } }, ...pullSecret, ...more },
       },
       tenant,
     );

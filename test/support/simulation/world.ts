@@ -11,7 +11,7 @@ import type { Automation } from '../../../src/app/automation/automation.ts';
 import type { Clock, Timers } from '../../../src/app/ports.ts';
 import type { ManagementCluster } from '../../../src/app/hubs/management-cluster.ts';
 import type { SystemPorts } from '../../../src/composition/system.ts';
-import { readHubOrders, type HubOrder } from '../hubs/hub-journal.ts';
+import { readHubObjects, readHubOrders, type HubObjectRow, type HubOrder } from '../hubs/hub-journal.ts';
 import { createAgenda, type Agenda } from './agenda.ts';
 import { NO_NETWORK_FAULTS } from './caller.ts';
 import { createAutomationPort } from './automation-port.ts';
@@ -42,6 +42,8 @@ export type World = {
   readonly hubs: ReadonlyMap<string, WorldHub>;
   /** Every ClusterOrder that ever was on a hub, read from its own file. */
   ordersOn(hub: string): readonly HubOrder[];
+  /** The same of every kind, on simulated hubs. */
+  objectsOn(hub: string): readonly HubObjectRow[];
   /** Incarnations that live now, whether they answer or not. */
   living(): readonly Incarnation[];
   /** Starts an instance in its place; it is started again whenever it has died or stopped. */
@@ -314,6 +316,7 @@ export const createWorld = (plan: Plan, folder: string, plant?: Plant): World =>
     log,
     hubs,
     ordersOn,
+    objectsOn: (hub) => (existsSync(hubFile(hub)) ? readHubObjects(hubFile(hub)) : []),
     living: () => [...lives.values()],
     keepRunning: (number) => {
       const kept = place(number).catch((error: unknown) =>

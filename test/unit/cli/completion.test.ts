@@ -17,7 +17,7 @@ describe('ledgerctl completes', () => {
     (await cli.succeeds(['__complete', '--', ...words])).split('\n').slice(0, -1);
 
   it('commands, and commands of commands, but no hidden ones', async () => {
-    expect(await completed('de')).to.deep.equal(['demo', 'describe', 'delete', 'dev-cert']);
+    expect(await completed('de')).to.deep.equal(['demo', 'describe', 'detach', 'delete', 'dev-cert']);
     expect(await completed(''))
       .to.include('get')
       .and.not.include('__complete');
@@ -40,6 +40,8 @@ describe('ledgerctl completes', () => {
     expect(await completed('get', 'host')).to.deep.equal(['host_type', 'host_types']);
     expect(await completed('--timeout', '5s', 'describe', 'cluster', '')).to.deep.equal(['web', 'db']);
     expect(await completed('kubeconfig', 'w')).to.deep.equal(['web']);
+    expect(await completed('attach', 'w')).to.deep.equal(['web']);
+    expect(await completed('attach', 'web', 'cluster/shop', '--endpoint', 'i')).to.deep.equal(['ingress']);
     expect(await completed('get', 'volcano', '')).to.deep.equal([]);
   });
 

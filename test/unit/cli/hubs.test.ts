@@ -195,6 +195,7 @@ describe('ledgerctl hubs', () => {
       orders: { ready: 1 },
       former_automation: { eda: 'https://rulebook:5000' },
       ghosts: 2,
+      lacking: [{ kind: 'Volume', code: 'TemplateMissing', message: 'no template osac-create-volume' }],
       watch: {
         namespaces: 2,
         synced: false,
@@ -236,6 +237,7 @@ describe('ledgerctl hubs', () => {
     expect(shown).to.contain('CrdMissing since 2026-11-21T12:00:00.000Z: no clusterorders');
     expect(shown).to.match(/fc430 +4 +2 +1/);
     expect(shown).to.contain('breaker open, 3 waiting');
+    expect(shown).to.contain('cannot carry:\n  Volume: TemplateMissing: no template osac-create-volume\n');
     expect(shown).to.contain('former:     eda at https://rulebook:5000, for orders that were begun in it');
     expect(shown).to.contain('ghosts:     2 orders whose cluster has vanished');
     expect(shown).to.contain(

@@ -306,6 +306,8 @@ describe('ledgerctl reads resources', () => {
       'label',
       'annotate',
       'scale',
+      'attach',
+      'detach',
       'delete',
       'kubeconfig',
       'password',

@@ -221,6 +221,55 @@ describe('ledgerctl changes resources', () => {
     });
   });
 
+  describe('attach and detach', () => {
+    const [IPS, ATTACHMENTS] = ['external_ips', 'external_ip_attachments'].map(
+      (collection) => `/api/fulfillment/v1/${collection}`,
+    );
+    const ip = { id: 'ip-1', metadata: { name: 'public', tenant: 't1', project: 'p' } };
+    const attachment = { id: 'a-1', metadata: { name: 'public' } };
+
+    it('attach names both by id, and the attachment as its external IP', async () => {
+      cli.answers(({ verb, path }) => {
+        if (verb === 'POST') return { body: attachment };
+        return path === IPS ? page(ip) : path === CLUSTERS ? page(web) : undefined;
+      });
+      expect(await cli.succeeds(['attach', 'public', 'cluster/web', '--endpoint', 'ingress'])).to.equal(
+        'external_ip/public attached to cluster/web, ingress (external_ip_attachment/public)\n',
+      );
+      expect(cli.calls().at(-1)).to.equal(`POST ${ATTACHMENTS}`);
+      expect(cli.asked.at(-1)?.body).to.deep.equal({
+        metadata: { name: 'public', tenant: 't1', project: 'p' },
+        spec: {
+          external_ip: { id: 'ip-1' },
+          cluster: { id: 'id-1' },
+          target_endpoint: 'EXTERNAL_IP_ATTACHMENT_ENDPOINT_INGRESS',
+        },
+      });
+      expect(cli.asked.at(-1)?.headers['idempotency-key']).to.match(/^"[0-9a-f-]{36}"$/);
+      const { code, err } = await cli.run(['attach', 'public', 'web']);
+      expect(err).to.include('"web" is not of the form kind/name, for example cluster/shop');
+      expect(code).to.equal(2);
+    });
+
+    it('detach deletes the attachment of the external IP', async () => {
+      const held = { attached: true };
+      cli.answers(({ path }) => {
+        if (path === IPS) return page(ip);
+        return path === ATTACHMENTS ? (held.attached ? page(attachment) : page()) : {};
+      });
+      expect(await cli.succeeds(['detach', 'public'])).to.equal(
+        'external_ip/public detached (external_ip_attachment/public deleted)\n',
+      );
+      expect(cli.calls().at(-1)).to.equal(`DELETE ${ATTACHMENTS}/a-1`);
+      const asked = cli.asked.find(({ path }) => path === ATTACHMENTS);
+      expect(asked?.query.get('filter')).to.equal('this.spec.external_ip.id == "ip-1"');
+      held.attached = false;
+      const { code, err } = await cli.run(['detach', 'public']);
+      expect(err).to.include('external_ip/public is not attached');
+      expect(code).to.equal(3);
+    });
+  });
+
   describe('delete', () => {
     it('deletes each once and says so; nothing when one is unknown', async () => {
       cli.holds(web, clusterOf('id-2', 'db'));

@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { connect as connectHttp2 } from 'node:http2';
 import { createServer, type Server } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import { connect as connectTcp, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect, type ConnectionOptions } from 'node:tls';
@@ -176,6 +176,26 @@ describe('TLS of the listeners', () => {
       await authority.issue('client', [], -1_000),
     ])
       expect(await shown(port, refused)).to.equal(undefined);
+  });
+
+  it('ends handshakes under way, and no others, when it is told to', async () => {
+    const tls = await opened(pair(await loopbackTls()));
+    if (tls === undefined) throw new Error('no TLS');
+    const port = await served(tls);
+    const mute = connectTcp(port, '127.0.0.1');
+    mute.on('error', () => undefined);
+    const known = connect({ port, host: '127.0.0.1', rejectUnauthorized: false });
+    await new Promise((resolve) => known.once('secureConnect', resolve));
+    await new Promise((resolve) => {
+      known.once('data', resolve).write('GET / HTTP/1.1\r\nhost: x\r\n\r\n');
+    });
+    const closed = new Promise((resolve) => mute.once('close', resolve));
+    tls.endHandshakes();
+    await closed;
+    await new Promise((resolve) => {
+      known.once('data', resolve).write('GET / HTTP/1.1\r\nhost: x\r\n\r\n');
+    });
+    known.destroy();
   });
 
   describe('for gRPC', () => {

@@ -23,7 +23,7 @@ const wokenBy = async (
     clock: { monotonicMs: () => 0 },
     index: { anchor: nothing },
     memory: { flush: nothing },
-    workflows: wakes.map((each, n) => ({ name: `w${n}`, subject: `s${n}`, subjectTypes: [], wakes: each })),
+    workflows: wakes.map((each, n) => ({ name: `w${n}`, subject: `s${n}`, subjectTypes: [], wakes: [each] })),
     runEventTypes: [],
     live: nothing,
     wake: (timerId: string, most?: number) => woken.push([timerId, most]),

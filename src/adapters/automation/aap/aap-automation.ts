@@ -7,6 +7,7 @@ import {
 } from '../../../app/automation/automation.ts';
 import type { CallOptions } from '../../../app/hubs/management-cluster.ts';
 import type { SecretStore } from '../../../app/ports.ts';
+import { templateOf, type OwnedObject } from '../../../domain/hubs/hub-object.ts';
 import { objectAt, stringAt, own } from '../../../domain/json-tools.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import { redacted, secretsInPullSecret, tailOf, withoutControls } from '../../../domain/redact.ts';
@@ -102,6 +103,8 @@ type Template = {
 type JobRef = { readonly id: string; readonly workflow: boolean };
 
 const PAGE = 50;
+/** Templates come rarely, and each is a question or two: they are looked for again with every so manieth look. */
+const LOOKS_TO_TEMPLATES = 20;
 /** Jobs of one template in the time of one doubt; more are not looked through, and the outcome stays unknown. */
 const MAX_PAGES = 200;
 /** Their clocks count whole seconds, and the answer that shows theirs was on its way for a while. */
@@ -130,6 +133,22 @@ export const createAapAutomation = (options: {
       );
     }
     templates.set(purpose, found);
+    return found;
+  };
+
+  /** Names of templates that are missing, and how many looks ago they were looked for. */
+  let missing: { readonly of: string; readonly names: ReadonlySet<string>; looks: number } | undefined;
+
+  const missingOf = async (wanted: readonly string[], call: CallOptions): Promise<ReadonlySet<string>> => {
+    const of = wanted.join();
+    if (missing?.of === of && missing.looks < LOOKS_TO_TEMPLATES) {
+      missing.looks += 1;
+      return missing.names;
+    }
+    const found = new Set<string>();
+    for (const name of wanted)
+      if ((await resolveTemplate(platform, name, call)) === undefined) found.add(name);
+    missing = { of, names: found, looks: 1 };
     return found;
   };
 
@@ -193,6 +212,18 @@ export const createAapAutomation = (options: {
         }
       }
       return { problems };
+    },
+
+    lacking: async (kinds, { thorough, ...call }) => {
+      if (thorough) missing = undefined;
+      const nameOf = (kind: OwnedObject): string => `${connection.templatePrefix}-${templateOf(kind)}`;
+      const absent = await missingOf(kinds.map(nameOf), call);
+      return kinds
+        .filter((kind) => absent.has(nameOf(kind)))
+        .map((kind) => {
+          const message = `the automation platform has no job or workflow template called ${nameOf(kind)}`;
+          return { kind: kind.kind, code: 'TemplateMissing', message, subject: nameOf(kind) };
+        });
     },
   };
 };

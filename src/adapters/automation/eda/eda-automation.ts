@@ -98,6 +98,14 @@ export const createEdaAutomation = (options: {
         throw error;
       }
     },
+    lacking: async (kinds) =>
+      kinds
+        .filter(({ webhook }) => webhook === undefined)
+        .map(({ kind }) => ({
+          kind,
+          code: 'WebhookMissing',
+          message: `mode eda has no webhook for ${kind}`,
+        })),
   };
 };
 

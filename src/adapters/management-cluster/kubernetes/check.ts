@@ -70,7 +70,8 @@ export const checkHub = async (
   // Twenty kinds may each need a dozen rights: they are asked for again with each trial, and every ten minutes.
   const askLater = thorough ? ask : (right: Right): Promise<boolean> => rights.has(right, by);
   const lackedOf = async (kind: HubObject): Promise<readonly LackedKind[]> => {
-    const rightsTo = () => rightProblems([kind], needs, isIn, askLater, { optional: true });
+    const rightsTo = () =>
+      rightProblems([kind, ...(kind.needs ?? [])], needs, isIn, askLater, { optional: true });
     const found = await told(crdProblems(api, kind, rightsTo, by), api);
     // The first thing says enough.
     return found.slice(0, 1).map((problem) => ({ kind: kind.kind, ...problem }));

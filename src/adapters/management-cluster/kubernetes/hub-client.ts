@@ -45,7 +45,10 @@ const CLAIMED_LABEL = 'agent-install.openshift.io/clusterdeployment-namespace';
 const TENANT_LABEL = `${OSAC_GROUP}/tenant-ref`;
 const PROJECT_LABEL = `${OSAC_GROUP}/project`;
 
-type SurroundingsOperations = Pick<ManagementCluster, 'readSecret' | 'inventory' | 'ensureTenantNamespace'>;
+type SurroundingsOperations = Pick<
+  ManagementCluster,
+  'readSecret' | 'inventory' | 'ensureTenantNamespace' | 'removeTenantNamespace'
+>;
 
 /** What is around the objects of a hub: Secrets by name, tenants' namespaces, and hosts where the rights show them. */
 const surroundingsOperations = (
@@ -80,6 +83,16 @@ const surroundingsOperations = (
     const object = { apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels } };
     const wanted = { of: NAMESPACE, word: 'namespace', name, object };
     return { created: await ensure(api, wanted, TENANT_LABEL, by) };
+  },
+
+  /** Another service may have made it for its tenant of this name: then it is that one's to remove. */
+  removeTenantNamespace: async ({ name, tenant }, by) => {
+    const metadata = objectAt(await api.get(NAMESPACE, { name }, by), 'metadata');
+    const labels = objectAt(metadata, 'labels');
+    if (stringAt(labels, TENANT_LABEL) !== tenant || stringAt(labels, PROJECT_LABEL) !== hubNamespace)
+      return { existed: false };
+    if (stringAt(metadata, 'deletionTimestamp') !== '') return { existed: true };
+    return { existed: await api.remove(NAMESPACE, { name }, by, stringAt(metadata, 'uid')) };
   },
 });
 

@@ -209,6 +209,7 @@ export const createKubernetesHub = (options: KubernetesHubOptions): KubernetesHu
     identify: remote('identify'),
     inventory: remote('inventory'),
     ensureTenantNamespace: remote('ensureTenantNamespace'),
+    removeTenantNamespace: remote('removeTenantNamespace'),
     create: remote('create'),
     patch: remote('patch'),
     delete: remote('delete'),

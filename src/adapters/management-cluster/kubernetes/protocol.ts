@@ -22,12 +22,17 @@ export type HubOperations = Omit<
 export type Operation = keyof HubOperations;
 
 const CONTROLLING: readonly Operation[] = ['prepare', 'writeStatus', 'release'];
-const WRITES: readonly Operation[] = ['create', 'patch', 'delete', ...CONTROLLING];
+const OF_OBJECTS: readonly Operation[] = ['create', 'patch', 'delete', ...CONTROLLING];
 /** Their first argument is a declared kind, of which the word alone passes between threads. */
-const KINDED: readonly Operation[] = [...WRITES, 'get', 'read', 'find', 'digests'];
+const KINDED: readonly Operation[] = [...OF_OBJECTS, 'get', 'read', 'find', 'digests'];
+const WRITES: readonly Operation[] = [
+  ...OF_OBJECTS,
+  'ensureTenantNamespace',
+  'removeTenantNamespace',
+  'writeMark',
+];
 export const isKinded = (op: Operation): boolean => KINDED.includes(op);
-export const isWrite = (op: Operation): boolean =>
-  WRITES.includes(op) || op === 'ensureTenantNamespace' || op === 'writeMark';
+export const isWrite = (op: Operation): boolean => WRITES.includes(op);
 
 /** One union of questions, so that the worker and the inline mode run the same code. Plain data only. */
 export type Ask =

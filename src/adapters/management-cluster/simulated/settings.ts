@@ -50,6 +50,11 @@ export const SIMULATION_KEYS = {
     'failed or canceled job until the next one; doubles with each failed one, to 30 min (a real operator starts at 2 min)',
   ),
   noPhase: life('span', '0', 'the operator does nothing for so long: status empty, no phase'),
+  tenantNotReady: life(
+    'span',
+    '0',
+    'the operator waits so long for the tenant of an object that is no cluster',
+  ),
   noHosts: life('span', '0', 'status of the order stays frozen for so long, for want of hosts'),
   failInstall: life('calls', '', 'provision jobs (counted from 1) that end Failed'),
   failWhen: life({ oneOf: ['early', 'late'] }, 'early', 'before or after the HostedCluster exists'),

@@ -365,6 +365,7 @@ export const createSimulatedHub = (options: SimulatedHubOptions): SimulatedHub =
     inventory: async () => undefined,
     // Namespaces of a simulated hub need not be made.
     ensureTenantNamespace: async () => ({ created: false }),
+    removeTenantNamespace: async () => ({ existed: false }),
     readMark: (by) => markCall('read mark', by, () => ask({ do: 'read-mark' })),
     writeMark: (mark, over, by) => markCall('write mark', by, () => ask({ do: 'write-mark', mark, over })),
     watch,

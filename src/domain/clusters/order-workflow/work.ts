@@ -1,6 +1,7 @@
 import { SIMULATION_ANNOTATION } from '../../hubs/hub-object.ts';
 import { templateInOrder } from '../ansible-templates.ts';
 import type { JsonObject } from '../../json.ts';
+import { defined } from '../../json-tools.ts';
 import type { Call, Step as StepOf } from '../../process/declaration.ts';
 import { isUnresolved } from '../../process/effects.ts';
 import { CLUSTER_CATEGORY } from '../cluster.ts';
@@ -68,7 +69,7 @@ export const placeCall = (run: OrderRun): Call => {
     template: order.template.id,
     objectName: orderName(run.id),
     ...(order.zone === undefined ? {} : { zone: order.zone }),
-    ...(order.externalIps === undefined ? {} : { hub: order.externalIps.hub }),
+    ...defined({ hub: order.networkAttachment?.hub ?? order.externalIps?.hub }),
     claim: asJson(wantedClaim(run)),
     ...(ansibleTemplate === undefined ? {} : { ansibleTemplate }),
     ...(run.memo.reconsidering === undefined ? {} : { mayStay: true }),
@@ -89,7 +90,7 @@ export const observeCall = (run: OrderRun): Call => onHub(run, 'observeObject', 
 
 export const applyCall = (run: OrderRun): Call => {
   const order = orderOf(run);
-  const { id = '', namespace = '', mode = 'operator', simulated = false, tenantNamespace } = hubOf(run) ?? {};
+  const { id = '', namespace = '', mode = 'operator', simulated = false } = hubOf(run) ?? {};
   const { pullSecret, annotations } = order;
   const simulation = annotations[SIMULATION_ANNOTATION];
   const draft = clusterOrderDraft(
@@ -102,11 +103,18 @@ export const applyCall = (run: OrderRun): Call => {
     hub: id,
     ...asJson(draft),
     ...(pullSecret === undefined ? {} : { secrets: { pullSecret: asJson(pullSecret) } }),
-    ...(tenantNamespace === undefined ? {} : { tenantNamespace }),
     ...(isSent(run) ? {} : { unsent: true }),
     ...(isRetryUnsent(run) ? { relaunch: true } : {}),
   });
 };
+
+/** Asks that its hub holds what its tenant needs there. */
+export const tenantCall = (run: OrderRun): Call => ({
+  port: 'tenants',
+  operation: 'prepare',
+  lane: 'tenants',
+  args: { hub: hubOf(run)?.id ?? '' },
+});
 
 /** Of a deletion: instead of beginning it again, a look ends the doubt. */
 export const settling = (

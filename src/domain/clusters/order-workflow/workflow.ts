@@ -2,6 +2,7 @@ import { failureSentence } from '../../failure-sentences.ts';
 import { HUB_NEWS } from '../../hubs/health-events.ts';
 import { stepWorkflow } from '../../process/step-workflow.ts';
 import type { Problem } from '../../process/run.ts';
+import { TENANT_WAKE } from '../../tenancy/tenant-wake.ts';
 import type { FoldedEvent } from '../../workflow.ts';
 import { CLUSTER_CATEGORY } from '../cluster.ts';
 import type { ClusterCommand } from '../commands.ts';
@@ -107,15 +108,18 @@ export const clusterOrderWorkflow = stepWorkflow<ClusterState, ClusterCommand, C
   observe,
   check: { call: observeCall, wanted: suspicion, record: confirm },
   // Whatever may make room: a hub came, changed or is well again, or somebody gave capacity back.
-  wakes: {
-    types: [
-      ...HUB_NEWS,
-      'HubAutomationAnswered',
-      'HubCapacityDeclared',
-      'HubCapacityReleased',
-      'HubCapacityResized',
-    ],
-    timerId: PLACEMENT_RETRY,
-  },
+  wakes: [
+    {
+      types: [
+        ...HUB_NEWS,
+        'HubAutomationAnswered',
+        'HubCapacityDeclared',
+        'HubCapacityReleased',
+        'HubCapacityResized',
+      ],
+      timerId: PLACEMENT_RETRY,
+    },
+    TENANT_WAKE,
+  ],
   hubOf: (run) => hubOf(run)?.id,
 });

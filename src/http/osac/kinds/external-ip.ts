@@ -1,14 +1,15 @@
 import { ZONE_ANNOTATION } from '../../../domain/hubs/placement.ts';
 import type { DocumentCommand } from '../../../domain/catalog/document.ts';
-import { isRefused, reject } from '../../../domain/decider.ts';
+import { invalid, isRefused, reject } from '../../../domain/decider.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import { objectAt, own, textsAt } from '../../../domain/json-tools.ts';
-import { aggregateOf } from '../../../domain/kinds.ts';
+import { aggregateOf, hub } from '../../../domain/kinds.ts';
 import { claimable } from '../../../domain/networks/address-book.ts';
 import {
   addressRules,
   bookOf,
   externalIpPool,
+  HUB_ANNOTATION,
   isOffered,
   isReady,
 } from '../../../domain/networks/external-ip-pool.resource.ts';
@@ -20,11 +21,24 @@ import { documentCreation } from '../documents.ts';
 import type { RoomCheck } from '../clusters.ts';
 import type { KindService } from '../service-table.ts';
 
-/** A zone that no hub has is refused at once. */
-export const poolCreation = (room: RoomCheck): Creation<DocumentCommand> => ({
+/** A zone or a hub that is not there is refused at once. */
+export const poolCreation = (
+  room: RoomCheck,
+  { resources }: Pick<CreateServices, 'resources'>,
+): Creation<DocumentCommand> => ({
   resolve: (object) => {
-    const zone = own(textsAt(objectAt(object.document, 'metadata'), 'annotations'), ZONE_ANNOTATION) ?? '';
+    const annotations = textsAt(objectAt(object.document, 'metadata'), 'annotations');
+    const zone = own(annotations, ZONE_ANNOTATION) ?? '';
     if (zone !== '') room.zone(zone);
+    const wanted = own(annotations, HUB_ANNOTATION) ?? '';
+    if (wanted !== '' && resources.get(hub.kind, wanted, { all: true }) === undefined)
+      throw refused(
+        invalid(
+          'UNKNOWN_HUB',
+          'metadata.annotations',
+          `annotation '${HUB_ANNOTATION}': hub '${wanted}' not found: name another one, or leave the annotation out`,
+        ),
+      );
     return documentCreation.resolve(object);
   },
 });

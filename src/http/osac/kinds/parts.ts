@@ -45,7 +45,7 @@ export const kindParts: { readonly [kind: string]: (services: PartServices) => K
   externalIp: (services) => ({ creation: externalIpCreation(services) }),
   externalIpAttachment: (services) => ({ creation: attachmentCreation(services) }),
   externalIpPool: (services) => ({
-    creation: poolCreation(services.room),
+    creation: poolCreation(services.room, services),
     serving: (service, surface) => (surface === 'public' ? hidingUnoffered(service, services) : service),
   }),
   hub: (services) => ({

@@ -100,16 +100,20 @@ const mostFree = (resources: CreateServices['resources']) => {
   return { id, name, zone };
 };
 
-/** Default objects of a tenant go with it, and only with it (OSAC). */
-export const protectedDefault =
-  ({ kind, words }: Pick<ResourceKind, 'kind' | 'words'>, { resources }: Pick<CreateServices, 'resources'>) =>
-  (id: string): string | undefined => {
-    const row = resources.get(kind, id, ALL);
-    const owner = row && resources.get('tenant', row.tenant, ALL);
-    return owner !== undefined && isDefaultPart(id, owner.id, createdAtOf(owner))
-      ? `cannot delete default ${words}: default networking resources are system-managed`
-      : undefined;
-  };
+/** Default objects of a tenant go with it, and only with it (OSAC). Undefined: it has none of this kind. */
+export const protectedDefault = (
+  { kind, words }: Pick<ResourceKind, 'kind' | 'words'>,
+  { resources }: Pick<CreateServices, 'resources'>,
+): ((id: string) => string | undefined) | undefined =>
+  DEFAULT_KINDS.includes(kind)
+    ? (id) => {
+        const row = resources.get(kind, id, ALL);
+        const owner = row && resources.get('tenant', row.tenant, ALL);
+        return owner !== undefined && isDefaultPart(id, owner.id, createdAtOf(owner))
+          ? `cannot delete default ${words}: default networking resources are system-managed`
+          : undefined;
+      }
+    : undefined;
 
 const createdAtOf = ({ privateJson }: ResourceRow): string =>
   stringAt(objectAt(JSON.parse(privateJson) as JsonObject, 'metadata'), 'creation_timestamp');

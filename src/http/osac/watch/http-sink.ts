@@ -11,12 +11,13 @@ const LINGER_MS = 5_000;
 
 export const httpSink = (response: ServerResponse, timers: Timers, framing: HttpFraming): Sink => ({
   backlog: () => response.writableLength,
-  write: (chunk) => {
+  write: (chunks) => {
     if (response.destroyed || response.writableEnded) return true;
     const { socket } = response;
     // Handed over at once: Node would keep it until this turn is over, and then write to all watchers in one go.
     socket?.cork();
-    const taken = response.write(chunk);
+    let taken = true;
+    for (const chunk of chunks) taken = response.write(chunk);
     socket?.uncork();
     return taken || response.writableLength === 0;
   },

@@ -109,10 +109,10 @@ export const createWatchHub = (options: WatchHubOptions): WatchHub => {
   const endAll = (ending: Ending): void =>
     forSingle(endEach(ending), (error) => logger.error({ err: error }, 'watches not ended in order'));
 
-  const give = (watcher: Watcher, bytes: Uint8Array, last: ChangeKey): void => {
+  const give = (watcher: Watcher, chunks: readonly Uint8Array[], last: ChangeKey): void => {
     watcher.last = last;
     watcher.lastWriteMs = monotonicMs();
-    const taken = watcher.sink.write(bytes);
+    const taken = watcher.sink.write(chunks);
     if (!taken && watcher.state === 'reading') wait(watcher);
   };
   const wait = (watcher: Watcher): void => {
@@ -150,7 +150,7 @@ export const createWatchHub = (options: WatchHubOptions): WatchHub => {
       }
       const chunk = chunkFor(watcher.group, rows.map(render));
       watcher.after = { position: last.position, n: last.n };
-      if (chunk !== undefined) give(watcher, chunk.bytes, chunk.last);
+      if (chunk !== undefined) give(watcher, chunk.chunks, chunk.last);
       yield;
     }
   }
@@ -185,7 +185,7 @@ export const createWatchHub = (options: WatchHubOptions): WatchHub => {
             )
           : chunk;
         if (watcher.sink.backlog() > settings.backlogBytes) wait(watcher);
-        else if (own !== undefined) give(watcher, own.bytes, own.last);
+        else if (own !== undefined) give(watcher, own.chunks, own.last);
         yield;
       }
     }
@@ -228,7 +228,7 @@ export const createWatchHub = (options: WatchHubOptions): WatchHub => {
   }
   const beat = (watcher: Watcher, bytes: Uint8Array): void => {
     watcher.lastWriteMs = monotonicMs();
-    watcher.sink.write(bytes);
+    watcher.sink.write([bytes]);
   };
   const sweepLater = (): void => {
     cancelSweep = timers.after(settings.sweepMs, () => {

@@ -14,7 +14,7 @@ import { sees, type Placed } from '../../../projections/visibility.ts';
 import { binaryOf, WATCH_RESPONSES, type Surface } from '../messages.ts';
 import type { Audience, WatchedKind } from './audience.ts';
 
-/** How events are put on the wire: one JSON object per line, Server-Sent Events, or messages of a gRPC stream. */
+/** How events are put on the wire: one JSON object per line, Server-Sent Events, or messages that a library frames. */
 export type Framing = 'ndjson' | 'sse' | 'grpc';
 
 /** A change as watchers get it. Each surface is rendered at most once, each filter evaluated at most once. */
@@ -141,7 +141,7 @@ const renderOf = (event: {
   let parsed: JsonObject | undefined;
   const parsedEvent = (): JsonObject => (parsed ??= { id, type, [field]: JSON.parse(text) as JsonObject });
   const framed = (framing: Framing): Uint8Array => {
-    if (framing === 'grpc') return grpcFrame(binaryOf(WATCH_RESPONSES[surface], { event: parsedEvent() }));
+    if (framing === 'grpc') return binaryOf(WATCH_RESPONSES[surface], { event: parsedEvent() });
     const line = `{"result":{"event":{"id":${JSON.stringify(id)},"type":"${type}","${field}":${text}}}}`;
     return Buffer.from(framing === 'ndjson' ? `${line}\n` : `id: ${id}\ndata: ${line}\n\n`);
   };
@@ -159,14 +159,4 @@ const renderOf = (event: {
       return result;
     },
   };
-};
-
-const PREFIX_BYTES = 5;
-
-/** A message as streams of gRPC, gRPC-Web and Connect carry it: a flag (0: not compressed), its length, its bytes. */
-const grpcFrame = (message: Uint8Array): Uint8Array => {
-  const frame = Buffer.alloc(PREFIX_BYTES + message.byteLength);
-  frame.writeUInt32BE(message.byteLength, 1);
-  frame.set(message, PREFIX_BYTES);
-  return frame;
 };

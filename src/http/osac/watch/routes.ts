@@ -55,7 +55,7 @@ const watchRoutes = ({ open }: Watches, timers: Timers): readonly WatchRoute[] =
     sendHead(exchange, framing, opened.startId);
     if (headOnly) return void response.end();
     const sink = httpSink(response, timers, framing);
-    if (framing === 'sse') sink.write(retryLine());
+    if (framing === 'sse') sink.write([retryLine()]);
     opened.start(framing, sink);
   };
 

@@ -14,7 +14,7 @@ export type Sink = {
   /** Bytes that were given to it and have not left this process. */
   readonly backlog: () => number;
   /** False: `onDrain` will say when everything has left. */
-  readonly write: (chunk: Uint8Array) => boolean;
+  readonly write: (chunks: readonly Uint8Array[]) => boolean;
   /** Calls back once everything that was written has left; called after a `write` that gave false. */
   readonly onDrain: (listener: () => void) => void;
   /** Ends the answer and says why; what the far side does not take in time is cut. */
@@ -45,11 +45,11 @@ export type Watcher = {
   state: 'reading' | 'waiting' | 'live' | 'ended';
 };
 
-/** What of these changes the group gets, as one chunk; undefined: nothing. */
+/** What of these changes the group gets; undefined: nothing. */
 export const chunkFor = (
   { audience, filter, framing }: Group,
   changes: readonly RenderedChange[],
-): { readonly bytes: Uint8Array; readonly last: ChangeKey } | undefined => {
+): { readonly chunks: readonly Uint8Array[]; readonly last: ChangeKey } | undefined => {
   const frames: Uint8Array[] = [];
   let last: ChangeKey | undefined;
   for (const change of changes) {
@@ -57,14 +57,14 @@ export const chunkFor = (
     frames.push(change.frame(audience.surface, framing));
     last = change;
   }
-  return last === undefined ? undefined : { bytes: joined(frames), last: keyOf(last) };
+  return last === undefined
+    ? undefined
+    : { chunks: framing === 'grpc' ? frames : joined(frames), last: keyOf(last) };
 };
 
-/** Most often there is one, which all groups share. */
-const joined = (frames: readonly Uint8Array[]): Uint8Array => {
-  const [only = new Uint8Array()] = frames;
-  return frames.length === 1 ? only : Buffer.concat(frames);
-};
+/** As one chunk. Most often there is one, which all groups share. */
+const joined = (frames: readonly Uint8Array[]): readonly Uint8Array[] =>
+  frames.length === 1 ? frames : [Buffer.concat(frames)];
 
 /** Only the key: a rendered change holds its whole document. */
 const keyOf = ({ position, n }: ChangeKey): ChangeKey => ({ position, n });

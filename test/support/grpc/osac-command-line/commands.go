@@ -144,6 +144,14 @@ func (s *session) get(given arguments) error {
 	return nil
 }
 
+// The id of a reference; the tenant of an object is called by its name.
+func referred(holder protoreflect.Message, field string) string {
+	if field == "tenant" {
+		return get(holder, "metadata", field).String()
+	}
+	return get(holder, field, "id").String()
+}
+
 // Rows of id, name, state, and what each reference of the kind is called; one lookup for each distinct reference.
 func (s *session) tabulate(kind kind, objects []protoreflect.Message) error {
 	called := map[string]string{}
@@ -151,10 +159,10 @@ func (s *session) tabulate(kind kind, objects []protoreflect.Message) error {
 		row := []string{get(object, "id").String(), get(object, "metadata", "name").String()}
 		for _, lookup := range lookups[kind.name()] {
 			holder := object
-			if object.Descriptor().Fields().ByName(protoreflect.Name(lookup.field)) == nil {
+			if lookup.field != "tenant" && object.Descriptor().Fields().ByName(protoreflect.Name(lookup.field)) == nil {
 				holder = get(object, "spec").Message()
 			}
-			id := get(holder, lookup.field, "id").String()
+			id := referred(holder, lookup.field)
 			key := lookup.service + " " + id
 			if _, known := called[key]; !known && id != "" {
 				found, err := s.list(s.service(lookup.service), "", byName(id), 0)
@@ -285,6 +293,9 @@ func (s *session) create(given arguments) error {
 	if file := given.options["-f"]; file != "" {
 		return s.createDocument(file)
 	}
+	if creation, there := creations[append(given.words, "")[1]]; there {
+		return s.createOf(creation, given.options)
+	}
 	metadata := map[string]any{"name": given.options["--name"]}
 	if s.tenant != "" {
 		metadata["tenant"] = s.tenant
@@ -316,6 +327,54 @@ func (s *session) create(given arguments) error {
 		spec["catalog_item"] = map[string]any{"name": item}
 	}
 	response, err := s.invoke("osac.public.v1.Clusters", "Create", map[string]any{
+		"object": map[string]any{"metadata": metadata, "spec": spec},
+	})
+	if err != nil {
+		return err
+	}
+	return s.show(get(response, "object").Message())
+}
+
+// One List for each reference by its id or name, then Create with the ids.
+func (s *session) createOf(creation creation, options map[string]string) error {
+	metadata := map[string]any{"name": options["--name"]}
+	if s.tenant != "" && !creation.untenanted {
+		metadata["tenant"] = s.tenant
+	}
+	spec := map[string]any{}
+	for _, reference := range creation.references {
+		name := options[reference.option]
+		if name == "" {
+			continue
+		}
+		kindName := strings.ToLower(strings.TrimSuffix(reference.service, "s"))
+		found, err := s.list("osac.public.v1."+reference.service, kindName, byName(name), 2)
+		if err != nil {
+			return err
+		}
+		if len(found) != 1 {
+			return fmt.Errorf("%s '%s' not found", kindName, name)
+		}
+		spec[reference.field] = map[string]any{"id": get(found[0], "id").String()}
+	}
+	for _, field := range creation.fields {
+		value, given := options["--"+strings.ReplaceAll(field, "_", "-")]
+		if !given {
+			continue
+		}
+		holder := spec
+		if inner, there := creation.inside[field]; there {
+			if spec[inner] == nil {
+				spec[inner] = map[string]any{}
+			}
+			holder = spec[inner].(map[string]any)
+		}
+		holder[field] = json.RawMessage(value)
+		if !json.Valid([]byte(value)) {
+			holder[field] = value
+		}
+	}
+	response, err := s.invoke(creation.service, "Create", map[string]any{
 		"object": map[string]any{"metadata": metadata, "spec": spec},
 	})
 	if err != nil {

@@ -28,6 +28,65 @@ var unscoped = []string{
 var lookups = map[string][]struct{ field, service string }{
 	"cluster":            {{"template", "ClusterTemplates"}, {"version", "ClusterVersions"}},
 	"clustercatalogitem": {{"template", "ClusterTemplates"}},
+	"subnet":             {{"virtual_network", "VirtualNetworks"}},
+	"securitygroup":      {{"virtual_network", "VirtualNetworks"}},
+	"natgateway":         {{"virtual_network", "VirtualNetworks"}, {"external_ip", "ExternalIPs"}},
+	"user":               {{"tenant", "Tenants"}},
+}
+
+// An option that names an object, the service that knows it, and the field that refers to it.
+type reference struct{ option, service, field string }
+
+// What `create` of a kind sends: references that it looks up first, in this order, and options that are fields of the spec.
+type creation struct {
+	service    string
+	references []reference
+	fields     []string
+	// Fields that stand in a message of the spec.
+	inside map[string]string
+	// The tenant that was chosen is not sent.
+	untenanted bool
+}
+
+var creations = map[string]creation{
+	"virtualnetwork": {
+		service: "osac.public.v1.VirtualNetworks", fields: []string{"ipv4_cidr", "ipv6_cidr"}, untenanted: true,
+	},
+	"subnet": {
+		service:    "osac.public.v1.Subnets",
+		references: []reference{{"--virtual-network", "VirtualNetworks", "virtual_network"}},
+		fields:     []string{"ipv4_cidr", "ipv6_cidr"},
+	},
+	"securitygroup": {
+		service:    "osac.public.v1.SecurityGroups",
+		references: []reference{{"--virtual-network", "VirtualNetworks", "virtual_network"}},
+		fields:     []string{"ingress", "egress"},
+	},
+	"externalip": {
+		service:    "osac.public.v1.ExternalIPs",
+		references: []reference{{"--pool", "ExternalIPPools", "pool"}},
+	},
+	"natgateway": {
+		service: "osac.public.v1.NATGateways",
+		references: []reference{
+			{"--virtual-network", "VirtualNetworks", "virtual_network"},
+			{"--external-ip", "ExternalIPs", "external_ip"},
+		},
+	},
+	"externalipattachment": {
+		service: "osac.public.v1.ExternalIPAttachments",
+		references: []reference{
+			{"--external-ip", "ExternalIPs", "external_ip"},
+			{"--cluster", "Clusters", "cluster"},
+		},
+		fields: []string{"target_endpoint"},
+	},
+	"storagebackend": {
+		service:    "osac.private.v1.StorageBackends",
+		fields:     []string{"provider", "description", "endpoint", "username", "password"},
+		inside:     map[string]string{"username": "credentials", "password": "credentials"},
+		untenanted: true,
+	},
 }
 
 // The kind of a name: lower-case message or service, or full message name. With --private the private ones come first.

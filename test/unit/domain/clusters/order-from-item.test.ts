@@ -80,6 +80,9 @@ const catalogue: Catalogue = {
   hostType: lookup([object('fc430', {})]),
   secret: lookup([object('mine', {}, { tenant: 't1' })]),
   addressPools: () => [],
+  subnet: () => undefined,
+  securityGroup: () => undefined,
+  defaultNetwork: () => undefined,
   misfit: (schema, value) =>
     schema === '"max 5"' && (Number(value) > 5 || JSON.stringify(value).length > 7)
       ? 'must be at most 5'
@@ -225,7 +228,8 @@ describe('clusters: what an item promises', () => {
   const promised = (...field_definitions: JsonObject[]) => ({ title: 'x', field_definitions });
   const trial = (...definitions: JsonObject[]) =>
     trialRejection(promised(...definitions), template, catalogue, () => undefined);
-  const fits = (...definitions: JsonObject[]) => templateMisfit(CLUSTER_SPEC, promised(...definitions), template);
+  const fits = (...definitions: JsonObject[]) =>
+    templateMisfit(CLUSTER_SPEC, promised(...definitions), template);
 
   it('can be ordered', () => {
     for (const one of items)
@@ -272,7 +276,9 @@ describe('clusters: what an item promises', () => {
   });
   it('keeps to its own schemas', () => {
     const size = { path: 'node_sets.workers.size', editable: true, validation_schema: '"max 5"' };
-    expect(defaultMisfit(CLUSTER_SPEC, promised({ ...size, default: 5 }), catalogue.misfit)).to.equal(undefined);
+    expect(defaultMisfit(CLUSTER_SPEC, promised({ ...size, default: 5 }), catalogue.misfit)).to.equal(
+      undefined,
+    );
     expect(defaultMisfit(CLUSTER_SPEC, promised(size), catalogue.misfit)).to.equal(undefined);
     expect(defaultMisfit(CLUSTER_SPEC, promised({ ...size, default: 6 }), catalogue.misfit)).to.include({
       field: 'field_definitions.0.default',

@@ -89,6 +89,41 @@ describe('cluster order: the way to READY', () => {
   });
 });
 
+describe('cluster order: in a namespace of its tenant', () => {
+  const inNamespace = done({ ...placedOn(), namespace: 'acme', tenantNamespace: true });
+  const { hub = '' } = placedOn() as { readonly hub?: string };
+
+  it('is not sent before its hub knows the tenant, and asks again when that may be so', () => {
+    const run = createOrderRun();
+    run.order();
+    run.perform('place', inNamespace);
+    run.commands();
+    expect(run.effects()).to.deep.equal(['tenant']);
+    expect(run.effect('tenant')).to.deep.include({ port: 'tenants', operation: 'prepare', args: { hub } });
+    run.perform('tenant', done({ waiting: 'TenantNotReady: soon' }));
+    expect(run.effects()).to.deep.equal([]);
+    const ready = run.timers().find((timer) => timer.startsWith('tenant-ready:')) ?? '';
+    run.fire('deadline:tenant');
+    run.perform('check', done({ order: null }));
+    expect(run.commands()).to.deep.equal(['RecordFailure']);
+    run.fire(ready);
+    run.perform('tenant', done({ ready: hub }));
+    run.commands();
+    expect(run.effects()).to.deep.equal(['apply']);
+    run.perform('apply', done({ uid: 'uid-1' }));
+    run.commands();
+    expect(run.effects()).to.not.include('tenant');
+    expect(run.timers().filter((timer) => timer.startsWith('tenant-ready:'))).to.deep.equal([]);
+    expect(run.isFolded()).to.equal(true);
+  });
+  it('asks the hub that it goes to, and no other needs to know', () => {
+    const run = createOrderRun();
+    run.toHub();
+    expect(run.runTypes().filter((type) => type === 'EffectSucceeded')).to.deep.equal([]);
+    expect(run.effects()).to.not.include('tenant');
+  });
+});
+
 describe('cluster order: waiting for capacity', () => {
   const nothingFits = done({ placed: false, message: '', decision: noRoom });
 
@@ -108,7 +143,7 @@ describe('cluster order: waiting for capacity', () => {
     run.perform('place', done(placedOn()));
     expect(run.timers()).to.not.include('placement-retry');
     expect(run.commands()).to.deep.equal(['SelectHub']);
-    expect(clusterOrderWorkflow.wakes?.types).to.include('HubCapacityReleased');
+    expect(clusterOrderWorkflow.wakes?.flatMap(({ types }) => types)).to.include('HubCapacityReleased');
   });
   const waitOf = (run: ReturnType<typeof createOrderRun>): number => {
     const due = Date.parse(run.pending().timers[0]?.dueAt ?? '');

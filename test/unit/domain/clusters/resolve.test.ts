@@ -76,6 +76,9 @@ const catalogue: Catalogue = {
   item: lookup([object('i', {})]),
   secret: lookup([]),
   addressPools: () => [],
+  subnet: () => undefined,
+  securityGroup: () => undefined,
+  defaultNetwork: () => undefined,
   misfit: () => undefined,
 };
 
@@ -200,6 +203,59 @@ describe('clusters: from a request to the facts of an order', () => {
     );
     refused({ metadata: NAMED, spec: spec({ network_attachment: {} }) }, 'REFERENCE_NOT_FOUND');
     refused({ metadata: NAMED, spec: spec({ auto_external_ip_attachment: true }) }, 'NO_EXTERNAL_IP_POOL');
+  });
+  it('attaches its nodes to a subnet that is named, or to the default one of its tenant', () => {
+    const lying = (state: string, network = 'v1', hub = 'h1'): JsonObject => ({
+      spec: { virtual_network: { id: network } },
+      status: { state, hub },
+    });
+    const [READY, GROUP] = ['SUBNET_STATE_READY', 'SECURITY_GROUP_STATE_READY'];
+    const [near, early] = [object('s1', lying(READY)), object('s2', lying('SUBNET_STATE_PENDING'))];
+    const groups = [object('g1', lying(GROUP)), object('g2', lying(GROUP, 'v2'))];
+    const within: Catalogue = { ...catalogue, subnet: lookup([near, early]), securityGroup: lookup(groups) };
+    const fabric = {
+      template: { id: 'osac.templates.rich' },
+      template_parameters: { must: text('given') },
+    };
+    const order = (network_attachment: JsonObject, more: JsonObject = {}, from = within) => {
+      const made = resolve({ metadata: NAMED, spec: spec({ ...fabric, network_attachment, ...more }) }, from);
+      return isRefused(made) ? [made.kind, made.code] : made.networkAttachment;
+    };
+    const named = { subnet: { id: 's1' }, security_groups: [{ name: 'g1' }] };
+    const attached = {
+      subnet: { id: 's1', name: near.name },
+      securityGroups: [{ id: 'g1', name: groups[0]?.name }],
+      hub: 'h1',
+    };
+    expect(order(named)).to.deep.equal(attached);
+    expect(order({ subnet: { id: 'no' } })).to.deep.equal(['invalid', 'REFERENCE_NOT_FOUND']);
+    expect(order({ subnet: {} })).to.deep.equal(['invalid', 'REFERENCE_EMPTY']);
+    expect(order({ subnet: { id: 's2' } })).to.deep.equal(['failed-precondition', 'NOT_READY']);
+    expect(order({ ...named, security_groups: [{ id: 'g2' }] })).to.deep.equal([
+      'failed-precondition',
+      'OTHER_NETWORK',
+    ]);
+    const plain = { template: { id: 'osac.templates.small' }, template_parameters: {} };
+    expect(order(named, plain)).to.deep.equal(['invalid', 'NO_FABRIC_INTERFACE']);
+    const byDefault = (more: JsonObject, defaultNetwork: Catalogue['defaultNetwork']) => {
+      const made = resolve(
+        { metadata: NAMED, spec: spec({ ...fabric, ...more }) },
+        { ...catalogue, defaultNetwork },
+      );
+      return isRefused(made) ? [made.kind, made.code] : made.networkAttachment;
+    };
+    const [securityGroup] = groups;
+    if (securityGroup === undefined) throw new Error('no group');
+    expect(byDefault({}, () => ({ subnet: near, securityGroup }))).to.deep.equal(attached);
+    expect(byDefault({}, () => ({ subnet: early }))).to.deep.equal(['failed-precondition', 'NOT_READY']);
+    expect(byDefault({}, () => undefined)).to.equal(undefined);
+    expect(byDefault(plain, () => ({ subnet: near }))).to.equal(undefined);
+    const pools = [{ pool: { id: 'p1', name: 'public' }, hub: 'h2' }];
+    const both = { auto_external_ip_attachment: true };
+    expect(order(named, both, { ...within, addressPools: () => pools })).to.deep.equal([
+      'failed-precondition',
+      'NO_EXTERNAL_IP_POOL',
+    ]);
   });
   it('says which pools its external IPs could come from, where some are wanted', () => {
     const pools = [{ pool: { id: 'p1', name: 'public' }, hub: 'h1' }];

@@ -67,6 +67,40 @@ describe('clusters: placement', () => {
     expect(hubOf(place(pool, [...hubs, candidate('sim-c', lacks('Another'))]))).to.equal('sim-c');
     expect(place(request, hubs).placed, 'clusters need none of them').to.equal(true);
   });
+  it('tells the provider which hub could take it, and nobody else how many there are', () => {
+    const lacks = (kind: string, code: string, hub: Partial<HubFacts> = {}) => ({
+      change: { health: { lacking: { at: '', kinds: [{ kind, code, message: '', subject: kind }] } } },
+      hub,
+    });
+    const of = (id: string, { change, hub }: ReturnType<typeof lacks>): Candidate =>
+      candidate(id, change, hub);
+    const asked = { holder: { kind: 'group', id: ID }, tenant: 't1', objects: ['Group'] };
+    const eda = of('sim-eda', lacks('Group', 'WebhookMissing', { mode: 'eda', controller: 'ledger' }));
+    const aap = of('sim-aap', lacks('Group', 'TemplateMissing', { mode: 'aap', controller: 'ledger' }));
+    const nowhere = place(asked, [eda, aap]);
+    expect(nowhere).to.include({
+      placed: false,
+      message: 'no hub carries out Group',
+      detail:
+        'no registered hub could take it; hub sim-eda cannot: WebhookMissing: Group; ' +
+        'hub sim-aap cannot: TemplateMissing: Group',
+    });
+    const busy = candidate('sim-west', { blocked: true });
+    expect(place(asked, [eda, aap, busy])).to.include({
+      placed: false,
+      message: 'the provider takes no orders for it at the moment',
+      detail:
+        'hub sim-west could take it: circuit breaker open; hub sim-eda cannot: WebhookMissing: Group; ' +
+        'hub sim-aap cannot: TemplateMissing: Group',
+    });
+    expect(hubOf(place(asked, [eda, aap, candidate('sim-west')]))).to.equal('sim-west');
+    // What is needed there of its tenant is needed of whatever waits for it.
+    const without = of('sim-a', lacks('Tenant', 'CrdMissing'));
+    expect(place(asked, [without]).placed).to.equal(false);
+    expect(place(request, [without]).placed, 'an order of a cluster needs none').to.equal(true);
+    const own = of('sim-a', lacks('Tenant', 'CrdMissing', { tenantNamespaces: true }));
+    expect(place(request, [own]).placed, 'but for its namespace').to.equal(false);
+  });
   it('comes to the scores of the reference vectors', () => {
     const weights = { version: 7, weights: { leastAllocated: 1, balanced: 1 } };
     const hubs = [

@@ -23,15 +23,21 @@ import {
 
 describe('external IP pools', () => {
   describe('are ordered', () => {
-    it('with ranges of one family, without host bits, whatever status is sent', () => {
+    it('with ranges of one family, without host bits, and with the status that a private caller sends', () => {
+      const spec = {
+        cidrs: ['192.0.2.1/30'],
+        ip_family: 'IP_FAMILY_IPV4',
+        implementation_strategy: 'mine',
+      };
       given()
-        .when(
-          order({
-            spec: { cidrs: ['192.0.2.1/30'], ip_family: 'IP_FAMILY_IPV4', implementation_strategy: 'mine' },
-            status: { state: 'EXTERNAL_IP_POOL_STATE_READY', total: '7' },
-          }),
-        )
+        .when(order({ spec, status: { total: '7' } }))
         .thenEvents(ordered());
+      const state = 'EXTERNAL_IP_POOL_STATE_READY';
+      const reported: PoolEvent = { type: 'ExternalIPPoolStatusReported', data: { at, status: { state } } };
+      given()
+        .when(order({ spec, status: { state, total: '7' } }))
+        .thenEvents(ordered(), reported);
+      expect(status(ordered(), reported)).to.deep.equal({ state, total: '2', available: '2' });
       expect(status(ordered())).to.deep.equal({ total: '2', available: '2' });
     });
 
@@ -151,7 +157,7 @@ describe('external IP pools', () => {
         .thenNothing();
     });
 
-    it('show a status that somebody wrote until the next report, and no written counters', () => {
+    it('show a status that somebody wrote until their hub shows them, and no written counters', () => {
       const written = { state: 'EXTERNAL_IP_POOL_STATE_READY', total: '9', available: '9' };
       const reported: PoolEvent = {
         type: 'ExternalIPPoolStatusReported',
@@ -168,7 +174,14 @@ describe('external IP pools', () => {
         total: '2',
         available: '2',
       });
-      expect(status(ordered(), reported, placed)['state']).to.equal('EXTERNAL_IP_POOL_STATE_PENDING');
+      const waiting: PoolEvent = { type: 'ExternalIPPoolWaiting', data: { at: later, message: 'no hub' } };
+      expect(status(ordered(), reported, waiting, placed)).to.include({
+        state: 'EXTERNAL_IP_POOL_STATE_READY',
+        hub: place.hub,
+      });
+      const failure = { at: later, reason: 'ProvisioningFailed', message: 'no route' };
+      const seen: PoolEvent = { type: 'ExternalIPPoolFailed', data: failure };
+      expect(status(ordered(), reported, placed, seen)['state']).to.equal('EXTERNAL_IP_POOL_STATE_FAILED');
     });
   });
 

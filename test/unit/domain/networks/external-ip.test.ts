@@ -56,10 +56,16 @@ describe('external IPs', () => {
     return objectAt(view.document, 'status');
   };
 
-  it('are ordered from a pool, and pending from then on, whatever status is sent', () => {
+  it('are ordered from a pool, and pending from then on, unless a private caller says otherwise', () => {
+    const written = { state: STATE('ALLOCATED'), address: '192.0.2.9' };
+    const told = { type: 'ExternalIPStatusReported', data: { at, status: written } } as const;
     given()
-      .when(order({ spec, status: { state: STATE('ALLOCATED'), address: '192.0.2.9' } }))
-      .thenEvents(ordered());
+      .when(order({ spec, status: written }))
+      .thenEvents(ordered(), told);
+    expect(shown(ordered(), told)).to.deep.equal(written);
+    given()
+      .when(order({ spec, status: { state: STATE('DELETING_FAILED') } }))
+      .thenRejected('INVALID_STATE_TRANSITION');
     given()
       .when(order({ spec: {} }))
       .thenRejected('POOL_REQUIRED', { kind: 'invalid' });

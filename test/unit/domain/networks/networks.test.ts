@@ -270,7 +270,7 @@ describe('subnets', () => {
   const { given } = specify(subnet.decider);
   const spec = { virtual_network: { id: 'v1', name: 'n' }, ipv4_cidr: '10.0.1.0/24' };
   const annotations = { 'osac.openshift.io/owner-reference': 'v1' };
-  const document = { spec, metadata: { annotations } };
+  const document = { spec };
   const ordered: SubnetEvent = { type: 'SubnetOrdered', data: { ...facts, document } };
 
   it('lie in a network, as their annotation says, which no change takes away', () => {
@@ -283,9 +283,14 @@ describe('subnets', () => {
     given()
       .when(create({ spec: { virtual_network: spec.virtual_network } }))
       .thenRejected('CIDR_REQUIRED');
-    given(ordered)
-      .when(revise({ spec, metadata: {} }))
-      .thenNothing();
+    const shown = subnet.view(given(ordered).state());
+    expect(shown.exists && objectAt(shown.document, 'metadata')['annotations']).to.deep.equal(annotations);
+    for (const metadata of [
+      {},
+      { annotations },
+      { annotations: { 'osac.openshift.io/owner-reference': 'other' } },
+    ])
+      given(ordered).when(revise({ spec, metadata })).thenNothing();
     given(ordered)
       .when(revise({ spec: { ...spec, ipv4_cidr: '10.0.2.0/24' } }))
       .thenRejected('IMMUTABLE_FIELD');

@@ -13,13 +13,13 @@ const at = '2026-11-23T09:00:00.000Z';
 const later = '2026-11-23T10:00:00.000Z';
 const facts = { at, id: 'g1', tenant: 't1', project: '', name: 'web', creator: 'someone' };
 const network = { virtual_network: { id: 'n1', name: 'net' } };
-const metadata = { annotations: { 'osac.openshift.io/owner-reference': 'n1' } };
+const owner = { annotations: { 'osac.openshift.io/owner-reference': 'n1' } };
 const strategy = { implementation_strategy: 'network_policy' };
 const https = { protocol: 'PROTOCOL_TCP', port_from: 443, port_to: 443, ipv4_cidr: '0.0.0.0/0' };
 const ssh = { protocol: 'PROTOCOL_TCP', port_from: 22, port_to: 22, ipv4_cidr: '10.0.0.0/8' };
 const ordered = (rules: JsonObject = { ingress: [https] }): GroupEvent => ({
   type: 'SecurityGroupOrdered',
-  data: { ...facts, document: { metadata, spec: { ...network, ...rules, ...strategy } } },
+  data: { ...facts, document: { spec: { ...network, ...rules, ...strategy } } },
 });
 const order = (spec: JsonObject): GroupCommand => ({ type: 'CreateDocument', ...facts, document: { spec } });
 const withRules = (rules: JsonObject): GroupCommand => order({ ...network, ...rules });
@@ -40,7 +40,7 @@ const ready = (version?: string): GroupEvent => ({
 });
 const revised = (ingress: JsonObject[]): GroupEvent => ({
   type: 'SecurityGroupRevised',
-  data: { at: later, document: { metadata, spec: { ...network, ingress, ...strategy } } },
+  data: { at: later, document: { spec: { ...network, ingress, ...strategy } } },
 });
 const shows = (version: string): GroupCommand => ({ type: 'RecordShown', at: later, version });
 
@@ -83,6 +83,8 @@ describe('security groups', () => {
         },
       })
       .thenEvents(revised([ssh]));
+    const view = securityGroup.view(given(ordered(), revised([ssh])).state());
+    expect(view.exists && objectAt(view.document, 'metadata')).to.deep.include(owner);
   });
 
   it('refuse a rule that a network could not follow, and say which field of it', () => {
@@ -178,7 +180,7 @@ describe('security groups', () => {
       data: {
         at: later,
         document: {
-          metadata: { ...metadata, labels: { a: 'b' } },
+          metadata: { labels: { a: 'b' } },
           spec: { ...network, ingress: [https], ...strategy },
         },
       },

@@ -6,6 +6,7 @@ import { actingExternalIp } from '../../../../src/domain/networks/external-ip.wo
 import type { JsonObject } from '../../../../src/domain/json.ts';
 import { objectAt, stringAt } from '../../../../src/domain/json-tools.ts';
 import type { RunEvent } from '../../../../src/domain/process/events.ts';
+import { tenantSpaceId } from '../../../../src/domain/tenancy/tenant-space.ts';
 import type { Workflow } from '../../../../src/domain/workflow.ts';
 import { createStepRun, done, refused, unknown } from '../../../support/domain/step-run.ts';
 
@@ -93,6 +94,62 @@ describe('the way of an external IP pool', () => {
     expect(run.effects(), 'a retry asks at once').to.deep.equal(['place']);
     run.perform('place', done({ placed: false, message: 'no room' }));
     expect([run.effects(), run.timers()]).to.deep.equal([[], ['ask-again']]);
+  });
+  it('waits until its hub knows its tenant, or carries its kind, and is sent again then', () => {
+    const run = orderPool();
+    run.perform('place', done(PLACED));
+    const space = `tenant-ready:${tenantSpaceId('sim-1', 't1')}`;
+    expect(run.effect('apply').args).to.include({ tenant: true });
+    run.perform('apply', done({ waiting: 'TenantNotReady: soon', detail: 'Forbidden' }));
+    run.commands();
+    expect(run.shown()).to.include({
+      state: 'EXTERNAL_IP_POOL_STATE_PENDING',
+      message: 'TenantNotReady: soon',
+    });
+    expect(run.subjectLog().at(-1)?.data).to.include({ detail: 'Forbidden' });
+    expect([run.effects(), run.timers()]).to.deep.equal([[], [space]]);
+    run.observe(seen(null));
+    expect(run.shown(), 'nothing was sent, so nothing is lost').to.include({
+      state: 'EXTERNAL_IP_POOL_STATE_PENDING',
+    });
+    run.fire(space);
+    run.perform('apply', done({ waiting: 'not here', for: 'hub' }));
+    expect([run.effects(), run.timers()]).to.deep.equal([[], ['hub-carries:sim-1']]);
+    run.fire('hub-carries:sim-1');
+    const { effectId } = run.start('apply');
+    run.result(effectId, unknown);
+    run.after(60_000);
+    expect(run.effect('apply'), 'the same effect until it has an answer').to.include({
+      effectId,
+      mode: 'observe',
+    });
+    run.perform('apply', done({ uid: 'u' }));
+    run.observe(seen({ phase: 'Progressing', message: 'tenant t1 is not ready' }));
+    expect(run.shown()).to.include({ message: 'the hub has not begun the external IP pool yet' });
+    run.observe(seen({ phase: 'Ready' }));
+    expect(run.shown()).to.include({ state: 'EXTERNAL_IP_POOL_STATE_READY' });
+    expect([run.effects(), run.timers()]).to.deep.equal([[], []]);
+    expect(run.isFolded()).to.equal(true);
+  });
+  it('leaves nothing where it is deleted while it waits for its tenant, and waits again after a retry', () => {
+    const run = orderPool();
+    run.perform('place', done(PLACED));
+    run.perform('apply', done({ waiting: 'TenantNotReady: soon' }));
+    run.commands();
+    run.command({ type: 'AbortOrder', at: run.now(), reason: 'enough' });
+    run.perform('undo-apply', done({ existed: false }));
+    run.perform('undo-place', done());
+    run.commands();
+    run.command({ type: 'RetryOrder', at: run.now() });
+    run.perform('place', done(PLACED));
+    run.perform('apply', done({ waiting: 'TenantNotReady: soon' }));
+    run.commands();
+    expect(run.timers()).to.have.length(1);
+    run.command({ type: 'DeleteDocument', at: run.now() });
+    run.perform('undo-apply', done({ existed: false }));
+    run.perform('undo-place', done());
+    expect(run.commands()).to.deep.equal(['ConfirmAbsence']);
+    expect([run.isClosed(), run.isFolded()]).to.deep.equal([true, true]);
   });
   it('asks with growing rests while it waits, to ninety minutes', () => {
     const run = orderPool();
@@ -329,7 +386,7 @@ describe('the way of an external IP', () => {
     run.perform('register', done({ address: '192.0.2.1' }));
     expect(run.shown()).to.include({ state: 'EXTERNAL_IP_STATE_ALLOCATED', address: '192.0.2.1' });
     expect([run.effects(), run.timers()]).to.deep.equal([[], []]);
-    expect(actingExternalIp.workflow.wakes?.types).to.include('AddressObserved');
+    expect(actingExternalIp.workflow.wakes?.flatMap(({ types }) => types)).to.include('AddressObserved');
     expect(run.isFolded()).to.equal(true);
   });
   it('is allocated again when the object of its hub failed and is ready with the same address', () => {

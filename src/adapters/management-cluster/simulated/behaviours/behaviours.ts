@@ -3,6 +3,7 @@ import { clusterOrderBehaviour } from './cluster-order/behaviour.ts';
 import { computeBehaviours } from './compute-instances.ts';
 import { externalIpBehaviour, externalIpPoolBehaviour } from './external-ips.ts';
 import { networkBehaviours } from './networks.ts';
+import { tenantBehaviour } from './tenants.ts';
 
 /** What simulated hubs know; another kind is one more row, which `phases.ts` makes of a table. */
 export const BEHAVIOURS: readonly Behaviour[] = [
@@ -11,4 +12,5 @@ export const BEHAVIOURS: readonly Behaviour[] = [
   externalIpBehaviour,
   externalIpPoolBehaviour,
   ...networkBehaviours,
+  tenantBehaviour,
 ];

@@ -126,7 +126,18 @@ const live = (table: PhaseTable, record: ObjectRecord, onVersion: OnVersion = ()
   agenda.at(record.createdAt, () => {
     object.created();
     object.later(Math.min(REACTION_MS, life.accept), () => object.adopt(table.finalizer));
-    if (life.noPhase !== 'forever') object.later(life.noPhase, begin);
+    const waits = life.tenantNotReady;
+    if (waits !== 0)
+      object.later(Math.min(REACTION_MS, life.accept), () => {
+        const message = `tenant of ${record.name} is not ready`;
+        object.noteCondition('Ready', 'False', 'TenantNotReady', message);
+        object.writeStatus({ phase: 'Progressing', message });
+      });
+    if (life.noPhase !== 'forever' && waits !== 'forever')
+      object.later(Math.max(life.noPhase, waits), () => {
+        if (waits !== 0) object.note({ conditions: [], message: '' });
+        begin();
+      });
     if (life.vanishOrder > 0) object.later(life.vanishOrder, object.remove);
   });
   for (const write of record.writes) agenda.write(write.at, () => apply(write));
