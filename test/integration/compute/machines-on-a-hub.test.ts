@@ -42,49 +42,15 @@ describe('compute instances on a simulated hub', () => {
     whole = await createWholeService();
     await whole.start();
     people = await networkStory(whole);
-    for (const [path, body] of [
-      [
-        'network_classes',
-        {
-          title: 'Networks',
-          implementation_strategy: 'phys_net',
-          fabric_manager: 'netris',
-          is_default: true,
-          capabilities: { supports_ipv4: true },
-        },
-      ],
-      [
-        'instance_types',
-        { metadata: { name: 'small' }, spec: { cores: 2, memory_gib: 4, description: 'small' } },
-      ],
-      [
-        'disk_images',
-        {
-          id: 'fedora',
-          metadata: { name: 'fedora', tenant: 'shared' },
-          spec: {
-            source_type: 'SOURCE_TYPE_REGISTRY',
-            source_ref: 'quay.example/fedora:42',
-            architecture: ['ARCHITECTURE_AMD64'],
-          },
-        },
-      ],
-      [
-        'compute_instance_templates',
-        {
-          id: 'osac.templates.vm',
-          metadata: { name: 'vm', tenant: 'shared' },
-          title: 'Machine',
-          spec_defaults: {
-            boot_disk: { size_gib: 20 },
-            run_strategy: 'Always',
-            instance_type: { name: 'small' },
-            disk_image: { name: 'fedora' },
-          },
-        },
-      ],
-    ] as const)
-      ok(await people.admin('POST', `${PRIVATE}/${path}`, body));
+    ok(
+      await people.admin('POST', `${PRIVATE}/network_classes`, {
+        title: 'Networks',
+        implementation_strategy: 'phys_net',
+        fabric_manager: 'netris',
+        is_default: true,
+        capabilities: { supports_ipv4: true },
+      }),
+    );
     const network = await make('virtual_networks', { ipv4_cidr: '10.0.0.0/16' });
     await people.shows(`${PRIVATE}/virtual_networks/${network}`, 'READY');
     const inNetwork = { virtual_network: { id: network } };
