@@ -106,6 +106,8 @@ const driftIn = (run: InstanceRun, object: JsonObject): readonly string[] => {
   return drift !== undefined && 'patch' in drift ? Object.keys(drift.patch ?? {}) : [];
 };
 
+const user = (data: JsonObject): string => ` (${stringAt(objectAt(data, 'holder'), 'id')})`;
+
 const PHASES: { readonly [phase: string]: string } = {
   Starting: 'It starts.',
   Running: 'It runs',
@@ -170,6 +172,8 @@ export const actingComputeInstance = placedKind<InstanceState, InstanceCommand, 
         const said = PHASES[phase] ?? `Its hub shows it as ${phase}.`;
         return phase !== 'Running' ? said : address === '' ? `${said}.` : `${said}, with address ${address}.`;
       },
+      ComputeInstanceAddressAttached: (data) => `An external IP was attached to it${user(data)}.`,
+      ComputeInstanceAddressDetached: (data) => `An external IP was detached from it${user(data)}.`,
       ComputeInstanceRestartDue: 'It is to be restarted now.',
       ComputeInstanceDriftSeen: (data) =>
         `Its object on the hub was changed (${listAt(data, 'fields').join(', ')}); it is sent again.`,
