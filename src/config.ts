@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
+import { MAX_VOLUME_GIB } from './domain/storage/volume.resource.ts';
 import { durationMs } from './domain/iso-duration.ts';
 import { LABEL } from './domain/tenancy/trusted-issuers.ts';
 import {
@@ -361,6 +362,13 @@ const fields = {
     '2048',
     wholeNumber(1, 1_000_000),
     'GiB that one disk of a compute instance may have.',
+  ),
+  maxVolumeGib: field(
+    'LEDGER_MAX_VOLUME_GIB',
+    String(MAX_VOLUME_GIB),
+    '16384',
+    wholeNumber(1, 2 ** 40),
+    'GiB that a new volume may have at most; a larger order is answered 400.',
   ),
   tenantsSeeJobErrors: field(
     'LEDGER_TENANTS_SEE_JOB_ERRORS',

@@ -119,6 +119,9 @@ const checked = (kind: CatalogKind, entry: JsonValue): JsonObject => {
     name: nameOf(kind, document),
     creator: 'system',
     document: taken.document,
+    secrets: Object.fromEntries(
+      taken.values.map(({ path, kind: of }) => [path, { id: path, version: '0', kind: of, fingerprint: '' }]),
+    ),
   });
   if (isRefused(decision)) throw new ApiError('INVALID_ARGUMENT', decision.message);
   return document;

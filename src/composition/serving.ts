@@ -72,6 +72,7 @@ export const createServed = async (config: Config, opened: Opened, system: Syste
       refusesSimulated: opened.refusesSimulated,
     },
     issuers: opened.verifier.issuers,
+    maxVolumeGib: config.maxVolumeGib,
     ...(config.placementDeadline === undefined ? {} : { placementDeadline: config.placementDeadline }),
     maxDiskGib: config.maxDiskGib,
     formatPosition: positions.format,

@@ -10,6 +10,7 @@ import { actingSecurityGroup } from './networks/security-group.workflow.ts';
 import { actingSubnet } from './networks/subnet.workflow.ts';
 import { actingVirtualNetwork } from './networks/virtual-network.workflow.ts';
 import type { Meter } from './metering/meter.ts';
+import { actingVolume } from './storage/volume.workflow.ts';
 import { TENANT } from './tenancy/hub-objects.ts';
 import { inProject } from './tenancy/in-project.ts';
 import { tenantSpaceWorkflow } from './tenancy/tenant-space.workflow.ts';
@@ -24,6 +25,7 @@ export const actingKinds: readonly ActingKind[] = [
   actingComputeInstance,
   actingExternalIpPool,
   actingExternalIp,
+  actingVolume,
   actingExternalIpAttachment,
   actingVirtualNetwork,
   actingSubnet,

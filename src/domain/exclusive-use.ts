@@ -40,7 +40,10 @@ export const lendsItself: Pick<
   'claim' | 'release'
 > = {
   claim: (at, holder, { part }, by) => ({
-    ...{ type: 'AttachTo', at, holder, ...defined({ by }) },
+    type: 'AttachTo',
+    at,
+    holder,
+    ...defined({ by }),
     ...(typeof part === 'string' ? { part } : {}),
   }),
   release: (at, holder, generation) => ({ type: 'DetachFrom', at, holder, generation }),

@@ -21,6 +21,8 @@ import { NAME_CATEGORY, nameDecider } from './naming/name.ts';
 import { networkClass } from './networks/network-class.resource.ts';
 import type { ResourceKind } from './resource.ts';
 import { secret } from './secrets/secret.resource.ts';
+import { storageBackend } from './storage/storage-backend.resource.ts';
+import { storageTier } from './storage/storage-tier.resource.ts';
 import { identityProvider } from './tenancy/identity-provider.resource.ts';
 import { projectMembership } from './tenancy/project-membership.resource.ts';
 import { byKey } from './json-tools.ts';
@@ -81,6 +83,8 @@ export const kinds: readonly AnyKind[] = [
     role,
     roleBinding,
     secret,
+    storageBackend,
+    storageTier,
     tenant,
     user,
   ].map(forget),

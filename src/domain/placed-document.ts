@@ -113,6 +113,8 @@ export type PlacedEvent<P extends string, Done extends DomainEvent> =
   | CreationAbandoned;
 
 export type PlacedRules = Pick<DocumentRules, 'words' | 'immutable' | 'normalize' | 'check'> & {
+  /** Fields of `status` that are resolved when it is made, and stay. */
+  readonly resolved?: readonly string[];
   /** What its events begin with: `ExternalIP`. */
   readonly prefix: string;
   /** The event that says that it is as wanted. */
@@ -184,7 +186,7 @@ export const isSettled = ({ done, failure, waiting, reported }: Progress): boole
 type AnyEvent = DomainEvent<string, JsonObject & At>;
 
 export const placedDocument = (rules: PlacedRules) => {
-  const { prefix, words } = rules;
+  const { prefix, words, resolved = [] } = rules;
   const withoutOwn = (document: JsonObject): JsonObject => {
     if (rules.annotations === undefined) return document;
     const { metadata: _sent, ...others } = document;
@@ -199,9 +201,14 @@ export const placedDocument = (rules: PlacedRules) => {
     events: eventsOf(prefix),
     normalize: (sent, context) => {
       const { status: _derived, metadata: _sent, ...document } = sent;
+      const from = objectAt(context.previous ?? sent, 'status');
+      const status = withoutEmpty(Object.fromEntries(resolved.map((field) => [field, from[field]])));
       const metadata = objectAt(sent, 'metadata');
       const finalizers = listAt(metadata, 'finalizers').filter((one) => one !== FULFILLMENT_FINALIZER);
-      const kept = { ...withoutEmpty({ metadata: withoutEmpty({ ...metadata, finalizers }) }), ...document };
+      const kept = {
+        ...withoutEmpty({ metadata: withoutEmpty({ ...metadata, finalizers }), status }),
+        ...document,
+      };
       return withoutOwn(rules.normalize?.(kept, context) ?? kept);
     },
   });
@@ -428,7 +435,11 @@ export const placedTypes = (
 ): readonly EventType[] => [
   ...documentTypes({ ...described, events: eventsOf(prefix) }),
   ...typesOf(
-    { context: described.context, audience: 'tenant', resource: described.kind },
+    {
+      context: described.context,
+      audience: described.methods.public.length === 0 ? 'provider' : 'tenant',
+      resource: described.kind,
+    },
     Object.fromEntries(Object.entries(SHAPES).map(([word, shape]) => [prefix + word, shape])),
     {
       [`${prefix}Placed`]: {

@@ -97,6 +97,8 @@ export type PlacedDeclaration<State extends PlacedState, Command> = Pick<
     readonly spec: JsonObject;
     readonly labels?: JsonObject;
     readonly annotations?: JsonObject;
+    /** What of its status is ours to write. */
+    readonly status?: JsonObject;
   };
   /** Types of its own events after which it is sent to its hub again. */
   readonly again?: readonly string[];
@@ -263,11 +265,11 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
 
   const applyArgs = (run: R): JsonObject => {
     const { simulated } = run.subject.place ?? {};
-    const { spec, labels, annotations } = declared.wanted(run);
+    const { spec, labels, annotations, status } = declared.wanted(run);
     // A tenant's annotation must never reach a real hub: its operator reads annotations as instructions.
     const simulation = simulated === true ? annotationOf(run, SIMULATION_ANNOTATION) : undefined;
     const all = defined({ ...annotations, [SIMULATION_ANNOTATION]: simulation }) as JsonObject;
-    return { spec, annotations: all, ...defined({ labels }) };
+    return { spec, annotations: all, ...defined({ labels, status }) };
   };
 
   const look = (run: R, answer: JsonObject, at: string): Any | undefined => {

@@ -10,6 +10,7 @@ export const SECRET_KINDS = [
   'user-data',
   'automation-token',
   'automation-key',
+  'storage-credentials',
 ] as const;
 
 /** Reference to a secret value; the only form in which a secret appears in events. */

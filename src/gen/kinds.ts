@@ -679,6 +679,50 @@ export const KINDS = [
     "acts": true
   },
   {
+    "kind": "storageBackend",
+    "words": "storage backend",
+    "collection": "storage_backends",
+    "message": "StorageBackend",
+    "service": "StorageBackends",
+    "ids": "client-may-choose",
+    "methods": {
+      "public": [],
+      "private": [
+        "List",
+        "Get",
+        "Create",
+        "Update",
+        "Delete"
+      ]
+    },
+    "event": {
+      "field": "storage_backend",
+      "public": false
+    }
+  },
+  {
+    "kind": "storageTier",
+    "words": "storage tier",
+    "collection": "storage_tiers",
+    "message": "StorageTier",
+    "service": "StorageTiers",
+    "ids": "equals-name",
+    "methods": {
+      "public": [],
+      "private": [
+        "List",
+        "Get",
+        "Create",
+        "Update",
+        "Delete"
+      ]
+    },
+    "event": {
+      "field": "storage_tier",
+      "public": false
+    }
+  },
+  {
     "kind": "subnet",
     "words": "subnet",
     "collection": "subnets",
@@ -785,6 +829,29 @@ export const KINDS = [
     },
     "event": {
       "field": "virtual_network",
+      "public": false
+    },
+    "acts": true
+  },
+  {
+    "kind": "volume",
+    "words": "volume",
+    "collection": "volumes",
+    "message": "Volume",
+    "service": "Volumes",
+    "ids": "client-may-choose",
+    "methods": {
+      "public": [],
+      "private": [
+        "List",
+        "Get",
+        "Create",
+        "Update",
+        "Delete"
+      ]
+    },
+    "event": {
+      "field": "volume",
       "public": false
     },
     "acts": true

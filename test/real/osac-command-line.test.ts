@@ -347,6 +347,28 @@ describe("OSAC's command line", function () {
     ],
     ['ExternalIP', 'private', { metadata: { name: 'ip', tenant: 'acme' }, spec: { pool: { id: 'pool' } } }],
     ['ExternalIP', 'private', { metadata: { name: 'ip2', tenant: 'acme' }, spec: { pool: { id: 'pool' } } }],
+    [
+      'StorageBackend',
+      'private',
+      {
+        id: 'ceph',
+        metadata: { name: 'ceph' },
+        spec: {
+          provider: 'ceph',
+          endpoint: 'https://ceph.example',
+          credentials: { username: 'u', password: 'p' },
+        },
+      },
+    ],
+    ['StorageTier', 'private', { metadata: { name: 'gold' }, spec: { backends: [{ backend_id: 'ceph' }] } }],
+    [
+      'Volume',
+      'private',
+      {
+        metadata: { name: 'data', tenant: 'acme' },
+        spec: { storage_tier: 'gold', size_gib: '10', access_mode: 'VOLUME_ACCESS_MODE_READ_WRITE_ONCE' },
+      },
+    ],
     ['Secret', 'public', { metadata: { name: 's1' }, data: { key: 'dmFsdWU=' } }],
     [
       'DiskImage',

@@ -8,6 +8,8 @@ import {
   type OwnedShown,
 } from '../../domain/hubs/hub-object.ts';
 import type { Condition } from '../../domain/hubs/hub-codecs.ts';
+import { sameJson } from '../../domain/json-tools.ts';
+import type { JsonObject } from '../../domain/json.ts';
 import type { SecretRef } from '../../domain/secret-ref.ts';
 import type { EffectOutcome } from '../../domain/workflow.ts';
 import {
@@ -52,6 +54,8 @@ export type ApplyObjectArgs = ObjectArgs & {
   readonly annotations?: { readonly [key: string]: string };
   /** By field of the spec; revealed at the last moment, and never in events or logs. */
   readonly secrets?: { readonly [field: string]: SecretRef };
+  /** Fields of its status that are ours to write, as its kind says. */
+  readonly status?: JsonObject;
   /** Its tenant must be known on the hub before it is made there; until then the answer is to wait. */
   readonly tenant?: boolean;
   /** The hub never took it: what fails for certain may be sent to another one. */
@@ -177,7 +181,8 @@ export const createManagementClusterEffects = (options: {
     const wait = args.tenant === true ? await waitFor(args, call) : undefined;
     if (wait !== undefined) return done(wait);
     try {
-      return applied(await cluster.create(kind, manifest, optionsOf(call)), 'created');
+      const made = await cluster.create(kind, manifest, optionsOf(call));
+      return applied(await stated(cluster, kind, args, made, call), 'created');
     } catch (error) {
       if (!(error instanceof HubError) || error.kind !== 'already-exists') throw error;
       const existing = error.object ?? (await cluster.get(kind, manifest, optionsOf(call)));
@@ -248,14 +253,29 @@ export const createManagementClusterEffects = (options: {
     if ('refused' in drift) return refused(drift.refused, drift.message);
     const relaunch = args.relaunch === true ? kind.relaunch?.(existing, manifest.spec) : undefined;
     const patch = drift.patch ?? relaunch;
-    if (patch === undefined) return applied(existing, 'unchanged');
     const ref = { namespace: manifest.namespace, name: existing.name };
     try {
-      return applied(await cluster.patch(kind, ref, patch, optionsOf(call)), 'patched', Object.keys(patch));
+      if (patch === undefined) return applied(await stated(cluster, kind, args, existing, call), 'unchanged');
+      const patched = await cluster.patch(kind, ref, patch, optionsOf(call));
+      return applied(await stated(cluster, kind, args, patched, call), 'patched', Object.keys(patch));
     } catch (error) {
       if (error instanceof HubError) return whileThere(args, outcomeOfHubError(error));
       throw error;
     }
+  };
+
+  /** With what of its status is ours to write. */
+  const stated = async (
+    cluster: ManagementCluster,
+    kind: OwnedObject,
+    { status = {} }: ApplyObjectArgs,
+    shown: OwnedShown,
+    call: EffectCall,
+  ): Promise<OwnedShown> => {
+    const held = shown as OwnedShown & JsonObject;
+    if (Object.entries(status).every(([field, value]) => sameJson(held[field] ?? null, value))) return shown;
+    const place = { namespace: shown.namespace, name: shown.name, part: 'status' } as const;
+    return cluster.patch(kind, place, status, optionsOf(call));
   };
 
   const remove = async (args: ObjectArgs, call: EffectCall): Promise<EffectOutcome> => {

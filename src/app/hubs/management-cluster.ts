@@ -136,11 +136,11 @@ export type ManagementCluster = {
     manifest: Manifest<Spec>,
     options: CallOptions,
   ): Promise<Shown>;
-  /** Merge patch of owned spec fields only. */
+  /** Merge patch of owned fields only: of the spec, or of the status where `place` says so. */
   patch<Spec extends object, Shown extends OwnedShown>(
     kind: OwnedObject<Spec, Shown>,
-    place: ObjectPlace,
-    spec: Partial<Spec>,
+    place: ObjectPlace & { readonly part?: 'status' },
+    change: Partial<Spec> | JsonObject,
     options: CallOptions,
   ): Promise<Shown>;
   /**

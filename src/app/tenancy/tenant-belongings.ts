@@ -7,8 +7,6 @@ import type { CommandContext, CommandRunner } from '../commands/command.ts';
 import type { Position } from '../log/event-store.ts';
 import { derivedCommandId } from '../log/identifiers.ts';
 import { systemContext } from '../log/metadata.ts';
-import type { Clock } from '../ports.ts';
-import type { ResourceCommands } from '../commands/resource-commands.ts';
 import type { TenantBelonging, TenantBelongingsServices } from './belonging.ts';
 import { defaultNetworking } from './default-networking.ts';
 

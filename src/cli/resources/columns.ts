@@ -151,6 +151,27 @@ export const COLUMNS: { readonly [kind: string]: readonly Column[] } = {
     { title: 'control planes', path: 'spec.capacity.control_planes', wide: true },
     { title: 'capacity', path: 'spec.capacity.nodes', as: 'entries', wide: true },
   ],
+  storageBackend: [
+    { title: 'provider', path: 'spec.provider' },
+    { title: 'endpoint', path: 'spec.endpoint' },
+    STATE,
+    { title: 'description', path: 'spec.description', wide: true },
+  ],
+  storageTier: [
+    { title: 'backend', path: 'spec.backends.*.backend_id' },
+    { title: 'protocol', path: 'spec.backends.*.protocol', as: 'state' },
+    STATE,
+    { title: 'description', path: 'spec.description', wide: true },
+  ],
+  volume: [
+    { title: 'tier', path: 'spec.storage_tier' },
+    { title: 'gib', path: 'spec.size_gib' },
+    { title: 'access', path: 'spec.access_mode', as: 'state' },
+    STATE,
+    MESSAGE,
+    { title: 'backend', path: 'status.backend', wide: true },
+    { title: 'hub', path: 'status.hub', wide: true, optional: true },
+  ],
   tenant: [{ ...STATE, optional: true }, { title: 'domains', path: 'spec.domains.*' }, MESSAGE],
   project: [{ title: 'title', path: 'spec.title' }, STATE, MESSAGE],
   projectMembership: [

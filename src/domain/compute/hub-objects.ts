@@ -11,7 +11,7 @@ import {
   wholeNumber,
   type Condition,
 } from '../hubs/hub-codecs.ts';
-import { explained, operatorObject } from '../networks/hub-objects.ts';
+import { explained, networkObject } from '../networks/hub-objects.ts';
 
 /** What a compute instance is on a hub (OSAC's operator), and the Secret that holds its user data. */
 const maybe = z.exactOptional(z.string());
@@ -81,7 +81,7 @@ const picked = (spec: object): object =>
   );
 
 export const COMPUTE_INSTANCE: OwnedObject<InstanceSpec, ShownInstance> = {
-  ...operatorObject('ComputeInstance', 'computeinstance', 'compute instances'),
+  ...networkObject('ComputeInstance', 'computeinstance', 'compute instances'),
   spec: instanceSpec,
   sample: {
     spec: {
@@ -121,7 +121,7 @@ const userData = z.object({ userData: z.string() });
 
 /** Read by nobody but its machine: it has the name of that, and goes after it. */
 export const USER_DATA_SECRET: OwnedObject<z.infer<typeof userData>> = {
-  ...operatorObject('UserDataSecret', 'computeinstance', 'user data Secrets'),
+  ...networkObject('UserDataSecret', 'computeinstance', 'user data Secrets'),
   group: '',
   version: 'v1',
   plural: 'secrets',

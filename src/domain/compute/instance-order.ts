@@ -7,7 +7,7 @@ import type { CatalogueObject } from '../clusters/catalogue.ts';
 import { sshKeyRejection } from '../clusters/revise.ts';
 import { invalid, isRefused, reject, type Rejection } from '../decider.ts';
 import type { JsonObject } from '../json.ts';
-import { defined, isObject, numberAt, objectAt, stringAt } from '../json-tools.ts';
+import { defined, isObject, listAt, numberAt, objectAt, stringAt } from '../json-tools.ts';
 import type { ResolvedInstance } from './event-shapes.ts';
 import { disksRejection, INSTANCE_SPEC, runStrategyRejection } from './instance-spec.ts';
 
@@ -80,6 +80,24 @@ export const specRejection = (spec: JsonObject, mostDiskGib: number): Rejection 
     disksRejection(spec, mostDiskGib) ??
     sshKeyRejection({ sshPublicKey: stringAt(spec, 'ssh_public_key') })
   );
+};
+
+/** Tiers have their names as ids. */
+export const tierRejection = (
+  spec: JsonObject,
+  isThere: (name: string) => boolean,
+): Rejection | undefined => {
+  const tiers = [objectAt(spec, 'boot_disk'), ...listAt(spec, 'additional_disks')].map((disk) =>
+    stringAt(disk, 'storage_tier'),
+  );
+  const unknown = tiers.find((name) => name !== '' && !isThere(name));
+  return unknown === undefined
+    ? undefined
+    : invalid(
+        'STORAGE_TIER_MISSING',
+        'spec.boot_disk.storage_tier',
+        `storage tier '${unknown}' does not exist`,
+      );
 };
 
 const OBSOLETE = /_OBSOLETE$/;

@@ -87,6 +87,10 @@ export type OwnedObject<
    * part of it, so what it refuses is about single fields.
    */
   readonly spec: z.ZodObject & z.ZodType<Spec>;
+  /** Lists of the spec that say something also when nothing is in them. */
+  readonly mayBeEmpty?: readonly string[];
+  /** Fields of its status that whoever makes it writes (OSAC's operator); it is shown with the same ones. */
+  readonly status?: z.ZodObject;
   /** Fields of the spec that hold secrets: never repeated, and not kept by simulated hubs. */
   readonly secretFields: readonly string[];
   /** With every field that we write or read; for a dry run. */
@@ -219,7 +223,7 @@ export const manifestFaults = (kind: OwnedObject, manifest: Manifest): readonly 
     ...Object.entries(labels)
       .filter(([, value]) => !isLabelValue(value))
       .map(([key]) => ({ field: `metadata.labels[${key}]`, message: 'is not a label value' })),
-    ...specFaults(kind.spec, spec),
+    ...specFaults(kind, kind.spec, spec),
   ];
 };
 
@@ -227,14 +231,18 @@ export const manifestFaults = (kind: OwnedObject, manifest: Manifest): readonly 
 export const patchFaults = (kind: OwnedObject, spec: object): readonly Fault[] =>
   Object.keys(spec).length === 0
     ? [{ field: 'spec', message: 'changes nothing' }]
-    : specFaults(kind.spec.partial(), spec);
+    : specFaults(kind, kind.spec.partial(), spec);
 
 /** Null removes what is immutable and lets it come back changed (OSAC's operator). */
-const specFaults = (codec: z.ZodType, spec: object): readonly Fault[] => {
+const specFaults = (
+  { mayBeEmpty = [] }: Pick<OwnedObject, 'mayBeEmpty'>,
+  codec: z.ZodType,
+  spec: object,
+): readonly Fault[] => {
   const empty = Object.entries(spec).flatMap(([field, value]: [string, unknown]) =>
     value === null || value === undefined
       ? [{ field: `spec.${field}`, message: 'is null' }]
-      : typeof value === 'object' && !Array.isArray(value) && Object.keys(value as object).length === 0
+      : typeof value === 'object' && !mayBeEmpty.includes(field) && Object.keys(value as object).length === 0
         ? [{ field: `spec.${field}`, message: 'is empty' }]
         : [],
   );

@@ -5,10 +5,10 @@ import { shownConditions, shownList, shownMeta, shownPart, shownText } from '../
 import { MAX_RULES } from './security-rules.ts';
 
 /** What external IPs and their pools are on a hub (OSAC's operator). */
-const shownStatus = { phase: shownText, conditions: shownConditions };
+export const shownStatus = { phase: shownText, conditions: shownConditions };
 
-/** What all kinds of OSAC's operator but its orders have in common; `word` is the kind's in labels and names. */
-export const operatorObject = (kind: string, word: string, called: string) => ({
+/** What both have in common; `word` is the kind's in labels and names. */
+export const networkObject = (kind: string, word: string, called: string) => ({
   kind,
   group: OSAC_GROUP,
   version: 'v1alpha1',
@@ -26,7 +26,10 @@ export const operatorObject = (kind: string, word: string, called: string) => ({
   ] as const,
 });
 
-type Shown<Spec extends object> = OwnedShown<Spec> & { readonly phase: string; readonly message: string };
+export type Shown<Spec extends object> = OwnedShown<Spec> & {
+  readonly phase: string;
+  readonly message: string;
+};
 
 export const explained = (conditions: z.infer<typeof shownConditions>): string =>
   conditions.find(({ type, status }) => type === 'Ready' && status === 'False')?.message ?? '';
@@ -46,7 +49,7 @@ const shownPool = shownPart({
 });
 
 export const EXTERNAL_IP_POOL: OwnedObject<z.infer<typeof poolSpec>, Shown<z.infer<typeof poolSpec>>> = {
-  ...operatorObject('ExternalIPPool', 'externalippool', 'external IP pools'),
+  ...networkObject('ExternalIPPool', 'externalippool', 'external IP pools'),
   webhook: 'create-public-ip-pool',
   spec: poolSpec,
   sample: {
@@ -72,7 +75,7 @@ export const EXTERNAL_IP: OwnedObject<
   z.infer<typeof ipSpec>,
   Shown<z.infer<typeof ipSpec>> & { readonly address: string }
 > = {
-  ...operatorObject('ExternalIP', 'externalip', 'external IPs'),
+  ...networkObject('ExternalIP', 'externalip', 'external IPs'),
   webhook: 'create-public-ip',
   spec: ipSpec,
   sample: { spec: { pool: 'check' }, status: { phase: 'Ready', state: 'Allocated', address: '192.0.2.1' } },
@@ -106,7 +109,7 @@ const shownNetwork = shownPart({
 });
 
 export const VIRTUAL_NETWORK: OwnedObject<z.infer<typeof networkSpec>, Shown<z.infer<typeof networkSpec>>> = {
-  ...operatorObject('VirtualNetwork', 'virtualnetwork', 'virtual networks'),
+  ...networkObject('VirtualNetwork', 'virtualnetwork', 'virtual networks'),
   spec: networkSpec,
   sample: {
     spec: {
@@ -133,7 +136,7 @@ const shownSubnet = shownPart({
 
 /** The network's own id is in its spec. */
 export const SUBNET: OwnedObject<z.infer<typeof subnetSpec>, Shown<z.infer<typeof subnetSpec>>> = {
-  ...operatorObject('Subnet', 'subnet', 'subnets'),
+  ...networkObject('Subnet', 'subnet', 'subnets'),
   spec: subnetSpec,
   sample: {
     spec: { virtualNetwork: 'check', ipv4Cidr: '10.0.1.0/24', ipv6Cidr: 'fd00:0:0:1::/64' },
@@ -177,7 +180,8 @@ export const SECURITY_GROUP: OwnedObject<
   z.infer<typeof groupSpec>,
   Shown<z.infer<typeof groupSpec>> & { readonly version: string }
 > = {
-  ...operatorObject('SecurityGroup', 'securitygroup', 'security groups'),
+  ...networkObject('SecurityGroup', 'securitygroup', 'security groups'),
+  mayBeEmpty: ['ingressRules', 'egressRules'],
   spec: groupSpec,
   sample: {
     spec: {
@@ -203,7 +207,7 @@ const shownGateway = shownPart({
 });
 
 export const NAT_GATEWAY: OwnedObject<z.infer<typeof gatewaySpec>, Shown<z.infer<typeof gatewaySpec>>> = {
-  ...operatorObject('NATGateway', 'natgateway', 'NAT gateways'),
+  ...networkObject('NATGateway', 'natgateway', 'NAT gateways'),
   spec: gatewaySpec,
   sample: { spec: { virtualNetwork: 'check', externalIP: 'check' }, status: { phase: 'Ready' } },
   shown: (object) => {
@@ -237,7 +241,7 @@ export const EXTERNAL_IP_ATTACHMENT: OwnedObject<
   z.infer<typeof attachmentSpec>,
   Shown<z.infer<typeof attachmentSpec>>
 > = {
-  ...operatorObject('ExternalIPAttachment', 'externalipattachment', 'external IP attachments'),
+  ...networkObject('ExternalIPAttachment', 'externalipattachment', 'external IP attachments'),
   spec: attachmentSpec,
   sample: {
     spec: { externalIP: 'check', cluster: 'check', targetEndpoint: 'API' },

@@ -86,6 +86,7 @@ const EXTRA = [
   lifecycle(record({ external_ip_pool: TEXT }), 'external_ip'),
   lifecycle(record({ network_class: TEXT }), 'virtual_network'),
   lifecycle(record({ virtual_network: TEXT }), 'subnet'),
+  lifecycle(record({ storage_tier: TEXT, size_gib: { type: 'integer', minimum: 1 } }), 'volume'),
 ];
 
 export const METERING_MESSAGES: readonly MeteringMessage[] = [

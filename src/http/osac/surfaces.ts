@@ -174,6 +174,8 @@ type OsacServices = WriteServices &
     /** ISO duration that an order may wait for a place, unless it says so itself; absent: as long as it takes. */
     readonly placementDeadline?: string;
     readonly maxDiskGib?: number;
+    /** Default: that of the setting. */
+    readonly maxVolumeGib?: number;
     readonly past: Past;
     /** The run of this workflow looks at its hub at once. Absent: no workflows run here. */
     readonly lookNow?: (workflow: string, runId: string) => void;

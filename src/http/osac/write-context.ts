@@ -233,11 +233,12 @@ export const settling = async <T>(write: Write, run: () => Promise<T>): Promise<
 };
 
 /** The object is or was there, and the caller may write it. */
-export const isWritable = (
-  kind: string,
-  { visibility, admin, tenants }: Principal,
-  view: ResourceView,
-): boolean => view.exists && sees(visibility, kind, view) && (admin || tenants.includes(view.tenant));
+export const isWritable = (kind: string, principal: Principal, view: ResourceView): boolean =>
+  view.exists && sees(principal.visibility, kind, view) && worksIn(principal, view.tenant);
+
+/** Admins and the CSI driver belong to no tenant and work in all; the table of rights says on what. */
+const worksIn = ({ visibility, tenants }: Principal, tenant: string): boolean =>
+  'all' in visibility || tenants.includes(tenant);
 
 /** What a caller may touch of an existing object: visible (else 404) and writable (else 403). */
 export const assertWritable = (
@@ -248,7 +249,7 @@ export const assertWritable = (
 ): Extract<ResourceView, { exists: true }> => {
   if (!view.exists || view.archived) throw objectNotFound(id);
   if (!sees(principal.visibility, kind, view)) throw objectNotFound(id);
-  if (!principal.admin && !principal.tenants.includes(view.tenant))
+  if (!worksIn(principal, view.tenant))
     throw denied(`objects of tenant '${view.tenant}' are read-only for tenants`);
   return view;
 };

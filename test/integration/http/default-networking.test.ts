@@ -82,8 +82,8 @@ describe('the default networking of a tenant, over HTTP', () => {
     });
     const user = callerOf(service, await service.token({ user: 'alice', tenants: ['acme'] }));
     for (const collection of ['subnets', 'security_groups']) {
-      const [item] = itemsOf(await user('GET', `${PUBLIC}/${collection}`));
-      expect((item?.['metadata'] as Json)['labels']).to.deep.equal({ 'osac.openshift.io/default': 'true' });
+      const [item = {}] = itemsOf(await user('GET', `${PUBLIC}/${collection}`));
+      expect((item['metadata'] as Json)['labels']).to.deep.equal({ 'osac.openshift.io/default': 'true' });
       const path = `${PUBLIC}/${collection}/${textAt(item, 'id')}`;
       ok(await user('PATCH', path, { metadata: { labels: {} } }));
       const refused = await user('DELETE', path);

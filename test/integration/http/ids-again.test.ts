@@ -14,7 +14,7 @@ import {
   type Reply,
   type TestService,
 } from '../../support/http/service.ts';
-import { KIND_SAMPLES } from '../../support/http/kind-samples.ts';
+import { KIND_SAMPLES, makeHousePool } from '../../support/http/kind-samples.ts';
 import { PRIVATE_WATCH, watch } from '../../support/http/watch-client.ts';
 
 const objectOf = (reply: Reply): Json => reply.json['object'] ?? reply.json;
@@ -45,6 +45,7 @@ describe('an id whose object is gone', () => {
     await seedCatalogue(admin);
     ok(await admin('POST', `${PRIVATE}/projects`, { metadata: { name: 'house', tenant: 't1' } }));
     ok(await admin('POST', `${PRIVATE}/roles`, { metadata: { name: 'house-role' } }));
+    await makeHousePool(admin);
     users = [];
     for (let i = 0; i < 6; i += 1) {
       const body = { metadata: { name: `m-${i}`, tenant: 't1' }, spec: { username: `m-${i}` } };

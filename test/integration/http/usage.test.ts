@@ -272,7 +272,10 @@ describe('usage over HTTP', () => {
       ],
       ['tenant=a&tenant=b', "query parameter 'tenant' may be given once"],
       // Each of these would be a bill of nothing, or of everybody.
-      ['kind=clusters', "query parameter 'kind' must be cluster or externalIp: nothing else is metered"],
+      [
+        'kind=clusters',
+        "query parameter 'kind' must be cluster or externalIp or volume or virtualNetwork or subnet: nothing else is metered",
+      ],
       ['kind=', "query parameter 'kind' must not be empty"],
       ['tenant=', "query parameter 'tenant' must not be empty"],
       ['template=', "query parameter 'template' must not be empty"],

@@ -17,6 +17,7 @@ export const named = (name: string, more: object = {}): object => ({
 });
 const b64 = (text: string): string => Buffer.from(text).toString('base64');
 
+const TIER = { backends: [{ backend_id: 'house-backend', protocol: 'STORAGE_PROTOCOL_NFS' }] };
 const READY_POOL = { status: { state: 'EXTERNAL_IP_POOL_STATE_READY' } };
 
 const ALLOCATED = { status: { state: 'EXTERNAL_IP_STATE_ALLOCATED' } };
@@ -51,7 +52,7 @@ const nextGateway = (around: Around): object => {
   return { virtual_network: { id: `house-network-${n}` }, external_ip: { id: `house-ip-${USERS + n}` } };
 };
 
-/** What objects of the house need: a pool with external IPs, clusters, and the network that subnets lie in. */
+/** What objects of the house need: a pool with external IPs, clusters, the network that subnets lie in, a tier. */
 export const makeHousePool = async (
   admin: (
     verb: string,
@@ -75,6 +76,11 @@ export const makeHousePool = async (
   };
   const spec = { cidrs: ['192.0.2.0/24'], ip_family: 'IP_FAMILY_IPV4' };
   const [pools, networks] = ['external_ip_pools', 'virtual_networks'];
+  const backend = {
+    provider: 'ceph',
+    endpoint: 'https://ceph.example',
+    credentials: { username: 'u', password: 'p' },
+  };
   const network = { region: 'default', network_class: { name: 'phys-net' }, ipv4_cidr: '10.0.0.0/8' };
   for (const [verb, at, body] of [
     ['POST', pools, { id: 'house-pool', metadata: { name: 'house-pool', annotations }, spec }],
@@ -87,6 +93,8 @@ export const makeHousePool = async (
     ['POST', 'instance_types', HOUSE_TYPE],
     ['POST', 'disk_images', { id: 'house-image', ...named('house-image'), spec: IMAGE }],
     ['POST', 'compute_instance_templates', HOUSE_MACHINE],
+    ['POST', 'storage_backends', { id: 'house-backend', metadata: { name: 'house-backend' }, spec: backend }],
+    ['POST', 'storage_tiers', { metadata: { name: 'house-tier' }, spec: TIER }],
   ] as const)
     await one(verb, at, body);
   await Promise.all(
@@ -226,6 +234,7 @@ const OWN: { readonly [kind: string]: Sample } = {
     }),
   },
   secret: { body: (name) => ({ ...named(name), data: { key: b64('value') } }) },
+  storageTier: { body: (name) => ({ ...named(name), spec: TIER }) },
   subnet: {
     body: (name, around) => ({
       ...named(name),
@@ -237,6 +246,12 @@ const OWN: { readonly [kind: string]: Sample } = {
     body: (name) => ({
       ...named(name),
       spec: { username: name, credentials: { password: 'pw-of-12-letters' } },
+    }),
+  },
+  volume: {
+    body: (name) => ({
+      ...named(name),
+      spec: { storage_tier: 'house-tier', size_gib: '10', access_mode: 'VOLUME_ACCESS_MODE_READ_WRITE_ONCE' },
     }),
   },
   virtualNetwork: {

@@ -104,10 +104,10 @@ export const readHubObjects = (file: string): HubObjectRow[] => withFile(file, o
 export const readHubOrders = (file: string): HubOrder[] => withFile(file, ordersIn);
 
 /** Both as of one moment: a hub that still works may make an object between two looks. */
-const readHub = (file: string): { readonly orders: HubOrder[]; readonly calls: HubCall[] } =>
+const readHub = (file: string): { readonly objects: HubObjectRow[]; readonly calls: HubCall[] } =>
   withFile(file, (db) => {
     db.exec('BEGIN');
-    return { orders: ordersIn(db), calls: callsIn(db) };
+    return { objects: objectsIn(db), calls: callsIn(db) };
   });
 
 /** `ok`, or what SQLite finds wrong with the file. */
@@ -115,31 +115,33 @@ export const checkHubFile = (file: string): string =>
   withFile(file, (db) => String(db.prepare('PRAGMA quick_check').get()?.['quick_check']));
 
 /**
- * Throws unless: one effect made at most one object; a cluster never had two ClusterOrders at a time; every object
+ * Throws unless: one effect made at most one object; nothing of ours ever had two objects at a time; every object
  * was answered for by exactly one `created` in the journal.
  */
 export const assertNoSecondObject = (file: string): void => {
-  const { orders, calls } = readHub(file);
+  const { objects, calls } = readHub(file);
   const creations = calls.filter((call) => call.operation === 'create' && call.result === 'created');
 
-  for (const [effectId, made] of Map.groupBy(orders, (order) => order.effectId)) {
+  for (const [effectId, made] of Map.groupBy(objects, ({ effectId: by }) => by)) {
     if (made.length > 1) fail(`effect ${effectId} made ${made.length} objects`, made);
   }
-  const owned = orders.filter((order) => order.clusterId !== undefined);
-  for (const [clusterId, held] of Map.groupBy(owned, (order) => order.clusterId)) {
+  const owned = objects.filter(({ id }) => id !== undefined);
+  for (const [owner, held] of Map.groupBy(owned, ownerOf)) {
     for (const [index, former] of held.slice(0, -1).entries()) {
       const next = held[index + 1];
       if (next === undefined || (former.goneAt !== undefined && former.goneAt <= next.createdAt)) continue;
-      fail(`cluster ${clusterId} has a second object`, [former, next]);
+      fail(`${owner} has a second object`, [former, next]);
     }
   }
-  if (creations.length !== orders.length) {
-    fail(`the journal knows ${creations.length} creations, the hub ${orders.length} objects`, orders);
+  if (creations.length !== objects.length) {
+    fail(`the journal knows ${creations.length} creations, the hub ${objects.length} objects`, objects);
   }
 };
 
-const fail = (what: string, orders: readonly HubOrder[]): never => {
-  throw new Error(`${what}:\n${orders.map((order) => `  ${JSON.stringify(order)}`).join('\n')}`);
+const ownerOf = ({ kind, id }: HubObjectRow): string => `${kind === 'ClusterOrder' ? 'cluster' : kind} ${id}`;
+
+const fail = (what: string, objects: readonly HubObjectRow[]): never => {
+  throw new Error(`${what}:\n${objects.map((object) => `  ${JSON.stringify(object)}`).join('\n')}`);
 };
 
 /** What faults are decided by, as `<namespace>/<name> <calls> <writes>`; `*` is the whole hub. */

@@ -40,7 +40,7 @@ describe('names of kinds on the command line', () => {
   });
 
   it('says what there is, or what may be meant', () => {
-    expect(() => meant('volume')).to.throw(InvalidArgumentError, 'unknown kind "volume": cluster, ');
+    expect(() => meant('lease')).to.throw(InvalidArgumentError, 'unknown kind "lease": cluster, ');
     expect(() => meant('cluster_')).not.to.throw();
     expect(() => meant('clustert')).not.to.throw();
     expect(() => meant('clu')).to.throw('"clu" may mean several kinds: cluster, cluster_');

@@ -147,6 +147,10 @@ export const objectOperations = (api: Api, rights: Pick<Rights, 'has'>): ObjectO
     get,
     digests,
     patch: async (kind, place, spec, by) => {
+      if (place.part === 'status') {
+        const status = JSON.parse(JSON.stringify(kind.status?.parse(spec) ?? {})) as JsonObject;
+        return kind.shown(await api.mergePatch(kind, { ...at(place), part: 'status' }, { status }, by));
+      }
       refuse(kind, place.name, patchFaults(kind, spec));
       const wanted = JSON.parse(JSON.stringify(kind.spec.partial().parse(spec))) as JsonObject;
       const patch = { [fieldOfObject(kind)]: wanted };

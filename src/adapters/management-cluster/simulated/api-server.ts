@@ -205,6 +205,11 @@ export const createApiServer = (
     return { value: changed.object, text: 'patched' };
   };
 
+  const patchStatus = (record: ObjectRecord, status: object, now: number): Result => ({
+    value: save(record, { at: now, kind: 'status', status }, now).object,
+    text: 'status patched',
+  });
+
   const requestDeletion = (
     record: ObjectRecord | undefined,
     uid: string | undefined,
@@ -258,7 +263,9 @@ export const createApiServer = (
         return create(behaviourOf(request.kind), request.manifest, target, effectId, now);
       case 'patch':
         if (target.record === undefined) throw notFound(request.kind, request.ref.name);
-        return patch(behaviourOf(request.kind), target, request.spec, now);
+        return request.ref.part === 'status'
+          ? patchStatus(target.record, request.spec, now)
+          : patch(behaviourOf(request.kind), target, request.spec, now);
       case 'delete':
         return requestDeletion(record, request.ref.uid, now);
       case 'get':

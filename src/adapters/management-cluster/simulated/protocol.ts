@@ -7,9 +7,10 @@ import type { GivenSettings } from './settings.ts';
  * What travels between the adapter and the engine of a hub: plain data, since the engine usually lives in a worker
  * thread. The engine knows no clock; hub time comes with every message. Kinds go by their words.
  */
+type PatchedPlace = ObjectPlace & { readonly part?: 'status' };
 export type CallRequest = { readonly kind: string } & (
   | { readonly op: 'create'; readonly manifest: Manifest }
-  | { readonly op: 'patch'; readonly ref: ObjectPlace; readonly spec: object }
+  | { readonly op: 'patch'; readonly ref: PatchedPlace; readonly spec: object }
   | { readonly op: 'delete'; readonly ref: ObjectPlace & { readonly uid?: string } }
   | { readonly op: 'get'; readonly ref: ObjectPlace }
   | { readonly op: 'find'; readonly namespace: string; readonly id: string }

@@ -28,6 +28,8 @@ export type ObjectRecord<Spec extends object = object> = ObjectPlace & {
 
 export type Write<Spec extends object = object> = { readonly at: number } & (
   | { readonly kind: 'patch'; readonly spec: Spec; readonly configVersion: string }
+  /** By whoever made it, not by its operator. */
+  | { readonly kind: 'status'; readonly status: object }
   | { readonly kind: 'delete' }
   | { readonly kind: 'remove-finalizer'; readonly finalizer: string }
   /** Kind of what disappears: the object, or one beside it. */

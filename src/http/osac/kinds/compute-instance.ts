@@ -14,6 +14,7 @@ import {
   resolvedInstance,
   sourceRejection,
   specRejection,
+  tierRejection,
 } from '../../../domain/compute/instance-order.ts';
 import { INSTANCE_SPEC, MAX_DISK_GIB, specOf } from '../../../domain/compute/instance-spec.ts';
 import { changeRejection } from '../../../domain/catalog/field-governance.ts';
@@ -27,6 +28,7 @@ import { DEFAULT_GROUP, DEFAULT_SUBNETS, isDefault } from '../../../domain/netwo
 import { securityGroup } from '../../../domain/networks/security-group.resource.ts';
 import { subnet } from '../../../domain/networks/subnet.resource.ts';
 import { networkIn } from '../../../domain/networks/virtual-network.resource.ts';
+import { storageTier } from '../../../domain/storage/storage-tier.resource.ts';
 import type { ResourceView } from '../../../domain/resource.ts';
 import type { ResourceRow } from '../../../projections/read-models.ts';
 import { invalid } from '../../errors.ts';
@@ -73,7 +75,11 @@ export const instanceCreation = (services: Services): Creation<InstanceCommand> 
       services.resources,
       object.principal.visibility,
     );
-    throwIf(specRejection(specOf(whole.document), services.maxDiskGib ?? MAX_DISK_GIB));
+    const ordered = specOf(whole.document);
+    throwIf(specRejection(ordered, services.maxDiskGib ?? MAX_DISK_GIB));
+    throwIf(
+      tierRejection(ordered, (name) => services.resources.get(storageTier.kind, name, ALL) !== undefined),
+    );
     const [type, image] = ['instance_type', 'disk_image'].map((field) =>
       parsed(whole.found.get(`spec.${field}`)),
     );

@@ -21,8 +21,8 @@ import { documentCreation } from '../documents.ts';
 import type { RoomCheck } from '../clusters.ts';
 import type { KindService } from '../service-table.ts';
 
-/** A zone or a hub that is not there is refused at once. */
-export const poolCreation = (
+/** Of what the scheduler places: a zone or a hub that is not there is refused at once. */
+export const placedCreation = (
   room: RoomCheck,
   { resources }: Pick<CreateServices, 'resources'>,
 ): Creation<DocumentCommand> => ({

@@ -32,4 +32,5 @@ export type PartServices = CreateServices & {
   readonly placementDeadline?: string;
   /** GiB that one disk of a compute instance may have. */
   readonly maxDiskGib?: number;
+  readonly maxVolumeGib?: number;
 };

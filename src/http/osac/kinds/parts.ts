@@ -12,12 +12,13 @@ import {
 import { attachmentCreation } from './external-ip-attachment.ts';
 import { OFFERED_INSTANCES } from './compute-instance-catalog-item.ts';
 import { instanceCreation, instanceRevision } from './compute-instance.ts';
-import { externalIpCreation, hidingUnoffered, poolCreation } from './external-ip.ts';
+import { externalIpCreation, hidingUnoffered, placedCreation } from './external-ip.ts';
 import { hubCreation, hubRevision } from './hub.ts';
 import type { KindParts, PartServices } from './kind-parts.ts';
 import { inNetworkCreation, virtualNetworkCreation } from './networks.ts';
 import { natGatewayCreation } from './nat-gateway.ts';
 import { projectRemoval } from './project.ts';
+import { tierCreation, tierRevision, volumeCreation } from './storage.ts';
 import { belongingsOf, settleTenant, tenantCreation, tenantInUse } from './tenant.ts';
 import { userCreation, userRevision } from './user.ts';
 
@@ -45,7 +46,7 @@ export const kindParts: { readonly [kind: string]: (services: PartServices) => K
   externalIp: (services) => ({ creation: externalIpCreation(services) }),
   externalIpAttachment: (services) => ({ creation: attachmentCreation(services) }),
   externalIpPool: (services) => ({
-    creation: poolCreation(services.room, services),
+    creation: placedCreation(services.room, services),
     serving: (service, surface) => (surface === 'public' ? hidingUnoffered(service, services) : service),
   }),
   hub: (services) => ({
@@ -59,6 +60,10 @@ export const kindParts: { readonly [kind: string]: (services: PartServices) => K
     creation: roleBindingCreation(services),
     revision: roleBindingRevision(services),
   }),
+  storageTier: (services) => ({
+    creation: tierCreation(services),
+    revision: tierRevision(services),
+  }),
   securityGroup: (services) => ({ creation: inNetworkCreation(services) }),
   subnet: (services) => ({ creation: inNetworkCreation(services) }),
   tenant: (services) => {
@@ -69,6 +74,7 @@ export const kindParts: { readonly [kind: string]: (services: PartServices) => K
       after: settleTenant(belongings),
     };
   },
+  volume: (services) => ({ creation: volumeCreation(services) }),
   user: (services) => ({ creation: userCreation(services), revision: userRevision(services) }),
   virtualNetwork: (services) => ({ creation: virtualNetworkCreation(services, services.room) }),
 };

@@ -2,6 +2,7 @@ import type { Behaviour } from './behaviour.ts';
 import { clusterOrderBehaviour } from './cluster-order/behaviour.ts';
 import { computeBehaviours } from './compute-instances.ts';
 import { externalIpBehaviour, externalIpPoolBehaviour } from './external-ips.ts';
+import { volumeBehaviour } from './volumes.ts';
 import { networkBehaviours } from './networks.ts';
 import { tenantBehaviour } from './tenants.ts';
 
@@ -11,6 +12,7 @@ export const BEHAVIOURS: readonly Behaviour[] = [
   ...computeBehaviours,
   externalIpBehaviour,
   externalIpPoolBehaviour,
+  volumeBehaviour,
   ...networkBehaviours,
   tenantBehaviour,
 ];

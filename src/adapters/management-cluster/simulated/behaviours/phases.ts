@@ -114,6 +114,8 @@ const live = (table: PhaseTable, record: ObjectRecord, onVersion: OnVersion = ()
       case 'patch':
         object.setSpec(write.spec, write.configVersion);
         return begin();
+      case 'status':
+        return object.writeStatus(write.status);
       case 'delete':
         return end();
       case 'remove-finalizer':

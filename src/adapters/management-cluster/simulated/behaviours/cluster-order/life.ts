@@ -137,6 +137,8 @@ export const live = (
       case 'patch':
         order.setSpec(write.spec, write.configVersion);
         return provisioning.respec();
+      case 'status':
+        return order.writeStatus(write.status);
       case 'delete':
         return requestDeletion();
       case 'remove-finalizer':
