@@ -85,6 +85,61 @@ describe('compute instances on a simulated hub', () => {
     expect(JSON.stringify(await whole.log())).not.to.include('only-for-the-machine');
   });
 
+  it('one that cannot be as it is ordered is refused, with the field and what to do', async () => {
+    const attached = [{ subnet: { id: subnet } }];
+    const good = { template: { id: 'osac.templates.vm' }, network_attachments: attached };
+    const other = await make('virtual_networks', { ipv4_cidr: '10.2.0.0/16' });
+    await people.shows(`${PRIVATE}/virtual_networks/${other}`, 'READY');
+    const foreign = await make('security_groups', { virtual_network: { id: other } });
+    await people.shows(`${PRIVATE}/security_groups/${foreign}`, 'READY');
+    const plain = { id: 'plain_vm', metadata: { name: 'plain', tenant: 'shared' }, title: 'Plain' };
+    ok(await people.admin('POST', `${PRIVATE}/compute_instance_templates`, plain));
+    const old = { metadata: { name: 'old' }, spec: { cores: 1, memory_gib: 1, description: 'old' } };
+    ok(await people.admin('POST', `${PRIVATE}/instance_types`, old));
+    const obsolete = { spec: { state: 'INSTANCE_TYPE_STATE_OBSOLETE' } };
+    ok(await people.admin('PATCH', `${PRIVATE}/instance_types/old`, obsolete));
+    for (const [spec, text] of [
+      [{}, 'at least one network attachment is required'],
+      [{ network_attachments: attached }, 'template is mandatory'],
+      [
+        { template: { id: 'plain_vm' }, network_attachments: attached },
+        'the following required spec fields are missing: boot_disk, disk_image, instance_type, run_strategy',
+      ],
+      [{ ...good, catalog_item: { name: 'dev-machine' } }, 'give either a template or a catalog item'],
+      [{ ...good, run_strategy: 'Sometimes' }, 'must be one of Always, Halted'],
+      [{ ...good, boot_disk: { size_gib: 1_000_000_000 } }, "'spec.boot_disk.size_gib' must be from 1 to 65536"],
+      [{ ...good, additional_disks: [{}] }, "'spec.additional_disks.0.size_gib' must be from 1 to 65536"],
+      [{ ...good, boot_disk: { size_gib: 1, storage_tier: 'nope' } }, "storage tier 'nope' does not exist"],
+      [{ ...good, instance_type: { name: 'none' } }, 'InstanceType "none" not found'],
+      [{ ...good, instance_type: { name: 'old' } }, "instance type 'old' is obsolete"],
+      [{ ...good, disk_image: { name: 'none' } }, 'DiskImage "none" not found'],
+      [{ ...good, user_data: 'x'.repeat(65_537) }, "'spec.user_data' may have at most 65536 bytes"],
+      [{ ...good, restart_requested_at: '2020-01-01T00:00:00Z' }, 'must not lie in the past'],
+      [{ ...good, network_attachments: [...attached, ...attached] }, 'twice'],
+      [
+        { ...good, network_attachments: [{ subnet: { id: subnet }, security_groups: [{ id: foreign }] }] },
+        'must be of one virtual network',
+      ],
+      [{ ...good, template_parameters: { nope: { '@type': 'x', value: 1 } } }, ''],
+    ] as const) {
+      const body = { metadata: { name: 'refused' }, spec };
+      const reply = await people.user('POST', MACHINES, body);
+      expect(reply.status, `${JSON.stringify(spec).slice(0, 200)}: ${reply.text}`).to.equal(400);
+      expect(reply.text).to.include(text.replaceAll('"', '\\"'));
+    }
+    const body = { metadata: { name: 'm-of-item' }, spec: { catalog_item: { name: 'dev-machine' } } };
+    const small = { ...body.spec, boot_disk: { size_gib: 5 }, network_attachments: attached };
+    const outside = await people.user('POST', MACHINES, { ...body, spec: small });
+    expect(outside.text).to.include("validation failed for field 'boot_disk.size_gib'");
+    const id = await make('compute_instances', { ...body.spec, network_attachments: attached, user_data: 'u' });
+    await people.shows(machineAt(id), 'RUNNING');
+    const changed = await change(id, { instance_type: { name: 'm8-xlarge' } });
+    expect(changed.text).to.include("'spec.instance_type' is immutable");
+    expect((await change(id, { run_strategy: 'Never' })).status).to.equal(400);
+    ok(await people.user('DELETE', `${MACHINES}/${id}`));
+    await people.isGone(machineAt(id));
+  });
+
   it('one stops, starts and restarts as its spec says', async () => {
     const id = await order({ run_strategy: 'Halted' });
     const stopped = await people.shows(machineAt(id), 'STOPPED');
