@@ -6,7 +6,7 @@ import { fabricInterfaceOf } from '../catalog/host-type.resource.ts';
 import { parseCidr, type Cidr } from '../cidr.ts';
 import { invalid, isRefused, reject, type Rejection } from '../decider.ts';
 import { ZONE_ANNOTATION } from '../hubs/placement.ts';
-import { isObject, listAt, own, stringAt, defined, numberAt, objectAt, textsAt } from '../json-tools.ts';
+import { own, stringAt, defined, numberAt, objectAt, textsAt } from '../json-tools.ts';
 import type { JsonObject, JsonValue } from '../json.ts';
 import { metadataRejection, nameRejection } from '../metadata-rules.ts';
 import {

@@ -1,7 +1,7 @@
 import { plainValue } from '../catalog/parameter-values.ts';
 import { PARAMETERS } from '../catalog/spec-shape.ts';
 import type { JsonObject } from '../json.ts';
-import { byKey, defined, listAt, numberAt, objectAt, stringAt } from '../json-tools.ts';
+import { byKey, defined, listAt, numberAt, objectAt, stringAt, textOf } from '../json-tools.ts';
 import type { Condition } from '../hubs/hub-codecs.ts';
 import { OSAC_GROUP } from '../hubs/hub-object.ts';
 import { SECURITY_GROUP, SUBNET } from '../networks/hub-objects.ts';
@@ -176,7 +176,7 @@ export const actingComputeInstance = placedKind<InstanceState, InstanceCommand, 
       ComputeInstanceAddressDetached: (data) => `An external IP was detached from it${user(data)}.`,
       ComputeInstanceRestartDue: 'It is to be restarted now.',
       ComputeInstanceDriftSeen: (data) =>
-        `Its object on the hub was changed (${listAt(data, 'fields').join(', ')}); it is sent again.`,
+        `Its object on the hub was changed (${listAt(data, 'fields').map(textOf).join(', ')}); it is sent again.`,
     },
   },
 );

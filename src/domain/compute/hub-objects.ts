@@ -3,12 +3,10 @@ import { fnv1a64, base32 } from '../hash.ts';
 import { plainDrift, type OwnedObject, type OwnedShown } from '../hubs/hub-object.ts';
 import {
   shownConditions,
-  shownExplanation,
   shownList,
   shownMeta,
   shownPart,
   shownText,
-  wholeNumber,
   type Condition,
 } from '../hubs/hub-codecs.ts';
 import { explained, networkObject } from '../networks/hub-objects.ts';

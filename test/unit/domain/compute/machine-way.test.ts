@@ -2,6 +2,8 @@ import { expect } from 'chai';
 import { actingComputeInstance } from '../../../../src/domain/compute/compute-instance.workflow.ts';
 import { computeInstance } from '../../../../src/domain/compute/compute-instance.resource.ts';
 import { COMPUTE_INSTANCE, USER_DATA_SECRET } from '../../../../src/domain/compute/hub-objects.ts';
+import type { Metering } from '../../../../src/domain/metering/meter.ts';
+import { lifecycleRecords } from '../../../../src/domain/metering/records.ts';
 import type { JsonObject } from '../../../../src/domain/json.ts';
 import { listAt, objectAt, stringAt } from '../../../../src/domain/json-tools.ts';
 import { SECURITY_GROUP, SUBNET } from '../../../../src/domain/networks/hub-objects.ts';
@@ -66,6 +68,48 @@ const order = (spec: JsonObject = {}, secrets: { [path: string]: SecretRef } = {
 };
 const stateIn = (status: JsonObject): string =>
   stringAt(status, 'state').replace('COMPUTE_INSTANCE_STATE_', '');
+
+const ready = (is: boolean, lastTransitionTime: string) => ({
+  conditions: [{ type: 'Ready', status: is ? 'True' : 'False', lastTransitionTime }],
+});
+
+describe('the bill of a compute instance', () => {
+  it("counts the seconds that its hub states it ran, in OSAC's form", () => {
+    const run = order();
+    const meter = actingComputeInstance.meter;
+    if (meter === undefined) throw new TypeError('it is metered');
+    const records = () => {
+      let before = meter.initial();
+      return run.subjectLog().flatMap((event, index) => {
+        const { meter: after, changes } = meter.fold(before, event as never);
+        before = after;
+        return lifecycleRecords(`e${index}`, after as Metering, changes);
+      });
+    };
+    run.place();
+    run.apply();
+    run.hub('Running', ready(true, '2026-11-21T12:00:00Z'));
+    run.after(60 * 60_000);
+    // The service was away when it stopped.
+    run.hub('Stopped', ready(false, '2026-11-21T12:30:00Z'));
+    expect(records().map(({ type }) => type.split('.')[2])).to.deep.equal([
+      'created',
+      'started',
+      'suspended',
+    ]);
+    const [, started, stopped] = records();
+    expect(started?.id).to.match(/^e\d+$/);
+    expect(stopped?.data).to.deep.include({
+      resource_type: 'compute_instance',
+      template_id: 'vm',
+      previous_state: 'RUNNING',
+      current_state: 'STOPPED',
+      transition_time: '2026-11-21T12:30:00.000000000Z',
+      billing_dimensions: { instance_type: 'small', image_ref: 'fedora', boot_disk_size_gib: 20 },
+    });
+    expect(Number(stopped?.data['duration_seconds'])).to.be.closeTo(1_800, 1);
+  });
+});
 
 describe('the way of a compute instance', () => {
   it('follows its first subnet to its hub and sends what was resolved with the order', () => {
