@@ -149,7 +149,7 @@ const OWN: { readonly [kind: string]: Sample } = {
   cluster: { body: (name) => ({ ...named(name), spec: { ...SPEC, pull_secret: '{"auths":{}}' } }) },
   computeInstance: { body: (name) => ({ ...named(name), spec: MACHINE }) },
   computeInstanceCatalogItem: {
-    body: (name) => ({ ...named(name), title: 'Item', template: { id: 'house.machine' } }),
+    body: (name) => ({ ...named(name), title: 'Item', template: { id: 'house.machine' }, published: true }),
   },
   computeInstanceTemplate: {
     body: (name) => ({
