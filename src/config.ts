@@ -356,6 +356,13 @@ const fields = {
       .transform((text) => (text === '' ? undefined : text)),
     'ISO 8601 duration that a cluster order may wait for a place before it fails; it holds for orders from then on, and their annotation `fulfillment-ledger/placement-deadline` wins. Empty: as long as it takes.',
   ),
+  maxDiskGib: field(
+    'LEDGER_MAX_DISK_GIB',
+    '65536',
+    '2048',
+    wholeNumber(1, 1_000_000),
+    'GiB that one disk of a compute instance may have.',
+  ),
   maxVolumeGib: field(
     'LEDGER_MAX_VOLUME_GIB',
     String(MAX_VOLUME_GIB),

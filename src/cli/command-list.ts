@@ -58,6 +58,17 @@ export const COMMAND_LIST: { readonly [name: string]: Listed } = {
     hasOptions: true,
     about: 'detach an external IP from what it is attached to; the external IP stays',
   },
+  start: { takes: '<machine>', hasOptions: true, about: 'start a compute instance' },
+  stop: {
+    takes: '<machine>',
+    hasOptions: true,
+    about: 'stop a compute instance; its disks and addresses stay',
+  },
+  restart: {
+    takes: '<machine>',
+    hasOptions: true,
+    about: 'restart a compute instance that runs, now or at a time',
+  },
   delete: { takes: '<kind> [name...]', hasOptions: true, about: 'delete objects by id or name' },
   kubeconfig: { takes: '<cluster>', hasOptions: true, about: 'print the kubeconfig of a cluster' },
   password: {

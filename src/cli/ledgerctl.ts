@@ -116,6 +116,10 @@ const GROUPS: readonly Group[] = [
   aboutKinds(['scale'], async () => (await import('./commands/change.ts')).addScaleCommand),
   aboutKinds(['attach'], async () => (await import('./commands/attach.ts')).addAttachCommand),
   aboutKinds(['detach'], async () => (await import('./commands/attach.ts')).addDetachCommand),
+  aboutKinds(
+    ['start', 'stop', 'restart'],
+    async () => (await import('./commands/power.ts')).addPowerCommands,
+  ),
   aboutKinds(['delete'], async () => (await import('./commands/delete.ts')).addDeleteCommand),
   aboutKinds(
     ['kubeconfig', 'password'],

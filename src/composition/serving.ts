@@ -74,6 +74,7 @@ export const createServed = async (config: Config, opened: Opened, system: Syste
     issuers: opened.verifier.issuers,
     maxVolumeGib: config.maxVolumeGib,
     ...(config.placementDeadline === undefined ? {} : { placementDeadline: config.placementDeadline }),
+    maxDiskGib: config.maxDiskGib,
     formatPosition: positions.format,
     lookNow: system.processes.lookNow,
     past: createPast({ store, runner: system.runner, readModels: system.readModels, positions, clock }),

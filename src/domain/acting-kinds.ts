@@ -2,6 +2,7 @@ import type { ActingKind } from './acting-kind.ts';
 import type { HubObject } from './hubs/hub-object.ts';
 import { actingCluster } from './clusters/acting.ts';
 import { actingExternalIpAttachment } from './networks/external-ip-attachment.workflow.ts';
+import { actingComputeInstance } from './compute/compute-instance.workflow.ts';
 import { actingExternalIpPool } from './networks/external-ip-pool.workflow.ts';
 import { actingExternalIp } from './networks/external-ip.workflow.ts';
 import { actingNatGateway } from './networks/nat-gateway.workflow.ts';
@@ -21,6 +22,7 @@ const listed = (kind: object): ActingKind => inProject(kind as ActingKind);
 /** Every kind that acts: kinds, event types and objects on hubs follow from this list. */
 export const actingKinds: readonly ActingKind[] = [
   actingCluster,
+  actingComputeInstance,
   actingExternalIpPool,
   actingExternalIp,
   actingVolume,

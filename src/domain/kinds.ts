@@ -9,6 +9,8 @@ import { clusterVersion } from './catalog/cluster-version.resource.ts';
 import type { DocumentKind } from './catalog/document-kind.ts';
 import { hostType } from './catalog/host-type.resource.ts';
 import { cluster } from './clusters/cluster.resource.ts';
+import { computeInstanceCatalogItem } from './compute/compute-instance-catalog-item.resource.ts';
+import { computeInstanceTemplate } from './compute/compute-instance-template.resource.ts';
 import { instanceType } from './compute/instance-type.resource.ts';
 import type { Decider, DomainEvent } from './decider.ts';
 import { HUB_CAPACITY_CATEGORY, hubCapacityDecider } from './hubs/capacity.ts';
@@ -68,6 +70,8 @@ export const kinds: readonly AnyKind[] = [
     clusterCatalogItem,
     clusterTemplate,
     clusterVersion,
+    computeInstanceCatalogItem,
+    computeInstanceTemplate,
     diskImage,
     hostType,
     hub,

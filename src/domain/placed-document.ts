@@ -30,7 +30,7 @@ import {
   withoutEmpty,
   withoutPaths,
 } from './json-tools.ts';
-import type { ResourceView } from './resource.ts';
+import type { ResourceKind, ResourceView } from './resource.ts';
 import { jsonObject, mayBe, text, typesOf, type EventData, type Shapes } from './schemas.ts';
 import { z } from 'zod';
 
@@ -119,6 +119,8 @@ export type PlacedRules = Pick<DocumentRules, 'words' | 'immutable' | 'normalize
   readonly prefix: string;
   /** The event that says that it is as wanted. */
   readonly done: string;
+  /** Write-only fields, and how reads show them. */
+  readonly secrets?: readonly Pick<ResourceKind['secrets'][number], 'path' | 'reads'>[];
   /** Fields of `status` that private callers may write. */
   readonly reportable: readonly string[];
   /** Paths whose change its hub is to carry out: until it shows that, the document is not as wanted. */
@@ -413,7 +415,7 @@ export const placedDocument = (rules: PlacedRules) => {
       const finalizers = [...listAt(metadata, 'finalizers'), FULFILLMENT_FINALIZER];
       const held = state.place !== undefined && state.status !== 'retired';
       const document = { ...state.document, metadata: held ? { ...metadata, finalizers } : metadata };
-      const view = documentView({ ...state, document }, [], (shown) => ({ ...shown, status }));
+      const view = documentView({ ...state, document }, rules.secrets, (shown) => ({ ...shown, status }));
       return view.exists ? { ...view, state: stringAt(status, 'state') } : view;
     },
   };

@@ -1,17 +1,13 @@
 import type { DomainEvent } from './decider.ts';
 import type { JsonObject } from './json.ts';
-import { meterOf, type Meter } from './metering/meter.ts';
+import { meterOf, type Meter, type MeteredFacts } from './metering/meter.ts';
 import type { PlacedState } from './placed-document.ts';
 import type { ResourceKind } from './resource.ts';
 
 /** What bills say of an object beside its state. */
-export type Billed = {
-  /** What it was ordered from. */
-  readonly template: { readonly id: string; readonly name: string };
-  readonly dimensions: JsonObject;
-};
+export type Billed = Pick<MeteredFacts, 'template' | 'templateRecord' | 'catalogItem' | 'dimensions'>;
 
-/** Of a kind that is placed on a hub and billed while it is in one state: an addition to OSAC's metering. */
+/** Of a kind that is placed on a hub and billed while it is in one state. */
 export const placedMeter = <
   State extends PlacedState,
   Command extends { readonly type: string },
@@ -21,6 +17,8 @@ export const placedMeter = <
   declared: {
     readonly version: number;
     readonly resourceType: string;
+    /** OSAC meters it itself. Default: an addition to its metering. */
+    readonly isOsacs?: true;
     /** Kind of what `template` names. */
     readonly templateKind: string;
     /** Name of its only component. */
@@ -30,13 +28,13 @@ export const placedMeter = <
     readonly billed: (document: JsonObject) => Billed;
   },
 ): Meter<State> => {
-  const { version, resourceType, templateKind, part, billedState, billed } = declared;
+  const { version, resourceType, isOsacs, templateKind, part, billedState, billed } = declared;
   const prefix = `${(resource.event?.field ?? '').toUpperCase()}_STATE_`;
   return meterOf<State, Event>(
     {
       version,
       resourceType,
-      isOurs: true,
+      ...(isOsacs === true ? {} : { isOurs: true as const }),
       templateKind,
       facts: (state) => {
         const view = resource.view(state);

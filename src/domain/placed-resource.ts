@@ -1,4 +1,5 @@
-import { objectAt, stringAt, valueAt } from './json-tools.ts';
+import { placesOf, valueAtPlace } from './document-places.ts';
+import { objectAt, stringAt } from './json-tools.ts';
 import { PLACED } from './placed-document.ts';
 import { regularNames, type ResourceKind } from './resource.ts';
 
@@ -16,7 +17,12 @@ export const placedResource = (
     event: { field: collection.slice(0, -1), public: false },
     pointsAt: (document) =>
       [
-        ...own.references.map(({ path, kind }) => ({ kind, id: stringAt(valueAt(document, path), 'id') })),
+        ...own.references.flatMap(({ path, kind }) =>
+          placesOf(document, path).map((place) => ({
+            kind,
+            id: stringAt(valueAtPlace(document, place), 'id'),
+          })),
+        ),
         { kind: 'hub', id: stringAt(objectAt(document, 'status'), 'hub') },
       ].filter(({ id }) => id !== ''),
   };

@@ -1,6 +1,7 @@
 import type { OwnedObject } from './hubs/hub-object.ts';
 import type { JsonObject } from './json.ts';
-import { isObject, stringAt, valueAt } from './json-tools.ts';
+import { valueAtPlace } from './document-places.ts';
+import { isObject, stringAt } from './json-tools.ts';
 import { placeIn, type PlacedCommand, type PlacedState } from './placed-document.ts';
 import { asking, documentOf, type PlacedRun, type PlacedStep } from './placed-workflow.ts';
 import type { Call } from './process/declaration.ts';
@@ -25,7 +26,7 @@ const PORT = 'parents';
 const MOST_CHILDREN = 1_000;
 
 const parentId = ({ path }: Parent, run: PlacedRun): string =>
-  stringAt(valueAt(documentOf(run), path) as JsonObject | undefined, 'id');
+  stringAt(valueAtPlace(documentOf(run), path.split('.')), 'id');
 
 const toParent = (parent: Parent, run: PlacedRun, operation: string, more: JsonObject = {}): Call => ({
   port: PORT,

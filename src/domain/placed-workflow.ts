@@ -42,6 +42,8 @@ type Memo = {
   readonly answers: { readonly [step: string]: number };
   /** The last time that a wait was told of, once it had come. */
   readonly came?: string;
+  /** The last time of `due` that came. */
+  readonly due?: string;
 };
 
 const MINUTE = 60_000;
@@ -57,6 +59,9 @@ const WAITING_BACKOFF: Backoff = { firstMs: MINUTE, maxMs: 90 * MINUTE };
 /** By one event: most often it frees one thing, and whoever is asked first may not want it any more. */
 const MOST_WOKEN = 3;
 const ASK_AGAIN = 'ask-again';
+const DUE = 'due';
+/** Of an object beside, which nobody watches. */
+const BESIDE_REMOVAL: Backoff = { firstMs: 1_000, maxMs: MINUTE };
 
 type Told<Command> = Command | PlacedCommand | undefined;
 /** What a kind says beside its resource. */
@@ -68,6 +73,13 @@ export type PlacedDeclaration<State extends PlacedState, Command> = Pick<
   readonly eventTypes: readonly EventType[];
   readonly states: readonly string[];
   readonly object: OwnedObject;
+  /** Objects that are on the hub before it and go after it, each by a step of this name. */
+  readonly beside?: readonly {
+    readonly step: string;
+    readonly object: OwnedObject;
+    readonly needed: (run: PlacedRun<State>) => boolean;
+    readonly wanted: (run: PlacedRun<State>) => JsonObject;
+  }[];
   /** Before the object is applied; the place is one of them. One that has to wait keeps `{waiting, until?}`. */
   readonly first: readonly PlacedStep<State, Command | PlacedCommand>[];
   /** Types of events that may end such a wait; `of`: id of the stream that they must be in. */
@@ -83,16 +95,25 @@ export type PlacedDeclaration<State extends PlacedState, Command> = Pick<
   readonly changes?: true;
   readonly wanted: (run: PlacedRun<State>) => {
     readonly spec: JsonObject;
+    readonly labels?: JsonObject;
     readonly annotations?: JsonObject;
     /** What of its status is ours to write. */
     readonly status?: JsonObject;
+  };
+  /** Types of its own events after which it is sent to its hub again. */
+  readonly again?: readonly string[];
+  /** What is to be told to the object at a time, ISO. */
+  readonly due?: {
+    readonly at: (run: PlacedRun<State>) => string | undefined;
+    readonly tell: (run: PlacedRun<State>, at: string) => Command;
   };
   /** A failure that one of them reports and that may pass by itself: asked again as what waits is. */
   readonly passing?: { readonly step: string; readonly reason: string };
   /** Absent: nobody is billed for it. */
   readonly meter?: Meter<State>;
-  /** The hub shows it as it should be. */
+  /** The hub shows it as it should be; with `observed`: whatever it shows of one that lives on there. */
   readonly ready: (run: PlacedRun<State>, object: JsonObject, at: string) => Told<Command>;
+  readonly observed?: true;
 };
 
 /** Facts of a run that has begun. */
@@ -116,14 +137,14 @@ const waitOf = (run: PlacedRun, step: string) => {
  * and then another one.
  */
 const APPLY = 'apply';
-const applyInstance = (run: PlacedRun): string => {
-  const { instance = '', times = 0 } = own(run.done, APPLY) ?? {};
+const applyInstance = (run: PlacedRun, step = APPLY): string => {
+  const { instance = '', times = 0 } = own(run.done, step) ?? {};
   const ofCycle = instance === String(run.cycle) || instance.startsWith(`${run.cycle}.`);
-  if (waitOf(run, APPLY) !== undefined) return `${run.cycle}.${times}`;
+  if (waitOf(run, step) !== undefined) return `${run.cycle}.${times}`;
   return ofCycle ? instance : String(run.cycle);
 };
-const isApplied = (run: PlacedRun): boolean =>
-  run.done[APPLY]?.instance === applyInstance(run) && waitOf(run, APPLY) === undefined;
+const isApplied = (run: PlacedRun, step = APPLY): boolean =>
+  own(run.done, step)?.instance === applyInstance(run, step) && waitOf(run, step) === undefined;
 
 /** Asks what may have to wait; once it was told to wait, not before something may have changed. */
 export const asking = <State extends PlacedState, Command>(
@@ -150,11 +171,61 @@ const toldOf = ({ effect, reason, message }: Problem, before = '') =>
     ? { message: before + message }
     : { message: before + failureSentence(reason), detail: message };
 
+const placeOf = ({ subject: { place, left } }: PlacedRun) => place ?? left;
+const onHubOf = (
+  object: OwnedObject,
+  run: PlacedRun,
+  operation: string,
+  more: JsonObject = {},
+  nameOf?: OwnedObject['nameOf'],
+): Call => {
+  const { hub = '', namespace = '', objectName = '' } = placeOf(run) ?? {};
+  const name = nameOf?.(run.id) ?? objectName;
+  const args = { object: object.kind, hub, namespace, name, id: run.id, ...more };
+  return { port: 'management-cluster', operation, lane: laneOf(hub, object), args };
+};
+const isGoneFrom = (
+  run: PlacedRun,
+  { object: left, hub = placeOf(run)?.hub }: Partial<JsonObject>,
+): boolean => left === null && hub === placeOf(run)?.hub;
+
+/** Holds an object on its hub from here on, until it is undone and seen to be absent there. */
+const onItsHub = <State extends PlacedState>(
+  name: string,
+  object: OwnedObject,
+  wanted: (run: PlacedRun<State>) => JsonObject,
+  removal: Backoff,
+  nameOf?: OwnedObject['nameOf'],
+) => {
+  const on = (run: PlacedRun<State>, operation: string, more: JsonObject = {}): Call =>
+    onHubOf(object, run, operation, more, nameOf);
+  return {
+    name,
+    rules: { backoff: BACKOFF },
+    done: (run: PlacedRun<State>) => isApplied(run, name),
+    work: (run: PlacedRun<State>) =>
+      waitOf(run, name)?.isOver === false
+        ? undefined
+        : {
+            call: on(run, 'applyObject', { ...wanted(run), tenant: true }),
+            instance: applyInstance(run, name),
+          },
+    undo: {
+      call: (run: PlacedRun<State>) => on(run, 'deleteObject'),
+      look: (run: PlacedRun<State>) => on(run, 'observeObject'),
+      absent: (run: PlacedRun<State>, answer: JsonObject) =>
+        answer['existed'] === false || isGoneFrom(run, answer),
+      // Soon told of: what does not go away is rarely gone later.
+      rules: { backoff: removal, attempts: 3 },
+    },
+  };
+};
+
 const workflowOf = <State extends PlacedState, Command extends { readonly type: string }>(
   { kind, message: prefix, words, decider }: ResourceKind<State, Command>,
   declared: PlacedDeclaration<State, Command>,
 ): AnyWorkflow => {
-  const { object, first, following = [], wakes } = declared;
+  const { object, first, beside = [], following = [], wakes } = declared;
   type Any = Command | PlacedCommand;
   type R = PlacedRun<State>;
 
@@ -177,30 +248,28 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
           },
         ];
   };
+  const held = [...beside.map(({ step }) => step), APPLY];
   const restOf = (run: R) =>
     [
-      ...[...first.map(({ name }) => name), APPLY].flatMap((name) => waitOf(run, name) ?? []),
+      ...[...first.map(({ name }) => name), ...held].flatMap((name) => waitOf(run, name) ?? []),
       ...failureOf(run),
     ].find(({ isOver }) => !isOver);
 
-  const placeOf = ({ subject: { place, left } }: R) => place ?? left;
-  const onHub = (run: R, operation: string, more: JsonObject = {}): Call => {
-    const { hub = '', namespace = '', objectName: name = '' } = placeOf(run) ?? {};
-    const { id } = run;
-    const args = { object: object.kind, hub, namespace, name, id, ...more };
-    return { port: 'management-cluster', operation, lane: laneOf(hub, object), args };
-  };
-
-  const isGone = (run: R, { object: left, hub = placeOf(run)?.hub }: Partial<JsonObject>): boolean =>
-    left === null && hub === placeOf(run)?.hub;
+  const dueStep = (due: NonNullable<typeof declared.due>): PlacedStep<State, Any> => ({
+    name: 'tell-due',
+    phase: 'live',
+    after: [APPLY],
+    needed: (run) => run.memo.due !== undefined && due.at(run) === run.memo.due,
+    tell: due.tell,
+  });
 
   const applyArgs = (run: R): JsonObject => {
     const { simulated } = run.subject.place ?? {};
-    const { spec, annotations, status } = declared.wanted(run);
+    const { spec, labels, annotations, status } = declared.wanted(run);
     // A tenant's annotation must never reach a real hub: its operator reads annotations as instructions.
     const simulation = simulated === true ? annotationOf(run, SIMULATION_ANNOTATION) : undefined;
     const all = defined({ ...annotations, [SIMULATION_ANNOTATION]: simulation }) as JsonObject;
-    return { spec, annotations: all, tenant: true, ...defined({ status }) };
+    return { spec, annotations: all, ...defined({ labels, status }) };
   };
 
   const look = (run: R, answer: JsonObject, at: string): Any | undefined => {
@@ -216,6 +285,7 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
       return { type: 'RecordFailure', at, reason: 'ObjectLost', message };
     }
     if (stringAt(shown, 'deletionTimestamp') !== '') return undefined;
+    if (declared.observed === true) return declared.ready(run, shown, at);
     // Where nobody works on the objects of a hub, what was stored there is as it should be.
     const isUnattended = place.controller === 'ledger' && !place.simulated;
     if (isUnattended || stringAt(shown, 'phase') === 'Ready') return declared.ready(run, shown, at);
@@ -230,28 +300,23 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
     return { type: 'RecordFailure', at, reason: 'ProvisioningFailed', message, ...detail };
   };
 
+  const applied = onItsHub<State>(APPLY, object, applyArgs, REMOVAL_BACKOFF);
   const steps: readonly PlacedStep<State, Any>[] = [
     ...first,
+    ...beside.map(
+      (one): PlacedStep<State, Any> => ({
+        ...onItsHub(one.step, one.object, one.wanted, BESIDE_REMOVAL, one.object.nameOf),
+        after: first.map(({ name }) => name),
+        needed: one.needed,
+      }),
+    ),
     {
-      name: APPLY,
-      after: first.map(({ name }) => name),
-      rules: { backoff: BACKOFF },
-      done: isApplied,
-      work: (run) =>
-        waitOf(run, APPLY)?.isOver === false
-          ? undefined
-          : { call: onHub(run, 'applyObject', applyArgs(run)), instance: applyInstance(run) },
-      undo: {
-        call: (run) => onHub(run, 'deleteObject'),
-        look: (run) => onHub(run, 'observeObject'),
-        absent: (run, answer) => answer['existed'] === false || isGone(run, answer),
-        shown: (_run, answer) => isObject(answer['object']),
-        gone: isGone,
-        // Soon told of: what does not go away is rarely gone later.
-        rules: { backoff: REMOVAL_BACKOFF, attempts: 3 },
-      },
+      ...applied,
+      after: [...first.map(({ name }) => name), ...beside.map(({ step }) => step)],
+      undo: { ...applied.undo, shown: (_run, answer) => isObject(answer['object']), gone: isGoneFrom },
     },
     ...following,
+    ...(declared.due === undefined ? [] : [dueStep(declared.due)]),
     {
       // Only waited for.
       name: 'ready',
@@ -273,7 +338,7 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
       after: ['apply'],
       done: ({ subject, aborted }) => isSettled(subject) || aborted !== undefined,
       work: (run) => ({
-        call: onHub(run, 'observeObject'),
+        call: onHubOf(object, run, 'observeObject'),
         everyMs: run.subject.failure === undefined ? READ_MS : READ_FAILED_MS,
       }),
     },
@@ -298,7 +363,7 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
       name: 'look-for-absence',
       phase: 'undo',
       needed: (run) => (run.effects['undo-apply']?.status ?? 'done') !== 'done',
-      work: (run) => ({ call: onHub(run, 'observeObject'), everyMs: READ_MS }),
+      work: (run) => ({ call: onHubOf(object, run, 'observeObject'), everyMs: READ_MS }),
     },
     {
       name: 'report-blocked',
@@ -342,11 +407,15 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
     ends: ({ status }) => (status === 'deleting' ? 'undo' : status === 'retired' ? 'gone' : undefined),
     aborts: isAborted,
     retries: ({ subject }, { type }) =>
-      type === retry || (declared.changes === true && type === `${prefix}Revised` && isUnderWay(subject)),
+      type === retry ||
+      (isUnderWay(subject) &&
+        (declared.again?.includes(type) === true ||
+          (declared.changes === true && type === `${prefix}Revised`))),
     memo: {
       initial: { answers: {} },
       evolve: (memo, { type, data }, run) => {
         const timerId = type === 'TimerFired' ? stringAt(data, 'timerId') : '';
+        if (timerId.startsWith(`${DUE}:`)) return { ...memo, due: timerId.slice(DUE.length + 1) };
         if (
           type !== retry &&
           ![ASK_AGAIN, TENANT_READY, HUB_CARRIES].some((name) => timerId.startsWith(name))
@@ -361,8 +430,11 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
       },
     },
     timers: (run): { readonly [timerId: string]: string } => {
+      if (run.ending !== undefined || run.aborted !== undefined) return {};
       const wait = restOf(run);
-      if (wait === undefined || run.ending !== undefined || run.aborted !== undefined) return {};
+      const next = declared.due?.at(run);
+      const due = next === undefined || next === run.memo.due ? {} : { [`${DUE}:${next}`]: next };
+      if (wait === undefined) return due;
       const { at, until, times } = wait;
       const { came } = run.memo;
       // It asks at the time that it was told of, whoever woke it before. Where others were faster there are more of them.
@@ -370,11 +442,11 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
       const soonest = until !== '' && came === undefined ? until : later(at, rest);
       const asked = wakes.of === undefined ? ASK_AGAIN : `${ASK_AGAIN}:${wakes.of(run)}`;
       const { hub = '' } = placeOf(run) ?? {};
-      const held = wait.isForHub
+      const byHub = wait.isForHub
         ? `${HUB_CARRIES}:${hub}`
         : `${TENANT_READY}:${tenantSpaceId(hub, run.tenant)}`;
-      const timerId = wait.step === APPLY ? held : asked;
-      return { [timerId]: until > soonest ? until : soonest };
+      const timerId = held.includes(wait.step) ? byHub : asked;
+      return { ...due, [timerId]: until > soonest ? until : soonest };
     },
     wakes: [
       {
@@ -406,7 +478,7 @@ export const placedKind = <
     ...resource,
     eventTypes: declared.eventTypes,
     workflow: workflowOf(resource as unknown as ResourceKind<State, Command>, declared),
-    hubObjects: [declared.object],
+    hubObjects: [declared.object, ...(declared.beside ?? []).map((one) => one.object)],
     isWithdrawn: ({ withdrawn }) => withdrawn === true,
     timeline: {
       sentences: {
@@ -426,6 +498,9 @@ export const placedKind = <
       deeds: { apply: 'send it to its hub', 'undo-apply': 'delete it from its hub', ...declared.deeds },
       timers: {
         [ASK_AGAIN]: 'The wait is over; the ledger asks again.',
+        ...(declared.due === undefined
+          ? {}
+          : { [DUE]: 'The time of something that was wanted later has come.' }),
         [TENANT_READY]: 'Its hub may know its tenant by now; the ledger sends it again.',
         [HUB_CARRIES]: 'Its hub may carry it by now; the ledger sends it again.',
       },

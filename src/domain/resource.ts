@@ -99,6 +99,8 @@ export type ResourceKind<
     readonly kind: SecretRef['kind'];
     readonly reads: '***' | 'absent';
     readonly encoding: 'text' | 'base64';
+    /** Of a value; default: what a body may hold. */
+    readonly maxBytes?: number;
   }[];
   /** Paths that never change after creation, besides metadata.name, tenant, project and id. */
   readonly immutable: readonly string[];

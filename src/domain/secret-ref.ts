@@ -7,6 +7,7 @@ export const SECRET_KINDS = [
   'user-password',
   'client-secret',
   'secret-data',
+  'user-data',
   'automation-token',
   'automation-key',
   'storage-credentials',

@@ -131,6 +131,96 @@ export const KINDS = [
     ]
   },
   {
+    "kind": "computeInstance",
+    "words": "compute instance",
+    "collection": "compute_instances",
+    "message": "ComputeInstance",
+    "service": "ComputeInstances",
+    "ids": "client-may-choose",
+    "methods": {
+      "public": [
+        "List",
+        "Get",
+        "Create",
+        "Update",
+        "Delete"
+      ],
+      "private": [
+        "List",
+        "Get",
+        "Create",
+        "Update",
+        "Delete"
+      ]
+    },
+    "event": {
+      "field": "compute_instance",
+      "public": true
+    },
+    "acts": true
+  },
+  {
+    "kind": "computeInstanceCatalogItem",
+    "words": "compute instance catalog item",
+    "collection": "compute_instance_catalog_items",
+    "message": "ComputeInstanceCatalogItem",
+    "service": "ComputeInstanceCatalogItems",
+    "ids": "client-may-choose",
+    "methods": {
+      "public": [
+        "List",
+        "Get",
+        "Create",
+        "Update",
+        "Delete"
+      ],
+      "private": [
+        "List",
+        "Get",
+        "Create",
+        "Update",
+        "Delete"
+      ]
+    },
+    "event": {
+      "field": "compute_instance_catalog_item",
+      "public": false
+    },
+    "publicList": [
+      {
+        "when": "always"
+      }
+    ]
+  },
+  {
+    "kind": "computeInstanceTemplate",
+    "words": "compute instance template",
+    "collection": "compute_instance_templates",
+    "message": "ComputeInstanceTemplate",
+    "service": "ComputeInstanceTemplates",
+    "ids": "client-may-choose",
+    "methods": {
+      "public": [
+        "List",
+        "Get",
+        "Create",
+        "Update",
+        "Delete"
+      ],
+      "private": [
+        "List",
+        "Get",
+        "Create",
+        "Update",
+        "Delete"
+      ]
+    },
+    "event": {
+      "field": "compute_instance_template",
+      "public": true
+    }
+  },
+  {
     "kind": "diskImage",
     "words": "disk image",
     "collection": "disk_images",

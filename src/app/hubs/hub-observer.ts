@@ -65,7 +65,7 @@ type Watch = {
  */
 export const createHubObserver = (options: HubObserverOptions): HubObserver => {
   const { registry, logger } = options;
-  const kinds = ownedObjects(options.objects);
+  const kinds = ownedObjects(options.objects).filter(({ unwatched }) => unwatched !== true);
   const apart = new Set(kinds.filter(({ ownLane }) => ownLane === true).map(({ kind }) => kind));
   const watches = new Set<Watch>();
 

@@ -11,6 +11,9 @@ const ABOUT_ONE: { readonly [command: string]: string } = {
   password: 'cluster',
   attach: 'external_ip',
   detach: 'external_ip',
+  start: 'compute_instance',
+  stop: 'compute_instance',
+  restart: 'compute_instance',
 };
 
 const BASH = `_ledgerctl() {

@@ -5,8 +5,9 @@ import { emptyReference, referenceOf } from '../references.ts';
 import { nameFromId } from './derived-names.ts';
 import type { Secrets } from './document.ts';
 import { documentKind } from './document-kind.ts';
-import { MAX_INT32, TEMPLATE_ID } from './limits.ts';
+import { MAX_INT32 } from './limits.ts';
 import { nodeSetNameRejection } from './node-set-names.ts';
+import { definedParametersRejection, templateIdFrom, templateIdRejection } from './templates.ts';
 
 /** Blueprints of clusters (OSAC). */
 const PULL_SECRET = 'spec_defaults.pull_secret';
@@ -23,7 +24,7 @@ export const clusterTemplate = documentKind({
   rights: 'offered',
   inCatalogue: true,
   outsideProjectsForAll: true,
-  idFrom: (uuid) => `template_${uuid.replaceAll('-', '_')}`,
+  idFrom: templateIdFrom,
   deriveName: (document) => nameFromId(stringAt(document, 'id')),
   privateOnly: [PULL_SECRET, 'spec'],
   secrets: [{ path: PULL_SECRET, kind: 'pull-secret', reads: '***', encoding: 'text' }],
@@ -33,31 +34,12 @@ export const clusterTemplate = documentKind({
     { path: 'spec_defaults.pull_secret_secret', kind: 'secret', scope: 'local' },
   ],
   check: (document, { id, previous, secrets }) =>
-    (previous === undefined ? idRejection(id) : undefined) ??
+    (previous === undefined ? templateIdRejection(id) : undefined) ??
     pullSecretRejection(document, secrets) ??
     nodeSetsRejection(document) ??
     classesRejection(document) ??
-    parametersRejection(document),
+    definedParametersRejection(document),
 });
-
-/** A hub takes no other id as `templateID`. */
-const idRejection = (id: string): Rejection | undefined => {
-  if (id.length > 253)
-    return reject('invalid', 'INVALID_ID', 'the id of a template has at most 253 characters', {
-      field: 'id',
-    });
-  return isOrderableTemplateId(id)
-    ? undefined
-    : reject(
-        'invalid',
-        'INVALID_ID',
-        "field 'id' of a template must begin with a letter or an underscore and hold only letters, digits, dots and underscores: no hub accepts another one as template id",
-        { field: 'id' },
-      );
-};
-
-/** True when a hub accepts the id as `templateID`. */
-export const isOrderableTemplateId = (id: string): boolean => TEMPLATE_ID.test(id);
 
 /** True: tenants order it through catalogue items only. */
 export const isItemsOnly = (document: JsonObject): boolean =>
@@ -117,33 +99,4 @@ const classesRejection = (document: JsonObject): Rejection | undefined => {
     );
   const twice = classes.find((name, index) => classes.indexOf(name) !== index);
   return twice === undefined ? undefined : say(`field '${field}' names resource class '${twice}' twice`);
-};
-
-const parametersRejection = (document: JsonObject): Rejection | undefined => {
-  const seen = new Set<string>();
-  for (const [index, parameter] of listAt(document, 'parameters').entries()) {
-    const field = `parameters.${index}`;
-    const name = stringAt(parameter, 'name');
-    const problem = parameterProblem(parameter as JsonObject, name, seen);
-    if (problem !== undefined) return reject('invalid', 'INVALID_PARAMETER', problem, { field });
-    seen.add(name);
-  }
-  return undefined;
-};
-
-const parameterProblem = (
-  parameter: JsonObject,
-  name: string,
-  seen: ReadonlySet<string>,
-): string | undefined => {
-  if (name === '') return 'every template parameter needs a name';
-  if (seen.has(name)) return `template parameter '${name}' is defined twice`;
-  const type = stringAt(parameter, 'type');
-  if (type === '') return `template parameter '${name}' needs a type`;
-  const fallback = parameter['default'];
-  if (fallback === undefined) return undefined;
-  const given = stringAt(fallback, '@type');
-  return given === type
-    ? undefined
-    : `default of template parameter '${name}' should be of type '${type}', but it is '${given}'`;
 };

@@ -19,6 +19,13 @@ export type FieldDefinition = {
 
 /** What the kind behind an item knows of its spec. */
 export type GovernedKind = {
+  /** Of its objects, and how people call them. */
+  readonly message: string;
+  readonly words: string;
+  /** Write-only fields: a default would lie in the open in every item. */
+  readonly secrets: readonly string[];
+  /** Maps of the spec whose keys the template names, with the word for one entry; parameters aside. */
+  readonly templateParts: { readonly [field: string]: string };
   /** Undefined: its spec has no such field. */
   readonly segmentsOf: (path: string) => readonly string[] | undefined;
   /** Top-level fields that every caller may set. */

@@ -3,7 +3,7 @@ import { SIMULATION_ANNOTATION } from '../hubs/hub-object.ts';
 import type { JsonObject } from '../json.ts';
 import { byKey, defined } from '../json-tools.ts';
 import type { ClusterOrderSpecShape } from './observed.ts';
-import { plainValue } from './parameter-values.ts';
+import { plainValue } from '../catalog/parameter-values.ts';
 import type { BuiltSpec } from './state.ts';
 
 /** What a ClusterOrder is made of: the resolved order, nothing of the catalogue. */

@@ -3,7 +3,8 @@ import type { Rejection } from '../decider.ts';
 import type { JsonObject } from '../json.ts';
 import { objectAt, own, sameJson, withoutValueAt } from '../json-tools.ts';
 import type { Catalogue, CatalogueObject } from './catalogue.ts';
-import { clusterGovernance } from './item-governance.ts';
+import { CLUSTER_SPEC } from './spec-paths.ts';
+import { itemGovernance } from '../catalog/item-governance.ts';
 
 /**
  * Why a cluster that was ordered from an item may not be changed this way: the item governs what its customers set, whenever
@@ -15,7 +16,11 @@ export const outsideItem = (
   { item, template }: { readonly item: CatalogueObject; readonly template: CatalogueObject },
   { misfit }: Pick<Catalogue, 'misfit'>,
 ): Rejection | undefined =>
-  changeRejection(asAsked(before, after), asAsked(after, before), clusterGovernance(item, template, misfit));
+  changeRejection(
+    asAsked(before, after),
+    asAsked(after, before),
+    itemGovernance(CLUSTER_SPEC, item, template, misfit),
+  );
 
 /** Node sets as customers write them: a host type that stays is the template's word, not theirs. */
 const asAsked = (spec: JsonObject, other: JsonObject): JsonObject => {

@@ -4,8 +4,10 @@ import { isObject, listAt, objectAt, stringAt } from '../json-tools.ts';
 import { withValueAtPlace } from '../document-places.ts';
 import type { Catalogue, CatalogueObject } from './catalogue.ts';
 import type { NodeSet } from './state.ts';
-import { clusterGovernance } from './item-governance.ts';
-import { canonicalNetwork, parametersOf, orderedNodeSets } from './resolve.ts';
+import { CLUSTER_SPEC } from './spec-paths.ts';
+import { itemGovernance } from '../catalog/item-governance.ts';
+import { parametersOf } from '../catalog/templates.ts';
+import { canonicalNetwork, orderedNodeSets } from './resolve.ts';
 import { sshKeyRejection } from './revise.ts';
 
 type Template = Pick<CatalogueObject, 'id' | 'document'>;
@@ -20,7 +22,7 @@ export const trialRejection = (
   catalogue: Pick<Catalogue, 'hostType'>,
   neverServed: (nodeSets: { readonly [name: string]: NodeSet }) => Rejection | undefined,
 ): Rejection | undefined => {
-  const governance = clusterGovernance({ name: '', document: item }, template, () => undefined);
+  const governance = itemGovernance(CLUSTER_SPEC, { name: '', document: item }, template, () => undefined);
   const spec = governance.item.definitions.reduce<JsonObject>(
     (filled, { segments, fallback = givenLater(segments) }) =>
       fallback === undefined

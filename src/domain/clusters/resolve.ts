@@ -1,4 +1,4 @@
-import { isPublished } from '../catalog/cluster-catalog-item.resource.ts';
+import { isPublished } from '../catalog/catalog-item.ts';
 import { isItemsOnly, allowedClasses } from '../catalog/cluster-template.resource.ts';
 import { unusableReason } from '../catalog/cluster-version.resource.ts';
 import { governedSpec } from '../catalog/field-governance.ts';
@@ -6,7 +6,7 @@ import { fabricInterfaceOf } from '../catalog/host-type.resource.ts';
 import { parseCidr, type Cidr } from '../cidr.ts';
 import { invalid, isRefused, reject, type Rejection } from '../decider.ts';
 import { ZONE_ANNOTATION } from '../hubs/placement.ts';
-import { isObject, listAt, own, stringAt, defined, numberAt, objectAt, textsAt } from '../json-tools.ts';
+import { own, stringAt, defined, numberAt, objectAt, textsAt } from '../json-tools.ts';
 import type { JsonObject, JsonValue } from '../json.ts';
 import { metadataRejection, nameRejection } from '../metadata-rules.ts';
 import {
@@ -18,7 +18,9 @@ import {
   refersTo,
 } from '../references.ts';
 import type { AddressPool, Catalogue, CatalogueObject } from './catalogue.ts';
-import { clusterGovernance } from './item-governance.ts';
+import { CLUSTER_SPEC } from './spec-paths.ts';
+import { itemGovernance } from '../catalog/item-governance.ts';
+import { parametersOf } from '../catalog/templates.ts';
 import { orderedAttachment } from './network-attachment.ts';
 import { orderedPullSecret, classRejection, sizeRejection, sshKeyRejection } from './revise.ts';
 import type { ClusterEvent, MutableSpec, NodeSet, OrderedTemplate, ResolvedVersion } from './state.ts';
@@ -98,49 +100,7 @@ const orderedSpec = (
   { template, item }: OrderSource,
   { misfit }: Pick<Catalogue, 'misfit'>,
 ): JsonObject | Rejection =>
-  item === undefined ? spec : governedSpec(spec, clusterGovernance(item, template, misfit));
-
-/** Template parameters of an order, after defaults (OSAC). */
-export const parametersOf = (
-  template: { readonly id: string; readonly document: JsonObject },
-  given: JsonObject,
-): { [name: string]: JsonObject } | Rejection => {
-  const definitions = listAt(template.document, 'parameters').filter(isObject);
-  const names = definitions.map((definition) => stringAt(definition, 'name'));
-  const unknown = Object.keys(given).find((name) => !names.includes(name));
-  if (unknown !== undefined) {
-    const valid = names.length === 0 ? 'it has none' : `valid names are: ${[...names].sort().join(', ')}`;
-    return refuseParameter(
-      'UNKNOWN_PARAMETER',
-      unknown,
-      `template '${template.id}' has no parameter '${unknown}'; ${valid}`,
-    );
-  }
-  const parameters: [string, JsonObject][] = [];
-  for (const definition of definitions) {
-    const name = stringAt(definition, 'name');
-    const value = own(given, name) ?? (definition['required'] === true ? undefined : definition['default']);
-    const type = stringAt(definition, 'type');
-    if (isObject(value)) {
-      const actual = stringAt(value, '@type');
-      if (actual !== type) {
-        const message = `type of parameter '${name}' of template '${template.id}' should be '${type}', but it is '${actual}'`;
-        return refuseParameter('PARAMETER_TYPE', name, message);
-      }
-      parameters.push([name, value]);
-    } else if (definition['required'] === true) {
-      return refuseParameter(
-        'PARAMETER_REQUIRED',
-        name,
-        `parameter '${name}' of template '${template.id}' is mandatory`,
-      );
-    }
-  }
-  return Object.fromEntries(parameters);
-};
-
-const refuseParameter = (code: string, name: string, message: string): Rejection =>
-  invalid(code, `spec.template_parameters.${name}`, message);
+  item === undefined ? spec : governedSpec(spec, itemGovernance(CLUSTER_SPEC, item, template, misfit));
 
 /**
  * Pod and service ranges in their canonical form (OSAC). Both are of one family. Hubs in

@@ -101,6 +101,10 @@ export type OwnedObject<
   relaunch?(stored: Shown, wanted: Spec): object | undefined;
   /** Label by which other objects point to one of these, with its name. */
   readonly backLabel?: string;
+  /** Where the API server calls it otherwise, and has what we write elsewhere than in `spec`: a Secret of ours. */
+  readonly stored?: { readonly kind: string; readonly field: string };
+  /** Only our own writes change it: nobody watches it. */
+  readonly unwatched?: true;
   /** Its effects on a hub have a lane of their own: a thousand small objects must not hold those of other kinds up. */
   readonly ownLane?: true;
   /** One object that is read by name together with it, and what both come to for its run. */
@@ -167,6 +171,9 @@ export const apiVersionOf = ({ group, version }: ObjectType): string =>
 export const laneOf = (hub: string, kind?: Pick<OwnedObject, 'kind' | 'ownLane'>): string =>
   kind?.ownLane === true ? `hub:${hub}:${kind.kind}` : `hub:${hub}`;
 
+/** Field of an object that holds what we write. */
+export const fieldOfObject = ({ stored }: Pick<OwnedObject, 'stored'>): string => stored?.field ?? 'spec';
+
 /** As OSAC's operator names it. */
 export const templateOf = ({ kind, template }: Pick<OwnedObject, 'kind' | 'template'>): string =>
   template ?? `create-${kind.replaceAll(/(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])/g, '-').toLowerCase()}`;
@@ -176,14 +183,14 @@ export const objectOf = (kind: OwnedObject, { spec, ...metadata }: Manifest): Js
   JSON.parse(
     JSON.stringify({
       apiVersion: apiVersionOf(kind),
-      kind: kind.kind,
+      kind: kind.stored?.kind ?? kind.kind,
       metadata: {
         name: metadata.name,
         namespace: metadata.namespace,
         labels: metadata.labels,
         annotations: metadata.annotations,
       },
-      spec: kind.spec.parse(spec),
+      [fieldOfObject(kind)]: kind.spec.parse(spec),
     }),
   ) as JsonObject;
 

@@ -33,6 +33,8 @@ export type MeteredFacts = {
   readonly project: string;
   readonly name: string;
   readonly template: { readonly id: string; readonly name: string };
+  /** As records name it; default: by its id. */
+  readonly templateRecord?: string;
   readonly catalogItem?: string;
   /** Its state as reads show it, without OSAC's prefix. */
   readonly state: string;

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../json.ts';
-import type { Change, MeteredFacts, Metering, OpenInterval } from './meter.ts';
+import type { Change, Component, MeteredFacts, Metering, OpenInterval } from './meter.ts';
 
 /**
  * Metering events in OSAC's own form, without the envelope of the broker. Field names, their
@@ -38,7 +38,7 @@ export const lifecycleRecords = (
   const resource = resourceOf(facts);
   return changes.map(({ type, component, durationMs, previousState, currentState }) => ({
     type: `osac.resource.${type}.v1`,
-    id: component === undefined ? eventId : `${eventId}/${component.nodeSet}`,
+    id: ofComponent(eventId, component),
     time: isoOf(atMs),
     resource,
     ...deliveryOf(meter),
@@ -48,7 +48,7 @@ export const lifecycleRecords = (
       tenant_id: resource.tenant,
       project_id: resource.project || null,
       catalog_item_id: facts.catalogItem ?? null,
-      template_id: facts.template.id || null,
+      template_id: (facts.templateRecord ?? facts.template.id) || null,
       previous_state: previousState ?? null,
       current_state: currentState,
       transition_time: nanosecondsOf(atMs),
@@ -67,7 +67,7 @@ export const heartbeatRecords = (meter: Metering, windowStartMs: number): readon
   const window = `hb/${resource.id}/${Math.floor(windowStartMs / 1000)}`;
   return open.map((interval) => ({
     type: 'osac.resource.heartbeat.v1',
-    id: `${window}/${interval.component.nodeSet}`,
+    id: ofComponent(window, interval.component),
     time: isoOf(windowStartMs),
     resource,
     ...deliveryOf(meter),
@@ -83,6 +83,10 @@ export const heartbeatRecords = (meter: Metering, windowStartMs: number): readon
     },
   }));
 };
+
+/** What is billed as a whole has one component, without a node set. */
+const ofComponent = (id: string, component: Component | undefined): string =>
+  component === undefined || component.nodeSet === '' ? id : `${id}/${component.nodeSet}`;
 
 const deliveryOf = ({ deliveredMs }: Metering): Pick<MeteringRecord, 'delivered'> =>
   deliveredMs === undefined ? {} : { delivered: isoOf(deliveredMs) };

@@ -1,7 +1,7 @@
 import { ZONE_ANNOTATION } from '../hubs/placement.ts';
 import { base32, fnv1a64 } from '../hash.ts';
 import type { JsonObject } from '../json.ts';
-import { listAt, objectAt, stringAt, withoutEmpty } from '../json-tools.ts';
+import { listAt, objectAt, own, stringAt, withoutEmpty } from '../json-tools.ts';
 import { defaultRange, networkDefaults } from './network-class.resource.ts';
 import { FAMILIES, fieldOf } from './ranges-of-spec.ts';
 import { withClass } from './virtual-network.resource.ts';
@@ -13,6 +13,16 @@ import { isRefused, type Rejection } from '../decider.ts';
  */
 export const PROVISION = 'default_networking';
 const LABELS: JsonObject = { 'osac.openshift.io/default': 'true' };
+const SUBNET_NAME = 'default-';
+export const DEFAULT_GROUP = 'default';
+/** IPv4 first. */
+export const DEFAULT_SUBNETS: readonly string[] = FAMILIES.map(
+  (family) => SUBNET_NAME + fieldOf(family).replace('_cidr', ''),
+);
+export const isDefault = (document: JsonObject): boolean =>
+  Object.entries(LABELS).every(
+    ([label, value]) => own(objectAt(objectAt(document, 'metadata'), 'labels'), label) === value,
+  );
 
 type Named = { readonly id: string; readonly name: string };
 export type DefaultPart = {
@@ -76,7 +86,7 @@ export const defaultParts = (
   );
   const inNetwork = { virtual_network: { id: network.id, name: network.name } };
   const subnets = Object.entries(objectAt(provision, 'subnets')).map(([field, range]) =>
-    part('subnet', `default-${field.replace('_cidr', '')}`, { ...inNetwork, [field]: range }),
+    part('subnet', SUBNET_NAME + field.replace('_cidr', ''), { ...inNetwork, [field]: range }),
   );
   const { pool } = provision;
   const address = pool === undefined ? undefined : part('externalIp', 'default-nat', { pool });
@@ -91,7 +101,7 @@ export const defaultParts = (
           }),
         ];
   const { ingress = [], egress = [] } = provision;
-  const group = part('securityGroup', 'default', { ...inNetwork, ingress, egress });
+  const group = part('securityGroup', DEFAULT_GROUP, { ...inNetwork, ingress, egress });
   return [network, ...subnets, ...gateway, group];
 };
 

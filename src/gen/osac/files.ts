@@ -5,6 +5,9 @@ import { file_osac_public_v1_cluster_network } from './public/v1/cluster_network
 import { file_osac_public_v1_cluster_templates } from './public/v1/cluster_templates_pb.ts';
 import { file_osac_public_v1_cluster_versions } from './public/v1/cluster_versions_pb.ts';
 import { file_osac_public_v1_clusters } from './public/v1/clusters_pb.ts';
+import { file_osac_public_v1_compute_instance_catalog_items } from './public/v1/compute_instance_catalog_items_pb.ts';
+import { file_osac_public_v1_compute_instance_templates } from './public/v1/compute_instance_templates_pb.ts';
+import { file_osac_public_v1_compute_instances } from './public/v1/compute_instances_pb.ts';
 import { file_osac_public_v1_disk_images } from './public/v1/disk_images_pb.ts';
 import { file_osac_public_v1_events } from './public/v1/events_pb.ts';
 import { file_osac_public_v1_external_ip_attachments } from './public/v1/external_ip_attachments_pb.ts';
@@ -32,6 +35,9 @@ import { file_osac_private_v1_cluster_network } from './private/v1/cluster_netwo
 import { file_osac_private_v1_cluster_templates } from './private/v1/cluster_templates_pb.ts';
 import { file_osac_private_v1_cluster_versions } from './private/v1/cluster_versions_pb.ts';
 import { file_osac_private_v1_clusters } from './private/v1/clusters_pb.ts';
+import { file_osac_private_v1_compute_instance_catalog_items } from './private/v1/compute_instance_catalog_items_pb.ts';
+import { file_osac_private_v1_compute_instance_templates } from './private/v1/compute_instance_templates_pb.ts';
+import { file_osac_private_v1_compute_instances } from './private/v1/compute_instances_pb.ts';
 import { file_osac_private_v1_disk_images } from './private/v1/disk_images_pb.ts';
 import { file_osac_private_v1_events } from './private/v1/events_pb.ts';
 import { file_osac_private_v1_external_ip_attachments } from './private/v1/external_ip_attachments_pb.ts';
@@ -66,6 +72,9 @@ export const files = [
   file_osac_public_v1_cluster_templates,
   file_osac_public_v1_cluster_versions,
   file_osac_public_v1_clusters,
+  file_osac_public_v1_compute_instance_catalog_items,
+  file_osac_public_v1_compute_instance_templates,
+  file_osac_public_v1_compute_instances,
   file_osac_public_v1_disk_images,
   file_osac_public_v1_events,
   file_osac_public_v1_external_ip_attachments,
@@ -93,6 +102,9 @@ export const files = [
   file_osac_private_v1_cluster_templates,
   file_osac_private_v1_cluster_versions,
   file_osac_private_v1_clusters,
+  file_osac_private_v1_compute_instance_catalog_items,
+  file_osac_private_v1_compute_instance_templates,
+  file_osac_private_v1_compute_instances,
   file_osac_private_v1_disk_images,
   file_osac_private_v1_events,
   file_osac_private_v1_external_ip_attachments,

@@ -28,6 +28,9 @@ const COMPONENT = record({
   'release_image?': TEXT,
 });
 
+/** Of a compute instance, whole and as its own only component; each only if set. */
+const MACHINE = record({ 'instance_type?': TEXT, 'image_ref?': TEXT, 'boot_disk_size_gib?': COUNT });
+
 const IDENTITY: JsonObject = {
   resource_id: TEXT,
   resource_type: { enum: meteredKinds.map(({ meter }) => meter.resourceType) },
@@ -54,13 +57,14 @@ const lifecycle = (dimensions: JsonObject, resourceType = 'cluster_order'): Json
     schema_version: VERSION,
   });
 
-const heartbeat = record({
-  ...IDENTITY,
-  current_state: TEXT,
-  duration_seconds: { type: 'number', minimum: 0 },
-  billing_dimensions: COMPONENT,
-  schema_version: VERSION,
-});
+const heartbeat = (dimensions: JsonObject): JsonObject =>
+  record({
+    ...IDENTITY,
+    current_state: TEXT,
+    duration_seconds: { type: 'number', minimum: 0 },
+    billing_dimensions: dimensions,
+    schema_version: VERSION,
+  });
 
 const REASONS = ['missed_creation', 'state_drift', 'billing_dimensions_drift', 'missed_deletion'] as const;
 
@@ -71,7 +75,7 @@ const correction = record({
   corrected_state: NULLABLE,
   previous_state_in_projection: NULLABLE,
   actual_state_from_source: NULLABLE,
-  'billing_dimensions?': { anyOf: [WHOLE, COMPONENT] },
+  'billing_dimensions?': { anyOf: [WHOLE, COMPONENT, MACHINE] },
   'affected_interval?': { type: ['object', 'null'] },
   schema_version: VERSION,
 });
@@ -80,6 +84,9 @@ const UUID = '[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}';
 const NODE_SET = '/[^/]+';
 /** Projected and actual state are empty where there is none; the sum is FNV-64 of dimensions and interval. */
 const CORRECTION_ID = `^correction/[^/]+/(${REASONS.join('|')})/[A-Z_]*/[A-Z_]*/[0-9a-f]{1,16}(${NODE_SET})?$`;
+
+/** A compute instance is one thing: no record of it names a component. */
+const MACHINES = lifecycle(MACHINE, 'compute_instance');
 
 /** Of resource types that OSAC does not meter. */
 const EXTRA = [
@@ -95,16 +102,16 @@ export const METERING_MESSAGES: readonly MeteringMessage[] = [
     topic: METERING_TOPICS.lifecycle,
     sources: [METERING_SOURCE],
     ...(change === 'created' || change === 'deleted'
-      ? { ids: `^${UUID}$`, data: lifecycle(WHOLE) }
-      : { ids: `^${UUID}${NODE_SET}$`, data: lifecycle(COMPONENT) }),
+      ? { ids: `^${UUID}$`, data: { oneOf: [lifecycle(WHOLE), MACHINES] } }
+      : { ids: `^${UUID}(${NODE_SET})?$`, data: { oneOf: [lifecycle(COMPONENT), MACHINES] } }),
   })),
   {
     type: 'osac.resource.heartbeat.v1',
     topic: METERING_TOPICS.heartbeat,
     sources: [METERING_SOURCE],
     // Of the start of the window, in seconds since 1970.
-    ids: `^hb/[^/]+/[0-9]+${NODE_SET}$`,
-    data: heartbeat,
+    ids: `^hb/[^/]+/[0-9]+(${NODE_SET})?$`,
+    data: { anyOf: [heartbeat(COMPONENT), heartbeat(MACHINE)] },
   },
   // What is billed as a whole has no component, so that its amounts never change.
   ...['created', 'started', 'resumed', 'suspended', 'deleted'].map((change) => ({

@@ -159,11 +159,12 @@ const mapAt = (document: JsonObject, path: string): JsonObject => {
     : objectAt(valueAt(document, path.slice(0, at)), path.slice(at + 1));
 };
 
-const valueOf = ({ kind, encoding }: SecretRule, path: string, text: string): SecretValue => ({
-  path,
-  kind,
-  value: Buffer.from(text, encoding === 'base64' ? 'base64' : 'utf8'),
-});
+const valueOf = ({ kind, encoding, maxBytes }: SecretRule, path: string, text: string): SecretValue => {
+  const value = Buffer.from(text, encoding === 'base64' ? 'base64' : 'utf8');
+  if (maxBytes !== undefined && value.byteLength > maxBytes)
+    throw invalid(`field '${path}' may have at most ${maxBytes} bytes`, path);
+  return { path, kind, value };
+};
 
 /** The values that differ from what is stored: sending a secret again changes nothing. One that cannot be read is replaced. */
 export const newValues = async (

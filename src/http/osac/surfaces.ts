@@ -173,6 +173,7 @@ type OsacServices = WriteServices &
     readonly formatPosition: (position: string) => string;
     /** ISO duration that an order may wait for a place, unless it says so itself; absent: as long as it takes. */
     readonly placementDeadline?: string;
+    readonly maxDiskGib?: number;
     /** Default: that of the setting. */
     readonly maxVolumeGib?: number;
     readonly past: Past;

@@ -88,6 +88,11 @@ export const makeHousePool = async (
     ['POST', 'network_classes', { ...networkClass.example, metadata: {} }],
     ['POST', networks, { id: 'house-network', ...named('house-network', { annotations }), spec: network }],
     ['PATCH', `${networks}/house-network`, READY_NETWORK],
+    ['POST', 'subnets', HOUSE_SUBNET],
+    ['PATCH', 'subnets/house-subnet', { status: { state: 'SUBNET_STATE_READY' } }],
+    ['POST', 'instance_types', HOUSE_TYPE],
+    ['POST', 'disk_images', { id: 'house-image', ...named('house-image'), spec: IMAGE }],
+    ['POST', 'compute_instance_templates', HOUSE_MACHINE],
     ['POST', 'storage_backends', { id: 'house-backend', metadata: { name: 'house-backend' }, spec: backend }],
     ['POST', 'storage_tiers', { metadata: { name: 'house-tier' }, spec: TIER }],
   ] as const)
@@ -108,9 +113,52 @@ export const makeHousePool = async (
   );
 };
 
+const IMAGE = {
+  source_type: 'SOURCE_TYPE_REGISTRY',
+  source_ref: 'quay.example/i:1',
+  architecture: ['ARCHITECTURE_AMD64'],
+};
+const HOUSE_SUBNET = {
+  id: 'house-subnet',
+  ...named('house-subnet'),
+  spec: { virtual_network: { id: 'house-network' }, ipv4_cidr: '10.255.255.0/24' },
+};
+const HOUSE_TYPE = {
+  metadata: { name: 'house-type' },
+  spec: { cores: 2, memory_gib: 4, description: 'House' },
+};
+const HOUSE_MACHINE = {
+  id: 'house.machine',
+  ...named('house-machine'),
+  title: 'House',
+  spec_defaults: {
+    boot_disk: { size_gib: 20 },
+    run_strategy: 'Always',
+    instance_type: { name: 'house-type' },
+    disk_image: { id: 'house-image' },
+  },
+};
+/** In the house's subnet. */
+const MACHINE = {
+  template: { id: 'house.machine' },
+  network_attachments: [{ subnet: { id: 'house-subnet' } }],
+};
+
 /** Of kinds that need more than their declared example. */
 const OWN: { readonly [kind: string]: Sample } = {
   cluster: { body: (name) => ({ ...named(name), spec: { ...SPEC, pull_secret: '{"auths":{}}' } }) },
+  computeInstance: { body: (name) => ({ ...named(name), spec: MACHINE }) },
+  computeInstanceCatalogItem: {
+    body: (name) => ({ ...named(name), title: 'Item', template: { id: 'house.machine' }, published: true }),
+  },
+  computeInstanceTemplate: {
+    body: (name) => ({
+      ...named(name),
+      id: `house.templates.${name.replaceAll('-', '_')}`,
+      title: 'T',
+      spec_defaults: { boot_disk: { size_gib: 20 } },
+    }),
+  },
   clusterCatalogItem: {
     body: (name) => ({ ...named(name), title: 'Item', template: { id: 'osac.templates.small' } }),
   },
@@ -132,11 +180,7 @@ const OWN: { readonly [kind: string]: Sample } = {
   diskImage: {
     body: (name) => ({
       ...named(name),
-      spec: {
-        source_type: 'SOURCE_TYPE_REGISTRY',
-        source_ref: 'quay.example/i:1',
-        architecture: ['ARCHITECTURE_AMD64'],
-      },
+      spec: IMAGE,
     }),
   },
   externalIp: {

@@ -54,7 +54,7 @@ export const networkStory = async (whole: WholeService) => {
     const metadata = { name: `ip-${(serial += 1)}`, annotations: { ...QUICK, ...annotations } };
     return textAt(ok(await user('POST', IPS, { metadata, spec: { pool: { id: pool } } })), 'id');
   };
-  return { admin, user, statusAt, shows, isGone, makePool, order };
+  return { admin, user, statusAt, shows, isGone, makePool, order, until: eventually };
 };
 
 export type NetworkStory = Awaited<ReturnType<typeof networkStory>>;

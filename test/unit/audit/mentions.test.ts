@@ -42,7 +42,7 @@ const NO_ACTION: readonly (readonly [path: RegExp, why: string])[] = [
   [/^creator$/, 'who did it is the subject in the metadata'],
   [/^(secrets\.\*|spec\.pullSecret|pullSecret)\.(id|tenant)$/, 'a value in the secret store'],
   [
-    /(^|\.)(template|catalogItem|version|hostType|pullSecretSecret)\.id$|^(spec\.)?pullSecret(Secret)?\.id$|^targets\.\*\.(id|kind)$/,
+    /(^|\.)(template|catalogItem|version|hostType|instanceType|diskImage|pullSecretSecret)\.id$|^(spec\.)?pullSecret(Secret)?\.id$|^targets\.\*\.(id|kind)$/,
     'a reference is no action on what it points at',
   ],
   [/^(hub|decision\.candidates\.\*\.hub)$/, 'where a cluster lives, or could, is a fact of the cluster'],

@@ -69,7 +69,19 @@ describe('the help of ledgerctl', () => {
       'apply',
       'delete',
     ];
-    names.push('attach', 'detach', 'label', 'annotate', 'scale', 'kubeconfig', 'password', 'completion');
+    names.push(
+      'attach',
+      'detach',
+      'start',
+      'stop',
+      'restart',
+      'label',
+      'annotate',
+      'scale',
+      'kubeconfig',
+      'password',
+      'completion',
+    );
     names.push('orders list', 'orders show', 'orders retry', 'orders cancel');
     names.push('orders skip', 'orders resume', 'orders abort');
     names.push('lanes list', 'lanes pause', 'lanes resume', 'store backup', 'store check');

@@ -1,6 +1,6 @@
 import { claimOfCluster } from '../../../src/domain/clusters/servable.ts';
 import { expect } from 'chai';
-import { parametersOf } from '../../../src/domain/clusters/resolve.ts';
+import { parametersOf } from '../../../src/domain/catalog/templates.ts';
 import { reviseCluster } from '../../../src/domain/clusters/revise.ts';
 import { evolveCluster } from '../../../src/domain/clusters/cluster.ts';
 import {

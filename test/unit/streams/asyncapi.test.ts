@@ -157,8 +157,11 @@ describe('AsyncAPI document', () => {
     const uuid = '0193a1b2-0000-7000-8000-0000000000c1';
     for (const [type, good, bad] of [
       ['created', uuid, `${uuid}/workers`],
-      ['started', `${uuid}/workers`, uuid],
-      ['heartbeat', `hb/${uuid}/1795262400/workers`, `hb/${uuid}/1795262400`],
+      // What is one thing has no component in its ids: a compute instance.
+      ['started', uuid, `${uuid}/workers/2`],
+      ['started', `${uuid}/workers`, 'workers'],
+      ['heartbeat', `hb/${uuid}/1795262400`, `hb/${uuid}/`],
+      ['heartbeat', `hb/${uuid}/1795262400/workers`, `hb/${uuid}/1795262400/workers/2`],
       ['heartbeat', `hb/${uuid}/1795262400/_control_plane`, `hb/${uuid}/1795262400.5/workers`],
     ] as const) {
       const record = metering().find(({ headers }) => headers['ce_type'] === `osac.resource.${type}.v1`);

@@ -262,6 +262,7 @@ const isServed = async (
   { group, version, plural }: HubObject,
   by: CallOptions,
 ): Promise<boolean> => {
+  if (group === '') return true;
   try {
     const path = `/apis/${group}/${version}`;
     const told = await api.ask({ what: `discover ${group}`, method: 'GET', path }, by);

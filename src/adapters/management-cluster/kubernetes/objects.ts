@@ -7,6 +7,7 @@ import {
 import {
   isLabelValue,
   manifestFaults,
+  fieldOfObject,
   objectOf,
   patchFaults,
   type Companion,
@@ -151,7 +152,8 @@ export const objectOperations = (api: Api, rights: Pick<Rights, 'has'>): ObjectO
         return kind.shown(await api.mergePatch(kind, { ...at(place), part: 'status' }, { status }, by));
       }
       refuse(kind, place.name, patchFaults(kind, spec));
-      const patch = { spec: JSON.parse(JSON.stringify(kind.spec.partial().parse(spec))) as JsonObject };
+      const wanted = JSON.parse(JSON.stringify(kind.spec.partial().parse(spec))) as JsonObject;
+      const patch = { [fieldOfObject(kind)]: wanted };
       const stored = await api.mergePatch(kind, at(place), patch, by, secretsIn(kind, spec));
       return kind.shown(stored);
     },

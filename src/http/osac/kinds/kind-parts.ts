@@ -30,5 +30,7 @@ export type PartServices = CreateServices & {
   readonly catalogue: CatalogueReader;
   /** ISO duration that an order may wait for a place, unless it says so itself. */
   readonly placementDeadline?: string;
+  /** GiB that one disk of a compute instance may have. */
+  readonly maxDiskGib?: number;
   readonly maxVolumeGib?: number;
 };

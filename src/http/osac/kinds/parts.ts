@@ -1,5 +1,6 @@
 import type { CreateServices } from '../creates.ts';
-import { catalogItemCreation, catalogItemRevision, hidingUnpublished } from './cluster-catalog-item.ts';
+import { catalogItemCreation, catalogItemRevision, hidingUnpublished, type Offered } from './catalog-item.ts';
+import { offeredClusters } from './cluster-catalog-item.ts';
 import { clusterParts } from './cluster.ts';
 import { clusterVersionCreation, clusterVersionRevision } from './cluster-version.ts';
 import {
@@ -9,6 +10,8 @@ import {
   roleBindingRevision,
 } from './bound-users.ts';
 import { attachmentCreation } from './external-ip-attachment.ts';
+import { OFFERED_INSTANCES } from './compute-instance-catalog-item.ts';
+import { instanceCreation, instanceRevision } from './compute-instance.ts';
 import { externalIpCreation, hidingUnoffered, placedCreation } from './external-ip.ts';
 import { hubCreation, hubRevision } from './hub.ts';
 import type { KindParts, PartServices } from './kind-parts.ts';
@@ -24,16 +27,22 @@ const boundUsers = (services: CreateServices): KindParts => ({
   revision: boundUsersRevision(services),
 });
 
+const catalogItems = (services: PartServices, offered: Offered): KindParts => ({
+  creation: catalogItemCreation(services, offered),
+  revision: catalogItemRevision(services, offered),
+  serving: (service, surface) => (surface === 'public' ? hidingUnpublished(service, services) : service),
+});
+
 /** By kind. One file per kind stands beside this one. */
 export const kindParts: { readonly [kind: string]: (services: PartServices) => KindParts } = {
   // Its commands are its own; nobody gives them but its own parts.
   cluster: (services) => clusterParts(services) as unknown as KindParts,
-  clusterCatalogItem: (services) => ({
-    creation: catalogItemCreation(services),
-    revision: catalogItemRevision(services),
-    serving: (service, surface) => (surface === 'public' ? hidingUnpublished(service, services) : service),
-  }),
+  clusterCatalogItem: (services) => catalogItems(services, offeredClusters(services)),
   clusterVersion: () => ({ creation: clusterVersionCreation, revision: clusterVersionRevision }),
+  // Its commands are more than those of documents.
+  computeInstance: (services) =>
+    ({ creation: instanceCreation(services), revision: instanceRevision(services) }) as unknown as KindParts,
+  computeInstanceCatalogItem: (services) => catalogItems(services, OFFERED_INSTANCES),
   externalIp: (services) => ({ creation: externalIpCreation(services) }),
   externalIpAttachment: (services) => ({ creation: attachmentCreation(services) }),
   externalIpPool: (services) => ({

@@ -1,17 +1,16 @@
 import { expect } from 'chai';
 import { isPlainMessage, MESSAGES } from '../../../../src/http/osac/messages.ts';
-import {
-  clusterCatalogItem,
-  isPublished,
-  MAX_FIELD_DEFINITIONS,
-} from '../../../../src/domain/catalog/cluster-catalog-item.resource.ts';
+import { isPublished, MAX_FIELD_DEFINITIONS } from '../../../../src/domain/catalog/catalog-item.ts';
+import { clusterCatalogItem } from '../../../../src/domain/catalog/cluster-catalog-item.resource.ts';
 import type { DocumentCommand } from '../../../../src/domain/catalog/document.ts';
-import { specSegments } from '../../../../src/domain/clusters/spec-paths.ts';
+import { INSTANCE_SPEC } from '../../../../src/domain/compute/instance-spec.ts';
+import { CLUSTER_SPEC } from '../../../../src/domain/clusters/spec-paths.ts';
 import type { JsonObject } from '../../../../src/domain/json.ts';
 import { specify, type EventOf } from '../../../support/domain/decider-spec.ts';
 
 type ClusterCatalogItemEvent = EventOf<typeof clusterCatalogItem>;
 
+const { segmentsOf: specSegments } = CLUSTER_SPEC;
 const at = '2026-11-21T12:00:00.000Z';
 const facts = { at, id: 'i1', tenant: 'shared', project: '', name: 'small-item', creator: 'system' };
 const sent: JsonObject = { title: 'Small', template: { id: 't', name: 't' }, published: true };
@@ -126,27 +125,33 @@ describe('cluster catalog items', () => {
   });
 });
 
-describe('fields of a cluster spec that can be governed', () => {
-  const message = MESSAGES['Cluster']?.public?.fields.find(({ name }) => name === 'spec')?.message;
+for (const { message: name, words, segmentsOf } of [CLUSTER_SPEC, INSTANCE_SPEC])
+  describe(`fields of a ${words} spec that can be governed`, () => {
+    const message = MESSAGES[name]?.public?.fields.find((field) => field.name === 'spec')?.message;
 
-  it('are those of the message, but for what says which item is meant', () => {
-    const names = (message?.fields ?? []).map(({ name }) => name);
-    expect(names.filter((name) => specSegments(name) === undefined).sort()).to.deep.equal([
-      'catalog_item',
-      'template',
-    ]);
-    for (const field of message?.fields ?? []) {
-      const inner = field.message;
-      if (inner === undefined || !isPlainMessage(inner) || specSegments(field.name) === undefined) continue;
-      const prefix = field.fieldKind === 'map' ? `${field.name}.key` : field.name;
-      const open = inner.fields.filter(({ name }) => specSegments(`${prefix}.${name}`) !== undefined);
-      expect(
-        open.map(({ name }) => name),
-        field.name,
-      ).to.deep.equal(inner.fields.map(({ name }) => name));
-      expect(specSegments(`${prefix}.no_such_field`), field.name).to.equal(undefined);
-    }
+    it('are those of the message, but for what says which item is meant', () => {
+      const names = (message?.fields ?? []).map((field) => field.name);
+      expect(names.filter((field) => segmentsOf(field) === undefined).sort()).to.deep.equal([
+        'catalog_item',
+        'template',
+      ]);
+      for (const field of message?.fields ?? []) {
+        const inner = field.message;
+        const isList = field.fieldKind === 'list';
+        if (inner === undefined || isList || !isPlainMessage(inner) || segmentsOf(field.name) === undefined)
+          continue;
+        const prefix = field.fieldKind === 'map' ? `${field.name}.key` : field.name;
+        const open = inner.fields.filter((one) => segmentsOf(`${prefix}.${one.name}`) !== undefined);
+        expect(
+          open.map((one) => one.name),
+          field.name,
+        ).to.deep.equal(inner.fields.map((one) => one.name));
+        expect(segmentsOf(`${prefix}.no_such_field`), field.name).to.equal(undefined);
+      }
+    });
   });
+
+describe('paths of fields that can be governed', () => {
   it('are walked key by key; names of parameters may hold dots, none may be empty', () => {
     expect(specSegments('template_parameters.a.b')).to.deep.equal(['template_parameters', 'a.b']);
     expect(specSegments('node_sets.workers.size')).to.deep.equal(['node_sets', 'workers', 'size']);

@@ -4,10 +4,8 @@ import {
   type DocumentCommand,
   type DocumentState,
 } from '../../../../src/domain/catalog/document.ts';
-import {
-  clusterTemplate,
-  isOrderableTemplateId,
-} from '../../../../src/domain/catalog/cluster-template.resource.ts';
+import { clusterTemplate } from '../../../../src/domain/catalog/cluster-template.resource.ts';
+import { isOrderableTemplateId } from '../../../../src/domain/catalog/templates.ts';
 import { fabricInterfaceOf, hostType } from '../../../../src/domain/catalog/host-type.resource.ts';
 import { nameFromId, nameFromVersion } from '../../../../src/domain/catalog/derived-names.ts';
 import type { JsonObject } from '../../../../src/domain/json.ts';

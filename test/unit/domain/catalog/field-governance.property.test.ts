@@ -2,7 +2,8 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { clusterCatalogItem } from '../../../../src/domain/catalog/cluster-catalog-item.resource.ts';
 import { governedSpec } from '../../../../src/domain/catalog/field-governance.ts';
-import { clusterGovernance } from '../../../../src/domain/clusters/item-governance.ts';
+import { itemGovernance } from '../../../../src/domain/catalog/item-governance.ts';
+import { CLUSTER_SPEC } from '../../../../src/domain/clusters/spec-paths.ts';
 import { isRefused } from '../../../../src/domain/decider.ts';
 import { sameJson } from '../../../../src/domain/json-tools.ts';
 import type { JsonObject, JsonValue } from '../../../../src/domain/json.ts';
@@ -166,7 +167,7 @@ const itemOf = (drawn: readonly Drawn[]): JsonObject => ({
 const govern = (sent: JsonObject, drawn: readonly Drawn[]) =>
   governedSpec(
     sent,
-    clusterGovernance({ name: 'i', document: itemOf(drawn) }, template, () => undefined),
+    itemGovernance(CLUSTER_SPEC, { name: 'i', document: itemOf(drawn) }, template, () => undefined),
   );
 
 /** A default as it stands in a spec: plain, but for parameters. */

@@ -6,7 +6,7 @@ import {
   clusterOrderSpec,
   orderName,
 } from '../../../../src/domain/clusters/cluster-order-manifest.ts';
-import { plainValue } from '../../../../src/domain/clusters/parameter-values.ts';
+import { plainValue } from '../../../../src/domain/catalog/parameter-values.ts';
 import { ID, ordered } from './samples.ts';
 import { check } from '../../../support/property.ts';
 

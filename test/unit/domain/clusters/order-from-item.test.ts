@@ -6,7 +6,8 @@ import {
   type CatalogueObject,
   templateReference,
 } from '../../../../src/domain/clusters/resolve.ts';
-import { defaultMisfit, templateMisfit } from '../../../../src/domain/clusters/item-governance.ts';
+import { defaultMisfit, templateMisfit } from '../../../../src/domain/catalog/item-governance.ts';
+import { CLUSTER_SPEC } from '../../../../src/domain/clusters/spec-paths.ts';
 import { trialRejection } from '../../../../src/domain/clusters/item-trial.ts';
 import { pullSecretIn } from '../../../../src/domain/clusters/revise.ts';
 import { isRefused } from '../../../../src/domain/decider.ts';
@@ -227,7 +228,8 @@ describe('clusters: what an item promises', () => {
   const promised = (...field_definitions: JsonObject[]) => ({ title: 'x', field_definitions });
   const trial = (...definitions: JsonObject[]) =>
     trialRejection(promised(...definitions), template, catalogue, () => undefined);
-  const fits = (...definitions: JsonObject[]) => templateMisfit(promised(...definitions), template);
+  const fits = (...definitions: JsonObject[]) =>
+    templateMisfit(CLUSTER_SPEC, promised(...definitions), template);
 
   it('can be ordered', () => {
     for (const one of items)
@@ -274,9 +276,11 @@ describe('clusters: what an item promises', () => {
   });
   it('keeps to its own schemas', () => {
     const size = { path: 'node_sets.workers.size', editable: true, validation_schema: '"max 5"' };
-    expect(defaultMisfit(promised({ ...size, default: 5 }), catalogue.misfit)).to.equal(undefined);
-    expect(defaultMisfit(promised(size), catalogue.misfit)).to.equal(undefined);
-    expect(defaultMisfit(promised({ ...size, default: 6 }), catalogue.misfit)).to.include({
+    expect(defaultMisfit(CLUSTER_SPEC, promised({ ...size, default: 5 }), catalogue.misfit)).to.equal(
+      undefined,
+    );
+    expect(defaultMisfit(CLUSTER_SPEC, promised(size), catalogue.misfit)).to.equal(undefined);
+    expect(defaultMisfit(CLUSTER_SPEC, promised({ ...size, default: 6 }), catalogue.misfit)).to.include({
       field: 'field_definitions.0.default',
       message:
         "the default of field definition 'node_sets.workers.size' does not fit its validation_schema: must be at most 5",

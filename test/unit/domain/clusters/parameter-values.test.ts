@@ -6,7 +6,7 @@ import {
   file_google_protobuf_wrappers,
 } from '@bufbuild/protobuf/wkt';
 import { expect } from 'chai';
-import { unwrapped, wrapped } from '../../../../src/domain/clusters/parameter-values.ts';
+import { unwrapped, wrapped } from '../../../../src/domain/catalog/parameter-values.ts';
 import type { JsonValue } from '../../../../src/domain/json.ts';
 
 const GOOGLE = 'type.googleapis.com/google.protobuf.';

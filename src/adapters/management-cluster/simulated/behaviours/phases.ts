@@ -17,6 +17,14 @@ type Status = { readonly conditions: readonly Condition[]; readonly [field: stri
 /** Settings that are lengths of time. */
 export type DurationKey = 'accept' | 'finish' | 'operators' | 'namespace';
 
+/** What an object was when a phase begins. */
+export type Before = {
+  readonly now: number;
+  readonly status: { readonly conditions: readonly Condition[]; readonly [field: string]: unknown };
+  /** The spec that it was last made ready with. */
+  readonly spec?: object;
+};
+
 /** A kind whose objects go through phases, the same ones again after each change of their spec. */
 export type PhaseTable = {
   readonly kind: OwnedObject;
@@ -24,7 +32,7 @@ export type PhaseTable = {
   /** Each begins so long after the one before. `failInstall` numbers tries that end in `failed` instead of the last. */
   readonly phases: readonly {
     readonly after: DurationKey;
-    readonly status: (record: ObjectRecord) => object;
+    readonly status: (record: ObjectRecord, before: Before) => object;
   }[];
   readonly failed: (text: string) => object;
   readonly deleting: object;
@@ -66,6 +74,7 @@ const live = (table: PhaseTable, record: ObjectRecord, onVersion: OnVersion = ()
   let tries = 0;
   /** Of the spec that counts; an earlier round is given up. */
   let round = 0;
+  let settled: object | undefined;
 
   const begin = (): void => {
     if (object.deletionAt() !== undefined) return;
@@ -79,7 +88,12 @@ const live = (table: PhaseTable, record: ObjectRecord, onVersion: OnVersion = ()
       after += life[phase.after];
       object.later(after, () => {
         if (mine !== round || object.deletionAt() !== undefined) return;
-        if (!isLast || !fails) return object.writeStatus(phase.status({ ...record, spec: object.spec() }));
+        if (!isLast || !fails) {
+          const before = { now: agenda.now(), status: object.status(), ...(settled && { spec: settled }) };
+          object.writeStatus(phase.status({ ...record, spec: object.spec() }, before));
+          if (isLast) settled = object.spec();
+          return;
+        }
         object.writeStatus(table.failed(life.failText));
         object.later(life.retry, () => mine === round && begin());
       });

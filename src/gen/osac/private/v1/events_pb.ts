@@ -12,6 +12,12 @@ import type { ClusterVersion, ClusterVersionJson } from "./cluster_versions_pb.t
 import { file_osac_private_v1_cluster_versions } from "./cluster_versions_pb.ts";
 import type { Cluster, ClusterJson } from "./clusters_pb.ts";
 import { file_osac_private_v1_clusters } from "./clusters_pb.ts";
+import type { ComputeInstanceCatalogItem, ComputeInstanceCatalogItemJson } from "./compute_instance_catalog_items_pb.ts";
+import { file_osac_private_v1_compute_instance_catalog_items } from "./compute_instance_catalog_items_pb.ts";
+import type { ComputeInstanceTemplate, ComputeInstanceTemplateJson } from "./compute_instance_templates_pb.ts";
+import { file_osac_private_v1_compute_instance_templates } from "./compute_instance_templates_pb.ts";
+import type { ComputeInstance, ComputeInstanceJson } from "./compute_instances_pb.ts";
+import { file_osac_private_v1_compute_instances } from "./compute_instances_pb.ts";
 import type { DiskImage, DiskImageJson } from "./disk_images_pb.ts";
 import { file_osac_private_v1_disk_images } from "./disk_images_pb.ts";
 import type { ExternalIPAttachment, ExternalIPAttachmentJson } from "./external_ip_attachments_pb.ts";
@@ -64,7 +70,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file osac/private/v1/events.proto.
  */
 export const file_osac_private_v1_events: GenFile = /*@__PURE__*/
-  fileDesc("Chxvc2FjL3ByaXZhdGUvdjEvZXZlbnRzLnByb3RvEg9vc2FjLnByaXZhdGUudjEi4AsKBUV2ZW50EgoKAmlkGAEgASgJEigKBHR5cGUYAiABKA4yGi5vc2FjLnByaXZhdGUudjEuRXZlbnRUeXBlEisKB2NsdXN0ZXIYAyABKAsyGC5vc2FjLnByaXZhdGUudjEuQ2x1c3RlckgAEjwKEGNsdXN0ZXJfdGVtcGxhdGUYBCABKAsyIC5vc2FjLnByaXZhdGUudjEuQ2x1c3RlclRlbXBsYXRlSAASLgoJaG9zdF90eXBlGAUgASgLMhkub3NhYy5wcml2YXRlLnYxLkhvc3RUeXBlSAASIwoDaHViGAYgASgLMhQub3NhYy5wcml2YXRlLnYxLkh1YkgAEjYKDW5ldHdvcmtfY2xhc3MYCyABKAsyHS5vc2FjLnByaXZhdGUudjEuTmV0d29ya0NsYXNzSAASKQoGc3VibmV0GAwgASgLMhcub3NhYy5wcml2YXRlLnYxLlN1Ym5ldEgAEjoKD3ZpcnR1YWxfbmV0d29yaxgNIAEoCzIfLm9zYWMucHJpdmF0ZS52MS5WaXJ0dWFsTmV0d29ya0gAEjgKDnNlY3VyaXR5X2dyb3VwGA4gASgLMh4ub3NhYy5wcml2YXRlLnYxLlNlY3VyaXR5R3JvdXBIABIlCgR1c2VyGBMgASgLMhUub3NhYy5wcml2YXRlLnYxLlVzZXJIABIlCgRyb2xlGBQgASgLMhUub3NhYy5wcml2YXRlLnYxLlJvbGVIABI0Cgxyb2xlX2JpbmRpbmcYFSABKAsyHC5vc2FjLnByaXZhdGUudjEuUm9sZUJpbmRpbmdIABJDChRjbHVzdGVyX2NhdGFsb2dfaXRlbRgWIAEoCzIjLm9zYWMucHJpdmF0ZS52MS5DbHVzdGVyQ2F0YWxvZ0l0ZW1IABIrCgdwcm9qZWN0GBggASgLMhgub3NhYy5wcml2YXRlLnYxLlByb2plY3RIABI2Cg1pbnN0YW5jZV90eXBlGBogASgLMh0ub3NhYy5wcml2YXRlLnYxLkluc3RhbmNlVHlwZUgAEjoKD3N0b3JhZ2VfYmFja2VuZBgeIAEoCzIfLm9zYWMucHJpdmF0ZS52MS5TdG9yYWdlQmFja2VuZEgAEikKBnRlbmFudBgfIAEoCzIXLm9zYWMucHJpdmF0ZS52MS5UZW5hbnRIABI+ChFpZGVudGl0eV9wcm92aWRlchggIAEoCzIhLm9zYWMucHJpdmF0ZS52MS5JZGVudGl0eVByb3ZpZGVySAASQAoScHJvamVjdF9tZW1iZXJzaGlwGCEgASgLMiIub3NhYy5wcml2YXRlLnYxLlByb2plY3RNZW1iZXJzaGlwSAASOwoQZXh0ZXJuYWxfaXBfcG9vbBgiIAEoCzIfLm9zYWMucHJpdmF0ZS52MS5FeHRlcm5hbElQUG9vbEgAEjIKC2V4dGVybmFsX2lwGCMgASgLMhsub3NhYy5wcml2YXRlLnYxLkV4dGVybmFsSVBIABJHChZleHRlcm5hbF9pcF9hdHRhY2htZW50GCQgASgLMiUub3NhYy5wcml2YXRlLnYxLkV4dGVybmFsSVBBdHRhY2htZW50SAASMgoLbmF0X2dhdGV3YXkYJSABKAsyGy5vc2FjLnByaXZhdGUudjEuTkFUR2F0ZXdheUgAEjoKD2NsdXN0ZXJfdmVyc2lvbhgmIAEoCzIfLm9zYWMucHJpdmF0ZS52MS5DbHVzdGVyVmVyc2lvbkgAEjQKDHN0b3JhZ2VfdGllchgnIAEoCzIcLm9zYWMucHJpdmF0ZS52MS5TdG9yYWdlVGllckgAEikKBnNlY3JldBgoIAEoCzIXLm9zYWMucHJpdmF0ZS52MS5TZWNyZXRIABIpCgZ2b2x1bWUYKSABKAsyFy5vc2FjLnByaXZhdGUudjEuVm9sdW1lSAASMAoKZGlza19pbWFnZRgqIAEoCzIaLm9zYWMucHJpdmF0ZS52MS5EaXNrSW1hZ2VIAEIJCgdwYXlsb2FkIjQKEkV2ZW50c1dhdGNoUmVxdWVzdBITCgZmaWx0ZXIYASABKAlIAIgBAUIJCgdfZmlsdGVyIjwKE0V2ZW50c1dhdGNoUmVzcG9uc2USJQoFZXZlbnQYASABKAsyFi5vc2FjLnByaXZhdGUudjEuRXZlbnQqpAEKCUV2ZW50VHlwZRIaChZFVkVOVF9UWVBFX1VOU1BFQ0lGSUVEEAASHQoZRVZFTlRfVFlQRV9PQkpFQ1RfQ1JFQVRFRBABEh0KGUVWRU5UX1RZUEVfT0JKRUNUX1VQREFURUQQAhIdChlFVkVOVF9UWVBFX09CSkVDVF9ERUxFVEVEEAMSHgoaRVZFTlRfVFlQRV9PQkpFQ1RfU0lHTkFMRUQQBDJeCgZFdmVudHMSVAoFV2F0Y2gSIy5vc2FjLnByaXZhdGUudjEuRXZlbnRzV2F0Y2hSZXF1ZXN0GiQub3NhYy5wcml2YXRlLnYxLkV2ZW50c1dhdGNoUmVzcG9uc2UwAWIGcHJvdG8z", [file_osac_private_v1_cluster_catalog_items, file_osac_private_v1_cluster_templates, file_osac_private_v1_cluster_versions, file_osac_private_v1_clusters, file_osac_private_v1_disk_images, file_osac_private_v1_external_ip_attachments, file_osac_private_v1_external_ip_pools, file_osac_private_v1_external_ips, file_osac_private_v1_host_types, file_osac_private_v1_hubs, file_osac_private_v1_identity_providers, file_osac_private_v1_instance_types, file_osac_private_v1_nat_gateways, file_osac_private_v1_network_classes, file_osac_private_v1_project_memberships, file_osac_private_v1_projects, file_osac_private_v1_role_bindings, file_osac_private_v1_roles, file_osac_private_v1_secrets, file_osac_private_v1_security_groups, file_osac_private_v1_storage_backends, file_osac_private_v1_storage_tiers, file_osac_private_v1_subnets, file_osac_private_v1_tenants, file_osac_private_v1_users, file_osac_private_v1_virtual_networks, file_osac_private_v1_volumes]);
+  fileDesc("Chxvc2FjL3ByaXZhdGUvdjEvZXZlbnRzLnByb3RvEg9vc2FjLnByaXZhdGUudjEiww0KBUV2ZW50EgoKAmlkGAEgASgJEigKBHR5cGUYAiABKA4yGi5vc2FjLnByaXZhdGUudjEuRXZlbnRUeXBlEisKB2NsdXN0ZXIYAyABKAsyGC5vc2FjLnByaXZhdGUudjEuQ2x1c3RlckgAEjwKEGNsdXN0ZXJfdGVtcGxhdGUYBCABKAsyIC5vc2FjLnByaXZhdGUudjEuQ2x1c3RlclRlbXBsYXRlSAASLgoJaG9zdF90eXBlGAUgASgLMhkub3NhYy5wcml2YXRlLnYxLkhvc3RUeXBlSAASIwoDaHViGAYgASgLMhQub3NhYy5wcml2YXRlLnYxLkh1YkgAEk0KGWNvbXB1dGVfaW5zdGFuY2VfdGVtcGxhdGUYByABKAsyKC5vc2FjLnByaXZhdGUudjEuQ29tcHV0ZUluc3RhbmNlVGVtcGxhdGVIABI8ChBjb21wdXRlX2luc3RhbmNlGAggASgLMiAub3NhYy5wcml2YXRlLnYxLkNvbXB1dGVJbnN0YW5jZUgAEjYKDW5ldHdvcmtfY2xhc3MYCyABKAsyHS5vc2FjLnByaXZhdGUudjEuTmV0d29ya0NsYXNzSAASKQoGc3VibmV0GAwgASgLMhcub3NhYy5wcml2YXRlLnYxLlN1Ym5ldEgAEjoKD3ZpcnR1YWxfbmV0d29yaxgNIAEoCzIfLm9zYWMucHJpdmF0ZS52MS5WaXJ0dWFsTmV0d29ya0gAEjgKDnNlY3VyaXR5X2dyb3VwGA4gASgLMh4ub3NhYy5wcml2YXRlLnYxLlNlY3VyaXR5R3JvdXBIABIlCgR1c2VyGBMgASgLMhUub3NhYy5wcml2YXRlLnYxLlVzZXJIABIlCgRyb2xlGBQgASgLMhUub3NhYy5wcml2YXRlLnYxLlJvbGVIABI0Cgxyb2xlX2JpbmRpbmcYFSABKAsyHC5vc2FjLnByaXZhdGUudjEuUm9sZUJpbmRpbmdIABJDChRjbHVzdGVyX2NhdGFsb2dfaXRlbRgWIAEoCzIjLm9zYWMucHJpdmF0ZS52MS5DbHVzdGVyQ2F0YWxvZ0l0ZW1IABJUCh1jb21wdXRlX2luc3RhbmNlX2NhdGFsb2dfaXRlbRgXIAEoCzIrLm9zYWMucHJpdmF0ZS52MS5Db21wdXRlSW5zdGFuY2VDYXRhbG9nSXRlbUgAEisKB3Byb2plY3QYGCABKAsyGC5vc2FjLnByaXZhdGUudjEuUHJvamVjdEgAEjYKDWluc3RhbmNlX3R5cGUYGiABKAsyHS5vc2FjLnByaXZhdGUudjEuSW5zdGFuY2VUeXBlSAASOgoPc3RvcmFnZV9iYWNrZW5kGB4gASgLMh8ub3NhYy5wcml2YXRlLnYxLlN0b3JhZ2VCYWNrZW5kSAASKQoGdGVuYW50GB8gASgLMhcub3NhYy5wcml2YXRlLnYxLlRlbmFudEgAEj4KEWlkZW50aXR5X3Byb3ZpZGVyGCAgASgLMiEub3NhYy5wcml2YXRlLnYxLklkZW50aXR5UHJvdmlkZXJIABJAChJwcm9qZWN0X21lbWJlcnNoaXAYISABKAsyIi5vc2FjLnByaXZhdGUudjEuUHJvamVjdE1lbWJlcnNoaXBIABI7ChBleHRlcm5hbF9pcF9wb29sGCIgASgLMh8ub3NhYy5wcml2YXRlLnYxLkV4dGVybmFsSVBQb29sSAASMgoLZXh0ZXJuYWxfaXAYIyABKAsyGy5vc2FjLnByaXZhdGUudjEuRXh0ZXJuYWxJUEgAEkcKFmV4dGVybmFsX2lwX2F0dGFjaG1lbnQYJCABKAsyJS5vc2FjLnByaXZhdGUudjEuRXh0ZXJuYWxJUEF0dGFjaG1lbnRIABIyCgtuYXRfZ2F0ZXdheRglIAEoCzIbLm9zYWMucHJpdmF0ZS52MS5OQVRHYXRld2F5SAASOgoPY2x1c3Rlcl92ZXJzaW9uGCYgASgLMh8ub3NhYy5wcml2YXRlLnYxLkNsdXN0ZXJWZXJzaW9uSAASNAoMc3RvcmFnZV90aWVyGCcgASgLMhwub3NhYy5wcml2YXRlLnYxLlN0b3JhZ2VUaWVySAASKQoGc2VjcmV0GCggASgLMhcub3NhYy5wcml2YXRlLnYxLlNlY3JldEgAEikKBnZvbHVtZRgpIAEoCzIXLm9zYWMucHJpdmF0ZS52MS5Wb2x1bWVIABIwCgpkaXNrX2ltYWdlGCogASgLMhoub3NhYy5wcml2YXRlLnYxLkRpc2tJbWFnZUgAQgkKB3BheWxvYWQiNAoSRXZlbnRzV2F0Y2hSZXF1ZXN0EhMKBmZpbHRlchgBIAEoCUgAiAEBQgkKB19maWx0ZXIiPAoTRXZlbnRzV2F0Y2hSZXNwb25zZRIlCgVldmVudBgBIAEoCzIWLm9zYWMucHJpdmF0ZS52MS5FdmVudCqkAQoJRXZlbnRUeXBlEhoKFkVWRU5UX1RZUEVfVU5TUEVDSUZJRUQQABIdChlFVkVOVF9UWVBFX09CSkVDVF9DUkVBVEVEEAESHQoZRVZFTlRfVFlQRV9PQkpFQ1RfVVBEQVRFRBACEh0KGUVWRU5UX1RZUEVfT0JKRUNUX0RFTEVURUQQAxIeChpFVkVOVF9UWVBFX09CSkVDVF9TSUdOQUxFRBAEMl4KBkV2ZW50cxJUCgVXYXRjaBIjLm9zYWMucHJpdmF0ZS52MS5FdmVudHNXYXRjaFJlcXVlc3QaJC5vc2FjLnByaXZhdGUudjEuRXZlbnRzV2F0Y2hSZXNwb25zZTABYgZwcm90bzM", [file_osac_private_v1_cluster_catalog_items, file_osac_private_v1_cluster_templates, file_osac_private_v1_cluster_versions, file_osac_private_v1_clusters, file_osac_private_v1_compute_instance_catalog_items, file_osac_private_v1_compute_instance_templates, file_osac_private_v1_compute_instances, file_osac_private_v1_disk_images, file_osac_private_v1_external_ip_attachments, file_osac_private_v1_external_ip_pools, file_osac_private_v1_external_ips, file_osac_private_v1_host_types, file_osac_private_v1_hubs, file_osac_private_v1_identity_providers, file_osac_private_v1_instance_types, file_osac_private_v1_nat_gateways, file_osac_private_v1_network_classes, file_osac_private_v1_project_memberships, file_osac_private_v1_projects, file_osac_private_v1_role_bindings, file_osac_private_v1_roles, file_osac_private_v1_secrets, file_osac_private_v1_security_groups, file_osac_private_v1_storage_backends, file_osac_private_v1_storage_tiers, file_osac_private_v1_subnets, file_osac_private_v1_tenants, file_osac_private_v1_users, file_osac_private_v1_virtual_networks, file_osac_private_v1_volumes]);
 
 /**
  * A change of one object (OSAC).
@@ -113,6 +119,18 @@ export type Event = Message<"osac.private.v1.Event"> & {
     case: "hub";
   } | {
     /**
+     * @generated from field: osac.private.v1.ComputeInstanceTemplate compute_instance_template = 7;
+     */
+    value: ComputeInstanceTemplate;
+    case: "computeInstanceTemplate";
+  } | {
+    /**
+     * @generated from field: osac.private.v1.ComputeInstance compute_instance = 8;
+     */
+    value: ComputeInstance;
+    case: "computeInstance";
+  } | {
+    /**
      * @generated from field: osac.private.v1.NetworkClass network_class = 11;
      */
     value: NetworkClass;
@@ -159,6 +177,12 @@ export type Event = Message<"osac.private.v1.Event"> & {
      */
     value: ClusterCatalogItem;
     case: "clusterCatalogItem";
+  } | {
+    /**
+     * @generated from field: osac.private.v1.ComputeInstanceCatalogItem compute_instance_catalog_item = 23;
+     */
+    value: ComputeInstanceCatalogItem;
+    case: "computeInstanceCatalogItem";
   } | {
     /**
      * @generated from field: osac.private.v1.Project project = 24;
@@ -291,6 +315,16 @@ export type EventJson = {
   hub?: HubJson;
 
   /**
+   * @generated from field: osac.private.v1.ComputeInstanceTemplate compute_instance_template = 7;
+   */
+  computeInstanceTemplate?: ComputeInstanceTemplateJson;
+
+  /**
+   * @generated from field: osac.private.v1.ComputeInstance compute_instance = 8;
+   */
+  computeInstance?: ComputeInstanceJson;
+
+  /**
    * @generated from field: osac.private.v1.NetworkClass network_class = 11;
    */
   networkClass?: NetworkClassJson;
@@ -329,6 +363,11 @@ export type EventJson = {
    * @generated from field: osac.private.v1.ClusterCatalogItem cluster_catalog_item = 22;
    */
   clusterCatalogItem?: ClusterCatalogItemJson;
+
+  /**
+   * @generated from field: osac.private.v1.ComputeInstanceCatalogItem compute_instance_catalog_item = 23;
+   */
+  computeInstanceCatalogItem?: ComputeInstanceCatalogItemJson;
 
   /**
    * @generated from field: osac.private.v1.Project project = 24;

@@ -10,6 +10,10 @@ import type { ClusterVersion, ClusterVersionJson } from "./cluster_versions_pb.t
 import { file_osac_public_v1_cluster_versions } from "./cluster_versions_pb.ts";
 import type { Cluster, ClusterJson } from "./clusters_pb.ts";
 import { file_osac_public_v1_clusters } from "./clusters_pb.ts";
+import type { ComputeInstanceTemplate, ComputeInstanceTemplateJson } from "./compute_instance_templates_pb.ts";
+import { file_osac_public_v1_compute_instance_templates } from "./compute_instance_templates_pb.ts";
+import type { ComputeInstance, ComputeInstanceJson } from "./compute_instances_pb.ts";
+import { file_osac_public_v1_compute_instances } from "./compute_instances_pb.ts";
 import type { DiskImage, DiskImageJson } from "./disk_images_pb.ts";
 import { file_osac_public_v1_disk_images } from "./disk_images_pb.ts";
 import type { HostType, HostTypeJson } from "./host_types_pb.ts";
@@ -32,7 +36,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file osac/public/v1/events.proto.
  */
 export const file_osac_public_v1_events: GenFile = /*@__PURE__*/
-  fileDesc("Chtvc2FjL3B1YmxpYy92MS9ldmVudHMucHJvdG8SDm9zYWMucHVibGljLnYxIt0ECgVFdmVudBIKCgJpZBgBIAEoCRInCgR0eXBlGAIgASgOMhkub3NhYy5wdWJsaWMudjEuRXZlbnRUeXBlEioKB2NsdXN0ZXIYAyABKAsyFy5vc2FjLnB1YmxpYy52MS5DbHVzdGVySAASOwoQY2x1c3Rlcl90ZW1wbGF0ZRgEIAEoCzIfLm9zYWMucHVibGljLnYxLkNsdXN0ZXJUZW1wbGF0ZUgAEi0KCWhvc3RfdHlwZRgFIAEoCzIYLm9zYWMucHVibGljLnYxLkhvc3RUeXBlSAASJAoEcm9sZRgJIAEoCzIULm9zYWMucHVibGljLnYxLlJvbGVIABIzCgxyb2xlX2JpbmRpbmcYCiABKAsyGy5vc2FjLnB1YmxpYy52MS5Sb2xlQmluZGluZ0gAEioKB3Byb2plY3QYCyABKAsyFy5vc2FjLnB1YmxpYy52MS5Qcm9qZWN0SAASNQoNaW5zdGFuY2VfdHlwZRgMIAEoCzIcLm9zYWMucHVibGljLnYxLkluc3RhbmNlVHlwZUgAEigKBnRlbmFudBgNIAEoCzIWLm9zYWMucHVibGljLnYxLlRlbmFudEgAEjkKD2NsdXN0ZXJfdmVyc2lvbhgOIAEoCzIeLm9zYWMucHVibGljLnYxLkNsdXN0ZXJWZXJzaW9uSAASKAoGc2VjcmV0GBAgASgLMhYub3NhYy5wdWJsaWMudjEuU2VjcmV0SAASLwoKZGlza19pbWFnZRgRIAEoCzIZLm9zYWMucHVibGljLnYxLkRpc2tJbWFnZUgAQgkKB3BheWxvYWQiNAoSRXZlbnRzV2F0Y2hSZXF1ZXN0EhMKBmZpbHRlchgBIAEoCUgAiAEBQgkKB19maWx0ZXIiOwoTRXZlbnRzV2F0Y2hSZXNwb25zZRIkCgVldmVudBgBIAEoCzIVLm9zYWMucHVibGljLnYxLkV2ZW50KoQBCglFdmVudFR5cGUSGgoWRVZFTlRfVFlQRV9VTlNQRUNJRklFRBAAEh0KGUVWRU5UX1RZUEVfT0JKRUNUX0NSRUFURUQQARIdChlFVkVOVF9UWVBFX09CSkVDVF9VUERBVEVEEAISHQoZRVZFTlRfVFlQRV9PQkpFQ1RfREVMRVRFRBADMlwKBkV2ZW50cxJSCgVXYXRjaBIiLm9zYWMucHVibGljLnYxLkV2ZW50c1dhdGNoUmVxdWVzdBojLm9zYWMucHVibGljLnYxLkV2ZW50c1dhdGNoUmVzcG9uc2UwAWIGcHJvdG8z", [file_osac_public_v1_cluster_templates, file_osac_public_v1_cluster_versions, file_osac_public_v1_clusters, file_osac_public_v1_disk_images, file_osac_public_v1_host_types, file_osac_public_v1_instance_types, file_osac_public_v1_projects, file_osac_public_v1_role_bindings, file_osac_public_v1_roles, file_osac_public_v1_secrets, file_osac_public_v1_tenants]);
+  fileDesc("Chtvc2FjL3B1YmxpYy92MS9ldmVudHMucHJvdG8SDm9zYWMucHVibGljLnYxIugFCgVFdmVudBIKCgJpZBgBIAEoCRInCgR0eXBlGAIgASgOMhkub3NhYy5wdWJsaWMudjEuRXZlbnRUeXBlEioKB2NsdXN0ZXIYAyABKAsyFy5vc2FjLnB1YmxpYy52MS5DbHVzdGVySAASOwoQY2x1c3Rlcl90ZW1wbGF0ZRgEIAEoCzIfLm9zYWMucHVibGljLnYxLkNsdXN0ZXJUZW1wbGF0ZUgAEi0KCWhvc3RfdHlwZRgFIAEoCzIYLm9zYWMucHVibGljLnYxLkhvc3RUeXBlSAASTAoZY29tcHV0ZV9pbnN0YW5jZV90ZW1wbGF0ZRgHIAEoCzInLm9zYWMucHVibGljLnYxLkNvbXB1dGVJbnN0YW5jZVRlbXBsYXRlSAASOwoQY29tcHV0ZV9pbnN0YW5jZRgIIAEoCzIfLm9zYWMucHVibGljLnYxLkNvbXB1dGVJbnN0YW5jZUgAEiQKBHJvbGUYCSABKAsyFC5vc2FjLnB1YmxpYy52MS5Sb2xlSAASMwoMcm9sZV9iaW5kaW5nGAogASgLMhsub3NhYy5wdWJsaWMudjEuUm9sZUJpbmRpbmdIABIqCgdwcm9qZWN0GAsgASgLMhcub3NhYy5wdWJsaWMudjEuUHJvamVjdEgAEjUKDWluc3RhbmNlX3R5cGUYDCABKAsyHC5vc2FjLnB1YmxpYy52MS5JbnN0YW5jZVR5cGVIABIoCgZ0ZW5hbnQYDSABKAsyFi5vc2FjLnB1YmxpYy52MS5UZW5hbnRIABI5Cg9jbHVzdGVyX3ZlcnNpb24YDiABKAsyHi5vc2FjLnB1YmxpYy52MS5DbHVzdGVyVmVyc2lvbkgAEigKBnNlY3JldBgQIAEoCzIWLm9zYWMucHVibGljLnYxLlNlY3JldEgAEi8KCmRpc2tfaW1hZ2UYESABKAsyGS5vc2FjLnB1YmxpYy52MS5EaXNrSW1hZ2VIAEIJCgdwYXlsb2FkIjQKEkV2ZW50c1dhdGNoUmVxdWVzdBITCgZmaWx0ZXIYASABKAlIAIgBAUIJCgdfZmlsdGVyIjsKE0V2ZW50c1dhdGNoUmVzcG9uc2USJAoFZXZlbnQYASABKAsyFS5vc2FjLnB1YmxpYy52MS5FdmVudCqEAQoJRXZlbnRUeXBlEhoKFkVWRU5UX1RZUEVfVU5TUEVDSUZJRUQQABIdChlFVkVOVF9UWVBFX09CSkVDVF9DUkVBVEVEEAESHQoZRVZFTlRfVFlQRV9PQkpFQ1RfVVBEQVRFRBACEh0KGUVWRU5UX1RZUEVfT0JKRUNUX0RFTEVURUQQAzJcCgZFdmVudHMSUgoFV2F0Y2gSIi5vc2FjLnB1YmxpYy52MS5FdmVudHNXYXRjaFJlcXVlc3QaIy5vc2FjLnB1YmxpYy52MS5FdmVudHNXYXRjaFJlc3BvbnNlMAFiBnByb3RvMw", [file_osac_public_v1_cluster_templates, file_osac_public_v1_cluster_versions, file_osac_public_v1_clusters, file_osac_public_v1_compute_instance_templates, file_osac_public_v1_compute_instances, file_osac_public_v1_disk_images, file_osac_public_v1_host_types, file_osac_public_v1_instance_types, file_osac_public_v1_projects, file_osac_public_v1_role_bindings, file_osac_public_v1_roles, file_osac_public_v1_secrets, file_osac_public_v1_tenants]);
 
 /**
  * A change of one object (OSAC).
@@ -73,6 +77,18 @@ export type Event = Message<"osac.public.v1.Event"> & {
      */
     value: HostType;
     case: "hostType";
+  } | {
+    /**
+     * @generated from field: osac.public.v1.ComputeInstanceTemplate compute_instance_template = 7;
+     */
+    value: ComputeInstanceTemplate;
+    case: "computeInstanceTemplate";
+  } | {
+    /**
+     * @generated from field: osac.public.v1.ComputeInstance compute_instance = 8;
+     */
+    value: ComputeInstance;
+    case: "computeInstance";
   } | {
     /**
      * @generated from field: osac.public.v1.Role role = 9;
@@ -156,6 +172,16 @@ export type EventJson = {
    * @generated from field: osac.public.v1.HostType host_type = 5;
    */
   hostType?: HostTypeJson;
+
+  /**
+   * @generated from field: osac.public.v1.ComputeInstanceTemplate compute_instance_template = 7;
+   */
+  computeInstanceTemplate?: ComputeInstanceTemplateJson;
+
+  /**
+   * @generated from field: osac.public.v1.ComputeInstance compute_instance = 8;
+   */
+  computeInstance?: ComputeInstanceJson;
 
   /**
    * @generated from field: osac.public.v1.Role role = 9;

@@ -10,7 +10,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file osac/public/v1/references.proto.
  */
 export const file_osac_public_v1_references: GenFile = /*@__PURE__*/
-  fileDesc("Ch9vc2FjL3B1YmxpYy92MS9yZWZlcmVuY2VzLnByb3RvEg5vc2FjLnB1YmxpYy52MSJYChtDbHVzdGVyQ2F0YWxvZ0l0ZW1SZWZlcmVuY2USCgoCaWQYASABKAkSDAoEbmFtZRgCIAEoCRIPCgdwcm9qZWN0GAMgASgJEg4KBnNoYXJlZBgEIAEoCCIwChRTdWJuZXRMb2NhbFJlZmVyZW5jZRIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJIjcKG1NlY3VyaXR5R3JvdXBMb2NhbFJlZmVyZW5jZRIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJIjAKFFNlY3JldExvY2FsUmVmZXJlbmNlEgoKAmlkGAEgASgJEgwKBG5hbWUYAiABKAkiOQodQ29tcHV0ZUluc3RhbmNlTG9jYWxSZWZlcmVuY2USCgoCaWQYASABKAkSDAoEbmFtZRgCIAEoCSI7Ch9CYXJlTWV0YWxJbnN0YW5jZUxvY2FsUmVmZXJlbmNlEgoKAmlkGAEgASgJEgwKBG5hbWUYAiABKAliBnByb3RvMw");
+  fileDesc("Ch9vc2FjL3B1YmxpYy92MS9yZWZlcmVuY2VzLnByb3RvEg5vc2FjLnB1YmxpYy52MSJYChtDbHVzdGVyQ2F0YWxvZ0l0ZW1SZWZlcmVuY2USCgoCaWQYASABKAkSDAoEbmFtZRgCIAEoCRIPCgdwcm9qZWN0GAMgASgJEg4KBnNoYXJlZBgEIAEoCCIwChRTdWJuZXRMb2NhbFJlZmVyZW5jZRIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJIjcKG1NlY3VyaXR5R3JvdXBMb2NhbFJlZmVyZW5jZRIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJIjAKFFNlY3JldExvY2FsUmVmZXJlbmNlEgoKAmlkGAEgASgJEgwKBG5hbWUYAiABKAkiOQodQ29tcHV0ZUluc3RhbmNlTG9jYWxSZWZlcmVuY2USCgoCaWQYASABKAkSDAoEbmFtZRgCIAEoCSI7Ch9CYXJlTWV0YWxJbnN0YW5jZUxvY2FsUmVmZXJlbmNlEgoKAmlkGAEgASgJEgwKBG5hbWUYAiABKAkiYAojQ29tcHV0ZUluc3RhbmNlQ2F0YWxvZ0l0ZW1SZWZlcmVuY2USCgoCaWQYASABKAkSDAoEbmFtZRgCIAEoCRIPCgdwcm9qZWN0GAMgASgJEg4KBnNoYXJlZBgEIAEoCGIGcHJvdG8z");
 
 /**
  * Catalogue item that a cluster is ordered from.
@@ -277,4 +277,65 @@ export type BareMetalInstanceLocalReferenceJson = {
  */
 export const BareMetalInstanceLocalReferenceSchema: GenMessage<BareMetalInstanceLocalReference, {jsonType: BareMetalInstanceLocalReferenceJson}> = /*@__PURE__*/
   messageDesc(file_osac_public_v1_references, 5);
+
+/**
+ * Catalogue item that a virtual machine is ordered from.
+ *
+ * @generated from message osac.public.v1.ComputeInstanceCatalogItemReference
+ */
+export type ComputeInstanceCatalogItemReference = Message<"osac.public.v1.ComputeInstanceCatalogItemReference"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * @generated from field: string name = 2;
+   */
+  name: string;
+
+  /**
+   * @generated from field: string project = 3;
+   */
+  project: string;
+
+  /**
+   * @generated from field: bool shared = 4;
+   */
+  shared: boolean;
+};
+
+/**
+ * Catalogue item that a virtual machine is ordered from.
+ *
+ * @generated from message osac.public.v1.ComputeInstanceCatalogItemReference
+ */
+export type ComputeInstanceCatalogItemReferenceJson = {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id?: string;
+
+  /**
+   * @generated from field: string name = 2;
+   */
+  name?: string;
+
+  /**
+   * @generated from field: string project = 3;
+   */
+  project?: string;
+
+  /**
+   * @generated from field: bool shared = 4;
+   */
+  shared?: boolean;
+};
+
+/**
+ * Describes the message osac.public.v1.ComputeInstanceCatalogItemReference.
+ * Use `create(ComputeInstanceCatalogItemReferenceSchema)` to create a new message.
+ */
+export const ComputeInstanceCatalogItemReferenceSchema: GenMessage<ComputeInstanceCatalogItemReference, {jsonType: ComputeInstanceCatalogItemReferenceJson}> = /*@__PURE__*/
+  messageDesc(file_osac_public_v1_references, 6);
 

@@ -1,35 +1,23 @@
-import {
-  definitionsOf,
-  type CheckValue,
-  type GovernedKind,
-  type Governance,
-} from '../catalog/field-governance.ts';
+import { definitionsOf, type CheckValue, type GovernedKind, type Governance } from './field-governance.ts';
+import { PARAMETERS } from './spec-shape.ts';
 import { invalid, type Rejection } from '../decider.ts';
 import type { JsonObject, JsonValue } from '../json.ts';
 import { isObject, listAt, objectAt, own, stringAt } from '../json-tools.ts';
 import { unwrapped, wrapped } from './parameter-values.ts';
-import { ALWAYS_ALLOWED, PARAMETERS, specSegments } from './spec-paths.ts';
-
-/** How catalogue items govern the specs of clusters. */
-const GOVERNED: GovernedKind = {
-  segmentsOf: specSegments,
-  alwaysAllowed: ALWAYS_ALLOWED,
-  leaves: PARAMETERS,
-};
-const NODE_SETS = 'node_sets';
 
 type Named = { readonly name: string; readonly document: JsonObject };
 
-/** `template`: the item's; its parameters say what type a plain default becomes. */
-export const clusterGovernance = (
+/** How a catalogue item governs specs. `template`: the item's; its parameters say what type a plain default becomes. */
+export const itemGovernance = (
+  kind: GovernedKind,
   item: Named,
   template: Pick<Named, 'document'>,
   misfit: CheckValue,
 ): Governance => {
   const types = parameterTypes(template.document);
   return {
-    kind: GOVERNED,
-    item: { name: item.name, definitions: definitionsOf(item.document, GOVERNED) },
+    kind,
+    item: { name: item.name, definitions: definitionsOf(item.document, kind) },
     misfit,
     asStored: (segments, fallback) =>
       onParameters(segments, fallback, (value, name) => wrapped(value, types.get(name))),
@@ -55,24 +43,24 @@ const onParameters = (
 
 /** What an item's definitions say that its template cannot keep; undefined when all is well. */
 export const templateMisfit = (
+  { segmentsOf, templateParts }: GovernedKind,
   item: JsonObject,
   template: { readonly id: string; readonly document: JsonObject },
 ): Rejection | undefined => {
   const types = parameterTypes(template.document);
-  const sets = objectAt(template.document, NODE_SETS);
   for (const [index, definition] of listAt(item, 'field_definitions').entries()) {
     const path = stringAt(definition, 'path');
-    const [head, name] = specSegments(path) ?? [];
-    const known = head === PARAMETERS ? types.has(name ?? '') : own(sets, name ?? '') !== undefined;
-    if (name === undefined || (head !== PARAMETERS && head !== NODE_SETS)) continue;
-    if (!known) {
-      const what = head === PARAMETERS ? 'parameter' : 'node set';
+    const [head = '', name] = segmentsOf(path) ?? [];
+    const what = head === PARAMETERS ? 'parameter' : own(templateParts, head);
+    if (name === undefined || what === undefined) continue;
+    const known =
+      head === PARAMETERS ? types.has(name) : own(objectAt(template.document, head), name) !== undefined;
+    if (!known)
       return refuse(
         index,
         'path',
         `template '${template.id}' has no ${what} '${name}' for field definition '${path}'`,
       );
-    }
     const fallback = own(definition as JsonObject, 'default');
     const type = types.get(name) ?? '';
     if (head === PARAMETERS && fallback !== undefined && stringAt(wrapped(fallback, type), '@type') !== type)
@@ -86,8 +74,12 @@ export const templateMisfit = (
 };
 
 /** Definitions whose own default does not fulfil their schema. */
-export const defaultMisfit = (item: JsonObject, misfit: CheckValue): Rejection | undefined => {
-  for (const [index, { path, schema, fallback, segments }] of definitionsOf(item, GOVERNED).entries()) {
+export const defaultMisfit = (
+  kind: GovernedKind,
+  item: JsonObject,
+  misfit: CheckValue,
+): Rejection | undefined => {
+  for (const [index, { path, schema, fallback, segments }] of definitionsOf(item, kind).entries()) {
     if (schema === '' || fallback === undefined) continue;
     const problem = misfit(schema, onParameters(segments, fallback, unwrapped));
     if (problem !== undefined)

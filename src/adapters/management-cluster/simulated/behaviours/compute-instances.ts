@@ -1,0 +1,93 @@
+import { COMPUTE_INSTANCE, USER_DATA_SECRET } from '../../../../domain/compute/hub-objects.ts';
+import { fnv1a64 } from '../../../../domain/hash.ts';
+import { OSAC_GROUP } from '../../../../domain/hubs/hub-object.ts';
+import { sameJson } from '../../../../domain/json-tools.ts';
+import { kubernetesTime, withCondition, type ObjectRecord } from '../record.ts';
+import type { Behaviour } from './behaviour.ts';
+import { phaseBehaviour, type Before } from './phases.ts';
+
+/** Machines: they start, stop and restart as their spec says; other changes do not touch what runs. */
+type Spec = { readonly runStrategy?: string; readonly restartRequestedAt?: string };
+const runs = (spec: Spec | undefined): boolean => spec?.runStrategy === 'Always';
+
+const isRestart = (spec: Spec, was: Spec | undefined): boolean =>
+  runs(spec) && runs(was) && !sameJson(spec.restartRequestedAt ?? null, was?.restartRequestedAt ?? null);
+
+const conditionsAt = (
+  { now, status }: Before,
+  changes: readonly (readonly [type: string, status: boolean, reason: string])[],
+) =>
+  changes.reduce(
+    (conditions, [type, is, reason]) => withCondition(conditions, now, type, is ? 'True' : 'False', reason),
+    status.conditions,
+  );
+
+const begun = (record: ObjectRecord, before: Before): object => {
+  const [spec, was] = [record.spec as Spec, before.spec as Spec | undefined];
+  const restarts = isRestart(spec, was);
+  const isSame = was !== undefined && runs(spec) === runs(was) && !restarts;
+  if (isSame) return {};
+  return {
+    phase: was !== undefined && !runs(spec) ? 'Stopping' : 'Starting',
+    conditions: conditionsAt(before, [
+      ['Provisioned', was !== undefined, was === undefined ? 'WaitingForVM' : 'InfrastructureReady'],
+      ['Ready', false, 'Scheduling'],
+      ['RestartInProgress', restarts, restarts ? 'RestartRequested' : 'NoRestart'],
+    ]),
+  };
+};
+
+/** An address that no other object of this hub has. */
+const addressOf = ({ sequence, uid }: ObjectRecord): string => {
+  const octet = Number(fnv1a64(uid) % 250n) + 2;
+  return `10.${(sequence >> 8) & 255}.${sequence & 255}.${octet}`;
+};
+
+const settled = (record: ObjectRecord, before: Before): object => {
+  const [spec, was] = [record.spec as Spec, before.spec as Spec | undefined];
+  return {
+    phase: runs(spec) ? 'Running' : 'Stopped',
+    ipAddress: addressOf(record),
+    ...(isRestart(spec, was) ? { lastRestartedAt: kubernetesTime(before.now) } : {}),
+    conditions: conditionsAt(before, [
+      ['ConfigurationApplied', true, 'Applied'],
+      ['Provisioned', true, 'InfrastructureReady'],
+      ['Ready', runs(spec), runs(spec) ? 'Running' : 'Halted'],
+      ['RestartInProgress', false, 'NoRestart'],
+      ['RestartFailed', false, 'NoRestart'],
+      ['RestartRequired', false, 'NoRestart'],
+    ]),
+  };
+};
+
+export const computeBehaviours: readonly Behaviour[] = [
+  phaseBehaviour({
+    kind: COMPUTE_INSTANCE,
+    finalizer: `${OSAC_GROUP}/computeinstance`,
+    phases: [
+      { after: 'accept', status: begun },
+      { after: 'finish', status: settled },
+    ],
+    failed: (text) => ({ phase: 'Failed', message: text }),
+    deleting: { phase: 'Deleting' },
+    immutable: [
+      'cores',
+      'memoryGiB',
+      'image',
+      'bootDisk',
+      'additionalDisks',
+      'gpu',
+      'guestOSFamily',
+      'sshKey',
+      'userDataSecretRef',
+    ],
+  }),
+  phaseBehaviour({
+    kind: USER_DATA_SECRET,
+    finalizer: `${OSAC_GROUP}/userdata`,
+    phases: [{ after: 'accept', status: () => ({}) }],
+    failed: () => ({}),
+    deleting: {},
+    immutable: [],
+  }),
+];

@@ -1,0 +1,160 @@
+import { expect } from 'chai';
+import { join } from 'node:path';
+import { COMPUTE_INSTANCE, USER_DATA_SECRET } from '../../../src/domain/compute/hub-objects.ts';
+import type { JsonObject } from '../../../src/domain/json.ts';
+import { listAt, objectAt, stringAt } from '../../../src/domain/json-tools.ts';
+import { createWholeService, type WholeService } from '../../support/service/whole-service.ts';
+import { readHubCalls, readHubObjects } from '../../support/hubs/hub-journal.ts';
+import { PRIVATE, PUBLIC, textAt } from '../../support/http/service.ts';
+import { networkStory, ok, type NetworkStory } from '../../support/hubs/network-story.ts';
+
+const MACHINES = `${PUBLIC}/compute_instances`;
+const machineAt = (id: string): string => `${PRIVATE}/compute_instances/${id}`;
+const QUICK = { simulation: 'factor=0.05' };
+const USER_DATA = '#cloud-config\npassword: only-for-the-machine\n';
+
+/** The whole service with its simulated hubs: what becomes of virtual machines there. */
+describe('compute instances on a simulated hub', () => {
+  let whole: WholeService;
+  let people: NetworkStory;
+  let subnet: string;
+  let group: string;
+  let serial = 0;
+
+  const make = async (collection: string, spec: object): Promise<string> => {
+    const metadata = { name: `m-${(serial += 1)}`, annotations: QUICK };
+    return textAt(ok(await people.user('POST', `${PUBLIC}/${collection}`, { metadata, spec })), 'id');
+  };
+  const order = (more: object = {}): Promise<string> =>
+    make('compute_instances', {
+      template: { id: 'osac.templates.vm' },
+      network_attachments: [{ subnet: { id: subnet }, security_groups: [{ id: group }] }],
+      ...more,
+    });
+  const change = (id: string, spec: object) => people.user('PATCH', `${MACHINES}/${id}`, { spec });
+  /** That nobody asked the hub to remove. */
+  const left = (hub: string, kind: string) =>
+    readHubObjects(join(whole.dataDir, 'hubs', `${hub}.sqlite`)).filter(
+      (object) => object.kind === kind && object.deletionAt === undefined,
+    );
+
+  before(async () => {
+    whole = await createWholeService();
+    await whole.start();
+    people = await networkStory(whole);
+    ok(
+      await people.admin('POST', `${PRIVATE}/network_classes`, {
+        title: 'Networks',
+        implementation_strategy: 'phys_net',
+        fabric_manager: 'netris',
+        is_default: true,
+        capabilities: { supports_ipv4: true },
+      }),
+    );
+    const network = await make('virtual_networks', { ipv4_cidr: '10.0.0.0/16' });
+    await people.shows(`${PRIVATE}/virtual_networks/${network}`, 'READY');
+    const inNetwork = { virtual_network: { id: network } };
+    subnet = await make('subnets', { ...inNetwork, ipv4_cidr: '10.0.1.0/24' });
+    group = await make('security_groups', inNetwork);
+    await people.shows(`${PRIVATE}/subnets/${subnet}`, 'READY');
+    await people.shows(`${PRIVATE}/security_groups/${group}`, 'READY');
+  });
+  after(() => whole.dispose());
+
+  it('one runs on the hub of its subnet, as one object there, and goes again with its user data', async () => {
+    const id = await order({ user_data: USER_DATA });
+    const status = await people.shows(machineAt(id), 'RUNNING');
+    const hub = stringAt(status, 'hub');
+    expect(hub).to.equal(stringAt(await people.statusAt(`${PRIVATE}/subnets/${subnet}`), 'hub'));
+    expect(status['internal_ip_address']).to.match(/^10\./);
+    expect(listAt(status, 'conditions')).to.have.length(6);
+    const calls = readHubCalls(join(whole.dataDir, 'hubs', `${hub}.sqlite`)).filter(
+      ({ operation, result }) => operation === 'create' && result === 'created',
+    );
+    for (const name of [COMPUTE_INSTANCE.nameOf(id), USER_DATA_SECRET.nameOf(id)])
+      expect(calls.filter(({ object }) => object === name)).to.have.length(1);
+    const shown = ok(await people.user('GET', `${MACHINES}/${id}`)) as JsonObject;
+    expect(objectAt(shown, 'spec')).to.include({ user_data: '***', run_strategy: 'Always' });
+    const refused = await people.user('DELETE', `${PUBLIC}/subnets/${subnet}`);
+    expect(refused.status, refused.text).to.equal(400);
+    ok(await people.user('DELETE', `${MACHINES}/${id}`));
+    expect(await people.statusAt(machineAt(id))).to.include({ state: 'COMPUTE_INSTANCE_STATE_DELETING' });
+    await people.isGone(machineAt(id));
+    for (const kind of [COMPUTE_INSTANCE.kind, USER_DATA_SECRET.kind])
+      expect(left(hub, kind)).to.deep.equal([]);
+    expect(JSON.stringify(await whole.log())).not.to.include('only-for-the-machine');
+  });
+
+  it('one that cannot be as it is ordered is refused, with the field and what to do', async () => {
+    const attached = [{ subnet: { id: subnet } }];
+    const good = { template: { id: 'osac.templates.vm' }, network_attachments: attached };
+    const other = await make('virtual_networks', { ipv4_cidr: '10.2.0.0/16' });
+    await people.shows(`${PRIVATE}/virtual_networks/${other}`, 'READY');
+    const foreign = await make('security_groups', { virtual_network: { id: other } });
+    await people.shows(`${PRIVATE}/security_groups/${foreign}`, 'READY');
+    const plain = { id: 'plain_vm', metadata: { name: 'plain', tenant: 'shared' }, title: 'Plain' };
+    ok(await people.admin('POST', `${PRIVATE}/compute_instance_templates`, plain));
+    const old = { metadata: { name: 'old' }, spec: { cores: 1, memory_gib: 1, description: 'old' } };
+    ok(await people.admin('POST', `${PRIVATE}/instance_types`, old));
+    const obsolete = { spec: { state: 'INSTANCE_TYPE_STATE_OBSOLETE' } };
+    ok(await people.admin('PATCH', `${PRIVATE}/instance_types/old`, obsolete));
+    for (const [spec, text] of [
+      [{}, 'at least one network attachment is required'],
+      [{ network_attachments: attached }, 'template is mandatory'],
+      [
+        { template: { id: 'plain_vm' }, network_attachments: attached },
+        'the following required spec fields are missing: boot_disk, disk_image, instance_type, run_strategy',
+      ],
+      [{ ...good, catalog_item: { name: 'dev-machine' } }, 'give either a template or a catalog item'],
+      [{ ...good, run_strategy: 'Sometimes' }, 'must be one of Always, Halted'],
+      [{ ...good, boot_disk: { size_gib: 1_000_000_000 } }, "'spec.boot_disk.size_gib' must be from 1 to 65536"],
+      [{ ...good, additional_disks: [{}] }, "'spec.additional_disks.0.size_gib' must be from 1 to 65536"],
+      [{ ...good, boot_disk: { size_gib: 1, storage_tier: 'nope' } }, "storage tier 'nope' does not exist"],
+      [{ ...good, instance_type: { name: 'none' } }, 'InstanceType "none" not found'],
+      [{ ...good, instance_type: { name: 'old' } }, "instance type 'old' is obsolete"],
+      [{ ...good, disk_image: { name: 'none' } }, 'DiskImage "none" not found'],
+      [{ ...good, user_data: 'x'.repeat(65_537) }, "'spec.user_data' may have at most 65536 bytes"],
+      [{ ...good, restart_requested_at: '2020-01-01T00:00:00Z' }, 'must not lie in the past'],
+      [{ ...good, network_attachments: [...attached, ...attached] }, 'twice'],
+      [
+        { ...good, network_attachments: [{ subnet: { id: subnet }, security_groups: [{ id: foreign }] }] },
+        'must be of one virtual network',
+      ],
+      [{ ...good, template_parameters: { nope: { '@type': 'x', value: 1 } } }, ''],
+    ] as const) {
+      const body = { metadata: { name: 'refused' }, spec };
+      const reply = await people.user('POST', MACHINES, body);
+      expect(reply.status, `${JSON.stringify(spec).slice(0, 200)}: ${reply.text}`).to.equal(400);
+      expect(reply.text).to.include(text.replaceAll('"', '\\"'));
+    }
+    const body = { metadata: { name: 'm-of-item' }, spec: { catalog_item: { name: 'dev-machine' } } };
+    const small = { ...body.spec, boot_disk: { size_gib: 5 }, network_attachments: attached };
+    const outside = await people.user('POST', MACHINES, { ...body, spec: small });
+    expect(outside.text).to.include("validation failed for field 'boot_disk.size_gib'");
+    const id = await make('compute_instances', { ...body.spec, network_attachments: attached, user_data: 'u' });
+    await people.shows(machineAt(id), 'RUNNING');
+    const changed = await change(id, { instance_type: { name: 'm8-xlarge' } });
+    expect(changed.text).to.include("'spec.instance_type' is immutable");
+    expect((await change(id, { run_strategy: 'Never' })).status).to.equal(400);
+    ok(await people.user('DELETE', `${MACHINES}/${id}`));
+    await people.isGone(machineAt(id));
+  });
+
+  it('one stops, starts and restarts as its spec says', async () => {
+    const id = await order({ run_strategy: 'Halted' });
+    const stopped = await people.shows(machineAt(id), 'STOPPED');
+    ok(await change(id, { run_strategy: 'Always' }));
+    const running = await people.shows(machineAt(id), 'RUNNING');
+    expect(stringAt(running, 'state_transition_time') >= stringAt(stopped, 'state_transition_time')).to.equal(
+      true,
+    );
+    ok(await change(id, { restart_requested_at: new Date().toISOString() }));
+    const restarted = async () => stringAt(await people.statusAt(machineAt(id)), 'last_restarted_at') !== '';
+    await people.until(`${id} is restarted`, restarted);
+    await people.shows(machineAt(id), 'RUNNING');
+    ok(await change(id, { run_strategy: 'Halted' }));
+    await people.shows(machineAt(id), 'STOPPED');
+    ok(await people.user('DELETE', `${MACHINES}/${id}`));
+    await people.isGone(machineAt(id));
+  });
+});

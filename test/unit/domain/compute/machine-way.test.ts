@@ -1,0 +1,241 @@
+import { expect } from 'chai';
+import { actingComputeInstance } from '../../../../src/domain/compute/compute-instance.workflow.ts';
+import { computeInstance } from '../../../../src/domain/compute/compute-instance.resource.ts';
+import { COMPUTE_INSTANCE, USER_DATA_SECRET } from '../../../../src/domain/compute/hub-objects.ts';
+import type { Metering } from '../../../../src/domain/metering/meter.ts';
+import { lifecycleRecords } from '../../../../src/domain/metering/records.ts';
+import type { JsonObject } from '../../../../src/domain/json.ts';
+import { listAt, objectAt, stringAt } from '../../../../src/domain/json-tools.ts';
+import { SECURITY_GROUP, SUBNET } from '../../../../src/domain/networks/hub-objects.ts';
+import type { RunEvent } from '../../../../src/domain/process/events.ts';
+import type { SecretRef } from '../../../../src/domain/secret-ref.ts';
+import type { Workflow } from '../../../../src/domain/workflow.ts';
+import { createStepRun, done } from '../../../support/domain/step-run.ts';
+
+const HUB = { hub: 'sim-1', namespace: 'osac', simulated: true, controller: 'operator' } as const;
+type AnyWorkflow = Workflow<{ readonly since: object }, RunEvent>;
+const named = (id: string) => ({ id, name: id, revision: 0 });
+const RESOLVED = {
+  template: named('osac.templates.vm'),
+  instanceType: { ...named('small'), cores: 2, memoryGib: 4 },
+  diskImage: { ...named('fedora'), sourceRef: 'quay.example/fedora:42', guestOs: 'linux' },
+};
+const REF: SecretRef = { id: 's', version: '1', kind: 'user-data', fingerprint: '0'.repeat(16) };
+const SPEC: JsonObject = {
+  template: { id: 'osac.templates.vm', name: 'vm' },
+  instance_type: { id: 'small', name: 'small' },
+  disk_image: { id: 'fedora', name: 'fedora' },
+  boot_disk: { size_gib: 20 },
+  run_strategy: 'Always',
+  network_attachments: [{ subnet: { id: 's1', name: 's' }, security_groups: [{ id: 'g1', name: 'g' }] }],
+};
+
+/** `hub`: what its object there shows besides the spec that was sent last. */
+const order = (spec: JsonObject = {}, secrets: { [path: string]: SecretRef } = {}) => {
+  const run = createStepRun(actingComputeInstance.workflow as AnyWorkflow, computeInstance.decider);
+  const document = { spec: { ...SPEC, ...spec } };
+  const common = { id: run.id, tenant: 't1', project: '', creator: 'ann', name: 'm' };
+  const made = { type: 'CreateDocument', at: run.now(), ...common, document, resolved: RESOLVED } as const;
+  run.command({ ...made, ...(Object.keys(secrets).length === 0 ? {} : { secrets }) });
+  let sent: JsonObject = {};
+  let generation = 0;
+  const shown = (): JsonObject => {
+    const view = computeInstance.view(run.subject());
+    return view.exists ? objectAt(view.document, 'status') : {};
+  };
+  return {
+    ...run,
+    shown,
+    sent: () => sent,
+    place: () => run.perform('place', done({ place: HUB, state: 'SUBNET_STATE_READY' })),
+    apply: () => {
+      sent = objectAt(run.effect('apply').args, 'spec');
+      run.perform('apply', done({ uid: 'u', generation: (generation += 1) }));
+    },
+    hub: (phase: string, more: object = {}) => {
+      const object = { phase, spec: sent, generation, conditions: [], ...more };
+      run.observe({ object, hub: HUB.hub });
+      run.commands();
+    },
+    change: (changes: JsonObject) => {
+      const spec = {
+        ...objectAt((run.subject() as never as { document: JsonObject }).document, 'spec'),
+        ...changes,
+      };
+      return run.command({ type: 'ReviseDocument', at: run.now(), document: { spec } });
+    },
+  };
+};
+const stateIn = (status: JsonObject): string =>
+  stringAt(status, 'state').replace('COMPUTE_INSTANCE_STATE_', '');
+
+const ready = (is: boolean, lastTransitionTime: string) => ({
+  conditions: [{ type: 'Ready', status: is ? 'True' : 'False', lastTransitionTime }],
+});
+
+describe('the bill of a compute instance', () => {
+  it("counts the seconds that its hub states it ran, in OSAC's form", () => {
+    const run = order();
+    const meter = actingComputeInstance.meter;
+    if (meter === undefined) throw new TypeError('it is metered');
+    const records = () => {
+      let before = meter.initial();
+      return run.subjectLog().flatMap((event, index) => {
+        const { meter: after, changes } = meter.fold(before, event as never);
+        before = after;
+        return lifecycleRecords(`e${index}`, after as Metering, changes);
+      });
+    };
+    run.place();
+    run.apply();
+    run.hub('Running', ready(true, '2026-11-21T12:00:00Z'));
+    run.after(60 * 60_000);
+    // The service was away when it stopped.
+    run.hub('Stopped', ready(false, '2026-11-21T12:30:00Z'));
+    expect(records().map(({ type }) => type.split('.')[2])).to.deep.equal([
+      'created',
+      'started',
+      'suspended',
+    ]);
+    const [, started, stopped] = records();
+    expect(started?.id).to.match(/^e\d+$/);
+    expect(stopped?.data).to.deep.include({
+      resource_type: 'compute_instance',
+      template_id: 'vm',
+      previous_state: 'RUNNING',
+      current_state: 'STOPPED',
+      transition_time: '2026-11-21T12:30:00.000000000Z',
+      billing_dimensions: { instance_type: 'small', image_ref: 'fedora', boot_disk_size_gib: 20 },
+    });
+    expect(Number(stopped?.data['duration_seconds'])).to.be.closeTo(1_800, 1);
+  });
+});
+
+describe('the way of a compute instance', () => {
+  it('follows its first subnet to its hub and sends what was resolved with the order', () => {
+    const run = order({ additional_disks: [{ size_gib: 5 }] });
+    expect(run.effect('place').args).to.deep.equal({ parent: { kind: 'subnet', id: 's1' } });
+    expect(stateIn(run.shown())).to.equal('');
+    run.place();
+    expect(stateIn(run.shown())).to.equal('STARTING');
+    const { args } = run.effect('apply');
+    expect(args['spec']).to.deep.equal({
+      templateID: 'osac.templates.vm',
+      templateParameters: '{}',
+      cores: 2,
+      memoryGiB: 4,
+      image: { sourceType: 'registry', sourceRef: 'quay.example/fedora:42' },
+      bootDisk: { sizeGiB: 20 },
+      additionalDisks: [{ sizeGiB: 5 }],
+      runStrategy: 'Always',
+      guestOSFamily: 'linux',
+      networkAttachments: [
+        { subnetRef: SUBNET.nameOf('s1'), securityGroupRefs: [SECURITY_GROUP.nameOf('g1')] },
+      ],
+    });
+    expect(args['labels']).to.deep.equal({ 'osac.openshift.io/instance-type-name': 'small' });
+    expect(COMPUTE_INSTANCE.spec.safeParse(args['spec']).success).to.equal(true);
+    run.apply();
+    run.hub('Starting');
+    run.hub('Running', { ipAddress: '10.0.1.5' });
+    expect(run.shown()).to.include({ internal_ip_address: '10.0.1.5', hub: 'sim-1' });
+    expect(stateIn(run.shown())).to.equal('RUNNING');
+    expect(run.isFolded()).to.equal(true);
+  });
+
+  it('has its user data on the hub before it, as a reference to the secret, and takes it away after it', () => {
+    const run = order({}, { 'spec.user_data': REF });
+    run.place();
+    expect(run.effects()).not.to.include('apply');
+    const { args } = run.effect('user-data');
+    expect(args).to.deep.include({
+      name: USER_DATA_SECRET.nameOf('one'),
+      secrets: { userData: REF },
+      spec: {},
+    });
+    run.perform('user-data', done({ uid: 's', generation: 1 }));
+    expect(objectAt(run.effect('apply').args, 'spec')['userDataSecretRef']).to.deep.equal({
+      name: USER_DATA_SECRET.nameOf('one'),
+    });
+    run.apply();
+    run.command({ type: 'DeleteDocument', at: run.now() });
+    expect(stateIn(run.shown())).to.equal('DELETING');
+    expect(run.effects()).not.to.include('undo-user-data');
+    run.perform('undo-apply', done({ existed: false }));
+    run.perform('undo-user-data', done({ existed: false }));
+    run.commands();
+    expect(run.subjectTypes().at(-1)).to.equal('ComputeInstanceDeleted');
+  });
+
+  it('shows each phase of its hub and keeps the time at which it was entered', () => {
+    const run = order();
+    run.place();
+    run.apply();
+    run.hub('Running');
+    const since = run.shown()['state_transition_time'];
+    run.hub('Running', { ipAddress: '10.0.1.5' });
+    expect(run.shown()['state_transition_time']).to.equal(since);
+    run.hub('Paused');
+    expect(stateIn(run.shown())).to.equal('PAUSED');
+    expect(run.shown()['state_transition_time']).not.to.equal(since);
+    run.hub('Failed', { message: 'no room on the node' });
+    expect(stateIn(run.shown())).to.equal('FAILED');
+    run.hub('Running');
+    expect(stateIn(run.shown())).to.equal('RUNNING');
+  });
+
+  it('is sent again where somebody changed it on the hub, and not where only the hub is behind', () => {
+    const run = order();
+    run.place();
+    run.apply();
+    run.hub('Running');
+    run.hub('Running', { spec: { ...run.sent(), runStrategy: 'Halted' }, generation: 0 });
+    expect(run.subjectTypes()).not.to.include('ComputeInstanceDriftSeen');
+    run.hub('Running', { spec: { ...run.sent(), runStrategy: 'Halted' }, generation: 2 });
+    expect(run.subjectTypes().at(-1)).to.equal('ComputeInstanceDriftSeen');
+    expect(objectAt(run.effect('apply').args, 'spec')['runStrategy']).to.equal('Always');
+  });
+
+  it('is restarted at the time that was asked for, once', () => {
+    const run = order();
+    run.place();
+    run.apply();
+    run.hub('Running');
+    const later = '2026-11-21T13:00:00.000Z';
+    run.change({ restart_requested_at: later });
+    run.apply();
+    expect(run.sent()['restartRequestedAt']).to.equal(undefined);
+    run.fire(`due:${later}`);
+    run.commands();
+    expect(run.subjectTypes().at(-1)).to.equal('ComputeInstanceRestartDue');
+    run.apply();
+    expect(run.sent()['restartRequestedAt']).to.equal(later);
+    run.hub('Running');
+    expect(computeInstance.view(run.subject())).to.include({ state: 'COMPUTE_INSTANCE_STATE_RUNNING' });
+    expect('done' in run.subject()).to.equal(false);
+    run.hub('Running', { lastRestartedAt: '2026-11-21T13:00:00Z' });
+    expect('done' in run.subject()).to.equal(true);
+    expect(run.isFolded()).to.equal(true);
+  });
+
+  it('shows the six conditions of its hub, and what stands in its way before that', () => {
+    const run = order();
+    run.perform('place', done({ place: null, state: '' }));
+    run.commands();
+    expect(listAt(run.shown(), 'conditions')[0]).to.include({
+      type: 'COMPUTE_INSTANCE_CONDITION_TYPE_PROVISIONED',
+      status: 'CONDITION_STATUS_FALSE',
+      message: 'its subnet is on no hub yet',
+    });
+    run.fire('ask-again:s1');
+    run.place();
+    run.apply();
+    const types = ['ConfigurationApplied', 'Ready', 'Provisioned', 'RestartInProgress', 'RestartFailed'];
+    const conditions = [...types, 'RestartRequired', 'SomethingElse'].map((type) => ({
+      type,
+      status: 'True',
+    }));
+    run.hub('Running', { conditions });
+    expect(listAt(run.shown(), 'conditions').map((one) => stringAt(one, 'type'))).to.have.length(6);
+  });
+});
