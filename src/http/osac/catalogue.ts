@@ -22,8 +22,9 @@ import { externalIpPool, isReady } from '../../domain/networks/external-ip-pool.
 import { type Reference, referenceOf } from '../../domain/references.ts';
 import type { SecretRef } from '../../domain/secret-ref.ts';
 import type { ResourceReader, ResourceRow, Visibility } from '../../projections/read-models.ts';
+import { sees } from '../../projections/visibility.ts';
 import { refused, type Creation } from './creates.ts';
-import { find, problemText, referencesInvalid } from './references.ts';
+import { find, isOpenTo, problemText, referencesInvalid } from './references.ts';
 import { HIDDEN } from './secrets.ts';
 import type { Change, Revision } from './updates.ts';
 
@@ -49,13 +50,16 @@ const POOLS = 100;
 /** One for each endpoint of a cluster. */
 const ADDRESSES = 2n;
 
+/** Those that an external IP of the order's tenant could be ordered from by hand. */
 const addressPools = (
   read: (row: ResourceRow) => CatalogueObject,
   resources: Pick<ResourceReader, 'pages'>,
+  owner: string,
+  visibility: Visibility,
 ): readonly AddressPool[] =>
   [...resources.pages(externalIpPool.kind, POOLS)]
     .flat()
-    .filter(({ deleting }) => !deleting)
+    .filter((row) => !row.deleting && isOpenTo(owner, row) && sees(visibility, row.kind, row))
     .map(read)
     .filter(({ document }) => isReady(document))
     .map(({ id, name, document }) => {
@@ -142,7 +146,7 @@ export const createCatalogueReader = (
           if (row === undefined) return undefined;
           return { subnet: object(row), ...(group === undefined ? {} : { securityGroup: object(group) }) };
         },
-        addressPools: () => addressPools(object, resources),
+        addressPools: () => addressPools(object, resources, tenant, visibility),
         misfit: judge(),
         version: one('clusterVersion', 'ClusterVersion', 'object.spec.version'),
         hostType: one('hostType', 'HostType', 'object.spec.node_sets'),

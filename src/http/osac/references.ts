@@ -145,6 +145,10 @@ export const find = (
   return { problem: 'not-found' };
 };
 
+/** Whether a tenant's objects may use another object of this one's owner, whoever asks. */
+export const isOpenTo = (tenant: string, { tenant: owner }: Pick<ResourceRow, 'tenant'>): boolean =>
+  owner === tenant || owner === SHARED_TENANT;
+
 /** Objects of a tenant refer to that tenant's and to shared ones; only admins connect tenants, and only by id. */
 const reachable = (visibility: Visibility, home: Home): Visibility =>
   'all' in visibility ? visibility : near(visibility, home);

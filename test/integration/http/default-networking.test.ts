@@ -143,6 +143,10 @@ describe('the default networking of a tenant, over HTTP', () => {
     await refused('none', 'no external IP pool is ready for its NAT gateway');
     const pools = `${PRIVATE}/external_ip_pools`;
     const spec = { cidrs: ['192.0.2.0/28'], ip_family: 'IP_FAMILY_IPV4' };
+    const foreign = { id: 'foreign', metadata: { name: 'foreign', tenant: 'plain' } };
+    ok(await admin('POST', pools, { ...foreign, spec: { ...spec, cidrs: ['198.51.100.0/24'] } }));
+    ok(await admin('PATCH', `${pools}/foreign`, { status: { state: 'EXTERNAL_IP_POOL_STATE_READY' } }));
+    await refused('none', 'no external IP pool is ready for its NAT gateway');
     ok(await admin('POST', pools, { id: 'p', metadata: { name: 'p' }, spec }));
     ok(await admin('PATCH', `${pools}/p`, { status: { state: 'EXTERNAL_IP_POOL_STATE_READY' } }));
     ok(await onboard('natted'));

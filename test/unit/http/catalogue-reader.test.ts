@@ -64,4 +64,32 @@ describe('catalogue reader', () => {
     expect(revisionOf('small')).to.equal(0);
     expect(revisionOf('small', { tenants: ['acme'] })).to.equal(undefined);
   });
+
+  it("offers pools of the order's tenant and shared ones, the one with most free addresses first", () => {
+    const pool = (id: string, tenant: string, available: string, project = ''): ResourceRow => ({
+      ...row(id, 0),
+      kind: 'externalIpPool',
+      tenant,
+      project,
+      privateJson: JSON.stringify({
+        status: { state: 'EXTERNAL_IP_POOL_STATE_READY', hub: 'h', available },
+      }),
+    });
+    const pools = [
+      pool('foreign', 'other', '9'),
+      pool('shared', 'shared', '4'),
+      pool('own', 'acme', '6'),
+      pool('apart', 'acme', '8', 'p2'),
+    ];
+    const reader = { ...resources, pages: () => [pools] };
+    const offered = createCatalogueReader(reader, {} as CommandRunner, () => () => undefined);
+    const offeredTo = (visibility: Visibility): readonly string[] =>
+      offered
+        .of('acme', visibility)
+        .addressPools()
+        .map(({ pool: { id } }) => id);
+    expect(offeredTo(everyone)).to.deep.equal(['apart', 'own', 'shared']);
+    const limited = { tenants: ['acme', 'shared'], within: { acme: ['', 'p1'] } };
+    expect(offeredTo(limited)).to.deep.equal(['own', 'shared']);
+  });
 });

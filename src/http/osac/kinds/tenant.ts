@@ -22,6 +22,7 @@ import type { ResourceRow } from '../../../projections/read-models.ts';
 import type { AfterWrite } from '../after-write.ts';
 import { refused, type Creation, type CreateServices } from '../creates.ts';
 import { createDocument } from '../documents.ts';
+import { isOpenTo } from '../references.ts';
 
 const BREAK_GLASS = 'status.break_glass_credentials';
 const PASSWORD_CHARACTERS = 24;
@@ -33,7 +34,7 @@ const ALPHABET = 'ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz23456789';
  */
 export const tenantCreation = (services: CreateServices): Creation<DocumentCommand> => ({
   resolve: (object) => {
-    const document = withProvision(services, withoutValueAt(object.document, BREAK_GLASS));
+    const document = withProvision(services, withoutValueAt(object.document, BREAK_GLASS), object.tenant);
     const password = (commandId: string): string => passwordOf(services, object.id, commandId);
     return {
       secrets: ({ commandId }) => [
@@ -61,11 +62,12 @@ export const tenantCreation = (services: CreateServices): Creation<DocumentComma
 const withProvision = (
   { resources }: Pick<CreateServices, 'resources'>,
   document: JsonObject,
+  tenant: string,
 ): JsonObject => {
   const [row] = resources.marked(networkClass.kind, DEFAULT_CLASS_MARK, ALL);
   if (row === undefined) return document;
   const found = { id: row.id, name: row.name, document: JSON.parse(row.privateJson) as JsonObject };
-  const pool = needsAddress(found.document) ? mostFree(resources) : undefined;
+  const pool = needsAddress(found.document) ? mostFree(resources, tenant) : undefined;
   if (needsAddress(found.document) && pool === undefined)
     throw unfit(
       `${NOT_PROVISIONED}: no external IP pool is ready for its NAT gateway`,
@@ -84,10 +86,11 @@ const ALL = { all: true } as const;
 
 const PAGE = 100;
 
-/** The pool with the most free addresses, and the zone of its hub. */
-const mostFree = (resources: CreateServices['resources']) => {
+/** The pool of the tenant or shared with the most free addresses, and the zone of its hub. */
+const mostFree = (resources: CreateServices['resources'], tenant: string) => {
   const offered = [...resources.pages(externalIpPool.kind, PAGE)]
     .flat()
+    .filter((row) => isOpenTo(tenant, row))
     .map(({ id, name, privateJson }) => ({ id, name, document: JSON.parse(privateJson) as JsonObject }))
     .filter(({ document }) => isOffered(document))
     .map(({ document, ...pool }) => ({ ...pool, status: objectAt(document, 'status') }));
