@@ -56,7 +56,8 @@ export const limitsWhenEmpty = (declared: CapacityLimits, hosts: HubHealth['host
 export const neverServed = (wish: Wish, standing: StandingHubs): Rejection | undefined => {
   const hubs = takingOrders(standing).filter(({ hub }) => wish.hub === undefined || hub.id === wish.hub);
   const inZone = hubs.filter(({ hub }) => wish.zone === undefined || hub.zone === wish.zone);
-  if (hubs.length > 0 && inZone.length === 0) return unknownZone(wish.zone ?? '');
+  if (hubs.length > 0 && inZone.length === 0)
+    return wish.hub === undefined ? unknownZone(wish.zone ?? '') : otherZone(wish.zone ?? '');
   const eligible = inZone.filter(({ hub }) => offers(hub, wish));
   const isPossible = eligible.some((hub) => tooMany(wish.nodeSets, hub.limits).length === 0);
   return eligible.length === 0 || isPossible ? undefined : tooLarge(wish, eligible);
@@ -127,6 +128,15 @@ const unknownZone = (zone: string): Rejection =>
     'failed-precondition',
     'NO_SUCH_ZONE',
     `annotation 'fulfillment-ledger/zone': unknown zone '${zone}': name another one, or leave the annotation out`,
+    { field: 'metadata.annotations', facts: { zone } },
+  );
+
+/** The wish names a hub: of what it uses, not of the caller. */
+const otherZone = (zone: string): Rejection =>
+  reject(
+    'failed-precondition',
+    'OUT_OF_ZONE',
+    `annotation 'fulfillment-ledger/zone': what the cluster is to use is not in zone '${zone}': name another one, or leave the annotation out`,
     { field: 'metadata.annotations', facts: { zone } },
   );
 

@@ -174,7 +174,7 @@ export const clusterCreation = (
     room.order(wish);
     const order = {
       ...resolved,
-      ...addressesFrom(pools, id, ({ hub: on }) => room.never({ ...wish, hub: on }) === undefined),
+      ...addressesFrom(pools ?? [], id, ({ hub: on }) => room.never({ ...wish, hub: on })),
       ...(await pullSecretFacts(catalogue, resolved.pullSecretSecret)),
     };
     return {
@@ -199,21 +199,27 @@ export const clusterCreation = (
 });
 
 /**
- * Where a cluster's external IPs come from: the pool with most free addresses, if the cluster can be on its hub. Their ids are
- * derived from the cluster's, so that nobody can take them beforehand.
+ * Where a cluster's external IPs come from: of the pools on whose hub it can be, the one with most free addresses. Their ids
+ * are derived from the cluster's, so that nobody can take them beforehand. `never`: why the hub of a pool can never hold it.
  */
 const addressesFrom = (
-  pools: readonly AddressPool[] | undefined,
+  pools: readonly AddressPool[],
   id: string,
-  isServed: (pool: AddressPool) => boolean,
+  never: (pool: AddressPool) => Rejection | undefined,
 ): Pick<Extract<ClusterCommand, { type: 'OrderCluster' }>, 'externalIps'> => {
-  const found = pools?.find(isServed) ?? pools?.[0];
-  if (found === undefined) return {};
   const ids = (endpoint: string) => ({
     ip: derivedCommandId(id, 'external-ip', endpoint),
     attachment: derivedCommandId(id, 'external-ip-attachment', endpoint),
   });
-  return { externalIps: { ...found, ids: { API: ids('API'), INGRESS: ids('INGRESS') } } };
+  let wrong: Rejection | undefined;
+  for (const pool of pools) {
+    const why = never(pool);
+    if (why === undefined)
+      return { externalIps: { ...pool, ids: { API: ids('API'), INGRESS: ids('INGRESS') } } };
+    wrong ??= why;
+  }
+  if (wrong !== undefined) throw refused(wrong);
+  return {};
 };
 
 /** Finalizers and status that a private caller sets with the order (OSAC). */

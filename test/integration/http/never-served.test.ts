@@ -156,4 +156,36 @@ describe('orders that can never be served', () => {
     refuses(await from({}), /5 fc430 can never be had: one cluster can have at most 4$/);
     expect((await user('GET', `${PUBLIC}/cluster_catalog_items/${id}`)).status).to.equal(200);
   });
+  it('are refused where every pool of their external IPs is on a hub that could never hold them', async () => {
+    await hubIs({ zone: 'east', capacity: { nodes: { fc430: 5 } } });
+    const second = { id: 'sim-2', spec: { namespace: 'osac-hub', zone: 'west' } };
+    accepts(await admin('POST', `${PRIVATE}/hubs`, { ...second, metadata: { name: 'sim-2' } }));
+    const pool = async (id: string, cidr: string, hub: string): Promise<void> => {
+      const spec = { cidrs: [cidr], ip_family: 'IP_FAMILY_IPV4' };
+      const path = `${PRIVATE}/external_ip_pools`;
+      accepts(await admin('POST', path, { id, metadata: { name: id }, spec }));
+      const status = { state: 'EXTERNAL_IP_POOL_STATE_READY', hub };
+      accepts(await admin('PATCH', `${path}/${id}`, { status }));
+    };
+    const reached = (workers: number, zone?: string, headers = {}): Promise<Reply> =>
+      user(
+        'POST',
+        CLUSTERS,
+        {
+          metadata: { name: `n-${(serial += 1)}`, annotations: zone === undefined ? {} : { [ZONE]: zone } },
+          spec: { ...SMALL, auto_external_ip_attachment: true, node_sets: { workers: { size: workers } } },
+        },
+        headers,
+      );
+    await pool('large', '192.0.2.0/26', 'sim-1');
+    const before = await lastPosition();
+    refuses(await reached(6), /6 fc430 can never be had: one cluster can have at most 5$/);
+    refuses(await reached(6, undefined, DRY), /at most 5$/);
+    refuses(await reached(1, 'west'), /what the cluster is to use is not in zone 'west'/);
+    expect(await lastPosition(), 'nothing is stored').to.equal(before);
+    accepts(await reached(5, 'east'));
+    await pool('small', '198.51.100.0/29', 'sim-2');
+    accepts(await reached(6));
+    accepts(await reached(1, 'west'));
+  });
 });
