@@ -1,7 +1,7 @@
 import { ZONE_ANNOTATION } from '../hubs/placement.ts';
-import { base32, fnv1a64 } from '../hash.ts';
 import type { JsonObject } from '../json.ts';
-import { listAt, objectAt, own, stringAt, withoutEmpty } from '../json-tools.ts';
+import { listAt, objectAt, stringAt, withoutEmpty } from '../json-tools.ts';
+import { defaultPrefix } from './default-ids.ts';
 import { defaultRange, networkDefaults } from './network-class.resource.ts';
 import { FAMILIES, fieldOf } from './ranges-of-spec.ts';
 import { withClass } from './virtual-network.resource.ts';
@@ -19,10 +19,6 @@ export const DEFAULT_GROUP = 'default';
 export const DEFAULT_SUBNETS: readonly string[] = FAMILIES.map(
   (family) => SUBNET_NAME + fieldOf(family).replace('_cidr', ''),
 );
-export const isDefault = (document: JsonObject): boolean =>
-  Object.entries(LABELS).every(
-    ([label, value]) => own(objectAt(objectAt(document, 'metadata'), 'labels'), label) === value,
-  );
 
 type Named = { readonly id: string; readonly name: string };
 export type DefaultPart = {
@@ -31,14 +27,6 @@ export type DefaultPart = {
   readonly name: string;
   readonly document: JsonObject;
 };
-
-export const DEFAULT_PREFIX = 'default-';
-/** A tenant that comes again under its name gets others: ids are used once. */
-const prefixOf = (tenant: string, createdAt: string): string =>
-  `${DEFAULT_PREFIX}${base32(fnv1a64(`${tenant} ${createdAt}`))}-`;
-
-export const isDefaultPart = (id: string, tenant: string, createdAt: string): boolean =>
-  id.startsWith(prefixOf(tenant, createdAt));
 
 /** As its document keeps it, what a tenant gets by a network class; undefined: nothing. `pool`: where one is needed. */
 export const provisionOf = (
@@ -73,7 +61,7 @@ export const defaultParts = (
 ): readonly DefaultPart[] => {
   const part = (kind: string, name: string, spec: JsonObject, annotations: JsonObject = {}): DefaultPart => ({
     kind,
-    id: prefixOf(tenant, createdAt) + kind + name.replace('default', ''),
+    id: defaultPrefix(tenant, createdAt) + kind + name.replace('default', ''),
     name,
     document: { metadata: withoutEmpty({ labels: LABELS, annotations }), spec },
   });
@@ -108,7 +96,7 @@ export const defaultParts = (
 /** The last one that is made: where it is there, all are. */
 export const lastPart = (tenant: string, createdAt: string): Pick<DefaultPart, 'kind' | 'id'> => ({
   kind: 'securityGroup',
-  id: `${prefixOf(tenant, createdAt)}securityGroup`,
+  id: `${defaultPrefix(tenant, createdAt)}securityGroup`,
 });
 
 /** What it is made of. */

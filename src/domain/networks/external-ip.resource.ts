@@ -23,6 +23,7 @@ import {
   type PlacedState,
 } from '../placed-document.ts';
 import { parseAddress } from '../ranges.ts';
+import { withoutDefaultIds } from './default-ids.ts';
 
 /** Addresses of tenants (OSAC), on the hub of the pool that they are taken from. */
 export const ADDRESS_ANNOTATION = 'fulfillment-ledger/address';
@@ -203,6 +204,7 @@ export const externalIp: ResourceKind<ExternalIpState, ExternalIpCommand, Extern
     immutable: IMMUTABLE,
     references: [{ path: 'spec.pool', kind: 'externalIpPool', scope: 'full' }],
   }),
+  idRule: withoutDefaultIds,
   lends: {
     ...lendsItself,
     held: ({ user }) => (user === undefined ? [] : [user]),

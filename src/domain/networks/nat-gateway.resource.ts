@@ -11,6 +11,7 @@ import {
   type PlacedEvent,
   type PlacedState,
 } from '../placed-document.ts';
+import { withoutDefaultIds } from './default-ids.ts';
 import { externalIp } from './external-ip.resource.ts';
 import { IN_NETWORK, networkIn, networkRequired } from './virtual-network.resource.ts';
 
@@ -62,6 +63,7 @@ export const natGateway: ResourceKind<PlacedState, PlacedCommand, GatewayEvent> 
       { path: 'spec.external_ip', kind: externalIp.kind, scope: 'local' },
     ],
   }),
+  idRule: withoutDefaultIds,
   rights: 'owned',
   methods: {
     public: ['List', 'Get', 'Create', 'Update', 'Delete'],

@@ -13,6 +13,7 @@ import {
   type PlacedEvent,
   type PlacedState,
 } from '../placed-document.ts';
+import { withoutDefaultIds } from './default-ids.ts';
 import { stateInNetwork } from './subnet.resource.ts';
 import { IN_NETWORK, networkRequired, ownerReference } from './virtual-network.resource.ts';
 import { DIRECTIONS, hubRules, normalizedRules, rulesRejection, type HubRule } from './security-rules.ts';
@@ -86,6 +87,7 @@ export const securityGroup: ResourceKind<GroupState, GroupCommand, GroupEvent> =
     immutable: IMMUTABLE,
     references: [{ path: IN_NETWORK.path, kind: IN_NETWORK.kind, scope: 'local' }],
   }),
+  idRule: withoutDefaultIds,
   rights: 'owned',
   methods: {
     public: ['List', 'Get', 'Create', 'Update', 'Delete'],

@@ -10,6 +10,7 @@ import {
 } from '../placed-document.ts';
 import { placedResource } from '../placed-resource.ts';
 import type { ResourceKind } from '../resource.ts';
+import { withoutDefaultIds } from './default-ids.ts';
 import { rangesOf, rangesRejection, withPlainRanges } from './ranges-of-spec.ts';
 import { IN_NETWORK, networkIn, networkRequired, ownerReference } from './virtual-network.resource.ts';
 
@@ -55,6 +56,7 @@ export const subnet: ResourceKind<PlacedState, PlacedCommand, SubnetEvent> = {
     immutable: IMMUTABLE,
     references: [{ path: IN_NETWORK.path, kind: IN_NETWORK.kind, scope: 'local' }],
   }),
+  idRule: withoutDefaultIds,
   rights: 'owned',
   methods: {
     public: ['List', 'Get', 'Create', 'Update', 'Delete'],

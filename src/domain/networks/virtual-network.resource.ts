@@ -14,6 +14,7 @@ import {
 import { placedResource } from '../placed-resource.ts';
 import type { Parent } from '../placed-with-parent.ts';
 import type { ResourceKind } from '../resource.ts';
+import { withoutDefaultIds } from './default-ids.ts';
 import { familyRejection, isReadyClass } from './network-class.resource.ts';
 import { rangesOf, rangesRejection, rangeTexts, withPlainRanges } from './ranges-of-spec.ts';
 import {
@@ -158,6 +159,7 @@ export const virtualNetwork: ResourceKind<NetworkState, NetworkCommand, NetworkE
     immutable: IMMUTABLE,
     references: [{ path: 'spec.network_class', kind: 'networkClass', scope: 'full' }],
   }),
+  idRule: withoutDefaultIds,
   rights: 'owned',
   countsUsers: true,
   methods: {

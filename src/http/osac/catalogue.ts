@@ -17,13 +17,16 @@ import type { Rejection } from '../../domain/decider.ts';
 import { valueAt, objectAt, stringAt, withoutValueAt } from '../../domain/json-tools.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { aggregateOf, clusterTemplateAggregate, secret } from '../../domain/kinds.ts';
-import { DEFAULT_PREFIX } from '../../domain/networks/default-networking.ts';
+import { DEFAULT_GROUP, DEFAULT_SUBNETS } from '../../domain/networks/default-networking.ts';
 import { externalIpPool, isReady } from '../../domain/networks/external-ip-pool.resource.ts';
+import { securityGroup } from '../../domain/networks/security-group.resource.ts';
+import { subnet } from '../../domain/networks/subnet.resource.ts';
 import { type Reference, referenceOf } from '../../domain/references.ts';
 import type { SecretRef } from '../../domain/secret-ref.ts';
 import type { ResourceReader, ResourceRow, Visibility } from '../../projections/read-models.ts';
 import { sees } from '../../projections/visibility.ts';
 import { refused, type Creation } from './creates.ts';
+import { defaultPart } from './default-parts.ts';
 import { find, isOpenTo, problemText, referencesInvalid } from './references.ts';
 import { HIDDEN } from './secrets.ts';
 import type { Change, Revision } from './updates.ts';
@@ -41,9 +44,6 @@ export type CatalogueReader = {
   /** What hubs are given of a secret object; undefined when there is no such object (any more). */
   pullSecretOf(id: string): Promise<SecretRef | Rejection | undefined>;
 };
-
-/** What the service itself made with the tenant (OSAC). */
-const isDefault = ({ id }: Pick<ResourceRow, 'id'>): boolean => id.startsWith(DEFAULT_PREFIX);
 
 const REMEMBERED = 1_000;
 const POOLS = 100;
@@ -139,10 +139,8 @@ export const createCatalogueReader = (
         subnet: one('subnet', 'Subnet', 'object.spec.network_attachment.subnet', true),
         securityGroup: one('securityGroup', 'SecurityGroup', 'object.spec.network_attachment', true),
         defaultNetwork: () => {
-          const named = (kind: string, name: string) =>
-            resources.findByName(kind, name, { tenants: [tenant] }).find(isDefault);
-          const row = named('subnet', 'default-ipv4') ?? named('subnet', 'default-ipv6');
-          const group = named('securityGroup', 'default');
+          const row = defaultPart(resources, tenant, subnet.kind, DEFAULT_SUBNETS);
+          const group = defaultPart(resources, tenant, securityGroup.kind, [DEFAULT_GROUP]);
           if (row === undefined) return undefined;
           return { subnet: object(row), ...(group === undefined ? {} : { securityGroup: object(group) }) };
         },

@@ -90,6 +90,17 @@ describe('the default networking of a tenant, over HTTP', () => {
       expect([refused.status, refused.json['code']]).to.deep.equal([400, 9]);
       expect(refused.json['message']).to.contain('default networking resources are system-managed');
     }
+    // Nobody else makes anything under such an id.
+    for (const collection of COLLECTIONS)
+      for (const [caller, surface] of [
+        [user, PUBLIC],
+        [admin, PRIVATE],
+      ] as const) {
+        const metadata = { name: 'like-it', ...(surface === PRIVATE ? { tenant: 'acme' } : {}) };
+        const reply = await caller('POST', `${surface}/${collection}`, { id: 'default-evil', metadata });
+        expect([reply.status, reply.json['code']], reply.text).to.deep.equal([400, 3]);
+        expect(reply.json['message']).to.contain("ids that begin with 'default-'");
+      }
     // What a tenant adds to it is its own, and holds the tenant.
     const spec = { virtual_network: { name: 'default' } };
     const networks = itemsOf(await user('GET', `${PUBLIC}/virtual_networks`));

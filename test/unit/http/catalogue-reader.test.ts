@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import type { CommandRunner } from '../../../src/app/commands/command.ts';
+import { lastPart } from '../../../src/domain/networks/default-networking.ts';
 import { createCatalogueReader } from '../../../src/http/osac/catalogue.ts';
 import type { ResourceReader, ResourceRow, Visibility } from '../../../src/projections/read-models.ts';
 
@@ -91,5 +92,38 @@ describe('catalogue reader', () => {
     expect(offeredTo(everyone)).to.deep.equal(['apart', 'own', 'shared']);
     const limited = { tenants: ['acme', 'shared'], within: { acme: ['', 'p1'] } };
     expect(offeredTo(limited)).to.deep.equal(['own', 'shared']);
+  });
+
+  it('takes for default networking only what the service made with the tenant, whatever others are called', () => {
+    const createdAt = '2026-11-21T12:00:00.000Z';
+    const made = lastPart('acme', createdAt).id.replace('securityGroup', '');
+    const former = lastPart('acme', '2025-01-01T00:00:00.000Z').id.replace('securityGroup', '');
+    const privateJson = JSON.stringify({
+      metadata: { creation_timestamp: createdAt, labels: { 'osac.openshift.io/default': 'true' } },
+    });
+    const named: { [name: string]: readonly ResourceRow[] } = {
+      'subnet default-ipv4': [],
+      'securityGroup default': [],
+    };
+    const of = (kind: string, name: string, ...ids: readonly string[]): void => {
+      named[`${kind} ${name}`] = ids.map((id) => ({ ...row(id, 0), kind, tenant: 'acme', privateJson }));
+    };
+    const reader = {
+      ...resources,
+      get: (kind: string, id: string) =>
+        kind === 'tenant' && id === 'acme' ? { ...row(id, 0), privateJson } : undefined,
+      findByName: (kind: string, name: string) => named[`${kind} ${name}`] ?? [],
+    };
+    const catalogue = createCatalogueReader(reader, {} as CommandRunner, () => () => undefined);
+    const found = () => {
+      const { subnet, securityGroup } = catalogue.of('acme', everyone).defaultNetwork() ?? {};
+      return [subnet?.id, securityGroup?.id];
+    };
+    of('subnet', 'default-ipv4', 'default-evil', `${former}subnet-ipv4`);
+    of('securityGroup', 'default', 'default-evil');
+    expect(found()).to.deep.equal([undefined, undefined]);
+    of('subnet', 'default-ipv6', 'default-evil', `${made}subnet-ipv6`);
+    of('securityGroup', 'default', 'default-evil', `${made}securityGroup`);
+    expect(found()).to.deep.equal([`${made}subnet-ipv6`, `${made}securityGroup`]);
   });
 });

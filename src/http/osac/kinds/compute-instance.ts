@@ -24,7 +24,7 @@ import { isRefused, type Rejection } from '../../../domain/decider.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import { objectAt, sameJson, stringAt, valueAt, withoutValueAt } from '../../../domain/json-tools.ts';
 import { aggregateOf } from '../../../domain/kinds.ts';
-import { DEFAULT_GROUP, DEFAULT_SUBNETS, isDefault } from '../../../domain/networks/default-networking.ts';
+import { DEFAULT_GROUP, DEFAULT_SUBNETS } from '../../../domain/networks/default-networking.ts';
 import { securityGroup } from '../../../domain/networks/security-group.resource.ts';
 import { subnet } from '../../../domain/networks/subnet.resource.ts';
 import { networkIn } from '../../../domain/networks/virtual-network.resource.ts';
@@ -33,6 +33,7 @@ import type { ResourceView } from '../../../domain/resource.ts';
 import type { ResourceRow } from '../../../projections/read-models.ts';
 import { invalid } from '../../errors.ts';
 import { refused, type Creation, type NewObject } from '../creates.ts';
+import { defaultPart } from '../default-parts.ts';
 import { createDocument, documentRevision } from '../documents.ts';
 import { resolveReferences } from '../references.ts';
 import type { Change, Revision } from '../updates.ts';
@@ -122,11 +123,10 @@ const withAttachments = (
   { resources }: Pick<Services, 'resources'>,
 ): JsonObject => {
   if (attachmentsOf({ spec }).length > 0) return spec;
-  const defaultOf = (kind: string, names: readonly string[]): JsonObject | undefined =>
-    names
-      .flatMap((name) => resources.findByName(kind, name, { tenants: [tenant] }))
-      .filter(({ deleting, privateJson }) => !deleting && isDefault(JSON.parse(privateJson) as JsonObject))
-      .map(({ id, name }) => ({ id, name }))[0];
+  const defaultOf = (kind: string, names: readonly string[]): JsonObject | undefined => {
+    const row = defaultPart(resources, tenant, kind, names);
+    return row === undefined || row.deleting ? undefined : { id: row.id, name: row.name };
+  };
   const found = defaultOf(subnet.kind, DEFAULT_SUBNETS);
   if (found === undefined) throw invalid(NO_ATTACHMENT, 'spec.network_attachments');
   const group = defaultOf(securityGroup.kind, [DEFAULT_GROUP]);

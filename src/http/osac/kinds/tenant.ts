@@ -6,9 +6,9 @@ import type { JsonObject } from '../../../domain/json.ts';
 import { kinds } from '../../../domain/kinds.ts';
 import { isRefused } from '../../../domain/decider.ts';
 import { FULFILLMENT_FINALIZER } from '../../../domain/hubs/hub-object.ts';
+import { isDefaultPart } from '../../../domain/networks/default-ids.ts';
 import {
   DEFAULT_KINDS,
-  isDefaultPart,
   needsAddress,
   PROVISION,
   provisionOf,
@@ -21,6 +21,7 @@ import type { ResourceKind } from '../../../domain/resource.ts';
 import type { ResourceRow } from '../../../projections/read-models.ts';
 import type { AfterWrite } from '../after-write.ts';
 import { refused, type Creation, type CreateServices } from '../creates.ts';
+import { createdAtOf } from '../default-parts.ts';
 import { createDocument } from '../documents.ts';
 import { isOpenTo } from '../references.ts';
 
@@ -117,9 +118,6 @@ export const protectedDefault = (
           : undefined;
       }
     : undefined;
-
-const createdAtOf = ({ privateJson }: ResourceRow): string =>
-  stringAt(objectAt(JSON.parse(privateJson) as JsonObject, 'metadata'), 'creation_timestamp');
 
 const passwordOf = ({ requestHash }: CreateServices, tenant: string, commandId: string): string => {
   let rest = BigInt(`0x${requestHash({ method: 'break-glass', route: tenant, body: commandId })}`);
