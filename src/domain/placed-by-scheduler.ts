@@ -18,8 +18,9 @@ export const placeByScheduler = <State extends PlacedState>(
   kind: string,
   object: OwnedObject,
   objects: readonly string[] = [object.kind],
-  /** Annotation of the object that names the only hub possible; for kinds of providers. */
+  /** Annotation of the object that names the only hub possible; for objects of providers, or those that `mayName` lets. */
   hubAnnotation?: string,
+  mayName: (run: PlacedRun<State>) => boolean = () => true,
 ): PlacedStep<State, PlacedCommand> => {
   const toScheduler = (run: PlacedRun, operation: string, more: JsonObject): Call => ({
     port: 'scheduler',
@@ -27,9 +28,9 @@ export const placeByScheduler = <State extends PlacedState>(
     lane: 'scheduler',
     args: { holder: { kind, id: run.id }, ...more },
   });
-  const place = (run: PlacedRun): Call => {
+  const place = (run: PlacedRun<State>): Call => {
     const zone = annotationOf(run, ZONE_ANNOTATION) ?? '';
-    const hub = (hubAnnotation && annotationOf(run, hubAnnotation)) ?? '';
+    const hub = (hubAnnotation && mayName(run) && annotationOf(run, hubAnnotation)) || '';
     return toScheduler(run, 'place', {
       tenant: run.tenant,
       // There are no webhooks and jobs for such kinds.

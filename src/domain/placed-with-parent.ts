@@ -41,23 +41,36 @@ export const wokenByParent = (parent: Parent) => ({
   most: MOST_CHILDREN,
 });
 
-/** Its first step, or the one after what it claims (`claimFromParent`). */
+/**
+ * Its first step, or the one after what it claims (`claimFromParent`). `near`: what else it needs on the hub of its parent,
+ * and where that is, if it is known.
+ */
 export const placeWithParent = <State extends PlacedState>(
   parent: Parent,
   object: OwnedObject,
   after: readonly string[] = [],
-): PlacedStep<State, PlacedCommand> =>
-  asking<State, PlacedCommand>('place', (run) => toParent(parent, run, 'place'), {
+  near?: { readonly words: string; readonly hub: (run: PlacedRun) => string },
+): PlacedStep<State, PlacedCommand> => {
+  const isApart = (run: PlacedRun, place: JsonObject): boolean => {
+    const hub = near?.hub(run) ?? '';
+    return hub !== '' && hub !== stringAt(place, 'hub');
+  };
+  return asking<State, PlacedCommand>('place', (run) => toParent(parent, run, 'place'), {
     after,
     done: ({ subject }) => subject.place !== undefined,
-    record: ({ id }, { place, state }, at) =>
-      isObject(place) && state === parent.ready
-        ? { type: 'PlaceOnHub', at, ...placeIn(place, object.nameOf(id)) }
+    record: (run, { place, state }, at) =>
+      isObject(place) && state === parent.ready && !isApart(run, place)
+        ? { type: 'PlaceOnHub', at, ...placeIn(place, object.nameOf(run.id)) }
         : undefined,
-    keep: (_run, { place }) => ({
-      waiting: isObject(place) ? `its ${parent.words} is not ready` : `its ${parent.words} is on no hub yet`,
-    }),
+    keep: (run, { place, state }) => {
+      const its = `its ${parent.words}`;
+      if (!isObject(place)) return { waiting: `${its} is on no hub yet` };
+      return state !== parent.ready || near === undefined
+        ? { waiting: `${its} is not ready` }
+        : { waiting: `${its} and its ${near.words} are on different hubs` };
+    },
   });
+};
 
 /**
  * Makes sure of what was claimed for it before its first event, so that it is given back at the end. It comes before the

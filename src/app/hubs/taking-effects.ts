@@ -24,7 +24,7 @@ const ALLOCATED = 'EXTERNAL_IP_STATE_ALLOCATED';
  * Effect port `takings`: what an object asks of those that lend themselves to it (`ResourceKind.takes`), whose own streams
  * decide. All of it may be repeated.
  *
- * - `attach` {holder, takes} → {address}: all of it is the holder's, and the external IP among it has this address; or
+ * - `attach` {holder, takes} → {address, hub}: all of it is the holder's, and the external IP among it has this address there; or
  *   {waiting, on} with the id of what it waits for.
  * - `detach` {holder, takes} → {held: false}.
  * - `look` {holder, takes} → {held}: whether any of it is the holder's.
@@ -73,7 +73,7 @@ export const createTakingEffects = ({
     const { view } = await lenderOf(ip, call);
     const status = view.exists ? objectAt(view.document, 'status') : {};
     return stringAt(status, 'state') === ALLOCATED
-      ? done({ address: stringAt(status, 'address') })
+      ? done({ address: stringAt(status, 'address'), hub: stringAt(status, 'hub') })
       : done({ waiting: 'its external IP has no address yet', on: ip.id });
   };
 

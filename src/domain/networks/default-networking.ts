@@ -1,7 +1,7 @@
-import { ZONE_ANNOTATION } from '../hubs/placement.ts';
 import type { JsonObject } from '../json.ts';
 import { listAt, objectAt, stringAt, withoutEmpty } from '../json-tools.ts';
 import { defaultPrefix } from './default-ids.ts';
+import { HUB_ANNOTATION } from './external-ip-pool.resource.ts';
 import { defaultRange, networkDefaults } from './network-class.resource.ts';
 import { FAMILIES, fieldOf } from './ranges-of-spec.ts';
 import { withClass } from './virtual-network.resource.ts';
@@ -15,6 +15,8 @@ export const PROVISION = 'default_networking';
 const LABELS: JsonObject = { 'osac.openshift.io/default': 'true' };
 const SUBNET_NAME = 'default-';
 export const DEFAULT_GROUP = 'default';
+/** Creator of it, as which nobody can sign in. */
+export const SERVICE = 'system';
 /** IPv4 first. */
 export const DEFAULT_SUBNETS: readonly string[] = FAMILIES.map(
   (family) => SUBNET_NAME + fieldOf(family).replace('_cidr', ''),
@@ -31,7 +33,7 @@ export type DefaultPart = {
 /** As its document keeps it, what a tenant gets by a network class; undefined: nothing. `pool`: where one is needed. */
 export const provisionOf = (
   found: Named & { readonly document: JsonObject },
-  pool: (Named & { readonly zone: string }) | undefined,
+  pool: (Named & { readonly hub: string }) | undefined,
 ): JsonObject | Rejection | undefined => {
   const defaults = networkDefaults(found.document);
   if (defaults === undefined) return undefined;
@@ -46,7 +48,7 @@ export const provisionOf = (
     subnets: ranges('subnet'),
     ingress: [...listAt(defaults, 'ingress_rules')],
     egress: [...listAt(defaults, 'egress_rules')],
-    ...(pool === undefined ? {} : { pool: { id: pool.id, name: pool.name }, zone: pool.zone }),
+    ...(pool === undefined ? {} : { pool: { id: pool.id, name: pool.name }, hub: pool.hub }),
   };
 };
 
@@ -65,12 +67,13 @@ export const defaultParts = (
     name,
     document: { metadata: withoutEmpty({ labels: LABELS, annotations }), spec },
   });
-  const zone = stringAt(provision, 'zone');
+  // Where its address will be: the NAT gateway needs both on one hub.
+  const hub = stringAt(provision, 'hub');
   const network = part(
     'virtualNetwork',
     'default',
     objectAt(provision, 'network'),
-    zone === '' ? {} : { [ZONE_ANNOTATION]: zone },
+    hub === '' ? {} : { [HUB_ANNOTATION]: hub },
   );
   const inNetwork = { virtual_network: { id: network.id, name: network.name } };
   const subnets = Object.entries(objectAt(provision, 'subnets')).map(([field, range]) =>

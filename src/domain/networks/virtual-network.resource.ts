@@ -15,6 +15,7 @@ import { placedResource } from '../placed-resource.ts';
 import type { Parent } from '../placed-with-parent.ts';
 import type { ResourceKind } from '../resource.ts';
 import { withoutDefaultIds } from './default-ids.ts';
+import { HUB_ANNOTATION } from './external-ip-pool.resource.ts';
 import { familyRejection, isReadyClass } from './network-class.resource.ts';
 import { rangesOf, rangesRejection, rangeTexts, withPlainRanges } from './ranges-of-spec.ts';
 import {
@@ -34,7 +35,9 @@ const STATE = 'VIRTUAL_NETWORK_STATE_';
 export const NETWORK_READY = `${STATE}READY`;
 const PROVIDED = ['spec.region', 'spec.network_class', 'spec.implementation_strategy'];
 const IMMUTABLE = [...PROVIDED, 'spec.ipv4_cidr', 'spec.ipv6_cidr'];
-export const NETWORK_PRIVATE_ONLY = ['metadata.finalizers', ...PROVIDED, 'status.hub'];
+/** Set where the service pins a network of its own; tenants are not told of hubs. */
+const PINNED = `metadata.annotations.${HUB_ANNOTATION}`;
+export const NETWORK_PRIVATE_ONLY = ['metadata.finalizers', ...PROVIDED, 'status.hub', PINNED];
 /** Of what lies in a network: which one it is (OSAC). */
 const OWNER_ANNOTATION = 'osac.openshift.io/owner-reference';
 

@@ -4,7 +4,9 @@ import type { JsonObject } from '../json.ts';
 import { placeByScheduler } from '../placed-by-scheduler.ts';
 import { placedMeter } from '../placed-meter.ts';
 import { documentOf, placedKind } from '../placed-workflow.ts';
+import { SERVICE } from './default-networking.ts';
 import { networkEventTypes } from './event-types.ts';
+import { HUB_ANNOTATION } from './external-ip-pool.resource.ts';
 import { SUBNET, VIRTUAL_NETWORK } from './hub-objects.ts';
 import { fieldOf, rangeTexts } from './ranges-of-spec.ts';
 import {
@@ -30,7 +32,15 @@ export const actingVirtualNetwork = placedKind<NetworkState, NetworkCommand, Net
   object: VIRTUAL_NETWORK,
   wakes: { types: HUB_NEWS },
   // Its subnets are on its hub.
-  first: [placeByScheduler(virtualNetwork.kind, VIRTUAL_NETWORK, [VIRTUAL_NETWORK.kind, SUBNET.kind])],
+  first: [
+    placeByScheduler<NetworkState>(
+      virtualNetwork.kind,
+      VIRTUAL_NETWORK,
+      [VIRTUAL_NETWORK.kind, SUBNET.kind],
+      HUB_ANNOTATION,
+      ({ subject }) => 'creator' in subject && subject.creator === SERVICE,
+    ),
+  ],
   wanted: (run) => {
     const spec = objectAt(documentOf(run), 'spec');
     return {

@@ -101,7 +101,8 @@ describe('virtual networks and subnets on a simulated hub', () => {
 
   it('the default networking of a tenant becomes ready, and the tenant is gone once nothing of it is left', async () => {
     const { admin } = people;
-    const pool = await people.makePool('192.0.2.0/28');
+    const hub = 'sim-east-2';
+    const pool = await people.makePool('192.0.2.0/28', { 'fulfillment-ledger/hub': hub });
     const defaults = {
       virtual_network_ipv4_cidr: '10.0.0.0/16',
       subnet_ipv4_cidr: '10.0.0.0/20',
@@ -117,6 +118,13 @@ describe('virtual networks and subnets on a simulated hub', () => {
         return states.length === 5 && states.every((state) => /_(READY|ALLOCATED)$/.test(state));
       },
     );
+    for (const collection of KINDS.filter((kind) => kind !== 'security_groups'))
+      for (const item of itemsOf(
+        await admin('GET', `${PRIVATE}/${collection}?filter=this.metadata.tenant=='acme-two'`),
+      ))
+        expect(objectAt(item as JsonObject, 'status'), collection).to.include({ hub });
+    const theirs = await whole.caller({ sub: 'bob', preferred_username: 'bob', organization: ['acme-two'] });
+    expect((await theirs('GET', NETWORKS)).text, 'tenants are not told of hubs').not.to.include(hub);
     ok(await admin('DELETE', `${PRIVATE}/tenants/acme-two`));
     const path = `${PRIVATE}/tenants/acme-two`;
     await eventually('the tenant is gone', async () => (await admin('GET', path)).status === 404);

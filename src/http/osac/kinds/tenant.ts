@@ -87,7 +87,7 @@ const ALL = { all: true } as const;
 
 const PAGE = 100;
 
-/** The pool of the tenant or shared with the most free addresses, and the zone of its hub. */
+/** The pool of the tenant or shared with the most free addresses, and its hub. */
 const mostFree = (resources: CreateServices['resources'], tenant: string) => {
   const offered = [...resources.pages(externalIpPool.kind, PAGE)]
     .flat()
@@ -99,9 +99,7 @@ const mostFree = (resources: CreateServices['resources'], tenant: string) => {
   const [first, ...others] = offered;
   if (first === undefined) return undefined;
   const { id, name, status } = others.reduce((most, one) => (freeOf(one) > freeOf(most) ? one : most), first);
-  const hub = resources.get('hub', stringAt(status, 'hub'), ALL);
-  const zone = hub === undefined ? '' : stringAt(objectAt(JSON.parse(hub.privateJson), 'spec'), 'zone');
-  return { id, name, zone };
+  return { id, name, hub: stringAt(status, 'hub') };
 };
 
 /** Default objects of a tenant go with it, and only with it (OSAC). Undefined: it has none of this kind. */

@@ -1,6 +1,8 @@
 import { expect } from 'chai';
 import type { JsonObject } from '../../../../src/domain/json.ts';
 import { objectAt } from '../../../../src/domain/json-tools.ts';
+import { natGateway } from '../../../../src/domain/networks/nat-gateway.resource.ts';
+import { actingNatGateway } from '../../../../src/domain/networks/nat-gateway.workflow.ts';
 import { subnet } from '../../../../src/domain/networks/subnet.resource.ts';
 import { actingSubnet } from '../../../../src/domain/networks/subnet.workflow.ts';
 import { virtualNetwork } from '../../../../src/domain/networks/virtual-network.resource.ts';
@@ -14,7 +16,7 @@ const PLACED = { placed: true, ...HUB, mode: 'operator', steps: {}, decision: { 
 const common = { tenant: 't1', project: '', creator: 'ann' };
 type AnyWorkflow = Workflow<{ readonly since: object }, RunEvent>;
 
-const orderNetwork = (annotations: object = {}) => {
+const orderNetwork = (annotations: object = {}, creator = 'ann') => {
   const run = createStepRun(actingVirtualNetwork.workflow as AnyWorkflow, virtualNetwork.decider);
   const spec = {
     region: 'default',
@@ -24,7 +26,7 @@ const orderNetwork = (annotations: object = {}) => {
     ipv6_cidr: 'fd00::/48',
   };
   const document = { metadata: { annotations }, spec } as JsonObject;
-  run.command({ type: 'CreateDocument', at: run.now(), id: run.id, name: 'n', ...common, document });
+  run.command({ type: 'CreateDocument', at: run.now(), id: run.id, name: 'n', ...common, creator, document });
   return run;
 };
 
@@ -49,7 +51,44 @@ const parent = { kind: 'virtualNetwork', id: 'v1' };
 const holder = { kind: 'subnet', id: 'one' };
 const seen = (object: object | null): object => ({ object, hub: HUB.hub });
 
+const orderGateway = () => {
+  const run = createStepRun(actingNatGateway.workflow as AnyWorkflow, natGateway.decider);
+  const spec = { virtual_network: { id: 'v1', name: 'n' }, external_ip: { id: 'ip', name: 'ip' } };
+  const facts = { type: 'CreateDocument', at: run.now(), id: run.id, name: 'g', ...common } as const;
+  run.command({ ...facts, document: { spec } });
+  const shown = () => {
+    const view = natGateway.view(run.subject());
+    return view.exists ? objectAt(view.document, 'status') : {};
+  };
+  return { ...run, shown };
+};
+
+describe('the way of a NAT gateway', () => {
+  it('goes to the hub that its network and its address are both on, and nowhere else', () => {
+    const run = orderGateway();
+    run.perform('attach', done({ address: '192.0.2.1', hub: 'sim-1' }));
+    run.perform('place', done({ place: { ...HUB, hub: 'sim-2' }, state: 'VIRTUAL_NETWORK_STATE_READY' }));
+    run.commands();
+    expect(run.effects()).to.deep.equal([]);
+    expect(run.shown()).to.include({
+      state: 'NAT_GATEWAY_STATE_PENDING',
+      message: 'its virtual network and its external IP are on different hubs',
+    });
+    run.fire('ask-again:v1');
+    run.perform('place', done({ place: HUB, state: 'VIRTUAL_NETWORK_STATE_READY' }));
+    expect(run.effect('apply').args).to.deep.include({ object: 'NATGateway', hub: 'sim-1' });
+  });
+});
+
 describe('the way of a virtual network', () => {
+  it('is placed on the hub that the service names for one of its own, whatever tenants say', () => {
+    const named = { 'fulfillment-ledger/hub': 'sim-2' };
+    expect(orderNetwork(named, 'system').effect('place').args).to.include({ hub: 'sim-2' });
+    const run = orderNetwork(named);
+    expect(run.effect('place').args).not.to.have.property('hub');
+    expect(virtualNetwork.privateOnly).to.include('metadata.annotations.fulfillment-ledger/hub');
+  });
+
   it('is placed by the scheduler on a hub that knows what lies in it, and sent there', () => {
     const run = orderNetwork({ 'fulfillment-ledger/zone': 'west' });
     const { args } = run.effect('place');
