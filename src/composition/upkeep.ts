@@ -96,6 +96,8 @@ const EVERY_MS = 600_000;
 const AGAIN_MS = 5_000;
 /** Milliseconds between two looks at tenants that are being deleted. */
 const LEAVING_MS = 1_000;
+/** After a look that changed nothing of a tenant, twice as many are left out as after the one before, up to this. */
+const MOST_LEFT_OUT = 31;
 
 /** What the service makes of its own: built-in roles, default projects, what tenants that are gone leave behind. */
 export const startUpkeep = (services: UpkeepServices, signal: AbortSignal): Upkeep => {
@@ -137,15 +139,33 @@ export const startUpkeep = (services: UpkeepServices, signal: AbortSignal): Upke
       logger.warn({ err: error }, 'dangling-reference check failed; retrying later');
     }
   };
+  /** Looks that are still to be left out, and how many were after the last one. */
+  const waits = new Map<string, { readonly more: number; readonly last: number }>();
   /** Tenants whose deletion waits until hubs show that nothing of them is left. */
   const leave = async (): Promise<void> => {
     try {
-      for (const { id } of resources.marked('tenant', LEAVING_MARK, ALL)) {
+      const leaving = resources.marked('tenant', LEAVING_MARK, ALL).map(({ id }) => id);
+      for (const id of waits.keys()) if (!leaving.includes(id)) waits.delete(id);
+      for (const id of leaving) {
         if (signal.aborted) return;
-        await belongings.settle(id);
+        const { more, last } = waits.get(id) ?? { more: 0, last: 0 };
+        if (more > 0) waits.set(id, { more: more - 1, last });
+        else {
+          const left = (await isSettled(id)) ? 0 : Math.min(2 * last + 1, MOST_LEFT_OUT);
+          waits.set(id, { more: left, last: left });
+        }
       }
     } catch (error) {
+      logger.warn({ err: error }, 'tenants that are being deleted were not looked at; retrying later');
+    }
+  };
+  /** True when it changed something. */
+  const isSettled = async (id: string): Promise<boolean> => {
+    try {
+      return (await belongings.settle(id)) !== undefined;
+    } catch (error) {
       logger.warn({ err: error }, 'a tenant that is being deleted was not settled; retrying later');
+      return false;
     }
   };
   const again = async (done: boolean): Promise<void> => {

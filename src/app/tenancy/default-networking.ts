@@ -15,6 +15,9 @@ import { derivedCommandId } from '../log/identifiers.ts';
 import type { CommandContext } from '../commands/command.ts';
 import type { TenantBelonging, TenantBelongingsServices } from './belonging.ts';
 
+const refersTo = ({ document }: DefaultPart, { id }: DefaultPart): boolean =>
+  Object.values(objectAt(document, 'spec')).some((value) => isObject(value) && value['id'] === id);
+
 /**
  * A tenant's default networking: all of it is made once the tenant is stored, and again whatever a crash left out. A tenant
  * whose deletion was requested waits, held by our finalizer, until nothing of it is left on any hub.
@@ -77,16 +80,16 @@ export const defaultNetworking = ({
     return view.exists && !view.archived;
   };
 
-  /** Each once everything is gone that refers to it: the network last. */
+  /** Each once everything is gone that refers to it. Asked before, it would refuse, and refusals stay in the log. */
   const removeAll = async (tenantId: string, parts: readonly DefaultPart[]) => {
     let position: Position | undefined;
-    let left = 0;
+    const left: DefaultPart[] = [];
     for (const part of parts.toReversed()) {
       if (!(await isLeft(part))) continue;
-      if (part !== parts[0] || left === 0) position = (await remove(tenantId, part)) ?? position;
-      if (await isLeft(part)) left += 1;
+      if (!left.some((one) => refersTo(one, part))) position = (await remove(tenantId, part)) ?? position;
+      if (await isLeft(part)) left.push(part);
     }
-    return { position, left };
+    return { position, left: left.length };
   };
 
   const settle = async (tenantId: string) => {

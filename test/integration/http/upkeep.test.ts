@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { StoreUnavailable } from '../../../src/app/log/event-store.ts';
 import { startUpkeep } from '../../../src/composition/upkeep.ts';
-import { startTestService } from '../../support/http/service.ts';
+import { callerOf, PRIVATE, startTestService } from '../../support/http/service.ts';
 import { manualTime } from '../../support/manual-time.ts';
 import { recordingLogger } from '../../support/loggers.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -56,5 +56,58 @@ describe('upkeep of the service', () => {
       await service.close();
     }
     expect(logger.lines, 'it ends without a word').to.have.length(1);
+  });
+
+  it('looks at a tenant that something else holds less and less often, and goes on doing so', async () => {
+    const service = await startTestService();
+    const admin = callerOf(service, await service.token({ user: 'root', admin: true }));
+    const metadata = { name: 'held', finalizers: ['somebody'] };
+    expect((await admin('POST', `${PRIVATE}/tenants`, { metadata })).status).to.equal(200);
+    expect((await admin('DELETE', `${PRIVATE}/tenants/held`)).status).to.equal(200);
+    const time = manualTime();
+    const stop = new AbortController();
+    const { runner, commands, models } = service;
+    let looks = 0;
+    const counting: typeof runner = {
+      ...runner,
+      load: (aggregate, id, options) => {
+        if (id === 'held') looks += 1;
+        return runner.load(aggregate, id, options);
+      },
+    };
+    const logger = recordingLogger();
+    const running = startUpkeep(
+      {
+        runner: counting,
+        commands,
+        resources: models.resources,
+        clock: time.clock,
+        timers: time.timers,
+        logger,
+        erasures: { finish: () => Promise.resolve(0) },
+        applied: (position) => models.waitFor('resources', position, { timeoutMs: 5_000 }),
+      },
+      stop.signal,
+    );
+    const looksIn = async (seconds: number): Promise<number> => {
+      const before = looks;
+      for (let second = 0; second < seconds; second += 1) await time.pass(1_000);
+      return looks - before;
+    };
+    try {
+      let started = false;
+      void running.first.then(() => (started = true));
+      await eventually('the first round is over', () => time.pass(0).then(() => started));
+      const first = await looksIn(8);
+      expect(first).to.be.greaterThan(0);
+      const later = await looksIn(120);
+      expect(later).to.be.greaterThan(0);
+      expect(later).to.be.lessThan(4 * first);
+    } finally {
+      stop.abort();
+      await time.pass(0);
+      await running.ended;
+      await service.close();
+    }
   });
 });

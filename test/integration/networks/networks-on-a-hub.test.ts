@@ -125,10 +125,16 @@ describe('virtual networks and subnets on a simulated hub', () => {
         expect(objectAt(item as JsonObject, 'status'), collection).to.include({ hub });
     const theirs = await whole.caller({ sub: 'bob', preferred_username: 'bob', organization: ['acme-two'] });
     expect((await theirs('GET', NETWORKS)).text, 'tenants are not told of hubs').not.to.include(hub);
+    const before = (await whole.log()).length;
     ok(await admin('DELETE', `${PRIVATE}/tenants/acme-two`));
     const path = `${PRIVATE}/tenants/acme-two`;
     await eventually('the tenant is gone', async () => (await admin('GET', path)).status === 404);
     expect(await statesOf('acme-two')).to.deep.equal([]);
+    const told = (await whole.log())
+      .slice(before)
+      .filter(({ type, data }) => type === 'RequestRefused' && data['command'] !== 'CreateDocument')
+      .map(({ data }) => [data['kind'], data['command'], data['code']].join(' '));
+    expect(told, 'nothing is asked for before it can be').to.deep.equal([]);
     expect(await people.statusAt(`${POOLS}/${pool}`)).not.to.have.property('allocated');
   });
 });
