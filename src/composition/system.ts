@@ -343,12 +343,12 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
       whileLive: async (signal) => {
         const ending = { registry: hubs, commandRunner: runner, commands, clock, timers, logger, signal };
         const holders = createHolders(port, runner);
-        const pages = (kind: string, size: number) => readModels.resources.pages(kind, size);
+        const { pages, lent } = readModels.resources;
         await Promise.all([
           observer.run(signal),
           hubHealth.run(signal),
           finishDecommissions(ending),
-          ...REPAIRS.map((repair) => repair({ ...ending, holders, pages })),
+          ...REPAIRS.map((repair) => repair({ ...ending, holders, pages, lent })),
           repair.run(signal),
         ]);
       },

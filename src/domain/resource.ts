@@ -133,8 +133,6 @@ export type ResourceKind<
     readonly release: (at: string, holder: Holder, generation: number) => Command;
     readonly held: (state: State) => readonly { readonly holder: Holder; readonly generation: number }[];
     readonly heldBy: (state: State, holder: Holder) => number | undefined;
-    /** False: its document shows that nobody holds any of it. Default: that is not to be seen there. */
-    readonly isLent?: (document: JsonObject) => boolean;
   };
   /**
    * What an object holds of others that lend: claimed before its first event, given back by its workflow once its

@@ -99,6 +99,8 @@ export type ResourceReader = {
    * last row of the one before, so that the last costs no more than the first.
    */
   pages(kind: string, limit: number): Iterable<readonly ResourceRow[]>;
+  /** Objects of a kind that others hold a part of (`ResourceKind.lends`), read page by page as `pages`. */
+  lent(kind: string, limit: number): Iterable<readonly Pick<ResourceRow, 'id' | 'tenant' | 'project'>[]>;
   /** The last created first, of one tenant or all, beginning before the place `created` of a row. */
   newest(
     kind: string,

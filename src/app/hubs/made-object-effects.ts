@@ -1,7 +1,10 @@
 import { actingKindOf } from '../../domain/acting-kinds.ts';
-import type { Holder } from '../../domain/holder.ts';
+import { timesAbandoned } from '../../domain/catalog/document.ts';
+import { holderKey, type Holder } from '../../domain/holder.ts';
+import { objectAt } from '../../domain/json-tools.ts';
 import { aggregateOf, kindOf, type AnyKind } from '../../domain/kinds.ts';
 import type { MadeObject } from '../../domain/made-objects.ts';
+import type { ResourceView } from '../../domain/resource.ts';
 import type { EffectOutcome } from '../../domain/workflow.ts';
 import type { CommandOutcome, CommandRunner } from '../commands/command.ts';
 import type { ResourceCommands } from '../commands/resource-commands.ts';
@@ -13,10 +16,13 @@ import { done, effectPort, failed, refused } from './hub-effects.ts';
 
 type Command = { readonly type: string };
 
+const CREATOR = 'system';
+
 /**
  * Effect port `made-objects`: what the service makes for an object, and what it removes before it. Both may be repeated.
+ * Ids are chosen by clients as well: what others made under these ids is neither taken for ours nor removed.
  *
- * - `make` {owner, objects} → {}: all of them are there, or were.
+ * - `make` {owner, objects} → {}: all of them are there, or were. Nothing is made once the owner's deletion is requested.
  * - `remove` {owner, groups} → {}: nothing is left of any; each group is deleted once nothing is left of the one before.
  *   Until then it fails, and says what is waited for.
  */
@@ -33,8 +39,10 @@ export const createMadeObjectEffects = ({
     const kind = kindOf(name);
     if (kind === undefined) throw new TypeError(`no objects of kind ${name} exist`);
     const { state, revision } = await commandRunner.load(aggregateOf(kind), id, { signal: call.signal });
-    return { kind, view: kind.view(state), revision };
+    return { kind, view: kind.view(state), revision, abandoned: timesAbandoned(state) };
   };
+  const isOurs = ({ tenant, document }: Extract<ResourceView, { exists: true }>, call: EffectCall): boolean =>
+    tenant === call.tenant && objectAt(document, 'metadata')['creator'] === CREATOR;
   /** `step`: the same step is the same command, however often it is tried. */
   const give = (kind: AnyKind, id: string, command: Command, call: EffectCall, step: string) => {
     const commandId = derivedCommandId(kind.kind, id, step, command.type);
@@ -42,20 +50,31 @@ export const createMadeObjectEffects = ({
   };
 
   const make = async (
-    { objects }: { readonly objects: readonly MadeObject[] },
+    { owner, objects }: { readonly owner: Holder; readonly objects: readonly MadeObject[] },
     call: EffectCall,
   ): Promise<EffectOutcome> => {
+    let obstacle: EffectOutcome | undefined;
+    const lacking = new Set<string>();
     for (const object of objects) {
-      const { kind, view } = await viewOf(object, call);
-      if (view.exists) continue;
+      const { kind, view, abandoned: abandonedBefore } = await viewOf(object, call);
       const { id, name, document } = object;
+      if (view.exists && isOurs(view, call)) continue;
+      const lacks = kind.takes?.(document).some((of) => lacking.has(holderKey(of)));
+      if (lacks === true) continue;
+      // After the object: a removal that comes later than this look fences it off once more than was counted there.
+      const { kind: of, view: ownerView } = await viewOf(owner, call);
+      if (!ownerView.exists || ownerView.archived || ownerView.deletionTimestamp !== undefined)
+        return refused('DELETION_REQUESTED', `${of.words} '${owner.id}' is being deleted`);
       const { tenant, project } = call;
-      const facts = { at: clock.now(), id, tenant, project, name, creator: 'system', document };
-      const outcome = await give(kind, id, { type: 'CreateDocument', ...facts } as Command, call, 'make');
-      if (outcome.outcome === 'rejected')
-        return refused(outcome.rejection.code, `${kind.words} '${name}': ${outcome.rejection.message}`);
+      const facts = { at: clock.now(), id, tenant, project, name, creator: CREATOR, document };
+      const command = { type: 'CreateDocument', ...facts, abandonedBefore };
+      const outcome = await give(kind, id, command, call, 'make');
+      if (outcome.outcome === 'accepted') continue;
+      const { kind: why, code, message } = outcome.rejection;
+      lacking.add(holderKey(object));
+      obstacle ??= (why === 'conflict' ? failed : refused)(code, `${kind.words} '${name}': ${message}`);
     }
-    return done({});
+    return obstacle ?? done({});
   };
 
   /** One that cannot be deleted as it is, is given up first. */
@@ -75,7 +94,7 @@ export const createMadeObjectEffects = ({
   };
 
   /** Why it is not gone yet. */
-  const waitingFor = async (object: Holder, call: EffectCall): Promise<string | undefined> => {
+  const waitingFor = async (object: Holder, owner: Holder, call: EffectCall): Promise<string | undefined> => {
     const { kind, view, revision } = await viewOf(object, call);
     const { id } = object;
     if (!view.exists) {
@@ -85,7 +104,8 @@ export const createMadeObjectEffects = ({
       const fenced = await give(kind, id, fence, call, `fence ${String(revision)}`);
       return fenced.outcome === 'accepted' ? undefined : `${kind.words} '${id}' was just made`;
     }
-    if (view.archived) return undefined;
+    const holdsOwner = kind.takes?.(view.document).some((of) => of.kind === owner.kind && of.id === owner.id);
+    if (view.archived || (holdsOwner !== true && !isOurs(view, call))) return undefined;
     if (view.deletionTimestamp === undefined) {
       const outcome = await remove(kind, id, String(revision), call);
       if (outcome.outcome === 'rejected') return outcome.rejection.message;
@@ -96,13 +116,12 @@ export const createMadeObjectEffects = ({
   };
 
   const removeAll = async (
-    { groups }: { readonly groups: readonly (readonly Holder[])[] },
+    { owner, groups }: { readonly owner: Holder; readonly groups: readonly (readonly Holder[])[] },
     call: EffectCall,
   ): Promise<EffectOutcome> => {
     for (const group of groups) {
-      const left = (await Promise.all(group.map((object) => waitingFor(object, call)))).filter(
-        (why) => why !== undefined,
-      );
+      const waited = await Promise.all(group.map((object) => waitingFor(object, owner, call)));
+      const left = waited.filter((why) => why !== undefined);
       if (left.length > 0) return failed('StillThere', left.join('; '));
     }
     return done({});

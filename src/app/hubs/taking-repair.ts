@@ -1,5 +1,4 @@
 import { aggregateOf, kindOf, kinds } from '../../domain/kinds.ts';
-import type { JsonObject } from '../../domain/json.ts';
 import { fenceOf } from '../tenancy/project-entries.ts';
 import { derivedCommandId } from '../log/identifiers.ts';
 import { hubContext, systemContext } from '../log/metadata.ts';
@@ -12,8 +11,6 @@ type Lender = {
   readonly project: string;
 };
 
-type Row = Omit<Lender, 'kind'> & { readonly privateJson: string };
-
 const PAGE = 100;
 
 /**
@@ -21,10 +18,11 @@ const PAGE = 100;
  * A creation that is under way is stopped first, and begins again with a claim of its own.
  */
 export const repairTakings = ({
-  pages,
+  lent,
   ...ports
 }: RepairPorts & {
-  readonly pages: (kind: string, size: number) => Iterable<readonly Row[]>;
+  /** Those of a kind that others hold a part of. */
+  readonly lent: (kind: string, size: number) => Iterable<readonly Omit<Lender, 'kind'>[]>;
 }): Promise<void> => {
   const { commandRunner, clock, holders, signal } = ports;
   return repairHeld(
@@ -32,10 +30,7 @@ export const repairTakings = ({
     function* places() {
       for (const { kind, lends } of kinds)
         if (lends !== undefined)
-          for (const page of pages(kind, PAGE))
-            yield* page
-              .filter(({ privateJson }) => lends.isLent?.(JSON.parse(privateJson) as JsonObject) !== false)
-              .map(({ id, tenant, project }): Lender => ({ kind, id, tenant, project }));
+          for (const page of lent(kind, PAGE)) yield* page.map((place): Lender => ({ kind, ...place }));
     },
     async (place) => {
       const lender = kindOf(place.kind);

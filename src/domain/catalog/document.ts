@@ -286,12 +286,18 @@ export const alreadyExists = (
 export const alreadyCreated = (words: string): Rejection =>
   reject('failed-precondition', 'ALREADY_CREATED', `the ${words} exists: its creation cannot be abandoned`);
 
+/** How often the creation of what is not stored was abandoned; of a state of any kind. */
+export const timesAbandoned = (state: unknown): number =>
+  typeof state === 'object' && state !== null && 'times' in state && typeof state.times === 'number'
+    ? state.times
+    : 0;
+
 /** A creation that reserved its name before it was abandoned no longer owns that name. */
 export const abandonedRejection = (
   state: { readonly status: string; readonly times?: number },
   abandonedBefore = 0,
 ): Rejection | undefined => {
-  const times = state.times ?? 0;
+  const times = timesAbandoned(state);
   return times === abandonedBefore
     ? undefined
     : reject(

@@ -209,7 +209,6 @@ export const externalIp: ResourceKind<ExternalIpState, ExternalIpCommand, Extern
     ...lendsItself,
     held: ({ user }) => (user === undefined ? [] : [user]),
     heldBy: ({ user }, holder) => (isHeldBy(user, holder) ? user.generation : undefined),
-    isLent: (document) => objectAt(document, 'status')['attached'] === true,
   },
   methods: {
     public: ['List', 'Get', 'Create', 'Update', 'Delete'],

@@ -22,6 +22,7 @@ export type DocumentKind = {
   readonly marks?: (document: JsonObject) => readonly string[];
   readonly references?: readonly { readonly path: string }[];
   readonly listed?: (document: JsonObject) => boolean;
+  readonly lends?: { readonly held: (state: never) => readonly unknown[] };
   readonly decider: {
     readonly initialState: () => unknown;
     readonly evolve: (state: never, event: never) => unknown;
@@ -77,6 +78,16 @@ export const commandIdOf = (event: RecordedEvent): string => textIn(event.metada
 export const textIn = (object: JsonObject, key: string): string => {
   const value = object[key];
   return typeof value === 'string' ? value : '';
+};
+
+/** Mark of an object that others hold a part of (`ResourceKind.lends`). */
+export const LENT_MARK = 'lent';
+
+/** Marks, as JSON, with that mark as its state says: what it lends may change without its document. */
+export const withLent = (marks: string, kind: DocumentKind, { state }: Pick<Folded, 'state'>): string => {
+  if (kind.lends === undefined) return marks;
+  const others = (JSON.parse(marks) as string[]).filter((mark) => mark !== LENT_MARK);
+  return JSON.stringify(kind.lends.held(state as never).length > 0 ? [...others, LENT_MARK] : others);
 };
 
 export type LiveView = Extract<ResourceView, { exists: true }>;

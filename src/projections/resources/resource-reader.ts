@@ -1,6 +1,7 @@
 import type { PastAppend } from '../../app/commands/loaded-streams.ts';
 import { streamName } from '../../domain/stream-name.ts';
 import type { ResourceReader, ResourceRow, Visibility } from '../read-models.ts';
+import { LENT_MARK } from './fold.ts';
 import { sees } from '../visibility.ts';
 import type { ReadConnection } from '../runner/read-connection.ts';
 import { commandBytes } from './commands.ts';
@@ -40,6 +41,9 @@ export const RESOURCE_STATEMENTS = {
   markedOfTenant: `SELECT ${COLUMNS('r')} FROM marks AS m
     CROSS JOIN resources AS r ON r.kind = m.kind AND r.id = m.id
     WHERE m.kind = ?1 AND m.mark = ?2 AND m.tenant = ?3`,
+  markedBehind: `SELECT r.id, r.tenant, r.project FROM marks AS m
+    CROSS JOIN resources AS r ON r.kind = m.kind AND r.id = m.id
+    WHERE m.kind = ?1 AND m.mark = ?2 AND (m.tenant, m.id) > (?3, ?4) ORDER BY m.tenant, m.id LIMIT ?5`,
   countMarked: `SELECT count(*) AS total FROM
     (SELECT 1 FROM marks WHERE kind = ?1 AND mark = ?2 LIMIT 10000) AS page`,
   isReferenced: 'SELECT 1 FROM refs WHERE to_kind = ?1 AND to_id = ?2 LIMIT 1',
@@ -136,8 +140,24 @@ export const resourceReader = (
     }
   }
 
+  function* lent(kind: string, limit: number): Generator<readonly Place[]> {
+    for (let last: Pick<Place, 'tenant' | 'id'> | undefined = { tenant: '', id: '' }; last !== undefined; ) {
+      const places: readonly Place[] = rowsOf<Place>(
+        RESOURCE_STATEMENTS.markedBehind,
+        kind,
+        LENT_MARK,
+        last.tenant,
+        last.id,
+        limit,
+      );
+      if (places.length > 0) yield places;
+      last = places.length < limit ? undefined : places.at(-1);
+    }
+  }
+
   return {
     pages,
+    lent,
     newest: (kind, { tenant, before = BEHIND_ALL, limit }) => {
       const rows =
         tenant === undefined
@@ -208,6 +228,7 @@ export const resourceReader = (
   };
 };
 
+type Place = Pick<ResourceRow, 'id' | 'tenant' | 'project'>;
 /** In the order of `COLUMNS`: an array is much cheaper to make than an object with eleven names. */
 type StoredRow = [
   kind: string,

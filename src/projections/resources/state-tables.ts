@@ -1,6 +1,13 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { AppendType } from './changes.ts';
-import { privateDocument, privatePaths, publicText, type DocumentKind, type PrivatePaths } from './fold.ts';
+import {
+  privateDocument,
+  privatePaths,
+  publicText,
+  withLent,
+  type DocumentKind,
+  type PrivatePaths,
+} from './fold.ts';
 import { NOTHING_STORED, type Entry, type Rendered, type Stored } from './entry.ts';
 import { openSums } from './sums.ts';
 import { openTermTables, type OwnedTerms } from './term-tables.ts';
@@ -150,7 +157,9 @@ export const openStateTables = (db: DatabaseSync): StateTables => {
     const { kind, tenant, rendered, stored } = entry;
     if (tenant !== undefined && rendered === undefined) {
       touchResource.run(entry.folded.revision, entry.position, kind.kind, entry.id);
-      return stored;
+      const marks = withLent(stored.marks, kind, entry.folded);
+      storeMarks(entry, marks, tenant);
+      return { ...stored, marks };
     }
     if (rendered !== undefined) storeLive(entry, rendered);
     else if (stored.tenant !== undefined) deleteResource.run(kind.kind, entry.id);
@@ -250,14 +259,14 @@ const holds = (pointers: readonly Pointer[], { kind, id }: Pointer): boolean =>
   pointers.some((pointer) => pointer.kind === kind && pointer.id === id);
 
 /** What the tables will hold of a live document. */
-const shownOf = ({ kind, tenant, created }: Entry, { view }: Rendered): Stored => ({
+const shownOf = ({ kind, tenant, created, folded }: Entry, { view }: Rendered): Stored => ({
   tenant,
   project: view.project,
   name: view.name,
   creationTimestamp: view.creationTimestamp,
   created,
   refs: textOfRefs(kind.pointsAt(view.document)),
-  marks: JSON.stringify(kind.marks?.(view.document) ?? []),
+  marks: withLent(JSON.stringify(kind.marks?.(view.document) ?? []), kind, folded),
   terms: JSON.stringify(termsOf(kind, view)),
 });
 

@@ -73,6 +73,7 @@ export const changed = (text: string): NoteEvent => ({ type: 'NoteChanged', data
 export const marked = (...marks: string[]): NoteEvent => ({ type: 'NoteMarked', data: { marks } });
 export const linked = (...to: string[]): NoteEvent => ({ type: 'NoteLinked', data: { to } });
 export const touched: NoteEvent = { type: 'NoteTouched', data: {} };
+export const lent = (...to: string[]): NoteEvent => ({ type: 'NoteLent', data: { to } });
 /** Says which notes the next event will link to. */
 export const announced = (...to: string[]) => ({
   type: 'ReferencesAnnounced',

@@ -11,6 +11,7 @@ export type NoteEvent =
   | DomainEvent<'NoteMarked', { marks: string[] }>
   | DomainEvent<'NoteLinked', { to: string[] }>
   | DomainEvent<'NoteTouched', Record<string, never>>
+  | DomainEvent<'NoteLent', { to: string[] }>
   | DomainEvent<'NoteDeletionRequested', { at: string }>
   | DomainEvent<'NoteRemoved', Record<string, never>>
   /** Cannot be applied while the codec is told so. */
@@ -28,6 +29,8 @@ type Note =
       deletedAt?: string;
       marks: string[];
       links: string[];
+      /** Who holds a part of it; its document does not show that. */
+      lent?: string[];
     };
 
 const evolve = (state: Note, event: NoteEvent): Note => {
@@ -41,6 +44,8 @@ const evolve = (state: Note, event: NoteEvent): Note => {
       return { ...state, marks: event.data.marks };
     case 'NoteLinked':
       return { ...state, links: event.data.to };
+    case 'NoteLent':
+      return { ...state, lent: event.data.to };
     case 'NoteDeletionRequested':
       return { ...state, deletedAt: event.data.at };
     case 'NoteRemoved':
@@ -76,12 +81,13 @@ export const noteKind = (kind = 'note'): DocumentKind => ({
   pointsAt: (document) =>
     ((document['spec'] as JsonObject)['links'] as string[]).map((id) => ({ kind: 'note', id })),
   marks: (document) => (document['spec'] as JsonObject)['marks'] as string[],
+  lends: { held: (state: Note) => (state.status === 'absent' ? [] : (state.lent ?? [])) },
   decider: { initialState: (): Note => ({ status: 'absent' }), evolve },
   stateVersion: 1,
   view,
 });
 
-const UNCHANGING = ['NoteTouched', 'ReferencesAnnounced'];
+const UNCHANGING = ['NoteTouched', 'NoteLent', 'ReferencesAnnounced'];
 
 /** Passes events as they are; `poison()` says whether NotePoisoned can be decoded. */
 export const noteCodec = (poison: () => boolean = () => false): Decode => ({

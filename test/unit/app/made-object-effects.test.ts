@@ -1,12 +1,13 @@
 import { expect } from 'chai';
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
+import { fenceOf } from '../../../src/app/tenancy/project-entries.ts';
 import { createMadeObjectEffects } from '../../../src/app/hubs/made-object-effects.ts';
 import { createEventCodec } from '../../../src/app/log/event-codec.ts';
 import { autoObjects, boundObjects } from '../../../src/domain/clusters/endpoints.ts';
 import { clusterDecider } from '../../../src/domain/clusters/decide.ts';
 import { isStoredCluster } from '../../../src/domain/clusters/state.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
-import { aggregateOf, cluster, kinds, lifecycle } from '../../../src/domain/kinds.ts';
+import { aggregateOf, cluster, kindOf, kinds, lifecycle, type AnyKind } from '../../../src/domain/kinds.ts';
 import { externalIp } from '../../../src/domain/networks/external-ip.resource.ts';
 import { externalIpAttachment } from '../../../src/domain/networks/external-ip-attachment.resource.ts';
 import { eventTypes } from '../../../src/domain/registry.ts';
@@ -25,7 +26,16 @@ const stage = async () => {
     kinds,
     lifecycle,
   });
-  const effects = createMadeObjectEffects({ commandRunner: runner, commands: resources, clock });
+  /** What happens just before the next of these is created. */
+  let before: { readonly id: string; readonly happens: () => Promise<unknown> } | undefined;
+  const execute = async (kind: AnyKind, id: string, ...rest: readonly unknown[]) => {
+    const { happens } = before?.id === id ? before : {};
+    if (happens !== undefined) before = undefined;
+    await happens?.();
+    return (resources.execute as (...args: readonly unknown[]) => Promise<unknown>)(kind, id, ...rest);
+  };
+  const commands = { execute: execute as typeof resources.execute };
+  const effects = createMadeObjectEffects({ commandRunner: runner, commands, clock });
   const run = await runner.execute(
     aggregateOf(cluster),
     ID,
@@ -49,6 +59,41 @@ const stage = async () => {
   return {
     runner,
     all,
+    interrupt: (id: string, happens: () => Promise<unknown>): void => {
+      before = { id, happens };
+    },
+    /** As what gives back claims and names of a creation that died does first. */
+    fence: async (name: string, id: string, times = 1) => {
+      const kind = kindOf(name);
+      if (kind === undefined) throw new Error(`no kind is called ${name}`);
+      const fence = { type: 'FenceEntry', at: order.at, commandId: 'repair' } as const;
+      const context = commandContext(`fence ${id} ${times}`);
+      return runner.execute(fenceOf(kind), id, fence, context, { step: true });
+    },
+    deleteOwner: () =>
+      runner.execute(
+        aggregateOf(cluster),
+        ID,
+        { type: 'DeleteCluster', at: order.at },
+        commandContext('delete', 't1'),
+      ),
+    /** Somebody chooses its id for an external IP of their own. */
+    occupy: (id: string, tenant: string) =>
+      resources.execute(
+        externalIp,
+        id,
+        {
+          type: 'CreateDocument',
+          at: order.at,
+          id,
+          tenant,
+          project: '',
+          name: 'mine',
+          creator: 'somebody',
+          document: { spec: { pool: { id: 'p', name: 'p' } } },
+        },
+        commandContext(`occupy ${id}`, tenant),
+      ),
     make: () => ask('make', { objects: autoObjects(state) }),
     remove: async () => {
       const now = (await runner.load(aggregateOf(cluster), ID)).state;
@@ -77,11 +122,49 @@ describe('what the service makes for an object', () => {
     expect(await remove(), 'again').to.deep.equal({ outcome: 'done', result: {} });
   });
   it('does not come after its removal', async () => {
-    const { make, remove, all } = await stage();
+    const { make, remove, all, deleteOwner } = await stage();
+    await deleteOwner();
     expect(await remove()).to.deep.equal({ outcome: 'done', result: {} });
-    expect(await make()).to.include({ outcome: 'refused', reason: 'CREATION_ABANDONED' });
+    expect(await make()).to.include({ outcome: 'refused', reason: 'DELETION_REQUESTED' });
     expect(await all()).to.deep.equal({ ips: ['absent', 'absent'], attachments: ['absent', 'absent'] });
   });
+  it('does not come after a removal that overtook it', async () => {
+    const { make, remove, all, deleteOwner, interrupt } = await stage();
+    interrupt('at-2', async () => {
+      await deleteOwner();
+      expect(await remove()).to.deep.equal({ outcome: 'done', result: {} });
+    });
+    expect(await make()).to.include({ outcome: 'failed', reason: 'CREATION_ABANDONED' });
+    expect(await all()).to.deep.equal({ ips: ['gone', 'gone'], attachments: ['gone', 'absent'] });
+  });
+  it('comes after its creation was given up, before or while it is asked for', async () => {
+    const { make, all, fence, interrupt } = await stage();
+    await fence('externalIpAttachment', 'at-1');
+    await fence('externalIpAttachment', 'at-1', 2);
+    interrupt('ip-2', () => fence('externalIp', 'ip-2'));
+    expect(await make()).to.include({ outcome: 'failed', reason: 'CREATION_ABANDONED' });
+    expect(await make()).to.deep.equal({ outcome: 'done', result: {} });
+    expect((await all()).attachments).to.deep.equal(['my-cluster-api-ip-1', 'my-cluster-ingress-ip-2']);
+  });
+  it('is made as far as it can be', async () => {
+    const { make, all, runner } = await stage();
+    const holder = { kind: 'externalIpAttachment', id: 'mine' };
+    const taken = { type: 'AttachTo', at: order.at, holder, part: 'API' } as const;
+    await runner.execute(aggregateOf(cluster), ID, taken, commandContext('take', 't1'));
+    expect(await make()).to.include({ outcome: 'refused', reason: 'ALREADY_EXISTS' });
+    expect((await all()).attachments).to.deep.equal(['absent', 'my-cluster-ingress-ip-2']);
+  });
+  for (const tenant of ['t1', 't2'])
+    it(`is not what somebody of ${tenant} has made under its id, which stays`, async () => {
+      const { make, remove, all, occupy, deleteOwner } = await stage();
+      await occupy('ip-1', tenant);
+      expect(await make()).to.include({ outcome: 'refused', reason: 'ALREADY_EXISTS' });
+      const attachments = ['absent', 'my-cluster-ingress-ip-2'];
+      expect(await all()).to.deep.equal({ ips: ['mine', 'my-cluster-ingress-ip-2'], attachments });
+      await deleteOwner();
+      expect(await remove()).to.deep.equal({ outcome: 'done', result: {} });
+      expect(await all()).to.deep.equal({ ips: ['mine', 'gone'], attachments: ['absent', 'gone'] });
+    });
   it('stays, and says why, while somebody else uses it', async () => {
     const { make, remove, all, runner } = await stage();
     await make();

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { createParentEffects } from '../../../src/app/hubs/parent-effects.ts';
 import { repairTakings } from '../../../src/app/hubs/taking-repair.ts';
-import { aggregateOf } from '../../../src/domain/kinds.ts';
+import { aggregateOf, kinds } from '../../../src/domain/kinds.ts';
 import { subnet } from '../../../src/domain/networks/subnet.resource.ts';
 import { claimsOf } from '../../../src/domain/networks/subnet-plan.ts';
 import {
@@ -73,6 +73,14 @@ describe('what an object has of the one that it lies in', () => {
     await stop();
   });
 
+  it('is nothing of an object of any kind that is not there yet', () => {
+    const lending = kinds.flatMap(({ kind, lends, decider }) =>
+      lends === undefined ? [] : [`${kind} ${lends.held(decider.initialState()).length}`],
+    );
+    expect(lending).to.include.members(['cluster 0', 'externalIp 0', 'virtualNetwork 0']);
+    for (const each of lending) expect(each).to.match(/ 0$/);
+  });
+
   it('is given back where its creation died, which can then not come late', async () => {
     const { commandRunner, time, tell, claims, stop } = await world();
     for (const [i, id] of ['died', 'lives', 'over'].entries())
@@ -90,8 +98,7 @@ describe('what an object has of the one that it lies in', () => {
     const stopped = new AbortController();
     const known = async (id: string) => subnet.view((await commandRunner.load(subnets, id)).state);
     const repaired = repairTakings({
-      pages: (kind) =>
-        kind === 'virtualNetwork' ? [[{ id: 'v', tenant: 't1', project: '', privateJson: '{}' }]] : [],
+      lent: (kind) => (kind === 'virtualNetwork' ? [[{ id: 'v', tenant: 't1', project: '' }]] : []),
       commandRunner,
       holders: {
         isOver: async ({ id }) => id === 'over' || !(await known(id)).exists,

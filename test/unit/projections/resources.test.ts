@@ -5,6 +5,7 @@ import {
   changed,
   createTestLog,
   deletionRequested,
+  lent,
   linked,
   marked,
   removed,
@@ -139,6 +140,28 @@ describe('view resources', () => {
       ['c', 'b'],
       ['a', 'f'],
     ]);
+  });
+
+  it('is found where others hold a part of it, whatever its document shows', async () => {
+    const found = (limit: number) =>
+      [...models.resources.lent('note', limit)].map((rows) =>
+        rows.map(({ id, tenant }) => `${tenant} ${id}`),
+      );
+    for (const id of ['a', 'b', 'c', 'd', 'free'])
+      await log.append(`note-${id}`, written(id, { tenant: id === 'd' ? 't0' : 't1' }), marked('m'));
+    for (const id of ['a', 'b', 'c', 'd']) await log.append(`note-${id}`, lent('x'));
+    await log.append('memo-e', written('e'), lent('x'));
+    await settle(models, log);
+    expect(found(3)).to.deep.equal([['t0 d', 't1 a', 't1 b'], ['t1 c']]);
+    expect(get('a')).to.include({ version: 0 });
+    expect(models.resources.countMarked('note', 'm'), 'other marks').to.equal(5);
+    await log.append('note-a', changed('still'), marked());
+    await log.append('note-b', lent());
+    await log.append('note-c', removed);
+    await log.append('note-free', lent('x'), lent());
+    await settle(models, log);
+    expect(found(3)).to.deep.equal([['t0 d', 't1 a']]);
+    expect(models.resources.countMarked('note', 'm'), 'other marks').to.equal(3);
   });
 
   it('is read from the newest on, each page before the last row of the one before', async () => {

@@ -164,9 +164,9 @@ export const FORWARD: readonly Step[] = [
     record: placed,
   },
   {
-    // They wait for it to be placed, and it does not wait for them.
+    // They wait for it to be placed, and it does not wait for them: what somebody attached instead stops no order.
     name: 'make-addresses',
-    rules: { backoff: OWN_BACKOFF },
+    rules: { backoff: BACKOFF, mayBeRefused: false },
     needed: (run) => orderOf(run).externalIps !== undefined,
     work: (run) => ({
       call: makeObjects({ kind: CLUSTER_CATEGORY, id: run.id }, autoObjects(orderOf(run))),

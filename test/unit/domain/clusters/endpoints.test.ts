@@ -7,7 +7,7 @@ import { isStoredCluster, type ClusterEvent } from '../../../../src/domain/clust
 import type { JsonObject } from '../../../../src/domain/json.ts';
 import { listAt, objectAt, stringAt } from '../../../../src/domain/json-tools.ts';
 import { specify } from '../../../support/domain/decider-spec.ts';
-import { createOrderRun, done, failed, placedOn } from './order-run.ts';
+import { createOrderRun, done, failed, placedOn, refused } from './order-run.ts';
 import { change, deletionRequested, finalizers, HUB, ID, onHub, order, ordered, time } from './samples.ts';
 
 const { given } = specify(clusterDecider);
@@ -152,6 +152,15 @@ describe('external IPs of a cluster of its own', () => {
     run.perform('place', done(placedOn()));
     run.perform('make-addresses', done());
     run.perform('apply', done({ uid: 'uid-1' }));
+    expect(run.effects()).to.not.include('make-addresses');
+  });
+  it('stop nothing where they cannot be made: it is tried again', () => {
+    const run = ordering();
+    run.perform('make-addresses', refused);
+    run.perform('place', done(placedOn()));
+    run.perform('apply', done({ uid: 'uid-1' }));
+    expect(run.effects()).to.include('make-addresses');
+    run.perform('make-addresses', done());
     expect(run.effects()).to.not.include('make-addresses');
   });
   it('are gone before the cluster is taken down', () => {
