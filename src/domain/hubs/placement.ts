@@ -177,10 +177,10 @@ const refusalsOf = (
   if (!candidate.adapter) refuse('unreachable', 'NoAdapter: nothing reaches this hub');
   const unwell = healthRefusal(candidate);
   if (unwell !== undefined) refusals.push(unwell);
-  const isOwnPlace = hub.tenantNamespaces && own(hub.namespaces, request.tenant) === undefined;
-  const needsTenant = request.objects !== undefined || isOwnPlace;
+  // Whatever waits for its tenant needs the Tenant; clusters go without.
+  const needed = request.objects === undefined ? [] : [...request.objects, TENANT.kind];
   for (const { kind, code, subject = kind } of candidate.health?.lacking?.kinds ?? [])
-    if (request.objects?.includes(kind) === true || (needsTenant && kind === TENANT.kind))
+    if (needed.includes(kind))
       refuse(CARRIED_BY_HUB.includes(code) ? 'kind' : 'playbook', `${code}: ${subject}`);
   if (candidate.blocked) refuse('unreachable', 'circuit breaker open');
   if (hub.simulated && realHub) refuse('other', 'simulated hub while a real one is registered');
