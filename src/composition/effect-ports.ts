@@ -97,7 +97,7 @@ export const createEffectPorts = (
       'made-objects': createMadeObjectEffects({ commandRunner: runner, commands, clock }),
       takings: createTakingEffects({ commandRunner: runner, clock }),
       'management-cluster': managementClusters,
-      tenants: createTenantEffects(tenants, runner),
+      tenants: createTenantEffects(runner),
       ...called,
     },
     effectDeadlinesMs: { [AUTOMATION_PORT]: AUTOMATION_EFFECT_DEADLINE_MS },

@@ -33,7 +33,7 @@ export const placeByScheduler = <State extends PlacedState>(
     const hub = (hubAnnotation && mayName(run) && annotationOf(run, hubAnnotation)) || '';
     return toScheduler(run, 'place', {
       tenant: run.tenant,
-      // There are no webhooks and jobs for such kinds.
+      // We post webhooks and launch jobs for clusters alone.
       withoutAutomation: true,
       objects: [...objects],
       ...(zone === '' ? {} : { zone }),

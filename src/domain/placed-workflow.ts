@@ -286,9 +286,7 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
     }
     if (stringAt(shown, 'deletionTimestamp') !== '') return undefined;
     if (declared.observed === true) return declared.ready(run, shown, at);
-    // Where nobody works on the objects of a hub, what was stored there is as it should be.
-    const isUnattended = place.controller === 'ledger' && !place.simulated;
-    if (isUnattended || stringAt(shown, 'phase') === 'Ready') return declared.ready(run, shown, at);
+    if (stringAt(shown, 'phase') === 'Ready') return declared.ready(run, shown, at);
     const said = stringAt(shown, 'message');
     if (stringAt(shown, 'phase') !== 'Failed')
       // What it waits for there, such as its tenant (`TenantNotReady`), it says while nothing has failed.

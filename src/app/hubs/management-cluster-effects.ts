@@ -11,6 +11,7 @@ import type { Condition } from '../../domain/hubs/hub-codecs.ts';
 import { sameJson } from '../../domain/json-tools.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import type { SecretRef } from '../../domain/secret-ref.ts';
+import { TENANT } from '../../domain/tenancy/hub-objects.ts';
 import type { EffectOutcome } from '../../domain/workflow.ts';
 import {
   callOptionsOf,
@@ -58,6 +59,8 @@ export type ApplyObjectArgs = ObjectArgs & {
   readonly status?: JsonObject;
   /** Its tenant must be known on the hub before it is made there; until then the answer is to wait. */
   readonly tenant?: boolean;
+  /** The namespace is the tenant's own: made when first needed. */
+  readonly tenantNamespace?: boolean;
   /** The hub never took it: what fails for certain may be sent to another one. */
   readonly unsent?: boolean;
   /** Somebody retried: the hub is to begin anew, also where the spec is stored already. */
@@ -180,6 +183,7 @@ export const createManagementClusterEffects = (options: {
     if (there !== undefined) return adopt(cluster, kind, manifest, args, there, call);
     const wait = args.tenant === true ? await waitFor(args, call) : undefined;
     if (wait !== undefined) return done(wait);
+    if (args.tenantNamespace === true) await makeNamespace(args, call);
     try {
       const made = await cluster.create(kind, manifest, optionsOf(call));
       return applied(await stated(cluster, kind, args, made, call), 'created');
@@ -189,6 +193,18 @@ export const createManagementClusterEffects = (options: {
       if (existing === undefined) return failed('Conflict', 'the object of this name has just gone');
       return adopt(cluster, kind, manifest, args, existing, call);
     }
+  };
+
+  /**
+   * Of a cluster's order, which needs no Tenant (OSAC's operator). It is asked for all the same where the hub can hold one,
+   * because what was made for a tenant goes with its Tenant.
+   */
+  const makeNamespace = async ({ hub, namespace }: ApplyObjectArgs, call: EffectCall): Promise<void> => {
+    const cluster = await adapterOf(hub, call);
+    await cluster.ensureTenantNamespace({ name: namespace, tenant: call.tenant }, optionsOf(call));
+    const { health } = await registeredHub(registry, hub, call);
+    if (health.lacking?.kinds.some(({ kind }) => kind === TENANT.kind) !== true)
+      await tenants?.settle(hub, call);
   };
 
   /** What goes to a hub because something else is there may find a hub that cannot carry it, or not its tenant yet. */

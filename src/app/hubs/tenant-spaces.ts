@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../domain/json.ts';
-import { defined, stringAt } from '../../domain/json-tools.ts';
+import { defined } from '../../domain/json-tools.ts';
 import { ownNamespaces } from '../../domain/hubs/hub-facts.ts';
 import { aggregateOf, tenant as tenantKind, tenantSpaceAggregate } from '../../domain/kinds.ts';
 import {
@@ -73,19 +73,11 @@ const detailOf = (state: TenantSpaceState, hub: string): string | undefined =>
 /**
  * Effect port `tenants`:
  *
- * - `prepare` {hub} → {ready}: the hub that holds what the tenant needs there; or {waiting, detail?}.
  * - `look` {} → {gone}: whether the tenant was removed.
  */
-export const createTenantEffects = (
-  tenants: TenantSpaces,
-  commandRunner: Pick<CommandRunner, 'load'>,
-): EffectPort =>
+export const createTenantEffects = (commandRunner: Pick<CommandRunner, 'load'>): EffectPort =>
   effectPort(
     {
-      prepare: async (args: JsonObject, call: EffectCall) => {
-        const hub = stringAt(args, 'hub');
-        return done((await tenants.settle(hub, call)) ?? { ready: hub });
-      },
       look: async (_args: JsonObject, { tenant, signal }: EffectCall) => {
         const view = tenantKind.view(
           (await commandRunner.load(aggregateOf(tenantKind), tenant, { signal })).state,

@@ -4,7 +4,6 @@ import { isSimulatedHub } from '../hubs/hub-facts.ts';
 import { own } from '../json-tools.ts';
 import type { JsonObject, JsonValue } from '../json.ts';
 import { because, from, listOf, nameOf, objectOf, quoted, textOf, type Sentences } from '../sentences.ts';
-import { TENANT_READY } from '../tenancy/tenant-wake.ts';
 
 /** What a cluster's timeline tells of its events. */
 export const CLUSTER_SENTENCES: Sentences = {
@@ -198,7 +197,6 @@ const nodeSets = (value: JsonValue | undefined): string => {
 /** What a step does, by the name of its effect. */
 export const CLUSTER_DEEDS: { readonly [effect: string]: string } = {
   place: 'find a hub',
-  tenant: 'have the hub know its tenant',
   apply: 'send the order to its hub',
   check: 'look at the hub',
   prepare: 'make namespace, account and bindings',
@@ -215,7 +213,6 @@ export const CLUSTER_DEEDS: { readonly [effect: string]: string } = {
 /** What it means that a timer fired. */
 export const CLUSTER_TIMERS: { readonly [timer: string]: string } = {
   'reconsider-hub': 'The order was not sent to its hub for a while; another hub may take it.',
-  [TENANT_READY]: 'Its hub may know its tenant by now; the ledger asks again.',
 };
 
 /**

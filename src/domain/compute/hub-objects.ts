@@ -80,6 +80,7 @@ const picked = (spec: object): object =>
 
 export const COMPUTE_INSTANCE: OwnedObject<InstanceSpec, ShownInstance> = {
   ...networkObject('ComputeInstance', 'computeinstance', 'compute instances'),
+  webhook: 'create-compute-instance',
   spec: instanceSpec,
   sample: {
     spec: {
@@ -127,6 +128,7 @@ export const USER_DATA_SECRET: OwnedObject<z.infer<typeof userData>> = {
   nameOf: (id) => `userdata-${base32(fnv1a64(id))}`,
   stored: { kind: 'Secret', field: 'stringData' },
   unwatched: true,
+  withoutPlaybook: true,
   rights: [
     {
       verbs: ['create', 'delete', 'get', 'list', 'patch'],

@@ -113,7 +113,7 @@ export type OwnedObject<
   readonly webhook?: string;
   /** Job template that makes one, without the prefix of the hub's templates. Default: `create-` and the kind's name. */
   readonly template?: string;
-  /** No playbook has a part in it: whoever runs the hub's automation, its operator carries it. */
+  /** No playbook has a part in it: every hub that has the kind carries it. */
   readonly withoutPlaybook?: true;
   /** Where nobody else reconciles it: our controller's part. */
   readonly controlled?: Controlled;

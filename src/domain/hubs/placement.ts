@@ -32,7 +32,7 @@ export type PlacementRequest = {
   readonly zone?: string;
   /** Absent: it takes no room; the scheduler fills in what the kind of the holder declares (`ActingKind.claims`). */
   readonly claim?: CapacityClaim;
-  /** No automation that we call has a part in it: an operator on the hub carries it out, or the ledger itself. */
+  /** No automation that we call has a part in it: the operator of the hub builds it, by a webhook or job of its own. */
   readonly withoutAutomation?: true;
   /** Field of the order that holds an Ansible template: automation that we call is never given it. */
   readonly ansibleTemplate?: string;
@@ -177,11 +177,14 @@ const refusalsOf = (
   if (!candidate.adapter) refuse('unreachable', 'NoAdapter: nothing reaches this hub');
   const unwell = healthRefusal(candidate);
   if (unwell !== undefined) refusals.push(unwell);
-  const isOwnPlace = hub.tenantNamespaces && own(hub.namespaces, request.tenant) === undefined;
-  const needsTenant = request.objects !== undefined || isOwnPlace;
-  for (const { kind, code, subject = kind } of candidate.health?.lacking?.kinds ?? [])
-    if (request.objects?.includes(kind) === true || (needsTenant && kind === TENANT.kind))
-      refuse(CARRIED_BY_HUB.includes(code) ? 'kind' : 'playbook', `${code}: ${subject}`);
+  // Whatever waits for its tenant needs the Tenant; clusters go without.
+  const needed = request.objects === undefined ? [] : [...request.objects, TENANT.kind];
+  if (request.withoutAutomation === true && hub.controller === 'ledger' && !hub.simulated)
+    refuse('playbook', 'controller ledger: nobody there builds anything but clusters');
+  else
+    for (const { kind, code, subject = kind } of candidate.health?.lacking?.kinds ?? [])
+      if (needed.includes(kind))
+        refuse(CARRIED_BY_HUB.includes(code) ? 'kind' : 'playbook', `${code}: ${subject}`);
   if (candidate.blocked) refuse('unreachable', 'circuit breaker open');
   if (hub.simulated && realHub) refuse('other', 'simulated hub while a real one is registered');
   if (request.zone !== undefined && request.zone !== hub.zone) {
@@ -197,8 +200,6 @@ const refusalsOf = (
     const what = `${request.ansibleTemplate} holds ${TEMPLATE_WORDS}`;
     refuse('playbooks', `${what}, which playbooks of mode ${hub.mode} would carry out`);
   }
-  if (request.withoutAutomation === true && hub.mode !== 'operator' && hub.controller !== 'ledger')
-    refuse('playbook', `mode ${hub.mode} carries out no objects but clusters`);
   const namespace = namespaceOf(hub, request.tenant);
   if (request.objectName !== undefined && !namespaceFits(namespace, request.objectName)) {
     refuse('other', `namespace "${namespace}" leaves no room for the order's name`);

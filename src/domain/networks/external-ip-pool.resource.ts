@@ -69,7 +69,7 @@ const PRIVATE_REST_MS = 10 * 60_000;
 export const addressRules = ({ document, place }: Placed): AddressRules => ({
   ranges: parseRanges(textsIn(document)),
   restMs: restMsOf(document) ?? PUBLIC_REST_MS,
-  observed: place?.controller === 'operator' && !place.simulated,
+  observed: place?.simulated === false,
 });
 
 /** The counters of OSAC are 64 bits wide. */

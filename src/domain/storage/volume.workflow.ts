@@ -1,5 +1,6 @@
 import { HUB_NEWS } from '../hubs/health-events.ts';
 import { defined, objectAt, stringAt } from '../json-tools.ts';
+import { HUB_ANNOTATION } from '../networks/external-ip-pool.resource.ts';
 import { placeByScheduler } from '../placed-by-scheduler.ts';
 import { placedMeter } from '../placed-meter.ts';
 import { documentOf, placedKind } from '../placed-workflow.ts';
@@ -23,7 +24,7 @@ export const actingVolume = placedKind<VolumeState, VolumeCommand, VolumeEvent>(
   eventTypes: storageEventTypes,
   object: VOLUME,
   wakes: { types: HUB_NEWS },
-  first: [placeByScheduler(volume.kind, VOLUME)],
+  first: [placeByScheduler(volume.kind, VOLUME, [VOLUME.kind], HUB_ANNOTATION)],
   wanted: (run) => {
     const document = documentOf(run);
     const spec = objectAt(document, 'spec');

@@ -6,6 +6,7 @@ import {
   type Automation,
   type AutomationJob,
 } from '../../../src/app/automation/automation.ts';
+import { COMPUTE_INSTANCE } from '../../../src/domain/compute/hub-objects.ts';
 import type { OwnedObject } from '../../../src/domain/hubs/hub-object.ts';
 import { EXTERNAL_IP, EXTERNAL_IP_POOL } from '../../../src/domain/networks/hub-objects.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
@@ -86,6 +87,7 @@ describe('kinds that a hub’s automation makes nothing of', () => {
     ).to.deep.equal([
       { kind: 'Volume', code: 'WebhookMissing', message: 'mode eda has no webhook for Volume' },
     ]);
+    expect(await automation.lacking?.([COMPUTE_INSTANCE], { ...callBy(), thorough: true })).to.deep.equal([]);
   });
 });
 

@@ -316,6 +316,21 @@ describe('check of a Kubernetes hub', function () {
     await clusters.close();
   });
 
+  it('carries nothing but clusters where no operator runs', async () => {
+    const server = await start();
+    for (const object of rbacOf('controller-ledger', NS)) server.seed(object);
+    const { problems, lacking = [] } = await checkOf(withRights(server), { controller: 'ledger' });
+    expect(problems).to.deep.equal([]);
+    const kinds = lacking.map(({ kind }) => kind);
+    expect(kinds).to.include.members(['VirtualNetwork', 'Volume', 'ComputeInstance']);
+    for (const carried of ['ClusterOrder', 'Tenant', 'UserDataSecret']) expect(kinds).to.not.include(carried);
+    expect(lacking.find(({ kind }) => kind === 'Subnet')).to.deep.equal({
+      kind: 'Subnet',
+      code: 'NoOperator',
+      message: 'no operator builds Subnet there: the ledger is the controller, of clusters alone',
+    });
+  });
+
   it('tries an order once per connection; later looks ask for rights, and again when they are asked to', async () => {
     const server = await start();
     const { clusters, hub } = kubernetesHub({ kubeconfigs: { '1': withRights(server) }, namespace: NS });

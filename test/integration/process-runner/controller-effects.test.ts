@@ -8,7 +8,10 @@ import type { ClusterOrderStatus, ObservedClusterOrder } from '../../../src/doma
 import { orderName } from '../../../src/domain/clusters/cluster-order-manifest.ts';
 import { configVersion } from '../../../src/domain/clusters/observation.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
-import { effectCall, fakeCluster, hubFixture } from '../../support/hubs/hub-fixture.ts';
+import { defined } from '../../../src/domain/json-tools.ts';
+import { aggregateOf, hub } from '../../../src/domain/kinds.ts';
+import type { TenantSpaces } from '../../../src/app/hubs/tenant-spaces.ts';
+import { commandContext, effectCall, fakeCluster, hubFixture } from '../../support/hubs/hub-fixture.ts';
 import { eventually } from '../../support/eventually.ts';
 
 const CLUSTER = '018f0000-0000-7000-8000-000000000001';
@@ -39,16 +42,27 @@ describe('effects on a hub of which we know more', () => {
   afterEach(async () => {
     for (const close of closing.splice(0)) await close();
   });
-  const on = async (fake: Partial<ManagementCluster & FakeOrders>) => {
+  const on = async (
+    fake: Partial<ManagementCluster & FakeOrders>,
+    { tenants, lacking }: { readonly tenants?: TenantSpaces; readonly lacking?: string } = {},
+  ) => {
     const fixture = hubFixture({ of: ({ id }) => fakeCluster(id, fake) });
     closing.push(() => fixture.stop());
     await fixture.register('sim-a');
     await eventually('hub known', () => fixture.registry.get('sim-a') !== undefined);
+    if (lacking !== undefined) {
+      const kinds = [{ kind: lacking, code: 'CrdMissing', message: 'no such kind' }];
+      const findings = { reachable: [], credentials: [], requirements: [], lacking: kinds };
+      const report = { type: 'ReportHubCheck', at: systemClock().now(), findings } as const;
+      await fixture.commandRunner.execute(aggregateOf(hub), 'sim-a', report, commandContext('look'));
+      await eventually('it was seen', () => fixture.registry.get('sim-a')?.health.lacking !== undefined);
+    }
     return createManagementClusterEffects({
       registry: fixture.registry,
       secrets: { reveal: async () => undefined },
       clock: systemClock(),
       looks: createObjectLooks(),
+      ...defined({ tenants }),
     });
   };
 
@@ -189,6 +203,30 @@ describe('effects on a hub of which we know more', () => {
       const port = await on(real({ findClusterOrders: async () => two }));
       const outcome = await port('applyObject', apply(), effectCall());
       expect(outcome).to.have.nested.property('result.did', 'unchanged');
+    });
+    it('makes the namespace of an order, asks for its Tenant where the hub can hold one, and does not wait', async () => {
+      for (const lacking of [undefined, 'Tenant']) {
+        const namespaces: string[] = [];
+        const asked: string[] = [];
+        const port = await on(
+          real({
+            findClusterOrders: async () => [],
+            ensureTenantNamespace: async ({ name }) => ({ created: namespaces.push(name) > 0 }),
+            createClusterOrder: async () => order(),
+          }),
+          {
+            tenants: { settle: async (id) => ({ waiting: `after ${asked.push(id)}` }) },
+            ...defined({ lacking }),
+          },
+        );
+        const sent = apply({ tenantNamespace: true });
+        expect(await port('applyObject', sent, effectCall())).to.have.nested.property(
+          'result.did',
+          'created',
+        );
+        expect(namespaces).to.deep.equal(['orders']);
+        expect(asked).to.deep.equal(lacking === undefined ? ['sim-a'] : []);
+      }
     });
     it('makes a tenant’s namespaces, and is done with their removal once none of them is left', async () => {
       const there = new Set(['acme']);

@@ -57,7 +57,7 @@ const playOperator = ({ call }: HubServer, choose: (name: string) => string): ((
   };
 };
 
-/** Pools and external IPs on an API server, with an operator that chooses addresses, and where the ledger does. */
+/** Pools and external IPs on an API server, with an operator that chooses addresses, and without one. */
 export const describeNetworksOnAHub = (name: string, start: () => Promise<HubServer>): void => {
   describe(`external IPs on ${name}`, function () {
     this.timeout(120_000);
@@ -134,23 +134,20 @@ export const describeNetworksOnAHub = (name: string, start: () => Promise<HubSer
       expect((await objects('externalips')).length).to.equal(2);
     });
 
-    it('where the ledger is the controller it chooses, and tells the hub', async () => {
+    it('where the ledger is the controller nobody builds a pool, and it waits', async () => {
       await register('ledger');
-      const pool = await people.makePool('192.0.2.0/28', { 'fulfillment-ledger/quarantine': 'PT0S' });
-      const [stored] = await objects('externalippools');
-      expect(objectAt(stored, 'spec')).to.deep.equal({ cidrs: ['192.0.2.0/28'], ipFamily: 'IPv4' });
-      const id = await people.order(pool, { 'fulfillment-ledger/address': '192.0.2.5' });
-      expect(await people.shows(ipAt(id), 'ALLOCATED')).to.include({ address: '192.0.2.5' });
-      const [written] = await objects('externalips');
-      expect(objectAt(metadataOf(written ?? {}), 'annotations')).to.include({
-        'fulfillment-ledger/address': '192.0.2.5',
+      const spec = { cidrs: ['192.0.2.0/28'], ip_family: 'IP_FAMILY_IPV4' };
+      ok(await people.admin('POST', POOLS, { id: 'pool', metadata: { name: 'pool' }, spec }));
+      await eventually('it says so', async () => {
+        const { message } = await people.statusAt(`${POOLS}/pool`);
+        return message === 'no hub carries out ExternalIPPool and ExternalIP';
       });
-      ok(await people.user('DELETE', `${IPS}/${id}`));
-      await people.isGone(ipAt(id));
-      ok(await people.admin('DELETE', `${POOLS}/${pool}`));
-      await people.isGone(`${POOLS}/${pool}`);
-      for (const plural of ['externalips', 'externalippools'])
-        await eventually(`no ${plural} are left`, async () => (await objects(plural)).length === 0);
+      expect(await objects('externalippools')).to.deep.equal([]);
+      const { json } = await people.admin('GET', '/api/ledger/v1/hubs/munich');
+      const lacking = listAt(json as JsonObject, 'lacking').filter(isObject);
+      expect(lacking.map((each) => stringAt(each, 'kind'))).to.include('ExternalIPPool');
+      ok(await people.admin('DELETE', `${POOLS}/pool`));
+      await people.isGone(`${POOLS}/pool`);
     });
   });
 };

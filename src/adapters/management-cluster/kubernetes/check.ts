@@ -7,7 +7,7 @@ import {
 import type { Clock } from '../../../app/ports.ts';
 import { ownedObjects } from '../../../domain/hub-objects.ts';
 import type { LackedKind } from '../../../domain/hubs/health-events.ts';
-import type { HubObject, RightsSetup } from '../../../domain/hubs/hub-object.ts';
+import type { HubObject, OwnedObject, RightsSetup } from '../../../domain/hubs/hub-object.ts';
 import { NAMESPACE } from '../../../domain/hubs/hub-objects.ts';
 import { differentCluster } from '../../../domain/hubs/identity.ts';
 import type { JsonObject, JsonValue } from '../../../domain/json.ts';
@@ -69,7 +69,11 @@ export const checkHub = async (
   const ask = (right: Right): Promise<boolean> => rights.ask(right, by);
   // Twenty kinds may each need a dozen rights: they are asked for again with each trial, and every ten minutes.
   const askLater = thorough ? ask : (right: Right): Promise<boolean> => rights.has(right, by);
-  const lackedOf = async (kind: HubObject): Promise<readonly LackedKind[]> => {
+  const lackedOf = async (kind: OwnedObject): Promise<readonly LackedKind[]> => {
+    if (needs.controller === 'ledger' && kind.withoutPlaybook !== true) {
+      const message = `no operator builds ${kind.kind} there: the ledger is the controller, of clusters alone`;
+      return [{ kind: kind.kind, code: 'NoOperator', message }];
+    }
     const rightsTo = () =>
       rightProblems([kind, ...(kind.needs ?? [])], needs, isIn, askLater, { optional: true });
     const found = await told(crdProblems(api, kind, rightsTo, by), api);

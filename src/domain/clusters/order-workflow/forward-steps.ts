@@ -7,9 +7,7 @@ import { orderName } from '../cluster-order-manifest.ts';
 import { autoObjects } from '../endpoints.ts';
 import type { ClusterCommand } from '../commands.ts';
 import { DEFAULT_WEIGHTS, type PlaceResult } from '../../hubs/placement.ts';
-import { failureSentence } from '../../failure-sentences.ts';
 import { waitingWords } from '../room-words.ts';
-import { tenantWait } from './timers.ts';
 import { PREPARING } from './automation-steps.ts';
 import {
   applyInstance,
@@ -25,7 +23,7 @@ import {
   type ObservedStep,
   type OrderRun,
 } from './run.ts';
-import { applyCall, asJson, placeCall, resizeCall, tenantCall, type Step } from './work.ts';
+import { applyCall, asJson, placeCall, resizeCall, type Step } from './work.ts';
 
 const MINUTE = 60_000;
 /** No phase after this: the hub does not accept (OSAC's operator). */
@@ -33,7 +31,6 @@ export const ACCEPT_DEADLINE_MS = 30_000;
 export const CONTROL_PLANE_DEADLINE_MS = 30 * MINUTE;
 export const NODES_DEADLINE_MS = 30 * MINUTE;
 export const READY_DEADLINE_MS = 60 * MINUTE;
-const TENANT_DEADLINE_MS = MINUTE;
 /** Each change is a full run of the automation (OSAC's operator): a burst of changes is sent at its end. */
 export const QUIET_MS = 2_000;
 export const LONGEST_QUIET_MS = 10_000;
@@ -177,33 +174,8 @@ export const FORWARD: readonly Step[] = [
     isApplied(run) ? sameClaim(run.memo.held, claim) : holds(run, claim),
   ),
   {
-    // Only where it goes to a namespace of its tenant: its operator asks for no Tenant (OSAC's operator).
-    name: 'tenant',
-    after: ['place'],
-    needed: (run) => hubOf(run)?.tenantNamespace === true && !isSent(run),
-    rules: { backoff: OWN_BACKOFF },
-    done: (run) => run.done['tenant']?.result?.['ready'] === hubOf(run)?.id,
-    work: (run) =>
-      tenantWait(run) === undefined
-        ? {
-            call: tenantCall(run),
-            instance: `${run.done['tenant']?.times ?? 0}.${run.cycle}`,
-          }
-        : undefined,
-    deadline: {
-      ms: TENANT_DEADLINE_MS,
-      onOverdue: (_run, { at }) => ({
-        type: 'RecordFailure',
-        at,
-        reason: 'TenantNotReady',
-        message: failureSentence('TenantNotReady'),
-        permanent: false,
-      }),
-    },
-  },
-  {
     name: 'apply',
-    after: ['place', 'resize-up', 'tenant'],
+    after: ['place', 'resize-up'],
     /** Until its hub took it, an order may go to another one: only while it is certain that no attempt came through. */
     rules: (run) => {
       if (isSent(run)) return {};

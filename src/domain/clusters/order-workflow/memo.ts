@@ -1,6 +1,5 @@
 import type { CapacityClaim } from '../../hubs/capacity-events.ts';
 import { defined, stringAt, without } from '../../json-tools.ts';
-import { TENANT_READY } from '../../tenancy/tenant-wake.ts';
 import { isUnresolved, kindOfEffect } from '../../process/effects.ts';
 import type { FoldedEvent } from '../../workflow.ts';
 import { PLACEMENT_DEADLINE, PLACEMENT_RETRY, RECONSIDER_HUB, retryDueAt } from './timers.ts';
@@ -80,8 +79,6 @@ const ofRun = (memo: Memo, { type, data }: FoldedEvent, run: OrderRun, at: strin
       reconsidered: (memo.reconsidered ?? 0) + 1,
     };
   }
-  if (stringAt(data, 'timerId').startsWith(TENANT_READY))
-    return { ...memo, tenantAsked: run.done['tenant']?.times ?? 0 };
   if (timerId !== PLACEMENT_RETRY) return memo;
   const woken = Date.parse(at) < Date.parse(retryDueAt(memo) ?? at) - EARLY_MS;
   return { ...without(memo, 'waiting'), waitedOut: (memo.waitedOut ?? 0) + (woken ? 0 : 1) };

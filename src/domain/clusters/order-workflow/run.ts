@@ -37,8 +37,6 @@ export type Memo = {
   readonly placementOverdue?: true;
   /** When that had ended without a place. */
   readonly unplaced?: string;
-  /** Answers of its hub about its tenant when it was last time to ask again. */
-  readonly tenantAsked?: number;
   /** A retry of an order that its hub never took: another hub may be chosen before it is sent again. */
   readonly replacing?: true;
   /** It asks for a place by itself: where no hub takes it, it stays with the one it has. */

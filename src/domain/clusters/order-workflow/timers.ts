@@ -1,11 +1,9 @@
 import { durationMs } from '../../iso-duration.ts';
-import { defined, stringAt } from '../../json-tools.ts';
+import { defined } from '../../json-tools.ts';
 import { doubled, later, type Backoff } from '../../process/effects.ts';
 import type { Problem } from '../../process/run.ts';
-import { tenantSpaceId } from '../../tenancy/tenant-space.ts';
-import { TENANT_READY } from '../../tenancy/tenant-wake.ts';
 import { waitingWords } from '../room-words.ts';
-import { hubOf, isCertainlyUnsent, orderOf, type Memo, type OrderRun } from './run.ts';
+import { isCertainlyUnsent, orderOf, type Memo, type OrderRun } from './run.ts';
 
 /** Placing again is tried at growing intervals; a hub's news wakes it at once and makes no interval longer. */
 export const PLACEMENT_RETRY = 'placement-retry';
@@ -51,22 +49,12 @@ export const unplaced = (run: OrderRun): Problem | undefined => {
 export const RECONSIDER_HUB = 'reconsider-hub';
 const RECONSIDER: Backoff = { firstMs: 60_000, maxMs: 10 * 60_000 };
 
-/** The hub did not know its tenant when it was asked last, and nothing has changed since. */
-export const tenantWait = (run: OrderRun): string | undefined => {
-  const { at, times, result } = run.done['tenant'] ?? {};
-  return stringAt(result, 'waiting') !== '' && times !== run.memo.tenantAsked ? at : undefined;
-};
-const TENANT_REST_MS = 60_000;
-
 export const timersOf = (run: OrderRun): { readonly [timerId: string]: string } => {
   const [retry, placeBy] = [retryDueAt(run.memo), placementDueAt(run)];
   const since = run.since['apply'];
   const reconsiders = since !== undefined && run.ending === undefined && isCertainlyUnsent(run);
-  const asked = run.ending === undefined ? tenantWait(run) : undefined;
   const wait = doubled(RECONSIDER, run.memo.reconsidered ?? 0);
-  const space = `${TENANT_READY}:${tenantSpaceId(hubOf(run)?.id ?? '', run.tenant)}`;
   return defined({
-    ...(asked === undefined ? {} : { [space]: later(asked, TENANT_REST_MS) }),
     [PLACEMENT_RETRY]: retry,
     [PLACEMENT_DEADLINE]: placeBy,
     [RECONSIDER_HUB]: reconsiders ? later(since, wait) : undefined,

@@ -90,7 +90,7 @@ export const observeCall = (run: OrderRun): Call => onHub(run, 'observeObject', 
 
 export const applyCall = (run: OrderRun): Call => {
   const order = orderOf(run);
-  const { id = '', namespace = '', mode = 'operator', simulated = false } = hubOf(run) ?? {};
+  const { id = '', namespace = '', mode = 'operator', simulated = false, tenantNamespace } = hubOf(run) ?? {};
   const { pullSecret, annotations } = order;
   const simulation = annotations[SIMULATION_ANNOTATION];
   const draft = clusterOrderDraft(
@@ -103,18 +103,11 @@ export const applyCall = (run: OrderRun): Call => {
     hub: id,
     ...asJson(draft),
     ...(pullSecret === undefined ? {} : { secrets: { pullSecret: asJson(pullSecret) } }),
+    ...(tenantNamespace === undefined ? {} : { tenantNamespace }),
     ...(isSent(run) ? {} : { unsent: true }),
     ...(isRetryUnsent(run) ? { relaunch: true } : {}),
   });
 };
-
-/** Asks that its hub holds what its tenant needs there. */
-export const tenantCall = (run: OrderRun): Call => ({
-  port: 'tenants',
-  operation: 'prepare',
-  lane: 'tenants',
-  args: { hub: hubOf(run)?.id ?? '' },
-});
 
 /** Of a deletion: instead of beginning it again, a look ends the doubt. */
 export const settling = (

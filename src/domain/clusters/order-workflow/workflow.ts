@@ -2,7 +2,6 @@ import { failureSentence } from '../../failure-sentences.ts';
 import { HUB_NEWS } from '../../hubs/health-events.ts';
 import { stepWorkflow } from '../../process/step-workflow.ts';
 import type { Problem } from '../../process/run.ts';
-import { TENANT_WAKE } from '../../tenancy/tenant-wake.ts';
 import type { FoldedEvent } from '../../workflow.ts';
 import { CLUSTER_CATEGORY } from '../cluster.ts';
 import type { ClusterCommand } from '../commands.ts';
@@ -119,7 +118,6 @@ export const clusterOrderWorkflow = stepWorkflow<ClusterState, ClusterCommand, C
       ],
       timerId: PLACEMENT_RETRY,
     },
-    TENANT_WAKE,
   ],
   hubOf: (run) => hubOf(run)?.id,
 });

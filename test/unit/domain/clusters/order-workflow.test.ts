@@ -90,37 +90,19 @@ describe('cluster order: the way to READY', () => {
 });
 
 describe('cluster order: in a namespace of its tenant', () => {
-  const inNamespace = done({ ...placedOn(), namespace: 'acme', tenantNamespace: true });
-  const { hub = '' } = placedOn() as { readonly hub?: string };
-
-  it('is not sent before its hub knows the tenant, and asks again when that may be so', () => {
+  it('is sent with the namespace, and waits for no Tenant', () => {
     const run = createOrderRun();
     run.order();
-    run.perform('place', inNamespace);
-    run.commands();
-    expect(run.effects()).to.deep.equal(['tenant']);
-    expect(run.effect('tenant')).to.deep.include({ port: 'tenants', operation: 'prepare', args: { hub } });
-    run.perform('tenant', done({ waiting: 'TenantNotReady: soon' }));
-    expect(run.effects()).to.deep.equal([]);
-    const ready = run.timers().find((timer) => timer.startsWith('tenant-ready:')) ?? '';
-    run.fire('deadline:tenant');
-    run.perform('check', done({ order: null }));
-    expect(run.commands()).to.deep.equal(['RecordFailure']);
-    run.fire(ready);
-    run.perform('tenant', done({ ready: hub }));
+    run.perform('place', done({ ...placedOn(), namespace: 'acme', tenantNamespace: true }));
     run.commands();
     expect(run.effects()).to.deep.equal(['apply']);
-    run.perform('apply', done({ uid: 'uid-1' }));
-    run.commands();
-    expect(run.effects()).to.not.include('tenant');
-    expect(run.timers().filter((timer) => timer.startsWith('tenant-ready:'))).to.deep.equal([]);
+    expect(run.effect('apply').args).to.include({ namespace: 'acme', tenantNamespace: true });
     expect(run.isFolded()).to.equal(true);
-  });
-  it('asks the hub that it goes to, and no other needs to know', () => {
-    const run = createOrderRun();
-    run.toHub();
-    expect(run.runTypes().filter((type) => type === 'EffectSucceeded')).to.deep.equal([]);
-    expect(run.effects()).to.not.include('tenant');
+    const shared = createOrderRun();
+    shared.order();
+    shared.perform('place', done(placedOn()));
+    shared.commands();
+    expect(shared.effect('apply').args).to.not.have.property('tenantNamespace');
   });
 });
 

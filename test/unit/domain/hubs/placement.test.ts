@@ -99,7 +99,29 @@ describe('clusters: placement', () => {
     expect(place(asked, [without]).placed).to.equal(false);
     expect(place(request, [without]).placed, 'an order of a cluster needs none').to.equal(true);
     const own = of('sim-a', lacks('Tenant', 'CrdMissing', { tenantNamespaces: true }));
-    expect(place(request, [own]).placed, 'but for its namespace').to.equal(false);
+    expect(place(request, [own]).placed, 'nor for its namespace').to.equal(true);
+  });
+  it('takes what is no cluster to real hubs with an operator alone, whoever runs the automation of clusters', () => {
+    const network = {
+      holder: { kind: 'virtualNetwork', id: ID },
+      tenant: 't1',
+      withoutAutomation: true,
+      objects: ['VirtualNetwork', 'Subnet'],
+    } as const;
+    for (const mode of ['eda', 'aap'] as const) {
+      const unattended = candidate('hub-1', {}, { mode, controller: 'ledger' });
+      expect(place(network, [unattended])).to.include({
+        placed: false,
+        message: 'no hub carries out VirtualNetwork and Subnet',
+        detail:
+          'no registered hub could take it; hub hub-1 cannot: controller ledger: nobody there builds anything but clusters',
+      });
+      expect(place(request, [unattended]).placed, 'but clusters').to.equal(true);
+      const attended = candidate('hub-2', {}, { mode, controller: 'operator' });
+      expect(hubOf(place(network, [unattended, attended]))).to.equal('hub-2');
+      const simulated = candidate('sim-1', {}, { mode, controller: 'ledger' });
+      expect(place(network, [simulated]).placed, 'a simulated hub plays its operator').to.equal(true);
+    }
   });
   it('comes to the scores of the reference vectors', () => {
     const weights = { version: 7, weights: { leastAllocated: 1, balanced: 1 } };

@@ -70,6 +70,13 @@ describe('the way of an external IP pool', () => {
     expect(run.effects(), 'nothing is looked at any more').to.deep.equal([]);
     expect(run.isFolded()).to.equal(true);
   });
+  it('is not ready because nobody works on it', () => {
+    const run = orderPool();
+    run.perform('place', done({ ...PLACED, ...REAL, controller: 'ledger' }));
+    run.perform('apply', done({ uid: 'u' }));
+    run.observe({ object: { phase: '' }, hub: 'munich' });
+    expect(run.shown()).to.include({ state: 'EXTERNAL_IP_POOL_STATE_PENDING' });
+  });
   it('waits while no hub takes it, and asks again when something changed', () => {
     const run = orderPool();
     run.perform('place', done({ placed: false, message: '', decision: {} }));

@@ -119,7 +119,7 @@ describe('the way of a volume', () => {
       at: run.now(),
       id: run.id,
       document: {
-        metadata: { annotations: { 'fulfillment-ledger/zone': 'west' } },
+        metadata: { annotations: { 'fulfillment-ledger/zone': 'west', 'fulfillment-ledger/hub': 'munich' } },
         spec: SPEC,
         status: backing as JsonObject,
       },
@@ -133,7 +133,7 @@ describe('the way of a volume', () => {
 
   it('is placed, sent with its backend in the status, and available once the hub shows it so', () => {
     const run = orderOne();
-    expect(run.effect('place').args).to.deep.include({ objects: ['Volume'], zone: 'west' });
+    expect(run.effect('place').args).to.deep.include({ objects: ['Volume'], zone: 'west', hub: 'munich' });
     run.perform('place', done(PLACED));
     const { args, lane } = run.effect('apply');
     expect(lane).to.equal('hub:munich:Volume');
