@@ -229,10 +229,10 @@ describe('gRPC', () => {
           const encode = (): Buffer => Buffer.alloc(0);
           alice.client.makeUnaryRequest(path, encode, encode, {}, () => undefined).on('status', resolve);
         });
-      const service404 = await call('/osac.public.v1.ComputeInstances/List');
+      const service404 = await call('/osac.public.v1.Unknowns/List');
       expect([service404.code, service404.details]).to.deep.equal([
         Code.UNIMPLEMENTED,
-        'unknown service osac.public.v1.ComputeInstances',
+        'unknown service osac.public.v1.Unknowns',
       ]);
       expect((await call('/osac.public.v1.Clusters/Nope')).details).to.equal(
         'unknown method Nope for service osac.public.v1.Clusters',
