@@ -341,9 +341,9 @@ const holdingsOf = (
         if (fresh && without([claim], has).length > 0)
           await names.release(claim.id, revision, id, 'abandoned', context);
       }
-      // It was never on a hub, or its workflow would have given this back.
+      // It was never on a hub, or its workflow would have given this back. What a death left is for the repair.
       const view = kind.view(loaded.state);
-      if (view.exists && view.archived)
+      if (events.length > 0 && view.exists && view.archived)
         await takings.giveBack({ kind: kind.kind, id }, await takings.heldBy(kind, view), context);
       return settleSlots();
     },

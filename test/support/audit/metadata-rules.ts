@@ -58,6 +58,7 @@ const OWN_WORD = "whoever acts is of the token's own issuer, in this story";
 const NO_PARTY = 'no token says who acts';
 const OWN = 'nobody asked for it: the service does it whenever it is due';
 const REPEATED = 'there is no request that could come again with another body';
+const SHARED = 'for whichever object of the tenant comes first, and all after it';
 const ONCE = 'whichever call, start or instance comes first does it, and the same for all';
 
 const SERVICE = {
@@ -168,9 +169,20 @@ export const ROWS: readonly Row[] = [
       inputs: ({ stream }) => isRun(stream),
       // A run tells it as soon as it has one; the cluster's own events, which tenants read, never.
       hub: ({ stream, revision }, { hubFrom }) =>
-        stream.startsWith('hubCapacity-') || revision >= (hubFrom.get(stream) ?? Infinity),
+        /^(hubCapacity|tenantSpace)-/.test(stream) || revision >= (hubFrom.get(stream) ?? Infinity),
     },
     absent: SERVICE,
+  },
+  {
+    name: 'the workflow of what a tenant needs on a hub',
+    is: (event) => internal(event, 'workflow:tenantSpaceOrder'),
+    there: ['requestHash'],
+    where: {
+      inputs: ({ stream }) => stream.startsWith('tenantSpaceOrder-'),
+      // Its own stream is about one hub anyway.
+      hub: ({ stream }) => stream.startsWith('tenantSpaceOrder-'),
+    },
+    absent: { ...SERVICE, 'actor.onBehalfOf': SHARED, ticket: SHARED, traceparent: SHARED },
   },
   {
     name: 'what follows hubs',
@@ -182,6 +194,7 @@ export const ROWS: readonly Row[] = [
         'workflow:hub-decommission',
         'workflow:capacity-repair',
         'workflow:address-repair',
+        'workflow:taking-repair',
       ),
     there: ['requestHash', 'hub'],
     absent: { ...SERVICE, 'actor.onBehalfOf': OWN, ticket: OWN, traceparent: OWN, inputs: NO_RUN },
