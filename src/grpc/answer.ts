@@ -53,3 +53,26 @@ export const dropRest = (stream: ServerHttp2Stream): void => {
   if (stream.writableFinished) stop();
   else stream.once('finish', stop);
 };
+
+/**
+ * Counts what waits to be read, and cuts off a caller who takes none of it. `read` is called once all has left, or the
+ * caller is gone.
+ */
+export const boundReader = (
+  { response, slowReaderMs, holdUnread }: StreamExchange,
+  read?: () => void,
+): void => {
+  const { stream } = response;
+  if (stream.writableLength === 0 || stream.destroyed || stream.closed) return read?.();
+  const release = holdUnread?.(stream.writableLength);
+  // Without a fault it would be closed only once everything has been read.
+  const cut = (): void => stream.close(constants.NGHTTP2_CANCEL);
+  const done = (): void => {
+    stream.off('drain', done).off('close', done);
+    stream.setTimeout(0, cut);
+    release?.();
+    read?.();
+  };
+  stream.once('drain', done).once('close', done);
+  stream.setTimeout(slowReaderMs, cut);
+};

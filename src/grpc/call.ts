@@ -1,11 +1,8 @@
 import type { ServerHttp2Stream } from 'node:http2';
 import type { MessageSink } from '../http/osac/service-table.ts';
-import { dropRest, type StreamExchange } from './answer.ts';
+import { boundReader, dropRest, type StreamExchange } from './answer.ts';
 import type { LibraryCall } from './protocol.ts';
 import { DEADLINE_EXCEEDED, FINE, metadataOf, statusOf, type GrpcStatus } from './status.ts';
-
-/** Milliseconds that the caller gets to take the last bytes of an answer that has ended. */
-const LINGER_MS = 5_000;
 
 /** One call of gRPC, in messages. */
 export type Call = {
@@ -65,6 +62,7 @@ export const openCall = (library: LibraryCall, { exchange, touched, cancelled }:
       library.sendStatus({ code, details: details.toWellFormed(), metadata: metadataOf(fields, status) });
     }
     tell();
+    boundReader(exchange);
     dropRest(stream);
   };
   return {
@@ -86,7 +84,6 @@ export const openCall = (library: LibraryCall, { exchange, touched, cancelled }:
       end: (error) => {
         if (error !== undefined) response.statusCode = error.status;
         end(error === undefined ? FINE : statusOf(error, exchange));
-        if (!stream.destroyed) stream.setTimeout(LINGER_MS, () => stream.close());
       },
     },
   };

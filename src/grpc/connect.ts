@@ -22,7 +22,7 @@ import { asApiError, type Exchange } from '../http/exchange.ts';
 import { namingFailures } from '../http/limits/admission.ts';
 import { decodeMessage, READ, WRITE } from '../http/osac/messages.ts';
 import type { MessageSink } from '../http/osac/service-table.ts';
-import { dropRest, type StreamAnswer, type StreamExchange } from './answer.ts';
+import { boundReader, dropRest, type StreamAnswer, type StreamExchange } from './answer.ts';
 import { decode } from './documents.ts';
 import { tooLarge, type Intake } from './intake.ts';
 import { pathOf, type GrpcMethod, type StreamMethod, type UnaryMethod } from './method.ts';
@@ -276,14 +276,10 @@ const answerBy = async (
     });
   for await (const part of answer.body ?? []) {
     if (stream.destroyed || stream.closed) return;
-    if (!stream.write(part)) await new Promise<void>((resolve) => onceEither(response, resolve));
+    if (!stream.write(part)) await new Promise<void>((resolve) => boundReader(told.exchange, resolve));
   }
   response.statusCode = told.fault?.status ?? answer.status;
   stream.end();
+  boundReader(told.exchange);
   dropRest(stream);
-};
-
-const onceEither = ({ stream }: StreamAnswer, go: () => void): void => {
-  stream.once('drain', go);
-  stream.once('close', go);
 };

@@ -220,7 +220,6 @@ const sendReply = async (
     markCompressed(response.stream);
     call.end(FINE, zipped);
   } else call.end(FINE, message);
-  holdUntilRead(exchange);
 };
 
 /** The library compresses no answers: it writes a zero where a one belongs. */
@@ -237,12 +236,3 @@ const acceptsGzip = (accepted: string | string[] | undefined): boolean =>
   String(accepted)
     .split(',')
     .some((name) => name.trim() === 'gzip');
-
-/** Otherwise an answer would be kept for as long as its reader likes. */
-const holdUntilRead = ({ response, slowReaderMs, holdUnread }: StreamExchange): void => {
-  const { stream } = response;
-  if (stream.writableLength === 0 || stream.destroyed) return;
-  stream.setTimeout(slowReaderMs, () => stream.close());
-  const read = holdUnread?.(stream.writableLength);
-  if (read !== undefined) stream.once('close', read);
-};

@@ -53,12 +53,12 @@ const systemRejection = (spec: JsonObject): Rejection | undefined => {
         `field 'spec.${field}' must have 1 to ${MAX_TEXT} characters (got ${length})`,
       );
   }
-  // Everybody who reads the document or its events sees the endpoint.
-  return /\/\/[^/]*@/.test(stringAt(spec, 'endpoint'))
+  // Everybody who reads the document or its events sees the endpoint. It has many forms: none needs these signs.
+  return /[@?#]/.test(stringAt(spec, 'endpoint'))
     ? invalid(
         'INVALID_ENDPOINT',
         'spec.endpoint',
-        "field 'spec.endpoint' must hold no user or password: give them as 'spec.credentials'",
+        "field 'spec.endpoint' must hold no '@', '?' or '#': give user and password as 'spec.credentials'",
       )
     : undefined;
 };

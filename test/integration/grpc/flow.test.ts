@@ -193,43 +193,90 @@ describe('flow of gRPC', function () {
     }
   });
 
-  it('answers that nobody reads are bounded, and their readers are cut off', async () => {
-    const own = await startTestService({ slowReaderMs: 300, admission: { unread: { ofAll: 1, ofOne: 1 } } });
-    const bearer = await own.token({ user: 'root', admin: true });
-    const writer = grpcCaller(own.grpcAddress, bearer);
-    const raw = rawGrpc(own.grpcAddress);
-    try {
-      const made = await writer.call(`${HOST_TYPES}/Create`, {
-        object: { metadata: { name: 'big', annotations: { big: 'x'.repeat(250_000) } } },
-      });
-      expect(made.code, made.message).to.equal(Code.OK);
-      const id = textAt(made.json, 'object', 'id');
-      const stream = raw.session.request({
-        ':method': 'POST',
-        ':path': `${HOST_TYPES}/Get`,
-        'content-type': 'application/grpc',
-        authorization: `Bearer ${bearer}`,
-      });
-      const closed = new Promise<number | undefined>((resolve) =>
-        stream.on('close', () => resolve(stream.rstCode)).on('error', () => undefined),
-      );
-      // It is never read: what waits here is more than the window of a stream.
-      stream.end(framed(encodeRequest(`${HOST_TYPES}/Get`, { id })));
-      await eventually('reads are refused', async () => {
-        const reply = await writer.call(`${HOST_TYPES}/Get`, { id: 'nope' });
-        return reply.metadata('x-ledger-reason') === 'ANSWERS_NOT_READ';
-      });
-      stream.resume();
-      await closed;
-      await eventually('reads are served again', async () => {
-        const reply = await writer.call(`${HOST_TYPES}/Get`, { id: 'nope' });
-        return reply.code === Code.NOT_FOUND;
-      });
-    } finally {
-      raw.close();
+  describe('of one who does not read', () => {
+    const PLAIN = [
+      ['application/grpc', framed],
+      ['application/grpc-web', framed],
+      ['application/proto', Buffer.from],
+    ] as const;
+    const GET = `${HOST_TYPES}/Get`;
+    const WATCH = '/osac.private.v1.Events/Watch';
+    let own: TestService;
+    let bearer: string;
+    let writer: GrpcCaller;
+    let id: string;
+    let raw: ReturnType<typeof rawGrpc>;
+    const start = async (options: Parameters<typeof startTestService>[0]): Promise<void> => {
+      own = await startTestService(options);
+      bearer = await own.token({ user: 'root', admin: true });
+      writer = grpcCaller(own.grpcAddress, bearer);
+      id = await makeLarge('big');
+    };
+    beforeEach(() => {
+      raw = rawGrpc(own.grpcAddress);
+    });
+    afterEach(() => raw.close());
+    const stop = async (): Promise<void> => {
       writer.close();
       await own.close();
-    }
+    };
+    /** More than the window of a stream. */
+    const makeLarge = async (name: string): Promise<string> => {
+      const object = { metadata: { name, annotations: { big: 'x'.repeat(250_000) } } };
+      const made = await writer.call(`${HOST_TYPES}/Create`, { object });
+      expect(made.code, made.message).to.equal(Code.OK);
+      return textAt(made.json, 'object', 'id');
+    };
+    /** A call whose answer is never read. */
+    const unread = (path: string, type: string, body: Uint8Array) => {
+      const headers = { ':method': 'POST', ':path': path, 'content-type': type, 'x-request-id': type };
+      const stream = raw.session.request({ ...headers, authorization: `Bearer ${bearer}` });
+      stream.on('error', () => undefined).end(body);
+      return stream;
+    };
+    const isOver = (path: string, type: string): boolean =>
+      own.logger.lines.some(
+        ({ fields }) =>
+          'correlationId' in fields &&
+          fields['correlationId'] === type &&
+          'route' in fields &&
+          fields['route'] === path,
+      );
+
+    describe('what waits', () => {
+      before(() => start({ admission: { unread: { ofAll: 1, ofOne: 1 } } }));
+      after(() => stop());
+
+      for (const [type, asBody] of PLAIN)
+        it(`is bounded in ${type}`, async () => {
+          const read = (): ReturnType<GrpcCaller['call']> => writer.call(GET, { id: 'nope' });
+          unread(GET, type, asBody(encodeRequest(GET, { id })));
+          await eventually('reads are refused', async () => {
+            return (await read()).metadata('x-ledger-reason') === 'ANSWERS_NOT_READ';
+          });
+          raw.close();
+          await eventually('reads are served again', async () => (await read()).code === Code.NOT_FOUND);
+        });
+    });
+
+    describe('the reader', () => {
+      before(() => start({ slowReaderMs: 300, watch: { stallMs: 100, sweepMs: 20 } }));
+      after(() => stop());
+
+      for (const [type, asBody] of PLAIN)
+        it(`is cut off in ${type}`, async () => {
+          unread(GET, type, asBody(encodeRequest(GET, { id })));
+          await eventually('it is cut off', () => isOver(GET, type));
+        });
+
+      for (const type of ['application/grpc', 'application/grpc-web', 'application/connect+proto'])
+        it(`is cut off in a watch of ${type}`, async () => {
+          const stream = unread(WATCH, type, framed(Buffer.alloc(0)));
+          await new Promise((resolve) => stream.once('response', resolve));
+          await makeLarge(`seen-by-${type.slice('application/'.length).replace('+', '-')}`);
+          await eventually('it is cut off', () => isOver(WATCH, type));
+        });
+    });
   });
 
   it('an idle connection is kept for who answers pings, and ended for who does not', async () => {

@@ -49,9 +49,25 @@ describe('storage backends', () => {
       [{ provider: 'x'.repeat(2049), endpoint: 'x' }, 'spec.provider'],
     ] as const)
       given().when(connect(spec)).thenRejected('FIELD_REQUIRED', { kind: 'invalid', field });
-    given()
-      .when(connect({ provider: 'x', endpoint: 'https://u:p@ceph.example' }))
-      .thenRejected('INVALID_ENDPOINT', { field: 'spec.endpoint' });
+    for (const endpoint of [
+      'https://u:p@ceph.example',
+      'https:/u:p@ceph.example',
+      'https:\\\\u:p@ceph.example',
+      'u:p@ceph.example:6789',
+      'https://u:p/w@ceph.example',
+      'ceph-1:6789,u:p@ceph-2:6789',
+      'https://ceph.example/?password=p',
+      'https://ceph.example/#password=p',
+    ]) {
+      given()
+        .when(connect({ provider: 'x', endpoint }))
+        .thenRejected('INVALID_ENDPOINT', { field: 'spec.endpoint' });
+      given(connected)
+        .when({ type: 'ReviseDocument', at, document: { spec: { ...SPEC, endpoint } } })
+        .thenRejected('INVALID_ENDPOINT', { field: 'spec.endpoint' });
+    }
+    for (const endpoint of ['ceph-1:6789,[fd00::1]:6789', 'https://ceph.example:8443/api', '10.0.0.1:/export'])
+      expect(given().when(connect({ provider: 'x', endpoint })).decision).to.have.length(1);
     for (const path of Object.keys(secrets))
       given()
         .when(connect(SPEC, { secrets: { ...secrets, [path]: undefined } }))
