@@ -172,8 +172,9 @@ const addressFor = async (
 ): Promise<Pick<ResolvedInstance, 'externalIp'>> => {
   if (specOf(document)['auto_external_ip_attachment'] !== true) return {};
   const [first = {}] = attachmentsOf(document);
-  const { state } = await runner.load(aggregateOf(subnet), subnetIn(first));
-  const { pool } = orThrow(poolFor(addressPools(objectOf, resources, 1n), state.place?.hub ?? ''));
+  const view = subnet.view((await runner.load(aggregateOf(subnet), subnetIn(first))).state);
+  const hub = view.exists ? stringAt(objectAt(view.document, 'status'), 'hub') : '';
+  const { pool } = orThrow(poolFor(addressPools(objectOf, resources, 1n), hub));
   const [ip, attachment] = [derivedCommandId(id, 'external-ip'), derivedCommandId(id, 'attachment')];
   return { externalIp: { pool, ip, attachment } };
 };
