@@ -3,9 +3,10 @@ import { join } from 'node:path';
 import { COMPUTE_INSTANCE, USER_DATA_SECRET } from '../../../src/domain/compute/hub-objects.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import { listAt, objectAt, stringAt } from '../../../src/domain/json-tools.ts';
+import { startCli } from '../../support/cli/in-process.ts';
 import { createWholeService, type WholeService } from '../../support/service/whole-service.ts';
 import { readHubCalls, readHubObjects } from '../../support/hubs/hub-journal.ts';
-import { PRIVATE, PUBLIC, textAt } from '../../support/http/service.ts';
+import { itemsOf, PRIVATE, PUBLIC, textAt } from '../../support/http/service.ts';
 import { ipAt, networkStory, ok, type NetworkStory } from '../../support/hubs/network-story.ts';
 
 const MACHINES = `${PUBLIC}/compute_instances`;
@@ -247,5 +248,94 @@ describe('compute instances on a simulated hub', () => {
     ]);
     await people.shows(ipAt(ips[0]), 'ALLOCATED');
     expect(await people.statusAt(ipAt(ips[0]))).not.to.have.property('attached');
+  });
+
+  it('one is started, stopped and restarted from the command line, where nothing else of it changes', async () => {
+    const id = await order({ run_strategy: 'Halted' });
+    const { name } = objectAt(ok(await people.user('GET', `${MACHINES}/${id}`)) as JsonObject, 'metadata');
+    await people.shows(machineAt(id), 'STOPPED');
+    const claims = { sub: 'alice', preferred_username: 'alice', organization: ['t1'] };
+    const run = async (...argv: readonly string[]) => {
+      const { said, ended } = startCli(whole.access(claims), argv);
+      return { code: await ended, ...said };
+    };
+    const tried = await run('start', '--dry-run', String(name));
+    expect(tried).to.include({ code: 0, out: `compute_instance/${String(name)} is to run (dry run)\n` });
+    expect(stringAt(await people.statusAt(machineAt(id)), 'state')).to.match(/_STOPPED$/);
+    expect(await run('start', String(name))).to.include({
+      code: 0,
+      out: `compute_instance/${String(name)} is to run\n`,
+    });
+    await people.shows(machineAt(id), 'RUNNING');
+    expect((await run('restart', id)).code).to.equal(0);
+    await people.until('it is restarted', async () => {
+      const status = await people.statusAt(machineAt(id));
+      return status['last_restarted_at'] !== undefined && stringAt(status, 'state').endsWith('_RUNNING');
+    });
+    expect(await run('restart', id, '--at', '2020-01-01T00:00:00Z')).to.include({ code: 1 });
+    expect(await run('stop', String(name))).to.include({ code: 0 });
+    await people.shows(machineAt(id), 'STOPPED');
+    expect(await run('stop', 'nobody')).to.include({ code: 3 });
+    const { spec } = ok(await people.user('GET', `${MACHINES}/${id}`)) as { spec?: JsonObject };
+    expect(spec).to.deep.include({
+      boot_disk: { size_gib: 20 },
+      network_attachments: [
+        { subnet: { id: subnet, name: 'm-2' }, security_groups: [{ id: group, name: 'm-3' }] },
+      ],
+    });
+    ok(await people.user('DELETE', `${MACHINES}/${id}`));
+    await people.isGone(machineAt(id));
+  });
+
+  it('one stands in the default subnet and group of its tenant, and nobody without the right touches it', async () => {
+    const defaults = { virtual_network_ipv4_cidr: '10.0.0.0/16', subnet_ipv4_cidr: '10.0.0.0/20' };
+    const classes = itemsOf(await people.admin('GET', `${PRIVATE}/network_classes`)) as readonly JsonObject[];
+    const standard = classes.find((one) => one['is_default'] === true) ?? {};
+    const classAt = `${PRIVATE}/network_classes/${stringAt(standard, 'id')}`;
+    ok(await people.admin('PATCH', classAt, { spec: { defaults } }));
+    ok(await people.admin('POST', `${PRIVATE}/tenants`, { metadata: { name: 't2' } }));
+    const bob = await whole.caller({ sub: 'bob', preferred_username: 'bob', organization: ['t2'] });
+    ok(await people.admin('POST', `${PRIVATE}/projects`, { metadata: { name: 'apps', tenant: 't2' } }));
+    const body = {
+      metadata: { name: 'plain', project: 'apps', annotations: QUICK },
+      spec: { template: { id: 'osac.templates.vm' } },
+    };
+    let said = '';
+    const made = async () => {
+      const reply = await bob('POST', MACHINES, body);
+      said = reply.text;
+      return reply.status === 200 ? (reply.json as JsonObject) : undefined;
+    };
+    let machine: JsonObject | undefined;
+    await people.until(
+      () => `the default subnet is ready: ${said}`,
+      async () => (machine = await made()) !== undefined,
+    );
+    const id = stringAt(machine ?? {}, 'id');
+    const [attachment = {}] = listAt(objectAt(machine ?? {}, 'spec'), 'network_attachments') as JsonObject[];
+    expect(objectAt(attachment, 'subnet')).to.include({ name: 'default-ipv4' });
+    expect(listAt(attachment, 'security_groups').map((one) => stringAt(one, 'name'))).to.deep.equal([
+      'default',
+    ]);
+    await people.shows(machineAt(id), 'RUNNING');
+    const viewer = await whole.caller({
+      sub: 'vera',
+      preferred_username: 'vera',
+      organization: { t2: { groups: ['/apps/system:viewers'] } },
+    });
+    ok(await viewer('GET', `${MACHINES}/${id}`));
+    const stop = { spec: { run_strategy: 'Halted' } };
+    for (const [who, status] of [
+      [viewer, 403],
+      [people.user, 404],
+    ] as const) {
+      expect((await who('PATCH', `${MACHINES}/${id}`, stop)).status).to.equal(status);
+      expect((await who('DELETE', `${MACHINES}/${id}`)).status).to.equal(status);
+    }
+    expect((await people.user('GET', `${MACHINES}/${id}`)).status).to.equal(404);
+    expect((await people.user('GET', MACHINES)).text).not.to.include(id);
+    await people.shows(machineAt(id), 'RUNNING');
+    ok(await bob('DELETE', `${MACHINES}/${id}`));
+    await people.isGone(machineAt(id));
   });
 });
