@@ -24,6 +24,7 @@ const SENTENCES: { readonly [reason: string]: string } = {
   AutomationThrottled: 'the automation of the hub is busy',
   AutomationUnavailable: 'the automation of the hub does not answer',
   TenantNotReady: 'what the tenant needs first on the hub is still being made',
+  StillThere: 'what belongs to it is still being removed',
   BeingDeleted: 'an earlier object of this order is still being deleted on its hub',
 };
 const OTHERWISE = 'the order cannot be carried out for now; its provider sees why';

@@ -47,11 +47,13 @@ const isDefault = ({ id }: Pick<ResourceRow, 'id'>): boolean => id.startsWith(DE
 const REMEMBERED = 1_000;
 const POOLS = 100;
 /** One for each endpoint of a cluster. */
-const ADDRESSES = 2n;
+const OF_A_CLUSTER = 2n;
 
-const addressPools = (
+/** Those that have so many free addresses, most of them first. */
+export const addressPools = (
   read: (row: ResourceRow) => CatalogueObject,
   resources: Pick<ResourceReader, 'pages'>,
+  wanted: bigint,
 ): readonly AddressPool[] =>
   [...resources.pages(externalIpPool.kind, POOLS)]
     .flat()
@@ -66,7 +68,7 @@ const addressPools = (
         free: BigInt(stringAt(status, 'available')),
       };
     })
-    .filter(({ free, hub }) => free >= ADDRESSES && hub !== '')
+    .filter(({ free, hub }) => free >= wanted && hub !== '')
     .sort((left, right) => (left.free > right.free ? -1 : left.free < right.free ? 1 : 0))
     .map(({ pool, hub }) => ({ pool, hub }));
 
@@ -142,7 +144,7 @@ export const createCatalogueReader = (
           if (row === undefined) return undefined;
           return { subnet: object(row), ...(group === undefined ? {} : { securityGroup: object(group) }) };
         },
-        addressPools: () => addressPools(object, resources),
+        addressPools: () => addressPools(object, resources, OF_A_CLUSTER),
         misfit: judge(),
         version: one('clusterVersion', 'ClusterVersion', 'object.spec.version'),
         hostType: one('hostType', 'HostType', 'object.spec.node_sets'),
