@@ -23,6 +23,7 @@ const SENTENCES: { readonly [reason: string]: string } = {
   AutomationNotFound: 'the automation of the hub does not know how to carry out the order',
   AutomationThrottled: 'the automation of the hub is busy',
   AutomationUnavailable: 'the automation of the hub does not answer',
+  StillThere: 'what belongs to it is still being removed',
   BeingDeleted: 'an earlier object of this order is still being deleted on its hub',
 };
 const OTHERWISE = 'the order cannot be carried out for now; its provider sees why';

@@ -134,6 +134,8 @@ export type PlacedRules = Pick<DocumentRules, 'words' | 'immutable' | 'normalize
   readonly inUse?: (state: Placed) => Rejection | undefined;
   /** Why it cannot be deleted as it is. One that was aborted always can. */
   readonly checkRemoval?: (state: Placed) => Rejection | undefined;
+  /** Something goes before it does, even where it has no place yet. */
+  readonly isBound?: (state: Placed) => boolean;
 };
 
 const ABORTED = 'Aborted';
@@ -187,6 +189,8 @@ type AnyEvent = DomainEvent<string, JsonObject & At>;
 
 export const placedDocument = (rules: PlacedRules) => {
   const { prefix, words, resolved = [] } = rules;
+  /** A deletion has something to undo. */
+  const isHeld = (state: Placed): boolean => state.place !== undefined || rules.isBound?.(state) === true;
   const withoutOwn = (document: JsonObject): JsonObject => {
     if (rules.annotations === undefined) return document;
     const { metadata: _sent, ...others } = document;
@@ -252,8 +256,7 @@ export const placedDocument = (rules: PlacedRules) => {
     const reported = report(state, command);
     if (isRejection(reported)) return reported;
     // Its last finalizer but ours was removed.
-    const kept =
-      state.place === undefined ? revised : revised.filter((event) => event.type !== `${prefix}Deleted`);
+    const kept = isHeld(state) ? revised.filter((event) => event.type !== `${prefix}Deleted`) : revised;
     return [...reported, ...kept];
   };
 
@@ -261,7 +264,7 @@ export const placedDocument = (rules: PlacedRules) => {
     const removed = documents.decide(state, { type: 'DeleteDocument', at });
     if (isRejection(removed) || removed.length === 0 || !isStored(state)) return removed;
     const why = rules.inUse?.(state) ?? (isAborted(state) ? undefined : rules.checkRemoval?.(state));
-    return why ?? (state.place === undefined ? removed : [made('DeletionRequested', at)]);
+    return why ?? (isHeld(state) ? [made('DeletionRequested', at)] : removed);
   };
 
   const refuse = (code: string, message: string): Rejection => reject('failed-precondition', code, message);
@@ -286,7 +289,7 @@ export const placedDocument = (rules: PlacedRules) => {
   const confirm = (state: Placed, at: string): Decision<AnyEvent> => {
     if (state.status !== 'deleting' && isAborted(state))
       return state.withdrawn === true ? [] : [made('Withdrawn', at)];
-    if (state.place === undefined) return [];
+    if (!isHeld(state)) return [];
     if (state.status !== 'deleting')
       return refuse('NOT_DELETING', `no deletion was requested of this ${words}`);
     const others = listAt(objectAt(state.document, 'metadata'), 'finalizers');
@@ -413,7 +416,7 @@ export const placedDocument = (rules: PlacedRules) => {
           ? stored
           : { ...stored, annotations: { ...objectAt(stored, 'annotations'), ...own } };
       const finalizers = [...listAt(metadata, 'finalizers'), FULFILLMENT_FINALIZER];
-      const held = state.place !== undefined && state.status !== 'retired';
+      const held = isHeld(state) && state.status !== 'retired';
       const document = { ...state.document, metadata: held ? { ...metadata, finalizers } : metadata };
       const view = documentView({ ...state, document }, rules.secrets, (shown) => ({ ...shown, status }));
       return view.exists ? { ...view, state: stringAt(status, 'state') } : view;

@@ -18,6 +18,8 @@ import {
   type PlacedCommand,
   type PlacedState,
 } from './placed-document.ts';
+import type { Holder } from './holder.ts';
+import { GONE_SOON, makeObjects, removeObjects, type MadeObject } from './made-objects.ts';
 import type { Meter } from './metering/meter.ts';
 import type { Call, Step } from './process/declaration.ts';
 import { BACKOFF, delayAfter, later, OWN_BACKOFF, type Backoff } from './process/effects.ts';
@@ -60,6 +62,7 @@ const WAITING_BACKOFF: Backoff = { firstMs: MINUTE, maxMs: 90 * MINUTE };
 const MOST_WOKEN = 3;
 const ASK_AGAIN = 'ask-again';
 const DUE = 'due';
+const REMOVE_OBJECTS = 'remove-objects';
 /** Of an object beside, which nobody watches. */
 const BESIDE_REMOVAL: Backoff = { firstMs: 1_000, maxMs: MINUTE };
 
@@ -91,6 +94,14 @@ export type PlacedDeclaration<State extends PlacedState, Command> = Pick<
   };
   /** Once the object is there. */
   readonly following?: readonly PlacedStep<State, Command | PlacedCommand>[];
+  /**
+   * What the service makes for it, which it does not wait for; and what goes before it in a deletion, each group once nothing
+   * is left of the one before (`isBound` of its document).
+   */
+  readonly makes?: {
+    readonly objects: (state: Placed & State) => readonly MadeObject[];
+    readonly bound: (state: Placed & State) => readonly (readonly Holder[])[];
+  };
   /** A changed document is sent to its hub again. */
   readonly changes?: true;
   readonly wanted: (run: PlacedRun<State>) => {
@@ -225,7 +236,7 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
   { kind, message: prefix, words, decider }: ResourceKind<State, Command>,
   declared: PlacedDeclaration<State, Command>,
 ): AnyWorkflow => {
-  const { object, first, beside = [], following = [], wakes } = declared;
+  const { object, first, beside = [], following = [], wakes, makes } = declared;
   type Any = Command | PlacedCommand;
   type R = PlacedRun<State>;
 
@@ -254,6 +265,27 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
       ...[...first.map(({ name }) => name), ...held].flatMap((name) => waitOf(run, name) ?? []),
       ...failureOf(run),
     ].find(({ isOver }) => !isOver);
+
+  const making = ({ objects, bound }: NonNullable<typeof makes>): readonly PlacedStep<State, Any>[] => {
+    const of = ({ subject }: R) => subject as Placed & State;
+    return [
+      {
+        name: 'make-objects',
+        rules: { backoff: OWN_BACKOFF },
+        needed: (run) => objects(of(run)).length > 0,
+        work: (run) => ({ call: makeObjects({ kind, id: run.id }, objects(of(run))), instance: 0 }),
+      },
+      {
+        name: REMOVE_OBJECTS,
+        phase: 'deletion',
+        rules: { backoff: GONE_SOON, attempts: 3 },
+        // An abort leaves them: they serve it again after a retry.
+        needed: (run) => run.ending !== undefined && bound(of(run)).some((group) => group.length > 0),
+        work: (run) => ({ call: removeObjects({ kind, id: run.id }, bound(of(run))), instance: 0 }),
+      },
+    ];
+  };
+  const firstToGo = makes === undefined ? [] : [REMOVE_OBJECTS];
 
   const dueStep = (due: NonNullable<typeof declared.due>): PlacedStep<State, Any> => ({
     name: 'tell-due',
@@ -311,9 +343,15 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
     {
       ...applied,
       after: [...first.map(({ name }) => name), ...beside.map(({ step }) => step)],
-      undo: { ...applied.undo, shown: (_run, answer) => isObject(answer['object']), gone: isGoneFrom },
+      undo: {
+        ...applied.undo,
+        shown: (_run, answer) => isObject(answer['object']),
+        gone: isGoneFrom,
+        after: firstToGo,
+      },
     },
     ...following,
+    ...(makes === undefined ? [] : making(makes)),
     ...(declared.due === undefined ? [] : [dueStep(declared.due)]),
     {
       // Only waited for.
@@ -388,7 +426,7 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
     {
       name: 'confirm-absence',
       phase: 'undo',
-      after: [UNDO],
+      after: [UNDO, ...firstToGo],
       tell: (_run, at) => ({ type: 'ConfirmAbsence', at }),
     },
   ];

@@ -21,7 +21,7 @@ const FOUND_BY: { readonly [Bug in PlantedBug]: number } = {
   'every attempt makes up a name of its own': 7,
   'what is being deleted is taken for gone': 5,
   'a job that may have been launched is not looked for': 37,
-  'a webhook whose answer was lost is posted again at once': 5,
+  'a webhook whose answer was lost is posted again at once': 45,
   'a job counts as ended once it was asked to end': 4,
   'what was asked to go from a hub is taken for gone': 41,
   'some timers never fire': 2,

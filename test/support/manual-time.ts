@@ -6,6 +6,8 @@ export type ManualTime = {
   readonly timers: Timers;
   /** Lets `ms` milliseconds pass and everything that follows from them happen. */
   pass(ms: number): Promise<void>;
+  /** Timers that neither fired nor were cancelled. */
+  waiting(): number;
 };
 
 export const manualTime = (start = '2026-01-01T00:00:00.000Z'): ManualTime => {
@@ -45,5 +47,6 @@ export const manualTime = (start = '2026-01-01T00:00:00.000Z'): ManualTime => {
       now = until;
       await settle();
     },
+    waiting: () => waiting.size,
   };
 };

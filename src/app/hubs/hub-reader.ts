@@ -65,8 +65,8 @@ export const createHubReader = (watch: HubReaderOptions): HubReader => {
   const waiting = new Map<string, OwnedShown | undefined>();
   /** Names being read: of one order a second read must not overtake the first. */
   const reading = new Set<string>();
-  /** Names that were read just now. */
-  const resting = new Set<string>();
+  /** Names that were read just now; each ends its rest. */
+  const resting = new Map<string, () => void>();
   let changed = Promise.withResolvers<void>();
 
   const feed = (entry: Known, shown: JsonObject): void => {
@@ -170,11 +170,11 @@ export const createHubReader = (watch: HubReaderOptions): HubReader => {
   };
 
   const rest = (name: string): void => {
-    resting.add(name);
-    timers.after(REST_MS, () => {
+    const cancel = timers.after(REST_MS, () => {
       resting.delete(name);
       if (waiting.has(name)) pump();
     });
+    resting.set(name, cancel);
   };
 
   const pump = (): void => {
@@ -227,6 +227,7 @@ export const createHubReader = (watch: HubReaderOptions): HubReader => {
     idle: async () => {
       waiting.clear();
       while (reading.size > 0) await changed.promise;
+      for (const cancel of resting.values()) cancel();
     },
   };
 };

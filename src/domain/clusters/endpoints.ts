@@ -1,10 +1,9 @@
 import { reject, type Decision, type Rejection } from '../decider.ts';
 import { creationUnderWay, isHeldBy, type UseCommand, type User } from '../exclusive-use.ts';
 import type { Holder } from '../holder.ts';
-import type { JsonObject } from '../json.ts';
 import { defined, own, without } from '../json-tools.ts';
 import type { MadeObject } from '../made-objects.ts';
-import { attachmentSpec } from '../networks/external-ip-attachment.resource.ts';
+import { autoAddresses, boundTo } from '../networks/auto-addresses.ts';
 import type { endpointName } from './event-types.ts';
 import type { ClusterEvent, LiveCluster, Order, StoredCluster } from './state.ts';
 
@@ -67,49 +66,14 @@ export const detachedFrom = (
   { endpoint }: { readonly endpoint: EndpointName },
 ): LiveCluster => ({ ...state, attached: without({ ...state.attached }, endpoint) });
 
-const AUTO = 'osac.openshift.io/auto-created';
-/** Of names that are made of another one: what is left for it. */
-const LONGEST_NAME = 40;
-
 /** Two external IPs and their attachments, which the service makes for a cluster and removes with it (OSAC). */
 export const autoObjects = ({ id, name, externalIps }: StoredCluster): readonly MadeObject[] => {
   if (externalIps === undefined) return [];
   const { pool, ids } = externalIps;
-  const metadata: JsonObject = {
-    labels: { [AUTO]: 'true', [`${AUTO}-for`]: id },
-    annotations: { 'osac.openshift.io/owner-reference': id },
-  };
-  const named = (endpoint: EndpointName): string =>
-    // OSAC's have no names, so that the second one is refused; a part of its id tells those of two clusters apart.
-    `${name.slice(0, LONGEST_NAME).replace(/-+$/, '')}-${endpoint.toLowerCase()}-${ids[endpoint].ip.slice(0, 8)}`;
-  const cluster = { id, name };
-  return [
-    ...NAMES.map((endpoint) => ({
-      kind: 'externalIp',
-      id: ids[endpoint].ip,
-      name: named(endpoint),
-      document: { metadata, spec: { pool: { ...pool } } },
-    })),
-    ...NAMES.map((endpoint) => {
-      const ip = { id: ids[endpoint].ip, name: named(endpoint) };
-      const spec = attachmentSpec(ip, 'cluster', cluster, endpoint);
-      return {
-        kind: 'externalIpAttachment',
-        id: ids[endpoint].attachment,
-        name: named(endpoint),
-        document: { metadata, spec },
-      };
-    }),
-  ];
+  const wanted = NAMES.map((endpoint) => [endpoint, ids[endpoint]] as const);
+  return autoAddresses({ field: 'cluster', id, name }, pool, wanted);
 };
 
 /** What goes before the cluster, in this order: each group once nothing is left of the one before. */
-export const boundObjects = (state: StoredCluster): readonly (readonly Holder[])[] => {
-  const own = autoObjects(state).map(({ kind, id }): Holder => ({ kind, id }));
-  const ips = own.filter(({ kind }) => kind === 'externalIp');
-  const attachments = [...usersOf(state).map(({ holder }) => holder), ...own].filter(
-    ({ kind }) => kind !== 'externalIp',
-  );
-  const once = [...new Map(attachments.map((each) => [each.id, each])).values()];
-  return [once, ips];
-};
+export const boundObjects = (state: StoredCluster): readonly (readonly Holder[])[] =>
+  boundTo(usersOf(state), autoObjects(state));

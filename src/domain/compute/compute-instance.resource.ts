@@ -1,14 +1,19 @@
 import { invalid, isRejection, reject, type Decider, type Rejection } from '../decider.ts';
-import {
-  creationUnderWay,
-  isHeldBy,
-  lendsItself,
-  userText,
-  type UseCommand,
-  type User,
-} from '../exclusive-use.ts';
+import { creationUnderWay, isHeldBy, lendsItself, type UseCommand, type User } from '../exclusive-use.ts';
+import type { Holder } from '../holder.ts';
 import type { JsonObject } from '../json.ts';
-import { defined, listAt, objectAt, sameJson, stringAt, valueAt, withoutEmpty } from '../json-tools.ts';
+import {
+  defined,
+  listAt,
+  objectAt,
+  sameJson,
+  stringAt,
+  valueAt,
+  without,
+  withoutEmpty,
+} from '../json-tools.ts';
+import type { MadeObject } from '../made-objects.ts';
+import { autoAddresses, boundTo } from '../networks/auto-addresses.ts';
 import {
   holdersOf,
   isSettled,
@@ -204,18 +209,19 @@ const documents = placedDocument({
   },
   check: (document, { previous }) =>
     runStrategyRejection(specOf(document), 'spec.run_strategy') ?? attachmentsRejection(document, previous),
-  inUse: (state) => userRejection(state),
+  isBound: (state) => instanceBound(state).some((group) => group.length > 0),
 });
 
-/** What the service attached itself goes with it. */
-const userRejection = (state: PlacedInstance): Rejection | undefined =>
-  state.user === undefined
-    ? undefined
-    : reject(
-        'failed-precondition',
-        'STILL_REFERENCED',
-        `cannot delete compute instance '${state.id}': ${userText(state.user.holder)} still uses it`,
-      );
+/** The external IP and its attachment that the service makes for it and removes with it (OSAC). */
+export const instanceMakes = ({ id, name, resolved }: PlacedInstance): readonly MadeObject[] => {
+  const { externalIp } = resolved ?? {};
+  if (externalIp === undefined) return [];
+  return autoAddresses({ field: 'compute_instance', id, name }, externalIp.pool, [['', externalIp]]);
+};
+
+/** What goes before it: each group once nothing is left of the one before. */
+export const instanceBound = (state: PlacedInstance): readonly (readonly Holder[])[] =>
+  boundTo(state.user === undefined ? [] : [state.user], instanceMakes(state));
 
 /** Clocks of clients may be behind. */
 const LATE_MS = 5 * 60_000;
@@ -295,7 +301,9 @@ const use = (state: InstanceState, command: UseCommand): readonly InstanceEvent[
       'INSTANCE_GONE',
       'the compute instance is being deleted or was given up',
     );
-  return user === undefined || isUser
+  const own = claims === 0 ? state.resolved?.externalIp?.attachment : undefined;
+  const isFree = user === undefined && (own === undefined || own === holder.id);
+  return isFree || isUser
     ? [
         {
           type: 'ComputeInstanceAddressAttached',
@@ -383,7 +391,10 @@ const fold = (state: InstanceState, event: InstanceEvent): InstanceState => {
     }
     case 'ComputeInstanceWithdrawn': {
       const { observed: _observed, ...left } = next;
-      return left;
+      // What was made for it is gone too, unless it was only aborted.
+      return next.status === 'deleting' && next.resolved !== undefined
+        ? { ...left, resolved: without(next.resolved, 'externalIp') }
+        : left;
     }
     default:
       return next;
@@ -423,7 +434,7 @@ export const computeInstance: ResourceKind<InstanceState, InstanceCommand, Insta
     private: ['List', 'Get', 'Create', 'Update', 'Delete'],
   },
   secrets: [{ path: USER_DATA, kind: 'user-data', reads: '***', encoding: 'text', maxBytes: MAX_USER_DATA }],
-  // What is attached to it by hand holds it (`inUse`); what the service attached goes with it.
+  // What is attached to it goes before it.
   protectedWhileReferenced: false,
   lends: {
     ...lendsItself,

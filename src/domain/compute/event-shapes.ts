@@ -24,6 +24,10 @@ export const INSTANCE_SHAPES = {
       gpu: z.strictObject({ pciDeviceSelector: text, resourceName: text, count }).exactOptional(),
     }),
     diskImage: z.strictObject({ ...named, sourceRef: text, guestOs: text }),
+    /** The external IP that is made for it, and its attachment: their ids, and the pool on the hub of its subnet. */
+    externalIp: z
+      .strictObject({ pool: z.strictObject({ id: text, name: text }), ip: text, attachment: text })
+      .exactOptional(),
   },
   /** What its hub shows: `at` is when it began to run or ceased to, as far as the hub says that. */
   ComputeInstanceObserved: {

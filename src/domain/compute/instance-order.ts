@@ -3,7 +3,7 @@ import { governedSpec, type CheckValue } from '../catalog/field-governance.ts';
 import { itemGovernance } from '../catalog/item-governance.ts';
 import { PARAMETERS } from '../catalog/spec-shape.ts';
 import { parametersOf } from '../catalog/templates.ts';
-import type { CatalogueObject } from '../clusters/catalogue.ts';
+import type { AddressPool, CatalogueObject } from '../clusters/catalogue.ts';
 import { sshKeyRejection } from '../clusters/revise.ts';
 import { invalid, isRefused, reject, type Rejection } from '../decider.ts';
 import type { JsonObject } from '../json.ts';
@@ -150,6 +150,16 @@ export const resolvedInstance = ({
     },
   };
 };
+
+/** `pools`: on the hub of its subnet, the one with most free addresses first. */
+export const poolFor = (pools: readonly AddressPool[], hub: string): AddressPool | Rejection =>
+  pools.find((pool) => pool.hub === hub) ??
+  reject(
+    'failed-precondition',
+    'NO_EXTERNAL_IP_POOL',
+    'no external IP pool on the hub of its subnet is ready with a free address: the compute instance cannot get an external address automatically',
+    { field: 'spec.auto_external_ip_attachment' },
+  );
 
 const factsOf = ({ id, name, revision }: CatalogueObject) => ({ id, name, revision });
 

@@ -117,6 +117,8 @@ export type Undo<R, Command> = {
   /** An observation shows that it is not there: as good as such an answer, once the removal was asked for. */
   readonly gone?: (run: R, observation: JsonObject) => boolean;
   readonly record?: (run: R, answer: JsonObject, at: string) => Command | undefined;
+  /** Steps of a deletion or an abort that come before it. */
+  readonly after?: readonly string[];
   readonly rules?: Partial<Omit<EffectRules, 'mayBeRefused'>>;
 };
 

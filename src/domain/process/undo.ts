@@ -89,6 +89,7 @@ const rowsOf = (
     kind: undoKind(kind),
     after: [
       settle.name,
+      ...(undo.after ?? []),
       ...undoable.filter((other) => after.has(other.name)).map((other) => `undo-${other.name}`),
     ],
     needed: (run) => run.undoing === true && isBegun(run, kind),

@@ -48,12 +48,13 @@ export type CatalogueReader = {
 const REMEMBERED = 1_000;
 const POOLS = 100;
 /** One for each endpoint of a cluster. */
-const ADDRESSES = 2n;
+const OF_A_CLUSTER = 2n;
 
-/** Those that an external IP of the order's tenant could be ordered from by hand. */
-const addressPools = (
+/** Those that external IPs of the order's tenant could be ordered from by hand and that have so many, most of them first. */
+export const addressPools = (
   read: (row: ResourceRow) => CatalogueObject,
   resources: Pick<ResourceReader, 'pages'>,
+  wanted: bigint,
   owner: string,
   visibility: Visibility,
 ): readonly AddressPool[] =>
@@ -70,7 +71,7 @@ const addressPools = (
         free: BigInt(stringAt(status, 'available')),
       };
     })
-    .filter(({ free, hub }) => free >= ADDRESSES && hub !== '')
+    .filter(({ free, hub }) => free >= wanted && hub !== '')
     .sort((left, right) => (left.free > right.free ? -1 : left.free < right.free ? 1 : 0))
     .map(({ pool, hub }) => ({ pool, hub }));
 
@@ -144,7 +145,7 @@ export const createCatalogueReader = (
           if (row === undefined) return undefined;
           return { subnet: object(row), ...(group === undefined ? {} : { securityGroup: object(group) }) };
         },
-        addressPools: () => addressPools(object, resources, tenant, visibility),
+        addressPools: () => addressPools(object, resources, OF_A_CLUSTER, tenant, visibility),
         misfit: judge(),
         version: one('clusterVersion', 'ClusterVersion', 'object.spec.version'),
         hostType: one('hostType', 'HostType', 'object.spec.node_sets'),

@@ -1,7 +1,5 @@
 import { expect } from 'chai';
 import { parse as parseYaml } from 'yaml';
-import type { CliActions } from '../../../src/cli/connection.ts';
-import { createCli, runCli } from '../../../src/cli/ledgerctl.ts';
 import { kinds } from '../../../src/domain/kinds.ts';
 import {
   callerOf,
@@ -10,21 +8,8 @@ import {
   type TestService,
   type TokenOptions,
 } from '../../support/http/service.ts';
+import { startCli } from '../../support/cli/in-process.ts';
 import { eventually } from '../../support/eventually.ts';
-
-const unused = () => Promise.reject(new Error('not in this test'));
-const actions: CliActions = {
-  serve: unused,
-  demo: unused,
-  mintToken: unused,
-  checkStore: unused,
-  verifyStore: unused,
-  showEvent: unused,
-  restoreStore: unused,
-  defaultDataDir: 'data',
-  eventStore: 'memory',
-  version: '1',
-};
 
 type Shown = {
   readonly id: string;
@@ -47,18 +32,8 @@ describe('ledgerctl with the service', () => {
   after(() => service.close());
 
   const start = (who: TokenOptions, argv: readonly string[], stdin = '', interrupted?: AbortSignal) => {
-    const said = { out: '', err: '' };
-    const io = {
-      out: (text: string) => void (said.out += text),
-      err: (text: string) => void (said.err += text),
-      stdin: async () => stdin,
-      ...(interrupted === undefined ? {} : { interrupted }),
-    };
-    const ended = (async () => {
-      const cli = await createCli(actions, io);
-      return runCli(cli, ['--url', service.url, '--token', await service.token(who), ...argv], io);
-    })();
-    return { said, ended };
+    const access = service.token(who).then((token) => ({ url: service.url, token }));
+    return startCli(access, argv, stdin, interrupted);
   };
   const alice: TokenOptions = { tenants: ['t1'], user: 'alice' };
   const bob: TokenOptions = { tenants: ['t2'], user: 'bob' };

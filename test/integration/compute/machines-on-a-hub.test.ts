@@ -3,10 +3,11 @@ import { join } from 'node:path';
 import { COMPUTE_INSTANCE, USER_DATA_SECRET } from '../../../src/domain/compute/hub-objects.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import { listAt, objectAt, stringAt } from '../../../src/domain/json-tools.ts';
+import { startCli } from '../../support/cli/in-process.ts';
 import { createWholeService, type WholeService } from '../../support/service/whole-service.ts';
 import { readHubCalls, readHubObjects } from '../../support/hubs/hub-journal.ts';
-import { PRIVATE, PUBLIC, textAt } from '../../support/http/service.ts';
-import { networkStory, ok, type NetworkStory } from '../../support/hubs/network-story.ts';
+import { itemsOf, PRIVATE, PUBLIC, textAt } from '../../support/http/service.ts';
+import { ipAt, networkStory, ok, type NetworkStory } from '../../support/hubs/network-story.ts';
 
 const MACHINES = `${PUBLIC}/compute_instances`;
 const machineAt = (id: string): string => `${PRIVATE}/compute_instances/${id}`;
@@ -37,6 +38,11 @@ describe('compute instances on a simulated hub', () => {
     readHubObjects(join(whole.dataDir, 'hubs', `${hub}.sqlite`)).filter(
       (object) => object.kind === kind && object.deletionAt === undefined,
     );
+
+  const goneInOrder = async (wanted: readonly string[]): Promise<void> => {
+    const told = (await whole.log()).map(({ type, stream }) => `${type} ${stream}`);
+    expect(told.filter((one) => wanted.includes(one))).to.deep.equal(wanted);
+  };
 
   before(async () => {
     whole = await createWholeService();
@@ -107,7 +113,10 @@ describe('compute instances on a simulated hub', () => {
       ],
       [{ ...good, catalog_item: { name: 'dev-machine' } }, 'give either a template or a catalog item'],
       [{ ...good, run_strategy: 'Sometimes' }, 'must be one of Always, Halted'],
-      [{ ...good, boot_disk: { size_gib: 1_000_000_000 } }, "'spec.boot_disk.size_gib' must be from 1 to 65536"],
+      [
+        { ...good, boot_disk: { size_gib: 1_000_000_000 } },
+        "'spec.boot_disk.size_gib' must be from 1 to 65536",
+      ],
       [{ ...good, additional_disks: [{}] }, "'spec.additional_disks.0.size_gib' must be from 1 to 65536"],
       [{ ...good, boot_disk: { size_gib: 1, storage_tier: 'nope' } }, "storage tier 'nope' does not exist"],
       [{ ...good, instance_type: { name: 'none' } }, 'InstanceType "none" not found'],
@@ -131,7 +140,11 @@ describe('compute instances on a simulated hub', () => {
     const small = { ...body.spec, boot_disk: { size_gib: 5 }, network_attachments: attached };
     const outside = await people.user('POST', MACHINES, { ...body, spec: small });
     expect(outside.text).to.include("validation failed for field 'boot_disk.size_gib'");
-    const id = await make('compute_instances', { ...body.spec, network_attachments: attached, user_data: 'u' });
+    const id = await make('compute_instances', {
+      ...body.spec,
+      network_attachments: attached,
+      user_data: 'u',
+    });
     await people.shows(machineAt(id), 'RUNNING');
     const changed = await change(id, { instance_type: { name: 'm8-xlarge' } });
     expect(changed.text).to.include("'spec.instance_type' is immutable");
@@ -155,6 +168,174 @@ describe('compute instances on a simulated hub', () => {
     ok(await change(id, { run_strategy: 'Halted' }));
     await people.shows(machineAt(id), 'STOPPED');
     ok(await people.user('DELETE', `${MACHINES}/${id}`));
+    await people.isGone(machineAt(id));
+  });
+
+  it('one with an external IP of its own gets it from a pool on its hub, and it goes before the machine', async () => {
+    const own = { auto_external_ip_attachment: true };
+    const none = await people.user('POST', MACHINES, {
+      metadata: { name: 'no-pool' },
+      spec: {
+        template: { id: 'osac.templates.vm' },
+        network_attachments: [{ subnet: { id: subnet } }],
+        ...own,
+      },
+    });
+    expect([none.status, none.json['code']], none.text).to.deep.equal([400, 9]);
+    expect(none.text).to.include('no external IP pool on the hub of its subnet');
+    expect((await people.user('GET', MACHINES)).text).not.to.include('no-pool');
+    const hub = stringAt(await people.statusAt(`${PRIVATE}/subnets/${subnet}`), 'hub');
+    const elsewhere = hub === 'sim-west-1' ? 'sim-east-1' : 'sim-west-1';
+    await people.makePool('192.0.2.0/28', { 'fulfillment-ledger/hub': elsewhere });
+    const pool = await people.makePool('192.0.2.64/30', {
+      'fulfillment-ledger/hub': hub,
+      'fulfillment-ledger/quarantine': 'PT0S',
+    });
+    const id = await order(own);
+    await people.shows(machineAt(id), 'RUNNING');
+    const madeFor = async (collection: string): Promise<JsonObject> => {
+      const { items } = ok(await people.user('GET', `${PUBLIC}/${collection}`)) as { items?: JsonObject[] };
+      const found = (items ?? []).filter(
+        (one) => objectAt(objectAt(one, 'metadata'), 'labels')['osac.openshift.io/auto-created-for'] === id,
+      );
+      expect(found, collection).to.have.length(1);
+      return found[0] ?? {};
+    };
+    const ip = await madeFor('external_ips');
+    const attachment = await madeFor('external_ip_attachments');
+    expect(objectAt(objectAt(ip, 'spec'), 'pool')).to.include({ id: pool });
+    expect(objectAt(objectAt(attachment, 'spec'), 'compute_instance')).to.include({ id });
+    const attachedAt = `${PRIVATE}/external_ip_attachments/${stringAt(attachment, 'id')}`;
+    expect(await people.shows(attachedAt, 'READY')).to.include({ hub });
+    expect(left(hub, 'ExternalIPAttachment')).to.have.length(1);
+    ok(await people.user('DELETE', `${MACHINES}/${id}`));
+    await people.isGone(machineAt(id));
+    await people.isGone(attachedAt);
+    await people.isGone(ipAt(stringAt(ip, 'id')));
+    await goneInOrder([
+      `ExternalIPAttachmentDeleted externalIpAttachment-${stringAt(attachment, 'id')}`,
+      `ExternalIPDeletionRequested externalIp-${stringAt(ip, 'id')}`,
+      `ExternalIPDeleted externalIp-${stringAt(ip, 'id')}`,
+      `ComputeInstanceDeleted computeInstance-${id}`,
+    ]);
+  });
+
+  it('an address that was attached by hand serves one machine, and its attachment goes before that', async () => {
+    const hub = stringAt(await people.statusAt(`${PRIVATE}/subnets/${subnet}`), 'hub');
+    const pool = await people.makePool('192.0.2.128/28', { 'fulfillment-ledger/hub': hub });
+    const ips = [await people.order(pool), await people.order(pool)] as const;
+    for (const ip of ips) await people.shows(ipAt(ip), 'ALLOCATED');
+    const id = await order();
+    const attach = (ip: string, more: object = {}) =>
+      people.user('POST', `${PUBLIC}/external_ip_attachments`, {
+        metadata: { name: `m-${(serial += 1)}`, annotations: QUICK },
+        spec: { external_ip: { id: ip }, compute_instance: { id }, ...more },
+      });
+    const wrong = await attach(ips[0], { target_endpoint: 'EXTERNAL_IP_ATTACHMENT_ENDPOINT_API' });
+    expect(wrong.text).to.include("must be left out with 'spec.compute_instance'");
+    const attachment = textAt(ok(await attach(ips[0])), 'id');
+    const attachedAt = `${PRIVATE}/external_ip_attachments/${attachment}`;
+    const second = await attach(ips[1]);
+    expect([second.status, second.json['code']], second.text).to.deep.equal([409, 6]);
+    await people.shows(machineAt(id), 'RUNNING');
+    await people.shows(attachedAt, 'READY');
+    ok(await people.user('DELETE', `${MACHINES}/${id}`));
+    await people.isGone(machineAt(id));
+    await people.isGone(attachedAt);
+    await goneInOrder([
+      `ExternalIPAttachmentDeleted externalIpAttachment-${attachment}`,
+      `ComputeInstanceDeleted computeInstance-${id}`,
+    ]);
+    await people.shows(ipAt(ips[0]), 'ALLOCATED');
+    expect(await people.statusAt(ipAt(ips[0]))).not.to.have.property('attached');
+  });
+
+  it('one is started, stopped and restarted from the command line, where nothing else of it changes', async () => {
+    const id = await order({ run_strategy: 'Halted' });
+    const { name } = objectAt(ok(await people.user('GET', `${MACHINES}/${id}`)) as JsonObject, 'metadata');
+    await people.shows(machineAt(id), 'STOPPED');
+    const claims = { sub: 'alice', preferred_username: 'alice', organization: ['t1'] };
+    const run = async (...argv: readonly string[]) => {
+      const { said, ended } = startCli(whole.access(claims), argv);
+      return { code: await ended, ...said };
+    };
+    const tried = await run('start', '--dry-run', String(name));
+    expect(tried).to.include({ code: 0, out: `compute_instance/${String(name)} is to run (dry run)\n` });
+    expect(stringAt(await people.statusAt(machineAt(id)), 'state')).to.match(/_STOPPED$/);
+    expect(await run('start', String(name))).to.include({
+      code: 0,
+      out: `compute_instance/${String(name)} is to run\n`,
+    });
+    await people.shows(machineAt(id), 'RUNNING');
+    expect((await run('restart', id)).code).to.equal(0);
+    await people.until('it is restarted', async () => {
+      const status = await people.statusAt(machineAt(id));
+      return status['last_restarted_at'] !== undefined && stringAt(status, 'state').endsWith('_RUNNING');
+    });
+    expect(await run('restart', id, '--at', '2020-01-01T00:00:00Z')).to.include({ code: 1 });
+    expect(await run('stop', String(name))).to.include({ code: 0 });
+    await people.shows(machineAt(id), 'STOPPED');
+    expect(await run('stop', 'nobody')).to.include({ code: 3 });
+    const { spec } = ok(await people.user('GET', `${MACHINES}/${id}`)) as { spec?: JsonObject };
+    expect(spec).to.deep.include({
+      boot_disk: { size_gib: 20 },
+      network_attachments: [
+        { subnet: { id: subnet, name: 'm-2' }, security_groups: [{ id: group, name: 'm-3' }] },
+      ],
+    });
+    ok(await people.user('DELETE', `${MACHINES}/${id}`));
+    await people.isGone(machineAt(id));
+  });
+
+  it('one stands in the default subnet and group of its tenant, and nobody without the right touches it', async () => {
+    const defaults = { virtual_network_ipv4_cidr: '10.0.0.0/16', subnet_ipv4_cidr: '10.0.0.0/20' };
+    const classes = itemsOf(await people.admin('GET', `${PRIVATE}/network_classes`)) as readonly JsonObject[];
+    const standard = classes.find((one) => one['is_default'] === true) ?? {};
+    const classAt = `${PRIVATE}/network_classes/${stringAt(standard, 'id')}`;
+    ok(await people.admin('PATCH', classAt, { spec: { defaults } }));
+    ok(await people.admin('POST', `${PRIVATE}/tenants`, { metadata: { name: 't2' } }));
+    const bob = await whole.caller({ sub: 'bob', preferred_username: 'bob', organization: ['t2'] });
+    ok(await people.admin('POST', `${PRIVATE}/projects`, { metadata: { name: 'apps', tenant: 't2' } }));
+    const body = {
+      metadata: { name: 'plain', project: 'apps', annotations: QUICK },
+      spec: { template: { id: 'osac.templates.vm' } },
+    };
+    let said = '';
+    const made = async () => {
+      const reply = await bob('POST', MACHINES, body);
+      said = reply.text;
+      return reply.status === 200 ? (reply.json as JsonObject) : undefined;
+    };
+    let machine: JsonObject | undefined;
+    await people.until(
+      () => `the default subnet is ready: ${said}`,
+      async () => (machine = await made()) !== undefined,
+    );
+    const id = stringAt(machine ?? {}, 'id');
+    const [attachment = {}] = listAt(objectAt(machine ?? {}, 'spec'), 'network_attachments') as JsonObject[];
+    expect(objectAt(attachment, 'subnet')).to.include({ name: 'default-ipv4' });
+    expect(listAt(attachment, 'security_groups').map((one) => stringAt(one, 'name'))).to.deep.equal([
+      'default',
+    ]);
+    await people.shows(machineAt(id), 'RUNNING');
+    const viewer = await whole.caller({
+      sub: 'vera',
+      preferred_username: 'vera',
+      organization: { t2: { groups: ['/apps/system:viewers'] } },
+    });
+    ok(await viewer('GET', `${MACHINES}/${id}`));
+    const stop = { spec: { run_strategy: 'Halted' } };
+    for (const [who, status] of [
+      [viewer, 403],
+      [people.user, 404],
+    ] as const) {
+      expect((await who('PATCH', `${MACHINES}/${id}`, stop)).status).to.equal(status);
+      expect((await who('DELETE', `${MACHINES}/${id}`)).status).to.equal(status);
+    }
+    expect((await people.user('GET', `${MACHINES}/${id}`)).status).to.equal(404);
+    expect((await people.user('GET', MACHINES)).text).not.to.include(id);
+    await people.shows(machineAt(id), 'RUNNING');
+    ok(await bob('DELETE', `${MACHINES}/${id}`));
     await people.isGone(machineAt(id));
   });
 });

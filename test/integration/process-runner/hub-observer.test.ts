@@ -64,6 +64,21 @@ describe('hub observer', function () {
     ]);
   });
 
+  it('leaves no timer once it has stopped, right after it read something', async () => {
+    const time = manualTime();
+    const script = scripted([{ type: 'applied', object: order('c1') }]);
+    const { fed, register, end } = onFake(
+      { watchClusterOrders: script.watch },
+      undefined,
+      undefined,
+      time.timers,
+    );
+    await register('sim-a');
+    await eventually('c1', () => fed.length === 1);
+    await end();
+    expect(time.waiting()).to.equal(0);
+  });
+
   it('reports what vanished while the watch was down, and only that', async () => {
     const script = scripted(
       [

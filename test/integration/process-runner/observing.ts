@@ -110,11 +110,12 @@ export const observingStage = () => {
     const stop = new AbortController();
     const ended = observer.run(stop.signal);
     closing.push(() => fixture.stop());
-    closing.push(async () => {
+    const end = async (): Promise<void> => {
       stop.abort();
       await ended;
-    });
-    return { ...fixture, observer, fed };
+    };
+    closing.push(end);
+    return { ...fixture, observer, fed, end };
   };
   const onFake = (
     fake: Partial<ManagementCluster & FakeOrders>,

@@ -1,5 +1,5 @@
-import { removeObjects } from '../../made-objects.ts';
-import { OWN_BACKOFF, type Backoff } from '../../process/effects.ts';
+import { GONE_SOON, removeObjects } from '../../made-objects.ts';
+import { OWN_BACKOFF } from '../../process/effects.ts';
 import type { OverdueTimes } from '../../process/run.ts';
 import { CLUSTER_CATEGORY } from '../cluster.ts';
 import type { ClusterCommand } from '../commands.ts';
@@ -11,8 +11,6 @@ import { isAbsent, isDispatched, mayBeOnHub, onItsHub, orderOf, type OrderRun } 
 import { observeCall, onHub, orderRef, releaseCall, settling, type Step } from './work.ts';
 
 const MINUTE = 60_000;
-/** Between two looks whether what has to go first is gone. */
-const GONE_SOON: Backoff = { firstMs: 1_000, maxMs: 15_000 };
 /** From the deletion until the HostedCluster is gone, and from there until nothing is left. */
 const TEARDOWN_DEADLINE_MS = 120 * MINUTE;
 const CLEANUP_DEADLINE_MS = 20 * MINUTE;

@@ -1,3 +1,4 @@
+import { derivedCommandId } from '../../../app/log/identifiers.ts';
 import type { CatalogueObject } from '../../../domain/clusters/catalogue.ts';
 import {
   attachmentsOf,
@@ -11,11 +12,13 @@ import {
   filledSpec,
   notReady,
   otherNetwork,
+  poolFor,
   resolvedInstance,
   sourceRejection,
   specRejection,
   tierRejection,
 } from '../../../domain/compute/instance-order.ts';
+import type { ResolvedInstance } from '../../../domain/compute/event-shapes.ts';
 import { INSTANCE_SPEC, MAX_DISK_GIB, specOf } from '../../../domain/compute/instance-spec.ts';
 import { changeRejection } from '../../../domain/catalog/field-governance.ts';
 import { itemGovernance } from '../../../domain/catalog/item-governance.ts';
@@ -32,6 +35,7 @@ import { storageTier } from '../../../domain/storage/storage-tier.resource.ts';
 import type { ResourceView } from '../../../domain/resource.ts';
 import type { ResourceRow } from '../../../projections/read-models.ts';
 import { invalid } from '../../errors.ts';
+import { addressPools } from '../catalogue.ts';
 import { refused, type Creation, type NewObject } from '../creates.ts';
 import { defaultPart } from '../default-parts.ts';
 import { createDocument, documentRevision } from '../documents.ts';
@@ -86,8 +90,9 @@ export const instanceCreation = (services: Services): Creation<InstanceCommand> 
     );
     if (type === undefined || image === undefined)
       throw new TypeError('an order has an instance type and a disk image');
-    const resolved = orThrow(resolvedInstance({ ...source, type, image }));
+    const facts = orThrow(resolvedInstance({ ...source, type, image }));
     await checkAttachments(whole.document, services);
+    const resolved = { ...facts, ...(await addressFor(object, whole.document, services)) };
     const creation = { ...object, document: whole.document };
     return {
       command: (secrets, abandonedBefore) =>
@@ -157,6 +162,21 @@ const checkAttachments = async (
     }
   }
   if (networks.size > 1) throw refused(otherNetwork());
+};
+
+/** Its ids are derived from the machine's, so that nobody can take them beforehand. Throws ApiError 400 without a pool. */
+const addressFor = async (
+  { id, tenant, principal }: Pick<NewObject, 'id' | 'tenant' | 'principal'>,
+  document: JsonObject,
+  { resources, runner }: Pick<Services, 'resources' | 'runner'>,
+): Promise<Pick<ResolvedInstance, 'externalIp'>> => {
+  if (specOf(document)['auto_external_ip_attachment'] !== true) return {};
+  const [first = {}] = attachmentsOf(document);
+  const view = subnet.view((await runner.load(aggregateOf(subnet), subnetIn(first))).state);
+  const hub = view.exists ? stringAt(objectAt(view.document, 'status'), 'hub') : '';
+  const { pool } = orThrow(poolFor(addressPools(objectOf, resources, 1n, tenant, principal.visibility), hub));
+  const [ip, attachment] = [derivedCommandId(id, 'external-ip'), derivedCommandId(id, 'attachment')];
+  return { externalIp: { pool, ip, attachment } };
 };
 
 /** What may change: power, restart, groups, key and user data. An item governs what its customers set whenever they set it. */
