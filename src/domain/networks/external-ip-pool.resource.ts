@@ -102,6 +102,14 @@ const statusOf = (state: Placed): JsonObject => {
   };
 };
 
+const plainDocument = (document: JsonObject): JsonObject => ({
+  ...document,
+  spec: {
+    ...objectAt(document, 'spec'),
+    cidrs: textsIn(document).map((cidr) => parseRange(cidr)?.text ?? cidr),
+  },
+});
+
 const documents = placedDocument({
   words: 'external IP pool',
   prefix: 'ExternalIPPool',
@@ -110,12 +118,11 @@ const documents = placedDocument({
   reportable: ['state', 'message', 'hub'],
   status: statusOf,
   normalize: (document, { previous }) => {
-    const { implementation_strategy: _set, ...spec } = objectAt(document, 'spec');
+    const { implementation_strategy: _set, ...spec } = objectAt(plainDocument(document), 'spec');
     const strategy = stringAt(objectAt(previous, 'spec'), 'implementation_strategy');
-    const cidrs = textsIn(document).map((cidr) => parseRange(cidr)?.text ?? cidr);
     return {
       ...document,
-      spec: { ...spec, cidrs, ...(strategy === '' ? {} : { implementation_strategy: strategy }) },
+      spec: { ...spec, ...(strategy === '' ? {} : { implementation_strategy: strategy }) },
     };
   },
   check: (document) => poolRejection(document),
@@ -213,6 +220,7 @@ export const externalIpPool: ResourceKind<PoolState, PoolCommand, PoolEvent> = {
     immutable: IMMUTABLE,
     references: [],
   }),
+  plain: plainDocument,
   methods: { public: ['List', 'Get'], private: ['List', 'Get', 'Create', 'Update', 'Delete'] },
   publicList: [{ filter: 'has(this.status.available)', when: 'always' }],
   listed: isOffered,

@@ -15,7 +15,7 @@ import { placedResource } from '../placed-resource.ts';
 import type { Parent } from '../placed-with-parent.ts';
 import type { ResourceKind } from '../resource.ts';
 import { familyRejection, isReadyClass } from './network-class.resource.ts';
-import { rangesOf, rangesRejection, rangeTexts, withPlainRanges } from './ranges-of-spec.ts';
+import { plainDocument, rangesOf, rangesRejection, rangeTexts, withPlainRanges } from './ranges-of-spec.ts';
 import {
   claimOf,
   claimsOf,
@@ -159,6 +159,7 @@ export const virtualNetwork: ResourceKind<NetworkState, NetworkCommand, NetworkE
     references: [{ path: 'spec.network_class', kind: 'networkClass', scope: 'full' }],
   }),
   rights: 'owned',
+  plain: plainDocument,
   countsUsers: true,
   methods: {
     public: ['List', 'Get', 'Create', 'Update', 'Delete'],
