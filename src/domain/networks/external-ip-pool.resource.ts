@@ -4,6 +4,7 @@ import { durationMs } from '../iso-duration.ts';
 import type { JsonObject } from '../json.ts';
 import { listAt, objectAt, stringAt } from '../json-tools.ts';
 import { placedResource } from '../placed-resource.ts';
+import { rangeRejection } from './ranges-of-spec.ts';
 import type { ResourceKind } from '../resource.ts';
 import {
   decideAddress,
@@ -159,6 +160,8 @@ const poolRejection = (document: JsonObject): Rejection | undefined => {
   const wrong = texts.find((text) => parseRange(text)?.family !== family);
   if (wrong !== undefined)
     return refused('spec.cidrs', `field 'spec.cidrs': '${wrong}' is not a range of the pool's family`);
+  const unfit = texts.map((text) => rangeRejection(text, family, 'spec.cidrs')).find(Boolean);
+  if (unfit !== undefined) return unfit;
   const ranges = parseRanges(texts);
   for (const [i, { text, from }] of ranges.entries()) {
     const before = ranges[i - 1];
