@@ -104,6 +104,8 @@ export type ResourceKind<
   }[];
   /** Paths that never change after creation, besides metadata.name, tenant, project and id. */
   readonly immutable: readonly string[];
+  /** The document as it is stored, where one value has several spellings: what is sent is compared as such. */
+  readonly plain?: (document: JsonObject) => JsonObject;
   /**
    * References to resolve on create and update, by path of the reference message; `*` stands for every index of a list
    * and every key of a map. `local` ones lie in the same tenant, the own project first; never in `shared`.

@@ -36,6 +36,8 @@ export const addAttachCommand = (program: Command, context: ResourceContext): vo
       );
     const target = targetOf(context.names, [targetText]);
     const { endpoint, dryRun } = options;
+    if (target.kind.kind.kind === 'cluster' && endpoint === undefined)
+      throw new InvalidArgumentError(`a cluster needs --endpoint: ${ENDPOINTS.join(' or ')}`);
     const api = await context.open(options);
     const ipKind = context.names.find(IP);
     const kind = context.names.find(ATTACHMENT);

@@ -5,8 +5,8 @@ import { readHubFiles } from './on-hubs.ts';
 import type { Cluster } from './orders.ts';
 import type { Stage } from './stage.ts';
 
-const PUBLIC = '/api/fulfillment/v1';
-const PRIVATE = '/api/private/v1';
+export const PUBLIC = '/api/fulfillment/v1';
+export const PRIVATE = '/api/private/v1';
 const POOLS = `${PRIVATE}/external_ip_pools`;
 const IPS = `${PUBLIC}/external_ips`;
 const ATTACHMENTS = `${PUBLIC}/external_ip_attachments`;
@@ -78,7 +78,7 @@ export const attachAddress = async (stage: Stage, cluster: Cluster): Promise<voi
   }
 };
 
-const shows = async (stage: Stage, client: ApiClient, path: string, state: string): Promise<Shown> => {
+export const shows = async (stage: Stage, client: ApiClient, path: string, state: string): Promise<Shown> => {
   const deadline = performance.now() + stage.patienceMs;
   for (;;) {
     const shown = await client.get<Shown>(path);
@@ -89,7 +89,7 @@ const shows = async (stage: Stage, client: ApiClient, path: string, state: strin
   }
 };
 
-const isGone = async (stage: Stage, client: ApiClient, path: string): Promise<void> => {
+export const isGone = async (stage: Stage, client: ApiClient, path: string): Promise<void> => {
   const deadline = performance.now() + stage.patienceMs;
   while ((await refusal(client, 'GET', path)) !== 404) {
     if (performance.now() > deadline) throw new ClaimFailed(`${path} is still there`);
@@ -98,13 +98,14 @@ const isGone = async (stage: Stage, client: ApiClient, path: string): Promise<vo
 };
 
 /** Status of the refusal; undefined: it was answered. */
-const refusal = async (
+export const refusal = async (
   client: ApiClient,
-  verb: 'GET' | 'DELETE',
+  verb: 'GET' | 'POST' | 'DELETE',
   path: string,
+  body?: object,
 ): Promise<number | undefined> => {
   try {
-    await (verb === 'GET' ? client.get(path) : client.send(verb, path));
+    await (verb === 'GET' ? client.get(path) : client.send(verb, path, body));
     return undefined;
   } catch (error) {
     if (error instanceof ApiError) return error.status;

@@ -8,6 +8,7 @@ import { checkOffline, takeExport } from './audit.ts';
 import { followOnKafka, type DemoKafka } from './kafka.ts';
 import { needTopicsWithoutRecords, removeTopics } from './kafka-topics.ts';
 import { CannotBegin, ClaimFailed, createNarrator, type Narrator } from './narrator.ts';
+import { showNetworks } from './networks.ts';
 import { askTheHubs, deleteBoth, leftBehind } from './on-hubs.ts';
 import { crashAndRecover, orderAndWatch, repeatOrder, scale } from './orders.ts';
 import { registerHub } from './real-hub.ts';
@@ -51,8 +52,8 @@ const play = async (
     running.kafka = kafka;
     const first = await orderAndWatch(stage, ordered);
     await scale(stage, first);
-    // A tenant's network stands beside this: default networking, and a subnet of its own.
     await attachAddress(stage, first);
+    await showNetworks(stage);
     await kafka.showOrder(first.id);
     await repeatOrder(stage, first);
     const second = await crashAndRecover(stage, ordered);

@@ -35,6 +35,8 @@ export type Stage = {
   readonly admin: () => ApiClient;
   /** Somebody of the tenant who may read its history. */
   readonly auditor: () => ApiClient;
+  /** Somebody of another tenant, which exists by then. */
+  readonly userOf: (tenant: string) => Promise<ApiClient>;
   /** Bytes of a path, as the auditor. */
   readonly download: (path: string) => Promise<Uint8Array>;
   readonly restart: () => Promise<void>;
@@ -82,6 +84,7 @@ export const setStage = async (
     tenant: () => createApiClient(service.http, tenantToken),
     admin: () => createApiClient(service.http, adminToken),
     auditor: () => createApiClient(service.http, auditorToken),
+    userOf: async (tenant) => createApiClient(service.http, await mint({ tenant, user: 'bob' })),
     download: async (path) => {
       const headers = { authorization: `Bearer ${auditorToken}` };
       const answer = await fetch(new URL(path, service.http), { headers });

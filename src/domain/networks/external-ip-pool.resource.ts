@@ -4,6 +4,7 @@ import { durationMs } from '../iso-duration.ts';
 import type { JsonObject } from '../json.ts';
 import { listAt, objectAt, stringAt } from '../json-tools.ts';
 import { placedResource } from '../placed-resource.ts';
+import { rangeRejection } from './ranges-of-spec.ts';
 import type { ResourceKind } from '../resource.ts';
 import {
   decideAddress,
@@ -102,6 +103,14 @@ const statusOf = (state: Placed): JsonObject => {
   };
 };
 
+const plainDocument = (document: JsonObject): JsonObject => ({
+  ...document,
+  spec: {
+    ...objectAt(document, 'spec'),
+    cidrs: textsIn(document).map((cidr) => parseRange(cidr)?.text ?? cidr),
+  },
+});
+
 const documents = placedDocument({
   words: 'external IP pool',
   prefix: 'ExternalIPPool',
@@ -110,12 +119,11 @@ const documents = placedDocument({
   reportable: ['state', 'message', 'hub'],
   status: statusOf,
   normalize: (document, { previous }) => {
-    const { implementation_strategy: _set, ...spec } = objectAt(document, 'spec');
+    const { implementation_strategy: _set, ...spec } = objectAt(plainDocument(document), 'spec');
     const strategy = stringAt(objectAt(previous, 'spec'), 'implementation_strategy');
-    const cidrs = textsIn(document).map((cidr) => parseRange(cidr)?.text ?? cidr);
     return {
       ...document,
-      spec: { ...spec, cidrs, ...(strategy === '' ? {} : { implementation_strategy: strategy }) },
+      spec: { ...spec, ...(strategy === '' ? {} : { implementation_strategy: strategy }) },
     };
   },
   check: (document) => poolRejection(document),
@@ -152,6 +160,8 @@ const poolRejection = (document: JsonObject): Rejection | undefined => {
   const wrong = texts.find((text) => parseRange(text)?.family !== family);
   if (wrong !== undefined)
     return refused('spec.cidrs', `field 'spec.cidrs': '${wrong}' is not a range of the pool's family`);
+  const unfit = texts.map((text) => rangeRejection(text, family, 'spec.cidrs')).find(Boolean);
+  if (unfit !== undefined) return unfit;
   const ranges = parseRanges(texts);
   for (const [i, { text, from }] of ranges.entries()) {
     const before = ranges[i - 1];
@@ -213,6 +223,7 @@ export const externalIpPool: ResourceKind<PoolState, PoolCommand, PoolEvent> = {
     immutable: IMMUTABLE,
     references: [],
   }),
+  plain: plainDocument,
   methods: { public: ['List', 'Get'], private: ['List', 'Get', 'Create', 'Update', 'Delete'] },
   publicList: [{ filter: 'has(this.status.available)', when: 'always' }],
   listed: isOffered,

@@ -1,6 +1,6 @@
 import { invalid, type Rejection } from '../decider.ts';
 import type { JsonObject } from '../json.ts';
-import { stringAt } from '../json-tools.ts';
+import { objectAt, stringAt } from '../json-tools.ts';
 import { parseRange, type Range } from '../ranges.ts';
 
 /** The ranges of a network or a subnet: one of each family at most (OSAC). */
@@ -31,6 +31,12 @@ export const withPlainRanges = (spec: JsonObject): JsonObject => {
   const plain = rangeTexts(spec).map(({ family, text }) => [fieldOf(family), parseRange(text)?.text ?? text]);
   return { ...others, ...(Object.fromEntries(plain) as JsonObject) };
 };
+
+/** So that the same range, sent again in another spelling, is no change. */
+export const plainDocument = (document: JsonObject): JsonObject => ({
+  ...document,
+  spec: withPlainRanges(objectAt(document, 'spec')),
+});
 
 /** What is wrong with one range, where it is written in `field`. */
 export const rangeRejection = (text: string, family: Family, field: string): Rejection | undefined => {

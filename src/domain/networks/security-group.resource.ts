@@ -39,6 +39,11 @@ export const specOf = (document: JsonObject): JsonObject => objectAt(document, '
 const rulesOf = (document: JsonObject): Shown['rules'] =>
   DIRECTIONS.map((way) => hubRules(specOf(document), way));
 
+const plainDocument = (document: JsonObject): JsonObject => ({
+  ...document,
+  spec: normalizedRules(specOf(document)),
+});
+
 const documents = placedDocument({
   words: 'security group',
   prefix: 'SecurityGroup',
@@ -51,10 +56,10 @@ const documents = placedDocument({
     return { state: shown && `SECURITY_GROUP_STATE_${shown}`, message: messageOf(state) };
   },
   annotations: ownerReference,
-  normalize: (document) => ({
-    ...document,
-    spec: { ...normalizedRules(specOf(document)), implementation_strategy: STRATEGY },
-  }),
+  normalize: (document) => {
+    const plain = plainDocument(document);
+    return { ...plain, spec: { ...specOf(plain), implementation_strategy: STRATEGY } };
+  },
   check: (document) => networkRequired(document) ?? rulesRejection(specOf(document)),
 });
 
@@ -89,6 +94,7 @@ export const securityGroup: ResourceKind<GroupState, GroupCommand, GroupEvent> =
   }),
   idRule: withoutDefaultIds,
   rights: 'owned',
+  plain: plainDocument,
   methods: {
     public: ['List', 'Get', 'Create', 'Update', 'Delete'],
     private: ['List', 'Get', 'Create', 'Update', 'Delete'],

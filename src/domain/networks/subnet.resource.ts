@@ -11,7 +11,7 @@ import {
 import { placedResource } from '../placed-resource.ts';
 import type { ResourceKind } from '../resource.ts';
 import { withoutDefaultIds } from './default-ids.ts';
-import { rangesOf, rangesRejection, withPlainRanges } from './ranges-of-spec.ts';
+import { plainDocument, rangesOf, rangesRejection } from './ranges-of-spec.ts';
 import { IN_NETWORK, networkIn, networkRequired, ownerReference } from './virtual-network.resource.ts';
 
 /** Parts of virtual networks (OSAC): the ranges of no two of a network overlap. */
@@ -43,7 +43,7 @@ const documents = placedDocument({
     };
   },
   annotations: ownerReference,
-  normalize: (document) => ({ ...document, spec: withPlainRanges(objectAt(document, 'spec')) }),
+  normalize: plainDocument,
   check: (document) => networkRequired(document) ?? rangesRejection(objectAt(document, 'spec')),
 });
 
@@ -58,6 +58,7 @@ export const subnet: ResourceKind<PlacedState, PlacedCommand, SubnetEvent> = {
   }),
   idRule: withoutDefaultIds,
   rights: 'owned',
+  plain: plainDocument,
   methods: {
     public: ['List', 'Get', 'Create', 'Update', 'Delete'],
     private: ['List', 'Get', 'Create', 'Update', 'Delete'],

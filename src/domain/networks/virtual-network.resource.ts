@@ -17,7 +17,7 @@ import type { ResourceKind } from '../resource.ts';
 import { withoutDefaultIds } from './default-ids.ts';
 import { HUB_ANNOTATION } from './external-ip-pool.resource.ts';
 import { familyRejection, isReadyClass } from './network-class.resource.ts';
-import { rangesOf, rangesRejection, rangeTexts, withPlainRanges } from './ranges-of-spec.ts';
+import { plainDocument, rangesOf, rangesRejection, rangeTexts, withPlainRanges } from './ranges-of-spec.ts';
 import {
   claimOf,
   claimsOf,
@@ -164,6 +164,7 @@ export const virtualNetwork: ResourceKind<NetworkState, NetworkCommand, NetworkE
   }),
   idRule: withoutDefaultIds,
   rights: 'owned',
+  plain: plainDocument,
   countsUsers: true,
   methods: {
     public: ['List', 'Get', 'Create', 'Update', 'Delete'],

@@ -98,6 +98,11 @@ const removeOnce = async <S, C extends { readonly type: string }, E extends Doma
   const pending = live.deletionTimestamp !== undefined;
   // Who gives a hub up knows that orders are on it: they stay to be seen, and the hub with them.
   const givenUp = kind.kind === hub.kind && isGivenUp(live.document);
+  const refuse = (reason: string | undefined): void => {
+    if (reason !== undefined) throw unfit(reason, 'STILL_IN_USE');
+  };
+  // First: what would stay anyway is not to be freed of its users.
+  if (!pending) refuse(blocked?.(id));
   const limit = kind.countsUsers === true ? COUNTED_USERS : NAMED_USERS + 1;
   const users =
     kind.protectedWhileReferenced && !pending && !givenUp
@@ -114,10 +119,6 @@ const removeOnce = async <S, C extends { readonly type: string }, E extends Doma
           kind.kind === hub.kind ? await ordersOn(id, services) : '',
         );
   if (users.length > 0) throw await inUseBy(users);
-  const refuse = (reason: string | undefined): void => {
-    if (reason !== undefined) throw unfit(reason, 'STILL_IN_USE');
-  };
-  if (!pending) refuse(blocked?.(id));
   if (write.dryRun === true) {
     if (kind.kind === hub.kind && !pending && !givenUp && !(await tryToCloseHub(id, revision, services)))
       throw await inUseBy([]);

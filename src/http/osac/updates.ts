@@ -181,7 +181,7 @@ type Merged = {
  * nothing changes. References are checked before immutability, as the original does. Throws ApiError 400.
  */
 const merge = async (
-  kind: Pick<ResourceKind, 'kind' | 'immutable' | 'references' | 'secrets'>,
+  kind: Pick<ResourceKind, 'kind' | 'immutable' | 'plain' | 'references' | 'secrets'>,
   { schemas }: UpdateOptions,
   { tenant, project, document: shown, secrets: stored = {}, read }: Live,
   { message, principal, surface }: Call<UpdateMessage>,
@@ -198,7 +198,7 @@ const merge = async (
     !sameJson(valueAt(before, path), valueAt(after, path));
   const { document: after, found } = resolveReferences(
     { references: kind.references, messageOf },
-    merged,
+    kind.plain?.(merged) ?? merged,
     { tenant, project },
     resources,
     principal.visibility,

@@ -112,6 +112,9 @@ describe('the default networking of a tenant, over HTTP', () => {
         spec: { ...spec, ipv4_cidr: '10.0.16.0/24' },
       }),
     );
+    // Whoever took away what refers to it would be told so only then.
+    const used = await user('DELETE', `${PUBLIC}/virtual_networks/${textAt(networks[0], 'id')}`);
+    expect(used.json['message']).to.contain('default networking resources are system-managed');
     expect((await admin('DELETE', `${PRIVATE}/tenants/acme`)).json['message']).to.contain(
       'it still has objects of kind subnet',
     );

@@ -133,6 +133,15 @@ describe('external IPs and their pools, over HTTP', () => {
     refused(await inZone('south'), 9, 'south');
   });
 
+  it('a pool keeps its ranges, and takes them in the spelling in which they were sent', async () => {
+    const pool = await poolOf('192.0.2.77/28');
+    const before = ok(await admin('GET', `${POOLS}/${pool}`)).json;
+    const again = await admin('PATCH', `${POOLS}/${pool}`, { spec: { cidrs: ['192.0.2.77/28'] } });
+    expect(ok(again).json).to.deep.equal(before);
+    const others = await admin('PATCH', `${POOLS}/${pool}`, { spec: { cidrs: ['192.0.2.77/27'] } });
+    expect([others.status, others.json['code']], others.text).to.deep.equal([400, 3]);
+  });
+
   it('a dry run takes none', async () => {
     const pool = await poolOf('192.0.2.10/32');
     const last = await service.store.lastPosition();

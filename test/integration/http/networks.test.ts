@@ -252,6 +252,16 @@ describe('network classes, virtual networks and subnets, over HTTP', () => {
       3,
       'is immutable',
     );
+    // What is sent in another spelling is what is there.
+    const again = { spec: { virtual_network: { id: network }, ipv4_cidr: '10.0.1.7/24' } };
+    expect(ok(await user('PATCH', path, again))).to.deep.equal(made);
+    const networkPath = `${NETWORKS}/${network}`;
+    const before = ok(await user('GET', networkPath));
+    expect(ok(await user('PATCH', networkPath, { spec: { ipv4_cidr: '10.0.0.9/16' } }))).to.deep.equal(
+      before,
+    );
+    const wider = await user('PATCH', networkPath, { spec: { ipv4_cidr: '10.0.0.9/15' } });
+    refused(wider, 400, 3, 'is immutable');
     // One field is enough, and the annotation of the service stays.
     const labelled = ok(await user('PATCH', path, { metadata: { annotations: { note: 'mine' } } }));
     expect((labelled['metadata'] as Json)['annotations']).to.deep.equal({

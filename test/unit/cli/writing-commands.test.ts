@@ -251,6 +251,14 @@ describe('ledgerctl changes resources', () => {
       expect(code).to.equal(2);
     });
 
+    it('attach of a cluster says which option is missing, and asks nobody', async () => {
+      cli.answers(() => undefined);
+      const { code, err } = await cli.run(['attach', 'public', 'cluster/web']);
+      expect(err).to.include('a cluster needs --endpoint: api or ingress');
+      expect(code).to.equal(2);
+      expect(cli.calls().filter((call) => call.startsWith('POST'))).to.deep.equal([]);
+    });
+
     it('detach deletes the attachment of the external IP', async () => {
       const held = { attached: true };
       cli.answers(({ path }) => {

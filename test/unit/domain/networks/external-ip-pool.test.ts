@@ -52,6 +52,18 @@ describe('external IP pools', () => {
         given().when(order({ spec })).thenRejected('INVALID_POOL', { kind: 'invalid' });
     });
 
+    it('not with all addresses there are, nor with IPv4 ranges written as IPv6', () => {
+      for (const [cidr, ip_family] of [
+        ['0.0.0.0/0', 'IP_FAMILY_IPV4'],
+        ['10.0.0.0/0', 'IP_FAMILY_IPV4'],
+        ['::/0', 'IP_FAMILY_IPV6'],
+        ['::ffff:192.0.2.0/120', 'IP_FAMILY_IPV6'],
+      ] as const)
+        given()
+          .when(order({ spec: { cidrs: [cidr], ip_family } }))
+          .thenRejected('INVALID_CIDR', { field: 'spec.cidrs' });
+    });
+
     it('not with more than 64 ranges', () => {
       const cidrs = Array.from({ length: 65 }, (_, i) => `10.0.${i}.0/24`);
       given()

@@ -65,6 +65,12 @@ describe('security groups', () => {
       .thenRejected('FIELD_REQUIRED', { kind: 'invalid', field: 'spec.virtual_network' });
   });
 
+  it('are as they were where the same rules come in another spelling', () => {
+    const rule = { protocol: 'PROTOCOL_ALL', ipv4_cidr: '10.1.2.3/16' };
+    const plain = { spec: { egress: [{ ...rule, ipv4_cidr: '10.1.0.0/16' }] } };
+    expect(securityGroup.plain?.({ spec: { egress: [rule] } })).to.deep.equal(plain);
+  });
+
   it('keep their network and the annotation that names it, whatever else changes', () => {
     given(ordered())
       .when({
