@@ -17,8 +17,8 @@ const POOL = 'pool-of-drills';
 const QUICK = { simulation: 'factor=0.05', 'fulfillment-ledger/quarantine': 'PT0S' };
 /** Moments of one failpoint; a life of a tenant with one address passes fewer. */
 const MOST = 60;
-/** Every third one, since each kill costs a start. */
-const EVERY = process.env['LEDGER_TEST_DRILLS'] === 'all' ? 3 : 9;
+/** Every sixth one, since each kill costs two starts. */
+const EVERY = process.env['LEDGER_TEST_DRILLS'] === 'all' ? 6 : 9;
 const POINTS = FAILPOINTS.filter((name) => name.startsWith('after-'));
 
 type Shown = { readonly id: string; readonly status?: { readonly state?: string; readonly hub?: string } };
