@@ -270,8 +270,9 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
     const of = ({ subject }: R) => subject as Placed & State;
     return [
       {
+        // What somebody else attached instead stops nothing.
         name: 'make-objects',
-        rules: { backoff: OWN_BACKOFF },
+        rules: { backoff: OWN_BACKOFF, mayBeRefused: false },
         needed: (run) => objects(of(run)).length > 0,
         work: (run) => ({ call: makeObjects({ kind, id: run.id }, objects(of(run))), instance: 0 }),
       },

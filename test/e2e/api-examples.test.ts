@@ -70,6 +70,18 @@ describe('the examples of the pages for callers and administrators', function ()
     expect(listed?.items?.map(({ id }) => id)).to.include(ordered?.id);
   });
 
+  it('those of the networks page work as written', async () => {
+    const blocks = [...readFileSync('docs/networks.md', 'utf8').matchAll(/```sh\n([\s\S]*?)```/g)];
+    const script = blocks.map(([, each = '']) => each).join('\n');
+    const text = `set -e\n${NPX}${script.replaceAll('http://127.0.0.1:8001', stack.http())}`;
+    const env = { ...process.env, LEDGER_DATA_DIR: stack.dataDir };
+    const { stdout } = await run('bash', ['-c', text], { cwd: folder, env });
+    expect(blocks.length).to.be.greaterThan(4);
+    expect(stdout).to.match(/^external_ip\/web attached to cluster\/shop, api /m);
+    expect(stdout).to.match(/^NAT gateway way-out$[\s\S]*^ {2}state: READY$/m);
+    expect(stdout).to.match(/^virtual_network\/shop gone$/m);
+  });
+
   it('those of the guide work in their order, with the statuses that they state', async () => {
     // What comes after it is about other installations.
     const [guide = ''] = readFileSync('docs/administration.md', 'utf8').split(
@@ -88,7 +100,7 @@ describe('the examples of the pages for callers and administrators', function ()
     const statuses = readFileSync(join(folder, 'statuses.txt'), 'utf8').trim().split('\n');
     expect(statuses, stdout + stderr).to.deep.equal(statedIn(blocks));
     expect(stderr).to.match(/^erasure complete: the data of \S+ cannot be read any more\n$/);
-    expect(stdout.match(/"password"/g), 'shown once').to.have.length(1);
+    expect(stdout.match(/"password":"(?!\*\*\*")/g), 'shown once').to.have.length(1);
     expect(stdout).not.to.include('only-sent-never-shown');
   });
 });

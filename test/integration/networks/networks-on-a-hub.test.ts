@@ -133,7 +133,7 @@ describe('virtual networks and subnets on a simulated hub', () => {
     const told = (await whole.log())
       .slice(before)
       .filter(({ type, data }) => type === 'RequestRefused' && data['command'] !== 'CreateDocument')
-      .map(({ data }) => [data['kind'], data['command'], data['code']].join(' '));
+      .map(({ data }) => ['kind', 'command', 'code'].map((name) => stringAt(data, name)).join(' '));
     expect(told, 'nothing is asked for before it can be').to.deep.equal([]);
     expect(await people.statusAt(`${POOLS}/${pool}`)).not.to.have.property('allocated');
   });

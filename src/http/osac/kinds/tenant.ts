@@ -18,7 +18,6 @@ import { DEFAULT_CLASS_MARK, networkClass } from '../../../domain/networks/netwo
 import { defaultProjectId } from '../../../domain/tenancy/project.resource.ts';
 import { ApiError, unfit } from '../../errors.ts';
 import type { ResourceKind } from '../../../domain/resource.ts';
-import type { ResourceRow } from '../../../projections/read-models.ts';
 import type { AfterWrite } from '../after-write.ts';
 import { refused, type Creation, type CreateServices } from '../creates.ts';
 import { createdAtOf } from '../default-parts.ts';
