@@ -19,15 +19,15 @@ export const addAttachCommand = (program: Command, context: ResourceContext): vo
   withScope(
     program
       .command('attach')
-      .description('attach an external IP to a cluster, at its API or its ingress')
+      .description('attach an external IP to a cluster or a compute instance')
       .argument('<ip>', 'id or name of an external IP')
-      .argument('<target>', 'the cluster, as kind/name')
+      .argument('<target>', 'the cluster or compute instance, as kind/name')
       .addOption(new Option('--endpoint <endpoint>', 'API or ingress of the cluster').choices(ENDPOINTS))
       .option('--name <name>', 'name of the attachment (default: name of the external IP)')
       .option('--dry-run', 'check it, but change nothing', false)
       .addHelpText(
         'after',
-        '\nExamples:\n  ledgerctl attach web cluster/shop --endpoint api\n  ledgerctl detach web\n',
+        '\nExamples:\n  ledgerctl attach web cluster/shop --endpoint api\n  ledgerctl attach web computeinstance/vm1\n  ledgerctl detach web\n',
       ),
   ).action(async (ipText: string, targetText: string, options: AttachOptions) => {
     if (!targetText.includes('/'))

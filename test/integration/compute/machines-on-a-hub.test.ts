@@ -252,19 +252,20 @@ describe('compute instances on a simulated hub', () => {
 
   it('one is started, stopped and restarted from the command line, where nothing else of it changes', async () => {
     const id = await order({ run_strategy: 'Halted' });
-    const { name } = objectAt(ok(await people.user('GET', `${MACHINES}/${id}`)) as JsonObject, 'metadata');
+    const shown = ok(await people.user('GET', `${MACHINES}/${id}`)) as JsonObject;
+    const name = stringAt(objectAt(shown, 'metadata'), 'name');
     await people.shows(machineAt(id), 'STOPPED');
     const claims = { sub: 'alice', preferred_username: 'alice', organization: ['t1'] };
     const run = async (...argv: readonly string[]) => {
       const { said, ended } = startCli(whole.access(claims), argv);
       return { code: await ended, ...said };
     };
-    const tried = await run('start', '--dry-run', String(name));
-    expect(tried).to.include({ code: 0, out: `compute_instance/${String(name)} is to run (dry run)\n` });
+    const tried = await run('start', '--dry-run', name);
+    expect(tried).to.include({ code: 0, out: `compute_instance/${name} is to run (dry run)\n` });
     expect(stringAt(await people.statusAt(machineAt(id)), 'state')).to.match(/_STOPPED$/);
-    expect(await run('start', String(name))).to.include({
+    expect(await run('start', name)).to.include({
       code: 0,
-      out: `compute_instance/${String(name)} is to run\n`,
+      out: `compute_instance/${name} is to run\n`,
     });
     await people.shows(machineAt(id), 'RUNNING');
     expect((await run('restart', id)).code).to.equal(0);
@@ -273,7 +274,7 @@ describe('compute instances on a simulated hub', () => {
       return status['last_restarted_at'] !== undefined && stringAt(status, 'state').endsWith('_RUNNING');
     });
     expect(await run('restart', id, '--at', '2020-01-01T00:00:00Z')).to.include({ code: 1 });
-    expect(await run('stop', String(name))).to.include({ code: 0 });
+    expect(await run('stop', name)).to.include({ code: 0 });
     await people.shows(machineAt(id), 'STOPPED');
     expect(await run('stop', 'nobody')).to.include({ code: 3 });
     const { spec } = ok(await people.user('GET', `${MACHINES}/${id}`)) as { spec?: JsonObject };

@@ -43,10 +43,11 @@ const LABELS: { readonly [kind: string]: object } = {
 const FAILED: { readonly [kind: string]: string } = {
   computeInstance: 'the hub shows the compute instance as failed',
 };
-const saidIn = (status: JsonObject): string =>
-  [status, ...listAt(status, 'conditions').filter(isObject)]
-    .map((one) => stringAt(one, 'message'))
-    .find((text) => text !== '') ?? '';
+const saidIn = (status: JsonObject): string => {
+  const conditions = listAt(status, 'conditions').filter(isObject);
+  const provisioned = conditions.find((one) => stringAt(one, 'type').endsWith('_PROVISIONED'));
+  return stringAt(status, 'message') || stringAt(provisioned ?? {}, 'message');
+};
 /** As an operator calls the phases of those that have no `Ready` and no `Progressing`. */
 const PHASES: { readonly [object: string]: { readonly [phase: string]: string } } = {
   ComputeInstance: { Progressing: 'Starting', Ready: 'Running' },
