@@ -51,7 +51,7 @@ export const COMMAND_LIST: { readonly [name: string]: Listed } = {
   attach: {
     takes: '<ip> <target>',
     hasOptions: true,
-    about: 'attach an external IP to a cluster, at its API or its ingress',
+    about: 'attach an external IP to a cluster or a compute instance',
   },
   detach: {
     takes: '<ip>',

@@ -19,7 +19,7 @@ export const addAttachCommand = (program: Command, context: ResourceContext): vo
   withScope(
     program
       .command('attach')
-      .description('attach an external IP to a cluster, at its API or its ingress, or to a virtual machine')
+      .description('attach an external IP to a cluster or a compute instance')
       .argument('<ip>', 'id or name of an external IP')
       .argument('<target>', 'the cluster or compute instance, as kind/name')
       .addOption(new Option('--endpoint <endpoint>', 'API or ingress of the cluster').choices(ENDPOINTS))
