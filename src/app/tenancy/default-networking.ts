@@ -3,12 +3,8 @@ import { FULFILLMENT_FINALIZER } from '../../domain/hubs/hub-object.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { isObject, listAt, objectAt } from '../../domain/json-tools.ts';
 import { aggregateOf, kindOf, tenant, type AnyKind } from '../../domain/kinds.ts';
-import {
-  defaultParts,
-  PROVISION,
-  SERVICE,
-  type DefaultPart,
-} from '../../domain/networks/default-networking.ts';
+import { SERVICE } from '../../domain/networks/default-ids.ts';
+import { defaultParts, PROVISION, type DefaultPart } from '../../domain/networks/default-networking.ts';
 import type { Position } from '../log/event-store.ts';
 import { systemContext } from '../log/metadata.ts';
 import { derivedCommandId } from '../log/identifiers.ts';

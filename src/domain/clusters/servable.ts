@@ -136,7 +136,7 @@ const otherZone = (zone: string): Rejection =>
   reject(
     'failed-precondition',
     'OUT_OF_ZONE',
-    `annotation 'fulfillment-ledger/zone': the subnet or the addresses of the cluster are not in zone '${zone}': name another one, or leave the annotation out`,
+    `annotation 'fulfillment-ledger/zone': the subnet or the external IPs of the cluster are not in zone '${zone}': name another one`,
     { field: 'metadata.annotations', facts: { zone } },
   );
 

@@ -3,6 +3,8 @@ import { base32, fnv1a64 } from '../hash.ts';
 
 /** Ids of what the service makes with a tenant. Nobody else can choose one: who has it, has the rights of such an object. */
 const PREFIX = 'default-';
+/** Creator of these objects, as which nobody can sign in. */
+export const SERVICE = 'system';
 
 /** A tenant that comes again under its name gets others: ids are used once. */
 export const defaultPrefix = (tenant: string, createdAt: string): string =>

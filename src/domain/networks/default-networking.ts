@@ -15,8 +15,6 @@ export const PROVISION = 'default_networking';
 const LABELS: JsonObject = { 'osac.openshift.io/default': 'true' };
 const SUBNET_NAME = 'default-';
 export const DEFAULT_GROUP = 'default';
-/** Creator of it, as which nobody can sign in. */
-export const SERVICE = 'system';
 /** IPv4 first. */
 export const DEFAULT_SUBNETS: readonly string[] = FAMILIES.map(
   (family) => SUBNET_NAME + fieldOf(family).replace('_cidr', ''),

@@ -10,7 +10,7 @@ import { PLAN_EVENTS } from './subnet-plan.ts';
 import { GATEWAY_PRIVATE_ONLY, natGateway } from './nat-gateway.resource.ts';
 import { GROUP_PRIVATE_ONLY, securityGroup } from './security-group.resource.ts';
 import { subnet, SUBNET_PRIVATE_ONLY } from './subnet.resource.ts';
-import { NETWORK_PRIVATE_ONLY, virtualNetwork } from './virtual-network.resource.ts';
+import { NETWORK_PRIVATE_ONLY, PINNED, virtualNetwork } from './virtual-network.resource.ts';
 
 const context = 'networks';
 const ofPools = { context, audience: 'tenant', resource: externalIpPool.kind } as const;
@@ -42,7 +42,7 @@ export const networkEventTypes: readonly EventType[] = [
     'ExternalIPAttachment',
   ),
   ...typesOf(ofAttachments, { ExternalIPAttachmentBecameReady: { address: text } }),
-  ...placedTypes({ ...virtualNetwork, context, hidden: NETWORK_PRIVATE_ONLY }, 'VirtualNetwork'),
+  ...placedTypes({ ...virtualNetwork, context, hidden: [...NETWORK_PRIVATE_ONLY, PINNED] }, 'VirtualNetwork'),
   ...typesOf(ofNetworks, { VirtualNetworkBecameReady: {} }),
   ...typesOf(ofNetworks, PLAN_EVENTS),
   ...placedTypes({ ...subnet, context, hidden: SUBNET_PRIVATE_ONLY }, 'Subnet'),

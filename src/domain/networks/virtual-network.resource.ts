@@ -1,7 +1,7 @@
 import { isStored } from '../catalog/document.ts';
 import { invalid, reject, type Decider, type DomainEvent, type Rejection } from '../decider.ts';
 import type { JsonObject } from '../json.ts';
-import { defined, listAt, objectAt, stringAt } from '../json-tools.ts';
+import { defined, listAt, objectAt, stringAt, withoutValueAt } from '../json-tools.ts';
 import {
   isAborted,
   messageOf,
@@ -14,7 +14,7 @@ import {
 import { placedResource } from '../placed-resource.ts';
 import type { Parent } from '../placed-with-parent.ts';
 import type { ResourceKind } from '../resource.ts';
-import { withoutDefaultIds } from './default-ids.ts';
+import { SERVICE, withoutDefaultIds } from './default-ids.ts';
 import { HUB_ANNOTATION } from './external-ip-pool.resource.ts';
 import { familyRejection, isReadyClass } from './network-class.resource.ts';
 import { plainDocument, rangesOf, rangesRejection, rangeTexts, withPlainRanges } from './ranges-of-spec.ts';
@@ -36,8 +36,8 @@ export const NETWORK_READY = `${STATE}READY`;
 const PROVIDED = ['spec.region', 'spec.network_class', 'spec.implementation_strategy'];
 const IMMUTABLE = [...PROVIDED, 'spec.ipv4_cidr', 'spec.ipv6_cidr'];
 /** Set where the service pins a network of its own; tenants are not told of hubs. */
-const PINNED = `metadata.annotations.${HUB_ANNOTATION}`;
-export const NETWORK_PRIVATE_ONLY = ['metadata.finalizers', ...PROVIDED, 'status.hub', PINNED];
+export const PINNED = `metadata.annotations.${HUB_ANNOTATION}`;
+export const NETWORK_PRIVATE_ONLY = ['metadata.finalizers', ...PROVIDED, 'status.hub'];
 /** Of what lies in a network: which one it is (OSAC). */
 const OWNER_ANNOTATION = 'osac.openshift.io/owner-reference';
 
@@ -47,6 +47,7 @@ export type NetworkEvent =
   | PlacedEvent<'VirtualNetwork', DomainEvent<'VirtualNetworkBecameReady', { readonly at: string }>>
   | PlanEvent;
 
+export const isOfService = (state: NetworkState): boolean => isStored(state) && state.creator === SERVICE;
 export const planOf = ({ plan }: Pick<NetworkState, 'plan'>): SubnetPlan => plan ?? emptyPlan();
 
 /** OSAC has no state of deletion here. */
@@ -180,7 +181,12 @@ export const virtualNetwork: ResourceKind<NetworkState, NetworkCommand, NetworkE
     heldBy: (state, holder) => claimOf(planOf(state), holder)?.generation,
   },
   decider: networkDecider,
-  view: documents.view,
+  view: (state) => {
+    const view = documents.view(state);
+    return view.exists && isOfService(state)
+      ? { ...view, document: withoutValueAt(view.document, PINNED) }
+      : view;
+  },
 };
 
 /** Of kinds that lie in a network. */

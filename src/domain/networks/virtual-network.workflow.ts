@@ -4,12 +4,12 @@ import type { JsonObject } from '../json.ts';
 import { placeByScheduler } from '../placed-by-scheduler.ts';
 import { placedMeter } from '../placed-meter.ts';
 import { documentOf, placedKind } from '../placed-workflow.ts';
-import { SERVICE } from './default-networking.ts';
 import { networkEventTypes } from './event-types.ts';
 import { HUB_ANNOTATION } from './external-ip-pool.resource.ts';
 import { SUBNET, VIRTUAL_NETWORK } from './hub-objects.ts';
 import { fieldOf, rangeTexts } from './ranges-of-spec.ts';
 import {
+  isOfService,
   NETWORK_READY,
   virtualNetwork,
   type NetworkCommand,
@@ -38,7 +38,7 @@ export const actingVirtualNetwork = placedKind<NetworkState, NetworkCommand, Net
       VIRTUAL_NETWORK,
       [VIRTUAL_NETWORK.kind, SUBNET.kind],
       HUB_ANNOTATION,
-      ({ subject }) => 'creator' in subject && subject.creator === SERVICE,
+      ({ subject }) => isOfService(subject),
     ),
   ],
   wanted: (run) => {

@@ -181,7 +181,7 @@ describe('orders that can never be served', () => {
     const before = await lastPosition();
     refuses(await reached(6), /6 fc430 can never be had: one cluster can have at most 5$/);
     refuses(await reached(6, undefined, DRY), /at most 5$/);
-    refuses(await reached(1, 'west'), /the subnet or the addresses of the cluster are not in zone 'west'/);
+    refuses(await reached(1, 'west'), /external IPs of the cluster are not in zone 'west'/);
     expect(await lastPosition(), 'nothing is stored').to.equal(before);
     accepts(await reached(5, 'east'));
     await pool('small', '198.51.100.0/29', 'sim-2');

@@ -47,7 +47,7 @@ const NO_ACTION: readonly (readonly [path: RegExp, why: string])[] = [
   ],
   [/^(hub|decision\.candidates\.\*\.hub)$/, 'where a cluster lives, or could, is a fact of the cluster'],
   [/^networkAttachment\.(subnet\.id|securityGroups\.\*\.id|hub)$/, 'a reference, and where that is'],
-  [/^externalIps\.(pool\.id|hub)$/, 'where addresses will come from; each names its cluster itself'],
+  [/^externalIps?\.(pool\.id|hub)$/, 'where addresses will come from; each names its owner itself'],
   [/^(formerId|deploymentId)$/, 'a deployment is no object'],
   [/^cluster$/, 'how Kubernetes calls the cluster behind a hub'],
   [/^(problems|lacking)\.\*\.subject$/, 'what on a hub is not right'],
