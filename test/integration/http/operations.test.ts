@@ -158,7 +158,7 @@ describe('operations over HTTP', () => {
     }
     const far = await admin('POST', `${LEDGER}/lanes/nonsense/pause`);
     expect(textAt(far.json, 'detail')).to.match(
-      /there are hub:sim-1, scheduler, .*, and of each hub hub:<id>, hub:<id>:ExternalIP.*, automation:eda:<id>, automation:aap:<id>/,
+      /there are hub:sim-1, scheduler, .*, and of each hub hub:<id>, hub:<id>:ComputeInstance, .*hub:<id>:ExternalIP, .*, automation:eda:<id>, automation:aap:<id>/,
     );
     const names = itemsOf(await admin('GET', `${LEDGER}/lanes`)).map(({ lane }) => lane);
     expect(names).to.not.include.members(['hub:wets']);
