@@ -51,7 +51,7 @@ const ADMIN: Who = { admin: true, user: 'fuzz-admin' };
 const TENANT: Who = { tenant: 'acme', user: 'fuzz-user' };
 
 describe(`the service under ${SCHEMATHESIS}`, function () {
-  this.timeout(300_000);
+  this.timeout(900_000);
   let stack: Stack;
   let folder: string;
   let command: string;
