@@ -5,11 +5,11 @@ import { defined } from '../../domain/json-tools.ts';
 import { aggregateOf } from '../../domain/kinds.ts';
 import { isAborted, type PlacedState } from '../../domain/placed-document.ts';
 import type { CommandRunner } from '../commands/command.ts';
-import { derivedCommandId } from '../log/identifiers.ts';
 import type { Clock } from '../ports.ts';
-import { contextOf, storeOutcome } from '../process-runner/effect-commands.ts';
+import { storeOutcome } from '../process-runner/effect-commands.ts';
 import type { EffectCall, EffectPort } from '../process-runner/types.ts';
 import { done, effectPort, refused } from './hub-effects.ts';
+import { createLenders } from './lenders.ts';
 
 type Args = {
   readonly parent: Holder;
@@ -34,28 +34,20 @@ export const createParentEffects = ({
   readonly commandRunner: CommandRunner;
   readonly clock: Clock;
 }): EffectPort => {
+  const { lenderOf, tell } = createLenders(commandRunner);
   const parentOf = async ({ parent }: Args, { signal }: EffectCall) => {
     const kind = actingKindOf(parent.kind);
     if (kind === undefined) throw new TypeError(`nothing lies in objects of kind ${parent.kind}`);
     return { kind, ...(await commandRunner.load(aggregateOf(kind), parent.id, { signal })) };
   };
 
-  /** In the name of the parent's tenant: the stream is the parent's, whoever's the holder is. */
   const change = async (args: Args, call: EffectCall, isClaim: boolean) => {
-    const { kind, state } = await parentOf(args, call);
-    const { lends } = kind;
-    if (lends === undefined) throw new TypeError(`objects of kind ${kind.kind} lend nothing`);
+    const lender = await lenderOf(args.parent, call);
     const { holder, wanted = {}, generation = 0 } = args;
     const at = clock.now();
+    const { lends } = lender;
     const command = isClaim ? lends.claim(at, holder, wanted) : lends.release(at, holder, generation);
-    const view = kind.view(state);
-    const owner = view.exists ? { tenant: view.tenant, project: view.project } : {};
-    const commandId = derivedCommandId(call.effectId, call.attempt, command.type);
-    const context = { ...contextOf(call, commandId), ...owner };
-    const outcome = await commandRunner.execute(aggregateOf(kind), args.parent.id, command, context, {
-      step: true,
-      inLine: true,
-    });
+    const outcome = await tell(lender, command, call);
     if (outcome.outcome === 'rejected') return refused(outcome.rejection.code, outcome.rejection.message);
     return done(isClaim ? defined({ generation: lends.heldBy(outcome.loaded.state, holder) }) : {});
   };
@@ -75,8 +67,8 @@ export const createParentEffects = ({
       release: async (args: Args, call: EffectCall) =>
         args.generation === undefined ? done({}) : change(args, call, false),
       look: async (args: Args, call: EffectCall) => {
-        const { kind, state } = await parentOf(args, call);
-        return done(defined({ generation: kind.lends?.heldBy(state, args.holder) }));
+        const { lends, state } = await lenderOf(args.parent, call);
+        return done(defined({ generation: lends.heldBy(state, args.holder) }));
       },
     },
     storeOutcome,

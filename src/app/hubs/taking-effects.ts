@@ -2,16 +2,16 @@ import { actingKindOf } from '../../domain/acting-kinds.ts';
 import type { Holder } from '../../domain/holder.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { objectAt, stringAt } from '../../domain/json-tools.ts';
-import { aggregateOf, kindOf } from '../../domain/kinds.ts';
+import { aggregateOf } from '../../domain/kinds.ts';
 import { ALREADY_ATTACHED, externalIp } from '../../domain/networks/external-ip.resource.ts';
 import type { PlacedState } from '../../domain/placed-document.ts';
 import type { EffectOutcome } from '../../domain/workflow.ts';
 import type { CommandRunner } from '../commands/command.ts';
-import { derivedCommandId } from '../log/identifiers.ts';
 import type { Clock } from '../ports.ts';
-import { contextOf, storeOutcome } from '../process-runner/effect-commands.ts';
+import { storeOutcome } from '../process-runner/effect-commands.ts';
 import type { EffectCall, EffectPort } from '../process-runner/types.ts';
 import { done, effectPort, refused } from './hub-effects.ts';
+import { createLenders } from './lenders.ts';
 
 type Taken = { readonly kind: string; readonly id: string; readonly wanted: JsonObject };
 type Args = { readonly holder: Holder; readonly takes: readonly Taken[] };
@@ -37,33 +37,13 @@ export const createTakingEffects = ({
   readonly commandRunner: CommandRunner;
   readonly clock: Clock;
 }): EffectPort => {
-  const lenderOf = async ({ kind: name, id }: Taken, call: EffectCall) => {
-    const kind = kindOf(name);
-    if (kind?.lends === undefined) throw new TypeError(`objects of kind ${name} lend nothing`);
-    const { state } = await commandRunner.load(aggregateOf(kind), id, { signal: call.signal });
-    return { kind, lends: kind.lends, state, view: kind.view(state) };
-  };
-  /** In the name of the tenant and the project that the lender belongs to. */
-  const tell = async (
-    taken: Taken,
-    { kind, view }: Awaited<ReturnType<typeof lenderOf>>,
-    command: { readonly type: string },
-    call: EffectCall,
-  ) => {
-    const commandId = derivedCommandId(call.effectId, call.attempt, command.type, taken.kind, taken.id);
-    const owner = view.exists ? { tenant: view.tenant, project: view.project } : {};
-    const context = { ...contextOf(call, commandId), ...owner };
-    return commandRunner.execute(aggregateOf(kind), taken.id, command, context, {
-      step: true,
-      inLine: true,
-    });
-  };
+  const { lenderOf, tell } = createLenders(commandRunner);
 
   const attach = async ({ holder, takes }: Args, call: EffectCall): Promise<EffectOutcome> => {
     for (const taken of takes) {
       const lender = await lenderOf(taken, call);
       const claim = lender.lends.claim(clock.now(), holder, taken.wanted);
-      const outcome = await tell(taken, lender, claim, call);
+      const outcome = await tell(lender, claim, call);
       if (outcome.outcome === 'accepted') continue;
       const { code, message } = outcome.rejection;
       return code === ALREADY_ATTACHED ? done({ waiting: message, on: taken.id }) : refused(code, message);
@@ -82,7 +62,7 @@ export const createTakingEffects = ({
       const lender = await lenderOf(taken, call);
       const generation = lender.lends.heldBy(lender.state, holder);
       if (generation !== undefined)
-        await tell(taken, lender, lender.lends.release(clock.now(), holder, generation), call);
+        await tell(lender, lender.lends.release(clock.now(), holder, generation), call);
     }
     return done({ held: false });
   };
