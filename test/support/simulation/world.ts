@@ -48,6 +48,8 @@ export type World = {
   living(): readonly Incarnation[];
   /** Starts an instance in its place; it is started again whenever it has died or stopped. */
   keepRunning(place: number): void;
+  /** Nobody reaches these hubs, until others are named. */
+  sendAway(hubs: readonly string[]): void;
   /** From now on nothing goes wrong any more and nobody dies. */
   calmDown(): void;
   isCalm(): boolean;
@@ -84,6 +86,7 @@ export const createWorld = (plan: Plan, folder: string, plant?: Plant): World =>
   });
   let failure: Violation | undefined;
   let calm = false;
+  let away: readonly string[] = plan.hubs.flatMap((hub) => (hub.away === true ? [hub.id] : []));
   let ending = false;
   /** Of each place, milliseconds by which its wall clock is off. */
   const clocks = new Map<number, number>();
@@ -218,9 +221,8 @@ export const createWorld = (plan: Plan, folder: string, plant?: Plant): World =>
     });
     const ports = new Map<string, ManagementCluster>();
     for (const [id, hub] of hubs) {
-      const isAway = plan.hubs.some((each) => each.id === id && each.away === true);
       const faults = () =>
-        isAway ? { ...NO_NETWORK_FAULTS, refused: 1 } : calm ? NO_NETWORK_FAULTS : plan.network;
+        away.includes(id) ? { ...NO_NETWORK_FAULTS, refused: 1 } : calm ? NO_NETWORK_FAULTS : plan.network;
       ports.set(id, createHubPort({ hub, life, faults, witness: ledger.witness }));
     }
     const automations = new Map<string, Automation>();
@@ -323,6 +325,9 @@ export const createWorld = (plan: Plan, folder: string, plant?: Plant): World =>
         fail(new Violation(`an incarnation could not be started: ${String((error as Error).stack)}`)),
       );
       starting.add(kept);
+    },
+    sendAway: (those) => {
+      away = those;
     },
     calmDown: () => {
       calm = true;
