@@ -233,7 +233,7 @@ const onItsHub = <State extends PlacedState>(
 };
 
 const workflowOf = <State extends PlacedState, Command extends { readonly type: string }>(
-  { kind, message: prefix, words, decider }: ResourceKind<State, Command>,
+  { kind, message: prefix, words, decider, apart }: ResourceKind<State, Command>,
   declared: PlacedDeclaration<State, Command>,
 ): AnyWorkflow => {
   const { object, first, beside = [], following = [], wakes, makes } = declared;
@@ -436,7 +436,10 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
     name: `${kind}Order`,
     subject: {
       category: kind,
-      types: declared.eventTypes.filter(({ resource }) => resource === kind).map(({ type }) => type),
+      types: declared.eventTypes
+        // Of the many that lend, its run has nothing to fold.
+        .filter(({ resource, type }) => resource === kind && apart?.events.includes(type) !== true)
+        .map(({ type }) => type),
       decider: decider as unknown as Decider<State, Any & { readonly type: string }, DomainEvent>,
       idOf: (state) => (state as Placed).id,
     },

@@ -57,6 +57,8 @@ export type World = {
   living(): readonly Incarnation[];
   /** Starts an instance in its place; it is started again whenever it has died or stopped. */
   keepRunning(place: number): void;
+  /** Nobody reaches these hubs, until others are named. */
+  sendAway(hubs: readonly string[]): void;
   /** From now on nothing goes wrong any more and nobody dies. */
   calmDown(): void;
   isCalm(): boolean;
@@ -93,6 +95,7 @@ export const createWorld = (plan: Plan, folder: string, plant?: Plant): World =>
   });
   let failure: Violation | undefined;
   let calm = false;
+  let away: readonly string[] = plan.hubs.flatMap((hub) => (hub.away === true ? [hub.id] : []));
   let ending = false;
   /** Of each place, milliseconds by which its wall clock is off. */
   const clocks = new Map<number, number>();
@@ -156,9 +159,10 @@ export const createWorld = (plan: Plan, folder: string, plant?: Plant): World =>
   }
 
   const isAway = (hub: string): boolean =>
-    plan.hubs.some(({ id, away, outage }) => {
+    away.includes(hub) ||
+    plan.hubs.some(({ id, outage }) => {
       const since = outage === undefined ? -1 : agenda.now() - outage.from;
-      return id === hub && (away === true || (since >= 0 && since < (outage?.ms ?? 0)));
+      return id === hub && since >= 0 && since < (outage?.ms ?? 0);
     });
 
   // A hub that nobody has called yet has no file.
@@ -340,6 +344,9 @@ export const createWorld = (plan: Plan, folder: string, plant?: Plant): World =>
         fail(new Violation(`an incarnation could not be started: ${String((error as Error).stack)}`)),
       );
       starting.add(kept);
+    },
+    sendAway: (those) => {
+      away = those;
     },
     calmDown: () => {
       calm = true;
