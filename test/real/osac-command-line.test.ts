@@ -285,8 +285,6 @@ describe("OSAC's command line", function () {
         `Error: rpc error: code = Unimplemented desc = unknown service ${PUBLIC}.${service}`,
       );
     }
-    const session = await osac('console', 'serial', 'computeinstance', 'vm1');
-    expect(session.error).to.include('unknown service osac.public.v1.ConsoleSessions');
   });
 
   /** Kind, surface and fields of a file, in the order in which one may refer to the other. */
@@ -446,7 +444,17 @@ describe("OSAC's command line", function () {
     [
       'ComputeInstanceCatalogItem',
       'private',
-      { metadata: { name: 'vm-item' }, title: 'Machine', template: { id: 'machine' }, published: true },
+      {
+        metadata: { name: 'vm-item' },
+        title: 'Machine',
+        template: { id: 'machine' },
+        published: true,
+        field_definitions: [
+          { path: 'disk_image.id', editable: true },
+          { path: 'disk_image.name', editable: true },
+          { path: 'network_attachments', editable: true },
+        ],
+      },
     ],
     [
       'ComputeInstance',
@@ -537,6 +545,11 @@ describe("OSAC's command line", function () {
     expect(outcome.calls[0]?.request).to.deep.nested.include({
       'object.spec.catalog_item': { id: 'vm-item' },
     });
+  });
+
+  it('is told plainly that there are no consoles here', async () => {
+    const session = await osac('console', 'serial', 'computeinstance', 'vm1');
+    expect(session.error).to.include('unknown service osac.public.v1.ConsoleSessions');
   });
 
   it('shows virtual machines with their templates, and describes, edits and deletes one', async () => {

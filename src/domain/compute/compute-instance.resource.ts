@@ -257,6 +257,24 @@ const momentOf = (state: PlacedInstance, observed: ObservedInstance, at: string)
   return new Date(Math.max(told, earliest)).toISOString();
 };
 
+/** A restart that nobody saw: its hub tells when it began, and since when the machine runs again. */
+const unseenRestart = (
+  { observed: former, since }: PlacedInstance,
+  observed: ObservedInstance,
+): (ObservedInstance & { readonly at: string }) | undefined => {
+  if (former?.phase !== 'Running' || observed.phase !== 'Running') return undefined;
+  const off = Math.max(timeOf(observed.lastRestartedAt), timeOf(since));
+  const ready = observed.conditions.find(({ type }) => type === 'Ready');
+  return observed.lastRestartedAt !== former.lastRestartedAt && off < timeOf(ready?.lastTransitionTime)
+    ? {
+        ...former,
+        ...defined({ lastRestartedAt: observed.lastRestartedAt }),
+        phase: 'Starting',
+        at: new Date(off).toISOString(),
+      }
+    : undefined;
+};
+
 const record = (
   state: InstanceState,
   { at, observed }: Extract<InstanceCommand, { type: 'RecordObserved' }>,
@@ -268,7 +286,13 @@ const record = (
     : isSettled(state) ||
       (state.failure === undefined && !isAsWanted({ ...state, observed } as PlacedInstance));
   if (isTold && state.reported === undefined && sameJson(state.observed, observed)) return [];
-  const moment = momentOf(state, observed, at);
+  const unseen = unseenRestart(state as PlacedInstance, observed);
+  if (unseen !== undefined) {
+    const begun: InstanceEvent = { type: 'ComputeInstanceObserved', data: unseen };
+    const ended = record(evolve(state, begun), { type: 'RecordObserved', at, observed });
+    return [begun, ...ended];
+  }
+  const moment = momentOf(state as PlacedInstance, observed, at);
   const told: InstanceEvent = { type: 'ComputeInstanceObserved', data: { at: moment, ...observed } };
   if (!failed) return [told];
   const why = { reason: 'ProvisioningFailed', message: 'the hub shows the compute instance as failed' };
@@ -401,12 +425,14 @@ const fold = (state: InstanceState, event: InstanceEvent): InstanceState => {
   }
 };
 
+const evolve = (state: InstanceState, event: InstanceEvent): InstanceState => {
+  const next = fold(state, event);
+  return stateOf(next) === stateOf(state) ? next : { ...next, since: event.data.at };
+};
+
 export const instanceDecider: Decider<InstanceState, InstanceCommand, InstanceEvent> = {
   initialState: documents.initialState,
-  evolve: (state, event) => {
-    const next = fold(state, event);
-    return stateOf(next) === stateOf(state) ? next : { ...next, since: event.data.at };
-  },
+  evolve,
   decide,
 };
 

@@ -111,6 +111,47 @@ describe('the bill of a compute instance', () => {
   });
 });
 
+describe('a restart that nobody saw', () => {
+  const meter = actingComputeInstance.meter;
+  const billed = (run: ReturnType<typeof order>): readonly string[] => {
+    let before = meter?.initial();
+    return run.subjectLog().flatMap((event) => {
+      if (before === undefined || meter === undefined) return [];
+      const { meter: after, closed } = meter.fold(before, event as never);
+      before = after;
+      return closed.map(({ sinceMs, untilMs }) =>
+        [sinceMs, untilMs].map((ms) => new Date(ms).toISOString().slice(11, 19)).join('-'),
+      );
+    });
+  };
+  const running = () => {
+    const run = order();
+    run.place();
+    run.apply();
+    run.hub('Running', ready(true, '2026-11-21T12:00:00Z'));
+    run.after(3 * 60 * 60_000);
+    return run;
+  };
+
+  it('is not billed, from when its hub began it until the machine ran again', () => {
+    const run = running();
+    const restarted = { ...ready(true, '2026-11-21T13:00:40Z'), lastRestartedAt: '2026-11-21T13:00:10Z' };
+    run.hub('Running', restarted);
+    run.hub('Running', restarted);
+    run.hub('Stopped', { ...ready(false, '2026-11-21T14:00:00Z'), lastRestartedAt: '2026-11-21T13:00:10Z' });
+    expect(billed(run)).to.deep.equal(['12:00:00-13:00:10', '13:00:40-14:00:00']);
+  });
+
+  it('of which its hub tells one moment only leaves the bill as it is', () => {
+    const run = running();
+    const at = '2026-11-21T13:00:40Z';
+    run.hub('Running', { ...ready(true, at), lastRestartedAt: at });
+    run.after(60 * 60_000);
+    run.hub('Stopped', { ...ready(false, '2026-11-21T15:30:00Z'), lastRestartedAt: at });
+    expect(billed(run)).to.deep.equal(['12:00:00-15:30:00']);
+  });
+});
+
 describe('the way of a compute instance', () => {
   it('follows its first subnet to its hub and sends what was resolved with the order', () => {
     const run = order({ additional_disks: [{ size_gib: 5 }] });

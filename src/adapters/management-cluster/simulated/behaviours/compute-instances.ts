@@ -29,6 +29,9 @@ const begun = (record: ObjectRecord, before: Before): object => {
   if (isSame) return {};
   return {
     phase: was !== undefined && !runs(spec) ? 'Stopping' : 'Starting',
+    ...(restarts && before.status['phase'] === 'Running'
+      ? { lastRestartedAt: kubernetesTime(before.now) }
+      : {}),
     conditions: conditionsAt(before, [
       ['Provisioned', was !== undefined, was === undefined ? 'WaitingForVM' : 'InfrastructureReady'],
       ['Ready', false, 'Scheduling'],
@@ -48,7 +51,6 @@ const settled = (record: ObjectRecord, before: Before): object => {
   return {
     phase: runs(spec) ? 'Running' : 'Stopped',
     ipAddress: addressOf(record),
-    ...(isRestart(spec, was) ? { lastRestartedAt: kubernetesTime(before.now) } : {}),
     conditions: conditionsAt(before, [
       ['ConfigurationApplied', true, 'Applied'],
       ['Provisioned', true, 'InfrastructureReady'],
