@@ -5,7 +5,11 @@ import { claimOf } from '../../../src/domain/hubs/capacity.ts';
 import type { OwnedObject } from '../../../src/domain/hubs/hub-object.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import { stringAt } from '../../../src/domain/json-tools.ts';
-import { isSettled as isAsOrdered, type Place, type PlacedState } from '../../../src/domain/placed-document.ts';
+import {
+  isSettled as isAsOrdered,
+  type Place,
+  type PlacedState,
+} from '../../../src/domain/placed-document.ts';
 import type { ResourceView } from '../../../src/domain/resource.ts';
 import { parseStreamName } from '../../../src/domain/stream-name.ts';
 import { creationIdOf, principalOf, type Clients } from './clients.ts';
