@@ -92,12 +92,16 @@ export const pendingRestart = (state: PlacedInstance): string | undefined => {
 /** Times of a hub have whole seconds. */
 const secondOf = (text: string | undefined): number => Math.floor(timeOf(text) / 1000);
 
-/** Its hub shows what is wanted of it. */
+const readyIn = (observed: ObservedInstance | undefined) =>
+  observed?.conditions.find(({ type }) => type === 'Ready');
+
+/** Its hub shows what is wanted of it. A machine that was off when its restart was due is as good as restarted. */
 const isAsWanted = ({ document, observed, restart }: PlacedInstance): boolean => {
   if (!runs(document)) return observed?.phase === 'Stopped';
+  const begun = [observed?.lastRestartedAt, readyIn(observed)?.lastTransitionTime];
   return (
     observed?.phase === 'Running' &&
-    (restart === undefined || secondOf(observed.lastRestartedAt) >= secondOf(restart))
+    (restart === undefined || begun.some((at) => secondOf(at) >= secondOf(restart)))
   );
 };
 
@@ -250,7 +254,7 @@ const restartRejection = (
 const momentOf = (state: PlacedInstance, observed: ObservedInstance, at: string): string => {
   const [was, is] = [state.observed, observed].map((one) => one?.phase === 'Running');
   if (was === is) return at;
-  const ready = observed.conditions.find(({ type }) => type === 'Ready');
+  const ready = readyIn(observed);
   const told = timeOf(ready?.lastTransitionTime);
   if (Number.isNaN(told) || (ready?.status === 'True') !== is || told > timeOf(at)) return at;
   const earliest = timeOf(state.since ?? state.createdAt);
@@ -264,7 +268,7 @@ const unseenRestart = (
 ): (ObservedInstance & { readonly at: string }) | undefined => {
   if (former?.phase !== 'Running' || observed.phase !== 'Running') return undefined;
   const off = Math.max(timeOf(observed.lastRestartedAt), timeOf(since));
-  const ready = observed.conditions.find(({ type }) => type === 'Ready');
+  const ready = readyIn(observed);
   return observed.lastRestartedAt !== former.lastRestartedAt && off < timeOf(ready?.lastTransitionTime)
     ? {
         ...former,

@@ -39,6 +39,15 @@ export const createMachineWorkload = (world: World, clients: Clients, networks: 
       await world.agenda.sleep('client', 500);
     }
   };
+  /** Made and ready; operators act on what fails. */
+  const has = async (create: () => Promise<string | undefined>): Promise<string> => {
+    const id = await create();
+    for (let tries = 1; id !== undefined && tries <= 10; tries += 1) {
+      if (await networks.become(id)) return id;
+      await networks.retryFailed();
+    }
+    throw new Violation(`${id} is not ready`);
+  };
   const change = async (id: string, spec: JsonObject): Promise<void> => {
     const reply = await clients.send(ask('PATCH', `compute_instances/${id}`, { spec }, tenant));
     if (reply?.status !== 200) throw new Violation(`${id}: ${reply?.status} ${reply?.message}`);
@@ -73,16 +82,12 @@ export const createMachineWorkload = (world: World, clients: Clients, networks: 
     },
     /** In a network of its own, with a secret beside it. */
     order: async (): Promise<string> => {
-      const network = await networks.network(tenant, 'net');
-      if (!(await networks.become(network)) || network === undefined)
-        throw new Violation('there is no network');
-      const subnet = await networks.subnet(tenant, 'front', network, '10.0.1.0/24');
-      const group = await networks.group(tenant, 'web', network);
-      for (const part of [subnet, group])
-        if (!(await networks.become(part))) throw new Violation('the network is not ready');
+      const network = await has(() => networks.network(tenant, 'net'));
+      const subnet = await has(() => networks.subnet(tenant, 'front', network, '10.0.1.0/24'));
+      const group = await has(() => networks.group(tenant, 'web', network));
       const spec = {
         template: { id: 'machine' },
-        network_attachments: [{ subnet: { id: subnet ?? '' }, security_groups: [{ id: group ?? '' }] }],
+        network_attachments: [{ subnet: { id: subnet }, security_groups: [{ id: group }] }],
         user_data: '#cloud-config',
       };
       return make('compute_instances', { metadata: { name: 'vm', annotations: SLOW }, spec }, tenant);
@@ -131,7 +136,9 @@ const billedTime = (events: readonly DomainEvent[], end: number): readonly Inter
     meter = step.meter;
     return step.closed.map(({ sinceMs, untilMs }): Interval => [sinceMs, untilMs]);
   });
-  return [...closed, ...meter.open.map(({ sinceMs }): Interval => [sinceMs, end])];
+  return [...closed, ...meter.open.map(({ sinceMs }): Interval => [sinceMs, end])].filter(
+    ([from, to]) => from < to,
+  );
 };
 
 const text = (intervals: readonly Interval[]): string =>

@@ -1,5 +1,5 @@
 import { parentPort } from 'node:worker_threads';
-import { MODE_OF, PLANTED, type PlantedBug } from './planted-bugs.ts';
+import { DRILL_OF, MODE_OF, PLANTED, type PlantedBug } from './planted-bugs.ts';
 import { momentsOf, runDrill, type Drill } from './drill.ts';
 import type { Death } from './plan.ts';
 import { simulate } from './simulate.ts';
@@ -26,10 +26,13 @@ export type Report = {
 
 const KEPT_LINES = 200;
 
-export const reportOn = async ({ seed, bug, drill }: Task, keptLines = KEPT_LINES): Promise<Report> => {
+export const reportOn = async (task: Task, keptLines = KEPT_LINES): Promise<Report> => {
+  const { seed, bug } = task;
+  const plant = bug === undefined ? undefined : PLANTED[bug];
+  const drill = task.drill ?? (bug === undefined ? undefined : DRILL_OF[bug]);
   const { failure, hash, steps, events, births, ms, plan, lines } = await (drill === undefined
     ? simulate(seed, bug === undefined ? {} : { plant: PLANTED[bug], mode: MODE_OF[bug] })
-    : runDrill(seed, drill));
+    : runDrill(seed, drill, plant));
   return {
     seed,
     failure: failure?.message,

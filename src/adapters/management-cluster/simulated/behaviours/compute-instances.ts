@@ -29,9 +29,7 @@ const begun = (record: ObjectRecord, before: Before): object => {
   if (isSame) return {};
   return {
     phase: was !== undefined && !runs(spec) ? 'Stopping' : 'Starting',
-    ...(restarts && before.status['phase'] === 'Running'
-      ? { lastRestartedAt: kubernetesTime(before.now) }
-      : {}),
+    ...(restarts ? { lastRestartedAt: kubernetesTime(before.now) } : {}),
     conditions: conditionsAt(before, [
       ['Provisioned', was !== undefined, was === undefined ? 'WaitingForVM' : 'InfrastructureReady'],
       ['Ready', false, 'Scheduling'],
