@@ -12,6 +12,7 @@ import {
   emptyBook,
   evolveAddress,
   isAddressEvent,
+  withRest,
   type AddressBook,
   type AddressCommand,
   type AddressEvent,
@@ -181,7 +182,11 @@ const poolRejection = (document: JsonObject): Rejection | undefined => {
 export const poolDecider: Decider<PoolState, PoolCommand, PoolEvent> = {
   initialState: documents.initialState,
   evolve: (state, event) => {
-    if (!isAddressEvent(event)) return documents.evolve(state, event);
+    if (!isAddressEvent(event)) {
+      const next = documents.evolve(state, event);
+      const isRevised = event.type === 'ExternalIPPoolRevised' && isStored(next) && next.book !== undefined;
+      return isRevised ? { ...next, book: withRest(bookOf(next), addressRules(next).restMs) } : next;
+    }
     if (!isStored(state)) return state;
     return {
       ...state,
@@ -244,5 +249,6 @@ export const externalIpPool: ResourceKind<PoolState, PoolCommand, PoolEvent> = {
     ...(stringAt(objectAt(document, 'status'), 'message').startsWith(SHOWN_FOR_TWO) ? [SHOWN_TWICE] : []),
   ],
   decider: poolDecider,
+  stateVersion: 2,
   view: documents.view,
 };
