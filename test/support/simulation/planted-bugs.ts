@@ -8,6 +8,7 @@ import {
 import { AutomationError, type Automation } from '../../../src/app/automation/automation.ts';
 import { HubError, type ManagementCluster } from '../../../src/app/hubs/management-cluster.ts';
 import type { SystemPorts } from '../../../src/composition/system.ts';
+import type { Drill } from './drill.ts';
 import type { Life } from './life.ts';
 import type { RealHubPlan } from './plan.ts';
 import type { Plant } from './world.ts';
@@ -55,6 +56,8 @@ export const PLANTED = {
   'the ranges of a subnet are not claimed': (ports) => withoutStoring(ports, 'SubnetRangesClaimed'),
 
   'an address is attached without being claimed': (ports) => withoutStoring(ports, 'ExternalIPAttached'),
+
+  'two pools are given the same addresses': (ports) => withoutStoring(ports, 'PoolRangesClaimed'),
 
   'a place on a hub is not given back': (ports) => withoutStoring(ports, 'HubCapacityReleased'),
 
@@ -107,6 +110,14 @@ export const PLANTED = {
     withHubs(ports, (hub) => ({
       create: (kind, manifest, by) => hub.create(kind, manifest, by).catch(asFailure),
       patch: (kind, ref, spec, by) => hub.patch(kind, ref, spec, by).catch(asFailure),
+    })),
+
+  'a machine is billed from when it is seen, not from when it runs': (ports) =>
+    withHubs(ports, (hub) => ({
+      get: async (kind, ref, by) => withoutTimes(await hub.get(kind, ref, by)),
+      watch: async function* (kind, namespace, signal) {
+        for await (const event of hub.watch(kind, namespace, signal)) yield withoutTimes(event);
+      },
     })),
 
   'every attempt makes up a name of its own': (ports, life) =>
@@ -221,12 +232,18 @@ export const MODE_OF: { readonly [Bug in PlantedBug]?: RealHubPlan['mode'] } = {
 export const OF_EVERY_KIND: ReadonlySet<PlantedBug> = new Set<PlantedBug>([
   'the ranges of a subnet are not claimed',
   'an address is attached without being claimed',
+  'two pools are given the same addresses',
   'a place on a hub is not given back',
   'an address is not given back to its pool',
   'a tenant gets a part of what it should get from the start',
   'what a tenant had on a hub stays there',
   'machines are billed by when they were looked at',
 ]);
+
+/** What they are found by where no world of a seed shows them. */
+export const DRILL_OF: { readonly [Bug in PlantedBug]?: Drill } = {
+  'a machine is billed from when it is seen, not from when it runs': { machines: true, restless: true },
+};
 
 const withStore = (ports: SystemPorts, change: (store: EventStore) => Partial<EventStore>): SystemPorts => ({
   ...ports,
@@ -292,6 +309,13 @@ const pretended = (expected: ExpectedRevision, events: number): Appended => ({
   position: '0000000000000001',
   duplicate: false,
 });
+
+const withoutTimes = <T>(shown: T): T =>
+  shown === undefined
+    ? shown
+    : (JSON.parse(
+        JSON.stringify(shown, (key, value: unknown) => (key === 'lastTransitionTime' ? undefined : value)),
+      ) as T);
 
 const isApply = (effectId: string): boolean => effectId.includes('/apply:');
 

@@ -1,5 +1,5 @@
 import { parentPort } from 'node:worker_threads';
-import { MODE_OF, PLANTED, type PlantedBug } from './planted-bugs.ts';
+import { DRILL_OF, MODE_OF, PLANTED, type PlantedBug } from './planted-bugs.ts';
 import { momentsOf, runDrill, type Drill } from './drill.ts';
 import type { Death } from './plan.ts';
 import { simulateEveryKind } from './every-kind-world.ts';
@@ -34,9 +34,11 @@ export type Report = {
 
 const KEPT_LINES = 200;
 
-const played = ({ seed, bug, drill, everyKind = false }: Task): Promise<Simulated> => {
-  if (drill !== undefined) return runDrill(seed, drill);
+const played = (task: Task): Promise<Simulated> => {
+  const { seed, bug, everyKind = false } = task;
   const plant = bug === undefined ? undefined : PLANTED[bug];
+  const drill = task.drill ?? (bug === undefined ? undefined : DRILL_OF[bug]);
+  if (drill !== undefined) return runDrill(seed, drill, plant);
   if (everyKind) return simulateEveryKind(seed, plant);
   return simulate(seed, bug === undefined || plant === undefined ? {} : { plant, mode: MODE_OF[bug] });
 };
