@@ -1,22 +1,18 @@
-import { plainValue } from '../catalog/parameter-values.ts';
-import { PARAMETERS } from '../catalog/spec-shape.ts';
 import type { JsonObject } from '../json.ts';
-import { byKey, defined, listAt, numberAt, objectAt, stringAt, textOf } from '../json-tools.ts';
+import { defined, listAt, numberAt, objectAt, stringAt, textOf } from '../json-tools.ts';
 import type { Condition } from '../hubs/hub-codecs.ts';
 import { OSAC_GROUP } from '../hubs/hub-object.ts';
+import { attachmentsOf, groupsIn, subnetIn } from '../machines/attachments.ts';
+import { plainParameters } from '../machines/order.ts';
+import { USER_DATA_DEEDS, userDataBeside, userDataOf } from '../machines/user-data.ts';
 import { SECURITY_GROUP, SUBNET } from '../networks/hub-objects.ts';
 import { placeWithParent, wokenByParent, type Parent } from '../placed-with-parent.ts';
 import type { Placed } from '../placed-document.ts';
 import { documentOf, placedKind, type PlacedRun } from '../placed-workflow.ts';
 import {
-  attachmentsOf,
   computeInstance,
-  groupsIn,
-  instanceBound,
-  instanceMakes,
+  instanceAddress,
   pendingRestart,
-  subnetIn,
-  USER_DATA,
   type InstanceCommand,
   type InstanceEvent,
   type InstanceState,
@@ -45,17 +41,6 @@ const diskOf = (disk: JsonObject): JsonObject =>
     storageTier: stringAt(disk, 'storage_tier') || undefined,
   }) as JsonObject;
 
-const userDataOf = ({ subject }: InstanceRun) => (subject as Placed).secrets[USER_DATA];
-
-const parametersText = (spec: JsonObject): string =>
-  JSON.stringify(
-    Object.fromEntries(
-      Object.entries(objectAt(spec, PARAMETERS))
-        .sort(byKey)
-        .map(([name, value]) => [name, plainValue(value as JsonObject)]),
-    ),
-  );
-
 /** Its object as it should be. */
 const wantedSpec = (run: InstanceRun): JsonObject => {
   const document = documentOf(run);
@@ -65,7 +50,7 @@ const wantedSpec = (run: InstanceRun): JsonObject => {
   const sshKey = stringAt(spec, 'ssh_public_key');
   return {
     templateID: stringAt(objectAt(spec, 'template'), 'id'),
-    templateParameters: parametersText(spec),
+    templateParameters: JSON.stringify(plainParameters(spec)),
     cores: resolved?.instanceType.cores ?? 0,
     memoryGiB: resolved?.instanceType.memoryGib ?? 0,
     image: { sourceType: 'registry', sourceRef: resolved?.diskImage.sourceRef ?? '' },
@@ -125,17 +110,10 @@ export const actingComputeInstance = placedKind<InstanceState, InstanceCommand, 
   {
     eventTypes: computeEventTypes,
     object: COMPUTE_INSTANCE,
-    beside: [
-      {
-        step: 'user-data',
-        object: USER_DATA_SECRET,
-        needed: (run) => userDataOf(run) !== undefined,
-        wanted: (run) => ({ spec: {}, secrets: { userData: { ...userDataOf(run) } } }),
-      },
-    ],
+    beside: [userDataBeside(USER_DATA_SECRET)],
     wakes: wokenByParent(FIRST_SUBNET),
     first: [placeWithParent(FIRST_SUBNET, COMPUTE_INSTANCE)],
-    makes: { objects: instanceMakes, bound: instanceBound },
+    makes: { objects: instanceAddress.makes, bound: instanceAddress.bound },
     changes: true,
     again: ['ComputeInstanceRestartDue', 'ComputeInstanceDriftSeen'],
     due: {
@@ -163,8 +141,7 @@ export const actingComputeInstance = placedKind<InstanceState, InstanceCommand, 
     states: ['accepted', 'starting', 'running', 'stopping', 'stopped', 'paused', 'failed', 'deleting'],
     deeds: {
       place: 'find the hub of its subnet',
-      'user-data': 'send its user data to its hub',
-      'undo-user-data': 'delete its user data from its hub',
+      ...USER_DATA_DEEDS,
       'make-objects': 'make its external IP and the attachment',
       'remove-objects': 'remove what is attached to it',
     },
