@@ -85,10 +85,11 @@ export type PlacedDeclaration<State extends PlacedState, Command> = Pick<
   }[];
   /** Before the object is applied; the place is one of them. One that has to wait keeps `{waiting, until?}`. */
   readonly first: readonly PlacedStep<State, Command | PlacedCommand>[];
-  /** Types of events that may end such a wait; `of`: id of the stream that they must be in. */
+  /** Types of events that may end such a wait; `of`: id of the stream that they must be in; where it says none, `all` may. */
   readonly wakes: {
     readonly types: readonly string[];
-    readonly of?: (run: PlacedRun<State>) => string;
+    readonly of?: (run: PlacedRun<State>) => string | undefined;
+    readonly all?: readonly string[];
     /** How many one event wakes. Default: a few, for most often it frees one thing. */
     readonly most?: number;
   };
@@ -477,7 +478,8 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
       // It asks at the time that it was told of, whoever woke it before. Where others were faster there are more of them.
       const rest = until === '' || until === came ? delayAfter(run.id, times, WAITING_BACKOFF) : MINUTE;
       const soonest = until !== '' && came === undefined ? until : later(at, rest);
-      const asked = wakes.of === undefined ? ASK_AGAIN : `${ASK_AGAIN}:${wakes.of(run)}`;
+      const awaited = wakes.of?.(run);
+      const asked = awaited === undefined ? ASK_AGAIN : `${ASK_AGAIN}:${awaited}`;
       const { hub = '' } = placeOf(run) ?? {};
       const byHub = wait.isForHub
         ? `${HUB_CARRIES}:${hub}`
@@ -491,6 +493,7 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
         timerId: ASK_AGAIN,
         ...(wakes.of === undefined ? {} : { perStream: wakes.most ?? MOST_WOKEN }),
       },
+      ...(wakes.all === undefined ? [] : [{ types: wakes.all, timerId: ASK_AGAIN }]),
       TENANT_WAKE,
       HUB_WAKE,
     ],

@@ -22,6 +22,7 @@ export const bareMetalInstanceTemplate = documentKind({
   rights: 'offered',
   inCatalogue: true,
   outsideProjectsForAll: true,
+  namesById: 'hostType',
   methods: { public: ['List', 'Get'], private: ['List', 'Get', 'Create', 'Update', 'Delete'] },
   untold: true,
   idFrom: templateIdFrom,

@@ -54,14 +54,14 @@ export const imageRejection = (spec: JsonObject, field: string): Rejection | und
   return undefined;
 };
 
-/** A 64-bit number as JSON has it; what a number of JavaScript cannot hold, hubs would be told wrong. */
-export const triggerOf = (document: JsonObject): number =>
-  Number(stringAt(isObject(document) ? document : {}, 'restart_trigger') || 0);
+/** A 64-bit number as JSON has it. */
+export const triggerOf = (document: JsonObject): string => stringAt(document, 'restart_trigger') || '0';
 
+/** What a number of JavaScript cannot hold, a hub would be told wrong. */
 export const triggerRejection = (spec: JsonObject): Rejection | undefined => {
   const field = 'spec.restart_trigger';
   const most = Number.MAX_SAFE_INTEGER;
-  return Number.isSafeInteger(triggerOf(spec))
+  return Number.isSafeInteger(Number(triggerOf(spec)))
     ? undefined
     : invalid('INVALID_TRIGGER', field, `field '${field}' must be from ${-most} to ${most}`);
 };

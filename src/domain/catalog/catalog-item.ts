@@ -132,7 +132,8 @@ const definitionProblem = (
       : { field: 'default', problem: `field '${path}' is not editable, so it needs a default` };
   if (JSON.stringify(fallback).length > MAX_DEFAULT)
     return { field: 'default', problem: `the default of '${path}' has more than ${MAX_DEFAULT} characters` };
-  return secrets.includes(path)
+  // An empty one says that it may be left out.
+  return secrets.includes(path) && fallback !== ''
     ? {
         field: 'default',
         problem: `a secret cannot be the default of '${path}': give the template one instead`,

@@ -20,6 +20,7 @@ import {
 } from '../machines/address.ts';
 import { attachmentsRejection } from '../machines/attachments.ts';
 import { momentOf, timeOf } from '../machines/moment.ts';
+import { driftEvents, observedEvents, undone, type Drifted } from '../machines/observed.ts';
 import { USER_DATA, USER_DATA_RULES } from '../machines/user-data.ts';
 import {
   holdersOf,
@@ -54,14 +55,14 @@ export const INSTANCE_PRIVATE_ONLY = ['metadata.finalizers', 'status.hub'];
 const CARRIED_OUT = ['run_strategy', 'restart_requested_at', 'network_attachments'];
 
 export type InstanceState = PlacedState &
-  Addressed & {
+  Addressed &
+  Drifted & {
     readonly resolved?: ResolvedInstance;
     readonly observed?: ObservedInstance;
     /** When it entered the state that it shows. */
     readonly since?: string;
     /** The last restart whose time has come. */
     readonly restart?: string;
-    readonly drift?: { readonly at: string; readonly fields: readonly string[] };
   };
 type PlacedInstance = Placed & InstanceState;
 
@@ -149,15 +150,11 @@ const conditionsOf = (state: PlacedInstance): readonly JsonObject[] => {
   ];
 };
 
-export const instanceAddress = machineAddress({
-  field: 'compute_instance',
-  words: 'compute instance',
-  prefix: 'ComputeInstance',
-});
+const WORDS = { words: 'compute instance', prefix: 'ComputeInstance' };
+export const instanceAddress = machineAddress({ ...WORDS, field: 'compute_instance' });
 
 const documents = placedDocument({
-  words: 'compute instance',
-  prefix: 'ComputeInstance',
+  ...WORDS,
   done: 'Observed',
   immutable: IMMUTABLE,
   secrets: [{ path: USER_DATA, reads: '***' }],
@@ -215,14 +212,8 @@ const restartRejection = (
 const record = (
   state: InstanceState,
   { at, observed }: Extract<InstanceCommand, { type: 'RecordObserved' }>,
-): readonly InstanceEvent[] => {
+): readonly InstanceEvent[] | Rejection => {
   if (!isUnderWay(state)) return [];
-  const failed = observed.phase === 'Failed';
-  const isTold = failed
-    ? state.failure !== undefined
-    : isSettled(state) ||
-      (state.failure === undefined && !isAsWanted({ ...state, observed } as PlacedInstance));
-  if (isTold && state.reported === undefined && sameJson(state.observed, observed)) return [];
   const changed = [state.observed, observed].map((one) => one?.phase === 'Running');
   const said = observed.conditions.find(({ type }) => type === 'Ready');
   const moment = momentOf(
@@ -230,15 +221,11 @@ const record = (
     { at: said?.lastTransitionTime, runs: said?.status === 'True' },
     { since: state.since ?? state.createdAt, at },
   );
-  const told: InstanceEvent = { type: 'ComputeInstanceObserved', data: { at: moment, ...observed } };
-  if (!failed) return [told];
-  const why = { reason: 'ProvisioningFailed', message: 'the hub shows the compute instance as failed' };
-  const detail = defined({ detail: observed.message });
-  return [told, { type: 'ComputeInstanceFailed', data: { at: moment, ...why, ...detail } }];
+  const isFailed = observed.phase === 'Failed';
+  const isAsNow = isAsWanted({ ...state, observed });
+  const told = { isFailed, isAsWanted: isAsNow, moment };
+  return observedEvents(state, observed, told, WORDS) as readonly InstanceEvent[] | Rejection;
 };
-
-/** Of what somebody changes again and again. */
-const DRIFT_AGAIN_MS = 60_000;
 
 const decide = (state: InstanceState, command: InstanceCommand): readonly InstanceEvent[] | Rejection => {
   switch (command.type) {
@@ -266,21 +253,11 @@ const decide = (state: InstanceState, command: InstanceCommand): readonly Instan
         ? [{ type: 'ComputeInstanceRestartDue', data: { at, requestedAt } }]
         : [];
     }
-    case 'RecordDrift': {
-      const { at, fields } = command;
-      const isEarly = state.drift !== undefined && timeOf(at) - timeOf(state.drift.at) < DRIFT_AGAIN_MS;
-      return !isUnderWay(state) || isEarly
-        ? []
-        : [{ type: 'ComputeInstanceDriftSeen', data: { at, fields } }];
-    }
+    case 'RecordDrift':
+      return driftEvents(state, command, WORDS) as readonly InstanceEvent[];
     default:
       return documents.decide(state, command) as readonly InstanceEvent[] | Rejection;
   }
-};
-
-const undone = <State extends InstanceState>(state: State): State => {
-  const { done: _done, ...begun } = state;
-  return begun as State;
 };
 
 const fold = (state: InstanceState, event: InstanceEvent): InstanceState => {

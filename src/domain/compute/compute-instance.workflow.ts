@@ -4,6 +4,7 @@ import type { Condition } from '../hubs/hub-codecs.ts';
 import { OSAC_GROUP } from '../hubs/hub-object.ts';
 import { attachmentsOf, groupsIn, subnetIn } from '../machines/attachments.ts';
 import { plainParameters } from '../machines/order.ts';
+import { driftIn } from '../machines/observed.ts';
 import { USER_DATA_DEEDS, userDataBeside, userDataOf } from '../machines/user-data.ts';
 import { SECURITY_GROUP, SUBNET } from '../networks/hub-objects.ts';
 import { placeWithParent, wokenByParent, type Parent } from '../placed-with-parent.ts';
@@ -85,14 +86,6 @@ const observedIn = (object: JsonObject): ObservedInstance => {
   };
 };
 
-/** Fields that somebody else changed since it was sent. What is older than that says nothing. */
-const driftIn = (run: InstanceRun, object: JsonObject): readonly string[] => {
-  const sent = numberAt(run.done['apply']?.result, 'generation');
-  if (numberAt(object, 'generation') < sent) return [];
-  const drift = COMPUTE_INSTANCE.drift?.(objectAt(object, 'spec') as never, wantedSpec(run) as never);
-  return drift !== undefined && 'patch' in drift ? Object.keys(drift.patch ?? {}) : [];
-};
-
 const user = (data: JsonObject): string => ` (${stringAt(objectAt(data, 'holder'), 'id')})`;
 
 const PHASES: { readonly [phase: string]: string } = {
@@ -130,7 +123,7 @@ export const actingComputeInstance = placedKind<InstanceState, InstanceCommand, 
     }),
     observed: true,
     ready: (run, object, at) => {
-      const fields = driftIn(run, object);
+      const fields = driftIn(run, object, COMPUTE_INSTANCE, wantedSpec(run));
       if (fields.length > 0) return { type: 'RecordDrift', at, fields };
       // Nobody works on it there yet.
       return stringAt(object, 'phase') === ''

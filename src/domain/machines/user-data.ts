@@ -28,6 +28,7 @@ export const userDataSecret = (
   kind: string,
   word: string,
   owner: string,
+  prefix = 'userdata',
 ): OwnedObject<z.infer<typeof userData>> => {
   const meta = networkObject(kind, word, 'user data Secrets');
   return {
@@ -36,7 +37,7 @@ export const userDataSecret = (
     version: 'v1',
     plural: 'secrets',
     owner,
-    nameOf: (id) => `userdata-${base32(fnv1a64(id))}`,
+    nameOf: (id) => `${prefix}-${base32(fnv1a64(id))}`,
     stored: { kind: 'Secret', field: 'stringData' },
     unwatched: true,
     withoutPlaybook: true,
