@@ -137,7 +137,7 @@ const completed = (document: JsonObject, previous?: JsonObject): JsonObject => {
     ...document,
     spec: {
       ...spec,
-      run_strategy: stringAt(spec, 'run_strategy') || ALWAYS,
+      run_strategy: spec['run_strategy'] ?? ALWAYS,
       ...(attachments.length === 0 ? {} : { network_attachments: [...keptInterfaces(attachments, before)] }),
     },
   };

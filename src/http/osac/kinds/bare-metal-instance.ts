@@ -32,6 +32,7 @@ import type { Offered } from './catalog-item.ts';
 import {
   addressFor,
   ALL,
+  canonicalSpec,
   checkAttachments,
   orThrow,
   outsideItem,
@@ -103,7 +104,10 @@ export const bareMetalCreation = (services: MachineServices): Creation<BareMetal
     if (template === undefined) throw new TypeError('a published item has a template');
     throwIf(templateRejection(template));
     const filled = filledSpec(withUserData(specOf(document), sent), item, template, services);
-    const order = { ...document, spec: withoutValueAt(filled, 'user_data') };
+    const order = {
+      ...document,
+      spec: canonicalSpec(bareMetalInstance.message, withoutValueAt(filled, 'user_data')),
+    };
     const whole = resolveReferences(
       { references: bareMetalInstance.references, messageOf: services.messageOf },
       order,

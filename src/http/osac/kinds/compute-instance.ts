@@ -24,6 +24,7 @@ import type { Revision } from '../updates.ts';
 import {
   addressFor,
   ALL,
+  canonicalSpec,
   checkAttachments,
   orThrow,
   outsideItem,
@@ -54,7 +55,11 @@ export const instanceCreation = (services: Services): Creation<InstanceCommand> 
     if (template === undefined) throw new TypeError('an order has a template');
     const source = { ...(item && { item }), template };
     const filled = orThrow(filledSpec(withUserData(spec, sent), source, services.schemas.judge()));
-    const complete = withAttachments(withoutValueAt(filled as JsonObject, 'user_data'), object, services);
+    const complete = withAttachments(
+      canonicalSpec(computeInstance.message, withoutValueAt(filled as JsonObject, 'user_data')),
+      object,
+      services,
+    );
     const order = { ...document, spec: complete };
     const whole = resolveReferences(
       { references: computeInstance.references, messageOf: services.messageOf },

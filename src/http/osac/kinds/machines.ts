@@ -23,6 +23,7 @@ import type { ResourceView } from '../../../domain/resource.ts';
 import type { ResourceRow } from '../../../projections/read-models.ts';
 import { addressPools } from '../catalogue.ts';
 import { refused, type NewObject } from '../creates.ts';
+import { canonicalDocument, MESSAGES } from '../messages.ts';
 import type { Change } from '../updates.ts';
 import { objectOf } from './catalog-item.ts';
 import type { PartServices } from './kind-parts.ts';
@@ -53,6 +54,13 @@ export const templateOf = (
   item === undefined
     ? undefined
     : parsed(resources.get(kind, stringAt(objectAt(item.document, 'template'), 'id'), ALL));
+
+/** Defaults of an item as the message has them: what is empty there is left out. */
+export const canonicalSpec = (message: string, spec: JsonObject): JsonObject => {
+  const shape = MESSAGES[message]?.private;
+  if (shape === undefined) throw new TypeError(`${message} has no message`);
+  return objectAt(canonicalDocument(shape, { spec }), 'spec');
+};
 
 /** An item governs what was sent, secrets included. */
 export const withUserData = (spec: JsonObject, sent: JsonObject): JsonObject => {
