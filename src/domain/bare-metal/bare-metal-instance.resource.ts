@@ -206,7 +206,7 @@ const changeRejection = (
 const record = (
   state: BareMetalState,
   { at, observed }: Extract<BareMetalCommand, { type: 'RecordObserved' }>,
-): readonly BareMetalEvent[] | Rejection => {
+): readonly BareMetalEvent[] => {
   if (!isUnderWay(state)) return [];
   const next: PlacedBareMetal = { ...without(state, 'failure'), observed } as PlacedBareMetal;
   const power = powerOf(observed);
@@ -217,7 +217,7 @@ const record = (
   );
   const isFailed = shownBy(state.document, observed) === 'FAILED';
   const told = { isFailed, isAsWanted: isAsWanted(next), moment };
-  return observedEvents(state, observed, told, WORDS) as readonly BareMetalEvent[] | Rejection;
+  return observedEvents(state, observed, told, WORDS) as readonly BareMetalEvent[];
 };
 
 type Decided = readonly BareMetalEvent[] | Rejection;

@@ -125,7 +125,7 @@ export const actingBareMetalInstance = placedKind<BareMetalState, BareMetalComma
     wakes: {
       ...WOKEN,
       of: (run) => (isAttached(run) ? WOKEN.of(run) : undefined),
-      all: HUB_NEWS,
+      elsewhere: HUB_NEWS,
     },
     first: [
       { ...placeWithParent<BareMetalState>(FIRST_SUBNET, BARE_METAL_INSTANCE), needed: isAttached },

@@ -88,12 +88,16 @@ export const pendingRestart = (state: PlacedInstance): string | undefined => {
 /** Times of a hub have whole seconds. */
 const secondOf = (text: string | undefined): number => Math.floor(timeOf(text) / 1000);
 
-/** Its hub shows what is wanted of it. */
+const readyIn = (observed: ObservedInstance | undefined) =>
+  observed?.conditions.find(({ type }) => type === 'Ready');
+
+/** Its hub shows what is wanted of it. A machine that was off when its restart was due is as good as restarted. */
 const isAsWanted = ({ document, observed, restart }: PlacedInstance): boolean => {
   if (!runs(document)) return observed?.phase === 'Stopped';
+  const begun = [observed?.lastRestartedAt, readyIn(observed)?.lastTransitionTime];
   return (
     observed?.phase === 'Running' &&
-    (restart === undefined || secondOf(observed.lastRestartedAt) >= secondOf(restart))
+    (restart === undefined || begun.some((at) => secondOf(at) >= secondOf(restart)))
   );
 };
 
@@ -209,22 +213,47 @@ const restartRejection = (
     : undefined;
 };
 
+/** A restart that nobody saw: its hub tells when it began, and since when the machine runs again. */
+const unseenRestart = (
+  { observed: former, since }: PlacedInstance,
+  observed: ObservedInstance,
+): (ObservedInstance & { readonly at: string }) | undefined => {
+  if (former?.phase !== 'Running' || observed.phase !== 'Running') return undefined;
+  const off = Math.max(timeOf(observed.lastRestartedAt), timeOf(since));
+  const ready = readyIn(observed);
+  return observed.lastRestartedAt !== former.lastRestartedAt && off < timeOf(ready?.lastTransitionTime)
+    ? {
+        ...former,
+        ...defined({ lastRestartedAt: observed.lastRestartedAt }),
+        phase: 'Starting',
+        at: new Date(off).toISOString(),
+      }
+    : undefined;
+};
+
 const record = (
   state: InstanceState,
   { at, observed }: Extract<InstanceCommand, { type: 'RecordObserved' }>,
-): readonly InstanceEvent[] | Rejection => {
+): readonly InstanceEvent[] => {
   if (!isUnderWay(state)) return [];
-  const changed = [state.observed, observed].map((one) => one?.phase === 'Running');
-  const said = observed.conditions.find(({ type }) => type === 'Ready');
+  const unseen = unseenRestart(state as PlacedInstance, observed);
+  if (unseen !== undefined) {
+    const begun: InstanceEvent = { type: 'ComputeInstanceObserved', data: unseen };
+    const ended = record(evolve(state, begun), { type: 'RecordObserved', at, observed });
+    return [begun, ...ended];
+  }
+  const ready = readyIn(observed);
   const moment = momentOf(
-    [changed[0] === true, changed[1] === true],
-    { at: said?.lastTransitionTime, runs: said?.status === 'True' },
+    [state.observed?.phase === 'Running', observed.phase === 'Running'],
+    { at: ready?.lastTransitionTime, runs: ready?.status === 'True' },
     { since: state.since ?? state.createdAt, at },
   );
-  const isFailed = observed.phase === 'Failed';
-  const isAsNow = isAsWanted({ ...state, observed });
-  const told = { isFailed, isAsWanted: isAsNow, moment };
-  return observedEvents(state, observed, told, WORDS) as readonly InstanceEvent[] | Rejection;
+  const told = {
+    isFailed: observed.phase === 'Failed',
+    isAsWanted: isAsWanted({ ...state, observed }),
+    moment,
+  };
+  return observedEvents(state, observed, told, WORDS) as readonly InstanceEvent[];
 };
 
 const decide = (state: InstanceState, command: InstanceCommand): readonly InstanceEvent[] | Rejection => {
@@ -291,12 +320,14 @@ const fold = (state: InstanceState, event: InstanceEvent): InstanceState => {
   }
 };
 
+const evolve = (state: InstanceState, event: InstanceEvent): InstanceState => {
+  const next = fold(state, event);
+  return stateOf(next) === stateOf(state) ? next : { ...next, since: event.data.at };
+};
+
 export const instanceDecider: Decider<InstanceState, InstanceCommand, InstanceEvent> = {
   initialState: documents.initialState,
-  evolve: (state, event) => {
-    const next = fold(state, event);
-    return stateOf(next) === stateOf(state) ? next : { ...next, since: event.data.at };
-  },
+  evolve,
   decide,
 };
 

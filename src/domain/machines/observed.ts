@@ -1,4 +1,4 @@
-import type { Decision, DomainEvent } from '../decider.ts';
+import type { DomainEvent } from '../decider.ts';
 import type { OwnedObject } from '../hubs/hub-object.ts';
 import type { JsonObject } from '../json.ts';
 import { defined, numberAt, objectAt, sameJson } from '../json-tools.ts';
@@ -16,7 +16,7 @@ export const observedEvents = <One extends Seen>(
   observed: One,
   told: { readonly isFailed: boolean; readonly isAsWanted: boolean; readonly moment: string },
   { prefix, words }: Machine,
-): Decision<DomainEvent> => {
+): readonly DomainEvent[] => {
   if (!isUnderWay(state)) return [];
   const isTold = told.isFailed
     ? state.failure !== undefined
