@@ -24,6 +24,7 @@ import { driftEvents, observedEvents, undone, type Drifted } from '../machines/o
 import { USER_DATA, USER_DATA_RULES } from '../machines/user-data.ts';
 import {
   holdersOf,
+  isAborted,
   isSettled,
   isUnderWay,
   OVERDUE,
@@ -106,7 +107,8 @@ const stateOf = (state: InstanceState): string => {
   if (state.status === 'absent' || state.status === 'abandoned') return '';
   const { status, failure, observed, place, waiting } = state;
   if (status !== 'present') return 'DELETING';
-  if (failure !== undefined) return 'FAILED';
+  // What failed may be a change of a machine that runs.
+  if (isAborted(state) || (failure !== undefined && observed === undefined)) return 'FAILED';
   if (observed !== undefined) return observed.phase.toUpperCase();
   return place === undefined && waiting === undefined ? '' : 'STARTING';
 };
