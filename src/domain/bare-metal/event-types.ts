@@ -4,7 +4,7 @@ import { typesOf } from '../schemas.ts';
 import { BARE_METAL_PRIVATE_ONLY, bareMetalInstance } from './bare-metal-instance.resource.ts';
 import { BARE_METAL_SHAPES } from './event-shapes.ts';
 
-const context = 'bare-metal';
+const context = 'bare_metal';
 const internal = { audience: 'internal' } as const;
 
 /** Registry entries of bare-metal instances. */
