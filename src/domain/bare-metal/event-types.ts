@@ -11,8 +11,8 @@ const internal = { audience: 'internal' } as const;
 export const bareMetalEventTypes: readonly EventType[] = [
   ...placedTypes({ ...bareMetalInstance, context, hidden: BARE_METAL_PRIVATE_ONLY }, 'BareMetalInstance'),
   ...typesOf({ context, audience: 'tenant', resource: bareMetalInstance.kind }, BARE_METAL_SHAPES, {
-    BareMetalInstanceResolved: { providerOnly: ['type.selector'] },
-    BareMetalInstanceObserved: { providerOnly: ['message', 'conditions'] },
+    BareMetalInstanceResolved: { providerOnly: ['instanceType.selector'] },
+    BareMetalInstanceObserved: { providerOnly: ['message'] },
     BareMetalInstanceDriftSeen: { audience: 'provider' },
     BareMetalInstanceAddressAttached: internal,
     BareMetalInstanceAddressDetached: internal,
