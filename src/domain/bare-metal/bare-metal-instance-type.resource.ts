@@ -125,5 +125,9 @@ const selectorRejection = (labels: { readonly [key: string]: string }): Rejectio
   const wrong = pairs.find(([key, value]) => !LABEL_KEY.test(key) || !isLabelValue(value));
   return wrong === undefined
     ? undefined
-    : invalid('INVALID_SELECTOR', field, `field '${field}' holds '${wrong[0]}', which is no label of a host`);
+    : invalid(
+        'INVALID_SELECTOR',
+        field,
+        `field '${field}' holds '${wrong[0]}': keys and values must be Kubernetes labels`,
+      );
 };
