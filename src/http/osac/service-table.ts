@@ -44,12 +44,26 @@ export type SingleService = {
   readonly handler: (call: { readonly surface: Surface }) => Answer;
 };
 
+/** A method without a kind that takes an object and answers it completed: `POST P/console_sessions`. */
+export type ActionService = {
+  /** `ConsoleSessions.Create`. */
+  readonly method: string;
+  readonly governed: Governed;
+  /** Of the object that is sent and answered. */
+  readonly schema: DescMessage;
+  /** Checks that hold before anybody asks who calls (OSAC). Throws ApiError. */
+  readonly check: (object: CreateMessage['object']) => void;
+  readonly handler: Handler<CreateMessage>;
+};
+
 export type SurfaceTable = {
   readonly surface: Surface;
   /** `/api/fulfillment/v1`. */
   readonly prefix: string;
   readonly kinds: ReadonlyMap<string, KindService>;
   readonly singles: ReadonlyMap<string, SingleService>;
+  /** By collection. Absent: none. */
+  readonly actions?: ReadonlyMap<string, ActionService>;
   /** Somebody says that something about this object has changed outside. */
   readonly signalled: (kind: string, id: string) => void;
 };
