@@ -1,3 +1,5 @@
+import type { ConsoleEnd } from '../../domain/consoles.ts';
+
 /** Bytes both ways, one piece after the other: a machine's console, or the client at the other end of it. */
 export type ConsoleLine = {
   /** What comes from there. Ends when the other side leaves; throws when the line breaks. Read once. */
@@ -14,24 +16,6 @@ export type ConsoleTransport = ConsoleLine & {
   /** The machine's console is open: what the client sends from now on reaches it. */
   connected(): void;
 };
-
-export const CONSOLE_TYPES = ['serial', 'vnc'] as const;
-export type ConsoleType = (typeof CONSOLE_TYPES)[number];
-
-/** Why a session ended, as its event and the client are told. */
-export const CONSOLE_ENDS = {
-  left: 'the client left',
-  closed: 'the machine closed its console',
-  lost: 'the connection to the machine was lost',
-  unreachable: 'failed to connect to console backend',
-  replaced: 'the same client connected again',
-  limit: 'the time limit of a console session was reached',
-  stopped: 'the machine does not run any more',
-  deleted: 'the machine is being deleted',
-  shutdown: 'the service is stopping: connect again',
-  interrupted: 'the service was interrupted',
-} as const;
-export type ConsoleEnd = keyof typeof CONSOLE_ENDS;
 
 /** No session began. `invalid-ticket`: another ticket may help; `active`: somebody else has this console. */
 export type ConsoleRefusal = 'invalid-ticket' | 'active' | 'not-running' | 'unreachable' | 'too-many';

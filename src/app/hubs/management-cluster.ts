@@ -13,7 +13,8 @@ import type { HubProblemFact, LackedKind } from '../../domain/hubs/health-events
 import type { HostCounts } from '../../domain/hubs/health.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import type { SecretRef } from '../../domain/secret-ref.ts';
-import type { ConsoleType, MachineConsole } from '../consoles/console-line.ts';
+import type { MachineConsole } from '../consoles/console-line.ts';
+import type { ConsoleType } from '../../domain/consoles.ts';
 
 export type CallOptions = {
   /** The effect this call belongs to: label and journal entry on the far side. */
