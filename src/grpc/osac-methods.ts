@@ -1,10 +1,12 @@
-import { createRegistry, type DescMethod, type Message } from '@bufbuild/protobuf';
+import { create, createRegistry, toBinary, type DescMethod, type Message } from '@bufbuild/protobuf';
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import type { FieldMask } from '@bufbuild/protobuf/wkt';
+import { HttpBodySchema } from '../gen/google/api/httpbody_pb.ts';
 import { files } from '../gen/osac/files.ts';
-import { ApiError, invalid } from '../http/errors.ts';
+import { ApiError, denied, invalid } from '../http/errors.ts';
 import type { Exchange } from '../http/exchange.ts';
-import { namingFailures } from '../http/limits/admission.ts';
+import { admitted, namingFailures } from '../http/limits/admission.ts';
+import { mayCall } from '../http/osac/authorization.ts';
 import type { Answer, UpdateMessage } from '../http/osac/call.ts';
 import type { Surface } from '../http/osac/messages.ts';
 import { listMessage, maskOf } from '../http/osac/query.ts';
@@ -19,12 +21,19 @@ import {
   isStandard,
   nextTurn,
   noteSent,
+  readMetadata,
   waitForMinimum,
   writtenHeaders,
   type CallServices,
   type Served,
 } from '../http/osac/served.ts';
-import type { KindService, SingleService, StreamService, SurfaceTable } from '../http/osac/service-table.ts';
+import type {
+  ActionService,
+  KindService,
+  SingleService,
+  StreamService,
+  SurfaceTable,
+} from '../http/osac/service-table.ts';
 import { RESOURCES_VIEW } from '../http/positions.ts';
 import { documentOf, encodeStored, encodeText, numberOf, withZerosOfEntries, wrapped } from './documents.ts';
 import {
@@ -65,12 +74,19 @@ export const osacMethods = (
   ...surfaces.flatMap((table) => [
     ...[...table.kinds.values()].flatMap((service) => kindMethods(table, service, options)),
     ...[...table.singles.values()].flatMap((single) => singleMethods(table, single, options)),
+    ...[...(table.actions ?? [])].flatMap((action) => actionMethods(table, action, options)),
   ]),
   ...streams.flatMap((stream) => streamMethods(stream)),
 ];
 
 const methodsOf = (surface: Surface, service: string): readonly DescMethod[] =>
   registry.getService(`osac.${surface}.v1.${service}`)?.methods ?? [];
+
+/** The method of this name, `Events.Watch`, where the surface declares it. */
+const described = (surface: Surface, method: string): readonly DescMethod[] => {
+  const [service = '', name = ''] = method.split('.');
+  return methodsOf(surface, service).filter((desc) => desc.name === name);
+};
 
 /** The verbs of REST, which scope idempotency keys in every protocol. */
 const VERBS: Readonly<Record<string, string>> = { Create: 'POST', Update: 'PATCH', Delete: 'DELETE' };
@@ -131,7 +147,7 @@ const list: Serve = async (call) => {
   return listReply(call, await call.service.list(callOf(call, principal, message, {})));
 };
 
-const create: Serve = async (call) => {
+const createObject: Serve = async (call) => {
   await begin(call, 'Create');
   const metadata = await beginWriting(call);
   const object = await checked(call, (sent) => {
@@ -185,7 +201,7 @@ const signal: Serve = async (call) => {
   return { message: NOTHING, headers: {} };
 };
 
-const STANDARD = { Get: get, List: list, Create: create, Update: update, Delete: remove };
+const STANDARD = { Get: get, List: list, Create: createObject, Update: update, Delete: remove };
 
 /** A part of one object: the one text of its answer. */
 const serveExtra = async (call: Call, sub: string): Promise<Reply> => {
@@ -268,33 +284,73 @@ const singleMethods = (
   single: SingleService,
   options: CallServices,
 ): readonly UnaryMethod[] => {
-  const [service = '', name = ''] = single.method.split('.');
-  return methodsOf(surface, service)
-    .filter((desc) => desc.name === name)
-    .map((desc) => ({
-      desc,
-      verb: 'GET',
-      serve: async (exchange: Exchange, read: ReadRequest) => {
-        exchange.method = pathOf(desc);
-        await namingFailures(exchange, options, () => only(read));
-        await admitSingle(exchange, single, options);
-        const answer = single.handler({ surface });
-        return { message: encodeText(desc.output, String(answer.body)), headers: answerHeaders(answer) };
-      },
-    }));
+  return described(surface, single.method).map((desc) => ({
+    desc,
+    verb: 'GET',
+    serve: async (exchange: Exchange, read: ReadRequest) => {
+      exchange.method = pathOf(desc);
+      await namingFailures(exchange, options, () => only(read));
+      await admitSingle(exchange, single, options);
+      const answer = single.handler({ surface });
+      return { message: encodedSingle(desc, answer), headers: answerHeaders(answer) };
+    },
+  }));
 };
 
+/** A message, or a body of any type that is carried as it is. */
+const encodedSingle = (
+  { output }: DescMethod,
+  { body, contentType = 'application/json' }: Answer,
+): Uint8Array =>
+  output.typeName === HttpBodySchema.typeName
+    ? toBinary(HttpBodySchema, create(HttpBodySchema, { contentType, data: Buffer.from(body) }))
+    : encodeText(output, String(body));
+
+/** What an action answers may be used once, and is not remembered. */
+const actionMethods = (
+  { surface, prefix }: SurfaceTable,
+  [collection, action]: readonly [string, ActionService],
+  options: CallServices,
+): readonly UnaryMethod[] =>
+  described(surface, action.method).map((desc) => ({
+    desc,
+    verb: 'POST',
+    serve: async (exchange: Exchange, read: ReadRequest) => {
+      exchange.method = pathOf(desc);
+      exchange.writes = true;
+      const object = await namingFailures(exchange, options, async () => {
+        const sent = await only(read);
+        if (sent.object === undefined) throw invalid('object is mandatory', 'object');
+        const document = documentOf(action.schema, sent.object);
+        action.check(document);
+        return document;
+      });
+      const principal = await admitted(exchange, options);
+      if (!mayCall(principal, surface, action.governed, 'Create')) throw denied();
+      const answer = await action.handler({
+        surface,
+        method: exchange.method,
+        principal,
+        message: { object },
+        metadata: readMetadata(exchange, `${prefix}/${collection}`),
+        get signal() {
+          return exchange.signal();
+        },
+      });
+      const completed = encodeText(action.schema, String(answer.body));
+      const message = wrapped(numberOf(desc.output, 'object'), completed);
+      return { message, headers: answerHeaders(answer) };
+    },
+  }));
+
 const streamMethods = ({ surface, method, open }: StreamService): readonly GrpcMethod[] => {
-  const [service = '', name = ''] = method.split('.');
-  return methodsOf(surface, service)
-    .filter((desc) => desc.name === name)
-    .map((desc) => ({
-      desc,
-      verb: 'GET',
-      open: async (exchange, read, sink) => {
-        exchange.method = pathOf(desc);
-        const { filter } = await only(read);
-        await open(exchange, filter === undefined ? {} : { filter }, sink);
-      },
-    }));
+  return described(surface, method).map((desc) => ({
+    desc,
+    verb: 'GET',
+    open: async (exchange, read, sink) => {
+      exchange.method = pathOf(desc);
+      const { filter } = await only(read);
+      await open(exchange, filter === undefined ? {} : { filter }, sink);
+    },
+  }));
 };
