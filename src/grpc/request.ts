@@ -82,13 +82,8 @@ export const talkReaderOf = ({ exchange, method, call }: Requested): ReadRequest
       if (exchange.response.destroyed) return reject(gone());
       fail = reject;
       call.next((sent) => {
-        if (sent === undefined) {
-          // Whoever breaks off says first that nothing more comes.
-          const isGone = (): boolean => exchange.response.closed || exchange.signal().aborted;
-          return void setImmediate(() => (isGone() ? reject(gone()) : resolve(undefined)));
-        }
         try {
-          resolve(decode(method.desc.input, sent));
+          resolve(sent === undefined ? undefined : decode(method.desc.input, sent));
         } catch (error) {
           reject(error as Error);
         }
