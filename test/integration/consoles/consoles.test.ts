@@ -86,8 +86,7 @@ describe('consoles of machines', () => {
     await eventually('no console is open', async () => {
       const states = await consoleEvents(machine);
       return (
-        states.filter(({ type }) => stringAt({ type }, 'type').endsWith('Opened')).length * 2 ===
-        states.length
+        states.filter((event) => stringAt(event, 'type').endsWith('Opened')).length * 2 === states.length
       );
     });
   });
