@@ -44,15 +44,10 @@ export type SingleService = {
   readonly handler: (call: { readonly surface: Surface }) => Answer;
 };
 
-/** A method without a kind that takes an object and answers it completed: `POST P/console_sessions`. */
-export type ActionService = {
-  /** `ConsoleSessions.Create`. */
-  readonly method: string;
-  readonly governed: Governed;
-  /** Of the object that is sent and answered. */
-  readonly schema: DescMessage;
-  /** Checks that hold before anybody asks who calls (OSAC). Throws ApiError. */
-  readonly check: (object: CreateMessage['object']) => void;
+/** A kind of which nothing is kept: `POST P/console_sessions` answers the object completed. */
+export type ActionService = Pick<KindService, 'kind' | 'collection' | 'governed' | 'schema'> & {
+  readonly summary: string;
+  /** `Create`. */
   readonly handler: Handler<CreateMessage>;
 };
 
