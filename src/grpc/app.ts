@@ -6,7 +6,7 @@ import type { ExchangeServices } from '../http/exchange.ts';
 import { createCors, type CorsSettings } from '../http/limits/cors.ts';
 import type { CallServices } from '../http/osac/served.ts';
 import type { StreamService, SurfaceTable } from '../http/osac/service-table.ts';
-import { consoleMethods } from './console.ts';
+import { consoleMethods, keySetMethods } from './console.ts';
 import { healthMethods } from './health.ts';
 import { createGrpcServer, type GrpcServer, type GrpcServerOptions } from './listener.ts';
 import { osacMethods } from './osac-methods.ts';
@@ -22,6 +22,8 @@ export type GrpcAppOptions = ExchangeServices &
     readonly surfaces: readonly SurfaceTable[];
     /** Carries a console. Absent: `ConsoleProxy` is not offered. */
     readonly connectConsole?: ConnectConsole;
+    /** JSON Web Key Set of what signs their tickets. Absent: `JsonWebKeySet` is not offered. */
+    readonly keySet?: () => Promise<string>;
     /** Methods whose answers go on, `Events/Watch`. Default: none. */
     readonly streams?: readonly StreamService[];
     readonly readiness: () => Promise<Readiness> | Readiness;
@@ -40,11 +42,20 @@ const MAX_REQUESTS_BYTES = 64 * 1024 * 1024;
 
 /** OSAC's services, health and reflection. The handlers are those of REST: this is another codec around them. */
 export const createGrpcApp = (options: GrpcAppOptions): GrpcServer => {
-  const { surfaces, streams = [], connectConsole, readiness, timers, cors = { origins: [] } } = options;
+  const {
+    surfaces,
+    streams = [],
+    connectConsole,
+    keySet,
+    readiness,
+    timers,
+    cors = { origins: [] },
+  } = options;
   const calls = { bodies: createBodyBudget(MAX_REQUESTS_BYTES), ...options };
   const methods = [
     ...osacMethods(surfaces, streams, calls),
     ...(connectConsole === undefined ? [] : consoleMethods(connectConsole, calls)),
+    ...(keySet === undefined ? [] : keySetMethods(keySet, calls)),
   ];
   const offered = new Set(methods.map(({ desc }) => desc.parent.typeName));
   const health = healthMethods({ readiness, timers, offered, ending: options.ending });

@@ -1,18 +1,42 @@
 import { create, toBinary, type MessageInitShape } from '@bufbuild/protobuf';
 import { ConsoleRefused, type ConnectConsole, type ConsoleTransport } from '../app/consoles/console-line.ts';
 import { CONSOLE_ENDS, type ConsoleEnd } from '../domain/consoles.ts';
+import { HttpBodySchema } from '../gen/google/api/httpbody_pb.ts';
 import {
   ConsoleConnectionState as State,
   ConsoleProxy,
   ConsoleProxyConnectResponseSchema,
   type ConsoleProxyConnectRequest,
 } from '../gen/osac/public/v1/console_proxy_pb.ts';
-import { ApiError, tooMuch, unauthenticated, unavailable } from '../http/errors.ts';
+import { JsonWebKeySet } from '../gen/osac/public/v1/json_web_key_set_pb.ts';
+import { unauthenticated, unavailable } from '../http/errors.ts';
 import type { Exchange } from '../http/exchange.ts';
+import { consoleRefusal } from '../http/osac/console-sessions.ts';
 import type { CallServices } from '../http/osac/served.ts';
 import type { MessageSink } from '../http/osac/service-table.ts';
 import { gone } from './intake.ts';
 import { pathOf, type GrpcMethod, type ReadRequest } from './method.ts';
+
+/** `osac.public.v1.JsonWebKeySet`, for anybody (OSAC): `/.well-known/jwks.json` as bytes of its type. */
+export const keySetMethods = (
+  keySet: () => Promise<string>,
+  { admission }: Pick<CallServices, 'admission'>,
+): readonly GrpcMethod[] => {
+  const desc = JsonWebKeySet.method.get;
+  return [
+    {
+      desc,
+      verb: 'GET',
+      serve: async (exchange, read) => {
+        exchange.method = pathOf(desc);
+        admission?.stranger(exchange);
+        await read();
+        const body = { contentType: 'application/json', data: Buffer.from(await keySet()) };
+        return { message: toBinary(HttpBodySchema, create(HttpBodySchema, body)), headers: {} };
+      },
+    },
+  ];
+};
 
 /** `osac.public.v1.ConsoleProxy`: a machine's console as two streams of bytes. The ticket is the only credential. */
 export const consoleMethods = (
@@ -41,7 +65,7 @@ export const consoleMethods = (
           });
           tellEnd(end, sink);
         } catch (error) {
-          throw error instanceof ConsoleRefused ? refusalOf(error) : error;
+          throw error instanceof ConsoleRefused ? consoleRefusal(error) : error;
         }
       },
     },
@@ -56,20 +80,6 @@ const ticketOf = ({ request }: Exchange): string => {
   if (ticket === undefined)
     throw unauthenticated("invalid ticket: 'authorization' must be 'Bearer <ticket>'", true);
   return ticket;
-};
-
-const refusalOf = ({ refusal, message }: ConsoleRefused): ApiError => {
-  switch (refusal) {
-    case 'invalid-ticket':
-      return unauthenticated(message, true);
-    case 'active':
-    case 'not-running':
-      return new ApiError('FAILED_PRECONDITION', message);
-    case 'unreachable':
-      return unavailable(message, 'CONSOLE_UNREACHABLE', 1);
-    case 'too-many':
-      return tooMuch(message, 'TOO_MANY_CONSOLES', 1);
-  }
 };
 
 const response = (

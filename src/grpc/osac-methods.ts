@@ -1,12 +1,10 @@
-import { create, createRegistry, toBinary, type DescMethod, type Message } from '@bufbuild/protobuf';
+import { createRegistry, type DescMethod, type Message } from '@bufbuild/protobuf';
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import type { FieldMask } from '@bufbuild/protobuf/wkt';
-import { HttpBodySchema } from '../gen/google/api/httpbody_pb.ts';
 import { files } from '../gen/osac/files.ts';
-import { ApiError, denied, invalid } from '../http/errors.ts';
+import { ApiError, invalid } from '../http/errors.ts';
 import type { Exchange } from '../http/exchange.ts';
-import { admitted, namingFailures } from '../http/limits/admission.ts';
-import { mayCall } from '../http/osac/authorization.ts';
+import { namingFailures } from '../http/limits/admission.ts';
 import type { Answer, UpdateMessage } from '../http/osac/call.ts';
 import type { Surface } from '../http/osac/messages.ts';
 import { listMessage, maskOf } from '../http/osac/query.ts';
@@ -21,11 +19,11 @@ import {
   isStandard,
   nextTurn,
   noteSent,
-  readMetadata,
   waitForMinimum,
   writtenHeaders,
   type CallServices,
   type Served,
+  type ServedMethod,
 } from '../http/osac/served.ts';
 import type {
   ActionService,
@@ -58,7 +56,10 @@ type Sent = Partial<{
   readonly lock: boolean;
 }>;
 
-type Call = Served & { readonly desc: DescMethod; readonly read: () => Promise<Sent> };
+type Asked = { readonly desc: DescMethod; readonly read: () => Promise<Sent> };
+type Call = Served & Asked;
+/** A call of a service of which not every one is a kind. */
+type AnyCall = ServedMethod & Asked;
 
 const registry = createRegistry(...files);
 
@@ -74,7 +75,7 @@ export const osacMethods = (
   ...surfaces.flatMap((table) => [
     ...[...table.kinds.values()].flatMap((service) => kindMethods(table, service, options)),
     ...[...table.singles.values()].flatMap((single) => singleMethods(table, single, options)),
-    ...[...(table.actions ?? [])].flatMap((action) => actionMethods(table, action, options)),
+    ...[...(table.actions?.values() ?? [])].flatMap((action) => actionMethods(table, action, options)),
   ]),
   ...streams.flatMap((stream) => streamMethods(stream)),
 ];
@@ -114,7 +115,7 @@ const kindMethods = (
 type Serve = (call: Call) => Promise<Reply>;
 
 /** What is checked before anybody asks who calls (OSAC). */
-const checked = <Checked>(call: Call, read: (sent: Sent) => Checked): Promise<Checked> =>
+const checked = <Checked>(call: AnyCall, read: (sent: Sent) => Checked): Promise<Checked> =>
   namingFailures(call.exchange, call.options, async () => read(await call.read()));
 
 const servedBy = (service: KindService, desc: DescMethod): Serve | undefined => {
@@ -147,7 +148,7 @@ const list: Serve = async (call) => {
   return listReply(call, await call.service.list(callOf(call, principal, message, {})));
 };
 
-const createObject: Serve = async (call) => {
+const create: Serve = async (call) => {
   await begin(call, 'Create');
   const metadata = await beginWriting(call);
   const object = await checked(call, (sent) => {
@@ -201,7 +202,7 @@ const signal: Serve = async (call) => {
   return { message: NOTHING, headers: {} };
 };
 
-const STANDARD = { Get: get, List: list, Create: createObject, Update: update, Delete: remove };
+const STANDARD = { Get: get, List: list, Create: create, Update: update, Delete: remove };
 
 /** A part of one object: the one text of its answer. */
 const serveExtra = async (call: Call, sub: string): Promise<Reply> => {
@@ -223,7 +224,7 @@ const identifier = ({ exchange }: Call, id: string | undefined): string => {
   return id;
 };
 
-const sentObject = (call: Call, { object }: Sent) => {
+const sentObject = (call: AnyCall, { object }: Sent) => {
   if (object === undefined) throw invalid('object is mandatory', 'object');
   const document = documentOf(call.service.schema, object);
   noteSent(call, { document, present: document });
@@ -292,54 +293,34 @@ const singleMethods = (
       await namingFailures(exchange, options, () => only(read));
       await admitSingle(exchange, single, options);
       const answer = single.handler({ surface });
-      return { message: encodedSingle(desc, answer), headers: answerHeaders(answer) };
+      return { message: encodeText(desc.output, String(answer.body)), headers: answerHeaders(answer) };
     },
   }));
 };
 
-/** A message, or a body of any type that is carried as it is. */
-const encodedSingle = (
-  { output }: DescMethod,
-  { body, contentType = 'application/json' }: Answer,
-): Uint8Array =>
-  output.typeName === HttpBodySchema.typeName
-    ? toBinary(HttpBodySchema, create(HttpBodySchema, { contentType, data: Buffer.from(body) }))
-    : encodeText(output, String(body));
-
 /** What an action answers may be used once, and is not remembered. */
 const actionMethods = (
-  { surface, prefix }: SurfaceTable,
-  [collection, action]: readonly [string, ActionService],
+  table: SurfaceTable,
+  service: ActionService,
   options: CallServices,
 ): readonly UnaryMethod[] =>
-  described(surface, action.method).map((desc) => ({
+  described(table.surface, `${service.governed.service}.Create`).map((desc) => ({
     desc,
     verb: 'POST',
     serve: async (exchange: Exchange, read: ReadRequest) => {
+      const called = { exchange, table, service, options, desc, read: () => only(read) };
+      exchange.asked = { kind: service.kind };
       exchange.method = pathOf(desc);
-      exchange.writes = true;
-      const object = await namingFailures(exchange, options, async () => {
-        const sent = await only(read);
-        if (sent.object === undefined) throw invalid('object is mandatory', 'object');
-        const document = documentOf(action.schema, sent.object);
-        action.check(document);
-        return document;
-      });
-      const principal = await admitted(exchange, options);
-      if (!mayCall(principal, surface, action.governed, 'Create')) throw denied();
-      const answer = await action.handler({
-        surface,
-        method: exchange.method,
-        principal,
-        message: { object },
-        metadata: readMetadata(exchange, `${prefix}/${collection}`),
-        get signal() {
-          return exchange.signal();
-        },
-      });
-      const completed = encodeText(action.schema, String(answer.body));
-      const message = wrapped(numberOf(desc.output, 'object'), completed);
-      return { message, headers: answerHeaders(answer) };
+      const metadata = await beginWriting(called);
+      const object = await checked(called, (sent) => sentObject(called, sent));
+      const principal = await admit(called, 'Create');
+      await waitForMinimum(called, RESOURCES_VIEW);
+      const answer = await service.handler(callOf(called, principal, { object }, metadata));
+      const completed = encodeText(service.schema, String(answer.body));
+      return {
+        message: wrapped(numberOf(desc.output, 'object'), completed),
+        headers: answerHeaders(answer),
+      };
     },
   }));
 
