@@ -274,6 +274,7 @@ export const serve = async (
       : createGrpcApp({
           ...shared,
           streams: config.roles.includes('api') ? watch.streams : [],
+          ...(config.roles.includes('api') ? { connectConsole: consoles.connect } : {}),
           timers,
           openReflection: config.trustedIssuers.length === 0,
           ...(tls === undefined ? {} : { accept: tls.accept }),

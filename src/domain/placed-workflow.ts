@@ -60,6 +60,7 @@ const REMOVAL_BACKOFF: Backoff = { firstMs: MINUTE, maxMs: 30 * MINUTE };
 const WAITING_BACKOFF: Backoff = { firstMs: MINUTE, maxMs: 90 * MINUTE };
 /** By one event: most often it frees one thing, and whoever is asked first may not want it any more. */
 const MOST_WOKEN = 3;
+const ALL_WOKEN = 1_000;
 const ASK_AGAIN = 'ask-again';
 const DUE = 'due';
 const REMOVE_OBJECTS = 'remove-objects';
@@ -92,6 +93,8 @@ export type PlacedDeclaration<State extends PlacedState, Command> = Pick<
     readonly of?: (run: PlacedRun<State>) => string;
     /** How many one event wakes. Default: a few, for most often it frees one thing. */
     readonly most?: number;
+    /** Types that wake all of them. */
+    readonly all?: readonly string[];
   };
   /** Once the object is there. */
   readonly following?: readonly PlacedStep<State, Command | PlacedCommand>[];
@@ -234,7 +237,7 @@ const onItsHub = <State extends PlacedState>(
 };
 
 const workflowOf = <State extends PlacedState, Command extends { readonly type: string }>(
-  { kind, message: prefix, words, decider }: ResourceKind<State, Command>,
+  { kind, message: prefix, words, decider, apart }: ResourceKind<State, Command>,
   declared: PlacedDeclaration<State, Command>,
 ): AnyWorkflow => {
   const { object, first, beside = [], following = [], wakes, makes } = declared;
@@ -437,7 +440,10 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
     name: `${kind}Order`,
     subject: {
       category: kind,
-      types: declared.eventTypes.filter(({ resource }) => resource === kind).map(({ type }) => type),
+      types: declared.eventTypes
+        // Of the many that lend, its run has nothing to fold.
+        .filter(({ resource, type }) => resource === kind && apart?.events.includes(type) !== true)
+        .map(({ type }) => type),
       decider: decider as unknown as Decider<State, Any & { readonly type: string }, DomainEvent>,
       idOf: (state) => (state as Placed).id,
     },
@@ -492,6 +498,7 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
         timerId: ASK_AGAIN,
         ...(wakes.of === undefined ? {} : { perStream: wakes.most ?? MOST_WOKEN }),
       },
+      ...(wakes.all === undefined ? [] : [{ types: wakes.all, timerId: ASK_AGAIN, perStream: ALL_WOKEN }]),
       TENANT_WAKE,
       HUB_WAKE,
     ],
