@@ -16,6 +16,7 @@ import type { MadeObject } from '../made-objects.ts';
 import { autoAddresses, boundTo } from '../networks/auto-addresses.ts';
 import {
   holdersOf,
+  isAborted,
   isSettled,
   isUnderWay,
   OVERDUE,
@@ -110,7 +111,9 @@ const stateOf = (state: InstanceState): string => {
   if (state.status === 'absent' || state.status === 'abandoned') return '';
   const { status, failure, observed, place, waiting } = state;
   if (status !== 'present') return 'DELETING';
-  if (failure !== undefined) return 'FAILED';
+  // A change that failed leaves it as it is: what stands in the way is said by a condition.
+  if (failure !== undefined && (isAborted(state) || observed === undefined || observed.phase === 'Failed'))
+    return 'FAILED';
   if (observed !== undefined) return observed.phase.toUpperCase();
   return place === undefined && waiting === undefined ? '' : 'STARTING';
 };
