@@ -58,7 +58,7 @@ export type InstanceState = PlacedState & {
   readonly restart?: string;
   readonly drift?: { readonly at: string; readonly fields: readonly string[] };
   /** What has an external IP attached to it, and the number of claims so far. */
-  readonly user?: User;
+  readonly user?: User & { readonly address?: string };
   readonly claims?: number;
 };
 type PlacedInstance = Placed & InstanceState;
@@ -202,7 +202,7 @@ const documents = placedDocument({
   ],
   carriedOut: CARRIED_OUT.map((field) => `spec.${field}`),
   status: (state) => {
-    const { observed, since } = state as PlacedInstance;
+    const { observed, since, user } = state as PlacedInstance;
     const shown = stateOf(state);
     return {
       state: shown && `COMPUTE_INSTANCE_STATE_${shown}`,
@@ -210,7 +210,7 @@ const documents = placedDocument({
       internal_ip_address: observed?.internalIp ?? '',
       hub: state.place?.hub ?? '',
       last_restarted_at: observed?.lastRestartedAt ?? '',
-      external_ip_address: observed?.externalIp ?? '',
+      external_ip_address: observed?.externalIp ?? user?.address ?? '',
       state_transition_time: shown === '' ? '' : (since ?? ''),
     };
   },
@@ -321,10 +321,14 @@ const use = (state: InstanceState, command: UseCommand): readonly InstanceEvent[
           },
         ]
       : [];
-  const { by } = command;
+  const { by, address } = command;
   const refuse = (kind: Rejection['kind'], code: string, message: string): Rejection =>
     reject(kind, code, message, { field: 'spec.compute_instance' });
-  if (isUser && by === undefined) return [];
+  if (isUser && by === undefined) {
+    if (address === undefined || address === user.address) return [];
+    const { generation } = user;
+    return [{ type: 'ComputeInstanceAddressAttached', data: { at, holder, generation, address } }];
+  }
   if (isUser && user.by !== by) return creationUnderWay(holder);
   if (!isUnderWay(state))
     return refuse(

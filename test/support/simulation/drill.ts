@@ -167,14 +167,17 @@ const actOnMachine = async (world: World, ordering: () => void, isRestless: bool
     ? Array.from({ length: chance.int(2, 8) }, () => chance.pick([halt, start, restart, retouch]))
     : [halt, start, restart];
   /** Where things go wrong all the time, tries come ever later: then nothing goes wrong any more. */
-  const becomesAsWanted = async (): Promise<void> => {
+  const inTheEnd = async (reached: () => Promise<void>): Promise<void> => {
     try {
-      await settleNetworks(world, networks);
+      await reached();
     } catch (error) {
       if (!isRestless || world.isCalm() || world.failure() !== undefined) throw error;
       world.calmDown();
-      await settleNetworks(world, networks);
+      await reached();
     }
+  };
+  const becomesAsWanted = async (): Promise<void> => {
+    await inTheEnd(() => settleNetworks(world, networks));
     checkBills(world);
   };
   for (const deed of deeds) {
@@ -194,7 +197,8 @@ const actOnMachine = async (world: World, ordering: () => void, isRestless: bool
   if (made().join() !== 'ComputeInstance,UserDataSecret')
     throw new Violation(`the hub was given ${made().join(', ')}`);
   await until(world, 'a deletion is answered', machines.remove(id), 10 * MINUTE);
-  await until(world, 'all is gone', networks.removeAll(), 60 * MINUTE);
+  const removal = networks.removeAll();
+  await inTheEnd(() => until(world, 'all is gone', removal, 30 * MINUTE));
   await becomesAsWanted();
   if (made().length !== 2) throw new Violation(`the hub was given ${made().join(', ')}`);
   clients.check();
