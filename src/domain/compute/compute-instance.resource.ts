@@ -1,26 +1,16 @@
 import { invalid, isRejection, reject, type Decider, type Rejection } from '../decider.ts';
+import { withConsoles, type ConsoleCommand, type ConsoleEnd, type Consoles } from '../consoles.ts';
 import { creationUnderWay, isHeldBy, lendsItself, type UseCommand, type User } from '../exclusive-use.ts';
 import type { Holder } from '../holder.ts';
 import type { JsonObject } from '../json.ts';
-import {
-  defined,
-  listAt,
-  objectAt,
-  sameJson,
-  stringAt,
-  valueAt,
-  without,
-  withoutEmpty,
-} from '../json-tools.ts';
+import { defined, listAt, objectAt, sameJson, stringAt, valueAt, without } from '../json-tools.ts';
 import type { MadeObject } from '../made-objects.ts';
 import { autoAddresses, boundTo } from '../networks/auto-addresses.ts';
 import {
-  holdersOf,
   isAborted,
   isSettled,
   isUnderWay,
   OVERDUE,
-  messageOf,
   placedDocument,
   type Placed,
   type PlacedCommand,
@@ -31,6 +21,7 @@ import { placedResource } from '../placed-resource.ts';
 import type { ResourceKind } from '../resource.ts';
 import type { EventOf } from '../schemas.ts';
 import type { INSTANCE_SHAPES, ObservedInstance, ResolvedInstance } from './event-shapes.ts';
+import { conditionsOf } from './instance-conditions.ts';
 import { ALWAYS, runStrategyRejection, specOf } from './instance-spec.ts';
 
 /** Virtual machines of tenants (OSAC), which stand in subnets and on the hub of these. */
@@ -49,27 +40,29 @@ const MAX_USER_DATA = 65_536;
 export const INSTANCE_PRIVATE_ONLY = ['metadata.finalizers', 'status.hub'];
 const CARRIED_OUT = ['run_strategy', 'restart_requested_at', 'network_attachments'];
 
-export type InstanceState = PlacedState & {
-  readonly resolved?: ResolvedInstance;
-  readonly observed?: ObservedInstance;
-  /** When it entered the state that it shows. */
-  readonly since?: string;
-  /** The last restart whose time has come. */
-  readonly restart?: string;
-  readonly drift?: { readonly at: string; readonly fields: readonly string[] };
-  /** What has an external IP attached to it, and the number of claims so far. */
-  readonly user?: User & { readonly address?: string };
-  readonly claims?: number;
-};
+export type InstanceState = PlacedState &
+  Consoles & {
+    readonly resolved?: ResolvedInstance;
+    readonly observed?: ObservedInstance;
+    /** When it entered the state that it shows. */
+    readonly since?: string;
+    /** The last restart whose time has come. */
+    readonly restart?: string;
+    readonly drift?: { readonly at: string; readonly fields: readonly string[] };
+    /** What has an external IP attached to it, and the number of claims so far. */
+    readonly user?: User & { readonly address?: string };
+    readonly claims?: number;
+  };
 type PlacedInstance = Placed & InstanceState;
 
-export type InstanceCommand =
+type MachineCommand =
   | Exclude<PlacedCommand, { type: 'CreateDocument' }>
   | (Extract<PlacedCommand, { type: 'CreateDocument' }> & { readonly resolved?: ResolvedInstance })
   | UseCommand
   | { readonly type: 'RecordObserved'; readonly at: string; readonly observed: ObservedInstance }
   | { readonly type: 'RecordDrift'; readonly at: string; readonly fields: readonly string[] }
   | { readonly type: 'RecordRestartDue'; readonly at: string; readonly requestedAt: string };
+export type InstanceCommand = MachineCommand | ConsoleCommand;
 
 export type InstanceEvent = PlacedEvent<'ComputeInstance', EventOf<typeof INSTANCE_SHAPES>>;
 
@@ -116,49 +109,6 @@ const stateOf = (state: InstanceState): string => {
     return 'FAILED';
   if (observed !== undefined) return observed.phase.toUpperCase();
   return place === undefined && waiting === undefined ? '' : 'STARTING';
-};
-
-const CONDITION = 'COMPUTE_INSTANCE_CONDITION_TYPE_';
-/** As a hub calls them. */
-const CONDITIONS: { readonly [type: string]: string } = {
-  ConfigurationApplied: 'CONFIGURATION_APPLIED',
-  Ready: 'READY',
-  RestartInProgress: 'RESTART_IN_PROGRESS',
-  RestartFailed: 'RESTART_FAILED',
-  Provisioned: 'PROVISIONED',
-  RestartRequired: 'RESTART_REQUIRED',
-};
-
-/** Those that its hub shows; what stands in its way before that, or in place of it, is said of its provisioning. */
-const conditionsOf = (state: PlacedInstance): readonly JsonObject[] => {
-  const { failure, waiting, observed } = state;
-  const shown = (observed?.conditions ?? []).flatMap(({ type, status, lastTransitionTime, ...said }) =>
-    CONDITIONS[type] === undefined
-      ? []
-      : [
-          withoutEmpty({
-            type: CONDITION + CONDITIONS[type],
-            status: `CONDITION_STATUS_${status.toUpperCase()}`,
-            last_transition_time: lastTransitionTime ?? '',
-            reason: said.reason ?? '',
-            message: said.message ?? '',
-          }),
-        ],
-  );
-  const why = messageOf(state);
-  if (why === '') return shown;
-  const provisioned = `${CONDITION}PROVISIONED`;
-  const reason = waiting === undefined && holdersOf(state).length === 0 ? (failure?.reason ?? '') : 'Waiting';
-  return [
-    ...shown.filter(({ type }) => type !== provisioned),
-    withoutEmpty({
-      type: provisioned,
-      status: 'CONDITION_STATUS_FALSE',
-      last_transition_time: (waiting ?? failure)?.at ?? '',
-      reason,
-      message: why,
-    }),
-  ];
 };
 
 const attachmentsRejection = (document: JsonObject, previous?: JsonObject): Rejection | undefined => {
@@ -355,7 +305,7 @@ const use = (state: InstanceState, command: UseCommand): readonly InstanceEvent[
 /** Of what somebody changes again and again. */
 const DRIFT_AGAIN_MS = 60_000;
 
-const decide = (state: InstanceState, command: InstanceCommand): readonly InstanceEvent[] | Rejection => {
+const decide = (state: InstanceState, command: MachineCommand): readonly InstanceEvent[] | Rejection => {
   switch (command.type) {
     case 'CreateDocument': {
       const { resolved, ...creation } = command;
@@ -441,11 +391,22 @@ const evolve = (state: InstanceState, event: InstanceEvent): InstanceState => {
   return stateOf(next) === stateOf(state) ? next : { ...next, since: event.data.at };
 };
 
-export const instanceDecider: Decider<InstanceState, InstanceCommand, InstanceEvent> = {
-  initialState: documents.initialState,
-  evolve,
-  decide,
+/** What a private caller reports is no machine that runs. */
+export const withoutConsole = (
+  state: InstanceState,
+): Extract<ConsoleEnd, 'stopped' | 'deleted'> | undefined => {
+  if (!isUnderWay(state)) return 'deleted';
+  return stateOf(state) === 'RUNNING' ? undefined : 'stopped';
 };
+
+export const instanceDecider: Decider<InstanceState, InstanceCommand, InstanceEvent> = withConsoles(
+  {
+    initialState: documents.initialState,
+    evolve,
+    decide,
+  },
+  { prefix: 'ComputeInstance', words: 'compute instance', without: withoutConsole },
+);
 
 export const computeInstance: ResourceKind<InstanceState, InstanceCommand, InstanceEvent> = {
   ...placedResource({

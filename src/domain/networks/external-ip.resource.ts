@@ -111,7 +111,9 @@ const documents = placedDocument({
   },
   checkRemoval: (state) => {
     const { state: shown = '' } = documents.view(state) as { readonly state?: string };
-    return shown === 'EXTERNAL_IP_STATE_ALLOCATED'
+    // One that waits may wait for ever: its pool has no room.
+    const isWaiting = shown === 'EXTERNAL_IP_STATE_PENDING' && state.waiting !== undefined;
+    return shown === 'EXTERNAL_IP_STATE_ALLOCATED' || isWaiting
       ? undefined
       : notReleasable(state, `its state is ${shown}, and only an allocated one can be deleted`);
   },

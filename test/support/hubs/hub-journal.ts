@@ -142,6 +142,15 @@ export const readHubCalls = (file: string): HubCall[] => withFile(file, callsIn)
 /** Every object that ever was on the hub, in the order of creation. */
 export const readHubObjects = (file: string): HubObjectRow[] => withFile(file, objectsIn);
 
+/** What the hub has written down of the objects that stand for one of ours: their beginning and every later write. */
+export const readHubRecords = (file: string, kind: string, id: string): object[] =>
+  withFile(file, (db) =>
+    db
+      .prepare('SELECT record FROM objects WHERE kind = ? AND object_id = ? ORDER BY sequence')
+      .all(kind, id)
+      .map(({ record }) => JSON.parse(String(record)) as object),
+  );
+
 /** Every ClusterOrder that ever was on the hub, in the order of creation. */
 export const readHubOrders = (file: string): HubOrder[] => withFile(file, ordersIn);
 

@@ -31,16 +31,31 @@ export type Thing = {
   readonly view: ResourceView;
 };
 
-export const thingsOf = (world: World): readonly Thing[] =>
-  KINDS.flatMap((kind) =>
+/** What was folded of each stream, and how many of its events. */
+type Folded = { readonly thing: Thing; readonly events: number };
+const folded = new WeakMap<World, Map<string, Folded>>();
+
+export const thingsOf = (world: World): readonly Thing[] => {
+  const known = folded.get(world) ?? new Map<string, Folded>();
+  folded.set(world, known);
+  return KINDS.flatMap((kind) =>
     world.ledger.streams(kind.kind).map((stream) => {
+      const events = world.ledger.events(stream);
+      const before = known.get(stream);
+      if (before?.events === events.length) return before.thing;
       const { id } = parseStreamName(stream);
-      const state = world.ledger
-        .events(stream)
-        .reduce((before, event) => kind.decider.evolve(before, event), kind.decider.initialState());
-      return { kind, id, state, view: kind.view(state) };
+      const state = events
+        .slice(before?.events ?? 0)
+        .reduce(
+          (so, event) => kind.decider.evolve(so, event),
+          before?.thing.state ?? kind.decider.initialState(),
+        );
+      const thing = { kind, id, state, view: kind.view(state) };
+      known.set(stream, { thing, events: events.length });
+      return thing;
     }),
   );
+};
 
 export const isThere = ({ view }: Pick<Thing, 'view'>): boolean => view.exists && !view.archived;
 const placeOf = ({ state }: Thing): Place | undefined => (state as { readonly place?: Place }).place;
