@@ -22,9 +22,9 @@ const listed = (kind: object): ActingKind => inProject(kind as ActingKind);
 
 /** Every kind that acts: kinds, event types and objects on hubs follow from this list. */
 export const actingKinds: readonly ActingKind[] = [
-  actingBareMetalInstance,
   actingCluster,
   actingComputeInstance,
+  actingBareMetalInstance,
   actingExternalIpPool,
   actingExternalIp,
   actingVolume,

@@ -51,7 +51,10 @@ export const addPowerCommands = (program: Command, context: ResourceContext): vo
   ): Promise<void> => {
     const { kind, name } = targetOf(context.names, text.includes('/') ? [text] : [VIRTUAL, text]);
     const power = POWERS[kind.kind.kind];
-    if (power === undefined) throw new InvalidArgumentError(`"${text}" is no machine: it has no power`);
+    if (power === undefined)
+      throw new InvalidArgumentError(
+        `"${text}" is not a machine: name a compute instance or a bare-metal instance`,
+      );
     const api = await context.open(options);
     const machine = await api.one(kind, name);
     const [spec, said] = wanted(power, objectAt(machine, 'spec'));

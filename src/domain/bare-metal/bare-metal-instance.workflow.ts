@@ -70,7 +70,9 @@ const wantedSpec = (run: BareMetalRun): JsonObject => {
     templateParameters: parametersOf(run, spec),
     runStrategy: isHalted(document) ? 'Halted' : 'Always',
     ...(trigger === 0 ? {} : { restartTrigger: trigger }),
-    ...(resolved?.type === undefined ? {} : { selector: { hostSelector: { ...resolved.type.selector } } }),
+    ...(resolved?.instanceType === undefined
+      ? {}
+      : { selector: { hostSelector: { ...resolved.instanceType.selector } } }),
     ...(attachments.length === 0
       ? {}
       : {
@@ -169,7 +171,8 @@ export const actingBareMetalInstance = placedKind<BareMetalState, BareMetalComma
       BareMetalInstanceResolved: (data) =>
         `It is made from template '${stringAt(objectAt(data, 'template'), 'name')}' of catalog item '${stringAt(objectAt(data, 'catalogItem'), 'name')}'.`,
       BareMetalInstanceObserved: (data) => {
-        const state = shownBy({}, data as unknown as ObservedBareMetal);
+        const conditions = listAt(data, 'conditions') as unknown as readonly Condition[];
+        const state = shownBy({}, { phase: stringAt(data, 'phase'), conditions });
         const addresses = listAt(data, 'attachments').map((one) => stringAt(one, 'address'));
         const address = addresses.find((one) => one !== '');
         const said = SAID[state] ?? '';

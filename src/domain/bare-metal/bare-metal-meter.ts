@@ -15,7 +15,7 @@ const isReserved = (state: BareMetalState): boolean => state.reserved === true &
 const dimensionsOf = ({ resolved }: BareMetalState) =>
   withoutEmpty({
     host_type: resolved?.hostType ?? '',
-    bare_metal_instance_type: resolved?.type?.name ?? '',
+    bare_metal_instance_type: resolved?.instanceType?.name ?? '',
   });
 
 export const bareMetalMeter = meterOf<BareMetalState, Parameters<typeof bareMetalDecider.evolve>[1]>(

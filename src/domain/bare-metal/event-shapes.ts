@@ -12,7 +12,7 @@ export const BARE_METAL_SHAPES = {
     /** Id of the host type of the template. */
     hostType: mayBe,
     /** The bare-metal instance type of that name, and the labels of its hosts. */
-    type: z.strictObject({ ...named, selector: texts }).exactOptional(),
+    instanceType: z.strictObject({ ...named, selector: texts }).exactOptional(),
     externalIp: ownAddress,
   },
   /** What its hub shows: `at` is when it was powered on or off, as far as the hub says that. */

@@ -12,7 +12,7 @@ export const conditionOf = (
   type: string,
 ): Condition | undefined => observed?.conditions.find((one) => one.type === type);
 
-export const powerOf = (observed: ObservedBareMetal | undefined): Condition | undefined =>
+export const powerOf = (observed: Pick<ObservedBareMetal, 'conditions'> | undefined): Condition | undefined =>
   conditionOf(observed, 'PowerSynced');
 
 export const isHalted = (document: JsonObject): boolean =>
@@ -21,7 +21,10 @@ export const isHalted = (document: JsonObject): boolean =>
 /** On its way: it was seen that power has to change, or it changes. */
 const CHANGING: readonly unknown[] = ['Progressing', 'PowerSyncRequired'];
 
-export const shownBy = (document: JsonObject, observed: ObservedBareMetal): Shown => {
+/** What of an observation says it. */
+type Seen = Pick<ObservedBareMetal, 'phase' | 'conditions'>;
+
+export const shownBy = (document: JsonObject, observed: Seen): Shown => {
   const { phase } = observed;
   if (phase === 'Failed') return 'FAILED';
   if (phase === 'Deleting') return 'DELETING';

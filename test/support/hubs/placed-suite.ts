@@ -30,18 +30,24 @@ export const PLACED = actingKinds.flatMap((kind) =>
 );
 /** Ends of the names of states that are called otherwise. */
 const READY: { readonly [kind: string]: string } = {
+  bareMetalInstance: 'RUNNING',
   computeInstance: 'RUNNING',
   externalIp: 'ALLOCATED',
   volume: 'AVAILABLE',
 };
 export const readyOf = (kind: string): string => `_STATE_${READY[kind] ?? 'READY'}`;
-const PENDING: { readonly [kind: string]: string } = { computeInstance: 'STARTING', volume: 'CREATING' };
+const PENDING: { readonly [kind: string]: string } = {
+  bareMetalInstance: 'PROVISIONING',
+  computeInstance: 'STARTING',
+  volume: 'CREATING',
+};
 /** Labels of its object besides the id. */
 const LABELS: { readonly [kind: string]: object } = {
   computeInstance: { 'osac.openshift.io/instance-type-name': 'house-type' },
 };
 /** What a kind says of itself that has no message of its own: in a condition. */
 const FAILED: { readonly [kind: string]: string } = {
+  bareMetalInstance: 'the hub shows the bare metal instance as failed',
   computeInstance: 'the hub shows the compute instance as failed',
 };
 const saidIn = (status: JsonObject): string => {

@@ -79,7 +79,7 @@ const hostsOf = (
   { resources }: Pick<MachineServices, 'resources'>,
 ): {
   readonly host: CatalogueObject | undefined;
-  readonly facts: Pick<ResolvedBareMetal, 'hostType' | 'type'>;
+  readonly facts: Pick<ResolvedBareMetal, 'hostType' | 'instanceType'>;
 } => {
   const id = hostTypeOf(template.document);
   if (id === '') return { host: undefined, facts: {} };
@@ -88,7 +88,9 @@ const hostsOf = (
     host: parsed(resources.get(hostType.kind, id, ALL)),
     facts: {
       hostType: id,
-      ...(type === undefined ? {} : { type: { ...factsOf(type), selector: hostLabels(type.document) } }),
+      ...(type === undefined
+        ? {}
+        : { instanceType: { ...factsOf(type), selector: hostLabels(type.document) } }),
     },
   };
 };
