@@ -1,4 +1,4 @@
-import type { ActingKind, AnyWorkflow, TimelineWords } from './acting-kind.ts';
+import type { ActingKind, AnyWorkflow, MachineConsoles, TimelineWords } from './acting-kind.ts';
 import type { Decider, DomainEvent } from './decider.ts';
 import type { EventType } from './event-type.ts';
 import { failureSentence } from './failure-sentences.ts';
@@ -77,6 +77,7 @@ export type PlacedDeclaration<State extends PlacedState, Command> = Pick<
   readonly eventTypes: readonly EventType[];
   readonly states: readonly string[];
   readonly object: OwnedObject;
+  readonly consoles?: Pick<MachineConsoles<State>, 'resourceType' | 'without'>;
   /** Objects that are on the hub before it and go after it, each by a step of this name. */
   readonly beside?: readonly {
     readonly step: string;
@@ -236,7 +237,7 @@ const onItsHub = <State extends PlacedState>(
 };
 
 const workflowOf = <State extends PlacedState, Command extends { readonly type: string }>(
-  { kind, message: prefix, words, decider }: ResourceKind<State, Command>,
+  { kind, message: prefix, words, decider, apart }: ResourceKind<State, Command>,
   declared: PlacedDeclaration<State, Command>,
 ): AnyWorkflow => {
   const { object, first, beside = [], following = [], wakes, makes } = declared;
@@ -439,7 +440,10 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
     name: `${kind}Order`,
     subject: {
       category: kind,
-      types: declared.eventTypes.filter(({ resource }) => resource === kind).map(({ type }) => type),
+      types: declared.eventTypes
+        // Of the many that lend, its run has nothing to fold.
+        .filter(({ resource, type }) => resource === kind && apart?.events.includes(type) !== true)
+        .map(({ type }) => type),
       decider: decider as unknown as Decider<State, Any & { readonly type: string }, DomainEvent>,
       idOf: (state) => (state as Placed).id,
     },
@@ -568,5 +572,15 @@ export const placedKind = <
     },
     logged: { [`${prefix}Failed`]: `${words} failed` },
     ...(declared.meter === undefined ? {} : { meter: declared.meter }),
+    ...(declared.consoles === undefined
+      ? {}
+      : {
+          consoles: {
+            ...declared.consoles,
+            object: declared.object,
+            place: ({ place }) =>
+              place && { hub: place.hub, namespace: place.namespace, name: place.objectName },
+          },
+        }),
   };
 };

@@ -27,6 +27,7 @@ import {
   intakeOf,
   isBidi,
   readerOf,
+  talkReaderOf,
   type Requested,
 } from './request.ts';
 import { DEADLINE_PASSED, FINE, statusOf } from './status.ts';
@@ -137,7 +138,10 @@ export const createServeStream = (services: GrpcServices): ServeStream => {
     const exchange = openExchange(request, answer, { clock, nextRequestId, slowReaderMs, signal });
     if (method !== undefined) exchange.route = path;
     answer.setHeader('x-request-id', exchange.requestId);
-    stream.once('close', () => finish(exchange, services));
+    stream.once('close', () => {
+      finish(exchange, services);
+      forget(stream);
+    });
     if (services.cors(exchange)) return answer.plain(200);
     if (http !== 'POST') return answer.plain(405);
     const arrived = {
@@ -154,6 +158,10 @@ export const createServeStream = (services: GrpcServices): ServeStream => {
     else answer.plain(415);
   };
 };
+
+/** Node keeps closed streams until its next long collection, and with their listeners all that a call has held. */
+const forget = (stream: ServerHttp2Stream): void => void stream.removeAllListeners().on('error', ignore);
+const ignore = (): void => undefined;
 
 /** Aborted when the deadline passes or the caller goes away; made on first use. */
 const createSignal = (stream: ServerHttp2Stream) => {
@@ -196,9 +204,9 @@ const assertOneToken = (rawHeaders: readonly string[]): void => {
 const carryOut = async (work: Requested): Promise<void> => {
   const { exchange, method, headers, call } = work;
   assertEncoding(headers);
-  const read = readerOf(work);
-  if ('open' in method) return method.open(exchange, read, call.sink);
-  await sendReply(work, await method.serve(exchange, read), headers);
+  if ('serve' in method) return sendReply(work, await method.serve(exchange, readerOf(work)), headers);
+  const read = method.talks === true ? talkReaderOf(work) : readerOf(work);
+  await method.open(exchange, read, call.sink);
 };
 
 const zip = promisify(gzip);

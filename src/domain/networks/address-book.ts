@@ -1,4 +1,4 @@
-import { entriesOf, entryOf, withEntry, type Buckets } from '../buckets.ts';
+import { bucketsIn, entriesOf, entryOf, partsOf, withEntry, type Buckets, type Parts } from '../buckets.ts';
 import { reject, type Decision, type DomainEvent, type Rejection } from '../decider.ts';
 import { holderKey, type Holder } from '../holder.ts';
 import { own } from '../json-tools.ts';
@@ -82,6 +82,14 @@ export const emptyBook = (): AddressBook => ({
   resting: [],
   rested: [],
   shownTwice: {},
+});
+
+export const partsOfBook = ({ holdings, owners }: AddressBook): Parts => partsOf({ holdings, owners });
+export const withoutParts = (book: AddressBook): AddressBook => ({ ...book, holdings: {}, owners: {} });
+export const bookFrom = (book: AddressBook, parts: Parts): AddressBook => ({
+  ...book,
+  holdings: bucketsIn(parts, 'holdings'),
+  owners: bucketsIn(parts, 'owners'),
 });
 
 /** What the pool says of its addresses. */

@@ -46,7 +46,7 @@ export const networkEventTypes: readonly EventType[] = [
   ...typesOf(ofAttachments, { ExternalIPAttachmentBecameReady: { address: text } }),
   ...placedTypes({ ...virtualNetwork, context, hidden: [...NETWORK_PRIVATE_ONLY, PINNED] }, 'VirtualNetwork'),
   ...typesOf(ofNetworks, { VirtualNetworkBecameReady: {} }),
-  ...typesOf(ofNetworks, PLAN_EVENTS),
+  ...typesOf({ ...ofNetworks, changesDocument: false }, PLAN_EVENTS),
   ...placedTypes({ ...subnet, context, hidden: SUBNET_PRIVATE_ONLY }, 'Subnet'),
   ...typesOf(ofSubnets, { SubnetBecameReady: {} }),
   ...placedTypes({ ...securityGroup, context, hidden: GROUP_PRIVATE_ONLY }, 'SecurityGroup'),

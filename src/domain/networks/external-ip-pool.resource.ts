@@ -8,10 +8,14 @@ import { addressSpace } from './address-space.ts';
 import { rangeRejection } from './ranges-of-spec.ts';
 import type { ResourceKind } from '../resource.ts';
 import {
+  ADDRESS_EVENTS,
+  bookFrom,
   decideAddress,
   emptyBook,
   evolveAddress,
   isAddressEvent,
+  partsOfBook,
+  withoutParts,
   withRest,
   type AddressBook,
   type AddressCommand,
@@ -248,6 +252,17 @@ export const externalIpPool: ResourceKind<PoolState, PoolCommand, PoolEvent> = {
     ...PLACED.marks(document),
     ...(stringAt(objectAt(document, 'status'), 'message').startsWith(SHOWN_FOR_TWO) ? [SHOWN_TWICE] : []),
   ],
+  apart: {
+    events: Object.keys(ADDRESS_EVENTS),
+    split: ({ book, ...state }) => ({
+      rest: { ...state, ...(book === undefined ? {} : { book: withoutParts(book) }) },
+      parts: book === undefined ? {} : partsOfBook(book),
+    }),
+    join: (stored, parts) => {
+      const { book, ...rest } = stored as PoolState;
+      return book === undefined ? rest : { ...rest, book: bookFrom(book, parts) };
+    },
+  },
   decider: poolDecider,
   stateVersion: 2,
   view: documents.view,

@@ -156,8 +156,11 @@ const use = (state: ExternalIpState, command: UseCommand): readonly ExternalIpEv
     return refuseUse('ADDRESS_GONE', 'the external IP is being deleted or was given up: use another one');
   return user === undefined || isUser
     ? [{ type: 'ExternalIPAttached', data: { at, holder, generation: claims + 1, ...defined({ by }) } }]
-    : refuseUse(ALREADY_ATTACHED, `external IP '${state.id}' is already attached`);
+    : alreadyAttached(state.id);
 };
+
+export const alreadyAttached = (id: string): Rejection =>
+  refuseUse(ALREADY_ATTACHED, `external IP '${id}' is already attached`);
 
 const refuseUse = (code: string, message: string): Rejection =>
   reject('failed-precondition', code, message, { field: 'spec.external_ip' });
