@@ -331,6 +331,14 @@ describe('ledgerctl changes resources', () => {
       ]);
     });
 
+    it('a dry run says so, and deletes and waits for nothing', async () => {
+      cli.holds(web);
+      const out = await cli.succeeds(['delete', 'cluster', 'web', '--dry-run', '--wait']);
+      expect(out).to.equal('cluster/web deleted (dry run)\n');
+      const sent = cli.asked.filter(({ verb }) => verb === 'DELETE');
+      expect(sent.map(({ headers }) => headers['x-dry-run'])).to.deep.equal(['true']);
+    });
+
     it('ends at the first that is refused, and says which were not tried', async () => {
       cli.answers(({ verb, path }) => {
         if (path === CLUSTERS) return page(web, clusterOf('id-2', 'db'), clusterOf('id-3', 'ci'));
