@@ -1,4 +1,5 @@
 import { documentKind } from '../catalog/document-kind.ts';
+import { sharedRejection } from '../catalog/shared-only.ts';
 import { invalid, type Rejection } from '../decider.ts';
 import { isLabelValue } from '../hubs/hub-object.ts';
 import type { JsonObject, JsonValue } from '../json.ts';
@@ -34,7 +35,8 @@ export const bareMetalInstanceType = documentKind({
       host_label_selector: { match_labels: { class: 'standard' } },
     },
   },
-  check: (document) =>
+  check: (document, { tenant }) =>
+    sharedRejection(tenant, 'bare metal instance types') ??
     hardwareRejection(objectAt(objectAt(document, 'spec'), 'hardware')) ??
     selectorRejection(hostLabels(document)),
 });
