@@ -94,8 +94,8 @@ export const checkBills = (world: World): void => {
       let metering = meter.initial();
       const billedOf = new Map<string, number>();
       let changes = 1;
-      const bill = ({ component }: OpenInterval, ms: number): unknown =>
-        billedOf.set(component.component, (billedOf.get(component.component) ?? 0) + ms);
+      const bill = ({ component: { component, nodeSet } }: OpenInterval, ms: number): unknown =>
+        billedOf.set(component + nodeSet, (billedOf.get(component + nodeSet) ?? 0) + ms);
       for (const event of events) {
         const { meter: next, closed } = meter.fold(metering, event);
         for (const interval of closed) bill(interval, interval.untilMs - interval.sinceMs);
