@@ -21,6 +21,8 @@ export const placeByScheduler = <State extends PlacedState>(
   /** Annotation of the object that names the only hub possible; for objects of providers, or those that `mayName` lets. */
   hubAnnotation?: string,
   mayName: (run: PlacedRun<State>) => boolean = () => true,
+  /** Kinds of objects that lie in it and follow it to its hub. */
+  followers: readonly string[] = [],
 ): PlacedStep<State, PlacedCommand> => {
   const toScheduler = (run: PlacedRun, operation: string, more: JsonObject): Call => ({
     port: 'scheduler',
@@ -36,6 +38,7 @@ export const placeByScheduler = <State extends PlacedState>(
       // We post webhooks and launch jobs for clusters alone.
       withoutAutomation: true,
       objects: [...objects],
+      ...(followers.length === 0 ? {} : { followers: [...followers] }),
       ...(zone === '' ? {} : { zone }),
       ...(hub === '' ? {} : { hub }),
     });
