@@ -60,6 +60,7 @@ const REMOVAL_BACKOFF: Backoff = { firstMs: MINUTE, maxMs: 30 * MINUTE };
 const WAITING_BACKOFF: Backoff = { firstMs: MINUTE, maxMs: 90 * MINUTE };
 /** By one event: most often it frees one thing, and whoever is asked first may not want it any more. */
 const MOST_WOKEN = 3;
+const ALL_WOKEN = 1_000;
 const ASK_AGAIN = 'ask-again';
 const DUE = 'due';
 const REMOVE_OBJECTS = 'remove-objects';
@@ -91,6 +92,8 @@ export type PlacedDeclaration<State extends PlacedState, Command> = Pick<
     readonly of?: (run: PlacedRun<State>) => string;
     /** How many one event wakes. Default: a few, for most often it frees one thing. */
     readonly most?: number;
+    /** Types that wake all of them. */
+    readonly all?: readonly string[];
   };
   /** Once the object is there. */
   readonly following?: readonly PlacedStep<State, Command | PlacedCommand>[];
@@ -494,6 +497,7 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
         timerId: ASK_AGAIN,
         ...(wakes.of === undefined ? {} : { perStream: wakes.most ?? MOST_WOKEN }),
       },
+      ...(wakes.all === undefined ? [] : [{ types: wakes.all, timerId: ASK_AGAIN, perStream: ALL_WOKEN }]),
       TENANT_WAKE,
       HUB_WAKE,
     ],

@@ -172,6 +172,15 @@ export type ResourceKind<
   readonly view: (state: State) => ResourceView;
 };
 
+/** What lends something of itself: an object of a kind, or the only stream of its sort (`onlyId`). */
+export type Lender<
+  State = unknown,
+  Command extends { readonly type: string } = never,
+  Event extends DomainEvent = never,
+> = Pick<ResourceKind<State, Command, Event>, 'kind' | 'decider' | 'stateVersion' | 'view' | 'lends'> & {
+  readonly onlyId?: string;
+};
+
 /** Names that follow from the kind's own; an odd plural or capitals (`ExternalIPs`) are said beside them. */
 export const regularNames = (
   kind: string,

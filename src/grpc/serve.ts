@@ -137,7 +137,10 @@ export const createServeStream = (services: GrpcServices): ServeStream => {
     const exchange = openExchange(request, answer, { clock, nextRequestId, slowReaderMs, signal });
     if (method !== undefined) exchange.route = path;
     answer.setHeader('x-request-id', exchange.requestId);
-    stream.once('close', () => finish(exchange, services));
+    stream.once('close', () => {
+      finish(exchange, services);
+      forget(stream);
+    });
     if (services.cors(exchange)) return answer.plain(200);
     if (http !== 'POST') return answer.plain(405);
     const arrived = {
@@ -154,6 +157,10 @@ export const createServeStream = (services: GrpcServices): ServeStream => {
     else answer.plain(415);
   };
 };
+
+/** Node keeps closed streams until its next long collection, and with their listeners all that a call has held. */
+const forget = (stream: ServerHttp2Stream): void => void stream.removeAllListeners().on('error', ignore);
+const ignore = (): void => undefined;
 
 /** Aborted when the deadline passes or the caller goes away; made on first use. */
 const createSignal = (stream: ServerHttp2Stream) => {

@@ -261,11 +261,11 @@ export const createUserProvisioning = (options: UserProvisioningOptions): UserPr
     ensure: (principal) => {
       const tenant = onlyTenantOf(principal);
       if (tenant === undefined) return undefined;
-      // It gives no right, but would be taken for the account of the provider.
-      if (isProviderAccountName(principal.userName ?? '')) return undefined;
       const { subjectId } = principal;
       const generation = resources.generation(user.kind);
       if (known.get(subjectId) === generation) return undefined;
+      // It gives no right, but would be taken for the account of the provider.
+      if (isProviderAccountName(principal.userName ?? '')) return undefined;
       const underWay = running.get(subjectId);
       if (underWay !== undefined) return underWay;
       const name = userNameOf(principal.userName, `user-${subjectId}`);

@@ -109,4 +109,19 @@ describe('examples of clients', function () {
     expect(run.code).to.equal(1);
     expect(run.err).to.include('INVALID_ARGUMENT');
   });
+
+  it('say in Node in one line what is missing: a word, the file, TLS of the service', async () => {
+    const { authority, grpc, stack } = secure;
+    const inClear = new URL(stack.service().metrics).host;
+    for (const [words, said] of [
+      [[], /^usage: .*<CA file>.*\n$/],
+      [[grpc, '/nowhere/ca.crt', 'x'], /^there is no file '\/nowhere\/ca.crt'.*dev-cert.*\n$/],
+      [[inClear.replace('127.0.0.1', 'localhost'), authority, 'x'], /^localhost:\d+ does not speak TLS: .*\n$/],
+    ] as const) {
+      const command = [process.execPath, 'fixtures/clients/node.js', ...words];
+      const run = await runProgram(command, { OSAC_TOKEN: token });
+      expect(run.code, run.err).to.equal(1);
+      expect(run.err).to.match(said);
+    }
+  });
 });

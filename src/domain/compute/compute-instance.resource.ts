@@ -92,12 +92,16 @@ export const pendingRestart = (state: PlacedInstance): string | undefined => {
 /** Times of a hub have whole seconds. */
 const secondOf = (text: string | undefined): number => Math.floor(timeOf(text) / 1000);
 
-/** Its hub shows what is wanted of it. */
+const readyIn = (observed: ObservedInstance | undefined) =>
+  observed?.conditions.find(({ type }) => type === 'Ready');
+
+/** Its hub shows what is wanted of it. A machine that was off when its restart was due is as good as restarted. */
 const isAsWanted = ({ document, observed, restart }: PlacedInstance): boolean => {
   if (!runs(document)) return observed?.phase === 'Stopped';
+  const begun = [observed?.lastRestartedAt, readyIn(observed)?.lastTransitionTime];
   return (
     observed?.phase === 'Running' &&
-    (restart === undefined || secondOf(observed.lastRestartedAt) >= secondOf(restart))
+    (restart === undefined || begun.some((at) => secondOf(at) >= secondOf(restart)))
   );
 };
 
@@ -250,11 +254,29 @@ const restartRejection = (
 const momentOf = (state: PlacedInstance, observed: ObservedInstance, at: string): string => {
   const [was, is] = [state.observed, observed].map((one) => one?.phase === 'Running');
   if (was === is) return at;
-  const ready = observed.conditions.find(({ type }) => type === 'Ready');
+  const ready = readyIn(observed);
   const told = timeOf(ready?.lastTransitionTime);
   if (Number.isNaN(told) || (ready?.status === 'True') !== is || told > timeOf(at)) return at;
   const earliest = timeOf(state.since ?? state.createdAt);
   return new Date(Math.max(told, earliest)).toISOString();
+};
+
+/** A restart that nobody saw: its hub tells when it began, and since when the machine runs again. */
+const unseenRestart = (
+  { observed: former, since }: PlacedInstance,
+  observed: ObservedInstance,
+): (ObservedInstance & { readonly at: string }) | undefined => {
+  if (former?.phase !== 'Running' || observed.phase !== 'Running') return undefined;
+  const off = Math.max(timeOf(observed.lastRestartedAt), timeOf(since));
+  const ready = readyIn(observed);
+  return observed.lastRestartedAt !== former.lastRestartedAt && off < timeOf(ready?.lastTransitionTime)
+    ? {
+        ...former,
+        ...defined({ lastRestartedAt: observed.lastRestartedAt }),
+        phase: 'Starting',
+        at: new Date(off).toISOString(),
+      }
+    : undefined;
 };
 
 const record = (
@@ -268,7 +290,13 @@ const record = (
     : isSettled(state) ||
       (state.failure === undefined && !isAsWanted({ ...state, observed } as PlacedInstance));
   if (isTold && state.reported === undefined && sameJson(state.observed, observed)) return [];
-  const moment = momentOf(state, observed, at);
+  const unseen = unseenRestart(state as PlacedInstance, observed);
+  if (unseen !== undefined) {
+    const begun: InstanceEvent = { type: 'ComputeInstanceObserved', data: unseen };
+    const ended = record(evolve(state, begun), { type: 'RecordObserved', at, observed });
+    return [begun, ...ended];
+  }
+  const moment = momentOf(state as PlacedInstance, observed, at);
   const told: InstanceEvent = { type: 'ComputeInstanceObserved', data: { at: moment, ...observed } };
   if (!failed) return [told];
   const why = { reason: 'ProvisioningFailed', message: 'the hub shows the compute instance as failed' };
@@ -401,12 +429,14 @@ const fold = (state: InstanceState, event: InstanceEvent): InstanceState => {
   }
 };
 
+const evolve = (state: InstanceState, event: InstanceEvent): InstanceState => {
+  const next = fold(state, event);
+  return stateOf(next) === stateOf(state) ? next : { ...next, since: event.data.at };
+};
+
 export const instanceDecider: Decider<InstanceState, InstanceCommand, InstanceEvent> = {
   initialState: documents.initialState,
-  evolve: (state, event) => {
-    const next = fold(state, event);
-    return stateOf(next) === stateOf(state) ? next : { ...next, since: event.data.at };
-  },
+  evolve,
   decide,
 };
 

@@ -2,6 +2,7 @@ import type { EventType } from '../event-type.ts';
 import { placedTypes } from '../placed-document.ts';
 import { USE } from '../exclusive-use.ts';
 import { mayBe, text, typesOf } from '../schemas.ts';
+import { addressSpaceTypes } from './address-space.ts';
 import { ADDRESS_EVENTS } from './address-book.ts';
 import { ATTACHMENT_PRIVATE_ONLY, externalIpAttachment } from './external-ip-attachment.resource.ts';
 import { externalIpPool, POOL_PRIVATE_ONLY } from './external-ip-pool.resource.ts';
@@ -26,6 +27,7 @@ export const networkEventTypes: readonly EventType[] = [
   ...placedTypes({ ...externalIpPool, context, hidden: POOL_PRIVATE_ONLY }, 'ExternalIPPool'),
   ...typesOf(ofPools, { ExternalIPPoolBecameReady: {} }),
   ...typesOf({ ...ofPools, audience: 'provider' }, ADDRESS_EVENTS),
+  ...addressSpaceTypes,
   ...placedTypes({ ...externalIp, context, hidden: IP_PRIVATE_ONLY }, 'ExternalIP'),
   ...typesOf(
     ofIps,

@@ -333,7 +333,8 @@ const addressOf = ({ request }: Exchange): string => addressKey(request.socket.r
 
 /** One key for all addresses that one customer has: IPv6 hands out whole subnets. */
 export const addressKey = (address: string): string => {
-  if (!isIPv6(address)) return address;
+  // Looked at for every request: the whole pattern of IPv6 is long.
+  if (!address.includes(':') || !isIPv6(address)) return address;
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
   if (mapped !== undefined) return mapped;
   const [head = '', tail] = address.split('::');

@@ -180,9 +180,8 @@ const pathOf = (collection: string, message: unknown, sub: string | undefined): 
 };
 
 /** A caller may name the position that what it refers to was written at, on another instance perhaps. */
-export const waitForMinimum = async ({ exchange, options }: Served, view: string): Promise<void> => {
-  await options.positions.waitForMinimum(exchange.request.headers['x-ledger-min-position'], view);
-};
+export const waitForMinimum = ({ exchange, options }: Served, view: string): Promise<void> | undefined =>
+  options.positions.waitForMinimum(exchange.request.headers['x-ledger-min-position'], view);
 
 /** What an answer says beside its message. */
 export const answerHeaders = ({ etag, deletedAt }: Answer): Record<string, string> => ({

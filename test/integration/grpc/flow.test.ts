@@ -1,5 +1,7 @@
 import { fromBinary } from '@bufbuild/protobuf';
 import { expect } from 'chai';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import type { ServerHttp2Stream } from 'node:http2';
 import { connect } from 'node:net';
 import { gunzipSync } from 'node:zlib';
 import { ClustersListResponseSchema } from '../../../src/gen/osac/public/v1/clusters_pb.ts';
@@ -169,6 +171,27 @@ describe('flow of gRPC', function () {
     await call;
     expect(await lineOf('gone')).to.include({ status: 499 });
     expect(errors()).to.equal(before);
+  });
+
+  it('a call that is over leaves nothing on its stream, which Node keeps for a while', async () => {
+    const streams: ServerHttp2Stream[] = [];
+    const created = (told: unknown): void =>
+      void streams.push((told as { readonly stream: ServerHttp2Stream }).stream);
+    subscribe('http2.server.stream.created', created);
+    const raw = rawGrpc(service.grpcAddress);
+    try {
+      for (const path of [`${CLUSTERS}/Get`, `${CLUSTERS}/List`, '/nobody'])
+        await raw.call({ path, headers: { authorization: `Bearer ${token}` }, body: get });
+    } finally {
+      unsubscribe('http2.server.stream.created', created);
+      raw.close();
+    }
+    expect(streams).to.have.length(3);
+    await eventually('the streams are closed', () => streams.every((stream) => stream.closed));
+    /** Of Node's own there is one for listeners that come and go. */
+    const left = (stream: ServerHttp2Stream): unknown[] =>
+      stream.eventNames().filter((name) => name !== 'error' && name !== 'removeListener');
+    await eventually('nothing of the calls is left', () => streams.every((one) => left(one).length === 0));
   });
 
   it('a rate that is used up says when to call again', async () => {

@@ -12,6 +12,7 @@ import {
   type CallOptions,
   type StatusObject,
 } from '@grpc/grpc-js';
+import { nameNoAddresses } from '../../../src/adapters/event-store/eventstoredb/server-name.ts';
 import { KINDS } from '../../../src/gen/kinds.ts';
 import { files } from '../../../src/gen/osac/files.ts';
 import { file_google_rpc_error_details } from '../../../src/gen/google/rpc/error_details_pb.ts';
@@ -22,6 +23,9 @@ import { ERRORS } from '../../../src/http/errors.ts';
 import type { Caller, Json, Reply } from '../http/caller.ts';
 
 export { Code };
+
+// Services of tests are called at 127.0.0.1.
+nameNoAddresses();
 
 const services = createRegistry(...files, file_grpc_health_v1_health, file_grpc_reflection_v1_reflection);
 const registry = createRegistry(

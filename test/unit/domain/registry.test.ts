@@ -77,6 +77,7 @@ describe('registry: every event type', () => {
       auditExport: 'AuditExportRequested',
       lanePauses: 'LanePaused',
       tenantSpace: 'TenantSpaceRequested',
+      addressSpace: 'PoolRangesClaimed',
       clusterOrder: 'ClusterOrdered',
     };
     check(

@@ -1,5 +1,5 @@
 import { EventStoreDBClient } from '@eventstore/db-client';
-import { Client as GrpcClient, Metadata } from '@grpc/grpc-js';
+import { Client as GrpcClient, credentials, Metadata } from '@grpc/grpc-js';
 import { expect } from 'chai';
 import { checkConnectionString, connect } from '../../../src/adapters/event-store/eventstoredb/client.ts';
 import { isNotLeader, isTransient } from '../../../src/adapters/event-store/eventstoredb/errors.ts';
@@ -73,6 +73,20 @@ describe('EventStoreDB adapter: connection strings and the library', () => {
     ) as unknown as Record<string, unknown>;
     for (const name of ['handleError', 'getChannel', 'supports', 'callArguments', 'GRPCStreamCreator'])
       expect(client[name], name).to.be.a('function');
+  });
+
+  it('an IP address is told to no server as its name, of which Node would warn', () => {
+    const optionsFor = (path: string): unknown =>
+      credentials.createSsl()._createSecureConnector({ scheme: 'dns', path }, {});
+    for (const [path, host] of [
+      ['127.0.0.1:2113', '127.0.0.1'],
+      ['[::1]:2113', '::1'],
+    ] as const)
+      expect(optionsFor(path))
+        .to.have.property('connectionOptions')
+        .that.includes({ host })
+        .and.does.not.have.property('servername');
+    expect(optionsFor('db.example:2113')).to.have.nested.property('connectionOptions.servername', 'db.example');
   });
 
   it('an error that the library cannot digest does not become an unhandled rejection', async () => {

@@ -1,7 +1,10 @@
 import type { Transform } from 'node:stream';
 import { EventStoreDBClient } from '@eventstore/db-client';
 import type * as Grpc from '@grpc/grpc-js';
+import { nameNoAddresses } from './server-name.ts';
 import { timed } from './waiting.ts';
+
+nameNoAddresses();
 
 /** Milliseconds that streams may take to end when their client does. */
 const DISPOSE_MS = 1_000;
