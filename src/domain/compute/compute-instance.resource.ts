@@ -1,4 +1,5 @@
 import { invalid, isRejection, reject, type Decider, type Rejection } from '../decider.ts';
+import { withConsoles, type ConsoleCommand, type ConsoleEnd, type Consoles } from '../consoles.ts';
 import { creationUnderWay, isHeldBy, lendsItself, type UseCommand, type User } from '../exclusive-use.ts';
 import type { Holder } from '../holder.ts';
 import type { JsonObject } from '../json.ts';
@@ -48,27 +49,29 @@ const MAX_USER_DATA = 65_536;
 export const INSTANCE_PRIVATE_ONLY = ['metadata.finalizers', 'status.hub'];
 const CARRIED_OUT = ['run_strategy', 'restart_requested_at', 'network_attachments'];
 
-export type InstanceState = PlacedState & {
-  readonly resolved?: ResolvedInstance;
-  readonly observed?: ObservedInstance;
-  /** When it entered the state that it shows. */
-  readonly since?: string;
-  /** The last restart whose time has come. */
-  readonly restart?: string;
-  readonly drift?: { readonly at: string; readonly fields: readonly string[] };
-  /** What has an external IP attached to it, and the number of claims so far. */
-  readonly user?: User;
-  readonly claims?: number;
-};
+export type InstanceState = PlacedState &
+  Consoles & {
+    readonly resolved?: ResolvedInstance;
+    readonly observed?: ObservedInstance;
+    /** When it entered the state that it shows. */
+    readonly since?: string;
+    /** The last restart whose time has come. */
+    readonly restart?: string;
+    readonly drift?: { readonly at: string; readonly fields: readonly string[] };
+    /** What has an external IP attached to it, and the number of claims so far. */
+    readonly user?: User;
+    readonly claims?: number;
+  };
 type PlacedInstance = Placed & InstanceState;
 
-export type InstanceCommand =
+type MachineCommand =
   | Exclude<PlacedCommand, { type: 'CreateDocument' }>
   | (Extract<PlacedCommand, { type: 'CreateDocument' }> & { readonly resolved?: ResolvedInstance })
   | UseCommand
   | { readonly type: 'RecordObserved'; readonly at: string; readonly observed: ObservedInstance }
   | { readonly type: 'RecordDrift'; readonly at: string; readonly fields: readonly string[] }
   | { readonly type: 'RecordRestartDue'; readonly at: string; readonly requestedAt: string };
+export type InstanceCommand = MachineCommand | ConsoleCommand;
 
 export type InstanceEvent = PlacedEvent<'ComputeInstance', EventOf<typeof INSTANCE_SHAPES>>;
 
@@ -348,7 +351,7 @@ const use = (state: InstanceState, command: UseCommand): readonly InstanceEvent[
 /** Of what somebody changes again and again. */
 const DRIFT_AGAIN_MS = 60_000;
 
-const decide = (state: InstanceState, command: InstanceCommand): readonly InstanceEvent[] | Rejection => {
+const decide = (state: InstanceState, command: MachineCommand): readonly InstanceEvent[] | Rejection => {
   switch (command.type) {
     case 'CreateDocument': {
       const { resolved, ...creation } = command;
@@ -434,11 +437,22 @@ const evolve = (state: InstanceState, event: InstanceEvent): InstanceState => {
   return stateOf(next) === stateOf(state) ? next : { ...next, since: event.data.at };
 };
 
-export const instanceDecider: Decider<InstanceState, InstanceCommand, InstanceEvent> = {
-  initialState: documents.initialState,
-  evolve,
-  decide,
+/** What a private caller reports is no machine that runs. */
+export const withoutConsole = (
+  state: InstanceState,
+): Extract<ConsoleEnd, 'stopped' | 'deleted'> | undefined => {
+  if (!isUnderWay(state)) return 'deleted';
+  return stateOf(state) === 'RUNNING' ? undefined : 'stopped';
 };
+
+export const instanceDecider: Decider<InstanceState, InstanceCommand, InstanceEvent> = withConsoles(
+  {
+    initialState: documents.initialState,
+    evolve,
+    decide,
+  },
+  { prefix: 'ComputeInstance', words: 'compute instance', without: withoutConsole },
+);
 
 export const computeInstance: ResourceKind<InstanceState, InstanceCommand, InstanceEvent> = {
   ...placedResource({
