@@ -158,12 +158,12 @@ const subjectIn = (bench: BenchService, kind: string) => {
     prepare: async (count: number): Promise<void> => {
       for (const needed of prepared === 0 ? subject.before : [])
         await become(await postNeeded(needed), needed[2]);
-      const waiting: (readonly [at: string, end?: string])[] = [];
+      const waiting: (readonly [at: string, end: string | undefined])[] = [];
       await inLine(subject.each === undefined ? 0 : count - prepared, async () => {
         for (const needed of subject.each?.((prepared += 1)) ?? [])
           if (needed !== undefined) waiting.push([await postNeeded(needed), needed[2]]);
       });
-      await inLine(waiting.length, async () => become(...(waiting.pop() ?? [''])));
+      await inLine(waiting.length, async () => become(...(waiting.pop() ?? ['', undefined])));
       prepared = Math.max(prepared, count);
       others = (await countReady()) - made;
     },
