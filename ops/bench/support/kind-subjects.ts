@@ -72,10 +72,13 @@ export const SUBJECTS: { readonly [kind: string]: Subject } = {
   externalIpAttachment: {
     ready: 'READY',
     before: [POOL],
-    each: (n) => [address(`for-attachment-${n}`), n % 2 === 0 ? cluster(`attached-${n >> 1}`) : undefined],
+    each: (n) => [
+      address(`for-attachment-${n}`),
+      n % 2 === 1 ? cluster(`attached-${(n - 1) >> 1}`) : undefined,
+    ],
     spec: (n) => ({
       external_ip: { id: `for-attachment-${n}` },
-      cluster: { id: `attached-${n >> 1}` },
+      cluster: { id: `attached-${(n - 1) >> 1}` },
       target_endpoint: `EXTERNAL_IP_ATTACHMENT_ENDPOINT_${n % 2 === 0 ? 'API' : 'INGRESS'}`,
     }),
   },

@@ -136,7 +136,7 @@ describe('placed kinds on hubs in modes eda and aap', function () {
   });
 
   const make = async (id: string, kind: string, collection: string, more: object = {}): Promise<void> => {
-    const { metadata, spec, ...sample } = KIND_SAMPLES[kind]?.body(id, around) as {
+    const { metadata, spec, ...sample } = (KIND_SAMPLES[kind]?.body(id, around) ?? {}) as {
       metadata: object;
       spec: object;
     };
