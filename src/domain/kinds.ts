@@ -18,8 +18,9 @@ import { hub } from './hubs/hub.resource.ts';
 import { LANE_PAUSES_CATEGORY, lanePausesDecider } from './hubs/lane-pauses.ts';
 import { diskImage } from './images/disk-image.resource.ts';
 import { NAME_CATEGORY, nameDecider } from './naming/name.ts';
+import { addressSpace } from './networks/address-space.ts';
 import { networkClass } from './networks/network-class.resource.ts';
-import type { ResourceKind } from './resource.ts';
+import type { Lender, ResourceKind } from './resource.ts';
 import { secret } from './secrets/secret.resource.ts';
 import { storageBackend } from './storage/storage-backend.resource.ts';
 import { storageTier } from './storage/storage-tier.resource.ts';
@@ -104,9 +105,17 @@ export const lifecycle: { readonly starts: readonly string[]; readonly ends: rea
 /** By stream category, which is also the kind's name. */
 export const kindOf = (category: string): AnyKind | undefined => kinds.find(({ kind }) => kind === category);
 
+/** What lends and is no object of a kind. */
+const lone: readonly Lender<unknown, { readonly type: string }, DomainEvent>[] = [addressSpace].map(
+  (lender) => lender as unknown as AnyKind,
+);
+export const lenders: typeof lone = [...lone, ...kinds.filter(({ lends }) => lends !== undefined)];
+export const lenderOf = (category: string): (typeof lone)[number] | undefined =>
+  lenders.find(({ kind }) => kind === category);
+
 /** The aggregate behind a kind, as the command runner takes it. */
 export const aggregateOf = <State, Command extends { readonly type: string }, Event extends DomainEvent>(
-  kind: ResourceKind<State, Command, Event>,
+  kind: Pick<ResourceKind<State, Command, Event>, 'kind' | 'decider' | 'stateVersion'>,
 ): {
   readonly category: string;
   readonly decider: Decider<State, Command, Event>;
@@ -132,6 +141,7 @@ export const auditExportAggregate = owning(AUDIT_EXPORT_CATEGORY, auditExportDec
 /** Every aggregate, by its stream category: what workflows name in their commands. */
 export const aggregates: readonly AnyAggregate[] = [
   ...kinds.map(aggregateOf),
+  ...lone.map(aggregateOf),
   nameAggregate,
   hubCapacityAggregate,
   lanePausesAggregate,

@@ -19,7 +19,7 @@ import type {
 } from './catalog/events.ts';
 import { isRejection, reject, type Decision, type DomainEvent, type Rejection } from './decider.ts';
 import type { EventType } from './event-type.ts';
-import type { JsonObject } from './json.ts';
+import type { JsonObject, JsonValue } from './json.ts';
 import {
   defined,
   listAt,
@@ -29,6 +29,7 @@ import {
   valueAt,
   withoutEmpty,
   withoutPaths,
+  isObject,
 } from './json-tools.ts';
 import type { ResourceKind, ResourceView } from './resource.ts';
 import { jsonObject, mayBe, text, typesOf, type EventData, type Shapes } from './schemas.ts';
@@ -234,7 +235,7 @@ export const placedDocument = (rules: PlacedRules) => {
     if (paths !== undefined || document['status'] === undefined) return [];
     const status = reportable(objectAt(document, 'status'));
     const shown = reportable(shownStatus(state));
-    if (sameJson(status, shown)) return [];
+    if (sameJson(withPlainTimes(status), withPlainTimes(shown))) return [];
     return rules.checkReport?.(shown, status) ?? [made('StatusReported', at, { status })];
   };
 
@@ -422,6 +423,17 @@ export const placedDocument = (rules: PlacedRules) => {
       return view.exists ? { ...view, state: stringAt(status, 'state') } : view;
     },
   };
+};
+
+/** Callers send back the times that they read, which JSON of messages writes without zeros at the end. */
+const ZEROS = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.0+|(\.\d*[1-9])0+)Z$/;
+const withPlainTimes = (value: JsonValue): JsonValue => {
+  if (typeof value === 'string')
+    return value.replace(ZEROS, (_, time: string, rest = '') => `${time}${rest}Z`);
+  if (Array.isArray(value)) return value.map(withPlainTimes);
+  return isObject(value)
+    ? Object.fromEntries(Object.entries(value).map(([field, inner]) => [field, withPlainTimes(inner)]))
+    : value;
 };
 
 const eventsOf = (prefix: string): DocumentEventNames => ({

@@ -52,6 +52,10 @@ export const placedMeter = <
       },
       sameComponents: () => true,
     },
-    resource.decider,
+    {
+      ...resource.decider,
+      evolve: (state, event) =>
+        resource.apart?.events.includes(event.type) === true ? state : resource.decider.evolve(state, event),
+    },
   );
 };

@@ -1,4 +1,4 @@
-import type { ActingKind, AnyWorkflow, TimelineWords } from './acting-kind.ts';
+import type { ActingKind, AnyWorkflow, MachineConsoles, TimelineWords } from './acting-kind.ts';
 import type { Decider, DomainEvent } from './decider.ts';
 import type { EventType } from './event-type.ts';
 import { failureSentence } from './failure-sentences.ts';
@@ -60,6 +60,7 @@ const REMOVAL_BACKOFF: Backoff = { firstMs: MINUTE, maxMs: 30 * MINUTE };
 const WAITING_BACKOFF: Backoff = { firstMs: MINUTE, maxMs: 90 * MINUTE };
 /** By one event: most often it frees one thing, and whoever is asked first may not want it any more. */
 const MOST_WOKEN = 3;
+const ALL_WOKEN = 1_000;
 const ASK_AGAIN = 'ask-again';
 const DUE = 'due';
 const REMOVE_OBJECTS = 'remove-objects';
@@ -76,6 +77,7 @@ export type PlacedDeclaration<State extends PlacedState, Command> = Pick<
   readonly eventTypes: readonly EventType[];
   readonly states: readonly string[];
   readonly object: OwnedObject;
+  readonly consoles?: Pick<MachineConsoles<State>, 'resourceType' | 'without'>;
   /** Objects that are on the hub before it and go after it, each by a step of this name. */
   readonly beside?: readonly {
     readonly step: string;
@@ -91,6 +93,8 @@ export type PlacedDeclaration<State extends PlacedState, Command> = Pick<
     readonly of?: (run: PlacedRun<State>) => string;
     /** How many one event wakes. Default: a few, for most often it frees one thing. */
     readonly most?: number;
+    /** Types that wake all of them. */
+    readonly all?: readonly string[];
   };
   /** Once the object is there. */
   readonly following?: readonly PlacedStep<State, Command | PlacedCommand>[];
@@ -233,7 +237,7 @@ const onItsHub = <State extends PlacedState>(
 };
 
 const workflowOf = <State extends PlacedState, Command extends { readonly type: string }>(
-  { kind, message: prefix, words, decider }: ResourceKind<State, Command>,
+  { kind, message: prefix, words, decider, apart }: ResourceKind<State, Command>,
   declared: PlacedDeclaration<State, Command>,
 ): AnyWorkflow => {
   const { object, first, beside = [], following = [], wakes, makes } = declared;
@@ -436,7 +440,10 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
     name: `${kind}Order`,
     subject: {
       category: kind,
-      types: declared.eventTypes.filter(({ resource }) => resource === kind).map(({ type }) => type),
+      types: declared.eventTypes
+        // Of the many that lend, its run has nothing to fold.
+        .filter(({ resource, type }) => resource === kind && apart?.events.includes(type) !== true)
+        .map(({ type }) => type),
       decider: decider as unknown as Decider<State, Any & { readonly type: string }, DomainEvent>,
       idOf: (state) => (state as Placed).id,
     },
@@ -491,6 +498,7 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
         timerId: ASK_AGAIN,
         ...(wakes.of === undefined ? {} : { perStream: wakes.most ?? MOST_WOKEN }),
       },
+      ...(wakes.all === undefined ? [] : [{ types: wakes.all, timerId: ASK_AGAIN, perStream: ALL_WOKEN }]),
       TENANT_WAKE,
       HUB_WAKE,
     ],
@@ -564,5 +572,15 @@ export const placedKind = <
     },
     logged: { [`${prefix}Failed`]: `${words} failed` },
     ...(declared.meter === undefined ? {} : { meter: declared.meter }),
+    ...(declared.consoles === undefined
+      ? {}
+      : {
+          consoles: {
+            ...declared.consoles,
+            object: declared.object,
+            place: ({ place }) =>
+              place && { hub: place.hub, namespace: place.namespace, name: place.objectName },
+          },
+        }),
   };
 };

@@ -1,4 +1,5 @@
 import type { Decider, DomainEvent, Rejection } from './decider.ts';
+import type { Parts } from './buckets.ts';
 import type { JsonObject } from './json.ts';
 import { withoutPaths } from './json-tools.ts';
 import type { Holder } from './holder.ts';
@@ -135,6 +136,17 @@ export type ResourceKind<
     readonly release: (at: string, holder: Holder, generation: number) => Command;
     readonly held: (state: State) => readonly { readonly holder: Holder; readonly generation: number }[];
     readonly heldBy: (state: State, holder: Holder) => number | undefined;
+    /** Whether anybody holds any; said where `held` is a long list. */
+    readonly holdsAny?: (state: State) => boolean;
+  };
+  /**
+   * Of a state that grows with what it lends: its large maps, of which whoever stores the state writes the changed buckets
+   * alone, and the events that change nothing else.
+   */
+  readonly apart?: {
+    readonly events: readonly string[];
+    readonly split: (state: State) => { readonly rest: unknown; readonly parts: Parts };
+    readonly join: (rest: unknown, parts: Parts) => unknown;
   };
   /**
    * What an object holds of others that lend: claimed before its first event, given back by its workflow once its
@@ -158,6 +170,15 @@ export type ResourceKind<
   readonly stateVersion: number;
   /** Pure: folded state → what the surfaces show. */
   readonly view: (state: State) => ResourceView;
+};
+
+/** What lends something of itself: an object of a kind, or the only stream of its sort (`onlyId`). */
+export type Lender<
+  State = unknown,
+  Command extends { readonly type: string } = never,
+  Event extends DomainEvent = never,
+> = Pick<ResourceKind<State, Command, Event>, 'kind' | 'decider' | 'stateVersion' | 'view' | 'lends'> & {
+  readonly onlyId?: string;
 };
 
 /** Names that follow from the kind's own; an odd plural or capitals (`ExternalIPs`) are said beside them. */

@@ -20,11 +20,12 @@ const DRILLS: { readonly [hub: string]: Drill } = {
   'aap, without an operator': { real: { mode: 'aap', controller: 'ledger' } },
   'with addresses of its own': { addresses: true },
   'networks and what lies in them': { networks: true },
+  'a virtual machine': { machines: true },
 };
 
-/** `npm test` takes every twentieth moment of each drill, the fault suites all of a cluster, a third of a long one. */
-const everyOf = ({ addresses, networks }: Drill): number => {
-  if (process.env['LEDGER_TEST_DRILLS'] !== 'all') return 20;
+/** `npm test` takes every twentieth moment of each drill (of a machine, every hundredth), the fault suites all of a cluster, a third of a long one. */
+const everyOf = ({ addresses, networks, machines }: Drill): number => {
+  if (process.env['LEDGER_TEST_DRILLS'] !== 'all') return machines === true ? 100 : 20;
   return addresses === true || networks === true ? 3 : 1;
 };
 
@@ -70,6 +71,26 @@ describe('killed between every two steps', function () {
       expect(reborn).to.be.greaterThan(deaths.length * 0.8);
     });
   }
+});
+
+/** `npm test` plays a few of them. */
+const BILLS = process.env['LEDGER_TEST_DRILLS'] === 'all' ? 100 : 3;
+
+describe('the bill of a virtual machine', function () {
+  this.timeout(600_000);
+  it(`is the time in which its hub had it running, in ${BILLS} histories`, async () => {
+    const failed: string[] = [];
+    let allBirths = 0;
+    const drill: Drill = { machines: true, restless: true };
+    const tasks = Array.from({ length: BILLS }, (_, i) => ({ seed: i + 1, drill }));
+    await sharedPool().run(tasks, ({ seed, failure, births }) => {
+      allBirths += births;
+      if (failure !== undefined) failed.push(`seed ${seed}: ${failure}`);
+      return false;
+    });
+    expect(failed).to.deep.equal([]);
+    expect(allBirths, 'somebody died').to.be.greaterThan(BILLS);
+  });
 });
 
 describe('a hub that nobody reaches', function () {

@@ -18,6 +18,7 @@ const FOUND_BY: { readonly [Bug in PlantedBug]: number } = {
   'an address is attached without being claimed': 60,
   'what may have been sent is repeated without a look': 2,
   'a lost answer is taken for a failure': 14,
+  'a machine is billed from when it is seen, not from when it runs': 2,
   'every attempt makes up a name of its own': 7,
   'what is being deleted is taken for gone': 5,
   'a job that may have been launched is not looked for': 37,

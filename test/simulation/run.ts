@@ -6,7 +6,8 @@ import { reportOn, type Report } from '../support/simulation/worker.ts';
 
 /**
  * `npm run sim -- --seeds 1000` simulates that many seeds from 1 on (or from `--from`) and says how to repeat what
- * failed; `--seed 17` repeats one with its trace; `--lines n` is how much of it; `--bug "<name>"` plants a known bug.
+ * failed; `--seed 17` repeats one with its trace; `--lines n` is how much of it; `--bug "<name>"` plants a known bug; `--every-kind` has objects of all
+ * kinds ordered.
  */
 const { values } = parseArgs({
   options: {
@@ -15,6 +16,7 @@ const { values } = parseArgs({
     seed: { type: 'string' },
     lines: { type: 'string', default: '60' },
     bug: { type: 'string' },
+    'every-kind': { type: 'boolean', default: false },
   },
 });
 
@@ -33,9 +35,11 @@ const bugOf = (): { bug?: PlantedBug } => {
   throw new TypeError(`--bug knows only ${Object.keys(PLANTED).join('; ')}`);
 };
 
+const everyKind = values['every-kind'];
+
 const repeat = async (seed: number): Promise<number> => {
   const lines = numberOf('lines');
-  const report = await reportOn({ seed, ...bugOf() }, lines);
+  const report = await reportOn({ seed, everyKind, ...bugOf() }, lines);
   const { failure, steps, events, virtualMs, hash } = report;
   if (failure !== undefined) console.log(sayFailure(report, lines));
   else {
@@ -48,7 +52,7 @@ const repeat = async (seed: number): Promise<number> => {
 const runMany = async (from: number, count: number): Promise<number> => {
   const started = performance.now();
   const failed: Report[] = [];
-  const tasks = Array.from({ length: count }, (_, i) => ({ seed: from + i, ...bugOf() }));
+  const tasks = Array.from({ length: count }, (_, i) => ({ seed: from + i, everyKind, ...bugOf() }));
   const pool = openPool();
   await pool.run(tasks, (report) => {
     if (report.failure === undefined) return false;

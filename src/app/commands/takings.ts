@@ -1,6 +1,6 @@
 import { isRejection, type Rejection } from '../../domain/decider.ts';
 import type { Holder } from '../../domain/holder.ts';
-import { aggregateOf, kindOf, type AnyKind } from '../../domain/kinds.ts';
+import { aggregateOf, lenderOf, type AnyKind } from '../../domain/kinds.ts';
 import type { ResourceView } from '../../domain/resource.ts';
 import type { Names } from '../names/names.ts';
 import type { Clock } from '../ports.ts';
@@ -15,7 +15,8 @@ import type { CommandContext, CommandRunner } from './command.ts';
  *    (`CreationAbandoned`), so that the append of step 1 fails, and releases exactly the generation that it had read
  *    (`hubs/taking-repair.ts`).
  */
-export type Taking = { readonly lender: AnyKind; readonly id: string; readonly generation: number };
+type AnyLender = NonNullable<ReturnType<typeof lenderOf>>;
+export type Taking = { readonly lender: AnyLender; readonly id: string; readonly generation: number };
 
 export const createTakings = ({
   runner,
@@ -27,7 +28,7 @@ export const createTakings = ({
   readonly clock: Clock;
 }) => {
   const tell = async (
-    lender: AnyKind,
+    lender: AnyLender,
     id: string,
     command: { readonly type: string },
     context: CommandContext,
@@ -43,7 +44,7 @@ export const createTakings = ({
     ): Promise<Rejection | undefined> => {
       const holder: Holder = { kind: kind.kind, id: after.id };
       for (const { kind: of, id, wanted } of kind.takes?.(after.document) ?? []) {
-        const lender = kindOf(of);
+        const lender = lenderOf(of);
         if (lender?.lends === undefined) throw new TypeError(`objects of kind ${of} lend nothing`);
         const claim = lender.lends.claim(clock.now(), holder, wanted, context.commandId);
         const outcome = await tell(lender, id, claim, context);
@@ -67,7 +68,7 @@ export const createTakings = ({
       const holder: Holder = { kind: kind.kind, id: view.id };
       const found: Taking[] = [];
       for (const { kind: of, id } of kind.takes?.(view.document) ?? []) {
-        const lender = kindOf(of);
+        const lender = lenderOf(of);
         if (lender?.lends === undefined) continue;
         const { state } = await runner.load(aggregateOf(lender), id);
         const generation = lender.lends.heldBy(state, holder);
@@ -86,7 +87,7 @@ export const takingRejection = async (
   at: string,
 ): Promise<Rejection | undefined> => {
   for (const { kind: of, id, wanted } of kind.takes?.(after.document) ?? []) {
-    const lender = kindOf(of);
+    const lender = lenderOf(of);
     if (lender?.lends === undefined) continue;
     const { state } = await runner.load(aggregateOf(lender), id);
     const claim = lender.lends.claim(at, { kind: kind.kind, id: after.id }, wanted, 'dry run');

@@ -23,7 +23,11 @@ export type RepairPorts = {
   readonly logger: Logger;
   readonly signal: AbortSignal;
 };
-type Held = { readonly holder: Holder; readonly giveBack: () => Promise<CommandOutcome<unknown>> };
+type Held = {
+  readonly holder: Holder;
+  /** Undefined: it keeps it after all. */
+  readonly giveBack: () => Promise<CommandOutcome<unknown> | undefined>;
+};
 
 /**
  * Gives back what is held for objects that are over, of whatever kind. An order releases what it can see; a claim whose
@@ -46,7 +50,7 @@ export const repairHeld = async <Place>(
       });
       if (!(await asked.isOver)) continue;
       const done = await giveBack();
-      if (done.outcome === 'accepted' && done.events.length > 0)
+      if (done?.outcome === 'accepted' && done.events.length > 0)
         logger.info(
           { kind: holder.kind, order: holder.id },
           `${what} of a closed or withdrawn order given back`,

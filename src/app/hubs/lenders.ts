@@ -1,5 +1,5 @@
 import type { Holder } from '../../domain/holder.ts';
-import { aggregateOf, kindOf } from '../../domain/kinds.ts';
+import { aggregateOf, lenderOf as knownLender } from '../../domain/kinds.ts';
 import type { CommandRunner } from '../commands/command.ts';
 import { derivedCommandId } from '../log/identifiers.ts';
 import { contextOf } from '../process-runner/effect-commands.ts';
@@ -9,7 +9,7 @@ import type { EffectCall } from '../process-runner/types.ts';
 export const createLenders = (commandRunner: CommandRunner) => {
   /** Throws TypeError for a kind that lends nothing. */
   const lenderOf = async ({ kind: name, id }: Holder, { signal }: EffectCall) => {
-    const kind = kindOf(name);
+    const kind = knownLender(name);
     if (kind?.lends === undefined) throw new TypeError(`objects of kind ${name} lend nothing`);
     const { state } = await commandRunner.load(aggregateOf(kind), id, { signal });
     return { kind, id, lends: kind.lends, state, view: kind.view(state) };

@@ -1,4 +1,4 @@
-import { aggregateOf, kindOf, kinds } from '../../domain/kinds.ts';
+import { aggregateOf, kindOf, lenderOf, lenders } from '../../domain/kinds.ts';
 import { fenceOf } from '../tenancy/project-entries.ts';
 import { derivedCommandId } from '../log/identifiers.ts';
 import { hubContext, systemContext } from '../log/metadata.ts';
@@ -28,12 +28,13 @@ export const repairTakings = ({
   return repairHeld(
     'what was claimed',
     function* places() {
-      for (const { kind, lends } of kinds)
-        if (lends !== undefined)
-          for (const page of lent(kind, PAGE)) yield* page.map((place): Lender => ({ kind, ...place }));
+      for (const { kind, onlyId } of lenders) {
+        if (onlyId !== undefined) yield { kind, id: onlyId, tenant: '', project: '' };
+        else for (const page of lent(kind, PAGE)) yield* page.map((place): Lender => ({ kind, ...place }));
+      }
     },
     async (place) => {
-      const lender = kindOf(place.kind);
+      const lender = lenderOf(place.kind);
       const { lends } = lender ?? {};
       if (lender === undefined || lends === undefined) return [];
       const { state } = await commandRunner.peek(aggregateOf(lender), place.id, { signal });
@@ -42,7 +43,10 @@ export const repairTakings = ({
         giveBack: async () => {
           const commandId = derivedCommandId('taking-repair', place.kind, place.id, generation);
           const held = kindOf(holder.kind);
-          if (held !== undefined && (await holders.ownerOf(holder, signal)) === undefined) {
+          const owner = await holders.ownerOf(holder, signal);
+          // Not claimed again by its workflow, should it be retried.
+          if (lender.onlyId !== undefined && owner?.archived === false) return undefined;
+          if (held !== undefined && owner === undefined) {
             const fence = { type: 'FenceEntry', at: clock.now(), commandId } as const;
             const fenced = await commandRunner.execute(
               fenceOf(held),

@@ -1,4 +1,5 @@
 import { invalid, isRejection, reject, type Decider, type Rejection } from '../decider.ts';
+import { withConsoles, type ConsoleCommand, type ConsoleEnd, type Consoles } from '../consoles.ts';
 import { creationUnderWay, isHeldBy, lendsItself, type UseCommand, type User } from '../exclusive-use.ts';
 import type { Holder } from '../holder.ts';
 import type { JsonObject } from '../json.ts';
@@ -48,27 +49,29 @@ const MAX_USER_DATA = 65_536;
 export const INSTANCE_PRIVATE_ONLY = ['metadata.finalizers', 'status.hub'];
 const CARRIED_OUT = ['run_strategy', 'restart_requested_at', 'network_attachments'];
 
-export type InstanceState = PlacedState & {
-  readonly resolved?: ResolvedInstance;
-  readonly observed?: ObservedInstance;
-  /** When it entered the state that it shows. */
-  readonly since?: string;
-  /** The last restart whose time has come. */
-  readonly restart?: string;
-  readonly drift?: { readonly at: string; readonly fields: readonly string[] };
-  /** What has an external IP attached to it, and the number of claims so far. */
-  readonly user?: User;
-  readonly claims?: number;
-};
+export type InstanceState = PlacedState &
+  Consoles & {
+    readonly resolved?: ResolvedInstance;
+    readonly observed?: ObservedInstance;
+    /** When it entered the state that it shows. */
+    readonly since?: string;
+    /** The last restart whose time has come. */
+    readonly restart?: string;
+    readonly drift?: { readonly at: string; readonly fields: readonly string[] };
+    /** What has an external IP attached to it, and the number of claims so far. */
+    readonly user?: User;
+    readonly claims?: number;
+  };
 type PlacedInstance = Placed & InstanceState;
 
-export type InstanceCommand =
+type MachineCommand =
   | Exclude<PlacedCommand, { type: 'CreateDocument' }>
   | (Extract<PlacedCommand, { type: 'CreateDocument' }> & { readonly resolved?: ResolvedInstance })
   | UseCommand
   | { readonly type: 'RecordObserved'; readonly at: string; readonly observed: ObservedInstance }
   | { readonly type: 'RecordDrift'; readonly at: string; readonly fields: readonly string[] }
   | { readonly type: 'RecordRestartDue'; readonly at: string; readonly requestedAt: string };
+export type InstanceCommand = MachineCommand | ConsoleCommand;
 
 export type InstanceEvent = PlacedEvent<'ComputeInstance', EventOf<typeof INSTANCE_SHAPES>>;
 
@@ -92,12 +95,16 @@ export const pendingRestart = (state: PlacedInstance): string | undefined => {
 /** Times of a hub have whole seconds. */
 const secondOf = (text: string | undefined): number => Math.floor(timeOf(text) / 1000);
 
-/** Its hub shows what is wanted of it. */
+const readyIn = (observed: ObservedInstance | undefined) =>
+  observed?.conditions.find(({ type }) => type === 'Ready');
+
+/** Its hub shows what is wanted of it. A machine that was off when its restart was due is as good as restarted. */
 const isAsWanted = ({ document, observed, restart }: PlacedInstance): boolean => {
   if (!runs(document)) return observed?.phase === 'Stopped';
+  const begun = [observed?.lastRestartedAt, readyIn(observed)?.lastTransitionTime];
   return (
     observed?.phase === 'Running' &&
-    (restart === undefined || secondOf(observed.lastRestartedAt) >= secondOf(restart))
+    (restart === undefined || begun.some((at) => secondOf(at) >= secondOf(restart)))
   );
 };
 
@@ -250,11 +257,29 @@ const restartRejection = (
 const momentOf = (state: PlacedInstance, observed: ObservedInstance, at: string): string => {
   const [was, is] = [state.observed, observed].map((one) => one?.phase === 'Running');
   if (was === is) return at;
-  const ready = observed.conditions.find(({ type }) => type === 'Ready');
+  const ready = readyIn(observed);
   const told = timeOf(ready?.lastTransitionTime);
   if (Number.isNaN(told) || (ready?.status === 'True') !== is || told > timeOf(at)) return at;
   const earliest = timeOf(state.since ?? state.createdAt);
   return new Date(Math.max(told, earliest)).toISOString();
+};
+
+/** A restart that nobody saw: its hub tells when it began, and since when the machine runs again. */
+const unseenRestart = (
+  { observed: former, since }: PlacedInstance,
+  observed: ObservedInstance,
+): (ObservedInstance & { readonly at: string }) | undefined => {
+  if (former?.phase !== 'Running' || observed.phase !== 'Running') return undefined;
+  const off = Math.max(timeOf(observed.lastRestartedAt), timeOf(since));
+  const ready = readyIn(observed);
+  return observed.lastRestartedAt !== former.lastRestartedAt && off < timeOf(ready?.lastTransitionTime)
+    ? {
+        ...former,
+        ...defined({ lastRestartedAt: observed.lastRestartedAt }),
+        phase: 'Starting',
+        at: new Date(off).toISOString(),
+      }
+    : undefined;
 };
 
 const record = (
@@ -268,7 +293,13 @@ const record = (
     : isSettled(state) ||
       (state.failure === undefined && !isAsWanted({ ...state, observed } as PlacedInstance));
   if (isTold && state.reported === undefined && sameJson(state.observed, observed)) return [];
-  const moment = momentOf(state, observed, at);
+  const unseen = unseenRestart(state as PlacedInstance, observed);
+  if (unseen !== undefined) {
+    const begun: InstanceEvent = { type: 'ComputeInstanceObserved', data: unseen };
+    const ended = record(evolve(state, begun), { type: 'RecordObserved', at, observed });
+    return [begun, ...ended];
+  }
+  const moment = momentOf(state as PlacedInstance, observed, at);
   const told: InstanceEvent = { type: 'ComputeInstanceObserved', data: { at: moment, ...observed } };
   if (!failed) return [told];
   const why = { reason: 'ProvisioningFailed', message: 'the hub shows the compute instance as failed' };
@@ -320,7 +351,7 @@ const use = (state: InstanceState, command: UseCommand): readonly InstanceEvent[
 /** Of what somebody changes again and again. */
 const DRIFT_AGAIN_MS = 60_000;
 
-const decide = (state: InstanceState, command: InstanceCommand): readonly InstanceEvent[] | Rejection => {
+const decide = (state: InstanceState, command: MachineCommand): readonly InstanceEvent[] | Rejection => {
   switch (command.type) {
     case 'CreateDocument': {
       const { resolved, ...creation } = command;
@@ -401,14 +432,27 @@ const fold = (state: InstanceState, event: InstanceEvent): InstanceState => {
   }
 };
 
-export const instanceDecider: Decider<InstanceState, InstanceCommand, InstanceEvent> = {
-  initialState: documents.initialState,
-  evolve: (state, event) => {
-    const next = fold(state, event);
-    return stateOf(next) === stateOf(state) ? next : { ...next, since: event.data.at };
-  },
-  decide,
+const evolve = (state: InstanceState, event: InstanceEvent): InstanceState => {
+  const next = fold(state, event);
+  return stateOf(next) === stateOf(state) ? next : { ...next, since: event.data.at };
 };
+
+/** What a private caller reports is no machine that runs. */
+export const withoutConsole = (
+  state: InstanceState,
+): Extract<ConsoleEnd, 'stopped' | 'deleted'> | undefined => {
+  if (!isUnderWay(state)) return 'deleted';
+  return stateOf(state) === 'RUNNING' ? undefined : 'stopped';
+};
+
+export const instanceDecider: Decider<InstanceState, InstanceCommand, InstanceEvent> = withConsoles(
+  {
+    initialState: documents.initialState,
+    evolve,
+    decide,
+  },
+  { prefix: 'ComputeInstance', words: 'compute instance', without: withoutConsole },
+);
 
 export const computeInstance: ResourceKind<InstanceState, InstanceCommand, InstanceEvent> = {
   ...placedResource({

@@ -1,5 +1,6 @@
 import { plainValue } from '../catalog/parameter-values.ts';
 import { PARAMETERS } from '../catalog/spec-shape.ts';
+import { consoleSentences } from '../consoles.ts';
 import type { JsonObject } from '../json.ts';
 import { byKey, defined, listAt, numberAt, objectAt, stringAt, textOf } from '../json-tools.ts';
 import type { Condition } from '../hubs/hub-codecs.ts';
@@ -17,6 +18,7 @@ import {
   pendingRestart,
   subnetIn,
   USER_DATA,
+  withoutConsole,
   type InstanceCommand,
   type InstanceEvent,
   type InstanceState,
@@ -168,7 +170,9 @@ export const actingComputeInstance = placedKind<InstanceState, InstanceCommand, 
       'make-objects': 'make its external IP and the attachment',
       'remove-objects': 'remove what is attached to it',
     },
+    consoles: { resourceType: 'CONSOLE_RESOURCE_TYPE_COMPUTE_INSTANCE', without: withoutConsole },
     sentences: {
+      ...consoleSentences('ComputeInstance'),
       ComputeInstanceResolved: (data) =>
         `It is a '${stringAt(objectAt(data, 'instanceType'), 'name')}' with image '${stringAt(objectAt(data, 'diskImage'), 'name')}'.`,
       ComputeInstanceObserved: (data) => {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { consoleShapes } from '../consoles.ts';
 import { USE } from '../exclusive-use.ts';
 import { count, list, listOf, mayBe, text, time, type EventData, type Shapes } from '../schemas.ts';
 
@@ -44,6 +45,7 @@ export const INSTANCE_SHAPES = {
   ComputeInstanceDriftSeen: { fields: list },
   ComputeInstanceAddressAttached: USE,
   ComputeInstanceAddressDetached: USE,
+  ...consoleShapes('ComputeInstance'),
 } as const satisfies Shapes;
 
 type Told<Name extends keyof typeof INSTANCE_SHAPES> = Omit<EventData<(typeof INSTANCE_SHAPES)[Name]>, 'at'>;

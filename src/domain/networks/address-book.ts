@@ -1,4 +1,4 @@
-import { entriesOf, entryOf, withEntry, type Buckets } from '../buckets.ts';
+import { bucketsIn, entriesOf, entryOf, partsOf, withEntry, type Buckets, type Parts } from '../buckets.ts';
 import { reject, type Decision, type DomainEvent, type Rejection } from '../decider.ts';
 import { holderKey, type Holder } from '../holder.ts';
 import { own } from '../json-tools.ts';
@@ -55,7 +55,7 @@ export type AddressCommand =
   | ({ readonly type: 'ObserveAddress'; readonly address: string } & Asked)
   | ({ readonly type: 'ReleaseAddress'; readonly generation: number } & Asked);
 
-type Rest = readonly [until: string, address: Address];
+type Rest = readonly [until: string, address: Address, since: string];
 
 export type AddressBook = {
   /** The last one that was given. */
@@ -82,6 +82,14 @@ export const emptyBook = (): AddressBook => ({
   resting: [],
   rested: [],
   shownTwice: {},
+});
+
+export const partsOfBook = ({ holdings, owners }: AddressBook): Parts => partsOf({ holdings, owners });
+export const withoutParts = (book: AddressBook): AddressBook => ({ ...book, holdings: {}, owners: {} });
+export const bookFrom = (book: AddressBook, parts: Parts): AddressBook => ({
+  ...book,
+  holdings: bucketsIn(parts, 'holdings'),
+  owners: bucketsIn(parts, 'owners'),
 });
 
 /** What the pool says of its addresses. */
@@ -249,6 +257,16 @@ const andPassedOn = (
   return [event, ...andPassedOn(after, { type: 'AddressObserved', data }, ranges)];
 };
 
+/** A shorter rest also ends that of addresses which rest already. */
+export const withRest = (book: AddressBook, restMs: number): AddressBook => {
+  const shorter = ([until, address, since]: Rest): Rest => {
+    const now = new Date(Date.parse(since) + restMs).toISOString();
+    return [now < until ? now : until, address, since];
+  };
+  const resting = book.resting.map(shorter);
+  return { ...book, resting: resting.sort(([left], [right]) => (left < right ? -1 : left > right ? 1 : 0)) };
+};
+
 /** `rangesOf`: those of the pool, which never change. */
 export const evolveAddress = (
   book: AddressBook,
@@ -278,7 +296,7 @@ export const evolveAddress = (
     if (restsUntil === undefined) free = holds(rangesOf(), left) ? withAddress(free, left) : free;
     else {
       const behind = firstNot(resting, ([until]) => until <= restsUntil);
-      resting = resting.toSpliced(behind, 0, [restsUntil, left]);
+      resting = resting.toSpliced(behind, 0, [restsUntil, left, data.at]);
     }
   }
   if (address !== undefined) {

@@ -2,6 +2,7 @@ import type { EventType } from '../event-type.ts';
 import { placedTypes } from '../placed-document.ts';
 import { USE } from '../exclusive-use.ts';
 import { mayBe, text, typesOf } from '../schemas.ts';
+import { addressSpaceTypes } from './address-space.ts';
 import { ADDRESS_EVENTS } from './address-book.ts';
 import { ATTACHMENT_PRIVATE_ONLY, externalIpAttachment } from './external-ip-attachment.resource.ts';
 import { externalIpPool, POOL_PRIVATE_ONLY } from './external-ip-pool.resource.ts';
@@ -26,6 +27,7 @@ export const networkEventTypes: readonly EventType[] = [
   ...placedTypes({ ...externalIpPool, context, hidden: POOL_PRIVATE_ONLY }, 'ExternalIPPool'),
   ...typesOf(ofPools, { ExternalIPPoolBecameReady: {} }),
   ...typesOf({ ...ofPools, audience: 'provider' }, ADDRESS_EVENTS),
+  ...addressSpaceTypes,
   ...placedTypes({ ...externalIp, context, hidden: IP_PRIVATE_ONLY }, 'ExternalIP'),
   ...typesOf(
     ofIps,
@@ -44,7 +46,7 @@ export const networkEventTypes: readonly EventType[] = [
   ...typesOf(ofAttachments, { ExternalIPAttachmentBecameReady: { address: text } }),
   ...placedTypes({ ...virtualNetwork, context, hidden: [...NETWORK_PRIVATE_ONLY, PINNED] }, 'VirtualNetwork'),
   ...typesOf(ofNetworks, { VirtualNetworkBecameReady: {} }),
-  ...typesOf(ofNetworks, PLAN_EVENTS),
+  ...typesOf({ ...ofNetworks, changesDocument: false }, PLAN_EVENTS),
   ...placedTypes({ ...subnet, context, hidden: SUBNET_PRIVATE_ONLY }, 'Subnet'),
   ...typesOf(ofSubnets, { SubnetBecameReady: {} }),
   ...placedTypes({ ...securityGroup, context, hidden: GROUP_PRIVATE_ONLY }, 'SecurityGroup'),

@@ -2,15 +2,21 @@ import { isStored } from '../catalog/document.ts';
 import { invalid, reject, type Decider, type DomainEvent, type Rejection } from '../decider.ts';
 import { durationMs } from '../iso-duration.ts';
 import type { JsonObject } from '../json.ts';
-import { listAt, objectAt, stringAt } from '../json-tools.ts';
+import { defined, listAt, objectAt, own, stringAt, textsAt } from '../json-tools.ts';
 import { placedResource } from '../placed-resource.ts';
+import { addressSpace } from './address-space.ts';
 import { rangeRejection } from './ranges-of-spec.ts';
 import type { ResourceKind } from '../resource.ts';
 import {
+  ADDRESS_EVENTS,
+  bookFrom,
   decideAddress,
   emptyBook,
   evolveAddress,
   isAddressEvent,
+  partsOfBook,
+  withoutParts,
+  withRest,
   type AddressBook,
   type AddressCommand,
   type AddressEvent,
@@ -115,7 +121,7 @@ const documents = placedDocument({
   words: 'external IP pool',
   prefix: 'ExternalIPPool',
   done: 'BecameReady',
-  immutable: IMMUTABLE,
+  immutable: [...IMMUTABLE, `metadata.annotations.${HUB_ANNOTATION}`],
   reportable: ['state', 'message', 'hub'],
   status: statusOf,
   normalize: (document, { previous }) => {
@@ -180,7 +186,11 @@ const poolRejection = (document: JsonObject): Rejection | undefined => {
 export const poolDecider: Decider<PoolState, PoolCommand, PoolEvent> = {
   initialState: documents.initialState,
   evolve: (state, event) => {
-    if (!isAddressEvent(event)) return documents.evolve(state, event);
+    if (!isAddressEvent(event)) {
+      const next = documents.evolve(state, event);
+      const isRevised = event.type === 'ExternalIPPoolRevised' && isStored(next) && next.book !== undefined;
+      return isRevised ? { ...next, book: withRest(bookOf(next), addressRules(next).restMs) } : next;
+    }
     if (!isStored(state)) return state;
     return {
       ...state,
@@ -224,6 +234,16 @@ export const externalIpPool: ResourceKind<PoolState, PoolCommand, PoolEvent> = {
     references: [],
   }),
   plain: plainDocument,
+  takes: (document) => [
+    {
+      kind: addressSpace.kind,
+      id: addressSpace.onlyId,
+      wanted: {
+        ranges: [...textsIn(plainDocument(document))],
+        ...defined({ hub: own(textsAt(objectAt(document, 'metadata'), 'annotations'), HUB_ANNOTATION) }),
+      },
+    },
+  ],
   methods: { public: ['List', 'Get'], private: ['List', 'Get', 'Create', 'Update', 'Delete'] },
   publicList: [{ filter: 'has(this.status.available)', when: 'always' }],
   listed: isOffered,
@@ -232,6 +252,18 @@ export const externalIpPool: ResourceKind<PoolState, PoolCommand, PoolEvent> = {
     ...PLACED.marks(document),
     ...(stringAt(objectAt(document, 'status'), 'message').startsWith(SHOWN_FOR_TWO) ? [SHOWN_TWICE] : []),
   ],
+  apart: {
+    events: Object.keys(ADDRESS_EVENTS),
+    split: ({ book, ...state }) => ({
+      rest: { ...state, ...(book === undefined ? {} : { book: withoutParts(book) }) },
+      parts: book === undefined ? {} : partsOfBook(book),
+    }),
+    join: (stored, parts) => {
+      const { book, ...rest } = stored as PoolState;
+      return book === undefined ? rest : { ...rest, book: bookFrom(book, parts) };
+    },
+  },
   decider: poolDecider,
+  stateVersion: 2,
   view: documents.view,
 };

@@ -111,7 +111,9 @@ const documents = placedDocument({
   },
   checkRemoval: (state) => {
     const { state: shown = '' } = documents.view(state) as { readonly state?: string };
-    return shown === 'EXTERNAL_IP_STATE_ALLOCATED'
+    // One that waits may wait for ever: its pool has no room.
+    const isWaiting = shown === 'EXTERNAL_IP_STATE_PENDING' && state.waiting !== undefined;
+    return shown === 'EXTERNAL_IP_STATE_ALLOCATED' || isWaiting
       ? undefined
       : notReleasable(state, `its state is ${shown}, and only an allocated one can be deleted`);
   },
@@ -154,8 +156,11 @@ const use = (state: ExternalIpState, command: UseCommand): readonly ExternalIpEv
     return refuseUse('ADDRESS_GONE', 'the external IP is being deleted or was given up: use another one');
   return user === undefined || isUser
     ? [{ type: 'ExternalIPAttached', data: { at, holder, generation: claims + 1, ...defined({ by }) } }]
-    : refuseUse(ALREADY_ATTACHED, `external IP '${state.id}' is already attached`);
+    : alreadyAttached(state.id);
 };
+
+export const alreadyAttached = (id: string): Rejection =>
+  refuseUse(ALREADY_ATTACHED, `external IP '${id}' is already attached`);
 
 const refuseUse = (code: string, message: string): Rejection =>
   reject('failed-precondition', code, message, { field: 'spec.external_ip' });

@@ -47,7 +47,12 @@ const userIn = (data: JsonObject): string => {
 export const actingExternalIp = placedKind<ExternalIpState, ExternalIpCommand, ExternalIpEvent>(externalIp, {
   eventTypes: networkEventTypes,
   object: EXTERNAL_IP,
-  wakes: { types: ['AddressReleased', 'AddressObserved', 'ExternalIPPoolPlaced'], of: poolOf },
+  wakes: {
+    types: ['AddressReleased', 'AddressObserved'],
+    of: poolOf,
+    // It may have another quarantine since.
+    all: ['ExternalIPPoolPlaced', 'ExternalIPPoolRevised'],
+  },
   passing: { step: 'register', reason: 'AddressShownTwice' },
   first: [
     asking('place', (run: IpRun) => toPool(run, 'place'), {

@@ -1,4 +1,5 @@
-import { entryOf, withEntry, entriesOf, type Buckets } from '../buckets.ts';
+import { bucketsIn, entriesOf, entryOf, isEmpty, partsOf, withEntry } from '../buckets.ts';
+import type { Buckets, Parts } from '../buckets.ts';
 import { reject, type Decision, type DomainEvent, type Rejection } from '../decider.ts';
 import { creationUnderWay } from '../exclusive-use.ts';
 import { holderKey, type Holder } from '../holder.ts';
@@ -89,12 +90,31 @@ export const evolvePlan = (plan: SubnetPlan, { type, data }: PlanEvent): SubnetP
   if (type === 'SubnetRangesReleased') return { ...left, claims: withEntry(left.claims, key, undefined) };
   const { at: _at, ...claim } = data;
   const { generation, ranges } = claim;
-  const taken = { ...left.taken };
+  return { generation, claims: withEntry(plan.claims, key, claim), taken: withTaken(left.taken, ranges) };
+};
+
+const withTaken = (before: SubnetPlan['taken'], ranges: readonly string[]): SubnetPlan['taken'] => {
+  const taken = { ...before };
   for (const range of ranges.flatMap((each) => parseRange(each) ?? [])) {
     const { from, to, text: written, family } = range;
     taken[family] = taken[family].toSpliced(placeOf(taken[family], range), 0, { from, to, text: written });
   }
-  return { generation, claims: withEntry(plan.claims, key, claim), taken };
+  return taken;
+};
+
+export const isUnclaimed = ({ claims }: SubnetPlan): boolean => isEmpty(claims);
+/** What is taken follows from the claims. */
+export const partsOfPlan = ({ claims }: SubnetPlan): Parts => partsOf({ claims });
+export const withoutParts = ({ generation }: SubnetPlan): SubnetPlan => ({ ...emptyPlan(), generation });
+export const planFrom = ({ generation }: SubnetPlan, parts: Parts): SubnetPlan => {
+  const claims = bucketsIn<Claimed>(parts, 'claims');
+  const all = entriesOf(claims).flatMap(([, { ranges }]) => ranges.flatMap((each) => parseRange(each) ?? []));
+  const taken = { ipv4: [], ipv6: [] } as Record<Family, Pick<Range, 'from' | 'to' | 'text'>[]>;
+  for (const { from, to, text: written, family } of all.toSorted((left, right) =>
+    left.from < right.from ? -1 : 1,
+  ))
+    taken[family].push({ from, to, text: written });
+  return { generation, claims, taken };
 };
 
 /** Of the first that does not end before the range begins. */

@@ -25,6 +25,11 @@ import {
   emptyPlan,
   evolvePlan,
   isPlanEvent,
+  isUnclaimed,
+  PLAN_EVENTS,
+  partsOfPlan,
+  planFrom,
+  withoutParts,
   type PlanCommand,
   type PlanEvent,
   type SubnetPlan,
@@ -179,6 +184,18 @@ export const virtualNetwork: ResourceKind<NetworkState, NetworkCommand, NetworkE
     release: (at, holder, generation) => ({ type: 'ReleaseRanges', at, holder, generation }),
     held: (state) => claimsOf(planOf(state)),
     heldBy: (state, holder) => claimOf(planOf(state), holder)?.generation,
+    holdsAny: (state) => !isUnclaimed(planOf(state)),
+  },
+  apart: {
+    events: Object.keys(PLAN_EVENTS),
+    split: ({ plan, ...state }) => ({
+      rest: { ...state, ...(plan === undefined ? {} : { plan: withoutParts(plan) }) },
+      parts: plan === undefined ? {} : partsOfPlan(plan),
+    }),
+    join: (stored, parts) => {
+      const { plan, ...rest } = stored as NetworkState;
+      return plan === undefined ? rest : { ...rest, plan: planFrom(plan, parts) };
+    },
   },
   decider: networkDecider,
   view: (state) => {

@@ -1,3 +1,4 @@
+import type { Parts } from '../../domain/buckets.ts';
 import type { ResourceView } from '../../domain/resource.ts';
 import type { AppendType } from './changes.ts';
 import { emptyFold, type DocumentKind, type Folded } from './fold.ts';
@@ -23,6 +24,7 @@ export type Entry = {
   storedAnnounced: string;
   /** What the tables hold. */
   stored: Stored;
+  storedParts: Parts;
 };
 export type Rendered = {
   readonly view: Extract<ResourceView, { exists: true }>;
@@ -67,4 +69,5 @@ export const newEntry = (stream: string, kind: DocumentKind, id: string): Entry 
   announced: '',
   storedAnnounced: '',
   stored: NOTHING_STORED,
+  storedParts: {},
 });

@@ -1,5 +1,6 @@
 import type { RecordedEvent } from '../../app/log/event-store.ts';
 import { REFERENCES_ANNOUNCED } from '../../domain/announcements.ts';
+import type { Parts } from '../../domain/buckets.ts';
 import type { DomainEvent } from '../../domain/decider.ts';
 import {
   countVersion,
@@ -22,7 +23,14 @@ export type DocumentKind = {
   readonly marks?: (document: JsonObject) => readonly string[];
   readonly references?: readonly { readonly path: string }[];
   readonly listed?: (document: JsonObject) => boolean;
-  readonly lends?: { readonly held: (state: never) => readonly unknown[] };
+  readonly lends?: {
+    readonly held: (state: never) => readonly unknown[];
+    readonly holdsAny?: (state: never) => boolean;
+  };
+  readonly apart?: {
+    readonly split: (state: never) => { readonly rest: unknown; readonly parts: Parts };
+    readonly join: (rest: unknown, parts: Parts) => unknown;
+  };
   readonly decider: {
     readonly initialState: () => unknown;
     readonly evolve: (state: never, event: never) => unknown;
@@ -87,7 +95,8 @@ export const LENT_MARK = 'lent';
 export const withLent = (marks: string, kind: DocumentKind, { state }: Pick<Folded, 'state'>): string => {
   if (kind.lends === undefined) return marks;
   const others = (JSON.parse(marks) as string[]).filter((mark) => mark !== LENT_MARK);
-  return JSON.stringify(kind.lends.held(state as never).length > 0 ? [...others, LENT_MARK] : others);
+  const { held, holdsAny = (of: never) => held(of).length > 0 } = kind.lends;
+  return JSON.stringify(holdsAny(state as never) ? [...others, LENT_MARK] : others);
 };
 
 export type LiveView = Extract<ResourceView, { exists: true }>;

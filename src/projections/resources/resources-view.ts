@@ -93,7 +93,7 @@ export const resourcesView = ({
   const indexOnly = commandsOf.map((category) => `${category}-`);
   return {
     name: 'resources',
-    version: 10,
+    version: 11,
     settings: JSON.stringify({
       retentionDays: days,
       commandsOf,

@@ -29,6 +29,11 @@ export const RESOURCES_SCHEMA = `
     announced TEXT NOT NULL,
     state TEXT NOT NULL
   ) STRICT;
+  -- Buckets of large states, beside what their row in states holds.
+  CREATE TABLE state_parts (
+    stream TEXT NOT NULL, part TEXT NOT NULL, entries TEXT NOT NULL,
+    PRIMARY KEY (stream, part)
+  ) STRICT, WITHOUT ROWID;
 
   -- Live documents.
   CREATE TABLE resources (
@@ -150,6 +155,7 @@ export const RESOURCES_INDEXES_FOR_READS = [
 
 export const RESOURCES_TABLES = [
   'states',
+  'state_parts',
   'resources',
   'counts',
   'totals',

@@ -9,6 +9,7 @@ import {
   type PrivatePaths,
 } from './fold.ts';
 import { NOTHING_STORED, type Entry, type Rendered, type Stored } from './entry.ts';
+import { openStateParts } from './state-parts.ts';
 import { openSums } from './sums.ts';
 import { openTermTables, type OwnedTerms } from './term-tables.ts';
 import { isListed, termsOf, type Term } from './terms.ts';
@@ -78,6 +79,7 @@ export const openStateTables = (db: DatabaseSync): StateTables => {
     'DELETE FROM announced WHERE to_kind = ? AND to_id = ? AND from_kind = ? AND from_id = ?',
   );
   const termTables = openTermTables(db);
+  const stateParts = openStateParts(db);
   const compiled = new Map<DocumentKind, PrivatePaths>();
   const privatePathsOf = (kind: DocumentKind): PrivatePaths => {
     const paths = compiled.get(kind) ?? privatePaths(kind.privateOnly);
@@ -180,6 +182,7 @@ export const openStateTables = (db: DatabaseSync): StateTables => {
       const row = selectState.get(stream) as unknown as StateRow | undefined;
       if (row === undefined) return undefined;
       const tenant = row.tenant ?? undefined;
+      const { state, storedParts } = stateParts.load(stream, kind, row.state);
       return {
         stream,
         kind,
@@ -187,7 +190,7 @@ export const openStateTables = (db: DatabaseSync): StateTables => {
         folded: {
           revision: row.revision,
           counted: { version: row.version, commandId: row.command_id, counted: row.counted === 1 },
-          state: JSON.parse(row.state),
+          state,
         },
         position: '',
         tenant,
@@ -199,6 +202,7 @@ export const openStateTables = (db: DatabaseSync): StateTables => {
         rendered: undefined,
         announced: row.announced,
         storedAnnounced: row.announced,
+        storedParts,
         stored: {
           tenant,
           // Unknown after a restart: the first write of each document then writes its whole row.
@@ -230,7 +234,7 @@ export const openStateTables = (db: DatabaseSync): StateTables => {
         stored.marks,
         stored.terms,
         entry.announced,
-        JSON.stringify(folded.state),
+        stateParts.store(entry),
       );
       entry.rendered = undefined;
     },

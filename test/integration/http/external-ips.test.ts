@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { aggregateOf } from '../../../src/domain/kinds.ts';
+import { addressSpace } from '../../../src/domain/networks/address-space.ts';
 import { holdingOf } from '../../../src/domain/networks/address-book.ts';
 import {
   bookOf,
@@ -107,6 +108,57 @@ describe('external IPs and their pools, over HTTP', () => {
     });
   });
 
+  const POOL_SPACE = '10.77.0.0/16';
+  const claimedRanges = async (): Promise<readonly string[]> => {
+    const { state } = await service.runner.load(aggregateOf(addressSpace), addressSpace.onlyId);
+    return (addressSpace.lends?.held(state) ?? []).flatMap((claim) =>
+      'ranges' in claim ? (claim.ranges as readonly string[]) : [],
+    );
+  };
+  const makePool = (cidrs: readonly string[], metadata: object = {}, headers = {}): Promise<Reply> =>
+    admin(
+      'POST',
+      POOLS,
+      {
+        metadata: { name: `space-${(serial += 1)}`, ...metadata },
+        spec: { cidrs, ip_family: 'IP_FAMILY_IPV4' },
+      },
+      headers,
+    );
+  const onHub = (hub: string) => ({ annotations: { 'fulfillment-ledger/hub': hub } });
+
+  it('a pool whose range overlaps that of another one is refused, also as a dry run', async () => {
+    const first = textAt(ok(await makePool([POOL_SPACE])).json, 'id');
+    for (const headers of [{}, { 'x-dry-run': 'true' }]) {
+      const reply = await makePool(['10.76.0.0/16', '10.77.3.0/24'], {}, headers);
+      expect([reply.status, reply.json['code'], reply.json['message']], reply.text).to.deep.equal([
+        409,
+        6,
+        `field 'spec.cidrs': '10.77.3.0/24' overlaps '${POOL_SPACE}' of external IP pool '${first}': choose another ` +
+          'range, or name a different hub for each pool',
+      ]);
+    }
+    expect(await claimedRanges())
+      .to.include(POOL_SPACE)
+      .and.not.include('10.76.0.0/16');
+    ok(await admin('DELETE', `${POOLS}/${first}`));
+    expect(await claimedRanges()).to.not.include(POOL_SPACE);
+    for (const id of ['sim-1', 'sim-2'])
+      ok(await admin('POST', `${PRIVATE}/hubs`, { id, spec: { namespace: 'osac', zone: 'twice' } }));
+    const again = textAt(ok(await makePool([POOL_SPACE], onHub('sim-1'))).json, 'id');
+    const other = textAt(ok(await makePool(['10.77.3.0/24'], onHub('sim-2'))).json, 'id');
+    expect((await makePool(['10.77.3.0/25'], onHub('sim-2'))).status).to.equal(409);
+    const moved = { metadata: onHub('sim-1') };
+    refused(await admin('PATCH', `${POOLS}/${other}`, moved), 3, 'is immutable');
+    for (const id of [again, other]) ok(await admin('DELETE', `${POOLS}/${id}`));
+  });
+
+  it('of 16 pools at once with one range, one is made', async () => {
+    const replies = await Promise.all(Array.from({ length: 16 }, () => makePool(['10.78.0.0/24'])));
+    expect(replies.map(({ status }) => status).sort()).to.deep.equal([200, ...Array(15).fill(409)]);
+    expect((await claimedRanges()).filter((range) => range === '10.78.0.0/24')).to.have.lengthOf(1);
+  });
+
   it('an address that is asked for must be free, and is refused before anything is stored', async () => {
     const pool = await poolOf('198.51.100.0/29', {
       annotations: { 'fulfillment-ledger/quarantine': 'PT0S' },
@@ -143,7 +195,7 @@ describe('external IPs and their pools, over HTTP', () => {
   });
 
   it('a dry run takes none', async () => {
-    const pool = await poolOf('192.0.2.10/32');
+    const pool = await poolOf('192.0.2.16/32');
     const last = await service.store.lastPosition();
     ok(await order(pool, undefined, { 'x-dry-run': 'true' }));
     expect(await service.store.lastPosition()).to.equal(last);
@@ -196,7 +248,7 @@ describe('external IPs and their pools, over HTTP', () => {
   });
 
   it('64 callers at once get as many addresses as there are, each its own', async () => {
-    const pool = await poolOf('192.0.2.64/27');
+    const pool = await poolOf('192.0.2.32/27');
     const aggregate = aggregateOf(externalIpPool);
     const outcomes = await Promise.all(
       Array.from({ length: 64 }, (_, i) =>

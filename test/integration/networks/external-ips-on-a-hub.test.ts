@@ -184,6 +184,23 @@ describe('external IPs on a simulated hub', () => {
     expect(fired).to.not.include(`externalIpOrder-${elsewhere.third}`);
   });
 
+  it('what waits is deleted as it is, and a shorter quarantine wakes all that wait', async () => {
+    const pool = await people.makePool('198.51.100.96/29', { 'fulfillment-ledger/quarantine': 'PT1H' });
+    const first = await Promise.all(Array.from({ length: 6 }, () => people.order(pool)));
+    for (const id of first) await people.shows(ipAt(id), 'ALLOCATED');
+    for (const id of first) ok(await people.user('DELETE', `${IPS}/${id}`));
+    for (const id of first) await people.isGone(ipAt(id));
+    const next = await Promise.all(Array.from({ length: 7 }, () => people.order(pool)));
+    for (const id of next)
+      await eventually('it waits', async () => (await people.statusAt(ipAt(id)))['message'] !== undefined);
+    const [given = '', ...kept] = next;
+    ok(await people.user('DELETE', `${IPS}/${given}`));
+    await people.isGone(ipAt(given));
+    const metadata = { annotations: { 'fulfillment-ledger/quarantine': 'PT0S' } };
+    ok(await people.admin('PATCH', `${POOLS}/${pool}`, { metadata }));
+    for (const id of kept) await people.shows(ipAt(id), 'ALLOCATED');
+  });
+
   it('the timeline tells what happened, and the list of orders shows it', async () => {
     const pool = await people.makePool('198.51.100.32/30');
     const id = await people.order(pool);

@@ -1,3 +1,4 @@
+import { fnv1a32 } from '../../../src/domain/hash.ts';
 import { kinds } from '../../../src/domain/kinds.ts';
 import { networkClass } from '../../../src/domain/networks/network-class.resource.ts';
 import { eventually } from '../eventually.ts';
@@ -194,7 +195,7 @@ const OWN: { readonly [kind: string]: Sample } = {
     settled: READY_POOL,
     body: (name) => ({
       ...named(name),
-      spec: { cidrs: ['192.0.2.0/24'], ip_family: 'IP_FAMILY_IPV4' },
+      spec: { cidrs: [rangeOf(name)], ip_family: 'IP_FAMILY_IPV4' },
     }),
   },
   hub: { body: (name) => ({ ...named(name), spec: { namespace: 'osac', kubeconfig: b64('K') } }) },
@@ -261,6 +262,12 @@ const OWN: { readonly [kind: string]: Sample } = {
       spec: { region: 'default', network_class: { name: 'phys-net' }, ipv4_cidr: '10.0.0.0/16' },
     }),
   },
+};
+
+/** A pool's own: no two overlap. */
+const rangeOf = (name: string): string => {
+  const part = fnv1a32(name) % 2 ** 20;
+  return `10.${part >> 12}.${(part >> 4) & 255}.${(part & 15) << 4}/28`;
 };
 
 export const KIND_SAMPLES: { readonly [kind: string]: Sample } = Object.fromEntries(

@@ -20,7 +20,7 @@ export type HubCall = {
   readonly instance: string;
 };
 
-export type HubOrder = Omit<HubObjectRow, 'kind' | 'id' | 'spec'> & {
+export type HubOrder = Omit<HubObjectRow, 'kind' | 'id' | 'spec' | 'ran'> & {
   readonly clusterId: string | undefined;
 };
 
@@ -36,6 +36,8 @@ export type HubObjectRow = {
   readonly effectId: string;
   readonly createdAt: number;
   readonly deletionAt: number | undefined;
+  /** When a machine runs, as its writes say: hub time in milliseconds; without an end it goes on. */
+  readonly ran: readonly (readonly [from: number, to?: number])[];
   /** When it was gone, once the hub has noticed; undefined: still there, or not looked at since. */
   readonly goneAt: number | undefined;
 };
@@ -72,6 +74,45 @@ const specIn = (record: string): object => {
   return writes.findLast(({ kind }) => kind === 'patch')?.spec ?? spec;
 };
 
+type MachineSpec = { readonly runStrategy: string; readonly restartRequestedAt?: string };
+type MachineRecord = {
+  readonly createdAt: number;
+  readonly spec: MachineSpec;
+  readonly life: { readonly accept: number; readonly finish: number };
+  readonly writes: readonly { readonly at: number; readonly kind: string; readonly spec: MachineSpec }[];
+};
+/** Between the request of a deletion and its beginning. */
+const REACTION_MS = 10;
+
+/** After each write a machine takes `accept` to begin, `finish` to be as wanted; one that changes its power is off meanwhile. */
+const timesRun = (record: string): (readonly [from: number, to?: number])[] => {
+  const { createdAt, spec: first, life, writes } = JSON.parse(record) as MachineRecord;
+  const ran: [from: number, to?: number][] = [];
+  let settled: MachineSpec | undefined;
+  const off = (at: number): void => {
+    const last = ran.at(-1);
+    if (last !== undefined && last[1] === undefined) last[1] = at;
+  };
+  const rounds = [{ at: createdAt, kind: 'patch', spec: first }, ...writes];
+  for (const [i, { at, kind, spec }] of rounds.entries()) {
+    const next = rounds[i + 1]?.at ?? Infinity;
+    if (kind === 'delete') off(at + REACTION_MS);
+    if (kind !== 'patch') continue;
+    const runs = spec.runStrategy === 'Always';
+    const begun = at + life.accept;
+    const isSame =
+      settled?.runStrategy === spec.runStrategy &&
+      (!runs || settled.restartRequestedAt === spec.restartRequestedAt);
+    if (begun < next && !isSame) off(begun);
+    const done = begun + life.finish;
+    if (done >= next) continue;
+    settled = spec;
+    const last = ran.at(-1);
+    if (runs && (last === undefined || last[1] !== undefined)) ran.push([done]);
+  }
+  return ran;
+};
+
 const objectsIn = (db: DatabaseSync): HubObjectRow[] =>
   db
     .prepare('SELECT * FROM objects ORDER BY sequence')
@@ -83,6 +124,7 @@ const objectsIn = (db: DatabaseSync): HubObjectRow[] =>
       name: String(row['name']),
       id: row['object_id'] === null ? undefined : String(row['object_id']),
       spec: specIn(String(row['record'])),
+      ran: row['kind'] === 'ComputeInstance' ? timesRun(String(row['record'])) : [],
       effectId: String(row['effect_id']),
       createdAt: Number(row['created_at']),
       deletionAt: row['deletion_at'] === null ? undefined : Number(row['deletion_at']),
@@ -92,13 +134,22 @@ const objectsIn = (db: DatabaseSync): HubObjectRow[] =>
 const ordersIn = (db: DatabaseSync): HubOrder[] =>
   objectsIn(db)
     .filter(({ kind }) => kind === 'ClusterOrder')
-    .map(({ kind: _kind, spec: _spec, id, ...order }) => ({ ...order, clusterId: id }));
+    .map(({ kind: _kind, spec: _spec, ran: _ran, id, ...order }) => ({ ...order, clusterId: id }));
 
 /** Every call that reached the hub, in order. */
 export const readHubCalls = (file: string): HubCall[] => withFile(file, callsIn);
 
 /** Every object that ever was on the hub, in the order of creation. */
 export const readHubObjects = (file: string): HubObjectRow[] => withFile(file, objectsIn);
+
+/** What the hub has written down of the objects that stand for one of ours: their beginning and every later write. */
+export const readHubRecords = (file: string, kind: string, id: string): object[] =>
+  withFile(file, (db) =>
+    db
+      .prepare('SELECT record FROM objects WHERE kind = ? AND object_id = ? ORDER BY sequence')
+      .all(kind, id)
+      .map(({ record }) => JSON.parse(String(record)) as object),
+  );
 
 /** Every ClusterOrder that ever was on the hub, in the order of creation. */
 export const readHubOrders = (file: string): HubOrder[] => withFile(file, ordersIn);

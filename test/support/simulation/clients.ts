@@ -73,7 +73,8 @@ export const createClients = (world: World, random: Random): Clients => {
       });
     });
     const { verb, path, idempotencyKey } = request;
-    const how = reply === undefined ? 'no answer' : `${reply.status} ${reply.reason}`;
+    const how =
+      reply === undefined ? 'no answer' : `${reply.status} ${reply.reason} ${reply.message}`.trimEnd();
     trace.note('client', `${verb} ${path} [${idempotencyKey}] at ${incarnation.life.name}: ${how}`);
     if (reply !== undefined && reply.status === 500) {
       world.fail(new Violation(`${verb} ${path} answered 500: ${reply.message}`));

@@ -3,13 +3,14 @@ import { NO_NETWORK_FAULTS } from './caller.ts';
 import { createClients } from './clients.ts';
 import { Violation } from './invariants.ts';
 import type { Moment } from './life.ts';
-import type { Death, Plan, RealHubPlan } from './plan.ts';
+import { planOf, type Death, type Plan, type RealHubPlan } from './plan.ts';
 import { checkHubs } from './settle.ts';
+import { checkBills, createMachineWorkload } from './machines.ts';
 import { createNetworkWorkload } from './networks.ts';
 import { playOut, settle, settleNetworks, until, type Simulated } from './simulate.ts';
 import { NO_STORE_FAULTS } from './store-port.ts';
 import { createWorkload, TENANTS } from './workload.ts';
-import type { World } from './world.ts';
+import type { Plant, World } from './world.ts';
 
 /** One order is created, scaled and deleted; the service dies once, in one certain moment. */
 export type Drill = {
@@ -20,17 +21,25 @@ export type Drill = {
   readonly addresses?: true;
   /** Networks of all kinds instead of a cluster. */
   readonly networks?: true;
+  /** A virtual machine instead of a cluster: made, stopped, started, restarted and deleted. */
+  readonly machines?: true;
+  /** What goes wrong is drawn, and the machine is stopped, started and restarted as chance has it. */
+  readonly restless?: true;
   /** The hub that is chosen first is never reached; there is a second one. */
   readonly firstHubAway?: boolean;
 };
 
 const MINUTE = 60_000;
 
-export const runDrill = (seed: number, drill: Drill): Promise<Simulated> =>
-  playOut(planOfDrill(seed, drill), async (world) => {
-    await actOf(drill)(world, () => undefined);
-    await stop(world);
-  });
+export const runDrill = (seed: number, drill: Drill, plant?: Plant): Promise<Simulated> =>
+  playOut(
+    planOfDrill(seed, drill),
+    async (world) => {
+      await actOf(drill)(world, () => undefined);
+      await stop(world);
+    },
+    plant,
+  );
 
 /** Who dies while everybody stops is not started again. */
 const stop = async (world: World): Promise<void> => {
@@ -56,7 +65,16 @@ export const momentsOf = async (seed: number, drill: Omit<Drill, 'death'>): Prom
   });
 };
 
-export const planOfDrill = (seed: number, { real, death, firstHubAway = false }: Drill): Plan => ({
+export const planOfDrill = (seed: number, drill: Drill): Plan =>
+  drill.restless === true ? restless(seed, calmPlan(seed, drill)) : calmPlan(seed, drill);
+
+/** Whatever may go wrong, but for clocks: a bill is as exact as they are. */
+const restless = (seed: number, calm: Plan): Plan => {
+  const { store, network, deaths, keepsIndex } = planOf(seed);
+  return { ...calm, store, network, deaths: deaths + 1, keepsIndex };
+};
+
+const calmPlan = (seed: number, { real, death, firstHubAway = false }: Drill): Plan => ({
   seed,
   singleWriter: true,
   instances: 1,
@@ -79,10 +97,12 @@ export const planOfDrill = (seed: number, { real, death, firstHubAway = false }:
   deletesAll: false,
 });
 
-const actOf = ({ networks, addresses }: Drill) =>
+const actOf = ({ networks, machines, restless: isRestless, addresses }: Drill) =>
   networks === true
     ? actOnNetworks
-    : (world: World, ordering: () => void) => act(world, ordering, addresses === true);
+    : machines === true
+      ? (world: World, ordering: () => void) => actOnMachine(world, ordering, isRestless === true)
+      : (world: World, ordering: () => void) => act(world, ordering, addresses === true);
 
 /** A network and one of all that lies in it: made, changed, and deleted at once, in any order. */
 const actOnNetworks = async (world: World, ordering: () => void): Promise<void> => {
@@ -122,6 +142,53 @@ const actOnNetworks = async (world: World, ordering: () => void): Promise<void> 
   const made = world.objectsOn(hub?.id ?? '').map(({ kind, id }) => `${kind} ${id}`);
   if (new Set(made).size !== made.length || made.length < 6)
     throw new Violation(`the hub was given ${made.join(', ')}`);
+  clients.check();
+};
+
+const actOnMachine = async (world: World, ordering: () => void, isRestless: boolean): Promise<void> => {
+  const clients = createClients(world, world.random.fork('clients'));
+  const workload = createWorkload(world, clients, world.random.fork('workload'));
+  const networks = createNetworkWorkload(world, clients, world.random.fork('networks'));
+  const machines = createMachineWorkload(world, clients, networks);
+  const chance = world.random.fork('machines');
+  world.keepRunning(1);
+  await until(world, 'the catalogue is there', workload.prepare(), 5 * MINUTE);
+  await until(world, 'networks can be made', networks.prepare(), 5 * MINUTE);
+  await until(world, 'machines can be ordered', machines.prepare(), 5 * MINUTE);
+  await settleNetworks(world, networks);
+  ordering();
+  let id = '';
+  const story = async (): Promise<void> => {
+    id = await machines.order();
+  };
+  await until(world, 'a machine is ordered', story(), 30 * MINUTE);
+  const { stop: halt, start, restart, retouch } = machines;
+  const deeds = isRestless
+    ? Array.from({ length: chance.int(2, 8) }, () => chance.pick([halt, start, restart, retouch]))
+    : [halt, start, restart];
+  for (const deed of deeds) {
+    await settleNetworks(world, networks);
+    checkBills(world);
+    if (isRestless)
+      await until(world, 'time passes', world.agenda.sleep('client', chance.int(0, 20_000)), MINUTE);
+    await until(world, 'a change is answered', deed(id), 10 * MINUTE);
+  }
+  await settleNetworks(world, networks);
+  checkBills(world);
+  const hub = world.plan.hubs.map(({ id: name }) => name).at(-1) ?? '';
+  const made = (): readonly string[] =>
+    world
+      .objectsOn(hub)
+      .map(({ kind }) => kind)
+      .filter((kind) => kind === 'ComputeInstance' || kind === 'UserDataSecret')
+      .toSorted();
+  if (made().join() !== 'ComputeInstance,UserDataSecret')
+    throw new Violation(`the hub was given ${made().join(', ')}`);
+  await until(world, 'a deletion is answered', machines.remove(id), 10 * MINUTE);
+  await until(world, 'all is gone', networks.removeAll(), 30 * MINUTE);
+  await settleNetworks(world, networks);
+  checkBills(world);
+  if (made().length !== 2) throw new Violation(`the hub was given ${made().join(', ')}`);
   clients.check();
 };
 

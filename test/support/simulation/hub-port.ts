@@ -39,6 +39,7 @@ export const createHubPort = ({ hub, life, faults, witness }: HubPortOptions): M
       await Promise.race([roundTrip(life, way()), life.never]);
       if (!life.isAlive()) await life.never;
       if (signal.aborted) return;
+      if (faults().refused === 1) throw new HubError('unavailable', 'connection refused');
       const shuffled = event.type !== 'synced' && random.chance(faults().shuffled);
       if (shuffled && kept === undefined && random.chance(0.5)) {
         kept = event;

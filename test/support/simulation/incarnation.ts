@@ -4,6 +4,7 @@ import type { Automations } from '../../../src/app/automation/automation.ts';
 import type { ManagementClusters } from '../../../src/app/hubs/management-cluster.ts';
 import type { Clock, Ids, Logger, SecretStore, Timers } from '../../../src/app/ports.ts';
 import { createSystem, type System, type SystemPorts } from '../../../src/composition/system.ts';
+import { startUpkeep } from '../../../src/composition/upkeep.ts';
 import { createApi, type Api } from './api.ts';
 import { roundTrip, type Life } from './life.ts';
 import { rest } from './agenda.ts';
@@ -17,6 +18,7 @@ const BREAKER_MS = 8_000;
 const LEASE_MS = 6_000;
 const NAME_GRACE_MS = 4_000;
 const STOP_GRACE_MS = 3_000;
+const APPLIED_MS = 5_000;
 
 export type IncarnationOptions = {
   readonly life: Life;
@@ -27,6 +29,8 @@ export type IncarnationOptions = {
   /** Milliseconds by which its wall clock is off; may change while it lives. */
   readonly wallOffset: () => number;
   readonly processFile: string;
+  /** It looks after what tenants are given with their beginning. */
+  readonly upkeep?: boolean;
   /** Exchanges ports for ones with a known bug (self-test). */
   readonly plant?: (ports: SystemPorts, life: Life) => SystemPorts;
   /** A line of its log at level error. */
@@ -121,6 +125,20 @@ export const startIncarnation = async (options: IncarnationOptions): Promise<Inc
     () => undefined,
   );
   running.catch(() => undefined);
+  const { resources, waitFor } = system.readModels;
+  const upkeep =
+    options.upkeep === true
+      ? startUpkeep(
+          {
+            ...ports,
+            ...system,
+            resources,
+            erasures: { finish: async () => 0 },
+            applied: (position) => waitFor('resources', position, { timeoutMs: APPLIED_MS }),
+          },
+          end.signal,
+        )
+      : undefined;
   return {
     life,
     system,
@@ -131,7 +149,7 @@ export const startIncarnation = async (options: IncarnationOptions): Promise<Inc
     stop: async () => {
       end.abort();
       // As the listeners do, which answer what is under way first.
-      await Promise.all([running, api.idle()]);
+      await Promise.all([running, api.idle(), upkeep?.ended]);
       await system.idle();
       await system.close();
     },

@@ -61,6 +61,7 @@ export type LedgerOptions = {
 
 export const createLedger = ({ ordersOn, hubs, fail }: LedgerOptions): Ledger => {
   const streams = new Map<string, StoredEvent[]>();
+  const categories = new Map<string, readonly string[]>();
   const ids = new Set<string>();
   const started = new Set<string>();
   const startedEffects = new Set<string>();
@@ -160,6 +161,10 @@ export const createLedger = ({ ordersOn, hubs, fail }: LedgerOptions): Ledger =>
   return {
     stored: (stream, events, appended) => {
       const known = streams.get(stream) ?? [];
+      if (!streams.has(stream)) {
+        const { category } = parseStreamName(stream);
+        categories.set(category, [...(categories.get(category) ?? []), stream]);
+      }
       streams.set(stream, known);
       const firstRevision = appended.revision - events.length + 1;
       length += events.length;
@@ -217,7 +222,7 @@ export const createLedger = ({ ordersOn, hubs, fail }: LedgerOptions): Ledger =>
     names: () => names,
     ofCommand,
     events: (stream) => streams.get(stream) ?? [],
-    streams: (category) => [...streams.keys()].filter((stream) => stream.startsWith(`${category}-`)),
+    streams: (category) => categories.get(category) ?? [],
     length: () => length,
   };
 };

@@ -31,9 +31,11 @@ export const createNetworkInvariants = (violated: (what: string) => void) => {
             other.range !== undefined && other.range.from <= range.to && range.from <= other.range.to,
         );
       }
+      if (type === 'ExternalIPAllocated')
+        take({ kind, id, of: `address ${stringAt(data, 'address')}` }, () => true);
       if (USERS.includes(type)) take({ kind, id, of: `external IP ${named('external_ip')}` }, () => true);
       const holder = RELEASES.includes(type) ? stringAt(objectAt(data, 'holder'), 'id') : '';
-      const gone = /^(Subnet|NATGateway|ExternalIPAttachment)Deleted$/.test(type) ? id : holder;
+      const gone = /^(Subnet|NATGateway|ExternalIP|ExternalIPAttachment)Deleted$/.test(type) ? id : holder;
       if (gone !== '') claims = claims.filter((one) => one.id !== gone);
     },
   };

@@ -5,7 +5,11 @@ import { claimOf } from '../../../src/domain/hubs/capacity.ts';
 import type { OwnedObject } from '../../../src/domain/hubs/hub-object.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import { stringAt } from '../../../src/domain/json-tools.ts';
-import type { Place } from '../../../src/domain/placed-document.ts';
+import {
+  isSettled as isAsOrdered,
+  type Place,
+  type PlacedState,
+} from '../../../src/domain/placed-document.ts';
 import type { ResourceView } from '../../../src/domain/resource.ts';
 import { parseStreamName } from '../../../src/domain/stream-name.ts';
 import { creationIdOf, principalOf, type Clients } from './clients.ts';
@@ -16,31 +20,47 @@ import { TENANTS } from './workload.ts';
 import type { World } from './world.ts';
 
 /** Networks, what lies in them, and addresses: all kinds that are one object on one hub. */
-const KINDS: readonly ActingKind[] = actingKinds.filter(({ kind }) => kind !== 'cluster');
+export const KINDS: readonly ActingKind[] = actingKinds.filter(({ kind }) => kind !== 'cluster');
 const POOL = 'the-pool';
 const QUICK = { simulation: 'factor=0.2' };
 
-type Thing = {
+export type Thing = {
   readonly kind: ActingKind;
   readonly id: string;
   readonly state: unknown;
   readonly view: ResourceView;
 };
 
-const thingsOf = (world: World): readonly Thing[] =>
-  KINDS.flatMap((kind) =>
+/** What was folded of each stream, and how many of its events. */
+type Folded = { readonly thing: Thing; readonly events: number };
+const folded = new WeakMap<World, Map<string, Folded>>();
+
+export const thingsOf = (world: World): readonly Thing[] => {
+  const known = folded.get(world) ?? new Map<string, Folded>();
+  folded.set(world, known);
+  return KINDS.flatMap((kind) =>
     world.ledger.streams(kind.kind).map((stream) => {
+      const events = world.ledger.events(stream);
+      const before = known.get(stream);
+      if (before?.events === events.length) return before.thing;
       const { id } = parseStreamName(stream);
-      const state = world.ledger
-        .events(stream)
-        .reduce((before, event) => kind.decider.evolve(before, event), kind.decider.initialState());
-      return { kind, id, state, view: kind.view(state) };
+      const state = events
+        .slice(before?.events ?? 0)
+        .reduce(
+          (so, event) => kind.decider.evolve(so, event),
+          before?.thing.state ?? kind.decider.initialState(),
+        );
+      const thing = { kind, id, state, view: kind.view(state) };
+      known.set(stream, { thing, events: events.length });
+      return thing;
     }),
   );
+};
 
-const isThere = ({ view }: Thing): boolean => view.exists && !view.archived;
+export const isThere = ({ view }: Pick<Thing, 'view'>): boolean => view.exists && !view.archived;
 const placeOf = ({ state }: Thing): Place | undefined => (state as { readonly place?: Place }).place;
-const SETTLED = /_STATE_(READY|ALLOCATED)$/;
+export const isAsWanted = ({ state, view }: Thing): boolean =>
+  isThere({ view }) && isAsOrdered(state as PlacedState);
 
 /** What still has to happen to them, and what is held of another one that should be free. */
 export const unsettledNetworks = (world: World): readonly string[] => {
@@ -56,7 +76,7 @@ export const unsettledNetworks = (world: World): readonly string[] => {
     if (!view.exists) return dangling;
     if (!view.archived) {
       const why = view.deletionTimestamp === undefined ? `is ${view.state}` : 'is being deleted';
-      const isSettled = view.deletionTimestamp === undefined && SETTLED.test(view.state ?? '');
+      const isSettled = view.deletionTimestamp === undefined && isAsWanted(thing);
       return isSettled ? dangling : [...dangling, `${what}: ${why}`];
     }
     const held = [...world.ledger.capacities()].filter(
@@ -95,7 +115,7 @@ export const straysOfNetworks = async (world: World): Promise<readonly string[]>
 /** Whatever is ready is on its hub, and nothing ever had two objects there at one time. */
 export const checkNetworks = (world: World): void => {
   for (const thing of thingsOf(world)) {
-    const { kind, id, view } = thing;
+    const { kind, id } = thing;
     const [object] = kind.hubObjects;
     const hub = placeOf(thing)?.hub ?? '';
     const all = world.objectsOn(hub).filter((one) => one.kind === object?.kind && one.id === id);
@@ -104,8 +124,7 @@ export const checkNetworks = (world: World): void => {
       if (next !== undefined && (former.goneAt === undefined || former.goneAt > next.createdAt))
         world.fail(new Violation(`${kind.words} ${id} had a second object on ${hub}`));
     }
-    const isReady = view.exists && !view.archived && SETTLED.test(view.state ?? '');
-    if (isReady && !all.some(({ goneAt }) => goneAt === undefined))
+    if (isAsWanted(thing) && !all.some(({ goneAt }) => goneAt === undefined))
       world.fail(new Violation(`${kind.words} ${id} is ready, but not on ${hub || 'any hub'}`));
   }
 };
@@ -147,8 +166,8 @@ export const createNetworkWorkload = (world: World, clients: Clients, random: Ra
   const become = async (id: string | undefined): Promise<boolean> => {
     if (id === undefined) return false;
     for (let looks = 0; looks < 240; looks += 1) {
-      const { view } = thing(id) ?? {};
-      if (view?.exists === true && SETTLED.test(view.state ?? '')) return true;
+      const found = thing(id);
+      if (found !== undefined && isAsWanted(found)) return true;
       await agenda.sleep('client', 500);
     }
     return false;
@@ -258,7 +277,7 @@ const rule = (port: number): JsonObject => ({
   ipv4_cidr: '0.0.0.0/0',
 });
 
-const shuffled = <T>(list: readonly T[], random: Random): T[] =>
+export const shuffled = <T>(list: readonly T[], random: Random): T[] =>
   list
     .map((entry) => ({ entry, at: random.next() }))
     .toSorted((left, right) => left.at - right.at)

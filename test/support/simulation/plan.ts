@@ -12,6 +12,8 @@ export type HubPlan = {
   readonly nodes: number;
   /** Nobody ever reaches it. */
   readonly away?: true;
+  /** Nobody reaches it for so long, from this moment on: virtual milliseconds. */
+  readonly outage?: { readonly from: number; readonly ms: number };
   /** Absent: registered at the beginning. */
   readonly registeredAt?: number;
 };
@@ -54,6 +56,15 @@ export type Plan = {
   readonly hubTroubles: number;
   readonly stalls: number;
   readonly deletesAll: boolean;
+  /** Objects of all kinds are ordered; see `every-kind.ts`. */
+  readonly everyKind?: EveryKindPlan;
+};
+
+export type EveryKindPlan = {
+  /** Tenants that come with default networking, and go again. */
+  readonly guests: number;
+  /** What each tenant does once it has something of every kind. */
+  readonly deeds: number;
 };
 
 /** `mode`: its hubs are of this mode; absent: of the one that the seed gives, most of them simulated. */

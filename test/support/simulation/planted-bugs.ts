@@ -8,6 +8,7 @@ import {
 import { AutomationError, type Automation } from '../../../src/app/automation/automation.ts';
 import { HubError, type ManagementCluster } from '../../../src/app/hubs/management-cluster.ts';
 import type { SystemPorts } from '../../../src/composition/system.ts';
+import type { Drill } from './drill.ts';
 import type { Life } from './life.ts';
 import type { RealHubPlan } from './plan.ts';
 import type { Plant } from './world.ts';
@@ -67,6 +68,14 @@ export const PLANTED = {
     withHubs(ports, (hub) => ({
       create: (kind, manifest, by) => hub.create(kind, manifest, by).catch(asFailure),
       patch: (kind, ref, spec, by) => hub.patch(kind, ref, spec, by).catch(asFailure),
+    })),
+
+  'a machine is billed from when it is seen, not from when it runs': (ports) =>
+    withHubs(ports, (hub) => ({
+      get: async (kind, ref, by) => withoutTimes(await hub.get(kind, ref, by)),
+      watch: async function* (kind, namespace, signal) {
+        for await (const event of hub.watch(kind, namespace, signal)) yield withoutTimes(event);
+      },
     })),
 
   'every attempt makes up a name of its own': (ports, life) =>
@@ -177,6 +186,11 @@ export const MODE_OF: { readonly [Bug in PlantedBug]?: RealHubPlan['mode'] } = {
   'a job counts as ended once it was asked to end': 'aap',
 };
 
+/** What they are found by where no world of a seed shows them. */
+export const DRILL_OF: { readonly [Bug in PlantedBug]?: Drill } = {
+  'a machine is billed from when it is seen, not from when it runs': { machines: true, restless: true },
+};
+
 const withStore = (ports: SystemPorts, change: (store: EventStore) => Partial<EventStore>): SystemPorts => ({
   ...ports,
   store: { ...ports.store, ...change(ports.store) },
@@ -241,6 +255,13 @@ const pretended = (expected: ExpectedRevision, events: number): Appended => ({
   position: '0000000000000001',
   duplicate: false,
 });
+
+const withoutTimes = <T>(shown: T): T =>
+  shown === undefined
+    ? shown
+    : (JSON.parse(
+        JSON.stringify(shown, (key, value: unknown) => (key === 'lastTransitionTime' ? undefined : value)),
+      ) as T);
 
 const isApply = (effectId: string): boolean => effectId.includes('/apply:');
 

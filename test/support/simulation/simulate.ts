@@ -198,13 +198,13 @@ export const settleNetworks = async (world: World, { retryFailed }: NetworkWorkl
   }
 };
 
-const pass = async (world: World, ms: number): Promise<void> => {
+export const pass = async (world: World, ms: number): Promise<void> => {
   const bound = world.agenda.now() + ms;
   await until(world, 'time passes', world.agenda.sleep('world', ms), bound + 1);
 };
 
 /** Every incarnation's read models equal ones that are built from the log in one go. */
-const compareReadModels = async (world: World): Promise<void> => {
+export const compareReadModels = async (world: World): Promise<void> => {
   const position = await world.log.lastPosition();
   if (position === undefined) return;
   const fresh = await openReadModels({

@@ -77,6 +77,7 @@ describe('registry: every event type', () => {
       auditExport: 'AuditExportRequested',
       lanePauses: 'LanePaused',
       tenantSpace: 'TenantSpaceRequested',
+      addressSpace: 'PoolRangesClaimed',
       clusterOrder: 'ClusterOrdered',
     };
     check(
@@ -111,7 +112,7 @@ describe('registry: every event type', () => {
         ).to.include(resource);
       if (changesDocument === false)
         expect(type).to.match(
-          /Abandoned|Announced|Automation|Corrected|Duplicated|Endpoint|Entered|Placed|Prepared|Revealed|Seen|Tried|Withdrawn/,
+          /Abandoned|Announced|Automation|Corrected|Duplicated|Endpoint|Entered|Placed|Prepared|Ranges|Revealed|Seen|Tried|Withdrawn/,
         );
     }
   });

@@ -2,8 +2,9 @@ import { reject, type Rejection } from '../../../domain/decider.ts';
 import type { DocumentCommand } from '../../../domain/catalog/document.ts';
 import { objectAt, stringAt, valueAt } from '../../../domain/json-tools.ts';
 import { aggregateOf } from '../../../domain/kinds.ts';
-import { externalIp } from '../../../domain/networks/external-ip.resource.ts';
-import { addressOf } from '../../../domain/networks/nat-gateway.resource.ts';
+import { isHeldBy } from '../../../domain/exclusive-use.ts';
+import { alreadyAttached, externalIp } from '../../../domain/networks/external-ip.resource.ts';
+import { addressOf, natGateway } from '../../../domain/networks/nat-gateway.resource.ts';
 import { networkClass } from '../../../domain/networks/network-class.resource.ts';
 import { networkIn, virtualNetwork } from '../../../domain/networks/virtual-network.resource.ts';
 import { refused, type Creation, type CreateServices } from '../creates.ts';
@@ -36,6 +37,10 @@ export const natGatewayCreation = (services: Pick<CreateServices, 'runner'>): Cr
       const [here, there] = [network.place?.hub, address.place?.hub];
       if (here !== there && here !== undefined && there !== undefined)
         throw refused(outOfReach(addressOf(document)));
+      // Said before the network's other gateway is (OSAC).
+      const { user } = address;
+      if (user !== undefined && !isHeldBy(user, { kind: natGateway.kind, id: object.id }))
+        throw refused(alreadyAttached(addressOf(document)));
       return planned;
     },
   };

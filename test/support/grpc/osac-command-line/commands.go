@@ -348,7 +348,11 @@ func (s *session) createOf(creation creation, options map[string]string) error {
 			continue
 		}
 		kindName := strings.ToLower(strings.TrimSuffix(reference.service, "s"))
-		found, err := s.list("osac.public.v1."+reference.service, kindName, byName(name), 2)
+		limit := 2
+		if reference.field == "template" {
+			limit = 10
+		}
+		found, err := s.list("osac.public.v1."+reference.service, kindName, byName(name), limit)
 		if err != nil {
 			return err
 		}
@@ -356,6 +360,16 @@ func (s *session) createOf(creation creation, options map[string]string) error {
 			return fmt.Errorf("%s '%s' not found", kindName, name)
 		}
 		spec[reference.field] = map[string]any{"id": get(found[0], "id").String()}
+	}
+	for key, named := range map[string]map[string]string{"id": creation.asID, "name": creation.asName} {
+		for option, field := range named {
+			if value := options[option]; value != "" {
+				spec[field] = map[string]any{key: value}
+			}
+		}
+	}
+	if subnet := options["--subnet"]; creation.attached && subnet != "" {
+		spec["network_attachments"] = []any{map[string]any{"subnet": map[string]any{"id": subnet}}}
 	}
 	for _, field := range creation.fields {
 		value, given := options["--"+strings.ReplaceAll(field, "_", "-")]

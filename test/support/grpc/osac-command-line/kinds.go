@@ -28,6 +28,7 @@ var unscoped = []string{
 var lookups = map[string][]struct{ field, service string }{
 	"cluster":            {{"template", "ClusterTemplates"}, {"version", "ClusterVersions"}},
 	"clustercatalogitem": {{"template", "ClusterTemplates"}},
+	"computeinstance":    {{"template", "ComputeInstanceTemplates"}},
 	"subnet":             {{"virtual_network", "VirtualNetworks"}},
 	"securitygroup":      {{"virtual_network", "VirtualNetworks"}},
 	"natgateway":         {{"virtual_network", "VirtualNetworks"}, {"external_ip", "ExternalIPs"}},
@@ -44,6 +45,10 @@ type creation struct {
 	fields     []string
 	// Fields that stand in a message of the spec.
 	inside map[string]string
+	// Options that name an object which is not looked up: sent as `id` or as `name` of the field.
+	asID, asName map[string]string
+	// The subnet of a machine is sent as it was typed, too.
+	attached bool
 	// The tenant that was chosen is not sent.
 	untenanted bool
 }
@@ -80,6 +85,14 @@ var creations = map[string]creation{
 			{"--cluster", "Clusters", "cluster"},
 		},
 		fields: []string{"target_endpoint"},
+	},
+	"computeinstance": {
+		service:    "osac.public.v1.ComputeInstances",
+		references: []reference{{"--template", "ComputeInstanceTemplates", "template"}},
+		fields:     []string{"run_strategy", "ssh_public_key", "user_data"},
+		asID:       map[string]string{"--catalog-item": "catalog_item"},
+		asName:     map[string]string{"--instance-type": "instance_type", "--disk-image": "disk_image"},
+		attached:   true,
 	},
 	"storagebackend": {
 		service:    "osac.private.v1.StorageBackends",

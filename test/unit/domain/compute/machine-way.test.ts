@@ -111,7 +111,89 @@ describe('the bill of a compute instance', () => {
   });
 });
 
+describe('a restart that nobody saw', () => {
+  const meter = actingComputeInstance.meter;
+  const billed = (run: ReturnType<typeof order>): readonly string[] => {
+    let before = meter?.initial();
+    return run.subjectLog().flatMap((event) => {
+      if (before === undefined || meter === undefined) return [];
+      const { meter: after, closed } = meter.fold(before, event as never);
+      before = after;
+      return closed.map(({ sinceMs, untilMs }) =>
+        [sinceMs, untilMs].map((ms) => new Date(ms).toISOString().slice(11, 19)).join('-'),
+      );
+    });
+  };
+  const running = () => {
+    const run = order();
+    run.place();
+    run.apply();
+    run.hub('Running', ready(true, '2026-11-21T12:00:00Z'));
+    run.after(3 * 60 * 60_000);
+    return run;
+  };
+
+  it('is not billed, from when its hub began it until the machine ran again', () => {
+    const run = running();
+    const restarted = { ...ready(true, '2026-11-21T13:00:40Z'), lastRestartedAt: '2026-11-21T13:00:10Z' };
+    run.hub('Running', restarted);
+    run.hub('Running', restarted);
+    run.hub('Stopped', { ...ready(false, '2026-11-21T14:00:00Z'), lastRestartedAt: '2026-11-21T13:00:10Z' });
+    expect(billed(run)).to.deep.equal(['12:00:00-13:00:10', '13:00:40-14:00:00']);
+  });
+
+  it('of which its hub tells one moment only leaves the bill as it is', () => {
+    const run = running();
+    const at = '2026-11-21T13:00:40Z';
+    run.hub('Running', { ...ready(true, at), lastRestartedAt: at });
+    run.after(60 * 60_000);
+    run.hub('Stopped', { ...ready(false, '2026-11-21T15:30:00Z'), lastRestartedAt: at });
+    expect(billed(run)).to.deep.equal(['12:00:00-15:30:00']);
+  });
+});
+
 describe('the way of a compute instance', () => {
+  it('takes a status that comes back as it was read for no report of a caller', () => {
+    const run = order();
+    run.place();
+    run.apply();
+    run.after(60 * 60_000);
+    run.hub('Running', ready(true, '2026-11-21T12:10:00Z'));
+    const document = (state: string) => {
+      const state_transition_time = '2026-11-21T12:10:00Z';
+      return {
+        spec: { ...SPEC, ssh_public_key: 'k' },
+        status: { ...run.shown(), state, state_transition_time },
+      };
+    };
+    expect(run.shown()['state_transition_time']).to.equal('2026-11-21T12:10:00.000Z');
+    const revise = (state: string) =>
+      run.command({ type: 'ReviseDocument', at: run.now(), document: document(state) });
+    const told = () => run.subjectLog().filter(({ type }) => type === 'ComputeInstanceStatusReported').length;
+    revise(stringAt(run.shown(), 'state'));
+    expect(told()).to.equal(0);
+    revise('COMPUTE_INSTANCE_STATE_PAUSED');
+    expect(told()).to.equal(1);
+  });
+
+  it('needs no other restart where it was off when that was due', () => {
+    const run = order({ run_strategy: 'Halted' });
+    run.place();
+    run.apply();
+    run.hub('Stopped', ready(false, '2026-11-21T12:00:00Z'));
+    const later = '2026-11-21T13:00:00.000Z';
+    run.change({ restart_requested_at: later });
+    run.apply();
+    run.fire(`due:${later}`);
+    run.commands();
+    run.apply();
+    run.change({ restart_requested_at: later, run_strategy: 'Always' });
+    run.apply();
+    run.hub('Running', ready(true, '2026-11-21T13:30:00Z'));
+    expect('done' in run.subject()).to.equal(true);
+    expect(run.isFolded()).to.equal(true);
+  });
+
   it('follows its first subnet to its hub and sends what was resolved with the order', () => {
     const run = order({ additional_disks: [{ size_gib: 5 }] });
     expect(run.effect('place').args).to.deep.equal({ parent: { kind: 'subnet', id: 's1' } });

@@ -29,6 +29,7 @@ const begun = (record: ObjectRecord, before: Before): object => {
   if (isSame) return {};
   return {
     phase: was !== undefined && !runs(spec) ? 'Stopping' : 'Starting',
+    ...(restarts ? { lastRestartedAt: kubernetesTime(before.now) } : {}),
     conditions: conditionsAt(before, [
       ['Provisioned', was !== undefined, was === undefined ? 'WaitingForVM' : 'InfrastructureReady'],
       ['Ready', false, 'Scheduling'],
@@ -48,7 +49,6 @@ const settled = (record: ObjectRecord, before: Before): object => {
   return {
     phase: runs(spec) ? 'Running' : 'Stopped',
     ipAddress: addressOf(record),
-    ...(isRestart(spec, was) ? { lastRestartedAt: kubernetesTime(before.now) } : {}),
     conditions: conditionsAt(before, [
       ['ConfigurationApplied', true, 'Applied'],
       ['Provisioned', true, 'InfrastructureReady'],

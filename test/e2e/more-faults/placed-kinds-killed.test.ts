@@ -1,15 +1,15 @@
 import { expect } from 'chai';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { FAILPOINTS } from '../../src/app/process-runner/types.ts';
-import { ApiError } from '../../src/cli/api-client.ts';
-import { objectAt } from '../../src/domain/json-tools.ts';
-import type { JsonObject } from '../../src/domain/json.ts';
-import { assertNoSecondObject, readHubObjects } from '../support/hubs/hub-journal.ts';
-import { PLACED, readyOf } from '../support/hubs/placed-suite.ts';
-import { KIND_SAMPLES, makeHousePool } from '../support/http/kind-samples.ts';
-import { callerOf, seedCatalogue } from '../support/http/service.ts';
-import { createStack, E2E_STORE, PRIVATE, until, type Stack } from '../support/service/stack.ts';
+import { FAILPOINTS } from '../../../src/app/process-runner/types.ts';
+import { ApiError } from '../../../src/cli/api-client.ts';
+import { objectAt } from '../../../src/domain/json-tools.ts';
+import type { JsonObject } from '../../../src/domain/json.ts';
+import { assertNoSecondObject, readHubObjects } from '../../support/hubs/hub-journal.ts';
+import { PLACED, readyOf } from '../../support/hubs/placed-suite.ts';
+import { KIND_SAMPLES, makeHousePool } from '../../support/http/kind-samples.ts';
+import { callerOf, seedCatalogue } from '../../support/http/service.ts';
+import { createStack, E2E_STORE, PRIVATE, until, type Stack } from '../../support/service/stack.ts';
 
 /** `npm test` kills it once on each way, the fault suites at each failpoint. */
 const KILLED_AT =

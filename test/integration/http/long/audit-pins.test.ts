@@ -1,11 +1,11 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { verifyBundle } from '../../../src/app/audit/bundle/verify.ts';
-import type { Trust } from '../../../src/app/audit/merkle/key-chain.ts';
-import { openBundle } from '../../../src/cli/audit/bundle-source.ts';
-import { AUDIT, startAuditStage, until } from '../../support/audit/stage.ts';
-import { PRIVATE, type Caller } from '../../support/http/service.ts';
+import { verifyBundle } from '../../../../src/app/audit/bundle/verify.ts';
+import type { Trust } from '../../../../src/app/audit/merkle/key-chain.ts';
+import { openBundle } from '../../../../src/cli/audit/bundle-source.ts';
+import { AUDIT, startAuditStage, until } from '../../../support/audit/stage.ts';
+import { PRIVATE, type Caller } from '../../../support/http/service.ts';
 
 describe('an export of the service', function () {
   // Some wait for a signed head, which comes every ten seconds.

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { AUDIT, detailOf, reasonOf, startAuditStage, type AuditStage } from '../../support/audit/stage.ts';
-import { callerOf, itemsOf, PUBLIC, textAt, type Caller, type Json } from '../../support/http/service.ts';
+import { AUDIT, detailOf, reasonOf, startAuditStage, type AuditStage } from '../../../support/audit/stage.ts';
+import { callerOf, itemsOf, PUBLIC, textAt, type Caller, type Json } from '../../../support/http/service.ts';
 
 /** What is kept from tenants, and from who may no longer read: the people of the provider, hidden events, files. */
 describe('audit API: what is kept back', function () {

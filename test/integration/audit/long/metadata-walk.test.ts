@@ -1,16 +1,16 @@
 import { expect } from 'chai';
-import { openSqliteEventStore } from '../../../src/adapters/event-store/sqlite/sqlite-event-store.ts';
-import { createMemoryKafka } from '../../../src/adapters/kafka/memory/memory-kafka.ts';
-import { systemClock, systemIds, systemTimers } from '../../../src/adapters/system/system-ports.ts';
-import type { EventStore, RecordedEvent } from '../../../src/app/log/event-store.ts';
-import { createPublisher } from '../../../src/app/publisher/publisher.ts';
-import { createStreams } from '../../../src/app/streams/streams.ts';
-import { topicsOf } from '../../../src/app/streams/topics.ts';
-import { kinds } from '../../../src/domain/kinds.ts';
-import { registry } from '../../../src/domain/registry.ts';
-import { stringAt } from '../../../src/domain/json-tools.ts';
-import { until } from '../../support/audit/stage.ts';
-import { commonProblemsOf, logOf, problemsOf, ROWS } from '../../support/audit/metadata-rules.ts';
+import { openSqliteEventStore } from '../../../../src/adapters/event-store/sqlite/sqlite-event-store.ts';
+import { createMemoryKafka } from '../../../../src/adapters/kafka/memory/memory-kafka.ts';
+import { systemClock, systemIds, systemTimers } from '../../../../src/adapters/system/system-ports.ts';
+import type { EventStore, RecordedEvent } from '../../../../src/app/log/event-store.ts';
+import { createPublisher } from '../../../../src/app/publisher/publisher.ts';
+import { createStreams } from '../../../../src/app/streams/streams.ts';
+import { topicsOf } from '../../../../src/app/streams/topics.ts';
+import { kinds } from '../../../../src/domain/kinds.ts';
+import { registry } from '../../../../src/domain/registry.ts';
+import { stringAt } from '../../../../src/domain/json-tools.ts';
+import { until } from '../../../support/audit/stage.ts';
+import { commonProblemsOf, logOf, problemsOf, ROWS } from '../../../support/audit/metadata-rules.ts';
 import {
   castOf,
   tellOfAudits,
@@ -18,9 +18,9 @@ import {
   tellOfHubs,
   tellOfKinds,
   tellOfRefusals,
-} from '../../support/audit/whole-story.ts';
-import { createWholeService, type WholeService } from '../../support/service/whole-service.ts';
-import { silentLogger } from '../../support/loggers.ts';
+} from '../../../support/audit/whole-story.ts';
+import { createWholeService, type WholeService } from '../../../support/service/whole-service.ts';
+import { silentLogger } from '../../../support/loggers.ts';
 
 /** The whole log of a system in which everything has happened that there is a path for. */
 describe('metadata of everything that is stored', function () {

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
-import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
-import type { EventStore, RecordedEvent } from '../../../src/app/log/event-store.ts';
-import { AUDIT, startAuditStage, until, type AuditStage } from '../../support/audit/stage.ts';
-import { textAt, type Caller } from '../../support/http/service.ts';
+import { createMemoryEventStore } from '../../../../src/adapters/event-store/memory/memory-event-store.ts';
+import type { EventStore, RecordedEvent } from '../../../../src/app/log/event-store.ts';
+import { AUDIT, startAuditStage, until, type AuditStage } from '../../../support/audit/stage.ts';
+import { textAt, type Caller } from '../../../support/http/service.ts';
 
 /** While nothing is signed, an export would lack what was stored since the last head: it is not made, and says why. */
 describe('audit API: exports while nothing is signed', function () {

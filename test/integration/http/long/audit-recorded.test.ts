@@ -1,8 +1,8 @@
 import { expect } from 'chai';
-import { auditRoutes } from '../../../src/http/audit/routes.ts';
-import type { AuditServices } from '../../../src/http/audit/services.ts';
-import { AUDIT, startAuditStage, until, type AuditStage } from '../../support/audit/stage.ts';
-import { callerOf, itemsOf, PRIVATE, PUBLIC, textAt, type Caller } from '../../support/http/service.ts';
+import { auditRoutes } from '../../../../src/http/audit/routes.ts';
+import type { AuditServices } from '../../../../src/http/audit/services.ts';
+import { AUDIT, startAuditStage, until, type AuditStage } from '../../../support/audit/stage.ts';
+import { callerOf, itemsOf, PRIVATE, PUBLIC, textAt, type Caller } from '../../../support/http/service.ts';
 
 /** Every look at the history is one event, whatever route it takes. */
 describe('audit API: what is written down', function () {

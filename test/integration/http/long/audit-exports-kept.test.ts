@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { AUDIT, startAuditStage, until } from '../../support/audit/stage.ts';
-import { textAt, type Caller } from '../../support/http/service.ts';
+import { AUDIT, startAuditStage, until } from '../../../support/audit/stage.ts';
+import { textAt, type Caller } from '../../../support/http/service.ts';
 
 describe('audit exports of a tenant that are kept', function () {
   this.timeout(60_000);

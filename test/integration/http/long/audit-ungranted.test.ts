@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { AUDIT, reasonOf, startAuditStage, type AuditStage } from '../../support/audit/stage.ts';
-import { itemsOf, textAt, type Caller } from '../../support/http/service.ts';
+import { AUDIT, reasonOf, startAuditStage, type AuditStage } from '../../../support/audit/stage.ts';
+import { itemsOf, textAt, type Caller } from '../../../support/http/service.ts';
 
 /** What an auditor has fetched cannot be taken back; what lies in the service can. */
 describe('audit API: exports of whom a grant was withdrawn', () => {

@@ -1,0 +1,24 @@
+import { expect } from 'chai';
+import { sayFailure } from '../support/simulation/failure-report.ts';
+import { sharedPool } from '../support/simulation/pool.ts';
+import type { Report } from '../support/simulation/worker.ts';
+
+/** `npm test` plays 20 worlds, the fault suites more. */
+const SEEDS = Math.max(20, Number(process.env['LEDGER_TEST_WORLDS'] ?? 20));
+
+describe('simulation of all kinds that act', function () {
+  this.timeout(600_000);
+
+  it(`holds for ${SEEDS} seeds`, async () => {
+    const reports: Report[] = [];
+    const tasks = Array.from({ length: SEEDS }, (_, i) => ({ seed: i + 1, everyKind: true }));
+    await sharedPool().run(tasks, (report) => {
+      reports.push(report);
+      return report.failure !== undefined;
+    });
+    const failed = reports.find(({ failure }) => failure !== undefined);
+    if (failed !== undefined) throw new Error(sayFailure(failed, 40));
+    expect(reports).to.have.length(SEEDS);
+    expect(Math.min(...reports.map(({ events }) => events))).to.be.greaterThan(200);
+  });
+});
