@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import { createWebSocketStream, WebSocketServer } from 'ws';
 import { kubeBinary } from '../../ops/real/kube-apiserver/binary.ts';
+import { installDefinitions } from '../../ops/real/kube-apiserver/play.ts';
 import { startKubeServers, type KubeServers } from '../../ops/real/kube-apiserver/servers.ts';
 import { serialPrompt } from '../../src/adapters/management-cluster/simulated/consoles/serial.ts';
 import { vncServer } from '../../src/adapters/management-cluster/simulated/consoles/vnc.ts';
@@ -77,6 +78,7 @@ describe('consoles through a real kube-apiserver', function () {
     servers = await startKubeServers(binary.path);
     admin = kubeClient({ url: servers.url, ca: servers.ca, token: servers.adminToken });
     machines = await startConsoleServer();
+    await installDefinitions(admin);
     const token = await grantHubAccess(admin.call, NS);
     const post = async (path: string, body: object): Promise<void> => {
       const { code, text } = await admin.post(path, body as never);
@@ -102,6 +104,9 @@ describe('consoles through a real kube-apiserver', function () {
       },
     });
     hub = kubernetesHub({ kubeconfigs: { '1': servers.kubeconfig(token) }, namespace: NS });
+    const { sample, idLabel } = COMPUTE_INSTANCE;
+    const wanted = { ...placeOf('vm-1'), labels: { [idLabel]: 'vm-1' }, annotations: {} };
+    await hub.hub.create(COMPUTE_INSTANCE, { ...wanted, spec: sample.spec as never }, by());
     let last = '';
     await eventually(
       () => `the API is available: ${last}`,
