@@ -3,24 +3,14 @@ import { withConsoles, type ConsoleCommand, type ConsoleEnd, type Consoles } fro
 import { creationUnderWay, isHeldBy, lendsItself, type UseCommand, type User } from '../exclusive-use.ts';
 import type { Holder } from '../holder.ts';
 import type { JsonObject } from '../json.ts';
-import {
-  defined,
-  listAt,
-  objectAt,
-  sameJson,
-  stringAt,
-  valueAt,
-  without,
-  withoutEmpty,
-} from '../json-tools.ts';
+import { defined, listAt, objectAt, sameJson, stringAt, valueAt, without } from '../json-tools.ts';
 import type { MadeObject } from '../made-objects.ts';
 import { autoAddresses, boundTo } from '../networks/auto-addresses.ts';
 import {
-  holdersOf,
+  isAborted,
   isSettled,
   isUnderWay,
   OVERDUE,
-  messageOf,
   placedDocument,
   type Placed,
   type PlacedCommand,
@@ -31,6 +21,7 @@ import { placedResource } from '../placed-resource.ts';
 import type { ResourceKind } from '../resource.ts';
 import type { EventOf } from '../schemas.ts';
 import type { INSTANCE_SHAPES, ObservedInstance, ResolvedInstance } from './event-shapes.ts';
+import { conditionsOf } from './instance-conditions.ts';
 import { ALWAYS, runStrategyRejection, specOf } from './instance-spec.ts';
 
 /** Virtual machines of tenants (OSAC), which stand in subnets and on the hub of these. */
@@ -59,7 +50,7 @@ export type InstanceState = PlacedState &
     readonly restart?: string;
     readonly drift?: { readonly at: string; readonly fields: readonly string[] };
     /** What has an external IP attached to it, and the number of claims so far. */
-    readonly user?: User;
+    readonly user?: User & { readonly address?: string };
     readonly claims?: number;
   };
 type PlacedInstance = Placed & InstanceState;
@@ -113,52 +104,11 @@ const stateOf = (state: InstanceState): string => {
   if (state.status === 'absent' || state.status === 'abandoned') return '';
   const { status, failure, observed, place, waiting } = state;
   if (status !== 'present') return 'DELETING';
-  if (failure !== undefined) return 'FAILED';
+  // A change that failed leaves it as it is: what stands in the way is said by a condition.
+  if (failure !== undefined && (isAborted(state) || observed === undefined || observed.phase === 'Failed'))
+    return 'FAILED';
   if (observed !== undefined) return observed.phase.toUpperCase();
   return place === undefined && waiting === undefined ? '' : 'STARTING';
-};
-
-const CONDITION = 'COMPUTE_INSTANCE_CONDITION_TYPE_';
-/** As a hub calls them. */
-const CONDITIONS: { readonly [type: string]: string } = {
-  ConfigurationApplied: 'CONFIGURATION_APPLIED',
-  Ready: 'READY',
-  RestartInProgress: 'RESTART_IN_PROGRESS',
-  RestartFailed: 'RESTART_FAILED',
-  Provisioned: 'PROVISIONED',
-  RestartRequired: 'RESTART_REQUIRED',
-};
-
-/** Those that its hub shows; what stands in its way before that, or in place of it, is said of its provisioning. */
-const conditionsOf = (state: PlacedInstance): readonly JsonObject[] => {
-  const { failure, waiting, observed } = state;
-  const shown = (observed?.conditions ?? []).flatMap(({ type, status, lastTransitionTime, ...said }) =>
-    CONDITIONS[type] === undefined
-      ? []
-      : [
-          withoutEmpty({
-            type: CONDITION + CONDITIONS[type],
-            status: `CONDITION_STATUS_${status.toUpperCase()}`,
-            last_transition_time: lastTransitionTime ?? '',
-            reason: said.reason ?? '',
-            message: said.message ?? '',
-          }),
-        ],
-  );
-  const why = messageOf(state);
-  if (why === '') return shown;
-  const provisioned = `${CONDITION}PROVISIONED`;
-  const reason = waiting === undefined && holdersOf(state).length === 0 ? (failure?.reason ?? '') : 'Waiting';
-  return [
-    ...shown.filter(({ type }) => type !== provisioned),
-    withoutEmpty({
-      type: provisioned,
-      status: 'CONDITION_STATUS_FALSE',
-      last_transition_time: (waiting ?? failure)?.at ?? '',
-      reason,
-      message: why,
-    }),
-  ];
 };
 
 const attachmentsRejection = (document: JsonObject, previous?: JsonObject): Rejection | undefined => {
@@ -202,7 +152,7 @@ const documents = placedDocument({
   ],
   carriedOut: CARRIED_OUT.map((field) => `spec.${field}`),
   status: (state) => {
-    const { observed, since } = state as PlacedInstance;
+    const { observed, since, user } = state as PlacedInstance;
     const shown = stateOf(state);
     return {
       state: shown && `COMPUTE_INSTANCE_STATE_${shown}`,
@@ -210,7 +160,7 @@ const documents = placedDocument({
       internal_ip_address: observed?.internalIp ?? '',
       hub: state.place?.hub ?? '',
       last_restarted_at: observed?.lastRestartedAt ?? '',
-      external_ip_address: observed?.externalIp ?? '',
+      external_ip_address: observed?.externalIp ?? user?.address ?? '',
       state_transition_time: shown === '' ? '' : (since ?? ''),
     };
   },
@@ -321,10 +271,14 @@ const use = (state: InstanceState, command: UseCommand): readonly InstanceEvent[
           },
         ]
       : [];
-  const { by } = command;
+  const { by, address } = command;
   const refuse = (kind: Rejection['kind'], code: string, message: string): Rejection =>
     reject(kind, code, message, { field: 'spec.compute_instance' });
-  if (isUser && by === undefined) return [];
+  if (isUser && by === undefined) {
+    if (address === undefined || address === user.address) return [];
+    const { generation } = user;
+    return [{ type: 'ComputeInstanceAddressAttached', data: { at, holder, generation, address } }];
+  }
   if (isUser && user.by !== by) return creationUnderWay(holder);
   if (!isUnderWay(state))
     return refuse(

@@ -181,7 +181,12 @@ export const actingComputeInstance = placedKind<InstanceState, InstanceCommand, 
         const said = PHASES[phase] ?? `Its hub shows it as ${phase}.`;
         return phase !== 'Running' ? said : address === '' ? `${said}.` : `${said}, with address ${address}.`;
       },
-      ComputeInstanceAddressAttached: (data) => `An external IP was attached to it${user(data)}.`,
+      ComputeInstanceAddressAttached: (data) => {
+        const address = stringAt(data, 'address');
+        return address === ''
+          ? `An external IP was attached to it${user(data)}.`
+          : `Its external IP is ${address}.`;
+      },
       ComputeInstanceAddressDetached: (data) => `An external IP was detached from it${user(data)}.`,
       ComputeInstanceRestartDue: 'It is to be restarted now.',
       ComputeInstanceDriftSeen: (data) =>

@@ -43,7 +43,8 @@ export const INSTANCE_SHAPES = {
   ComputeInstanceRestartDue: { requestedAt: time },
   /** Somebody changed these fields of its object on the hub: it is sent there again. */
   ComputeInstanceDriftSeen: { fields: list },
-  ComputeInstanceAddressAttached: USE,
+  /** Told a second time of the same claim, with the address, once that is known. */
+  ComputeInstanceAddressAttached: { ...USE, address: mayBe },
   ComputeInstanceAddressDetached: USE,
   ...consoleShapes('ComputeInstance'),
 } as const satisfies Shapes;

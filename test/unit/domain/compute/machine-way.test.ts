@@ -111,6 +111,33 @@ describe('the bill of a compute instance', () => {
   });
 });
 
+describe('a compute instance whose change fails', () => {
+  it('runs on as its hub shows it and says why; one that never ran has failed', () => {
+    const fail = (run: ReturnType<typeof order>) =>
+      run.command({
+        type: 'RecordFailure',
+        at: run.now(),
+        reason: 'HubRefused',
+        message: 'the hub refused it',
+      });
+    const run = order();
+    run.place();
+    run.apply();
+    run.hub('Running', ready(true, '2026-11-21T12:00:00Z'));
+    run.change({ ssh_public_key: 'k' });
+    fail(run);
+    expect(stateIn(run.shown())).to.equal('RUNNING');
+    const provisioned = listAt(run.shown(), 'conditions').find((one) =>
+      stringAt(one, 'type').endsWith('_PROVISIONED'),
+    );
+    expect(provisioned).to.include({ status: 'CONDITION_STATUS_FALSE', message: 'the hub refused it' });
+    const never = order();
+    never.place();
+    fail(never);
+    expect(stateIn(never.shown())).to.equal('FAILED');
+  });
+});
+
 describe('a restart that nobody saw', () => {
   const meter = actingComputeInstance.meter;
   const billed = (run: ReturnType<typeof order>): readonly string[] => {
