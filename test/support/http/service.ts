@@ -12,6 +12,7 @@ import {
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
 import { createMemoryKeyStore } from '../../../src/adapters/keys/memory-key-store.ts';
 import { createTokenVerifier } from '../../../src/adapters/identity/token-verifier.ts';
+import { consolesOf } from '../consoles/access.ts';
 import { systemClock, systemIds, systemTimers } from '../../../src/adapters/system/system-ports.ts';
 import { createAccessJournal } from '../../../src/app/audit/access-journal.ts';
 import { createDayJournal } from '../../../src/app/audit/day-journal.ts';
@@ -296,6 +297,13 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
     issuers: verifier.issuers,
     formatPosition: (position) => positions.format(position),
     past,
+    consoleAccess: consolesOf({
+      ...services,
+      store,
+      timers: systemTimers(),
+      logger,
+      adapterOf: () => options.hub,
+    }),
     ...(options.lookNow === undefined ? {} : { lookNow: options.lookNow }),
   });
   const provisioning = { ...services, people };
