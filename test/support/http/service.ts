@@ -286,6 +286,13 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
           erase: metadata.erase,
           hasKey: people.has,
         });
+  const consoleAccess = consolesOf({
+    ...services,
+    store,
+    timers: systemTimers(),
+    logger,
+    adapterOf: () => options.hub,
+  });
   const surfaces = osacSurfaces({
     ...services,
     timeline: models.timeline,
@@ -297,13 +304,7 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
     issuers: verifier.issuers,
     formatPosition: (position) => positions.format(position),
     past,
-    consoleAccess: consolesOf({
-      ...services,
-      store,
-      timers: systemTimers(),
-      logger,
-      adapterOf: () => options.hub,
-    }),
+    consoleAccess,
     ...(options.lookNow === undefined ? {} : { lookNow: options.lookNow }),
   });
   const provisioning = { ...services, people };
@@ -378,6 +379,8 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
     streams: watch.streams,
     timers: systemTimers(),
     openReflection: true,
+    connectConsole: consoleAccess.consoles.connect,
+    keySet: consoleAccess.tickets.keySet,
     ...options.grpc,
   });
   await new Promise<void>((resolve) => grpc.server.listen(0, '127.0.0.1', resolve));
