@@ -113,6 +113,6 @@ describe('a virtual machine, and kill -9 while it is made, stopped, started, res
         Date.now(),
       ),
     ).to.equal(undefined);
-    expect(made[0]?.ran.length).to.be.greaterThan(1);
+    expect(made.flatMap(({ ran }) => ran).length).to.be.greaterThan(1);
   });
 });

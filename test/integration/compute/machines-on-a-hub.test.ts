@@ -122,7 +122,13 @@ describe('compute instances on a simulated hub', () => {
       [{ ...good, instance_type: { name: 'none' } }, 'InstanceType "none" not found'],
       [{ ...good, instance_type: { name: 'old' } }, "instance type 'old' is obsolete"],
       [{ ...good, disk_image: { name: 'none' } }, 'DiskImage "none" not found'],
-      [{ ...good, user_data: 'x'.repeat(65_537) }, "'spec.user_data' may have at most 65536 bytes"],
+      ...[65_537, 1_048_576].map(
+        (size) =>
+          [
+            { ...good, user_data: 'x'.repeat(size) },
+            "'spec.user_data' may have at most 65536 bytes",
+          ] as const,
+      ),
       [{ ...good, restart_requested_at: '2020-01-01T00:00:00Z' }, 'must not lie in the past'],
       [{ ...good, network_attachments: [...attached, ...attached] }, 'twice'],
       [
