@@ -122,13 +122,7 @@ describe('compute instances on a simulated hub', () => {
       [{ ...good, instance_type: { name: 'none' } }, 'InstanceType "none" not found'],
       [{ ...good, instance_type: { name: 'old' } }, "instance type 'old' is obsolete"],
       [{ ...good, disk_image: { name: 'none' } }, 'DiskImage "none" not found'],
-      ...[65_537, 1_048_576].map(
-        (size) =>
-          [
-            { ...good, user_data: 'x'.repeat(size) },
-            "'spec.user_data' may have at most 65536 bytes",
-          ] as const,
-      ),
+      [{ ...good, user_data: 'x'.repeat(65_537) }, "'spec.user_data' may have at most 65536 bytes"],
       [{ ...good, restart_requested_at: '2020-01-01T00:00:00Z' }, 'must not lie in the past'],
       [{ ...good, network_attachments: [...attached, ...attached] }, 'twice'],
       [
@@ -142,6 +136,12 @@ describe('compute instances on a simulated hub', () => {
       expect(reply.status, `${JSON.stringify(spec).slice(0, 200)}: ${reply.text}`).to.equal(400);
       expect(reply.text).to.include(text.replaceAll('"', '\\"'));
     }
+    const huge = { ...good, user_data: 'x'.repeat(1_048_576) };
+    const tooLarge = await people.user('POST', MACHINES, { metadata: { name: 'refused' }, spec: huge });
+    expect([tooLarge.status, tooLarge.json]).to.deep.equal([
+      413,
+      { code: 3, message: 'the request body is larger than 294912 bytes' },
+    ]);
     const body = { metadata: { name: 'm-of-item' }, spec: { catalog_item: { name: 'dev-machine' } } };
     const small = { ...body.spec, boot_disk: { size_gib: 5 }, network_attachments: attached };
     const outside = await people.user('POST', MACHINES, { ...body, spec: small });
