@@ -28,6 +28,11 @@ const io: CliIo = {
   err: (text) => process.stderr.write(text),
   stdin: () => readText(process.stdin),
   line: readLine,
+  rawStreams: () => ({
+    input: process.stdin,
+    output: process.stdout,
+    ...(process.stdin.isTTY ? { setRaw: (raw: boolean) => void process.stdin.setRawMode(raw) } : {}),
+  }),
   colour: process.stdout.isTTY && (process.env['NO_COLOR'] ?? '') === '',
 };
 const projectFolder = resolve(import.meta.dirname, import.meta.filename.endsWith('.ts') ? '..' : '../..');

@@ -266,7 +266,7 @@ const CLIENT_CERTIFICATE = /_ALERT_(CERTIFICATE|BAD_CERTIFICATE|UNKNOWN_CA)/;
 /** OpenSSL's codes of certificates that are not trusted, are over, or are of another host. */
 const CERTIFICATE = /CERT|UNABLE_TO_/;
 
-const whyUnreachable = ({ origin, protocol }: URL, code: string): string => {
+export const whyUnreachable = ({ origin, protocol }: URL, code: string): string => {
   if (CLIENT_CERTIFICATE.test(code))
     return `${origin} asks for a client certificate (${code}): name one that it trusts with --client-cert`;
   if (CERTIFICATE.test(code))
@@ -296,7 +296,7 @@ const jsonBody = (body: unknown, headers: Record<string, string>): Init => ({
   headers: { 'content-type': 'application/json', ...headers },
 });
 
-const parse = (text: string): unknown => {
+export const parse = (text: string): unknown => {
   if (text === '') return {};
   try {
     return JSON.parse(text) as unknown;

@@ -7,13 +7,21 @@ import type { Fetch } from './api-client.ts';
 import { CliFailure, EXIT } from './exit.ts';
 import { fileFailure } from './file-errors.ts';
 
-/** A `fetch` that shows a certificate: Node's shows none. Throws CliFailure where a file cannot be used. */
-export const fetchWithCertificate = async (certFile?: string, keyFile?: string): Promise<Fetch> => {
+/** What is shown to a service that asks for a certificate, PEM. */
+export type ClientCertificate = { readonly cert: string; readonly key: string };
+
+/** Throws CliFailure where a file cannot be used. */
+export const readCertificate = async (certFile?: string, keyFile?: string): Promise<ClientCertificate> => {
   if (certFile === undefined || keyFile === undefined)
     throw new CliFailure(EXIT.usage, '--client-cert and --client-key belong together: name both files');
-  const [cert, key] = await Promise.all([certFile, keyFile].map(readText));
-  assertPair([certFile, cert ?? ''], [keyFile, key ?? '']);
-  const agent = new Agent({ cert, key, keepAlive: true });
+  const [cert = '', key = ''] = await Promise.all([certFile, keyFile].map(readText));
+  assertPair([certFile, cert], [keyFile, key]);
+  return { cert, key };
+};
+
+/** A `fetch` that shows a certificate: Node's shows none. */
+export const fetchWithCertificate = (certificate: ClientCertificate): Fetch => {
+  const agent = new Agent({ ...certificate, keepAlive: true });
   return async (url, { method, headers, body, signal }) => {
     const answer = await new Promise<IncomingMessage>((resolve, reject) => {
       const asked = request(url, { agent, method, headers, signal: signal ?? undefined }, resolve);

@@ -69,6 +69,7 @@ export const COMMAND_LIST: { readonly [name: string]: Listed } = {
     hasOptions: true,
     about: 'restart a machine that runs; a compute instance now or at a time',
   },
+  console: { about: 'the serial console or the screen of a compute instance that runs' },
   delete: { takes: '<kind> [name...]', hasOptions: true, about: 'delete objects by id or name' },
   kubeconfig: { takes: '<cluster>', hasOptions: true, about: 'print the kubeconfig of a cluster' },
   password: {

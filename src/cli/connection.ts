@@ -5,6 +5,7 @@ import type { Deployment } from '../app/deployment/deployment.ts';
 import type { LogSurvey } from '../app/deployment/restore.ts';
 import type { EventFault, StoredEvent } from '../app/log/stored-event.ts';
 import type { ApiClient } from './api-client.ts';
+import type { OpenSocket } from './socket.ts';
 
 /** What the command line cannot do over HTTP; the composition root brings it. */
 export type CliActions = {
@@ -96,12 +97,24 @@ export type CliIo = {
   readonly colour?: boolean;
   /** Ends what goes on until it is interrupted; default: the process itself is ended. */
   readonly interrupted?: AbortSignal;
+  /** Default: there are none. */
+  readonly rawStreams?: () => RawStreams;
+};
+
+/** Bytes as they come and go, for what is no text. */
+export type RawStreams = {
+  readonly input: NodeJS.ReadableStream;
+  readonly output: NodeJS.WritableStream;
+  /** Hands over every key as it is pressed, or ends that; absent: no terminal. */
+  readonly setRaw?: (raw: boolean) => void;
 };
 
 export type Connection = {
   /** `attempts`: tries of one call, the first included; default: some, while the service does not answer. */
   readonly client: (options?: { readonly attempts?: number }) => Promise<ApiClient>;
   /** Whether the token is one of a provider admin, as far as it says so itself. */
+  /** A WebSocket of the service at this path. */
+  readonly socket: (path: string, bearer: string) => Promise<OpenSocket>;
   readonly isAdmin: () => boolean;
   readonly io: CliIo;
 };

@@ -120,6 +120,11 @@ const GROUPS: readonly Group[] = [
     ['start', 'stop', 'restart'],
     async () => (await import('./commands/power.ts')).addPowerCommands,
   ),
+  {
+    names: ['console'],
+    add: async ({ program, connection, resources }) =>
+      (await import('./commands/console.ts')).addConsoleCommand(program, connection, await resources()),
+  },
   aboutKinds(['delete'], async () => (await import('./commands/delete.ts')).addDeleteCommand),
   aboutKinds(
     ['kubeconfig', 'password'],
@@ -217,6 +222,30 @@ export const createCli = async (
     .showHelpAfterError('(--help lists what there is)')
     .exitOverride();
 
+  /** Where the service is and what it takes to reach it, as the options say. */
+  const reach = async () => {
+    const { address, token, timeout, serviceCa, clientCert, clientKey } = program.opts<{
+      address: string;
+      token?: string;
+      timeout: number;
+      serviceCa?: string;
+      clientCert?: string;
+      clientKey?: string;
+    }>();
+    if (!/^https?:$/.test(URL.parse(address)?.protocol ?? ''))
+      throw new InvalidArgumentError(`--url: "${address}" is not an address such as ${DEFAULT_URL}`);
+    if (serviceCa !== undefined) await (await import('./trust.ts')).trust(serviceCa);
+    const certificate =
+      clientCert === undefined && clientKey === undefined
+        ? undefined
+        : await (await import('./client-certificate.ts')).readCertificate(clientCert, clientKey);
+    return {
+      address,
+      token,
+      timeoutMs: timeout * 1000,
+      ...(certificate === undefined ? {} : { certificate }),
+    };
+  };
   const connection: Connection = {
     io,
     isAdmin: () => {
@@ -224,26 +253,20 @@ export const createCli = async (
       return token === undefined || namesAdmin(token);
     },
     client: async ({ attempts = ATTEMPTS } = {}) => {
-      const { address, token, timeout, serviceCa, clientCert, clientKey } = program.opts<{
-        address: string;
-        token?: string;
-        timeout: number;
-        serviceCa?: string;
-        clientCert?: string;
-        clientKey?: string;
-      }>();
-      if (!/^https?:$/.test(URL.parse(address)?.protocol ?? ''))
-        throw new InvalidArgumentError(`--url: "${address}" is not an address such as ${DEFAULT_URL}`);
-      if (serviceCa !== undefined) await (await import('./trust.ts')).trust(serviceCa);
+      const { address, token, timeoutMs, certificate } = await reach();
       const fetch =
-        clientCert === undefined && clientKey === undefined
+        certificate === undefined
           ? undefined
-          : await (await import('./client-certificate.ts')).fetchWithCertificate(clientCert, clientKey);
+          : (await import('./client-certificate.ts')).fetchWithCertificate(certificate);
       return createApiClient(address, token ?? (await ownToken(actions)), {
         attempts,
-        timeoutMs: timeout * 1000,
+        timeoutMs,
         ...(fetch === undefined ? {} : { fetch }),
       });
+    },
+    socket: async (path, bearer) => {
+      const [{ address, ...how }, { openSocket }] = await Promise.all([reach(), import('./socket.ts')]);
+      return openSocket(new URL(path, address), bearer, how);
     },
   };
 

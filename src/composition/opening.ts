@@ -10,6 +10,7 @@ import { createIssuerKeys, type IssuerKeys } from '../adapters/identity/issuer-k
 import { type PodIdentity, readPodIdentity } from '../adapters/identity/pod-identity.ts';
 import { createTokenVerifier } from '../adapters/identity/token-verifier.ts';
 import { openAuditKeyFiles } from '../adapters/keys/audit-keys.ts';
+import { openConsoleKeyFiles } from '../adapters/keys/console-keys.ts';
 import { type DeploymentKeys, openDeploymentKeys } from '../adapters/keys/deployment-keys.ts';
 import { openFileKeyStore } from '../adapters/keys/file-key-store.ts';
 import { privateDirectory, UnsafePermissions } from '../adapters/keys/private-files.ts';
@@ -287,6 +288,11 @@ export const openPorts = async (config: Config, ports: Process, closers: Closers
         origin: originOf(store.storeId),
       })
     : undefined;
+  const consoleKeys = await openConsoleKeyFiles({
+    directory: join(config.secretsDir, 'console'),
+    kek: keys.consoleKek,
+    now: () => Date.parse(clock.now()),
+  });
   return {
     ...ports,
     metrics,
@@ -316,6 +322,7 @@ export const openPorts = async (config: Config, ports: Process, closers: Closers
     refusals,
     recordRejection,
     auditKeyFiles,
+    consoleKeys,
   };
 };
 

@@ -9,6 +9,8 @@ import { createSuspects } from '../app/audit/changed-events.ts';
 import { clusterIdentifier } from '../app/hubs/hub-identity.ts';
 import type { Publisher } from '../app/publisher/publisher.ts';
 import { createRequestHash } from '../app/commands/command.ts';
+import { createConsoles } from '../app/consoles/consoles.ts';
+import { createTickets } from '../app/consoles/tickets.ts';
 import type { Config } from '../config.ts';
 import { kinds } from '../domain/kinds.ts';
 import { registry } from '../domain/registry.ts';
@@ -16,6 +18,8 @@ import { createGrpcApp } from '../grpc/app.ts';
 import { createHttpApp, createHttpServer } from '../http/app.ts';
 import { withoutAuditor } from '../http/audit/routes.ts';
 import { createAuthenticator, createUserProvisioning } from '../http/authenticate.ts';
+import { createConsoleSocket } from '../http/console-socket.ts';
+import { requestIds } from '../http/exchange.ts';
 import { ledgerRoutes } from '../http/ledger/routes.ts';
 import { createAdmission } from '../http/limits/admission.ts';
 import { versionOf } from '../http/openapi/serve.ts';
@@ -35,6 +39,7 @@ import type { System } from './system.ts';
 import { defined } from '../domain/json-tools.ts';
 
 const DAY_MS = 86_400_000;
+const MINUTE_MS = 60_000;
 
 export type Served = Awaited<ReturnType<typeof createServed>>;
 
@@ -52,7 +57,23 @@ export const createServed = async (config: Config, opened: Opened, system: Syste
     clock,
     logger: logger.child({ component: 'erasure' }),
   });
+  const hubAdapterOf = (id: string) => system.hubs.get(id)?.adapter;
+  const ending = new AbortController();
+  const tickets = createTickets(opened.consoleKeys);
+  const consoles = createConsoles({
+    ...opened,
+    runner: system.runner,
+    adapterOf: hubAdapterOf,
+    tickets,
+    settings: {
+      limitMs: config.consoleMinutes * MINUTE_MS,
+      total: config.consoles,
+      perTenant: config.consolesPerTenant,
+    },
+    ending: ending.signal,
+  });
   const services = {
+    consoleAccess: { consoles, tickets },
     runner: system.runner,
     commands: system.commands,
     resources: system.readModels.resources,
@@ -66,7 +87,7 @@ export const createServed = async (config: Config, opened: Opened, system: Syste
     conceal: keyStore.encrypt,
     access: createAccessJournal({ journal: createDayJournal(store), codec: system.codec, clock, instance }),
     hubs: {
-      adapterOf: (id: string) => system.hubs.get(id)?.adapter,
+      adapterOf: hubAdapterOf,
       healthOf: (id: string) => system.hubs.get(id)?.health,
       identify: clusterIdentifier(opened.clusters),
       refusesSimulated: opened.refusesSimulated,
@@ -119,7 +140,7 @@ export const createServed = async (config: Config, opened: Opened, system: Syste
           keepMs: config.auditExportDays * DAY_MS,
           exportsKept: config.auditExportsPerTenant,
         });
-  return { positions, erasures, services, surfaces, suspects, auditing, auditApi };
+  return { positions, erasures, services, surfaces, suspects, auditing, auditApi, ending };
 };
 
 /** The service as it is reached: listening, with readiness still to be said. */
@@ -146,7 +167,7 @@ export const serve = async (
   closers: Closers,
 ): Promise<Listening> => {
   const { system, served, publisher, running } = parts;
-  const { positions, services, surfaces, suspects, auditing, auditApi } = served;
+  const { positions, services, surfaces, suspects, auditing, auditApi, ending } = served;
   const { clock, timers, ids, logger, metrics, measured, store, pod, verifier, tls } = opened;
   const hasAudit = system.auditing !== undefined;
   const gate = createStartGate({ system, store, timers, signal: running, hasAudit });
@@ -171,7 +192,7 @@ export const serve = async (
       ensureUser: users.ensure,
     }),
   );
-  const ending = new AbortController();
+  const { consoles, tickets } = services.consoleAccess;
   const admission = createAdmission(config, clock);
   const watch = createWatch({
     changes: system.readModels.changes,
@@ -202,6 +223,7 @@ export const serve = async (
     ids,
     logger,
     recordRejection: opened.recordRejection,
+    keySet: tickets.keySet,
     onRequest: measured.request,
     suspect,
     ending: ending.signal,
@@ -229,7 +251,16 @@ export const serve = async (
     }),
     auditRoutes: auditApi?.routes ?? withoutAuditor(),
   });
-  const server = createHttpServer(app, { tls });
+  const consoleSocket = config.roles.includes('api')
+    ? createConsoleSocket({
+        ...shared,
+        connect: consoles.connect,
+        nextRequestId: requestIds(ids),
+        timers,
+        logger: logger.child({ component: 'consoles' }),
+      })
+    : undefined;
+  const server = createHttpServer(app, { tls, consoleSocket });
   const metricsServer = await serveMetrics(metrics, config.metricsAddress, readiness.check).catch(
     (error: unknown) => {
       throw cannotListen('LEDGER_METRICS_ADDRESS', config.metricsAddress, error);
@@ -243,6 +274,7 @@ export const serve = async (
       : createGrpcApp({
           ...shared,
           streams: config.roles.includes('api') ? watch.streams : [],
+          ...(config.roles.includes('api') ? { connectConsole: consoles.connect } : {}),
           timers,
           openReflection: config.trustedIssuers.length === 0,
           ...(tls === undefined ? {} : { accept: tls.accept }),
@@ -254,7 +286,7 @@ export const serve = async (
     ending.abort();
     const closed = Promise.all([closeServer(server, config.shutdownMs), grpc?.close(config.shutdownMs)]);
     tls?.endHandshakes();
-    await closed;
+    await Promise.all([closed, consoles.idle()]);
   });
   await listen(server, 'LEDGER_HTTP_ADDRESS', config.httpAddress);
   if (grpc !== undefined && grpcAddress !== undefined)

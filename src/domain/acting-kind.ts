@@ -1,7 +1,8 @@
 import type { DomainEvent } from './decider.ts';
 import type { EventType } from './event-type.ts';
 import type { CapacityClaim } from './hubs/capacity-events.ts';
-import type { HubObject } from './hubs/hub-object.ts';
+import type { ConsoleEnd } from './consoles.ts';
+import type { HubObject, ObjectPlace, OwnedObject } from './hubs/hub-object.ts';
 import type { JsonObject } from './json.ts';
 import type { Meter } from './metering/meter.ts';
 import type { ResourceKind } from './resource.ts';
@@ -44,6 +45,19 @@ export type ActingKind<
   readonly completed?: (command: Command, facts: CommandFacts) => Command;
   /** Absent: nobody is billed for it. */
   readonly meter?: Meter<State>;
+  /** Absent: its objects have no consoles. */
+  readonly consoles?: MachineConsoles<State>;
+};
+
+/** Consoles of machines: the events are those of `domain/consoles.ts`. */
+export type MachineConsoles<State> = {
+  /** As OSAC's `ConsoleResourceType` names it. */
+  readonly resourceType: string;
+  /** Stands for the machine on its hub, which opens its consoles by it. */
+  readonly object: OwnedObject;
+  readonly place: (state: State) => ({ readonly hub: string } & ObjectPlace) | undefined;
+  /** Why it has none now. Undefined: it has. */
+  readonly without: (state: State) => Extract<ConsoleEnd, 'stopped' | 'deleted'> | undefined;
 };
 
 /** `GET …/{id}/{path}` on the public surface, for those who may change the object. */

@@ -1,4 +1,4 @@
-import type { ActingKind, AnyWorkflow, TimelineWords } from './acting-kind.ts';
+import type { ActingKind, AnyWorkflow, MachineConsoles, TimelineWords } from './acting-kind.ts';
 import type { Decider, DomainEvent } from './decider.ts';
 import type { EventType } from './event-type.ts';
 import { failureSentence } from './failure-sentences.ts';
@@ -77,6 +77,7 @@ export type PlacedDeclaration<State extends PlacedState, Command> = Pick<
   readonly eventTypes: readonly EventType[];
   readonly states: readonly string[];
   readonly object: OwnedObject;
+  readonly consoles?: Pick<MachineConsoles<State>, 'resourceType' | 'without'>;
   /** Objects that are on the hub before it and go after it, each by a step of this name. */
   readonly beside?: readonly {
     readonly step: string;
@@ -575,5 +576,15 @@ export const placedKind = <
     },
     logged: { [`${prefix}Failed`]: `${words} failed` },
     ...(declared.meter === undefined ? {} : { meter: declared.meter }),
+    ...(declared.consoles === undefined
+      ? {}
+      : {
+          consoles: {
+            ...declared.consoles,
+            object: declared.object,
+            place: ({ place }) =>
+              place && { hub: place.hub, namespace: place.namespace, name: place.objectName },
+          },
+        }),
   };
 };

@@ -1,3 +1,4 @@
+import type { ConnectConsole } from '../app/consoles/console-line.ts';
 import type { Clock, Ids, Timers } from '../app/ports.ts';
 import type { Readiness } from '../http/app.ts';
 import { createBodyBudget } from '../http/body.ts';
@@ -5,6 +6,7 @@ import type { ExchangeServices } from '../http/exchange.ts';
 import { createCors, type CorsSettings } from '../http/limits/cors.ts';
 import type { CallServices } from '../http/osac/served.ts';
 import type { StreamService, SurfaceTable } from '../http/osac/service-table.ts';
+import { consoleMethods, keySetMethods } from './console.ts';
 import { healthMethods } from './health.ts';
 import { createGrpcServer, type GrpcServer, type GrpcServerOptions } from './listener.ts';
 import { osacMethods } from './osac-methods.ts';
@@ -18,6 +20,10 @@ export type GrpcAppOptions = ExchangeServices &
     readonly ids: Ids;
     readonly timers: Timers;
     readonly surfaces: readonly SurfaceTable[];
+    /** Carries a console. Absent: `ConsoleProxy` is not offered. */
+    readonly connectConsole?: ConnectConsole;
+    /** JSON Web Key Set of what signs their tickets. Absent: `JsonWebKeySet` is not offered. */
+    readonly keySet?: () => Promise<string>;
     /** Methods whose answers go on, `Events/Watch`. Default: none. */
     readonly streams?: readonly StreamService[];
     readonly readiness: () => Promise<Readiness> | Readiness;
@@ -36,9 +42,21 @@ const MAX_REQUESTS_BYTES = 64 * 1024 * 1024;
 
 /** OSAC's services, health and reflection. The handlers are those of REST: this is another codec around them. */
 export const createGrpcApp = (options: GrpcAppOptions): GrpcServer => {
-  const { surfaces, streams = [], readiness, timers, cors = { origins: [] } } = options;
+  const {
+    surfaces,
+    streams = [],
+    connectConsole,
+    keySet,
+    readiness,
+    timers,
+    cors = { origins: [] },
+  } = options;
   const calls = { bodies: createBodyBudget(MAX_REQUESTS_BYTES), ...options };
-  const methods = osacMethods(surfaces, streams, calls);
+  const methods = [
+    ...osacMethods(surfaces, streams, calls),
+    ...(connectConsole === undefined ? [] : consoleMethods(connectConsole, calls)),
+    ...(keySet === undefined ? [] : keySetMethods(keySet, calls)),
+  ];
   const offered = new Set(methods.map(({ desc }) => desc.parent.typeName));
   const health = healthMethods({ readiness, timers, offered, ending: options.ending });
   const described = [...methods, ...health];

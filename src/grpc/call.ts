@@ -54,16 +54,19 @@ export const openCall = (library: LibraryCall, { exchange, touched, cancelled }:
     if (isOver()) return;
     if (message !== undefined) send(message);
     ended = true;
+    const hasTrailers = stream.headersSent;
     if (status === FINE) library.sendStatus({ code: 0, details: '' });
     else {
       const { connection: _hopByHop, ...headers } = status.headers;
-      const fields = stream.headersSent ? headers : { ...response.headers, ...headers };
+      const fields = hasTrailers ? headers : { ...response.headers, ...headers };
       const { code, message: details } = status;
       library.sendStatus({ code, details: details.toWellFormed(), metadata: metadataOf(fields, status) });
     }
     tell();
     boundReader(exchange);
-    dropRest(stream);
+    // A stream that is closed before its trailers have left ends without a status: they leave in this turn.
+    if (hasTrailers) stream.once('wantTrailers', () => setImmediate(dropRest, stream));
+    else dropRest(stream);
   };
   return {
     next: (taken) => {

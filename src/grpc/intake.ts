@@ -122,7 +122,7 @@ const unzipped = async (
   return Buffer.concat(parts);
 };
 
-const gone = (): ApiError => new ApiError('CANCELLED', 'the caller went away');
+export const gone = (): ApiError => new ApiError('CANCELLED', 'the caller went away');
 const late = (): ApiError =>
   new ApiError('REQUEST_TIMEOUT', 'the request did not arrive in time; nothing was done');
 

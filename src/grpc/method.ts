@@ -20,6 +20,8 @@ export type UnaryMethod = {
 export type StreamMethod = {
   readonly desc: DescMethod;
   readonly verb: string;
+  /** Messages come for as long as the caller likes, who is known by something else than a token. */
+  readonly talks?: true;
   /** Resolves once the answer has begun and goes on by itself. */
   readonly open: (exchange: Exchange, read: ReadRequest, sink: MessageSink) => Promise<void>;
 };

@@ -23,8 +23,15 @@ import {
   writtenHeaders,
   type CallServices,
   type Served,
+  type ServedMethod,
 } from '../http/osac/served.ts';
-import type { KindService, SingleService, StreamService, SurfaceTable } from '../http/osac/service-table.ts';
+import type {
+  ActionService,
+  KindService,
+  SingleService,
+  StreamService,
+  SurfaceTable,
+} from '../http/osac/service-table.ts';
 import { RESOURCES_VIEW } from '../http/positions.ts';
 import { documentOf, encodeStored, encodeText, numberOf, withZerosOfEntries, wrapped } from './documents.ts';
 import {
@@ -49,7 +56,10 @@ type Sent = Partial<{
   readonly lock: boolean;
 }>;
 
-type Call = Served & { readonly desc: DescMethod; readonly read: () => Promise<Sent> };
+type Asked = { readonly desc: DescMethod; readonly read: () => Promise<Sent> };
+type Call = Served & Asked;
+/** A call of a service of which not every one is a kind. */
+type AnyCall = ServedMethod & Asked;
 
 const registry = createRegistry(...files);
 
@@ -65,12 +75,19 @@ export const osacMethods = (
   ...surfaces.flatMap((table) => [
     ...[...table.kinds.values()].flatMap((service) => kindMethods(table, service, options)),
     ...[...table.singles.values()].flatMap((single) => singleMethods(table, single, options)),
+    ...[...(table.actions?.values() ?? [])].flatMap((action) => actionMethods(table, action, options)),
   ]),
   ...streams.flatMap((stream) => streamMethods(stream)),
 ];
 
 const methodsOf = (surface: Surface, service: string): readonly DescMethod[] =>
   registry.getService(`osac.${surface}.v1.${service}`)?.methods ?? [];
+
+/** The method of this name, `Events.Watch`, where the surface declares it. */
+const described = (surface: Surface, method: string): readonly DescMethod[] => {
+  const [service = '', name = ''] = method.split('.');
+  return methodsOf(surface, service).filter((desc) => desc.name === name);
+};
 
 /** The verbs of REST, which scope idempotency keys in every protocol. */
 const VERBS: Readonly<Record<string, string>> = { Create: 'POST', Update: 'PATCH', Delete: 'DELETE' };
@@ -98,7 +115,7 @@ const kindMethods = (
 type Serve = (call: Call) => Promise<Reply>;
 
 /** What is checked before anybody asks who calls (OSAC). */
-const checked = <Checked>(call: Call, read: (sent: Sent) => Checked): Promise<Checked> =>
+const checked = <Checked>(call: AnyCall, read: (sent: Sent) => Checked): Promise<Checked> =>
   namingFailures(call.exchange, call.options, async () => read(await call.read()));
 
 const servedBy = (service: KindService, desc: DescMethod): Serve | undefined => {
@@ -207,7 +224,7 @@ const identifier = ({ exchange }: Call, id: string | undefined): string => {
   return id;
 };
 
-const sentObject = (call: Call, { object }: Sent) => {
+const sentObject = (call: AnyCall, { object }: Sent) => {
   if (object === undefined) throw invalid('object is mandatory', 'object');
   const document = documentOf(call.service.schema, object);
   noteSent(call, { document, present: document });
@@ -268,33 +285,53 @@ const singleMethods = (
   single: SingleService,
   options: CallServices,
 ): readonly UnaryMethod[] => {
-  const [service = '', name = ''] = single.method.split('.');
-  return methodsOf(surface, service)
-    .filter((desc) => desc.name === name)
-    .map((desc) => ({
-      desc,
-      verb: 'GET',
-      serve: async (exchange: Exchange, read: ReadRequest) => {
-        exchange.method = pathOf(desc);
-        await namingFailures(exchange, options, () => only(read));
-        await admitSingle(exchange, single, options);
-        const answer = single.handler({ surface });
-        return { message: encodeText(desc.output, String(answer.body)), headers: answerHeaders(answer) };
-      },
-    }));
+  return described(surface, single.method).map((desc) => ({
+    desc,
+    verb: 'GET',
+    serve: async (exchange: Exchange, read: ReadRequest) => {
+      exchange.method = pathOf(desc);
+      await namingFailures(exchange, options, () => only(read));
+      await admitSingle(exchange, single, options);
+      const answer = single.handler({ surface });
+      return { message: encodeText(desc.output, String(answer.body)), headers: answerHeaders(answer) };
+    },
+  }));
 };
 
+/** What an action answers may be used once, and is not remembered. */
+const actionMethods = (
+  table: SurfaceTable,
+  service: ActionService,
+  options: CallServices,
+): readonly UnaryMethod[] =>
+  described(table.surface, `${service.governed.service}.Create`).map((desc) => ({
+    desc,
+    verb: 'POST',
+    serve: async (exchange: Exchange, read: ReadRequest) => {
+      const called = { exchange, table, service, options, desc, read: () => only(read) };
+      exchange.asked = { kind: service.kind };
+      exchange.method = pathOf(desc);
+      const metadata = await beginWriting(called);
+      const object = await checked(called, (sent) => sentObject(called, sent));
+      const principal = await admit(called, 'Create');
+      await waitForMinimum(called, RESOURCES_VIEW);
+      const answer = await service.handler(callOf(called, principal, { object }, metadata));
+      const completed = encodeText(service.schema, String(answer.body));
+      return {
+        message: wrapped(numberOf(desc.output, 'object'), completed),
+        headers: answerHeaders(answer),
+      };
+    },
+  }));
+
 const streamMethods = ({ surface, method, open }: StreamService): readonly GrpcMethod[] => {
-  const [service = '', name = ''] = method.split('.');
-  return methodsOf(surface, service)
-    .filter((desc) => desc.name === name)
-    .map((desc) => ({
-      desc,
-      verb: 'GET',
-      open: async (exchange, read, sink) => {
-        exchange.method = pathOf(desc);
-        const { filter } = await only(read);
-        await open(exchange, filter === undefined ? {} : { filter }, sink);
-      },
-    }));
+  return described(surface, method).map((desc) => ({
+    desc,
+    verb: 'GET',
+    open: async (exchange, read, sink) => {
+      exchange.method = pathOf(desc);
+      const { filter } = await only(read);
+      await open(exchange, filter === undefined ? {} : { filter }, sink);
+    },
+  }));
 };

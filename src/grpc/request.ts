@@ -7,7 +7,7 @@ import { nextTurn, type CallServices } from '../http/osac/served.ts';
 import type { StreamExchange } from './answer.ts';
 import type { Call } from './call.ts';
 import { decode } from './documents.ts';
-import { tooLarge, watchIntake, type Intake } from './intake.ts';
+import { gone, tooLarge, watchIntake, type Intake } from './intake.ts';
 import type { GrpcMethod, ReadRequest } from './method.ts';
 
 export type RequestServices = CallServices & {
@@ -69,6 +69,27 @@ export const readerOf =
       intake.settle();
     }
   };
+
+/**
+ * Reads messages of a caller who talks: there is no time in which the next one must come. No more is taken from the
+ * line than what is read.
+ */
+export const talkReaderOf = ({ exchange, method, call }: Requested): ReadRequest => {
+  let fail: ((error: Error) => void) | undefined;
+  exchange.response.once('close', () => fail?.(gone()));
+  return () =>
+    new Promise((resolve, reject) => {
+      if (exchange.response.destroyed) return reject(gone());
+      fail = reject;
+      call.next((sent) => {
+        try {
+          resolve(sent === undefined ? undefined : decode(method.desc.input, sent));
+        } catch (error) {
+          reject(error as Error);
+        }
+      });
+    });
+};
 
 /** A large message is handled in several turns of the thread, as bodies of HTTP are. */
 export const inTurns = async <Decoded>(

@@ -27,6 +27,7 @@ import {
   intakeOf,
   isBidi,
   readerOf,
+  talkReaderOf,
   type Requested,
 } from './request.ts';
 import { DEADLINE_PASSED, FINE, statusOf } from './status.ts';
@@ -203,9 +204,9 @@ const assertOneToken = (rawHeaders: readonly string[]): void => {
 const carryOut = async (work: Requested): Promise<void> => {
   const { exchange, method, headers, call } = work;
   assertEncoding(headers);
-  const read = readerOf(work);
-  if ('open' in method) return method.open(exchange, read, call.sink);
-  await sendReply(work, await method.serve(exchange, read), headers);
+  if ('serve' in method) return sendReply(work, await method.serve(exchange, readerOf(work)), headers);
+  const read = method.talks === true ? talkReaderOf(work) : readerOf(work);
+  await method.open(exchange, read, call.sink);
 };
 
 const zip = promisify(gzip);

@@ -13,6 +13,7 @@ import express from 'express';
 import type { Express } from 'express';
 import type { Ids } from '../app/ports.ts';
 import { onlyAuditors } from './audit/access.ts';
+import type { ConsoleSocket } from './console-socket.ts';
 import { objectOfCall } from './audit/object-of-call.ts';
 import { createBodyBudget } from './body.ts';
 import { ApiError, errorHeaders, invalid, osacErrorBody, methodNotAllowed, urlNotFound } from './errors.ts';
@@ -157,6 +158,8 @@ export type HttpAppOptions = ExchangeServices &
     /** Which pages of browsers may call. Default: those of no other origin. */
     readonly cors?: CorsSettings;
     readonly readiness: () => Promise<Readiness> | Readiness;
+    /** JSON Web Key Set of what signs console tickets. Default: an empty one. */
+    readonly keySet?: () => Promise<string>;
     /** Aborted when the service stops: answers that go on until the caller leaves end then. */
     readonly ending?: AbortSignal;
   };
@@ -170,6 +173,8 @@ export type HttpLimits = {
   readonly keepAliveTimeoutMs?: number;
   /** Default: plaintext. */
   readonly tls?: ServerCertificate | undefined;
+  /** Default: no connection becomes another protocol. */
+  readonly consoleSocket?: ConsoleSocket | undefined;
 };
 
 /** What TLS is served with, and who has to be told of servers that do: files change. */
@@ -269,9 +274,10 @@ export const createHttpApp = (options: HttpAppOptions): Express => {
       'cache-control': 'no-store',
     });
   });
-  onlyRead(KEYS_PATH, 'osac', (exchange) => {
+  onlyRead(KEYS_PATH, 'osac', async (exchange) => {
     options.admission?.stranger(exchange);
-    send(exchange, 200, NO_KEYS, { 'content-type': 'application/json' });
+    const keySet = (await options.keySet?.()) ?? NO_KEYS;
+    send(exchange, 200, keySet, { 'content-type': 'application/json' });
   });
   const documents = createDocuments({
     surfaces: options.surfaces,
@@ -321,11 +327,14 @@ export const createHttpServer = (app: Express, limits: HttpLimits = {}): Server 
     requestTimeout,
     keepAliveTimeout: limits.keepAliveTimeoutMs ?? 65_000,
     connectionsCheckingInterval: Math.min(2_000, headersTimeout, requestTimeout),
+    shouldUpgradeCallback: (request: IncomingMessage): boolean =>
+      limits.consoleSocket?.takes(request) === true,
   };
   const server = secured(limits.tls, options, app) ?? createServer(options, app);
   // Counted by the application, which refuses what is too much; only the bytes are limited here.
   server.maxHeadersCount = 0;
   answerParserErrors(server, MAX_HEADER_BYTES);
+  if (limits.consoleSocket !== undefined) server.on('upgrade', limits.consoleSocket.upgrade);
   return server;
 };
 

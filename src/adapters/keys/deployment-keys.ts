@@ -15,6 +15,8 @@ export type DeploymentKeys = {
   readonly subjectKek: Uint8Array;
   /** Seals the private keys that sign tree heads. */
   readonly auditKek: Uint8Array;
+  /** Seals the private keys that sign console tickets. */
+  readonly consoleKek: Uint8Array;
   /** For fingerprints of secret values. */
   readonly fingerprintKey: Uint8Array;
   /** For hashes of requests. */
@@ -52,6 +54,7 @@ export const deriveDeploymentKeys = (master: Uint8Array): DeploymentKeys => {
     secretKek: derive('secret-kek'),
     subjectKek: derive('subject-kek'),
     auditKek: derive('audit-kek'),
+    consoleKek: derive('console-kek'),
     fingerprintKey: derive('secret-fingerprint'),
     requestHashKey: derive('request-hash'),
   };

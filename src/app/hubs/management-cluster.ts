@@ -13,6 +13,8 @@ import type { HubProblemFact, LackedKind } from '../../domain/hubs/health-events
 import type { HostCounts } from '../../domain/hubs/health.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import type { SecretRef } from '../../domain/secret-ref.ts';
+import type { MachineConsole } from '../consoles/console-line.ts';
+import type { ConsoleType } from '../../domain/consoles.ts';
 
 export type CallOptions = {
   /** The effect this call belongs to: label and journal entry on the far side. */
@@ -184,6 +186,16 @@ export type ManagementCluster = {
     namespace: string,
     signal: AbortSignal,
   ): AsyncIterable<HubObjectEvent<Shown>>;
+  /**
+   * Opens a console of the machine that this object stands for; `deadlineMs` is for the opening alone, and `signal` ends
+   * both. Throws HubError. Absent: the adapter has none.
+   */
+  openConsole?(
+    kind: OwnedObject,
+    place: ObjectPlace,
+    type: ConsoleType,
+    options: CallOptions,
+  ): Promise<MachineConsole>;
   close(): Promise<void>;
 };
 

@@ -14,6 +14,7 @@ import { momentOf } from '../machines/moment.ts';
 import { driftEvents, observedEvents, undone, type Drifted } from '../machines/observed.ts';
 import { USER_DATA, USER_DATA_RULES } from '../machines/user-data.ts';
 import {
+  isAborted,
   isUnderWay,
   messageOf,
   OVERDUE,
@@ -82,7 +83,8 @@ export const bareMetalStateOf = (state: BareMetalState): Shown | '' => {
   if (state.status === 'absent' || state.status === 'abandoned') return '';
   const { status, failure, observed, place, waiting, document } = state;
   if (status !== 'present') return 'DELETING';
-  if (failure !== undefined) return 'FAILED';
+  // What failed may be a change of a machine that runs.
+  if (isAborted(state) || (failure !== undefined && observed === undefined)) return 'FAILED';
   if (observed !== undefined) return shownBy(document, observed);
   return place === undefined && waiting === undefined ? '' : 'PROVISIONING';
 };

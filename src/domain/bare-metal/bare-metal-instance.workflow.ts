@@ -115,8 +115,6 @@ const SAID: { readonly [state: string]: string } = {
   STARTING: 'Its power is being changed.',
   STOPPED: 'It is powered off.',
 };
-const user = (data: JsonObject): string => ` (${stringAt(objectAt(data, 'holder'), 'id')})`;
-
 /** From the ordered machine to its objects on a hub, and back. */
 export const actingBareMetalInstance = placedKind<BareMetalState, BareMetalCommand, BareMetalEvent>(
   bareMetalInstance,
@@ -181,8 +179,7 @@ export const actingBareMetalInstance = placedKind<BareMetalState, BareMetalComma
         if (state !== 'RUNNING') return said;
         return address === undefined ? `${said}.` : `${said}, with address ${address}.`;
       },
-      BareMetalInstanceAddressAttached: (data) => `An external IP was attached to it${user(data)}.`,
-      BareMetalInstanceAddressDetached: (data) => `An external IP was detached from it${user(data)}.`,
+      ...bareMetalAddress.sentences,
       BareMetalInstanceDriftSeen: (data) =>
         `Its object on the hub was changed (${listAt(data, 'fields').map(textOf).join(', ')}); it is sent again.`,
     },

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { USE } from '../exclusive-use.ts';
-import { condition, named, ownAddress } from '../machines/shapes.ts';
+import { addressAttached, condition, named, ownAddress } from '../machines/shapes.ts';
 import { list, listOf, mayBe, text, texts, type EventData, type Shapes } from '../schemas.ts';
 
 /** What is recorded of a bare-metal instance beside what every kind on a hub records. */
@@ -30,7 +30,7 @@ export const BARE_METAL_SHAPES = {
   },
   /** Somebody changed these fields of its object on the hub: it is sent there again. */
   BareMetalInstanceDriftSeen: { fields: list },
-  BareMetalInstanceAddressAttached: USE,
+  BareMetalInstanceAddressAttached: addressAttached,
   BareMetalInstanceAddressDetached: USE,
 } as const satisfies Shapes;
 

@@ -1,16 +1,8 @@
 import { invalid, isRejection, type Decider, type Rejection } from '../decider.ts';
+import { withConsoles, type ConsoleCommand, type ConsoleEnd, type Consoles } from '../consoles.ts';
 import type { UseCommand } from '../exclusive-use.ts';
 import type { JsonObject } from '../json.ts';
-import {
-  defined,
-  listAt,
-  objectAt,
-  sameJson,
-  stringAt,
-  valueAt,
-  without,
-  withoutEmpty,
-} from '../json-tools.ts';
+import { defined, listAt, objectAt, sameJson, stringAt, valueAt, without } from '../json-tools.ts';
 import {
   attached,
   detached,
@@ -23,11 +15,10 @@ import { momentOf, timeOf } from '../machines/moment.ts';
 import { driftEvents, observedEvents, undone, type Drifted } from '../machines/observed.ts';
 import { USER_DATA, USER_DATA_RULES } from '../machines/user-data.ts';
 import {
-  holdersOf,
+  isAborted,
   isSettled,
   isUnderWay,
   OVERDUE,
-  messageOf,
   placedDocument,
   type Placed,
   type PlacedCommand,
@@ -38,6 +29,7 @@ import { placedResource } from '../placed-resource.ts';
 import type { ResourceKind } from '../resource.ts';
 import type { EventOf } from '../schemas.ts';
 import type { INSTANCE_SHAPES, ObservedInstance, ResolvedInstance } from './event-shapes.ts';
+import { conditionsOf } from './instance-conditions.ts';
 import { ALWAYS, runStrategyRejection, specOf } from './instance-spec.ts';
 
 /** Virtual machines of tenants (OSAC), which stand in subnets and on the hub of these. */
@@ -56,6 +48,7 @@ const CARRIED_OUT = ['run_strategy', 'restart_requested_at', 'network_attachment
 
 export type InstanceState = PlacedState &
   Addressed &
+  Consoles &
   Drifted & {
     readonly resolved?: ResolvedInstance;
     readonly observed?: ObservedInstance;
@@ -66,13 +59,14 @@ export type InstanceState = PlacedState &
   };
 type PlacedInstance = Placed & InstanceState;
 
-export type InstanceCommand =
+type MachineCommand =
   | Exclude<PlacedCommand, { type: 'CreateDocument' }>
   | (Extract<PlacedCommand, { type: 'CreateDocument' }> & { readonly resolved?: ResolvedInstance })
   | UseCommand
   | { readonly type: 'RecordObserved'; readonly at: string; readonly observed: ObservedInstance }
   | { readonly type: 'RecordDrift'; readonly at: string; readonly fields: readonly string[] }
   | { readonly type: 'RecordRestartDue'; readonly at: string; readonly requestedAt: string };
+export type InstanceCommand = MachineCommand | ConsoleCommand;
 
 export type InstanceEvent = PlacedEvent<'ComputeInstance', EventOf<typeof INSTANCE_SHAPES>>;
 
@@ -106,52 +100,10 @@ const stateOf = (state: InstanceState): string => {
   if (state.status === 'absent' || state.status === 'abandoned') return '';
   const { status, failure, observed, place, waiting } = state;
   if (status !== 'present') return 'DELETING';
-  if (failure !== undefined) return 'FAILED';
+  // What failed may be a change of a machine that runs.
+  if (isAborted(state) || (failure !== undefined && observed === undefined)) return 'FAILED';
   if (observed !== undefined) return observed.phase.toUpperCase();
   return place === undefined && waiting === undefined ? '' : 'STARTING';
-};
-
-const CONDITION = 'COMPUTE_INSTANCE_CONDITION_TYPE_';
-/** As a hub calls them. */
-const CONDITIONS: { readonly [type: string]: string } = {
-  ConfigurationApplied: 'CONFIGURATION_APPLIED',
-  Ready: 'READY',
-  RestartInProgress: 'RESTART_IN_PROGRESS',
-  RestartFailed: 'RESTART_FAILED',
-  Provisioned: 'PROVISIONED',
-  RestartRequired: 'RESTART_REQUIRED',
-};
-
-/** Those that its hub shows; what stands in its way before that, or in place of it, is said of its provisioning. */
-const conditionsOf = (state: PlacedInstance): readonly JsonObject[] => {
-  const { failure, waiting, observed } = state;
-  const shown = (observed?.conditions ?? []).flatMap(({ type, status, lastTransitionTime, ...said }) =>
-    CONDITIONS[type] === undefined
-      ? []
-      : [
-          withoutEmpty({
-            type: CONDITION + CONDITIONS[type],
-            status: `CONDITION_STATUS_${status.toUpperCase()}`,
-            last_transition_time: lastTransitionTime ?? '',
-            reason: said.reason ?? '',
-            message: said.message ?? '',
-          }),
-        ],
-  );
-  const why = messageOf(state);
-  if (why === '') return shown;
-  const provisioned = `${CONDITION}PROVISIONED`;
-  const reason = waiting === undefined && holdersOf(state).length === 0 ? (failure?.reason ?? '') : 'Waiting';
-  return [
-    ...shown.filter(({ type }) => type !== provisioned),
-    withoutEmpty({
-      type: provisioned,
-      status: 'CONDITION_STATUS_FALSE',
-      last_transition_time: (waiting ?? failure)?.at ?? '',
-      reason,
-      message: why,
-    }),
-  ];
 };
 
 const WORDS = { words: 'compute instance', prefix: 'ComputeInstance' };
@@ -173,7 +125,7 @@ const documents = placedDocument({
   ],
   carriedOut: CARRIED_OUT.map((field) => `spec.${field}`),
   status: (state) => {
-    const { observed, since } = state as PlacedInstance;
+    const { observed, since, user } = state as PlacedInstance;
     const shown = stateOf(state);
     return {
       state: shown && `COMPUTE_INSTANCE_STATE_${shown}`,
@@ -181,7 +133,7 @@ const documents = placedDocument({
       internal_ip_address: observed?.internalIp ?? '',
       hub: state.place?.hub ?? '',
       last_restarted_at: observed?.lastRestartedAt ?? '',
-      external_ip_address: observed?.externalIp ?? '',
+      external_ip_address: observed?.externalIp ?? user?.address ?? '',
       state_transition_time: shown === '' ? '' : (since ?? ''),
     };
   },
@@ -256,7 +208,7 @@ const record = (
   return observedEvents(state, observed, told, WORDS) as readonly InstanceEvent[];
 };
 
-const decide = (state: InstanceState, command: InstanceCommand): readonly InstanceEvent[] | Rejection => {
+const decide = (state: InstanceState, command: MachineCommand): readonly InstanceEvent[] | Rejection => {
   switch (command.type) {
     case 'CreateDocument': {
       const { resolved, ...creation } = command;
@@ -325,11 +277,18 @@ const evolve = (state: InstanceState, event: InstanceEvent): InstanceState => {
   return stateOf(next) === stateOf(state) ? next : { ...next, since: event.data.at };
 };
 
-export const instanceDecider: Decider<InstanceState, InstanceCommand, InstanceEvent> = {
-  initialState: documents.initialState,
-  evolve,
-  decide,
+/** What a private caller reports is no machine that runs. */
+export const withoutConsole = (
+  state: InstanceState,
+): Extract<ConsoleEnd, 'stopped' | 'deleted'> | undefined => {
+  if (!isUnderWay(state)) return 'deleted';
+  return stateOf(state) === 'RUNNING' ? undefined : 'stopped';
 };
+
+export const instanceDecider: Decider<InstanceState, InstanceCommand, InstanceEvent> = withConsoles(
+  { initialState: documents.initialState, evolve, decide },
+  { prefix: WORDS.prefix, words: WORDS.words, without: withoutConsole },
+);
 
 export const computeInstance: ResourceKind<InstanceState, InstanceCommand, InstanceEvent> = {
   ...placedResource({

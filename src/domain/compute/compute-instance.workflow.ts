@@ -1,3 +1,4 @@
+import { consoleSentences } from '../consoles.ts';
 import type { JsonObject } from '../json.ts';
 import { defined, listAt, numberAt, objectAt, stringAt, textOf } from '../json-tools.ts';
 import type { Condition } from '../hubs/hub-codecs.ts';
@@ -14,6 +15,7 @@ import {
   computeInstance,
   instanceAddress,
   pendingRestart,
+  withoutConsole,
   type InstanceCommand,
   type InstanceEvent,
   type InstanceState,
@@ -86,8 +88,6 @@ const observedIn = (object: JsonObject): ObservedInstance => {
   };
 };
 
-const user = (data: JsonObject): string => ` (${stringAt(objectAt(data, 'holder'), 'id')})`;
-
 const PHASES: { readonly [phase: string]: string } = {
   Starting: 'It starts.',
   Running: 'It runs',
@@ -138,7 +138,9 @@ export const actingComputeInstance = placedKind<InstanceState, InstanceCommand, 
       'make-objects': 'make its external IP and the attachment',
       'remove-objects': 'remove what is attached to it',
     },
+    consoles: { resourceType: 'CONSOLE_RESOURCE_TYPE_COMPUTE_INSTANCE', without: withoutConsole },
     sentences: {
+      ...consoleSentences('ComputeInstance'),
       ComputeInstanceResolved: (data) =>
         `It is a '${stringAt(objectAt(data, 'instanceType'), 'name')}' with image '${stringAt(objectAt(data, 'diskImage'), 'name')}'.`,
       ComputeInstanceObserved: (data) => {
@@ -147,8 +149,7 @@ export const actingComputeInstance = placedKind<InstanceState, InstanceCommand, 
         const said = PHASES[phase] ?? `Its hub shows it as ${phase}.`;
         return phase !== 'Running' ? said : address === '' ? `${said}.` : `${said}, with address ${address}.`;
       },
-      ComputeInstanceAddressAttached: (data) => `An external IP was attached to it${user(data)}.`,
-      ComputeInstanceAddressDetached: (data) => `An external IP was detached from it${user(data)}.`,
+      ...instanceAddress.sentences,
       ComputeInstanceRestartDue: 'It is to be restarted now.',
       ComputeInstanceDriftSeen: (data) =>
         `Its object on the hub was changed (${listAt(data, 'fields').map(textOf).join(', ')}); it is sent again.`,

@@ -1,6 +1,7 @@
 import { z } from 'zod';
+import { consoleShapes } from '../consoles.ts';
 import { USE } from '../exclusive-use.ts';
-import { condition, named, ownAddress } from '../machines/shapes.ts';
+import { addressAttached, condition, named, ownAddress } from '../machines/shapes.ts';
 import { count, list, listOf, mayBe, text, time, type EventData, type Shapes } from '../schemas.ts';
 
 /** What is recorded of a compute instance beside what every kind on a hub records. */
@@ -31,8 +32,9 @@ export const INSTANCE_SHAPES = {
   ComputeInstanceRestartDue: { requestedAt: time },
   /** Somebody changed these fields of its object on the hub: it is sent there again. */
   ComputeInstanceDriftSeen: { fields: list },
-  ComputeInstanceAddressAttached: USE,
+  ComputeInstanceAddressAttached: addressAttached,
   ComputeInstanceAddressDetached: USE,
+  ...consoleShapes('ComputeInstance'),
 } as const satisfies Shapes;
 
 type Told<Name extends keyof typeof INSTANCE_SHAPES> = Omit<EventData<(typeof INSTANCE_SHAPES)[Name]>, 'at'>;

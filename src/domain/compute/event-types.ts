@@ -15,5 +15,7 @@ export const computeEventTypes: readonly EventType[] = [
     ComputeInstanceDriftSeen: { audience: 'provider' },
     ComputeInstanceAddressAttached: internal,
     ComputeInstanceAddressDetached: internal,
+    ComputeInstanceConsoleOpened: { changesDocument: false },
+    ComputeInstanceConsoleClosed: { changesDocument: false },
   }),
 ];

@@ -1,7 +1,8 @@
 import { reject, type Decision, type DomainEvent, type Rejection } from '../decider.ts';
 import { creationUnderWay, isHeldBy, lendsItself, type UseCommand, type User } from '../exclusive-use.ts';
 import type { Holder } from '../holder.ts';
-import { defined, without } from '../json-tools.ts';
+import type { JsonObject } from '../json.ts';
+import { defined, objectAt, stringAt, without } from '../json-tools.ts';
 import type { MadeObject } from '../made-objects.ts';
 import { autoAddresses, boundTo } from '../networks/auto-addresses.ts';
 import { isUnderWay, type Placed, type PlacedState } from '../placed-document.ts';
@@ -10,7 +11,7 @@ import type { OwnAddress } from './shapes.ts';
 /** External IPs of machines, virtual and bare metal: one at a time, ordered with the machine or attached by hand (OSAC). */
 export type Addressed = {
   /** What has an external IP attached to it, and the number of claims so far. */
-  readonly user?: User;
+  readonly user?: User & { readonly address?: string };
   readonly claims?: number;
   readonly resolved?: { readonly externalIp?: OwnAddress };
 };
@@ -47,8 +48,12 @@ export const machineAddress = ({ field, words, prefix }: Machine) => {
       return isUser && user.generation === command.generation
         ? [{ type: `${prefix}AddressDetached`, data: { at, holder, generation: command.generation } }]
         : [];
-    const { by } = command;
-    if (isUser && by === undefined) return [];
+    const { by, address } = command;
+    if (isUser && by === undefined) {
+      if (address === undefined || address === user.address) return [];
+      const { generation } = user;
+      return [{ type: `${prefix}AddressAttached`, data: { at, holder, generation, address } }];
+    }
     if (isUser && user.by !== by) return creationUnderWay(holder);
     if (!isUnderWay(state))
       return refuse('failed-precondition', 'INSTANCE_GONE', `the ${words} is being deleted or was given up`);
@@ -64,7 +69,19 @@ export const machineAddress = ({ field, words, prefix }: Machine) => {
         );
   };
 
+  const user = (data: JsonObject): string => ` (${stringAt(objectAt(data, 'holder'), 'id')})`;
+
   return {
+    sentences: {
+      [`${prefix}AddressAttached`]: (data: JsonObject): string => {
+        const address = stringAt(data, 'address');
+        return address === ''
+          ? `An external IP was attached to it${user(data)}.`
+          : `Its external IP is ${address}.`;
+      },
+      [`${prefix}AddressDetached`]: (data: JsonObject): string =>
+        `An external IP was detached from it${user(data)}.`,
+    },
     makes,
     bound,
     isBound: (state: Placed) => bound(state as Placed & Addressed).some((group) => group.length > 0),
@@ -79,7 +96,7 @@ export const machineAddress = ({ field, words, prefix }: Machine) => {
 
 export const attached = <State extends Addressed>(
   state: State,
-  { at: _at, ...user }: User & { readonly at: string },
+  { at: _at, ...user }: User & { readonly at: string; readonly address?: string },
 ): State => ({ ...state, user, claims: user.generation });
 
 export const detached = <State extends Addressed>(state: State): State => without(state, 'user') as State;

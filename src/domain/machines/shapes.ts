@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { USE } from '../exclusive-use.ts';
 import { count, mayBe, text } from '../schemas.ts';
 
 /** What events of machines, virtual and bare metal, have in common. */
@@ -18,3 +19,6 @@ export const ownAddress = z
   .strictObject({ pool: z.strictObject({ id: text, name: text }), ip: text, attachment: text })
   .exactOptional();
 export type OwnAddress = NonNullable<z.infer<typeof ownAddress>>;
+
+/** Told a second time of the same claim, with the address, once that is known. */
+export const addressAttached = { ...USE, address: mayBe };

@@ -12,6 +12,8 @@ import { file_osac_public_v1_clusters } from './public/v1/clusters_pb.ts';
 import { file_osac_public_v1_compute_instance_catalog_items } from './public/v1/compute_instance_catalog_items_pb.ts';
 import { file_osac_public_v1_compute_instance_templates } from './public/v1/compute_instance_templates_pb.ts';
 import { file_osac_public_v1_compute_instances } from './public/v1/compute_instances_pb.ts';
+import { file_osac_public_v1_console_proxy } from './public/v1/console_proxy_pb.ts';
+import { file_osac_public_v1_console_sessions } from './public/v1/console_sessions_pb.ts';
 import { file_osac_public_v1_disk_images } from './public/v1/disk_images_pb.ts';
 import { file_osac_public_v1_events } from './public/v1/events_pb.ts';
 import { file_osac_public_v1_external_ip_attachments } from './public/v1/external_ip_attachments_pb.ts';
@@ -20,6 +22,7 @@ import { file_osac_public_v1_external_ips } from './public/v1/external_ips_pb.ts
 import { file_osac_public_v1_host_types } from './public/v1/host_types_pb.ts';
 import { file_osac_public_v1_identity_providers } from './public/v1/identity_providers_pb.ts';
 import { file_osac_public_v1_instance_types } from './public/v1/instance_types_pb.ts';
+import { file_osac_public_v1_json_web_key_set } from './public/v1/json_web_key_set_pb.ts';
 import { file_osac_public_v1_metadata } from './public/v1/metadata_pb.ts';
 import { file_osac_public_v1_nat_gateways } from './public/v1/nat_gateways_pb.ts';
 import { file_osac_public_v1_project_memberships } from './public/v1/project_memberships_pb.ts';
@@ -87,6 +90,8 @@ export const files = [
   file_osac_public_v1_compute_instance_catalog_items,
   file_osac_public_v1_compute_instance_templates,
   file_osac_public_v1_compute_instances,
+  file_osac_public_v1_console_proxy,
+  file_osac_public_v1_console_sessions,
   file_osac_public_v1_disk_images,
   file_osac_public_v1_events,
   file_osac_public_v1_external_ip_attachments,
@@ -95,6 +100,7 @@ export const files = [
   file_osac_public_v1_host_types,
   file_osac_public_v1_identity_providers,
   file_osac_public_v1_instance_types,
+  file_osac_public_v1_json_web_key_set,
   file_osac_public_v1_metadata,
   file_osac_public_v1_nat_gateways,
   file_osac_public_v1_project_memberships,

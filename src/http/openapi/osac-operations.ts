@@ -5,7 +5,7 @@ import type { Method } from '../../domain/resource.ts';
 import { MAX_BODY_BYTES } from '../body.ts';
 import type { ExtraMethod } from '../osac/authorization.ts';
 import type { Surface } from '../osac/messages.ts';
-import type { KindService, SurfaceTable } from '../osac/service-table.ts';
+import type { ActionService, KindService, SurfaceTable } from '../osac/service-table.ts';
 import { listOf, record, TEXT } from './ledger-schemas.ts';
 import { componentRef, type MessageSchemas } from './message-schemas.ts';
 import type { Operation } from './operation.ts';
@@ -30,7 +30,7 @@ export function* osacOperations(
   schemas: MessageSchemas,
   lists: Map<string, JsonObject>,
 ): Generator<readonly Operation[]> {
-  for (const { surface, prefix, kinds, singles } of tables) {
+  for (const { surface, prefix, kinds, singles, actions = new Map<string, ActionService>() } of tables) {
     for (const service of kinds.values()) {
       const kind = kindOf(service.kind);
       if (kind === undefined) continue;
@@ -39,6 +39,7 @@ export function* osacOperations(
       yield kindOperations(served);
     }
     yield [...singles].map(([path, { anonymous }]) => capabilities(surface, `${prefix}/${path}`, anonymous));
+    yield Array.from(actions.values(), (service) => action({ surface, prefix, service, schemas }));
   }
 }
 
@@ -253,6 +254,30 @@ const extraOperation = (served: Served, path: string, method: ExtraMethod): Oper
     errors: [...ANY_CALL, ...OF_ONE_OBJECT, ...errors],
   };
 };
+
+const action = ({
+  surface,
+  prefix,
+  service,
+  schemas,
+}: Omit<Served, 'service' | 'kind'> & { readonly service: ActionService }): Operation => ({
+  verb: 'post',
+  path: `${prefix}/${service.collection}`,
+  operationId: `${surface}_${service.governed.service}_Create`,
+  tag: tagOf(surface, service.governed.service),
+  summary: service.summary,
+  parameters: ['X_Dry_Run', 'X_Ledger_Min_Position'],
+  body: { schema: schemas.ref(service.schema, 'request'), required: true, description: BODY },
+  answers: {
+    200: {
+      description: 'The object, completed. Nothing of it is kept.',
+      headers: headerRefs(),
+      content: jsonContent(schemas.ref(service.schema, 'answer')),
+    },
+  },
+  errors: [...ANY_CALL, ...ANY_BODY, 'NOT_FOUND', 'FAILED_PRECONDITION', 'UNIMPLEMENTED'],
+  style: 'osac',
+});
 
 const capabilities = (surface: Surface, path: string, anonymous: boolean): Operation => ({
   verb: 'get',

@@ -20,8 +20,9 @@ import {
   writtenHeaders,
   type CallServices,
   type Served,
+  type ServedMethod,
 } from './served.ts';
-import type { SingleService, SurfaceTable } from './service-table.ts';
+import type { ActionService, SingleService, SurfaceTable } from './service-table.ts';
 
 /**
  * The REST codec of OSAC's surfaces: paths and verbs to methods, query and body to request messages,
@@ -42,6 +43,8 @@ export const serveRest = async (
 ): Promise<void> => {
   const single = table.singles.get(collection);
   if (single !== undefined && id === undefined) return serveSingle(exchange, table, single, options);
+  const action = table.actions?.get(collection);
+  if (action !== undefined && id === undefined) return serveAction(exchange, table, action, options);
   const service = table.kinds.get(collection);
   if (service === undefined) throw urlNotFound();
   const served = { exchange, table, service, options };
@@ -141,7 +144,24 @@ const serveSingle = async (
   answerRead(exchange, single.handler({ surface: table.surface }));
 };
 
-const decodeBody = async (served: RestCall): Promise<Decoded> => {
+const serveAction = async (
+  exchange: HttpExchange,
+  table: SurfaceTable,
+  service: ActionService,
+  options: CallServices,
+): Promise<void> => {
+  const served = { exchange, table, service, options };
+  exchange.route = `${table.prefix}/${service.collection}`;
+  exchange.method = `/osac.${table.surface}.v1.${service.governed.service}/Create`;
+  if (exchange.request.method !== 'POST') throw methodNotAllowed();
+  const metadata = await beginWriting(served);
+  const { document: object } = await countingFailures(exchange, options, () => decodeBody(served));
+  const principal = await admit(served, 'Create');
+  await waitForMinimum(served, RESOURCES_VIEW);
+  answerRead(exchange, await service.handler(callOf(served, principal, { object }, metadata)));
+};
+
+const decodeBody = async (served: ServedMethod<HttpExchange>): Promise<Decoded> => {
   const { exchange, service, options } = served;
   const { bodies: budget, admission } = options;
   const body = await readBody(exchange.request, { budget, onBytes: bytesOf(exchange) });

@@ -85,6 +85,11 @@ export type Served<Kind extends Exchange = Exchange> = {
   readonly options: CallServices;
 };
 
+/** What of a service every method needs, also where nothing is kept. */
+export type ServedMethod<Kind extends Exchange = Exchange> = Omit<Served<Kind>, 'service'> & {
+  readonly service: Pick<KindService, 'kind' | 'collection' | 'governed' | 'schema'>;
+};
+
 /** What a surface does not offer is told to those who might call it (OSAC). */
 export const begin = async (served: Served, method: AnyMethod): Promise<void> => {
   const { exchange, table, service } = served;
@@ -99,7 +104,7 @@ export const isStandard = (method: string): method is Method =>
 
 /** Authentication, then authorization (OSAC). */
 export const admit = async (
-  { exchange, table, service, options }: Served,
+  { exchange, table, service, options }: ServedMethod,
   method: AnyMethod,
 ): Promise<Principal> => {
   const principal = await admitted(exchange, options);
@@ -124,7 +129,7 @@ export const costOfList = ({ limit }: ListMessage): number =>
   Math.max(1, Math.ceil(limit / ROWS_PER_REQUEST));
 
 /** Keeps what was sent for the record of a refusal. */
-export const noteSent = ({ exchange, service }: Served, { present }: Decoded): void => {
+export const noteSent = ({ exchange, service }: ServedMethod, { present }: Decoded): void => {
   exchange.asked = {
     kind: service.kind,
     ...exchange.asked,
@@ -140,7 +145,7 @@ export const nextTurn = async (exchange: Exchange, { admission }: CallServices):
 };
 
 /** Refusals of what would have been carried out are recorded; trying leaves no trace. */
-export const beginWriting = async ({ exchange, service, options }: Served): Promise<WriteMetadata> => {
+export const beginWriting = async ({ exchange, service, options }: ServedMethod): Promise<WriteMetadata> => {
   exchange.writes = true;
   const metadata = await namingFailures(exchange, options, () => writeMetadata(exchange, service.kind));
   if (metadata.dryRun === true) {
@@ -152,7 +157,7 @@ export const beginWriting = async ({ exchange, service, options }: Served): Prom
 
 /** `sub`: the part of the object that is asked for. */
 export const callOf = <Message>(
-  { exchange, table, service }: Served,
+  { exchange, table, service }: ServedMethod,
   principal: Principal,
   message: Message,
   write: WriteMetadata,
@@ -180,7 +185,10 @@ const pathOf = (collection: string, message: unknown, sub: string | undefined): 
 };
 
 /** A caller may name the position that what it refers to was written at, on another instance perhaps. */
-export const waitForMinimum = ({ exchange, options }: Served, view: string): Promise<void> | undefined =>
+export const waitForMinimum = (
+  { exchange, options }: ServedMethod,
+  view: string,
+): Promise<void> | undefined =>
   options.positions.waitForMinimum(exchange.request.headers['x-ledger-min-position'], view);
 
 /** What an answer says beside its message. */

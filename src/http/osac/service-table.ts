@@ -44,12 +44,21 @@ export type SingleService = {
   readonly handler: (call: { readonly surface: Surface }) => Answer;
 };
 
+/** A kind of which nothing is kept: `POST P/console_sessions` answers the object completed. */
+export type ActionService = Pick<KindService, 'kind' | 'collection' | 'governed' | 'schema'> & {
+  readonly summary: string;
+  /** `Create`. */
+  readonly handler: Handler<CreateMessage>;
+};
+
 export type SurfaceTable = {
   readonly surface: Surface;
   /** `/api/fulfillment/v1`. */
   readonly prefix: string;
   readonly kinds: ReadonlyMap<string, KindService>;
   readonly singles: ReadonlyMap<string, SingleService>;
+  /** By collection. Absent: none. */
+  readonly actions?: ReadonlyMap<string, ActionService>;
   /** Somebody says that something about this object has changed outside. */
   readonly signalled: (kind: string, id: string) => void;
 };

@@ -17,6 +17,7 @@ import { mayCallAnywhere, mayCallOn, visibilityFor } from './authorization.ts';
 import type { Handler, IdMessage, Call, CreateMessage } from './call.ts';
 import { createCatalogueReader } from './catalogue.ts';
 import { createRoomCheck } from './clusters.ts';
+import { consoleSessions, type ConsoleAccess } from './console-sessions.ts';
 import { checkNewName, createHandler, type Creation } from './creates.ts';
 import type { HubAdapters } from './credentials.ts';
 import { deleteHandler, type Removal } from './deletes.ts';
@@ -174,6 +175,8 @@ type OsacServices = WriteServices &
     /** ISO duration that an order may wait for a place, unless it says so itself; absent: as long as it takes. */
     readonly placementDeadline?: string;
     readonly maxDiskGib?: number;
+    /** Absent: there are no consoles here. */
+    readonly consoleAccess?: ConsoleAccess;
     /** Default: that of the setting. */
     readonly maxVolumeGib?: number;
     readonly past: Past;
@@ -233,6 +236,11 @@ const surfaceTable = (
     prefix,
     kinds: table,
     singles: new Map([['capabilities', capabilities(surface, services)]]),
+    actions: new Map(
+      surface === 'public' && services.consoleAccess !== undefined
+        ? [consoleSessions({ ...services, ...services.consoleAccess })].map((one) => [one.collection, one])
+        : [],
+    ),
     signalled: (kind, id) => {
       const acting = actingKindOf(kind);
       if (acting !== undefined) services.lookNow?.(acting.workflow.name, id);

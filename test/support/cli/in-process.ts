@@ -1,4 +1,4 @@
-import type { CliActions } from '../../../src/cli/connection.ts';
+import type { CliActions, RawStreams } from '../../../src/cli/connection.ts';
 import { createCli, runCli } from '../../../src/cli/ledgerctl.ts';
 
 const unused = () => Promise.reject(new Error('not in this test'));
@@ -23,6 +23,7 @@ export const startCli = (
   argv: readonly string[],
   stdin = '',
   interrupted?: AbortSignal,
+  rawStreams?: RawStreams,
 ) => {
   const said = { out: '', err: '' };
   const io = {
@@ -30,6 +31,7 @@ export const startCli = (
     err: (text: string) => void (said.err += text),
     stdin: async () => stdin,
     ...(interrupted === undefined ? {} : { interrupted }),
+    ...(rawStreams === undefined ? {} : { rawStreams: () => rawStreams }),
   };
   const ended = (async () => {
     const { url, token } = await access;

@@ -87,7 +87,10 @@ export type TestServiceOptions = {
   readonly ending?: AbortSignal;
   readonly watch?: NonNullable<WatchServices['settings']>;
   /** What the gRPC listener is given beside what both have. */
-  readonly grpc?: Pick<GrpcAppOptions, 'keepalive' | 'openReflection' | 'arrivalMs' | 'bodies'>;
+  readonly grpc?: Pick<
+    GrpcAppOptions,
+    'keepalive' | 'openReflection' | 'arrivalMs' | 'bodies' | 'connectConsole'
+  >;
   /** Days that watches resume back. Default 90. */
   readonly retentionDays?: number;
   /** Keeps neither log lines nor rejections: for specs that watch the heap. */

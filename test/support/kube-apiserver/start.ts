@@ -8,6 +8,7 @@ import { createAccess } from './access/rbac.ts';
 import { bootstrap } from './bootstrap.ts';
 import { admitDefinition, isDefinition } from './controllers/definitions.ts';
 import { startControllers } from './controllers/manager.ts';
+import { consoleUpgrades } from './server/consoles.ts';
 import { faultStatus, createFaults } from './server/faults.ts';
 import { createHandler, type AuditEntry } from './server/http.ts';
 import { createResources } from './server/resources.ts';
@@ -104,6 +105,8 @@ export const startKubeApiServer = async (options: KubeApiServerOptions = {}) => 
     { ...authority.server, ca: authority.ca, requestCert: true, rejectUnauthorized: false },
     (request, response) => void handle(request, response),
   );
+  const consoles = consoleUpgrades({ store, identities, access });
+  server.on('upgrade', consoles.upgrade);
   // As long as a real one keeps them: a client's idle connection must not die under its next request.
   server.keepAliveTimeout = 90_000;
   const port = await listen(server, host, options.port ?? 0);
@@ -164,6 +167,8 @@ export const startKubeApiServer = async (options: KubeApiServerOptions = {}) => 
     },
 
     faults,
+    /** Consoles that are open now. */
+    consoles,
     /** Requests since the start or the last `forget`, in order of arrival. */
     audit: (): readonly AuditEntry[] => log,
     forgetAudit: (): void => void log.splice(0),
@@ -195,6 +200,7 @@ export const startKubeApiServer = async (options: KubeApiServerOptions = {}) => 
     close: async (): Promise<void> => {
       controllers.stop();
       faults.clear();
+      consoles.cut();
       await stop(server);
     },
   };

@@ -14,6 +14,8 @@ import type { Timers } from '../../../app/ports.ts';
 import { pause } from '../../../app/process-runner/pause.ts';
 import { sameJson } from '../../../domain/json-tools.ts';
 import { NotOpen, ThreadLost, type HubChannel } from './channel.ts';
+import { openHubConsole } from './console.ts';
+import { readKubeconfig } from './kubeconfig.ts';
 import { isKinded, isWrite, type HubOperations, type Operation } from './protocol.ts';
 
 export type KubernetesHub = ManagementCluster & {
@@ -195,9 +197,21 @@ export const createKubernetesHub = (options: KubernetesHubOptions): KubernetesHu
     }
   };
 
+  const openConsole: ManagementCluster['openConsole'] = async (kind, place, type, by) => {
+    // In the other thread, which knows the cluster: a console of another cluster's machine is nobody's.
+    const object = await run('get', [kind.kind, place], by);
+    if (object === undefined)
+      throw new HubError('not-found', `no ${kind.kind} ${place.name} on hub ${hubId}`);
+    const kubeconfig = await options.kubeconfigOf(connection);
+    if (kubeconfig === undefined)
+      throw new HubError('unauthorized', `the kubeconfig of hub ${hubId} is not in the secret store`);
+    return openHubConsole(readKubeconfig(kubeconfig), kind, place, type, by);
+  };
+
   return {
     hubId,
     simulated: false,
+    openConsole,
     update: (next) => {
       const before = connection;
       if (next.revision < before.revision || sameJson(useOf(before), useOf(next))) return;

@@ -12,7 +12,7 @@ import type { HubNeeds } from './check.ts';
 /** What can be done with a hub besides watching it. Each takes its CallOptions last. */
 export type HubOperations = Omit<
   Required<ManagementCluster>,
-  'hubId' | 'simulated' | 'check' | 'controller' | 'watch' | 'close'
+  'hubId' | 'simulated' | 'check' | 'controller' | 'watch' | 'openConsole' | 'close'
 > &
   HubController & {
     /** `thorough` as in CheckOptions, of which only CallOptions pass by themselves. */

@@ -5,6 +5,7 @@ import {
   type HubReport,
   type ManagementCluster,
 } from '../../../app/hubs/management-cluster.ts';
+import { duplexLine } from '../../../app/consoles/duplex-line.ts';
 import type { Clock, Timers } from '../../../app/ports.ts';
 import { pause } from '../../../app/process-runner/pause.ts';
 import { isOwned } from '../../../domain/hub-objects.ts';
@@ -30,6 +31,8 @@ import {
 } from './channel.ts';
 import type { HubEngineOptions } from './engine.ts';
 import { hubError, isWrite, type CallRequest, type Tampering } from './protocol.ts';
+import { serialPrompt } from './consoles/serial.ts';
+import { vncServer } from './consoles/vnc.ts';
 import { givenSettings, parseSettings } from './settings.ts';
 
 /**
@@ -369,6 +372,15 @@ export const createSimulatedHub = (options: SimulatedHubOptions): SimulatedHub =
     readMark: (by) => markCall('read mark', by, () => ask({ do: 'read-mark' })),
     writeMark: (mark, over, by) => markCall('write mark', by, () => ask({ do: 'write-mark', mark, over })),
     watch,
+    openConsole: async ({ kind }, place, type, by) => {
+      const shown = await call<OwnedShown | undefined>({ op: 'get', kind, ref: place }, by);
+      // A machine that does not run has nobody at the other end.
+      if (shown === undefined || !('phase' in shown) || shown.phase !== 'Running')
+        throw new HubError('not-found', `no running machine ${place.name} on simulated hub ${options.hubId}`);
+      const machine = { name: place.name, now: time.now };
+      const stream = type === 'serial' ? serialPrompt(machine) : vncServer(machine);
+      return { ...duplexLine(stream), close: () => stream.destroy() };
+    },
     close,
     control: {
       configure: (settings) => tamper({ op: 'configure', settings: readSettings(settings) }),
