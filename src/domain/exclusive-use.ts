@@ -14,6 +14,8 @@ export type UseCommand =
       readonly holder: Holder;
       readonly by?: string;
       readonly part?: string;
+      /** Of the external IP that it is attached with, once that has one. */
+      readonly address?: string;
     }
   | {
       readonly type: 'DetachFrom';
@@ -39,12 +41,13 @@ export const lendsItself: Pick<
   NonNullable<ResourceKind<unknown, UseCommand>['lends']>,
   'claim' | 'release'
 > = {
-  claim: (at, holder, { part }, by) => ({
+  claim: (at, holder, { part, address }, by) => ({
     type: 'AttachTo',
     at,
     holder,
     ...defined({ by }),
     ...(typeof part === 'string' ? { part } : {}),
+    ...(typeof address === 'string' ? { address } : {}),
   }),
   release: (at, holder, generation) => ({ type: 'DetachFrom', at, holder, generation }),
 };

@@ -21,6 +21,7 @@ export const placeByScheduler = <State extends PlacedState>(
   /** Annotation of the object that names the only hub possible; for objects of providers, or those that `mayName` lets. */
   hubAnnotation?: string,
   mayName: (run: PlacedRun<State>) => boolean = () => true,
+  name = 'place',
   /** Kinds of objects that lie in it and follow it to its hub. */
   followers: readonly string[] = [],
 ): PlacedStep<State, PlacedCommand> => {
@@ -44,10 +45,10 @@ export const placeByScheduler = <State extends PlacedState>(
     });
   };
   const release = (run: PlacedRun): Call => {
-    const hub = run.subject.place?.hub ?? stringAt(run.done['place']?.result, 'hub');
+    const hub = run.subject.place?.hub ?? stringAt(run.done[name]?.result, 'hub');
     return toScheduler(run, 'release', hub === '' ? {} : { hub });
   };
-  return asking<State, PlacedCommand>('place', place, {
+  return asking<State, PlacedCommand>(name, place, {
     done: ({ subject }) => subject.place !== undefined,
     record: ({ id }, answer, at) =>
       answer['placed'] === true

@@ -82,6 +82,23 @@ describe('the examples of the pages for callers and administrators', function ()
     expect(stdout).to.match(/^virtual_network\/shop gone$/m);
   });
 
+  it("a virtual machine is ordered as README's chapter and its page say", async () => {
+    const env = { ...process.env, LEDGER_DATA_DIR: stack.dataDir, LEDGERCTL_URL: stack.http() };
+    const typed = async (text: string): Promise<string> => {
+      const blocks = [...text.matchAll(/```sh\n([\s\S]*?)```/g)].map(([, each = '']) => each).join('\n');
+      const script = blocks.replaceAll('http://127.0.0.1:8001', stack.http());
+      return (await run('bash', ['-c', `set -e\n${NPX}${script}`], { cwd: folder, env })).stdout;
+    };
+    const [, chapter = ''] = readFileSync('README.md', 'utf8').split('## Order a virtual machine');
+    const first = await typed(chapter.split('\n## ')[0] ?? '');
+    expect(first).to.match(/^compute_instance\/my-vm is to run$/m);
+    expect(first).to.match(/^compute_instance\/my-vm gone$/m);
+    const page = await typed(readFileSync('docs/virtual-machines.md', 'utf8'));
+    expect(page).to.match(/^compute_instance\/vm1 is to restart at 2030-01-01T02:00:00Z$/m);
+    expect(page).to.match(/^external_ip\/my-ip attached to compute_instance\/vm1/m);
+    expect(page).to.match(/^compute_instance\/vm1 gone$/m);
+  });
+
   it('those of the guide work in their order, with the statuses that they state', async () => {
     // What comes after it is about other installations.
     const [guide = ''] = readFileSync('docs/administration.md', 'utf8').split(

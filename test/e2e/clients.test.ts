@@ -116,7 +116,10 @@ describe('examples of clients', function () {
     for (const [words, said] of [
       [[], /^usage: .*<CA file>.*\n$/],
       [[grpc, '/nowhere/ca.crt', 'x'], /^there is no file '\/nowhere\/ca.crt'.*dev-cert.*\n$/],
-      [[inClear.replace('127.0.0.1', 'localhost'), authority, 'x'], /^localhost:\d+ does not speak TLS: .*\n$/],
+      [
+        [inClear.replace('127.0.0.1', 'localhost'), authority, 'x'],
+        /^localhost:\d+ does not speak TLS: .*\n$/,
+      ],
     ] as const) {
       const command = [process.execPath, 'fixtures/clients/node.js', ...words];
       const run = await runProgram(command, { OSAC_TOKEN: token });

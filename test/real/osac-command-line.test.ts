@@ -547,9 +547,30 @@ describe("OSAC's command line", function () {
     });
   });
 
-  it('is told plainly that there are no consoles here', async () => {
-    const session = await osac('console', 'serial', 'computeinstance', 'vm1');
-    expect(session.error).to.include('unknown service osac.public.v1.ConsoleSessions');
+  it('opens the serial console of a machine that runs, by a ticket on a connection of its own', async () => {
+    const state = async (): Promise<string | undefined> =>
+      clusterOf(await done(osac('get', 'computeinstance', 'vm2', '-o', 'json'))).status?.state;
+    await eventually(
+      'vm2 runs',
+      async () => (await state()) === 'COMPUTE_INSTANCE_STATE_RUNNING',
+      120_000,
+      250,
+    );
+    // More than one message of its own.
+    const typed = `echo ${'x'.repeat(300)}\recho over grpc-go\r`;
+    const argv = ['serial', 'computeinstance', 'vm2', '--input', typed, '--until', '\r\nover grpc-go\r\n'];
+    const outcome = await done(osac('console', ...argv));
+    expect(outcome.calls.map(({ method, code }) => `${method} ${code}`)).to.deep.equal([
+      `${PUBLIC}.ComputeInstances/List OK`,
+      `${PUBLIC}.ConsoleSessions/Create OK`,
+    ]);
+    expect(outcome.text).to.include(`\r\n${'x'.repeat(300)}\r\n`);
+    expect(outcome.rows).to.deep.equal([
+      ['2', ''],
+      ['3', 'the client left'],
+    ]);
+    const absent = await osac('console', 'serial', 'computeinstance', 'nope');
+    expect(absent.error).to.equal("Error: compute instance 'nope' not found");
   });
 
   it('shows virtual machines with their templates, and describes, edits and deletes one', async () => {

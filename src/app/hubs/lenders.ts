@@ -20,8 +20,10 @@ export const createLenders = (commandRunner: CommandRunner) => {
     { kind, id, view }: Awaited<ReturnType<typeof lenderOf>>,
     command: { readonly type: string },
     call: EffectCall,
+    /** Tells apart what is told twice by one call. */
+    what = '',
   ) => {
-    const commandId = derivedCommandId(call.effectId, call.attempt, command.type, kind.kind, id);
+    const commandId = derivedCommandId(call.effectId, call.attempt, command.type + what, kind.kind, id);
     const owner = view.exists ? { tenant: view.tenant, project: view.project } : {};
     const context = { ...contextOf(call, commandId), ...owner };
     return commandRunner.execute(aggregateOf(kind), id, command, context, { step: true, inLine: true });

@@ -24,7 +24,8 @@ const ALLOCATED = 'EXTERNAL_IP_STATE_ALLOCATED';
  * Effect port `takings`: what an object asks of those that lend themselves to it (`ResourceKind.takes`), whose own streams
  * decide. All of it may be repeated.
  *
- * - `attach` {holder, takes} → {address, hub}: all of it is the holder's, and the external IP among it has this address there; or
+ * - `attach` {holder, takes} → {address, hub}: all of it is the holder's, and the external IP among it has this address there,
+ *   which what else it takes is told; or
  *   {waiting, on} with the id of what it waits for.
  * - `detach` {holder, takes} → {held: false}.
  * - `look` {holder, takes} → {held}: whether any of it is the holder's.
@@ -52,9 +53,19 @@ export const createTakingEffects = ({
     if (ip === undefined) return done({});
     const { view } = await lenderOf(ip, call);
     const status = view.exists ? objectAt(view.document, 'status') : {};
-    return stringAt(status, 'state') === ALLOCATED
-      ? done({ address: stringAt(status, 'address'), hub: stringAt(status, 'hub') })
-      : done({ waiting: 'its external IP has no address yet', on: ip.id });
+    if (stringAt(status, 'state') !== ALLOCATED)
+      return done({ waiting: 'its external IP has no address yet', on: ip.id });
+    const address = stringAt(status, 'address');
+    for (const taken of takes.filter((one) => one !== ip)) {
+      const target = await lenderOf(taken, call);
+      await tell(
+        target,
+        target.lends.claim(clock.now(), holder, { ...taken.wanted, address }),
+        call,
+        'address',
+      );
+    }
+    return done({ address, hub: stringAt(status, 'hub') });
   };
 
   const detach = async ({ holder, takes }: Args, call: EffectCall): Promise<EffectOutcome> => {

@@ -11,7 +11,7 @@ const POOLS = `${PRIVATE}/external_ip_pools`;
 const IPS = `${PUBLIC}/external_ips`;
 const ATTACHMENTS = `${PUBLIC}/external_ip_attachments`;
 
-type Shown = {
+export type Shown = {
   readonly id: string;
   readonly status?: {
     readonly state?: string;
@@ -28,19 +28,13 @@ export const attachAddress = async (stage: Stage, cluster: Cluster): Promise<voi
   if (request.hub !== undefined) return;
   narrator.chapter('Address: an external IP at the API of the cluster');
   const { status } = await stage.admin().get<Shown>(`${PRIVATE}/clusters/${cluster.id}`);
-  const pool = await stage.admin().send<Shown>('POST', POOLS, {
-    metadata: {
-      name: 'demo-pool',
-      annotations: { 'fulfillment-ledger/hub': status?.hub ?? '', 'fulfillment-ledger/quarantine': 'PT0S' },
-    },
-    spec: { cidrs: ['192.0.2.0/28'], ip_family: 'IP_FAMILY_IPV4' },
-  });
-  await shows(stage, stage.admin(), `${POOLS}/${pool.id}`, 'READY');
+  const pool = await makePool(stage, 'demo-pool', '192.0.2.0/28', status?.hub ?? '');
+  const poolId = pool.slice(POOLS.length + 1);
   narrator.say('the provider offers a pool of addresses on the hub of the cluster');
   const tenant = stage.tenant();
   const ip = await tenant.send<Shown>('POST', IPS, {
     metadata: { name: 'demo-api' },
-    spec: { pool: { id: pool.id } },
+    spec: { pool: { id: poolId } },
   });
   await shows(stage, tenant, `${IPS}/${ip.id}`, 'ALLOCATED');
   const attachment = await tenant.send<Shown>('POST', ATTACHMENTS, {
@@ -62,11 +56,11 @@ export const attachAddress = async (stage: Stage, cluster: Cluster): Promise<voi
     await tenant.send('DELETE', path);
     await isGone(stage, tenant, path);
   }
-  await stage.admin().send('DELETE', `${POOLS}/${pool.id}`);
-  await isGone(stage, stage.admin(), `${POOLS}/${pool.id}`);
+  await stage.admin().send('DELETE', pool);
+  await isGone(stage, stage.admin(), pool);
   narrator.say('taken down again: first the attachment, then the address and its pool');
   for (const [kind, { id }] of [
-    ['ExternalIPPool', pool],
+    ['ExternalIPPool', { id: poolId }],
     ['ExternalIP', ip],
     ['ExternalIPAttachment', attachment],
   ] as const) {
@@ -76,6 +70,20 @@ export const attachAddress = async (stage: Stage, cluster: Cluster): Promise<voi
       objectsOf.get(id) === 1 && objectsOf.size === 1,
     );
   }
+};
+
+/** Path of a pool of addresses that is ready on a hub. */
+export const makePool = async (stage: Stage, name: string, cidr: string, hub: string): Promise<string> => {
+  const admin = stage.admin();
+  const { id } = await admin.send<Shown>('POST', POOLS, {
+    metadata: {
+      name,
+      annotations: { 'fulfillment-ledger/hub': hub, 'fulfillment-ledger/quarantine': 'PT0S' },
+    },
+    spec: { cidrs: [cidr], ip_family: 'IP_FAMILY_IPV4' },
+  });
+  await shows(stage, admin, `${POOLS}/${id}`, 'READY');
+  return `${POOLS}/${id}`;
 };
 
 export const shows = async (stage: Stage, client: ApiClient, path: string, state: string): Promise<Shown> => {

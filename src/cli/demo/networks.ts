@@ -1,4 +1,5 @@
 import { isGone, PRIVATE, PUBLIC, refusal, shows } from './addresses.ts';
+import { showMachine } from './machines.ts';
 import { ClaimFailed } from './narrator.ts';
 import { readHubFiles } from './on-hubs.ts';
 import type { Stage } from './stage.ts';
@@ -56,6 +57,7 @@ export const showNetworks = async (stage: Stage): Promise<void> => {
   const ownPath = `${subnets}/${own.id}`;
   await shows(stage, user, ownPath, 'READY');
   narrator.check('a subnet of its own in the network is READY', true, '10.0.1.0/24');
+  await showMachine(stage, user, own.id);
   await user.send('DELETE', ownPath);
   await isGone(stage, user, ownPath);
   await admin.send('DELETE', `${TENANTS}/${tenant.id}`);

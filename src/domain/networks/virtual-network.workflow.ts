@@ -1,3 +1,4 @@
+import { BARE_METAL_INSTANCE } from '../bare-metal/hub-objects.ts';
 import { COMPUTE_INSTANCE } from '../compute/hub-objects.ts';
 import { HUB_NEWS } from '../hubs/health-events.ts';
 import { listAt, objectAt, stringAt, textOf } from '../json-tools.ts';
@@ -40,7 +41,8 @@ export const actingVirtualNetwork = placedKind<NetworkState, NetworkCommand, Net
       [VIRTUAL_NETWORK.kind, SUBNET.kind],
       HUB_ANNOTATION,
       ({ subject }) => isOfService(subject),
-      [SECURITY_GROUP.kind, NAT_GATEWAY.kind, COMPUTE_INSTANCE.kind],
+      undefined,
+      [SECURITY_GROUP, NAT_GATEWAY, COMPUTE_INSTANCE, BARE_METAL_INSTANCE].map((one) => one.kind),
     ),
   ],
   wanted: (run) => {

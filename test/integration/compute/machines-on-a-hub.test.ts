@@ -208,6 +208,10 @@ describe('compute instances on a simulated hub', () => {
     const attachedAt = `${PRIVATE}/external_ip_attachments/${stringAt(attachment, 'id')}`;
     expect(await people.shows(attachedAt, 'READY')).to.include({ hub });
     expect(left(hub, 'ExternalIPAttachment')).to.have.length(1);
+    const { address } = (await people.statusAt(ipAt(stringAt(ip, 'id')))) as { address?: string };
+    expect((await people.statusAt(machineAt(id)))['external_ip_address'])
+      .to.equal(address)
+      .and.match(/^192/);
     ok(await people.user('DELETE', `${MACHINES}/${id}`));
     await people.isGone(machineAt(id));
     await people.isGone(attachedAt);

@@ -23,13 +23,16 @@ import {
   type FileDescriptorSet,
 } from '@bufbuild/protobuf/wkt';
 import { parse } from 'yaml';
+import { file_google_api_httpbody } from '../../../src/gen/google/api/httpbody_pb.ts';
 
 export const SURFACES = ['public', 'private'] as const;
 export type Surface = (typeof SURFACES)[number];
 
 type Fields = Readonly<Record<string, string>>;
 type Shape = { readonly request: Fields; readonly response: Fields };
-type Method = Shape & { readonly only?: Surface; readonly streams?: boolean };
+/** `returns`: a message of another package, in place of the response. */
+type How = { readonly streams?: boolean; readonly sends?: boolean; readonly returns?: string };
+type Method = Shape & How & { readonly only?: Surface };
 type Table = {
   readonly messages: Readonly<Record<string, Fields>>;
   readonly private_only: readonly string[];
@@ -59,6 +62,7 @@ const WELL_KNOWN_FILES = [
   // Only inside of `Any`.
   file_google_protobuf_duration,
   file_google_protobuf_wrappers,
+  file_google_api_httpbody,
 ];
 const LOCAL_REFERENCE: Fields = { id: '1 string', name: '2 string' };
 const REFERENCE: Fields = { ...LOCAL_REFERENCE, project: '3 string', shared: '4 bool' };
@@ -153,17 +157,17 @@ const fileOf = (table: Table, surface: Surface): FileDescriptorProto => {
     if (there || (Object.keys(fields).length === 0 && !lacking.includes(name))) add(name, fields);
   }
 
-  const services = new Map<string, { name: string; streams: boolean }[]>();
+  const services = new Map<string, (How & { name: string })[]>();
   const method = (
     service: string,
     name: string,
     { request, response }: Shape,
     object = '',
-    streams = false,
+    how: How = {},
   ) => {
     add(`${service}${name}Request`, request, object);
-    add(`${service}${name}Response`, response, object);
-    services.set(service, [...(services.get(service) ?? []), { name, streams }]);
+    if (how.returns === undefined) add(`${service}${name}Response`, response, object);
+    services.set(service, [...(services.get(service) ?? []), { ...how, name }]);
   };
   for (const [service, object] of Object.entries(table.objects)) {
     if (surface === 'public' && table.not_public.includes(service)) continue;
@@ -176,9 +180,9 @@ const fileOf = (table: Table, surface: Surface): FileDescriptorProto => {
       method(service, name, { ...shape, request }, object);
     }
   }
-  for (const [path, { only, streams, ...shape }] of Object.entries(table.methods)) {
+  for (const [path, { only, request, response, ...how }] of Object.entries(table.methods)) {
     const [service = '', name = ''] = path.split('.');
-    if ((only ?? surface) === surface) method(service, name, shape, '', streams);
+    if ((only ?? surface) === surface) method(service, name, { request, response }, '', how);
   }
 
   return create(FileDescriptorProtoSchema, {
@@ -204,8 +208,9 @@ const fileOf = (table: Table, surface: Surface): FileDescriptorProto => {
           create(MethodDescriptorProtoSchema, {
             name: each.name,
             inputType: `.${pkg}.${name}${each.name}Request`,
-            outputType: `.${pkg}.${name}${each.name}Response`,
-            serverStreaming: each.streams,
+            outputType: `.${each.returns ?? `${pkg}.${name}${each.name}Response`}`,
+            serverStreaming: each.streams === true,
+            clientStreaming: each.sends === true,
           }),
         ),
       }),

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { actingKinds } from '../../../src/domain/acting-kinds.ts';
+import { COMPUTE_INSTANCE, USER_DATA_SECRET } from '../../../src/domain/compute/hub-objects.ts';
 import { isOwned } from '../../../src/domain/hub-objects.ts';
 import { apiVersionOf, type OwnedObject } from '../../../src/domain/hubs/hub-object.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
@@ -54,7 +55,17 @@ const PHASES: { readonly [object: string]: { readonly [phase: string]: string } 
 };
 const phaseOf = ({ kind }: OwnedObject, phase: Phase): string => PHASES[kind]?.[phase] ?? phase;
 
-type Phase = 'Progressing' | 'Failed' | 'Ready';
+/** The others are those of machines alone. */
+type Phase = 'Progressing' | 'Failed' | 'Ready' | 'Stopping' | 'Stopped' | 'Paused';
+
+const CONDITION_TYPES = [
+  'ConfigurationApplied',
+  'Ready',
+  'Provisioned',
+  'RestartInProgress',
+  'RestartFailed',
+  'RestartRequired',
+];
 
 const metadataOf = (object: JsonObject): JsonObject => objectAt(object, 'metadata');
 
@@ -233,6 +244,87 @@ export const describePlacedKinds = (name: string, start: () => Promise<HubServer
         expect(await stored()).to.equal(undefined);
       });
     }
+
+    it('a machine shows its power, its restart and its six conditions; what somebody changes there is put right', async () => {
+      const id = 'powered';
+      const at = `${PRIVATE}/compute_instances/${id}`;
+      const cr = COMPUTE_INSTANCE.nameOf(id);
+      const crAt = `${pathOf(COMPUTE_INSTANCE)}/${cr}`;
+      const secretAt = `/api/v1/namespaces/${NS}/secrets/${USER_DATA_SECRET.nameOf(id)}`;
+      let status: JsonObject = {};
+      const comes = (what: string, look: () => boolean): Promise<void> =>
+        eventually(
+          () => `${what}: ${JSON.stringify(status)}`,
+          async () => {
+            status = objectAt(ok(await admin('GET', at)) as JsonObject, 'status');
+            return look();
+          },
+        );
+      const shows = (state: string): Promise<void> =>
+        comes(state, () => stringAt(status, 'state').endsWith(`_STATE_${state}`));
+      const wants = (field: string, value: string): Promise<void> =>
+        eventually(`${field} is ${value} there`, async () => {
+          const { body } = await server.call('GET', crAt);
+          return stringAt(objectAt(body, 'spec'), field) === value;
+        });
+      const change = async (spec: object): Promise<void> => void ok(await admin('PATCH', at, { spec }));
+
+      const sample = (KIND_SAMPLES['computeInstance']?.body(id, around) ?? {}) as JsonObject;
+      const spec = { ...objectAt(sample, 'spec'), user_data: '#cloud-config' };
+      ok(await admin('POST', `${PRIVATE}/compute_instances`, { ...sample, id, spec }));
+      await shows('RUNNING');
+      const { body: secret } = await server.call('GET', secretAt);
+      expect(objectAt(secret, 'data')).to.deep.equal({
+        userData: Buffer.from('#cloud-config').toString('base64'),
+      });
+
+      // It is changed, and nobody of ours hears it.
+      let lost = 0;
+      proxy.onCall(({ method, path, moment }) => {
+        if (moment === 'arrived' || method !== 'PATCH' || !path.startsWith(crAt)) return 'pass';
+        lost += 1;
+        return lost > 1 ? 'pass' : 'cut';
+      });
+      phases.set(cr, 'Stopping');
+      await change({ run_strategy: 'Halted' });
+      await wants('runStrategy', 'Halted');
+      expect(lost).to.be.greaterThan(0);
+      await shows('STOPPING');
+      phases.set(cr, 'Stopped');
+      await shows('STOPPED');
+      phases.set(cr, 'Ready');
+      await change({ run_strategy: 'Always' });
+      await shows('RUNNING');
+      phases.set(cr, 'Paused');
+      await shows('PAUSED');
+      phases.set(cr, 'Ready');
+      await shows('RUNNING');
+
+      await server.call('PATCH', crAt, { body: { spec: { runStrategy: 'Halted' } }, type: MERGE });
+      await wants('runStrategy', 'Always');
+
+      const asked = new Date().toISOString();
+      await change({ restart_requested_at: asked });
+      await wants('restartRequestedAt', asked);
+      const lastRestartedAt = `${new Date(Date.now() + 1_000).toISOString().slice(0, 19)}Z`;
+      const conditions = CONDITION_TYPES.map((type) => ({
+        type,
+        status: type.startsWith('Restart') ? 'False' : 'True',
+        reason: 'Told',
+        message: `of ${type}`,
+        lastTransitionTime: lastRestartedAt,
+      }));
+      const told = { status: { lastRestartedAt, conditions } };
+      await server.call('PATCH', `${crAt}/status`, { body: told, type: MERGE });
+      await comes('it is restarted', () => stringAt(status, 'last_restarted_at') === lastRestartedAt);
+      expect(listAt(status, 'conditions').map((one) => stringAt(one as JsonObject, 'message'))).to.deep.equal(
+        CONDITION_TYPES.map((type) => `of ${type}`),
+      );
+
+      ok(await admin('DELETE', at));
+      await eventually('it is gone', async () => (await admin('GET', at)).status === 404);
+      for (const path of [crAt, secretAt]) expect((await server.call('GET', path)).code).to.equal(404);
+    });
 
     it('never asks for what the generated rights do not allow', () => {
       const refused = proxy.seen().filter(({ code }) => code === 403);

@@ -21,7 +21,7 @@ export type WholeService = {
   /** Calls with a token of these claims; each call carries these headers. */
   caller(claims: object, headers?: Readonly<Record<string, string>>): Promise<Caller>;
   /** What a client of its own needs to call it, with a token of these claims. */
-  access(claims: object): Promise<{ readonly url: string; readonly token: string }>;
+  access(claims: object): Promise<{ readonly url: string; readonly grpc: string; readonly token: string }>;
   /** Without a token. */
   stranger(headers?: Readonly<Record<string, string>>): Caller;
   /** Everything that is stored, also while it runs. */
@@ -82,7 +82,10 @@ export const createWholeService = async (
       const token = await tokenOf(claims);
       return withHeaders(headers, (at) => callerOf(at, token));
     },
-    access: async (claims) => ({ url: running().http, token: await tokenOf(claims) }),
+    access: async (claims) => {
+      const { http: url, grpc = '' } = running();
+      return { url, grpc, token: await tokenOf(claims) };
+    },
     stranger: (headers = {}) => withHeaders(headers, (at) => callerOf(at)),
     log: async () => {
       const reader = openSqliteLogReader({ dataDir });

@@ -232,8 +232,8 @@ export const createNetworkWorkload = (world: World, clients: Clients, random: Ra
     },
     /** What operators do about what failed. */
     retryFailed: async (): Promise<void> => {
-      for (const { id, view } of thingsOf(world))
-        if (view.exists && !view.archived && (view.state ?? '').endsWith('_FAILED'))
+      for (const { id, view, state } of thingsOf(world))
+        if (view.exists && !view.archived && (state as { readonly failure?: object }).failure !== undefined)
           await clients.send({ ...ask('POST', `orders/${id}/retry`, {}), surface: 'ledger' });
     },
     /** Two networks of one tenant and what lies in them; some of it cannot be had at once. */

@@ -86,7 +86,10 @@ describe('EventStoreDB adapter: connection strings and the library', () => {
         .to.have.property('connectionOptions')
         .that.includes({ host })
         .and.does.not.have.property('servername');
-    expect(optionsFor('db.example:2113')).to.have.nested.property('connectionOptions.servername', 'db.example');
+    expect(optionsFor('db.example:2113')).to.have.nested.property(
+      'connectionOptions.servername',
+      'db.example',
+    );
   });
 
   it('an error that the library cannot digest does not become an unhandled rejection', async () => {

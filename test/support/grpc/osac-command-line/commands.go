@@ -9,10 +9,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
-	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/health/grpc_health_v1"
-	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/dynamicpb"
@@ -69,7 +69,7 @@ func (s *session) run(argv []string) error {
 		_, err := s.list(s.service("Tenants"), "tenant", byName(words[1]), 2)
 		return err
 	case "console":
-		return s.console(words[3])
+		return s.console(words[1], words[3], given.options)
 	}
 	return fmt.Errorf("unknown command '%s'", words[0])
 }
@@ -542,20 +542,72 @@ func (s *session) delete(kindName string, names []string) error {
 	return errors.Join(failures...)
 }
 
-func (s *session) console(name string) error {
+// The session's ticket is the only credential of a second connection. What `--input` holds is typed once it is connected;
+// the machine's answers are read up to the text of `--until`.
+func (s *session) console(console, name string, options map[string]string) error {
 	found, err := s.list("osac.public.v1.ComputeInstances", "computeinstance", byName(name), 2)
-	if err != nil && status.Code(err) != codes.Unimplemented {
+	if err != nil {
 		return err
 	}
-	if len(found) == 0 && err == nil {
+	if len(found) != 1 {
 		return fmt.Errorf("compute instance '%s' not found", name)
 	}
-	session := map[string]any{
+	response, err := s.invoke("osac.public.v1.ConsoleSessions", "Create", map[string]any{"object": map[string]any{
 		"resource_type": "CONSOLE_RESOURCE_TYPE_COMPUTE_INSTANCE",
-		"resource_id":   name,
-		"type":          "CONSOLE_TYPE_SERIAL",
+		"resource_id":   get(found[0], "id").String(),
+		"type":          "CONSOLE_TYPE_" + strings.ToUpper(console),
 		"client_id":     "019a0000-0000-7000-8000-000000000000",
+	}})
+	if err != nil {
+		return err
 	}
-	_, refused := s.invoke("osac.public.v1.ConsoleSessions", "Create", map[string]any{"object": session})
-	return errors.Join(err, refused)
+	s.token = get(response, "object", "ticket").String()
+	if err := s.connect(true); err != nil {
+		return err
+	}
+	method, err := s.method("osac.public.v1.ConsoleProxy", "Connect")
+	if err != nil {
+		return err
+	}
+	limited, cancel := context.WithTimeout(context.Background(), 30*time.Minute)
+	defer cancel()
+	both := &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}
+	stream, err := s.conn.NewStream(limited, both, "/osac.public.v1.ConsoleProxy/Connect")
+	if err != nil {
+		return err
+	}
+	for {
+		message := dynamicpb.NewMessage(method.Output())
+		if err := stream.RecvMsg(message); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		payload := message.WhichOneof(method.Output().Oneofs().ByName("payload"))
+		if payload != nil && payload.Name() == "status" {
+			status := message.Get(payload).Message()
+			state := get(status, "state").Enum()
+			s.result.Rows = append(s.result.Rows, []string{strconv.Itoa(int(state)), get(status, "message").String()})
+			if state != 2 {
+				continue
+			}
+			for typed := []byte(options["--input"]); len(typed) > 0; typed = typed[min(len(typed), 256):] {
+				input := map[string]any{"input": map[string]any{"data": typed[:min(len(typed), 256)]}}
+				request, err := s.request(method, input)
+				if err != nil {
+					return err
+				}
+				if err := stream.SendMsg(request); err != nil {
+					return err
+				}
+			}
+			continue
+		}
+		s.result.Text += string(get(message, "output", "data").Bytes())
+		if strings.Contains(s.result.Text, options["--until"]) {
+			if err := stream.CloseSend(); err != nil {
+				return err
+			}
+		}
+	}
 }

@@ -43,6 +43,21 @@ const groupsOf = (args: JsonObject): readonly (readonly string[])[] =>
   (listAt(args, 'groups') as readonly JsonObject[][]).map((group) => group.map((one) => stringAt(one, 'id')));
 
 describe('external IPs of a compute instance', () => {
+  it('show their address once it is known, until they are detached', () => {
+    const run = order();
+    run.attach('a1');
+    expect(run.status()).not.to.have.property('external_ip_address');
+    const tell = (id: string) =>
+      run.command({ type: 'AttachTo', at: run.now(), holder: holder(id), address: '192.0.2.7' });
+    tell('a1');
+    tell('a1');
+    expect(run.status()['external_ip_address']).to.equal('192.0.2.7');
+    const told = run.subjectTypes().filter((type) => type === 'ComputeInstanceAddressAttached');
+    expect(told).to.have.length(2);
+    run.detach('a1', 1);
+    expect(run.status()).not.to.have.property('external_ip_address');
+  });
+
   it('are made for it where it was ordered so: one and its attachment, with names, labels and annotation', () => {
     const { args } = order(EXTERNAL_IP).effect('make-objects');
     const [ip, attachment] = listAt(args, 'objects') as readonly JsonObject[];
