@@ -51,6 +51,11 @@ const cluster = (id: string): Needed => [
 
 /** Every kind that acts has its row; the bench names those that have none. */
 export const SUBJECTS: { readonly [kind: string]: Subject } = {
+  bareMetalInstance: {
+    ready: 'RUNNING',
+    before: [],
+    spec: () => ({ catalog_item: { id: 'gpu-server' } }),
+  },
   cluster: { ready: 'READY', before: [], spec: () => ({ template: { id: 'osac.templates.ocp_small' } }) },
   computeInstance: {
     ready: 'RUNNING',

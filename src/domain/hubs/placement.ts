@@ -133,20 +133,19 @@ export const place = (
 };
 
 type Filtered = { readonly candidate: Candidate; readonly refusals: readonly Refusal[] };
-/** Where one of several hubs carries all that is to follow, those that do not are passed over. */
+/** Of several hubs, those that carry less of what is to follow than another one are passed over. */
 const preferred = (
   { followers = [] }: PlacementRequest,
   filtered: readonly Filtered[],
 ): readonly Filtered[] => {
   const lackedOn = ({ health }: Candidate): readonly string[] =>
     followers.filter((each) => health?.lacking?.kinds.some(({ kind }) => kind === each));
-  const isBest = ({ candidate, refusals }: Filtered): boolean =>
-    refusals.length === 0 && lackedOn(candidate).length === 0;
-  if (!filtered.some(isBest)) return filtered;
+  const fitting = filtered.filter(({ refusals }) => refusals.length === 0);
+  const fewest = Math.min(...fitting.map(({ candidate }) => lackedOn(candidate).length));
   return filtered.map(({ candidate, refusals }) => {
     const lacked = lackedOn(candidate);
-    if (lacked.length === 0) return { candidate, refusals };
-    const text = `it carries no ${lacked.join(' or ')}, which another hub does`;
+    if (lacked.length <= fewest) return { candidate, refusals };
+    const text = `it carries no ${lacked.join(' or ')}, and another hub carries more`;
     return { candidate, refusals: [...refusals, { kind: 'other', text } as const] };
   });
 };

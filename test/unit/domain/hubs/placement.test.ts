@@ -116,8 +116,13 @@ describe('clusters: placement', () => {
     const whole = candidate('sim-whole', { tenantClusters: 9 });
     const placed = place(network, [eda, whole]);
     expect(hubOf(placed)).to.equal('sim-whole');
-    expect(reasonsOf(placed, 'sim-eda')).to.deep.equal(['it carries no Gateway, which another hub does']);
+    expect(reasonsOf(placed, 'sim-eda')).to.deep.equal([
+      'it carries no Gateway, and another hub carries more',
+    ]);
     expect(hubOf(place(network, [eda, candidate('sim-whole', { blocked: true })]))).to.equal('sim-eda');
+    const both = lacks('Gateway').health?.lacking?.kinds.concat(lacks('Group').health?.lacking?.kinds ?? []);
+    const least = candidate('sim-least', { health: { lacking: { at: '', kinds: both ?? [] } } });
+    expect(hubOf(place(network, [least, eda])), 'where none carries all').to.equal('sim-eda');
   });
   it('takes what is no cluster to real hubs with an operator alone, whoever runs the automation of clusters', () => {
     const network = {
