@@ -74,7 +74,7 @@ const specIn = (record: string): object => {
   return writes.findLast(({ kind }) => kind === 'patch')?.spec ?? spec;
 };
 
-type MachineSpec = { readonly runStrategy?: string; readonly restartRequestedAt?: string };
+type MachineSpec = { readonly runStrategy: string; readonly restartRequestedAt?: string };
 type MachineRecord = {
   readonly createdAt: number;
   readonly spec: MachineSpec;
@@ -87,7 +87,6 @@ const REACTION_MS = 10;
 /** After each write a machine takes `accept` to begin, `finish` to be as wanted; one that changes its power is off meanwhile. */
 const timesRun = (record: string): (readonly [from: number, to?: number])[] => {
   const { createdAt, spec: first, life, writes } = JSON.parse(record) as MachineRecord;
-  if (first.runStrategy === undefined) return [];
   const ran: [from: number, to?: number][] = [];
   let settled: MachineSpec | undefined;
   const off = (at: number): void => {
@@ -102,8 +101,7 @@ const timesRun = (record: string): (readonly [from: number, to?: number])[] => {
     const runs = spec.runStrategy === 'Always';
     const begun = at + life.accept;
     const isSame =
-      settled !== undefined &&
-      settled.runStrategy === spec.runStrategy &&
+      settled?.runStrategy === spec.runStrategy &&
       (!runs || settled.restartRequestedAt === spec.restartRequestedAt);
     if (begun < next && !isSame) off(begun);
     const done = begun + life.finish;
@@ -126,7 +124,7 @@ const objectsIn = (db: DatabaseSync): HubObjectRow[] =>
       name: String(row['name']),
       id: row['object_id'] === null ? undefined : String(row['object_id']),
       spec: specIn(String(row['record'])),
-      ran: timesRun(String(row['record'])),
+      ran: row['kind'] === 'ComputeInstance' ? timesRun(String(row['record'])) : [],
       effectId: String(row['effect_id']),
       createdAt: Number(row['created_at']),
       deletionAt: row['deletion_at'] === null ? undefined : Number(row['deletion_at']),

@@ -1,4 +1,5 @@
 import { meteredKinds } from '../../../src/domain/acting-kinds.ts';
+import type { OpenInterval } from '../../../src/domain/metering/meter.ts';
 import { HUB_OBJECTS, isOwned } from '../../../src/domain/hub-objects.ts';
 import { isObject, objectAt, stringAt } from '../../../src/domain/json-tools.ts';
 import { kinds, tenant } from '../../../src/domain/kinds.ts';
@@ -80,8 +81,8 @@ export const checkNothingLeft = async (world: World): Promise<void> => {
 const TOLERANCE_MS = 1_000;
 
 /**
- * Every machine is billed for the time in which its hub says that it ran, until somebody wanted it gone; other things from
- * when they were seen to be ready, and never for longer than they are there.
+ * Virtual machines are billed for the time in which their hub had them running, until somebody wanted them gone; other
+ * things from when they were seen to be ready, and no part of one for longer than it was there.
  */
 export const checkBills = (world: World): void => {
   const now = BEGINNING + Math.floor(world.agenda.now());
@@ -91,29 +92,30 @@ export const checkBills = (world: World): void => {
       const { id } = parseStreamName(stream);
       const events = world.ledger.events(stream);
       let metering = meter.initial();
-      let billed = 0;
+      const billedOf = new Map<string, number>();
       let changes = 1;
+      const bill = ({ component }: OpenInterval, ms: number): unknown =>
+        billedOf.set(component.component, (billedOf.get(component.component) ?? 0) + ms);
       for (const event of events) {
         const { meter: next, closed } = meter.fold(metering, event);
-        for (const { sinceMs, untilMs } of closed) billed += untilMs - sinceMs;
+        for (const interval of closed) bill(interval, interval.untilMs - interval.sinceMs);
         changes += closed.length;
         metering = next;
       }
-      for (const { sinceMs } of metering.open) billed += now - sinceMs;
+      for (const interval of metering.open) bill(interval, now - interval.sinceMs);
+      const billed = Math.max(0, ...billedOf.values());
       const wanted = events.find(({ type }) => type.endsWith('DeletionRequested'));
       const end = wanted === undefined ? now : Date.parse(stringAt(wanted.data, 'at'));
-      const last = viewOf(world, kind, id);
-      const isMachine =
-        last?.exists === true && stringAt(objectAt(last.document, 'spec'), 'run_strategy') !== '';
+      const isTold = hubObjects[0]?.kind === 'ComputeInstance';
       const spans = world.plan.hubs
         .flatMap(({ id: hub }) => world.objectsOn(hub))
         .filter((object) => object.id === id && object.kind === hubObjects[0]?.kind)
         .flatMap(({ ran: times, createdAt, goneAt }) =>
-          isMachine ? times : [[createdAt, goneAt ?? now] as const],
+          isTold ? times : [[createdAt, goneAt ?? now] as const],
         );
       const ran = spans.reduce((sum, [from, to = now]) => sum + Math.max(0, Math.min(to, end) - from), 0);
       const most = TOLERANCE_MS * (changes + 2 * spans.length);
-      if (billed - ran > most || (isMachine && ran - billed > most))
+      if (billed - ran > most || (isTold && ran - billed > most))
         world.fail(new Violation(`${kind} ${id} is billed for ${billed} ms and ran for ${ran} ms`));
     }
   }

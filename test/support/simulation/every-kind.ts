@@ -121,11 +121,12 @@ export const createEveryKind = (
         const state = ledger.cluster(id);
         return isLiveCluster(state) && state.tenant === tenant && state.deletionRequestedAt === undefined;
       });
-    return [...ownedBy(tenant), ...ownedBy('shared')]
-      .filter(({ kind: of, view }) => of.kind === kind && view.exists && view.deletionTimestamp === undefined)
-      .map(({ id }) => id);
+    const there = [...ownedBy(tenant), ...ownedBy('shared')].filter(
+      ({ kind: of, view }) => of.kind === kind && view.exists && view.deletionTimestamp === undefined,
+    );
+    const ready = there.filter(isAsWanted);
+    return (ready.length > 0 && random.chance(0.8) ? ready : there).map(({ id }) => id);
   };
-
   /** Empty once it is gone. */
   const ownerOf = (clusterId: string): string => {
     const state = ledger.cluster(clusterId);
