@@ -10,6 +10,9 @@ export class ApiError extends Error {
   readonly path: string;
   readonly status: number;
   readonly body: unknown;
+  get violations(): readonly Violation[] {
+    return violationsOf(this.body);
+  }
   constructor(method: string, path: string, status: number, body: unknown, requestId?: string | null) {
     const request = requestId === undefined || requestId === null ? '' : ` (request ${requestId})`;
     super(`${method} ${path} answered ${status}: ${describe(body)}${request}${fields(body)}`);

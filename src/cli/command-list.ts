@@ -51,23 +51,23 @@ export const COMMAND_LIST: { readonly [name: string]: Listed } = {
   attach: {
     takes: '<ip> <target>',
     hasOptions: true,
-    about: 'attach an external IP to a cluster or a compute instance',
+    about: 'attach an external IP to a cluster, a compute instance or a bare-metal instance',
   },
   detach: {
     takes: '<ip>',
     hasOptions: true,
     about: 'detach an external IP from what it is attached to; the external IP stays',
   },
-  start: { takes: '<machine>', hasOptions: true, about: 'start a compute instance' },
+  start: { takes: '<machine>', hasOptions: true, about: 'start a compute instance or a bare-metal instance' },
   stop: {
     takes: '<machine>',
     hasOptions: true,
-    about: 'stop a compute instance; its disks and addresses stay',
+    about: 'stop a compute instance or a bare-metal instance; disks and addresses stay',
   },
   restart: {
     takes: '<machine>',
     hasOptions: true,
-    about: 'restart a compute instance that runs, now or at a time',
+    about: 'restart a machine that runs; a compute instance now or at a time',
   },
   console: { about: 'the serial console or the screen of a compute instance that runs' },
   delete: { takes: '<kind> [name...]', hasOptions: true, about: 'delete objects by id or name' },

@@ -18,8 +18,10 @@ const inOrder = (
 ): readonly CatalogKind[] =>
   wanted.reduce((before, kind) => {
     if (before.includes(kind)) return before;
-    const others = LOADABLE.filter((other) =>
-      kind.references.some((to) => to.kind === other.kind && other !== kind),
+    const others = LOADABLE.filter(
+      (other) =>
+        other.kind === kind.namesById ||
+        kind.references.some((to) => to.kind === other.kind && other !== kind),
     );
     return [...inOrder(others, before), kind];
   }, placed);

@@ -1,5 +1,6 @@
 import type { ActingKind } from './acting-kind.ts';
 import type { HubObject } from './hubs/hub-object.ts';
+import { actingBareMetalInstance } from './bare-metal/bare-metal-instance.workflow.ts';
 import { actingCluster } from './clusters/acting.ts';
 import { actingExternalIpAttachment } from './networks/external-ip-attachment.workflow.ts';
 import { actingComputeInstance } from './compute/compute-instance.workflow.ts';
@@ -23,6 +24,7 @@ const listed = (kind: object): ActingKind => inProject(kind as ActingKind);
 export const actingKinds: readonly ActingKind[] = [
   actingCluster,
   actingComputeInstance,
+  actingBareMetalInstance,
   actingExternalIpPool,
   actingExternalIp,
   actingVolume,

@@ -3,6 +3,9 @@ import { AUDIT_EXPORT_CATEGORY, auditExportDecider } from './audit/export.ts';
 import { AUDIT_GRANT_CATEGORY, auditGrantDecider } from './audit/grant.ts';
 import { AUDIT_GRANT_NOTICE_CATEGORY, auditGrantNoticeDecider } from './audit/grant-notice.ts';
 import { RETENTION_CATEGORY, retentionDecider } from './audit/retention.ts';
+import { bareMetalInstanceCatalogItem } from './bare-metal/bare-metal-instance-catalog-item.resource.ts';
+import { bareMetalInstanceTemplate } from './bare-metal/bare-metal-instance-template.resource.ts';
+import { bareMetalInstanceType } from './bare-metal/bare-metal-instance-type.resource.ts';
 import { clusterCatalogItem } from './catalog/cluster-catalog-item.resource.ts';
 import { clusterTemplate } from './catalog/cluster-template.resource.ts';
 import { clusterVersion } from './catalog/cluster-version.resource.ts';
@@ -68,6 +71,9 @@ export {
 export const kinds: readonly AnyKind[] = [
   ...actingKinds,
   ...[
+    bareMetalInstanceCatalogItem,
+    bareMetalInstanceTemplate,
+    bareMetalInstanceType,
     clusterCatalogItem,
     clusterTemplate,
     clusterVersion,

@@ -10,6 +10,16 @@ import { OWN_BACKOFF } from './process/effects.ts';
 
 const NO_HUB = 'no hub can take it at the moment';
 
+type SchedulerChoice<State extends PlacedState> = {
+  /** Annotation of the object that names the only hub possible; for objects of providers, or those that `mayName` lets. */
+  readonly hubAnnotation?: string;
+  readonly mayName?: (run: PlacedRun<State>) => boolean;
+  /** Kinds of objects that lie in it and follow it to its hub. */
+  readonly followers?: readonly string[];
+  /** Of the step. */
+  readonly name?: string;
+};
+
 /**
  * The first step of a kind whose hub the scheduler chooses. `objects`: kinds of objects that the hub must know; by default
  * its own.
@@ -18,10 +28,9 @@ export const placeByScheduler = <State extends PlacedState>(
   kind: string,
   object: OwnedObject,
   objects: readonly string[] = [object.kind],
-  /** Annotation of the object that names the only hub possible; for objects of providers, or those that `mayName` lets. */
-  hubAnnotation?: string,
-  mayName: (run: PlacedRun<State>) => boolean = () => true,
+  choice: SchedulerChoice<State> = {},
 ): PlacedStep<State, PlacedCommand> => {
+  const { hubAnnotation, mayName = () => true, followers = [], name = 'place' } = choice;
   const toScheduler = (run: PlacedRun, operation: string, more: JsonObject): Call => ({
     port: 'scheduler',
     operation,
@@ -36,15 +45,16 @@ export const placeByScheduler = <State extends PlacedState>(
       // We post webhooks and launch jobs for clusters alone.
       withoutAutomation: true,
       objects: [...objects],
+      ...(followers.length === 0 ? {} : { followers: [...followers] }),
       ...(zone === '' ? {} : { zone }),
       ...(hub === '' ? {} : { hub }),
     });
   };
   const release = (run: PlacedRun): Call => {
-    const hub = run.subject.place?.hub ?? stringAt(run.done['place']?.result, 'hub');
+    const hub = run.subject.place?.hub ?? stringAt(run.done[name]?.result, 'hub');
     return toScheduler(run, 'release', hub === '' ? {} : { hub });
   };
-  return asking<State, PlacedCommand>('place', place, {
+  return asking<State, PlacedCommand>(name, place, {
     done: ({ subject }) => subject.place !== undefined,
     record: ({ id }, answer, at) =>
       answer['placed'] === true

@@ -90,7 +90,9 @@ export type PlacedDeclaration<State extends PlacedState, Command> = Pick<
   /** Types of events that may end such a wait; `of`: id of the stream that they must be in. */
   readonly wakes: {
     readonly types: readonly string[];
-    readonly of?: (run: PlacedRun<State>) => string;
+    readonly of?: (run: PlacedRun<State>) => string | undefined;
+    /** Where `of` names no stream: types of events of any stream. */
+    readonly elsewhere?: readonly string[];
     /** How many one event wakes. Default: a few, for most often it frees one thing. */
     readonly most?: number;
     /** Types that wake all of them. */
@@ -484,7 +486,8 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
       // It asks at the time that it was told of, whoever woke it before. Where others were faster there are more of them.
       const rest = until === '' || until === came ? delayAfter(run.id, times, WAITING_BACKOFF) : MINUTE;
       const soonest = until !== '' && came === undefined ? until : later(at, rest);
-      const asked = wakes.of === undefined ? ASK_AGAIN : `${ASK_AGAIN}:${wakes.of(run)}`;
+      const awaited = wakes.of?.(run);
+      const asked = awaited === undefined ? ASK_AGAIN : `${ASK_AGAIN}:${awaited}`;
       const { hub = '' } = placeOf(run) ?? {};
       const byHub = wait.isForHub
         ? `${HUB_CARRIES}:${hub}`
@@ -499,6 +502,7 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
         ...(wakes.of === undefined ? {} : { perStream: wakes.most ?? MOST_WOKEN }),
       },
       ...(wakes.all === undefined ? [] : [{ types: wakes.all, timerId: ASK_AGAIN, perStream: ALL_WOKEN }]),
+      ...(wakes.elsewhere === undefined ? [] : [{ types: wakes.elsewhere, timerId: ASK_AGAIN }]),
       TENANT_WAKE,
       HUB_WAKE,
     ],

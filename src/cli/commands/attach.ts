@@ -19,9 +19,9 @@ export const addAttachCommand = (program: Command, context: ResourceContext): vo
   withScope(
     program
       .command('attach')
-      .description('attach an external IP to a cluster or a compute instance')
+      .description('attach an external IP to a cluster, a compute instance or a bare-metal instance')
       .argument('<ip>', 'id or name of an external IP')
-      .argument('<target>', 'the cluster or compute instance, as kind/name')
+      .argument('<target>', 'the cluster or machine, as kind/name')
       .addOption(new Option('--endpoint <endpoint>', 'API or ingress of the cluster').choices(ENDPOINTS))
       .option('--name <name>', 'name of the attachment (default: name of the external IP)')
       .option('--dry-run', 'check it, but change nothing', false)

@@ -11,6 +11,7 @@ type DeleteOptions = Scope & {
   readonly wait: boolean;
   readonly waitTimeout: number;
   readonly ignoreNotFound: boolean;
+  readonly dryRun: boolean;
 };
 
 type Victim = { readonly kind: NamedKind; readonly object: JsonObject };
@@ -35,6 +36,7 @@ export const addDeleteCommand = (program: Command, context: ResourceContext): vo
       .argument('[name...]', 'ids or names')
       .option('--wait', 'until they are gone, not only marked', false)
       .option('--wait-timeout <time>', 'how long --wait waits for each', parseDuration, 600)
+      .option('--dry-run', 'say whether they could be deleted, but delete nothing', false)
       .option('--ignore-not-found', 'do not fail for absent objects', false)
       .addHelpText('after', EXAMPLES),
   ).action(async (kind: string, names: string[], options: DeleteOptions) => {
@@ -42,10 +44,10 @@ export const addDeleteCommand = (program: Command, context: ResourceContext): vo
     const api = await context.open(options);
     const victims = await victimsOf(api, targets, options);
     for (const [i, victim] of victims.entries())
-      await remove(context, api, victim).catch((error: unknown) => {
+      await remove(context, api, victim, options.dryRun).catch((error: unknown) => {
         throw victims.length === 1 ? error : stopped(error, victims, i);
       });
-    if (options.wait)
+    if (options.wait && !options.dryRun)
       for (const victim of victims) await untilGone(context, api, victim, options.waitTimeout);
   });
 };
@@ -85,9 +87,10 @@ const remove = async (
   { io, newKey }: ResourceContext,
   api: ResourceApi,
   { kind, object }: Victim,
+  dryRun: boolean,
 ): Promise<void> => {
-  await api.remove(kind, stringAt(object, 'id'), { key: newKey() });
-  io.out(`${nameOf(kind, object)} deleted\n`);
+  await api.remove(kind, stringAt(object, 'id'), { key: newKey(), dryRun });
+  io.out(`${nameOf(kind, object)} deleted${dryRun ? ' (dry run)' : ''}\n`);
 };
 
 const LOOK_MS = 500;

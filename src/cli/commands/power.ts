@@ -1,58 +1,81 @@
-import { type Command, Option } from 'commander';
-import { stringAt } from '../../domain/json-tools.ts';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { objectAt, stringAt } from '../../domain/json-tools.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { nameOf } from '../resources/resource-api.ts';
-import { withScope, type ResourceContext, type Scope } from './resource-context.ts';
+import { targetOf, withScope, type ResourceContext, type Scope } from './resource-context.ts';
 
 type PowerOptions = Scope & { readonly dryRun: boolean; readonly at?: string };
 
-const MACHINE = 'compute_instance';
-const RUN_STRATEGY = 'run_strategy';
-const RESTART = 'restart_requested_at';
+/** How the power of a machine is said in its spec. `again`: a restart, at a time if one was given. */
+type Power = {
+  readonly on: JsonObject;
+  readonly off: JsonObject;
+  readonly again: (spec: JsonObject, at: string | undefined) => readonly [change: JsonObject, said: string];
+};
+
+const VIRTUAL = 'compute_instance';
+const STRATEGY = 'BARE_METAL_INSTANCE_RUN_STRATEGY_';
+const POWERS: { readonly [kind: string]: Power } = {
+  computeInstance: {
+    on: { run_strategy: 'Always' },
+    off: { run_strategy: 'Halted' },
+    again: (_spec, at = new Date().toISOString()) => [{ restart_requested_at: at }, `is to restart at ${at}`],
+  },
+  bareMetalInstance: {
+    on: { run_strategy: `${STRATEGY}ALWAYS` },
+    off: { run_strategy: `${STRATEGY}HALTED` },
+    again: (spec, at) => {
+      if (at !== undefined)
+        throw new InvalidArgumentError('a bare-metal instance restarts now: leave --at out');
+      const next = BigInt(stringAt(spec, 'restart_trigger') || '0') + 1n;
+      return [{ restart_trigger: String(next) }, 'is to restart now'];
+    },
+  },
+};
 
 const powerCommand = (program: Command, name: string, about: string): Command =>
   withScope(
     program
       .command(name)
       .description(about)
-      .argument('<machine>', 'id or name of a compute instance')
+      .argument('<machine>', 'id or name of a compute instance, or baremetalinstance/<id or name>')
       .option('--dry-run', 'check it, but change nothing', false),
   );
 
-/** `ledgerctl start`, `stop` and `restart`: the power of a compute instance, and nothing else of it. */
+/** `ledgerctl start`, `stop` and `restart`: the power of a machine, and nothing else of it. */
 export const addPowerCommands = (program: Command, context: ResourceContext): void => {
   const change = async (
     text: string,
-    spec: JsonObject,
-    said: string,
+    wanted: (power: Power, spec: JsonObject) => readonly [change: JsonObject, said: string],
     options: PowerOptions,
   ): Promise<void> => {
+    const { kind, name } = targetOf(context.names, text.includes('/') ? [text] : [VIRTUAL, text]);
+    const power = POWERS[kind.kind.kind];
+    if (power === undefined)
+      throw new InvalidArgumentError(
+        `"${text}" is not a machine: name a compute instance or a bare-metal instance`,
+      );
     const api = await context.open(options);
-    const kind = context.names.find(MACHINE);
-    const machine = await api.one(kind, text);
+    const machine = await api.one(kind, name);
+    const [spec, said] = wanted(power, objectAt(machine, 'spec'));
     const mask = Object.keys(spec).map((field) => `spec.${field}`);
     const { dryRun } = options;
     await api.update(kind, stringAt(machine, 'id'), { spec }, { key: context.newKey(), dryRun, mask });
     context.io.out(`${nameOf(kind, machine)} ${said}${dryRun ? ' (dry run)' : ''}\n`);
   };
-  powerCommand(program, 'start', 'start a compute instance')
-    .addHelpText('after', '\nExamples:\n  ledgerctl start web\n')
-    .action((text: string, options: PowerOptions) =>
-      change(text, { [RUN_STRATEGY]: 'Always' }, 'is to run', options),
-    );
-  powerCommand(program, 'stop', 'stop a compute instance; its disks and addresses stay')
+  powerCommand(program, 'start', 'start a compute instance or a bare-metal instance')
+    .addHelpText('after', '\nExamples:\n  ledgerctl start web\n  ledgerctl start baremetalinstance/db1\n')
+    .action((text: string, options: PowerOptions) => change(text, ({ on }) => [on, 'is to run'], options));
+  powerCommand(program, 'stop', 'stop a compute instance or a bare-metal instance; disks and addresses stay')
     .addHelpText('after', '\nExamples:\n  ledgerctl stop web\n')
-    .action((text: string, options: PowerOptions) =>
-      change(text, { [RUN_STRATEGY]: 'Halted' }, 'is to stop', options),
-    );
-  powerCommand(program, 'restart', 'restart a compute instance that runs, now or at a time')
+    .action((text: string, options: PowerOptions) => change(text, ({ off }) => [off, 'is to stop'], options));
+  powerCommand(program, 'restart', 'restart a machine that runs; a compute instance now or at a time')
     .addOption(new Option('--at <time>', 'RFC 3339 time of the restart (default: now)'))
     .addHelpText(
       'after',
       '\nExamples:\n  ledgerctl restart web\n  ledgerctl restart web --at 2026-12-01T02:00:00Z\n',
     )
-    .action((text: string, options: PowerOptions) => {
-      const at = options.at ?? new Date().toISOString();
-      return change(text, { [RESTART]: at }, `is to restart at ${at}`, options);
-    });
+    .action((text: string, options: PowerOptions) =>
+      change(text, ({ again }, spec) => again(spec, options.at), options),
+    );
 };

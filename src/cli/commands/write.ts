@@ -5,6 +5,8 @@ import { CliFailure, exitStatusOf } from '../exit.ts';
 import { applyDocument, type Outcome } from '../resources/apply.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { identityOf, parseDocuments, readSource, type FileDocument } from '../resources/documents.ts';
+import { inOrder, parentsIn } from '../resources/parents.ts';
+import { parseDuration } from '../output.ts';
 import type { NamedKind } from '../resources/kind-names.ts';
 import { nameOf, type ResourceApi } from '../resources/resource-api.ts';
 import {
@@ -64,15 +66,53 @@ Examples:
 Fields that the file does not name stay as they are; maps (labels, node sets) are replaced. A file that holds
 metadata.version is applied to that version only. Applying the same file again changes nothing.
 
+Objects go after those of the file that they refer to, and wait until these are ready: a subnet for its network.
+
 Examples:
   ledgerctl apply -f catalogue.yaml
   ledgerctl get cluster web -o yaml > web.yaml; ledgerctl apply -f web.yaml
 `,
-  ).action((options: WriteOptions) =>
-    eachDocument(context, options, (api, document) =>
-      applyDocument(api, document, { dryRun: options.dryRun, newKey: context.newKey }),
-    ),
-  );
+  )
+    .option('--wait <time>', 'how long an object waits for what it refers to in the file', parseDuration, 120)
+    .action((options: WriteOptions & { readonly wait: number }) =>
+      eachDocument(
+        context,
+        options,
+        (api, document, _key, all) =>
+          onceReady(context, document, parentsIn(all, document), options, () =>
+            applyDocument(api, document, { dryRun: options.dryRun, newKey: context.newKey }),
+          ),
+        inOrder,
+      ),
+    );
+};
+
+const LOOK_MS = 1_000;
+/** gRPC's FAILED_PRECONDITION: what it refers to is not ready yet, most often. */
+const NOT_YET = 9;
+
+const onceReady = async (
+  { io, pause, now }: ResourceContext,
+  { kind, document }: FileDocument,
+  parents: readonly FileDocument[],
+  { wait, dryRun }: { readonly wait: number; readonly dryRun: boolean },
+  apply: () => Promise<Outcome>,
+): Promise<Outcome> => {
+  const deadline = now() + wait * 1_000;
+  for (let isFirst = true; ; isFirst = false)
+    try {
+      return await apply();
+    } catch (error) {
+      const mayPass =
+        parents.length > 0 &&
+        !dryRun &&
+        error instanceof ApiError &&
+        (error.body as { readonly code?: unknown } | null)?.code === NOT_YET;
+      if (!mayPass || now() >= deadline) throw error;
+      const names = parents.map((one) => shownAs(one)).join(', ');
+      if (isFirst) io.err(`${shownAs({ kind, document })} waits for ${names}\n`);
+      await pause(LOOK_MS);
+    }
 };
 
 const withFile = (command: Command, help: string): Command =>
@@ -100,18 +140,24 @@ const unknownOutcome = (error: Error, where: string, key: string): CliFailure =>
 const eachDocument = async (
   context: ResourceContext,
   options: WriteOptions,
-  write: (api: ResourceApi, document: FileDocument, key: string) => Promise<Outcome>,
+  write: (
+    api: ResourceApi,
+    document: FileDocument,
+    key: string,
+    all: readonly FileDocument[],
+  ) => Promise<Outcome>,
+  sorted: (all: readonly FileDocument[]) => readonly FileDocument[] = (all) => all,
 ): Promise<void> => {
   const fallback = options.kind === undefined ? undefined : context.names.find(options.kind);
   const source = await readSource(options.filename, context.io.stdin ?? (async () => ''));
-  const documents = await parseDocuments(source, context.names, fallback);
+  const documents = sorted(await parseDocuments(source, context.names, fallback));
   const api = await context.open(options);
   for (const [i, found] of documents.entries()) {
     const document = ownedBy(found, options.tenant);
     const given = options.idempotencyKey;
     if (given === '') throw new InvalidArgumentError('--idempotency-key needs a text');
     const key = given === undefined ? context.newKey() : documents.length === 1 ? given : `${given}-${i + 1}`;
-    const outcome = await write(api, document, key).catch((error: unknown) => {
+    const outcome = await write(api, document, key, documents).catch((error: unknown) => {
       throw documents.length > 1 || error instanceof ApiError
         ? located(error, document, i, documents.length)
         : error;
@@ -136,10 +182,14 @@ const located = (
   const rest = count - index - 1;
   const after = rest === 0 ? '' : `\n  ${rest} more of the file ${rest === 1 ? 'was' : 'were'} not tried`;
   const message = error instanceof Error ? error.message : String(error);
-  const { id, name = id } = identityOf(kind, document);
-  const what = name === undefined ? kind.singular : `${kind.singular}/${name}`;
+  const what = shownAs({ kind, document });
   const text = message.startsWith(where) ? message : `${where} (${what}): ${message}`;
   return new CliFailure(exitStatusOf(error), `${text}${after}`, { cause: error });
+};
+
+const shownAs = ({ kind, document }: Pick<FileDocument, 'kind' | 'document'>): string => {
+  const { id, name = id } = identityOf(kind, document);
+  return name === undefined ? kind.singular : `${kind.singular}/${name}`;
 };
 
 const report = async (

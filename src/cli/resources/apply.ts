@@ -65,17 +65,22 @@ export const applyDocument = async (
           { cause: error },
         );
       // Changed by somebody else, or created by somebody else, since it was looked at.
-      if (absent > 1 && isStatus(error, 409))
+      if (absent > 1 && isStatus(error, 409) && !isOfSpec(error))
         throw new CliFailure(
           EXIT.notFoundOrConflict,
           `${where}: it exists, but this surface does not show it to this caller; with --private it may`,
           { cause: error },
         );
-      const raced = isStatus(error, 412) || isStatus(error, 409) || isStatus(error, 404);
+      const raced =
+        isStatus(error, 412) || (isStatus(error, 409) && !isOfSpec(error)) || isStatus(error, 404);
       if (!raced || round === ROUNDS) throw error;
     }
   }
 };
+
+/** Not its name or id is taken, but what it wants: a range that overlaps another one. */
+const isOfSpec = ({ violations }: ApiError): boolean =>
+  violations.some(({ field }) => field.startsWith('spec'));
 
 const isStatus = (error: unknown, status: number): error is ApiError =>
   error instanceof ApiError && error.status === status;

@@ -7,6 +7,7 @@ import type { Column } from './columns.ts';
 export const cellOf = (document: JsonObject, { path, as }: Column, now: number): string => {
   const values = valuesAt(document, path.split('.'));
   if (as === 'nodes') return nodes(document);
+  if (as === 'count') return String(values.flatMap((value) => (Array.isArray(value) ? value : [])).length);
   return values
     .map((value) => (as === undefined ? plain(value) : SHOWN[as](value, now)))
     .filter((text) => text !== '')
@@ -27,7 +28,7 @@ const valuesAt = (node: JsonValue | undefined, [head, ...rest]: readonly string[
 const plain = (value: JsonValue): string => printable(textOf(value).replaceAll(/\s+/g, ' '));
 
 const SHOWN: Readonly<
-  Record<Exclude<Column['as'], undefined | 'nodes'>, (value: JsonValue, now: number) => string>
+  Record<Exclude<Column['as'], undefined | 'nodes' | 'count'>, (value: JsonValue, now: number) => string>
 > = {
   state: (value) => withoutPrefix(textOf(value)),
   age: (value, now) => ageOf(textOf(value), now),

@@ -7,7 +7,7 @@ export type Column = {
   /** Dotted path in the document; `*` stands for every entry of a list or map. */
   readonly path: string;
   /** Default: as text. */
-  readonly as?: 'state' | 'age' | 'reference' | 'entries' | 'keys' | 'yes-no' | 'sizes' | 'nodes';
+  readonly as?: 'state' | 'age' | 'reference' | 'entries' | 'keys' | 'yes-no' | 'sizes' | 'nodes' | 'count';
   readonly wide?: true;
   /** Left out when no row has it. */
   readonly optional?: true;
@@ -41,6 +41,13 @@ const RANGES: readonly Column[] = [
   { title: 'ipv4 range', path: 'spec.ipv4_cidr' },
   { title: 'ipv6 range', path: 'spec.ipv6_cidr', optional: true },
 ];
+
+/** As the annotation says it: pools and networks of one zone reach each other where it has one hub. */
+const ZONE: Column = {
+  title: 'zone',
+  path: 'metadata.annotations.fulfillment-ledger/zone',
+  optional: true,
+};
 
 /** For kinds that have no entry of their own. */
 export const ANY_KIND: readonly Column[] = [
@@ -112,8 +119,24 @@ export const COLUMNS: { readonly [kind: string]: readonly Column[] } = {
     MESSAGE,
     { title: 'hub', path: 'status.hub', wide: true, optional: true },
   ],
+  natGateway: [
+    { title: 'virtual network', path: 'spec.virtual_network', as: 'reference' },
+    { title: 'external ip', path: 'spec.external_ip', as: 'reference' },
+    STATE,
+    MESSAGE,
+    { title: 'hub', path: 'status.hub', wide: true, optional: true },
+  ],
+  securityGroup: [
+    { title: 'virtual network', path: 'spec.virtual_network', as: 'reference' },
+    { title: 'in', path: 'spec.ingress', as: 'count' },
+    { title: 'out', path: 'spec.egress', as: 'count' },
+    STATE,
+    MESSAGE,
+    { title: 'hub', path: 'status.hub', wide: true, optional: true },
+  ],
   externalIpPool: [
     { title: 'family', path: 'spec.ip_family', as: 'state' },
+    ZONE,
     { title: 'cidrs', path: 'spec.cidrs.*', optional: true },
     { ...STATE, optional: true },
     { title: 'total', path: 'status.total', optional: true },
@@ -137,6 +160,7 @@ export const COLUMNS: { readonly [kind: string]: readonly Column[] } = {
   ],
   virtualNetwork: [
     ...RANGES,
+    ZONE,
     { title: 'network class', path: 'spec.network_class', as: 'reference', optional: true },
     STATE,
     MESSAGE,

@@ -52,7 +52,15 @@ type Shown = Map<string, JsonObject>;
  * event that was seen, or, where the service no longer knows that one, lists anew and tells what is different.
  */
 export const watchChanges = async function* (options: WatchOptions): AsyncGenerator<Change> {
-  const { kind, list, lost, pause, signal } = options;
+  const { kind, surface, list, lost, pause, signal } = options;
+  if (
+    surface === 'public' &&
+    kind.kind.event?.public === false &&
+    kind.kind.methods.public.includes('List')
+  ) {
+    yield* relisted(options);
+    return;
+  }
   const path = pathOf(options);
   const shown: Shown = new Map();
   let last: string | undefined;
@@ -88,6 +96,33 @@ export const watchChanges = async function* (options: WatchOptions): AsyncGenera
     lost(messageOf(why));
     await pause(FIRST_DELAY_MS * 2 ** Math.min(failures - 1, 5));
   }
+};
+
+const RELIST_MS = 2_000;
+
+/** Of kinds that public watches tell nothing of (OSAC): what differs from one list to the next. */
+const relisted = async function* ({
+  list,
+  filter,
+  lost,
+  pause,
+  signal,
+}: WatchOptions): AsyncGenerator<Change> {
+  const shown: Shown = new Map();
+  for (let [isFirst, failures] = [true, 0]; signal?.aborted !== true; await pause(RELIST_MS))
+    try {
+      const known = new Set(shown.keys());
+      const later = (id: string): string => (known.has(id) ? 'UPDATED' : 'CREATED');
+      for (const change of listed(await list(), shown, filter === undefined))
+        yield isFirst || change.type === 'DELETED'
+          ? change
+          : { ...change, type: later(stringAt(change.object, 'id')) };
+      [isFirst, failures] = [false, 0];
+    } catch (why) {
+      if (!isPassing(why)) throw why;
+      if ((failures += 1) > MOST_FAILURES) throw giveUp(why);
+      lost(messageOf(why));
+    }
 };
 
 /** Where a stream begins; `from` with it misses nothing of what came since. */

@@ -2,6 +2,7 @@ import { reject, type Rejection } from '../decider.ts';
 import type { JsonObject, JsonValue } from '../json.ts';
 import { isObject, listAt, objectAt, stringAt, withoutValueAt } from '../json-tools.ts';
 import { referenceOf } from '../references.ts';
+import { regularNames } from '../resource.ts';
 import { documentKind } from './document-kind.ts';
 import type { DocumentEventNames } from './events.ts';
 import type { GovernedKind } from './field-governance.ts';
@@ -15,12 +16,14 @@ const MAX_DEFAULT = 16_384;
 /** A kind of catalogue items. `references`: fields of the spec whose default is a reference, and of which kind. */
 export const catalogItemKind = <const Names extends DocumentEventNames>({
   kind,
+  collection = regularNames(kind).collection,
   events,
   templateKind,
   governed,
   references,
 }: {
   readonly kind: string;
+  readonly collection?: string;
   readonly events: Names;
   readonly templateKind: string;
   readonly governed: GovernedKind;
@@ -28,6 +31,7 @@ export const catalogItemKind = <const Names extends DocumentEventNames>({
 }) =>
   documentKind({
     kind,
+    collection,
     context: 'catalog',
     events,
     inCatalogue: true,
@@ -128,7 +132,8 @@ const definitionProblem = (
       : { field: 'default', problem: `field '${path}' is not editable, so it needs a default` };
   if (JSON.stringify(fallback).length > MAX_DEFAULT)
     return { field: 'default', problem: `the default of '${path}' has more than ${MAX_DEFAULT} characters` };
-  return secrets.includes(path)
+  // An empty one says that it may be left out.
+  return secrets.includes(path) && fallback !== ''
     ? {
         field: 'default',
         problem: `a secret cannot be the default of '${path}': give the template one instead`,

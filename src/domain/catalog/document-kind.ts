@@ -28,6 +28,8 @@ export type DocumentKind<
   readonly hidden: readonly string[];
   /** The folder of `LEDGER_CATALOG` may hold a file of it. */
   readonly inCatalogue?: true;
+  /** Kind of an object that it names by a plain id, beside its references. */
+  readonly namesById?: string;
 };
 
 /** What `documentKind` makes, from other things that are said. */
@@ -49,7 +51,7 @@ type Declaration<
   Event extends DomainEvent,
 > = Partial<Omit<ResourceKind<State, Command, Event>, Made>> &
   Pick<DocumentRules, 'storedName' | 'normalize' | 'check'> &
-  Pick<DocumentKind, 'context' | 'inCatalogue'> & {
+  Pick<DocumentKind, 'context' | 'inCatalogue' | 'namesById'> & {
     /** In camel case; `regularNames` and the payload field of watches follow from it. */
     readonly kind: string;
     readonly events: Names;

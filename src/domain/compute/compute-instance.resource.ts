@@ -1,11 +1,19 @@
-import { invalid, isRejection, reject, type Decider, type Rejection } from '../decider.ts';
+import { invalid, isRejection, type Decider, type Rejection } from '../decider.ts';
 import { withConsoles, type ConsoleCommand, type ConsoleEnd, type Consoles } from '../consoles.ts';
-import { creationUnderWay, isHeldBy, lendsItself, type UseCommand, type User } from '../exclusive-use.ts';
-import type { Holder } from '../holder.ts';
+import type { UseCommand } from '../exclusive-use.ts';
 import type { JsonObject } from '../json.ts';
 import { defined, listAt, objectAt, sameJson, stringAt, valueAt, without } from '../json-tools.ts';
-import type { MadeObject } from '../made-objects.ts';
-import { autoAddresses, boundTo } from '../networks/auto-addresses.ts';
+import {
+  attached,
+  detached,
+  machineAddress,
+  withoutOwnAddress,
+  type Addressed,
+} from '../machines/address.ts';
+import { attachmentsRejection } from '../machines/attachments.ts';
+import { momentOf, timeOf } from '../machines/moment.ts';
+import { driftEvents, observedEvents, undone, type Drifted } from '../machines/observed.ts';
+import { USER_DATA, USER_DATA_RULES } from '../machines/user-data.ts';
 import {
   isAborted,
   isSettled,
@@ -35,23 +43,19 @@ const IMMUTABLE = [
   'additional_disks',
   'auto_external_ip_attachment',
 ].map((field) => `spec.${field}`);
-export const USER_DATA = 'spec.user_data';
-const MAX_USER_DATA = 65_536;
 export const INSTANCE_PRIVATE_ONLY = ['metadata.finalizers', 'status.hub'];
 const CARRIED_OUT = ['run_strategy', 'restart_requested_at', 'network_attachments'];
 
 export type InstanceState = PlacedState &
-  Consoles & {
+  Addressed &
+  Consoles &
+  Drifted & {
     readonly resolved?: ResolvedInstance;
     readonly observed?: ObservedInstance;
     /** When it entered the state that it shows. */
     readonly since?: string;
     /** The last restart whose time has come. */
     readonly restart?: string;
-    readonly drift?: { readonly at: string; readonly fields: readonly string[] };
-    /** What has an external IP attached to it, and the number of claims so far. */
-    readonly user?: User & { readonly address?: string };
-    readonly claims?: number;
   };
 type PlacedInstance = Placed & InstanceState;
 
@@ -67,14 +71,6 @@ export type InstanceCommand = MachineCommand | ConsoleCommand;
 export type InstanceEvent = PlacedEvent<'ComputeInstance', EventOf<typeof INSTANCE_SHAPES>>;
 
 const runs = (document: JsonObject): boolean => stringAt(specOf(document), 'run_strategy') === ALWAYS;
-export const attachmentsOf = (document: JsonObject): readonly JsonObject[] =>
-  listAt(specOf(document), 'network_attachments') as readonly JsonObject[];
-export const subnetIn = (attachment: JsonObject): string => stringAt(objectAt(attachment, 'subnet'), 'id');
-export const groupsIn = (attachment: JsonObject): readonly string[] =>
-  listAt(attachment, 'security_groups').map((group) => stringAt(group, 'id'));
-
-const timeOf = (text: string | undefined): number => (text === undefined ? Number.NaN : Date.parse(text));
-
 /** The wanted restart that has not come about yet: an ISO time. What is older than the order says nothing. */
 export const pendingRestart = (state: PlacedInstance): string | undefined => {
   const wanted = timeOf(stringAt(specOf(state.document), 'restart_requested_at') || undefined);
@@ -104,40 +100,17 @@ const stateOf = (state: InstanceState): string => {
   if (state.status === 'absent' || state.status === 'abandoned') return '';
   const { status, failure, observed, place, waiting } = state;
   if (status !== 'present') return 'DELETING';
-  // A change that failed leaves it as it is: what stands in the way is said by a condition.
-  if (failure !== undefined && (isAborted(state) || observed === undefined || observed.phase === 'Failed'))
-    return 'FAILED';
+  // What failed may be a change of a machine that runs.
+  if (isAborted(state) || (failure !== undefined && observed === undefined)) return 'FAILED';
   if (observed !== undefined) return observed.phase.toUpperCase();
   return place === undefined && waiting === undefined ? '' : 'STARTING';
 };
 
-const attachmentsRejection = (document: JsonObject, previous?: JsonObject): Rejection | undefined => {
-  const field = 'spec.network_attachments';
-  const subnets = attachmentsOf(document).map(subnetIn);
-  if (previous !== undefined && !sameJson(attachmentsOf(previous).map(subnetIn), subnets))
-    return invalid(
-      'IMMUTABLE_FIELD',
-      field,
-      `subnets of field '${field}' are immutable, and so is their number: only security groups may change`,
-    );
-  const empty = subnets.indexOf('');
-  if (empty >= 0) return invalid('FIELD_REQUIRED', `${field}.${empty}.subnet`, 'subnet is required');
-  if (subnets.length > MAX_ATTACHMENTS)
-    return invalid(
-      'TOO_MANY_ATTACHMENTS',
-      field,
-      `field '${field}' may hold at most ${MAX_ATTACHMENTS} entries`,
-    );
-  const twice = subnets.find((id, index) => subnets.indexOf(id) !== index);
-  return twice === undefined
-    ? undefined
-    : invalid('SUBNET_TWICE', field, `field '${field}' names subnet '${twice}' twice`);
-};
-const MAX_ATTACHMENTS = 8;
+const WORDS = { words: 'compute instance', prefix: 'ComputeInstance' };
+export const instanceAddress = machineAddress({ ...WORDS, field: 'compute_instance' });
 
 const documents = placedDocument({
-  words: 'compute instance',
-  prefix: 'ComputeInstance',
+  ...WORDS,
   done: 'Observed',
   immutable: IMMUTABLE,
   secrets: [{ path: USER_DATA, reads: '***' }],
@@ -166,19 +139,8 @@ const documents = placedDocument({
   },
   check: (document, { previous }) =>
     runStrategyRejection(specOf(document), 'spec.run_strategy') ?? attachmentsRejection(document, previous),
-  isBound: (state) => instanceBound(state).some((group) => group.length > 0),
+  isBound: instanceAddress.isBound,
 });
-
-/** The external IP and its attachment that the service makes for it and removes with it (OSAC). */
-export const instanceMakes = ({ id, name, resolved }: PlacedInstance): readonly MadeObject[] => {
-  const { externalIp } = resolved ?? {};
-  if (externalIp === undefined) return [];
-  return autoAddresses({ field: 'compute_instance', id, name }, externalIp.pool, [['', externalIp]]);
-};
-
-/** What goes before it: each group once nothing is left of the one before. */
-export const instanceBound = (state: PlacedInstance): readonly (readonly Holder[])[] =>
-  boundTo(state.user === undefined ? [] : [state.user], instanceMakes(state));
 
 /** Clocks of clients may be behind. */
 const LATE_MS = 5 * 60_000;
@@ -201,17 +163,6 @@ const restartRejection = (
         `field '${field}' must be later than the last restart, '${restart}'`,
       )
     : undefined;
-};
-
-/** When a machine began to run or ceased to: as its hub says, if that can be. What it says of other changes is not their time. */
-const momentOf = (state: PlacedInstance, observed: ObservedInstance, at: string): string => {
-  const [was, is] = [state.observed, observed].map((one) => one?.phase === 'Running');
-  if (was === is) return at;
-  const ready = readyIn(observed);
-  const told = timeOf(ready?.lastTransitionTime);
-  if (Number.isNaN(told) || (ready?.status === 'True') !== is || told > timeOf(at)) return at;
-  const earliest = timeOf(state.since ?? state.createdAt);
-  return new Date(Math.max(told, earliest)).toISOString();
 };
 
 /** A restart that nobody saw: its hub tells when it began, and since when the machine runs again. */
@@ -237,73 +188,25 @@ const record = (
   { at, observed }: Extract<InstanceCommand, { type: 'RecordObserved' }>,
 ): readonly InstanceEvent[] => {
   if (!isUnderWay(state)) return [];
-  const failed = observed.phase === 'Failed';
-  const isTold = failed
-    ? state.failure !== undefined
-    : isSettled(state) ||
-      (state.failure === undefined && !isAsWanted({ ...state, observed } as PlacedInstance));
-  if (isTold && state.reported === undefined && sameJson(state.observed, observed)) return [];
   const unseen = unseenRestart(state as PlacedInstance, observed);
   if (unseen !== undefined) {
     const begun: InstanceEvent = { type: 'ComputeInstanceObserved', data: unseen };
     const ended = record(evolve(state, begun), { type: 'RecordObserved', at, observed });
     return [begun, ...ended];
   }
-  const moment = momentOf(state as PlacedInstance, observed, at);
-  const told: InstanceEvent = { type: 'ComputeInstanceObserved', data: { at: moment, ...observed } };
-  if (!failed) return [told];
-  const why = { reason: 'ProvisioningFailed', message: 'the hub shows the compute instance as failed' };
-  const detail = defined({ detail: observed.message });
-  return [told, { type: 'ComputeInstanceFailed', data: { at: moment, ...why, ...detail } }];
+  const ready = readyIn(observed);
+  const moment = momentOf(
+    [state.observed?.phase === 'Running', observed.phase === 'Running'],
+    { at: ready?.lastTransitionTime, runs: ready?.status === 'True' },
+    { since: state.since ?? state.createdAt, at },
+  );
+  const told = {
+    isFailed: observed.phase === 'Failed',
+    isAsWanted: isAsWanted({ ...state, observed }),
+    moment,
+  };
+  return observedEvents(state, observed, told, WORDS) as readonly InstanceEvent[];
 };
-
-/** One user at a time, and none of what is about to go. */
-const use = (state: InstanceState, command: UseCommand): readonly InstanceEvent[] | Rejection => {
-  const { user, claims = 0 } = state;
-  const { at, holder } = command;
-  const isUser = isHeldBy(user, holder);
-  if (command.type === 'DetachFrom')
-    return isUser && user.generation === command.generation
-      ? [
-          {
-            type: 'ComputeInstanceAddressDetached',
-            data: { at, holder, generation: command.generation },
-          },
-        ]
-      : [];
-  const { by, address } = command;
-  const refuse = (kind: Rejection['kind'], code: string, message: string): Rejection =>
-    reject(kind, code, message, { field: 'spec.compute_instance' });
-  if (isUser && by === undefined) {
-    if (address === undefined || address === user.address) return [];
-    const { generation } = user;
-    return [{ type: 'ComputeInstanceAddressAttached', data: { at, holder, generation, address } }];
-  }
-  if (isUser && user.by !== by) return creationUnderWay(holder);
-  if (!isUnderWay(state))
-    return refuse(
-      'failed-precondition',
-      'INSTANCE_GONE',
-      'the compute instance is being deleted or was given up',
-    );
-  const own = claims === 0 ? state.resolved?.externalIp?.attachment : undefined;
-  const isFree = user === undefined && (own === undefined || own === holder.id);
-  return isFree || isUser
-    ? [
-        {
-          type: 'ComputeInstanceAddressAttached',
-          data: { at, holder, generation: claims + 1, ...defined({ by }) },
-        },
-      ]
-    : refuse(
-        'already-exists',
-        'ALREADY_EXISTS',
-        `compute instance '${state.name}' already has an external IP: detach that one first`,
-      );
-};
-
-/** Of what somebody changes again and again. */
-const DRIFT_AGAIN_MS = 60_000;
 
 const decide = (state: InstanceState, command: MachineCommand): readonly InstanceEvent[] | Rejection => {
   switch (command.type) {
@@ -322,7 +225,7 @@ const decide = (state: InstanceState, command: MachineCommand): readonly Instanc
     }
     case 'AttachTo':
     case 'DetachFrom':
-      return use(state, command);
+      return instanceAddress.use(state, command) as readonly InstanceEvent[] | Rejection;
     case 'RecordObserved':
       return record(state, command);
     case 'RecordRestartDue': {
@@ -331,21 +234,11 @@ const decide = (state: InstanceState, command: MachineCommand): readonly Instanc
         ? [{ type: 'ComputeInstanceRestartDue', data: { at, requestedAt } }]
         : [];
     }
-    case 'RecordDrift': {
-      const { at, fields } = command;
-      const isEarly = state.drift !== undefined && timeOf(at) - timeOf(state.drift.at) < DRIFT_AGAIN_MS;
-      return !isUnderWay(state) || isEarly
-        ? []
-        : [{ type: 'ComputeInstanceDriftSeen', data: { at, fields } }];
-    }
+    case 'RecordDrift':
+      return driftEvents(state, command, WORDS) as readonly InstanceEvent[];
     default:
       return documents.decide(state, command) as readonly InstanceEvent[] | Rejection;
   }
-};
-
-const undone = <State extends InstanceState>(state: State): State => {
-  const { done: _done, ...begun } = state;
-  return begun as State;
 };
 
 const fold = (state: InstanceState, event: InstanceEvent): InstanceState => {
@@ -366,20 +259,13 @@ const fold = (state: InstanceState, event: InstanceEvent): InstanceState => {
       const { at, fields } = event.data;
       return undone({ ...next, drift: { at, fields } });
     }
-    case 'ComputeInstanceAddressAttached': {
-      const { at: _at, ...user } = event.data;
-      return { ...next, user, claims: user.generation };
-    }
-    case 'ComputeInstanceAddressDetached': {
-      const { user: _user, ...free } = next;
-      return free;
-    }
+    case 'ComputeInstanceAddressAttached':
+      return attached(next, event.data);
+    case 'ComputeInstanceAddressDetached':
+      return detached(next);
     case 'ComputeInstanceWithdrawn': {
       const { observed: _observed, ...left } = next;
-      // What was made for it is gone too, unless it was only aborted.
-      return next.status === 'deleting' && next.resolved !== undefined
-        ? { ...left, resolved: without(next.resolved, 'externalIp') }
-        : left;
+      return withoutOwnAddress(left as InstanceState);
     }
     default:
       return next;
@@ -400,12 +286,8 @@ export const withoutConsole = (
 };
 
 export const instanceDecider: Decider<InstanceState, InstanceCommand, InstanceEvent> = withConsoles(
-  {
-    initialState: documents.initialState,
-    evolve,
-    decide,
-  },
-  { prefix: 'ComputeInstance', words: 'compute instance', without: withoutConsole },
+  { initialState: documents.initialState, evolve, decide },
+  { prefix: WORDS.prefix, words: WORDS.words, without: withoutConsole },
 );
 
 export const computeInstance: ResourceKind<InstanceState, InstanceCommand, InstanceEvent> = {
@@ -431,14 +313,10 @@ export const computeInstance: ResourceKind<InstanceState, InstanceCommand, Insta
     public: ['List', 'Get', 'Create', 'Update', 'Delete'],
     private: ['List', 'Get', 'Create', 'Update', 'Delete'],
   },
-  secrets: [{ path: USER_DATA, kind: 'user-data', reads: '***', encoding: 'text', maxBytes: MAX_USER_DATA }],
+  secrets: [USER_DATA_RULES],
   // What is attached to it goes before it.
   protectedWhileReferenced: false,
-  lends: {
-    ...lendsItself,
-    held: ({ user }) => (user === undefined ? [] : [user]),
-    heldBy: ({ user }, holder) => (isHeldBy(user, holder) ? user.generation : undefined),
-  },
+  lends: instanceAddress.lends,
   marks: (document) =>
     listAt(objectAt(document, 'status'), 'conditions').some((one) =>
       stringAt(one, 'message').startsWith(OVERDUE),

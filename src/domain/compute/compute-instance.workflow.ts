@@ -1,23 +1,20 @@
-import { plainValue } from '../catalog/parameter-values.ts';
-import { PARAMETERS } from '../catalog/spec-shape.ts';
 import { consoleSentences } from '../consoles.ts';
 import type { JsonObject } from '../json.ts';
-import { byKey, defined, listAt, numberAt, objectAt, stringAt, textOf } from '../json-tools.ts';
+import { defined, listAt, numberAt, objectAt, stringAt, textOf } from '../json-tools.ts';
 import type { Condition } from '../hubs/hub-codecs.ts';
 import { OSAC_GROUP } from '../hubs/hub-object.ts';
+import { attachmentsOf, groupsIn, subnetIn } from '../machines/attachments.ts';
+import { plainParameters } from '../machines/order.ts';
+import { driftIn } from '../machines/observed.ts';
+import { USER_DATA_DEEDS, userDataBeside, userDataOf } from '../machines/user-data.ts';
 import { SECURITY_GROUP, SUBNET } from '../networks/hub-objects.ts';
 import { placeWithParent, wokenByParent, type Parent } from '../placed-with-parent.ts';
 import type { Placed } from '../placed-document.ts';
 import { documentOf, placedKind, type PlacedRun } from '../placed-workflow.ts';
 import {
-  attachmentsOf,
   computeInstance,
-  groupsIn,
-  instanceBound,
-  instanceMakes,
+  instanceAddress,
   pendingRestart,
-  subnetIn,
-  USER_DATA,
   withoutConsole,
   type InstanceCommand,
   type InstanceEvent,
@@ -47,17 +44,6 @@ const diskOf = (disk: JsonObject): JsonObject =>
     storageTier: stringAt(disk, 'storage_tier') || undefined,
   }) as JsonObject;
 
-const userDataOf = ({ subject }: InstanceRun) => (subject as Placed).secrets[USER_DATA];
-
-const parametersText = (spec: JsonObject): string =>
-  JSON.stringify(
-    Object.fromEntries(
-      Object.entries(objectAt(spec, PARAMETERS))
-        .sort(byKey)
-        .map(([name, value]) => [name, plainValue(value as JsonObject)]),
-    ),
-  );
-
 /** Its object as it should be. */
 const wantedSpec = (run: InstanceRun): JsonObject => {
   const document = documentOf(run);
@@ -67,7 +53,7 @@ const wantedSpec = (run: InstanceRun): JsonObject => {
   const sshKey = stringAt(spec, 'ssh_public_key');
   return {
     templateID: stringAt(objectAt(spec, 'template'), 'id'),
-    templateParameters: parametersText(spec),
+    templateParameters: JSON.stringify(plainParameters(spec)),
     cores: resolved?.instanceType.cores ?? 0,
     memoryGiB: resolved?.instanceType.memoryGib ?? 0,
     image: { sourceType: 'registry', sourceRef: resolved?.diskImage.sourceRef ?? '' },
@@ -102,16 +88,6 @@ const observedIn = (object: JsonObject): ObservedInstance => {
   };
 };
 
-/** Fields that somebody else changed since it was sent. What is older than that says nothing. */
-const driftIn = (run: InstanceRun, object: JsonObject): readonly string[] => {
-  const sent = numberAt(run.done['apply']?.result, 'generation');
-  if (numberAt(object, 'generation') < sent) return [];
-  const drift = COMPUTE_INSTANCE.drift?.(objectAt(object, 'spec') as never, wantedSpec(run) as never);
-  return drift !== undefined && 'patch' in drift ? Object.keys(drift.patch ?? {}) : [];
-};
-
-const user = (data: JsonObject): string => ` (${stringAt(objectAt(data, 'holder'), 'id')})`;
-
 const PHASES: { readonly [phase: string]: string } = {
   Starting: 'It starts.',
   Running: 'It runs',
@@ -127,17 +103,10 @@ export const actingComputeInstance = placedKind<InstanceState, InstanceCommand, 
   {
     eventTypes: computeEventTypes,
     object: COMPUTE_INSTANCE,
-    beside: [
-      {
-        step: 'user-data',
-        object: USER_DATA_SECRET,
-        needed: (run) => userDataOf(run) !== undefined,
-        wanted: (run) => ({ spec: {}, secrets: { userData: { ...userDataOf(run) } } }),
-      },
-    ],
+    beside: [userDataBeside(USER_DATA_SECRET)],
     wakes: wokenByParent(FIRST_SUBNET),
     first: [placeWithParent(FIRST_SUBNET, COMPUTE_INSTANCE)],
-    makes: { objects: instanceMakes, bound: instanceBound },
+    makes: { objects: instanceAddress.makes, bound: instanceAddress.bound },
     changes: true,
     again: ['ComputeInstanceRestartDue', 'ComputeInstanceDriftSeen'],
     due: {
@@ -154,7 +123,7 @@ export const actingComputeInstance = placedKind<InstanceState, InstanceCommand, 
     }),
     observed: true,
     ready: (run, object, at) => {
-      const fields = driftIn(run, object);
+      const fields = driftIn(run, object, COMPUTE_INSTANCE, wantedSpec(run));
       if (fields.length > 0) return { type: 'RecordDrift', at, fields };
       // Nobody works on it there yet.
       return stringAt(object, 'phase') === ''
@@ -165,8 +134,7 @@ export const actingComputeInstance = placedKind<InstanceState, InstanceCommand, 
     states: ['accepted', 'starting', 'running', 'stopping', 'stopped', 'paused', 'failed', 'deleting'],
     deeds: {
       place: 'find the hub of its subnet',
-      'user-data': 'send its user data to its hub',
-      'undo-user-data': 'delete its user data from its hub',
+      ...USER_DATA_DEEDS,
       'make-objects': 'make its external IP and the attachment',
       'remove-objects': 'remove what is attached to it',
     },
@@ -181,13 +149,7 @@ export const actingComputeInstance = placedKind<InstanceState, InstanceCommand, 
         const said = PHASES[phase] ?? `Its hub shows it as ${phase}.`;
         return phase !== 'Running' ? said : address === '' ? `${said}.` : `${said}, with address ${address}.`;
       },
-      ComputeInstanceAddressAttached: (data) => {
-        const address = stringAt(data, 'address');
-        return address === ''
-          ? `An external IP was attached to it${user(data)}.`
-          : `Its external IP is ${address}.`;
-      },
-      ComputeInstanceAddressDetached: (data) => `An external IP was detached from it${user(data)}.`,
+      ...instanceAddress.sentences,
       ComputeInstanceRestartDue: 'It is to be restarted now.',
       ComputeInstanceDriftSeen: (data) =>
         `Its object on the hub was changed (${listAt(data, 'fields').map(textOf).join(', ')}); it is sent again.`,

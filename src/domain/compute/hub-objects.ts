@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { fnv1a64, base32 } from '../hash.ts';
 import { plainDrift, type OwnedObject, type OwnedShown } from '../hubs/hub-object.ts';
 import {
   shownConditions,
@@ -9,6 +8,7 @@ import {
   shownText,
   type Condition,
 } from '../hubs/hub-codecs.ts';
+import { userDataSecret } from '../machines/user-data.ts';
 import { explained, networkObject } from '../networks/hub-objects.ts';
 
 /** What a compute instance is on a hub (OSAC's operator), and the Secret that holds its user data. */
@@ -116,37 +116,4 @@ export const COMPUTE_INSTANCE: OwnedObject<InstanceSpec, ShownInstance> = {
   },
 };
 
-const userData = z.object({ userData: z.string() });
-
-/** Read by nobody but its machine: it has the name of that, and goes after it. */
-export const USER_DATA_SECRET: OwnedObject<z.infer<typeof userData>> = {
-  ...networkObject('UserDataSecret', 'computeinstance', 'user data Secrets'),
-  group: '',
-  version: 'v1',
-  plural: 'secrets',
-  owner: 'compute instance',
-  nameOf: (id) => `userdata-${base32(fnv1a64(id))}`,
-  stored: { kind: 'Secret', field: 'stringData' },
-  unwatched: true,
-  withoutPlaybook: true,
-  rights: [
-    {
-      verbs: ['create', 'delete', 'get', 'list', 'patch'],
-      within: 'orders',
-      setup: 'hub-access',
-      optional: true,
-    },
-    {
-      verbs: ['create', 'delete', 'get', 'list', 'patch'],
-      within: 'anywhere',
-      setup: 'tenant-namespaces',
-      optional: true,
-    },
-  ],
-  spec: userData,
-  secretFields: ['userData'],
-  sample: { spec: { userData: 'check' }, status: {} },
-  // What is stored is not read: it is written again whenever its machine is sent again.
-  drift: (_stored, wanted) => ({ patch: wanted }),
-  shown: (object) => ({ ...shownMeta(object, USER_DATA_SECRET.idLabel), spec: { userData: '' } }),
-};
+export const USER_DATA_SECRET = userDataSecret('UserDataSecret', 'computeinstance', 'compute instance');

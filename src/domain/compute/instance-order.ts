@@ -1,40 +1,31 @@
-import { isPublished } from '../catalog/catalog-item.ts';
 import { governedSpec, type CheckValue } from '../catalog/field-governance.ts';
 import { itemGovernance } from '../catalog/item-governance.ts';
 import { PARAMETERS } from '../catalog/spec-shape.ts';
 import { parametersOf } from '../catalog/templates.ts';
-import type { AddressPool, CatalogueObject } from '../clusters/catalogue.ts';
+import type { CatalogueObject } from '../clusters/catalogue.ts';
 import { sshKeyRejection } from '../clusters/revise.ts';
 import { invalid, isRefused, reject, type Rejection } from '../decider.ts';
 import type { JsonObject } from '../json.ts';
 import { defined, isObject, listAt, numberAt, objectAt, stringAt } from '../json-tools.ts';
+import { factsOf, itemRejection, templateRejection, type Source } from '../machines/order.ts';
 import type { ResolvedInstance } from './event-shapes.ts';
 import { disksRejection, INSTANCE_SPEC, runStrategyRejection } from './instance-spec.ts';
 
 /** From what a caller sent and the catalogue as it is now to the facts of an order (OSAC). Pure. */
-type Source = {
-  readonly item?: CatalogueObject;
-  readonly template: CatalogueObject | undefined;
-};
-
 /** Exactly one of template and catalogue item must be there, and may be ordered. */
 export const sourceRejection = (asked: JsonObject, { item, template }: Source): Rejection | undefined => {
   const field = 'spec.catalog_item';
   if (asked['template'] !== undefined && asked['catalog_item'] !== undefined)
     return invalid('TEMPLATE_AND_ITEM', field, 'give either a template or a catalog item, not both');
-  if (item !== undefined && !isPublished(item.document))
-    return reject('not-found', 'ITEM_NOT_PUBLISHED', `catalog item '${item.name}' is not published`, {
-      field,
-    });
+  const unpublished = itemRejection(item);
+  if (unpublished !== undefined) return unpublished;
   if (template === undefined)
     return invalid(
       'FIELD_REQUIRED',
       'spec.template',
       'template is mandatory: give a template or a catalog item',
     );
-  return template.deleting
-    ? invalid('TEMPLATE_DELETED', 'spec.template', `template '${template.name}' is being deleted`)
-    : undefined;
+  return templateRejection(template);
 };
 
 /** The spec with the defaults of the item, then those of the template. */
@@ -151,35 +142,7 @@ export const resolvedInstance = ({
   };
 };
 
-/** `pools`: on the hub of its subnet, the one with most free addresses first. */
-export const poolFor = (pools: readonly AddressPool[], hub: string): AddressPool | Rejection =>
-  pools.find((pool) => pool.hub === hub) ??
-  reject(
-    'failed-precondition',
-    'NO_EXTERNAL_IP_POOL',
-    'no external IP pool on the hub of its subnet is ready with a free address: the compute instance cannot get an external address automatically',
-    { field: 'spec.auto_external_ip_attachment' },
-  );
-
-const factsOf = ({ id, name, revision }: CatalogueObject) => ({ id, name, revision });
-
 const obsolete = (words: string, name: string, field: string): Rejection =>
   reject('failed-precondition', 'OBSOLETE', `${words} '${name}' is obsolete: choose another one`, {
     field: `spec.${field}`,
   });
-
-/** Why nothing can stand in a subnet or behind a group now. */
-export const notReady = (words: string, id: string, state: string): Rejection =>
-  reject(
-    'failed-precondition',
-    'NETWORK_NOT_READY',
-    `${words} '${id}' is not in READY state (current state: ${state.replace(/^.*_STATE_/, '') || 'UNSPECIFIED'})`,
-    { field: 'spec.network_attachments' },
-  );
-
-export const otherNetwork = (): Rejection =>
-  invalid(
-    'OTHER_NETWORK',
-    'spec.network_attachments',
-    'all subnets and security groups of a compute instance must be of one virtual network',
-  );

@@ -1,5 +1,6 @@
 import { documentKind } from '../catalog/document-kind.ts';
 import { staged } from '../catalog/life-stages.ts';
+import { sharedRejection } from '../catalog/shared-only.ts';
 import { reject, type Rejection } from '../decider.ts';
 import type { JsonObject } from '../json.ts';
 import { isObject, numberAt, objectAt, stringAt } from '../json-tools.ts';
@@ -14,7 +15,6 @@ const STAGES = {
 } as const;
 const STATES: readonly unknown[] = [STAGES.active, STAGES.deprecated, STAGES.obsolete];
 const MAX_GPUS = 16;
-const SHARED = 'shared';
 
 export const instanceType = documentKind({
   kind: 'instanceType',
@@ -45,23 +45,11 @@ export const instanceType = documentKind({
     };
   },
   check: (document, { name, tenant, previous }) =>
-    tenantRejection(tenant) ??
+    sharedRejection(tenant, 'instance types') ??
     sizesRejection(objectAt(document, 'spec')) ??
     stateRejection(objectAt(document, 'spec'), previous === undefined) ??
     replacementRejection(objectAt(document, 'spec'), name),
 });
-
-const tenantRejection = (tenant: string): Rejection | undefined =>
-  tenant === SHARED
-    ? undefined
-    : reject(
-        'invalid',
-        'NOT_SHARED',
-        `instance types belong to tenant '${SHARED}': leave 'metadata.tenant' out`,
-        {
-          field: 'metadata.tenant',
-        },
-      );
 
 const sizesRejection = (spec: JsonObject): Rejection | undefined => {
   for (const field of ['cores', 'memory_gib'])

@@ -26,6 +26,8 @@ export type PlacementRequest = {
   readonly objectName?: string;
   /** Kinds of objects that the hub must be able to hold, besides those that no hub can be without. */
   readonly objects?: readonly string[];
+  /** Kinds of objects that are to follow it there: a hub that carries them all comes before one that does not. */
+  readonly followers?: readonly string[];
   /** Absent: any hub. */
   readonly hub?: string;
   /** Absent: any zone. */
@@ -99,10 +101,10 @@ export const place = (
   weights: Weights = DEFAULT_WEIGHTS,
 ): Placement => {
   const realHub = candidates.some(isReal);
-  const filtered = candidates.map((candidate) => ({
-    candidate,
-    refusals: refusalsOf(request, candidate, realHub),
-  }));
+  const filtered = preferred(
+    request,
+    candidates.map((candidate) => ({ candidate, refusals: refusalsOf(request, candidate, realHub) })),
+  );
   const fitting = filtered.filter(({ refusals }) => refusals.length === 0).map(({ candidate }) => candidate);
   const scored = filtered
     .map(({ candidate, refusals }) => ({
@@ -128,6 +130,25 @@ export const place = (
     detail: detailOf(filtered),
     decision,
   };
+};
+
+type Filtered = { readonly candidate: Candidate; readonly refusals: readonly Refusal[] };
+/** Where one of several hubs carries all that is to follow, those that do not are passed over. */
+const preferred = (
+  { followers = [] }: PlacementRequest,
+  filtered: readonly Filtered[],
+): readonly Filtered[] => {
+  const lackedOn = ({ health }: Candidate): readonly string[] =>
+    followers.filter((each) => health?.lacking?.kinds.some(({ kind }) => kind === each));
+  const isBest = ({ candidate, refusals }: Filtered): boolean =>
+    refusals.length === 0 && lackedOn(candidate).length === 0;
+  if (!filtered.some(isBest)) return filtered;
+  return filtered.map(({ candidate, refusals }) => {
+    const lacked = lackedOn(candidate);
+    if (lacked.length === 0) return { candidate, refusals };
+    const text = `it carries no ${lacked.join(' or ')}, which another hub does`;
+    return { candidate, refusals: [...refusals, { kind: 'other', text } as const] };
+  });
 };
 
 /**

@@ -34,7 +34,7 @@ export const actingExternalIpAttachment = placedKind<AttachmentState, Attachment
     eventTypes: networkEventTypes,
     object: EXTERNAL_IP_ATTACHMENT,
     wakes: {
-      types: [...ADDRESS_NEWS, 'HubSelected', 'ComputeInstancePlaced'],
+      types: [...ADDRESS_NEWS, 'HubSelected', 'ComputeInstancePlaced', 'BareMetalInstancePlaced'],
       of: (run) => awaitedBy(run, 'attach') || awaitedBy(run, 'place') || addressIn(documentOf(run)),
     },
     first: [

@@ -91,6 +91,17 @@ const MACHINES = lifecycle(MACHINE, 'compute_instance');
 /** Of resource types that OSAC does not meter. */
 const EXTRA = [
   lifecycle(record({ external_ip_pool: TEXT }), 'external_ip'),
+  lifecycle(
+    record({
+      'host_type?': TEXT,
+      'bare_metal_instance_type?': TEXT,
+      // Of its components; of the instance as a whole there is none.
+      'measure?': { enum: ['reserved', 'powered'] },
+      // 0: this component ended, while the other goes on.
+      'node_count?': COUNT,
+    }),
+    'bare_metal_instance',
+  ),
   lifecycle(record({ network_class: TEXT }), 'virtual_network'),
   lifecycle(record({ virtual_network: TEXT }), 'subnet'),
   lifecycle(record({ storage_tier: TEXT, size_gib: { type: 'integer', minimum: 1 } }), 'volume'),
@@ -114,7 +125,7 @@ export const METERING_MESSAGES: readonly MeteringMessage[] = [
     data: { anyOf: [heartbeat(COMPONENT), heartbeat(MACHINE)] },
   },
   // What is billed as a whole has no component, so that its amounts never change.
-  ...['created', 'started', 'resumed', 'suspended', 'deleted'].map((change) => ({
+  ...['created', 'started', 'resumed', 'suspended', 'updated', 'deleted'].map((change) => ({
     type: `osac.resource.${change}.v1`,
     name: `${METERING_TOPICS.extra}.${change}.v1`,
     topic: METERING_TOPICS.extra,

@@ -90,19 +90,14 @@ const nameOf = ({ path }: LedgerCall, services: LaneServices): string => {
   ]);
   if (known.has(name)) return name;
   const near = meant(name, [...known]);
-  throw new ApiError('NOT_FOUND', `lane '${name.slice(0, LETTERS)}' not found${near || someOf([...known])}`);
+  throw new ApiError(
+    'NOT_FOUND',
+    `lane '${name.slice(0, LETTERS)}' not found${near || '; those of a hub are hub:<id> and hub:<id>:<kind of object>, and `ledgerctl lanes list` shows what is at work'}`,
+  );
 };
 
-const someOf = (known: readonly string[]): string => {
-  const first = known.filter((lane) => !lane.startsWith('automation:')).slice(0, NAMED);
-  const more = first.length < NAMED ? '' : ' and others';
-  return `; there are ${first.join(', ')}${more}, and of each hub ${LANES_OF_A_HUB}: ledgerctl hubs list`;
-};
-
-const LANES_OF_A_HUB = lanesOfHub('<id>').join(', ');
-/** Characters of a name that are repeated, and lanes that are named instead. */
+/** Characters of a name that are repeated. */
 const LETTERS = 100;
-const NAMED = 5;
 
 /** An idle lane is not kept: it has no trouble and nothing to do. */
 const stateOf = (call: LedgerCall, services: LaneServices): Lane => {

@@ -8,6 +8,7 @@ import { isGivenUp } from '../../domain/hubs/hub.resource.ts';
 import { defined } from '../../domain/json-tools.ts';
 import { aggregateOf, hub, kindOf } from '../../domain/kinds.ts';
 import type { ResourceKind } from '../../domain/resource.ts';
+import type { ResourceRow } from '../../projections/read-models.ts';
 import { objectNotFound, rejected, unfit, type ApiError } from '../errors.ts';
 import type { Answer, Call, Handler, IdMessage } from './call.ts';
 import { forgetFormer } from './secrets.ts';
@@ -103,21 +104,15 @@ const removeOnce = async <S, C extends { readonly type: string }, E extends Doma
   };
   // First: what would stay anyway is not to be freed of its users.
   if (!pending) refuse(blocked?.(id));
-  const limit = kind.countsUsers === true ? COUNTED_USERS : NAMED_USERS + 1;
   const users =
     kind.protectedWhileReferenced && !pending && !givenUp
-      ? services.resources.referencedBy(kind.kind, id, { limit })
+      ? services.resources.referencedBy(kind.kind, id, { limit: MOST_USERS })
       : [];
+  const whyInUse = (by: readonly User[]): string =>
+    (kind.countsUsers === true ? countedUsers(kind.message, id, by) : inUse(kind.words, live.name, by)) +
+    namesOf(by, (user) => services.resources.get(user.kind, user.id, principal.visibility));
   const inUseBy = async (by: readonly User[]): Promise<ApiError> =>
-    kind.countsUsers === true
-      ? unfit(countedUsers(kind.message, id, by), 'STILL_REFERENCED')
-      : inUse(
-          kind.words,
-          live.name,
-          by,
-          principal.admin,
-          kind.kind === hub.kind ? await ordersOn(id, services) : '',
-        );
+    unfit(whyInUse(by) + (kind.kind === hub.kind ? await ordersOn(id, services) : ''), 'STILL_REFERENCED');
   if (users.length > 0) throw await inUseBy(users);
   if (write.dryRun === true) {
     if (kind.kind === hub.kind && !pending && !givenUp && !(await tryToCloseHub(id, revision, services)))
@@ -131,14 +126,8 @@ const removeOnce = async <S, C extends { readonly type: string }, E extends Doma
   if (secured) refuse(await secure(id, revision, context.commandId));
   // The looks above refuse nearly all; what is on its way is known only once nothing more can come.
   const unreferenced = (): Rejection | undefined => {
-    const late = services.resources.referencedBy(kind.kind, id, { limit });
-    if (late.length > 0) {
-      const why =
-        kind.countsUsers === true
-          ? countedUsers(kind.message, id, late)
-          : inUse(kind.words, live.name, late, principal.admin).message;
-      return stillIn('STILL_REFERENCED', why);
-    }
+    const late = services.resources.referencedBy(kind.kind, id, { limit: MOST_USERS });
+    if (late.length > 0) return stillIn('STILL_REFERENCED', whyInUse(late));
     const reason = blocked?.(id);
     return reason === undefined ? undefined : stillIn('STILL_IN_USE', reason);
   };
@@ -196,8 +185,11 @@ const tryToCloseHub = async (
 };
 
 type User = { readonly kind: string; readonly id: string };
-const NAMED_USERS = 3;
-const COUNTED_USERS = 1_000;
+const NAMED_USERS = 5;
+const MOST_USERS = 1_000;
+/** For names, of callers who may not see all. */
+const LOOKED_AT = 100;
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 const countedUsers = (message: string, id: string, users: readonly User[]): string => {
   const counts = Map.groupBy(users, ({ kind }) => kindOf(kind)?.message ?? kind);
@@ -205,28 +197,29 @@ const countedUsers = (message: string, id: string, users: readonly User[]): stri
   return `cannot delete ${message} '${id}': ${all} still reference it`;
 };
 
-/**
- * `users`: what points at it, one more than are named when there are more. Everybody is told of which kinds it is;
- * ids are for those who may see them all.
- */
-const inUse = (
-  words: string,
-  name: string,
+/** Everybody is told of which kinds they are. */
+const inUse = (words: string, name: string, users: readonly User[]): string => {
+  const kinds = [...new Set(users.map(({ kind }) => `one ${wordsOf(kind)}`))].join(' and ');
+  return `cannot delete ${words} '${name}': it is in use by at least ${kinds || 'one other object'}`;
+};
+const wordsOf = (kind: string): string => kindOf(kind)?.words ?? kind;
+
+/** As the end of a sentence, those that the caller may see: by id where somebody chose it. */
+const namesOf = (
   users: readonly User[],
-  withIds: boolean,
-  more = '',
-): ApiError => {
-  const wordsOf = (kind: string): string => kindOf(kind)?.words ?? kind;
-  const named = [...new Set(users.map(({ kind }) => `one ${wordsOf(kind)}`))].join(' and ');
-  const ids = users
-    .slice(0, NAMED_USERS)
-    .map(({ kind, id }) => `${wordsOf(kind)} '${id}'`)
-    .join(', ');
-  const who = withIds && ids !== '' ? `: ${ids}${users.length > NAMED_USERS ? ' and others' : ''}` : '';
-  return unfit(
-    `cannot delete ${words} '${name}': it is in use by at least ${named === '' ? 'one other object' : named}${who}${more}`,
-    'STILL_REFERENCED',
-  );
+  rowOf: (user: User) => Pick<ResourceRow, 'name'> | undefined,
+): string => {
+  const looked = users.slice(0, LOOKED_AT);
+  const seen = looked.flatMap((user) => {
+    const row = rowOf(user);
+    const shown = UUID.test(user.id) ? row?.name || user.id : user.id;
+    return row === undefined ? [] : [`${wordsOf(user.kind)} '${shown}'`];
+  });
+  if (seen.length === 0) return '';
+  const others =
+    seen.length - NAMED_USERS + (seen.length === looked.length ? users.length - looked.length : 0);
+  const more = others > 0 ? ` and ${others} more` : '';
+  return `: ${seen.slice(0, NAMED_USERS).join(', ')}${more}`;
 };
 
 const deleted = (position: string | undefined): Answer => ({ body: '{}', ...defined({ position }) });

@@ -37,6 +37,8 @@ export const MENTIONS: { readonly [type: string]: readonly Mention[] } = {
   ExternalIPDetached: [HOLDER],
   ClusterEndpointAttached: [HOLDER],
   ClusterEndpointDetached: [HOLDER],
+  BareMetalInstanceAddressAttached: [HOLDER],
+  BareMetalInstanceAddressDetached: [HOLDER],
   ComputeInstanceAddressAttached: [HOLDER],
   ComputeInstanceAddressDetached: [HOLDER],
   SubnetRangesClaimed: [HOLDER],

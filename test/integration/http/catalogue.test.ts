@@ -346,7 +346,8 @@ describe('catalogue kinds over HTTP', () => {
       expect(held.status).to.equal(400);
       expect(held.json).to.include({
         code: 9,
-        message: "tenant 'leaving' cannot be deleted because it still has objects of kind host type",
+        message:
+          "tenant 'leaving' cannot be deleted because it still has objects of kind host type: 'theirs'",
       });
       await admin('DELETE', `${PRIVATE}/host_types/theirs`);
       expect((await admin('DELETE', `${PRIVATE}/tenants/leaving`)).text).to.equal('{}');

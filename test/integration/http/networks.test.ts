@@ -228,8 +228,16 @@ describe('network classes, virtual networks and subnets, over HTTP', () => {
       await user('DELETE', `${NETWORKS}/${network}`),
       400,
       9,
-      `cannot delete VirtualNetwork '${network}': 1 Subnet(s) still reference it`,
+      `cannot delete VirtualNetwork '${network}': 1 Subnet(s) still reference it: subnet '`,
     );
+    const others: string[] = [];
+    for (let i = 0; i < 6; i += 1)
+      others.push(textAt(ok(await part(network, `10.0.${16 + i}.0/24`, { id: `${network}-${i}` })), 'id'));
+    const many = textAt((await user('DELETE', `${NETWORKS}/${network}`)).json, 'message');
+    expect(many).to.match(
+      /: 7 Subnet\(s\) still reference it: (subnet '[^']+', ){4}subnet '[^']+' and 2 more$/,
+    );
+    for (const id of others) ok(await user('DELETE', `${SUBNETS}/${id}`));
     ok(await user('DELETE', `${SUBNETS}/${one}`));
     expect(await claimed(network)).to.deep.equal([]);
     const two = textAt(ok(await part(network, '10.0.1.0/25')), 'id');

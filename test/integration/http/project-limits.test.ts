@@ -38,7 +38,7 @@ const CALLERS: { readonly [name: string]: TokenOptions } = {
 const LIMITED = ['viewer', 'manager', 'both'];
 
 /** Kinds that belong to no tenant, or to a tenant as a whole. */
-const NOT_IN_PROJECTS = ['tenant', 'role', 'instanceType', 'hub', 'project', 'user'];
+const NOT_IN_PROJECTS = ['tenant', 'role', 'instanceType', 'bareMetalInstanceType', 'hub', 'project', 'user'];
 
 /** docs/administration.md "Who may do what". */
 describe('rights inside a tenant', () => {

@@ -132,7 +132,7 @@ describe('references between objects over HTTP', () => {
     expect((await admin('GET', path)).status).to.equal(404);
   });
 
-  it('tenants are told of kinds, not of ids', async () => {
+  it('tenants are told what they may see, by name', async () => {
     const secret = await make(alice, `${PUBLIC}/secrets`, {
       metadata: { name: 'pull' },
       data: { pull_secret: b64('{"auths":{}}') },
@@ -144,7 +144,9 @@ describe('references between objects over HTTP', () => {
     const cluster = await make(alice, `${PUBLIC}/clusters`, order);
     const reply = await alice('DELETE', `${PUBLIC}/secrets/${secret}`);
     expect(reply.status).to.equal(400);
-    expect(message(reply)).to.equal("cannot delete secret 'pull': it is in use by at least one cluster");
+    expect(message(reply)).to.equal(
+      "cannot delete secret 'pull': it is in use by at least one cluster: cluster 'with-secret'",
+    );
     expect((await alice('DELETE', `${PUBLIC}/clusters/${cluster}`)).status).to.equal(200);
     expect((await alice('DELETE', `${PUBLIC}/secrets/${secret}`)).status).to.equal(200);
   });

@@ -102,7 +102,7 @@ describe('the services of OSAC', () => {
       const { verb, at } = rest;
       const filter = at.includes('/events') ? '?filter=(' : '';
       const { status, json } = await admin(verb, at + filter, verb === 'GET' ? undefined : {});
-      const isUnknown = status === 404 && String(json['message']) === 'Not Found';
+      const isUnknown = status === 404 && JSON.stringify(json['message']) === '"Not Found"';
       if (isUnknown || (status === 501) === isServed) wrong.push(`${verb} ${at}: ${status}`);
     }
     expect(wrong).to.deep.equal([]);

@@ -131,7 +131,7 @@ describe('HTTP: tenants', () => {
     expect([held.status, held.json['code'], held.json['message']]).to.deep.equal([
       400,
       9,
-      "tenant 't1' cannot be deleted because it still has objects of kind project",
+      "tenant 't1' cannot be deleted because it still has objects of kind project: 'a'",
     ]);
     await admin('DELETE', `${PRIVATE}/projects/${textAt(made.json, 'id')}`);
     const secret = await admin('POST', `${PRIVATE}/secrets`, {

@@ -274,7 +274,7 @@ describe('usage over HTTP', () => {
       // Each of these would be a bill of nothing, or of everybody.
       [
         'kind=clusters',
-        "query parameter 'kind' must be cluster or computeInstance or externalIp or volume or virtualNetwork or subnet: nothing else is metered",
+        "query parameter 'kind' must be cluster or computeInstance or bareMetalInstance or externalIp or volume or virtualNetwork or subnet: nothing else is metered",
       ],
       ['kind=', "query parameter 'kind' must not be empty"],
       ['tenant=', "query parameter 'tenant' must not be empty"],

@@ -112,7 +112,7 @@ describe('external IP attachments on a simulated hub', () => {
       await attach(ip, cluster, 'API', {}, { 'x-dry-run': 'true' }),
     ];
     expect([wrong.status, wrong.json['code']], wrong.text).to.deep.equal([400, 9]);
-    expect(wrong.text).to.include('are on different hubs');
+    expect(wrong.text).to.include(`are on different hubs: take one of pool '${pool}'`);
     expect(dry.status, dry.text).to.equal(200);
     for (const id of ips) expect(await people.statusAt(ipAt(id))).to.not.have.property('attached');
 

@@ -59,7 +59,7 @@ describe('volumes on a simulated hub', () => {
       [`${TIERS}/gold`, /in use by at least one volume/],
       [
         `${BACKENDS}/ceph-1`,
-        /^cannot delete StorageBackend 'ceph-1': 1 StorageTier\(s\) still reference it$/,
+        /^cannot delete StorageBackend 'ceph-1': 1 StorageTier\(s\) still reference it: storage tier 'gold'$/,
       ],
     ] as const)
       expect(textAt((await people.admin('DELETE', path)).json, 'message')).to.match(code);

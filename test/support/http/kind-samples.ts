@@ -1,4 +1,5 @@
 import { fnv1a32 } from '../../../src/domain/hash.ts';
+import { bareMetalInstanceType } from '../../../src/domain/bare-metal/bare-metal-instance-type.resource.ts';
 import { kinds } from '../../../src/domain/kinds.ts';
 import { networkClass } from '../../../src/domain/networks/network-class.resource.ts';
 import { eventually } from '../eventually.ts';
@@ -94,6 +95,8 @@ export const makeHousePool = async (
     ['POST', 'instance_types', HOUSE_TYPE],
     ['POST', 'disk_images', { id: 'house-image', ...named('house-image'), spec: IMAGE }],
     ['POST', 'compute_instance_templates', HOUSE_MACHINE],
+    ['POST', 'baremetal_instance_templates', { ...HOUSE_SERVER, ...named('house-server') }],
+    ['POST', 'baremetal_instance_catalog_items', HOUSE_ITEM],
     ['POST', 'storage_backends', { id: 'house-backend', metadata: { name: 'house-backend' }, spec: backend }],
     ['POST', 'storage_tiers', { metadata: { name: 'house-tier' }, spec: TIER }],
   ] as const)
@@ -139,6 +142,15 @@ const HOUSE_MACHINE = {
     disk_image: { id: 'house-image' },
   },
 };
+const HOUSE_SERVER = { id: 'house.server', title: 'House' };
+const HOUSE_ITEM = {
+  id: 'house-server',
+  ...named('house-server'),
+  title: 'House',
+  template: { id: 'house.server' },
+  published: true,
+  field_definitions: [{ path: 'network_attachments', display_name: 'Networks', editable: true, default: [] }],
+};
 /** In the house's subnet. */
 const MACHINE = {
   template: { id: 'house.machine' },
@@ -147,6 +159,28 @@ const MACHINE = {
 
 /** Of kinds that need more than their declared example. */
 const OWN: { readonly [kind: string]: Sample } = {
+  bareMetalInstance: {
+    body: (name) => ({
+      ...named(name),
+      spec: {
+        catalog_item: { id: 'house-server' },
+        network_attachments: [{ subnet: { id: 'house-subnet' } }],
+      },
+    }),
+  },
+  bareMetalInstanceCatalogItem: {
+    body: (name) => ({ ...named(name), title: 'Item', template: { id: 'house.server' }, published: true }),
+  },
+  bareMetalInstanceTemplate: {
+    body: (name) => ({
+      ...named(name),
+      id: `house.templates.bm_${name.replaceAll('-', '_')}`,
+      title: 'T',
+    }),
+  },
+  bareMetalInstanceType: {
+    body: (name) => ({ metadata: { name }, ...bareMetalInstanceType.example }),
+  },
   cluster: { body: (name) => ({ ...named(name), spec: { ...SPEC, pull_secret: '{"auths":{}}' } }) },
   computeInstance: { body: (name) => ({ ...named(name), spec: MACHINE }) },
   computeInstanceCatalogItem: {

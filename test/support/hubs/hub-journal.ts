@@ -74,7 +74,7 @@ const specIn = (record: string): object => {
   return writes.findLast(({ kind }) => kind === 'patch')?.spec ?? spec;
 };
 
-type MachineSpec = { readonly runStrategy: string; readonly restartRequestedAt?: string };
+type MachineSpec = { readonly runStrategy?: string; readonly restartRequestedAt?: string };
 type MachineRecord = {
   readonly createdAt: number;
   readonly spec: MachineSpec;
@@ -87,6 +87,7 @@ const REACTION_MS = 10;
 /** After each write a machine takes `accept` to begin, `finish` to be as wanted; one that changes its power is off meanwhile. */
 const timesRun = (record: string): (readonly [from: number, to?: number])[] => {
   const { createdAt, spec: first, life, writes } = JSON.parse(record) as MachineRecord;
+  if (first.runStrategy === undefined) return [];
   const ran: [from: number, to?: number][] = [];
   let settled: MachineSpec | undefined;
   const off = (at: number): void => {
@@ -101,7 +102,8 @@ const timesRun = (record: string): (readonly [from: number, to?: number])[] => {
     const runs = spec.runStrategy === 'Always';
     const begun = at + life.accept;
     const isSame =
-      settled?.runStrategy === spec.runStrategy &&
+      settled !== undefined &&
+      settled.runStrategy === spec.runStrategy &&
       (!runs || settled.restartRequestedAt === spec.restartRequestedAt);
     if (begun < next && !isSame) off(begun);
     const done = begun + life.finish;
@@ -124,7 +126,7 @@ const objectsIn = (db: DatabaseSync): HubObjectRow[] =>
       name: String(row['name']),
       id: row['object_id'] === null ? undefined : String(row['object_id']),
       spec: specIn(String(row['record'])),
-      ran: row['kind'] === 'ComputeInstance' ? timesRun(String(row['record'])) : [],
+      ran: timesRun(String(row['record'])),
       effectId: String(row['effect_id']),
       createdAt: Number(row['created_at']),
       deletionAt: row['deletion_at'] === null ? undefined : Number(row['deletion_at']),
@@ -141,15 +143,6 @@ export const readHubCalls = (file: string): HubCall[] => withFile(file, callsIn)
 
 /** Every object that ever was on the hub, in the order of creation. */
 export const readHubObjects = (file: string): HubObjectRow[] => withFile(file, objectsIn);
-
-/** What the hub has written down of the objects that stand for one of ours: their beginning and every later write. */
-export const readHubRecords = (file: string, kind: string, id: string): object[] =>
-  withFile(file, (db) =>
-    db
-      .prepare('SELECT record FROM objects WHERE kind = ? AND object_id = ? ORDER BY sequence')
-      .all(kind, id)
-      .map(({ record }) => JSON.parse(String(record)) as object),
-  );
 
 /** Every ClusterOrder that ever was on the hub, in the order of creation. */
 export const readHubOrders = (file: string): HubOrder[] => withFile(file, ordersIn);

@@ -74,7 +74,7 @@ export const createClients = (world: World, random: Random): Clients => {
     });
     const { verb, path, idempotencyKey } = request;
     const how =
-      reply === undefined ? 'no answer' : `${reply.status} ${reply.reason} ${reply.message}`.trimEnd();
+      reply === undefined ? 'no answer' : `${reply.status} ${reply.reason} ${said(reply)}`.trimEnd();
     trace.note('client', `${verb} ${path} [${idempotencyKey}] at ${incarnation.life.name}: ${how}`);
     if (reply !== undefined && reply.status === 500) {
       world.fail(new Violation(`${verb} ${path} answered 500: ${reply.message}`));
@@ -167,6 +167,9 @@ export const createClients = (world: World, random: Random): Clients => {
     },
   };
 };
+
+/** Without the cause, whose lines differ from thread to thread. */
+const said = ({ message }: Reply): string => message.replace(/ \(.*/s, '');
 
 const sameObject = (world: World, request: Request, first: Reply, second: Reply): void => {
   if (request.verb !== 'POST' || request.surface === 'ledger') return;

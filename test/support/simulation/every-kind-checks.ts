@@ -1,5 +1,3 @@
-import { BEHAVIOURS } from '../../../src/adapters/management-cluster/simulated/behaviours/behaviours.ts';
-import type { ObjectRecord } from '../../../src/adapters/management-cluster/simulated/record.ts';
 import { meteredKinds } from '../../../src/domain/acting-kinds.ts';
 import { HUB_OBJECTS, isOwned } from '../../../src/domain/hub-objects.ts';
 import { isObject, objectAt, stringAt } from '../../../src/domain/json-tools.ts';
@@ -81,34 +79,9 @@ export const checkNothingLeft = async (world: World): Promise<void> => {
 /** Times of hubs have whole seconds, and what lasts less than that may not be seen. */
 const TOLERANCE_MS = 1_000;
 
-const RUNS = /^(Running|Ready)$/;
-
-type Span = { readonly from: number; readonly to: number };
-
-/** When an object ran, by what its hub has written down of it. */
-const ranOn = (record: ObjectRecord, now: number): readonly Span[] => {
-  const living = BEHAVIOURS.find(({ kind }) => kind.kind === record.kind)?.live(record);
-  const spans: Span[] = [];
-  let since: number | undefined;
-  for (
-    let at: number | undefined = record.createdAt;
-    living !== undefined && at !== undefined && at <= now;
-  ) {
-    const { object, nextAt } = living(at);
-    const runs = RUNS.test((object as { readonly phase?: string } | undefined)?.phase ?? '');
-    if (runs) since ??= at;
-    else if (since !== undefined) {
-      spans.push({ from: since, to: at });
-      since = undefined;
-    }
-    at = nextAt;
-  }
-  return since === undefined ? spans : [...spans, { from: since, to: now }];
-};
-
 /**
- * Every machine is billed for the time in which its hub says that it ran, until somebody wanted it gone. A hub does not
- * say when other things became ready: they are billed from when it was seen, and never for longer.
+ * Every machine is billed for the time in which its hub says that it ran, until somebody wanted it gone; other things from
+ * when they were seen to be ready, and never for longer than they are there.
  */
 export const checkBills = (world: World): void => {
   const now = BEGINNING + Math.floor(world.agenda.now());
@@ -129,14 +102,17 @@ export const checkBills = (world: World): void => {
       for (const { sinceMs } of metering.open) billed += now - sinceMs;
       const wanted = events.find(({ type }) => type.endsWith('DeletionRequested'));
       const end = wanted === undefined ? now : Date.parse(stringAt(wanted.data, 'at'));
-      const spans = world.plan.hubs.flatMap(({ id: hub }) =>
-        world.recordsOn(hub, hubObjects[0]?.kind ?? '', id).flatMap((record) => ranOn(record, now)),
-      );
-      const ran = spans.reduce((sum, { from, to }) => sum + Math.max(0, Math.min(to, end) - from), 0);
-      const most = TOLERANCE_MS * (changes + 2 * spans.length);
-      const view = viewOf(world, kind, id);
+      const last = viewOf(world, kind, id);
       const isMachine =
-        view?.exists === true && stringAt(objectAt(view.document, 'spec'), 'run_strategy') !== '';
+        last?.exists === true && stringAt(objectAt(last.document, 'spec'), 'run_strategy') !== '';
+      const spans = world.plan.hubs
+        .flatMap(({ id: hub }) => world.objectsOn(hub))
+        .filter((object) => object.id === id && object.kind === hubObjects[0]?.kind)
+        .flatMap(({ ran: times, createdAt, goneAt }) =>
+          isMachine ? times : [[createdAt, goneAt ?? now] as const],
+        );
+      const ran = spans.reduce((sum, [from, to = now]) => sum + Math.max(0, Math.min(to, end) - from), 0);
+      const most = TOLERANCE_MS * (changes + 2 * spans.length);
       if (billed - ran > most || (isMachine && ran - billed > most))
         world.fail(new Violation(`${kind} ${id} is billed for ${billed} ms and ran for ${ran} ms`));
     }

@@ -24,23 +24,18 @@ const HOUR = 60 * MINUTE;
 export const planOfEveryKind = (seed: number): Plan => {
   const random = randomOf(seed).fork('every kind');
   const { real: _real, networks: _networks, ...plan } = planOf(seed);
-  const away = { from: random.int(5, 40) * 1_000, ms: HOUR };
+  const outage = { from: random.int(5, 40) * 1_000, ms: HOUR };
   const isAway = random.chance(0.15);
   return {
     ...plan,
     store: { ...plan.store, brokenRead: plan.store.brokenRead / 8 },
-    hubs: ['sim-a', 'sim-b'].map((id, n) => ({
-      id,
-      controlPlanes: 10,
-      nodes: 100,
-      ...(isAway && n === 0 ? { outage: away } : {}),
-    })),
+    hubs: ['sim-a', 'sim-b'].map((id) => ({ id, controlPlanes: 10, nodes: 100 })),
     clusters: random.int(1, 2),
     activeMs: random.int(15, 30) * 1_000,
     clockJumps: false,
     hubTroubles: 0,
     deletesAll: true,
-    everyKind: { guests: random.int(0, 2), deeds: random.int(2, 8) },
+    everyKind: { guests: random.int(0, 2), deeds: random.int(2, 8), ...(isAway ? { outage } : {}) },
   };
 };
 
@@ -57,12 +52,15 @@ const act = async (world: World): Promise<void> => {
   for (let place = 1; place <= plan.instances; place += 1) world.keepRunning(place);
   await until(world, 'the catalogue is there', workload.prepare(), 5 * MINUTE);
   await until(world, 'every kind can be ordered', all.prepare(), 10 * MINUTE);
+  const [first] = plan.hubs;
+  const { from = 0, ms = 0 } = plan.everyKind?.outage ?? {};
+  const back = world.agenda.now() + from + ms;
+  if (ms > 0) {
+    world.agenda.after('world', from, () => world.sendAway([first?.id ?? '']));
+    world.agenda.after('world', from + ms, () => world.sendAway([]));
+  }
   const busy = Promise.all([workload.run(), all.run()]);
   await until(world, 'every request is answered', busy, plan.activeMs + 3 * HOUR);
-  const back = Math.max(
-    0,
-    ...plan.hubs.map(({ outage }) => (outage === undefined ? 0 : outage.from + outage.ms)),
-  );
   await pass(world, Math.max(0, back - world.agenda.now()));
 
   world.calmDown();

@@ -269,12 +269,17 @@ export const createEveryKind = (
       for (const { path, body } of await houseCatalogue()) {
         if (path !== networkClass.collection) await create(path, body, undefined, 50);
       }
-      for (const [n, { id: hub }] of plan.hubs.entries()) {
+      // Two of one hub would have addresses in common: one of them is refused.
+      const [first] = plan.hubs;
+      const pools = plan.hubs.map(({ id }, n) => ({ hub: id, range: `192.0.2.${16 * n}/28` }));
+      if (first !== undefined) pools.push({ hub: first.id, range: '192.0.2.0/29' });
+      const made = pools.map(async ({ hub, range }, n) => {
         const annotations = { ...QUICK, [HUB_ANNOTATION]: hub, 'fulfillment-ledger/quarantine': 'PT0S' };
-        const spec = { cidrs: [`192.0.2.${16 * n}/28`], ip_family: 'IP_FAMILY_IPV4' };
+        const spec = { cidrs: [range], ip_family: 'IP_FAMILY_IPV4' };
         const metadata = { name: `pool-${n}`, annotations };
         await become(await create('external_ip_pools', { metadata, spec }, undefined, 50));
-      }
+      });
+      await Promise.all(made);
       const example = withValueAt(networkClass.example as JsonObject, 'spec.defaults', DEFAULTS);
       await create(networkClass.collection, { ...example, metadata: {}, is_default: true }, undefined, 50);
     },

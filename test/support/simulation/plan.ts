@@ -12,8 +12,6 @@ export type HubPlan = {
   readonly nodes: number;
   /** Nobody ever reaches it. */
   readonly away?: true;
-  /** Nobody reaches it for so long, from this moment on: virtual milliseconds. */
-  readonly outage?: { readonly from: number; readonly ms: number };
   /** Absent: registered at the beginning. */
   readonly registeredAt?: number;
 };
@@ -63,6 +61,8 @@ export type Plan = {
 export type EveryKindPlan = {
   /** Tenants that come with default networking, and go again. */
   readonly guests: number;
+  /** Nobody reaches its first hub for so long, from this moment on: virtual milliseconds. */
+  readonly outage?: { readonly from: number; readonly ms: number };
   /** What each tenant does once it has something of every kind. */
   readonly deeds: number;
 };

@@ -57,6 +57,48 @@ export const PLANTED = {
 
   'an address is attached without being claimed': (ports) => withoutStoring(ports, 'ExternalIPAttached'),
 
+  'two pools are given the same addresses': (ports) => withoutStoring(ports, 'PoolRangesClaimed'),
+
+  'a place on a hub is not given back': (ports) => withoutStoring(ports, 'HubCapacityReleased'),
+
+  'an address is not given back to its pool': (ports) => withoutStoring(ports, 'AddressReleased'),
+
+  'a tenant gets a part of what it should get from the start': (ports) =>
+    withStore(ports, (store) => ({
+      append: (stream, expected, events, options) =>
+        stream.startsWith('securityGroup-default-') && expected === 'no_stream'
+          ? Promise.resolve(pretended(expected, events.length))
+          : store.append(stream, expected, events, options),
+    })),
+
+  'what a tenant had on a hub stays there': (ports) =>
+    withHubs(ports, (hub) => ({
+      get: (kind, ref, by) =>
+        kind.kind === 'Tenant' && by.effectId.includes('/undo')
+          ? Promise.resolve(undefined)
+          : hub.get(kind, ref, by),
+      delete: (kind, ref, by) =>
+        kind.kind === 'Tenant' ? Promise.resolve('absent' as never) : hub.delete(kind, ref, by),
+    })),
+
+  'machines are billed by when they were looked at': (ports) =>
+    withStore(ports, (store) => ({
+      append: (stream, expected, events, options) =>
+        store.append(
+          stream,
+          expected,
+          events.map((event) =>
+            event.type === 'ComputeInstanceObserved'
+              ? {
+                  ...event,
+                  data: JSON.stringify({ ...(JSON.parse(event.data) as object), at: ports.clock.now() }),
+                }
+              : event,
+          ),
+          options,
+        ),
+    })),
+
   'what may have been sent is repeated without a look': (ports) =>
     withHubs(ports, (hub) => ({
       get: (kind, ref, by) => (isApply(by.effectId) ? Promise.resolve(undefined) : hub.get(kind, ref, by)),
@@ -185,6 +227,18 @@ export const MODE_OF: { readonly [Bug in PlantedBug]?: RealHubPlan['mode'] } = {
   'a webhook whose answer was lost is posted again at once': 'eda',
   'a job counts as ended once it was asked to end': 'aap',
 };
+
+/** Bugs in what only worlds of all kinds have. */
+export const OF_EVERY_KIND: ReadonlySet<PlantedBug> = new Set<PlantedBug>([
+  'the ranges of a subnet are not claimed',
+  'an address is attached without being claimed',
+  'two pools are given the same addresses',
+  'a place on a hub is not given back',
+  'an address is not given back to its pool',
+  'a tenant gets a part of what it should get from the start',
+  'what a tenant had on a hub stays there',
+  'machines are billed by when they were looked at',
+]);
 
 /** What they are found by where no world of a seed shows them. */
 export const DRILL_OF: { readonly [Bug in PlantedBug]?: Drill } = {

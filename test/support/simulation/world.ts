@@ -6,19 +6,12 @@ import {
   createSimulatedHub,
   type SimulatedHub,
 } from '../../../src/adapters/management-cluster/simulated/simulated-hub.ts';
-import type { ObjectRecord } from '../../../src/adapters/management-cluster/simulated/record.ts';
 import { createMemorySecretStore } from '../../../src/adapters/secrets/memory-secret-store.ts';
 import type { Automation } from '../../../src/app/automation/automation.ts';
 import type { Clock, Timers } from '../../../src/app/ports.ts';
 import type { ManagementCluster } from '../../../src/app/hubs/management-cluster.ts';
 import type { SystemPorts } from '../../../src/composition/system.ts';
-import {
-  readHubObjects,
-  readHubOrders,
-  readHubRecords,
-  type HubObjectRow,
-  type HubOrder,
-} from '../hubs/hub-journal.ts';
+import { readHubObjects, readHubOrders, type HubObjectRow, type HubOrder } from '../hubs/hub-journal.ts';
 import { createAgenda, type Agenda } from './agenda.ts';
 import { NO_NETWORK_FAULTS } from './caller.ts';
 import { createAutomationPort } from './automation-port.ts';
@@ -51,8 +44,6 @@ export type World = {
   ordersOn(hub: string): readonly HubOrder[];
   /** The same of every kind, on simulated hubs. */
   objectsOn(hub: string): readonly HubObjectRow[];
-  /** What a simulated hub has written down of what stands for one of ours. */
-  recordsOn(hub: string, kind: string, id: string): readonly ObjectRecord[];
   /** Incarnations that live now, whether they answer or not. */
   living(): readonly Incarnation[];
   /** Starts an instance in its place; it is started again whenever it has died or stopped. */
@@ -158,13 +149,6 @@ export const createWorld = (plan: Plan, folder: string, plant?: Plant): World =>
     });
   }
 
-  const isAway = (hub: string): boolean =>
-    away.includes(hub) ||
-    plan.hubs.some(({ id, outage }) => {
-      const since = outage === undefined ? -1 : agenda.now() - outage.from;
-      return id === hub && since >= 0 && since < (outage?.ms ?? 0);
-    });
-
   // A hub that nobody has called yet has no file.
   const ordersOn = (hub: string): readonly HubOrder[] =>
     reals.get(hub)?.orders() ?? (existsSync(hubFile(hub)) ? readHubOrders(hubFile(hub)) : []);
@@ -238,7 +222,7 @@ export const createWorld = (plan: Plan, folder: string, plant?: Plant): World =>
     const ports = new Map<string, ManagementCluster>();
     for (const [id, hub] of hubs) {
       const faults = () =>
-        isAway(id) ? { ...NO_NETWORK_FAULTS, refused: 1 } : calm ? NO_NETWORK_FAULTS : plan.network;
+        away.includes(id) ? { ...NO_NETWORK_FAULTS, refused: 1 } : calm ? NO_NETWORK_FAULTS : plan.network;
       ports.set(id, createHubPort({ hub, life, faults, witness: ledger.witness }));
     }
     const automations = new Map<string, Automation>();
@@ -336,8 +320,6 @@ export const createWorld = (plan: Plan, folder: string, plant?: Plant): World =>
     hubs,
     ordersOn,
     objectsOn: (hub) => (existsSync(hubFile(hub)) ? readHubObjects(hubFile(hub)) : []),
-    recordsOn: (hub, kind, id) =>
-      existsSync(hubFile(hub)) ? (readHubRecords(hubFile(hub), kind, id) as ObjectRecord[]) : [],
     living: () => [...lives.values()],
     keepRunning: (number) => {
       const kept = place(number).catch((error: unknown) =>

@@ -40,7 +40,10 @@ describe('names of kinds on the command line', () => {
   });
 
   it('says what there is, or what may be meant', () => {
-    expect(() => meant('lease')).to.throw(InvalidArgumentError, 'unknown kind "lease": cluster, ');
+    expect(() => meant('lease')).to.throw(
+      InvalidArgumentError,
+      'unknown kind "lease": bare_metal_instance, ',
+    );
     expect(() => meant('cluster_')).not.to.throw();
     expect(() => meant('clustert')).not.to.throw();
     expect(() => meant('clu')).to.throw('"clu" may mean several kinds: cluster, cluster_');

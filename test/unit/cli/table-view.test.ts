@@ -73,6 +73,18 @@ describe('tables of objects', () => {
     expect(text.split('\n')[0]).to.equal('ID  NAME  STATE  AGE');
   });
 
+  it('what lies in a network says in which; pools say their zone; rules are counted', () => {
+    const spec = { virtual_network: { name: 'shop' }, external_ip: { name: 'out' }, ingress: [{}, {}] };
+    const object = { id: '1', metadata: { name: 'n' }, spec, status: { state: 'X_STATE_READY' } };
+    expect(tableView('natGateway', [object], plain)).to.match(
+      /VIRTUAL NETWORK +EXTERNAL IP +STATE.*\n.*shop +out +READY/,
+    );
+    expect(tableView('securityGroup', [object], plain)).to.match(/IN +OUT +STATE.*\n.*shop +2 +0 +READY/);
+    const annotations = { 'fulfillment-ledger/zone': 'west' };
+    const pool = { id: 'p', metadata: { name: 'p', annotations }, status: { available: '3' } };
+    expect(tableView('externalIpPool', [pool], plain)).to.match(/ZONE +AVAILABLE.*\n.*west +3/);
+  });
+
   it('a title cannot steer the terminal or break its row', () => {
     const shown = tableView('hostType', [{ id: 'h', title: 'a\u001B[2Jb\nc\u0007' }], plain);
     expect(shown.split('\n')).to.have.length(2);

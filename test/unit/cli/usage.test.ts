@@ -81,7 +81,7 @@ describe('ledgerctl usage', () => {
   it('refuses a period, a kind and a dimension that there is not', async () => {
     for (const [words, said] of [
       [['--period', 'week'], 'total, hour, day, month'],
-      [['--kind', 'clusters'], 'Allowed choices are cluster'],
+      [['--kind', 'clusters'], 'Allowed choices are bareMetalInstance, cluster'],
       [['--by', 'tenant,colour'], '"colour" is none of tenant, project, kind, template, resource, node_set'],
       [['--by', 'tenant,tenant'], '"tenant" is given twice'],
     ] as const) {

@@ -204,6 +204,28 @@ describe('watching from the command line', () => {
     );
   });
 
+  it('kinds that public watches tell nothing of are listed again and again', async () => {
+    const stop = new AbortController();
+    const lists: (readonly JsonObject[] | Error)[] = [
+      [cluster('a', 1), cluster('b', 1)],
+      [cluster('a', 1), cluster('b', 2)],
+      new Unreachable('away'),
+      [cluster('b', 2), cluster('c', 1)],
+    ];
+    const { told, asked, lost } = await play([], [], {
+      kind: names.find('virtual_network'),
+      list: async () => {
+        const next = lists.shift() ?? [];
+        if (lists.length === 0) stop.abort();
+        if (next instanceof Error) throw next;
+        return next;
+      },
+      signal: stop.signal,
+    });
+    expect(told).to.deep.equal(['LISTED a@1', 'LISTED b@1', 'UPDATED b@2', 'DELETED a@1', 'CREATED c@1']);
+    expect([asked, lost]).to.deep.equal([[], ['away']]);
+  });
+
   it('kinds whose changes are not told are usage', async () => {
     const hub = await play([], [], { kind: names.find('hub') });
     expect(hub.failure)

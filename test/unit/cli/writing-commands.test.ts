@@ -93,6 +93,43 @@ describe('ledgerctl changes resources', () => {
       expect(already.err).not.to.include('hint');
     });
 
+    it('apply orders objects by what they refer to, and waits for what is not ready', async () => {
+      const both =
+        'kind: subnet\nmetadata: {name: front}\nspec: {virtual_network: {name: shop}}\n---\n' +
+        'kind: virtual_network\nmetadata: {name: shop}\n';
+      let refusals = 2;
+      const refused = { status: 400, body: { code: 9, message: 'parent is not in READY state' } };
+      cli.answers(({ verb, path, body }) => {
+        if (verb === 'GET') return { body: page() };
+        if (path.endsWith('/subnets') && (refusals -= 1) >= 0) return refused;
+        return { body: { id: 'new', ...(body as object) } };
+      });
+      const { out, err } = await cli.run(['apply', '-f', '-'], both);
+      expect(out).to.equal('virtual_network/shop created\nsubnet/front created\n');
+      expect(err).to.equal('subnet/front waits for virtual_network/shop\n');
+      refusals = Number.MAX_SAFE_INTEGER;
+      const late = await cli.run(['apply', '-f', '-', '--wait', '2s'], both);
+      expect(late.err).to.include('parent is not in READY state');
+      const alone = both.slice(0, both.indexOf('---'));
+      const before = cli.asked.length;
+      expect((await cli.run(['apply', '-f', '-'], alone)).code).not.to.equal(0);
+      expect(cli.asked.length - before, 'a look and one try').to.equal(2);
+    });
+
+    it('apply says what of the spec is taken', async () => {
+      const violation = { field: 'spec.cidrs', description: 'overlaps' };
+      cli.answers(({ verb }) =>
+        verb === 'GET'
+          ? { body: page() }
+          : { status: 409, body: { message: 'overlaps', details: [{ field_violations: [violation] }] } },
+      );
+      const { err } = await cli.run(
+        ['apply', '-f', '-', '--private'],
+        'kind: external_ip_pool\nmetadata: {name: p}\n',
+      );
+      expect(err).to.include('overlaps').and.not.include('does not show it');
+    });
+
     it('a wrong file is not sent at all', async () => {
       const { code, err } = await cli.run(['apply', '-f', '-'], `${file}---\nkind: volcano\n`);
       expect(err).to.include('stdin, document 3: unknown kind "volcano"');
@@ -292,6 +329,14 @@ describe('ledgerctl changes resources', () => {
         `DELETE ${CLUSTERS}/id-1`,
         `DELETE ${CLUSTERS}/id-2`,
       ]);
+    });
+
+    it('a dry run says so, and deletes and waits for nothing', async () => {
+      cli.holds(web);
+      const out = await cli.succeeds(['delete', 'cluster', 'web', '--dry-run', '--wait']);
+      expect(out).to.equal('cluster/web deleted (dry run)\n');
+      const sent = cli.asked.filter(({ verb }) => verb === 'DELETE');
+      expect(sent.map(({ headers }) => headers['x-dry-run'])).to.deep.equal(['true']);
     });
 
     it('ends at the first that is refused, and says which were not tried', async () => {

@@ -55,7 +55,16 @@ export const SIMULATION_KEYS = {
     '0',
     'the operator waits so long for the tenant of an object that is no cluster',
   ),
-  noHosts: life('span', '0', 'status of the order stays frozen for so long, for want of hosts'),
+  noHosts: life(
+    'span',
+    '0',
+    'status of a cluster order stays frozen for so long, for want of hosts; a bare-metal instance says that there is none',
+  ),
+  hosts: life(
+    'text',
+    '',
+    'labels of the bare-metal hosts, as `class:gpu rack:r1 | class:small`; empty: a host for every selector',
+  ),
   failInstall: life('calls', '', 'provision jobs (counted from 1) that end Failed'),
   failWhen: life({ oneOf: ['early', 'late'] }, 'early', 'before or after the HostedCluster exists'),
   failText: life('text', 'simulated: task failed', 'text of a failed job'),

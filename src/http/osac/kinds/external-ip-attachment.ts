@@ -7,6 +7,7 @@ import { aggregateOf } from '../../../domain/kinds.ts';
 import { targetIn } from '../../../domain/networks/external-ip-attachment.resource.ts';
 import { externalIp } from '../../../domain/networks/external-ip.resource.ts';
 import { refused, type Creation, type CreateServices } from '../creates.ts';
+import { poolsInReach } from './external-ip.ts';
 import { documentCreation } from '../documents.ts';
 
 const hubOf = (document: JsonObject): string => stringAt(objectAt(document, 'status'), 'hub');
@@ -26,22 +27,22 @@ export const allocatedAddress = async (
 };
 
 /** The address must be allocated, and on the hub of what it is attached to once that is on one. */
-export const attachmentCreation = ({
-  runner,
-}: Pick<CreateServices, 'runner'>): Creation<DocumentCommand> => ({
+export const attachmentCreation = (
+  services: Pick<CreateServices, 'runner' | 'resources'>,
+): Creation<DocumentCommand> => ({
   resolve: async (object) => {
     const ip = object.found.get('spec.external_ip');
     const target = targetIn(object.document);
     const row = target === undefined ? undefined : object.found.get(`spec.${target.field}`);
     if (ip === undefined || row === undefined) return documentCreation.resolve(object);
-    const address = hubOf(await allocatedAddress(runner, ip.id));
+    const address = hubOf(await allocatedAddress(services.runner, ip.id));
     const hub = hubOf(JSON.parse(row.privateJson) as JsonObject);
     if (hub !== '' && address !== '' && hub !== address)
       throw refused(
         reject(
           'failed-precondition',
           'OTHER_HUB',
-          `external IP '${ip.name}' and ${row.kind} '${row.name}' are on different hubs: use an external IP of another pool`,
+          `external IP '${ip.name}' and ${row.kind} '${row.name}' are on different hubs: ${poolsInReach(services, object, hub)}`,
           { field: 'spec.external_ip' },
         ),
       );

@@ -2,7 +2,7 @@ import { ZONE_ANNOTATION } from '../../../domain/hubs/placement.ts';
 import type { DocumentCommand } from '../../../domain/catalog/document.ts';
 import { invalid, isRefused, reject } from '../../../domain/decider.ts';
 import type { JsonObject } from '../../../domain/json.ts';
-import { objectAt, own, textsAt } from '../../../domain/json-tools.ts';
+import { objectAt, own, stringAt, textsAt } from '../../../domain/json-tools.ts';
 import { aggregateOf, hub } from '../../../domain/kinds.ts';
 import { claimable } from '../../../domain/networks/address-book.ts';
 import {
@@ -16,7 +16,7 @@ import {
 import { wantedAddress } from '../../../domain/networks/external-ip.resource.ts';
 import type { Placed } from '../../../domain/placed-document.ts';
 import { objectNotFound } from '../../errors.ts';
-import { refused, type Creation, type CreateServices } from '../creates.ts';
+import { refused, type Creation, type CreateServices, type NewObject } from '../creates.ts';
 import { documentCreation } from '../documents.ts';
 import type { RoomCheck } from '../clusters.ts';
 import type { KindService } from '../service-table.ts';
@@ -67,6 +67,25 @@ export const externalIpCreation = ({
     return documentCreation.resolve(object);
   },
 });
+
+/** Whose addresses serve what is on this hub, as the end of a sentence for a caller who may not know of hubs. */
+export const poolsInReach = (
+  { resources }: Pick<CreateServices, 'resources'>,
+  { principal }: Pick<NewObject, 'principal'>,
+  hubId: string,
+): string => {
+  const { rows } = resources.list(externalIpPool.kind, principal.visibility, { offset: 0, limit: 100 });
+  const names = rows
+    .filter(({ privateJson }) => {
+      const document = JSON.parse(privateJson) as JsonObject;
+      return isOffered(document) && stringAt(objectAt(document, 'status'), 'hub') === hubId;
+    })
+    .map(({ name }) => `'${name}'`);
+  return names.length === 0
+    ? 'no pool with free addresses is in reach'
+    : `take one of pool ${names.slice(0, MOST_POOLS).join(' or ')}`;
+};
+const MOST_POOLS = 5;
 
 /**
  * On the public surface a pool is there only while it offers addresses (OSAC).

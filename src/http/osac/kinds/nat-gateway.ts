@@ -8,13 +8,16 @@ import { addressOf, natGateway } from '../../../domain/networks/nat-gateway.reso
 import { networkClass } from '../../../domain/networks/network-class.resource.ts';
 import { networkIn, virtualNetwork } from '../../../domain/networks/virtual-network.resource.ts';
 import { refused, type Creation, type CreateServices } from '../creates.ts';
+import { poolsInReach } from './external-ip.ts';
 import { inNetworkCreation } from './networks.ts';
 
 /**
  * What lies in a network, made by its fabric: the class needs a manager for that. Its address must be there, and where the
  * network is (OSAC checks neither network nor place).
  */
-export const natGatewayCreation = (services: Pick<CreateServices, 'runner'>): Creation<DocumentCommand> => {
+export const natGatewayCreation = (
+  services: Pick<CreateServices, 'runner' | 'resources'>,
+): Creation<DocumentCommand> => {
   const { runner } = services;
   return {
     resolve: async (object) => {
@@ -36,7 +39,7 @@ export const natGatewayCreation = (services: Pick<CreateServices, 'runner'>): Cr
       if (state !== 'EXTERNAL_IP_STATE_ALLOCATED') throw refused(notAllocated(addressOf(document), state));
       const [here, there] = [network.place?.hub, address.place?.hub];
       if (here !== there && here !== undefined && there !== undefined)
-        throw refused(outOfReach(addressOf(document)));
+        throw refused(outOfReach(addressOf(document), poolsInReach(services, object, here)));
       // Said before the network's other gateway is (OSAC).
       const { user } = address;
       if (user !== undefined && !isHeldBy(user, { kind: natGateway.kind, id: object.id }))
@@ -63,9 +66,9 @@ const notAllocated = (id: string, state: string): Rejection =>
     `external IP '${id}' is not allocated (its state is ${state || 'EXTERNAL_IP_STATE_UNSPECIFIED'})`,
   );
 
-const outOfReach = (id: string): Rejection =>
+const outOfReach = (id: string, pools: string): Rejection =>
   unmet(
     'ADDRESS_OUT_OF_REACH',
     'external_ip',
-    `external IP '${id}' is out of reach of the virtual network: take one of another pool`,
+    `external IP '${id}' is out of reach of the virtual network: ${pools}`,
   );

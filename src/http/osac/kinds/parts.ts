@@ -1,4 +1,11 @@
 import type { CreateServices } from '../creates.ts';
+import {
+  bareMetalCreation,
+  bareMetalRevision,
+  bareMetalTemplateCreation,
+  bareMetalTemplateRevision,
+  OFFERED_BARE_METAL,
+} from './bare-metal-instance.ts';
 import { catalogItemCreation, catalogItemRevision, hidingUnpublished, type Offered } from './catalog-item.ts';
 import { offeredClusters } from './cluster-catalog-item.ts';
 import { clusterParts } from './cluster.ts';
@@ -35,6 +42,17 @@ const catalogItems = (services: PartServices, offered: Offered): KindParts => ({
 
 /** By kind. One file per kind stands beside this one. */
 export const kindParts: { readonly [kind: string]: (services: PartServices) => KindParts } = {
+  // Its commands are more than those of documents.
+  bareMetalInstance: (services) =>
+    ({
+      creation: bareMetalCreation(services),
+      revision: bareMetalRevision(services),
+    }) as unknown as KindParts,
+  bareMetalInstanceCatalogItem: (services) => catalogItems(services, OFFERED_BARE_METAL),
+  bareMetalInstanceTemplate: (services) => ({
+    creation: bareMetalTemplateCreation(services),
+    revision: bareMetalTemplateRevision(services),
+  }),
   // Its commands are its own; nobody gives them but its own parts.
   cluster: (services) => clusterParts(services) as unknown as KindParts,
   clusterCatalogItem: (services) => catalogItems(services, offeredClusters(services)),

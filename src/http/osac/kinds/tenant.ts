@@ -155,6 +155,8 @@ export const settleTenant =
 
 /** Of one kind; whoever has more has some of its own. */
 const MOST_DEFAULTS = 4;
+/** Of what keeps a tenant. */
+const NAMED = 5;
 
 /** Kinds whose objects go with their tenant: users come by themselves with their first call. */
 const GO_ALONG = ['tenant', 'user'];
@@ -181,7 +183,13 @@ export const tenantInUse =
       return total === 0 ? 0 : total - defaultsOf(kind);
     };
     const owned = kinds.find(({ kind }) => !GO_ALONG.includes(kind) && ownsOf(kind) > 0);
-    return owned === undefined
-      ? undefined
-      : `tenant '${id}' cannot be deleted because it still has objects of kind ${owned.words}`;
+    if (owned === undefined) return undefined;
+    const { rows } = resources.list(owned.kind, visibility, { offset: 0, limit: NAMED + MOST_DEFAULTS });
+    const own = rows.filter(
+      (one) => !isDefaultPart(one.id, id, createdAt) && one.id !== defaultProjectId(id),
+    );
+    const names = own.slice(0, NAMED).map((one) => `'${one.name || one.id}'`);
+    const more = ownsOf(owned.kind) - names.length;
+    const all = `${names.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+    return `tenant '${id}' cannot be deleted because it still has objects of kind ${owned.words}: ${all}`;
   };

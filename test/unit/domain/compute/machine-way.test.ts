@@ -348,3 +348,34 @@ describe('the way of a compute instance', () => {
     expect(listAt(run.shown(), 'conditions').map((one) => stringAt(one, 'type'))).to.have.length(6);
   });
 });
+
+describe('a machine that runs while a change of it fails', () => {
+  const failed = () => {
+    const run = order();
+    run.place();
+    run.apply();
+    run.hub('Running', ready(true, '2026-11-21T12:00:00Z'));
+    run.change({ run_strategy: 'Halted' });
+    run.command({ type: 'RecordFailure', at: run.now(), reason: 'HubUnavailable', message: 'no answer' });
+    return run;
+  };
+
+  it('is shown as its hub shows it, with the reason, and stays on the bill', () => {
+    const run = failed();
+    expect(stateIn(run.shown())).to.equal('RUNNING');
+    const [provisioned] = listAt(run.shown(), 'conditions').filter(
+      (one) => stringAt(one, 'type') === 'COMPUTE_INSTANCE_CONDITION_TYPE_PROVISIONED',
+    );
+    expect(provisioned).to.deep.include({ reason: 'HubUnavailable', message: 'no answer' });
+    let last = actingComputeInstance.meter?.initial();
+    for (const event of run.subjectLog())
+      last = last && actingComputeInstance.meter?.fold(last, event as never).meter;
+    expect(last?.open).to.have.length(1);
+  });
+
+  it('is shown as failed once it was given up', () => {
+    const run = failed();
+    run.command({ type: 'AbortOrder', at: run.now(), reason: 'not needed' });
+    expect(stateIn(run.shown())).to.equal('FAILED');
+  });
+});

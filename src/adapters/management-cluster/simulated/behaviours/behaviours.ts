@@ -1,3 +1,4 @@
+import { bareMetalBehaviours } from './bare-metal-instances.ts';
 import type { Behaviour } from './behaviour.ts';
 import { clusterOrderBehaviour } from './cluster-order/behaviour.ts';
 import { computeBehaviours } from './compute-instances.ts';
@@ -9,6 +10,7 @@ import { tenantBehaviour } from './tenants.ts';
 /** What simulated hubs know; another kind is one more row, which `phases.ts` makes of a table. */
 export const BEHAVIOURS: readonly Behaviour[] = [
   clusterOrderBehaviour,
+  ...bareMetalBehaviours,
   ...computeBehaviours,
   externalIpBehaviour,
   externalIpPoolBehaviour,

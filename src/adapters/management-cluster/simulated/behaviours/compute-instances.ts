@@ -1,9 +1,9 @@
 import { COMPUTE_INSTANCE, USER_DATA_SECRET } from '../../../../domain/compute/hub-objects.ts';
-import { fnv1a64 } from '../../../../domain/hash.ts';
 import { OSAC_GROUP } from '../../../../domain/hubs/hub-object.ts';
 import { sameJson } from '../../../../domain/json-tools.ts';
-import { kubernetesTime, withCondition, type ObjectRecord } from '../record.ts';
+import { kubernetesTime, type ObjectRecord } from '../record.ts';
 import type { Behaviour } from './behaviour.ts';
+import { addressOf, conditionsAt, userDataBehaviour } from './machines.ts';
 import { phaseBehaviour, type Before } from './phases.ts';
 
 /** Machines: they start, stop and restart as their spec says; other changes do not touch what runs. */
@@ -12,15 +12,6 @@ const runs = (spec: Spec | undefined): boolean => spec?.runStrategy === 'Always'
 
 const isRestart = (spec: Spec, was: Spec | undefined): boolean =>
   runs(spec) && runs(was) && !sameJson(spec.restartRequestedAt ?? null, was?.restartRequestedAt ?? null);
-
-const conditionsAt = (
-  { now, status }: Before,
-  changes: readonly (readonly [type: string, status: boolean, reason: string])[],
-) =>
-  changes.reduce(
-    (conditions, [type, is, reason]) => withCondition(conditions, now, type, is ? 'True' : 'False', reason),
-    status.conditions,
-  );
 
 const begun = (record: ObjectRecord, before: Before): object => {
   const [spec, was] = [record.spec as Spec, before.spec as Spec | undefined];
@@ -36,12 +27,6 @@ const begun = (record: ObjectRecord, before: Before): object => {
       ['RestartInProgress', restarts, restarts ? 'RestartRequested' : 'NoRestart'],
     ]),
   };
-};
-
-/** An address that no other object of this hub has. */
-const addressOf = ({ sequence, uid }: ObjectRecord): string => {
-  const octet = Number(fnv1a64(uid) % 250n) + 2;
-  return `10.${(sequence >> 8) & 255}.${sequence & 255}.${octet}`;
 };
 
 const settled = (record: ObjectRecord, before: Before): object => {
@@ -82,12 +67,5 @@ export const computeBehaviours: readonly Behaviour[] = [
       'userDataSecretRef',
     ],
   }),
-  phaseBehaviour({
-    kind: USER_DATA_SECRET,
-    finalizer: `${OSAC_GROUP}/userdata`,
-    phases: [{ after: 'accept', status: () => ({}) }],
-    failed: () => ({}),
-    deleting: {},
-    immutable: [],
-  }),
+  userDataBehaviour(USER_DATA_SECRET),
 ];

@@ -34,6 +34,11 @@ export type PhaseTable = {
     readonly after: DurationKey;
     readonly status: (record: ObjectRecord, before: Before) => object;
   }[];
+  /** It needs a host with these labels, and shows this while it has none. */
+  readonly hosts?: {
+    readonly wanted: (spec: object) => { readonly [label: string]: string };
+    readonly lacking: (before: Before) => object;
+  };
   readonly failed: (text: string) => object;
   readonly deleting: object;
   /** Fields of the spec that the API server lets nobody change. */
@@ -135,8 +140,15 @@ const live = (table: PhaseTable, record: ObjectRecord, onVersion: OnVersion = ()
         object.noteCondition('Ready', 'False', 'TenantNotReady', message);
         object.writeStatus({ phase: 'Progressing', message });
       });
-    if (life.noPhase !== 'forever' && waits !== 'forever')
-      object.later(Math.max(life.noPhase, waits), () => {
+    const { hosts } = table;
+    const lacks =
+      hosts === undefined ? 0 : hasHost(life.hosts, hosts.wanted(record.spec)) ? life.noHosts : 'forever';
+    if (hosts !== undefined && lacks !== 0)
+      object.later(life.accept, () =>
+        object.writeStatus(hosts.lacking({ now: agenda.now(), status: object.status() })),
+      );
+    if (life.noPhase !== 'forever' && waits !== 'forever' && lacks !== 'forever')
+      object.later(Math.max(life.noPhase, waits, lacks), () => {
         if (waits !== 0) object.note({ conditions: [], message: '' });
         begin();
       });
@@ -153,6 +165,14 @@ const live = (table: PhaseTable, record: ObjectRecord, onVersion: OnVersion = ()
     };
   };
 };
+
+/** `hosts`: as the setting says them; without one there is a host for everybody. */
+const hasHost = (hosts: string, wanted: { readonly [label: string]: string }): boolean =>
+  hosts === '' ||
+  hosts.split('|').some((host) => {
+    const labels = host.trim().split(/\s+/);
+    return Object.entries(wanted).every(([key, value]) => labels.includes(`${key}:${value}`));
+  });
 
 /** Milliseconds that deletion hangs; undefined: for ever. */
 const stuckFor = ({ stuckDeletion }: LifeSettings): number | undefined =>

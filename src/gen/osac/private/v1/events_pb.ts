@@ -4,6 +4,14 @@
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
+import type { BareMetalInstanceCatalogItem, BareMetalInstanceCatalogItemJson } from "./bare_metal_instance_catalog_items_pb.ts";
+import { file_osac_private_v1_bare_metal_instance_catalog_items } from "./bare_metal_instance_catalog_items_pb.ts";
+import type { BareMetalInstanceTemplate, BareMetalInstanceTemplateJson } from "./bare_metal_instance_templates_pb.ts";
+import { file_osac_private_v1_bare_metal_instance_templates } from "./bare_metal_instance_templates_pb.ts";
+import type { BareMetalInstanceType, BareMetalInstanceTypeJson } from "./bare_metal_instance_types_pb.ts";
+import { file_osac_private_v1_bare_metal_instance_types } from "./bare_metal_instance_types_pb.ts";
+import type { BareMetalInstance, BareMetalInstanceJson } from "./bare_metal_instances_pb.ts";
+import { file_osac_private_v1_bare_metal_instances } from "./bare_metal_instances_pb.ts";
 import type { ClusterCatalogItem, ClusterCatalogItemJson } from "./cluster_catalog_items_pb.ts";
 import { file_osac_private_v1_cluster_catalog_items } from "./cluster_catalog_items_pb.ts";
 import type { ClusterTemplate, ClusterTemplateJson } from "./cluster_templates_pb.ts";
@@ -70,7 +78,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file osac/private/v1/events.proto.
  */
 export const file_osac_private_v1_events: GenFile = /*@__PURE__*/
-  fileDesc("Chxvc2FjL3ByaXZhdGUvdjEvZXZlbnRzLnByb3RvEg9vc2FjLnByaXZhdGUudjEiww0KBUV2ZW50EgoKAmlkGAEgASgJEigKBHR5cGUYAiABKA4yGi5vc2FjLnByaXZhdGUudjEuRXZlbnRUeXBlEisKB2NsdXN0ZXIYAyABKAsyGC5vc2FjLnByaXZhdGUudjEuQ2x1c3RlckgAEjwKEGNsdXN0ZXJfdGVtcGxhdGUYBCABKAsyIC5vc2FjLnByaXZhdGUudjEuQ2x1c3RlclRlbXBsYXRlSAASLgoJaG9zdF90eXBlGAUgASgLMhkub3NhYy5wcml2YXRlLnYxLkhvc3RUeXBlSAASIwoDaHViGAYgASgLMhQub3NhYy5wcml2YXRlLnYxLkh1YkgAEk0KGWNvbXB1dGVfaW5zdGFuY2VfdGVtcGxhdGUYByABKAsyKC5vc2FjLnByaXZhdGUudjEuQ29tcHV0ZUluc3RhbmNlVGVtcGxhdGVIABI8ChBjb21wdXRlX2luc3RhbmNlGAggASgLMiAub3NhYy5wcml2YXRlLnYxLkNvbXB1dGVJbnN0YW5jZUgAEjYKDW5ldHdvcmtfY2xhc3MYCyABKAsyHS5vc2FjLnByaXZhdGUudjEuTmV0d29ya0NsYXNzSAASKQoGc3VibmV0GAwgASgLMhcub3NhYy5wcml2YXRlLnYxLlN1Ym5ldEgAEjoKD3ZpcnR1YWxfbmV0d29yaxgNIAEoCzIfLm9zYWMucHJpdmF0ZS52MS5WaXJ0dWFsTmV0d29ya0gAEjgKDnNlY3VyaXR5X2dyb3VwGA4gASgLMh4ub3NhYy5wcml2YXRlLnYxLlNlY3VyaXR5R3JvdXBIABIlCgR1c2VyGBMgASgLMhUub3NhYy5wcml2YXRlLnYxLlVzZXJIABIlCgRyb2xlGBQgASgLMhUub3NhYy5wcml2YXRlLnYxLlJvbGVIABI0Cgxyb2xlX2JpbmRpbmcYFSABKAsyHC5vc2FjLnByaXZhdGUudjEuUm9sZUJpbmRpbmdIABJDChRjbHVzdGVyX2NhdGFsb2dfaXRlbRgWIAEoCzIjLm9zYWMucHJpdmF0ZS52MS5DbHVzdGVyQ2F0YWxvZ0l0ZW1IABJUCh1jb21wdXRlX2luc3RhbmNlX2NhdGFsb2dfaXRlbRgXIAEoCzIrLm9zYWMucHJpdmF0ZS52MS5Db21wdXRlSW5zdGFuY2VDYXRhbG9nSXRlbUgAEisKB3Byb2plY3QYGCABKAsyGC5vc2FjLnByaXZhdGUudjEuUHJvamVjdEgAEjYKDWluc3RhbmNlX3R5cGUYGiABKAsyHS5vc2FjLnByaXZhdGUudjEuSW5zdGFuY2VUeXBlSAASOgoPc3RvcmFnZV9iYWNrZW5kGB4gASgLMh8ub3NhYy5wcml2YXRlLnYxLlN0b3JhZ2VCYWNrZW5kSAASKQoGdGVuYW50GB8gASgLMhcub3NhYy5wcml2YXRlLnYxLlRlbmFudEgAEj4KEWlkZW50aXR5X3Byb3ZpZGVyGCAgASgLMiEub3NhYy5wcml2YXRlLnYxLklkZW50aXR5UHJvdmlkZXJIABJAChJwcm9qZWN0X21lbWJlcnNoaXAYISABKAsyIi5vc2FjLnByaXZhdGUudjEuUHJvamVjdE1lbWJlcnNoaXBIABI7ChBleHRlcm5hbF9pcF9wb29sGCIgASgLMh8ub3NhYy5wcml2YXRlLnYxLkV4dGVybmFsSVBQb29sSAASMgoLZXh0ZXJuYWxfaXAYIyABKAsyGy5vc2FjLnByaXZhdGUudjEuRXh0ZXJuYWxJUEgAEkcKFmV4dGVybmFsX2lwX2F0dGFjaG1lbnQYJCABKAsyJS5vc2FjLnByaXZhdGUudjEuRXh0ZXJuYWxJUEF0dGFjaG1lbnRIABIyCgtuYXRfZ2F0ZXdheRglIAEoCzIbLm9zYWMucHJpdmF0ZS52MS5OQVRHYXRld2F5SAASOgoPY2x1c3Rlcl92ZXJzaW9uGCYgASgLMh8ub3NhYy5wcml2YXRlLnYxLkNsdXN0ZXJWZXJzaW9uSAASNAoMc3RvcmFnZV90aWVyGCcgASgLMhwub3NhYy5wcml2YXRlLnYxLlN0b3JhZ2VUaWVySAASKQoGc2VjcmV0GCggASgLMhcub3NhYy5wcml2YXRlLnYxLlNlY3JldEgAEikKBnZvbHVtZRgpIAEoCzIXLm9zYWMucHJpdmF0ZS52MS5Wb2x1bWVIABIwCgpkaXNrX2ltYWdlGCogASgLMhoub3NhYy5wcml2YXRlLnYxLkRpc2tJbWFnZUgAQgkKB3BheWxvYWQiNAoSRXZlbnRzV2F0Y2hSZXF1ZXN0EhMKBmZpbHRlchgBIAEoCUgAiAEBQgkKB19maWx0ZXIiPAoTRXZlbnRzV2F0Y2hSZXNwb25zZRIlCgVldmVudBgBIAEoCzIWLm9zYWMucHJpdmF0ZS52MS5FdmVudCqkAQoJRXZlbnRUeXBlEhoKFkVWRU5UX1RZUEVfVU5TUEVDSUZJRUQQABIdChlFVkVOVF9UWVBFX09CSkVDVF9DUkVBVEVEEAESHQoZRVZFTlRfVFlQRV9PQkpFQ1RfVVBEQVRFRBACEh0KGUVWRU5UX1RZUEVfT0JKRUNUX0RFTEVURUQQAxIeChpFVkVOVF9UWVBFX09CSkVDVF9TSUdOQUxFRBAEMl4KBkV2ZW50cxJUCgVXYXRjaBIjLm9zYWMucHJpdmF0ZS52MS5FdmVudHNXYXRjaFJlcXVlc3QaJC5vc2FjLnByaXZhdGUudjEuRXZlbnRzV2F0Y2hSZXNwb25zZTABYgZwcm90bzM", [file_osac_private_v1_cluster_catalog_items, file_osac_private_v1_cluster_templates, file_osac_private_v1_cluster_versions, file_osac_private_v1_clusters, file_osac_private_v1_compute_instance_catalog_items, file_osac_private_v1_compute_instance_templates, file_osac_private_v1_compute_instances, file_osac_private_v1_disk_images, file_osac_private_v1_external_ip_attachments, file_osac_private_v1_external_ip_pools, file_osac_private_v1_external_ips, file_osac_private_v1_host_types, file_osac_private_v1_hubs, file_osac_private_v1_identity_providers, file_osac_private_v1_instance_types, file_osac_private_v1_nat_gateways, file_osac_private_v1_network_classes, file_osac_private_v1_project_memberships, file_osac_private_v1_projects, file_osac_private_v1_role_bindings, file_osac_private_v1_roles, file_osac_private_v1_secrets, file_osac_private_v1_security_groups, file_osac_private_v1_storage_backends, file_osac_private_v1_storage_tiers, file_osac_private_v1_subnets, file_osac_private_v1_tenants, file_osac_private_v1_users, file_osac_private_v1_virtual_networks, file_osac_private_v1_volumes]);
+  fileDesc("Chxvc2FjL3ByaXZhdGUvdjEvZXZlbnRzLnByb3RvEg9vc2FjLnByaXZhdGUudjEighAKBUV2ZW50EgoKAmlkGAEgASgJEigKBHR5cGUYAiABKA4yGi5vc2FjLnByaXZhdGUudjEuRXZlbnRUeXBlEisKB2NsdXN0ZXIYAyABKAsyGC5vc2FjLnByaXZhdGUudjEuQ2x1c3RlckgAEjwKEGNsdXN0ZXJfdGVtcGxhdGUYBCABKAsyIC5vc2FjLnByaXZhdGUudjEuQ2x1c3RlclRlbXBsYXRlSAASLgoJaG9zdF90eXBlGAUgASgLMhkub3NhYy5wcml2YXRlLnYxLkhvc3RUeXBlSAASIwoDaHViGAYgASgLMhQub3NhYy5wcml2YXRlLnYxLkh1YkgAEk0KGWNvbXB1dGVfaW5zdGFuY2VfdGVtcGxhdGUYByABKAsyKC5vc2FjLnByaXZhdGUudjEuQ29tcHV0ZUluc3RhbmNlVGVtcGxhdGVIABI8ChBjb21wdXRlX2luc3RhbmNlGAggASgLMiAub3NhYy5wcml2YXRlLnYxLkNvbXB1dGVJbnN0YW5jZUgAEjYKDW5ldHdvcmtfY2xhc3MYCyABKAsyHS5vc2FjLnByaXZhdGUudjEuTmV0d29ya0NsYXNzSAASKQoGc3VibmV0GAwgASgLMhcub3NhYy5wcml2YXRlLnYxLlN1Ym5ldEgAEjoKD3ZpcnR1YWxfbmV0d29yaxgNIAEoCzIfLm9zYWMucHJpdmF0ZS52MS5WaXJ0dWFsTmV0d29ya0gAEjgKDnNlY3VyaXR5X2dyb3VwGA4gASgLMh4ub3NhYy5wcml2YXRlLnYxLlNlY3VyaXR5R3JvdXBIABIlCgR1c2VyGBMgASgLMhUub3NhYy5wcml2YXRlLnYxLlVzZXJIABIlCgRyb2xlGBQgASgLMhUub3NhYy5wcml2YXRlLnYxLlJvbGVIABI0Cgxyb2xlX2JpbmRpbmcYFSABKAsyHC5vc2FjLnByaXZhdGUudjEuUm9sZUJpbmRpbmdIABJDChRjbHVzdGVyX2NhdGFsb2dfaXRlbRgWIAEoCzIjLm9zYWMucHJpdmF0ZS52MS5DbHVzdGVyQ2F0YWxvZ0l0ZW1IABJUCh1jb21wdXRlX2luc3RhbmNlX2NhdGFsb2dfaXRlbRgXIAEoCzIrLm9zYWMucHJpdmF0ZS52MS5Db21wdXRlSW5zdGFuY2VDYXRhbG9nSXRlbUgAEisKB3Byb2plY3QYGCABKAsyGC5vc2FjLnByaXZhdGUudjEuUHJvamVjdEgAEjYKDWluc3RhbmNlX3R5cGUYGiABKAsyHS5vc2FjLnByaXZhdGUudjEuSW5zdGFuY2VUeXBlSAASQQoTYmFyZV9tZXRhbF9pbnN0YW5jZRgbIAEoCzIiLm9zYWMucHJpdmF0ZS52MS5CYXJlTWV0YWxJbnN0YW5jZUgAElIKHGJhcmVfbWV0YWxfaW5zdGFuY2VfdGVtcGxhdGUYHCABKAsyKi5vc2FjLnByaXZhdGUudjEuQmFyZU1ldGFsSW5zdGFuY2VUZW1wbGF0ZUgAElkKIGJhcmVfbWV0YWxfaW5zdGFuY2VfY2F0YWxvZ19pdGVtGB0gASgLMi0ub3NhYy5wcml2YXRlLnYxLkJhcmVNZXRhbEluc3RhbmNlQ2F0YWxvZ0l0ZW1IABI6Cg9zdG9yYWdlX2JhY2tlbmQYHiABKAsyHy5vc2FjLnByaXZhdGUudjEuU3RvcmFnZUJhY2tlbmRIABIpCgZ0ZW5hbnQYHyABKAsyFy5vc2FjLnByaXZhdGUudjEuVGVuYW50SAASPgoRaWRlbnRpdHlfcHJvdmlkZXIYICABKAsyIS5vc2FjLnByaXZhdGUudjEuSWRlbnRpdHlQcm92aWRlckgAEkAKEnByb2plY3RfbWVtYmVyc2hpcBghIAEoCzIiLm9zYWMucHJpdmF0ZS52MS5Qcm9qZWN0TWVtYmVyc2hpcEgAEjsKEGV4dGVybmFsX2lwX3Bvb2wYIiABKAsyHy5vc2FjLnByaXZhdGUudjEuRXh0ZXJuYWxJUFBvb2xIABIyCgtleHRlcm5hbF9pcBgjIAEoCzIbLm9zYWMucHJpdmF0ZS52MS5FeHRlcm5hbElQSAASRwoWZXh0ZXJuYWxfaXBfYXR0YWNobWVudBgkIAEoCzIlLm9zYWMucHJpdmF0ZS52MS5FeHRlcm5hbElQQXR0YWNobWVudEgAEjIKC25hdF9nYXRld2F5GCUgASgLMhsub3NhYy5wcml2YXRlLnYxLk5BVEdhdGV3YXlIABI6Cg9jbHVzdGVyX3ZlcnNpb24YJiABKAsyHy5vc2FjLnByaXZhdGUudjEuQ2x1c3RlclZlcnNpb25IABI0CgxzdG9yYWdlX3RpZXIYJyABKAsyHC5vc2FjLnByaXZhdGUudjEuU3RvcmFnZVRpZXJIABIpCgZzZWNyZXQYKCABKAsyFy5vc2FjLnByaXZhdGUudjEuU2VjcmV0SAASKQoGdm9sdW1lGCkgASgLMhcub3NhYy5wcml2YXRlLnYxLlZvbHVtZUgAEjAKCmRpc2tfaW1hZ2UYKiABKAsyGi5vc2FjLnByaXZhdGUudjEuRGlza0ltYWdlSAASSwoYYmFyZV9tZXRhbF9pbnN0YW5jZV90eXBlGOgHIAEoCzImLm9zYWMucHJpdmF0ZS52MS5CYXJlTWV0YWxJbnN0YW5jZVR5cGVIAEIJCgdwYXlsb2FkIjQKEkV2ZW50c1dhdGNoUmVxdWVzdBITCgZmaWx0ZXIYASABKAlIAIgBAUIJCgdfZmlsdGVyIjwKE0V2ZW50c1dhdGNoUmVzcG9uc2USJQoFZXZlbnQYASABKAsyFi5vc2FjLnByaXZhdGUudjEuRXZlbnQqpAEKCUV2ZW50VHlwZRIaChZFVkVOVF9UWVBFX1VOU1BFQ0lGSUVEEAASHQoZRVZFTlRfVFlQRV9PQkpFQ1RfQ1JFQVRFRBABEh0KGUVWRU5UX1RZUEVfT0JKRUNUX1VQREFURUQQAhIdChlFVkVOVF9UWVBFX09CSkVDVF9ERUxFVEVEEAMSHgoaRVZFTlRfVFlQRV9PQkpFQ1RfU0lHTkFMRUQQBDJeCgZFdmVudHMSVAoFV2F0Y2gSIy5vc2FjLnByaXZhdGUudjEuRXZlbnRzV2F0Y2hSZXF1ZXN0GiQub3NhYy5wcml2YXRlLnYxLkV2ZW50c1dhdGNoUmVzcG9uc2UwAWIGcHJvdG8z", [file_osac_private_v1_bare_metal_instance_catalog_items, file_osac_private_v1_bare_metal_instance_templates, file_osac_private_v1_bare_metal_instance_types, file_osac_private_v1_bare_metal_instances, file_osac_private_v1_cluster_catalog_items, file_osac_private_v1_cluster_templates, file_osac_private_v1_cluster_versions, file_osac_private_v1_clusters, file_osac_private_v1_compute_instance_catalog_items, file_osac_private_v1_compute_instance_templates, file_osac_private_v1_compute_instances, file_osac_private_v1_disk_images, file_osac_private_v1_external_ip_attachments, file_osac_private_v1_external_ip_pools, file_osac_private_v1_external_ips, file_osac_private_v1_host_types, file_osac_private_v1_hubs, file_osac_private_v1_identity_providers, file_osac_private_v1_instance_types, file_osac_private_v1_nat_gateways, file_osac_private_v1_network_classes, file_osac_private_v1_project_memberships, file_osac_private_v1_projects, file_osac_private_v1_role_bindings, file_osac_private_v1_roles, file_osac_private_v1_secrets, file_osac_private_v1_security_groups, file_osac_private_v1_storage_backends, file_osac_private_v1_storage_tiers, file_osac_private_v1_subnets, file_osac_private_v1_tenants, file_osac_private_v1_users, file_osac_private_v1_virtual_networks, file_osac_private_v1_volumes]);
 
 /**
  * A change of one object (OSAC).
@@ -197,6 +205,24 @@ export type Event = Message<"osac.private.v1.Event"> & {
     case: "instanceType";
   } | {
     /**
+     * @generated from field: osac.private.v1.BareMetalInstance bare_metal_instance = 27;
+     */
+    value: BareMetalInstance;
+    case: "bareMetalInstance";
+  } | {
+    /**
+     * @generated from field: osac.private.v1.BareMetalInstanceTemplate bare_metal_instance_template = 28;
+     */
+    value: BareMetalInstanceTemplate;
+    case: "bareMetalInstanceTemplate";
+  } | {
+    /**
+     * @generated from field: osac.private.v1.BareMetalInstanceCatalogItem bare_metal_instance_catalog_item = 29;
+     */
+    value: BareMetalInstanceCatalogItem;
+    case: "bareMetalInstanceCatalogItem";
+  } | {
+    /**
      * @generated from field: osac.private.v1.StorageBackend storage_backend = 30;
      */
     value: StorageBackend;
@@ -273,6 +299,14 @@ export type Event = Message<"osac.private.v1.Event"> & {
      */
     value: DiskImage;
     case: "diskImage";
+  } | {
+    /**
+     * Not in OSAC's event.
+     *
+     * @generated from field: osac.private.v1.BareMetalInstanceType bare_metal_instance_type = 1000;
+     */
+    value: BareMetalInstanceType;
+    case: "bareMetalInstanceType";
   } | { case: undefined; value?: undefined };
 };
 
@@ -380,6 +414,21 @@ export type EventJson = {
   instanceType?: InstanceTypeJson;
 
   /**
+   * @generated from field: osac.private.v1.BareMetalInstance bare_metal_instance = 27;
+   */
+  bareMetalInstance?: BareMetalInstanceJson;
+
+  /**
+   * @generated from field: osac.private.v1.BareMetalInstanceTemplate bare_metal_instance_template = 28;
+   */
+  bareMetalInstanceTemplate?: BareMetalInstanceTemplateJson;
+
+  /**
+   * @generated from field: osac.private.v1.BareMetalInstanceCatalogItem bare_metal_instance_catalog_item = 29;
+   */
+  bareMetalInstanceCatalogItem?: BareMetalInstanceCatalogItemJson;
+
+  /**
    * @generated from field: osac.private.v1.StorageBackend storage_backend = 30;
    */
   storageBackend?: StorageBackendJson;
@@ -443,6 +492,13 @@ export type EventJson = {
    * @generated from field: osac.private.v1.DiskImage disk_image = 42;
    */
   diskImage?: DiskImageJson;
+
+  /**
+   * Not in OSAC's event.
+   *
+   * @generated from field: osac.private.v1.BareMetalInstanceType bare_metal_instance_type = 1000;
+   */
+  bareMetalInstanceType?: BareMetalInstanceTypeJson;
 };
 
 /**

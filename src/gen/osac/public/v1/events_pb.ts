@@ -4,6 +4,8 @@
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
+import type { BareMetalInstance, BareMetalInstanceJson } from "./bare_metal_instances_pb.ts";
+import { file_osac_public_v1_bare_metal_instances } from "./bare_metal_instances_pb.ts";
 import type { ClusterTemplate, ClusterTemplateJson } from "./cluster_templates_pb.ts";
 import { file_osac_public_v1_cluster_templates } from "./cluster_templates_pb.ts";
 import type { ClusterVersion, ClusterVersionJson } from "./cluster_versions_pb.ts";
@@ -36,7 +38,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file osac/public/v1/events.proto.
  */
 export const file_osac_public_v1_events: GenFile = /*@__PURE__*/
-  fileDesc("Chtvc2FjL3B1YmxpYy92MS9ldmVudHMucHJvdG8SDm9zYWMucHVibGljLnYxIugFCgVFdmVudBIKCgJpZBgBIAEoCRInCgR0eXBlGAIgASgOMhkub3NhYy5wdWJsaWMudjEuRXZlbnRUeXBlEioKB2NsdXN0ZXIYAyABKAsyFy5vc2FjLnB1YmxpYy52MS5DbHVzdGVySAASOwoQY2x1c3Rlcl90ZW1wbGF0ZRgEIAEoCzIfLm9zYWMucHVibGljLnYxLkNsdXN0ZXJUZW1wbGF0ZUgAEi0KCWhvc3RfdHlwZRgFIAEoCzIYLm9zYWMucHVibGljLnYxLkhvc3RUeXBlSAASTAoZY29tcHV0ZV9pbnN0YW5jZV90ZW1wbGF0ZRgHIAEoCzInLm9zYWMucHVibGljLnYxLkNvbXB1dGVJbnN0YW5jZVRlbXBsYXRlSAASOwoQY29tcHV0ZV9pbnN0YW5jZRgIIAEoCzIfLm9zYWMucHVibGljLnYxLkNvbXB1dGVJbnN0YW5jZUgAEiQKBHJvbGUYCSABKAsyFC5vc2FjLnB1YmxpYy52MS5Sb2xlSAASMwoMcm9sZV9iaW5kaW5nGAogASgLMhsub3NhYy5wdWJsaWMudjEuUm9sZUJpbmRpbmdIABIqCgdwcm9qZWN0GAsgASgLMhcub3NhYy5wdWJsaWMudjEuUHJvamVjdEgAEjUKDWluc3RhbmNlX3R5cGUYDCABKAsyHC5vc2FjLnB1YmxpYy52MS5JbnN0YW5jZVR5cGVIABIoCgZ0ZW5hbnQYDSABKAsyFi5vc2FjLnB1YmxpYy52MS5UZW5hbnRIABI5Cg9jbHVzdGVyX3ZlcnNpb24YDiABKAsyHi5vc2FjLnB1YmxpYy52MS5DbHVzdGVyVmVyc2lvbkgAEigKBnNlY3JldBgQIAEoCzIWLm9zYWMucHVibGljLnYxLlNlY3JldEgAEi8KCmRpc2tfaW1hZ2UYESABKAsyGS5vc2FjLnB1YmxpYy52MS5EaXNrSW1hZ2VIAEIJCgdwYXlsb2FkIjQKEkV2ZW50c1dhdGNoUmVxdWVzdBITCgZmaWx0ZXIYASABKAlIAIgBAUIJCgdfZmlsdGVyIjsKE0V2ZW50c1dhdGNoUmVzcG9uc2USJAoFZXZlbnQYASABKAsyFS5vc2FjLnB1YmxpYy52MS5FdmVudCqEAQoJRXZlbnRUeXBlEhoKFkVWRU5UX1RZUEVfVU5TUEVDSUZJRUQQABIdChlFVkVOVF9UWVBFX09CSkVDVF9DUkVBVEVEEAESHQoZRVZFTlRfVFlQRV9PQkpFQ1RfVVBEQVRFRBACEh0KGUVWRU5UX1RZUEVfT0JKRUNUX0RFTEVURUQQAzJcCgZFdmVudHMSUgoFV2F0Y2gSIi5vc2FjLnB1YmxpYy52MS5FdmVudHNXYXRjaFJlcXVlc3QaIy5vc2FjLnB1YmxpYy52MS5FdmVudHNXYXRjaFJlc3BvbnNlMAFiBnByb3RvMw", [file_osac_public_v1_cluster_templates, file_osac_public_v1_cluster_versions, file_osac_public_v1_clusters, file_osac_public_v1_compute_instance_templates, file_osac_public_v1_compute_instances, file_osac_public_v1_disk_images, file_osac_public_v1_host_types, file_osac_public_v1_instance_types, file_osac_public_v1_projects, file_osac_public_v1_role_bindings, file_osac_public_v1_roles, file_osac_public_v1_secrets, file_osac_public_v1_tenants]);
+  fileDesc("Chtvc2FjL3B1YmxpYy92MS9ldmVudHMucHJvdG8SDm9zYWMucHVibGljLnYxIqoGCgVFdmVudBIKCgJpZBgBIAEoCRInCgR0eXBlGAIgASgOMhkub3NhYy5wdWJsaWMudjEuRXZlbnRUeXBlEioKB2NsdXN0ZXIYAyABKAsyFy5vc2FjLnB1YmxpYy52MS5DbHVzdGVySAASOwoQY2x1c3Rlcl90ZW1wbGF0ZRgEIAEoCzIfLm9zYWMucHVibGljLnYxLkNsdXN0ZXJUZW1wbGF0ZUgAEi0KCWhvc3RfdHlwZRgFIAEoCzIYLm9zYWMucHVibGljLnYxLkhvc3RUeXBlSAASTAoZY29tcHV0ZV9pbnN0YW5jZV90ZW1wbGF0ZRgHIAEoCzInLm9zYWMucHVibGljLnYxLkNvbXB1dGVJbnN0YW5jZVRlbXBsYXRlSAASOwoQY29tcHV0ZV9pbnN0YW5jZRgIIAEoCzIfLm9zYWMucHVibGljLnYxLkNvbXB1dGVJbnN0YW5jZUgAEiQKBHJvbGUYCSABKAsyFC5vc2FjLnB1YmxpYy52MS5Sb2xlSAASMwoMcm9sZV9iaW5kaW5nGAogASgLMhsub3NhYy5wdWJsaWMudjEuUm9sZUJpbmRpbmdIABIqCgdwcm9qZWN0GAsgASgLMhcub3NhYy5wdWJsaWMudjEuUHJvamVjdEgAEjUKDWluc3RhbmNlX3R5cGUYDCABKAsyHC5vc2FjLnB1YmxpYy52MS5JbnN0YW5jZVR5cGVIABIoCgZ0ZW5hbnQYDSABKAsyFi5vc2FjLnB1YmxpYy52MS5UZW5hbnRIABI5Cg9jbHVzdGVyX3ZlcnNpb24YDiABKAsyHi5vc2FjLnB1YmxpYy52MS5DbHVzdGVyVmVyc2lvbkgAEkAKE2JhcmVfbWV0YWxfaW5zdGFuY2UYDyABKAsyIS5vc2FjLnB1YmxpYy52MS5CYXJlTWV0YWxJbnN0YW5jZUgAEigKBnNlY3JldBgQIAEoCzIWLm9zYWMucHVibGljLnYxLlNlY3JldEgAEi8KCmRpc2tfaW1hZ2UYESABKAsyGS5vc2FjLnB1YmxpYy52MS5EaXNrSW1hZ2VIAEIJCgdwYXlsb2FkIjQKEkV2ZW50c1dhdGNoUmVxdWVzdBITCgZmaWx0ZXIYASABKAlIAIgBAUIJCgdfZmlsdGVyIjsKE0V2ZW50c1dhdGNoUmVzcG9uc2USJAoFZXZlbnQYASABKAsyFS5vc2FjLnB1YmxpYy52MS5FdmVudCqEAQoJRXZlbnRUeXBlEhoKFkVWRU5UX1RZUEVfVU5TUEVDSUZJRUQQABIdChlFVkVOVF9UWVBFX09CSkVDVF9DUkVBVEVEEAESHQoZRVZFTlRfVFlQRV9PQkpFQ1RfVVBEQVRFRBACEh0KGUVWRU5UX1RZUEVfT0JKRUNUX0RFTEVURUQQAzJcCgZFdmVudHMSUgoFV2F0Y2gSIi5vc2FjLnB1YmxpYy52MS5FdmVudHNXYXRjaFJlcXVlc3QaIy5vc2FjLnB1YmxpYy52MS5FdmVudHNXYXRjaFJlc3BvbnNlMAFiBnByb3RvMw", [file_osac_public_v1_bare_metal_instances, file_osac_public_v1_cluster_templates, file_osac_public_v1_cluster_versions, file_osac_public_v1_clusters, file_osac_public_v1_compute_instance_templates, file_osac_public_v1_compute_instances, file_osac_public_v1_disk_images, file_osac_public_v1_host_types, file_osac_public_v1_instance_types, file_osac_public_v1_projects, file_osac_public_v1_role_bindings, file_osac_public_v1_roles, file_osac_public_v1_secrets, file_osac_public_v1_tenants]);
 
 /**
  * A change of one object (OSAC).
@@ -127,6 +129,12 @@ export type Event = Message<"osac.public.v1.Event"> & {
     case: "clusterVersion";
   } | {
     /**
+     * @generated from field: osac.public.v1.BareMetalInstance bare_metal_instance = 15;
+     */
+    value: BareMetalInstance;
+    case: "bareMetalInstance";
+  } | {
+    /**
      * @generated from field: osac.public.v1.Secret secret = 16;
      */
     value: Secret;
@@ -212,6 +220,11 @@ export type EventJson = {
    * @generated from field: osac.public.v1.ClusterVersion cluster_version = 14;
    */
   clusterVersion?: ClusterVersionJson;
+
+  /**
+   * @generated from field: osac.public.v1.BareMetalInstance bare_metal_instance = 15;
+   */
+  bareMetalInstance?: BareMetalInstanceJson;
 
   /**
    * @generated from field: osac.public.v1.Secret secret = 16;

@@ -10,7 +10,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file osac/public/v1/references.proto.
  */
 export const file_osac_public_v1_references: GenFile = /*@__PURE__*/
-  fileDesc("Ch9vc2FjL3B1YmxpYy92MS9yZWZlcmVuY2VzLnByb3RvEg5vc2FjLnB1YmxpYy52MSJYChtDbHVzdGVyQ2F0YWxvZ0l0ZW1SZWZlcmVuY2USCgoCaWQYASABKAkSDAoEbmFtZRgCIAEoCRIPCgdwcm9qZWN0GAMgASgJEg4KBnNoYXJlZBgEIAEoCCIwChRTdWJuZXRMb2NhbFJlZmVyZW5jZRIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJIjcKG1NlY3VyaXR5R3JvdXBMb2NhbFJlZmVyZW5jZRIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJIjAKFFNlY3JldExvY2FsUmVmZXJlbmNlEgoKAmlkGAEgASgJEgwKBG5hbWUYAiABKAkiOQodQ29tcHV0ZUluc3RhbmNlTG9jYWxSZWZlcmVuY2USCgoCaWQYASABKAkSDAoEbmFtZRgCIAEoCSI7Ch9CYXJlTWV0YWxJbnN0YW5jZUxvY2FsUmVmZXJlbmNlEgoKAmlkGAEgASgJEgwKBG5hbWUYAiABKAkiYAojQ29tcHV0ZUluc3RhbmNlQ2F0YWxvZ0l0ZW1SZWZlcmVuY2USCgoCaWQYASABKAkSDAoEbmFtZRgCIAEoCRIPCgdwcm9qZWN0GAMgASgJEg4KBnNoYXJlZBgEIAEoCGIGcHJvdG8z");
+  fileDesc("Ch9vc2FjL3B1YmxpYy92MS9yZWZlcmVuY2VzLnByb3RvEg5vc2FjLnB1YmxpYy52MSJYChtDbHVzdGVyQ2F0YWxvZ0l0ZW1SZWZlcmVuY2USCgoCaWQYASABKAkSDAoEbmFtZRgCIAEoCRIPCgdwcm9qZWN0GAMgASgJEg4KBnNoYXJlZBgEIAEoCCIwChRTdWJuZXRMb2NhbFJlZmVyZW5jZRIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJIjcKG1NlY3VyaXR5R3JvdXBMb2NhbFJlZmVyZW5jZRIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJIjAKFFNlY3JldExvY2FsUmVmZXJlbmNlEgoKAmlkGAEgASgJEgwKBG5hbWUYAiABKAkiOQodQ29tcHV0ZUluc3RhbmNlTG9jYWxSZWZlcmVuY2USCgoCaWQYASABKAkSDAoEbmFtZRgCIAEoCSI7Ch9CYXJlTWV0YWxJbnN0YW5jZUxvY2FsUmVmZXJlbmNlEgoKAmlkGAEgASgJEgwKBG5hbWUYAiABKAkiYAojQ29tcHV0ZUluc3RhbmNlQ2F0YWxvZ0l0ZW1SZWZlcmVuY2USCgoCaWQYASABKAkSDAoEbmFtZRgCIAEoCRIPCgdwcm9qZWN0GAMgASgJEg4KBnNoYXJlZBgEIAEoCCJiCiVCYXJlTWV0YWxJbnN0YW5jZUNhdGFsb2dJdGVtUmVmZXJlbmNlEgoKAmlkGAEgASgJEgwKBG5hbWUYAiABKAkSDwoHcHJvamVjdBgDIAEoCRIOCgZzaGFyZWQYBCABKAhiBnByb3RvMw");
 
 /**
  * Catalogue item that a cluster is ordered from.
@@ -338,4 +338,65 @@ export type ComputeInstanceCatalogItemReferenceJson = {
  */
 export const ComputeInstanceCatalogItemReferenceSchema: GenMessage<ComputeInstanceCatalogItemReference, {jsonType: ComputeInstanceCatalogItemReferenceJson}> = /*@__PURE__*/
   messageDesc(file_osac_public_v1_references, 6);
+
+/**
+ * Catalogue item that a bare-metal machine is ordered from.
+ *
+ * @generated from message osac.public.v1.BareMetalInstanceCatalogItemReference
+ */
+export type BareMetalInstanceCatalogItemReference = Message<"osac.public.v1.BareMetalInstanceCatalogItemReference"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * @generated from field: string name = 2;
+   */
+  name: string;
+
+  /**
+   * @generated from field: string project = 3;
+   */
+  project: string;
+
+  /**
+   * @generated from field: bool shared = 4;
+   */
+  shared: boolean;
+};
+
+/**
+ * Catalogue item that a bare-metal machine is ordered from.
+ *
+ * @generated from message osac.public.v1.BareMetalInstanceCatalogItemReference
+ */
+export type BareMetalInstanceCatalogItemReferenceJson = {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id?: string;
+
+  /**
+   * @generated from field: string name = 2;
+   */
+  name?: string;
+
+  /**
+   * @generated from field: string project = 3;
+   */
+  project?: string;
+
+  /**
+   * @generated from field: bool shared = 4;
+   */
+  shared?: boolean;
+};
+
+/**
+ * Describes the message osac.public.v1.BareMetalInstanceCatalogItemReference.
+ * Use `create(BareMetalInstanceCatalogItemReferenceSchema)` to create a new message.
+ */
+export const BareMetalInstanceCatalogItemReferenceSchema: GenMessage<BareMetalInstanceCatalogItemReference, {jsonType: BareMetalInstanceCatalogItemReferenceJson}> = /*@__PURE__*/
+  messageDesc(file_osac_public_v1_references, 7);
 

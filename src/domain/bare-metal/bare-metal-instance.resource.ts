@@ -1,0 +1,332 @@
+import { invalid, isRejection, reject, type Decider, type Rejection } from '../decider.ts';
+import type { UseCommand } from '../exclusive-use.ts';
+import type { JsonObject } from '../json.ts';
+import { listAt, objectAt, sameJson, stringAt, valueAt, without, withoutEmpty } from '../json-tools.ts';
+import {
+  attached,
+  detached,
+  machineAddress,
+  withoutOwnAddress,
+  type Addressed,
+} from '../machines/address.ts';
+import { attachmentsOf, attachmentsRejection, subnetIn } from '../machines/attachments.ts';
+import { momentOf } from '../machines/moment.ts';
+import { driftEvents, observedEvents, undone, type Drifted } from '../machines/observed.ts';
+import { USER_DATA, USER_DATA_RULES } from '../machines/user-data.ts';
+import {
+  isAborted,
+  isUnderWay,
+  messageOf,
+  OVERDUE,
+  placedDocument,
+  type Placed,
+  type PlacedCommand,
+  type PlacedEvent,
+  type PlacedState,
+} from '../placed-document.ts';
+import { placedResource } from '../placed-resource.ts';
+import type { ResourceKind } from '../resource.ts';
+import type { EventOf } from '../schemas.ts';
+import { ALWAYS, imageRejection, strategyRejection, triggerOf, triggerRejection } from './bare-metal-spec.ts';
+import type { BARE_METAL_SHAPES, ObservedBareMetal, ResolvedBareMetal } from './event-shapes.ts';
+import { interfaceIn, isPrimary, keptInterfaces } from './interfaces.ts';
+import { conditionOf, hasHost, isHalted, powerOf, shownBy, type Shown } from './power.ts';
+
+/** Whole servers of tenants (OSAC): on the hub of their subnets, or on one that the scheduler chooses. */
+const IMMUTABLE = [
+  'catalog_item',
+  'ssh_public_key',
+  'template_parameters',
+  'image',
+  'auto_external_ip_attachment',
+].map((field) => `spec.${field}`);
+const POWER = ['spec.run_strategy', 'spec.restart_trigger'];
+export const BARE_METAL_PRIVATE_ONLY = ['metadata.finalizers', 'status.hub'];
+const WORDS = { words: 'bare metal instance', prefix: 'BareMetalInstance' };
+
+export type BareMetalState = PlacedState &
+  Addressed &
+  Drifted & {
+    readonly resolved?: ResolvedBareMetal;
+    readonly observed?: ObservedBareMetal;
+    /** When it entered the state that it shows, and when it became or ceased to be ready. */
+    readonly since?: string;
+    readonly readySince?: string;
+    /** When its hub first showed that its host was made ready: what was once done stays so. */
+    readonly provisionedAt?: string;
+    /** It has a host. */
+    readonly reserved?: true;
+  };
+type PlacedBareMetal = Placed & BareMetalState;
+
+export type BareMetalCommand =
+  | Exclude<PlacedCommand, { type: 'CreateDocument' }>
+  | (Extract<PlacedCommand, { type: 'CreateDocument' }> & { readonly resolved?: ResolvedBareMetal })
+  | UseCommand
+  | { readonly type: 'RecordObserved'; readonly at: string; readonly observed: ObservedBareMetal }
+  | { readonly type: 'RecordDrift'; readonly at: string; readonly fields: readonly string[] };
+
+export type BareMetalEvent = PlacedEvent<'BareMetalInstance', EventOf<typeof BARE_METAL_SHAPES>>;
+
+const specOf = (document: JsonObject): JsonObject => objectAt(document, 'spec');
+const restarted = ({ restartTrigger = '0' }: Partial<ObservedBareMetal> = {}): string => restartTrigger;
+
+/** Its hub shows what is wanted of it. */
+const isAsWanted = ({ document, observed }: PlacedBareMetal): boolean => {
+  const shown = observed && shownBy(document, observed);
+  if (isHalted(document)) return shown === 'STOPPED';
+  return shown === 'RUNNING' && restarted(observed) === triggerOf(specOf(document));
+};
+
+/** As its document shows it, without what a private caller wrote. */
+export const bareMetalStateOf = (state: BareMetalState): Shown | '' => {
+  if (state.status === 'absent' || state.status === 'abandoned') return '';
+  const { status, failure, observed, place, waiting, document } = state;
+  if (status !== 'present') return 'DELETING';
+  // What failed may be a change of a machine that runs.
+  if (isAborted(state) || (failure !== undefined && observed === undefined)) return 'FAILED';
+  if (observed !== undefined) return shownBy(document, observed);
+  return place === undefined && waiting === undefined ? '' : 'PROVISIONING';
+};
+export const isPoweredOn = (state: BareMetalState): boolean => bareMetalStateOf(state) === 'RUNNING';
+
+const NOT_READY: readonly unknown[] = ['', 'PROVISIONING', 'DELETING', 'FAILED'];
+const isReady = (state: BareMetalState): boolean => !NOT_READY.includes(bareMetalStateOf(state));
+
+/** What hubs say of their inner life stays with the provider (OSAC): the texts are ours. */
+const conditionsOf = (state: PlacedBareMetal): readonly JsonObject[] => {
+  if (bareMetalStateOf(state) === '') return [];
+  const { provisionedAt, readySince, observed, failure, waiting, document, since } = state;
+  const one = (type: string, is: boolean, at: string, reason: string, message = ''): JsonObject =>
+    withoutEmpty({
+      type: `BARE_METAL_INSTANCE_CONDITION_TYPE_${type}`,
+      status: `CONDITION_STATUS_${is ? 'TRUE' : 'FALSE'}`,
+      last_transition_time: at,
+      reason,
+      message,
+    });
+  const why = messageOf(state);
+  const reason = (waiting ?? failure) === undefined ? 'Progressing' : (failure?.reason ?? 'Waiting');
+  const restarts = restarted(observed) !== triggerOf(specOf(document)) && !isHalted(document);
+  return [
+    provisionedAt === undefined
+      ? one('PROVISIONED', false, (waiting ?? failure)?.at ?? '', reason, why)
+      : one('PROVISIONED', true, provisionedAt, 'Provisioned'),
+    isReady(state)
+      ? one('READY', true, readySince ?? '', 'Ready')
+      : one('READY', false, readySince ?? '', reason, provisionedAt === undefined ? '' : why),
+    ...(provisionedAt === undefined
+      ? []
+      : [one('RESTART_IN_PROGRESS', restarts, since ?? '', restarts ? 'RestartRequested' : 'NoRestart')]),
+  ];
+};
+
+export const bareMetalAddress = machineAddress({ ...WORDS, field: 'baremetal_instance' });
+
+/** What of an attachment stays as it was ordered. */
+const fixedOf = (attachment: JsonObject): JsonObject => ({
+  subnet: subnetIn(attachment),
+  interface: interfaceIn(attachment),
+  primary: isPrimary(attachment),
+});
+
+/** Without a strategy it is powered on; an attachment that is sent without its interface keeps it. */
+const completed = (document: JsonObject, previous?: JsonObject): JsonObject => {
+  const spec = specOf(document);
+  const attachments = attachmentsOf(document);
+  const before = previous === undefined ? [] : attachmentsOf(previous);
+  return {
+    ...document,
+    spec: {
+      ...spec,
+      run_strategy: spec['run_strategy'] ?? ALWAYS,
+      ...(attachments.length === 0 ? {} : { network_attachments: [...keptInterfaces(attachments, before)] }),
+    },
+  };
+};
+
+const documents = placedDocument({
+  ...WORDS,
+  done: 'Observed',
+  immutable: IMMUTABLE,
+  secrets: [{ path: USER_DATA, reads: '***' }],
+  reportable: ['state', 'conditions', 'restart_trigger', 'hub', 'network_attachment_statuses', 'hardware'],
+  carriedOut: [...POWER, 'spec.network_attachments'],
+  status: (state) => {
+    const { observed } = state as PlacedBareMetal;
+    const shown = bareMetalStateOf(state);
+    const nics = (observed?.nics ?? []).map((mac) => ({ mac }));
+    return {
+      state: shown && `BARE_METAL_INSTANCE_STATE_${shown}`,
+      conditions: [...conditionsOf(state)],
+      restart_trigger: restarted(observed) === '0' ? '' : restarted(observed),
+      hub: state.place?.hub ?? '',
+      network_attachment_statuses: (observed?.attachments ?? []).map(
+        ({ interface: name, subnet, address, primary }) => ({
+          ...withoutEmpty({ interface: name, subnet_ref: subnet, ip_address: address }),
+          ...(primary ? { primary } : {}),
+        }),
+      ),
+      hardware: nics.length === 0 ? {} : { nics },
+    };
+  },
+  normalize: (document, { previous }) => completed(document, previous),
+  check: (document, { previous }) =>
+    strategyRejection(specOf(document)) ??
+    triggerRejection(specOf(document)) ??
+    imageRejection(specOf(document), 'spec.image') ??
+    attachmentsRejection(document, previous, {
+      of: fixedOf,
+      words: 'subnets, interfaces and primaries',
+    }),
+  isBound: bareMetalAddress.isBound,
+});
+
+/** What is being returned is powered neither on nor off, and user data is read once, by a host that is made ready. */
+const changeRejection = (
+  state: BareMetalState,
+  { document, secrets = {} }: Extract<BareMetalCommand, { type: 'ReviseDocument' }>,
+): Rejection | undefined => {
+  if (state.status !== 'present' && state.status !== 'deleting') return undefined;
+  const given = secrets[USER_DATA];
+  if (USER_DATA in secrets && given?.fingerprint !== state.secrets[USER_DATA]?.fingerprint)
+    return invalid('IMMUTABLE_FIELD', USER_DATA, `field '${USER_DATA}' is immutable`);
+  const field = POWER.find((path) => {
+    const wanted = valueAt(document, path);
+    return wanted !== undefined && !sameJson(wanted, valueAt(state.document, path));
+  });
+  return state.status === 'deleting' && field !== undefined
+    ? reject(
+        'failed-precondition',
+        'DELETION_REQUESTED',
+        `bare metal instance '${state.name}' is being returned: field '${field}' can no longer be changed`,
+        { field },
+      )
+    : undefined;
+};
+
+const record = (
+  state: BareMetalState,
+  { at, observed }: Extract<BareMetalCommand, { type: 'RecordObserved' }>,
+): readonly BareMetalEvent[] => {
+  if (!isUnderWay(state)) return [];
+  const next: PlacedBareMetal = { ...without(state, 'failure'), observed } as PlacedBareMetal;
+  const power = powerOf(observed);
+  const moment = momentOf(
+    [isPoweredOn(state), isPoweredOn(next)],
+    { at: power?.lastTransitionTime, runs: power?.status === 'True' && power.reason !== 'PowerOff' },
+    { since: state.since ?? state.createdAt, at },
+  );
+  const isFailed = shownBy(state.document, observed) === 'FAILED';
+  const told = { isFailed, isAsWanted: isAsWanted(next), moment };
+  return observedEvents(state, observed, told, WORDS) as readonly BareMetalEvent[];
+};
+
+type Decided = readonly BareMetalEvent[] | Rejection;
+const decide = (state: BareMetalState, command: BareMetalCommand): Decided => {
+  switch (command.type) {
+    case 'CreateDocument': {
+      const { resolved, ...creation } = command;
+      const made = documents.decide(state, creation) as Decided;
+      return isRejection(made) || made.length === 0 || resolved === undefined
+        ? made
+        : [...made, { type: 'BareMetalInstanceResolved', data: { at: command.at, ...resolved } }];
+    }
+    case 'ReviseDocument':
+      return changeRejection(state, command) ?? (documents.decide(state, command) as Decided);
+    case 'AttachTo':
+    case 'DetachFrom':
+      return bareMetalAddress.use(state, command) as Decided;
+    case 'RecordObserved':
+      return record(state, command);
+    case 'RecordDrift':
+      return driftEvents(state, command, WORDS) as Decided;
+    default:
+      return documents.decide(state, command) as Decided;
+  }
+};
+
+const fold = (state: BareMetalState, event: BareMetalEvent): BareMetalState => {
+  const next: BareMetalState = documents.evolve(state, event);
+  switch (event.type) {
+    case 'BareMetalInstanceResolved': {
+      const { at: _at, ...resolved } = event.data;
+      return { ...next, resolved };
+    }
+    case 'BareMetalInstanceObserved': {
+      const { at, ...observed } = event.data;
+      const isDone = conditionOf(observed, 'ProvisionTemplateComplete');
+      const provisionedAt =
+        next.provisionedAt ?? (isDone?.status === 'True' ? (isDone.lastTransitionTime ?? at) : undefined);
+      const shown: BareMetalState = {
+        ...next,
+        observed,
+        ...(provisionedAt === undefined ? {} : { provisionedAt }),
+        ...(next.reserved === true || hasHost(observed) ? { reserved: true as const } : {}),
+      };
+      return isAsWanted(shown as PlacedBareMetal) ? shown : undone(shown);
+    }
+    case 'BareMetalInstanceDriftSeen': {
+      const { at, fields } = event.data;
+      return undone({ ...next, drift: { at, fields } });
+    }
+    case 'BareMetalInstanceAddressAttached':
+      return attached(next, event.data);
+    case 'BareMetalInstanceAddressDetached':
+      return detached(next);
+    case 'BareMetalInstanceWithdrawn': {
+      const { observed: _observed, provisionedAt: _provisioned, reserved: _reserved, ...left } = next;
+      return withoutOwnAddress(left as BareMetalState);
+    }
+    default:
+      return next;
+  }
+};
+
+export const bareMetalDecider: Decider<BareMetalState, BareMetalCommand, BareMetalEvent> = {
+  initialState: documents.initialState,
+  evolve: (state, event) => {
+    const next = fold(state, event);
+    const { at } = event.data;
+    const moved = bareMetalStateOf(next) === bareMetalStateOf(state) ? next : { ...next, since: at };
+    return isReady(next) === isReady(state) && moved.readySince !== undefined
+      ? moved
+      : { ...moved, readySince: at };
+  },
+  decide,
+};
+
+export const bareMetalInstance: ResourceKind<BareMetalState, BareMetalCommand, BareMetalEvent> = {
+  ...placedResource({
+    kind: 'bareMetalInstance',
+    message: 'BareMetalInstance',
+    words: WORDS.words,
+    privateOnly: BARE_METAL_PRIVATE_ONLY,
+    immutable: [...IMMUTABLE, USER_DATA],
+    references: [
+      { path: 'spec.catalog_item', kind: 'bareMetalInstanceCatalogItem', scope: 'full' },
+      { path: 'spec.network_attachments.*.subnet', kind: 'subnet', scope: 'local' },
+      { path: 'spec.network_attachments.*.security_groups.*', kind: 'securityGroup', scope: 'local' },
+    ],
+  }),
+  collection: 'baremetal_instances',
+  rights: 'owned',
+  event: { field: 'bare_metal_instance', public: true },
+  defaultTenant: '',
+  methods: {
+    public: ['List', 'Get', 'Create', 'Update', 'Delete'],
+    private: ['List', 'Get', 'Create', 'Update', 'Delete'],
+  },
+  secrets: [USER_DATA_RULES],
+  // What is attached to it goes before it.
+  protectedWhileReferenced: false,
+  lends: bareMetalAddress.lends,
+  marks: (document) =>
+    listAt(objectAt(document, 'status'), 'conditions').some((one) =>
+      stringAt(one, 'message').startsWith(OVERDUE),
+    )
+      ? ['deletion-overdue']
+      : [],
+  decider: bareMetalDecider,
+  view: documents.view,
+};
