@@ -7,10 +7,10 @@ import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { SERVICE_STORE } from './support/event-store.ts';
+import { logOf } from './support/log-size.ts';
 import { partsOf, threadsOf } from './support/processor-parts.ts';
 import { printMachine, processorMs, residentMb } from './support/report.ts';
 import { startBenchService } from './support/service.ts';
@@ -37,19 +37,6 @@ const STEPS = [
   'post-install',
   'validation',
 ];
-
-/** Events of the embedded log, and the bytes of their texts. */
-const logOf = (dataDir: string) => {
-  const db = new DatabaseSync(join(dataDir, 'events.db'), { readOnly: true, timeout: 5_000 });
-  const row = db
-    .prepare(
-      `SELECT COUNT(*) AS events, SUM(LENGTH(data)) AS data,
-              SUM(LENGTH(metadata)) + (SELECT SUM(LENGTH(text)) FROM contexts) AS metadata FROM events`,
-    )
-    .get();
-  db.close();
-  return row as { readonly events: number; readonly data: number; readonly metadata: number };
-};
 
 printMachine({ orders, clients, roles, hub: 'simulated, steps by the hub', store: SERVICE_STORE });
 for (let i = 0; i < repetitions; i += 1) {

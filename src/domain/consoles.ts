@@ -37,7 +37,7 @@ export const isConsoleEnd = (end: string): end is ConsoleEnd => Object.hasOwn(CO
 const session = { session: text, console: z.enum(CONSOLE_TYPES) };
 const SHAPES = {
   /** `session`: the id of its ticket, which opens no other. `until`: when it ends at the latest. */
-  Opened: { ...session, clientId: text, subject: text, ticketUntil: time, until: time, instance: text },
+  Opened: { ...session, clientId: text, subjectId: text, ticketUntil: time, until: time, instance: text },
   Closed: { ...session, seconds: count, reason: text },
 } as const satisfies Shapes;
 type Opened = EventData<(typeof SHAPES)['Opened']>;
@@ -124,12 +124,12 @@ export const withConsoles = <
     const why = without(state);
     if (why !== undefined)
       return refuse(why === 'deleted' ? 'GONE' : 'NOT_RUNNING', `the ${words} has no console now`);
-    if (used.some((one) => one.session === wanted.session))
+    if ([...used, ...open].some((one) => one.session === wanted.session))
       return refuse('TICKET_USED', 'invalid ticket: it was used before');
     const former = open.find((one) => one.console === wanted.console);
     if (former === undefined) return [made('Opened', wanted)];
     const isCutOff = (alone && former.instance !== wanted.instance) || former.until <= at;
-    const isSame = former.subject === wanted.subject && former.clientId === wanted.clientId;
+    const isSame = former.subjectId === wanted.subjectId && former.clientId === wanted.clientId;
     if (!isSame && !isCutOff) return refuse('CONSOLE_ACTIVE', 'console session already active');
     return [closed(former, at, isCutOff ? 'interrupted' : 'replaced'), made('Opened', wanted)];
   };

@@ -10,6 +10,16 @@ import { OWN_BACKOFF } from './process/effects.ts';
 
 const NO_HUB = 'no hub can take it at the moment';
 
+type SchedulerChoice<State extends PlacedState> = {
+  /** Annotation of the object that names the only hub possible; for objects of providers, or those that `mayName` lets. */
+  readonly hubAnnotation?: string;
+  readonly mayName?: (run: PlacedRun<State>) => boolean;
+  /** Kinds of objects that lie in it and follow it to its hub. */
+  readonly followers?: readonly string[];
+  /** Of the step. */
+  readonly name?: string;
+};
+
 /**
  * The first step of a kind whose hub the scheduler chooses. `objects`: kinds of objects that the hub must know; by default
  * its own.
@@ -18,11 +28,9 @@ export const placeByScheduler = <State extends PlacedState>(
   kind: string,
   object: OwnedObject,
   objects: readonly string[] = [object.kind],
-  /** Annotation of the object that names the only hub possible; for objects of providers, or those that `mayName` lets. */
-  hubAnnotation?: string,
-  mayName: (run: PlacedRun<State>) => boolean = () => true,
-  name = 'place',
+  choice: SchedulerChoice<State> = {},
 ): PlacedStep<State, PlacedCommand> => {
+  const { hubAnnotation, mayName = () => true, followers = [], name = 'place' } = choice;
   const toScheduler = (run: PlacedRun, operation: string, more: JsonObject): Call => ({
     port: 'scheduler',
     operation,
@@ -37,6 +45,7 @@ export const placeByScheduler = <State extends PlacedState>(
       // We post webhooks and launch jobs for clusters alone.
       withoutAutomation: true,
       objects: [...objects],
+      ...(followers.length === 0 ? {} : { followers: [...followers] }),
       ...(zone === '' ? {} : { zone }),
       ...(hub === '' ? {} : { hub }),
     });

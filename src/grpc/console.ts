@@ -12,7 +12,7 @@ import { JsonWebKeySet } from '../gen/osac/public/v1/json_web_key_set_pb.ts';
 import { unauthenticated, unavailable } from '../http/errors.ts';
 import type { Exchange } from '../http/exchange.ts';
 import { consoleRefusal } from '../http/osac/console-sessions.ts';
-import type { CallServices } from '../http/osac/served.ts';
+import { readMetadata, type CallServices } from '../http/osac/served.ts';
 import type { MessageSink } from '../http/osac/service-table.ts';
 import { gone } from './intake.ts';
 import { pathOf, type GrpcMethod, type ReadRequest } from './method.ts';
@@ -53,14 +53,10 @@ export const consoleMethods = (
         exchange.method = pathOf(desc);
         admission?.stranger(exchange);
         const ticket = ticketOf(exchange);
-        const { remoteAddress } = exchange.request.socket;
-        const userAgent = exchange.request.headers['user-agent'];
         try {
           const end = await connect(ticket, transportOf(exchange, read, sink), {
+            ...readMetadata(exchange, exchange.method),
             via: 'grpc',
-            requestId: exchange.requestId,
-            ...(remoteAddress === undefined ? {} : { remoteAddress }),
-            ...(userAgent === undefined ? {} : { userAgent }),
             signal: exchange.signal(),
           });
           tellEnd(end, sink);

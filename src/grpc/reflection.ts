@@ -1,4 +1,11 @@
-import { create, toBinary, type DescFile, type DescMessage, type MessageInitShape } from '@bufbuild/protobuf';
+import {
+  create,
+  createRegistry,
+  toBinary,
+  type DescFile,
+  type MessageInitShape,
+  type Registry,
+} from '@bufbuild/protobuf';
 import { FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt';
 import {
   ServerReflection,
@@ -45,7 +52,7 @@ export const reflectionMethods = ({
       const principal = await admitted(exchange, calls, { listens: true });
       if (!principal.admin) throw denied();
     } else calls.admission?.stranger(exchange);
-    known ??= filesOf(new Set([...descriptors, ServerReflection].map(({ file }) => file)));
+    known ??= knownOf([...descriptors, ServerReflection].map(({ file }) => file));
     let asked = (await read()) as ServerReflectionRequest | undefined;
     sink.head();
     while (asked !== undefined) {
@@ -66,33 +73,29 @@ export const reflectionMethods = ({
 const written = (sink: MessageSink, message: Uint8Array): Promise<void> =>
   sink.write([message]) ? Promise.resolve() : new Promise((resolve) => sink.onDrain(resolve));
 
-type Known = {
-  readonly byName: ReadonlyMap<string, DescFile>;
-  readonly bySymbol: ReadonlyMap<string, DescFile>;
+type Known = { readonly files: ReadonlySet<DescFile>; readonly types: Registry };
+
+/** Files with all that they need, so that nobody has to ask again. */
+const withNeeded = (files: Iterable<DescFile>, all = new Set<DescFile>()): ReadonlySet<DescFile> => {
+  for (const file of files)
+    if (!all.has(file)) {
+      all.add(file);
+      withNeeded(file.dependencies, all);
+    }
+  return all;
 };
 
-const filesOf = (roots: ReadonlySet<DescFile>): Known => {
-  const byName = new Map<string, DescFile>();
-  const bySymbol = new Map<string, DescFile>();
-  const addMessage = (message: DescMessage): void => {
-    bySymbol.set(message.typeName, message.file);
-    for (const field of message.fields) bySymbol.set(`${message.typeName}.${field.name}`, message.file);
-    for (const inner of message.nestedEnums) bySymbol.set(inner.typeName, message.file);
-    for (const inner of message.nestedMessages) addMessage(inner);
-  };
-  const add = (file: DescFile): void => {
-    if (byName.has(file.proto.name)) return;
-    byName.set(file.proto.name, file);
-    for (const service of file.services) {
-      bySymbol.set(service.typeName, file);
-      for (const method of service.methods) bySymbol.set(`${service.typeName}.${method.name}`, file);
-    }
-    for (const message of file.messages) addMessage(message);
-    for (const each of file.enums) bySymbol.set(each.typeName, file);
-    for (const needed of file.dependencies) add(needed);
-  };
-  for (const file of roots) add(file);
-  return { byName, bySymbol };
+const knownOf = (roots: Iterable<DescFile>): Known => {
+  const files = withNeeded(roots);
+  return { files, types: createRegistry(...files) };
+};
+
+/** The file of a message, an enum or a service, or of a field or method of these. */
+const fileOf = (symbol: string, types: Registry): DescFile | undefined => {
+  const dot = symbol.lastIndexOf('.');
+  const [type, member] = [types.get(symbol.slice(0, dot)), symbol.slice(dot + 1)];
+  const members = type?.kind === 'message' ? type.fields : type?.kind === 'service' ? type.methods : [];
+  return (types.get(symbol) ?? members.find(({ name }) => name === member)?.parent)?.file;
 };
 
 const answerTo = (
@@ -104,9 +107,12 @@ const answerTo = (
     case 'listServices':
       return { case: 'listServicesResponse', value: { service: services.map((name) => ({ name })) } };
     case 'fileByFilename':
-      return fileAnswer(known.byName.get(messageRequest.value), messageRequest.value);
+      return fileAnswer(
+        [...known.files].find(({ proto }) => proto.name === messageRequest.value),
+        messageRequest.value,
+      );
     case 'fileContainingSymbol':
-      return fileAnswer(known.bySymbol.get(messageRequest.value), messageRequest.value);
+      return fileAnswer(fileOf(messageRequest.value, known.types), messageRequest.value);
     case 'fileContainingExtension':
       return refusal(NOT_FOUND, 'nothing here is extended');
     case 'allExtensionNumbersOfType':
@@ -124,20 +130,14 @@ const refusal = (errorCode: number, errorMessage: string): Answer => ({
   value: { errorCode, errorMessage },
 });
 
-/** A file with all that it needs, so that nobody has to ask again. */
-const fileAnswer = (file: DescFile | undefined, asked: string): Answer => {
-  if (file === undefined) return refusal(NOT_FOUND, `'${asked.slice(0, 200)}' is not known here`);
-  const needed = new Set<DescFile>();
-  const add = (one: DescFile): void => {
-    if (needed.has(one)) return;
-    needed.add(one);
-    for (const other of one.dependencies) add(other);
-  };
-  add(file);
-  return {
-    case: 'fileDescriptorResponse',
-    value: {
-      fileDescriptorProto: [...needed].map(({ proto }) => toBinary(FileDescriptorProtoSchema, proto)),
-    },
-  };
-};
+const fileAnswer = (file: DescFile | undefined, asked: string): Answer =>
+  file === undefined
+    ? refusal(NOT_FOUND, `'${asked.slice(0, 200)}' is not known here`)
+    : {
+        case: 'fileDescriptorResponse',
+        value: {
+          fileDescriptorProto: [...withNeeded([file])].map(({ proto }) =>
+            toBinary(FileDescriptorProtoSchema, proto),
+          ),
+        },
+      };

@@ -134,11 +134,13 @@ export const createServeStream = (services: GrpcServices): ServeStream => {
       method: http === 'POST' ? (method?.verb ?? http) : http,
       socket: peer,
     };
-    const { signal, abort } = createSignal(stream);
+    const { signal, abort } = createSignal();
     const exchange = openExchange(request, answer, { clock, nextRequestId, slowReaderMs, signal });
     if (method !== undefined) exchange.route = path;
     answer.setHeader('x-request-id', exchange.requestId);
     stream.once('close', () => {
+      // Aborting costs as much as the rest of a call; one that was answered has nothing to be ended.
+      if (!stream.writableFinished) abort();
       finish(exchange, services);
       forget(stream);
     });
@@ -164,17 +166,13 @@ const forget = (stream: ServerHttp2Stream): void => void stream.removeAllListene
 const ignore = (): void => undefined;
 
 /** Aborted when the deadline passes or the caller goes away; made on first use. */
-const createSignal = (stream: ServerHttp2Stream) => {
+const createSignal = () => {
   let controller: AbortController | undefined;
   let gone = false;
   const abort = (): void => {
     gone = true;
     controller?.abort();
   };
-  // Aborting costs as much as the rest of a call; one that was answered has nothing to be ended.
-  stream.once('close', () => {
-    if (!stream.writableFinished) abort();
-  });
   return {
     abort,
     signal: (): AbortSignal => {

@@ -1,4 +1,6 @@
 import { expect } from 'chai';
+import { readFileSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { grpcurl } from '../support/docs/client-examples.ts';
 import { runProgram, startSecureStack, type SecureStack } from '../support/service/tls.ts';
 import { notRunHere } from '../support/not-run-here.ts';
@@ -56,6 +58,25 @@ describe('grpcurl', function () {
     });
     const wrong = await asked([...bearer(), '-d', unknown], 'osac.public.v1.Clusters/Create');
     expect(wrong.err).to.include('Code: InvalidArgument').and.include('google.rpc.BadRequest');
+  });
+
+  it('calls as docs/clients.md shows it, as it stands', async () => {
+    const page = readFileSync('docs/clients.md', 'utf8');
+    const shown = /\n## grpcurl\n[^]*?```sh\n([^]*?)```/.exec(page)?.[1] ?? '';
+    const typed = shown
+      .replaceAll('127.0.0.1:8000', secure.grpc)
+      .replaceAll('dev-cert/ca.crt', secure.authority)
+      .replaceAll('by-grpcurl', 'by-the-page');
+    expect(typed.split('$GRPCURL')).to.have.length(5);
+    const run = await runProgram(['bash', '-euc', typed], {
+      OSAC_TOKEN: token,
+      PATH: `${dirname(program)}:${process.env['PATH']}`,
+    });
+    expect(run.code, run.err).to.equal(0);
+    expect(run.out)
+      .to.include('osac.public.v1.Clusters')
+      .and.include('message ClustersCreateRequest')
+      .and.include('"name": "by-the-page"');
   });
 
   it('does not connect to a service whose authority it does not know', async () => {

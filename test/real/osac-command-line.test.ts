@@ -468,6 +468,31 @@ describe("OSAC's command line", function () {
         },
       },
     ],
+    [
+      'BareMetalInstanceType',
+      'private',
+      {
+        metadata: { name: 'metal' },
+        spec: {
+          hardware: {
+            cpu: { cores: 32, architecture: 'x86_64', threads_per_core: 2 },
+            memory: { total_gb: '256' },
+          },
+          host_label_selector: { match_labels: { class: 'standard' } },
+        },
+      },
+    ],
+    ['BareMetalInstanceTemplate', 'private', { id: 'server', metadata: { name: 'server' }, title: 'Server' }],
+    [
+      'BareMetalInstanceCatalogItem',
+      'private',
+      { metadata: { name: 'metal-item' }, title: 'Server', template: { id: 'server' }, published: true },
+    ],
+    [
+      'BareMetalInstance',
+      'public',
+      { metadata: { name: 'server1' }, spec: { catalog_item: { name: 'metal-item' } } },
+    ],
     ['NATGateway', 'public', { metadata: { name: 'nat' }, spec: { ...inNet, external_ip: { name: 'ip' } } }],
     [
       'ExternalIPAttachment',

@@ -1,17 +1,15 @@
-import { spawn, spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { stripTypeScriptTypes } from 'node:module';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
+import { findBrowser, showPage } from '../support/browser.ts';
 import { startSecureStack, type SecureStack } from '../support/service/tls.ts';
 import { notRunHere } from '../support/not-run-here.ts';
 
-const BROWSERS = ['chromium', 'chromium-browser', 'google-chrome'];
 const ROOT = resolve('.');
 /** Packages that the example imports, and those that they do. */
 const PACKAGES = [
@@ -53,10 +51,9 @@ describe('the example for a page in a real browser', function () {
   const told = new Promise<readonly string[]>((resolved) => (tell = resolved));
 
   before(async function () {
-    const found = BROWSERS.find((name) => spawnSync(name, ['--version']).status === 0);
-    if (found === undefined)
-      return notRunHere(this, 'browser', `none of ${BROWSERS.join(', ')} is installed`);
-    browser = found;
+    const found = findBrowser();
+    if ('missing' in found) return notRunHere(this, 'browser', found.missing);
+    browser = found.program;
     secure = await startSecureStack();
     server = createServer((request, response) => {
       const { pathname } = new URL(request.url ?? '', 'http://x');
@@ -83,24 +80,8 @@ describe('the example for a page in a real browser', function () {
     const token = await secure.stack.token({ tenant: 'acme', user: 'alice' });
     const connection = JSON.stringify({ baseUrl: `https://${secure.grpc}` });
     page = pageOf(`'in-a-page', '${token}', (line) => told.push(line), ${connection}`);
-    const profile = mkdtempSync(join(tmpdir(), 'ledger-page-'));
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
-    const options = ['--headless=new', '--no-sandbox', '--disable-gpu', '--ignore-certificate-errors'];
-    const shown = spawn(browser, [...options, `--user-data-dir=${profile}`, url], {
-      stdio: ['ignore', 'ignore', 'pipe'],
-    });
-    const closed = new Promise((ended) => shown.once('close', ended));
-    const said = text(shown.stderr);
-    try {
-      const lines = await Promise.race([
-        told,
-        said.then((end) => Promise.reject(new Error(`the browser ended: ${end}`))),
-      ]);
-      expect(lines.at(-1)).to.equal('in-a-page CLUSTER_STATE_READY');
-    } finally {
-      shown.kill('SIGKILL');
-      await closed;
-      rmSync(profile, { recursive: true, force: true, maxRetries: 5 });
-    }
+    const lines = await showPage(browser, url, told);
+    expect(lines.at(-1)).to.equal('in-a-page CLUSTER_STATE_READY');
   });
 });

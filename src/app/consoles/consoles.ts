@@ -167,9 +167,9 @@ export const createConsoles = (services: ConsoleServices): Consoles => {
     context: CommandContext,
   ): Promise<{ state: unknown; position: Position | undefined }> => {
     const at = clock.now();
-    const { session, console, clientId, subject, until: ticketUntil } = ticket;
+    const { session, console, clientId, subject: subjectId, until: ticketUntil } = ticket;
     const until = new Date(Date.parse(at) + settings.limitMs).toISOString();
-    const facts = { at, session, console, clientId, subject, ticketUntil, until, instance };
+    const facts = { at, session, console, clientId, subjectId, ticketUntil, until, instance };
     const outcome = await execute(
       machine,
       { type: 'OpenConsole', ...facts, alone: store.singleWriter },

@@ -11,6 +11,7 @@ import type { Condition } from '../../domain/hubs/hub-codecs.ts';
 import { sameJson } from '../../domain/json-tools.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import type { SecretRef } from '../../domain/secret-ref.ts';
+import { firstProblem } from '../../domain/hubs/health.ts';
 import { TENANT } from '../../domain/tenancy/hub-objects.ts';
 import type { EffectOutcome } from '../../domain/workflow.ts';
 import {
@@ -215,7 +216,14 @@ export const createManagementClusterEffects = (options: {
     const { health } = await registeredHub(registry, hub, call);
     const lacked = health.lacking?.kinds.find(({ kind }) => kind === object);
     if (lacked === undefined) return tenants?.settle(hub, call);
-    return { waiting: NOT_CARRIED, for: 'hub', detail: `hub ${hub}: ${lacked.code}: ${lacked.message}` };
+    const others = registry
+      .hubs()
+      .filter(({ deleting, health: of }) => !deleting && of.reachable !== undefined && !firstProblem(of))
+      .filter((other) => other.health.lacking?.kinds.some(({ kind }) => kind === object) !== true)
+      .map(({ facts }) => facts.id);
+    const could = others.length === 0 ? 'no other hub carries it' : `carried by hub ${others.join(', ')}`;
+    const detail = `hub ${hub}: ${lacked.code}: ${lacked.message}; ${could}`;
+    return { waiting: NOT_CARRIED, for: 'hub', detail };
   };
 
   /**

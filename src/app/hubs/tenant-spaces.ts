@@ -30,6 +30,8 @@ export type TenantSpaces = {
 };
 
 const WAITING = 'TenantNotReady: what your tenant needs first is still being made';
+/** It is tried on, but somebody has to look at the hub. */
+const STUCK = 'TenantNotReady: what your tenant needs first cannot be made at the moment: ask your provider';
 
 export const createTenantSpaces = ({
   registry,
@@ -61,7 +63,8 @@ export const createTenantSpaces = ({
     const outcome = await commandRunner.execute(spaces, space, command, context, { step: true });
     const { state } = outcome.loaded;
     if (outcome.outcome === 'accepted' && isReadySpace(state, order)) return undefined;
-    return { waiting: WAITING, ...defined({ detail: detailOf(state, id) }) };
+    const detail = detailOf(state, id);
+    return { waiting: detail === undefined ? WAITING : STUCK, ...defined({ detail }) };
   },
 });
 

@@ -64,7 +64,11 @@ export const addConsoleCommand = (
       .description('the serial console of a compute instance, in this terminal')
       .argument('<machine>', 'id or name of a compute instance')
       .option('--no-tty', 'take the input as it is: no Ctrl+], and what is typed is sent line by line')
-      .option('--linger <time>', 'of a pipe: leave after this silence once the input has ended', '2s')
+      .option(
+        '--linger <time>',
+        'silence of a machine after the end of piped input that ends the console',
+        '2s',
+      )
       .addHelpText(
         'after',
         examples('console serial web', 'console web', "console serial web --no-tty <<< 'uname -a'"),

@@ -2,6 +2,7 @@ import { isGone, PRIVATE, PUBLIC, refusal, shows } from './addresses.ts';
 import { showMachine } from './machines.ts';
 import { ClaimFailed } from './narrator.ts';
 import { readHubFiles } from './on-hubs.ts';
+import { showServer } from './servers.ts';
 import type { Stage } from './stage.ts';
 
 const CLASSES = `${PRIVATE}/network_classes`;
@@ -58,6 +59,7 @@ export const showNetworks = async (stage: Stage): Promise<void> => {
   await shows(stage, user, ownPath, 'READY');
   narrator.check('a subnet of its own in the network is READY', true, '10.0.1.0/24');
   await showMachine(stage, user, own.id);
+  await showServer(stage, user, own.id);
   await user.send('DELETE', ownPath);
   await isGone(stage, user, ownPath);
   await admin.send('DELETE', `${TENANTS}/${tenant.id}`);

@@ -6,7 +6,6 @@ import { attachmentsOf, groupsIn, subnetIn } from '../machines/attachments.ts';
 import { driftIn } from '../machines/observed.ts';
 import { plainParameters } from '../machines/order.ts';
 import { USER_DATA_DEEDS, userDataBeside, userDataOf } from '../machines/user-data.ts';
-import { HUB_ANNOTATION } from '../networks/external-ip-pool.resource.ts';
 import { placeByScheduler } from '../placed-by-scheduler.ts';
 import { placeWithParent, wokenByParent, type Parent } from '../placed-with-parent.ts';
 import { documentOf, placedKind, type PlacedRun } from '../placed-workflow.ts';
@@ -134,9 +133,7 @@ export const actingBareMetalInstance = placedKind<BareMetalState, BareMetalComma
           bareMetalInstance.kind,
           BARE_METAL_INSTANCE,
           [BARE_METAL_INSTANCE.kind],
-          HUB_ANNOTATION,
-          () => false,
-          'choose-hub',
+          { name: 'choose-hub' },
         ),
         needed: (run) => !isAttached(run),
       },

@@ -2,7 +2,7 @@ import { invalid, isRejection, type Decider, type Rejection } from '../decider.t
 import { withConsoles, type ConsoleCommand, type ConsoleEnd, type Consoles } from '../consoles.ts';
 import type { UseCommand } from '../exclusive-use.ts';
 import type { JsonObject } from '../json.ts';
-import { defined, listAt, objectAt, sameJson, stringAt, valueAt, without } from '../json-tools.ts';
+import { defined, listAt, objectAt, stringAt, valueAt } from '../json-tools.ts';
 import {
   attached,
   detached,
@@ -16,7 +16,6 @@ import { driftEvents, observedEvents, undone, type Drifted } from '../machines/o
 import { USER_DATA, USER_DATA_RULES } from '../machines/user-data.ts';
 import {
   isAborted,
-  isSettled,
   isUnderWay,
   OVERDUE,
   placedDocument,

@@ -26,6 +26,8 @@ export type PlacementRequest = {
   readonly objectName?: string;
   /** Kinds of objects that the hub must be able to hold, besides those that no hub can be without. */
   readonly objects?: readonly string[];
+  /** Kinds of objects that are to follow it there: a hub that carries them all comes before one that does not. */
+  readonly followers?: readonly string[];
   /** Absent: any hub. */
   readonly hub?: string;
   /** Absent: any zone. */
@@ -99,10 +101,10 @@ export const place = (
   weights: Weights = DEFAULT_WEIGHTS,
 ): Placement => {
   const realHub = candidates.some(isReal);
-  const filtered = candidates.map((candidate) => ({
-    candidate,
-    refusals: refusalsOf(request, candidate, realHub),
-  }));
+  const filtered = preferred(
+    request,
+    candidates.map((candidate) => ({ candidate, refusals: refusalsOf(request, candidate, realHub) })),
+  );
   const fitting = filtered.filter(({ refusals }) => refusals.length === 0).map(({ candidate }) => candidate);
   const scored = filtered
     .map(({ candidate, refusals }) => ({
@@ -128,6 +130,24 @@ export const place = (
     detail: detailOf(filtered),
     decision,
   };
+};
+
+type Filtered = { readonly candidate: Candidate; readonly refusals: readonly Refusal[] };
+/** Of several hubs, those that carry less of what is to follow than another one are passed over. */
+const preferred = (
+  { followers = [] }: PlacementRequest,
+  filtered: readonly Filtered[],
+): readonly Filtered[] => {
+  const lackedOn = ({ health }: Candidate): readonly string[] =>
+    followers.filter((each) => health?.lacking?.kinds.some(({ kind }) => kind === each));
+  const fitting = filtered.filter(({ refusals }) => refusals.length === 0);
+  const fewest = Math.min(...fitting.map(({ candidate }) => lackedOn(candidate).length));
+  return filtered.map(({ candidate, refusals }) => {
+    const lacked = lackedOn(candidate);
+    if (lacked.length <= fewest) return { candidate, refusals };
+    const text = `it carries no ${lacked.join(' or ')}, and another hub carries more`;
+    return { candidate, refusals: [...refusals, { kind: 'other', text } as const] };
+  });
 };
 
 /**

@@ -25,12 +25,9 @@ export const actingExternalIpPool = placedKind<PoolState, PoolCommand, PoolEvent
   wakes: { types: HUB_NEWS },
   // Its addresses are on its hub.
   first: [
-    placeByScheduler(
-      externalIpPool.kind,
-      EXTERNAL_IP_POOL,
-      [EXTERNAL_IP_POOL.kind, EXTERNAL_IP.kind],
-      HUB_ANNOTATION,
-    ),
+    placeByScheduler(externalIpPool.kind, EXTERNAL_IP_POOL, [EXTERNAL_IP_POOL.kind, EXTERNAL_IP.kind], {
+      hubAnnotation: HUB_ANNOTATION,
+    }),
   ],
   wanted: (run) => {
     const spec = objectAt(documentOf(run), 'spec');

@@ -1,3 +1,5 @@
+import { BARE_METAL_INSTANCE } from '../bare-metal/hub-objects.ts';
+import { COMPUTE_INSTANCE } from '../compute/hub-objects.ts';
 import { HUB_NEWS } from '../hubs/health-events.ts';
 import { listAt, objectAt, stringAt, textOf } from '../json-tools.ts';
 import type { JsonObject } from '../json.ts';
@@ -6,7 +8,7 @@ import { placedMeter } from '../placed-meter.ts';
 import { documentOf, placedKind } from '../placed-workflow.ts';
 import { networkEventTypes } from './event-types.ts';
 import { HUB_ANNOTATION } from './external-ip-pool.resource.ts';
-import { SUBNET, VIRTUAL_NETWORK } from './hub-objects.ts';
+import { NAT_GATEWAY, SECURITY_GROUP, SUBNET, VIRTUAL_NETWORK } from './hub-objects.ts';
 import { fieldOf, rangeTexts } from './ranges-of-spec.ts';
 import {
   isOfService,
@@ -37,8 +39,11 @@ export const actingVirtualNetwork = placedKind<NetworkState, NetworkCommand, Net
       virtualNetwork.kind,
       VIRTUAL_NETWORK,
       [VIRTUAL_NETWORK.kind, SUBNET.kind],
-      HUB_ANNOTATION,
-      ({ subject }) => isOfService(subject),
+      {
+        hubAnnotation: HUB_ANNOTATION,
+        mayName: ({ subject }) => isOfService(subject),
+        followers: [SECURITY_GROUP.kind, NAT_GATEWAY.kind, COMPUTE_INSTANCE.kind, BARE_METAL_INSTANCE.kind],
+      },
     ),
   ],
   wanted: (run) => {

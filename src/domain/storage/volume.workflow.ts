@@ -24,7 +24,7 @@ export const actingVolume = placedKind<VolumeState, VolumeCommand, VolumeEvent>(
   eventTypes: storageEventTypes,
   object: VOLUME,
   wakes: { types: HUB_NEWS },
-  first: [placeByScheduler(volume.kind, VOLUME, [VOLUME.kind], HUB_ANNOTATION)],
+  first: [placeByScheduler(volume.kind, VOLUME, [VOLUME.kind], { hubAnnotation: HUB_ANNOTATION })],
   wanted: (run) => {
     const document = documentOf(run);
     const spec = objectAt(document, 'spec');

@@ -1,5 +1,4 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { Parts } from '../../domain/buckets.ts';
 import type { Entry } from './entry.ts';
 import type { DocumentKind } from './fold.ts';
 

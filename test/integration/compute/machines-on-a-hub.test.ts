@@ -136,6 +136,12 @@ describe('compute instances on a simulated hub', () => {
       expect(reply.status, `${JSON.stringify(spec).slice(0, 200)}: ${reply.text}`).to.equal(400);
       expect(reply.text).to.include(text.replaceAll('"', '\\"'));
     }
+    const huge = { ...good, user_data: 'x'.repeat(1_048_576) };
+    const tooLarge = await people.user('POST', MACHINES, { metadata: { name: 'refused' }, spec: huge });
+    expect([tooLarge.status, tooLarge.json]).to.deep.equal([
+      413,
+      { code: 3, message: 'the request body is larger than 294912 bytes' },
+    ]);
     const body = { metadata: { name: 'm-of-item' }, spec: { catalog_item: { name: 'dev-machine' } } };
     const small = { ...body.spec, boot_disk: { size_gib: 5 }, network_attachments: attached };
     const outside = await people.user('POST', MACHINES, { ...body, spec: small });

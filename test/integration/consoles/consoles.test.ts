@@ -109,11 +109,18 @@ describe('consoles of machines', () => {
     expect(closed?.['session']).to.equal(opened?.['session']);
     for (const event of [opened, closed]) {
       expect(objectAt(event ?? {}, 'by')).to.include({ via: 'websocket' });
-      expect(stringAt(objectAt(event ?? {}, 'by'), 'subjectId')).to.equal(opened?.['subject']);
+      expect(stringAt(objectAt(event ?? {}, 'by'), 'subjectId')).to.equal(opened?.['subjectId']);
     }
     expect(JSON.stringify(await whole.log())).not.to.include('only-between-us');
-    const timeline = ok(await people.user('GET', `${MACHINES}/${machine}/timeline`)) as JsonObject;
-    expect(JSON.stringify(timeline)).to.include('Its serial console was opened.');
+    let timeline = '';
+    await eventually(
+      () => `the timeline tells it: ${timeline}`,
+      async () => {
+        timeline = (await people.user('GET', `${MACHINES}/${machine}/timeline`)).text;
+        return timeline.includes('Its serial console was closed after');
+      },
+    );
+    expect(timeline).to.include('Its serial console was opened.');
     const after = ok(await people.user('GET', `${MACHINES}/${machine}`)) as JsonObject;
     expect(after).to.deep.equal(before);
   });

@@ -13,6 +13,7 @@ import { HubError, type ManagementCluster } from '../../../src/app/hubs/manageme
 import { createEventCodec } from '../../../src/app/log/event-codec.ts';
 import type { EventStore } from '../../../src/app/log/event-store.ts';
 import { computeInstance } from '../../../src/domain/compute/compute-instance.resource.ts';
+import { stringAt } from '../../../src/domain/json-tools.ts';
 import { aggregateOf } from '../../../src/domain/kinds.ts';
 import { eventTypes } from '../../../src/domain/registry.ts';
 import { collect, fakeContext } from '../../support/commands/fake-context.ts';
@@ -134,7 +135,7 @@ describe('consoles of two instances', () => {
   const told = async (): Promise<string[]> =>
     (await collect(store.readStream('computeInstance-vm'))).flatMap(({ type, data }) =>
       type.includes('Console')
-        ? [`${type.slice(22)} ${String(data['session'])} ${String(data['reason'] ?? '')}`]
+        ? [`${type.slice(22)} ${stringAt(data, 'session')} ${stringAt(data, 'reason')}`]
         : [],
     );
 

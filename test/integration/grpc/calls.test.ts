@@ -263,13 +263,21 @@ describe('gRPC', () => {
           'grpc.health.v1.Health',
           'grpc.reflection.v1.ServerReflection',
         ]);
-        const described = await nobody.reflect(name, {
-          file_containing_symbol: 'osac.public.v1.Clusters.Get',
-        });
-        const bytes = described['file_descriptor_response']?.['file_descriptor_proto'];
-        expect(bytes).to.be.an('array').with.length.greaterThan(3);
-        const unknown = await nobody.reflect(name, { file_containing_symbol: 'nope' });
-        expect(unknown).to.have.nested.property('error_response.error_code', Code.NOT_FOUND);
+        for (const asked of [
+          { file_containing_symbol: 'osac.public.v1.Clusters.Get' },
+          { file_containing_symbol: 'osac.public.v1.Cluster.metadata' },
+          { file_containing_symbol: 'osac.public.v1.ClusterState' },
+          { file_by_filename: 'osac/public/v1/clusters.proto' },
+        ]) {
+          const described = await nobody.reflect(name, asked);
+          const bytes = described['file_descriptor_response']?.['file_descriptor_proto'];
+          expect(bytes, JSON.stringify(asked)).to.be.an('array').with.length.greaterThan(3);
+        }
+        for (const asked of ['nope', 'osac.public.v1.Cluster.nope', 'osac.public.v1'])
+          expect(
+            await nobody.reflect(name, { file_containing_symbol: asked }),
+            asked,
+          ).to.have.nested.property('error_response.error_code', Code.NOT_FOUND);
       }
     });
   });

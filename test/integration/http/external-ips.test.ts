@@ -155,7 +155,8 @@ describe('external IPs and their pools, over HTTP', () => {
 
   it('of 16 pools at once with one range, one is made', async () => {
     const replies = await Promise.all(Array.from({ length: 16 }, () => makePool(['10.78.0.0/24'])));
-    expect(replies.map(({ status }) => status).sort()).to.deep.equal([200, ...Array(15).fill(409)]);
+    expect(replies.filter(({ status }) => status === 200)).to.have.lengthOf(1);
+    expect(replies.filter(({ status }) => status === 409)).to.have.lengthOf(15);
     expect((await claimedRanges()).filter((range) => range === '10.78.0.0/24')).to.have.lengthOf(1);
   });
 

@@ -28,6 +28,8 @@ export type AapStandIn = Pick<AapJobs, 'advance' | 'endNext'> & {
   alwaysLaunch(behaviour: LaunchBehaviour): void;
   /** The record of a job goes. */
   vanish(id: number): void;
+  /** One more template. */
+  addTemplate(template: Omit<AapTemplate, 'id'>): void;
   /** A template gets another id, as when it was removed and made again. */
   remakeTemplate(name: string): void;
   kill(): Promise<void>;
@@ -188,6 +190,9 @@ export const startAap = async (options: AapOptions = {}): Promise<AapStandIn> =>
     alwaysLaunch: launches.always,
     vanish: (id) => {
       for (const job of jobs.all) if (job.id === id) job.vanished = true;
+    },
+    addTemplate: (template) => {
+      templates = [...templates, { ...template, id: templates.length + 7 }];
     },
     remakeTemplate: (name) => {
       templates = templates.map((each) => (each.name === name ? { ...each, id: each.id + 1000 } : each));

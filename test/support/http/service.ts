@@ -12,6 +12,7 @@ import {
 import { createMemoryEventStore } from '../../../src/adapters/event-store/memory/memory-event-store.ts';
 import { createMemoryKeyStore } from '../../../src/adapters/keys/memory-key-store.ts';
 import { createTokenVerifier } from '../../../src/adapters/identity/token-verifier.ts';
+import { consolesOf } from '../consoles/access.ts';
 import { systemClock, systemIds, systemTimers } from '../../../src/adapters/system/system-ports.ts';
 import { createAccessJournal } from '../../../src/app/audit/access-journal.ts';
 import { createDayJournal } from '../../../src/app/audit/day-journal.ts';
@@ -285,6 +286,13 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
           erase: metadata.erase,
           hasKey: people.has,
         });
+  const consoleAccess = consolesOf({
+    ...services,
+    store,
+    timers: systemTimers(),
+    logger,
+    adapterOf: () => options.hub,
+  });
   const surfaces = osacSurfaces({
     ...services,
     timeline: models.timeline,
@@ -296,6 +304,7 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
     issuers: verifier.issuers,
     formatPosition: (position) => positions.format(position),
     past,
+    consoleAccess,
     ...(options.lookNow === undefined ? {} : { lookNow: options.lookNow }),
   });
   const provisioning = { ...services, people };
@@ -370,6 +379,8 @@ export const startTestService = async (options: TestServiceOptions = {}) => {
     streams: watch.streams,
     timers: systemTimers(),
     openReflection: true,
+    connectConsole: consoleAccess.consoles.connect,
+    keySet: consoleAccess.tickets.keySet,
     ...options.grpc,
   });
   await new Promise<void>((resolve) => grpc.server.listen(0, '127.0.0.1', resolve));

@@ -17,7 +17,7 @@ import { grantHubAccess } from './kubernetes-hub.ts';
 import { ok } from './network-story.ts';
 import type { HubServer } from './served-hub.ts';
 
-const NS = 'osac-hub';
+export const NS = 'osac-hub';
 const MERGE = 'application/merge-patch+json';
 const FINALIZER = 'osac.openshift.io/test-finalizer';
 const LOOK_MS = 20;
@@ -88,8 +88,16 @@ const statusOf = (object: OwnedObject, phase: Phase, number: number): JsonObject
   return { phase: phaseOf(object, phase), ...state, ...(phase === 'Failed' ? { conditions } : {}) };
 };
 
+/** Asks the operator's automation to make or remove one; false: there is none that does. */
+export type Carry = (what: 'create' | 'delete', object: OwnedObject, stored: JsonObject) => Promise<boolean>;
+
 /** Plays the operator of all these kinds. An object is ready at once, unless `phases` has its name. */
-const playOperator = ({ call }: HubServer, phases: Map<string, Phase>, held: Set<string>) => {
+export const playOperator = (
+  { call }: Pick<HubServer, 'call'>,
+  phases: Map<string, Phase> = new Map(),
+  held: Set<string> = new Set(),
+  carry: Carry = async () => true,
+) => {
   let stopped = false;
   const tenants = playTenants(kubeApi(call), NS);
   const numbers = new Map<string, number>();
@@ -104,12 +112,13 @@ const playOperator = ({ call }: HubServer, phases: Map<string, Phase>, held: Set
     const status = objectAt(stored, 'status');
     const phase = phases.get(name) ?? 'Ready';
     if (stringAt(metadataOf(stored), 'deletionTimestamp') !== '') {
-      if (!held.has(name)) await patch(`${all}/${name}`, { metadata: { finalizers: [] } });
+      if (!held.has(name) && (await carry('delete', object, stored)))
+        await patch(`${all}/${name}`, { metadata: { finalizers: [] } });
       else if (status['phase'] !== 'Deleting')
         await patch(`${all}/${name}/status`, { status: { phase: 'Deleting' } });
     } else if (!finalizers.includes(FINALIZER))
       await patch(`${all}/${name}`, { metadata: { finalizers: [FINALIZER] } });
-    else if (status['phase'] !== phaseOf(object, phase))
+    else if (status['phase'] !== phaseOf(object, phase) && (await carry('create', object, stored)))
       await patch(`${all}/${name}/status`, {
         status: statusOf(object, phase, object.kind === 'ExternalIP' ? numberOf(name) : 0),
       });
@@ -133,7 +142,7 @@ const playOperator = ({ call }: HubServer, phases: Map<string, Phase>, held: Set
   };
 };
 
-const pathOf = (object: OwnedObject): string =>
+export const pathOf = (object: OwnedObject): string =>
   `/apis/${apiVersionOf(object)}/namespaces/${NS}/${object.plural}`;
 
 /** Each kind that is placed on hubs, on an API server with the generated rights and definitions: its states by its phases. */

@@ -128,7 +128,9 @@ const peopleOf = (world: World) => {
 
   const make = async (prefix: string, kind: (typeof KINDS)[number]): Promise<string> => {
     const id = `${prefix}-${kind.kind.toLowerCase()}`;
-    const { metadata, ...sample } = KIND_SAMPLES[kind.kind]?.body(id, around) as { metadata: object };
+    const { metadata, ...sample } = (KIND_SAMPLES[kind.kind]?.body(id, around) ?? {}) as {
+      metadata: object;
+    };
     const body = { ...sample, id, metadata: { ...metadata, annotations: QUICK } };
     const reply = await patient('POST', kind.collection, body);
     if (reply?.status !== 200) throw new Violation(`${id}: ${reply?.status} ${reply?.message}`);

@@ -3,6 +3,7 @@ import type { DomainEvent } from '../../../src/domain/decider.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import { stringAt } from '../../../src/domain/json-tools.ts';
 import { parseStreamName } from '../../../src/domain/stream-name.ts';
+import type { HubObjectRow } from '../hubs/hub-journal.ts';
 import type { Request } from './api.ts';
 import { creationIdOf, principalOf, type Clients } from './clients.ts';
 import { BEGINNING } from './incarnation.ts';
@@ -112,21 +113,32 @@ export const checkBills = (world: World): void => {
   const objects = world.plan.hubs.flatMap(({ id }) => world.objectsOn(id));
   for (const stream of world.ledger.streams('computeInstance')) {
     const { id } = parseStreamName(stream);
-    const events = world.ledger.events(stream);
-    const asked = events.find(({ type }) => type === 'ComputeInstanceDeletionRequested');
-    const end = asked === undefined ? now : Date.parse(stringAt(asked.data, 'at'));
-    const ran = objects
-      .filter((object) => object.kind === 'ComputeInstance' && object.id === id)
-      .flatMap(({ ran: intervals }) => intervals)
-      .map(([from, to]): Interval => [from, Math.min(to ?? end, end)])
-      .filter(([from, to]) => from < to);
-    const billed = billedTime(events as unknown as readonly DomainEvent[], end);
-    const isSame = (a: number, b: number | undefined): boolean => Math.abs(a - (b ?? 0)) <= SECOND;
-    const agrees =
-      ran.length === billed.length &&
-      ran.every(([from, to], i) => isSame(from, billed[i]?.[0]) && isSame(to, billed[i]?.[1]));
-    if (!agrees) world.fail(new Violation(`${stream} ran ${text(ran)}, but is billed ${text(billed)}`));
+    const wrong = wrongBill(world.ledger.events(stream), objectsOf(objects, id), now);
+    if (wrong !== undefined) world.fail(new Violation(`${stream} ${wrong}`));
   }
+};
+
+const objectsOf = (objects: readonly HubObjectRow[], id: string): readonly HubObjectRow[] =>
+  objects.filter((object) => object.kind === 'ComputeInstance' && object.id === id);
+
+/** How the bill that the events of a machine give differs from what its objects on hubs say; undefined: it does not. */
+export const wrongBill = (
+  events: readonly { readonly type: string; readonly data: JsonObject }[],
+  objects: readonly HubObjectRow[],
+  now: number,
+): string | undefined => {
+  const asked = events.find(({ type }) => type === 'ComputeInstanceDeletionRequested');
+  const end = asked === undefined ? now : Date.parse(stringAt(asked.data, 'at'));
+  const ran = objects
+    .flatMap((object) => object.ran)
+    .map(([from, to]): Interval => [from, Math.min(to ?? end, end)])
+    .filter(([from, to]) => from < to);
+  const billed = billedTime(events as readonly DomainEvent[], end);
+  const isSame = (a: number, b: number | undefined): boolean => Math.abs(a - (b ?? 0)) <= SECOND;
+  const agrees =
+    ran.length === billed.length &&
+    ran.every(([from, to], i) => isSame(from, billed[i]?.[0]) && isSame(to, billed[i]?.[1]));
+  return agrees ? undefined : `ran ${text(ran)}, but is billed ${text(billed)}`;
 };
 
 const billedTime = (events: readonly DomainEvent[], end: number): readonly Interval[] => {

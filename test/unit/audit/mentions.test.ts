@@ -52,6 +52,7 @@ const NO_ACTION: readonly (readonly [path: RegExp, why: string])[] = [
   [/^cluster$/, 'how Kubernetes calls the cluster behind a hub'],
   [/^(problems|lacking)\.\*\.subject$/, 'what on a hub is not right'],
   [/^subjectId$/, 'who did it, as the metadata say'],
+  [/^clientId$/, 'what a client of a console calls itself'],
   [/^vendorVolumeId$/, 'what its storage system calls a volume'],
   [/^resourceId$/, 'of a refusal: the event is about this object alone'],
   [/^asked\.subject$/, 'of a look: `query` says it, too; of a notice there is a row'],

@@ -112,7 +112,7 @@ describe('registry: every event type', () => {
         ).to.include(resource);
       if (changesDocument === false)
         expect(type).to.match(
-          /Abandoned|Announced|Automation|Corrected|Duplicated|Endpoint|Entered|Placed|Prepared|Ranges|Revealed|Seen|Tried|Withdrawn/,
+          /Abandoned|Announced|Automation|Console|Corrected|Duplicated|Endpoint|Entered|Placed|Prepared|Ranges|Revealed|Seen|Tried|Withdrawn/,
         );
     }
   });

@@ -3,7 +3,6 @@ import { createWebSocketStream, WebSocket, type ClientOptions } from 'ws';
 import type { MachineConsole } from '../../../app/consoles/console-line.ts';
 import { duplexLine } from '../../../app/consoles/duplex-line.ts';
 import { HubError, type CallOptions } from '../../../app/hubs/management-cluster.ts';
-import type { Timers } from '../../../app/ports.ts';
 import type { ConsoleType } from '../../../domain/consoles.ts';
 import { defined } from '../../../domain/json-tools.ts';
 import type { ObjectPlace, OwnedObject } from '../../../domain/hubs/hub-object.ts';

@@ -41,7 +41,7 @@ const facts = (session: string, seconds: number, more: Partial<OpenConsole> = {}
   session,
   console: 'serial' as ConsoleType,
   clientId: 'c1',
-  subject: 'ann',
+  subjectId: 'ann',
   ticketUntil: at(seconds + 30),
   until: at(seconds + 1_800),
   instance: 'i1',
@@ -76,12 +76,16 @@ describe('consoles of a machine', () => {
       .when(open('s1', 210))
       .thenRejected('TICKET_USED');
   });
+  it('never open by the ticket of a session that goes on', () =>
+    given(opened('s1', 0), opened('s2', 600, { console: 'vnc' }), closed('s2', 601, 1, 'left'))
+      .when(open('s1', 700, { console: 'vnc' }))
+      .thenRejected('TICKET_USED'));
   it('remember a ticket only while it could be good', () => {
     const state = given(opened('s1', 0), closed('s1', 5, 5, 'left'), opened('s2', 600)).state();
     expect(state.consoles?.used.map(({ session }) => session)).to.deep.equal(['s2']);
   });
   it('belong to one client each; the same client of the same person takes over', () => {
-    const others: Partial<OpenConsole>[] = [{ clientId: 'c2' }, { subject: 'bob' }];
+    const others: Partial<OpenConsole>[] = [{ clientId: 'c2' }, { subjectId: 'bob' }];
     for (const other of others)
       given(opened('s1', 0))
         .when(open('s2', 7, other))
@@ -90,11 +94,11 @@ describe('consoles of a machine', () => {
       .when(open('s2', 7))
       .thenEvents(closed('s1', 7, 7, 'replaced'), opened('s2', 7));
     given(opened('s1', 0))
-      .when(open('s2', 7, { console: 'vnc', subject: 'bob' }))
-      .thenEvents(opened('s2', 7, { console: 'vnc', subject: 'bob' }));
+      .when(open('s2', 7, { console: 'vnc', subjectId: 'bob' }))
+      .thenEvents(opened('s2', 7, { console: 'vnc', subjectId: 'bob' }));
   });
   it('are taken from a session that was cut off: past its limit, or of a process that is over', () => {
-    const bob = { subject: 'bob', instance: 'i2' };
+    const bob = { subjectId: 'bob', instance: 'i2' };
     given(opened('s1', 0))
       .when(open('s2', 1_799, bob))
       .thenRejected('CONSOLE_ACTIVE');
@@ -105,7 +109,7 @@ describe('consoles of a machine', () => {
       .when(open('s2', 9, { ...bob, alone: true }))
       .thenEvents(closed('s1', 9, 9, 'interrupted'), opened('s2', 9, bob));
     given(opened('s1', 0))
-      .when(open('s2', 9, { subject: 'bob', alone: true }))
+      .when(open('s2', 9, { subjectId: 'bob', alone: true }))
       .thenRejected('CONSOLE_ACTIVE');
   });
   it('end once, with their length', () => {
@@ -171,7 +175,7 @@ describe('consoles of a machine', () => {
             deed.what === 'open'
               ? open(`s${deed.ticket}`, seconds, {
                   console: deed.console,
-                  subject: deed.subject,
+                  subjectId: deed.subject,
                   instance: deed.instance,
                   // A ticket has one end; late ones are refused before they come here.
                   ticketUntil: at(seconds + 30),

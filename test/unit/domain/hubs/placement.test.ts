@@ -101,6 +101,29 @@ describe('clusters: placement', () => {
     const own = of('sim-a', lacks('Tenant', 'CrdMissing', { tenantNamespaces: true }));
     expect(place(request, [own]).placed, 'nor for its namespace').to.equal(true);
   });
+  it('prefers a hub that carries what is to follow, and takes another one where there is none', () => {
+    const lacks = (kind: string): Partial<Candidate> => ({
+      health: { lacking: { at: '', kinds: [{ kind, code: 'WebhookMissing', message: '' }] } },
+    });
+    const network = {
+      holder: { kind: 'virtualNetwork', id: ID },
+      tenant: 't1',
+      objects: ['Network'],
+      followers: ['Group', 'Gateway'],
+    };
+    const eda = candidate('sim-eda', lacks('Gateway'));
+    expect(hubOf(place(network, [eda]))).to.equal('sim-eda');
+    const whole = candidate('sim-whole', { tenantClusters: 9 });
+    const placed = place(network, [eda, whole]);
+    expect(hubOf(placed)).to.equal('sim-whole');
+    expect(reasonsOf(placed, 'sim-eda')).to.deep.equal([
+      'it carries no Gateway, and another hub carries more',
+    ]);
+    expect(hubOf(place(network, [eda, candidate('sim-whole', { blocked: true })]))).to.equal('sim-eda');
+    const both = lacks('Gateway').health?.lacking?.kinds.concat(lacks('Group').health?.lacking?.kinds ?? []);
+    const least = candidate('sim-least', { health: { lacking: { at: '', kinds: both ?? [] } } });
+    expect(hubOf(place(network, [least, eda])), 'where none carries all').to.equal('sim-eda');
+  });
   it('takes what is no cluster to real hubs with an operator alone, whoever runs the automation of clusters', () => {
     const network = {
       holder: { kind: 'virtualNetwork', id: ID },

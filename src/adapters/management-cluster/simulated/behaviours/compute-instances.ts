@@ -30,7 +30,7 @@ const begun = (record: ObjectRecord, before: Before): object => {
 };
 
 const settled = (record: ObjectRecord, before: Before): object => {
-  const [spec, was] = [record.spec as Spec, before.spec as Spec | undefined];
+  const spec = record.spec as Spec;
   return {
     phase: runs(spec) ? 'Running' : 'Stopped',
     ipAddress: addressOf(record),
