@@ -5,7 +5,8 @@ import { parse } from 'yaml';
 import { kinds } from '../../../src/domain/kinds.ts';
 import { files } from '../../../src/gen/osac/files.ts';
 import { Code, grpcCaller, type GrpcCaller } from '../../support/grpc/caller.ts';
-import { callerOf, startTestService, type Caller, type TestService } from '../../support/http/service.ts';
+import { callerOf, type Caller } from '../../support/http/service.ts';
+import { createWholeService, type WholeService } from '../../support/service/whole-service.ts';
 
 const SURFACES = ['public', 'private'] as const;
 type Surface = (typeof SURFACES)[number];
@@ -17,6 +18,7 @@ type Row = Required<Methods> & {
   readonly unimplemented?: Methods;
   readonly left_out?: readonly string[];
   readonly wraps?: boolean;
+  readonly sent?: object;
 };
 const TABLE = Object.entries(
   parse(readFileSync('fixtures/osac/services.yaml', 'utf8')) as { readonly [service: string]: Row },
@@ -26,6 +28,7 @@ type Method = {
   readonly name: string;
   readonly path: string;
   readonly rest?: { readonly verb: string; readonly at: string };
+  readonly sent: object;
   readonly isServed: boolean;
 };
 
@@ -55,6 +58,7 @@ const METHODS = TABLE.flatMap(([service, row]) =>
           name,
           path: `/osac.${surface}.v1.${service}/${name}`,
           ...(rest === undefined ? {} : { rest }),
+          sent: row.sent ?? {},
           isServed: row.unimplemented?.[surface]?.includes(name) !== true,
         };
       }),
@@ -62,20 +66,21 @@ const METHODS = TABLE.flatMap(([service, row]) =>
 );
 
 describe('the services of OSAC', () => {
-  let service: TestService;
+  let whole: WholeService;
   let admin: Caller;
   let grpc: GrpcCaller;
   const credentials = new Metadata();
   before(async () => {
-    service = await startTestService();
-    const token = await service.token({ user: 'root', admin: true });
-    admin = callerOf(service, token);
-    grpc = grpcCaller(service.grpcAddress);
+    whole = await createWholeService();
+    await whole.start();
+    const { url, grpc: address, token } = await whole.access({ sub: 'root', groups: ['admins'] });
+    admin = callerOf({ url }, token);
+    grpc = grpcCaller(address);
     credentials.set('authorization', `Bearer ${token}`);
   });
   after(async () => {
     grpc.close();
-    await service.close();
+    await whole.dispose();
   });
 
   /** Nothing is sent; a stream is asked with a filter that it refuses. */
@@ -97,11 +102,11 @@ describe('the services of OSAC', () => {
 
   it('answer them over REST', async () => {
     const wrong: string[] = [];
-    for (const { rest, isServed } of METHODS) {
+    for (const { rest, sent, isServed } of METHODS) {
       if (rest === undefined) continue;
       const { verb, at } = rest;
       const filter = at.includes('/events') ? '?filter=(' : '';
-      const { status, json } = await admin(verb, at + filter, verb === 'GET' ? undefined : {});
+      const { status, json } = await admin(verb, at + filter, verb === 'GET' ? undefined : sent);
       const isUnknown = status === 404 && JSON.stringify(json['message']) === '"Not Found"';
       if (isUnknown || (status === 501) === isServed) wrong.push(`${verb} ${at}: ${status}`);
     }
