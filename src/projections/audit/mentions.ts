@@ -41,6 +41,8 @@ export const MENTIONS: { readonly [type: string]: readonly Mention[] } = {
   BareMetalInstanceAddressDetached: [HOLDER],
   ComputeInstanceAddressAttached: [HOLDER],
   ComputeInstanceAddressDetached: [HOLDER],
+  PoolRangesClaimed: [HOLDER],
+  PoolRangesReleased: [HOLDER],
   SubnetRangesClaimed: [HOLDER],
   SubnetRangesReleased: [HOLDER],
   HubCapacityDeclared: [HUB],

@@ -209,7 +209,7 @@ describe('audit API: reach', () => {
       /^query parameter 'kind': unknown kind 'clusterz'; did you mean cluster( or |\?)/,
     );
     expect(await detail('kind=zebra')).to.match(
-      /unknown kind 'zebra'; known are cluster, clusterCatalogItem, /,
+      /unknown kind 'zebra'; known are bareMetalInstance, bareMetalInstanceCatalogItem, /,
     );
     for (const known of [
       'kind=refusal',
