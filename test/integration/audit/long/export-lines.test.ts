@@ -4,27 +4,27 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { crc32 } from 'node:zlib';
 import { expect } from 'chai';
-import { createLineThreads } from '../../../src/adapters/audit/line-threads.ts';
+import { createLineThreads } from '../../../../src/adapters/audit/line-threads.ts';
 import {
   openSqliteEventStore,
   type SqliteEventStore,
-} from '../../../src/adapters/event-store/sqlite/sqlite-event-store.ts';
-import { openSubjectKeyReader } from '../../../src/adapters/keys/subject-key-reader.ts';
-import { proofsSchema } from '../../../src/app/audit/bundle/format.ts';
-import { writeBundle } from '../../../src/app/audit/bundle/writer.ts';
-import { contentOf, type ExportSource } from '../../../src/app/audit/exports/content.ts';
-import type { TreeHead } from '../../../src/app/audit/tree-heads.ts';
-import { createEventCodec } from '../../../src/app/log/event-codec.ts';
-import { LogDamaged } from '../../../src/app/log/event-store.ts';
-import type { ExportLinesConfig } from '../../../src/composition/export-lines-module.ts';
-import type { ExportRequest } from '../../../src/domain/audit/events.ts';
-import { eventTypes, registry } from '../../../src/domain/registry.ts';
-import type { ReadModels } from '../../../src/projections/read-models.ts';
-import { audit, followed, openAuditView, openSigning } from '../../support/audit/open-audit.ts';
-import { createHistoryWriter, type Step } from '../../support/audit/random-history.ts';
-import { memorySink } from '../../support/audit/signed-history.ts';
-import { manualTime } from '../../support/manual-time.ts';
-import { eventually } from '../../support/eventually.ts';
+} from '../../../../src/adapters/event-store/sqlite/sqlite-event-store.ts';
+import { openSubjectKeyReader } from '../../../../src/adapters/keys/subject-key-reader.ts';
+import { proofsSchema } from '../../../../src/app/audit/bundle/format.ts';
+import { writeBundle } from '../../../../src/app/audit/bundle/writer.ts';
+import { contentOf, type ExportSource } from '../../../../src/app/audit/exports/content.ts';
+import type { TreeHead } from '../../../../src/app/audit/tree-heads.ts';
+import { createEventCodec } from '../../../../src/app/log/event-codec.ts';
+import { LogDamaged } from '../../../../src/app/log/event-store.ts';
+import type { ExportLinesConfig } from '../../../../src/composition/export-lines-module.ts';
+import type { ExportRequest } from '../../../../src/domain/audit/events.ts';
+import { eventTypes, registry } from '../../../../src/domain/registry.ts';
+import type { ReadModels } from '../../../../src/projections/read-models.ts';
+import { audit, followed, openAuditView, openSigning } from '../../../support/audit/open-audit.ts';
+import { createHistoryWriter, type Step } from '../../../support/audit/random-history.ts';
+import { memorySink } from '../../../support/audit/signed-history.ts';
+import { manualTime } from '../../../support/manual-time.ts';
+import { eventually } from '../../../support/eventually.ts';
 
 /** Of the second one a tenant had no events. */
 const PINS = [250, 1, 100, 299, 100];
@@ -109,7 +109,7 @@ describe('exports whose lines and proofs are made on another thread', () => {
       // Ranges are found, and leaves held against the root, here; proofs are not.
       tree: { ...source.tree, tenants: notHere, tenantsBetween: notHere },
       makePages: createLineThreads({
-        module: new URL('../../../src/composition/export-lines-module.ts', import.meta.url).href,
+        module: new URL('../../../../../src/composition/export-lines-module.ts', import.meta.url).href,
         config,
         tree: audit(models).source,
       }),

@@ -1,12 +1,12 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { verifyBundle } from '../../../src/app/audit/bundle/verify.ts';
-import type { Trust } from '../../../src/app/audit/merkle/key-chain.ts';
-import { checkEventProof, type EventProofAnswer } from '../../../src/cli/audit/event-proof.ts';
-import { openBundle } from '../../../src/cli/audit/bundle-source.ts';
-import { AUDIT, startAuditStage, type AuditStage } from '../../support/audit/stage.ts';
-import { itemsOf, textAt, type Json } from '../../support/http/service.ts';
+import { verifyBundle } from '../../../../src/app/audit/bundle/verify.ts';
+import type { Trust } from '../../../../src/app/audit/merkle/key-chain.ts';
+import { checkEventProof, type EventProofAnswer } from '../../../../src/cli/audit/event-proof.ts';
+import { openBundle } from '../../../../src/cli/audit/bundle-source.ts';
+import { AUDIT, startAuditStage, type AuditStage } from '../../../support/audit/stage.ts';
+import { itemsOf, textAt, type Json } from '../../../support/http/service.ts';
 
 /** What tenants must not learn from events that they may see in part. */
 describe('audit API: what is left out for tenants', () => {

@@ -2,11 +2,11 @@ import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'chai';
-import type { BundleReport } from '../../../src/app/audit/bundle/verify.ts';
-import { proofsSchema } from '../../../src/app/audit/bundle/format.ts';
-import { verifyBundle } from '../../../src/app/audit/bundle/verify.ts';
-import type { Trust } from '../../../src/app/audit/merkle/key-chain.ts';
-import { openBundle } from '../../../src/cli/audit/bundle-source.ts';
+import type { BundleReport } from '../../../../src/app/audit/bundle/verify.ts';
+import { proofsSchema } from '../../../../src/app/audit/bundle/format.ts';
+import { verifyBundle } from '../../../../src/app/audit/bundle/verify.ts';
+import type { Trust } from '../../../../src/app/audit/merkle/key-chain.ts';
+import { openBundle } from '../../../../src/cli/audit/bundle-source.ts';
 import {
   AUDIT,
   detailOf,
@@ -14,8 +14,8 @@ import {
   startAuditStage,
   until,
   type AuditStage,
-} from '../../support/audit/stage.ts';
-import { itemsOf, PRIVATE, PUBLIC, textAt, type Json } from '../../support/http/service.ts';
+} from '../../../support/audit/stage.ts';
+import { itemsOf, PRIVATE, PUBLIC, textAt, type Json } from '../../../support/http/service.ts';
 
 /** Exports over `/api/audit/v1` and what can become of them. */
 describe('audit API: exports', function () {
