@@ -1,7 +1,7 @@
 import type { DomainEvent } from './decider.ts';
 import type { EventType } from './event-type.ts';
 import type { CapacityClaim } from './hubs/capacity-events.ts';
-import type { ConsoleEnd } from './consoles.ts';
+import type { WithoutConsole } from './consoles.ts';
 import type { HubObject, ObjectPlace, OwnedObject } from './hubs/hub-object.ts';
 import type { JsonObject } from './json.ts';
 import type { Meter } from './metering/meter.ts';
@@ -56,8 +56,7 @@ export type MachineConsoles<State> = {
   /** Stands for the machine on its hub, which opens its consoles by it. */
   readonly object: OwnedObject;
   readonly place: (state: State) => ({ readonly hub: string } & ObjectPlace) | undefined;
-  /** Why it has none now. Undefined: it has. */
-  readonly without: (state: State) => Extract<ConsoleEnd, 'stopped' | 'deleted'> | undefined;
+  readonly without: (state: State) => WithoutConsole | undefined;
 };
 
 /** `GET …/{id}/{path}` on the public surface, for those who may change the object. */

@@ -90,12 +90,14 @@ const evolved = (before: Consoles, word: string, data: Opened | Closed): Console
   };
 };
 
+/** Why a machine gives no new console. Those that are open go on while it is only to be stopped. */
+export type WithoutConsole = Extract<ConsoleEnd, 'stopped' | 'deleted'> | 'stopping';
+
 type Rules<State> = {
   /** `ComputeInstance`. */
   readonly prefix: string;
   readonly words: string;
-  /** Why it has no console now. Undefined: it has. */
-  readonly without: (state: State) => Extract<ConsoleEnd, 'stopped' | 'deleted'> | undefined;
+  readonly without: (state: State) => WithoutConsole | undefined;
 };
 
 /** A machine's decider, and its consoles: they end with what makes the machine one without. */
@@ -156,7 +158,9 @@ export const withConsoles = <
       if (open.length === 0 || isRejection(decision) || decision.length === 0) return decision;
       const why = without(decision.reduce(evolve, state));
       const at = stringAt(decision[0]?.data as JsonObject, 'at');
-      return why === undefined ? decision : [...decision, ...open.map((one) => closed(one, at, why))];
+      return why === undefined || why === 'stopping'
+        ? decision
+        : [...decision, ...open.map((one) => closed(one, at, why))];
     },
   };
 };

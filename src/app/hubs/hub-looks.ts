@@ -6,6 +6,8 @@ import {
   type ManagementCluster,
   type ObjectLook,
 } from './management-cluster.ts';
+import { LRUCache } from 'lru-cache';
+import { isOlder } from '../../domain/clusters/observed-version.ts';
 import { nextTurn } from '../fairness/slicer.ts';
 import { createStreamQueue } from '../commands/stream-queue.ts';
 
@@ -22,11 +24,23 @@ export type ObjectRef = ObjectPlace & { readonly hub: string; readonly id: strin
 export type ObjectLooks = {
   /** When no look at this object is under way. Whoever waits for it tells of what was seen before the next one begins. */
   inTurn<T>(of: Pick<ObjectRef, 'hub' | 'id'>, look: () => Promise<T>): Promise<T>;
+  /** A read showed this version. */
+  read(of: Pick<ObjectRef, 'hub' | 'id'>, shown: OwnedShown): void;
+  /** A read has shown a newer version since: a watch keeps what changed for a while before it tells it. */
+  isOvertaken(of: Pick<ObjectRef, 'hub' | 'id'>, shown: OwnedShown): boolean;
 };
+
+/** Of so many objects the version that was read last is known; a watch keeps a change for less than a second. */
+const MAX_READ = 10_000;
 
 export const createObjectLooks = (): ObjectLooks => {
   const queue = createStreamQueue();
+  const versions = new LRUCache<string, Pick<OwnedShown, 'uid' | 'resourceVersion'>>({ max: MAX_READ });
   return {
+    read: ({ hub, id }, { uid, resourceVersion }) => {
+      versions.set(`${hub}/${id}`, { uid, resourceVersion });
+    },
+    isOvertaken: ({ hub, id }, shown) => isOlder(shown, versions.get(`${hub}/${id}`)),
     inTurn: <T>({ hub, id }: Pick<ObjectRef, 'hub' | 'id'>, look: () => Promise<T>) => {
       const looked = Promise.withResolvers<T>();
       void queue.run(`${hub}/${id}`, async () => {
@@ -80,15 +94,15 @@ export const observationAt = async (
   kind: OwnedObject,
   ref: ObjectRef,
   options: CallOptions,
-): Promise<{ readonly found: boolean; readonly observation: object; readonly seen?: Seen }> => {
+): Promise<{ readonly object?: OwnedShown; readonly observation: object; readonly seen?: Seen }> => {
   const { object, taken } = await lookFor(cluster, kind, ref, options);
   // What stands under the name of somebody else's object is theirs.
-  if (taken) return { found: false, observation: absence(kind) };
+  if (taken) return { observation: absence(kind) };
   const beside = await lookBeside(cluster, kind, ref, object, options);
   const observation = toldOf(kind, object, beside);
-  if (object === undefined) return { found: false, observation };
+  if (object === undefined) return { observation };
   const isComparable = object.name === ref.name && (beside === undefined || beside.shown !== undefined);
-  return { found: true, observation, ...(isComparable ? { seen: seenOf(object, beside) } : {}) };
+  return { object, observation, ...(isComparable ? { seen: seenOf(object, beside) } : {}) };
 };
 
 const seenOf = (object: OwnedShown, beside: Beside | undefined): Seen => {

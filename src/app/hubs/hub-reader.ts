@@ -130,7 +130,8 @@ export const createHubReader = (watch: HubReaderOptions): HubReader => {
   const look = async (name: string, seen: OwnedShown | undefined, entry: Known): Promise<void> => {
     try {
       const place = { namespace: watch.namespace, name };
-      const order = seen ?? (await cluster.get(kind, place, callOptions('observer', name)));
+      const isNews = seen !== undefined && !looks.isOvertaken({ hub: hub.facts.id, id: entry.id }, seen);
+      const order = isNews ? seen : await cluster.get(kind, place, callOptions('observer', name));
       if (order === undefined) return;
       if (watch.isOver?.(kind.kind, entry.id) === true) return await removeOrphan(order, entry);
       if (bearerOf(entry.id) !== name) return;

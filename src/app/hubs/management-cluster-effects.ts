@@ -319,9 +319,11 @@ export const createManagementClusterEffects = (options: {
     const cluster = await adapterOf(args.hub, call);
     return looks.inTurn(args, async () => {
       const askedAt = clock.now();
-      const { found, observation, seen } = await observationAt(cluster, kind, args, optionsOf(call));
+      const { object, observation, seen } = await observationAt(cluster, kind, args, optionsOf(call));
       lastSeen.set(keyOf(args), seen);
-      return done(found ? { ...observation, askedAt } : { ...observation });
+      if (object === undefined) return done({ ...observation });
+      looks.read(args, object);
+      return done({ ...observation, askedAt });
     });
   };
 

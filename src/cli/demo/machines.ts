@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { ApiClient } from '../api-client.ts';
 import { isGone, makePool, PRIVATE, PUBLIC, shows, type Shown } from './addresses.ts';
+import { askConsole } from './console.ts';
 import { ClaimFailed } from './narrator.ts';
 import { readHubFiles } from './on-hubs.ts';
 import type { Stage } from './stage.ts';
@@ -9,7 +10,7 @@ const MACHINES = `${PUBLIC}/compute_instances`;
 
 const QUICK = { simulation: 'factor=0.1' };
 
-/** A virtual machine with an external IP in a subnet of its tenant: stopped, started and deleted. */
+/** A virtual machine with an external IP in a subnet of its tenant: asked at its console, stopped, started and deleted. */
 export const showMachine = async (stage: Stage, user: ApiClient, subnet: string): Promise<void> => {
   const { narrator } = stage;
   narrator.chapter('Machine: a virtual machine with an external IP, stopped and started');
@@ -28,6 +29,8 @@ export const showMachine = async (stage: Stage, user: ApiClient, subnet: string)
   await shows(stage, user, path, 'RUNNING');
   const address = await addressOf(stage, user, path);
   narrator.check('it runs, with an external IP of its own', address.startsWith('198.51.100.'), address);
+  const answer = await askConsole(stage, user, id, 'uname');
+  narrator.check("its serial console answers 'uname'", answer !== '', answer);
   for (const [strategy, state] of [
     ['Halted', 'STOPPED'],
     ['Always', 'RUNNING'],

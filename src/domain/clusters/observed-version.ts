@@ -31,7 +31,7 @@ export const isOvertaken = (
 const isOfSame = (left: ObjectVersion, right: ObjectVersion): boolean => left.uid === right.uid;
 
 /** Versions of one object are numbers that rise on every API server; of others nothing is said. */
-const isOlder = (version: ObjectVersion | undefined, than: ObjectVersion | undefined): boolean =>
+export const isOlder = (version: ObjectVersion | undefined, than: ObjectVersion | undefined): boolean =>
   version !== undefined &&
   than !== undefined &&
   isOfSame(version, than) &&

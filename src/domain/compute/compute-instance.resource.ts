@@ -1,5 +1,5 @@
 import { invalid, isRejection, type Decider, type Rejection } from '../decider.ts';
-import { withConsoles, type ConsoleCommand, type ConsoleEnd, type Consoles } from '../consoles.ts';
+import { withConsoles, type ConsoleCommand, type Consoles, type WithoutConsole } from '../consoles.ts';
 import type { UseCommand } from '../exclusive-use.ts';
 import type { JsonObject } from '../json.ts';
 import { defined, listAt, objectAt, stringAt, valueAt } from '../json-tools.ts';
@@ -277,11 +277,10 @@ const evolve = (state: InstanceState, event: InstanceEvent): InstanceState => {
 };
 
 /** What a private caller reports is no machine that runs. */
-export const withoutConsole = (
-  state: InstanceState,
-): Extract<ConsoleEnd, 'stopped' | 'deleted'> | undefined => {
+export const withoutConsole = (state: InstanceState): WithoutConsole | undefined => {
   if (!isUnderWay(state)) return 'deleted';
-  return stateOf(state) === 'RUNNING' ? undefined : 'stopped';
+  if (stateOf(state) !== 'RUNNING') return 'stopped';
+  return runs((state as PlacedInstance).document) ? undefined : 'stopping';
 };
 
 export const instanceDecider: Decider<InstanceState, InstanceCommand, InstanceEvent> = withConsoles(

@@ -98,7 +98,9 @@ const machineOf = async (
   if (!mayWrite(principal, row.tenant) || !mayCallOn(principal, surface, GOVERNED, 'Create', where))
     throw denied();
   const words = `${kind.words} "${id}"`;
-  if (consoles.without(state) !== undefined)
+  const why = consoles.without(state);
+  if (why === 'stopping') throw unfit(`${words} is being stopped`, 'NOT_RUNNING');
+  if (why !== undefined)
     throw unfit(`${words} is not running (state: ${view.state || 'UNSPECIFIED'})`, 'NOT_RUNNING');
   if (consoles.place(state) === undefined) throw unfit(`${words} has no hub assigned`, 'NO_HUB');
   return { machine: { kind, consoles, id }, state, where };

@@ -234,7 +234,11 @@ describe('consoles of machines', () => {
     const id = await order();
     const client = connect(await ticketFor(id));
     await client.hears('# ');
+    const late = await ticketFor(id);
     ok(await people.user('PATCH', `${MACHINES}/${id}`, { spec: { run_strategy: 'Halted' } }));
+    expect(await connect(late).ended).to.deep.include({ code: 1008 });
+    const ending = await people.user('POST', SESSIONS, asked(id));
+    expect(ending.status, ending.text).to.equal(400);
     expect(await client.ended).to.include({ code: 1001, reason: 'the machine does not run any more' });
     await people.shows(machineAt(id), 'STOPPED');
     const stopped = await people.user('POST', SESSIONS, asked(id));

@@ -66,8 +66,10 @@ describe('looks at one cluster, by the watch of its hub and on a timer', () => {
   const stage = async () => {
     const reads: Read[] = [];
     const told: string[] = [];
+    const versions: (string | undefined)[] = [];
     const tell = (by: string, observation: ClusterObservation): void => {
       const { order, hostedCluster } = observation;
+      versions.push(order?.resourceVersion);
       told.push(`${by}: ${order === null ? 'gone' : (hostedCluster?.conditions[0]?.type ?? 'nothing')}`);
     };
     const watched: HubObjectEvent<ObservedClusterOrder>[] = [];
@@ -120,6 +122,10 @@ describe('looks at one cluster, by the watch of its hub and on a timer', () => {
     return {
       reads,
       told,
+      versions,
+      change: (to: ObservedClusterOrder): void => {
+        there = to;
+      },
       show: (event: HubObjectEvent<ObservedClusterOrder>): void => {
         watched.push(event);
         if (event.type === 'deleted') there = undefined;
@@ -179,6 +185,25 @@ describe('looks at one cluster, by the watch of its hub and on a timer', () => {
     await timed;
     await eventually('the end is told', () => told.length === 3);
     expect(told).to.deep.equal(['watch: First', 'timer: Second', 'watch: gone']);
+  });
+
+  it('a change that the watch keeps for a while is not told after a read that showed a newer one', async () => {
+    const { reads, told, versions, show, read, change } = await stage();
+    const answer = async (index: number, type: string): Promise<void> => {
+      await eventually('it is read', () => reads.length === index + 1);
+      reads[index]?.answer(hostedAs(type));
+    };
+    show({ type: 'applied', object: shownOrder });
+    await answer(0, 'First');
+    await eventually('it is told', () => told.length === 1);
+    show({ type: 'applied', object: { ...shownOrder, resourceVersion: '8' } });
+    change({ ...shownOrder, resourceVersion: '9' });
+    const timed = read();
+    await answer(1, 'Second');
+    await timed;
+    await answer(2, 'Third');
+    await eventually('what the watch kept is told', () => told.length === 3);
+    expect(versions).to.deep.equal(['7', '9', '9']);
   });
 
   it('one cluster does not wait for another', async () => {

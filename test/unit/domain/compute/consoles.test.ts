@@ -12,7 +12,7 @@ import { isRejection, type Decider, type DomainEvent } from '../../../../src/dom
 import { specify } from '../../../support/domain/decider-spec.ts';
 import { check } from '../../../support/property.ts';
 
-type Power = 'on' | 'off' | 'gone';
+type Power = 'on' | 'ending' | 'off' | 'gone';
 type Switched = DomainEvent<'MachineSwitched', { readonly at: string; readonly power: Power }>;
 type MachineEvent = Switched | ConsoleEvent<'Machine'>;
 type MachineState = Consoles & { readonly power: Power };
@@ -30,7 +30,8 @@ const own: Decider<MachineState, Switch, MachineEvent> = {
 const machine = withConsoles(own, {
   prefix: 'Machine',
   words: 'machine',
-  without: ({ power }) => ({ on: undefined, off: 'stopped' as const, gone: 'deleted' as const })[power],
+  without: ({ power }) =>
+    (({ on: undefined, ending: 'stopping', off: 'stopped', gone: 'deleted' }) as const)[power],
 });
 
 const START = Date.parse('2026-11-23T09:00:00.000Z');
@@ -148,6 +149,20 @@ describe('consoles of a machine', () => {
       .thenNothing();
   });
 
+  it('go on while the machine is being stopped, when none is opened any more', () => {
+    const ending: MachineEvent = { type: 'MachineSwitched', data: { at: at(5), power: 'ending' } };
+    given(opened('s1', 0))
+      .when({ type: 'Switch', at: at(5), power: 'ending' })
+      .thenEvents(ending);
+    given(opened('s1', 0), ending).when(open('s2', 6)).thenRejected('NOT_RUNNING');
+    given(opened('s1', 0), ending)
+      .when({ type: 'Switch', at: at(9), power: 'off' })
+      .thenEvents(
+        { type: 'MachineSwitched', data: { at: at(9), power: 'off' } },
+        closed('s1', 9, 9, 'stopped'),
+      );
+  });
+
   it('over any history: each ticket opens one session, each session ends once, and one is open of a type', () => {
     const step = fc.record({
       wait: fc.nat(900),
@@ -160,7 +175,10 @@ describe('consoles of a machine', () => {
           instance: fc.constantFrom('i1', 'i2'),
         }),
         fc.record({ what: fc.constant('close' as const), ticket: fc.nat(5) }),
-        fc.record({ what: fc.constant('switch' as const), power: fc.constantFrom<Power>('on', 'off') }),
+        fc.record({
+          what: fc.constant('switch' as const),
+          power: fc.constantFrom<Power>('on', 'ending', 'off'),
+        }),
       ),
     });
     check(

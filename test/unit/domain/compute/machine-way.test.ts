@@ -221,6 +221,28 @@ describe('the way of a compute instance', () => {
     expect(run.isFolded()).to.equal(true);
   });
 
+  it('gives no new console from the moment it is to be stopped until it runs again', () => {
+    const run = order();
+    const without = () => actingComputeInstance.consoles?.without(run.subject());
+    run.place();
+    run.apply();
+    expect(without()).to.equal('stopped');
+    run.hub('Running', ready(true, '2026-11-21T12:00:00Z'));
+    expect(without()).to.equal(undefined);
+    run.change({ run_strategy: 'Halted' });
+    expect(stateIn(run.shown())).to.equal('RUNNING');
+    expect(without()).to.equal('stopping');
+    run.apply();
+    run.hub('Running', ready(true, '2026-11-21T12:00:00Z'));
+    expect(without()).to.equal('stopping');
+    run.hub('Stopped', ready(false, '2026-11-21T12:01:00Z'));
+    expect(without()).to.equal('stopped');
+    run.change({ run_strategy: 'Always' });
+    run.apply();
+    run.hub('Running', ready(true, '2026-11-21T12:02:00Z'));
+    expect(without()).to.equal(undefined);
+  });
+
   it('follows its first subnet to its hub and sends what was resolved with the order', () => {
     const run = order({ additional_disks: [{ size_gib: 5 }] });
     expect(run.effect('place').args).to.deep.equal({ parent: { kind: 'subnet', id: 's1' } });
