@@ -20,7 +20,7 @@ export type HubCall = {
   readonly instance: string;
 };
 
-export type HubOrder = Omit<HubObjectRow, 'kind' | 'id' | 'spec' | 'ran'> & {
+export type HubOrder = Omit<HubObjectRow, 'kind' | 'id' | 'spec' | 'ran' | 'host'> & {
   readonly clusterId: string | undefined;
 };
 
@@ -38,6 +38,8 @@ export type HubObjectRow = {
   readonly deletionAt: number | undefined;
   /** When a machine runs, as its writes say: hub time in milliseconds; without an end it goes on. */
   readonly ran: readonly (readonly [from: number, to?: number])[];
+  /** Which of the bare-metal hosts it got, and when. */
+  readonly host?: { readonly name: string; readonly at: number };
   /** When it was gone, once the hub has noticed; undefined: still there, or not looked at since. */
   readonly goneAt: number | undefined;
 };
@@ -72,6 +74,13 @@ const callsIn = (db: DatabaseSync): HubCall[] =>
 const specIn = (record: string): object => {
   const { spec, writes } = JSON.parse(record) as { spec: object; writes: { kind: string; spec: object }[] };
   return writes.findLast(({ kind }) => kind === 'patch')?.spec ?? spec;
+};
+
+/** A promise that was made for later counts once that moment has come. */
+const hostIn = (record: string): { readonly host?: { readonly name: string; readonly at: number } } => {
+  const { writes } = JSON.parse(record) as { writes: { kind: string; host: string; at: number }[] };
+  const got = writes.find(({ kind }) => kind === 'host');
+  return got === undefined ? {} : { host: { name: got.host, at: got.at } };
 };
 
 type MachineSpec = { readonly runStrategy: string; readonly restartRequestedAt?: string };
@@ -125,6 +134,7 @@ const objectsIn = (db: DatabaseSync): HubObjectRow[] =>
       id: row['object_id'] === null ? undefined : String(row['object_id']),
       spec: specIn(String(row['record'])),
       ran: row['kind'] === 'ComputeInstance' ? timesRun(String(row['record'])) : [],
+      ...hostIn(String(row['record'])),
       effectId: String(row['effect_id']),
       createdAt: Number(row['created_at']),
       deletionAt: row['deletion_at'] === null ? undefined : Number(row['deletion_at']),
@@ -134,7 +144,10 @@ const objectsIn = (db: DatabaseSync): HubObjectRow[] =>
 const ordersIn = (db: DatabaseSync): HubOrder[] =>
   objectsIn(db)
     .filter(({ kind }) => kind === 'ClusterOrder')
-    .map(({ kind: _kind, spec: _spec, ran: _ran, id, ...order }) => ({ ...order, clusterId: id }));
+    .map(({ kind: _kind, spec: _spec, ran: _ran, host: _host, id, ...order }) => ({
+      ...order,
+      clusterId: id,
+    }));
 
 /** Every call that reached the hub, in order. */
 export const readHubCalls = (file: string): HubCall[] => withFile(file, callsIn);
