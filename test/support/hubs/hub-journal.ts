@@ -83,7 +83,13 @@ const hostIn = (record: string): { readonly host?: { readonly name: string; read
   return got === undefined ? {} : { host: { name: got.host, at: got.at } };
 };
 
-type MachineSpec = { readonly runStrategy: string; readonly restartRequestedAt?: string };
+type MachineSpec = {
+  readonly runStrategy: string;
+  readonly restartRequestedAt?: string;
+  readonly restartTrigger?: number;
+};
+const restartOf = (spec: MachineSpec | undefined): unknown =>
+  spec?.restartRequestedAt ?? spec?.restartTrigger;
 type MachineRecord = {
   readonly createdAt: number;
   readonly spec: MachineSpec;
@@ -93,9 +99,15 @@ type MachineRecord = {
 /** Between the request of a deletion and its beginning. */
 const REACTION_MS = 10;
 
-/** After each write a machine takes `accept` to begin, `finish` to be as wanted; one that changes its power is off meanwhile. */
-const timesRun = (record: string): (readonly [from: number, to?: number])[] => {
+const MACHINES: readonly string[] = ['ComputeInstance', 'BareMetalInstance'];
+
+/**
+ * After each write a machine takes `accept` to begin, `finish` to be as wanted; one that changes its power is
+ * off meanwhile, but for a whole server, which is what it was until then.
+ */
+const timesRun = (kind: string, record: string): (readonly [from: number, to?: number])[] => {
   const { createdAt, spec: first, life, writes } = JSON.parse(record) as MachineRecord;
+  const isWhole = kind === 'BareMetalInstance';
   const ran: [from: number, to?: number][] = [];
   let settled: MachineSpec | undefined;
   const off = (at: number): void => {
@@ -103,19 +115,19 @@ const timesRun = (record: string): (readonly [from: number, to?: number])[] => {
     if (last !== undefined && last[1] === undefined) last[1] = at;
   };
   const rounds = [{ at: createdAt, kind: 'patch', spec: first }, ...writes];
-  for (const [i, { at, kind, spec }] of rounds.entries()) {
+  for (const [i, { at, kind: what, spec }] of rounds.entries()) {
     const next = rounds[i + 1]?.at ?? Infinity;
-    if (kind === 'delete') off(at + REACTION_MS);
-    if (kind !== 'patch') continue;
+    if (what === 'delete') off(at + REACTION_MS);
+    if (what !== 'patch') continue;
     const runs = spec.runStrategy === 'Always';
     const begun = at + life.accept;
     const isSame =
-      settled?.runStrategy === spec.runStrategy &&
-      (!runs || settled.restartRequestedAt === spec.restartRequestedAt);
-    if (begun < next && !isSame) off(begun);
+      settled?.runStrategy === spec.runStrategy && (!runs || restartOf(settled) === restartOf(spec));
+    if (begun < next && !isSame && !isWhole) off(begun);
     const done = begun + life.finish;
     if (done >= next) continue;
     settled = spec;
+    if (!runs) off(done);
     const last = ran.at(-1);
     if (runs && (last === undefined || last[1] !== undefined)) ran.push([done]);
   }
@@ -133,7 +145,7 @@ const objectsIn = (db: DatabaseSync): HubObjectRow[] =>
       name: String(row['name']),
       id: row['object_id'] === null ? undefined : String(row['object_id']),
       spec: specIn(String(row['record'])),
-      ran: row['kind'] === 'ComputeInstance' ? timesRun(String(row['record'])) : [],
+      ran: MACHINES.includes(String(row['kind'])) ? timesRun(String(row['kind']), String(row['record'])) : [],
       ...hostIn(String(row['record'])),
       effectId: String(row['effect_id']),
       createdAt: Number(row['created_at']),
