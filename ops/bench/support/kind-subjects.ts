@@ -1,3 +1,4 @@
+import { HUB_ANNOTATION } from '../../../src/domain/networks/external-ip-pool.resource.ts';
 import { networkClass } from '../../../src/domain/networks/network-class.resource.ts';
 
 /** A simulated hub that takes no time of its own. */
@@ -16,7 +17,9 @@ export type Subject = {
   readonly spec: (n: number) => object;
 };
 
-const metadata = (name: string, more: object = {}) => ({ name, annotations: AT_ONCE, ...more });
+/** Networks and pools lie on one hub: an address is of use there alone. */
+const ON_ONE_HUB = { ...AT_ONCE, [HUB_ANNOTATION]: 'sim-east-1' };
+const metadata = (name: string, more: object = {}) => ({ name, annotations: ON_ONE_HUB, ...more });
 const ofTenant = (id: string) => ({ id, metadata: metadata(id, { tenant: 'acme' }) });
 const POOL: Needed = [
   'external_ip_pools',
