@@ -57,7 +57,7 @@ export type BareMetalState = PlacedState &
     /** When its hub first showed that its host was made ready: what was once done stays so. */
     readonly provisionedAt?: string;
     /** It has a host. */
-    readonly reserved?: true;
+    readonly reserved?: boolean;
   };
 type PlacedBareMetal = Placed & BareMetalState;
 
@@ -274,7 +274,7 @@ const fold = (state: BareMetalState, event: BareMetalEvent): BareMetalState => {
         ...withPower(next, observed),
         observed,
         ...(provisionedAt === undefined ? {} : { provisionedAt }),
-        ...(next.reserved === true || hasHost(observed) ? { reserved: true as const } : {}),
+        reserved: hasHost(observed, next.reserved === true),
       };
       return isAsWanted(shown as PlacedBareMetal) ? shown : undone(shown);
     }

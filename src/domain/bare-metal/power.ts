@@ -35,5 +35,10 @@ export const shownBy = (document: JsonObject, observed: Seen): Shown => {
   return isHalted(document) ? 'STOPPING' : 'STARTING';
 };
 
-/** It has a host: from then on somebody pays for it. */
-export const hasHost = ({ phase }: ObservedBareMetal): boolean => !['', 'Allocating'].includes(phase);
+/** It has a host, for which somebody pays; what nobody says stays as it was. */
+export const hasHost = (observed: ObservedBareMetal, had: boolean): boolean => {
+  const { phase } = observed;
+  if (phase === 'Progressing' || phase === 'Ready') return true;
+  const status = conditionOf(observed, 'Allocated')?.status;
+  return status === 'True' || (had && status !== 'False' && phase !== '' && phase !== 'Allocating');
+};

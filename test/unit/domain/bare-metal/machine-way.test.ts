@@ -265,6 +265,34 @@ describe('the way of a bare-metal instance', () => {
 });
 
 describe('the bill of a bare-metal instance', () => {
+  it('reserves nothing for an order that fails before it has a host, and ends with its host', () => {
+    const reserved = (run: ReturnType<typeof order>): boolean => {
+      const fold = (meter: Metering, event: unknown) => bareMetalMeter.fold(meter, event as never).meter;
+      const { open } = run.subjectLog().reduce(fold, bareMetalMeter.initial());
+      return open.some(({ component }) => component.nodeSet === 'reserved');
+    };
+    const allocated = (status: string) => ({
+      conditions: [{ type: 'Allocated', status, reason: 'HostAllocated' }],
+    });
+    const run = order();
+    run.place();
+    run.apply();
+    run.hub('Failed');
+    expect(reserved(run)).to.equal(false);
+    run.hub('Failed', undefined, allocated('False'));
+    expect(reserved(run)).to.equal(false);
+    run.hub('Failed', undefined, allocated('True'));
+    expect(reserved(run)).to.equal(true);
+    run.hub('Failed');
+    expect(reserved(run), 'nobody says that it is gone').to.equal(true);
+    run.hub('Failed', undefined, allocated('False'));
+    expect(reserved(run)).to.equal(false);
+    run.hub('Progressing');
+    expect(reserved(run)).to.equal(true);
+    run.hub('Allocating');
+    expect(reserved(run)).to.equal(false);
+  });
+
   it('counts the seconds that its host is reserved and that it is powered on, as additions to OSAC', () => {
     const run = order();
     const records = () => {
