@@ -9,6 +9,7 @@ import { BARE_METAL_INSTANCE, BARE_METAL_USER_DATA } from '../../../../src/domai
 import type { JsonObject } from '../../../../src/domain/json.ts';
 import { listAt, objectAt, stringAt } from '../../../../src/domain/json-tools.ts';
 import type { Metering } from '../../../../src/domain/metering/meter.ts';
+import type { BareMetalState } from '../../../../src/domain/bare-metal/bare-metal-instance.resource.ts';
 import { lifecycleRecords } from '../../../../src/domain/metering/records.ts';
 import type { RunEvent } from '../../../../src/domain/process/events.ts';
 import type { SecretRef } from '../../../../src/domain/secret-ref.ts';
@@ -267,7 +268,8 @@ describe('the way of a bare-metal instance', () => {
 describe('the bill of a bare-metal instance', () => {
   it('reserves nothing for an order that fails before it has a host, and ends with its host', () => {
     const reserved = (run: ReturnType<typeof order>): boolean => {
-      const fold = (meter: Metering, event: unknown) => bareMetalMeter.fold(meter, event as never).meter;
+      const fold = (meter: Metering<BareMetalState>, event: unknown) =>
+        bareMetalMeter.fold(meter, event as never).meter;
       const { open } = run.subjectLog().reduce(fold, bareMetalMeter.initial());
       return open.some(({ component }) => component.nodeSet === 'reserved');
     };
