@@ -74,6 +74,8 @@ export type Consoles = {
 /** Clocks of instances may differ by so much: a used ticket is remembered so much longer than it is good. */
 const CLOCKS_MS = 5 * 60_000;
 
+const CUT_OFF_MS = 60_000;
+
 const NONE = { open: [], used: [] } as const;
 const consolesOf = ({ consoles = NONE }: Consoles) => consoles;
 const later = (time: string, ms: number): number => Date.parse(time) + ms;
@@ -92,6 +94,15 @@ const evolved = (before: Consoles, word: string, data: Opened | Closed): Console
 
 /** Why a machine gives no new console. Those that are open go on while it is only to be stopped. */
 export type WithoutConsole = Extract<ConsoleEnd, 'stopped' | 'deleted'> | 'stopping';
+
+/** After its limit a session that nobody closed was cut off: its instance, whose clock may be behind, is over. */
+export const cutOffSessions = (
+  state: Consoles,
+): readonly { readonly session: string; readonly at: string }[] =>
+  consolesOf(state).open.map(({ session: id, until }) => ({
+    session: id,
+    at: new Date(later(until, CUT_OFF_MS)).toISOString(),
+  }));
 
 type Rules<State> = {
   /** `ComputeInstance`. */

@@ -1,4 +1,5 @@
 import type { ActingKind, AnyWorkflow, MachineConsoles, TimelineWords } from './acting-kind.ts';
+import { cutOffSessions, type Consoles } from './consoles.ts';
 import type { Decider, DomainEvent } from './decider.ts';
 import type { EventType } from './event-type.ts';
 import { failureSentence } from './failure-sentences.ts';
@@ -46,6 +47,8 @@ type Memo = {
   readonly came?: string;
   /** The last time of `due` that came. */
   readonly due?: string;
+  /** The last time that came at which a console session was to be over. */
+  readonly consoles?: string;
 };
 
 const MINUTE = 60_000;
@@ -63,6 +66,7 @@ const MOST_WOKEN = 3;
 const ALL_WOKEN = 1_000;
 const ASK_AGAIN = 'ask-again';
 const DUE = 'due';
+const CONSOLES = 'consoles';
 const REMOVE_OBJECTS = 'remove-objects';
 /** Of an object beside, which nobody watches. */
 const BESIDE_REMOVAL: Backoff = { firstMs: 1_000, maxMs: MINUTE };
@@ -302,6 +306,18 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
     tell: due.tell,
   });
 
+  const cutOffIn = ({ subject, memo: { consoles = '' } }: R) =>
+    cutOffSessions(subject as Consoles).find(({ at }) => at <= consoles);
+  const consolesStep: PlacedStep<State, Any> = {
+    name: 'close-consoles',
+    phase: 'live',
+    needed: (run) => cutOffIn(run) !== undefined,
+    tell: (run, at) => {
+      const session = cutOffIn(run)?.session ?? '';
+      return { type: 'CloseConsole', at, session, reason: 'interrupted' } as unknown as Command;
+    },
+  };
+
   const applyArgs = (run: R): JsonObject => {
     const { simulated } = run.subject.place ?? {};
     const { spec, labels, annotations, status } = declared.wanted(run);
@@ -360,6 +376,7 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
     ...following,
     ...(makes === undefined ? [] : making(makes)),
     ...(declared.due === undefined ? [] : [dueStep(declared.due)]),
+    ...(declared.consoles === undefined ? [] : [consolesStep]),
     {
       // Only waited for.
       name: 'ready',
@@ -461,6 +478,8 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
       initial: { answers: {} },
       evolve: (memo, { type, data }, run) => {
         const timerId = type === 'TimerFired' ? stringAt(data, 'timerId') : '';
+        if (timerId.startsWith(`${CONSOLES}:`))
+          return { ...memo, consoles: timerId.slice(CONSOLES.length + 1) };
         if (timerId.startsWith(`${DUE}:`)) return { ...memo, due: timerId.slice(DUE.length + 1) };
         if (
           type !== retry &&
@@ -479,7 +498,14 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
       if (run.ending !== undefined || run.aborted !== undefined) return {};
       const wait = restOf(run);
       const next = declared.due?.at(run);
-      const due = next === undefined || next === run.memo.due ? {} : { [`${DUE}:${next}`]: next };
+      const due = {
+        ...(next === undefined || next === run.memo.due ? {} : { [`${DUE}:${next}`]: next }),
+        ...Object.fromEntries(
+          cutOffSessions(run.subject as Consoles)
+            .filter(({ at }) => at > (run.memo.consoles ?? ''))
+            .map(({ at }) => [`${CONSOLES}:${at}`, at]),
+        ),
+      };
       if (wait === undefined) return due;
       const { at, until, times } = wait;
       const { came } = run.memo;
@@ -547,6 +573,9 @@ export const placedKind = <
       deeds: { apply: 'send it to its hub', 'undo-apply': 'delete it from its hub', ...declared.deeds },
       timers: {
         [ASK_AGAIN]: 'The wait is over; the ledger asks again.',
+        ...(declared.consoles === undefined
+          ? {}
+          : { [CONSOLES]: 'A console session should be over; the ledger closes one that was cut off.' }),
         ...(declared.due === undefined
           ? {}
           : { [DUE]: 'The time of something that was wanted later has come.' }),

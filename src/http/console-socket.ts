@@ -5,13 +5,17 @@ import { ConsoleRefused, type ConnectConsole, type ConsoleRefusal } from '../app
 import { duplexLine } from '../app/consoles/duplex-line.ts';
 import type { Clock, Logger, Timers } from '../app/ports.ts';
 import { CONSOLE_ENDS, type ConsoleEnd } from '../domain/consoles.ts';
-import { ApiError, denied } from './errors.ts';
-import { openExchange, SLOW_READER_MS } from './exchange.ts';
+import type { RecordRejection } from '../app/ports.ts';
+import { ApiError, denied, unauthenticated } from './errors.ts';
+import { openExchange, recordRefused, SLOW_READER_MS, type Exchange } from './exchange.ts';
 import type { Admission } from './limits/admission.ts';
 import type { CorsSettings } from './limits/cors.ts';
+import { consoleRefusal } from './osac/console-sessions.ts';
 
 /** Where clients of OSAC connect. */
 export const CONNECT_PATH = '/api/fulfillment/v1/console_sessions/connect';
+/** As gRPC names the same. */
+const METHOD = '/osac.public.v1.ConsoleProxy/Connect';
 /** Cookie of pages, which cannot set a header here. */
 const COOKIE = 'console-ticket';
 
@@ -49,7 +53,8 @@ export type ConsoleSocketOptions = {
   readonly cors: CorsSettings;
   readonly admission?: Pick<Admission, 'stranger'>;
   readonly nextRequestId: () => string;
-  readonly clock: Pick<Clock, 'monotonicMs'>;
+  readonly recordRejection: RecordRejection;
+  readonly clock: Clock;
   readonly timers: Timers;
   readonly logger: Logger;
 };
@@ -70,16 +75,19 @@ export const createConsoleSocket = (options: ConsoleSocketOptions): ConsoleSocke
     perMessageDeflate: false,
   });
 
-  const assertAdmitted = (request: IncomingMessage): string => {
+  const exchangeOf = (request: IncomingMessage): Exchange => {
     const exchange = openExchange(request, new ServerResponse(request), {
       clock,
       nextRequestId,
       slowReaderMs: SLOW_READER_MS,
       signal: () => new AbortController().signal,
     });
+    exchange.method = METHOD;
+    return exchange;
+  };
+  const assertAdmitted = (exchange: Exchange, request: IncomingMessage): void => {
     admission?.stranger(exchange);
     if (!isLetIn(request, cors)) throw denied('permission denied: pages of this origin may not connect');
-    return exchange.requestId;
   };
 
   return {
@@ -90,17 +98,20 @@ export const createConsoleSocket = (options: ConsoleSocketOptions): ConsoleSocke
         socket.destroy();
       };
       socket.on('error', onError);
+      const exchange = exchangeOf(request);
+      const { requestId } = exchange;
       try {
-        const requestId = assertAdmitted(request);
+        assertAdmitted(exchange, request);
         sockets.handleUpgrade(request, socket, head, (webSocket) => {
           socket.off('error', onError);
-          serve(webSocket, request, requestId, options).catch((error: unknown) => {
+          serve(webSocket, request, exchange, options).catch((error: unknown) => {
             logger.error({ err: error, requestId }, 'console connection failed');
             webSocket.terminate();
           });
         });
       } catch (error) {
         const refusal = error instanceof ApiError ? error : new ApiError('INTERNAL', 'internal error');
+        recordRefused(exchange, refusal, options);
         socket.end(`HTTP/1.1 ${refusal.status} Refused\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
       }
     },
@@ -127,9 +138,11 @@ const ticketIn = ({ headers }: IncomingMessage): string => {
 const serve = async (
   webSocket: WebSocket,
   request: IncomingMessage,
-  requestId: string,
-  { connect, timers, logger }: ConsoleSocketOptions,
+  exchange: Exchange,
+  options: ConsoleSocketOptions,
 ): Promise<void> => {
+  const { requestId } = exchange;
+  const { connect, timers, logger } = options;
   const gone = new AbortController();
   webSocket.once('close', () => gone.abort());
   const stream = createWebSocketStream(webSocket, {
@@ -151,7 +164,9 @@ const serve = async (
   try {
     const ticket = ticketIn(request);
     if (ticket === '') {
-      close(REFUSED['invalid-ticket'], 'a ticket is required: header Authorization or cookie console-ticket');
+      const missing = 'a ticket is required: header Authorization or cookie console-ticket';
+      recordRefused(exchange, unauthenticated(missing, false), options);
+      close(REFUSED['invalid-ticket'], missing);
       return;
     }
     const end = await connect(
@@ -167,8 +182,10 @@ const serve = async (
     );
     close(ENDED[end], CONSOLE_ENDS[end]);
   } catch (error) {
-    if (error instanceof ConsoleRefused) close(REFUSED[error.refusal], error.message);
-    else {
+    if (error instanceof ConsoleRefused) {
+      recordRefused(exchange, consoleRefusal(error), options);
+      close(REFUSED[error.refusal], error.message);
+    } else {
       logger.error({ err: error, requestId }, 'console session failed');
       close(1011, 'internal error');
     }

@@ -274,7 +274,7 @@ export const failed = (
       `${error.message}; follow ops/runbooks/LedgerAuditTreeMismatch.md`,
     );
   }
-  record(exchange, error, services);
+  recordRefused(exchange, error, services);
   return error;
 };
 
@@ -402,7 +402,11 @@ const NOT_DECIDED: ReadonlySet<string> = new Set([
 ]);
 
 /** Refused writes and looks at the history, and every call by somebody unknown or without the right. */
-const record = (exchange: Exchange, error: ApiError, services: ExchangeServices): void => {
+export const recordRefused = (
+  exchange: Exchange,
+  error: ApiError,
+  services: Pick<ExchangeServices, 'recordRejection' | 'clock'>,
+): void => {
   const outcome =
     error.error === 'UNAUTHENTICATED'
       ? 'unauthenticated'

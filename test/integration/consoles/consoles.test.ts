@@ -14,6 +14,8 @@ import { createWholeService, type WholeService } from '../../support/service/who
 const MACHINES = `${PUBLIC}/compute_instances`;
 const SESSIONS = `${PUBLIC}/console_sessions`;
 const QUICK = { simulation: 'factor=0.05' };
+/** As the connection is named where it is refused. */
+const METHOD = '/osac.public.v1.ConsoleProxy/Connect';
 const machineAt = (id: string): string => `${PRIVATE}/compute_instances/${id}`;
 
 /** Consoles of machines on a simulated hub, over the WebSocket of the whole service. */
@@ -309,6 +311,16 @@ describe('consoles of machines', () => {
       expect(error?.message).to.include('403');
       for (const origin of ['https://console.example.com', at])
         expect(await openConsole(at, 'x', { headers: { origin } }).ended).to.include({ code: 3000 });
+      const told = async (): Promise<string[]> =>
+        (await other.log())
+          .filter(({ type, data }) => type === 'RequestRefused' && stringAt(data, 'command') === METHOD)
+          .map(({ data }) => stringAt(data, 'outcome'));
+      let outcomes: string[] = [];
+      await eventually(
+        () => `each is recorded as a refused call: ${outcomes.join()}`,
+        async () => (outcomes = await told()).length === 3,
+      );
+      expect(outcomes).to.deep.equal(['denied', 'unauthenticated', 'unauthenticated']);
     } finally {
       await other.dispose();
     }

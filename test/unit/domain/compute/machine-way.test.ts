@@ -221,6 +221,35 @@ describe('the way of a compute instance', () => {
     expect(run.isFolded()).to.equal(true);
   });
 
+  it('closes a console session that was cut off a minute after its limit', () => {
+    const run = order();
+    run.place();
+    run.apply();
+    run.hub('Running', ready(true, '2026-11-21T12:00:00Z'));
+    const until = '2026-11-21T12:30:00.000Z';
+    const over = '2026-11-21T12:31:00.000Z';
+    const common = { clientId: 'c', subjectId: 'ann', ticketUntil: until, until, instance: 'i' };
+    const open = (session: string, console: 'serial' | 'vnc') =>
+      run.command({ type: 'OpenConsole', at: run.now(), session, console, alone: false, ...common });
+    open('s1', 'serial');
+    open('s2', 'vnc');
+    run.command({ type: 'CloseConsole', at: run.now(), session: 's2', reason: 'left' });
+    const closings = () =>
+      run
+        .subjectLog()
+        .filter(({ type }) => type === 'ComputeInstanceConsoleClosed')
+        .map(
+          ({ data }) =>
+            `${stringAt(data as JsonObject, 'session')} ${stringAt(data as JsonObject, 'reason')}`,
+        );
+    run.commands();
+    expect(closings()).to.deep.equal(['s2 left']);
+    run.fire(`consoles:${over}`);
+    run.commands();
+    expect(closings()).to.deep.equal(['s2 left', 's1 interrupted']);
+    expect(run.isFolded()).to.equal(true);
+  });
+
   it('gives no new console from the moment it is to be stopped until it runs again', () => {
     const run = order();
     const without = () => actingComputeInstance.consoles?.without(run.subject());
