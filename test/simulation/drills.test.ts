@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import type { Drill } from '../support/simulation/drill.ts';
+import { MACHINES, type MachineKind } from '../support/simulation/machines.ts';
 import type { Death } from '../support/simulation/plan.ts';
 import { sharedPool } from '../support/simulation/pool.ts';
 import type { Report } from '../support/simulation/worker.ts';
@@ -20,12 +21,13 @@ const DRILLS: { readonly [hub: string]: Drill } = {
   'aap, without an operator': { real: { mode: 'aap', controller: 'ledger' } },
   'with addresses of its own': { addresses: true },
   'networks and what lies in them': { networks: true },
-  'a virtual machine': { machines: true },
+  'a virtual machine': { machines: 'computeInstance' },
+  'a bare-metal instance': { machines: 'bareMetalInstance' },
 };
 
 /** `npm test` takes every twentieth moment of each drill (of a machine, every hundredth), the fault suites all of a cluster, a third of a long one. */
 const everyOf = ({ addresses, networks, machines }: Drill): number => {
-  if (process.env['LEDGER_TEST_DRILLS'] !== 'all') return machines === true ? 100 : 20;
+  if (process.env['LEDGER_TEST_DRILLS'] !== 'all') return machines !== undefined ? 100 : 20;
   return addresses === true || networks === true ? 3 : 1;
 };
 
@@ -74,23 +76,25 @@ describe('killed between every two steps', function () {
 });
 
 /** `npm test` plays a few of them. */
-const BILLS = process.env['LEDGER_TEST_DRILLS'] === 'all' ? 100 : 3;
+const billsOf = (kind: MachineKind): number =>
+  process.env['LEDGER_TEST_DRILLS'] !== 'all' ? 3 : kind === 'computeInstance' ? 100 : 90;
 
-describe('the bill of a virtual machine', function () {
+describe('the bill of a machine', function () {
   this.timeout(600_000);
-  it(`is the time in which its hub had it running, in ${BILLS} histories`, async () => {
-    const failed: string[] = [];
-    let allBirths = 0;
-    const drill: Drill = { machines: true, restless: true };
-    const tasks = Array.from({ length: BILLS }, (_, i) => ({ seed: i + 1, drill }));
-    await sharedPool().run(tasks, ({ seed, failure, births }) => {
-      allBirths += births;
-      if (failure !== undefined) failed.push(`seed ${seed}: ${failure}`);
-      return false;
+  for (const machines of Object.keys(MACHINES) as MachineKind[])
+    it(`is the time in which its hub had it powered on, in ${billsOf(machines)} histories: ${machines}`, async () => {
+      const failed: string[] = [];
+      let allBirths = 0;
+      const drill: Drill = { machines, restless: true };
+      const tasks = Array.from({ length: billsOf(machines) }, (_, i) => ({ seed: i + 1, drill }));
+      await sharedPool().run(tasks, ({ seed, failure, births }) => {
+        allBirths += births;
+        if (failure !== undefined) failed.push(`seed ${seed}: ${failure}`);
+        return false;
+      });
+      expect(failed).to.deep.equal([]);
+      expect(allBirths, 'somebody died').to.be.greaterThan(billsOf(machines));
     });
-    expect(failed).to.deep.equal([]);
-    expect(allBirths, 'somebody died').to.be.greaterThan(BILLS);
-  });
 });
 
 describe('a hub that nobody reaches', function () {

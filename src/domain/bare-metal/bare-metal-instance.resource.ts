@@ -48,6 +48,8 @@ export type BareMetalState = PlacedState &
   Addressed &
   Drifted & {
     readonly resolved?: ResolvedBareMetal;
+    /** Since its hub said so last, for certain. */
+    readonly powered?: true;
     readonly observed?: ObservedBareMetal;
     /** When it entered the state that it shows, and when it became or ceased to be ready. */
     readonly since?: string;
@@ -88,7 +90,17 @@ export const bareMetalStateOf = (state: BareMetalState): Shown | '' => {
   if (observed !== undefined) return shownBy(document, observed);
   return place === undefined && waiting === undefined ? '' : 'PROVISIONING';
 };
-export const isPoweredOn = (state: BareMetalState): boolean => bareMetalStateOf(state) === 'RUNNING';
+const POWERLESS: readonly unknown[] = ['', 'FAILED', 'DELETING'];
+/** From when it is on until it is off: whatever lies between, late looks too, takes nothing from it. */
+export const isPoweredOn = (state: BareMetalState): boolean =>
+  state.powered === true && !POWERLESS.includes(bareMetalStateOf(state));
+/** Until its hub says for certain that it changed, it is what it was. */
+const withPower = <State extends BareMetalState>(state: State, observed: ObservedBareMetal): State => {
+  const { powered, ...others } = state;
+  const power = powerOf(observed);
+  const is = power?.status === 'True' ? power.reason !== 'PowerOff' : powered === true;
+  return (is ? { ...others, powered: true } : others) as State;
+};
 
 const NOT_READY: readonly unknown[] = ['', 'PROVISIONING', 'DELETING', 'FAILED'];
 const isReady = (state: BareMetalState): boolean => !NOT_READY.includes(bareMetalStateOf(state));
@@ -210,7 +222,7 @@ const record = (
   { at, observed }: Extract<BareMetalCommand, { type: 'RecordObserved' }>,
 ): readonly BareMetalEvent[] => {
   if (!isUnderWay(state)) return [];
-  const next: PlacedBareMetal = { ...without(state, 'failure'), observed } as PlacedBareMetal;
+  const next = withPower({ ...without(state, 'failure'), observed } as PlacedBareMetal, observed);
   const power = powerOf(observed);
   const moment = momentOf(
     [isPoweredOn(state), isPoweredOn(next)],
@@ -259,7 +271,7 @@ const fold = (state: BareMetalState, event: BareMetalEvent): BareMetalState => {
       const provisionedAt =
         next.provisionedAt ?? (isDone?.status === 'True' ? (isDone.lastTransitionTime ?? at) : undefined);
       const shown: BareMetalState = {
-        ...next,
+        ...withPower(next, observed),
         observed,
         ...(provisionedAt === undefined ? {} : { provisionedAt }),
         reserved: hasHost(observed, next.reserved === true),
@@ -275,7 +287,13 @@ const fold = (state: BareMetalState, event: BareMetalEvent): BareMetalState => {
     case 'BareMetalInstanceAddressDetached':
       return detached(next);
     case 'BareMetalInstanceWithdrawn': {
-      const { observed: _observed, provisionedAt: _provisioned, reserved: _reserved, ...left } = next;
+      const {
+        observed: _observed,
+        provisionedAt: _provisioned,
+        reserved: _reserved,
+        powered: _powered,
+        ...left
+      } = next;
       return withoutOwnAddress(left as BareMetalState);
     }
     default:

@@ -156,6 +156,25 @@ describe('bare-metal instances on a simulated hub', () => {
     await remove(id);
   });
 
+  it('one host serves one machine: the next one gets it once it was returned', async () => {
+    const few = { simulation: 'factor=0.05,hosts=class:h100 rack:only' };
+    const first = await order(attached(), few);
+    await people.shows(machineAt(first), 'RUNNING');
+    const second = await order(attached(), few);
+    await people.until('it waits for the host', async () =>
+      listAt(await people.statusAt(machineAt(second)), 'conditions').some((one) =>
+        stringAt(one, 'message').includes('no free host'),
+      ),
+    );
+    await remove(first);
+    const { hub } = await people.shows(machineAt(second), 'RUNNING');
+    const rows = readHubObjects(fileOf(String(hub)));
+    const [was, is] = [first, second].map((id) => rows.find((row) => row.id === id));
+    expect(is?.host?.name).to.equal(was?.host?.name);
+    expect(is?.host?.at).to.be.greaterThan(was?.deletionAt ?? Infinity);
+    await remove(second);
+  });
+
   it('one that cannot be as it is ordered is refused, with the field and what to do', async () => {
     const on = (at: string, more: object = {}) => ({ subnet: { id: at }, ...more });
     const hidden = { metadata: { name: 'hidden', tenant: 'shared' }, title: 'Hidden' };

@@ -149,7 +149,16 @@ const HOUSE_ITEM = {
   title: 'House',
   template: { id: 'house.server' },
   published: true,
-  field_definitions: [{ path: 'network_attachments', display_name: 'Networks', editable: true, default: [] }],
+  field_definitions: [
+    { path: 'network_attachments', display_name: 'Networks', editable: true, default: [] },
+    {
+      path: 'run_strategy',
+      display_name: 'Power',
+      editable: true,
+      default: 'BARE_METAL_INSTANCE_RUN_STRATEGY_ALWAYS',
+    },
+    { path: 'restart_trigger', display_name: 'Restart', editable: true, default: '0' },
+  ],
 };
 /** In the house's subnet. */
 const MACHINE = {

@@ -20,7 +20,7 @@ export type HubCall = {
   readonly instance: string;
 };
 
-export type HubOrder = Omit<HubObjectRow, 'kind' | 'id' | 'spec' | 'ran'> & {
+export type HubOrder = Omit<HubObjectRow, 'kind' | 'id' | 'spec' | 'ran' | 'host'> & {
   readonly clusterId: string | undefined;
 };
 
@@ -38,6 +38,8 @@ export type HubObjectRow = {
   readonly deletionAt: number | undefined;
   /** When a machine runs, as its writes say: hub time in milliseconds; without an end it goes on. */
   readonly ran: readonly (readonly [from: number, to?: number])[];
+  /** Which of the bare-metal hosts it got, and when. */
+  readonly host?: { readonly name: string; readonly at: number };
   /** When it was gone, once the hub has noticed; undefined: still there, or not looked at since. */
   readonly goneAt: number | undefined;
 };
@@ -74,7 +76,20 @@ const specIn = (record: string): object => {
   return writes.findLast(({ kind }) => kind === 'patch')?.spec ?? spec;
 };
 
-type MachineSpec = { readonly runStrategy: string; readonly restartRequestedAt?: string };
+/** A promise that was made for later counts once that moment has come. */
+const hostIn = (record: string): { readonly host?: { readonly name: string; readonly at: number } } => {
+  const { writes } = JSON.parse(record) as { writes: { kind: string; host: string; at: number }[] };
+  const got = writes.find(({ kind }) => kind === 'host');
+  return got === undefined ? {} : { host: { name: got.host, at: got.at } };
+};
+
+type MachineSpec = {
+  readonly runStrategy: string;
+  readonly restartRequestedAt?: string;
+  readonly restartTrigger?: number;
+};
+const restartOf = (spec: MachineSpec | undefined): unknown =>
+  spec?.restartRequestedAt ?? spec?.restartTrigger;
 type MachineRecord = {
   readonly createdAt: number;
   readonly spec: MachineSpec;
@@ -84,9 +99,15 @@ type MachineRecord = {
 /** Between the request of a deletion and its beginning. */
 const REACTION_MS = 10;
 
-/** After each write a machine takes `accept` to begin, `finish` to be as wanted; one that changes its power is off meanwhile. */
-const timesRun = (record: string): (readonly [from: number, to?: number])[] => {
+const MACHINES: readonly string[] = ['ComputeInstance', 'BareMetalInstance'];
+
+/**
+ * After each write a machine takes `accept` to begin, `finish` to be as wanted; one that changes its power is
+ * off meanwhile, but for a whole server, which is what it was until then.
+ */
+const timesRun = (kind: string, record: string): (readonly [from: number, to?: number])[] => {
   const { createdAt, spec: first, life, writes } = JSON.parse(record) as MachineRecord;
+  const isWhole = kind === 'BareMetalInstance';
   const ran: [from: number, to?: number][] = [];
   let settled: MachineSpec | undefined;
   const off = (at: number): void => {
@@ -94,19 +115,19 @@ const timesRun = (record: string): (readonly [from: number, to?: number])[] => {
     if (last !== undefined && last[1] === undefined) last[1] = at;
   };
   const rounds = [{ at: createdAt, kind: 'patch', spec: first }, ...writes];
-  for (const [i, { at, kind, spec }] of rounds.entries()) {
+  for (const [i, { at, kind: what, spec }] of rounds.entries()) {
     const next = rounds[i + 1]?.at ?? Infinity;
-    if (kind === 'delete') off(at + REACTION_MS);
-    if (kind !== 'patch') continue;
+    if (what === 'delete') off(at + REACTION_MS);
+    if (what !== 'patch') continue;
     const runs = spec.runStrategy === 'Always';
     const begun = at + life.accept;
     const isSame =
-      settled?.runStrategy === spec.runStrategy &&
-      (!runs || settled.restartRequestedAt === spec.restartRequestedAt);
-    if (begun < next && !isSame) off(begun);
+      settled?.runStrategy === spec.runStrategy && (!runs || restartOf(settled) === restartOf(spec));
+    if (begun < next && !isSame && !isWhole) off(begun);
     const done = begun + life.finish;
     if (done >= next) continue;
     settled = spec;
+    if (!runs) off(done);
     const last = ran.at(-1);
     if (runs && (last === undefined || last[1] !== undefined)) ran.push([done]);
   }
@@ -124,7 +145,8 @@ const objectsIn = (db: DatabaseSync): HubObjectRow[] =>
       name: String(row['name']),
       id: row['object_id'] === null ? undefined : String(row['object_id']),
       spec: specIn(String(row['record'])),
-      ran: row['kind'] === 'ComputeInstance' ? timesRun(String(row['record'])) : [],
+      ran: MACHINES.includes(String(row['kind'])) ? timesRun(String(row['kind']), String(row['record'])) : [],
+      ...hostIn(String(row['record'])),
       effectId: String(row['effect_id']),
       createdAt: Number(row['created_at']),
       deletionAt: row['deletion_at'] === null ? undefined : Number(row['deletion_at']),
@@ -134,7 +156,10 @@ const objectsIn = (db: DatabaseSync): HubObjectRow[] =>
 const ordersIn = (db: DatabaseSync): HubOrder[] =>
   objectsIn(db)
     .filter(({ kind }) => kind === 'ClusterOrder')
-    .map(({ kind: _kind, spec: _spec, ran: _ran, id, ...order }) => ({ ...order, clusterId: id }));
+    .map(({ kind: _kind, spec: _spec, ran: _ran, host: _host, id, ...order }) => ({
+      ...order,
+      clusterId: id,
+    }));
 
 /** Every call that reached the hub, in order. */
 export const readHubCalls = (file: string): HubCall[] => withFile(file, callsIn);

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { actingKinds } from '../../../src/domain/acting-kinds.ts';
+import { BARE_METAL_INSTANCE } from '../../../src/domain/bare-metal/hub-objects.ts';
 import { COMPUTE_INSTANCE, USER_DATA_SECRET } from '../../../src/domain/compute/hub-objects.ts';
 import { isOwned } from '../../../src/domain/hub-objects.ts';
 import { apiVersionOf, type OwnedObject } from '../../../src/domain/hubs/hub-object.ts';
@@ -330,6 +331,62 @@ export const describePlacedKinds = (name: string, start: () => Promise<HubServer
       ok(await admin('DELETE', at));
       await eventually('it is gone', async () => (await admin('GET', at)).status === 404);
       for (const path of [crAt, secretAt]) expect((await server.call('GET', path)).code).to.equal(404);
+    });
+
+    it('a whole server shows its power as its operator says it, through failures and a lost answer', async () => {
+      const id = 'whole-server';
+      const at = `${PRIVATE}/baremetal_instances/${id}`;
+      const cr = BARE_METAL_INSTANCE.nameOf(id);
+      const crAt = `${pathOf(BARE_METAL_INSTANCE)}/${cr}`;
+      let status: JsonObject = {};
+      const shows = (state: string): Promise<void> =>
+        eventually(
+          () => `${state}: ${JSON.stringify(status)}`,
+          async () => {
+            status = objectAt(ok(await admin('GET', at)) as JsonObject, 'status');
+            return stringAt(status, 'state').endsWith(`_STATE_${state}`);
+          },
+        );
+      const tell = async (is: string, reason: string): Promise<void> => {
+        const lastTransitionTime = `${new Date().toISOString().slice(0, 19)}Z`;
+        const conditions = [
+          { type: 'PowerSynced', status: is, reason, message: 'of ironic', lastTransitionTime },
+        ];
+        await server.call('PATCH', `${crAt}/status`, { body: { status: { conditions } }, type: MERGE });
+      };
+      const sample = (KIND_SAMPLES['bareMetalInstance']?.body(id, around) ?? {}) as JsonObject;
+      ok(await admin('POST', `${PRIVATE}/baremetal_instances`, { ...sample, id }));
+      await shows('RUNNING');
+      await tell('False', 'Progressing');
+      await shows('STARTING');
+      for (const reason of ['PowerSyncFailed', 'IronicAPIFailure']) {
+        await tell('False', reason);
+        await shows('FAILED');
+        expect(JSON.stringify(status), 'the words of its hub').not.to.include('ironic');
+        await tell('True', 'PowerOn');
+        await shows('RUNNING');
+      }
+
+      // It is changed, and nobody of ours hears it.
+      let lost = 0;
+      proxy.onCall(({ method, path, moment }) => {
+        if (moment === 'arrived' || method !== 'PATCH' || !path.startsWith(crAt)) return 'pass';
+        lost += 1;
+        return lost > 1 ? 'pass' : 'cut';
+      });
+      ok(await admin('PATCH', at, { spec: { run_strategy: 'BARE_METAL_INSTANCE_RUN_STRATEGY_HALTED' } }));
+      await eventually('it is halted there', async () => {
+        const { body } = await server.call('GET', crAt);
+        return stringAt(objectAt(body, 'spec'), 'runStrategy') === 'Halted';
+      });
+      expect(lost).to.be.greaterThan(0);
+      await tell('False', 'PowerSyncRequired');
+      await shows('STOPPING');
+      await tell('True', 'PowerOff');
+      await shows('STOPPED');
+      ok(await admin('DELETE', at));
+      await eventually('it is gone', async () => (await admin('GET', at)).status === 404);
+      expect((await server.call('GET', crAt)).code).to.equal(404);
     });
 
     it('never asks for what the generated rights do not allow', () => {

@@ -5,7 +5,7 @@ import { Violation } from './invariants.ts';
 import type { Moment } from './life.ts';
 import { planOf, type Death, type Plan, type RealHubPlan } from './plan.ts';
 import { checkHubs } from './settle.ts';
-import { checkBills, createMachineWorkload } from './machines.ts';
+import { checkBills, createMachineWorkload, MACHINES, type MachineKind } from './machines.ts';
 import { createNetworkWorkload } from './networks.ts';
 import { playOut, settle, settleNetworks, until, type Simulated } from './simulate.ts';
 import { NO_STORE_FAULTS } from './store-port.ts';
@@ -21,8 +21,8 @@ export type Drill = {
   readonly addresses?: true;
   /** Networks of all kinds instead of a cluster. */
   readonly networks?: true;
-  /** A virtual machine instead of a cluster: made, stopped, started, restarted and deleted. */
-  readonly machines?: true;
+  /** A machine of this kind instead of a cluster: made, stopped, started, restarted and deleted. */
+  readonly machines?: MachineKind;
   /** What goes wrong is drawn, and the machine is stopped, started and restarted as chance has it. */
   readonly restless?: true;
   /** The hub that is chosen first is never reached; there is a second one. */
@@ -100,8 +100,8 @@ const calmPlan = (seed: number, { real, death, firstHubAway = false }: Drill): P
 const actOf = ({ networks, machines, restless: isRestless, addresses }: Drill) =>
   networks === true
     ? actOnNetworks
-    : machines === true
-      ? (world: World, ordering: () => void) => actOnMachine(world, ordering, isRestless === true)
+    : machines !== undefined
+      ? (world: World, ordering: () => void) => actOnMachine(world, ordering, isRestless === true, machines)
       : (world: World, ordering: () => void) => act(world, ordering, addresses === true);
 
 /** A network and one of all that lies in it: made, changed, and deleted at once, in any order. */
@@ -145,11 +145,16 @@ const actOnNetworks = async (world: World, ordering: () => void): Promise<void> 
   clients.check();
 };
 
-const actOnMachine = async (world: World, ordering: () => void, isRestless: boolean): Promise<void> => {
+const actOnMachine = async (
+  world: World,
+  ordering: () => void,
+  isRestless: boolean,
+  kind: MachineKind,
+): Promise<void> => {
   const clients = createClients(world, world.random.fork('clients'));
   const workload = createWorkload(world, clients, world.random.fork('workload'));
   const networks = createNetworkWorkload(world, clients, world.random.fork('networks'));
-  const machines = createMachineWorkload(world, clients, networks);
+  const machines = createMachineWorkload(world, clients, networks, kind);
   const chance = world.random.fork('machines');
   world.keepRunning(1);
   await until(world, 'the catalogue is there', workload.prepare(), 5 * MINUTE);
@@ -188,14 +193,14 @@ const actOnMachine = async (world: World, ordering: () => void, isRestless: bool
   }
   await becomesAsWanted();
   const hub = world.plan.hubs.map(({ id: name }) => name).at(-1) ?? '';
+  const wanted: readonly string[] = [MACHINES[kind].prefix, MACHINES[kind].secret].toSorted();
   const made = (): readonly string[] =>
     world
       .objectsOn(hub)
-      .map(({ kind }) => kind)
-      .filter((kind) => kind === 'ComputeInstance' || kind === 'UserDataSecret')
+      .map((object) => object.kind)
+      .filter((one) => wanted.includes(one))
       .toSorted();
-  if (made().join() !== 'ComputeInstance,UserDataSecret')
-    throw new Violation(`the hub was given ${made().join(', ')}`);
+  if (made().join() !== wanted.join()) throw new Violation(`the hub was given ${made().join(', ')}`);
   await until(world, 'a deletion is answered', machines.remove(id), 10 * MINUTE);
   const removal = networks.removeAll();
   await inTheEnd(() => until(world, 'all is gone', removal, 30 * MINUTE));

@@ -77,6 +77,9 @@ export const checkNothingLeft = async (world: World): Promise<void> => {
   }
 };
 
+/** One thing may have several lengths of time. */
+const partOf = ({ component, nodeSet }: OpenInterval['component']): string => `${component} ${nodeSet}`;
+
 /** Times of hubs have whole seconds, and what lasts less than that may not be seen. */
 const TOLERANCE_MS = 1_000;
 
@@ -94,8 +97,8 @@ export const checkBills = (world: World): void => {
       let metering = meter.initial();
       const billedOf = new Map<string, number>();
       let changes = 1;
-      const bill = ({ component: { component, nodeSet } }: OpenInterval, ms: number): unknown =>
-        billedOf.set(component + nodeSet, (billedOf.get(component + nodeSet) ?? 0) + ms);
+      const bill = ({ component }: OpenInterval, ms: number): unknown =>
+        billedOf.set(partOf(component), (billedOf.get(partOf(component)) ?? 0) + ms);
       for (const event of events) {
         const { meter: next, closed } = meter.fold(metering, event);
         for (const interval of closed) bill(interval, interval.untilMs - interval.sinceMs);

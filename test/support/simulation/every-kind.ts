@@ -10,6 +10,7 @@ import { KIND_SAMPLES, makeHousePool } from '../http/kind-samples.ts';
 import { BEGINNING } from './incarnation.ts';
 import type { Reply, Request } from './api.ts';
 import { creationIdOf, principalOf, type Clients } from './clients.ts';
+import { MACHINES, type MachineKind } from './machines.ts';
 import { isAsWanted, isThere, KINDS, shuffled, thingsOf, type Thing } from './networks.ts';
 import type { Random } from './random.ts';
 import { TENANTS, type Workload } from './workload.ts';
@@ -181,12 +182,12 @@ export const createEveryKind = (
   /** A machine is told one thing after the other. */
   const power = async (thing: Thing, strategy: string): Promise<void> => {
     if (!(await become(thing.id, 20_000))) return;
-    if (strategy === 'Always' && random.chance(0.4)) {
-      const at = BEGINNING + Math.ceil(agenda.now()) + random.int(0, RESTART_IN_MS);
-      const restart = { restart_requested_at: new Date(at).toISOString() };
-      await revise(thing, { spec: restart }, 'spec.restart_requested_at');
+    const { strategies, again } = MACHINES[thing.kind.kind as MachineKind];
+    if (strategy === strategies.on && random.chance(0.4)) {
+      const restart = again(BEGINNING + Math.ceil(agenda.now()) + random.int(0, RESTART_IN_MS));
+      await revise(thing, { spec: restart }, `spec.${Object.keys(restart).join()}`);
     } else {
-      const wanted = strategy === 'Always' ? 'Halted' : 'Always';
+      const wanted = strategy === strategies.on ? strategies.off : strategies.on;
       await revise(thing, { spec: { run_strategy: wanted } }, 'spec.run_strategy');
     }
     await become(thing.id, 20_000);

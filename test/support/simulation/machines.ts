@@ -1,4 +1,4 @@
-import { instanceMeter } from '../../../src/domain/compute/instance-meter.ts';
+import { meteredKinds } from '../../../src/domain/acting-kinds.ts';
 import type { DomainEvent } from '../../../src/domain/decider.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import { stringAt } from '../../../src/domain/json-tools.ts';
@@ -16,10 +16,100 @@ import type { World } from './world.ts';
 const SLOW = { simulation: 'factor=10' };
 const SECOND = 1_000;
 
+type Made = readonly [path: string, body: JsonObject];
+
+/** How machines of each kind are ordered and powered, what they are on a hub, and which part of their bill is power. */
+export const MACHINES = {
+  computeInstance: {
+    collection: 'compute_instances',
+    prefix: 'ComputeInstance',
+    secret: 'UserDataSecret',
+    powered: '',
+    catalogue: [
+      [
+        'instance_types',
+        { metadata: { name: 'small' }, spec: { cores: 2, memory_gib: 4, description: 'Small' } },
+      ],
+      [
+        'disk_images',
+        {
+          id: 'image',
+          metadata: { name: 'image', tenant: 'shared' },
+          spec: {
+            source_type: 'SOURCE_TYPE_REGISTRY',
+            source_ref: 'quay.example/image:1',
+            architecture: ['ARCHITECTURE_AMD64'],
+          },
+        },
+      ],
+      [
+        'compute_instance_templates',
+        {
+          id: 'machine',
+          metadata: { name: 'machine' },
+          title: 'Machine',
+          spec_defaults: {
+            instance_type: { name: 'small' },
+            disk_image: { id: 'image' },
+            boot_disk: { size_gib: 20 },
+            run_strategy: 'Always',
+          },
+        },
+      ],
+    ] as readonly Made[],
+    spec: { template: { id: 'machine' } },
+    strategies: { on: 'Always', off: 'Halted' },
+    again: (now: number): JsonObject => ({ restart_requested_at: new Date(now).toISOString() }),
+    retouch: { spec: { ssh_public_key: 'ssh-ed25519 AAAA' } },
+  },
+  bareMetalInstance: {
+    collection: 'baremetal_instances',
+    prefix: 'BareMetalInstance',
+    secret: 'BareMetalUserDataSecret',
+    powered: 'powered',
+    catalogue: [
+      [
+        'baremetal_instance_templates',
+        { id: 'server', metadata: { name: 'server', tenant: 'shared' }, title: 'Server' },
+      ],
+      [
+        'baremetal_instance_catalog_items',
+        {
+          id: 'server',
+          metadata: { name: 'server', tenant: 'shared' },
+          title: 'Server',
+          template: { id: 'server' },
+          published: true,
+          field_definitions: [
+            ['run_strategy', 'BARE_METAL_INSTANCE_RUN_STRATEGY_ALWAYS'],
+            ['restart_trigger', '0'],
+            ['network_attachments', []],
+            ['user_data', ''],
+          ].map(([path, value]) => ({ path, display_name: path, editable: true, default: value })),
+        } as unknown as JsonObject,
+      ],
+    ] as readonly Made[],
+    spec: { catalog_item: { id: 'server' } },
+    strategies: {
+      on: 'BARE_METAL_INSTANCE_RUN_STRATEGY_ALWAYS',
+      off: 'BARE_METAL_INSTANCE_RUN_STRATEGY_HALTED',
+    },
+    again: (now: number): JsonObject => ({ restart_trigger: String(Math.floor(now)) }),
+    retouch: { metadata: { labels: { touched: 'yes' } } },
+  },
+} as const;
+export type MachineKind = keyof typeof MACHINES;
+
 export type MachineWorkload = ReturnType<typeof createMachineWorkload>;
 
-/** What a tenant does with virtual machines. */
-export const createMachineWorkload = (world: World, clients: Clients, networks: NetworkWorkload) => {
+/** What a tenant does with machines of one kind. */
+export const createMachineWorkload = (
+  world: World,
+  clients: Clients,
+  networks: NetworkWorkload,
+  kind: MachineKind,
+) => {
+  const { collection, catalogue, spec: ordered, strategies, again, retouch } = MACHINES[kind];
   const [tenant] = TENANTS;
   let requests = 0;
   const ask = (verb: Request['verb'], path: string, body: JsonObject, of?: string): Request => ({
@@ -49,37 +139,14 @@ export const createMachineWorkload = (world: World, clients: Clients, networks: 
     }
     throw new Violation(`${id} is not ready`);
   };
-  const change = async (id: string, spec: JsonObject): Promise<void> => {
-    const reply = await clients.send(ask('PATCH', `compute_instances/${id}`, { spec }, tenant));
+  const revise = async (id: string, body: JsonObject): Promise<void> => {
+    const reply = await clients.send(ask('PATCH', `${collection}/${id}`, body, tenant));
     if (reply?.status !== 200) throw new Violation(`${id}: ${reply?.status} ${reply?.message}`);
   };
 
   return {
     prepare: async (): Promise<void> => {
-      await make('instance_types', {
-        metadata: { name: 'small' },
-        spec: { cores: 2, memory_gib: 4, description: 'Small' },
-      });
-      await make('disk_images', {
-        id: 'image',
-        metadata: { name: 'image', tenant: 'shared' },
-        spec: {
-          source_type: 'SOURCE_TYPE_REGISTRY',
-          source_ref: 'quay.example/image:1',
-          architecture: ['ARCHITECTURE_AMD64'],
-        },
-      });
-      await make('compute_instance_templates', {
-        id: 'machine',
-        metadata: { name: 'machine' },
-        title: 'Machine',
-        spec_defaults: {
-          instance_type: { name: 'small' },
-          disk_image: { id: 'image' },
-          boot_disk: { size_gib: 20 },
-          run_strategy: 'Always',
-        },
-      });
+      for (const [path, body] of catalogue) await make(path, body);
     },
     /** In a network of its own, with a secret beside it. */
     order: async (): Promise<string> => {
@@ -87,20 +154,19 @@ export const createMachineWorkload = (world: World, clients: Clients, networks: 
       const subnet = await has(() => networks.subnet(tenant, 'front', network, '10.0.1.0/24'));
       const group = await has(() => networks.group(tenant, 'web', network));
       const spec = {
-        template: { id: 'machine' },
+        ...ordered,
         network_attachments: [{ subnet: { id: subnet }, security_groups: [{ id: group }] }],
         user_data: '#cloud-config',
       };
-      return make('compute_instances', { metadata: { name: 'vm', annotations: SLOW }, spec }, tenant);
+      return make(collection, { metadata: { name: 'vm', annotations: SLOW }, spec }, tenant);
     },
-    stop: (id: string) => change(id, { run_strategy: 'Halted' }),
-    start: (id: string) => change(id, { run_strategy: 'Always' }),
-    restart: (id: string) =>
-      change(id, { restart_requested_at: new Date(BEGINNING + world.agenda.now()).toISOString() }),
+    stop: (id: string) => revise(id, { spec: { run_strategy: strategies.off } }),
+    start: (id: string) => revise(id, { spec: { run_strategy: strategies.on } }),
+    restart: (id: string) => revise(id, { spec: again(BEGINNING + world.agenda.now()) }),
     /** A change that does not touch what runs. */
-    retouch: (id: string) => change(id, { ssh_public_key: 'ssh-ed25519 AAAA' }),
+    retouch: (id: string) => revise(id, retouch),
     remove: async (id: string): Promise<void> => {
-      await clients.send(ask('DELETE', `compute_instances/${id}`, {}, tenant));
+      await clients.send(ask('DELETE', `${collection}/${id}`, {}, tenant));
     },
   };
 };
@@ -111,29 +177,29 @@ type Interval = readonly [from: number, to: number];
 export const checkBills = (world: World): void => {
   const now = BEGINNING + Math.floor(world.agenda.now());
   const objects = world.plan.hubs.flatMap(({ id }) => world.objectsOn(id));
-  for (const stream of world.ledger.streams('computeInstance')) {
-    const { id } = parseStreamName(stream);
-    const wrong = wrongBill(world.ledger.events(stream), objectsOf(objects, id), now);
-    if (wrong !== undefined) world.fail(new Violation(`${stream} ${wrong}`));
-  }
+  for (const kind of Object.keys(MACHINES) as MachineKind[])
+    for (const stream of world.ledger.streams(kind)) {
+      const { id } = parseStreamName(stream);
+      const its = objects.filter((object) => object.kind === MACHINES[kind].prefix && object.id === id);
+      const wrong = wrongBill(world.ledger.events(stream), its, now, kind);
+      if (wrong !== undefined) world.fail(new Violation(`${stream} ${wrong}`));
+    }
 };
-
-const objectsOf = (objects: readonly HubObjectRow[], id: string): readonly HubObjectRow[] =>
-  objects.filter((object) => object.kind === 'ComputeInstance' && object.id === id);
 
 /** How the bill that the events of a machine give differs from what its objects on hubs say; undefined: it does not. */
 export const wrongBill = (
   events: readonly { readonly type: string; readonly data: JsonObject }[],
   objects: readonly HubObjectRow[],
   now: number,
+  kind: MachineKind = 'computeInstance',
 ): string | undefined => {
-  const asked = events.find(({ type }) => type === 'ComputeInstanceDeletionRequested');
+  const asked = events.find(({ type }) => type === `${MACHINES[kind].prefix}DeletionRequested`);
   const end = asked === undefined ? now : Date.parse(stringAt(asked.data, 'at'));
   const ran = objects
     .flatMap((object) => object.ran)
     .map(([from, to]): Interval => [from, Math.min(to ?? end, end)])
     .filter(([from, to]) => from < to);
-  const billed = billedTime(events as readonly DomainEvent[], end);
+  const billed = billedTime(kind, events as readonly DomainEvent[], end);
   const isSame = (a: number, b: number | undefined): boolean => Math.abs(a - (b ?? 0)) <= SECOND;
   const agrees =
     ran.length === billed.length &&
@@ -141,16 +207,20 @@ export const wrongBill = (
   return agrees ? undefined : `ran ${text(ran)}, but is billed ${text(billed)}`;
 };
 
-const billedTime = (events: readonly DomainEvent[], end: number): readonly Interval[] => {
-  let meter = instanceMeter.initial();
+const billedTime = (kind: MachineKind, events: readonly DomainEvent[], end: number): readonly Interval[] => {
+  const { powered } = MACHINES[kind];
+  const of = meteredKinds.find((one) => one.kind === kind)?.meter;
+  if (of === undefined) throw new TypeError(`${kind} is not metered`);
+  let meter = of.initial();
   const closed = events.flatMap((event) => {
-    const step = instanceMeter.fold(meter, event);
+    const step = of.fold(meter, event);
     meter = step.meter;
-    return step.closed.map(({ sinceMs, untilMs }): Interval => [sinceMs, untilMs]);
+    return step.closed;
   });
-  return [...closed, ...meter.open.map(({ sinceMs }): Interval => [sinceMs, end])].filter(
-    ([from, to]) => from < to,
-  );
+  return [...closed, ...meter.open.map((open) => ({ ...open, untilMs: end }))]
+    .filter(({ component }) => component.nodeSet === powered)
+    .map(({ sinceMs, untilMs }): Interval => [sinceMs, untilMs])
+    .filter(([from, to]) => from < to);
 };
 
 const text = (intervals: readonly Interval[]): string =>

@@ -242,7 +242,10 @@ export const OF_EVERY_KIND: ReadonlySet<PlantedBug> = new Set<PlantedBug>([
 
 /** What they are found by where no world of a seed shows them. */
 export const DRILL_OF: { readonly [Bug in PlantedBug]?: Drill } = {
-  'a machine is billed from when it is seen, not from when it runs': { machines: true, restless: true },
+  'a machine is billed from when it is seen, not from when it runs': {
+    machines: 'computeInstance',
+    restless: true,
+  },
 };
 
 const withStore = (ports: SystemPorts, change: (store: EventStore) => Partial<EventStore>): SystemPorts => ({

@@ -12,6 +12,7 @@ import {
 import { BEHAVIOURS } from './behaviours/behaviours.ts';
 import type { HubFile } from './hub-file.ts';
 import type { CallRequest, Tampering } from './protocol.ts';
+import { shareHosts } from './rack.ts';
 import type { ObjectRecord, Write } from './record.ts';
 import { BadSimulationSetting, lifeSettings, parseSettings, type GivenSettings } from './settings.ts';
 
@@ -130,10 +131,27 @@ export const createApiServer = (
 
   const bornWith = (record: ObjectRecord, now: number): Life => behaviourOf(record.kind).live(record)(now);
 
+  /** After each creation and each end: there may be a host for somebody. */
+  const shareAmong = ({ kind, life: { hosts } }: ObjectRecord, now: number): void => {
+    const behaviour = behaviourOf(kind);
+    const wanted = behaviour.hosts;
+    if (wanted === undefined || hosts === '') return;
+    const sharing = file.objectsOfKind(kind).filter(({ life }) => life.hosts === hosts);
+    const changed = shareHosts(
+      sharing,
+      now,
+      ({ spec }) => wanted(spec),
+      (one) => behaviour.live(one)(Infinity).goneAt,
+    );
+    for (const one of changed) file.updateObject(one);
+  };
+
   const save = (record: ObjectRecord, write: Write, now: number): Life => {
     const changed: ObjectRecord = { ...record, writes: [...record.writes, write] };
     file.updateObject(changed);
-    return noted(changed, bornWith(changed, now));
+    const life = noted(changed, bornWith(changed, now));
+    if (write.kind !== 'patch' && write.kind !== 'status') shareAmong(changed, now);
+    return life;
   };
 
   /** No secret lies in the hub's file: in its place stands what tells one from another. */
@@ -185,6 +203,7 @@ export const createApiServer = (
       writes: [],
     };
     file.insertObject(record, effectId);
+    shareAmong(record, now);
     return { value: bornWith(record, now).object, text: 'created' };
   };
 

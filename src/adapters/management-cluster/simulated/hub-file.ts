@@ -228,6 +228,11 @@ export const openHubFile = (file: string) => {
           'SELECT record FROM objects WHERE object_id = ? AND kind = ? AND gone_at IS NULL ORDER BY sequence',
         ).all(id, kind),
       ),
+    /** Those that are not known to be gone, in the order of creation. */
+    objectsOfKind: (kind: string): ObjectRecord[] =>
+      textsOf(
+        sql('SELECT record FROM objects WHERE kind = ? AND gone_at IS NULL ORDER BY sequence').all(kind),
+      ).map((text) => JSON.parse(text) as ObjectRecord),
     /** Number of the last write to an object; 0 before the first. */
     lastChange,
     /** Objects written after change `after`, oldest change first; those known to be gone only when asked for. */

@@ -32,6 +32,8 @@ export type Write<Spec extends object = object> = { readonly at: number } & (
   | { readonly kind: 'status'; readonly status: object }
   | { readonly kind: 'delete' }
   | { readonly kind: 'remove-finalizer'; readonly finalizer: string }
+  /** It gets this host; a later moment is a promise. */
+  | { readonly kind: 'host'; readonly host: string }
   /** Kind of what disappears: the object, or one beside it. */
   | { readonly kind: 'vanish'; readonly what: string }
 );

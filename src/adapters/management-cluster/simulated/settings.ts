@@ -63,7 +63,7 @@ export const SIMULATION_KEYS = {
   hosts: life(
     'text',
     '',
-    'labels of the bare-metal hosts, as `class:gpu rack:r1 | class:small`; empty: a host for every selector',
+    'labels of the bare-metal hosts, as `class:gpu rack:r1`, with a bar between two; each serves one machine at a time; empty: enough for everybody',
   ),
   failInstall: life('calls', '', 'provision jobs (counted from 1) that end Failed'),
   failWhen: life({ oneOf: ['early', 'late'] }, 'early', 'before or after the HostedCluster exists'),

@@ -334,4 +334,26 @@ describe('the bill of a bare-metal instance', () => {
       billing_dimensions: { host_type: 'h100', bare_metal_instance_type: 'h100', measure: 'reserved' },
     });
   });
+
+  it('goes on until it is off: neither a change that takes its time nor a late look interrupts it', () => {
+    const run = order();
+    run.place();
+    run.apply();
+    run.hub('Ready', 'True PowerOn 2026-11-21T12:00:00Z');
+    run.hub('Progressing');
+    run.hub('Ready', 'True PowerOn 2026-11-21T12:00:00Z');
+    run.after(20 * 60_000);
+    run.hub('Ready', 'False Progressing 2026-11-21T12:20:00Z');
+    run.after(15 * 60_000);
+    run.hub('Ready', 'True PowerOff 2026-11-21T12:30:00Z');
+    let meter = bareMetalMeter.initial();
+    const powered = run.subjectLog().flatMap((event) => {
+      const step = bareMetalMeter.fold(meter, event as never);
+      meter = step.meter;
+      return step.closed.filter(({ component }) => component.nodeSet === 'powered');
+    });
+    expect(powered).to.have.length(1);
+    const [once] = powered;
+    expect((once?.untilMs ?? 0) - (once?.sinceMs ?? 0)).to.be.closeTo(1_800_000, 1_000);
+  });
 });

@@ -6,6 +6,7 @@ import type {
   OwnedObject,
   OwnedShown,
 } from '../../../../domain/hubs/hub-object.ts';
+import type { Labels } from '../rack.ts';
 import type { ObjectRecord } from '../record.ts';
 import type { OnVersion } from '../stored-object.ts';
 
@@ -47,6 +48,8 @@ export type Behaviour = {
   /** A function of record and time: a write at time t changes nothing that happened up to t. */
   readonly live: (record: ObjectRecord, onVersion?: OnVersion) => Living;
   readonly beside: readonly Beside[];
+  /** Labels of the host that an object needs; absent: it needs none. */
+  readonly hosts?: (spec: object) => Labels;
 };
 
 export type Cause = { field: string; reason: string; message: string };

@@ -7,6 +7,7 @@ import {
 import type { Condition } from '../../../../domain/hubs/hub-codecs.ts';
 import { sameJson } from '../../../../domain/json-tools.ts';
 import { createAgenda } from '../agenda.ts';
+import type { Labels } from '../rack.ts';
 import { REACTION_MS, type ObjectRecord } from '../record.ts';
 import { isAmong, type LifeSettings } from '../settings.ts';
 import { createStoredObject, type OnVersion } from '../stored-object.ts';
@@ -36,7 +37,7 @@ export type PhaseTable = {
   }[];
   /** It needs a host with these labels, and shows this while it has none. */
   readonly hosts?: {
-    readonly wanted: (spec: object) => { readonly [label: string]: string };
+    readonly wanted: (spec: object) => Labels;
     readonly lacking: (before: Before) => object;
   };
   readonly failed: (text: string) => object;
@@ -68,6 +69,7 @@ export const phaseBehaviour = (table: PhaseTable): Behaviour => {
     versionOf: (spec) => JSON.stringify(spec),
     live: (record, onVersion) => live(table, record, onVersion),
     beside: [],
+    ...(table.hosts === undefined ? {} : { hosts: table.hosts.wanted }),
   };
 };
 
@@ -80,9 +82,14 @@ const live = (table: PhaseTable, record: ObjectRecord, onVersion: OnVersion = ()
   /** Of the spec that counts; an earlier round is given up. */
   let round = 0;
   let settled: object | undefined;
+  const { hosts } = table;
+  /** Without a rack there is a host for everybody. */
+  let hasHost = hosts === undefined || life.hosts === '';
+  /** Nothing else keeps it from beginning. */
+  let mayBegin = false;
 
   const begin = (): void => {
-    if (object.deletionAt() !== undefined) return;
+    if (object.deletionAt() !== undefined || !hasHost) return;
     round += 1;
     tries += 1;
     const mine = round;
@@ -118,7 +125,11 @@ const live = (table: PhaseTable, record: ObjectRecord, onVersion: OnVersion = ()
     switch (write.kind) {
       case 'patch':
         object.setSpec(write.spec, write.configVersion);
-        return begin();
+        // Who has none of the hosts that there are begins once it gets one.
+        return mayBegin || hosts === undefined ? begin() : undefined;
+      case 'host':
+        hasHost = true;
+        return mayBegin ? begin() : undefined;
       case 'status':
         return object.writeStatus(write.status);
       case 'delete':
@@ -140,16 +151,16 @@ const live = (table: PhaseTable, record: ObjectRecord, onVersion: OnVersion = ()
         object.noteCondition('Ready', 'False', 'TenantNotReady', message);
         object.writeStatus({ phase: 'Progressing', message });
       });
-    const { hosts } = table;
-    const lacks =
-      hosts === undefined ? 0 : hasHost(life.hosts, hosts.wanted(record.spec)) ? life.noHosts : 'forever';
-    if (hosts !== undefined && lacks !== 0)
-      object.later(life.accept, () =>
-        object.writeStatus(hosts.lacking({ now: agenda.now(), status: object.status() })),
-      );
+    const lacks = hosts === undefined ? 0 : life.noHosts;
+    if (hosts !== undefined)
+      object.later(life.accept, () => {
+        if (object.deletionAt() === undefined && (lacks !== 0 || !hasHost))
+          object.writeStatus(hosts.lacking({ now: agenda.now(), status: object.status() }));
+      });
     if (life.noPhase !== 'forever' && waits !== 'forever' && lacks !== 'forever')
       object.later(Math.max(life.noPhase, waits, lacks), () => {
         if (waits !== 0) object.note({ conditions: [], message: '' });
+        mayBegin = true;
         begin();
       });
     if (life.vanishOrder > 0) object.later(life.vanishOrder, object.remove);
@@ -165,14 +176,6 @@ const live = (table: PhaseTable, record: ObjectRecord, onVersion: OnVersion = ()
     };
   };
 };
-
-/** `hosts`: as the setting says them; without one there is a host for everybody. */
-const hasHost = (hosts: string, wanted: { readonly [label: string]: string }): boolean =>
-  hosts === '' ||
-  hosts.split('|').some((host) => {
-    const labels = host.trim().split(/\s+/);
-    return Object.entries(wanted).every(([key, value]) => labels.includes(`${key}:${value}`));
-  });
 
 /** Milliseconds that deletion hangs; undefined: for ever. */
 const stuckFor = ({ stuckDeletion }: LifeSettings): number | undefined =>
