@@ -285,7 +285,7 @@ const measured = async (kind: string): Promise<Row> => {
   let row: Row = {};
   await inService(async (bench) => {
     const one = subjectIn(bench, kind);
-    await one.prepare(Math.max(objects, WARM_UP + rate * seconds));
+    await one.prepare(Math.max(objects, WARM_UP + rate * seconds + 1));
     await one.makeMany(WARM_UP);
     await one.allReady();
     const delays = await paced(bench, one);

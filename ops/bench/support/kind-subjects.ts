@@ -1,4 +1,4 @@
-import { HUB_ANNOTATION } from '../../../src/domain/networks/external-ip-pool.resource.ts';
+import { ZONE_ANNOTATION } from '../../../src/domain/hubs/placement.ts';
 import { networkClass } from '../../../src/domain/networks/network-class.resource.ts';
 
 /** A simulated hub that takes no time of its own. */
@@ -17,8 +17,8 @@ export type Subject = {
   readonly spec: (n: number) => object;
 };
 
-/** Networks and pools lie on one hub: an address is of use there alone. */
-const ON_ONE_HUB = { ...AT_ONCE, [HUB_ANNOTATION]: 'sim-east-1' };
+/** All on the one hub of a zone: an address is of use on its own hub alone. */
+const ON_ONE_HUB = { ...AT_ONCE, [ZONE_ANNOTATION]: 'west' };
 const metadata = (name: string, more: object = {}) => ({ name, annotations: ON_ONE_HUB, ...more });
 const ofTenant = (id: string) => ({ id, metadata: metadata(id, { tenant: 'acme' }) });
 const POOL: Needed = [
