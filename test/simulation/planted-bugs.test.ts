@@ -22,6 +22,7 @@ const FOUND_BY: { readonly [Bug in PlantedBug]: number } = {
   'a tenant gets a part of what it should get from the start': 1,
   'what a tenant had on a hub stays there': 1,
   'machines are billed by when they were looked at': 7,
+  'a server is billed while it is off': 1,
   'what may have been sent is repeated without a look': 2,
   'a lost answer is taken for a failure': 14,
   'a machine is billed from when it is seen, not from when it runs': 2,

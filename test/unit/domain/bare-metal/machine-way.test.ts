@@ -267,9 +267,9 @@ describe('the way of a bare-metal instance', () => {
 describe('the bill of a bare-metal instance', () => {
   it('reserves nothing for an order that fails before it has a host, and ends with its host', () => {
     const reserved = (run: ReturnType<typeof order>): boolean => {
-      const fold = (meter: Metering, event: unknown) => bareMetalMeter.fold(meter, event as never).meter;
-      const { open } = run.subjectLog().reduce(fold, bareMetalMeter.initial());
-      return open.some(({ component }) => component.nodeSet === 'reserved');
+      let meter = bareMetalMeter.initial();
+      for (const event of run.subjectLog()) ({ meter } = bareMetalMeter.fold(meter, event as never));
+      return meter.open.some(({ component }) => component.nodeSet === 'reserved');
     };
     const allocated = (status: string) => ({
       conditions: [{ type: 'Allocated', status, reason: 'HostAllocated' }],
