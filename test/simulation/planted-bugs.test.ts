@@ -14,7 +14,7 @@ const FOUND_BY: { readonly [Bug in PlantedBug]: number } = {
   'a command is acknowledged before it is stored': 2,
   'an append goes to whatever revision the stream has': 33,
   'a name is taken without being reserved': 33,
-  'the ranges of a subnet are not claimed': 3,
+  'the ranges of a subnet are not claimed': 9,
   'an address is attached without being claimed': 6,
   'two pools are given the same addresses': 6,
   'a place on a hub is not given back': 1,
