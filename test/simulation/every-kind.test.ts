@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { MACHINES } from '../support/simulation/machines.ts';
 import { sayFailure } from '../support/simulation/failure-report.ts';
 import { sharedPool } from '../support/simulation/pool.ts';
 import type { Report } from '../support/simulation/worker.ts';
@@ -20,5 +21,9 @@ describe('simulation of all kinds that act', function () {
     if (failed !== undefined) throw new Error(sayFailure(failed, 40));
     expect(reports).to.have.length(SEEDS);
     expect(Math.min(...reports.map(({ events }) => events))).to.be.greaterThan(200);
+    const deeds = new Set(reports.flatMap((report) => report.deeds));
+    for (const kind of Object.keys(MACHINES))
+      for (const what of ['off', 'on', 'restart'])
+        expect([...deeds], 'over all seeds').to.include(`${kind}: ${what}`);
   });
 });

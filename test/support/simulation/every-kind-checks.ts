@@ -7,6 +7,7 @@ import { defaultParts, PROVISION } from '../../../src/domain/networks/default-ne
 import { parseStreamName } from '../../../src/domain/stream-name.ts';
 import { BEGINNING } from './incarnation.ts';
 import { Violation } from './invariants.ts';
+import { MACHINES } from './machines.ts';
 import { isAsWanted, isThere, thingsOf } from './networks.ts';
 import type { World } from './world.ts';
 
@@ -84,8 +85,8 @@ const partOf = ({ component, nodeSet }: OpenInterval['component']): string => `$
 const TOLERANCE_MS = 1_000;
 
 /**
- * Virtual machines are billed for the time in which their hub had them running, until somebody wanted them gone; other
- * things from when they were seen to be ready, and no part of one for longer than it was there.
+ * Machines are billed for the time in which their hub had them powered on, until somebody wanted them gone; what is
+ * reserved for them no less. Other things from when they were seen to be ready, and nothing for longer than it was there.
  */
 export const checkBills = (world: World): void => {
   const now = BEGINNING + Math.floor(world.agenda.now());
@@ -106,20 +107,26 @@ export const checkBills = (world: World): void => {
         metering = next;
       }
       for (const interval of metering.open) bill(interval, now - interval.sinceMs);
-      const billed = Math.max(0, ...billedOf.values());
       const wanted = events.find(({ type }) => type.endsWith('DeletionRequested'));
       const end = wanted === undefined ? now : Date.parse(stringAt(wanted.data, 'at'));
-      const isTold = hubObjects[0]?.kind === 'ComputeInstance';
-      const spans = world.plan.hubs
+      const objects = world.plan.hubs
         .flatMap(({ id: hub }) => world.objectsOn(hub))
-        .filter((object) => object.id === id && object.kind === hubObjects[0]?.kind)
-        .flatMap(({ ran: times, createdAt, goneAt }) =>
-          isTold ? times : [[createdAt, goneAt ?? now] as const],
-        );
-      const ran = spans.reduce((sum, [from, to = now]) => sum + Math.max(0, Math.min(to, end) - from), 0);
-      const most = TOLERANCE_MS * (changes + 2 * spans.length);
-      if (billed - ran > most || (isTold && ran - billed > most))
-        world.fail(new Violation(`${kind} ${id} is billed for ${billed} ms and ran for ${ran} ms`));
+        .filter((object) => object.id === id && object.kind === hubObjects[0]?.kind);
+      const lasted = (spans: readonly (readonly [from: number, to?: number])[]): number =>
+        spans.reduce((sum, [from, to = now]) => sum + Math.max(0, Math.min(to, end) - from), 0);
+      const there = lasted(objects.map(({ createdAt, goneAt }) => [createdAt, goneAt ?? now]));
+      const powered = objects.flatMap(({ ran }) => ran);
+      const ran = lasted(powered);
+      const most = TOLERANCE_MS * (changes + 2 * Math.max(objects.length, powered.length));
+      const wrong = (what: string, billed: number, really: number): void =>
+        world.fail(new Violation(`${kind} ${id} is billed for ${billed} ms${what} and ran for ${really} ms`));
+      for (const [part, billed] of billedOf) if (billed - there > most) wrong(` (${part})`, billed, there);
+      const machine = Object.entries(MACHINES).find(([name]) => name === kind)?.[1];
+      if (machine === undefined) continue;
+      const power = [...billedOf].find(([part]) => part.split(' ')[1] === machine.powered)?.[1] ?? 0;
+      if (Math.abs(power - ran) > most) wrong('', power, ran);
+      // What is powered on has a host, at least from when it was seen.
+      for (const [part, billed] of billedOf) if (power - billed > most) wrong(` (${part})`, billed, ran);
     }
   }
 };

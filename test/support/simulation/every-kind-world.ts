@@ -68,6 +68,8 @@ const act = async (world: World): Promise<void> => {
   for (const hub of world.hubs.values()) await hub.control.configure({});
   await settle(world, workload);
   await settleNetworks(world, networks);
+  await until(world, 'there is a machine of each kind', all.complete(), HOUR);
+  await settleNetworks(world, networks);
   await checkHubs(world);
   checkAccounts(world);
   world.trace.note('world', 'deletes everything');

@@ -8,6 +8,7 @@ import { isLiveCluster } from '../../../src/domain/clusters/state.ts';
 import { HUB_ANNOTATION } from '../../../src/domain/networks/external-ip-pool.resource.ts';
 import { KIND_SAMPLES, makeHousePool } from '../http/kind-samples.ts';
 import { BEGINNING } from './incarnation.ts';
+import { Violation } from './invariants.ts';
 import type { Reply, Request } from './api.ts';
 import { creationIdOf, principalOf, type Clients } from './clients.ts';
 import { MACHINES, type MachineKind } from './machines.ts';
@@ -25,6 +26,8 @@ export type EveryKind = {
   prepare(): Promise<void>;
   /** What tenants and guests do. */
   run(): Promise<void>;
+  /** A machine of each kind of which there has been none. */
+  complete(): Promise<void>;
   /** All of it, its tenants too. */
   removeAll(): Promise<void>;
 };
@@ -33,13 +36,22 @@ const QUICK = { simulation: 'factor=0.2' };
 /** No look of the service back at such a machine is told from the next. */
 const RESTART_IN_MS = 3_000;
 
-const referred = ({ references }: ActingKind): readonly string[] => references.map(({ kind }) => kind);
-const isAfter = (kind: ActingKind, other: ActingKind): boolean =>
-  referred(kind).some((one) => one === other.kind || KINDS.some((k) => k.kind === one && isAfter(k, other)));
+const needs = ({ references }: ActingKind, other: ActingKind): boolean =>
+  references.some(
+    ({ kind }) => kind === other.kind || KINDS.some((one) => one.kind === kind && needs(one, other)),
+  );
+/** How many kinds have to be there before it. */
+const depthOf = ({ references }: ActingKind): number =>
+  Math.max(
+    0,
+    ...KINDS.filter((one) => references.some(({ kind }) => kind === one.kind)).map((one) => 1 + depthOf(one)),
+  );
 /** Of tenants, each after what it refers to. */
 const ORDERED: readonly ActingKind[] = KINDS.filter(({ kind }) => kind !== 'externalIpPool').toSorted(
-  (left, right) => Number(isAfter(left, right)) - Number(isAfter(right, left)),
+  (left, right) => depthOf(left) - depthOf(right),
 );
+const isReferredTo = ({ kind }: ActingKind): boolean =>
+  KINDS.some(({ references }) => references.some((one) => one.kind === kind));
 
 /** Ranges of subnets of one network, some of which overlap. */
 const RANGES = ['10.0.1.0/24', '10.0.2.0/24', '10.0.0.0/22', '10.0.2.128/25', '10.0.8.0/21'];
@@ -180,17 +192,23 @@ export const createEveryKind = (
     );
 
   /** A machine is told one thing after the other. */
-  const power = async (thing: Thing, strategy: string): Promise<void> => {
-    if (!(await become(thing.id, 20_000))) return;
-    const { strategies, again } = MACHINES[thing.kind.kind as MachineKind];
-    if (strategy === strategies.on && random.chance(0.4)) {
-      const restart = again(BEGINNING + Math.ceil(agenda.now()) + random.int(0, RESTART_IN_MS));
-      await revise(thing, { spec: restart }, `spec.${Object.keys(restart).join()}`);
-    } else {
-      const wanted = strategy === strategies.on ? strategies.off : strategies.on;
-      await revise(thing, { spec: { run_strategy: wanted } }, 'spec.run_strategy');
-    }
-    await become(thing.id, 20_000);
+  const power = async (thing: Thing): Promise<void> => {
+    const { kind, id, view } = thing;
+    if (!view.exists || !(await become(id, 20_000))) return;
+    const { strategies, again } = MACHINES[kind.kind as MachineKind];
+    const tell = async (what: string, spec: JsonObject): Promise<void> => {
+      const [field = ''] = Object.keys(spec);
+      const reply = await revise(thing, { spec }, `spec.${field}`);
+      if (reply?.status === 200) world.did(`${kind.kind}: ${what}`);
+      else if (reply?.status === 400 && reply.reason !== 'DELETION_REQUESTED')
+        world.fail(new Violation(`${kind.kind} ${id} is not told ${field}: ${reply.message}`));
+    };
+    const runs = strategyOf(view.document) === strategies.on;
+    const at = BEGINNING + Math.ceil(agenda.now()) + random.int(0, RESTART_IN_MS);
+    if (runs && random.chance(0.4)) await tell('restart', again(at));
+    else if (runs) await tell('off', { run_strategy: strategies.off });
+    else await tell('on', { run_strategy: strategies.on });
+    await become(id, 20_000);
   };
 
   const deed = async (tenant: string): Promise<void> => {
@@ -201,8 +219,7 @@ export const createEveryKind = (
     if (what < 0.45) return void (await remove(thing));
     const machines = own.filter(({ view }) => view.exists && strategyOf(view.document) !== '');
     if (what < 0.85 && machines.length > 0) {
-      const machine = random.pick(machines);
-      return power(machine, machine.view.exists ? strategyOf(machine.view.document) : '');
+      return power(random.pick(machines));
     }
     const labels = { colour: random.pick(['red', 'green', 'blue']) };
     await revise(thing, { metadata: { labels } }, 'metadata.labels');
@@ -212,8 +229,7 @@ export const createEveryKind = (
     for (const kind of ORDERED) {
       const made = [await order(kind, tenant)];
       if (random.chance(0.4)) made.push(await order(kind, tenant));
-      if (ORDERED.some((other) => isAfter(other, kind)))
-        await Promise.all(made.map((id) => become(id, 20_000)));
+      if (isReferredTo(kind)) await Promise.all(made.map((id) => become(id)));
     }
     for (let n = 0; n < (plan.everyKind?.deeds ?? 0); n += 1) {
       await agenda.sleep('client', random.int(0, 3_000));
@@ -287,6 +303,22 @@ export const createEveryKind = (
     },
     run: async () => {
       await Promise.all([...TENANTS.map(live), ...guests.map(visit)]);
+    },
+    complete: async () => {
+      const [tenant] = TENANTS;
+      for (const machine of ORDERED) {
+        if (!(machine.kind in MACHINES) || ledger.streams(machine.kind).length > 0) continue;
+        const isMissing = ({ kind }: ActingKind): boolean =>
+          !thingsOf(world).some(
+            (one) =>
+              one.kind.kind === kind && one.view.exists && one.view.tenant === tenant && isAsWanted(one),
+          );
+        for (const kind of ORDERED.filter((one) => one === machine || needs(machine, one)))
+          for (let tries = 0; isMissing(kind); tries += 1) {
+            if (tries === 20) throw new Violation(`${machine.kind}: no ${kind.words} is made`);
+            await become(await order(kind, tenant));
+          }
+      }
     },
     removeAll: async () => {
       while (await clear(undefined)) await agenda.sleep('client', 3_000);

@@ -99,6 +99,21 @@ export const PLANTED = {
         ),
     })),
 
+  'a server is billed while it is off': (ports) =>
+    withStore(ports, (store) => ({
+      append: (stream, expected, events, options) =>
+        store.append(
+          stream,
+          expected,
+          events.map((event) => {
+            if (event.type !== 'BareMetalInstanceObserved' || !event.data.includes('PowerOff')) return event;
+            const at = new Date(Date.parse(ports.clock.now()) + 60_000).toISOString();
+            return { ...event, data: JSON.stringify({ ...(JSON.parse(event.data) as object), at }) };
+          }),
+          options,
+        ),
+    })),
+
   'what may have been sent is repeated without a look': (ports) =>
     withHubs(ports, (hub) => ({
       get: (kind, ref, by) => (isApply(by.effectId) ? Promise.resolve(undefined) : hub.get(kind, ref, by)),
@@ -238,6 +253,7 @@ export const OF_EVERY_KIND: ReadonlySet<PlantedBug> = new Set<PlantedBug>([
   'a tenant gets a part of what it should get from the start',
   'what a tenant had on a hub stays there',
   'machines are billed by when they were looked at',
+  'a server is billed while it is off',
 ]);
 
 /** What they are found by where no world of a seed shows them. */

@@ -29,6 +29,8 @@ export type Simulated = {
   readonly events: number;
   /** Incarnations that were started. */
   readonly births: number;
+  /** What was done with it, as `World.did` was told. */
+  readonly deeds: readonly string[];
   /** Virtual milliseconds. */
   readonly ms: number;
 };
@@ -80,6 +82,7 @@ export const playOut = async (
     steps: world.agenda.steps(),
     events: world.ledger.length(),
     births: world.births(),
+    deeds: world.deeds(),
     ms: world.agenda.now(),
   };
 };

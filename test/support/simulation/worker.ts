@@ -26,6 +26,8 @@ export type Report = {
   readonly steps: number;
   readonly events: number;
   readonly births: number;
+  /** What was done with machines of each kind. */
+  readonly deeds: readonly string[];
   readonly virtualMs: number;
   /** The plan and the last lines of the trace; only of a failure. */
   readonly plan: string;
@@ -45,7 +47,7 @@ const played = (task: Task): Promise<Simulated> => {
 
 export const reportOn = async (task: Task, keptLines = KEPT_LINES): Promise<Report> => {
   const { seed } = task;
-  const { failure, hash, steps, events, births, ms, plan, lines } = await played(task);
+  const { failure, hash, steps, events, births, deeds, ms, plan, lines } = await played(task);
   return {
     seed,
     everyKind: task.everyKind ?? false,
@@ -54,6 +56,7 @@ export const reportOn = async (task: Task, keptLines = KEPT_LINES): Promise<Repo
     steps,
     events,
     births,
+    deeds,
     virtualMs: ms,
     plan: JSON.stringify(plan),
     lines: failure === undefined ? [] : lines.slice(Math.max(0, lines.length - keptLines)),

@@ -58,6 +58,9 @@ export type World = {
   fail(violation: Violation): void;
   failure(): Violation | undefined;
   births(): number;
+  /** Notes that this was done, for those who ask whether it ever was. */
+  did(what: string): void;
+  deeds(): readonly string[];
   /** How often each moment came in the life of the first incarnation. */
   moments(): ReadonlyMap<Moment, number>;
   /** What the automation of a hub was asked for. */
@@ -94,6 +97,7 @@ export const createWorld = (plan: Plan, folder: string, plant?: Plant): World =>
   let clockBack = 0;
   let deathsLeft = plan.deaths;
   let births = 0;
+  const done = new Set<string>();
   const firstMoments = new Map<Moment, number>();
   const lives = new Map<number, Incarnation>();
   const starting = new Set<Promise<void>>();
@@ -348,6 +352,8 @@ export const createWorld = (plan: Plan, folder: string, plant?: Plant): World =>
     fail,
     failure: () => failure,
     births: () => births,
+    did: (what) => done.add(what),
+    deeds: () => [...done],
     moments: () => new Map(firstMoments),
     runsOn: (hub) => playbooks.get(hub)?.runs() ?? [],
     clockBack: () => clockBack,

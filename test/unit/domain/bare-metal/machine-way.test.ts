@@ -9,7 +9,6 @@ import { BARE_METAL_INSTANCE, BARE_METAL_USER_DATA } from '../../../../src/domai
 import type { JsonObject } from '../../../../src/domain/json.ts';
 import { listAt, objectAt, stringAt } from '../../../../src/domain/json-tools.ts';
 import type { Metering } from '../../../../src/domain/metering/meter.ts';
-import type { BareMetalState } from '../../../../src/domain/bare-metal/bare-metal-instance.resource.ts';
 import { lifecycleRecords } from '../../../../src/domain/metering/records.ts';
 import type { RunEvent } from '../../../../src/domain/process/events.ts';
 import type { SecretRef } from '../../../../src/domain/secret-ref.ts';
@@ -268,10 +267,9 @@ describe('the way of a bare-metal instance', () => {
 describe('the bill of a bare-metal instance', () => {
   it('reserves nothing for an order that fails before it has a host, and ends with its host', () => {
     const reserved = (run: ReturnType<typeof order>): boolean => {
-      const fold = (meter: Metering<BareMetalState>, event: unknown) =>
-        bareMetalMeter.fold(meter, event as never).meter;
-      const { open } = run.subjectLog().reduce(fold, bareMetalMeter.initial());
-      return open.some(({ component }) => component.nodeSet === 'reserved');
+      let meter = bareMetalMeter.initial();
+      for (const event of run.subjectLog()) ({ meter } = bareMetalMeter.fold(meter, event as never));
+      return meter.open.some(({ component }) => component.nodeSet === 'reserved');
     };
     const allocated = (status: string) => ({
       conditions: [{ type: 'Allocated', status, reason: 'HostAllocated' }],
