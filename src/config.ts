@@ -294,7 +294,7 @@ const fields = {
     '*',
     'https://console.example.com',
     commaList.pipe(z.array(z.string().refine(isOrigin, 'must be `*` or origins like https://host:port'))),
-    'Comma list of origins whose pages may call from a browser, or `*` for all: callers bring a token, and the one cookie (`console-ticket`) opens one console once. Empty: no other origin.',
+    'Comma list of origins whose pages may call from a browser, or `*` for all: callers bring a token. The one cookie (`console-ticket`) is taken from pages of the service itself and of listed origins only. Empty: no other origin.',
   ),
   rateLimitTenant: field(
     'LEDGER_RATE_LIMIT_TENANT',

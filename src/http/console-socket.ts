@@ -3,6 +3,7 @@ import type { Duplex } from 'node:stream';
 import { createWebSocketStream, WebSocketServer, type WebSocket } from 'ws';
 import { ConsoleRefused, type ConnectConsole, type ConsoleRefusal } from '../app/consoles/console-line.ts';
 import { duplexLine } from '../app/consoles/duplex-line.ts';
+import { keepAlive } from '../app/consoles/keep-alive.ts';
 import type { Clock, Logger, Timers } from '../app/ports.ts';
 import { CONSOLE_ENDS, type ConsoleEnd } from '../domain/consoles.ts';
 import type { RecordRejection } from '../app/ports.ts';
@@ -22,8 +23,6 @@ const COOKIE = 'console-ticket';
 /** Bytes of one message of a client; viewers send 32 KiB at most (OSAC). */
 const MAX_MESSAGE_BYTES = 256 * 1024;
 const HIGH_WATER_BYTES = 16_384;
-/** Milliseconds between two pings; a client that answers none for so long is gone. */
-const PING_MS = 30_000;
 /** Milliseconds that a client has to answer a close. */
 const CLOSING_MS = 2_000;
 
@@ -118,10 +117,14 @@ export const createConsoleSocket = (options: ConsoleSocketOptions): ConsoleSocke
   };
 };
 
-/** Pages of the service's own origin, of those that the setting names, and whatever is no page. */
+/**
+ * Pages of the service's own origin, of those that the setting names, and whatever is no page. A browser adds its cookie
+ * to what a foreign page asks for: `*` names none that may use it.
+ */
 const isLetIn = ({ headers }: IncomingMessage, { origins }: CorsSettings): boolean => {
-  const { origin, host } = headers;
-  if (origin === undefined || origins.includes('*') || origins.includes(origin)) return true;
+  const { origin, host, authorization } = headers;
+  if (origin === undefined || origins.includes(origin)) return true;
+  if (authorization !== undefined && origins.includes('*')) return true;
   return host !== undefined && URL.parse(origin)?.host === host;
 };
 
@@ -158,7 +161,8 @@ const serve = async (
     webSocket.close(code, reason);
     const cancel = timers.after(CLOSING_MS, () => webSocket.terminate());
     webSocket.once('close', cancel);
-    // A close frame of the client stands behind what was not read of it.
+    // A close frame of the client stands behind what was not read of it. A listener, since a reader may still wait.
+    stream.on('data', () => undefined);
     stream.resume();
   };
   try {
@@ -192,24 +196,4 @@ const serve = async (
   } finally {
     endPings();
   }
-};
-
-/** A client that answers no ping is cut off. Gives back what ends it. */
-const keepAlive = (webSocket: WebSocket, timers: Timers): (() => void) => {
-  let answered = true;
-  let cancel = (): void => undefined;
-  webSocket.on('pong', () => {
-    answered = true;
-  });
-  const ask = (): void => {
-    if (!answered) {
-      webSocket.terminate();
-      return;
-    }
-    answered = false;
-    if (webSocket.readyState === webSocket.OPEN) webSocket.ping();
-    cancel = timers.after(PING_MS, ask);
-  };
-  cancel = timers.after(PING_MS, ask);
-  return () => cancel();
 };

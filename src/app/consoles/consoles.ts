@@ -16,6 +16,7 @@ import { HubError, type CallOptions, type ManagementCluster } from '../hubs/mana
 import type { EventStore, Position } from '../log/event-store.ts';
 import type { CommandContext } from '../log/metadata.ts';
 import type { Runtime } from '../ports.ts';
+import { pause } from '../process-runner/pause.ts';
 import type { PersonalMetadata } from '../tenancy/subjects.ts';
 import {
   ConsoleRefused,
@@ -30,6 +31,10 @@ import type { RedeemedTicket, Tickets } from './tickets.ts';
 
 /** Milliseconds that a hub may take to open a console, or to say that the machine is there. */
 const HUB_DEADLINE_MS = 10_000;
+
+/** Milliseconds until an end is recorded again, doubled each time. */
+const RETRY_MS = 250;
+const RETRY_MAX_MS = 30_000;
 
 export type ConsoleSettings = {
   /** Milliseconds that one session may last. */
@@ -75,7 +80,7 @@ export const consoleKindOf = (
   return undefined;
 };
 
-type Session = { readonly end: (why: ConsoleEnd) => void; readonly over: Promise<unknown> };
+type Session = { readonly end: (why: ConsoleEnd) => void };
 
 /**
  * Consoles of machines, for every protocol: a ticket is redeemed by an append to the machine's stream, which decides
@@ -86,6 +91,13 @@ export const createConsoles = (services: ConsoleServices): Consoles => {
   const logger = services.logger.child({ component: 'consoles' });
   const sessions = new Map<string, Session>();
   const seats = createSeats(settings);
+  /** From before a session is in the log until its end is, so that a stop waits for both. */
+  const underWay = new Set<Promise<unknown>>();
+  const track = <T>(work: Promise<T>): Promise<T> => {
+    const settled: Promise<unknown> = Promise.allSettled([work]).then(() => underWay.delete(settled));
+    underWay.add(settled);
+    return work;
+  };
 
   const aggregateFor = ({ kind }: Machine) => aggregateOf(kind);
 
@@ -148,7 +160,7 @@ export const createConsoles = (services: ConsoleServices): Consoles => {
     };
   };
 
-  /** Appends the closing, however the session ended. What cannot be recorded now is when the console is next opened. */
+  /** Appends the closing, however the session ended. While the store is away, retries for as long as a session may last. */
   const recordClosed = async (
     machine: Machine,
     { session }: RedeemedTicket,
@@ -156,9 +168,23 @@ export const createConsoles = (services: ConsoleServices): Consoles => {
     context: CommandContext,
   ): Promise<void> => {
     const command = { type: 'CloseConsole', at: clock.now(), session, reason } as const;
-    await execute(machine, command, { ...context, commandId: ids.uuidv7() }).catch((error: unknown) =>
-      logger.warn({ err: error, session, reason }, 'end of a console session not recorded'),
-    );
+    const isRecorded = (): Promise<boolean> =>
+      execute(machine, command, { ...context, commandId: ids.uuidv7() }).then(
+        () => true,
+        (error: unknown) => {
+          logger.warn({ err: error, session, reason }, 'end of a console session not recorded');
+          return false;
+        },
+      );
+    const retry = async (): Promise<void> => {
+      const until = Date.parse(command.at) + settings.limitMs;
+      for (let wait = RETRY_MS; !ending.aborted && Date.parse(clock.now()) < until; wait *= 2) {
+        await pause(timers, Math.min(wait, RETRY_MAX_MS), ending);
+        if (await isRecorded()) return;
+      }
+    };
+    // The client is told at once, whatever the store does.
+    if (!(await isRecorded())) void track(retry());
   };
 
   const redeem = async (
@@ -221,8 +247,7 @@ export const createConsoles = (services: ConsoleServices): Consoles => {
       const context = await contextOf(ticket, view, call);
       const { state, position } = await redeem(machine, ticket, context);
       const ended = Promise.withResolvers<ConsoleEnd>();
-      const over = Promise.withResolvers<void>();
-      sessions.set(ticket.session, { end: ended.resolve, over: over.promise });
+      sessions.set(ticket.session, { end: ended.resolve });
       followFrom(position);
       let reason: ConsoleEnd = 'unreachable';
       try {
@@ -231,7 +256,6 @@ export const createConsoles = (services: ConsoleServices): Consoles => {
       } finally {
         await recordClosed(machine, ticket, reason, context);
         forget(ticket.session);
-        over.resolve();
       }
     } finally {
       leave();
@@ -286,7 +310,7 @@ export const createConsoles = (services: ConsoleServices): Consoles => {
   };
 
   return {
-    connect,
+    connect: (text, transport, call) => track(connect(text, transport, call)),
     reach: async (machine, state, signal) => {
       const { adapter, place } = standsAt(machine, state);
       const by = { effectId: `console:${machine.id}`, deadlineMs: HUB_DEADLINE_MS, signal };
@@ -298,7 +322,7 @@ export const createConsoles = (services: ConsoleServices): Consoles => {
     },
     count: () => sessions.size,
     idle: async () => {
-      await Promise.all(Array.from(sessions.values(), ({ over }) => over));
+      while (underWay.size > 0) await Promise.all(underWay);
     },
   };
 };

@@ -5,7 +5,8 @@ const CLOSED = 'the line is closed';
 
 /** Bytes of a stream both ways: what is sent waits until the stream has taken it, or is closed. */
 export const duplexLine = (stream: Duplex): ConsoleLine => ({
-  incoming: stream as AsyncIterable<Uint8Array>,
+  // Who stops reading has more to say: only its owner destroys the stream.
+  incoming: stream.iterator({ destroyOnReturn: false }),
   send: (data) =>
     new Promise((resolve, reject) => {
       if (stream.destroyed || !stream.writable) return reject(new Error(CLOSED));

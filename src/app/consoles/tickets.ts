@@ -24,7 +24,7 @@ const TICKET = z.strictObject({
   id: z.string(),
   console: z.enum(CONSOLE_TYPES),
   clientId: z.string(),
-  /** Whose machine: it is asked for again when the ticket is used. */
+  /** Who asked for the ticket. */
   subject: z.string(),
   /** The call that asked for the ticket. */
   requestId: z.string(),

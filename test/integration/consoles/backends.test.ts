@@ -10,6 +10,7 @@ import {
   type CallOptions,
   type ManagementCluster,
 } from '../../../src/app/hubs/management-cluster.ts';
+import type { Timers } from '../../../src/app/ports.ts';
 import { COMPUTE_INSTANCE } from '../../../src/domain/compute/hub-objects.ts';
 import type { ConsoleType } from '../../../src/domain/consoles.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -77,7 +78,7 @@ const simulated = (): Promise<BackendUnderTest> => {
   });
 };
 
-const startKubernetes = async (rights = true) => {
+const startKubernetes = async (rights = true, timers = systemTimers()) => {
   const server = await startKubeApiServer({
     namespaces: [NS],
     objects: rbacOf('hub-access', NS),
@@ -87,6 +88,7 @@ const startKubernetes = async (rights = true) => {
   const { hub, clusters } = kubernetesHub({
     kubeconfigs: { '1': server.kubeconfig({ token: server.tokenFor(user) }) },
     namespace: NS,
+    timers,
   });
   return {
     server,
@@ -201,7 +203,7 @@ const describeBackend = (name: string, factory: () => Promise<BackendUnderTest>)
 };
 
 describeBackend('simulated hub', simulated);
-describeBackend('kubernetes', startKubernetes);
+describeBackend('kubernetes', () => startKubernetes());
 
 describe('consoles through an API server', () => {
   it('need the right to them', async () => {
@@ -227,6 +229,43 @@ describe('consoles through an API server', () => {
       });
       server.consoles.closeAll();
       await eventually('the machine closed it', () => ended);
+    } finally {
+      await backend.close();
+    }
+  });
+
+  it('tell a line that broke from a machine that closed its console', async () => {
+    let pingMs = 30_000;
+    const timers: Timers = {
+      after: (ms, run) => systemTimers().after(ms === 30_000 ? pingMs : ms, run),
+    };
+    const { server, ...backend } = await startKubernetes(true, timers);
+    try {
+      await backend.runs('vm-1', true);
+      const endAfter = async (act: () => void): Promise<unknown> => {
+        const line = await backend.cluster.openConsole?.(COMPUTE_INSTANCE, placeOf('vm-1'), 'serial', by());
+        if (line === undefined) throw new Error('it has no consoles');
+        let heard = '';
+        const end = (async () => {
+          for await (const piece of line.incoming) {
+            const begins = heard === '';
+            heard += Buffer.from(piece).toString();
+            if (begins) act();
+          }
+          return 'closed';
+        })();
+        return end.catch((error: unknown) => error).finally(() => line.close());
+      };
+      const { closeAll, closeWith, cut, freeze } = server.consoles;
+      for (const act of [closeAll, () => closeWith(1000)]) expect(await endAfter(act)).to.equal('closed');
+      for (const act of [cut, () => closeWith(1011), () => closeWith(1012)])
+        expect(await endAfter(act))
+          .to.be.instanceOf(HubError)
+          .with.property('kind', 'unavailable');
+      pingMs = 20;
+      expect(await endAfter(freeze))
+        .to.be.instanceOf(HubError)
+        .with.property('kind', 'unavailable');
     } finally {
       await backend.close();
     }

@@ -269,6 +269,26 @@ describe('consoles of machines', () => {
     await eventually('one has it', () => clients.some((client) => client.said().includes('# ')));
   });
 
+  it('a client that types on hears why its session ended', async () => {
+    const client_id = randomUUID();
+    const first = connect(await ticketFor(machine, { client_id }));
+    await first.hears('# ');
+    const next = await ticketFor(machine, { client_id });
+    let typing = true;
+    const typed = (async () => {
+      while (typing) {
+        for (let n = 0; n < 50; n += 1) first.type('x'.repeat(2_000));
+        await new Promise<void>((resolve) => setImmediate(resolve));
+      }
+    })();
+    const second = connect(next);
+    const end = await first.ended;
+    typing = false;
+    await typed;
+    expect(end).to.deep.equal({ code: 4409, reason: 'the same client connected again' });
+    await second.hears('# ');
+  });
+
   it('a client that stops reading holds the machine back, and leaves nothing behind', async () => {
     const client = connect(await ticketFor(machine));
     await client.hears('# ');
@@ -323,6 +343,20 @@ describe('consoles of machines', () => {
       expect(outcomes).to.deep.equal(['denied', 'unauthenticated', 'unauthenticated']);
     } finally {
       await other.dispose();
+    }
+  });
+
+  it('no page of another origin uses a ticket of a cookie, unless the setting names it', async () => {
+    const ticket = await ticketFor(machine);
+    const headers = { origin: 'https://evil.example' };
+    const foreign = connect(ticket, { cookie: true, headers });
+    const refused = await foreign.ended.catch((error: Error) => error);
+    expect(refused).to.be.instanceOf(Error).with.property('message').that.includes('403');
+    for (const how of [{ headers }, { cookie: true, headers: { origin: url } }, { cookie: true }]) {
+      const client = connect(await ticketFor(machine), how);
+      await client.hears('# ');
+      client.close();
+      await client.ended;
     }
   });
 

@@ -11,7 +11,7 @@ import { duplexLine } from '../../../src/app/consoles/duplex-line.ts';
 import { createTickets, type Ticket } from '../../../src/app/consoles/tickets.ts';
 import { HubError, type ManagementCluster } from '../../../src/app/hubs/management-cluster.ts';
 import { createEventCodec } from '../../../src/app/log/event-codec.ts';
-import type { EventStore } from '../../../src/app/log/event-store.ts';
+import { StoreUnavailable, type EventStore } from '../../../src/app/log/event-store.ts';
 import { computeInstance } from '../../../src/domain/compute/compute-instance.resource.ts';
 import { stringAt } from '../../../src/domain/json-tools.ts';
 import { aggregateOf } from '../../../src/domain/kinds.ts';
@@ -194,6 +194,26 @@ describe('consoles of two instances', () => {
     );
     expect(await session.end).to.equal('stopped');
     expect(await refusalOf(one.connect(await one.ticket()).end)).to.equal('not-running');
+  });
+
+  it('record their end once the store is back', async () => {
+    let away = false;
+    const { append } = store;
+    store = {
+      ...store,
+      append: (...args) =>
+        away ? Promise.reject(new StoreUnavailable('the store is away')) : append.apply(store, args),
+    };
+    const one = instance('i1');
+    const session = one.connect(await one.ticket());
+    await session.isOpen();
+    away = true;
+    session.typed.end();
+    expect(await session.end).to.equal('left');
+    expect(await told()).to.deep.equal(['Opened s1 ']);
+    away = false;
+    await eventually('it is recorded', async () => (await told()).at(-1) === 'Closed s1 left');
+    await (await one.consoles).idle();
   });
 
   it('last as long as the setting says', async () => {

@@ -2,7 +2,9 @@ import type { Agent, IncomingMessage } from 'node:http';
 import { createWebSocketStream, WebSocket, type ClientOptions } from 'ws';
 import type { MachineConsole } from '../../../app/consoles/console-line.ts';
 import { duplexLine } from '../../../app/consoles/duplex-line.ts';
+import { keepAlive } from '../../../app/consoles/keep-alive.ts';
 import { HubError, type CallOptions } from '../../../app/hubs/management-cluster.ts';
+import type { Timers } from '../../../app/ports.ts';
 import type { ConsoleType } from '../../../domain/consoles.ts';
 import { defined } from '../../../domain/json-tools.ts';
 import type { ObjectPlace, OwnedObject } from '../../../domain/hubs/hub-object.ts';
@@ -15,6 +17,8 @@ const SUBRESOURCES: { readonly [T in ConsoleType]: string } = { serial: 'console
 
 const MAX_MESSAGE_BYTES = 1_048_576;
 const HIGH_WATER_BYTES = 16_384;
+/** Normal closure, and a close without a code (RFC 6455, 7.4.1). Any other one tells of a line that broke. */
+const CLOSED_BY_MACHINE: readonly number[] = [1000, 1005];
 /** Bytes of a refusal that are read. */
 const MAX_REFUSAL_BYTES = 65_536;
 
@@ -73,10 +77,16 @@ export const openHubConsole = async (
   place: ObjectPlace,
   type: ConsoleType,
   by: CallOptions,
+  timers: Timers,
 ): Promise<MachineConsole> => {
   const what = `open ${type} console of ${place.name}`;
   const url = `${access.server.replace(/^http/, 'ws')}${pathOf(kind, place, type)}`;
   const socket = new WebSocket(url, await clientOptions(access, by));
+  let cut: HubError | undefined;
+  socket.once('close', (code) => {
+    if (!CLOSED_BY_MACHINE.includes(code))
+      cut = new HubError('unavailable', `${what}: the line was cut (${code})`);
+  });
   // Made before the first bytes come: those that nobody reads yet would be lost.
   const stream = createWebSocketStream(socket, {
     readableHighWaterMark: HIGH_WATER_BYTES,
@@ -107,7 +117,19 @@ export const openHubConsole = async (
     close();
     throw error;
   });
-  return { ...duplexLine(stream), close };
+  socket.once('close', keepAlive(socket, timers));
+  const { incoming, send } = duplexLine(stream);
+  return { incoming: wholeOf(incoming, () => cut), send, close };
+};
+
+/** To the stream every close is an end, also that of a line that was cut. */
+const wholeOf = async function* (
+  incoming: AsyncIterable<Uint8Array>,
+  cut: () => HubError | undefined,
+): AsyncGenerator<Uint8Array> {
+  yield* incoming;
+  const error = cut();
+  if (error !== undefined) throw error;
 };
 
 const textOf = async (response: IncomingMessage): Promise<string> => {

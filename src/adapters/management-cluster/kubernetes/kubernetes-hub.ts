@@ -205,7 +205,7 @@ export const createKubernetesHub = (options: KubernetesHubOptions): KubernetesHu
     const kubeconfig = await options.kubeconfigOf(connection);
     if (kubeconfig === undefined)
       throw new HubError('unauthorized', `the kubeconfig of hub ${hubId} is not in the secret store`);
-    return openHubConsole(readKubeconfig(kubeconfig), kind, place, type, by);
+    return openHubConsole(readKubeconfig(kubeconfig), kind, place, type, by, timers);
   };
 
   return {

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
-import { createWebSocketStream, WebSocketServer } from 'ws';
+import { createWebSocketStream, WebSocketServer, type WebSocket } from 'ws';
 import { serialPrompt } from '../../../../src/adapters/management-cluster/simulated/consoles/serial.ts';
 import { vncServer } from '../../../../src/adapters/management-cluster/simulated/consoles/vnc.ts';
 import type { Access } from '../access/rbac.ts';
@@ -28,6 +28,7 @@ export const consoleUpgrades = ({
 }) => {
   const sockets = new WebSocketServer({ noServer: true });
   const open = new Set<Duplex>();
+  const webSockets = new Set<WebSocket>();
 
   const machineAt = (request: IncomingMessage) => {
     const user = identities.identify(request.headers.authorization, request.socket as TLSSocket);
@@ -54,7 +55,11 @@ export const consoleUpgrades = ({
           client.on('error', () => machine.destroy());
           client.on('close', () => machine.destroy());
           open.add(client);
-          client.once('close', () => open.delete(client));
+          webSockets.add(webSocket);
+          webSocket.once('close', () => {
+            open.delete(client);
+            webSockets.delete(webSocket);
+          });
           client.pipe(machine).pipe(client);
         });
       } catch (error) {
@@ -71,6 +76,14 @@ export const consoleUpgrades = ({
     },
     cut: (): void => {
       for (const client of open) client.destroy();
+    },
+    /** Whatever stands between ends the lines with this code. */
+    closeWith: (code: number): void => {
+      for (const webSocket of webSockets) webSocket.close(code);
+    },
+    /** Nothing is read any more, and nothing answered. */
+    freeze: (): void => {
+      for (const webSocket of webSockets) webSocket.pause();
     },
   };
 };
