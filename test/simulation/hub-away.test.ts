@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { runAway } from '../support/simulation/away.ts';
 
-/** `npm test` plays it once, the fault suites as often as this. */
+/** The fault suites play it. */
 const SEEDS = process.env['LEDGER_TEST_DRILLS'] === 'all' ? [1, 2, 3, 4, 5] : [1];
 
 describe('a hub that is away for an hour', function () {

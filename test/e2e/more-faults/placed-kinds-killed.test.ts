@@ -11,7 +11,7 @@ import { KIND_SAMPLES, makeHousePool } from '../../support/http/kind-samples.ts'
 import { callerOf, seedCatalogue } from '../../support/http/service.ts';
 import { createStack, E2E_STORE, PRIVATE, until, type Stack } from '../../support/service/stack.ts';
 
-/** `npm test` kills it once on each way, the fault suites at each failpoint. */
+/** Kills at each failpoint; `npm test` has one kill per kind in the drills of the simulation. */
 const KILLED_AT =
   process.env['LEDGER_TEST_KILLS'] === undefined ? ['after-effect-before-record' as const] : FAILPOINTS;
 /** What one of its workflows has begun by then. */
