@@ -4,6 +4,7 @@ import type { ActingKind } from '../../../src/domain/acting-kind.ts';
 import { placesOf, withValueAtPlace } from '../../../src/domain/document-places.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import { objectAt, stringAt, withoutValueAt, withValueAt } from '../../../src/domain/json-tools.ts';
+import type { ResourceView } from '../../../src/domain/resource.ts';
 import { isLiveCluster } from '../../../src/domain/clusters/state.ts';
 import { HUB_ANNOTATION } from '../../../src/domain/networks/external-ip-pool.resource.ts';
 import { KIND_SAMPLES, makeHousePool } from '../http/kind-samples.ts';
@@ -46,6 +47,12 @@ const depthOf = ({ references }: ActingKind): number =>
     0,
     ...KINDS.filter((one) => references.some(({ kind }) => kind === one.kind)).map((one) => 1 + depthOf(one)),
   );
+/** The address that the service made for a machine: whoever else attaches it holds up the end of that machine. */
+const isMadeAddress = (kind: string, view: ResourceView): boolean =>
+  kind === 'externalIp' &&
+  view.exists &&
+  stringAt(objectAt(view.document, 'metadata'), 'creator') === 'system';
+
 /** Of tenants, each after what it refers to. */
 const ORDERED: readonly ActingKind[] = KINDS.filter(({ kind }) => kind !== 'externalIpPool').toSorted(
   (left, right) => depthOf(left) - depthOf(right),
@@ -135,7 +142,11 @@ export const createEveryKind = (
         return isLiveCluster(state) && state.tenant === tenant && state.deletionRequestedAt === undefined;
       });
     const there = [...ownedBy(tenant), ...ownedBy('shared')].filter(
-      ({ kind: of, view }) => of.kind === kind && view.exists && view.deletionTimestamp === undefined,
+      ({ kind: of, view }) =>
+        of.kind === kind &&
+        view.exists &&
+        view.deletionTimestamp === undefined &&
+        !isMadeAddress(of.kind, view),
     );
     const ready = there.filter(isAsWanted);
     return (ready.length > 0 && random.chance(0.8) ? ready : there).map(({ id }) => id);
