@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { objectAt, stringAt } from '../../domain/json-tools.ts';
 import type { JsonObject } from '../../domain/json.ts';
-import { CliFailure, EXIT } from '../exit.ts';
+import { CliFailure, EXIT, notFound } from '../exit.ts';
 import { printable } from '../output.ts';
 import { nameOf } from '../resources/resource-api.ts';
 import { targetOf, withScope, type ResourceContext, type Scope } from './resource-context.ts';
@@ -62,7 +62,11 @@ export const addPowerCommands = (program: Command, context: ResourceContext): vo
         `"${text}" is not a machine: name a compute instance or a bare-metal instance`,
       );
     const api = await context.open(options);
-    const machine = await api.one(kind, name);
+    const machine = await api.one(kind, name).catch((error: unknown) => {
+      const isAbsent = error instanceof CliFailure && error.message.endsWith(' not found');
+      if (!isAbsent || text.includes('/')) throw error;
+      throw notFound(`${error.message}; a server is named baremetalinstance/${text}`);
+    });
     const [spec, said] = wanted(power, objectAt(machine, 'spec'), machine);
     const mask = Object.keys(spec).map((field) => `spec.${field}`);
     const { dryRun } = options;

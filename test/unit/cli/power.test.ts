@@ -8,7 +8,7 @@ const machine = (name: string, strategy: string) => ({
   spec: { run_strategy: strategy },
 });
 
-describe('ledgerctl restart', () => {
+describe('ledgerctl start, stop and restart', () => {
   let cli: CliStub;
   beforeEach(async () => {
     cli = await startCliStub();
@@ -18,11 +18,21 @@ describe('ledgerctl restart', () => {
   const holds = (...machines: object[]): void =>
     cli.answers(({ verb }) => (verb === 'GET' ? page(...machines) : { body: machines[0] }));
 
+  it('tell how a server is named when no compute instance is called so', async () => {
+    holds();
+    const { code, err } = await cli.run(['stop', 'db1']);
+    expect(err).to.equal(
+      "ledgerctl: compute instance 'db1' not found; a server is named baremetalinstance/db1\n",
+    );
+    expect(code).to.equal(3);
+    expect((await cli.run(['stop', 'baremetalinstance/db1'])).err).not.to.include('is named');
+  });
+
   for (const [target, name, off, on] of [
     ['vm1', 'vm1', 'Halted', 'Always'],
     ['baremetalinstance/db1', 'db1', `${STRATEGY}HALTED`, `${STRATEGY}ALWAYS`],
   ] as const) {
-    it(`refuses ${target} when it is stopped, and changes nothing`, async () => {
+    it(`refuse to restart ${target} when it is stopped, and change nothing`, async () => {
       holds(machine(name, off));
       const { code, err } = await cli.run(['restart', target]);
       expect(err).to.equal(`ledgerctl: ${name} is stopped: start it\n`);
@@ -30,7 +40,7 @@ describe('ledgerctl restart', () => {
       expect(cli.asked.filter(({ verb }) => verb !== 'GET')).to.deep.equal([]);
     });
 
-    it(`asks for it when ${target} runs`, async () => {
+    it(`ask for a restart when ${target} runs`, async () => {
       holds(machine(name, on));
       expect(await cli.succeeds(['restart', target])).to.match(/ is to restart /);
       expect(cli.asked.map(({ verb }) => verb)).to.include('PATCH');
