@@ -156,7 +156,7 @@ const changePrinter = async (
   if (output === 'name') return async ({ object }) => io.out(`${nameOf(kind, object)}\n`);
   const paint = painter(io);
   const setUp = () => {
-    const view = { wide: output === 'wide', now: now(), tenants: seesTenants(context, options) };
+    const view = { wide: output === 'wide', now: now(), tenants: seesTenants(context, options), live: true };
     const columns = columnsFor(kind.kind.kind, first(), view);
     const header = ['event', ...columns.map(({ title }) => title)];
     const rows = first().map((object) => ['LISTED', ...rowOf(object, columns, { now: now(), paint })]);

@@ -1,6 +1,8 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { objectAt, stringAt } from '../../domain/json-tools.ts';
 import type { JsonObject } from '../../domain/json.ts';
+import { CliFailure, EXIT, notFound } from '../exit.ts';
+import { printable } from '../output.ts';
 import { nameOf } from '../resources/resource-api.ts';
 import { targetOf, withScope, type ResourceContext, type Scope } from './resource-context.ts';
 
@@ -46,7 +48,11 @@ const powerCommand = (program: Command, name: string, about: string): Command =>
 export const addPowerCommands = (program: Command, context: ResourceContext): void => {
   const change = async (
     text: string,
-    wanted: (power: Power, spec: JsonObject) => readonly [change: JsonObject, said: string],
+    wanted: (
+      power: Power,
+      spec: JsonObject,
+      machine: JsonObject,
+    ) => readonly [change: JsonObject, said: string],
     options: PowerOptions,
   ): Promise<void> => {
     const { kind, name } = targetOf(context.names, text.includes('/') ? [text] : [VIRTUAL, text]);
@@ -56,8 +62,12 @@ export const addPowerCommands = (program: Command, context: ResourceContext): vo
         `"${text}" is not a machine: name a compute instance or a bare-metal instance`,
       );
     const api = await context.open(options);
-    const machine = await api.one(kind, name);
-    const [spec, said] = wanted(power, objectAt(machine, 'spec'));
+    const machine = await api.one(kind, name).catch((error: unknown) => {
+      const isAbsent = error instanceof CliFailure && error.message.endsWith(' not found');
+      if (!isAbsent || text.includes('/')) throw error;
+      throw notFound(`${error.message}; a server is named baremetalinstance/${text}`);
+    });
+    const [spec, said] = wanted(power, objectAt(machine, 'spec'), machine);
     const mask = Object.keys(spec).map((field) => `spec.${field}`);
     const { dryRun } = options;
     await api.update(kind, stringAt(machine, 'id'), { spec }, { key: context.newKey(), dryRun, mask });
@@ -76,6 +86,17 @@ export const addPowerCommands = (program: Command, context: ResourceContext): vo
       '\nExamples:\n  ledgerctl restart web\n  ledgerctl restart web --at 2026-12-01T02:00:00Z\n',
     )
     .action((text: string, options: PowerOptions) =>
-      change(text, ({ again }, spec) => again(spec, options.at), options),
+      change(
+        text,
+        ({ off, again }, spec, machine) => {
+          if (spec['run_strategy'] === off['run_strategy'])
+            throw new CliFailure(
+              EXIT.failed,
+              `${printable(stringAt(objectAt(machine, 'metadata'), 'name') || text)} is stopped: start it`,
+            );
+          return again(spec, options.at);
+        },
+        options,
+      ),
     );
 };

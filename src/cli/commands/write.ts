@@ -152,8 +152,17 @@ const eachDocument = async (
   const source = await readSource(options.filename, context.io.stdin ?? (async () => ''));
   const documents = sorted(await parseDocuments(source, context.names, fallback));
   const api = await context.open(options);
+  /** What a dry run would create, and what it cannot check as it refers to that. */
+  const unmade = new Set<FileDocument>();
   for (const [i, found] of documents.entries()) {
     const document = ownedBy(found, options.tenant);
+    const parent = parentsIn(documents, found).find((one) => unmade.has(one));
+    if (parent !== undefined) {
+      unmade.add(found);
+      const say = options.output === undefined ? context.io.out : context.io.err;
+      say(`${shownAs(found)} not checked: its ${shownAs(parent)} is only in this file\n`);
+      continue;
+    }
     const given = options.idempotencyKey;
     if (given === '') throw new InvalidArgumentError('--idempotency-key needs a text');
     const key = given === undefined ? context.newKey() : documents.length === 1 ? given : `${given}-${i + 1}`;
@@ -162,6 +171,7 @@ const eachDocument = async (
         ? located(error, document, i, documents.length)
         : error;
     });
+    if (options.dryRun && outcome.done === 'created') unmade.add(found);
     await report(context, api, document, outcome, options);
   }
 };

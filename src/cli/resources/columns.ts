@@ -56,6 +56,17 @@ export const ANY_KIND: readonly Column[] = [
 ];
 
 export const COLUMNS: { readonly [kind: string]: readonly Column[] } = {
+  computeInstance: [
+    STATE,
+    { title: 'internal address', path: 'status.internal_ip_address' },
+    { title: 'external ip', path: 'status.external_ip_address' },
+    { title: 'hub', path: 'status.hub', wide: true, optional: true },
+  ],
+  bareMetalInstance: [
+    STATE,
+    { title: 'internal address', path: 'status.network_attachment_statuses.*.ip_address' },
+    { title: 'hub', path: 'status.hub', wide: true, optional: true },
+  ],
   cluster: [
     { title: 'template', path: 'spec.template', as: 'reference' },
     { title: 'version', path: 'spec.version', as: 'reference' },

@@ -16,19 +16,25 @@ export type TableOptions = {
 
 export type Paint = (state: string) => string;
 
+/** More rows follow: what is optional of a kind is shown, as a later row may have it. */
+type Live = { readonly live?: boolean };
+
 /** The columns that these objects need. */
 export const columnsFor = (
   kind: string,
   objects: readonly JsonObject[],
-  { wide, now, tenants }: Pick<TableOptions, 'wide' | 'now' | 'tenants'>,
+  { wide, now, tenants, live = false }: Pick<TableOptions, 'wide' | 'now' | 'tenants'> & Live,
 ): readonly Column[] => {
   const owners = new Set(objects.map((object) => stringAt(objectAt(object, 'metadata'), 'tenant')));
+  const kinds = own(COLUMNS, kind) ?? ANY_KIND;
   return [
     ...((tenants || owners.size > 1) && !OWN_TENANTS.includes(kind) ? [TENANT] : []),
-    ...[...FIRST, ...(own(COLUMNS, kind) ?? ANY_KIND), ...LAST].filter(
+    ...[...FIRST, ...kinds, ...LAST].filter(
       (column) =>
         (wide || column.wide !== true) &&
-        (column.optional !== true || objects.some((object) => cellOf(object, column, now) !== '')),
+        (column.optional !== true ||
+          (live && kinds.includes(column)) ||
+          objects.some((object) => cellOf(object, column, now) !== '')),
     ),
   ];
 };

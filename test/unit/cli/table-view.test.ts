@@ -85,6 +85,31 @@ describe('tables of objects', () => {
     expect(tableView('externalIpPool', [pool], plain)).to.match(/ZONE +AVAILABLE.*\n.*west +3/);
   });
 
+  it('a watch that begins with nothing has the columns of the kind', () => {
+    const titles = (kind: string): readonly string[] =>
+      columnsFor(kind, [], { ...plain, live: true }).map(({ title }) => title);
+    expect(titles('somethingNew')).to.deep.equal(['id', 'name', 'state', 'age']);
+    expect(titles('externalIpPool')).to.include.members(['zone', 'cidrs', 'state', 'total']);
+    expect(titles('computeInstance')).to.include('state');
+  });
+
+  it('machines show the addresses that their documents tell', () => {
+    const vm = {
+      state: 'COMPUTE_INSTANCE_STATE_RUNNING',
+      internal_ip_address: '10.0.0.4',
+      external_ip_address: '192.0.2.7',
+    };
+    const shown = (kind: string, status: JsonObject): string =>
+      tableView(kind, [{ id: '1', metadata: { name: 'n' }, status }], plain);
+    expect(shown('computeInstance', vm)).to.match(
+      /STATE +INTERNAL ADDRESS +EXTERNAL IP +AGE\n.*RUNNING +10\.0\.0\.4 +192\.0\.2\.7/,
+    );
+    const network_attachment_statuses = ['10.0.0.4', '10.1.0.4'].map((ip_address) => ({ ip_address }));
+    expect(
+      shown('bareMetalInstance', { state: 'BARE_METAL_INSTANCE_STATE_RUNNING', network_attachment_statuses }),
+    ).to.match(/STATE +INTERNAL ADDRESS +AGE\n.*RUNNING +10\.0\.0\.4, 10\.1\.0\.4 /);
+  });
+
   it('a title cannot steer the terminal or break its row', () => {
     const shown = tableView('hostType', [{ id: 'h', title: 'a\u001B[2Jb\nc\u0007' }], plain);
     expect(shown.split('\n')).to.have.length(2);

@@ -93,6 +93,21 @@ describe('ledgerctl changes resources', () => {
       expect(already.err).not.to.include('hint');
     });
 
+    it('a dry run says of what refers to a new object of the file that it is not checked', async () => {
+      const three =
+        'kind: subnet\nmetadata: {name: front}\nspec: {virtual_network: {name: shop}}\n---\n' +
+        'kind: virtual_network\nmetadata: {name: shop}\n---\n' +
+        'kind: subnet\nmetadata: {name: other}\nspec: {virtual_network: {name: old}}\n';
+      cli.answers(({ verb, body }) => (verb === 'GET' ? page() : { body: { id: 'n', ...(body as object) } }));
+      const line = 'subnet/front not checked: its virtual_network/shop is only in this file\n';
+      expect(await cli.succeeds(['apply', '-f', '-', '--dry-run'], three)).to.equal(
+        `virtual_network/shop created (dry run)\n${line}subnet/other created (dry run)\n`,
+      );
+      const { out, err } = await cli.run(['apply', '-f', '-', '--dry-run', '-o', 'name'], three);
+      expect(out).to.equal('virtual_network/shop\nsubnet/other\n');
+      expect(err).to.equal(line);
+    });
+
     it('apply orders objects by what they refer to, and waits for what is not ready', async () => {
       const both =
         'kind: subnet\nmetadata: {name: front}\nspec: {virtual_network: {name: shop}}\n---\n' +
