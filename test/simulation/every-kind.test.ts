@@ -4,8 +4,8 @@ import { sayFailure } from '../support/simulation/failure-report.ts';
 import { sharedPool } from '../support/simulation/pool.ts';
 import type { Report } from '../support/simulation/worker.ts';
 
-/** `npm test` plays 20 worlds, the fault suites more. */
-const SEEDS = Math.max(20, Number(process.env['LEDGER_TEST_WORLDS'] ?? 20));
+/** `npm test` plays 20 worlds, the fault suites 40; `npm run sim -- --every-kind --seeds 1000` as many as wanted. */
+const SEEDS = process.env['LEDGER_TEST_DRILLS'] === 'all' ? 40 : 20;
 
 describe('simulation of all kinds that act', function () {
   this.timeout(600_000);
