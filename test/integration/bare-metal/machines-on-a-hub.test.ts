@@ -168,7 +168,7 @@ describe('bare-metal instances on a simulated hub', () => {
     );
     await remove(first);
     const { hub } = await people.shows(machineAt(second), 'RUNNING');
-    const rows = readHubObjects(fileOf(String(hub)));
+    const rows = readHubObjects(fileOf(typeof hub === 'string' ? hub : ''));
     const [was, is] = [first, second].map((id) => rows.find((row) => row.id === id));
     expect(is?.host?.name).to.equal(was?.host?.name);
     expect(is?.host?.at).to.be.greaterThan(was?.deletionAt ?? Infinity);
