@@ -1,7 +1,7 @@
 import { invalid, isRejection, reject, type Decider, type Rejection } from '../decider.ts';
 import type { UseCommand } from '../exclusive-use.ts';
 import type { JsonObject } from '../json.ts';
-import { listAt, objectAt, sameJson, stringAt, valueAt, without, withoutEmpty } from '../json-tools.ts';
+import { objectAt, sameJson, valueAt, without, withoutEmpty } from '../json-tools.ts';
 import {
   attached,
   detached,
@@ -10,14 +10,14 @@ import {
   type Addressed,
 } from '../machines/address.ts';
 import { attachmentsOf, attachmentsRejection, subnetIn } from '../machines/attachments.ts';
+import { MACHINE } from '../machines/declared.ts';
 import { momentOf } from '../machines/moment.ts';
 import { driftEvents, observedEvents, undone, type Drifted } from '../machines/observed.ts';
-import { USER_DATA, USER_DATA_RULES } from '../machines/user-data.ts';
+import { USER_DATA } from '../machines/user-data.ts';
 import {
   isAborted,
   isUnderWay,
   messageOf,
-  OVERDUE,
   placedDocument,
   type Placed,
   type PlacedCommand,
@@ -328,23 +328,9 @@ export const bareMetalInstance: ResourceKind<BareMetalState, BareMetalCommand, B
     ],
   }),
   collection: 'baremetal_instances',
-  rights: 'owned',
+  ...MACHINE,
   event: { field: 'bare_metal_instance', public: true },
-  defaultTenant: '',
-  methods: {
-    public: ['List', 'Get', 'Create', 'Update', 'Delete'],
-    private: ['List', 'Get', 'Create', 'Update', 'Delete'],
-  },
-  secrets: [USER_DATA_RULES],
-  // What is attached to it goes before it.
-  protectedWhileReferenced: false,
   lends: bareMetalAddress.lends,
-  marks: (document) =>
-    listAt(objectAt(document, 'status'), 'conditions').some((one) =>
-      stringAt(one, 'message').startsWith(OVERDUE),
-    )
-      ? ['deletion-overdue']
-      : [],
   decider: bareMetalDecider,
   view: documents.view,
 };

@@ -2,7 +2,7 @@ import { invalid, isRejection, type Decider, type Rejection } from '../decider.t
 import { withConsoles, type ConsoleCommand, type Consoles, type WithoutConsole } from '../consoles.ts';
 import type { UseCommand } from '../exclusive-use.ts';
 import type { JsonObject } from '../json.ts';
-import { defined, listAt, objectAt, stringAt, valueAt } from '../json-tools.ts';
+import { defined, stringAt, valueAt } from '../json-tools.ts';
 import {
   attached,
   detached,
@@ -11,13 +11,13 @@ import {
   type Addressed,
 } from '../machines/address.ts';
 import { attachmentsRejection } from '../machines/attachments.ts';
+import { MACHINE } from '../machines/declared.ts';
 import { momentOf, timeOf } from '../machines/moment.ts';
 import { driftEvents, observedEvents, undone, type Drifted } from '../machines/observed.ts';
-import { USER_DATA, USER_DATA_RULES } from '../machines/user-data.ts';
+import { USER_DATA } from '../machines/user-data.ts';
 import {
   isAborted,
   isUnderWay,
-  OVERDUE,
   placedDocument,
   type Placed,
   type PlacedCommand,
@@ -304,23 +304,9 @@ export const computeInstance: ResourceKind<InstanceState, InstanceCommand, Insta
       { path: 'spec.network_attachments.*.security_groups.*', kind: 'securityGroup', scope: 'local' },
     ],
   }),
-  rights: 'owned',
+  ...MACHINE,
   event: { field: 'compute_instance', public: true },
-  defaultTenant: '',
-  methods: {
-    public: ['List', 'Get', 'Create', 'Update', 'Delete'],
-    private: ['List', 'Get', 'Create', 'Update', 'Delete'],
-  },
-  secrets: [USER_DATA_RULES],
-  // What is attached to it goes before it.
-  protectedWhileReferenced: false,
   lends: instanceAddress.lends,
-  marks: (document) =>
-    listAt(objectAt(document, 'status'), 'conditions').some((one) =>
-      stringAt(one, 'message').startsWith(OVERDUE),
-    )
-      ? ['deletion-overdue']
-      : [],
   decider: instanceDecider,
   view: documents.view,
 };
