@@ -4,7 +4,7 @@ import { filled } from './hubs/hub-codecs.ts';
 import type { OwnedObject } from './hubs/hub-object.ts';
 import { ZONE_ANNOTATION } from './hubs/placement.ts';
 import { placeIn, type PlacedCommand, type PlacedState } from './placed-document.ts';
-import { annotationOf, asking, type PlacedRun, type PlacedStep } from './placed-workflow.ts';
+import { annotationOf, asking, type PlacedRun, type PlacedStep } from './placed-run.ts';
 import type { Call } from './process/declaration.ts';
 import { OWN_BACKOFF } from './process/effects.ts';
 

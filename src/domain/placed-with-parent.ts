@@ -3,7 +3,7 @@ import type { JsonObject } from './json.ts';
 import { valueAtPlace } from './document-places.ts';
 import { isObject, stringAt } from './json-tools.ts';
 import { placeIn, type PlacedCommand, type PlacedState } from './placed-document.ts';
-import { asking, documentOf, type PlacedRun, type PlacedStep } from './placed-workflow.ts';
+import { asking, documentOf, type PlacedRun, type PlacedStep } from './placed-run.ts';
 import type { Call } from './process/declaration.ts';
 import { OWN_BACKOFF } from './process/effects.ts';
 import type { ResourceKind } from './resource.ts';

@@ -1,12 +1,11 @@
-import type { ActingKind, AnyWorkflow, MachineConsoles, TimelineWords } from './acting-kind.ts';
+import type { ActingKind, AnyWorkflow } from './acting-kind.ts';
 import { cutOffSessions, type Consoles } from './consoles.ts';
 import type { Decider, DomainEvent } from './decider.ts';
-import type { EventType } from './event-type.ts';
 import { failureSentence } from './failure-sentences.ts';
 import { filled } from './hubs/hub-codecs.ts';
-import { laneOf, type OwnedObject, SIMULATION_ANNOTATION } from './hubs/hub-object.ts';
+import { SIMULATION_ANNOTATION } from './hubs/hub-object.ts';
 import type { JsonObject } from './json.ts';
-import { defined, isObject, objectAt, own, stringAt, textsAt, without } from './json-tools.ts';
+import { defined, isObject, own, stringAt, without } from './json-tools.ts';
 import {
   HELD,
   holdersOf,
@@ -19,37 +18,31 @@ import {
   type PlacedCommand,
   type PlacedState,
 } from './placed-document.ts';
-import type { Holder } from './holder.ts';
-import { GONE_SOON, makeObjects, removeObjects, type MadeObject } from './made-objects.ts';
-import type { Meter } from './metering/meter.ts';
-import type { Call, Step } from './process/declaration.ts';
-import { BACKOFF, delayAfter, later, OWN_BACKOFF, type Backoff } from './process/effects.ts';
-import type { Problem, Run } from './process/run.ts';
+import {
+  type PlacedRun,
+  type PlacedStep,
+  type Memo,
+  annotationOf,
+  answersOf,
+  waitOf,
+  APPLY,
+  isApplied,
+  placeOf,
+  onHubOf,
+  isGoneFrom,
+  onItsHub,
+} from './placed-run.ts';
+import type { PlacedDeclaration } from './placed-declaration.ts';
+import { GONE_SOON, makeObjects, removeObjects } from './made-objects.ts';
+import type { Step } from './process/declaration.ts';
+import { delayAfter, later, OWN_BACKOFF, type Backoff } from './process/effects.ts';
+import type { Problem } from './process/run.ts';
 import { stepWorkflow } from './process/step-workflow.ts';
 import { UNDO } from './process/undo.ts';
 import { tenantSpaceId } from './tenancy/tenant-space.ts';
 import { HUB_CARRIES, HUB_WAKE, TENANT_READY, TENANT_WAKE } from './tenancy/tenant-wake.ts';
 import type { ResourceKind } from './resource.ts';
 import { because, quoted } from './sentences.ts';
-
-/**
- * Carries out a document that is one object on a hub (`placedDocument`): once its own first steps are done, the object is
- * applied there and looked at until it is as wanted; at the end it is deleted, and whatever the first steps took is given
- * back after its absence was observed.
- */
-export type PlacedRun<State extends PlacedState = PlacedState> = Run<State, Memo>;
-export type PlacedStep<State extends PlacedState, Command> = Step<PlacedRun<State>, Command>;
-
-type Memo = {
-  /** How many answers each of the kind's own steps had when it was last time to ask again. */
-  readonly answers: { readonly [step: string]: number };
-  /** The last time that a wait was told of, once it had come. */
-  readonly came?: string;
-  /** The last time of `due` that came. */
-  readonly due?: string;
-  /** The last time that came at which a console session was to be over. */
-  readonly consoles?: string;
-};
 
 const MINUTE = 60_000;
 const READ_MS = 10_000;
@@ -71,118 +64,6 @@ const REMOVE_OBJECTS = 'remove-objects';
 /** Of an object beside, which nobody watches. */
 const BESIDE_REMOVAL: Backoff = { firstMs: 1_000, maxMs: MINUTE };
 
-type Told<Command> = Command | PlacedCommand | undefined;
-/** What a kind says beside its resource. */
-export type PlacedDeclaration<State extends PlacedState, Command> = Pick<
-  TimelineWords,
-  'sentences' | 'deeds'
-> & {
-  /** Of its context: those of its resource are its own. */
-  readonly eventTypes: readonly EventType[];
-  readonly states: readonly string[];
-  readonly object: OwnedObject;
-  readonly consoles?: Pick<MachineConsoles<State>, 'resourceType' | 'without'>;
-  /** Objects that are on the hub before it and go after it, each by a step of this name. */
-  readonly beside?: readonly {
-    readonly step: string;
-    readonly object: OwnedObject;
-    readonly needed: (run: PlacedRun<State>) => boolean;
-    readonly wanted: (run: PlacedRun<State>) => JsonObject;
-  }[];
-  /** Before the object is applied; the place is one of them. One that has to wait keeps `{waiting, until?}`. */
-  readonly first: readonly PlacedStep<State, Command | PlacedCommand>[];
-  /** Types of events that may end such a wait; `of`: id of the stream that they must be in. */
-  readonly wakes: {
-    readonly types: readonly string[];
-    readonly of?: (run: PlacedRun<State>) => string | undefined;
-    /** Where `of` names no stream: types of events of any stream. */
-    readonly elsewhere?: readonly string[];
-    /** How many one event wakes. Default: a few, for most often it frees one thing. */
-    readonly most?: number;
-    /** Types that wake all of them. */
-    readonly all?: readonly string[];
-  };
-  /** Once the object is there. */
-  readonly following?: readonly PlacedStep<State, Command | PlacedCommand>[];
-  /**
-   * What the service makes for it, which it does not wait for; and what goes before it in a deletion, each group once nothing
-   * is left of the one before (`isBound` of its document).
-   */
-  readonly makes?: {
-    readonly objects: (state: Placed & State) => readonly MadeObject[];
-    readonly bound: (state: Placed & State) => readonly (readonly Holder[])[];
-  };
-  /** A changed document is sent to its hub again. */
-  readonly changes?: true;
-  readonly wanted: (run: PlacedRun<State>) => {
-    readonly spec: JsonObject;
-    readonly labels?: JsonObject;
-    readonly annotations?: JsonObject;
-    /** What of its status is ours to write. */
-    readonly status?: JsonObject;
-  };
-  /** Types of its own events after which it is sent to its hub again. */
-  readonly again?: readonly string[];
-  /** What is to be told to the object at a time, ISO. */
-  readonly due?: {
-    readonly at: (run: PlacedRun<State>) => string | undefined;
-    readonly tell: (run: PlacedRun<State>, at: string) => Command;
-  };
-  /** A failure that one of them reports and that may pass by itself: asked again as what waits is. */
-  readonly passing?: { readonly step: string; readonly reason: string };
-  /** Absent: nobody is billed for it. */
-  readonly meter?: Meter<State>;
-  /** The hub shows it as it should be; with `observed`: whatever it shows of one that lives on there. */
-  readonly ready: (run: PlacedRun<State>, object: JsonObject, at: string) => Told<Command>;
-  readonly observed?: true;
-};
-
-/** Facts of a run that has begun. */
-export const documentOf = ({ subject }: PlacedRun): JsonObject => (subject as Placed).document;
-export const annotationOf = (run: PlacedRun, name: string): string | undefined =>
-  own(textsAt(objectAt(documentOf(run), 'metadata'), 'annotations'), name);
-
-const answersOf = ({ done }: PlacedRun, step: string): number => own(done, step)?.times ?? 0;
-/** The last answer, if it was to wait; `isOver`: something may have changed since. */
-const waitOf = (run: PlacedRun, step: string) => {
-  const { at = '', times = 0, result } = own(run.done, step) ?? {};
-  const [message, until] = [stringAt(result, 'waiting'), stringAt(result, 'until')];
-  const isOver = (own(run.memo.answers, step) ?? 0) >= times;
-  if (message === '') return undefined;
-  const isForHub = stringAt(result, 'for') === 'hub';
-  return { step, at, times, message, until, detail: stringAt(result, 'detail'), isForHub, isOver };
-};
-
-/**
- * It may have to wait until its hub knows its tenant (`tenant-space.ts`). The effect is the same until it had that answer,
- * and then another one.
- */
-const APPLY = 'apply';
-const applyInstance = (run: PlacedRun, step = APPLY): string => {
-  const { instance = '', times = 0 } = own(run.done, step) ?? {};
-  const ofCycle = instance === String(run.cycle) || instance.startsWith(`${run.cycle}.`);
-  if (waitOf(run, step) !== undefined) return `${run.cycle}.${times}`;
-  return ofCycle ? instance : String(run.cycle);
-};
-const isApplied = (run: PlacedRun, step = APPLY): boolean =>
-  own(run.done, step)?.instance === applyInstance(run, step) && waitOf(run, step) === undefined;
-
-/** Asks what may have to wait; once it was told to wait, not before something may have changed. */
-export const asking = <State extends PlacedState, Command>(
-  name: string,
-  call: (run: PlacedRun<State>) => Call,
-  more: Partial<PlacedStep<State, Command>>,
-): PlacedStep<State, Command> => ({
-  name,
-  rules: { backoff: OWN_BACKOFF },
-  done: (run) => run.done[name] !== undefined && waitOf(run, name) === undefined,
-  work: (run) =>
-    waitOf(run, name)?.isOver === false
-      ? undefined
-      : { call: call(run), instance: `${answersOf(run, name)}.${run.cycle}` },
-  ...more,
-});
-
 /** Refusals of our own deciders, which are written for callers, have such codes. */
 const OUR_CODE = /^[A-Z]+(_[A-Z]+)+$/;
 
@@ -192,56 +73,11 @@ const toldOf = ({ effect, reason, message }: Problem, before = '') =>
     ? { message: before + message }
     : { message: before + failureSentence(reason), detail: message };
 
-const placeOf = ({ subject: { place, left } }: PlacedRun) => place ?? left;
-const onHubOf = (
-  object: OwnedObject,
-  run: PlacedRun,
-  operation: string,
-  more: JsonObject = {},
-  nameOf?: OwnedObject['nameOf'],
-): Call => {
-  const { hub = '', namespace = '', objectName = '' } = placeOf(run) ?? {};
-  const name = nameOf?.(run.id) ?? objectName;
-  const args = { object: object.kind, hub, namespace, name, id: run.id, ...more };
-  return { port: 'management-cluster', operation, lane: laneOf(hub, object), args };
-};
-const isGoneFrom = (
-  run: PlacedRun,
-  { object: left, hub = placeOf(run)?.hub }: Partial<JsonObject>,
-): boolean => left === null && hub === placeOf(run)?.hub;
-
-/** Holds an object on its hub from here on, until it is undone and seen to be absent there. */
-const onItsHub = <State extends PlacedState>(
-  name: string,
-  object: OwnedObject,
-  wanted: (run: PlacedRun<State>) => JsonObject,
-  removal: Backoff,
-  nameOf?: OwnedObject['nameOf'],
-) => {
-  const on = (run: PlacedRun<State>, operation: string, more: JsonObject = {}): Call =>
-    onHubOf(object, run, operation, more, nameOf);
-  return {
-    name,
-    rules: { backoff: BACKOFF },
-    done: (run: PlacedRun<State>) => isApplied(run, name),
-    work: (run: PlacedRun<State>) =>
-      waitOf(run, name)?.isOver === false
-        ? undefined
-        : {
-            call: on(run, 'applyObject', { ...wanted(run), tenant: true }),
-            instance: applyInstance(run, name),
-          },
-    undo: {
-      call: (run: PlacedRun<State>) => on(run, 'deleteObject'),
-      look: (run: PlacedRun<State>) => on(run, 'observeObject'),
-      absent: (run: PlacedRun<State>, answer: JsonObject) =>
-        answer['existed'] === false || isGoneFrom(run, answer),
-      // Soon told of: what does not go away is rarely gone later.
-      rules: { backoff: removal, attempts: 3 },
-    },
-  };
-};
-
+/**
+ * Carries out a document that is one object on a hub (`placedDocument`): once its own first steps are done, the object is
+ * applied there and looked at until it is as wanted; at the end it is deleted, and whatever the first steps took is given
+ * back after its absence was observed.
+ */
 const workflowOf = <State extends PlacedState, Command extends { readonly type: string }>(
   { kind, message: prefix, words, decider, apart }: ResourceKind<State, Command>,
   declared: PlacedDeclaration<State, Command>,

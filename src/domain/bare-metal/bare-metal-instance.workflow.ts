@@ -8,7 +8,8 @@ import { plainParameters } from '../machines/order.ts';
 import { USER_DATA_DEEDS, userDataBeside, userDataOf } from '../machines/user-data.ts';
 import { placeByScheduler } from '../placed-by-scheduler.ts';
 import { placeWithParent, wokenByParent, type Parent } from '../placed-with-parent.ts';
-import { documentOf, placedKind, type PlacedRun } from '../placed-workflow.ts';
+import { documentOf, type PlacedRun } from '../placed-run.ts';
+import { placedKind } from '../placed-workflow.ts';
 import {
   bareMetalAddress,
   bareMetalInstance,

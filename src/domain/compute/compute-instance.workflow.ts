@@ -10,7 +10,8 @@ import { USER_DATA_DEEDS, userDataBeside, userDataOf } from '../machines/user-da
 import { SECURITY_GROUP, SUBNET } from '../networks/hub-objects.ts';
 import { placeWithParent, wokenByParent, type Parent } from '../placed-with-parent.ts';
 import type { Placed } from '../placed-document.ts';
-import { documentOf, placedKind, type PlacedRun } from '../placed-workflow.ts';
+import { documentOf, type PlacedRun } from '../placed-run.ts';
+import { placedKind } from '../placed-workflow.ts';
 import {
   computeInstance,
   instanceAddress,

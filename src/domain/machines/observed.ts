@@ -3,7 +3,7 @@ import type { OwnedObject } from '../hubs/hub-object.ts';
 import type { JsonObject } from '../json.ts';
 import { defined, numberAt, objectAt, sameJson } from '../json-tools.ts';
 import { isSettled, isUnderWay, type PlacedState } from '../placed-document.ts';
-import type { PlacedRun } from '../placed-workflow.ts';
+import type { PlacedRun } from '../placed-run.ts';
 import { timeOf } from './moment.ts';
 
 /** What hubs show of machines, virtual and bare metal. */

@@ -4,7 +4,8 @@ import type { OwnedObject } from '../hubs/hub-object.ts';
 import { shownMeta } from '../hubs/hub-codecs.ts';
 import { networkObject } from '../networks/hub-objects.ts';
 import type { Placed, PlacedState } from '../placed-document.ts';
-import type { PlacedDeclaration, PlacedRun } from '../placed-workflow.ts';
+import type { PlacedRun } from '../placed-run.ts';
+import type { PlacedDeclaration } from '../placed-declaration.ts';
 import type { ResourceKind } from '../resource.ts';
 import type { SecretRef } from '../secret-ref.ts';
 

@@ -2,7 +2,7 @@ import type { JsonObject } from '../json.ts';
 import { stringAt } from '../json-tools.ts';
 import type { PlacedCommand, PlacedState } from '../placed-document.ts';
 import type { ResourceKind } from '../resource.ts';
-import { asking, documentOf, type PlacedRun, type PlacedStep } from '../placed-workflow.ts';
+import { asking, documentOf, type PlacedRun, type PlacedStep } from '../placed-run.ts';
 import type { Call } from '../process/declaration.ts';
 import { OWN_BACKOFF } from '../process/effects.ts';
 

@@ -1,7 +1,8 @@
 import type { JsonObject } from '../json.ts';
 import { isObject, stringAt } from '../json-tools.ts';
 import { placeIn } from '../placed-document.ts';
-import { asking, documentOf, placedKind, type PlacedRun } from '../placed-workflow.ts';
+import { asking, documentOf, type PlacedRun } from '../placed-run.ts';
+import { placedKind } from '../placed-workflow.ts';
 import { ADDRESS_NEWS, attachAddress, awaitedBy } from './attached-address.ts';
 import { networkEventTypes } from './event-types.ts';
 import {

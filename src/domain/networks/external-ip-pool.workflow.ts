@@ -2,7 +2,8 @@ import { HUB_NEWS } from '../hubs/health-events.ts';
 import type { JsonObject } from '../json.ts';
 import { listAt, objectAt, stringAt } from '../json-tools.ts';
 import { placeByScheduler } from '../placed-by-scheduler.ts';
-import { documentOf, placedKind } from '../placed-workflow.ts';
+import { documentOf } from '../placed-run.ts';
+import { placedKind } from '../placed-workflow.ts';
 import { EXTERNAL_IP, EXTERNAL_IP_POOL } from './hub-objects.ts';
 import { networkEventTypes } from './event-types.ts';
 import {

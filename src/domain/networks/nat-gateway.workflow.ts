@@ -1,7 +1,8 @@
 import { placeWithParent, wokenByParent } from '../placed-with-parent.ts';
 import type { PlacedCommand, PlacedState } from '../placed-document.ts';
 import { stringAt } from '../json-tools.ts';
-import { documentOf, placedKind, type PlacedRun } from '../placed-workflow.ts';
+import { documentOf, type PlacedRun } from '../placed-run.ts';
+import { placedKind } from '../placed-workflow.ts';
 import { ADDRESS_NEWS, attachAddress, awaitedBy } from './attached-address.ts';
 import { networkEventTypes } from './event-types.ts';
 import { externalIp } from './external-ip.resource.ts';

@@ -1,6 +1,7 @@
 import { stringAt } from '../json-tools.ts';
 import { placeWithParent, wokenByParent } from '../placed-with-parent.ts';
-import { documentOf, placedKind } from '../placed-workflow.ts';
+import { documentOf } from '../placed-run.ts';
+import { placedKind } from '../placed-workflow.ts';
 import { networkEventTypes } from './event-types.ts';
 import { SECURITY_GROUP } from './hub-objects.ts';
 import {
