@@ -109,7 +109,7 @@ describe('exports whose lines and proofs are made on another thread', () => {
       // Ranges are found, and leaves held against the root, here; proofs are not.
       tree: { ...source.tree, tenants: notHere, tenantsBetween: notHere },
       makePages: createLineThreads({
-        module: new URL('../../../../../src/composition/export-lines-module.ts', import.meta.url).href,
+        module: new URL('../../../../src/composition/export-lines-module.ts', import.meta.url).href,
         config,
         tree: audit(models).source,
       }),

@@ -23,7 +23,7 @@ import { temporaryFolders } from '../../../support/projections/open-notes.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { silentLogger } from '../../../support/loggers.ts';
 
-const moduleUrl = (path: string): string => new URL(`../../../src/${path}`, import.meta.url).href;
+const moduleUrl = (path: string): string => new URL(`../../../../src/${path}`, import.meta.url).href;
 
 /** Three hundred appends of two events to forty streams of five tenants, bookkeeping in between. */
 const HISTORY: readonly Step[] = Array.from({ length: 300 }, (_, n) => ({
