@@ -17,7 +17,7 @@ const LOOKS_TO_THOROUGH = 60;
 
 export type RepairPorts = {
   readonly commandRunner: Pick<CommandRunner, 'execute' | 'peek'>;
-  readonly holders: Holders;
+  readonly holders: Pick<Holders, 'isOver' | 'ownerOf'>;
   readonly clock: Clock;
   readonly timers: Timers;
   readonly logger: Logger;
@@ -27,6 +27,8 @@ type Held = {
   readonly holder: Holder;
   /** Undefined: it keeps it after all. */
   readonly giveBack: () => Promise<CommandOutcome<unknown> | undefined>;
+  /** Whether it is held for one that lives on and has its like elsewhere. Absent: it is not. */
+  readonly isStray?: () => Promise<boolean>;
 };
 
 /**
@@ -43,17 +45,18 @@ export const repairHeld = async <Place>(
   const slice = createSlices(clock);
 
   const look = async (place: Place, isThorough: boolean): Promise<void> => {
-    for (const { holder, giveBack } of await heldAt(place)) {
+    for (const { holder, giveBack, isStray } of await heldAt(place)) {
       const asked = { isOver: false as ReturnType<Holders['isOver']> };
       await slice(() => {
         asked.isOver = holders.isOver(holder, signal, isThorough);
       });
-      if (!(await asked.isOver)) continue;
+      const isOver = await asked.isOver;
+      if (!isOver && (await isStray?.()) !== true) continue;
       const done = await giveBack();
       if (done?.outcome === 'accepted' && done.events.length > 0)
         logger.info(
           { kind: holder.kind, order: holder.id },
-          `${what} of a closed or withdrawn order given back`,
+          `${what} ${isOver ? 'of a closed or withdrawn order' : 'that an order has twice'} given back`,
         );
     }
   };
@@ -76,19 +79,44 @@ export const repairHeld = async <Place>(
   }
 };
 
+/**
+ * Two instances that both place an order, one of them about to be relieved, may choose different hubs; the order is on
+ * the one that was recorded. What it holds on another is given back once two looks in a row have found both.
+ */
 export const repairCapacity = ({
   registry,
   ...ports
-}: RepairPorts & { readonly registry: Pick<HubRegistry, 'hubs' | 'tenantOf'> }): Promise<void> => {
+}: RepairPorts & {
+  readonly holders: Holders;
+  readonly registry: Pick<HubRegistry, 'hubs' | 'tenantOf'>;
+}): Promise<void> => {
   const { commandRunner, holders, clock, signal } = ports;
+  const found = { once: new Set<string>(), twice: new Set<string>(), twiceBefore: new Set<string>() };
   return repairHeld(
     'capacity',
-    () => registry.hubs(),
+    () => {
+      found.twiceBefore = found.twice;
+      [found.once, found.twice] = [new Set(), new Set()];
+      return registry.hubs();
+    },
     async (of) => {
       const hub = of.facts.id;
       const { state, revision } = await commandRunner.peek(hubCapacity, hub, { signal });
+      const isTwice = (holder: Holder): boolean => {
+        const key = holderKey(holder);
+        (found.once.has(key) ? found.twice : found.once).add(key);
+        return found.twiceBefore.has(key);
+      };
       return claimedBy(state).map((holder) => ({
         holder,
+        ...(isTwice(holder)
+          ? {
+              isStray: async () => {
+                const home = await holders.hubOf(holder, signal);
+                return home !== '' && home !== hub;
+              },
+            }
+          : {}),
         giveBack: async () => {
           // Those that hold a place are counted by the tenant that it was reserved for.
           const { tenant, project } = (await holders.ownerOf(holder, signal)) ?? of;

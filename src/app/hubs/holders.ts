@@ -1,5 +1,6 @@
 import { actingKindOf } from '../../domain/acting-kinds.ts';
 import type { Holder } from '../../domain/holder.ts';
+import { stringAt } from '../../domain/json-tools.ts';
 import { aggregateOf } from '../../domain/kinds.ts';
 import type { CommandRunner } from '../commands/command.ts';
 import type { Processes } from '../process-runner/process-port.ts';
@@ -42,5 +43,12 @@ export const createHolders = (
     },
     /** On whose behalf it holds; undefined: nobody knows it. */
     ownerOf,
+    /** The hub that it is on, as its own state says; empty: it has none yet. */
+    hubOf: async ({ kind, id }: Holder, signal: AbortSignal): Promise<string> => {
+      const declared = actingKindOf(kind);
+      if (declared === undefined) return '';
+      const { state } = await commandRunner.load(aggregateOf(declared), id, { signal });
+      return stringAt(declared.order.details(state).place, 'hub');
+    },
   };
 };

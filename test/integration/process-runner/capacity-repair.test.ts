@@ -29,7 +29,12 @@ describe('capacity of orders that are over', () => {
   });
   afterEach(() => fixture.stop());
 
-  const reserve = async (clusterId: string, tenant: string, kind = 'cluster'): Promise<void> => {
+  const reserve = async (
+    clusterId: string,
+    tenant: string,
+    kind = 'cluster',
+    hub = 'sim-a',
+  ): Promise<void> => {
     const at = '2026-01-01T00:00:00.000Z';
     const claim = { controlPlanes: 1, nodes: { fc430: 2 } };
     const command = {
@@ -38,13 +43,13 @@ describe('capacity of orders that are over', () => {
       holder: { kind, id: clusterId },
       claim,
     } as const;
-    const context = commandContext(`reserve-${clusterId}`, tenant);
-    expect((await fixture.commandRunner.execute(hubCapacity, 'sim-a', command, context)).outcome).to.equal(
+    const context = commandContext(`reserve-${hub}-${clusterId}`, tenant);
+    expect((await fixture.commandRunner.execute(hubCapacity, hub, command, context)).outcome).to.equal(
       'accepted',
     );
   };
-  const held = async (): Promise<readonly string[]> =>
-    claimedBy((await fixture.commandRunner.load(hubCapacity, 'sim-a')).state).map(({ id }) => id);
+  const held = async (hub = 'sim-a'): Promise<readonly string[]> =>
+    claimedBy((await fixture.commandRunner.load(hubCapacity, hub)).state).map(({ id }) => id);
   const registered = async (): Promise<void> => {
     await fixture.register('sim-a');
     await eventually('the hub is known', () => fixture.registry.hubs().length === 1);
@@ -157,6 +162,41 @@ describe('capacity of orders that are over', () => {
     }
     await repairing([], (pass) => pass(61 * MINUTE));
     expect(await held()).to.have.members(['retried', 'being-undone', 'under-way']);
+  });
+
+  it('is given back where an order has it twice, on the hub that it is not on', async () => {
+    for (const hub of ['sim-a', 'sim-b']) await fixture.register(hub);
+    await eventually('the hubs are known', () => fixture.registry.hubs().length === 2);
+    const place = async (id: string, hub: string): Promise<void> => {
+      const at = '2026-01-01T00:00:00.000Z';
+      const where = {
+        hub,
+        namespace: 'osac',
+        objectName: id,
+        simulated: true,
+        controller: 'operator',
+      } as const;
+      const command = { type: 'PlaceOnHub', at, ...where } as const;
+      const context = commandContext(`place-${id}`, 'acme');
+      expect((await fixture.commandRunner.execute(pools, id, command, context)).outcome).to.equal('accepted');
+    };
+    for (const id of ['on-a', 'on-b', 'nowhere', 'once']) {
+      expect((await makePool(id)).outcome).to.equal('accepted');
+      if (id !== 'once') await reserve(id, 'acme', 'externalIpPool', 'sim-a');
+      await reserve(id, 'acme', 'externalIpPool', 'sim-b');
+      if (id !== 'nowhere') await place(id, id === 'on-b' ? 'sim-b' : 'sim-a');
+    }
+    const both = [
+      ['on-a', 'on-b', 'nowhere'],
+      ['on-a', 'on-b', 'nowhere', 'once'],
+    ];
+    await repairing([], async (pass) => {
+      await pass(1);
+      expect([await held('sim-a'), await held('sim-b')], 'one look is not enough').to.deep.equal(both);
+      await pass(2 * MINUTE);
+      expect(await held('sim-a')).to.deep.equal(['on-a', 'nowhere']);
+      expect(await held('sim-b')).to.deep.equal(['on-b', 'nowhere', 'once']);
+    });
   });
 
   it('counts no more among the clusters of its tenant there', async () => {

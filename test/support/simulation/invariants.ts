@@ -99,7 +99,15 @@ export const createLedger = ({ ordersOn, hubs, fail }: LedgerOptions): Ledger =>
     const holder = objectAt(event.data, 'holder');
     const clusterId = stringAt(holder, 'id');
     if (stringAt(holder, 'kind') !== 'cluster') return;
-    if (event.type === 'HubCapacityReleased') return mustBeGone(clusterId, event);
+    if (event.type === 'HubCapacityReleased') {
+      // What it has twice is given back where it is not: on its own hub it goes on to hold its place.
+      const home = onHub(clusterId)?.hub ?? hub;
+      const atHome = claimOf(capacities.get(home) ?? hubCapacityDecider.initialState(), {
+        kind: 'cluster',
+        id: clusterId,
+      });
+      return home !== hub && atHome !== undefined ? undefined : mustBeGone(clusterId, event);
+    }
     const held = claimOf(before, { kind: 'cluster', id: clusterId }) ?? { controlPlanes: 0, nodes: {} };
     const wanted = claimOf(after, { kind: 'cluster', id: clusterId }) ?? held;
     for (const what of overrun(after, held, wanted)) {
