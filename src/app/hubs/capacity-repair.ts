@@ -56,7 +56,7 @@ export const repairHeld = async <Place>(
       if (done?.outcome === 'accepted' && done.events.length > 0)
         logger.info(
           { kind: holder.kind, order: holder.id },
-          `${what} ${isOver ? 'of a closed or withdrawn order' : 'that an order has twice'} given back`,
+          isOver ? `${what} of a closed or withdrawn order given back` : `${what} held twice given back`,
         );
     }
   };
