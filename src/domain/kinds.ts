@@ -1,4 +1,5 @@
 import { actingKinds } from './acting-kinds.ts';
+import { AGENT_POOL_CATEGORY, agentPoolDecider } from './agents/agent-pool.ts';
 import { AUDIT_EXPORT_CATEGORY, auditExportDecider } from './audit/export.ts';
 import { AUDIT_GRANT_CATEGORY, auditGrantDecider } from './audit/grant.ts';
 import { AUDIT_GRANT_NOTICE_CATEGORY, auditGrantNoticeDecider } from './audit/grant-notice.ts';
@@ -137,6 +138,7 @@ const owning = <Known>(category: string, decider: Known, stateVersion: number) =
 });
 export const nameAggregate = owning(NAME_CATEGORY, nameDecider, 2);
 export const hubCapacityAggregate = owning(HUB_CAPACITY_CATEGORY, hubCapacityDecider, 3);
+export const agentPoolAggregate = owning(AGENT_POOL_CATEGORY, agentPoolDecider, 1);
 export const lanePausesAggregate = owning(LANE_PAUSES_CATEGORY, lanePausesDecider, 1);
 export const tenantSpaceAggregate = owning(TENANT_SPACE_CATEGORY, tenantSpaceDecider, 1);
 export const retentionAggregate = owning(RETENTION_CATEGORY, retentionDecider, 3);
@@ -150,6 +152,7 @@ export const aggregates: readonly AnyAggregate[] = [
   ...lone.map(aggregateOf),
   nameAggregate,
   hubCapacityAggregate,
+  agentPoolAggregate,
   lanePausesAggregate,
   tenantSpaceAggregate,
   retentionAggregate,
