@@ -1,4 +1,5 @@
 import { actingKinds } from './acting-kinds.ts';
+import { AGENT_POOL_CATEGORY, agentPoolDecider } from './agents/agent-pool.ts';
 import { AUDIT_EXPORT_CATEGORY, auditExportDecider } from './audit/export.ts';
 import { AUDIT_GRANT_CATEGORY, auditGrantDecider } from './audit/grant.ts';
 import { AUDIT_GRANT_NOTICE_CATEGORY, auditGrantNoticeDecider } from './audit/grant-notice.ts';
@@ -143,6 +144,7 @@ export const hubCapacityAggregate = owning(HUB_CAPACITY_CATEGORY, hubCapacityDec
 export const vlanPoolAggregate = owning(VLAN_POOL_CATEGORY, vlanPoolDecider, 1);
 export const prefixPoolAggregate = owning(PREFIX_POOL_CATEGORY, prefixPoolDecider, 1);
 export const poolSpaceAggregate = owning(POOL_SPACE_CATEGORY, poolSpaceDecider, 1);
+export const agentPoolAggregate = owning(AGENT_POOL_CATEGORY, agentPoolDecider, 1);
 export const lanePausesAggregate = owning(LANE_PAUSES_CATEGORY, lanePausesDecider, 1);
 export const tenantSpaceAggregate = owning(TENANT_SPACE_CATEGORY, tenantSpaceDecider, 1);
 export const retentionAggregate = owning(RETENTION_CATEGORY, retentionDecider, 3);
@@ -159,6 +161,7 @@ export const aggregates: readonly AnyAggregate[] = [
   vlanPoolAggregate,
   prefixPoolAggregate,
   poolSpaceAggregate,
+  agentPoolAggregate,
   lanePausesAggregate,
   tenantSpaceAggregate,
   retentionAggregate,

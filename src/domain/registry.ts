@@ -1,4 +1,5 @@
 import { actingKinds } from './acting-kinds.ts';
+import { agentEventTypes } from './agents/event-types.ts';
 import { announcementTypes } from './announcements.ts';
 import { auditEventTypes } from './audit/event-types.ts';
 import { bookkeepingEventTypes } from './bookkeeping/event-types.ts';
@@ -26,6 +27,7 @@ export const eventTypes: readonly EventType[] = [
   ...projectEntryTypes,
   ...tenantSpaceTypes,
   ...hubEventTypes,
+  ...agentEventTypes,
   ...namingEventTypes,
   ...poolEventTypes,
   ...processEventTypes,
