@@ -23,6 +23,7 @@ import { diskImage } from './images/disk-image.resource.ts';
 import { NAME_CATEGORY, nameDecider } from './naming/name.ts';
 import { addressSpace } from './networks/address-space.ts';
 import { networkClass } from './networks/network-class.resource.ts';
+import { QUOTA_CATEGORY, quotaDecider } from './quotas/quota.ts';
 import type { Lender, ResourceKind } from './resource.ts';
 import { secret } from './secrets/secret.resource.ts';
 import { storageBackend } from './storage/storage-backend.resource.ts';
@@ -137,6 +138,7 @@ const owning = <Known>(category: string, decider: Known, stateVersion: number) =
 });
 export const nameAggregate = owning(NAME_CATEGORY, nameDecider, 2);
 export const hubCapacityAggregate = owning(HUB_CAPACITY_CATEGORY, hubCapacityDecider, 3);
+export const quotaAggregate = owning(QUOTA_CATEGORY, quotaDecider, 1);
 export const lanePausesAggregate = owning(LANE_PAUSES_CATEGORY, lanePausesDecider, 1);
 export const tenantSpaceAggregate = owning(TENANT_SPACE_CATEGORY, tenantSpaceDecider, 1);
 export const retentionAggregate = owning(RETENTION_CATEGORY, retentionDecider, 3);
@@ -150,6 +152,7 @@ export const aggregates: readonly AnyAggregate[] = [
   ...lone.map(aggregateOf),
   nameAggregate,
   hubCapacityAggregate,
+  quotaAggregate,
   lanePausesAggregate,
   tenantSpaceAggregate,
   retentionAggregate,

@@ -12,6 +12,7 @@ import { documentKinds } from './kinds.ts';
 import { namingEventTypes } from './naming/event-types.ts';
 import { processEventTypes } from './process/event-types.ts';
 import { projectEntryTypes } from './tenancy/event-types.ts';
+import { quotaEventTypes } from './quotas/event-types.ts';
 import { tenantSpaceTypes } from './tenancy/tenant-space.ts';
 
 /**
@@ -24,6 +25,7 @@ export const eventTypes: readonly EventType[] = [
   ...documentKinds.flatMap(documentTypes),
   ...projectEntryTypes,
   ...tenantSpaceTypes,
+  ...quotaEventTypes,
   ...hubEventTypes,
   ...namingEventTypes,
   ...processEventTypes,

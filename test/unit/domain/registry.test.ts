@@ -71,6 +71,7 @@ describe('registry: every event type', () => {
       ...Object.fromEntries(kinds.map(({ kind, events: { created } }) => [kind, created])),
       name: 'NameReserved',
       hubCapacity: 'HubCapacityDeclared',
+      quota: 'QuotaCountBegan',
       retention: 'ErasureBegun',
       auditGrant: 'AuditGrantGiven',
       auditGrantNotice: 'AuditGrantNoticed',
