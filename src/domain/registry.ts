@@ -1,4 +1,5 @@
 import { actingKinds } from './acting-kinds.ts';
+import { agentEventTypes } from './agents/event-types.ts';
 import { announcementTypes } from './announcements.ts';
 import { auditEventTypes } from './audit/event-types.ts';
 import { bookkeepingEventTypes } from './bookkeeping/event-types.ts';
@@ -10,6 +11,7 @@ import type { JsonObject } from './json.ts';
 import { withoutPaths } from './json-tools.ts';
 import { documentKinds } from './kinds.ts';
 import { namingEventTypes } from './naming/event-types.ts';
+import { poolEventTypes } from './pools/event-types.ts';
 import { processEventTypes } from './process/event-types.ts';
 import { projectEntryTypes } from './tenancy/event-types.ts';
 import { quotaEventTypes } from './quotas/event-types.ts';
@@ -27,7 +29,9 @@ export const eventTypes: readonly EventType[] = [
   ...tenantSpaceTypes,
   ...quotaEventTypes,
   ...hubEventTypes,
+  ...agentEventTypes,
   ...namingEventTypes,
+  ...poolEventTypes,
   ...processEventTypes,
   ...bookkeepingEventTypes,
   ...announcementTypes,
