@@ -17,6 +17,8 @@ import { createAgentEffects, type SiteOfHub } from '../app/agents/agent-effects.
 import { createMadeObjectEffects } from '../app/hubs/made-object-effects.ts';
 import type { HubRegistry } from '../app/hubs/hub-registry.ts';
 import { createManagementClusterEffects, HUB_WRITES } from '../app/hubs/management-cluster-effects.ts';
+import { createPoolEffects } from '../app/pools/pool-effects.ts';
+import type { PoolRegistry } from '../app/pools/pool-registry.ts';
 import type { Runtime, SecretStore } from '../app/ports.ts';
 import type { ProcessPort } from '../app/process-runner/process-port.ts';
 import { createParentEffects } from '../app/hubs/parent-effects.ts';
@@ -44,6 +46,7 @@ export type EffectSurroundings = {
 export const createEffectPorts = (
   {
     hubs,
+    pools,
     looks,
     runner,
     commands,
@@ -51,6 +54,7 @@ export const createEffectPorts = (
     processes,
   }: {
     readonly hubs: HubRegistry;
+    readonly pools: PoolRegistry;
     readonly looks: ObjectLooks;
     readonly runner: CommandRunner;
     readonly commands: ResourceCommands;
@@ -100,6 +104,7 @@ export const createEffectPorts = (
         clock,
       }),
       addresses: createAddressEffects({ commandRunner: runner, clock }),
+      pools: createPoolEffects({ registry: pools, commandRunner: runner, clock }),
       parents: createParentEffects({ commandRunner: runner, clock }),
       scheduler,
       'made-objects': createMadeObjectEffects({ commandRunner: runner, commands, clock }),

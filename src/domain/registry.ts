@@ -11,6 +11,7 @@ import type { JsonObject } from './json.ts';
 import { withoutPaths } from './json-tools.ts';
 import { documentKinds } from './kinds.ts';
 import { namingEventTypes } from './naming/event-types.ts';
+import { poolEventTypes } from './pools/event-types.ts';
 import { processEventTypes } from './process/event-types.ts';
 import { projectEntryTypes } from './tenancy/event-types.ts';
 import { tenantSpaceTypes } from './tenancy/tenant-space.ts';
@@ -28,6 +29,7 @@ export const eventTypes: readonly EventType[] = [
   ...hubEventTypes,
   ...agentEventTypes,
   ...namingEventTypes,
+  ...poolEventTypes,
   ...processEventTypes,
   ...bookkeepingEventTypes,
   ...announcementTypes,

@@ -1,4 +1,4 @@
-import { agentPoolDecider, AGENT_POOL_CATEGORY } from '../../domain/agents/agent-pool.ts';
+import { agentPoolDecider } from '../../domain/agents/agent-pool.ts';
 import { AGENT_POOL, type AgentPoolEvent } from '../../domain/agents/event-types.ts';
 import { nodesOf, type AgentPoolState } from '../../domain/agents/pool-state.ts';
 import { holderKey, type Holder } from '../../domain/holder.ts';
@@ -21,6 +21,7 @@ import {
 } from '../../domain/hubs/hub.resource.ts';
 import type { SecretRef } from '../../domain/secret-ref.ts';
 import { parseStreamName } from '../../domain/stream-name.ts';
+import type { TenantSpaceEvent } from '../../domain/tenancy/tenant-space.ts';
 import type { EventCodec } from '../log/event-codec.ts';
 import {
   LogReplaced,
@@ -32,6 +33,7 @@ import type { HubConnection, ManagementCluster, ManagementClusters } from './man
 import type { EventMetadata } from '../log/metadata.ts';
 import type { Logger, Timers } from '../ports.ts';
 import { aborted, pause } from '../process-runner/pause.ts';
+import { createTenantSpaceBook, SPACE_TYPES, type HubSpace } from './tenant-space-book.ts';
 import { defined, objectAt, sameJson, stringAt } from '../../domain/json-tools.ts';
 
 export type AutomationSecrets = { readonly token?: SecretRef; readonly hmacSecret?: SecretRef };
@@ -77,6 +79,8 @@ export type HubRegistry = {
   tenantOf(hub: string, holder: Holder): string | undefined;
   /** Tenants that ever had a place on a hub; a first one is told like a change of the hub. */
   tenantsOn(hub: string): readonly string[];
+  /** What a hub holds of tenants. */
+  spacesOn(hub: string): readonly HubSpace[];
   /** Called with the hub after each change (undefined: it is gone), first for each hub once ready. Returns how to stop. */
   onChange(listener: (id: string, hub: RegisteredHub | undefined) => void): () => void;
 };
@@ -112,6 +116,7 @@ export const createHubRegistry = (options: {
   const tenants = new Map<string, Map<string, string>>();
   /** Agent pools by hub. */
   const pools = new Map<string, AgentPoolState>();
+  const spaces = createTenantSpaceBook();
   const listeners = new Set<(id: string, hub: RegisteredHub | undefined) => void>();
   const caughtUp = Promise.withResolvers<void>();
   let ready = false;
@@ -123,7 +128,8 @@ export const createHubRegistry = (options: {
     if (event.type === RESERVED) count(id, event, 1);
     else if (event.type === RELEASED) count(id, event, -1);
     else if (HUB_TYPES.includes(event.type)) seeHub(id, event);
-    else if (parseStreamName(event.stream).category === AGENT_POOL_CATEGORY) seePool(id, event);
+    else if (POOL_TYPES.includes(event.type)) seePool(id, event);
+    else if (SPACE_TYPES.includes(event.type)) spaces.see(id, codec.decode(event) as TenantSpaceEvent);
   };
 
   const count = (hub: string, event: RecordedEvent, change: 1 | -1): void => {
@@ -221,7 +227,8 @@ export const createHubRegistry = (options: {
     counts.clear();
     tenants.clear();
     pools.clear();
-    const filter = { typePrefixes: [...HUB_TYPES, ...POOL_TYPES, RESERVED, RELEASED] };
+    spaces.clear();
+    const filter = { typePrefixes: [...HUB_TYPES, ...POOL_TYPES, ...SPACE_TYPES, RESERVED, RELEASED] };
     for await (const item of store.subscribe({
       filter,
       signal,
@@ -271,6 +278,7 @@ export const createHubRegistry = (options: {
       ),
     tenantOf: (hub, holder) => tenants.get(hub)?.get(holderKey(holder)),
     tenantsOn: (hub) => [...(counts.get(hub)?.keys() ?? [])],
+    spacesOn: spaces.on,
     onChange: (listener) => {
       listeners.add(listener);
       if (ready) for (const [id, hub] of hubs) listener(id, hub);

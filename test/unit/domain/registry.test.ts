@@ -79,6 +79,9 @@ describe('registry: every event type', () => {
       lanePauses: 'LanePaused',
       tenantSpace: 'TenantSpaceRequested',
       addressSpace: 'PoolRangesClaimed',
+      vlanPool: 'VlanPoolCreated',
+      prefixPool: 'PrefixPoolCreated',
+      poolSpace: 'PoolSpaceReserved',
       clusterOrder: 'ClusterOrdered',
     };
     check(

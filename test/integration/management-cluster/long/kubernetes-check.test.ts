@@ -1,14 +1,14 @@
 import { expect } from 'chai';
-import type { CallOptions, HubReport } from '../../../src/app/hubs/management-cluster.ts';
-import { createAuthority } from '../../support/kube-apiserver/access/certificates.ts';
+import type { CallOptions, HubReport } from '../../../../src/app/hubs/management-cluster.ts';
+import { createAuthority } from '../../../support/kube-apiserver/access/certificates.ts';
 import {
   loadDefinitions,
   startKubeApiServer,
   type KubeApiServer,
   type KubeApiServerOptions,
-} from '../../support/kube-apiserver/start.ts';
-import type { JsonObject } from '../../support/kube-apiserver/types.ts';
-import { hubAccessOf, kubernetesHub, rbacOf } from '../../support/hubs/kubernetes-hub.ts';
+} from '../../../support/kube-apiserver/start.ts';
+import type { JsonObject } from '../../../support/kube-apiserver/types.ts';
+import { hubAccessOf, kubernetesHub, rbacOf } from '../../../support/hubs/kubernetes-hub.ts';
 
 const NS = 'osac-hub';
 const USER = hubAccessOf(NS);

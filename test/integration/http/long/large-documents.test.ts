@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { connect } from 'node:net';
-import { kinds } from '../../../src/domain/kinds.ts';
-import { MAX_BODY_BYTES } from '../../../src/http/body.ts';
-import { heldBy } from '../../support/held-promise.ts';
+import { kinds } from '../../../../src/domain/kinds.ts';
+import { MAX_BODY_BYTES } from '../../../../src/http/body.ts';
+import { heldBy } from '../../../support/held-promise.ts';
 import {
   PRIVATE,
   PUBLIC,
@@ -15,8 +15,8 @@ import {
   type Json,
   type Reply,
   type TestService,
-} from '../../support/http/service.ts';
-import { KIND_SAMPLES, makeHousePool, named, type Around } from '../../support/http/kind-samples.ts';
+} from '../../../support/http/service.ts';
+import { KIND_SAMPLES, makeHousePool, named, type Around } from '../../../support/http/kind-samples.ts';
 
 const ANNOTATION_BYTES = 256 * 1024;
 const OBJECTS = 24;

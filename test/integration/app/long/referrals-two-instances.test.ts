@@ -1,14 +1,14 @@
-import { aggregateOf } from '../../../src/domain/kinds.ts';
+import { aggregateOf } from '../../../../src/domain/kinds.ts';
 import { expect } from 'chai';
-import { OutcomeUnknown, StoreUnavailable, type EventStore } from '../../../src/app/log/event-store.ts';
-import type { CommandOutcome } from '../../../src/app/commands/command.ts';
-import type { Timers } from '../../../src/app/ports.ts';
-import { ReferencesBusy } from '../../../src/app/references/reference-guard.ts';
-import { collect } from '../../support/commands/fake-context.ts';
-import { createRandom } from '../../support/event-store/faulty-store.ts';
-import { delaying, gateBefore } from '../../support/event-store/held-appends.ts';
-import { createBench } from '../../support/eventstoredb-peer/fixture.ts';
-import type { Peer } from '../../support/eventstoredb-peer/peer.ts';
+import { OutcomeUnknown, StoreUnavailable, type EventStore } from '../../../../src/app/log/event-store.ts';
+import type { CommandOutcome } from '../../../../src/app/commands/command.ts';
+import type { Timers } from '../../../../src/app/ports.ts';
+import { ReferencesBusy } from '../../../../src/app/references/reference-guard.ts';
+import { collect } from '../../../support/commands/fake-context.ts';
+import { createRandom } from '../../../support/event-store/faulty-store.ts';
+import { delaying, gateBefore } from '../../../support/event-store/held-appends.ts';
+import { createBench } from '../../../support/eventstoredb-peer/fixture.ts';
+import type { Peer } from '../../../support/eventstoredb-peer/peer.ts';
 import {
   create,
   dangling,
@@ -21,8 +21,8 @@ import {
   type Incarnation,
   type Kind,
   type Operation,
-} from '../../support/commands/referring-objects.ts';
-import { eventually } from '../../support/eventually.ts';
+} from '../../../support/commands/referring-objects.ts';
+import { eventually } from '../../../support/eventually.ts';
 
 /** Waits of seconds end in fractions of one. */
 const quick: Timers = {

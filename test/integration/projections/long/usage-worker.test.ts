@@ -5,11 +5,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { Worker } from 'node:worker_threads';
-import type { UsageQuery, UsageRow } from '../../../src/domain/metering/usage.ts';
-import { USAGE_SCHEMA } from '../../../src/projections/usage/usage-view.ts';
-import { UsageRefused } from '../../../src/projections/usage/usage-refused.ts';
-import { MAX_USAGE_ROWS, scanUsageFile } from '../../../src/projections/usage/usage-scan.ts';
-import { createUsageScans, ROWS_AT_ONCE, WORKER_MODULE } from '../../../src/projections/usage/usage-scans.ts';
+import type { UsageQuery, UsageRow } from '../../../../src/domain/metering/usage.ts';
+import { USAGE_SCHEMA } from '../../../../src/projections/usage/usage-view.ts';
+import { UsageRefused } from '../../../../src/projections/usage/usage-refused.ts';
+import { MAX_USAGE_ROWS, scanUsageFile } from '../../../../src/projections/usage/usage-scan.ts';
+import {
+  createUsageScans,
+  ROWS_AT_ONCE,
+  WORKER_MODULE,
+} from '../../../../src/projections/usage/usage-scans.ts';
 
 const TENANTS = 50;
 

@@ -1,12 +1,12 @@
 import { getEventListeners } from 'node:events';
 import { expect } from 'chai';
-import type { EventStoreDbStore } from '../../../src/adapters/event-store/eventstoredb/eventstoredb-event-store.ts';
-import type { EventStore, Position, SubscriptionItem } from '../../../src/app/log/event-store.ts';
-import type { Behaviour } from '../../support/eventstoredb-peer/faults.ts';
-import { createBench, event } from '../../support/eventstoredb-peer/fixture.ts';
-import { createLog } from '../../support/eventstoredb-peer/log.ts';
-import { follow, numberOf } from './contract/fixture.ts';
-import { eventually } from '../../support/eventually.ts';
+import type { EventStoreDbStore } from '../../../../src/adapters/event-store/eventstoredb/eventstoredb-event-store.ts';
+import type { EventStore, Position, SubscriptionItem } from '../../../../src/app/log/event-store.ts';
+import type { Behaviour } from '../../../support/eventstoredb-peer/faults.ts';
+import { createBench, event } from '../../../support/eventstoredb-peer/fixture.ts';
+import { createLog } from '../../../support/eventstoredb-peer/log.ts';
+import { follow, numberOf } from '../contract/fixture.ts';
+import { eventually } from '../../../support/eventually.ts';
 
 /** Each rule about subscriptions, against a peer that breaks it. */
 describe('EventStoreDB adapter: subscriptions', () => {

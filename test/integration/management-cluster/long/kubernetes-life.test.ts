@@ -1,14 +1,14 @@
 import { expect } from 'chai';
-import { createWorkerChannel } from '../../../src/adapters/management-cluster/kubernetes/channel.ts';
+import { createWorkerChannel } from '../../../../src/adapters/management-cluster/kubernetes/channel.ts';
 import {
   CLUSTER_ORDER,
   CLUSTER_ORDER_UUID_LABEL,
   HOSTED_CLUSTER,
-} from '../../../src/domain/clusters/hub-objects.ts';
-import { connectionOf, rbacOf, recordingLogger, secretRef } from '../../support/hubs/kubernetes-hub.ts';
-import { eventually } from '../../support/eventually.ts';
-import { failure, untilHolds } from './contract-kit.ts';
-import { by, isApplied, kubernetesStage, manifestOf, NS, placeOf, PULL_SECRET } from './kubernetes-stage.ts';
+} from '../../../../src/domain/clusters/hub-objects.ts';
+import { connectionOf, rbacOf, recordingLogger, secretRef } from '../../../support/hubs/kubernetes-hub.ts';
+import { eventually } from '../../../support/eventually.ts';
+import { failure, untilHolds } from '../contract-kit.ts';
+import { by, isApplied, kubernetesStage, manifestOf, NS, placeOf, PULL_SECRET } from '../kubernetes-stage.ts';
 
 describe('life with a Kubernetes hub', function () {
   const stage = kubernetesStage();
@@ -78,7 +78,7 @@ describe('life with a Kubernetes hub', function () {
 
   it('the thread that dies is started again; watches list anew, and a write under way is in doubt', async () => {
     const logger = recordingLogger();
-    const program = new URL('../../support/hubs/dying-hub-worker.ts', import.meta.url);
+    const program = new URL('../../../support/hubs/dying-hub-worker.ts', import.meta.url);
     const channel = createWorkerChannel({ logger, program });
     closers.push(() => channel.close());
     const { hub } = open({ channel });

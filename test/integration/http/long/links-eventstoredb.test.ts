@@ -1,10 +1,10 @@
 import { expect } from 'chai';
-import { OWN_CATEGORIES } from '../../../src/app/log/own-categories.ts';
-import { createBench } from '../../support/eventstoredb-peer/fixture.ts';
-import type { Peer } from '../../support/eventstoredb-peer/peer.ts';
-import { eventually } from '../../support/eventually.ts';
-import { callerOf, startTestService, type Json } from '../../support/http/service.ts';
-import { CLUSTERS, startOrdering, type Ordering } from './ordering.ts';
+import { OWN_CATEGORIES } from '../../../../src/app/log/own-categories.ts';
+import { createBench } from '../../../support/eventstoredb-peer/fixture.ts';
+import type { Peer } from '../../../support/eventstoredb-peer/peer.ts';
+import { eventually } from '../../../support/eventually.ts';
+import { callerOf, startTestService, type Json } from '../../../support/http/service.ts';
+import { CLUSTERS, startOrdering, type Ordering } from '../ordering.ts';
 
 /** Somebody puts a record of the store's own into the stream of a cluster: a projection on the server does such things. */
 const RECORDS = {

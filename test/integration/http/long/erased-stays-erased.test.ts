@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { AUDIT, startAuditStage, type AuditStage } from '../../support/audit/stage.ts';
-import { itemsOf, PRIVATE, PUBLIC, textAt, type Caller, type Json } from '../../support/http/service.ts';
+import { AUDIT, startAuditStage, type AuditStage } from '../../../support/audit/stage.ts';
+import { itemsOf, PRIVATE, PUBLIC, textAt, type Caller, type Json } from '../../../support/http/service.ts';
 
 const EMAIL = 'alice@t1.example';
 const MARK = { erased: true };

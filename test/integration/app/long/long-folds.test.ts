@@ -5,18 +5,18 @@ import { expect } from 'chai';
 import {
   openSqliteEventStore,
   type SqliteEventStore,
-} from '../../../src/adapters/event-store/sqlite/sqlite-event-store.ts';
-import { createWorkerFolds } from '../../../src/adapters/folding/worker-folds.ts';
-import { systemClock } from '../../../src/adapters/system/system-ports.ts';
-import { createCommandRunner } from '../../../src/app/commands/command-runner.ts';
-import { createEventCodec } from '../../../src/app/log/event-codec.ts';
-import type { EventStore } from '../../../src/app/log/event-store.ts';
-import { eventId } from '../../../src/app/log/identifiers.ts';
-import type { LongFolds } from '../../../src/app/commands/loaded-streams.ts';
-import { aggregateOf, hostType } from '../../../src/domain/kinds.ts';
-import { eventTypes } from '../../../src/domain/registry.ts';
-import { fakeContext } from '../../support/commands/fake-context.ts';
-import { recordingLogger } from '../../support/loggers.ts';
+} from '../../../../src/adapters/event-store/sqlite/sqlite-event-store.ts';
+import { createWorkerFolds } from '../../../../src/adapters/folding/worker-folds.ts';
+import { systemClock } from '../../../../src/adapters/system/system-ports.ts';
+import { createCommandRunner } from '../../../../src/app/commands/command-runner.ts';
+import { createEventCodec } from '../../../../src/app/log/event-codec.ts';
+import type { EventStore } from '../../../../src/app/log/event-store.ts';
+import { eventId } from '../../../../src/app/log/identifiers.ts';
+import type { LongFolds } from '../../../../src/app/commands/loaded-streams.ts';
+import { aggregateOf, hostType } from '../../../../src/domain/kinds.ts';
+import { eventTypes } from '../../../../src/domain/registry.ts';
+import { fakeContext } from '../../../support/commands/fake-context.ts';
+import { recordingLogger } from '../../../support/loggers.ts';
 
 const EVENTS = 3_000;
 const STREAM = 'hostType-h1';
@@ -80,7 +80,7 @@ describe('long folds on a worker', function () {
     open.push(folds);
     return folds;
   };
-  const REAL = new URL('../../../src/composition/folding-module.ts', import.meta.url).href;
+  const REAL = new URL('../../../../src/composition/folding-module.ts', import.meta.url).href;
 
   before(async () => {
     dataDir = mkdtempSync(join(tmpdir(), 'long-folds-'));

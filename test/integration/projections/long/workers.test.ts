@@ -5,19 +5,20 @@ import { DatabaseSync } from 'node:sqlite';
 import {
   openSqliteEventStore,
   type SqliteEventStore,
-} from '../../../src/adapters/event-store/sqlite/sqlite-event-store.ts';
-import type { Logger } from '../../../src/app/ports.ts';
-import { openReadModels } from '../../../src/projections/open-read-models.ts';
-import type { ReadModels } from '../../../src/projections/read-models.ts';
-import { changed, createTestLog, poisoned, written, type TestLog } from '../../support/projections/log.ts';
-import { createViews, type NoteViewsConfig } from '../../support/projections/note-views.ts';
-import { notesView, openNotes, settle, temporaryFolders } from '../../support/projections/open-notes.ts';
-import { createBench } from '../../support/eventstoredb-peer/fixture.ts';
-import { eventually } from '../../support/eventually.ts';
+} from '../../../../src/adapters/event-store/sqlite/sqlite-event-store.ts';
+import type { Logger } from '../../../../src/app/ports.ts';
+import { openReadModels } from '../../../../src/projections/open-read-models.ts';
+import type { ReadModels } from '../../../../src/projections/read-models.ts';
+import { changed, createTestLog, poisoned, written, type TestLog } from '../../../support/projections/log.ts';
+import { createViews, type NoteViewsConfig } from '../../../support/projections/note-views.ts';
+import { notesView, openNotes, settle, temporaryFolders } from '../../../support/projections/open-notes.ts';
+import { createBench } from '../../../support/eventstoredb-peer/fixture.ts';
+import { eventually } from '../../../support/eventually.ts';
 
 const EVERYONE = { all: true } as const;
 const VERSION = notesView().version;
-const support = (name: string): string => new URL(`../../support/projections/${name}`, import.meta.url).href;
+const support = (name: string): string =>
+  new URL(`../../../support/projections/${name}`, import.meta.url).href;
 
 describe('read models in worker threads, on the embedded log', function () {
   this.timeout(60_000);
@@ -34,7 +35,7 @@ describe('read models in worker threads, on the embedded log', function () {
       source: {
         kind: 'worker',
         storeId: store.storeId,
-        readerModule: new URL('../../../src/composition/log-reader-module.ts', import.meta.url).href,
+        readerModule: new URL('../../../../src/composition/log-reader-module.ts', import.meta.url).href,
         readerConfig: { kind: 'sqlite', dataDir },
         viewsModule: support('note-views.ts'),
         viewsConfig: config,
@@ -204,7 +205,7 @@ describe('read models in worker threads, on the embedded log', function () {
         source: {
           kind: 'worker',
           storeId: other.storeId,
-          readerModule: new URL('../../../src/composition/log-reader-module.ts', import.meta.url).href,
+          readerModule: new URL('../../../../src/composition/log-reader-module.ts', import.meta.url).href,
           readerConfig: {
             kind: 'eventstoredb',
             connectionString: peer.connectionString,

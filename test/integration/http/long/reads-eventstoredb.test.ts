@@ -1,10 +1,10 @@
 import { expect } from 'chai';
-import { OWN_CATEGORIES } from '../../../src/app/log/own-categories.ts';
-import { createBench } from '../../support/eventstoredb-peer/fixture.ts';
-import type { Peer } from '../../support/eventstoredb-peer/peer.ts';
-import { eventually } from '../../support/eventually.ts';
-import { callerOf, PRIVATE, startTestService, textAt } from '../../support/http/service.ts';
-import { CLUSTERS, SMALL, startOrdering, type Ordering } from './ordering.ts';
+import { OWN_CATEGORIES } from '../../../../src/app/log/own-categories.ts';
+import { createBench } from '../../../support/eventstoredb-peer/fixture.ts';
+import type { Peer } from '../../../support/eventstoredb-peer/peer.ts';
+import { eventually } from '../../../support/eventually.ts';
+import { callerOf, PRIVATE, startTestService, textAt } from '../../../support/http/service.ts';
+import { CLUSTERS, SMALL, startOrdering, type Ordering } from '../ordering.ts';
 
 /** What a POST reads on an EventStoreDB, as the server counts: a read of a stream costs as much as an append */
 describe('the reads of a POST on an EventStoreDB', () => {
