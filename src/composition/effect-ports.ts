@@ -18,6 +18,9 @@ import type { HubRegistry } from '../app/hubs/hub-registry.ts';
 import { createManagementClusterEffects, HUB_WRITES } from '../app/hubs/management-cluster-effects.ts';
 import type { Runtime, SecretStore } from '../app/ports.ts';
 import type { ProcessPort } from '../app/process-runner/process-port.ts';
+import { createSiteEffects, SITE_PORT, SITE_WRITES } from '../app/site/site-effects.ts';
+import type { Sites } from '../app/site/ports.ts';
+import type { SiteRegistry } from '../app/site/site-registry.ts';
 import { createParentEffects } from '../app/hubs/parent-effects.ts';
 import { createScheduler } from '../app/hubs/scheduler.ts';
 import { createTenantEffects, createTenantSpaces } from '../app/hubs/tenant-spaces.ts';
@@ -29,6 +32,8 @@ export type EffectSurroundings = {
   readonly secrets: SecretStore;
   /** Adapters of the hubs' automation; absent: only hubs are worked on that run their own. */
   readonly automations?: Automations;
+  /** Adapters of the sites; absent: nothing around the hubs is reached. */
+  readonly sites?: Sites;
   /** Simulated hubs take no orders here. */
   readonly refusesSimulated?: boolean;
   readonly settings?: {
@@ -41,6 +46,7 @@ export type EffectSurroundings = {
 export const createEffectPorts = (
   {
     hubs,
+    sites,
     looks,
     runner,
     commands,
@@ -48,6 +54,7 @@ export const createEffectPorts = (
     processes,
   }: {
     readonly hubs: HubRegistry;
+    readonly sites: SiteRegistry;
     readonly looks: ObjectLooks;
     readonly runner: CommandRunner;
     readonly commands: ResourceCommands;
@@ -88,13 +95,14 @@ export const createEffectPorts = (
             ...(automation === undefined ? {} : { settings: automation }),
           }),
         };
-  const writes = [...HUB_WRITES, ...AUTOMATION_WRITES];
+  const writes = [...HUB_WRITES, ...AUTOMATION_WRITES, ...SITE_WRITES];
   return {
     effectPorts: {
       addresses: createAddressEffects({ commandRunner: runner, clock }),
       parents: createParentEffects({ commandRunner: runner, clock }),
       scheduler,
       'made-objects': createMadeObjectEffects({ commandRunner: runner, commands, clock }),
+      [SITE_PORT]: createSiteEffects({ sites }),
       takings: createTakingEffects({ commandRunner: runner, clock }),
       'management-cluster': managementClusters,
       tenants: createTenantEffects(runner),
