@@ -13,9 +13,12 @@ import { drivenAutomations } from '../app/hubs/driven-hubs.ts';
 import type { ObjectLooks } from '../app/hubs/hub-looks.ts';
 import type { HubMarks } from '../app/hubs/hub-marks.ts';
 import { createTakingEffects } from '../app/hubs/taking-effects.ts';
+import { createAgentEffects } from '../app/agents/agent-effects.ts';
 import { createMadeObjectEffects } from '../app/hubs/made-object-effects.ts';
 import type { HubRegistry } from '../app/hubs/hub-registry.ts';
 import { createManagementClusterEffects, HUB_WRITES } from '../app/hubs/management-cluster-effects.ts';
+import { createPoolEffects } from '../app/pools/pool-effects.ts';
+import type { PoolRegistry } from '../app/pools/pool-registry.ts';
 import type { Runtime, SecretStore } from '../app/ports.ts';
 import type { ProcessPort } from '../app/process-runner/process-port.ts';
 import { createSiteEffects, SITE_PORT, SITE_WRITES } from '../app/site/site-effects.ts';
@@ -47,6 +50,7 @@ export const createEffectPorts = (
   {
     hubs,
     sites,
+    pools,
     looks,
     runner,
     commands,
@@ -55,6 +59,7 @@ export const createEffectPorts = (
   }: {
     readonly hubs: HubRegistry;
     readonly sites: SiteRegistry;
+    readonly pools: PoolRegistry;
     readonly looks: ObjectLooks;
     readonly runner: CommandRunner;
     readonly commands: ResourceCommands;
@@ -98,7 +103,13 @@ export const createEffectPorts = (
   const writes = [...HUB_WRITES, ...AUTOMATION_WRITES, ...SITE_WRITES];
   return {
     effectPorts: {
+      agents: createAgentEffects({
+        commandRunner: runner,
+        siteOf: sites.siteOfHub,
+        clock,
+      }),
       addresses: createAddressEffects({ commandRunner: runner, clock }),
+      pools: createPoolEffects({ registry: pools, commandRunner: runner, clock }),
       parents: createParentEffects({ commandRunner: runner, clock }),
       scheduler,
       'made-objects': createMadeObjectEffects({ commandRunner: runner, commands, clock }),

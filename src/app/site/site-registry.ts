@@ -5,6 +5,7 @@ import type { Site, Sites } from './ports.ts';
 export type SiteRegistry = {
   /** Undefined: no registered hub is in that zone, or nothing reaches its site. */
   siteOf(zone: string): Site | undefined;
+  siteOfHub(hub: string): Site | undefined;
   /** Resolves when every hub that was registered at the start is known. */
   ready(signal?: AbortSignal): Promise<void>;
   /** Zones whose site is reached. */
@@ -12,7 +13,7 @@ export type SiteRegistry = {
 };
 
 export const createSiteRegistry = (
-  hubs: Pick<HubRegistry, 'hubs' | 'ready'>,
+  hubs: Pick<HubRegistry, 'get' | 'hubs' | 'ready'>,
   sites: Sites = { of: () => undefined },
 ): SiteRegistry => {
   /** Where a real hub is, only simulated ones would have a simulated site: its work must not look done. */
@@ -23,6 +24,7 @@ export const createSiteRegistry = (
   };
   return {
     siteOf,
+    siteOfHub: (hub) => siteOf(hubs.get(hub)?.facts.zone ?? ''),
     ready: (signal) => hubs.ready(signal),
     zones: () =>
       [...new Set(hubs.hubs().map(({ facts }) => facts.zone))].filter((zone) => siteOf(zone) !== undefined),
