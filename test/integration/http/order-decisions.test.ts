@@ -369,7 +369,7 @@ describe('decisions about clusters, of which no step is skipped', () => {
     expect(abort.status, abort.text).to.equal(400);
     expect(abort.json).to.include({
       code: 'NO_ABORT',
-      detail: 'a cluster cannot be aborted: delete it instead',
+      detail: 'the hub does every step of this order: delete the cluster instead',
     });
     for (const verb of ['skip', 'resume']) {
       const body = { step: 'apply', reason: REASON };
