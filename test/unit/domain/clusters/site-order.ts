@@ -43,6 +43,7 @@ export const createSiteOrder = (more: object = {}) => {
   const run = {
     ...base,
     model,
+    answerOf,
     /** Effects that may be started now, timed reads apart. */
     ready: (): readonly PendingEffect[] =>
       base
