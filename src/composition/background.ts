@@ -38,7 +38,7 @@ export const runInBackground = (
   const signer =
     system.auditing === undefined ? [] : [{ name: 'auditor', ended: system.auditing.run(signing.signal) }];
   const others = [
-    { name: 'hub registry', ended: system.runHubRegistry(signal) },
+    { name: 'registries of hubs and pools', ended: system.runRegistries(signal) },
     { name: 'record of refusals', ended: refusals.run(signal) },
     { name: 'changed events', ended: suspects.run(signal) },
     ...(roles.includes('processes') ? [{ name: 'processes', ended: system.runProcesses(signal) }] : []),

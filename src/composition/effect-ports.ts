@@ -13,9 +13,12 @@ import { drivenAutomations } from '../app/hubs/driven-hubs.ts';
 import type { ObjectLooks } from '../app/hubs/hub-looks.ts';
 import type { HubMarks } from '../app/hubs/hub-marks.ts';
 import { createTakingEffects } from '../app/hubs/taking-effects.ts';
+import { createAgentEffects, type SiteOfHub } from '../app/agents/agent-effects.ts';
 import { createMadeObjectEffects } from '../app/hubs/made-object-effects.ts';
 import type { HubRegistry } from '../app/hubs/hub-registry.ts';
 import { createManagementClusterEffects, HUB_WRITES } from '../app/hubs/management-cluster-effects.ts';
+import { createPoolEffects } from '../app/pools/pool-effects.ts';
+import type { PoolRegistry } from '../app/pools/pool-registry.ts';
 import type { Runtime, SecretStore } from '../app/ports.ts';
 import type { ProcessPort } from '../app/process-runner/process-port.ts';
 import { createParentEffects } from '../app/hubs/parent-effects.ts';
@@ -29,6 +32,8 @@ export type EffectSurroundings = {
   readonly secrets: SecretStore;
   /** Adapters of the hubs' automation; absent: only hubs are worked on that run their own. */
   readonly automations?: Automations;
+  /** The site that stands around a hub. Absent: none is reached. */
+  readonly siteOf?: SiteOfHub;
   /** Simulated hubs take no orders here. */
   readonly refusesSimulated?: boolean;
   readonly settings?: {
@@ -41,6 +46,7 @@ export type EffectSurroundings = {
 export const createEffectPorts = (
   {
     hubs,
+    pools,
     looks,
     runner,
     commands,
@@ -48,6 +54,7 @@ export const createEffectPorts = (
     processes,
   }: {
     readonly hubs: HubRegistry;
+    readonly pools: PoolRegistry;
     readonly looks: ObjectLooks;
     readonly runner: CommandRunner;
     readonly commands: ResourceCommands;
@@ -91,7 +98,13 @@ export const createEffectPorts = (
   const writes = [...HUB_WRITES, ...AUTOMATION_WRITES];
   return {
     effectPorts: {
+      agents: createAgentEffects({
+        commandRunner: runner,
+        siteOf: ports.siteOf ?? (() => undefined),
+        clock,
+      }),
       addresses: createAddressEffects({ commandRunner: runner, clock }),
+      pools: createPoolEffects({ registry: pools, commandRunner: runner, clock }),
       parents: createParentEffects({ commandRunner: runner, clock }),
       scheduler,
       'made-objects': createMadeObjectEffects({ commandRunner: runner, commands, clock }),

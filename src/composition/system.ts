@@ -20,6 +20,7 @@ import { createHubRegistry, type HubRegistry } from '../app/hubs/hub-registry.ts
 import type { ManagementClusters } from '../app/hubs/management-cluster.ts';
 import { declareCapacities } from '../app/hubs/scheduler.ts';
 import { repairTakings } from '../app/hubs/taking-repair.ts';
+import { createPoolRegistry, type PoolRegistry } from '../app/pools/pool-registry.ts';
 import { createCheckpoint } from '../app/log/checkpoint.ts';
 import { type EventCodec, createEventCodec } from '../app/log/event-codec.ts';
 import type { EventStore } from '../app/log/event-store.ts';
@@ -221,6 +222,7 @@ export type System = {
   readonly commands: ResourceCommands;
   readonly readModels: ReadModels;
   readonly hubs: HubRegistry;
+  readonly pools: PoolRegistry;
   readonly hubHealth: HubHealthMonitor;
   readonly marks: HubMarks;
   readonly processes: ProcessRunner;
@@ -228,8 +230,8 @@ export type System = {
   readonly names: NameRepair;
   /** Tree over the log, its signed heads and proofs; undefined without the role `auditor`. */
   readonly auditing: Auditing | undefined;
-  /** Follows the registered hubs; every instance needs it. Returns when the signal was aborted. */
-  runHubRegistry(signal: AbortSignal): Promise<void>;
+  /** Follows the registered hubs and the pools; every instance needs it. Returns when the signal was aborted. */
+  runRegistries(signal: AbortSignal): Promise<void>;
   /** The role `processes`: workflows, hub watches, repair of names. Returns when everything has stopped. */
   runProcesses(signal: AbortSignal): Promise<void>;
   /** What the workflow of an order has outstanding; undefined when it has no run. */
@@ -292,6 +294,7 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
     }),
     ...runtime('hub-registry'),
   });
+  const pools = createPoolRegistry({ store, codec, ...runtime('pool-registry') });
   const port = createProcessPort();
   const hubHealth = createHubHealth({
     registry: hubs,
@@ -317,7 +320,7 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
     isUnknown: (object, id) => port.isUnknown(workflowOn(object), id),
     ...runtime('hub-observer'),
   });
-  const effects = createEffectPorts({ hubs, looks, runner, commands, marks, processes: port }, ports);
+  const effects = createEffectPorts({ hubs, pools, looks, runner, commands, marks, processes: port }, ports);
   const repair = createNameRepair({
     store,
     runner,
@@ -381,6 +384,7 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
     commands,
     readModels,
     hubs,
+    pools,
     hubHealth,
     marks,
     processes,
@@ -390,7 +394,9 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
       ports.auditor === undefined
         ? undefined
         : createAuditing(readModels, { ...ports, auditor: ports.auditor }),
-    runHubRegistry: (signal) => hubs.run(signal),
+    runRegistries: async (signal) => {
+      await Promise.all([hubs.run(signal), pools.run(signal)]);
+    },
     runProcesses: async (signal) => {
       const isOwner = (): boolean => processes.status().epoch !== undefined;
       const stopDeclaring = declareCapacities({

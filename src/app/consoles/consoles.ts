@@ -194,7 +194,8 @@ export const createConsoles = (services: ConsoleServices): Consoles => {
   ): Promise<{ state: unknown; position: Position | undefined }> => {
     const at = clock.now();
     const { session, console, clientId, subject: subjectId, until: ticketUntil } = ticket;
-    const until = new Date(Date.parse(at) + settings.limitMs).toISOString();
+    const limit = new Date(Date.parse(at) + settings.limitMs).toISOString();
+    const until = limit < ticket.tokenUntil ? limit : ticket.tokenUntil;
     const facts = { at, session, console, clientId, subjectId, ticketUntil, until, instance };
     const outcome = await execute(
       machine,
@@ -240,6 +241,8 @@ export const createConsoles = (services: ConsoleServices): Consoles => {
     if (found === undefined) throw new ConsoleRefused('invalid-ticket', 'invalid ticket: unknown machine');
     const machine = { ...found, id: ticket.id };
     if (ending.aborted) throw new ConsoleRefused('unreachable', CONSOLE_ENDS.shutdown);
+    if (ticket.tokenUntil <= clock.now())
+      throw new ConsoleRefused('invalid-ticket', `invalid ticket: ${CONSOLE_ENDS.unauthorized}`);
     const view = machine.kind.view((await runner.load(aggregateFor(machine), machine.id)).state);
     if (!view.exists) throw new ConsoleRefused('invalid-ticket', 'invalid ticket: unknown machine');
     const leave = seats.take(view.tenant);
@@ -284,7 +287,12 @@ export const createConsoles = (services: ConsoleServices): Consoles => {
     call.signal.addEventListener('abort', onGone);
     if (ending.aborted) onShutdown();
     if (call.signal.aborted) onGone();
-    const cancel = timers.after(settings.limitMs, () => ended.resolve('limit'));
+    const cancels = [
+      timers.after(settings.limitMs, () => ended.resolve('limit')),
+      timers.after(Date.parse(ticket.tokenUntil) - Date.parse(clock.now()), () =>
+        ended.resolve('unauthorized'),
+      ),
+    ];
     let line: MachineConsole | undefined;
     try {
       const by = { effectId: `console:${ticket.session}`, deadlineMs: HUB_DEADLINE_MS, signal: over.signal };
@@ -301,7 +309,7 @@ export const createConsoles = (services: ConsoleServices): Consoles => {
       void pump(line, transport, { source: 'closed', broken: 'lost', sink: 'left' }).then(ended.resolve);
       return await ended.promise;
     } finally {
-      cancel();
+      for (const cancel of cancels) cancel();
       ending.removeEventListener('abort', onShutdown);
       call.signal.removeEventListener('abort', onGone);
       over.abort();

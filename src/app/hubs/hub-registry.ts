@@ -18,6 +18,7 @@ import {
 } from '../../domain/hubs/hub.resource.ts';
 import type { SecretRef } from '../../domain/secret-ref.ts';
 import { parseStreamName } from '../../domain/stream-name.ts';
+import type { TenantSpaceEvent } from '../../domain/tenancy/tenant-space.ts';
 import type { EventCodec } from '../log/event-codec.ts';
 import {
   LogReplaced,
@@ -29,6 +30,7 @@ import type { HubConnection, ManagementCluster, ManagementClusters } from './man
 import type { EventMetadata } from '../log/metadata.ts';
 import type { Logger, Timers } from '../ports.ts';
 import { aborted, pause } from '../process-runner/pause.ts';
+import { createTenantSpaceBook, SPACE_TYPES, type HubSpace } from './tenant-space-book.ts';
 import { defined, objectAt, stringAt } from '../../domain/json-tools.ts';
 
 export type AutomationSecrets = { readonly token?: SecretRef; readonly hmacSecret?: SecretRef };
@@ -71,6 +73,8 @@ export type HubRegistry = {
   tenantOf(hub: string, holder: Holder): string | undefined;
   /** Tenants that ever had a place on a hub; a first one is told like a change of the hub. */
   tenantsOn(hub: string): readonly string[];
+  /** What a hub holds of tenants. */
+  spacesOn(hub: string): readonly HubSpace[];
   /** Called with the hub after each change (undefined: it is gone), first for each hub once ready. Returns how to stop. */
   onChange(listener: (id: string, hub: RegisteredHub | undefined) => void): () => void;
 };
@@ -103,6 +107,7 @@ export const createHubRegistry = (options: {
   const counts = new Map<string, Map<string, Map<string, number>>>();
   /** By hub and holder. */
   const tenants = new Map<string, Map<string, string>>();
+  const spaces = createTenantSpaceBook();
   const listeners = new Set<(id: string, hub: RegisteredHub | undefined) => void>();
   const caughtUp = Promise.withResolvers<void>();
   let ready = false;
@@ -114,6 +119,7 @@ export const createHubRegistry = (options: {
     if (event.type === RESERVED) count(id, event, 1);
     else if (event.type === RELEASED) count(id, event, -1);
     else if (HUB_TYPES.includes(event.type)) seeHub(id, event);
+    else if (SPACE_TYPES.includes(event.type)) spaces.see(id, codec.decode(event) as TenantSpaceEvent);
   };
 
   const count = (hub: string, event: RecordedEvent, change: 1 | -1): void => {
@@ -183,7 +189,8 @@ export const createHubRegistry = (options: {
     states.clear();
     counts.clear();
     tenants.clear();
-    const filter = { typePrefixes: [...HUB_TYPES, RESERVED, RELEASED] };
+    spaces.clear();
+    const filter = { typePrefixes: [...HUB_TYPES, ...SPACE_TYPES, RESERVED, RELEASED] };
     for await (const item of store.subscribe({
       filter,
       signal,
@@ -233,6 +240,7 @@ export const createHubRegistry = (options: {
       ),
     tenantOf: (hub, holder) => tenants.get(hub)?.get(holderKey(holder)),
     tenantsOn: (hub) => [...(counts.get(hub)?.keys() ?? [])],
+    spacesOn: spaces.on,
     onChange: (listener) => {
       listeners.add(listener);
       if (ready) for (const [id, hub] of hubs) listener(id, hub);

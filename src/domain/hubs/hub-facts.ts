@@ -137,8 +137,8 @@ export const MAX_NAMESPACE = 23;
 export const namespaceFits = (namespace: string, order: string): boolean =>
   namespace.length > 0 && namespace.length + 2 * order.length + 2 <= 63;
 
-/** What Kubernetes and OpenShift keep for themselves: a tenant of such a name must not write there. */
-const RESERVED_NAMESPACE = /^(default|kube|openshift)(-|$)/;
+/** Names that Kubernetes and OpenShift keep for namespaces of their own: a tenant must not write there. */
+export const RESERVED_NAMESPACE = /^(default$|(kube|openshift)(-|$))/;
 
 /**
  * A tenant's own namespace: its name where that can be one and is nobody else's, otherwise its beginning and a hash.

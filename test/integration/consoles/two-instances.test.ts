@@ -93,6 +93,7 @@ describe('consoles of two instances', () => {
         console: 'serial',
         clientId: 'c1',
         subject: 'ann',
+        tokenUntil: new Date(Date.parse(ports.clock.now()) + 3_600_000).toISOString(),
         requestId: 'r',
         actor: { subjectId: 'ann', roles: [], authMethod: 'jwt', via: 'http' },
         ...more,
@@ -222,6 +223,21 @@ describe('consoles of two instances', () => {
     expect(await session.end).to.equal('limit');
     expect(session.typed.destroyed || session.said() !== '').to.equal(true);
     expect((await told()).at(-1)).to.equal('Closed s1 limit');
+  });
+
+  it('last as long as the token that asked for the ticket', async () => {
+    const one = instance('i1');
+    const after = (ms: number): string => new Date(Date.parse(systemClock().now()) + ms).toISOString();
+    const tokenUntil = after(200);
+    const session = one.connect(await one.ticket({ tokenUntil }));
+    await session.isOpen();
+    expect(await session.end).to.equal('unauthorized');
+    expect(await told()).to.deep.equal(['Opened s1 ', 'Closed s1 unauthorized']);
+    const events = await collect(store.readStream('computeInstance-vm'));
+    expect(events.find(({ data }) => data['session'] === 's1')?.data).to.include({ until: tokenUntil });
+    expect(await refusalOf(one.connect(await one.ticket({ tokenUntil: after(-1) })).end)).to.equal(
+      'invalid-ticket',
+    );
   });
 
   it('are so many at one time, of all and of one tenant', async () => {

@@ -121,7 +121,7 @@ export const startIncarnation = async (options: IncarnationOptions): Promise<Inc
   const system = await createSystem(ports);
   const api = createApi({ system, ports, life });
   const end = new AbortController();
-  const running = Promise.all([system.runHubRegistry(end.signal), system.runProcesses(end.signal)]).then(
+  const running = Promise.all([system.runRegistries(end.signal), system.runProcesses(end.signal)]).then(
     () => undefined,
   );
   running.catch(() => undefined);

@@ -33,7 +33,7 @@ describe('parts that run in the background', () => {
   const start = (signal: AbortSignal, processes: (signal: AbortSignal) => Promise<void>) =>
     runInBackground(
       {
-        system: { runHubRegistry: until, runProcesses: processes, auditing: undefined } as never,
+        system: { runRegistries: until, runProcesses: processes, auditing: undefined } as never,
         publisher: undefined,
         refusals: { run: until } as never,
         suspects: { run: until },

@@ -70,6 +70,7 @@ describe('registry: every event type', () => {
     const first: { readonly [name: string]: string } = {
       ...Object.fromEntries(kinds.map(({ kind, events: { created } }) => [kind, created])),
       name: 'NameReserved',
+      agentPool: 'AgentDiscovered',
       hubCapacity: 'HubCapacityDeclared',
       retention: 'ErasureBegun',
       auditGrant: 'AuditGrantGiven',
@@ -78,6 +79,9 @@ describe('registry: every event type', () => {
       lanePauses: 'LanePaused',
       tenantSpace: 'TenantSpaceRequested',
       addressSpace: 'PoolRangesClaimed',
+      vlanPool: 'VlanPoolCreated',
+      prefixPool: 'PrefixPoolCreated',
+      poolSpace: 'PoolSpaceReserved',
       clusterOrder: 'ClusterOrdered',
     };
     check(
