@@ -16,6 +16,7 @@ import { effectiveState, readyAs } from './shown-status.ts';
 import {
   type ClusterEvent,
   initialCluster,
+  isLeaving,
   isLiveCluster,
   isStoredCluster,
   type ClusterState,
@@ -109,7 +110,7 @@ const clusterOrderDetails = (state: ClusterState): OrderDetails =>
  */
 const conditionsOf = (state: StoredCluster): JsonObject => {
   if (state.status === 'deleted') return { ...state.conditions };
-  const isDeleting = state.deletionRequestedAt !== undefined;
+  const isDeleting = isLeaving(state);
   const known = state.status === 'dispatched' && !isDeleting ? state.conditions : {};
   const reason = isDeleting ? 'Deleting' : 'NotObservedYet';
   const kept = conditionName.options.map((name): [string, JsonValue] => [
@@ -199,6 +200,7 @@ export const actingCluster: ActingKind<ClusterState, ClusterCommand, ClusterEven
     details: clusterOrderDetails,
     retry: (at) => ({ type: 'RetryCluster', at }),
     cancel: (at) => ({ type: 'CancelOrder', at }),
+    abort: (at, reason) => ({ type: 'AbortOrder', at, reason }),
   },
   logged: {
     ClusterBecameReady: 'order ready',

@@ -17,12 +17,15 @@ import {
   isApplied,
   isDispatched,
   isSent,
+  onItsHub,
   orderOf,
   sameClaim,
   wantedClaim,
   type ObservedStep,
   type OrderRun,
 } from './run.ts';
+import { BEFORE_APPLY, SITE_STEPS } from './site-steps.ts';
+import { SITE_TASKS } from './site-tasks.ts';
 import { applyCall, asJson, placeCall, resizeCall, type Step } from './work.ts';
 
 const MINUTE = 60_000;
@@ -173,9 +176,10 @@ export const FORWARD: readonly Step[] = [
   resizing('resize-up', ['place'], claimBeforeApply, (run, claim) =>
     isApplied(run) ? sameClaim(run.memo.held, claim) : holds(run, claim),
   ),
+  ...SITE_STEPS,
   {
     name: 'apply',
-    after: ['place', 'resize-up'],
+    after: ['place', 'resize-up', ...BEFORE_APPLY],
     /** Until its hub took it, an order may go to another one: only while it is certain that no attempt came through. */
     rules: (run) => {
       if (isSent(run)) return {};
@@ -223,5 +227,9 @@ export const FORWARD: readonly Step[] = [
     'NodesTimedOut',
     'the nodes did not become ready',
   ),
-  awaited('ready', ['nodes'], READY_DEADLINE_MS, 'InstallTimedOut', 'the cluster did not become ready'),
+  ...SITE_TASKS,
+  {
+    ...awaited('ready', ['nodes'], READY_DEADLINE_MS, 'InstallTimedOut', 'the cluster did not become ready'),
+    done: (run) => hasReached(run, 'ready') || onItsHub(run)?.installed === true,
+  },
 ];
