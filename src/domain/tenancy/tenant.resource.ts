@@ -56,7 +56,8 @@ export const tenant = documentKind({
   }),
   check: (document, { id, name, tenant: owner }) =>
     identityRejection(id, name, owner) ??
-    namespaceRejection(name) ?? domainsRejection(listAt(objectAt(document, 'spec'), 'domains')),
+    namespaceRejection(name) ??
+    domainsRejection(listAt(objectAt(document, 'spec'), 'domains')),
 });
 
 const identityRejection = (id: string, name: string, owner: string): Rejection | undefined =>
