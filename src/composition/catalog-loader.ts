@@ -21,6 +21,7 @@ const LOADER: Principal = {
   visibility: { all: true },
   authMethod: 'service-account',
   tokenIdHash: '',
+  tokenUntil: '9999-12-31T23:59:59.999Z',
   via: 'catalog',
 };
 const ALL = { all: true } as const;

@@ -13,6 +13,7 @@ import { drivenAutomations } from '../app/hubs/driven-hubs.ts';
 import type { ObjectLooks } from '../app/hubs/hub-looks.ts';
 import type { HubMarks } from '../app/hubs/hub-marks.ts';
 import { createTakingEffects } from '../app/hubs/taking-effects.ts';
+import { createAgentEffects } from '../app/agents/agent-effects.ts';
 import { createMadeObjectEffects } from '../app/hubs/made-object-effects.ts';
 import type { HubRegistry } from '../app/hubs/hub-registry.ts';
 import { createManagementClusterEffects, HUB_WRITES } from '../app/hubs/management-cluster-effects.ts';
@@ -20,6 +21,9 @@ import { createPoolEffects } from '../app/pools/pool-effects.ts';
 import type { PoolRegistry } from '../app/pools/pool-registry.ts';
 import type { Runtime, SecretStore } from '../app/ports.ts';
 import type { ProcessPort } from '../app/process-runner/process-port.ts';
+import { createSiteEffects, SITE_PORT, SITE_WRITES } from '../app/site/site-effects.ts';
+import type { Sites } from '../app/site/ports.ts';
+import type { SiteRegistry } from '../app/site/site-registry.ts';
 import { createParentEffects } from '../app/hubs/parent-effects.ts';
 import { createScheduler } from '../app/hubs/scheduler.ts';
 import { createTenantEffects, createTenantSpaces } from '../app/hubs/tenant-spaces.ts';
@@ -31,6 +35,8 @@ export type EffectSurroundings = {
   readonly secrets: SecretStore;
   /** Adapters of the hubs' automation; absent: only hubs are worked on that run their own. */
   readonly automations?: Automations;
+  /** Adapters of the sites; absent: nothing around the hubs is reached. */
+  readonly sites?: Sites;
   /** Simulated hubs take no orders here. */
   readonly refusesSimulated?: boolean;
   readonly settings?: {
@@ -43,6 +49,7 @@ export type EffectSurroundings = {
 export const createEffectPorts = (
   {
     hubs,
+    sites,
     pools,
     looks,
     runner,
@@ -51,6 +58,7 @@ export const createEffectPorts = (
     processes,
   }: {
     readonly hubs: HubRegistry;
+    readonly sites: SiteRegistry;
     readonly pools: PoolRegistry;
     readonly looks: ObjectLooks;
     readonly runner: CommandRunner;
@@ -92,14 +100,20 @@ export const createEffectPorts = (
             ...(automation === undefined ? {} : { settings: automation }),
           }),
         };
-  const writes = [...HUB_WRITES, ...AUTOMATION_WRITES];
+  const writes = [...HUB_WRITES, ...AUTOMATION_WRITES, ...SITE_WRITES];
   return {
     effectPorts: {
+      agents: createAgentEffects({
+        commandRunner: runner,
+        siteOf: sites.siteOfHub,
+        clock,
+      }),
       addresses: createAddressEffects({ commandRunner: runner, clock }),
       pools: createPoolEffects({ registry: pools, commandRunner: runner, clock }),
       parents: createParentEffects({ commandRunner: runner, clock }),
       scheduler,
       'made-objects': createMadeObjectEffects({ commandRunner: runner, commands, clock }),
+      [SITE_PORT]: createSiteEffects({ sites }),
       takings: createTakingEffects({ commandRunner: runner, clock }),
       'management-cluster': managementClusters,
       tenants: createTenantEffects(runner),

@@ -9,6 +9,7 @@ import type { Watch } from '../http/osac/watch/routes.ts';
 import type { ViewHooks } from '../projections/runner/supervisor.ts';
 import { ASPECTS } from '../domain/hubs/health.ts';
 import type { HubRegistry } from '../app/hubs/hub-registry.ts';
+import { isWaitingSpace } from '../app/hubs/tenant-space-book.ts';
 import { watchesByHub } from '../app/hubs/hub-watches.ts';
 import { actingKinds } from '../domain/acting-kinds.ts';
 import { ghostMark } from '../domain/clusters/cluster.resource.ts';
@@ -84,7 +85,9 @@ export const measure = (metrics: Metrics) => {
       const marked = (mark: string): number =>
         actingKinds.reduce((sum, { kind }) => sum + resources.countMarked(kind, mark), 0);
       const { hubProblem, hubLeavingOrders, hubWatchUp, hubUnknownOrders, hubGhosts } = metrics;
-      const gauges = [hubProblem, hubLeavingOrders, hubWatchUp, hubUnknownOrders, hubGhosts];
+      const { tenantSpacesWaiting, tenantSpaceWait } = metrics;
+      const ofHubs = [hubProblem, hubLeavingOrders, hubWatchUp, hubUnknownOrders, hubGhosts];
+      const gauges = [...ofHubs, tenantSpacesWaiting, tenantSpaceWait];
       // Of a hub that is gone nothing is told any more; the counters are those of the watches, which count themselves.
       for (const metric of [...gauges, metrics.hubWatchFailures, metrics.hubOrphans]) metric.reset();
       for (const [hub, watch] of watchesByHub(system.observer.status())) {
@@ -100,6 +103,10 @@ export const measure = (metrics: Metrics) => {
           if (known !== undefined) metrics.hubProblem.set({ hub: id, aspect }, known.ok ? 0 : 1);
         }
         metrics.hubGhosts.set({ hub: id }, marked(ghostMark(id)));
+        const waits = system.hubs.spacesOn(id).filter(isWaitingSpace);
+        tenantSpacesWaiting.set({ hub: id }, waits.length);
+        const begun = Math.min(...waits.map(({ since }) => Date.parse(since)));
+        tenantSpaceWait.set({ hub: id }, waits.length === 0 ? 0 : Math.max(0, (Date.now() - begun) / 1_000));
         if (hub.deleting) metrics.hubLeavingOrders.set({ hub: id }, holdersOn(system.hubs, id));
       }
       metrics.ordersWaiting.set(marked('waiting'));

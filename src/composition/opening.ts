@@ -16,6 +16,7 @@ import { openFileKeyStore } from '../adapters/keys/file-key-store.ts';
 import { privateDirectory, UnsafePermissions } from '../adapters/keys/private-files.ts';
 import { openSubjectKeyReader } from '../adapters/keys/subject-key-reader.ts';
 import { createKubernetesClusters } from '../adapters/management-cluster/kubernetes/kubernetes-hubs.ts';
+import { createSimulatedSites } from '../adapters/site/simulated/simulated-sites.ts';
 import { createSimulatedHubs } from '../adapters/management-cluster/simulated/simulated-hubs.ts';
 import { createMetrics } from '../adapters/metrics/metrics.ts';
 import { createLeases } from '../adapters/ownership/lease-ownership.ts';
@@ -262,6 +263,8 @@ export const openPorts = async (config: Config, ports: Process, closers: Closers
   const leases = createLeases({ ...ports, store, instance: ports.holder, directory });
   const clusters = createClusters({ ...ports, dir: join(config.dataDir, 'hubs'), secrets });
   closers.push(() => clusters.close());
+  const sites = createSimulatedSites({ ...ports, dir: join(config.dataDir, 'sites') });
+  closers.push(() => sites.close());
   const automations = createAutomations({ secrets });
   closers.push(() => automations.close());
   const snapshots = openSqliteSnapshots({
@@ -315,6 +318,7 @@ export const openPorts = async (config: Config, ports: Process, closers: Closers
     readerConfig,
     openFeed,
     clusters,
+    sites,
     refusesSimulated: isProduction(nodeEnv) && !config.simulatedHubs,
     automations,
     snapshots,

@@ -89,6 +89,7 @@ export const createServed = async (config: Config, opened: Opened, system: Syste
     hubs: {
       adapterOf: hubAdapterOf,
       healthOf: (id: string) => system.hubs.get(id)?.health,
+      tenantsOn: (id: string) => system.hubs.spacesOn(id).map(({ tenant }) => tenant),
       identify: clusterIdentifier(opened.clusters),
       refusesSimulated: opened.refusesSimulated,
     },

@@ -40,6 +40,7 @@ import type {
   ProcessRunner,
   ProcessRunnerSettings,
 } from '../app/process-runner/types.ts';
+import { createSiteRegistry } from '../app/site/site-registry.ts';
 import {
   secretRefsIn,
   type StoredValue,
@@ -320,7 +321,11 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
     isUnknown: (object, id) => port.isUnknown(workflowOn(object), id),
     ...runtime('hub-observer'),
   });
-  const effects = createEffectPorts({ hubs, pools, looks, runner, commands, marks, processes: port }, ports);
+  const sites = createSiteRegistry(hubs, ports.sites);
+  const effects = createEffectPorts(
+    { hubs, sites, pools, looks, runner, commands, marks, processes: port },
+    ports,
+  );
   const repair = createNameRepair({
     store,
     runner,

@@ -26,6 +26,7 @@ export const CONSOLE_ENDS = {
   unreachable: 'failed to connect to console backend',
   replaced: 'the same client connected again',
   limit: 'the time limit of a console session was reached',
+  unauthorized: 'the token that asked for the ticket has expired',
   stopped: 'the machine does not run any more',
   deleted: 'the machine is being deleted',
   shutdown: 'the service is stopping: connect again',

@@ -1,4 +1,5 @@
 import { actingKinds } from './acting-kinds.ts';
+import { agentEventTypes } from './agents/event-types.ts';
 import { announcementTypes } from './announcements.ts';
 import { auditEventTypes } from './audit/event-types.ts';
 import { bookkeepingEventTypes } from './bookkeeping/event-types.ts';
@@ -13,6 +14,7 @@ import { namingEventTypes } from './naming/event-types.ts';
 import { poolEventTypes } from './pools/event-types.ts';
 import { processEventTypes } from './process/event-types.ts';
 import { projectEntryTypes } from './tenancy/event-types.ts';
+import { quotaEventTypes } from './quotas/event-types.ts';
 import { tenantSpaceTypes } from './tenancy/tenant-space.ts';
 
 /**
@@ -25,7 +27,9 @@ export const eventTypes: readonly EventType[] = [
   ...documentKinds.flatMap(documentTypes),
   ...projectEntryTypes,
   ...tenantSpaceTypes,
+  ...quotaEventTypes,
   ...hubEventTypes,
+  ...agentEventTypes,
   ...namingEventTypes,
   ...poolEventTypes,
   ...processEventTypes,

@@ -33,12 +33,14 @@ export type Workflow<State, RunEvent extends DomainEvent = DomainEvent> = {
   /**
    * Events that may unblock any open run (a hub was registered, capacity came free): the named timer of every open
    * run that keeps it counts as due. `perStream`: only of runs whose timer is `<timerId>:<id of the event's stream>`, and
-   * of so many of them for each event, the oldest first.
+   * of so many of them for each event, the oldest first. `perHolder`: only of runs whose timer is `<timerId>:<id of the holder
+   * in the event's data>`.
    */
   readonly wakes?: readonly {
     readonly types: readonly string[];
     readonly timerId: string;
     readonly perStream?: number;
+    readonly perHolder?: true;
   }[];
   /** The hub that the run works on, for the metadata of what it records and commands; undefined: none (yet). */
   readonly hubOf?: (state: State) => string | undefined;

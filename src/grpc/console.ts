@@ -123,5 +123,6 @@ const tellEnd = (end: ConsoleEnd, sink: MessageSink): void => {
   const why = CONSOLE_ENDS[end];
   const isOver = OVER.includes(end);
   sink.write([status(isOver ? State.DISCONNECTED : State.ERROR, why)]);
-  sink.end(isOver ? undefined : unavailable(why, 'CONSOLE_LOST', 1));
+  if (isOver) sink.end();
+  else sink.end(end === 'unauthorized' ? unauthenticated(why, true) : unavailable(why, 'CONSOLE_LOST', 1));
 };

@@ -38,6 +38,7 @@ const ENDED: { readonly [E in ConsoleEnd]: number } = {
   left: 1000,
   closed: 1000,
   limit: 1000,
+  unauthorized: 3000,
   replaced: 4409,
   stopped: 1001,
   deleted: 1001,

@@ -76,6 +76,8 @@ export class ListRefused extends Error {
   }
 }
 
+export type Referring = { readonly tenant: string; readonly kind: string; readonly id: string };
+
 export type ResourceReader = {
   /** Foreign and absent ids run the same statement and both give undefined. */
   get(kind: string, id: string, visibility: Visibility): ResourceRow | undefined;
@@ -127,6 +129,12 @@ export type ResourceReader = {
     id: string,
     page: { readonly limit: number },
   ): readonly { readonly kind: string; readonly id: string }[];
+  /** The same page by page, in the order of tenant, kind and id. */
+  referring(
+    kind: string,
+    id: string,
+    page: { readonly after?: Referring; readonly limit: number },
+  ): readonly Referring[];
   /** Objects whose last event, at `revision` and before a position, announces that they will point at it (`app/referrals.ts`). */
   announcedTo(
     kind: string,

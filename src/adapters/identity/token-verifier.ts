@@ -6,6 +6,7 @@ import {
   TokenRejected,
   type ActingParty,
   IssuerUnreachable,
+  LEEWAY_S,
   type TokenVerifier,
   type VerifiedToken,
 } from '../../app/tenancy/identity.ts';
@@ -78,8 +79,6 @@ type TokenVerifierOptions = {
 };
 
 const ALGORITHMS = ['RS256', 'RS384', 'RS512'];
-/** Seconds by which clocks may differ (OSAC). */
-const LEEWAY_S = 5;
 const MAX_TOKEN_CHARACTERS = 16_384;
 /** What is kept of a token is smaller than its text, whatever it claims. */
 const MAX_REMEMBERED_CHARACTERS = 32_000_000;
@@ -200,8 +199,8 @@ const asRejection = (error: unknown): Error => {
   return error instanceof Error ? error : new Error('token verification failed', { cause: error });
 };
 
-/** The end of the year 9999 in seconds. */
-const MAX_EXP = 253_402_300_799;
+/** The end of the year 9999 in seconds, with the leeway. */
+const MAX_EXP = 253_402_300_799 - LEEWAY_S;
 
 const readClaims = (payload: JWTPayload, tokenIdHash: string, now: number): VerifiedToken => {
   const { iss, sub, exp, iat } = payload;

@@ -150,6 +150,16 @@ export const createMetrics = () => {
       ['hub'],
     ),
     hubGhosts: gauge('ledger_hub_ghosts', 'Orders whose cluster has vanished from their hub.', ['hub']),
+    tenantSpacesWaiting: gauge(
+      'ledger_tenant_spaces_waiting',
+      'Tenants whose Namespace and Tenant a hub has not made or not removed yet.',
+      ['hub'],
+    ),
+    tenantSpaceWait: gauge(
+      'ledger_tenant_space_wait_seconds',
+      'How long the oldest of these tenants has waited.',
+      ['hub'],
+    ),
     deletionsOverdue: gauge(
       'ledger_deletions_overdue',
       'Orders whose teardown on their hub takes longer than any should.',

@@ -26,6 +26,8 @@ const TICKET = z.strictObject({
   clientId: z.string(),
   /** Who asked for the ticket. */
   subject: z.string(),
+  /** When the token that asked for the ticket is no longer accepted: its rights end there. */
+  tokenUntil: z.iso.datetime(),
   /** The call that asked for the ticket. */
   requestId: z.string(),
   actor: z.record(z.string(), z.unknown()),

@@ -1,3 +1,6 @@
+import { agentPoolDecider } from '../../domain/agents/agent-pool.ts';
+import { AGENT_POOL, type AgentPoolEvent } from '../../domain/agents/event-types.ts';
+import { nodesOf, type AgentPoolState } from '../../domain/agents/pool-state.ts';
 import { holderKey, type Holder } from '../../domain/holder.ts';
 import type { CapacityLimits } from '../../domain/hubs/capacity-events.ts';
 import { capacityLimitsOf, limitsWithHosts } from '../../domain/hubs/capacity.ts';
@@ -18,6 +21,7 @@ import {
 } from '../../domain/hubs/hub.resource.ts';
 import type { SecretRef } from '../../domain/secret-ref.ts';
 import { parseStreamName } from '../../domain/stream-name.ts';
+import type { TenantSpaceEvent } from '../../domain/tenancy/tenant-space.ts';
 import type { EventCodec } from '../log/event-codec.ts';
 import {
   LogReplaced,
@@ -29,7 +33,8 @@ import type { HubConnection, ManagementCluster, ManagementClusters } from './man
 import type { EventMetadata } from '../log/metadata.ts';
 import type { Logger, Timers } from '../ports.ts';
 import { aborted, pause } from '../process-runner/pause.ts';
-import { defined, objectAt, stringAt } from '../../domain/json-tools.ts';
+import { createTenantSpaceBook, SPACE_TYPES, type HubSpace } from './tenant-space-book.ts';
+import { defined, objectAt, sameJson, stringAt } from '../../domain/json-tools.ts';
 
 export type AutomationSecrets = { readonly token?: SecretRef; readonly hmacSecret?: SecretRef };
 
@@ -38,7 +43,10 @@ export type RegisteredHub = {
   readonly facts: HubFacts;
   /** It is being deregistered: nothing new goes there, what is there is still looked after. */
   readonly deleting: boolean;
-  /** What its document declares, and of other classes what hosts it shows; absent limits mean unlimited. */
+  /**
+   * What its document declares, and of other classes what hosts it shows; absent limits mean unlimited. Where the ledger owns
+   * its agents, nodes are what the agent pool has and can still get.
+   */
   readonly limits: CapacityLimits;
   /** What looking at it showed last. */
   readonly health: HubHealth;
@@ -71,12 +79,15 @@ export type HubRegistry = {
   tenantOf(hub: string, holder: Holder): string | undefined;
   /** Tenants that ever had a place on a hub; a first one is told like a change of the hub. */
   tenantsOn(hub: string): readonly string[];
+  /** What a hub holds of tenants. */
+  spacesOn(hub: string): readonly HubSpace[];
   /** Called with the hub after each change (undefined: it is gone), first for each hub once ready. Returns how to stop. */
   onChange(listener: (id: string, hub: RegisteredHub | undefined) => void): () => void;
 };
 
 const DOCUMENT_TYPES = ['HubRegistered', 'HubRevised', 'HubDeregistrationRequested', 'HubDeregistered'];
 const HUB_TYPES: readonly string[] = [...DOCUMENT_TYPES, ...HEALTH_EVENTS];
+const POOL_TYPES: readonly string[] = Object.keys(AGENT_POOL);
 const RESERVED = 'HubCapacityReserved';
 const RELEASED = 'HubCapacityReleased';
 
@@ -103,6 +114,9 @@ export const createHubRegistry = (options: {
   const counts = new Map<string, Map<string, Map<string, number>>>();
   /** By hub and holder. */
   const tenants = new Map<string, Map<string, string>>();
+  /** Agent pools by hub. */
+  const pools = new Map<string, AgentPoolState>();
+  const spaces = createTenantSpaceBook();
   const listeners = new Set<(id: string, hub: RegisteredHub | undefined) => void>();
   const caughtUp = Promise.withResolvers<void>();
   let ready = false;
@@ -114,6 +128,8 @@ export const createHubRegistry = (options: {
     if (event.type === RESERVED) count(id, event, 1);
     else if (event.type === RELEASED) count(id, event, -1);
     else if (HUB_TYPES.includes(event.type)) seeHub(id, event);
+    else if (POOL_TYPES.includes(event.type)) seePool(id, event);
+    else if (SPACE_TYPES.includes(event.type)) spaces.see(id, codec.decode(event) as TenantSpaceEvent);
   };
 
   const count = (hub: string, event: RecordedEvent, change: 1 | -1): void => {
@@ -134,6 +150,24 @@ export const createHubRegistry = (options: {
     }
   };
 
+  const seePool = (id: string, event: RecordedEvent): void => {
+    const before = pools.get(id) ?? agentPoolDecider.initialState();
+    pools.set(id, agentPoolDecider.evolve(before, codec.decode(event) as AgentPoolEvent));
+    const [state, hub] = [states.get(id), hubs.get(id)];
+    if (state === undefined || hub === undefined) return;
+    const limits = limitsOf(hub.facts, seenOf(state).limits);
+    if (sameJson(limits, hub.limits)) return;
+    const now = { ...hub, limits };
+    hubs.set(id, now);
+    if (ready) for (const listener of listeners) listener(id, now);
+  };
+
+  const limitsOf = (facts: HubFacts, declared: CapacityLimits): CapacityLimits => {
+    const pool = facts.steps.agents === 'ledger' ? pools.get(facts.id) : undefined;
+    const nodes = pool && nodesOf(pool);
+    return nodes === undefined ? declared : { ...declared, nodes: { ...declared.nodes, ...nodes } };
+  };
+
   const seeHub = (id: string, event: RecordedEvent): void => {
     const before = states.get(id) ?? hubKind.decider.initialState();
     const state = hubKind.decider.evolve(before, codec.decode(event) as HubEvent);
@@ -152,16 +186,25 @@ export const createHubRegistry = (options: {
 
   /** The adapter is told once it is known which cluster it has to be. */
   const seen = (hub: RegisteredHub, state: HubState): RegisteredHub => {
-    const now = { ...hub, ...seenOf(state), cluster: expectedCluster(state) };
+    const { health, limits } = seenOf(state);
+    const now = {
+      ...hub,
+      health,
+      limits: limitsOf(hub.facts, limits),
+      cluster: expectedCluster(state),
+    };
     return now.cluster === hub.cluster ? now : { ...now, adapter: clusters.of(connectionOf(now)) };
   };
 
   const registered = (state: HubState, revision: number): RegisteredHub | undefined => {
     if (state.status !== 'present' && state.status !== 'deleting') return undefined;
+    const facts = hubFacts(state);
+    const { health, limits } = seenOf(state);
     const hub = {
-      facts: hubFacts(state),
+      facts,
       deleting: state.status === 'deleting',
-      ...seenOf(state),
+      health,
+      limits: limitsOf(facts, limits),
       cluster: expectedCluster(state),
       kubeconfig: state.secrets[KUBECONFIG_PATH],
       ...automationOf(state.secrets),
@@ -183,7 +226,9 @@ export const createHubRegistry = (options: {
     states.clear();
     counts.clear();
     tenants.clear();
-    const filter = { typePrefixes: [...HUB_TYPES, RESERVED, RELEASED] };
+    pools.clear();
+    spaces.clear();
+    const filter = { typePrefixes: [...HUB_TYPES, ...POOL_TYPES, ...SPACE_TYPES, RESERVED, RELEASED] };
     for await (const item of store.subscribe({
       filter,
       signal,
@@ -233,6 +278,7 @@ export const createHubRegistry = (options: {
       ),
     tenantOf: (hub, holder) => tenants.get(hub)?.get(holderKey(holder)),
     tenantsOn: (hub) => [...(counts.get(hub)?.keys() ?? [])],
+    spacesOn: spaces.on,
     onChange: (listener) => {
       listeners.add(listener);
       if (ready) for (const [id, hub] of hubs) listener(id, hub);

@@ -1,3 +1,4 @@
+import { objectAt, stringAt } from '../../domain/json-tools.ts';
 import { parseStreamName, streamName } from '../../domain/stream-name.ts';
 import { createSlices } from '../fairness/slicer.ts';
 import {
@@ -142,8 +143,10 @@ export const createIntake = (
       if (live) post(key, event);
       else foldSeen(key, event);
     }
-    for (const { timerId, perStream } of wakeTypes.get(event.type) ?? []) {
-      const timer = perStream === undefined ? timerId : `${timerId}:${parseStreamName(event.stream).id}`;
+    for (const { timerId, perStream, perHolder } of wakeTypes.get(event.type) ?? []) {
+      const of = perHolder === true ? stringAt(objectAt(event.data, 'holder'), 'id') : undefined;
+      const id = of ?? (perStream === undefined ? undefined : parseStreamName(event.stream).id);
+      const timer = id === undefined ? timerId : `${timerId}:${id}`;
       if (live) options.wake(timer, perStream);
       else woken.set(timer, perStream === undefined ? undefined : (woken.get(timer) ?? 0) + perStream);
     }

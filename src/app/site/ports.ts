@@ -2,9 +2,13 @@ import type { JsonObject } from '../../domain/json.ts';
 import type { CallOptions } from '../hubs/management-cluster.ts';
 
 /**
- * Ports of a site: what stands around its hubs and is configured for an order. Every write names its owner, so that it can
- * be repeated, looked for and taken away; every removal is repeated until a look shows that nothing is left. All methods
- * throw SiteError.
+ * Ports of a site: what stands around its hubs and is configured for an order. All methods throw SiteError.
+ *
+ * - Every write names its owner, so that it can be repeated, looked for and taken away. What carries another mark is left
+ *   alone: a creation is refused as `conflict`, and a removal takes nothing away.
+ * - A write is answered once it is taken. `observe` shows it when it works everywhere, and until nothing of it is left
+ *   anywhere: so a creation is awaited, and a removal repeated, by looks.
+ * - A creation that was sent before a removal of the same mark, and comes after it, is refused.
  */
 export type OwnerMark = {
   /** Id of the object that it was made for. */
@@ -165,16 +169,24 @@ export type ClusterTask = {
   readonly hub: string;
 };
 
+export type TaskResult =
+  | { readonly state: 'running'; readonly since: string }
+  | {
+      readonly state: 'passed' | 'failed';
+      readonly message: string;
+      readonly evidence: JsonObject;
+    };
+
 /** Work on a cluster that runs: each task converges and may be repeated. */
 export type Tasks = {
-  run(
-    task: ClusterTask,
-    owner: OwnerMark,
-    options: CallOptions,
-  ): Promise<{ readonly passed: boolean; readonly message: string; readonly evidence: JsonObject }>;
+  /**
+   * Starts the task, or says what became of the run that goes on. An effect is told one result, however often it asks;
+   * another effect that asks after that starts another run.
+   */
+  run(task: ClusterTask, owner: OwnerMark, options: CallOptions): Promise<TaskResult>;
 };
 
-/** What of a site can be reached. A port that is absent carries nothing out: its steps wait and say so. */
+/** What of a site can be reached. */
 export type Site = {
   readonly fabric: NetworkFabric;
   readonly l3: L3;
@@ -182,4 +194,9 @@ export type Site = {
   readonly agents: Agents;
   readonly discovery: Discovery;
   readonly tasks: Tasks;
+};
+
+/** Adapters of the sites, by zone. Undefined: nothing in this release reaches that site. */
+export type Sites = {
+  of(zone: string): Site | undefined;
 };

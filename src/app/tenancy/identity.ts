@@ -44,6 +44,9 @@ export type VerifiedToken = {
   readonly tokenIdHash: string;
 };
 
+/** Seconds by which clocks may differ (OSAC): for so long a token is accepted beyond its time. */
+export const LEEWAY_S = 5;
+
 export type TokenVerifier = {
   /** Issuers that clients may use, as capabilities shows them. */
   readonly issuers: readonly string[];

@@ -3,6 +3,7 @@ import { CliFailure, EXIT } from '../exit.ts';
 import { printable, table } from '../output.ts';
 
 type Problem = HubCheckAnswer['problems'][number] & { readonly since?: string };
+type Tenants = NonNullable<HubDetails['tenants']>;
 type Watch = NonNullable<HubDetails['watch']>;
 
 /** One word for the lanes of a hub: closed or paused ones are named. */
@@ -101,6 +102,7 @@ export const hubText = (hub: HubDetails): string => {
     ['limits', capacityText(hub.limits)],
     ['used', capacityText(hub.used)],
     ['orders', counted.length === 0 ? 'none' : counted.join(', ')],
+    ['tenants', hub.tenants === undefined ? undefined : tenantsText(hub.tenants)],
     ['ghosts', ghostText(hub.ghosts)],
     ['unknown', hub.watch === undefined ? undefined : unknownText(hub.watch)],
     ['watch', hub.watch === undefined ? 'not by this instance' : watchText(hub.watch)],
@@ -111,7 +113,18 @@ export const hubText = (hub: HubDetails): string => {
     value === undefined ? '' : `${`${name}:`.padEnd(12)}${value}\n`,
   );
   const told = problems.length === 0 ? '' : `problems:\n${problems.map(problemLine).join('')}`;
-  return `${text.join('')}${told}${lackingText(hub.lacking)}${hostLines(hub.hosts)}`;
+  return `${text.join('')}${told}${lackingText(hub.lacking)}${hostLines(hub.hosts)}${waitingText(hub.tenants)}`;
+};
+
+const tenantsText = ({ ready, waiting }: Tenants): string =>
+  `${ready} ready${waiting.length === 0 ? '' : `, ${waiting.length} wait`}`;
+
+const waitingText = (tenants: Tenants | undefined): string => {
+  const lines = (tenants?.waiting ?? []).map(
+    ({ tenant, state, since, reason, message }) =>
+      `  ${tenant}: ${state} since ${since}${reason === undefined ? '' : `: ${reason}: ${printable(message ?? '')}`}\n`,
+  );
+  return lines.length === 0 ? '' : `tenants that wait:\n${lines.join('')}`;
 };
 
 const lackingText = (lacking: HubDetails['lacking'] = []): string =>

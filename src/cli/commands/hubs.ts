@@ -126,10 +126,10 @@ const addRemoving = (hubs: Command, { client, io }: Connection): void => {
   hubs
     .command('remove')
     .argument('<id>', 'id of the hub')
-    .description('deregister a hub; refused while orders are on it')
+    .description('deregister a hub; refused while orders or Tenants are on it')
     .option(
       '--force',
-      'give it up with its orders: it stays visible, with them, until the last has left',
+      'give it up: it stays visible until its last order has left and nothing of its tenants is there',
       false,
     )
     .addHelpText('after', examples('hubs remove hub-north-1', 'hubs remove hub-north-1 --force'))
@@ -137,12 +137,14 @@ const addRemoving = (hubs: Command, { client, io }: Connection): void => {
       const api = await client();
       if (force) await annotateHub(api, id, [DECOMMISSION, 'force']);
       await api.send('DELETE', pathOf(DOCUMENTS, id), undefined, repeatable());
-      const left = force ? await ordersOf(api, id).catch(() => []) : [];
-      io.out(
-        left.length === 0
-          ? `hub ${id}: removed\n`
-          : `hub ${id}: goes when the last of ${left.length} orders has left it (ledgerctl hubs orders ${id})\n`,
-      );
+      const left = force ? await ordersOf(api, id).catch(() => undefined) : undefined;
+      if (left === undefined) io.out(`hub ${id}: removed\n`);
+      else if (left.length === 0)
+        io.out(`hub ${id}: goes once nothing of its tenants is left on it (ledgerctl hubs show ${id})\n`);
+      else
+        io.out(
+          `hub ${id}: goes when the last of ${left.length} orders has left it (ledgerctl hubs orders ${id})\n`,
+        );
     });
 };
 

@@ -1,5 +1,6 @@
 import { documentKind } from '../catalog/document-kind.ts';
 import { reject, type Rejection } from '../decider.ts';
+import { RESERVED_NAMESPACE } from '../hubs/hub-facts.ts';
 import type { JsonValue } from '../json.ts';
 import { defined, listAt, objectAt, stringAt, textOf, withoutValueAt } from '../json-tools.ts';
 import { validationFailed } from '../metadata-rules.ts';
@@ -54,7 +55,9 @@ export const tenant = documentKind({
     ...defined({ [PROVISION]: document[PROVISION] ?? previous?.[PROVISION] }),
   }),
   check: (document, { id, name, tenant: owner }) =>
-    identityRejection(id, name, owner) ?? domainsRejection(listAt(objectAt(document, 'spec'), 'domains')),
+    identityRejection(id, name, owner) ??
+    namespaceRejection(name) ??
+    domainsRejection(listAt(objectAt(document, 'spec'), 'domains')),
 });
 
 const identityRejection = (id: string, name: string, owner: string): Rejection | undefined =>
@@ -66,6 +69,21 @@ const identityRejection = (id: string, name: string, owner: string): Rejection |
         `id and 'metadata.tenant' of a tenant must equal its name '${name}' or be left out`,
         { field: id === name ? 'metadata.tenant' : 'id' },
       );
+
+/**
+ * A hub's operator takes a tenant for ready by the Namespace of its name. Of a reserved one, the tenant would have a part
+ * of the hub's own, or wait for ever.
+ */
+const namespaceRejection = (name: string): Rejection | undefined =>
+  RESERVED_NAMESPACE.test(name)
+    ? validationFailed([
+        {
+          field: 'object.metadata.name',
+          problem:
+            "must not be 'default', 'kube' or 'openshift', nor begin with 'kube-' or 'openshift-': hubs keep these namespaces",
+        },
+      ])
+    : undefined;
 
 const domainsRejection = (domains: readonly JsonValue[]): Rejection | undefined => {
   const seen = new Set<string>();

@@ -63,6 +63,19 @@ const HUB_DETAILS = z
     ghosts: COUNT.describe('Orders whose cluster has vanished from the hub.'),
     ...maybe({
       hosts: HOSTS,
+      tenants: z
+        .strictObject({
+          ready: COUNT,
+          waiting: listOf(
+            z.strictObject({
+              tenant: TEXT,
+              state: z.enum(['making', 'removing']),
+              since: TEXT,
+              ...maybe({ reason: TEXT, message: TEXT }),
+            }),
+          ).describe('Oldest first, at most 100.'),
+        })
+        .describe('Tenants that have a Tenant or a Namespace there; absent: none.'),
       former_automation: mapOf(TEXT).describe(
         'Addresses by mode that orders of before a switch are still served at.',
       ),

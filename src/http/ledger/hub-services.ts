@@ -14,7 +14,7 @@ export type HubServices = Pick<WriteServices, 'runner' | 'resources'> &
   ActServices & {
     readonly positions: Positions;
     /** Absent where no hubs are followed: nothing is found then. */
-    readonly hubRegistry?: Pick<HubRegistry, 'hubs' | 'get' | 'onChange'>;
+    readonly hubRegistry?: Pick<HubRegistry, 'hubs' | 'get' | 'onChange' | 'spacesOn'>;
     readonly hubHealth?: Pick<HubHealthMonitor, 'check' | 'checkCandidate'>;
     readonly clusters?: Pick<ManagementClusters, 'candidate' | 'hostOf'>;
     readonly lanes?: Pick<ProcessRunner, 'status'>;

@@ -3,14 +3,16 @@ import { lanesOfHub } from '../../app/hubs/hub-lanes.ts';
 import { watchesByHub } from '../../app/hubs/hub-watches.ts';
 import type { RegisteredHub } from '../../app/hubs/hub-registry.ts';
 import { hubCapacity } from '../../app/hubs/scheduler.ts';
-import { actingKinds } from '../../domain/acting-kinds.ts';
+import { isWaitingSpace } from '../../app/hubs/tenant-space-book.ts';
+import { actingKindOf, actingKinds } from '../../domain/acting-kinds.ts';
 import { ghostMark } from '../../domain/clusters/cluster.resource.ts';
-import { holderKey, holderOf } from '../../domain/holder.ts';
+import { holderKey, holderOf, type Holder } from '../../domain/holder.ts';
 import { claimedBy, type HubCapacityState } from '../../domain/hubs/capacity.ts';
 import { ASPECTS, firstProblem } from '../../domain/hubs/health.ts';
 import { AUTOMATED_MODES } from '../../domain/hubs/former-modes.ts';
-import { own } from '../../domain/json-tools.ts';
-import type { ResourceRow } from '../../projections/read-models.ts';
+import { defined, own } from '../../domain/json-tools.ts';
+import { hub as hubKind } from '../../domain/kinds.ts';
+import type { Referring, ResourceRow } from '../../projections/read-models.ts';
 import { readQuery, rendered } from './forms.ts';
 import { hubCheckRoutes } from './hub-checks.ts';
 import {
@@ -104,7 +106,7 @@ const showHub = async (call: LedgerCall, services: HubServices): Promise<LedgerA
   const { id } = hub.facts;
   const capacity = await capacityOf(id, services);
   const states = new Map<string, number>();
-  await eachOrder(capacity, services, (order) => {
+  await eachOrder(id, services, (order) => {
     states.set(order.state, (states.get(order.state) ?? 0) + 1);
   });
   const lane = services.lanes?.status().lanes.find((each) => each.lane === `hub:${id}`);
@@ -117,6 +119,7 @@ const showHub = async (call: LedgerCall, services: HubServices): Promise<LedgerA
     problems: problemsOf(hub),
     orders: Object.fromEntries(states),
     ...formerOf(hub),
+    ...tenantsOf(services, id),
     ghosts: actingKinds.reduce(
       (sum, { kind }) => sum + services.resources.countMarked(kind, ghostMark(id)),
       0,
@@ -131,6 +134,24 @@ const showHub = async (call: LedgerCall, services: HubServices): Promise<LedgerA
     lane: lane && { breaker: lane.breaker, paused: lane.paused, waiting: lane.waiting },
   };
   return { json };
+};
+
+/** What is not as wanted comes first. */
+const SHOWN_TENANTS = 100;
+const tenantsOf = ({ hubRegistry }: HubServices, id: string): Pick<HubDetails, 'tenants'> => {
+  const spaces = hubRegistry?.spacesOn(id) ?? [];
+  if (spaces.length === 0) return {};
+  const waiting = spaces
+    .filter(isWaitingSpace)
+    .toSorted((left, right) => (left.since < right.since ? -1 : 1))
+    .slice(0, SHOWN_TENANTS)
+    .map(({ tenant, status, since, failure }) => ({
+      tenant,
+      state: status === 'removing' ? ('removing' as const) : ('making' as const),
+      since,
+      ...(failure === undefined ? {} : { reason: failure.reason, message: failure.message }),
+    }));
+  return { tenants: { ready: spaces.filter(({ status }) => status === 'ready').length, waiting } };
 };
 
 /** Addresses by mode that orders of before a switch are still served at. */
@@ -148,17 +169,37 @@ const problemsOf = ({ health }: RegisteredHub): HubDetails['problems'] =>
     (health[aspect]?.problems ?? []).map((problem) => ({ ...problem, since: health[aspect]?.since ?? '' })),
   );
 
-/** Orders that hold capacity on a hub, by kind and id. What the read model does not know yet is only an id. */
-const eachOrder = async (
+/** Read in one go. */
+const REFERRING = 1_000;
+
+/** Orders that hold capacity on a hub, and those that are there with another one, as a subnet is with its network. */
+const holdersOn = async (
+  hub: string,
   capacity: HubCapacityState,
   { resources }: HubServices,
+): Promise<readonly Holder[]> => {
+  const keys = new Set(claimedBy(capacity).map(holderKey));
+  let after: Referring | undefined;
+  do {
+    const page = resources.referring(hubKind.kind, hub, { ...defined({ after }), limit: REFERRING });
+    for (const { kind, id } of page) if (actingKindOf(kind) !== undefined) keys.add(holderKey({ kind, id }));
+    after = page.length < REFERRING ? undefined : page.at(-1);
+    await breathe();
+  } while (after !== undefined);
+  return [...keys].toSorted().map(holderOf);
+};
+
+/** By kind and id. What the read model does not know yet is only an id. */
+const eachOrder = async (
+  hub: string,
+  services: HubServices,
   see: (order: HubOrder) => void,
   { offset, limit } = { offset: 0, limit: Number.POSITIVE_INFINITY },
 ): Promise<number> => {
-  const holders = claimedBy(capacity).map(holderKey).toSorted().map(holderOf);
+  const holders = await holdersOn(hub, await capacityOf(hub, services), services);
   const page = holders.slice(offset, offset + limit);
   for (const [i, { kind, id }] of page.entries()) {
-    const row: ResourceRow | undefined = resources.get(kind, id, { all: true });
+    const row: ResourceRow | undefined = services.resources.get(kind, id, { all: true });
     see(row === undefined ? { kind, id, state: 'unknown' } : orderSummary(row));
     if (i % AT_ONCE === AT_ONCE - 1) await breathe();
   }
@@ -169,8 +210,7 @@ const listOrdersOf = async (call: LedgerCall, services: HubServices): Promise<Le
   const hub = await hubOf(call, services);
   const { limit, offset } = readQuery(call.query, HUB_ORDERS_QUERY);
   const items: HubOrder[] = [];
-  const capacity = await capacityOf(hub.facts.id, services);
-  const total = await eachOrder(capacity, services, (order) => items.push(order), { offset, limit });
+  const total = await eachOrder(hub.facts.id, services, (order) => items.push(order), { offset, limit });
   const next = offset + items.length;
   const more = next < total && items.length > 0;
   const json: HubOrders = { items, total, next_offset: more ? next : undefined };

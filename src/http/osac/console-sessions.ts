@@ -44,11 +44,11 @@ export const consoleSessions = (services: Services): ActionService => ({
     const write = beginWrite(call, object, services);
     const { actor } = await commandContext(call, write, where, services);
     const asked = { session: services.ids.uuidv7(), kind: machine.kind.kind, id: machine.id };
-    const { subjectId: subject } = call.principal;
+    const { subjectId: subject, tokenUntil } = call.principal;
     const { console, clientId } = wanted;
     const { requestId } = call.metadata;
     const { ticket, expiresAt } = await services.tickets.issue(
-      { ...asked, console, clientId, subject, requestId, actor },
+      { ...asked, console, clientId, subject, tokenUntil, requestId, actor },
       services.clock.now(),
     );
     return { body: JSON.stringify({ ...object, ticket, expires_at: expiresAt }) };

@@ -20,6 +20,8 @@ export type HubAdapters = {
   adapterOf(hubId: string): ManagementCluster | undefined;
   /** What looking at it showed last. Absent: nothing is known here. */
   healthOf?(hubId: string): HubHealth | undefined;
+  /** Tenants of which the hub holds something. */
+  tenantsOn?(hubId: string): readonly string[];
   /** Absent: nothing tells from here which cluster credentials lead to. */
   readonly identify?: ClusterIdentifier;
   /** True: no simulated hub may be registered here. */

@@ -103,7 +103,8 @@ const removeOnce = async <S, C extends { readonly type: string }, E extends Doma
     if (reason !== undefined) throw unfit(reason, 'STILL_IN_USE');
   };
   // First: what would stay anyway is not to be freed of its users.
-  if (!pending) refuse(blocked?.(id));
+  const holds = givenUp ? undefined : blocked?.(id);
+  if (!pending) refuse(holds);
   const users =
     kind.protectedWhileReferenced && !pending && !givenUp
       ? services.resources.referencedBy(kind.kind, id, { limit: MOST_USERS })
@@ -128,7 +129,7 @@ const removeOnce = async <S, C extends { readonly type: string }, E extends Doma
   const unreferenced = (): Rejection | undefined => {
     const late = services.resources.referencedBy(kind.kind, id, { limit: MOST_USERS });
     if (late.length > 0) return stillIn('STILL_REFERENCED', whyInUse(late));
-    const reason = blocked?.(id);
+    const reason = givenUp ? undefined : blocked?.(id);
     return reason === undefined ? undefined : stillIn('STILL_IN_USE', reason);
   };
   const exact = {

@@ -1,6 +1,6 @@
 import { subjectIdOf, vouchedSubjectIdOf } from '../../app/log/identifiers.ts';
 import type { Actor, PersonalData } from '../../app/log/metadata.ts';
-import type { VerifiedToken } from '../../app/tenancy/identity.ts';
+import { LEEWAY_S, type VerifiedToken } from '../../app/tenancy/identity.ts';
 import { PROVIDER_CLIENTS } from '../../domain/tenancy/provider-clients.ts';
 import type { Role } from '../../domain/tenancy/rights.ts';
 import type { IssuerScope } from '../../domain/tenancy/trusted-issuers.ts';
@@ -32,6 +32,8 @@ export type Principal = {
   readonly authMethod: 'jwt' | 'service-account';
   /** Empty: there was no token. */
   readonly tokenIdHash: string;
+  /** When the token is no longer accepted. */
+  readonly tokenUntil: string;
   /** Where its calls come in, for the history. Default `http`. */
   readonly via?: string;
 };
@@ -118,6 +120,7 @@ export const principalOf = (token: VerifiedToken, options: PrincipalOptions = {}
         },
     authMethod: account === undefined ? 'jwt' : 'service-account',
     tokenIdHash: token.tokenIdHash,
+    tokenUntil: new Date((token.expiresAt + LEEWAY_S) * 1000).toISOString(),
   };
 };
 

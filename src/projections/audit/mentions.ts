@@ -50,6 +50,10 @@ export const MENTIONS: { readonly [type: string]: readonly Mention[] } = {
   HubCapacityResized: [HOLDER],
   HubCapacityReleased: [HOLDER],
   HubCapacityClosed: [HUB],
+  AgentsAwaited: [HOLDER],
+  AgentsReserved: [HOLDER],
+  AgentsBound: [HOLDER],
+  AgentsReleased: [HOLDER],
   ProjectEntered: [{ streamAt: 'stream' }, { streamAt: 'left.*' }],
   AuditRead: [
     { kindAt: 'query.kind', idAt: 'query.resource_id' },
@@ -87,7 +91,10 @@ export const MENTIONS: { readonly [type: string]: readonly Mention[] } = {
 export const ASKING: ReadonlySet<string> = new Set(['AuditRead', 'AuditExportRequested']);
 
 /** Streams that belong to the object with their id beside being streams of their own. */
-export const STREAMS_OF: { readonly [category: string]: string } = { hubCapacity: 'hub' };
+export const STREAMS_OF: { readonly [category: string]: string } = {
+  agentPool: 'hub',
+  hubCapacity: 'hub',
+};
 
 /** Kinds by another name than that of their streams. */
 const KINDS: { readonly [name: string]: string } = { subject: 'user' };

@@ -54,6 +54,9 @@ export const RESOURCE_STATEMENTS = {
     WHERE kind = ?1 AND created = ?2`,
   referencedBy: `SELECT from_kind AS kind, from_id AS id FROM refs WHERE to_kind = ?1 AND to_id = ?2
     ORDER BY tenant, from_kind, from_id LIMIT ?3`,
+  referringAfter: `SELECT tenant, from_kind AS kind, from_id AS id FROM refs
+    WHERE to_kind = ?1 AND to_id = ?2 AND (tenant, from_kind, from_id) > (?3, ?4, ?5)
+    ORDER BY tenant, from_kind, from_id LIMIT ?6`,
   announcedTo: `SELECT from_kind AS kind, from_id AS id, revision FROM announced
     WHERE to_kind = ?1 AND to_id = ?2 AND position < ?3 LIMIT ?4`,
   nextReferred: `SELECT to_kind AS kind, to_id AS id FROM refs WHERE (to_kind, to_id) > (?1, ?2)
@@ -212,6 +215,8 @@ export const resourceReader = (
       rowsOf<{ kind: string; id: string }>(RESOURCE_STATEMENTS.referencedBy, kind, id, limit).toSorted(
         (one, other) => byText(one.kind, other.kind) || byText(one.id, other.id),
       ),
+    referring: (kind, id, { after = { tenant: '', kind: '', id: '' }, limit }) =>
+      rowsOf(RESOURCE_STATEMENTS.referringAfter, kind, id, after.tenant, after.kind, after.id, limit),
     announcedTo: (kind, id, { before, limit }) =>
       rowsOf(RESOURCE_STATEMENTS.announcedTo, kind, id, before, limit),
     nextReferred: ({ kind, id }) => firstOf(RESOURCE_STATEMENTS.nextReferred, kind, id),

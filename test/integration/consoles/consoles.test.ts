@@ -256,6 +256,19 @@ describe('consoles of machines', () => {
     expect(await closings(id)).to.deep.equal(['stopped', 'deleted']);
   });
 
+  it('end with the token that asked for the ticket', async () => {
+    const alice = { sub: 'alice', preferred_username: 'alice', organization: ['t1'] };
+    // Of the five seconds that clocks may differ by, two are left.
+    const user = await whole.caller({ ...alice, exp: Math.floor(Date.now() / 1000) - 3 });
+    const client = connect(await ticketFor(machine, {}, user));
+    await client.hears('# ');
+    expect(await client.ended).to.deep.equal({
+      code: 3000,
+      reason: 'the token that asked for the ticket has expired',
+    });
+    await eventually('it is recorded', async () => (await closings(machine)).at(-1) === 'unauthorized');
+  });
+
   it('a hundred at once on one machine: one of them has it', async () => {
     const tickets = await Promise.all(Array.from({ length: 100 }, () => ticketFor(machine)));
     const clients = tickets.map((ticket) => connect(ticket));

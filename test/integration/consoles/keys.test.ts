@@ -19,6 +19,7 @@ const TICKET: Ticket = {
   console: 'serial',
   clientId: 'c1',
   subject: 'ann',
+  tokenUntil: '2026-11-23T10:00:00.000Z',
   requestId: 'r1',
   actor: { subjectId: 'ann', roles: ['client'], authMethod: 'jwt', via: 'http' },
 };

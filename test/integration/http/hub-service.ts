@@ -85,6 +85,7 @@ export const startHubService = async (): Promise<HubService> => {
     ledger: {
       hubRegistry: {
         hubs: hubs.registry.hubs,
+        spacesOn: hubs.registry.spacesOn,
         get: (id) => (late.has(id) ? undefined : hubs.registry.get(id)),
         onChange: (listener) => {
           setImmediate(() => {

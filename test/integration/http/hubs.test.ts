@@ -6,6 +6,8 @@ import type { HubCapacityCommand } from '../../../src/domain/hubs/capacity.ts';
 import { DECOMMISSION_ANNOTATION } from '../../../src/domain/hubs/hub.resource.ts';
 import { listAt, objectAt, stringAt } from '../../../src/domain/json-tools.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
+import { tenantSpaceAggregate } from '../../../src/domain/kinds.ts';
+import { tenantSpaceId, type TenantSpaceCommand } from '../../../src/domain/tenancy/tenant-space.ts';
 import { commandContext, type HubFixture } from '../../support/hubs/hub-fixture.ts';
 import { manualTime } from '../../support/manual-time.ts';
 import {
@@ -316,6 +318,60 @@ describe('hubs over HTTP', () => {
     await ended(async () => (await admin('GET', `${PRIVATE}/hubs/hub-3`)).status === 404);
     const again = { id: 'hub-4', metadata: { name: 'hub-3' }, spec: { namespace: 'osac-hub' } };
     expect((await admin('POST', `${PRIVATE}/hubs`, again)).status, 'its name is free').to.equal(200);
+  });
+
+  it('a hub that is given up goes once it holds nothing of tenants; what waits there is told with its reason', async () => {
+    await register('hub-5');
+    const at = '2026-11-21T12:00:00.000Z';
+    const orders = (namespace: string) =>
+      ({ hub: 'hub-5', namespace, namespaces: [], simulated: false, controller: 'operator' }) as const;
+    const tell = (tenant: string, command: TenantSpaceCommand): Promise<unknown> =>
+      hubs.commandRunner.execute(
+        tenantSpaceAggregate,
+        tenantSpaceId('hub-5', tenant),
+        command,
+        commandContext(JSON.stringify([tenant, command]), tenant),
+      );
+    for (const tenant of ['acme', 'globex'])
+      await tell(tenant, { type: 'RequestSpace', at, tenant, ...orders('osac-hub') });
+    await tell('acme', { type: 'RecordSpaceReady', at });
+    await tell('globex', { type: 'RecordSpaceFailure', at, reason: 'Forbidden', message: 'not ours' });
+    const spaces = () => hubs.registry.spacesOn('hub-5');
+    await eventually('both are known', () => spaces().filter(({ failure }) => failure).length === 1);
+    expect((await admin('GET', `${HUBS}/hub-5`)).json['tenants']).to.deep.equal({
+      ready: 1,
+      waiting: [{ tenant: 'globex', state: 'making', since: at, reason: 'Forbidden', message: 'not ours' }],
+    });
+
+    const annotations = { [DECOMMISSION_ANNOTATION]: 'force' };
+    await admin('PATCH', `${PRIVATE}/hubs/hub-5`, { metadata: { annotations } });
+    expect((await admin('DELETE', `${PRIVATE}/hubs/hub-5`)).status).to.equal(200);
+    await ended(async () => spaces().every(({ status }) => status === 'removing'));
+    expect((await admin('GET', `${PRIVATE}/hubs/hub-5`)).status).to.equal(200);
+    for (const tenant of ['acme', 'globex']) await tell(tenant, { type: 'ConfirmSpaceRemoved', at });
+    await eventually('nothing is left', () => spaces().length === 0);
+    await ended(async () => (await admin('GET', `${PRIVATE}/hubs/hub-5`)).status === 404);
+  });
+
+  it('a hub that is given up and removes nothing of a tenant for an hour goes without it', async () => {
+    await register('hub-6');
+    const at = '2020-01-01T00:00:00.000Z';
+    const place = { hub: 'hub-6', namespace: 'osac-hub', namespaces: [], simulated: false } as const;
+    const space = tenantSpaceId('hub-6', 'acme');
+    for (const command of [
+      { type: 'RequestSpace', at, tenant: 'acme', ...place, controller: 'operator' },
+      { type: 'RemoveSpace', at },
+    ] as const)
+      await hubs.commandRunner.execute(
+        tenantSpaceAggregate,
+        space,
+        command,
+        commandContext(`six-${command.type}`, 'acme'),
+      );
+    const annotations = { [DECOMMISSION_ANNOTATION]: 'force' };
+    await admin('PATCH', `${PRIVATE}/hubs/hub-6`, { metadata: { annotations } });
+    expect((await admin('DELETE', `${PRIVATE}/hubs/hub-6`)).status).to.equal(200);
+    await ended(async () => (await admin('GET', `${PRIVATE}/hubs/hub-6`)).status === 404);
   });
 
   /** Lets hubs that are given up end, on time that passes when it is told to, until the condition holds. */

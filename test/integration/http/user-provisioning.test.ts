@@ -139,6 +139,7 @@ describe('users of callers', () => {
     visibility: { tenants: ['t1', 'shared'] },
     authMethod: 'jwt',
     tokenIdHash: 'h',
+    tokenUntil: '2026-11-23T10:00:00.000Z',
   });
   const instance = (logger = recordingLogger()) =>
     createUserProvisioning({ ...service.provisioning, logger });

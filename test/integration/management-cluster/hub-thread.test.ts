@@ -123,7 +123,7 @@ describe('thread of the simulated hubs', function () {
   it('a lost thread makes writes in flight unknown; the next call starts another', async () => {
     let lost = createWorkerChannel();
     const { hub } = open('sim-a', {
-      nextHub: () => lost.nextHub(),
+      next: () => lost.next(),
       ask: (number, question) => lost.ask(number, question),
       close: () => lost.close(),
     });

@@ -46,6 +46,17 @@ describe('a tenant on its hubs', () => {
     );
     expect(waits.length, 'all that came before it waited').to.be.within(1, ids.length);
 
+    const onHub = async () =>
+      (await people.admin('GET', `/api/ledger/v1/hubs/${hub}/orders?limit=1000`)).json;
+    const listed = JSON.stringify(await onHub());
+    for (const id of ids) expect(listed, 'what is there with its pool').to.contain(id);
+    const states = (await people.admin('GET', `/api/ledger/v1/hubs/${hub}`)).json;
+    expect(states['orders']).to.deep.include({ allocated: ids.length });
+    expect(states['tenants']).to.deep.equal({ ready: 2, waiting: [] });
+    const refused = await people.admin('DELETE', `${PRIVATE}/hubs/${hub}`);
+    expect(refused.status, refused.text).to.equal(400);
+    expect(refused.json['message']).to.match(/still holds Tenants and Namespaces of shared, t1; .* --force/);
+
     expect((await people.admin('DELETE', `${PRIVATE}/tenants/t1`)).status, 'it has objects').to.equal(400);
     for (const id of ids) ok(await people.user('DELETE', `${IPS}/${id}`));
     for (const id of ids) await people.isGone(ipAt(id));

@@ -48,7 +48,7 @@ export const createWholeService = async (
       .setProtectedHeader({ alg: 'RS256', kid: jwk.kid ?? '' })
       .setIssuer(DEVELOPMENT_ISSUER)
       .setIssuedAt()
-      .setExpirationTime('1h')
+      .setExpirationTime('exp' in claims ? (claims.exp as number) : '1h')
       .sign(await importJWK(jwk, 'RS256'));
   };
   const withHeaders = (

@@ -28,6 +28,7 @@ export const principalOf = (tenant: string | undefined): Principal => ({
   visibility: tenant === undefined ? { all: true } : { tenants: [tenant, 'shared'] },
   authMethod: 'jwt',
   tokenIdHash: 'token',
+  tokenUntil: '9999-12-31T23:59:59.999Z',
 });
 
 /** Milliseconds that a caller waits for an answer. */

@@ -70,7 +70,9 @@ describe('registry: every event type', () => {
     const first: { readonly [name: string]: string } = {
       ...Object.fromEntries(kinds.map(({ kind, events: { created } }) => [kind, created])),
       name: 'NameReserved',
+      agentPool: 'AgentDiscovered',
       hubCapacity: 'HubCapacityDeclared',
+      quota: 'QuotaCountBegan',
       retention: 'ErasureBegun',
       auditGrant: 'AuditGrantGiven',
       auditGrantNotice: 'AuditGrantNoticed',

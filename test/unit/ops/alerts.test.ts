@@ -57,6 +57,7 @@ describe('alert rules, runbooks and dashboards', () => {
       'ledger_hub_not_accepting',
       'ledger_job_status_unknown',
       'ledger_deletions_overdue',
+      'ledger_tenant_space_wait_seconds',
       'ledger_pools_with_address_shown_twice',
       'ledger_hub_problem',
       'ledger_hub_leaving_orders',

@@ -1,10 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
+import { BadSimulationSetting, isAmong } from '../../../src/adapters/simulation/settings.ts';
 import {
-  BadSimulationSetting,
   SIMULATION_KEYS,
   callSettings,
-  isAmong,
   lifeSettings,
   parseSettings,
 } from '../../../src/adapters/management-cluster/simulated/settings.ts';

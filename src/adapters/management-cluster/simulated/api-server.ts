@@ -14,7 +14,8 @@ import type { HubFile } from './hub-file.ts';
 import type { CallRequest, Tampering } from './protocol.ts';
 import { shareHosts } from './rack.ts';
 import type { ObjectRecord, Write } from './record.ts';
-import { BadSimulationSetting, lifeSettings, parseSettings, type GivenSettings } from './settings.ts';
+import { BadSimulationSetting } from '../../simulation/settings.ts';
+import { lifeSettings, parseSettings, type GivenSettings } from './settings.ts';
 
 /** The annotation that asks for a behaviour; with or without a prefix. */
 const SIMULATION_ANNOTATION = /^([^/]*\/)?simulation$/;

@@ -3,7 +3,7 @@ import { HubError, type StoredMark } from '../../../app/hubs/management-cluster.
 import type { Manifest } from '../../../domain/hubs/hub-object.ts';
 import type { HubMark } from '../../../domain/hubs/mark.ts';
 import { createApiServer, ownSettings, type Result, type Target } from './api-server.ts';
-import { decideFault, type Fault, type FaultSource } from './faults.ts';
+import { decideFault, type FaultSource, type HubFault } from './faults.ts';
 import { openHubFile, type CallRow } from './hub-file.ts';
 import { errorData, isWrite, type CallMeta, type CallRequest, type EngineAnswer } from './protocol.ts';
 import type { Outcome, Tampering } from './protocol.ts';
@@ -56,7 +56,7 @@ export const createHubEngine = (options: HubEngineOptions, monotonicMs: () => nu
 
   const api = createApiServer(file, { ...options, secret, hubSettings });
 
-  const faultFor = (request: CallRequest, target: Target, now: number, arrived: boolean): Fault => {
+  const faultFor = (request: CallRequest, target: Target, now: number, arrived: boolean): HubFault => {
     const object = target.record ?? target;
     const write = isWrite(request.op);
     const key = `${object.namespace}/${object.name}`;

@@ -19,12 +19,13 @@ import {
 } from '../../../domain/hubs/hub-object.ts';
 import { SECRET } from '../../../domain/hubs/hub-objects.ts';
 import type { JsonObject } from '../../../domain/json.ts';
+import { certainlyNotDone, EngineNotOpen } from '../../simulation/channel.ts';
+import { createFarTime } from '../../simulation/far-time.ts';
+import { withPatience } from '../../simulation/patience.ts';
 import type { Behaviour } from './behaviours/behaviour.ts';
 import {
   createInlineChannel,
   createWorkerChannel,
-  EngineFailed,
-  EngineNotOpen,
   type Ask,
   type EngineChannel,
   type Told,
@@ -34,65 +35,6 @@ import { hubError, isWrite, type CallRequest, type Tampering } from './protocol.
 import { serialPrompt } from './consoles/serial.ts';
 import { vncServer } from './consoles/vnc.ts';
 import { givenSettings, parseSettings } from './settings.ts';
-
-/**
- * Hub time of one instance: a hub has a clock of its own that does not jump. It starts at the wall clock and goes
- * on with the monotonic one; what the hub's file has already seen is never undercut.
- */
-const createHubTime = (clock: Clock) => {
-  let base = Date.parse(clock.now());
-  const start = clock.monotonicMs();
-  const now = (): number => Math.floor(base + clock.monotonicMs() - start);
-  return {
-    /** Milliseconds since 1970. */
-    now,
-    notBefore: (seen: number): void => {
-      base += Math.max(0, seen - now());
-    },
-  };
-};
-
-/**
- * Waits for `work` until the deadline or the abort signal. What then happened to a write nobody knows
- * (`unknown-outcome`); a read simply failed (`unavailable`).
- */
-const withPatience = <T>(
-  work: Promise<T>,
-  options: {
-    readonly timers: Timers;
-    readonly deadlineMs: number;
-    readonly signals: readonly AbortSignal[];
-    readonly isWrite: boolean;
-    readonly what: string;
-  },
-): Promise<T> =>
-  new Promise((resolve, reject) => {
-    const kind = options.isWrite ? 'unknown-outcome' : 'unavailable';
-    const giveUp = (reason: string): void => {
-      finish();
-      reject(new HubError(kind, `${options.what}: ${reason}`));
-    };
-    const cancel = options.timers.after(options.deadlineMs, () =>
-      giveUp(`no answer within ${options.deadlineMs} ms`),
-    );
-    const onAbort = (): void => giveUp('given up by the caller');
-    const finish = (): void => {
-      cancel();
-      for (const signal of options.signals) signal.removeEventListener('abort', onAbort);
-    };
-    for (const signal of options.signals) signal.addEventListener('abort', onAbort);
-    if (options.signals.some((signal) => signal.aborted)) return onAbort();
-    work.then(
-      (value) => {
-        finish();
-        resolve(value);
-      },
-      (error: unknown) => {
-        finish();
-        reject(error instanceof Error ? error : new Error(String(error)));
-      },
-    );
-  });
 
 export type SimulatedHubOptions = {
   readonly hubId: string;
@@ -155,8 +97,8 @@ export const createSimulatedHub = (options: SimulatedHubOptions): SimulatedHub =
     (options.inline === true
       ? createInlineChannel(() => options.clock.monotonicMs())
       : createWorkerChannel());
-  const number = channel.nextHub();
-  const time = createHubTime(options.clock);
+  const number = channel.next();
+  const time = createFarTime(options.clock);
   const watchers = new Set<Watcher>();
   const closing = new AbortController();
   setMaxListeners(0, closing.signal);
@@ -252,8 +194,7 @@ export const createSimulatedHub = (options: SimulatedHubOptions): SimulatedHub =
         timers,
         deadlineMs,
         signals,
-        isWrite: write,
-        what,
+        failure: (reason) => new HubError(write ? 'unknown-outcome' : 'unavailable', `${what}: ${reason}`),
       });
     } catch (error) {
       if (error instanceof HubError) throw error;
@@ -439,14 +380,8 @@ const wholeObject = (kind: HubObject, shown: OwnedShown): JsonObject => {
 const readSettings = (settings: string | { readonly [key: string]: string | number }) =>
   typeof settings === 'string' ? parseSettings(settings) : givenSettings(settings);
 
-/** SQLite result codes after which the transaction is certainly rolled back: BUSY, FULL, READONLY, CANTOPEN. */
-const CERTAINLY_NOT_DONE = new Set([5, 13, 8, 14]);
-
 /** The hub's own disk or thread failed. Only some failures leave no doubt that nothing was done. */
 const troubleOfOurOwn = (error: unknown, write: boolean, what: string): HubError => {
-  const sure =
-    !write ||
-    error instanceof EngineNotOpen ||
-    (error instanceof EngineFailed && CERTAINLY_NOT_DONE.has((error.errcode ?? 0) & 0xff));
+  const sure = !write || certainlyNotDone(error);
   return new HubError(sure ? 'unavailable' : 'unknown-outcome', `${what} failed`, { cause: error });
 };

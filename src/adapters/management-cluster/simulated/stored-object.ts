@@ -2,7 +2,7 @@ import type { OwnedShown } from '../../../domain/hubs/hub-object.ts';
 import type { Condition } from '../../../domain/hubs/hub-codecs.ts';
 import type { Agenda } from './agenda.ts';
 import { kubernetesTime, withCondition, type ObjectRecord } from './record.ts';
-import type { Span } from './settings.ts';
+import type { Span } from '../../simulation/settings.ts';
 
 /** One state of an object that a watcher could have seen. `gone`: this is its last one. */
 export type Version = { readonly at: number; readonly resourceVersion: number; readonly gone: boolean };

@@ -9,6 +9,7 @@ import type { JsonObject } from '../../../domain/json.ts';
 import { objectAt, stringAt } from '../../../domain/json-tools.ts';
 import { aggregateOf } from '../../../domain/kinds.ts';
 import { refused, type CreateServices, type Creation } from '../creates.ts';
+import type { HubAdapters } from '../credentials.ts';
 import { documentCreation, documentRevision } from '../documents.ts';
 import type { Change, Revision } from '../updates.ts';
 
@@ -45,6 +46,19 @@ export const hubRevision = (services: HubRevisionServices): Revision<DocumentCom
     return documentRevision.command(change);
   },
 });
+
+const NAMED = 5;
+
+/** Not by itself: taking away a tenant's namespaces takes a hub that answers, and time. */
+export const hubHoldsTenants =
+  ({ hubs }: { readonly hubs: HubAdapters }) =>
+  (id: string): string | undefined => {
+    const tenants = hubs.tenantsOn?.(id).toSorted() ?? [];
+    if (tenants.length === 0) return undefined;
+    const more = tenants.length > NAMED ? ` and ${tenants.length - NAMED} more` : '';
+    const named = tenants.slice(0, NAMED).join(', ') + more;
+    return `hub '${id}' still holds Tenants and Namespaces of ${named}; \`ledgerctl hubs remove ${id} --force\` removes them first`;
+  };
 
 const refuseClearText = (document: JsonObject): void => {
   const wrong = clearTextRejection(objectAt(document, 'spec'));

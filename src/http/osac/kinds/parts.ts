@@ -20,7 +20,7 @@ import { attachmentCreation } from './external-ip-attachment.ts';
 import { OFFERED_INSTANCES } from './compute-instance-catalog-item.ts';
 import { instanceCreation, instanceRevision } from './compute-instance.ts';
 import { externalIpCreation, hidingUnoffered, placedCreation } from './external-ip.ts';
-import { hubCreation, hubRevision } from './hub.ts';
+import { hubCreation, hubHoldsTenants, hubRevision } from './hub.ts';
 import type { KindParts, PartServices } from './kind-parts.ts';
 import { inNetworkCreation, virtualNetworkCreation } from './networks.ts';
 import { natGatewayCreation } from './nat-gateway.ts';
@@ -70,6 +70,7 @@ export const kindParts: { readonly [kind: string]: (services: PartServices) => K
   hub: (services) => ({
     creation: hubCreation(services.hubs.refusesSimulated === true),
     revision: hubRevision({ ...services, ...services.hubs }),
+    removal: { blocked: hubHoldsTenants(services) },
   }),
   natGateway: (services) => ({ creation: natGatewayCreation(services) }),
   project: (services) => ({ removal: projectRemoval(services) }),

@@ -9,7 +9,8 @@ import { sameJson } from '../../../../domain/json-tools.ts';
 import { createAgenda } from '../agenda.ts';
 import type { Labels } from '../rack.ts';
 import { REACTION_MS, type ObjectRecord } from '../record.ts';
-import { isAmong, type LifeSettings } from '../settings.ts';
+import { isAmong } from '../../../simulation/settings.ts';
+import type { LifeSettings } from '../settings.ts';
 import { createStoredObject, type OnVersion } from '../stored-object.ts';
 import { invalidObject, type Behaviour, type Cause, type Living } from './behaviour.ts';
 

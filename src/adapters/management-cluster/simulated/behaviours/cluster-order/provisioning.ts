@@ -3,7 +3,7 @@ import type { Agenda } from '../../agenda.ts';
 import type { HostedLife } from './hosted-life.ts';
 import { REACTION_MS } from '../../record.ts';
 import type { Jobs, LaunchedJob } from './jobs.ts';
-import { isAmong } from '../../settings.ts';
+import { isAmong } from '../../../../simulation/settings.ts';
 import {
   hostedNamespace,
   INFRASTRUCTURE_FINALIZER,
