@@ -17,11 +17,13 @@ import { derivedCommandId } from '../log/identifiers.ts';
 import { hubContext } from '../log/metadata.ts';
 import type { Clock, Logger, Timers } from '../ports.ts';
 import { pause } from '../process-runner/pause.ts';
-import type { Agents } from '../site/ports.ts';
+import { SiteError, type Agents } from '../site/ports.ts';
 import { ownerOf, type SiteOfHub } from './agent-effects.ts';
 
 /** Milliseconds between two looks at the site of a hub. */
 const LOOK_MS = 5_000;
+/** Rounds in which a site is looked at once that never had an agent: most hubs have none to give. */
+const ROUNDS_OF_EMPTY = 12;
 const CALL_DEADLINE_MS = 10_000;
 /** Milliseconds between two reviews of a target. */
 const REVIEW_MS = 15 * 60_000;
@@ -43,7 +45,7 @@ export const HOT_POOL_DEFAULTS: HotPoolSettings = {
 };
 
 export type KeeperPorts = {
-  readonly registry: Pick<HubRegistry, 'hubs'>;
+  readonly registry: Pick<HubRegistry, 'hubs' | 'agentPool'>;
   readonly siteOf: SiteOfHub;
   readonly commandRunner: Pick<CommandRunner, 'execute' | 'peek'>;
   /** Host types that a hub may have, besides those that its pool knows. */
@@ -66,6 +68,7 @@ export const keepAgentPools = async (ports: KeeperPorts): Promise<void> => {
   const { registry, siteOf, timers, logger, signal } = ports;
   const silent = new Set<string>();
   const reviewed = new Map<string, number>();
+  const rounds = new Map<string, number>();
   while (!signal.aborted) {
     const hubs = registry
       .hubs()
@@ -73,6 +76,9 @@ export const keepAgentPools = async (ports: KeeperPorts): Promise<void> => {
     await Promise.all(
       hubs.map(async (hub) => {
         const { id } = hub.facts;
+        const round = rounds.get(id) ?? 0;
+        rounds.set(id, round + 1);
+        if (registry.agentPool(id) === undefined && round % ROUNDS_OF_EMPTY > 0) return;
         try {
           await keepPool(hub, ports, reviewed);
           if (silent.delete(id)) logger.info({ hub: id }, 'agents of the hub are looked after again');
@@ -125,14 +131,15 @@ export const keepPool = async (
     type: 'ObserveSite',
     at: clock.now(),
     agents: shown.map(seenAgent),
-    discoveries,
+    discoveries: discoveries.flatMap((each) =>
+      each.id.startsWith(`${id}/`) ? [{ ...each, id: each.id.slice(id.length + 1) }] : [],
+    ),
     hardware,
   });
-  for (const agent of unwiped(pool, shown))
-    await site.agents.clean(agent.id, ownerOf(agent), {
-      ...options,
-      effectId: `agent-keeper/${id}/${agent.id}`,
-    });
+  for (const agent of unwiped(pool, shown)) {
+    const effectId = `agent-keeper/${id}/${agent.id}/${agent.generation ?? 0}`;
+    await site.agents.clean(agent.id, ownerOf(agent), { ...options, effectId }).catch(notOurs);
+  }
 
   for (const hostClass of Object.keys(pool.classes)) {
     const key = `${id}/${hostClass}`;
@@ -145,12 +152,17 @@ export const keepPool = async (
     }
     const at = clock.now();
     for (const { discovery, attempt } of missing(pool, hostClass, settings, at)) {
-      const wanted = { id: discoveryId(discovery, attempt), hub: id, hostClass };
+      const wanted = { id: `${id}/${discoveryId(discovery, attempt)}`, hub: id, hostClass };
       // Recorded once the site took it on: while it does not answer, no host uses up its attempts.
-      await site.discovery.discover(wanted, { ...options, effectId: `agent-keeper/${id}/${wanted.id}` });
+      await site.discovery.discover(wanted, { ...options, effectId: `agent-keeper/${wanted.id}` });
       pool = await execute({ type: 'StartDiscovery', at, discovery, hostClass, attempt }, discovery, attempt);
     }
   }
+};
+
+/** The next look takes an agent out of the pool that the site has for somebody else, or no longer. */
+const notOurs = (error: unknown): void => {
+  if (!(error instanceof SiteError) || (error.kind !== 'conflict' && error.kind !== 'refused')) throw error;
 };
 
 const seenAgent = ({ id, hostClass, links, state, cleaned, owner }: Shown[number]): SeenAgent => ({

@@ -81,6 +81,8 @@ export type HubRegistry = {
   tenantsOn(hub: string): readonly string[];
   /** What a hub holds of tenants. */
   spacesOn(hub: string): readonly HubSpace[];
+  /** Its agents, as the log has them; undefined: it never had any, and nobody wanted one. */
+  agentPool(hub: string): AgentPoolState | undefined;
   /** Called with the hub after each change (undefined: it is gone), first for each hub once ready. Returns how to stop. */
   onChange(listener: (id: string, hub: RegisteredHub | undefined) => void): () => void;
 };
@@ -279,6 +281,7 @@ export const createHubRegistry = (options: {
     tenantOf: (hub, holder) => tenants.get(hub)?.get(holderKey(holder)),
     tenantsOn: (hub) => [...(counts.get(hub)?.keys() ?? [])],
     spacesOn: spaces.on,
+    agentPool: (hub) => pools.get(hub),
     onChange: (listener) => {
       listeners.add(listener);
       if (ready) for (const [id, hub] of hubs) listener(id, hub);

@@ -184,12 +184,17 @@ const fold = (state: AgentPoolState, event: AgentPoolEvent): AgentPoolState => {
       const now = event.type === 'AgentFailed' ? 'failed' : 'retired';
       return changed(state, id, (agent) => ({ ...agent, state: now, since: at, reason }));
     }
-    case 'AgentCleaningStarted':
-      return changed(state, event.data.agent, ({ reason: _reason, ...agent }) => ({
+    case 'AgentCleaningStarted': {
+      const { agent: id, generation } = event.data;
+      const marked = generation === undefined ? {} : { generation };
+      const begun = changed(state, id, ({ reason: _reason, ...agent }) => ({
         ...agent,
+        ...marked,
         state: 'cleaning',
         since: at,
       }));
+      return { ...begun, generation: Math.max(begun.generation, generation ?? 0) };
+    }
     case 'HotPoolTargetChanged': {
       const { hostClass, ...target } = event.data;
       return withStock(state, hostClass, { ...stockOf(state, hostClass), target });

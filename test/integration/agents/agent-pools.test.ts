@@ -92,7 +92,12 @@ describe('agents of a hub', () => {
     expect(short).to.deep.include({ have: { fc430: 0 }, want: { fc430: 3 }, position: 1 });
     await keep();
     // One more than the order wants: the hot pool expects others like it, and the hub has no fifth host.
-    expect([...site.asked.keys()]).to.deep.equal(['fc430-1-1', 'fc430-2-1', 'fc430-3-1', 'fc430-4-1']);
+    expect([...site.asked.keys()]).to.deep.equal([
+      'sim-a/fc430-1-1',
+      'sim-a/fc430-2-1',
+      'sim-a/fc430-3-1',
+      'sim-a/fc430-4-1',
+    ]);
     await keep();
     expect(site.asked.size).to.equal(4);
     site.find();
@@ -214,7 +219,7 @@ describe('agents of a hub', () => {
     await time.pass(10_000);
     expect(await states()).to.deep.equal({});
     site.outage = undefined;
-    await time.pass(10_000);
+    await time.pass(60_000);
     await eventually('the agent is known', async () => (await states()).free === 1);
     keeping.abort();
     await ended;

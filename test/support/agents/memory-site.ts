@@ -64,7 +64,9 @@ export const memorySite = (hub: string, hardware: { [hostClass: string]: number 
     discovery: {
       discover: async ({ id, hostClass }) => {
         reach();
+        if (asked.has(id)) return;
         asked.set(id, hostClass);
+        hardware[hostClass] = (hardware[hostClass] ?? 1) - 1;
       },
       remaining: async ({ hostClass }) => hardware[hostClass] ?? 0,
       observe: async () => {
@@ -94,7 +96,6 @@ export const memorySite = (hub: string, hardware: { [hostClass: string]: number 
       for (const [id, hostClass] of asked) {
         const agent = `host-${hosts.size + 1}`;
         site.add(agent, hostClass);
-        hardware[hostClass] = (hardware[hostClass] ?? 1) - 1;
         found.set(id, agent);
       }
       asked.clear();
