@@ -252,6 +252,7 @@ export const poolDecider = <
     evolve: (state, { type, data }) => {
       const told = data as Told;
       const { pool } = state;
+      if (!type.startsWith(word)) return state;
       if (type === `${word}PoolCreated`) return { pool: created(told as Told & Own) };
       if (pool === undefined) return state;
       switch (type.slice(word.length)) {
