@@ -85,6 +85,7 @@ export const COMMAND_LIST: { readonly [name: string]: Listed } = {
   orders: { about: 'orders of all kinds and tenants' },
   hubs: { about: 'management clusters: register, check, close, drain, remove' },
   kafka: { about: 'the Kafka publisher: topics, progress, replays' },
+  pools: { about: 'agents, VLANs, prefixes and addresses that orders take' },
   lanes: { about: 'queues of effects: per hub, per automation of a hub, and of the scheduler' },
   pools: { about: 'pools of VLANs, prefixes and addresses' },
   projections: { about: 'read models of the instance that answers' },

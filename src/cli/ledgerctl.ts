@@ -143,6 +143,7 @@ const GROUPS: readonly Group[] = [
       (await import('./commands/hubs.ts')).addHubCommands(program, connection, { now: Date.now, pause }),
   },
   aboutService('kafka', async () => (await import('./commands/kafka.ts')).addKafkaCommands),
+  aboutService('pools', async () => (await import('./commands/pools.ts')).addPoolCommands),
   aboutService('lanes', async () => (await import('./commands/lanes.ts')).addLaneCommands),
   aboutService('pools', async () => (await import('./commands/pools.ts')).addPoolCommands),
   aboutService('projections', async () => (await import('./commands/projections.ts')).addProjectionCommands),

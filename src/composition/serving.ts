@@ -246,6 +246,7 @@ export const serve = async (
       suspect,
       hubRegistry: system.hubs,
       pools: system.pools,
+      siteOfHub: system.siteOfHub,
       hubHealth: system.hubHealth,
       hubWatches: system.observer.status,
       clusters: opened.clusters,

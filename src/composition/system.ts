@@ -6,7 +6,7 @@ import type { SnapshotStore } from '../app/commands/snapshot-store.ts';
 import type { Deployment } from '../app/deployment/deployment.ts';
 import type { Ownership } from '../app/deployment/ownership.ts';
 import { repairAddresses } from '../app/hubs/address-repair.ts';
-import { siteOfHubs } from '../app/agents/agent-effects.ts';
+import { type SiteOfHub, siteOfHubs } from '../app/agents/agent-effects.ts';
 import { type HotPoolSettings, keepAgentPools } from '../app/agents/agent-keeper.ts';
 import { repairAgents } from '../app/agents/agent-repair.ts';
 import { repairCapacity } from '../app/hubs/capacity-repair.ts';
@@ -231,6 +231,7 @@ export type System = {
   readonly commands: ResourceCommands;
   readonly readModels: ReadModels;
   readonly hubs: HubRegistry;
+  readonly siteOfHub: SiteOfHub;
   readonly pools: PoolRegistry;
   readonly hubHealth: HubHealthMonitor;
   readonly marks: HubMarks;
@@ -407,6 +408,7 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
     commands,
     readModels,
     hubs,
+    siteOfHub: siteOfHubs(hubs, sites),
     pools,
     hubHealth,
     marks,

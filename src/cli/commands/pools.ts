@@ -3,6 +3,7 @@ import type { PoolDetails, PoolHolder, PoolSummary } from '../../http/ledger/poo
 import type { Connection } from '../connection.ts';
 import { examples } from '../examples.ts';
 import { table } from '../output.ts';
+import { addAgentPoolCommands } from './agent-pools.ts';
 
 const POOLS = '/api/ledger/v1/pools';
 const KINDS = `
@@ -20,11 +21,13 @@ type SizeOptions = {
 };
 
 /** `ledgerctl pools`: what orders take VLANs, prefixes and addresses from. */
-export const addPoolCommands = (program: Command, { client, io }: Connection): void => {
+export const addPoolCommands = (program: Command, connection: Connection): void => {
+  const { client, io } = connection;
   const pools = program
     .command('pools')
-    .description('pools of VLANs, prefixes and addresses')
+    .description('pools of agents, VLANs, prefixes and addresses')
     .addHelpText('after', KINDS);
+  addAgentPoolCommands(pools, connection);
   pools
     .command('list')
     .description('all pools, with what is free, used and in quarantine')

@@ -99,6 +99,8 @@ export const OPERATOR_ACTS = [
   'kafka/topics',
   'kafka/retry',
   'kafka/replays',
+  'pools/agents/clean',
+  'pools/agents/retire',
   'lanes/pause',
   'lanes/resume',
   'orders/retry',

@@ -7,6 +7,7 @@ import { ApiError, unfit } from '../errors.ts';
 import type { Positions } from '../positions.ts';
 import { type ActServices, actRecorder } from './acts.ts';
 import { AUDIT_TREE, KEYS_BODY, type AuditTree, type NewKey } from './audit-tree-operations.ts';
+import { agentPoolRoutes, type AgentPoolServices } from './agent-pools.ts';
 import { eventRoutes, type EventServices } from './events.ts';
 import { fieldsOf, readBody, rendered } from './forms.ts';
 import type { HubServices } from './hub-services.ts';
@@ -133,6 +134,7 @@ export type LedgerServices = Omit<
     HubServices &
     KafkaServices &
     LaneServices &
+    AgentPoolServices &
     OrderServices &
     PoolServices &
     ProjectionServices &
@@ -148,6 +150,7 @@ export const ledgerRoutes = (given: LedgerServices): readonly LedgerRoute[] => {
     ...eventRoutes(services),
     ...orderRoutes(services),
     ...hubRoutes(services),
+    ...agentPoolRoutes(services),
     ...laneRoutes(services),
     ...kafkaRoutes(services),
     ...poolRoutes(services),

@@ -3,6 +3,7 @@ import type { JsonObject } from '../../domain/json.ts';
 import { listAt, objectAt, own } from '../../domain/json-tools.ts';
 import { AUDIT_DESCRIPTIONS } from '../audit/operations.ts';
 import type { ErrorName } from '../errors.ts';
+import { AGENT_POOL_DESCRIPTIONS } from '../ledger/agent-pool-operations.ts';
 import { AUDIT_TREE_DESCRIPTIONS } from '../ledger/audit-tree-operations.ts';
 import { HUB_DESCRIPTIONS } from '../ledger/hub-operations.ts';
 import { KAFKA_DESCRIPTIONS } from '../ledger/kafka-operations.ts';
@@ -25,7 +26,7 @@ const PATH_NAMES: { readonly [part: string]: { readonly [name: string]: string }
   ...Object.fromEntries(actingKinds.map(({ collection }) => [collection, ORDER])),
   hubs: { id: 'Id of the hub.' },
   lanes: { lane: '`scheduler`, `hub:<id>`, `site:<zone>`, `automation:eda:<id>` or `automation:aap:<id>`.' },
-  pools: { id: 'Id of the pool.' },
+  pools: { id: 'Id of the pool.', hub: 'Id of the hub.', agent: 'Id of the agent.' },
   projections: { name: 'Name of the read model, for example `resources`.', ...PARKED },
   kafka: { topic: 'Name of the topic, for example `osac.events.clusters.v1`.', ...PARKED },
   events: { id: 'Id of the event, or `<stream>@<revision>`.' },
@@ -45,6 +46,7 @@ const NO_DRY_RUN: ErrorName = 'UNIMPLEMENTED';
 const DESCRIPTIONS: Descriptions = {
   ...ORDER_DESCRIPTIONS,
   ...HUB_DESCRIPTIONS,
+  ...AGENT_POOL_DESCRIPTIONS,
   ...KAFKA_DESCRIPTIONS,
   ...POOL_DESCRIPTIONS,
   ...UPKEEP_DESCRIPTIONS,

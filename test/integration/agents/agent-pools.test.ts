@@ -118,6 +118,24 @@ describe('agents of a hub', () => {
     expect(await states()).to.deep.equal({ free: 2 });
   });
 
+  it('are raced for by 50 orders: ten get one each, forty wait and hold none', async () => {
+    for (let n = 0; n < 10; n += 1) site.add(`a${n}`);
+    await keep();
+    const orders = Array.from({ length: 50 }, (_, n) => `o${n}`);
+    const answers = await Promise.all(orders.map((id) => select(id, 1)));
+    const won = answers.flatMap(({ agents }) => (agents as { id: string }[] | undefined) ?? []);
+    expect(new Set(won.map(({ id }) => id)).size).to.equal(10);
+    expect(answers.filter(({ waiting }) => waiting !== undefined)).to.have.length(40);
+    expect(await states()).to.deep.equal({ bound: 10 });
+    await Promise.all(orders.map(giveBack));
+    for (let rounds = 0; rounds < 3; rounds += 1) {
+      site.wipe();
+      await keep();
+    }
+    expect(await states()).to.deep.equal({ free: 10 });
+    expect((await pool()).waiting).to.deep.equal([]);
+  });
+
   it('use up no attempt while discovery is out, and complete afterwards', async () => {
     await select('o1', 1);
     site.outage = new SiteError('unavailable', 'no route to the site');

@@ -86,6 +86,7 @@ export const startHubService = async (): Promise<HubService> => {
       hubRegistry: {
         hubs: hubs.registry.hubs,
         spacesOn: hubs.registry.spacesOn,
+        agentPool: hubs.registry.agentPool,
         get: (id) => (late.has(id) ? undefined : hubs.registry.get(id)),
         onChange: (listener) => {
           setImmediate(() => {

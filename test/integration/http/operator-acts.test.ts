@@ -2,9 +2,12 @@ import { expect } from 'chai';
 import type { RecordedEvent } from '../../../src/app/log/event-store.ts';
 import { DECISION_NAMES } from '../../../src/http/ledger/order-decisions.ts';
 import { ledgerRoutes, type LedgerServices } from '../../../src/http/ledger/routes.ts';
+import { EMPTY_POOL, evolveAgents } from '../../../src/domain/agents/pool-state.ts';
+import { agentPoolAggregate } from '../../../src/domain/kinds.ts';
+import { discovered, look, seen } from '../../support/agents/pool-words.ts';
 import { startAuditStage, type AuditStage } from '../../support/audit/stage.ts';
 import { PRIVATE, PUBLIC, textAt, type Reply } from '../../support/http/service.ts';
-import { fakeCluster } from '../../support/hubs/hub-fixture.ts';
+import { commandContext, fakeCluster } from '../../support/hubs/hub-fixture.ts';
 import { LEDGER } from './dispatching.ts';
 
 const WATCHES = { admin: `${PRIVATE}/events/watch`, alice: '/api/events/v1/events' };
@@ -24,6 +27,8 @@ const HUB = {
   health: {},
   adapter: fakeCluster('hub-1', {}),
 };
+
+const POOL = [discovered('agent-1')].reduce(evolveAgents, EMPTY_POOL);
 
 /** The parts that operators reach, each of which does nothing but be there. */
 const operated = (): Partial<LedgerServices> => {
@@ -46,7 +51,7 @@ const operated = (): Partial<LedgerServices> => {
     publisher,
     processes,
     lanes: processes,
-    hubRegistry: { hubs: () => [HUB], get: () => HUB, onChange: () => () => true },
+    hubRegistry: { hubs: () => [HUB], get: () => HUB, agentPool: () => POOL, onChange: () => () => true },
     hubHealth: { check: async () => ({ check }), checkCandidate: async () => check },
     clusters: { candidate: () => fakeCluster('tried', { close: async () => undefined }) },
     auditing: { keys: { rotate: async () => ({ vkey: 'k', since: 's' }) } },
@@ -63,6 +68,9 @@ describe('acts and looks of operators', function () {
   before(async () => {
     stage = await startAuditStage({ ledger: operated() });
     id = await stage.order(stage.alice, 'theirs');
+    const { runner } = stage.service;
+    const appeared = look([seen('agent-1')]);
+    await runner.execute(agentPoolAggregate, 'hub-1', appeared, commandContext('agent-1 appeared'));
   });
   after(() => stage.service.close());
 
@@ -86,6 +94,7 @@ describe('acts and looks of operators', function () {
     'hubs/check': { kubeconfig: KUBECONFIG, namespace: 'osac' },
     'kafka/topics/{topic}/replays': { name: 'again' },
     'store/backup': { file: '/backup/of-mallory.db' },
+    'pools/agents/{hub}/{agent}/retire': { reason: 'a broken board' },
   };
   /** Commands about a document: they are events of it. */
   const COMMANDS: { readonly [path: string]: readonly string[] } = {
@@ -93,6 +102,8 @@ describe('acts and looks of operators', function () {
     // Pauses are events of their own, too: they outlive the process.
     'lanes/{lane}/pause': ['OperatorActed', 'LanePaused'],
     'lanes/{lane}/resume': ['OperatorActed', 'LaneResumed'],
+    'pools/agents/{hub}/{agent}/retire': ['OperatorActed', 'AgentRetired'],
+    'pools/agents/{hub}/{agent}/clean': ['OperatorActed', 'AgentCleaningStarted'],
   };
 
   it('are events with their actor, whatever is done', async () => {
@@ -110,6 +121,8 @@ describe('acts and looks of operators', function () {
       const filled = path
         .replace('orders/{id}', `orders/${order}`)
         .replace('{id}', 'hub-1')
+        .replace('{hub}', 'hub-1')
+        .replace('{agent}', 'agent-1')
         .replace('{lane}', LANE.lane)
         .replace('{topic}', 'osac.events.clusters.v1')
         .replace('{stream}', 'cluster-1')
