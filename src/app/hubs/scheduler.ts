@@ -10,7 +10,7 @@ import {
   type HubCapacityCommand,
   type HubCapacityState,
 } from '../../domain/hubs/capacity.ts';
-import { namespaceOf } from '../../domain/hubs/hub-facts.ts';
+import { namespaceOf, rulesFor, type DelegatedStep, type HubFacts } from '../../domain/hubs/hub-facts.ts';
 import type { Holder } from '../../domain/holder.ts';
 import { defined, own, sameJson } from '../../domain/json-tools.ts';
 import { aggregateOf, hubCapacityAggregate } from '../../domain/kinds.ts';
@@ -57,6 +57,8 @@ export const createScheduler = (options: {
   readonly callsOf?: (hub: string) => Candidate['calls'];
   /** Simulated hubs take nothing new, also those that are registered already. */
   readonly refusesSimulated?: boolean;
+  /** What the site of a hub has for the steps that may be the ledger's. Default: nothing. */
+  readonly siteOf?: (hub: HubFacts) => Promise<OfferedSite | undefined>;
 }): EffectPort => {
   const { registry, commandRunner, clock, logger, refusesSimulated = false } = options;
 
@@ -173,7 +175,8 @@ export const createScheduler = (options: {
         return done(choice satisfies PlaceResult);
       }
       const reserved = await reserve(chosen, request, call, round, seen);
-      if (reserved) return done(resultOf(chosen, choice, request.tenant));
+      if (reserved)
+        return done(resultOf(chosen, choice, request.tenant, await options.siteOf?.(chosen.facts)));
     }
     return failed('Crowded', 'other orders were faster each time');
   };
@@ -275,7 +278,15 @@ const declarationOf = ({ facts, limits, revision }: RegisteredHub, at: string): 
   hubRevision: revision,
 });
 
-const resultOf = ({ facts }: RegisteredHub, { decision }: Placement, tenant: string): PlaceResult => ({
+/** Steps for which there is a pool, or a far side to call; names of clusters there end with the domain. */
+export type OfferedSite = { readonly steps: readonly DelegatedStep[]; readonly baseDomain: string };
+
+const resultOf = (
+  { facts }: RegisteredHub,
+  { decision }: Placement,
+  tenant: string,
+  site?: OfferedSite,
+): PlaceResult => ({
   placed: true,
   hub: facts.id,
   namespace: namespaceOf(facts, tenant),
@@ -285,9 +296,18 @@ const resultOf = ({ facts }: RegisteredHub, { decision }: Placement, tenant: str
   ...(facts.tenantNamespaces && own(facts.namespaces, tenant) === undefined
     ? { tenantNamespace: true as const }
     : {}),
-  steps: facts.steps,
+  ...stepsOf(facts, site),
   decision,
 });
+
+const stepsOf = (
+  facts: HubFacts,
+  site: OfferedSite | undefined,
+): Pick<PlaceResult & { placed: true }, 'steps' | 'site'> => {
+  const steps = rulesFor(facts, site?.steps);
+  const isOurs = Object.values(steps).includes('ledger');
+  return isOurs ? { steps, site: { zone: facts.zone, baseDomain: site?.baseDomain ?? '' } } : { steps };
+};
 
 const without = (used: CapacityClaim, held: CapacityClaim): CapacityClaim => ({
   controlPlanes: used.controlPlanes - held.controlPlanes,

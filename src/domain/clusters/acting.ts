@@ -3,6 +3,7 @@ import { NOTHING } from '../hubs/capacity.ts';
 import { byKey, defined } from '../json-tools.ts';
 import type { JsonObject, JsonValue } from '../json.ts';
 import { meterOf, type Component, type Meter } from '../metering/meter.ts';
+import type { Amounts } from '../quotas/amounts.ts';
 import { cluster } from './cluster.resource.ts';
 import { evolveCluster } from './cluster.ts';
 import type { ClusterCommand } from './commands.ts';
@@ -15,6 +16,7 @@ import { effectiveState, readyAs } from './shown-status.ts';
 import {
   type ClusterEvent,
   initialCluster,
+  isLeaving,
   isLiveCluster,
   isStoredCluster,
   type ClusterState,
@@ -108,7 +110,7 @@ const clusterOrderDetails = (state: ClusterState): OrderDetails =>
  */
 const conditionsOf = (state: StoredCluster): JsonObject => {
   if (state.status === 'deleted') return { ...state.conditions };
-  const isDeleting = state.deletionRequestedAt !== undefined;
+  const isDeleting = isLeaving(state);
   const known = state.status === 'dispatched' && !isDeleting ? state.conditions : {};
   const reason = isDeleting ? 'Deleting' : 'NotObservedYet';
   const kept = conditionName.options.map((name): [string, JsonValue] => [
@@ -161,6 +163,15 @@ const waiting = (state: StoredCluster): JsonObject => {
   };
 };
 
+/** A cluster that names no subnet has a network of its own. */
+const amountsOf = (state: ClusterState): Amounts => {
+  if (!isLiveCluster(state)) return {};
+  const { nodes } = claimOfCluster(state.nodeSets);
+  const ofClasses = Object.entries(nodes).map(([hostType, size]) => [`nodes/${hostType}`, size] as const);
+  const vlans = state.networkAttachment === undefined ? { vlans: 1 } : {};
+  return { clusters: 1, ...vlans, ...Object.fromEntries(ofClasses) };
+};
+
 /** Clusters as a kind that acts. */
 export const actingCluster: ActingKind<ClusterState, ClusterCommand, ClusterEvent> = {
   ...cluster,
@@ -189,6 +200,7 @@ export const actingCluster: ActingKind<ClusterState, ClusterCommand, ClusterEven
     details: clusterOrderDetails,
     retry: (at) => ({ type: 'RetryCluster', at }),
     cancel: (at) => ({ type: 'CancelOrder', at }),
+    abort: (at, reason) => ({ type: 'AbortOrder', at, reason }),
   },
   logged: {
     ClusterBecameReady: 'order ready',
@@ -202,4 +214,8 @@ export const actingCluster: ActingKind<ClusterState, ClusterCommand, ClusterEven
       ? { ...command, jobErrors: { correlationId, shown: tenantsSeeJobErrors } }
       : command,
   meter: clusterMeter,
+  quota: {
+    amounts: amountsOf,
+    isSettled: (state) => state.status === 'dispatched' && state.ready && state.wasReady === true,
+  },
 };

@@ -59,9 +59,54 @@ const ordered = (data: Data<'ClusterOrdered'>): ClusterState => {
 };
 
 export const selectedHub = (data: Omit<Data<'HubSelected'>, 'at'>): SelectedHub => {
-  const { hub: id, namespace, mode, simulated, controller, tenantNamespace, orderName } = data;
-  return defined({ id, namespace, mode, simulated, controller, tenantNamespace, orderName });
+  const { hub: id, namespace, mode, simulated, controller, tenantNamespace, orderName, site } = data;
+  const steps = Object.keys(data.steps).filter((step) => data.steps[step] === 'ledger');
+  return {
+    ...defined({ id, namespace, mode, simulated, controller, tenantNamespace, orderName }),
+    ...(site === undefined ? {} : { site: { ...site, steps } }),
+  };
 };
+
+/** What is known of it on a hub, and where that is. */
+const ON_ITS_HUB = [
+  'hub',
+  'uid',
+  'specPending',
+  'conditions',
+  'endpoints',
+  'readyNodes',
+  'ready',
+  'installed',
+  'notAccepting',
+  'lost',
+  'waitingFor',
+  'overdue',
+  'seen',
+  'seenAt',
+  'seenVersion',
+  'wasAvailable',
+  'asked',
+  'otherChanged',
+] as const satisfies readonly (keyof Dispatched)[];
+
+/** As it was before it was placed, but for its failure. */
+const withdrawn = (state: LiveCluster): LiveCluster => ({
+  ...(without(state as Dispatched, 'waiting', ...ON_ITS_HUB) as Order),
+  status: 'accepted',
+  finalizers: state.finalizers.filter((finalizer) => finalizer !== FULFILLMENT_FINALIZER),
+  ours: false,
+  withdrawn: true,
+});
+
+/**
+ * What is torn down is neither what it was nor looked at in detail: only what its end waits for is told. What was seen
+ * before says nothing of that. Conditions and failure are kept for those who look back.
+ */
+const leaving = (state: Dispatched): Dispatched => ({
+  ...without(state, 'changeFailed', 'endpoints', 'readyNodes', 'degraded', 'notAccepting', 'installed'),
+  ready: false,
+  seen: {},
+});
 
 /** What belongs to the order itself, whatever has become of it on a hub. */
 const OF_ORDER: Folds<LiveCluster, StoredCluster> = {
@@ -107,7 +152,9 @@ const OF_ORDER: Folds<LiveCluster, StoredCluster> = {
     return { ...observed(state), failure, failedFor };
   },
   ClusterFailureCleared: (state) => withoutFailure(observed(state)),
-  ClusterRetryRequested: (state) => withoutFailure(state),
+  ClusterAborted: (state, { at, reason }) => ({ ...state, aborted: { at, reason } }),
+  ClusterRetryRequested: (state) => without(withoutFailure(state), 'aborted', 'withdrawn'),
+  ClusterWithdrawn: withdrawn,
   ClusterDeletionRequested: (state, { at }) => ({ ...state, deletionRequestedAt: at }),
   ClusterDeleted: (state, { at, how }) => {
     const { deletionRequestedAt = at } = state;
@@ -152,9 +199,10 @@ const ON_HUB: Folds<Dispatched, Dispatched> = {
     // A change that the hub has not taken yet is not built.
     const built = (state.specPending ? state.built : undefined) ?? builtSpec(state);
     const isPresent = changeWords(built, state) === '';
-    const known = { ...without(observed(state), 'changeFailed'), ready: true, built };
+    const known = { ...without(observed(state), 'changeFailed', 'installed'), ready: true, built };
     return isPresent ? { ...known, wasReady: true } : known;
   },
+  ClusterInstalled: (state) => ({ ...observed(state), installed: true }),
   ClusterChangeFailed: (state, { at: since, version: _version, ...failed }) => ({
     ...observed(state),
     ready: true,
@@ -168,13 +216,8 @@ const ON_HUB: Folds<Dispatched, Dispatched> = {
   HubNotAccepting: (state, { since }) => ({ ...state, notAccepting: { since } }),
   ClusterLostOnHub: (state, { what, at }) => lost(observed(state), what, at),
   ClusterRetryRequested: (state) => afterLoss(without(state, 'changeFailed', 'notAccepting')),
-  // What is torn down is neither what it was nor looked at in detail: only what its end waits for is told.
-  // What was seen before says nothing of that. Conditions and failure are kept for those who look back.
-  ClusterDeletionRequested: (state) => ({
-    ...without(state, 'changeFailed', 'endpoints', 'readyNodes', 'degraded', 'notAccepting'),
-    ready: false,
-    seen: {},
-  }),
+  ClusterDeletionRequested: leaving,
+  ClusterAborted: leaving,
   ClusterDeletionOverdue: (state, { since }) => ({ ...state, overdue: { since } }),
   ClusterDeletionBlocked: (state, { waitingFor }) => ({ ...state, waitingFor }),
 };

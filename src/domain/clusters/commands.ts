@@ -30,6 +30,8 @@ export type ClusterRequest =
   | { readonly type: 'DeleteCluster'; readonly at: string }
   /** Ends an order before its dispatch; afterwards only deletion does. */
   | { readonly type: 'CancelOrder'; readonly at: string }
+  /** An operator has everything given back that was taken and made for an order that is not READY yet. */
+  | { readonly type: 'AbortOrder'; readonly at: string; readonly reason: string }
   /** An operator's "try again" on a failed order. */
   | { readonly type: 'RetryCluster'; readonly at: string }
   /** Records that credentials are about to be shown to the caller. */
@@ -102,7 +104,13 @@ export type ClusterReport =
       /** What tenants read of a failed job; absent: that it failed. */
       readonly jobErrors?: JobErrors;
     }
-  | ({ readonly type: 'RecordFailure' } & Omit<Data<'ClusterFailed'>, 'version'>)
+  | ({
+      readonly type: 'RecordFailure';
+      /** Unless it was READY once, whatever was taken and made for it is given back. */
+      readonly aborts?: true;
+    } & Omit<Data<'ClusterFailed'>, 'version'>)
+  /** What the ledger does on a cluster that runs is done. */
+  | { readonly type: 'RecordValidated'; readonly at: string }
   /** What failed for this reason came through; what else has failed, has. */
   | { readonly type: 'EndFailure'; readonly at: string; readonly reason: string }
   | ({ readonly type: 'ReportNotAccepting' } & Omit<Data<'HubNotAccepting'>, 'hub'>)

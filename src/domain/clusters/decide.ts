@@ -10,6 +10,7 @@ import {
 import { evolveCluster } from './cluster.ts';
 import { isBound, useEndpoint } from './endpoints.ts';
 import {
+  eventIf,
   initialCluster,
   isLiveCluster,
   isStoredCluster,
@@ -43,6 +44,8 @@ export const clusterDecider: Decider<ClusterState, ClusterCommand, ClusterEvent>
         return isLiveCluster(state) ? useEndpoint(state, command) : [];
       case 'CancelOrder':
         return isLiveCluster(state) ? cancel(state, command.at) : notFound(state);
+      case 'AbortOrder':
+        return isLiveCluster(state) ? abort(state, command) : notFound(state);
       case 'RetryCluster':
         return isLiveCluster(state) ? retry(state, command.at) : notFound(state);
       case 'RevealCredentials':
@@ -115,8 +118,9 @@ const requestDeletion = (state: LiveCluster, at: string): ClusterEvent[] => {
     : [requested, { type: 'ClusterDeleted', data: { at, how: 'not-dispatched' } }];
 };
 
+/** Before READY what the ledger does can be undone; what a hub does by itself ends with the cluster. */
 const cancel = (state: LiveCluster, at: string): Decision<ClusterEvent> =>
-  state.status === 'dispatched'
+  state.status === 'dispatched' && (state.hub.site === undefined || state.built !== undefined)
     ? reject(
         'failed-precondition',
         'ALREADY_DISPATCHED',
@@ -124,10 +128,43 @@ const cancel = (state: LiveCluster, at: string): Decision<ClusterEvent> =>
       )
     : requestDeletion(state, at);
 
+const ABORTED = 'Aborted';
+
+const abort = (
+  state: LiveCluster,
+  { at, reason }: Extract<ClusterRequest, { type: 'AbortOrder' }>,
+): Decision<ClusterEvent> => {
+  const refuse = (code: string, message: string): Rejection => reject('failed-precondition', code, message);
+  if (state.deletionRequestedAt !== undefined)
+    return refuse('DELETION_REQUESTED', 'the cluster is being deleted');
+  if (state.aborted !== undefined) return [];
+  if (state.status !== 'dispatched' || state.hub.site === undefined)
+    return refuse('NO_ABORT', 'the hub does every step of this order: delete the cluster instead');
+  if (state.built !== undefined)
+    return refuse('PIVOT_PASSED', 'the cluster was ready already: delete it instead');
+  const failure = { at, reason: ABORTED, message: `aborted: ${reason}`, permanent: true };
+  return [
+    ...eventIf(state.failure?.permanent !== true, 'ClusterFailed', failure),
+    { type: 'ClusterAborted', data: { at, reason } },
+  ];
+};
+
 const retry = (state: LiveCluster, at: string): Decision<ClusterEvent> => {
   if (state.deletionRequestedAt !== undefined) {
     return reject('failed-precondition', 'DELETION_REQUESTED', 'the cluster is being deleted');
   }
+  if (state.aborted !== undefined && state.withdrawn !== true)
+    return reject(
+      'failed-precondition',
+      'BEING_UNDONE',
+      'the order is still being undone: retry it after that',
+    );
+  if (state.withdrawn === true && state.externalIps !== undefined)
+    return reject(
+      'failed-precondition',
+      'ADDRESSES_RETURNED',
+      'the external IPs of the order were given back: delete the cluster and order another one',
+    );
   const changeFailed = state.status === 'dispatched' ? state.changeFailed : undefined;
   return state.failure === undefined && changeFailed === undefined
     ? reject('failed-precondition', 'NOT_FAILED', 'only a failed order can be retried')

@@ -37,7 +37,7 @@ export const useEndpoint = (state: LiveCluster, command: UseCommand): Decision<C
   const { by } = command;
   if (isHeldBy(user, holder) && by === undefined) return [];
   if (isHeldBy(user, holder) && user.by !== by) return creationUnderWay(holder);
-  if (state.deletionRequestedAt !== undefined)
+  if (state.deletionRequestedAt !== undefined || state.aborted !== undefined)
     return refuse('failed-precondition', 'DELETION_REQUESTED', `cluster '${state.name}' is being deleted`);
   if (user !== undefined && !isHeldBy(user, holder))
     return refuse(

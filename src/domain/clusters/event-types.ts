@@ -196,6 +196,8 @@ export const CLUSTER_SHAPES = {
     /** Name of the ClusterOrder on the hub. */
     orderName: text,
     decision: placementDecision,
+    /** Where the ledger does some step: the site of the hub. */
+    site: z.strictObject({ zone: text, baseDomain: text }).exactOptional(),
   },
   /**
    * No hub fits: the order waits, with the reason of each hub. Recorded when the reasons change, not on every try.
@@ -244,6 +246,8 @@ export const CLUSTER_SHAPES = {
     ingressEndpoint: text,
     ...look,
   },
+  /** The hub shows it as built. READY comes after the steps that the ledger does on a cluster that runs. */
+  ClusterInstalled: look,
   ClusterBecameReady: look,
   /** READY no longer holds because the desired size or spec changed and is being worked on. */
   ClusterReconfiguring: look,
@@ -272,6 +276,10 @@ export const CLUSTER_SHAPES = {
   /** The ClusterOrder or the HostedCluster vanished behind our back. */
   ClusterLostOnHub: { what: lost },
   // --- operator and end
+  /** Before it was ever READY: whatever was taken and made for the order is given back. */
+  ClusterAborted: { reason: text },
+  /** It was aborted, and nothing of it is left: it may be retried or deleted. */
+  ClusterWithdrawn: {},
   ClusterRetryRequested: {},
   /** Somebody was shown credentials of the cluster; recorded before they were answered. */
   ClusterCredentialsRevealed: { what: z.enum(['kubeconfig', 'password']) },

@@ -4,6 +4,7 @@ import { changeWords } from './change-words.ts';
 import type { ClusterReport } from './commands.ts';
 import {
   eventIf,
+  isLeaving,
   type ClusterEvent,
   type ConditionName,
   type ConditionState,
@@ -22,8 +23,7 @@ type Found = Extract<Assessment, { found: true }>;
 
 export const recordObservation = (state: Dispatched, report: Report): ClusterEvent[] => {
   if (isOvertaken(state.seenVersion, report)) return [];
-  const events =
-    state.deletionRequestedAt === undefined ? whileWanted(state, report) : whileLeaving(state, report);
+  const events = isLeaving(state) ? whileLeaving(state, report) : whileWanted(state, report);
   const [first, ...others] = events;
   if (first === undefined || report.version === undefined) return events;
   const { version } = report;
@@ -143,7 +143,9 @@ const verdictEvents = (state: Dispatched, { at, jobErrors }: Report, { verdict }
       return [
         ...cleared(isCleared),
         ...recovered,
-        ...eventIf(!ready || !isBuilt, 'ClusterBecameReady', { at }),
+        ...(isOursToFinish(state)
+          ? eventIf(state.installed !== true, 'ClusterInstalled', { at })
+          : eventIf(!ready || !isBuilt, 'ClusterBecameReady', { at })),
       ];
     }
     case 'progressing': {
@@ -170,6 +172,11 @@ const verdictEvents = (state: Dispatched, { at, jobErrors }: Report, { verdict }
       return [];
   }
 };
+
+/** The ledger has something to do on it once it runs; a cluster that was READY once has had that. */
+const isOursToFinish = ({ built, hub }: Dispatched): boolean =>
+  built === undefined && hub.site?.steps.some((step) => AFTER_INSTALL.includes(step)) === true;
+const AFTER_INSTALL: readonly string[] = ['post-install', 'validation'];
 
 /** It is the first of each reason that is told; the ones after it are further tries. */
 export const isTold = (

@@ -4,6 +4,7 @@ import { FULFILLMENT_FINALIZER } from '../hubs/hub-object.ts';
 import { reject, type Decision, type Rejection } from '../decider.ts';
 import { own, sameJson } from '../json-tools.ts';
 import {
+  isLeaving,
   isLiveCluster,
   type ClusterState,
   type Dispatched,
@@ -39,7 +40,7 @@ const recordApplied = (
   state: Dispatched,
   { at, uid, name, generation, fields = [] }: Report<'RecordApplied'>,
 ): ClusterEvent[] => {
-  if (state.deletionRequestedAt !== undefined) return [];
+  if (isLeaving(state)) return [];
   const { id: hub, orderName: known } = state.hub;
   const order = { at, hub, orderName: name ?? known };
   const waits = state.waiting !== undefined;
@@ -57,7 +58,7 @@ const recordApplied = (
 
 /** An order that was not sent before is sent now: its deletion has something to do on the hub from here on. */
 const selectHub = (state: LiveCluster, command: Report<'SelectHub'>): Decision<ClusterEvent> => {
-  if (state.deletionRequestedAt !== undefined) return deletionRequested();
+  if (isLeaving(state)) return deletionRequested();
   const { type: _type, again, ...data } = command;
   const selected: ClusterEvent = { type: 'HubSelected', data };
   const { at, hub, orderName } = data;
@@ -73,7 +74,7 @@ const selectHub = (state: LiveCluster, command: Report<'SelectHub'>): Decision<C
 
 const defer = (state: LiveCluster, command: Report<'DeferPlacement'>): Decision<ClusterEvent> => {
   const { at, message, decision } = command;
-  if (state.deletionRequestedAt !== undefined) return [];
+  if (isLeaving(state)) return [];
   const { waiting } = state;
   const runs = isRunning(state);
   const same =
@@ -94,24 +95,30 @@ export const reasonsOf = (decision: PlacementDecision): object =>
 
 const recordFailure = (
   state: LiveCluster,
-  { type: _type, ...failure }: Report<'RecordFailure'>,
+  { type: _type, aborts, ...failure }: Report<'RecordFailure'>,
 ): ClusterEvent[] => {
-  if (state.deletionRequestedAt !== undefined) return [];
+  if (isLeaving(state)) return [];
   // A deadline says less than what was told before.
   const isDeadline = !failure.permanent && failure.detail === undefined;
   if (isRunning(state))
     return isDeadline && state.changeFailed !== undefined ? [] : changeFailed(state, failure.at, failure);
   const isKnown = (isDeadline && state.failure?.detail !== undefined) || isTold(state, failure);
-  return eventIf(!isKnown, 'ClusterFailed', failure);
+  const { at, reason } = failure;
+  return [
+    ...eventIf(!isKnown, 'ClusterFailed', failure),
+    ...eventIf(aborts === true, 'ClusterAborted', { at, reason }),
+  ];
 };
 
 const confirmAbsence = (
   state: LiveCluster,
   { at, unsent }: Report<'ConfirmAbsence'>,
 ): Decision<ClusterEvent> => {
-  if (state.deletionRequestedAt === undefined) {
+  if (!isLeaving(state)) {
     return reject('failed-precondition', 'NOT_DELETING', 'no deletion of this cluster was requested');
   }
+  if (state.deletionRequestedAt === undefined)
+    return eventIf(state.withdrawn !== true, 'ClusterWithdrawn', { at });
   // One that was never sent had to wait for others that go first.
   if (state.status !== 'dispatched')
     return eventIf(state.finalizers.length === 0 && usersOf(state).length === 0, 'ClusterDeleted', {
@@ -146,19 +153,22 @@ const OF_ORDER: Records<LiveCluster> = {
 const ON_HUB: Records<Dispatched> = {
   RecordApplied: recordApplied,
   RecordObservation: recordObservation,
-  ReportNotAccepting: ({ notAccepting, deletionRequestedAt, hub: { id: hub } }, { at, since }) =>
-    eventIf((notAccepting ?? deletionRequestedAt) === undefined, 'HubNotAccepting', { at, hub, since }),
-  ReportLost: ({ lost, deletionRequestedAt }, { at, what }) =>
-    eventIf(lost !== what && deletionRequestedAt === undefined, 'ClusterLostOnHub', { at, what }),
+  ReportNotAccepting: (state, { at, since }) => {
+    const isNews = state.notAccepting === undefined && !isLeaving(state);
+    return eventIf(isNews, 'HubNotAccepting', { at, hub: state.hub.id, since });
+  },
+  ReportLost: (state, { at, what }) =>
+    eventIf(state.lost !== what && !isLeaving(state), 'ClusterLostOnHub', { at, what }),
+  RecordValidated: (state, { at }) =>
+    eventIf(state.installed === true && !isLeaving(state), 'ClusterBecameReady', { at }),
   RecordPrepared: ({ hub: { id: hub, orderName } }, { at, created }) =>
     eventIf(created.length > 0, 'ClusterSpacePrepared', { at, created, hub, orderName }),
   RecordAutomationRequest: recordRequest,
   RecordJob: recordJob,
-  ReportDeletionOverdue: ({ overdue, deletionRequestedAt }, { type: _type, ...late }) =>
-    eventIf(overdue === undefined && deletionRequestedAt !== undefined, 'ClusterDeletionOverdue', late),
-  BlockDeletion: ({ deletionRequestedAt, waitingFor: known }, { at, waitingFor }) =>
-    eventIf(deletionRequestedAt !== undefined && !sameJson(known, waitingFor), 'ClusterDeletionBlocked', {
-      at,
-      waitingFor,
-    }),
+  ReportDeletionOverdue: (state, { type: _type, ...late }) =>
+    eventIf(state.overdue === undefined && isLeaving(state), 'ClusterDeletionOverdue', late),
+  BlockDeletion: (state, { at, waitingFor }) => {
+    const isNews = isLeaving(state) && !sameJson(state.waitingFor, waitingFor);
+    return eventIf(isNews, 'ClusterDeletionBlocked', { at, waitingFor });
+  },
 };

@@ -58,7 +58,11 @@ export const CLUSTER_SENTENCES: Sentences = {
     'The hub shows something new.',
   ControlPlaneBecameAvailable: (data) =>
     `The control plane is available${from(textOf(data['apiUrl']), ' at ')}.`,
+  ClusterInstalled: 'The hub has built the cluster; the ledger sets it up and validates it.',
   ClusterBecameReady: 'The cluster is ready.',
+  ClusterAborted: (data) =>
+    `The order is undone: everything that was taken and made for it is given back${because(data)}.`,
+  ClusterWithdrawn: 'Everything that was taken and made for the order is given back.',
   ClusterReconfiguring: 'A change of the cluster is being carried out.',
   ClusterDegraded: (data) => `The cluster is degraded${because(data)}.`,
   ClusterRecovered: 'The cluster has recovered.',
@@ -208,29 +212,57 @@ export const CLUSTER_DEEDS: { readonly [effect: string]: string } = {
   resize: 'reserve room for the change',
   delete: 'delete the order on its hub',
   release: 'free its room on the hub',
+  agents: 'take nodes from the pool of the hub',
+  'undo-agents': 'give its nodes back to be wiped',
+  vlan: 'take a VLAN from its pool',
+  'undo-vlan': 'give its VLAN back',
+  l2: 'set up its VLAN on the switches',
+  'undo-l2': 'remove its VLAN from the switches',
+  ports: 'bind the ports of its nodes',
+  'undo-ports': 'reset the ports of its nodes',
+  'agent-addresses': 'see the addresses of its nodes',
+  prefix: 'take a prefix from its pool',
+  'undo-prefix': 'give its prefix back',
+  l3: 'set up its prefix, DHCP and gateway',
+  'undo-l3': 'remove its prefix, DHCP and gateway',
+  'l3-bind': 'bind its prefix to its VLAN',
+  'undo-l3-bind': 'release its prefix from its VLAN',
+  'public-addresses': 'see its external IPs',
+  nat: 'lead its external IPs to it',
+  'undo-nat': 'take its external IPs away from it',
+  dns: 'write its DNS records',
+  'undo-dns': 'remove its DNS records',
+  'dns-propagated': 'see its DNS records on every name server',
+  'post-install-certificates': 'set up certificates',
+  'post-install-operators': 'set up operators',
+  'post-install-authentication': 'set up authentication',
+  'validation-nodes': 'validate its nodes',
+  'validation-operators': 'validate its operators',
+  'validation-clusterversion': 'validate its version',
+  'validation-applications': 'validate its applications',
+  'make-addresses': 'make its external IPs',
+  'remove-addresses': 'remove its external IPs',
 };
 
 /** What it means that a timer fired. */
 export const CLUSTER_TIMERS: { readonly [timer: string]: string } = {
+  'site-retry': 'A step was told to wait; the ledger asks again.',
   'reconsider-hub': 'The order was not sent to its hub for a while; another hub may take it.',
 };
 
-/**
- * Who does which step by the hub's registration, and what comes of it: none of these steps is done by the
- * ledger itself yet, and a simulated hub plays all of them whatever the rule.
- */
+/** Which rule holds for each step of the order. A simulated hub plays what nobody else does. */
 const stepsOf = (hub: string, rules: JsonObject): string => {
   const by = (rule: string): string =>
     Object.keys(rules)
       .filter((step) => rules[step] === rule)
       .join(', ');
   if (Object.keys(rules).length === 0) return '';
-  if (isSimulatedHub(hub))
+  if (isSimulatedHub(hub) && by('ledger') === '')
     return ` The simulated hub "${hub}" plays every step itself (${Object.keys(rules).join(', ')}): nothing real is set up.`;
   const parts = [
     from(by('hub'), `hub "${hub}" does `),
     from(by('none'), 'left out: '),
-    from(by('ledger'), 'assigned to the ledger (not done in this release): '),
+    from(by('ledger'), 'the ledger does '),
   ];
   return ` Steps of the order: ${parts.filter((part) => part !== '').join('; ')}.`;
 };

@@ -67,6 +67,10 @@ export type Order = Omit<Data<'ClusterOrdered'>, 'at' | 'displayName' | 'descrip
   /** Our finalizer stands: from the start of dispatch until absence was observed. */
   readonly ours: boolean;
   readonly deletionRequestedAt?: string;
+  /** What was taken and made for it is given back. */
+  readonly aborted?: { readonly at: string; readonly reason: string };
+  /** All of that was given back. */
+  readonly withdrawn?: true;
   readonly failure?: Omit<Data<'ClusterFailed'>, 'at' | 'version'>;
   /** Reasons that were told of the present failure, the first one first. */
   readonly failedFor?: readonly string[];
@@ -86,8 +90,10 @@ export type Order = Omit<Data<'ClusterOrdered'>, 'at' | 'displayName' | 'descrip
 /** What of an order its cluster is built by. */
 export type BuiltSpec = Pick<Order, 'nodeSets' | 'version' | 'sshPublicKey' | 'pullSecret' | 'network'>;
 
-export type SelectedHub = Omit<Data<'HubSelected'>, 'at' | 'hub' | 'steps' | 'decision'> & {
+export type SelectedHub = Omit<Data<'HubSelected'>, 'at' | 'hub' | 'steps' | 'decision' | 'site'> & {
   readonly id: string;
+  /** Absent: the hub does every step. `steps`: those that the ledger does. */
+  readonly site?: NonNullable<Data<'HubSelected'>['site']> & { readonly steps: readonly string[] };
 };
 export type Endpoints = Omit<Data<'ControlPlaneBecameAvailable'>, 'at' | 'version'>;
 type ChangeFailure = Omit<Data<'ClusterChangeFailed'>, 'at' | 'version'>;
@@ -101,6 +107,8 @@ export type Progress = {
   readonly endpoints?: Endpoints;
   readonly readyNodes?: { readonly [nodeSet: string]: number };
   readonly ready: boolean;
+  /** The hub built it; what the ledger does after that is not done yet. */
+  readonly installed?: true;
   /** The spec that it was READY with last; absent while it was never built. */
   readonly built?: BuiltSpec;
   /** The present change failed, and the cluster runs as before. */
@@ -154,6 +162,10 @@ export const initialCluster = (): ClusterState => ({ status: 'absent' });
 
 export const isStoredCluster = (state: ClusterState): state is StoredCluster =>
   state.status !== 'absent' && state.status !== 'abandoned';
+
+/** It is deleted or aborted: nothing more is begun for it. */
+export const isLeaving = ({ deletionRequestedAt, aborted }: StoredCluster): boolean =>
+  deletionRequestedAt !== undefined || aborted !== undefined;
 
 export const isLiveCluster = (state: ClusterState): state is LiveCluster =>
   isStoredCluster(state) && state.status !== 'deleted';

@@ -53,6 +53,8 @@ export type HubFacts = {
   readonly pacing?: { readonly callsPerSecond: number; readonly burst: number };
   /** Resolved: every delegated step has its rule. */
   readonly steps: { readonly [Step in DelegatedStep]: StepRule };
+  /** Steps whose rule nobody stated. */
+  readonly unstated: readonly DelegatedStep[];
 };
 
 /** Undefined when the hub is absent; a hub being deleted is still a fact, the scheduler filters it out. */
@@ -84,7 +86,21 @@ export const hubFacts = (facts: Pick<DocumentFacts, 'id' | 'document'>): HubFact
     steps: Object.fromEntries(
       DELEGATED_STEPS.map((step) => [step, (stringAt(steps, step) || fallback) as StepRule]),
     ) as HubFacts['steps'],
+    unstated: DELEGATED_STEPS.filter((step) => stringAt(steps, step) === ''),
   };
+};
+
+/**
+ * What holds for an order that is placed there now. A simulated hub whose steps are not stated does those by itself for
+ * which its site has nothing (`offered`: it has).
+ */
+export const rulesFor = (
+  { steps, unstated }: Pick<HubFacts, 'steps' | 'unstated'>,
+  offered: readonly DelegatedStep[] = [],
+): HubFacts['steps'] => {
+  const rule = (step: DelegatedStep): StepRule =>
+    steps[step] === 'ledger' && unstated.includes(step) && !offered.includes(step) ? 'hub' : steps[step];
+  return Object.fromEntries(DELEGATED_STEPS.map((step) => [step, rule(step)])) as HubFacts['steps'];
 };
 
 const automationFacts = (automation: JsonObject): AutomationFacts => {

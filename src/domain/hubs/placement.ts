@@ -92,6 +92,8 @@ export type PlaceResult =
       readonly decision: PlacementDecision;
       /** The namespace is the tenant's own and made when first needed. */
       readonly tenantNamespace?: true;
+      /** Where the ledger does some step: the site of the hub. */
+      readonly site?: { readonly zone: string; readonly baseDomain: string };
     } & Pick<HubFacts, 'namespace' | 'mode' | 'controller' | 'simulated' | 'steps'>)
   | Extract<Placement, { placed: false }>;
 

@@ -70,6 +70,8 @@ export type Declaration<
  */
 export type Step<R, Command> = {
   readonly name: string;
+  /** Named by a declaration that lets others do some of its steps: whose turn it is shows beside the step. */
+  readonly rule?: string;
   /**
    * `forward` (default): not while a refusal halts the run, nor once it is aborted; `live`: until deletion is asked for;
    * `deletion`: from then on; `undo`: in a deletion or an abort, unless the pivot is done.

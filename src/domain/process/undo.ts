@@ -12,7 +12,7 @@ export const undoneKind = (kind: string): string | undefined =>
   kind.startsWith('undo-') ? kind.slice('undo-'.length) : undefined;
 
 /** It is to be undone: an attempt was started, and was not undone since. */
-const isBegun = ({ effects }: AnyRun, kind: string): boolean =>
+export const isBegun = ({ effects }: AnyRun, kind: string): boolean =>
   effects[kind] !== undefined && effects[kind].status !== 'undone';
 
 const undoInstance = ({ undos }: AnyRun, kind: string): string => String(undos[kind] ?? 0);

@@ -276,19 +276,22 @@ describe('summaries', () => {
     );
   });
 
-  it('do not say that the ledger does a step which it has no part for', () => {
+  it('say who does each step of an order', () => {
     const steps = ['agents', 'dns', 'install'];
     const rules = (rule: string) => Object.fromEntries(steps.map((step) => [step, rule]));
     const told = (hub: string, assigned: object): string =>
       summaryOf('HubSelected', { hub, steps: assigned as JsonObject }).replace(/^.*? candidates\. /, '');
     expect(told('sim-east-1', rules('ledger'))).to.equal(
+      'Steps of the order: the ledger does agents, dns, install.',
+    );
+    expect(told('sim-east-1', rules('hub'))).to.equal(
       'The simulated hub "sim-east-1" plays every step itself (agents, dns, install): nothing real is set up.',
     );
     expect(told('hub-1', rules('hub'))).to.equal(
       'Steps of the order: hub "hub-1" does agents, dns, install.',
     );
     expect(told('hub-1', { agents: 'hub', dns: 'none', install: 'ledger' })).to.equal(
-      'Steps of the order: hub "hub-1" does agents; left out: dns; assigned to the ledger (not done in this release): install.',
+      'Steps of the order: hub "hub-1" does agents; left out: dns; the ledger does install.',
     );
   });
 });

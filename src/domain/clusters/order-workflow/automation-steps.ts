@@ -14,13 +14,14 @@ import {
 } from './automation.ts';
 import {
   automationMode,
-  isAbsent,
+  isGone,
   isController,
   isDispatched,
   onItsHub,
   provisionWording,
   type OrderRun,
 } from './run.ts';
+import { isLeft } from './site-run.ts';
 import { statusText, wantedStatus } from './wanted-status.ts';
 import {
   asJson,
@@ -137,11 +138,15 @@ const onJob = (run: OrderRun, operation: string, job: RunningJob | undefined): C
   return onAutomation(run, operation, { job: { id, workflow } });
 };
 
-const watching = (phase: 'live' | 'deletion'): Step => ({
+const watching = (phase: 'live' | 'undo'): Step => ({
   name: `watch-job-${phase}`,
   phase,
   effect: 'job',
-  needed: (run) => automationMode(run) === 'aap' && watchedJob(run) !== undefined && !isAbsent(run),
+  needed: (run) =>
+    isLeft(run) === (phase === 'undo') &&
+    automationMode(run) === 'aap' &&
+    watchedJob(run) !== undefined &&
+    !isGone(run),
   work: (run) => ({ everyMs: READ_BUSY_MS, call: onJob(run, 'job', watchedJob(run)?.job) }),
 });
 
@@ -168,13 +173,17 @@ export const jobShown = (
 };
 
 /** Written only when it changes; nothing is read back from it. */
-const writing = (phase: 'live' | 'deletion'): Step => ({
+const writing = (phase: 'live' | 'undo'): Step => ({
   name: `write-status-${phase}`,
   phase,
-  after: phase === 'deletion' ? ['delete'] : [],
+  after: phase === 'undo' ? ['delete'] : [],
   effect: 'status',
   rules: { mayBeRefused: false },
-  needed: (run) => isController(run) && wantedStatus(run) !== undefined && !isAbsent(run),
+  needed: (run) =>
+    isLeft(run) === (phase === 'undo') &&
+    isController(run) &&
+    wantedStatus(run) !== undefined &&
+    !isGone(run),
   done: (run) =>
     !isUnresolved(run.effects['status']) && run.done['status']?.facts?.['status'] === statusText(run),
   work: (run, since) => {
@@ -231,7 +240,7 @@ export const UNDOING: readonly Step[] = [
   }),
   {
     name: 'cancel-job',
-    phase: 'deletion',
+    phase: 'undo',
     effect: 'cancel',
     after: ['settle-trigger'],
     needed: (run) => isRunning(askedOf(run).provision?.job),
@@ -242,11 +251,11 @@ export const UNDOING: readonly Step[] = [
   },
   {
     name: 'trigger-delete',
-    phase: 'deletion',
+    phase: 'undo',
     effect: 'undo',
     after: ['delete', 'settle-trigger', 'cancel-job'],
     needed: (run) => isAutomated(run) && isDispatched(run),
-    done: (run) => isAskedToUndo(run) || needsNoTeardown(run) || isAbsent(run),
+    done: (run) => isAskedToUndo(run) || needsNoTeardown(run) || isGone(run),
     work: (run) =>
       seenOf(run).deleting === true && !isRunning(askedOf(run).provision?.job)
         ? request(run, 'deprovision', { wording: String(run.cycle), repeats: 0 })
@@ -255,26 +264,26 @@ export const UNDOING: readonly Step[] = [
   },
   {
     name: 'trigger-delete-again',
-    phase: 'deletion',
+    phase: 'undo',
     effect: 'undo',
     after: ['trigger-delete'],
     needed: isAskedToUndo,
     done: (run) =>
-      isAbsent(run) ||
+      isGone(run) ||
       seenOf(run).deleting !== true ||
       (!isUnresolved(run.effects['undo']) && repeatedRequest(run, 'deprovision') === undefined),
     work: (run) => request(run, 'deprovision', repeatedRequest(run, 'deprovision')),
   },
-  watching('deletion'),
-  writing('deletion'),
+  watching('undo'),
+  writing('undo'),
   {
     name: 'finish',
-    phase: 'deletion',
+    phase: 'undo',
     rules: { attempts: 30 },
     after: ['delete', 'settle-trigger', 'trigger-delete'],
     needed: isController,
     done: (run) =>
-      isAbsent(run) || run.effects['finish']?.status === 'done' || seenOf(run).deleting === undefined,
+      isGone(run) || run.effects['finish']?.status === 'done' || seenOf(run).deleting === undefined,
     work: (run) =>
       mayFinish(run) || isUnresolved(run.effects['finish'])
         ? { call: onHub(run, 'releaseObject', orderRef(run)) }

@@ -1,5 +1,6 @@
 import { GONE_SOON, removeObjects } from '../../made-objects.ts';
 import { OWN_BACKOFF } from '../../process/effects.ts';
+import { isBegun, UNDO } from '../../process/undo.ts';
 import type { OverdueTimes } from '../../process/run.ts';
 import { CLUSTER_CATEGORY } from '../cluster.ts';
 import type { ClusterCommand } from '../commands.ts';
@@ -7,19 +8,25 @@ import { hostedText } from '../observation.ts';
 import { boundObjects, isBound } from '../endpoints.ts';
 import { isRunning } from './automation.ts';
 import { UNDOING } from './automation-steps.ts';
-import { isAbsent, isDispatched, mayBeOnHub, onItsHub, orderOf, type OrderRun } from './run.ts';
+import { isAbsent, isDispatched, isGone, mayBeOnHub, onItsHub, orderOf, type OrderRun } from './run.ts';
+import { siteOf } from './site-run.ts';
+import { HOSTED_GONE, SITE_STEPS } from './site-steps.ts';
 import { observeCall, onHub, orderRef, releaseCall, settling, type Step } from './work.ts';
 
 const MINUTE = 60_000;
 /** From the deletion until the HostedCluster is gone, and from there until nothing is left. */
 const TEARDOWN_DEADLINE_MS = 120 * MINUTE;
 const CLEANUP_DEADLINE_MS = 20 * MINUTE;
+/** From there until the site has everything back. */
+const GIVE_BACK_DEADLINE_MS = 30 * MINUTE;
 
 /** What a deletion waits for: our own job first, then what the hub shows, then what does not get through. */
 const waitingFor = (run: OrderRun): readonly string[] => {
   const { problem } = run;
   const stuck = problem === undefined ? [] : [`${problem.reason}: ${problem.message}`];
-  const shown = (onItsHub(run)?.waitingFor ?? []).filter((what) => SHOWN.some((of) => what.startsWith(of)));
+  const shown = (isGone(run) ? [] : (onItsHub(run)?.waitingFor ?? [])).filter((what) =>
+    SHOWN.some((of) => what.startsWith(of)),
+  );
   return [...ownJob(run), ...withoutOwnJobs(run, shown), ...stuck];
 };
 
@@ -58,9 +65,9 @@ export const DELETION: readonly Step[] = [
   {
     // Nothing is attached to what is taken down.
     name: 'remove-addresses',
-    phase: 'deletion',
+    phase: 'undo',
     rules: { backoff: GONE_SOON },
-    needed: (run) => isBound(orderOf(run)),
+    needed: (run) => isBound(orderOf(run)) && siteOf(run) === undefined,
     work: (run) => ({
       call: removeObjects({ kind: CLUSTER_CATEGORY, id: run.id }, boundObjects(orderOf(run))),
       instance: 0,
@@ -69,15 +76,16 @@ export const DELETION: readonly Step[] = [
   {
     // One that was never sent is gone then.
     name: 'confirm-unsent',
-    phase: 'deletion',
+    phase: 'undo',
     after: ['remove-addresses'],
-    needed: ({ subject }) => subject.status === 'accepted' || subject.status === 'placed',
+    needed: ({ subject, ending }) =>
+      ending !== undefined && (subject.status === 'accepted' || subject.status === 'placed'),
     tell: (_run, at) => ({ type: 'ConfirmAbsence', at, unsent: true }),
   },
   {
     /** Again where it is back: a write that was given up arrived only after the deletion had found nothing. */
     name: 'delete',
-    phase: 'deletion',
+    phase: 'undo',
     after: ['settle-apply', 'remove-addresses'],
     needed: mayBeOnHub,
     work: (run) => ({
@@ -88,42 +96,92 @@ export const DELETION: readonly Step[] = [
   ...UNDOING,
   {
     name: 'report-blocked',
-    phase: 'deletion',
+    phase: 'undo',
     needed: (run) => !isAbsent(run) && waitingFor(run).length > 0,
     tell: (run, at) => ({ type: 'BlockDeletion', at, waitingFor: waitingFor(run) }),
   },
   {
     name: 'teardown',
-    phase: 'deletion',
+    phase: 'undo',
     after: ['delete'],
     needed: mayBeOnHub,
-    done: (run) => isAbsent(run) || isHostedGone(run),
+    done: (run) => isGone(run) || isHostedGone(run),
     deadline: { ms: TEARDOWN_DEADLINE_MS, onOverdue: reportOverdue },
   },
   {
     name: 'cleanup',
-    phase: 'deletion',
+    phase: 'undo',
     after: ['delete', 'teardown'],
     needed: mayBeOnHub,
-    done: isAbsent,
+    done: isGone,
     deadline: { ms: CLEANUP_DEADLINE_MS, onOverdue: reportOverdue },
   },
   {
+    // Only waited for: what its nodes are attached to goes after them.
+    name: HOSTED_GONE,
+    phase: 'undo',
+    after: ['delete', 'settle-apply'],
+    needed: (run) => siteOf(run) !== undefined && mayBeOnHub(run),
+    done: isGone,
+  },
+  {
+    // Nothing leads to an address that is given back.
+    name: 'return-addresses',
+    phase: 'undo',
+    effect: 'remove-addresses',
+    rules: { backoff: GONE_SOON },
+    after: [HOSTED_GONE, 'undo-dns', 'undo-nat'],
+    needed: (run) => isBound(orderOf(run)) && siteOf(run) !== undefined,
+    work: (run) => ({
+      call: removeObjects({ kind: CLUSTER_CATEGORY, id: run.id }, boundObjects(orderOf(run))),
+      instance: 0,
+    }),
+  },
+  {
+    name: 'give-back',
+    phase: 'undo',
+    after: [HOSTED_GONE, 'cleanup'],
+    needed: (run) => siteOf(run) !== undefined,
+    done: (run) =>
+      SITE_STEPS.every(({ name, undo }) => undo === undefined || !isBegun(run, name)) || run.undoing !== true,
+    deadline: { ms: GIVE_BACK_DEADLINE_MS, onOverdue: reportOverdue },
+  },
+  {
     name: 'confirm-absence',
-    phase: 'deletion',
-    after: ['delete'],
-    needed: isDispatched,
+    phase: 'undo',
+    after: ['delete', HOSTED_GONE, 'return-addresses', UNDO],
+    needed: (run) => run.ending !== undefined && isDispatched(run),
     done: isAbsent,
     // What may be there is confirmed to be gone by a look.
-    tell: (run, at) => (mayBeOnHub(run) ? undefined : { type: 'ConfirmAbsence', at, unsent: true }),
+    tell: (run, at) => {
+      if (!mayBeOnHub(run)) return { type: 'ConfirmAbsence', at, unsent: true };
+      return run.memo.gone === true ? { type: 'ConfirmAbsence', at } : undefined;
+    },
   },
   {
     name: 'release',
-    phase: 'deletion',
+    phase: 'undo',
     rules: { backoff: OWN_BACKOFF },
     after: ['settle-place', 'confirm-absence'],
-    needed: (run) => run.effects['place'] !== undefined,
+    needed: (run) => run.ending !== undefined && run.effects['place'] !== undefined,
     work: (run) => ({ call: releaseCall(run), instance: run.cycle }),
+  },
+  {
+    // Of an order that was aborted: its retry may ask for a place at once.
+    name: 'release-aborted',
+    phase: 'undo',
+    effect: 'release',
+    rules: { backoff: OWN_BACKOFF },
+    after: ['settle-place', HOSTED_GONE, 'return-addresses', UNDO],
+    needed: (run) => run.ending === undefined && run.effects['place'] !== undefined,
+    work: (run) => ({ call: releaseCall(run), instance: run.cycle }),
+  },
+  {
+    name: 'confirm-withdrawal',
+    phase: 'undo',
+    after: ['release-aborted'],
+    needed: (run) => run.ending === undefined,
+    tell: (_run, at) => ({ type: 'ConfirmAbsence', at }),
   },
 ];
 

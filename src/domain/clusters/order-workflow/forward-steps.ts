@@ -1,7 +1,7 @@
 import { defined, listAt, numberAt, stringAt, textOf } from '../../json-tools.ts';
 import type { JsonObject } from '../../json.ts';
 import { BACKOFF, isUnresolved, later, OWN_BACKOFF } from '../../process/effects.ts';
-import { makeObjects } from '../../made-objects.ts';
+import { MAKING_BACKOFF, makeObjects } from '../../made-objects.ts';
 import { CLUSTER_CATEGORY } from '../cluster.ts';
 import { orderName } from '../cluster-order-manifest.ts';
 import { autoObjects } from '../endpoints.ts';
@@ -17,12 +17,15 @@ import {
   isApplied,
   isDispatched,
   isSent,
+  onItsHub,
   orderOf,
   sameClaim,
   wantedClaim,
   type ObservedStep,
   type OrderRun,
 } from './run.ts';
+import { BEFORE_APPLY, SITE_STEPS } from './site-steps.ts';
+import { SITE_TASKS } from './site-tasks.ts';
 import { applyCall, asJson, placeCall, resizeCall, type Step } from './work.ts';
 
 const MINUTE = 60_000;
@@ -163,7 +166,7 @@ export const FORWARD: readonly Step[] = [
   {
     // They wait for it to be placed, and it does not wait for them: what somebody attached instead stops no order.
     name: 'make-addresses',
-    rules: { backoff: BACKOFF, mayBeRefused: false },
+    rules: { backoff: MAKING_BACKOFF, attempts: 3, mayBeRefused: false },
     needed: (run) => orderOf(run).externalIps !== undefined,
     work: (run) => ({
       call: makeObjects({ kind: CLUSTER_CATEGORY, id: run.id }, autoObjects(orderOf(run))),
@@ -173,9 +176,10 @@ export const FORWARD: readonly Step[] = [
   resizing('resize-up', ['place'], claimBeforeApply, (run, claim) =>
     isApplied(run) ? sameClaim(run.memo.held, claim) : holds(run, claim),
   ),
+  ...SITE_STEPS,
   {
     name: 'apply',
-    after: ['place', 'resize-up'],
+    after: ['place', 'resize-up', ...BEFORE_APPLY],
     /** Until its hub took it, an order may go to another one: only while it is certain that no attempt came through. */
     rules: (run) => {
       if (isSent(run)) return {};
@@ -223,5 +227,9 @@ export const FORWARD: readonly Step[] = [
     'NodesTimedOut',
     'the nodes did not become ready',
   ),
-  awaited('ready', ['nodes'], READY_DEADLINE_MS, 'InstallTimedOut', 'the cluster did not become ready'),
+  ...SITE_TASKS,
+  {
+    ...awaited('ready', ['nodes'], READY_DEADLINE_MS, 'InstallTimedOut', 'the cluster did not become ready'),
+    done: (run) => hasReached(run, 'ready') || onItsHub(run)?.installed === true,
+  },
 ];

@@ -6,28 +6,20 @@ import { assess, type Assessment } from '../observation.ts';
 import type { ClusterObservation } from '../observed.ts';
 import { versionOf } from '../observed-version.ts';
 import { jobShown } from './automation-steps.ts';
-import {
-  desiredOf,
-  hasReached,
-  hubOf,
-  isAbsent,
-  isSent,
-  mayBeOnHub,
-  onItsHub,
-  type OrderRun,
-} from './run.ts';
+import { desiredOf, hasReached, hubOf, isGone, isSent, mayBeOnHub, onItsHub, type OrderRun } from './run.ts';
 import { ownJob, withoutOwnJobs } from './deletion-steps.ts';
+import { isLeft, siteOf } from './site-run.ts';
 import { observeCall, READ_BUSY_MS, READ_READY_MS, type Step } from './work.ts';
 
 /** The timed read: the only source of degradation and loss (OSAC's operator). */
-export const reading = (phase: 'live' | 'deletion'): Step => ({
+export const reading = (phase: 'live' | 'undo'): Step => ({
   name: `read-${phase}`,
   phase,
   effect: 'read',
-  after: phase === 'deletion' ? ['delete'] : [],
-  needed: (run) => (phase === 'live' ? isSent(run) : mayBeOnHub(run) && !isAbsent(run)),
+  after: phase === 'undo' ? ['delete'] : [],
+  needed: (run) => (phase === 'live' ? !isLeft(run) && isSent(run) : mayBeOnHub(run) && !isGone(run)),
   work: (run) => ({
-    everyMs: run.ending === undefined && hasReached(run, 'ready') ? READ_READY_MS : READ_BUSY_MS,
+    everyMs: !isLeft(run) && hasReached(run, 'ready') ? READ_READY_MS : READ_BUSY_MS,
     call: observeCall(run),
     together: 'compareObjects',
   }),
@@ -43,8 +35,8 @@ const look = (
   observation: ClusterObservation | undefined,
   at: string,
 ): ClusterCommand | undefined => {
-  const isExpected = run.ending === undefined ? isSent(run) : isDeletionSent(run);
-  if (!isExpected || observation === undefined || isAbsent(run)) return undefined;
+  const isExpected = isLeft(run) ? isDeletionSent(run) : isSent(run);
+  if (!isExpected || observation === undefined || isGone(run)) return undefined;
   // An order may have been meant for another hub before: what is seen there is not this one.
   if (observation.hub !== undefined && observation.hub !== hubOf(run)?.id) return undefined;
   const assessment = assess(observation, desiredOf(run));
@@ -55,7 +47,7 @@ const look = (
     version: versionOf(observation),
     askedAt: observation.askedAt,
     settles: run.effects['apply']?.status === 'refused' ? true : undefined,
-    waitingFor: run.ending === undefined ? undefined : waitingFor(run, assessment),
+    waitingFor: isLeft(run) ? waitingFor(run, assessment) : undefined,
   });
 };
 
@@ -71,26 +63,38 @@ export const confirm = (run: OrderRun, shown: JsonObject, at: string): ClusterCo
   if (report?.type !== 'RecordObservation') return report;
   const what = missingIn(report.assessment, run);
   if (what === undefined) return report;
-  if (run.ending === undefined) return { type: 'ReportLost', at, what };
+  if (!isLeft(run)) return { type: 'ReportLost', at, what };
   // A look from before the deletion was sent cannot confirm absence. One that was made for it names it: the clocks
   // of two
   // machines do not tell which came first.
-  const isForIt = run.effects['check']?.id.endsWith(`.${run.done['delete']?.at ?? ''}`) === true;
-  return what === 'cluster-order' && isForIt ? { type: 'ConfirmAbsence', at } : report;
+  const isConfirmed = what === 'cluster-order' && isForDeletion(run);
+  // What the ledger has done for it beside the hub goes first.
+  return isConfirmed && siteOf(run) === undefined ? { type: 'ConfirmAbsence', at } : report;
 };
 
-const missingIn = (assessment: Assessment, { ending }: OrderRun): Lost | undefined => {
+const isForDeletion = (run: OrderRun): boolean =>
+  run.effects['check']?.id.endsWith(`.${run.done['delete']?.at ?? ''}`) === true;
+
+/** What of a look is kept: that nothing is left on the hub. */
+export const keep = (run: OrderRun, shown: JsonObject): JsonObject => {
+  const observation = observationOf(shown);
+  const isExpected = siteOf(run) !== undefined && isLeft(run) && isDeletionSent(run) && isForDeletion(run);
+  if (!isExpected || observation === undefined) return {};
+  const assessment = assess(observation, desiredOf(run));
+  return !assessment.found && assessment.left === undefined ? { gone: true } : {};
+};
+
+const missingIn = (assessment: Assessment, run: OrderRun): Lost | undefined => {
   // Gone is what has left nothing behind: a HostedCluster without its order still runs.
-  if (!assessment.found)
-    return ending !== undefined && assessment.left !== undefined ? undefined : 'cluster-order';
+  if (!assessment.found) return isLeft(run) && assessment.left !== undefined ? undefined : 'cluster-order';
   return assessment.verdict.kind === 'hosted-cluster-lost' ? 'hosted-cluster' : undefined;
 };
 
 /** What the last look shows to be missing, and when it did first. A look that ends a deletion comes after it was sent. */
 export const suspicion = (run: OrderRun): string | undefined => {
   const { seen, seenAt = '', lost, ours } = onItsHub(run) ?? {};
-  if (seen?.missing === undefined || ours !== true) return undefined;
-  if (run.ending === undefined) return seen.missing === lost ? undefined : `${seen.missing}.${seenAt}`;
+  if (seen?.missing === undefined || ours !== true || isGone(run)) return undefined;
+  if (!isLeft(run)) return seen.missing === lost ? undefined : `${seen.missing}.${seenAt}`;
   return isDeletionSent(run) ? `${seen.missing}.${seenAt}.${run.done['delete']?.at ?? ''}` : undefined;
 };
 

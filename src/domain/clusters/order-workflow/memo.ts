@@ -2,8 +2,25 @@ import type { CapacityClaim } from '../../hubs/capacity-events.ts';
 import { defined, stringAt, without } from '../../json-tools.ts';
 import { isUnresolved, kindOfEffect } from '../../process/effects.ts';
 import type { FoldedEvent } from '../../workflow.ts';
-import { PLACEMENT_DEADLINE, PLACEMENT_RETRY, RECONSIDER_HUB, retryDueAt } from './timers.ts';
-import { isCertainlyUnsent, isNeverTaken, isSent, type Memo, type OrderRun } from './run.ts';
+import { DEADLINE } from '../../process/evolve.ts';
+import {
+  PLACEMENT_DEADLINE,
+  PLACEMENT_RETRY,
+  RECONSIDER_HUB,
+  retryDueAt,
+  SITE_RETRY,
+  askingAt,
+  EARLY_MS,
+} from './timers.ts';
+import {
+  hubOf,
+  INITIAL_MEMO,
+  isCertainlyUnsent,
+  isNeverTaken,
+  isSent,
+  type Memo,
+  type OrderRun,
+} from './run.ts';
 
 export const evolveMemo = (before: Memo, event: FoldedEvent, run: OrderRun, success?: string): Memo => {
   const at = stringAt(event.data, 'at');
@@ -32,8 +49,17 @@ const ofCluster = (memo: Memo, { type, data }: FoldedEvent, run: OrderRun, at: s
       };
     case 'ClusterRetryRequested':
       return { ...startedOver(memo, run), triesSince: at };
+    case 'HubSelected': {
+      const { site } = hubOf(run) ?? {};
+      return site === undefined
+        ? without(memo, 'site')
+        : { ...memo, site: { hub: stringAt(data, 'hub'), ...site } };
+    }
     case 'ClusterDeletionRequested':
+    case 'ClusterAborted':
       return without(memo, 'waiting', 'told');
+    case 'ClusterWithdrawn':
+      return { ...INITIAL_MEMO, ...defined({ site: memo.site }) };
     case 'ClusterOrderSeen':
       return {
         ...memo,
@@ -70,6 +96,10 @@ const ofRun = (memo: Memo, { type, data }: FoldedEvent, run: OrderRun, at: strin
   }
   if (type === 'RunRetried' && run.ending === undefined) return { ...startedOver(memo, run), triesSince: at };
   if (type !== 'TimerFired') return memo;
+  if (timerId === `${DEADLINE}agent-addresses`) return { ...memo, rebinds: (memo.rebinds ?? 0) + 1 };
+  if (timerId === SITE_RETRY) {
+    return { ...memo, asked: { ...memo.asked, ...askingAt(run, at) } };
+  }
   if (timerId === PLACEMENT_DEADLINE) return { ...memo, placementOverdue: true };
   if (timerId === RECONSIDER_HUB && isCertainlyUnsent(run)) {
     return {
@@ -84,14 +114,15 @@ const ofRun = (memo: Memo, { type, data }: FoldedEvent, run: OrderRun, at: strin
   return { ...without(memo, 'waiting'), waitedOut: (memo.waitedOut ?? 0) + (woken ? 0 : 1) };
 };
 
-/** Timers run on the monotonic clock: one that is due may be recorded a little before its wall-clock time. */
-const EARLY_MS = 1_000;
-
 /** As the new cycle of the run: what was tried before counts no more. */
 const startedOver = (before: Memo, run: OrderRun): Memo => {
-  const { backs, changes, triesSince, held, waitedOut, replacing } = before;
-  const again = isNeverTaken(run) && before.foundThere === undefined && !isUnresolved(run.effects['apply']);
-  const kept = { changes, triesSince, held, waitedOut, replacing: again ? true : replacing };
+  const { backs, changes, triesSince, held, waitedOut, replacing, site } = before;
+  const again =
+    site === undefined &&
+    isNeverTaken(run) &&
+    before.foundThere === undefined &&
+    !isUnresolved(run.effects['apply']);
+  const kept = { changes, triesSince, held, waitedOut, site, replacing: again ? true : replacing };
   return { drift: 0, backs, ...defined(kept) };
 };
 
@@ -105,6 +136,7 @@ const succeeded = (before: Memo, { type }: FoldedEvent, kind: string, run: Order
       : before;
   // Which claim it is, our own fact of the attempt says.
   const held = defined({ held: facts?.['claim'] as CapacityClaim | undefined });
+  if (kind === 'check') return result?.['gone'] === true ? { ...memo, gone: true } : memo;
   if (kind === 'apply') return applied(memo, facts?.['generation'], run);
   if (kind !== 'place' && kind !== 'resize') return memo;
   if (type === 'PlacementDeferred' || result?.['placed'] === false || result?.['resized'] === false) {

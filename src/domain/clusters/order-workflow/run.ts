@@ -45,6 +45,19 @@ export type Memo = {
   readonly reconsidered?: number;
   /** The hub holds it already, in a way that it refuses. */
   readonly foundThere?: true;
+  /** Where the ledger does steps of it. */
+  readonly site?: {
+    readonly hub: string;
+    readonly zone: string;
+    readonly baseDomain: string;
+    readonly steps: readonly string[];
+  };
+  /** How many answers each step had that was to wait, when it was last time to ask again. */
+  readonly asked?: { readonly [step: string]: number };
+  /** How often the nodes showed no address in time. */
+  readonly rebinds?: number;
+  /** Its deletion was sent, and a look after that has found nothing of it. */
+  readonly gone?: true;
   /** How often it was there again after its deletion. */
   readonly backs: number;
   /** What was tried too often, until it succeeds; then the reason that no longer holds. */
@@ -107,6 +120,9 @@ export const isRetryUnsent = (run: OrderRun): boolean =>
 
 /** Nothing of the order is left on the hub, and the cluster knows. */
 export const isAbsent = (run: OrderRun): boolean => onItsHub(run)?.ours !== true;
+
+/** Nothing of it is left on the hub, whatever is left beside it. */
+export const isGone = (run: OrderRun): boolean => isAbsent(run) || run.memo.gone === true;
 
 export const isDispatched = ({ subject }: OrderRun): boolean =>
   subject.status === 'dispatched' || (subject.status === 'deleted' && subject.hub !== undefined);

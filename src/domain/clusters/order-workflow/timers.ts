@@ -1,8 +1,9 @@
 import { durationMs } from '../../iso-duration.ts';
-import { defined } from '../../json-tools.ts';
+import { defined, own } from '../../json-tools.ts';
 import { doubled, later, type Backoff } from '../../process/effects.ts';
 import type { Problem } from '../../process/run.ts';
 import { waitingWords } from '../room-words.ts';
+import { siteOf, waitOf } from './site-run.ts';
 import { isCertainlyUnsent, orderOf, type Memo, type OrderRun } from './run.ts';
 
 /** Placing again is tried at growing intervals; a hub's news wakes it at once and makes no interval longer. */
@@ -43,6 +44,42 @@ export const unplaced = (run: OrderRun): Problem | undefined => {
 };
 
 /**
+ * A step that was told to wait asks again: when it was told to, or at growing intervals. What is short may take long, and
+ * its pool wakes the order; what is on its way takes seconds.
+ */
+export const SITE_RETRY = 'site-retry';
+const SHORT: Backoff = { firstMs: 60_000, maxMs: 30 * 60_000 };
+const ON_ITS_WAY: Backoff = { firstMs: 1_000, maxMs: 60_000 };
+const SCARCE: readonly string[] = ['quota', 'agents', 'vlan', 'prefix'];
+
+/** Steps that were told to wait, and have not asked since. */
+const waitsOf = (run: OrderRun) =>
+  Object.keys(run.since).flatMap((step) => {
+    const wait = own(run.done, step) === undefined ? undefined : waitOf(run, step);
+    if (wait === undefined || wait.isOver) return [];
+    const { at, until, times } = wait;
+    const isScarce = SCARCE.includes(step);
+    const soonest = later(at, doubled(isScarce ? SHORT : ON_ITS_WAY, times - 1));
+    return [{ ...wait, isScarce, dueAt: until > soonest ? until : soonest }];
+  });
+
+const siteRetryAt = (run: OrderRun): string | undefined =>
+  waitsOf(run)
+    .map(({ dueAt }) => dueAt)
+    .toSorted()[0];
+
+/** Which of them ask now. A time at which none is due is that of a pool's news. */
+export const askingAt = (run: OrderRun, at: string): { readonly [step: string]: number } => {
+  const waits = waitsOf(run);
+  const due = waits.filter(({ dueAt }) => Date.parse(dueAt) <= Date.parse(at) + EARLY_MS);
+  const asking = due.length > 0 ? due : waits.filter(({ isScarce }) => isScarce);
+  return Object.fromEntries(asking.map(({ step, times }) => [step, times]));
+};
+
+/** Timers run on the monotonic clock: one that is due may be recorded a little before its wall-clock time. */
+export const EARLY_MS = 1_000;
+
+/**
  * An order goes to another hub by itself until its deployment has started: one that waits
  * for long to be sent asks for a place again, and stays where it is unless that hub takes nothing and another one does.
  */
@@ -52,11 +89,14 @@ const RECONSIDER: Backoff = { firstMs: 60_000, maxMs: 10 * 60_000 };
 export const timersOf = (run: OrderRun): { readonly [timerId: string]: string } => {
   const [retry, placeBy] = [retryDueAt(run.memo), placementDueAt(run)];
   const since = run.since['apply'];
-  const reconsiders = since !== undefined && run.ending === undefined && isCertainlyUnsent(run);
+  // Its nodes and networks are on the site of its hub.
+  const reconsiders =
+    since !== undefined && run.ending === undefined && isCertainlyUnsent(run) && siteOf(run) === undefined;
   const wait = doubled(RECONSIDER, run.memo.reconsidered ?? 0);
   return defined({
     [PLACEMENT_RETRY]: retry,
     [PLACEMENT_DEADLINE]: placeBy,
     [RECONSIDER_HUB]: reconsiders ? later(since, wait) : undefined,
+    [SITE_RETRY]: siteRetryAt(run),
   });
 };

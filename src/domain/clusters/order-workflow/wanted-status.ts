@@ -1,6 +1,6 @@
 import { own } from '../../json-tools.ts';
 import { nodeRequestsOf } from '../cluster-order-manifest.ts';
-import type { AutomationPurpose, ConditionName, RunningJob } from '../state.ts';
+import { isLeaving, type AutomationPurpose, type ConditionName, type RunningJob } from '../state.ts';
 import type { ClusterOrderStatus } from '../hub-objects.ts';
 import { onItsHub, type Dispatched, type OrderRun } from './run.ts';
 
@@ -31,9 +31,10 @@ export const wantedStatus = (run: OrderRun): WantedStatus | undefined => {
 };
 
 /** A look has found it, and none has missed it since. */
-const isShown = ({ seen, conditions, deletionRequestedAt, lost }: Dispatched): boolean => {
+const isShown = (state: Dispatched): boolean => {
+  const { seen, conditions, lost } = state;
   if (seen.missing === 'cluster-order' || seen.left !== undefined || lost === 'cluster-order') return false;
-  return deletionRequestedAt === undefined ? Object.keys(conditions).length > 0 : seen.deleting !== undefined;
+  return isLeaving(state) ? seen.deleting !== undefined : Object.keys(conditions).length > 0;
 };
 
 /** One text for one status; empty: none. */
@@ -49,12 +50,12 @@ const phaseOf = ({ seen, failure, ready }: Dispatched): WantedStatus['phase'] =>
 };
 
 const conditionsOf = (state: Dispatched): WantedStatus['conditions'] => {
-  const { deletionRequestedAt, failure, ready: isReady, conditions, endpoints } = state;
+  const { failure, ready: isReady, conditions, endpoints } = state;
   const observed = (type: string, name: ConditionName) => {
     const { status, reason, message } = conditions[name] ?? NOT_SEEN;
     return shown(type, status === 'True', reasonWord(reason), message);
   };
-  const isDeleting = deletionRequestedAt !== undefined;
+  const isDeleting = isLeaving(state);
   const isUp = endpoints !== undefined;
   const goesOn = isReady ? 'AsExpected' : 'Progressing';
   const progress = failure === undefined ? goesOn : 'ProvisioningFailed';

@@ -116,7 +116,7 @@ export const settling = (
   more: Partial<Step> = {},
 ): Step => ({
   name: `settle-${effect}`,
-  phase: 'deletion',
+  phase: 'undo',
   effect,
   done: (run) => !isUnresolved(run.effects[effect]),
   work: (run) => ({ call: callOf(run) }),

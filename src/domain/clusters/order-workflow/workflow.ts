@@ -11,7 +11,7 @@ import { type ClusterEvent, isStoredCluster, type ClusterState } from '../state.
 import { AUTOMATION_LIVE } from './automation-steps.ts';
 import { DELETION } from './deletion-steps.ts';
 import { FORWARD } from './forward-steps.ts';
-import { confirm, observe, reading, suspicion } from './looking-steps.ts';
+import { confirm, keep, observe, reading, suspicion } from './looking-steps.ts';
 import { evolveMemo } from './memo.ts';
 import {
   hubOf,
@@ -23,6 +23,9 @@ import {
   type OrderRun,
 } from './run.ts';
 import { PLACEMENT_RETRY, RECONSIDER_HUB, timersOf, unplaced } from './timers.ts';
+import { isUndoneOnFailure } from './site-run.ts';
+import { SITE_STEPS } from './site-steps.ts';
+import { SITE_TASKS } from './site-tasks.ts';
 import { observeCall, type Step } from './work.ts';
 
 /** An automation that cannot be asked about a job for so long is told of. */
@@ -49,10 +52,14 @@ const LIVE: readonly Step[] = [
     tell: (run) => {
       const problem = problemOf(run);
       if (problem === undefined) return undefined;
-      const { at, reason, message, permanent } = problem;
+      const { at, reason, message, effect } = problem;
       const isOurs = problem === run.problem;
       const failure = isOurs ? { message: failureSentence(reason), detail: message } : { message };
-      return { type: 'RecordFailure', at, reason, ...failure, permanent };
+      // What was tried as often as it may be on a site, has failed.
+      const isFinal = problem.permanent || [...SITE_STEPS, ...SITE_TASKS].some(({ name }) => name === effect);
+      const aborts = isOurs && isFinal && isUndoneOnFailure(run);
+      const permanent = problem.permanent || aborts;
+      return { type: 'RecordFailure', at, reason, ...failure, permanent, ...(aborts ? { aborts } : {}) };
     },
   },
   {
@@ -62,13 +69,13 @@ const LIVE: readonly Step[] = [
   },
 ];
 
-const STEPS: readonly Step[] = [
+export const CLUSTER_STEPS: readonly Step[] = [
   ...FORWARD,
   ...LIVE,
   ...AUTOMATION_LIVE,
   reading('live'),
   ...DELETION,
-  reading('deletion'),
+  reading('undo'),
 ];
 
 export const CLUSTER_ORDER = 'clusterOrder';
@@ -86,7 +93,7 @@ const lifts = (run: OrderRun, { of, type }: FoldedEvent): boolean =>
  */
 export const clusterOrderWorkflow = stepWorkflow<ClusterState, ClusterCommand, ClusterEvent, Memo>({
   name: CLUSTER_ORDER,
-  stateVersion: 8,
+  stateVersion: 9,
   subject: {
     category: CLUSTER_CATEGORY,
     types: clusterEventTypes.map(({ type }) => type),
@@ -96,16 +103,17 @@ export const clusterOrderWorkflow = stepWorkflow<ClusterState, ClusterCommand, C
   begins: isStoredCluster,
   ends: (cluster) =>
     isStoredCluster(cluster) && cluster.deletionRequestedAt !== undefined ? 'gone' : undefined,
+  aborts: (cluster) => isStoredCluster(cluster) && cluster.aborted !== undefined,
   retries: (run, { type, data }) =>
     type === 'ClusterRetryRequested' ||
     (type === 'TimerFired' && data['timerId'] === RECONSIDER_HUB && isCertainlyUnsent(run)),
   lifts,
   halts: unplaced,
   memo: { initial: INITIAL_MEMO, evolve: evolveMemo },
-  steps: STEPS,
+  steps: CLUSTER_STEPS,
   timers: timersOf,
   observe,
-  check: { call: observeCall, wanted: suspicion, record: confirm },
+  check: { call: observeCall, wanted: suspicion, record: confirm, keep },
   // Whatever may make room: a hub came, changed or is well again, or somebody gave capacity back.
   wakes: [
     {

@@ -3,14 +3,17 @@ import type { ClusterObservation } from '../../../../src/domain/clusters/observe
 import type { PlaceResult } from '../../../../src/domain/hubs/placement.ts';
 import { clusterDecider } from '../../../../src/domain/clusters/decide.ts';
 import { clusterEventTypes } from '../../../../src/domain/clusters/event-types.ts';
-import { clusterOrderWorkflow } from '../../../../src/domain/clusters/order-workflow/workflow.ts';
-import { hubFacts } from '../../../../src/domain/hubs/hub-facts.ts';
+import {
+  CLUSTER_STEPS,
+  clusterOrderWorkflow,
+} from '../../../../src/domain/clusters/order-workflow/workflow.ts';
+import { hubFacts, rulesFor } from '../../../../src/domain/hubs/hub-facts.ts';
 import { createStepRun, done } from '../../../support/domain/step-run.ts';
 import { decision, HUB, ID, ordered } from './samples.ts';
 
 export { done, failed, refused, unknown } from '../../../support/domain/step-run.ts';
 
-const { steps } = hubFacts({ id: HUB, document: {} });
+const steps = rulesFor(hubFacts({ id: HUB, document: {} }));
 /** Types that nobody outside is told of. */
 const INTERNAL = new Set(
   clusterEventTypes.filter(({ audience }) => audience === 'internal').map(({ type }) => type),
@@ -37,7 +40,7 @@ export const createOrderRun = () => {
       return reaction;
     },
   };
-  const base = createStepRun(noting, clusterDecider, { id: ID });
+  const base = createStepRun(noting, clusterDecider, { id: ID, steps: CLUSTER_STEPS });
   const run = {
     ...base,
     /** Carries out what is told; the types of these commands and of those that inputs have led to since the last call. */

@@ -56,7 +56,7 @@ describe('cluster order: the way to READY', () => {
     run.perform('place', done(placedOn()));
     const selected = run.clusterEvents().find(({ type }) => type === 'HubSelected');
     expect(selected?.data).to.deep.include({ hub: HUB });
-    expect(selected?.data).to.have.nested.property('steps.agents', 'ledger');
+    expect(selected?.data).to.have.nested.property('steps.agents', 'hub');
   });
   it('takes every answer once', () => {
     const run = createOrderRun();
