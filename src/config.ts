@@ -105,7 +105,7 @@ const fields = {
       .string()
       .min(1, 'must name a directory')
       .transform((path) => resolve(path)),
-    'Directory of the embedded store, the read models and the simulated hubs. One process at a time may use it.',
+    'Directory of the embedded store, the read models, the simulated hubs and the simulated sites. One process at a time may use it.',
   ),
   secretsDir: field(
     'LEDGER_SECRETS_DIR',

@@ -60,6 +60,9 @@ const nameOfRecord = ({ name, type, values }: DnsRecord): string =>
  * Effect port `site`: what an order asks of the site of a zone. All of it may be repeated; `observe` mode does the same
  * as `perform`, since each write changes nothing where it has been done.
  *
+ * Every operation names {zone, owner}, and what it is about: `l2-…` {network}, `ports-…` {ports}, `l3-create` and `l3-delete`
+ * {network}, `l3-bind` and `l3-unbind` {binding}, `nat-…` {nats}, `dns-…` {records}, `task` {task}.
+ *
  * - `l2-create`, `ports-bind`, `l3-create`, `l3-bind`, `nat-ensure`, `dns-ensure` → {} once the site shows it, or
  *   {waiting, missing}. `dns-propagated` → {} once every server answers, or {waiting, missing}.
  * - `l2-delete`, `ports-reset`, `l3-delete`, `l3-unbind`, `nat-remove`, `dns-remove` → {left}: what the site still shows of

@@ -12,6 +12,10 @@ export type SiteRegistry = {
   zones(): readonly string[];
 };
 
+/** Lanes of the effects on a site: switches, routers, name servers and tasks fail apart from each other. */
+export const lanesOfSite = (zone: string): readonly string[] =>
+  ['fabric', 'l3', 'dns', 'tasks'].map((part) => `site:${zone}:${part}`);
+
 export const createSiteRegistry = (
   hubs: Pick<HubRegistry, 'get' | 'hubs' | 'ready'>,
   sites: Sites = { of: () => undefined },

@@ -171,9 +171,6 @@ export const apiVersionOf = ({ group, version }: ObjectType): string =>
 export const laneOf = (hub: string, kind?: Pick<OwnedObject, 'kind' | 'ownLane'>): string =>
   kind?.ownLane === true ? `hub:${hub}:${kind.kind}` : `hub:${hub}`;
 
-/** Lane of the effects on the site of a zone. */
-export const siteLane = (zone: string): string => `site:${zone}`;
-
 /** Field of an object that holds what we write. */
 export const fieldOfObject = ({ stored }: Pick<OwnedObject, 'stored'>): string => stored?.field ?? 'spec';
 

@@ -25,7 +25,9 @@ const PATH_NAMES: { readonly [part: string]: { readonly [name: string]: string }
   orders: ORDER,
   ...Object.fromEntries(actingKinds.map(({ collection }) => [collection, ORDER])),
   hubs: { id: 'Id of the hub.' },
-  lanes: { lane: '`scheduler`, `hub:<id>`, `site:<zone>`, `automation:eda:<id>` or `automation:aap:<id>`.' },
+  lanes: {
+    lane: '`scheduler`, `hub:<id>`, `site:<zone>:<what>`, `automation:eda:<id>` or `automation:aap:<id>`.',
+  },
   pools: { id: 'Id of the pool.', hub: 'Id of the hub.', agent: 'Id of the agent.' },
   projections: { name: 'Name of the read model, for example `resources`.', ...PARKED },
   kafka: { topic: 'Name of the topic, for example `osac.events.clusters.v1`.', ...PARKED },
