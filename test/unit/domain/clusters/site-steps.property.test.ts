@@ -42,7 +42,10 @@ const carry = (run: SiteOrder, effect: PendingEffect, random: Random, late: (() 
 /** So many turns in a world in which everything may go wrong; then a calm one, in which the order ends. */
 const live = (seed: number): SiteOrder => {
   const random = randomOf(seed);
-  const run = createSiteOrder({ ...(random.chance(0.5) ? withAddresses : {}), ...(random.chance(0.2) ? KEEP : {}) });
+  const run = createSiteOrder({
+    ...(random.chance(0.5) ? withAddresses : {}),
+    ...(random.chance(0.2) ? KEEP : {}),
+  });
   for (const what of WAITING) run.model.patience.set(what, random.int(0, 2));
   const late: (() => void)[] = [];
   const turns = random.int(5, 120);

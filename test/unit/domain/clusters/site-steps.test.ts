@@ -4,7 +4,7 @@ import type { PendingEffect } from '../../../../src/domain/workflow.ts';
 import { failed, refused } from './order-run.ts';
 import { stateOf } from './order-steps.ts';
 import { createSiteOrder, withAddresses, type Fate, type SiteOrder } from './site-order.ts';
-import { time } from './samples.ts';
+import { ID, time } from './samples.ts';
 
 const isReady = (run: SiteOrder) => (): boolean => stateOf(run) === 'CLUSTER_STATE_READY';
 const isWithdrawn = (run: SiteOrder) => (): boolean => run.clusterTypes().includes('ClusterWithdrawn');
@@ -85,9 +85,10 @@ describe('an order whose steps the ledger does', () => {
   it('asks at once when a pool has news', () => {
     const run = createSiteOrder();
     run.model.patience.set('agents', 1);
-    run.play(() => run.timers().includes('site-retry'));
+    const timer = `agents-retry:${ID}`;
+    run.play(() => run.timers().includes(timer));
     expect(run.ready()).to.deep.equal([]);
-    run.fire('site-retry');
+    run.fire(timer);
     expect(run.ready().map(({ operation }) => operation)).to.deep.equal(['select']);
   });
 
