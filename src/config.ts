@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
+import { SERVICE_LEVELS } from './domain/hot-pool/sizing.ts';
 import { MAX_VOLUME_GIB } from './domain/storage/volume.resource.ts';
 import { durationMs } from './domain/iso-duration.ts';
 import { LABEL } from './domain/tenancy/trusted-issuers.ts';
@@ -376,6 +377,36 @@ const fields = {
       )
       .transform((text) => (text === '' ? undefined : text)),
     'ISO 8601 duration that a cluster order may wait for a place before it fails; it holds for orders from then on, and their annotation `fulfillment-ledger/placement-deadline` wins. Empty: as long as it takes.',
+  ),
+  hotPoolServiceLevel: field(
+    'LEDGER_HOT_POOL_SERVICE_LEVEL',
+    '0.95',
+    '0.99',
+    oneOf('choice', SERVICE_LEVELS.map(String)).transform(
+      (text) => SERVICE_LEVELS.find((level) => String(level) === text) ?? 0.95,
+    ),
+    'Probability with which an order finds all of its agents free: `0.95`, `0.99` or `0.999`. The hot pool of each hub and host type is sized by it.',
+  ),
+  hotPoolOrdersPerHour: field(
+    'LEDGER_HOT_POOL_ORDERS_PER_HOUR',
+    '0',
+    '2',
+    wholeNumber(0, 100_000),
+    'Orders per hour of each hub and host type that the hot pool reckons with at least. More are expected where more came. 0: nothing is kept free where no order comes.',
+  ),
+  hotPoolLeadMinutes: field(
+    'LEDGER_HOT_POOL_LEAD_MINUTES',
+    '15',
+    '20',
+    wholeNumber(1, 1_440),
+    'Minutes that a host takes at most until it is a free agent, for the size of the hot pool.',
+  ),
+  hotPoolMaxConcurrent: field(
+    'LEDGER_HOT_POOL_MAX_CONCURRENT',
+    '20',
+    '10',
+    wholeNumber(1, 1_000),
+    'Hosts of one hub that are being discovered at once at most.',
   ),
   maxDiskGib: field(
     'LEDGER_MAX_DISK_GIB',

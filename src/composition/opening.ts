@@ -333,6 +333,17 @@ export const openPorts = async (config: Config, ports: Process, closers: Closers
 /** Milliseconds at most that the last head of a service that stops may take. */
 const LAST_HEAD_MS = 2000;
 
+const hotPoolOf = ({
+  hotPoolServiceLevel: serviceLevel,
+  hotPoolOrdersPerHour: ordersPerHour,
+  ...config
+}: Config) => ({
+  serviceLevel,
+  ordersPerHour,
+  leadHours: config.hotPoolLeadMinutes / 60,
+  maxConcurrent: config.hotPoolMaxConcurrent,
+});
+
 /** The parts that work on the log, in the roles that the settings give. */
 export const openSystem = async (
   config: Config,
@@ -344,6 +355,7 @@ export const openSystem = async (
   const system = await createSystem({
     ...opened,
     tenantsSeeJobErrors: config.tenantsSeeJobErrors,
+    settings: { hotPool: hotPoolOf(config) },
     ownership: leases('processes'),
     driver: { deployment: opened.deployment, holder: directory },
     ...(auditKeyFiles !== undefined && {

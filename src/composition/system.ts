@@ -6,6 +6,9 @@ import type { SnapshotStore } from '../app/commands/snapshot-store.ts';
 import type { Deployment } from '../app/deployment/deployment.ts';
 import type { Ownership } from '../app/deployment/ownership.ts';
 import { repairAddresses } from '../app/hubs/address-repair.ts';
+import { siteOfHubs } from '../app/agents/agent-effects.ts';
+import { type HotPoolSettings, keepAgentPools } from '../app/agents/agent-keeper.ts';
+import { repairAgents } from '../app/agents/agent-repair.ts';
 import { repairCapacity } from '../app/hubs/capacity-repair.ts';
 import { drivenClusters } from '../app/hubs/driven-hubs.ts';
 import { createHolders } from '../app/hubs/holders.ts';
@@ -53,7 +56,7 @@ import { actingKinds, workflowOn, works } from '../domain/acting-kinds.ts';
 import { LANE_PAUSES } from '../domain/hubs/lane-pauses.ts';
 import { defined } from '../domain/json-tools.ts';
 import type { JsonObject, JsonValue } from '../domain/json.ts';
-import { kindOf, aggregates, kinds, lanePausesAggregate, lifecycle } from '../domain/kinds.ts';
+import { kindOf, aggregates, hostType, kinds, lanePausesAggregate, lifecycle } from '../domain/kinds.ts';
 import type { OpenPersonal } from '../domain/personal.ts';
 import { shownDecisions } from '../domain/process/decisions.ts';
 import { processEventTypes } from '../domain/process/event-types.ts';
@@ -96,8 +99,12 @@ export const caughtUpWith =
     );
   };
 
+/** Ids of all host types: a class of hosts is named by one. */
+const hostTypes = ({ resources }: Pick<ReadModels, 'resources'>): readonly string[] =>
+  [...resources.pages(hostType.kind, 100)].flat().map(({ id }) => id);
+
 /** What gives back things that are held for objects that are over. */
-const REPAIRS = [repairCapacity, repairAddresses, repairTakings];
+const REPAIRS = [repairAgents, repairCapacity, repairAddresses, repairTakings];
 
 /** What the run of an order still means to hand to a hub; nothing once it is closed. */
 export const refsOfRun = async (
@@ -214,6 +221,7 @@ export type SystemPorts = EffectSurroundings & {
   readonly settings?: {
     readonly processes?: Partial<ProcessRunnerSettings>;
     readonly nameGraceMs?: number;
+    readonly hotPool?: HotPoolSettings;
   };
 };
 
@@ -358,6 +366,16 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
           finishDecommissions(ending),
           ...REPAIRS.map((repair) => repair({ ...ending, holders, pages, lent })),
           repair.run(signal),
+          ...(ports.sites === undefined
+            ? []
+            : [
+                keepAgentPools({
+                  ...ending,
+                  siteOf: siteOfHubs(hubs, sites),
+                  hostClasses: () => hostTypes(readModels),
+                  ...defined({ settings: ports.settings?.hotPool }),
+                }),
+              ]),
         ]);
       },
       ...runtime('processes'),

@@ -11,6 +11,8 @@ import { derivedCommandId } from '../log/identifiers.ts';
 import type { Clock } from '../ports.ts';
 import { contextOf, storeOutcome } from '../process-runner/effect-commands.ts';
 import type { EffectCall, EffectPort } from '../process-runner/types.ts';
+import type { HubRegistry } from '../hubs/hub-registry.ts';
+import type { SiteRegistry } from '../site/site-registry.ts';
 import { SiteError, type OwnerMark, type Site } from '../site/ports.ts';
 
 type Args = { readonly holder: Holder; readonly hub: string };
@@ -18,6 +20,13 @@ type Return = Args & { readonly keep?: Wanted; readonly generation?: number };
 
 /** The part of a site that agents are about; undefined: nobody reaches the site of the hub. */
 export type SiteOfHub = (hub: string) => Pick<Site, 'agents' | 'discovery'> | undefined;
+
+export const siteOfHubs =
+  (hubs: Pick<HubRegistry, 'get'>, sites: Pick<SiteRegistry, 'siteOf'>): SiteOfHub =>
+  (hub) => {
+    const zone = hubs.get(hub)?.facts.zone;
+    return zone === undefined ? undefined : sites.siteOf(zone);
+  };
 
 const CALL_DEADLINE_MS = 10_000;
 
@@ -192,8 +201,9 @@ const outcomeOfSite = ({ kind, message, retryAfterMs }: SiteError): EffectOutcom
   }
 };
 
+/** Of an agent without holder that is wiped: the pool's own. */
 export const ownerOf = ({ holder, generation = 0 }: PooledAgent): OwnerMark => ({
-  order: holder?.id ?? '',
+  order: holder?.id ?? 'agent-pool',
   generation,
 });
 

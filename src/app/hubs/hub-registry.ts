@@ -1,3 +1,6 @@
+import { agentPoolDecider } from '../../domain/agents/agent-pool.ts';
+import { AGENT_POOL, type AgentPoolEvent } from '../../domain/agents/event-types.ts';
+import { nodesOf, type AgentPoolState } from '../../domain/agents/pool-state.ts';
 import { holderKey, type Holder } from '../../domain/holder.ts';
 import type { CapacityLimits } from '../../domain/hubs/capacity-events.ts';
 import { capacityLimitsOf, limitsWithHosts } from '../../domain/hubs/capacity.ts';
@@ -31,7 +34,7 @@ import type { EventMetadata } from '../log/metadata.ts';
 import type { Logger, Timers } from '../ports.ts';
 import { aborted, pause } from '../process-runner/pause.ts';
 import { createTenantSpaceBook, SPACE_TYPES, type HubSpace } from './tenant-space-book.ts';
-import { defined, objectAt, stringAt } from '../../domain/json-tools.ts';
+import { defined, objectAt, sameJson, stringAt } from '../../domain/json-tools.ts';
 
 export type AutomationSecrets = { readonly token?: SecretRef; readonly hmacSecret?: SecretRef };
 
@@ -40,7 +43,10 @@ export type RegisteredHub = {
   readonly facts: HubFacts;
   /** It is being deregistered: nothing new goes there, what is there is still looked after. */
   readonly deleting: boolean;
-  /** What its document declares, and of other classes what hosts it shows; absent limits mean unlimited. */
+  /**
+   * What its document declares, and of other classes what hosts it shows; absent limits mean unlimited. Where the ledger owns
+   * its agents, nodes are what the agent pool has and can still get.
+   */
   readonly limits: CapacityLimits;
   /** What looking at it showed last. */
   readonly health: HubHealth;
@@ -75,12 +81,15 @@ export type HubRegistry = {
   tenantsOn(hub: string): readonly string[];
   /** What a hub holds of tenants. */
   spacesOn(hub: string): readonly HubSpace[];
+  /** Its agents, as the log has them; undefined: it never had any, and nobody wanted one. */
+  agentPool(hub: string): AgentPoolState | undefined;
   /** Called with the hub after each change (undefined: it is gone), first for each hub once ready. Returns how to stop. */
   onChange(listener: (id: string, hub: RegisteredHub | undefined) => void): () => void;
 };
 
 const DOCUMENT_TYPES = ['HubRegistered', 'HubRevised', 'HubDeregistrationRequested', 'HubDeregistered'];
 const HUB_TYPES: readonly string[] = [...DOCUMENT_TYPES, ...HEALTH_EVENTS];
+const POOL_TYPES: readonly string[] = Object.keys(AGENT_POOL);
 const RESERVED = 'HubCapacityReserved';
 const RELEASED = 'HubCapacityReleased';
 
@@ -107,6 +116,8 @@ export const createHubRegistry = (options: {
   const counts = new Map<string, Map<string, Map<string, number>>>();
   /** By hub and holder. */
   const tenants = new Map<string, Map<string, string>>();
+  /** Agent pools by hub. */
+  const pools = new Map<string, AgentPoolState>();
   const spaces = createTenantSpaceBook();
   const listeners = new Set<(id: string, hub: RegisteredHub | undefined) => void>();
   const caughtUp = Promise.withResolvers<void>();
@@ -119,6 +130,7 @@ export const createHubRegistry = (options: {
     if (event.type === RESERVED) count(id, event, 1);
     else if (event.type === RELEASED) count(id, event, -1);
     else if (HUB_TYPES.includes(event.type)) seeHub(id, event);
+    else if (POOL_TYPES.includes(event.type)) seePool(id, event);
     else if (SPACE_TYPES.includes(event.type)) spaces.see(id, codec.decode(event) as TenantSpaceEvent);
   };
 
@@ -140,6 +152,24 @@ export const createHubRegistry = (options: {
     }
   };
 
+  const seePool = (id: string, event: RecordedEvent): void => {
+    const before = pools.get(id) ?? agentPoolDecider.initialState();
+    pools.set(id, agentPoolDecider.evolve(before, codec.decode(event) as AgentPoolEvent));
+    const [state, hub] = [states.get(id), hubs.get(id)];
+    if (state === undefined || hub === undefined) return;
+    const limits = limitsOf(hub.facts, seenOf(state).limits);
+    if (sameJson(limits, hub.limits)) return;
+    const now = { ...hub, limits };
+    hubs.set(id, now);
+    if (ready) for (const listener of listeners) listener(id, now);
+  };
+
+  const limitsOf = (facts: HubFacts, declared: CapacityLimits): CapacityLimits => {
+    const pool = facts.steps.agents === 'ledger' ? pools.get(facts.id) : undefined;
+    const nodes = pool && nodesOf(pool);
+    return nodes === undefined ? declared : { ...declared, nodes: { ...declared.nodes, ...nodes } };
+  };
+
   const seeHub = (id: string, event: RecordedEvent): void => {
     const before = states.get(id) ?? hubKind.decider.initialState();
     const state = hubKind.decider.evolve(before, codec.decode(event) as HubEvent);
@@ -158,16 +188,25 @@ export const createHubRegistry = (options: {
 
   /** The adapter is told once it is known which cluster it has to be. */
   const seen = (hub: RegisteredHub, state: HubState): RegisteredHub => {
-    const now = { ...hub, ...seenOf(state), cluster: expectedCluster(state) };
+    const { health, limits } = seenOf(state);
+    const now = {
+      ...hub,
+      health,
+      limits: limitsOf(hub.facts, limits),
+      cluster: expectedCluster(state),
+    };
     return now.cluster === hub.cluster ? now : { ...now, adapter: clusters.of(connectionOf(now)) };
   };
 
   const registered = (state: HubState, revision: number): RegisteredHub | undefined => {
     if (state.status !== 'present' && state.status !== 'deleting') return undefined;
+    const facts = hubFacts(state);
+    const { health, limits } = seenOf(state);
     const hub = {
-      facts: hubFacts(state),
+      facts,
       deleting: state.status === 'deleting',
-      ...seenOf(state),
+      health,
+      limits: limitsOf(facts, limits),
       cluster: expectedCluster(state),
       kubeconfig: state.secrets[KUBECONFIG_PATH],
       ...automationOf(state.secrets),
@@ -189,8 +228,9 @@ export const createHubRegistry = (options: {
     states.clear();
     counts.clear();
     tenants.clear();
+    pools.clear();
     spaces.clear();
-    const filter = { typePrefixes: [...HUB_TYPES, ...SPACE_TYPES, RESERVED, RELEASED] };
+    const filter = { typePrefixes: [...HUB_TYPES, ...POOL_TYPES, ...SPACE_TYPES, RESERVED, RELEASED] };
     for await (const item of store.subscribe({
       filter,
       signal,
@@ -241,6 +281,7 @@ export const createHubRegistry = (options: {
     tenantOf: (hub, holder) => tenants.get(hub)?.get(holderKey(holder)),
     tenantsOn: (hub) => [...(counts.get(hub)?.keys() ?? [])],
     spacesOn: spaces.on,
+    agentPool: (hub) => pools.get(hub),
     onChange: (listener) => {
       listeners.add(listener);
       if (ready) for (const [id, hub] of hubs) listener(id, hub);

@@ -132,7 +132,7 @@ const decideOne = (state: AgentPoolState, command: AgentPoolCommand): Decision<A
       if (agent === undefined) return unknownAgent(command.agent);
       if (agent.state === 'cleaning') return [];
       if (agent.state !== 'failed' && agent.state !== 'retired') return inUse(agent, 'failed or retired');
-      return [{ type: 'AgentCleaningStarted', data: { at: command.at, agent: agent.id } }];
+      return [wipe(state, agent, command.at)];
     }
     case 'RetireAgent': {
       const agent = agentOf(state, command.agent);
@@ -251,7 +251,7 @@ const observeAgent = (
     return [{ type: 'AgentDiscovered', data: { at, agent, hostClass, links, ...more } }];
   }
   const failed = (reason: string): AgentPoolEvent => ({ type: 'AgentFailed', data: { at, agent, reason } });
-  const begun: AgentPoolEvent = { type: 'AgentCleaningStarted', data: { at, agent } };
+  const begun = wipe(state, known, at);
   const isClean = seen.state === 'free' && cleaned !== undefined && !sameJson(cleaned, known.cleaned);
   const clean = isClean ? [{ type: 'AgentCleaned' as const, data: { at, agent, cleaned } }] : [];
   switch (known.state) {
@@ -272,16 +272,26 @@ const observeAgent = (
   }
 };
 
-/** Hosts that are no agents yet, without those that were asked for already. */
+/** One without a holder is wiped under a mark of the pool's own, which no former wipe had. */
+const wipe = (state: AgentPoolState, { id: agent, holder }: PooledAgent, at: string): AgentPoolEvent => ({
+  type: 'AgentCleaningStarted',
+  data: { at, agent, ...(holder === undefined ? { generation: state.generation + 1 } : {}) },
+});
+
+/** Hosts that nobody found or looks for. Those that failed are asked for by the number that they have. */
 const countHardware = (
   state: AgentPoolState,
   at: string,
   hostClass: string,
   remaining: number | undefined,
 ): readonly AgentPoolEvent[] => {
-  const asked = Object.values(state.discoveries).filter((each) => each.hostClass === hostClass).length;
-  const known = remaining === undefined ? undefined : Math.max(0, remaining - asked);
-  if (own(state.classes, hostClass) !== undefined && known === stockOf(state, hostClass).known) return [];
+  const failed = Object.values(state.discoveries).filter(
+    (each) => each.hostClass === hostClass && each.failedAt !== undefined,
+  ).length;
+  const known = remaining === undefined ? undefined : Math.max(0, remaining - failed);
+  const before = own(state.classes, hostClass);
+  // A class of which the hub has nothing, and that nobody wants, is none of its pool.
+  if (before === undefined ? known === 0 : known === before.known) return [];
   return [{ type: 'HardwareCounted', data: { at, hostClass, ...(known === undefined ? {} : { known }) } }];
 };
 

@@ -47,8 +47,8 @@ export const AGENT_POOL = {
   AgentsReleased: { holder, agents: list },
   AgentCleaned: { agent: text, cleaned: wipe },
   AgentFailed: { agent: text, reason: text },
-  /** A failed or retired agent is wiped, or wiped again. */
-  AgentCleaningStarted: { agent: text },
+  /** A failed or retired agent is wiped, or wiped again. `generation`: of the mark, where it has no holder. */
+  AgentCleaningStarted: { agent: text, generation: count.exactOptional() },
   AgentRetired: { agent: text, reason: text },
   /** How many agents of a class are to be free or on their way, and what that follows from. */
   HotPoolTargetChanged: {

@@ -1,4 +1,4 @@
-import { entryOf, withEntry, type Buckets } from '../buckets.ts';
+import { entriesOf, entryOf, withEntry, type Buckets } from '../buckets.ts';
 import { holderKey, type Holder } from '../holder.ts';
 import { withOrder, type Demand } from '../hot-pool/forecast.ts';
 import { isLow } from '../hot-pool/refill.ts';
@@ -83,6 +83,10 @@ export const agentsOf = (state: AgentPoolState, holder: Holder): readonly Pooled
   (entryOf(state.held, holderKey(holder)) ?? []).flatMap((id) => entryOf(state.agents, id) ?? []);
 export const waitingOf = ({ waiting }: AgentPoolState, holder: Holder): Waiting | undefined =>
   waiting.find((each) => holderKey(each.holder) === holderKey(holder));
+/** Keys of all that hold agents or wait for some. */
+export const holdersIn = ({ held, waiting }: AgentPoolState): readonly string[] => [
+  ...new Set([...entriesOf(held).map(([key]) => key), ...waiting.map(({ holder }) => holderKey(holder))]),
+];
 /** Hosts of a class that were asked for and are on their way. */
 export const discoveringIn = ({ discoveries }: AgentPoolState, hostClass: string): number =>
   Object.values(discoveries).filter((each) => each.hostClass === hostClass && each.failedAt === undefined)
@@ -90,6 +94,22 @@ export const discoveringIn = ({ discoveries }: AgentPoolState, hostClass: string
 /** What waiting orders want of a class. */
 export const awaitedIn = ({ waiting }: AgentPoolState, hostClass: string): number =>
   waiting.reduce((sum, { wanted }) => sum + (own(wanted, hostClass) ?? 0), 0);
+/**
+ * Nodes that a hub can have of each class: its agents, and hosts that can still become some. Undefined: nobody knows how
+ * many hosts it has, so nothing is limited by it.
+ */
+export const nodesOf = (state: AgentPoolState): Wanted | undefined => {
+  const classes = Object.entries(state.classes);
+  if (classes.length === 0 || classes.some(([, { known }]) => known === undefined)) return undefined;
+  const nodes = classes.map(([hostClass, { counts, known = 0 }]) => {
+    const usable = (['free', 'reserved', 'bound', 'cleaning'] as const).map((each) => counts[each] ?? 0);
+    const there = usable.reduce((sum, each) => sum + each, 0);
+    const asked = Object.values(state.discoveries).filter((each) => each.hostClass === hostClass).length;
+    return [hostClass, there + asked + known] as const;
+  });
+  return Object.fromEntries(nodes);
+};
+
 export const countByClass = (agents: readonly PooledAgent[]): Wanted => {
   const counts = new Map<string, number>();
   for (const { hostClass } of agents) counts.set(hostClass, (counts.get(hostClass) ?? 0) + 1);
@@ -164,12 +184,17 @@ const fold = (state: AgentPoolState, event: AgentPoolEvent): AgentPoolState => {
       const now = event.type === 'AgentFailed' ? 'failed' : 'retired';
       return changed(state, id, (agent) => ({ ...agent, state: now, since: at, reason }));
     }
-    case 'AgentCleaningStarted':
-      return changed(state, event.data.agent, ({ reason: _reason, ...agent }) => ({
+    case 'AgentCleaningStarted': {
+      const { agent: id, generation } = event.data;
+      const marked = generation === undefined ? {} : { generation };
+      const begun = changed(state, id, ({ reason: _reason, ...agent }) => ({
         ...agent,
+        ...marked,
         state: 'cleaning',
         since: at,
       }));
+      return { ...begun, generation: Math.max(begun.generation, generation ?? 0) };
+    }
     case 'HotPoolTargetChanged': {
       const { hostClass, ...target } = event.data;
       return withStock(state, hostClass, { ...stockOf(state, hostClass), target });

@@ -92,7 +92,7 @@ export const ROWS: readonly Row[] = [
     where: {
       'actor.onBehalfOf': (event, { delegates }) => delegates.has(stringAt(actorOf(event), 'subjectId')),
       // What is about a hub is the provider's to read.
-      hub: ({ stream }) => stream.startsWith('hubCapacity-'),
+      hub: ({ stream }) => /^(agentPool|hubCapacity)-/.test(stream),
     },
     absent: { 'actor.vouchedBy': OWN_WORD, inputs: NO_RUN },
   },
@@ -169,7 +169,7 @@ export const ROWS: readonly Row[] = [
       inputs: ({ stream }) => isRun(stream),
       // A run tells it as soon as it has one; the cluster's own events, which tenants read, never.
       hub: ({ stream, revision }, { hubFrom }) =>
-        /^(hubCapacity|tenantSpace)-/.test(stream) || revision >= (hubFrom.get(stream) ?? Infinity),
+        /^(agentPool|hubCapacity|tenantSpace)-/.test(stream) || revision >= (hubFrom.get(stream) ?? Infinity),
     },
     absent: SERVICE,
   },
@@ -192,6 +192,8 @@ export const ROWS: readonly Row[] = [
         'workflow:hub-registry',
         'workflow:hub-health',
         'workflow:hub-decommission',
+        'workflow:agent-keeper',
+        'workflow:agent-repair',
         'workflow:capacity-repair',
         'workflow:address-repair',
         'workflow:taking-repair',

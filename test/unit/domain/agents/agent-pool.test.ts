@@ -273,7 +273,7 @@ describe('agents: what the site shows', () => {
       .thenNothing();
     given(discovered('a1'), gone)
       .when(look([seen('a1')]))
-      .thenEvents({ type: 'AgentCleaningStarted', data: { at: START, agent: 'a1' } });
+      .thenEvents({ type: 'AgentCleaningStarted', data: { at: START, agent: 'a1', generation: 1 } });
   });
 
   it('counts hosts that can still be asked for', () => {
@@ -286,11 +286,14 @@ describe('agents: what the site shows', () => {
       .thenEvents(counted(5));
     const asked = started('fc430-1', 1);
     given(counted(5), asked)
-      .when(look([], { hardware: { fc430: 5 } }))
+      .when(look([], { hardware: { fc430: 4 } }))
       .thenNothing();
     given(counted(5), asked)
       .when(look([], { hardware: { fc430: 9 } }))
-      .thenEvents(counted(8));
+      .thenEvents(counted(9));
+    given()
+      .when(look([], { hardware: { fc430: 0 } }))
+      .thenNothing();
   });
 });
 
