@@ -20,6 +20,7 @@ const DRILLS: { readonly [hub: string]: Drill } = {
   'eda, without an operator': { real: { mode: 'eda', controller: 'ledger' } },
   'aap, without an operator': { real: { mode: 'aap', controller: 'ledger' } },
   'with addresses of its own': { addresses: true },
+  'steps of the ledger on a site': { site: true },
   'networks and what lies in them': { networks: true },
   'a virtual machine': { machines: 'computeInstance' },
   'a bare-metal instance': { machines: 'bareMetalInstance' },
