@@ -137,6 +137,7 @@ export const describeRun = async (
     idle: isIdle || isHalted,
     events: revision + 1,
     ...shownDecisions(state as AnyRun),
+    steps: workflow.shownSteps(state).map((step): JsonObject => ({ ...step })),
     commands: commands.map(({ command }) => command.type),
     effects: effects.map((effect) => {
       const { operation, attempt, mode, lane, notBefore } = effect;

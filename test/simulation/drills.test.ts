@@ -27,9 +27,9 @@ const DRILLS: { readonly [hub: string]: Drill } = {
 };
 
 /** `npm test` takes every fiftieth moment of each drill (of a machine, every hundredth), the fault suites all of a cluster, a third of a long one. */
-const everyOf = ({ addresses, networks, machines }: Drill): number => {
-  if (process.env['LEDGER_TEST_DRILLS'] !== 'all') return machines !== undefined ? 100 : 50;
-  return addresses === true || networks === true ? 3 : 1;
+const everyOf = ({ addresses, networks, machines, site }: Drill): number => {
+  if (process.env['LEDGER_TEST_DRILLS'] !== 'all') return machines !== undefined || site === true ? 100 : 50;
+  return addresses === true || networks === true || site === true ? 3 : 1;
 };
 
 /** An order is created, changed and deleted, and the service is killed once, between every two of its steps. */
