@@ -39,6 +39,12 @@ const MOST_WRITES = 5_000 * Math.max(1, seconds);
 
 type Run = LoadResult & { readonly cpuMicros: number };
 type Prepare = () => Pick<LoadOrder, 'method' | 'messages' | 'http' | 'once'>;
+type Row = {
+  readonly name: string;
+  readonly prepare: Prepare;
+  /** One call for each stored object comes first: creations before it push their states out of the service's memory. */
+  readonly recalls?: boolean;
+};
 
 const loader = openGrpcLoader();
 printMachine({ seconds, repetitions, connections, loader: loader.name, store: SERVICE_STORE });
@@ -72,54 +78,69 @@ const drive = async (streams: number, prepare: Prepare): Promise<Run> => {
   return { ...told, cpuMicros: ((processorMs(service.pid) - cpu) * 1_000) / calls };
 };
 
+const recall = async (streams: number, order: ReturnType<Prepare>, count: number): Promise<void> => {
+  const address = order.http === true ? service.http : grpc;
+  const messages = order.messages.slice(0, count);
+  await loader.load({ ...order, messages, address, token: userToken, streams, connections, seconds: 60 });
+};
+
 const printCalls = async (ids: readonly string[]): Promise<void> => {
   const idOf = (i: number): string => ids[i % ids.length] ?? '';
   const page = [encoded(ClustersListRequestSchema, { limit: 100 })];
   const updateMask = { paths: ['metadata.labels'] };
-  const calls: readonly (readonly [string, Prepare])[] = [
-    [
-      'Get',
-      () => ({
+  const calls: readonly Row[] = [
+    {
+      name: 'Get',
+      prepare: () => ({
         method: `${CLUSTERS}/Get`,
         messages: many(ids.length, (i) => encoded(ClustersGetRequestSchema, { id: idOf(i) })),
       }),
-    ],
-    [
-      'HTTP GET',
-      () => ({
+    },
+    {
+      name: 'HTTP GET',
+      prepare: () => ({
         http: true,
         method: 'GET',
         messages: many(ids.length, (i) => httpMessage(`${COLLECTION}/${idOf(i)}`)),
       }),
-    ],
-    ['List of 100', () => ({ method: `${CLUSTERS}/List`, messages: page })],
-    ['HTTP list', () => ({ http: true, method: 'GET', messages: [httpMessage(`${COLLECTION}?limit=100`)] })],
-    [
-      'Create',
-      () => ({ once: true, method: `${CLUSTERS}/Create`, messages: many(MOST_WRITES, createMessage) }),
-    ],
-    [
-      'HTTP POST',
-      () => ({
+    },
+    { name: 'List of 100', prepare: () => ({ method: `${CLUSTERS}/List`, messages: page }) },
+    {
+      name: 'HTTP list',
+      prepare: () => ({ http: true, method: 'GET', messages: [httpMessage(`${COLLECTION}?limit=100`)] }),
+    },
+    {
+      name: 'Create',
+      prepare: () => ({
+        once: true,
+        method: `${CLUSTERS}/Create`,
+        messages: many(MOST_WRITES, createMessage),
+      }),
+    },
+    {
+      name: 'HTTP POST',
+      prepare: () => ({
         http: true,
         once: true,
         method: 'POST',
         messages: many(MOST_WRITES, () => httpMessage(COLLECTION, fresh())),
       }),
-    ],
-    [
-      'Update',
-      () => ({
+    },
+    {
+      name: 'Update',
+      recalls: true,
+      prepare: () => ({
         once: true,
         method: `${CLUSTERS}/Update`,
         messages: many(MOST_WRITES, (i) =>
           encoded(ClustersUpdateRequestSchema, { object: { id: idOf(i), ...labels() }, updateMask }),
         ),
       }),
-    ],
-    [
-      'HTTP PATCH',
-      () => ({
+    },
+    {
+      name: 'HTTP PATCH',
+      recalls: true,
+      prepare: () => ({
         http: true,
         once: true,
         method: 'PATCH',
@@ -127,16 +148,17 @@ const printCalls = async (ids: readonly string[]): Promise<void> => {
           httpMessage(`${COLLECTION}/${idOf(i)}?update_mask=metadata.labels`, labels()),
         ),
       }),
-    ],
+    },
   ];
   console.log(
     'call          streams  per s              p50 ms        p99 ms          failed   processor µs per call',
   );
   for (const streams of streamCounts) {
-    const rows = calls.map(([name, prepare]) => ({ name, prepare, runs: [] as Run[] }));
+    const rows = calls.map((row) => ({ ...row, runs: [] as Run[] }));
     // One after the other, so that all have the same machine; the first round warms up.
     for (let round = 0; round <= repetitions; round += 1)
-      for (const { prepare, runs } of rows) {
+      for (const { prepare, recalls = false, runs } of rows) {
+        if (recalls) await recall(streams, prepare(), ids.length);
         const one = await drive(streams, prepare);
         if (round > 0) runs.push(one);
       }

@@ -10,6 +10,9 @@ const PORT = 'made-objects';
 /** Between two looks whether what has to go first is gone. */
 export const GONE_SOON: Backoff = { firstMs: 1_000, maxMs: 15_000 };
 
+/** A refusal passes when somebody makes room or detaches something. */
+export const MAKING_BACKOFF: Backoff = { firstMs: 1_000, maxMs: 10 * 60_000 };
+
 /** What of one object the steps of another one ask for (`app/hubs/made-object-effects.ts`). */
 export const makeObjects = (owner: Holder, objects: readonly MadeObject[]): Call => ({
   port: PORT,

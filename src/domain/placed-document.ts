@@ -62,6 +62,8 @@ const SHAPES = {
   /** `detail`: what its hub or an adapter said in full, which is the provider's to know. */
   Waiting: { message: text, detail: mayBe },
   Failed: { reason: text, message: text, detail: mayBe },
+  /** What the service was to make for it cannot be made; empty: by now it is there. */
+  Lacking: { message: text },
   RetryRequested: {},
   StatusReported: { status: jsonObject },
   /** Nothing of it is left on its hub: other finalizers hold it, or it was aborted. */
@@ -78,6 +80,8 @@ type Progress = {
   /** Why it does not go on, as far as that is no failure. */
   readonly waiting?: Recorded<'Waiting'>;
   readonly failure?: Recorded<'Failed'>;
+  /** It goes on without. */
+  readonly lacking?: Recorded<'Lacking'>;
   /** The hub showed that it is as wanted. */
   readonly done?: true;
   /** It was aborted, and nothing of it is left. */
@@ -94,6 +98,7 @@ export type PlacedCommand =
   | ({ readonly type: 'RecordReady' } & At)
   | ({ readonly type: 'ReportWaiting' } & Recorded<'Waiting'>)
   | ({ readonly type: 'RecordFailure' } & Recorded<'Failed'>)
+  | ({ readonly type: 'ReportLacking' } & Recorded<'Lacking'>)
   /** Whatever was begun of it is to be undone, until somebody retries or deletes it. */
   | ({ readonly type: 'AbortOrder'; readonly reason: string } & At)
   /** Somebody wants another try of what failed or was aborted. */
@@ -324,6 +329,8 @@ export const placedDocument = (rules: PlacedRules) => {
           ? [made('Failed', at, data)]
           : [];
       }
+      case 'ReportLacking':
+        return (state.lacking?.message ?? '') === command.message ? [] : [made('Lacking', at, data)];
       case 'AbortOrder':
         return abort(state, at, command.reason);
       case 'RetryOrder':
@@ -358,6 +365,11 @@ export const placedDocument = (rules: PlacedRules) => {
       }
       case 'Failed':
         return { ...told, failure: data as Recorded<'Failed'> };
+      case 'Lacking': {
+        const { lacking: _before, ...has } = state;
+        const lacking = data as Recorded<'Lacking'>;
+        return lacking.message === '' ? has : { ...has, lacking };
+      }
       case 'RetryRequested': {
         const { done: _done, withdrawn: _withdrawn, ...begun } = well;
         return begun;

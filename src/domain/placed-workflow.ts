@@ -33,7 +33,7 @@ import {
   onItsHub,
 } from './placed-run.ts';
 import type { PlacedDeclaration } from './placed-declaration.ts';
-import { GONE_SOON, makeObjects, removeObjects } from './made-objects.ts';
+import { GONE_SOON, MAKING_BACKOFF, makeObjects, removeObjects } from './made-objects.ts';
 import type { Step } from './process/declaration.ts';
 import { delayAfter, later, OWN_BACKOFF, type Backoff } from './process/effects.ts';
 import type { Problem } from './process/run.ts';
@@ -60,6 +60,7 @@ const ALL_WOKEN = 1_000;
 const ASK_AGAIN = 'ask-again';
 const DUE = 'due';
 const CONSOLES = 'consoles';
+const MAKE_OBJECTS = 'make-objects';
 const REMOVE_OBJECTS = 'remove-objects';
 /** Of an object beside, which nobody watches. */
 const BESIDE_REMOVAL: Backoff = { firstMs: 1_000, maxMs: MINUTE };
@@ -72,6 +73,10 @@ const toldOf = ({ effect, reason, message }: Problem, before = '') =>
   OUR_CODE.test(reason) && !effect.endsWith('apply')
     ? { message: before + message }
     : { message: before + failureSentence(reason), detail: message };
+
+/** What cannot be made for it stands in its way nowhere. */
+const problemOf = ({ problem }: PlacedRun): Problem | undefined =>
+  problem?.effect === MAKE_OBJECTS ? undefined : problem;
 
 /**
  * Carries out a document that is one object on a hub (`placedDocument`): once its own first steps are done, the object is
@@ -117,10 +122,20 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
     return [
       {
         // What somebody else attached instead stops nothing.
-        name: 'make-objects',
-        rules: { backoff: OWN_BACKOFF, mayBeRefused: false },
+        name: MAKE_OBJECTS,
+        rules: { backoff: MAKING_BACKOFF, attempts: 1, mayBeRefused: false },
         needed: (run) => objects(of(run)).length > 0,
         work: (run) => ({ call: makeObjects({ kind, id: run.id }, objects(of(run))), instance: 0 }),
+      },
+      {
+        name: 'report-lacking',
+        phase: 'live',
+        tell: ({ problem, done: { [MAKE_OBJECTS]: made } }) => {
+          if (made !== undefined) return { type: 'ReportLacking', at: made.at, message: '' };
+          return problem?.effect === MAKE_OBJECTS
+            ? { type: 'ReportLacking', at: problem.at, message: problem.message }
+            : undefined;
+        },
       },
       {
         name: REMOVE_OBJECTS,
@@ -169,7 +184,7 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
     if (run.ending !== undefined || run.aborted !== undefined || !isApplied(run) || place === undefined)
       return undefined;
     // Until an attempt whose outcome nobody knows has its answer, nothing that is seen is news.
-    if (run.problem !== undefined || shown === undefined || (hub !== undefined && hub !== place.hub))
+    if (problemOf(run) !== undefined || shown === undefined || (hub !== undefined && hub !== place.hub))
       return undefined;
     if (!isObject(shown)) {
       const message = `the hub holds no object of this ${words} any more`;
@@ -250,10 +265,12 @@ const workflowOf = <State extends PlacedState, Command extends { readonly type: 
     {
       name: 'report-problem',
       phase: 'live',
-      tell: ({ problem, subject }) =>
-        problem === undefined || subject.failure !== undefined
+      tell: (run) => {
+        const problem = problemOf(run);
+        return problem === undefined || run.subject.failure !== undefined
           ? undefined
-          : { type: 'RecordFailure', at: problem.at, reason: problem.reason, ...toldOf(problem) },
+          : { type: 'RecordFailure', at: problem.at, reason: problem.reason, ...toldOf(problem) };
+      },
     },
     {
       name: 'look-for-absence',
@@ -402,6 +419,10 @@ export const placedKind = <
           data['hub'] === undefined ? 'A hub was chosen.' : `It is placed on hub${quoted(data['hub'])}.`,
         [`${prefix}Waiting`]: (data) => `It waits${because(data)}.`,
         [`${prefix}Failed`]: (data) => `It failed${because(data)}.`,
+        [`${prefix}Lacking`]: (data) =>
+          data['message'] === ''
+            ? 'What it lacked was made.'
+            : `Something that belongs to it cannot be made${because(data)}.`,
         [`${prefix}RetryRequested`]: 'A retry was requested.',
         [`${prefix}StatusReported`]: 'A private caller reported a status.',
         ...declared.sentences,
@@ -425,7 +446,8 @@ export const placedKind = <
       details: (state) => {
         const { place, waiting, failure } = state;
         const held = holdersOf(state).join(', ');
-        const wait = held === '' ? waiting && without(waiting, 'at') : { message: `${HELD}: ${held}` };
+        const why = waiting ?? state.lacking;
+        const wait = held === '' ? why && without(why, 'at') : { message: `${HELD}: ${held}` };
         return {
           conditions: {},
           waiting: wait === undefined ? {} : { waiting: wait },
@@ -441,6 +463,9 @@ export const placedKind = <
     },
     logged: { [`${prefix}Failed`]: `${words} failed` },
     ...(declared.meter === undefined ? {} : { meter: declared.meter }),
+    ...(declared.quota === undefined
+      ? {}
+      : { quota: { amounts: declared.quota, isSettled: (state) => state.done === true } }),
     ...(declared.consoles === undefined
       ? {}
       : {

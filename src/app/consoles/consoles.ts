@@ -13,11 +13,11 @@ import type { JsonObject } from '../../domain/json.ts';
 import { aggregateOf } from '../../domain/kinds.ts';
 import type { CommandRunner } from '../commands/command.ts';
 import { HubError, type CallOptions, type ManagementCluster } from '../hubs/management-cluster.ts';
-import type { EventStore, Position } from '../log/event-store.ts';
+import { OutcomeUnknown, type EventStore, type Position } from '../log/event-store.ts';
 import type { CommandContext } from '../log/metadata.ts';
 import type { Runtime } from '../ports.ts';
-import { pause } from '../process-runner/pause.ts';
 import type { PersonalMetadata } from '../tenancy/subjects.ts';
+import { createClosings } from './closings.ts';
 import {
   ConsoleRefused,
   type ConnectConsole,
@@ -31,10 +31,6 @@ import type { RedeemedTicket, Tickets } from './tickets.ts';
 
 /** Milliseconds that a hub may take to open a console, or to say that the machine is there. */
 const HUB_DEADLINE_MS = 10_000;
-
-/** Milliseconds until an end is recorded again, doubled each time. */
-const RETRY_MS = 250;
-const RETRY_MAX_MS = 30_000;
 
 export type ConsoleSettings = {
   /** Milliseconds that one session may last. */
@@ -160,31 +156,29 @@ export const createConsoles = (services: ConsoleServices): Consoles => {
     };
   };
 
-  /** Appends the closing, however the session ended. While the store is away, retries for as long as a session may last. */
-  const recordClosed = async (
+  const closings = createClosings({ clock, timers, limitMs: settings.limitMs, ending, track });
+
+  /** Appends the closing, however the session ended. `settled`: what has to be known before, throws while it is not. */
+  const recordClosed = (
     machine: Machine,
     { session }: RedeemedTicket,
     reason: ConsoleEnd,
     context: CommandContext,
+    settled: () => Promise<unknown> = async () => undefined,
   ): Promise<void> => {
     const command = { type: 'CloseConsole', at: clock.now(), session, reason } as const;
-    const isRecorded = (): Promise<boolean> =>
-      execute(machine, command, { ...context, commandId: ids.uuidv7() }).then(
-        () => true,
-        (error: unknown) => {
-          logger.warn({ err: error, session, reason }, 'end of a console session not recorded');
-          return false;
-        },
-      );
-    const retry = async (): Promise<void> => {
-      const until = Date.parse(command.at) + settings.limitMs;
-      for (let wait = RETRY_MS; !ending.aborted && Date.parse(clock.now()) < until; wait *= 2) {
-        await pause(timers, Math.min(wait, RETRY_MAX_MS), ending);
-        if (await isRecorded()) return;
-      }
-    };
-    // The client is told at once, whatever the store does.
-    if (!(await isRecorded())) void track(retry());
+    const commandId = ids.uuidv7();
+    const append = (): Promise<boolean> =>
+      settled()
+        .then(() => execute(machine, command, { ...context, commandId }))
+        .then(
+          () => true,
+          (error: unknown) => {
+            logger.warn({ err: error, session, reason }, 'end of a console session not recorded');
+            return false;
+          },
+        );
+    return closings.record({ machine: machine.id, append });
   };
 
   const redeem = async (
@@ -197,11 +191,11 @@ export const createConsoles = (services: ConsoleServices): Consoles => {
     const limit = new Date(Date.parse(at) + settings.limitMs).toISOString();
     const until = limit < ticket.tokenUntil ? limit : ticket.tokenUntil;
     const facts = { at, session, console, clientId, subjectId, ticketUntil, until, instance };
-    const outcome = await execute(
-      machine,
-      { type: 'OpenConsole', ...facts, alone: store.singleWriter },
-      context,
-    ).catch((error: unknown) => {
+    const opening = { type: 'OpenConsole', ...facts, alone: store.singleWriter } as const;
+    const outcome = await execute(machine, opening, context).catch((error: unknown) => {
+      // Repeated until it is known, and closed: else nobody has a console that is taken in the log.
+      if (error instanceof OutcomeUnknown)
+        void recordClosed(machine, ticket, 'unreachable', context, () => execute(machine, opening, context));
       throw new ConsoleRefused('unreachable', 'the event log does not answer: try again', { cause: error });
     });
     if (outcome.outcome === 'rejected') {
@@ -248,6 +242,7 @@ export const createConsoles = (services: ConsoleServices): Consoles => {
     const leave = seats.take(view.tenant);
     try {
       const context = await contextOf(ticket, view, call);
+      await closings.settle(machine.id);
       const { state, position } = await redeem(machine, ticket, context);
       const ended = Promise.withResolvers<ConsoleEnd>();
       sessions.set(ticket.session, { end: ended.resolve });

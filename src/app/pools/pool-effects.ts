@@ -1,10 +1,11 @@
+import type { Rejection } from '../../domain/decider.ts';
 import type { Holder } from '../../domain/holder.ts';
 import { defined, stringAt } from '../../domain/json-tools.ts';
 import { allocationsOf, type Allocation } from '../../domain/pools/pool.ts';
 import type { PrefixRequest } from '../../domain/pools/prefix-pool.ts';
 import type { EffectOutcome } from '../../domain/workflow.ts';
 import type { CommandOutcome, CommandRunner } from '../commands/command.ts';
-import { done, effectPort, refused } from '../hubs/hub-effects.ts';
+import { done, effectPort, failed, refused } from '../hubs/hub-effects.ts';
 import { derivedCommandId } from '../log/identifiers.ts';
 import type { Clock } from '../ports.ts';
 import { contextOf, storeOutcome } from '../process-runner/effect-commands.ts';
@@ -95,7 +96,7 @@ export const createPoolEffects = ({
         continue;
       }
       const { code, message, facts } = outcome.rejection;
-      if (!PASSING.includes(code)) return refused(code, message);
+      if (!PASSING.includes(code)) return refusal(outcome.rejection);
       reasons.push(code === 'POOL_EXHAUSTED' ? `pool '${id}' is exhausted` : `pool '${id}': ${message}`);
       untils.push(stringAt(facts, 'until'));
     }
@@ -113,7 +114,7 @@ export const createPoolEffects = ({
     const command = { type: 'ReleaseToPool', at: clock.now(), holder, generation } as const;
     const outcome = await execute(kind, pool, command, call);
     if (outcome.outcome === 'accepted' || outcome.rejection.code === 'ALREADY_RELEASED') return done({});
-    return refused(outcome.rejection.code, outcome.rejection.message);
+    return refusal(outcome.rejection);
   };
 
   const look = async ({ holder }: Given, call: EffectCall): Promise<EffectOutcome> => {
@@ -147,6 +148,10 @@ export const createPoolEffects = ({
     storeOutcome,
   );
 };
+
+/** Others kept changing the pool: nothing was decided. */
+const refusal = ({ kind, code, message }: Rejection): EffectOutcome =>
+  kind === 'conflict' ? failed(code, message) : refused(code, message);
 
 type Found = { readonly definition: AnyDefinition; readonly allocation: Allocation<AnyItem> };
 

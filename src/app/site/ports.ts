@@ -123,7 +123,7 @@ export type SiteAgent = {
 export type Agents = {
   /** Marks it as the order's. `conflict`: it is another one's. */
   label(agent: string, owner: OwnerMark, options: CallOptions): Promise<void>;
-  /** Starts to wipe it; the mark goes with the end of that. */
+  /** Starts to wipe it; the mark goes with the end of that. `conflict`: it is another one's, and is left alone. */
   clean(agent: string, owner: OwnerMark, options: CallOptions): Promise<void>;
   /** Those of the order, or of everybody. `addresses`: what it was seen to have. `cleaned`: with evidence of the last wipe. */
   observe(

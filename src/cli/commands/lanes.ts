@@ -64,6 +64,7 @@ const failingIn = ({ lane, failing = [] }: Lane): (string | number)[][] =>
 const NAMES = `
 A lane is
   hub:<id>              what is done on a hub
+  site:<zone>           what is configured around the hubs of a zone
   automation:eda:<id>   calls of the hub's rulebook
   automation:aap:<id>   calls of the hub's job templates
   scheduler             placement, and what is done on no hub

@@ -39,7 +39,12 @@ export type PoolState<Own extends Definition, Item, Stock> = { readonly pool?: P
 
 export type PoolCommand<Own extends Definition, Request> =
   | { readonly type: 'CreatePool'; readonly at: string; readonly reason: string; readonly definition: Own }
-  | { readonly type: 'ResizePool'; readonly at: string; readonly reason: string; readonly size: PoolSize }
+  | {
+      readonly type: 'ResizePool';
+      readonly at: string;
+      readonly reason: string;
+      readonly size: Partial<PoolSize>;
+    }
   | { readonly type: 'RetirePool'; readonly at: string; readonly reason: string }
   /** Given again for the same purpose: nothing changes. */
   | {
@@ -65,8 +70,10 @@ export type StockRules<Own extends Definition, Request, Item, Stock> = {
   readonly word: 'Vlan' | 'Prefix';
   readonly definitionRejection: (definition: Own) => Rejection | undefined;
   readonly sizeRejection: (size: PoolSize) => Rejection | undefined;
-  /** Why this pool can never serve it. */
-  readonly requestRejection: (definition: Own, request: Request) => Rejection | undefined;
+  /** What no pool can serve. */
+  readonly requestRejection: (request: Request) => Rejection | undefined;
+  /** What a pool of this size could not serve even when it was empty. */
+  readonly sizeShortage: (size: PoolSize, request: Request) => Rejection | undefined;
   /** What a pool of this size has while this is held and that rests. */
   readonly stockOf: (size: PoolSize, held: readonly Item[], resting: readonly Resting<Item>[]) => Stock;
   readonly restingOf: (stock: Stock) => readonly Resting<Item>[];
@@ -188,12 +195,14 @@ export const poolDecider = <
     return wrong ?? [event('PoolCreated', { at, ...definition, reason })];
   };
 
-  const resize = (pool: Known, { at, reason, size }: Command<'ResizePool'>): Decision<Event> => {
+  const resize = (pool: Known, { at, reason, size: change }: Command<'ResizePool'>): Decision<Event> => {
     if (pool.retired) return isRetired();
+    const { ranges, reserved, quarantineSeconds } = pool.definition;
+    const now = { ranges, reserved, quarantineSeconds };
+    const size = { ...now, ...change };
     const wrong = rules.sizeRejection(size);
     if (wrong !== undefined) return wrong;
-    const { ranges, reserved, quarantineSeconds } = pool.definition;
-    if (sameJson({ ranges, reserved, quarantineSeconds }, size)) return [];
+    if (sameJson(now, size)) return [];
     const held = heldIn(pool).find(({ allocation }) => !rules.fits(size, rules.itemOf(allocation)));
     if (held !== undefined)
       return below(rules.textOf(held.allocation), `${held.holder.kind} '${held.holder.id}' holds it`, {
@@ -213,13 +222,15 @@ export const poolDecider = <
     const { at, holder, purpose, request } = command;
     if (allocationsOf({ pool }, holder).some((each) => each.purpose === purpose)) return [];
     if (pool.retired) return isRetired();
-    const wrong = rules.requestRejection(pool.definition, request);
+    const wrong = rules.requestRejection(request);
     if (wrong !== undefined) return wrong;
     const found = rules.pick(pool.stock, request, at);
     if (!isShort(found)) {
       const data = { at, holder, generation: pool.generation + 1, purpose, ...found };
       return [event(`Allocated`, data)];
     }
+    const tooLarge = rules.sizeShortage(pool.definition, request);
+    if (tooLarge !== undefined) return tooLarge;
     const { wanted, until } = found;
     const news = wanted.filter((each) => !pool.exhausted.includes(each));
     return news.length > 0
@@ -241,12 +252,9 @@ export const poolDecider = <
     evolve: (state, { type, data }) => {
       const told = data as Told;
       const { pool } = state;
+      if (!type.startsWith(word)) return state;
       if (type === `${word}PoolCreated`) return { pool: created(told as Told & Own) };
-      // A creation that was given up: its id stays unused.
-      if (pool === undefined)
-        return type === `${word}PoolRetired`
-          ? { pool: { ...created(NOTHING as never), retired: true } }
-          : state;
+      if (pool === undefined) return state;
       switch (type.slice(word.length)) {
         case 'PoolResized': {
           const { ranges, reserved, quarantineSeconds } = data as PoolSize;
@@ -267,14 +275,14 @@ export const poolDecider = <
     decide: (state, command) => {
       if (command.type === 'CreatePool') return create(state, command);
       const { pool } = state;
-      if (command.type === 'RetirePool')
-        return pool?.retired === true
-          ? []
-          : [event('PoolRetired', { at: command.at, reason: command.reason })];
       if (pool === undefined) return reject('not-found', 'NO_SUCH_POOL', 'the pool does not exist');
       switch (command.type) {
         case 'ResizePool':
           return resize(pool, command);
+        case 'RetirePool': {
+          const { at, reason } = command;
+          return pool.retired ? [] : [event('PoolRetired', { at, reason })];
+        }
         case 'AllocateFromPool':
           return allocate(pool, command);
         case 'ReleaseToPool':
@@ -283,8 +291,6 @@ export const poolDecider = <
     },
   };
 };
-
-const NOTHING = { zone: '', ranges: [], reserved: [], quarantineSeconds: 0 };
 
 const isShort = (found: object): found is Short => 'wanted' in found;
 

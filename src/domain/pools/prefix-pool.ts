@@ -75,10 +75,12 @@ const cidrsRejection = (texts: readonly string[], field: string): Rejection | un
   return undefined;
 };
 
+/** Ranges side by side hold what is larger than each of them. */
+const joined = (ranges: readonly string[]): readonly Block[] =>
+  blocksOf(ranges).reduce<readonly Block[]>(withBlock, []);
+
 const freeOf = (size: Pick<Definition, 'ranges' | 'reserved'>, taken: readonly Block[]): readonly Block[] => {
-  const ranges = blocksOf(size.ranges).toSorted(([left], [right]) => (left < right ? -1 : 1));
-  const joined = ranges.reduce<readonly Block[]>(withBlock, []);
-  return [...blocksOf(size.reserved), ...taken].reduce(withoutBlock, joined);
+  return [...blocksOf(size.reserved), ...taken].reduce(withoutBlock, joined(size.ranges));
 };
 
 const withRest = (rests: readonly Rest[], rest: Rest): readonly Rest[] =>
@@ -121,7 +123,7 @@ export const prefixRules: StockRules<PrefixDefinition, PrefixRequest, PrefixItem
     cidrsRejection(size.ranges, 'ranges') ??
     cidrsRejection(size.reserved, 'reserved') ??
     quarantineRejection(size),
-  requestRejection: ({ ranges }, request) => {
+  requestRejection: (request) => {
     if (NAMES.every((family) => request[family] === undefined))
       return invalid(
         'LENGTH_REQUIRED',
@@ -129,21 +131,21 @@ export const prefixRules: StockRules<PrefixDefinition, PrefixRequest, PrefixItem
         "one of the fields 'lengths.v4' and 'lengths.v6' is required",
       );
     for (const family of NAMES) {
-      const { bits, words } = FAMILIES[family];
+      const { bits } = FAMILIES[family];
       const length = request[family];
-      if (length === undefined) continue;
       const field = `lengths.${family}`;
-      if (!Number.isSafeInteger(length) || length < 1 || length > bits)
+      if (length !== undefined && !(Number.isSafeInteger(length) && length >= 1 && length <= bits))
         return invalid('INVALID_LENGTH', field, `field '${field}' must be from 1 to ${bits} (got ${length})`);
-      if (!ofFamily(blocksOf(ranges), family).some((range) => range[2] <= length))
-        return reject(
-          'failed-precondition',
-          'NOT_IN_POOL',
-          `no ${words} range of the pool holds a /${length}`,
-          {
-            field,
-          },
-        );
+    }
+    return undefined;
+  },
+  sizeShortage: ({ ranges }, request) => {
+    const all = joined(ranges);
+    for (const family of NAMES) {
+      const length = request[family];
+      if (length === undefined || ofFamily(all, family).some((range) => range[2] <= length)) continue;
+      const message = `no ${FAMILIES[family].words} range of the pool holds a /${length}`;
+      return reject('failed-precondition', 'NOT_IN_POOL', message, { field: `lengths.${family}` });
     }
     return undefined;
   },
@@ -202,7 +204,7 @@ export const prefixRules: StockRules<PrefixDefinition, PrefixRequest, PrefixItem
     ),
   fits: ({ ranges, reserved }, { prefixes }) => {
     const kept = blocksOf(reserved);
-    const all = blocksOf(ranges).reduce<readonly Block[]>(withBlock, []);
+    const all = joined(ranges);
     return blocksOf(prefixes).every(
       (block) =>
         all.some((range) => isWithinBlock(block, range)) && kept.every((one) => areDisjoint(block, one)),

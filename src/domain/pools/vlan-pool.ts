@@ -98,6 +98,7 @@ export const vlanRules: StockRules<VlanDefinition, object, VlanItem, VlanStock> 
     idsRejection(size.reserved, 'reserved') ??
     quarantineRejection(size),
   requestRejection: () => undefined,
+  sizeShortage: () => undefined,
   stockOf: (size, held, resting) => {
     const released = resting.flatMap(([until, item]): readonly Rest[] =>
       vlanRules.fits(size, item) ? [[until, item.vlanId]] : [],

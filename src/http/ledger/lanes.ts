@@ -3,6 +3,7 @@ import { lanesOfHub, SCHEDULER_LANE } from '../../app/hubs/hub-lanes.ts';
 import type { HubRegistry } from '../../app/hubs/hub-registry.ts';
 import type { LaneStatus, ProcessRunner } from '../../app/process-runner/types.ts';
 import type { CommandRunner } from '../../app/commands/command.ts';
+import { siteLane } from '../../domain/hubs/hub-object.ts';
 import { LANE_PAUSES, type LanePauseCommand } from '../../domain/hubs/lane-pauses.ts';
 import { lanePausesAggregate } from '../../domain/kinds.ts';
 import { ApiError, unfit } from '../errors.ts';
@@ -15,8 +16,8 @@ import type { LedgerCall, LedgerRoute } from './serve.ts';
 import { LANE, PAUSE_BODY, type Lane } from './upkeep-operations.ts';
 
 /**
- * Lanes of the instance that answers: each carries the effects on one far side (`hub:<id>`, `automation:<mode>:<id>`,
- * `scheduler`). A pause is an event: it holds until somebody ends it, whichever instance runs the processes.
+ * Lanes of the instance that answers: each carries the effects on one far side (`hub:<id>`, `site:<zone>`,
+ * `automation:<mode>:<id>`, `scheduler`). A pause is an event: it holds until somebody ends it, whichever instance runs the processes.
  */
 export type LaneServices = ActServices &
   Pick<LookServices, 'ids' | 'requestHash' | 'personal'> & {
@@ -86,13 +87,16 @@ const nameOf = ({ path }: LedgerCall, services: LaneServices): string => {
       .status()
       .lanes.map(({ lane }) => lane),
     SCHEDULER_LANE,
-    ...(services.hubRegistry?.hubs() ?? []).flatMap(({ facts }) => lanesOfHub(facts.id)),
+    ...(services.hubRegistry?.hubs() ?? []).flatMap(({ facts }) => [
+      ...lanesOfHub(facts.id),
+      ...(facts.zone === '' ? [] : [siteLane(facts.zone)]),
+    ]),
   ]);
   if (known.has(name)) return name;
   const near = meant(name, [...known]);
   throw new ApiError(
     'NOT_FOUND',
-    `lane '${name.slice(0, LETTERS)}' not found${near || '; those of a hub are hub:<id> and hub:<id>:<kind of object>, and `ledgerctl lanes list` shows what is at work'}`,
+    `lane '${name.slice(0, LETTERS)}' not found${near || '; those of a hub are hub:<id> and hub:<id>:<kind of object>, that of a site is site:<zone>, and `ledgerctl lanes list` shows what is at work'}`,
   );
 };
 

@@ -23,7 +23,7 @@ const PATH_NAMES: { readonly [part: string]: { readonly [name: string]: string }
   orders: ORDER,
   ...Object.fromEntries(actingKinds.map(({ collection }) => [collection, ORDER])),
   hubs: { id: 'Id of the hub.' },
-  lanes: { lane: '`scheduler`, `hub:<id>`, `automation:eda:<id>` or `automation:aap:<id>`.' },
+  lanes: { lane: '`scheduler`, `hub:<id>`, `site:<zone>`, `automation:eda:<id>` or `automation:aap:<id>`.' },
   projections: { name: 'Name of the read model, for example `resources`.', ...PARKED },
   kafka: { topic: 'Name of the topic, for example `osac.events.clusters.v1`.', ...PARKED },
   events: { id: 'Id of the event, or `<stream>@<revision>`.' },

@@ -81,7 +81,7 @@ describe('bare-metal instances on a simulated hub', () => {
     expect(stringAt(nic, 'mac')).to.match(/^02(:[0-9a-f]{2}){5}$/);
     const [shown] = listAt(status, 'network_attachment_statuses');
     expect(shown).to.deep.include({ interface: 'ens1', subnet_ref: subnet, primary: true });
-    expect(stringAt(shown, 'ip_address')).to.match(/^10\./);
+    expect(stringAt(shown, 'ip_address')).to.match(/^10\.0\.1\.\d+$/);
     for (const name of [BARE_METAL_INSTANCE.nameOf(id), BARE_METAL_USER_DATA.nameOf(id)])
       expect(created(hub, name)).to.have.length(1);
     const document = ok(await people.user('GET', `${MACHINES}/${id}`)) as JsonObject;

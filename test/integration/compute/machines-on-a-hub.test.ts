@@ -72,7 +72,7 @@ describe('compute instances on a simulated hub', () => {
     const status = await people.shows(machineAt(id), 'RUNNING');
     const hub = stringAt(status, 'hub');
     expect(hub).to.equal(stringAt(await people.statusAt(`${PRIVATE}/subnets/${subnet}`), 'hub'));
-    expect(status['internal_ip_address']).to.match(/^10\./);
+    expect(status['internal_ip_address']).to.match(/^10\.0\.1\.\d+$/);
     expect(listAt(status, 'conditions')).to.have.length(6);
     const calls = readHubCalls(join(whole.dataDir, 'hubs', `${hub}.sqlite`)).filter(
       ({ operation, result }) => operation === 'create' && result === 'created',

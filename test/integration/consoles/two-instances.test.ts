@@ -11,7 +11,7 @@ import { duplexLine } from '../../../src/app/consoles/duplex-line.ts';
 import { createTickets, type Ticket } from '../../../src/app/consoles/tickets.ts';
 import { HubError, type ManagementCluster } from '../../../src/app/hubs/management-cluster.ts';
 import { createEventCodec } from '../../../src/app/log/event-codec.ts';
-import { StoreUnavailable, type EventStore } from '../../../src/app/log/event-store.ts';
+import { OutcomeUnknown, StoreUnavailable, type EventStore } from '../../../src/app/log/event-store.ts';
 import { computeInstance } from '../../../src/domain/compute/compute-instance.resource.ts';
 import { stringAt } from '../../../src/domain/json-tools.ts';
 import { aggregateOf } from '../../../src/domain/kinds.ts';
@@ -215,6 +215,99 @@ describe('consoles of two instances', () => {
     away = false;
     await eventually('it is recorded', async () => (await told()).at(-1) === 'Closed s1 left');
     await (await one.consoles).idle();
+  });
+
+  /** How the store answers appends from now on; undefined: as it is. */
+  const storeAnswers = () => {
+    const { append } = store;
+    const answers: { how?: 'away' | 'stored and silent' | 'lost' | undefined } = {};
+    store = {
+      ...store,
+      append: async (...args) => {
+        if (answers.how === 'away') throw new StoreUnavailable('the store is away');
+        if (answers.how === 'lost') throw new OutcomeUnknown(args[0]);
+        const appended = await append.apply(store, args);
+        if (answers.how === 'stored and silent') throw new OutcomeUnknown(args[0]);
+        return appended;
+      },
+    };
+    return answers;
+  };
+
+  for (const how of ['stored and silent', 'lost'] as const)
+    it(`settle an end whose append was ${how} by a retry, once`, async () => {
+      const answers = storeAnswers();
+      const one = instance('i1');
+      const session = one.connect(await one.ticket());
+      await session.isOpen();
+      answers.how = how;
+      session.typed.end();
+      expect(await session.end).to.equal('left');
+      answers.how = undefined;
+      await (await one.consoles).idle();
+      expect(await told()).to.deep.equal(['Opened s1 ', 'Closed s1 left']);
+    });
+
+  it('tell their client of an end that the store does not answer', async () => {
+    const { append } = store;
+    const never = Promise.withResolvers<void>();
+    let silent = false;
+    store = {
+      ...store,
+      append: async (...args) => {
+        if (silent) await never.promise;
+        return append.apply(store, args);
+      },
+    };
+    const one = instance('i1');
+    const session = one.connect(await one.ticket());
+    await session.isOpen();
+    silent = true;
+    session.typed.end();
+    expect(await session.end).to.equal('left');
+    never.resolve();
+    await (await one.consoles).idle();
+    expect(await told()).to.deep.equal(['Opened s1 ', 'Closed s1 left']);
+  });
+
+  it('leave a console free whose end is only being recorded', async () => {
+    const answers = storeAnswers();
+    const one = instance('i1');
+    const session = one.connect(await one.ticket());
+    await session.isOpen();
+    answers.how = 'away';
+    session.typed.end();
+    expect(await session.end).to.equal('left');
+    answers.how = undefined;
+    const other = one.connect(await one.ticket({ clientId: 'c2' }));
+    await other.isOpen();
+    expect(await told()).to.deep.equal(['Opened s1 ', 'Closed s1 left', 'Opened s2 ']);
+  });
+
+  for (const how of ['stored and silent', 'lost'] as const)
+    it(`leave a console free whose opening was ${how}`, async () => {
+      const answers = storeAnswers();
+      const one = instance('i1');
+      answers.how = how;
+      expect(await refusalOf(one.connect(await one.ticket()).end)).to.equal('unreachable');
+      answers.how = undefined;
+      const other = one.connect(await one.ticket({ clientId: 'c2' }));
+      await other.isOpen();
+      expect(await told()).to.deep.equal(['Opened s1 ', 'Closed s1 unreachable', 'Opened s2 ']);
+    });
+
+  it('record their end while the service stops, though the store comes back only then', async () => {
+    const answers = storeAnswers();
+    const one = instance('i1');
+    const session = one.connect(await one.ticket());
+    await session.isOpen();
+    answers.how = 'away';
+    one.ending.abort();
+    expect(await session.end).to.equal('shutdown');
+    const idle = (await one.consoles).idle();
+    answers.how = undefined;
+    await idle;
+    expect(await told()).to.deep.equal(['Opened s1 ', 'Closed s1 shutdown']);
   });
 
   it('last as long as the setting says', async () => {

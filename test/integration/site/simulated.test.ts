@@ -8,9 +8,11 @@ import {
 } from '../../../src/adapters/site/simulated/simulated-site.ts';
 import { systemClock, systemTimers } from '../../../src/adapters/system/system-ports.ts';
 import type { SiteUnderTest } from './contract-kit.ts';
+import { describeAgentsContract, describeDiscoveryContract } from './contract-agents.ts';
 import { describeDnsContract } from './contract-dns.ts';
 import { describeL3Contract } from './contract-l3.ts';
 import { describeNetworkFabricContract } from './contract-network-fabric.ts';
+import { describeTasksContract } from './contract-tasks.ts';
 
 /** Long enough to be seen, short enough for a suite. */
 const QUICK = 'switch=10,router=10,propagation=20,address=10,cleaning=20,discovery=20,task=20';
@@ -59,4 +61,7 @@ for (const [name, inline] of [
   describeNetworkFabricContract(name, underTest(inline));
   describeL3Contract(name, underTest(inline));
   describeDnsContract(name, underTest(inline));
+  describeAgentsContract(name, underTest(inline));
+  describeDiscoveryContract(name, underTest(inline));
+  describeTasksContract(name, underTest(inline));
 }

@@ -66,6 +66,7 @@ const ofPlaced = ({ kind, events, privateOnly, secrets }: ActingKind): EventSamp
     made('Waiting', { message: 'no hub can take it now' }),
     made('Failed', { reason: 'ProvisioningFailed', message: 'the hub could not carry it out' }),
     made('StatusReported', { status: { message: 'written by an admin', hub: 'hub-1' } }),
+    made('Lacking', { message: "pool 'public' has no free address" }),
     made('RetryRequested'),
     made('Withdrawn'),
   ].filter(({ type }) => registry.get(type)?.resource === kind);

@@ -72,6 +72,7 @@ describe('registry: every event type', () => {
       name: 'NameReserved',
       agentPool: 'AgentDiscovered',
       hubCapacity: 'HubCapacityDeclared',
+      quota: 'QuotaCountBegan',
       retention: 'ErasureBegun',
       auditGrant: 'AuditGrantGiven',
       auditGrantNotice: 'AuditGrantNoticed',

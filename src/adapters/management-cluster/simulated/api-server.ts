@@ -2,6 +2,7 @@ import { createHash, createHmac } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { digestOfLook, HubError, type ObjectLook } from '../../../app/hubs/management-cluster.ts';
 import type { Manifest, ObjectPlace } from '../../../domain/hubs/hub-object.ts';
+import { SUBNET } from '../../../domain/networks/hub-objects.ts';
 import {
   invalidObject,
   type Behaviour,
@@ -10,6 +11,7 @@ import {
   type Living,
 } from './behaviours/behaviour.ts';
 import { BEHAVIOURS } from './behaviours/behaviours.ts';
+import { addressIn } from './behaviours/machines.ts';
 import type { HubFile } from './hub-file.ts';
 import type { CallRequest, Tampering } from './protocol.ts';
 import { shareHosts } from './rack.ts';
@@ -147,6 +149,24 @@ export const createApiServer = (
     for (const one of changed) file.updateObject(one);
   };
 
+  /** With an address in each subnet that it is new in. */
+  const addressed = (record: ObjectRecord, spec: object): ObjectRecord => {
+    const refs = behaviourOf(record.kind).subnets?.(spec) ?? [];
+    const addresses = { ...record.addresses };
+    for (const ref of refs) addresses[ref] ??= addressIn(...turnIn(record.namespace, ref)) ?? '';
+    return refs.length === 0 ? record : { ...record, addresses };
+  };
+  const turnIn = (namespace: string, ref: string): [cidr: string, turn: number] => {
+    const { kind } = SUBNET;
+    const text = file.objectByName(kind, namespace, ref) ?? file.objectsById(kind, ref).at(-1);
+    if (text === undefined) return ['', 0];
+    const { uid, spec } = knownBy(text).record;
+    const { ipv4Cidr, ipv6Cidr } = spec as { readonly ipv4Cidr?: string; readonly ipv6Cidr?: string };
+    const turn = Number(file.getValue(`turn/${uid}`) ?? 0);
+    file.setValue(`turn/${uid}`, String(turn + 1));
+    return [ipv4Cidr ?? ipv6Cidr ?? '', turn];
+  };
+
   const save = (record: ObjectRecord, write: Write, now: number): Life => {
     const changed: ObjectRecord = { ...record, writes: [...record.writes, write] };
     file.updateObject(changed);
@@ -186,7 +206,7 @@ export const createApiServer = (
     const sequence = file.nextSequence();
     const own = ownSettings(kind, manifest);
     const spec = sealed(behaviour, manifest.spec);
-    const record: ObjectRecord = {
+    const made: ObjectRecord = {
       kind,
       uid: uuidOf(`${options.secret}/${options.hubId}/${sequence}`),
       sequence,
@@ -203,6 +223,7 @@ export const createApiServer = (
       baseDomain: options.baseDomain,
       writes: [],
     };
+    const record = addressed(made, spec);
     file.insertObject(record, effectId);
     shareAmong(record, now);
     return { value: bornWith(record, now).object, text: 'created' };
@@ -221,7 +242,11 @@ export const createApiServer = (
     const version = behaviour.versionOf(spec);
     // A merge patch that changes nothing moves neither generation nor resourceVersion.
     if (version === behaviour.versionOf(current)) return { value: life.object, text: 'unchanged' };
-    const changed = save(record, { at: now, kind: 'patch', spec, configVersion: version }, now);
+    const changed = save(
+      addressed(record, spec),
+      { at: now, kind: 'patch', spec, configVersion: version },
+      now,
+    );
     return { value: changed.object, text: 'patched' };
   };
 

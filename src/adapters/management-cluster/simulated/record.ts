@@ -9,7 +9,7 @@ import type { GivenSettings, LifeSettings } from './settings.ts';
 export type ObjectRecord<Spec extends object = object> = ObjectPlace & {
   readonly kind: string;
   readonly uid: string;
-  /** Number of the object on its hub; base of job ids and addresses. */
+  /** Number of the object on its hub; base of job ids. */
   readonly sequence: number;
   readonly id?: string;
   readonly labels: { readonly [key: string]: string };
@@ -22,6 +22,8 @@ export type ObjectRecord<Spec extends object = object> = ObjectPlace & {
   readonly life: LifeSettings;
   /** Faults of single calls about this object. */
   readonly faults: GivenSettings;
+  /** By subnet; one that is given stays. */
+  readonly addresses?: { readonly [subnet: string]: string };
   readonly baseDomain: string;
   readonly writes: readonly Write<Spec>[];
 };

@@ -1,7 +1,7 @@
 import { defined, listAt, numberAt, stringAt, textOf } from '../../json-tools.ts';
 import type { JsonObject } from '../../json.ts';
 import { BACKOFF, isUnresolved, later, OWN_BACKOFF } from '../../process/effects.ts';
-import { makeObjects } from '../../made-objects.ts';
+import { MAKING_BACKOFF, makeObjects } from '../../made-objects.ts';
 import { CLUSTER_CATEGORY } from '../cluster.ts';
 import { orderName } from '../cluster-order-manifest.ts';
 import { autoObjects } from '../endpoints.ts';
@@ -166,7 +166,7 @@ export const FORWARD: readonly Step[] = [
   {
     // They wait for it to be placed, and it does not wait for them: what somebody attached instead stops no order.
     name: 'make-addresses',
-    rules: { backoff: BACKOFF, mayBeRefused: false },
+    rules: { backoff: MAKING_BACKOFF, attempts: 3, mayBeRefused: false },
     needed: (run) => orderOf(run).externalIps !== undefined,
     work: (run) => ({
       call: makeObjects({ kind: CLUSTER_CATEGORY, id: run.id }, autoObjects(orderOf(run))),

@@ -97,6 +97,40 @@ describe('external IPs of a compute instance', () => {
     expect(run.subjectTypes().at(-1)).to.equal('ComputeInstanceAddressAttached');
   });
 
+  it('that cannot be made are told of once, with the reason, and hold nothing up until they are made', () => {
+    const run = order(EXTERNAL_IP);
+    const waiting = (): unknown => actingComputeInstance.order.details(run.subject() as never).waiting;
+    run.place();
+    const spec = objectAt(run.effect('apply').args, 'spec');
+    run.apply();
+    const full = {
+      outcome: 'refused',
+      reason: 'POOL_FULL',
+      message: "pool 'public' has no free address",
+    } as const;
+    run.perform('make-objects', full);
+    run.commands();
+    expect(waiting()).to.deep.equal({ waiting: { message: full.message } });
+    const conditions = [{ type: 'Ready', status: 'True', lastTransitionTime: run.now() }];
+    for (let look = 0; look < 3; look += 1) {
+      run.observe({ object: { phase: 'Running', generation: 1, conditions, spec }, hub: HUB.hub });
+      run.commands();
+      run.after(20 * 60_000);
+      run.perform('make-objects', full);
+      run.commands();
+    }
+    expect(run.status()['state']).to.equal('COMPUTE_INSTANCE_STATE_RUNNING');
+    const told = () => run.subjectTypes().filter((type) => type === 'ComputeInstanceLacking').length;
+    expect(run.subjectTypes()).not.to.include('ComputeInstanceFailed');
+    expect(told()).to.equal(1);
+    run.after(20 * 60_000);
+    run.perform('make-objects', done({}));
+    run.commands();
+    expect(waiting()).to.deep.equal({});
+    expect(told()).to.equal(2);
+    expect(run.isFolded()).to.equal(true);
+  });
+
   it('go before it: attachments first, whoever made them, then its own address, then the machine', () => {
     const run = order(EXTERNAL_IP);
     run.perform('make-objects', done({}));

@@ -3,7 +3,7 @@ import { fnv1a64, hex64 } from '../../../../domain/hash.ts';
 import { OSAC_GROUP } from '../../../../domain/hubs/hub-object.ts';
 import type { ObjectRecord } from '../record.ts';
 import type { Behaviour } from './behaviour.ts';
-import { addressOf, conditionsAt, userDataBehaviour } from './machines.ts';
+import { addressOf, conditionsAt, subnetsIn, userDataBehaviour } from './machines.ts';
 import { phaseBehaviour, type Before } from './phases.ts';
 
 /** Whole hosts: one is found by its labels, made ready, and powered as the spec says. */
@@ -50,10 +50,10 @@ const settled = (record: ObjectRecord, before: Before): object => {
     phase: 'Ready',
     message: '',
     restartTrigger: triggerIn(spec),
-    attachments: attachmentsIn(spec).map((one, index) => ({
+    attachments: attachmentsIn(spec).map((one) => ({
       interface: one.interface ?? '',
       subnet: one.subnetRef,
-      address: addressOf(record, index),
+      address: addressOf(record, one.subnetRef),
       primary: one.primary === true,
     })),
     conditions: conditionsAt(before, [
@@ -67,6 +67,7 @@ const settled = (record: ObjectRecord, before: Before): object => {
 export const bareMetalBehaviours: readonly Behaviour[] = [
   phaseBehaviour({
     kind: BARE_METAL_INSTANCE,
+    subnets: subnetsIn,
     finalizer: `${OSAC_GROUP}/baremetalinstance`,
     hosts: {
       wanted: (spec) => (spec as Spec).selector?.hostSelector ?? {},

@@ -50,6 +50,8 @@ export type Behaviour = {
   readonly beside: readonly Beside[];
   /** Labels of the host that an object needs; absent: it needs none. */
   readonly hosts?: (spec: object) => Labels;
+  /** Subnets that an object has addresses in, by name or id; absent: in none. */
+  readonly subnets?: (spec: object) => readonly string[];
 };
 
 export type Cause = { field: string; reason: string; message: string };

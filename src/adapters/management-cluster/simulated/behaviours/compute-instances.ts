@@ -3,7 +3,7 @@ import { OSAC_GROUP } from '../../../../domain/hubs/hub-object.ts';
 import { sameJson } from '../../../../domain/json-tools.ts';
 import { kubernetesTime, type ObjectRecord } from '../record.ts';
 import type { Behaviour } from './behaviour.ts';
-import { addressOf, conditionsAt, userDataBehaviour } from './machines.ts';
+import { addressOf, conditionsAt, subnetsIn, userDataBehaviour } from './machines.ts';
 import { phaseBehaviour, type Before } from './phases.ts';
 
 /** Machines: they start, stop and restart as their spec says; other changes do not touch what runs. */
@@ -33,7 +33,7 @@ const settled = (record: ObjectRecord, before: Before): object => {
   const spec = record.spec as Spec;
   return {
     phase: runs(spec) ? 'Running' : 'Stopped',
-    ipAddress: addressOf(record),
+    ipAddress: addressOf(record, subnetsIn(spec)[0]),
     conditions: conditionsAt(before, [
       ['ConfigurationApplied', true, 'Applied'],
       ['Provisioned', true, 'InfrastructureReady'],
@@ -48,6 +48,7 @@ const settled = (record: ObjectRecord, before: Before): object => {
 export const computeBehaviours: readonly Behaviour[] = [
   phaseBehaviour({
     kind: COMPUTE_INSTANCE,
+    subnets: subnetsIn,
     finalizer: `${OSAC_GROUP}/computeinstance`,
     phases: [
       { after: 'accept', status: begun },

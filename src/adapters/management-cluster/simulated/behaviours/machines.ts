@@ -1,5 +1,5 @@
-import { fnv1a64 } from '../../../../domain/hash.ts';
 import { OSAC_GROUP, type OwnedObject } from '../../../../domain/hubs/hub-object.ts';
+import { addressText, moved, parseRange, sizeOf } from '../../../../domain/ranges.ts';
 import { withCondition, type ObjectRecord } from '../record.ts';
 import type { Behaviour } from './behaviour.ts';
 import { phaseBehaviour, type Before } from './phases.ts';
@@ -14,11 +14,24 @@ export const conditionsAt = (
     status.conditions,
   );
 
-/** An address that no other object of this hub has. */
-export const addressOf = ({ sequence, uid }: ObjectRecord, index = 0): string => {
-  const octet = Number((fnv1a64(uid) + BigInt(index)) % 250n) + 2;
-  return `10.${(sequence >> 8) & 255}.${sequence & 255}.${octet}`;
+/** The gateway of a subnet has its first address. */
+const TAKEN = 1n;
+
+/** The `turn`-th address that a machine gets in a subnet: all are given before one comes again. Undefined: it has none. */
+export const addressIn = (cidr: string, turn: number): string | undefined => {
+  const range = parseRange(cidr);
+  if (range === undefined) return undefined;
+  const size = sizeOf([range]);
+  const offset = size > TAKEN ? TAKEN + (BigInt(turn) % (size - TAKEN)) : 0n;
+  return addressText(moved(range.first, offset));
 };
+
+type Attached = { readonly networkAttachments?: readonly { readonly subnetRef: string }[] };
+export const subnetsIn = (spec: object): readonly string[] =>
+  ((spec as Attached).networkAttachments ?? []).map(({ subnetRef }) => subnetRef);
+
+/** None where its subnet is not on the hub. */
+export const addressOf = ({ addresses = {} }: ObjectRecord, subnet = ''): string => addresses[subnet] ?? '';
 
 export const userDataBehaviour = (kind: OwnedObject): Behaviour =>
   phaseBehaviour({

@@ -41,6 +41,8 @@ export type PhaseTable = {
     readonly wanted: (spec: object) => Labels;
     readonly lacking: (before: Before) => object;
   };
+  /** It gets an address in each of these subnets. */
+  readonly subnets?: (spec: object) => readonly string[];
   readonly failed: (text: string) => object;
   readonly deleting: object;
   /** Fields of the spec that the API server lets nobody change. */
@@ -71,6 +73,7 @@ export const phaseBehaviour = (table: PhaseTable): Behaviour => {
     live: (record, onVersion) => live(table, record, onVersion),
     beside: [],
     ...(table.hosts === undefined ? {} : { hosts: table.hosts.wanted }),
+    ...(table.subnets === undefined ? {} : { subnets: table.subnets }),
   };
 };
 

@@ -1,6 +1,5 @@
-import type { SiteAgent } from '../../../../app/site/ports.ts';
-import { moved, parseRange, addressText } from '../../../../domain/ranges.ts';
-import type { L3Binding } from '../../../../app/site/ports.ts';
+import { SiteError, type L3Binding, type SiteAgent } from '../../../../app/site/ports.ts';
+import { addressText, moved, parseRange } from '../../../../domain/ranges.ts';
 import { isAmong } from '../../../simulation/settings.ts';
 import type { Item } from '../site-file.ts';
 import { portName, vlanName, type PortItem } from './fabric.ts';
@@ -47,7 +46,8 @@ const label = ({ agent }: { readonly agent: string }, act: Act): Result => {
     return { text: 'created' };
   }
   if (!sameMark(there.owner, owner)) throw conflict(`agent ${agent} belongs to ${whose(there)}`);
-  if (there.spec.wipe !== undefined) throw conflict(`agent ${agent} is being wiped`);
+  if (there.spec.wipe !== undefined)
+    throw new SiteError('unavailable', `agent ${agent} is being wiped`, there.spec.wipe.endsAt - now);
   return { text: 'unchanged' };
 };
 
