@@ -43,6 +43,7 @@ import type {
   ProcessRunner,
   ProcessRunnerSettings,
 } from '../app/process-runner/types.ts';
+import { ownsAgents } from '../app/site/offered-site.ts';
 import { createSiteRegistry } from '../app/site/site-registry.ts';
 import {
   secretRefsIn,
@@ -372,7 +373,12 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
             : [
                 keepAgentPools({
                   ...ending,
-                  siteOf: siteOfHubs(hubs, sites),
+                  siteOf: (id) => {
+                    const facts = hubs.get(id)?.facts;
+                    return facts !== undefined && ownsAgents(facts, sites, pools)
+                      ? siteOfHubs(hubs, sites)(id)
+                      : undefined;
+                  },
                   hostClasses: () => hostTypes(readModels),
                   ...defined({ settings: ports.settings?.hotPool }),
                 }),

@@ -1,4 +1,4 @@
-import type { DelegatedStep } from '../../domain/hubs/hub-facts.ts';
+import { rulesFor, type DelegatedStep, type HubFacts } from '../../domain/hubs/hub-facts.ts';
 import type { PoolRegistry } from '../pools/pool-registry.ts';
 import type { SiteRegistry } from './site-registry.ts';
 
@@ -22,3 +22,10 @@ export const offeredAt = (
   if (!hands(vlan)) return { steps: [], baseDomain: BASE_DOMAIN };
   return { steps: [...WITH_VLANS, ...(hands(prefix) ? WITH_PREFIXES : [])], baseDomain: BASE_DOMAIN };
 };
+
+/** The nodes of orders that are placed on this hub now come from its agent pool. */
+export const ownsAgents = (
+  facts: HubFacts,
+  sites: Pick<SiteRegistry, 'siteOf'>,
+  pools: Pick<PoolRegistry, 'poolsOf'>,
+): boolean => rulesFor(facts, offeredAt(facts.zone, sites, pools)?.steps).agents === 'ledger';
