@@ -98,6 +98,25 @@ describe('the bill of a machine', function () {
     });
 });
 
+/** `npm test` plays eight of them. */
+const SITES = process.env['LEDGER_TEST_DRILLS'] === 'all' ? 400 : 8;
+
+describe('orders on a site', function () {
+  this.timeout(600_000);
+  it(`leave nothing there, in the pools or on the hub, in ${SITES} histories`, async () => {
+    const failed: string[] = [];
+    const tasks = Array.from({ length: SITES }, (_, i) => ({
+      seed: i + 1,
+      drill: { site: true, restless: true } as const,
+    }));
+    await sharedPool().run(tasks, ({ seed, failure }) => {
+      if (failure !== undefined) failed.push(`seed ${seed}: ${failure}`);
+      return false;
+    });
+    expect(failed).to.deep.equal([]);
+  });
+});
+
 describe('a hub that nobody reaches', function () {
   this.timeout(120_000);
   it('keeps no order that was not sent to it: another hub builds it, once', async () => {

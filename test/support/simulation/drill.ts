@@ -110,7 +110,9 @@ const actOf = ({ networks, machines, restless: isRestless, addresses, site }: Dr
     ? actOnNetworks
     : machines !== undefined
       ? (world: World, ordering: () => void) => actOnMachine(world, ordering, isRestless === true, machines)
-      : (world: World, ordering: () => void) => act(world, ordering, addresses === true, site === true);
+      : site === true && isRestless === true
+        ? (world: World) => actOnSite(world)
+        : (world: World, ordering: () => void) => act(world, ordering, addresses === true, site === true);
 
 /** A network and one of all that lies in it: made, changed, and deleted at once, in any order. */
 const actOnNetworks = async (world: World, ordering: () => void): Promise<void> => {
@@ -263,12 +265,42 @@ const act = async (
 const isDeleted = (world: World, stream: string): boolean =>
   world.ledger.events(stream).some(({ type }) => type === 'ExternalIPDeleted');
 
+/** Orders on a site while everything goes wrong, deleted or not; then a calm world in which all of it ends. */
+const actOnSite = async (world: World): Promise<void> => {
+  const clients = createClients(world, world.random.fork('clients'));
+  const workload = createWorkload(world, clients, world.random.fork('workload'));
+  const chance = world.random.fork('site');
+  const [tenant] = TENANTS;
+  world.keepRunning(1);
+  await until(world, 'the catalogue is there', workload.prepare(), 5 * MINUTE);
+  await until(world, 'there are pools', makePools(world), 5 * MINUTE);
+  const orders = Array.from({ length: chance.int(1, 3) }, (_, i) => workload.order(tenant, 2, `site-${i}`));
+  await until(world, 'orders are answered', Promise.all(orders), 10 * MINUTE);
+  await pass(world, chance.int(2_000, 120_000));
+  const some = world.ledger.clusterIds().filter(() => chance.chance(0.5));
+  const removed = some.map((id) => workload.remove(id));
+  await until(world, 'deletions are answered', Promise.all(removed), 10 * MINUTE);
+  await pass(world, chance.int(0, 60_000));
+  world.calmDown();
+  await settle(world, workload);
+  const rest = world.ledger.clusterIds().map((id) => workload.remove(id));
+  await until(world, 'the rest is deleted', Promise.all(rest), 10 * MINUTE);
+  await settle(world, workload);
+  await checkHubs(world);
+  await nothingIsLeft(world);
+  clients.check();
+};
+
 /** All of it was the order's for a while, and nothing is any more once its nodes are wiped. */
 const checkSite = async (world: World, id: string): Promise<void> => {
   const missed = ['agents', 'vlan', 'ports', 'prefix', 'l3-bind', 'dns', 'validation-applications'].filter(
     (step) => !stepsOf(world, id).includes(step),
   );
   if (missed.length > 0) throw new Violation(`the order did not go through ${missed.join(', ')}`);
+  await nothingIsLeft(world);
+};
+
+const nothingIsLeft = async (world: World): Promise<void> => {
   const bound = world.agenda.now() + 5 * MINUTE;
   for (;;) {
     let left: readonly string[] = [];

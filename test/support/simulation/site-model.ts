@@ -44,7 +44,8 @@ export const createSiteModel = () => {
     return {};
   };
   const remove = (part: string, args: JsonObject): JsonObject => {
-    for (const { key } of itemsOf(args, part)) all(part).delete(key);
+    // What was taken away may show for a while.
+    if (!waits(`remove ${part}`)) for (const { key } of itemsOf(args, part)) all(part).delete(key);
     return { left: [...all(part).keys()] };
   };
   /** Told to wait so many times first. */

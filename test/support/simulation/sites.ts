@@ -12,25 +12,26 @@ const runnerOf = (world: World) => {
   return first.system.runner;
 };
 
-/** A pool of VLANs and one of prefixes, without quarantine. */
+/** A pool of VLANs and one of prefixes, without quarantine. Resolves when everybody knows them. */
 export const makePools = async (world: World): Promise<void> => {
   const common = { zone: ZONE, reserved: [], quarantineSeconds: 0 };
   const definitions = {
     vlan: { ...common, fabric: ZONE, ranges: ['100-199'] },
     prefix: { ...common, vrf: 'tenants', ranges: ['10.20.0.0/16'] },
   } as const;
-  for (const kind of ['vlan', 'prefix'] as const) {
+  const make = async (kind: 'vlan' | 'prefix'): Promise<void> => {
     const at = new Date(world.agenda.now()).toISOString();
     const command = { type: 'CreatePool', at, reason: 'drill', definition: definitions[kind] } as const;
     const asked = commandContext(`create-${kind}`);
     const context = { ...asked, actor: { ...asked.actor, via: 'http' } };
-    const { outcome } = await runnerOf(world).execute(
-      POOL_KINDS[kind].aggregate,
-      `${kind}s`,
-      command,
-      context,
-    );
-    if (outcome !== 'accepted') throw new Violation(`no ${kind} pool: ${outcome}`);
+    await runnerOf(world).execute(POOL_KINDS[kind].aggregate, `${kind}s`, command, context);
+  };
+  const areKnown = (): boolean =>
+    world.living().length > 0 && world.living().every(({ system }) => system.pools.pools().length === 2);
+  while (!areKnown()) {
+    // The store may be away, and whoever is asked may die.
+    void Promise.all([make('vlan'), make('prefix')]).catch(() => undefined);
+    await world.agenda.sleep('client', 3_000);
   }
 };
 
