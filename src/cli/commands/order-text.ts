@@ -93,7 +93,10 @@ const why = (order: OrderDetails): string[] => {
     ];
   }
   if (waiting !== undefined && waiting.decision === undefined)
-    return [`Waits: ${waiting.message}`, ...said(waiting.detail)];
+    return [
+      `Waits${waiting.since === undefined ? '' : ` since ${waiting.since}`}: ${waiting.message}`,
+      ...said(waiting.detail),
+    ];
   if (waiting?.decision !== undefined)
     return [
       `Waits for ${order.hub === undefined ? 'a hub' : 'room on its hub'}: ${waiting.message}`,

@@ -45,7 +45,7 @@ const shownStep = (table: Table, run: AnyRun, row: Row): ShownStep => {
     state,
     effect: shown && `${table.declared.name}-${run.id}/${shown.id}`,
     attempts: shown?.attempt,
-    started: effect?.startedAt ?? own(run.since, name),
+    started: own(run.since, name) ?? effect?.startedAt,
     ended: state === 'done' || state === 'undone' ? last?.at : undefined,
     waiting: waiting || undefined,
   });

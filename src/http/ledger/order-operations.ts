@@ -37,6 +37,7 @@ const WAITING = {
     .strictObject({
       message: TEXT,
       detail: DETAIL,
+      since: TIME.optional(),
       decision: z.object({ candidates: listOf(CANDIDATE) }).optional(),
     })
     .describe('Why no hub took it. Kinds that are scheduled name every hub that was looked at.')

@@ -9,8 +9,17 @@ import { time } from './samples.ts';
 
 const KEEP = { annotations: { 'fulfillment-ledger/keep-on-failure': 'true' } };
 const WAITING = [
-  ...['agents', 'vlan', 'addresses', 'dns', 'certificates', 'nodes'],
-  ...['remove ports', 'remove networks', 'remove bindings', 'remove nats', 'remove records'],
+  'agents',
+  'vlan',
+  'addresses',
+  'dns',
+  'certificates',
+  'nodes',
+  'remove ports',
+  'remove networks',
+  'remove bindings',
+  'remove nats',
+  'remove records',
 ];
 
 /** What people do to an order, at any moment. */
