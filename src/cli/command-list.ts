@@ -86,6 +86,7 @@ export const COMMAND_LIST: { readonly [name: string]: Listed } = {
   hubs: { about: 'management clusters: register, check, close, drain, remove' },
   kafka: { about: 'the Kafka publisher: topics, progress, replays' },
   lanes: { about: 'queues of effects: per hub, per automation of a hub, and of the scheduler' },
+  pools: { about: 'pools of VLANs, prefixes and addresses' },
   projections: { about: 'read models of the instance that answers' },
   store: { about: 'the embedded event store' },
   audit: { about: 'the history: every act with its actor, and proofs of it' },

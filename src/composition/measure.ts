@@ -1,6 +1,8 @@
 import type { Metrics } from '../adapters/metrics/metrics.ts';
 import type { CommandHooks } from '../app/commands/command-runner.ts';
 import { logRefusal } from '../app/process-runner/order-log.ts';
+import { POOL_KINDS } from '../app/pools/pool-kinds.ts';
+import type { PoolRegistry } from '../app/pools/pool-registry.ts';
 import type { Logger, RecordRejection } from '../app/ports.ts';
 import type { Publisher } from '../app/publisher/publisher.ts';
 import type { ProcessHooks } from '../app/process-runner/types.ts';
@@ -16,6 +18,23 @@ import { ghostMark } from '../domain/clusters/cluster.resource.ts';
 import { SHOWN_TWICE } from '../domain/networks/external-ip-pool.resource.ts';
 import type { ReadinessProbe } from './readiness.ts';
 import type { System } from './system.ts';
+
+/** Those that give out something: a retired pool is nobody's trouble. */
+const measurePools = (metrics: Metrics, pools: Pick<PoolRegistry, 'pools'>): void => {
+  const { poolSize, poolFree, poolUsed, poolQuarantined } = metrics;
+  for (const gauge of [poolSize, poolFree, poolUsed, poolQuarantined]) gauge.reset();
+  const now = new Date().toISOString();
+  for (const { kind, id, pool } of pools.pools()) {
+    if (pool.retired) continue;
+    for (const { family = '', size, free, used, quarantined } of POOL_KINDS[kind].countsOf(pool, now)) {
+      const labels = { kind, pool: id, family };
+      poolSize.set(labels, Number(size));
+      poolFree.set(labels, Number(free));
+      poolUsed.set(labels, Number(used));
+      poolQuarantined.set(labels, Number(quarantined));
+    }
+  }
+};
 
 /** Tenants whose bytes are told apart: each is a time series. */
 const MOST_TENANTS = 1_000;
@@ -115,6 +134,7 @@ export const measure = (metrics: Metrics) => {
       metrics.jobStatusUnknown.set(marked('job-status-unknown'));
       metrics.deletionsOverdue.set(marked('deletion-overdue'));
       metrics.addressesShownTwice.set(marked(SHOWN_TWICE));
+      measurePools(metrics, system.pools);
       metrics.namesPending.set(system.names.pending());
       metrics.nameRepairSkipped.set(system.names.skipped());
     });

@@ -245,6 +245,7 @@ export const serve = async (
       ...defined({ publisher, auditing }),
       suspect,
       hubRegistry: system.hubs,
+      pools: system.pools,
       hubHealth: system.hubHealth,
       hubWatches: system.observer.status,
       clusters: opened.clusters,

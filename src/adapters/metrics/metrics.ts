@@ -7,6 +7,9 @@ const LOOP_LOOK_MS = 50;
 /** Seconds by which a look came late, of nanoseconds since the one before it. */
 const delayOf = (sinceLast: number): number => Math.max(0, sinceLast / 1e9 - LOOP_LOOK_MS / 1_000);
 
+/** `family` is empty for VLANs. */
+const POOL_LABELS = ['kind', 'pool', 'family'] as const;
+
 /**
  * Everything this service measures, one registry per instance (several may live in one process). Names are part of
  * the interface: alert rules and dashboards use them. Labels are bounded: no ids, and of tenants so many.
@@ -167,6 +170,14 @@ export const createMetrics = () => {
     addressesShownTwice: gauge(
       'ledger_pools_with_address_shown_twice',
       'External IP pools whose hub shows one address for two holders.',
+    ),
+    poolSize: gauge('ledger_pool_size', 'VLANs of a pool, or its addresses of one family.', POOL_LABELS),
+    poolFree: gauge('ledger_pool_free', 'What a pool can give out now.', POOL_LABELS),
+    poolUsed: gauge('ledger_pool_used', 'What holders have of a pool.', POOL_LABELS),
+    poolQuarantined: gauge(
+      'ledger_pool_quarantined',
+      'What was released to a pool and is in quarantine.',
+      POOL_LABELS,
     ),
     clockDivergence: gauge(
       'ledger_clock_divergence_seconds',

@@ -1,21 +1,14 @@
-import type { Pool } from '../../domain/pools/pool.ts';
 import { parseStreamName } from '../../domain/stream-name.ts';
 import type { EventCodec } from '../log/event-codec.ts';
 import { LogReplaced, type EventStore, type RecordedEvent } from '../log/event-store.ts';
 import type { Logger, Timers } from '../ports.ts';
 import { aborted, pause } from '../process-runner/pause.ts';
-import {
-  poolKinds,
-  type AnyDefinition,
-  type AnyItem,
-  type AnyPoolState,
-  type PoolKindName,
-} from './pool-kinds.ts';
+import { poolKinds, type AnyPool, type AnyPoolState, type PoolKindName } from './pool-kinds.ts';
 
 export type KnownPool = {
   readonly kind: PoolKindName;
   readonly id: string;
-  readonly pool: Pool<AnyDefinition, AnyItem, unknown>;
+  readonly pool: AnyPool;
 };
 
 export type PoolRegistry = {

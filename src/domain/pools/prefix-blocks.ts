@@ -35,6 +35,11 @@ const halvesOf = (block: Block): readonly [Block, Block] => {
   ];
 };
 
+/** As orders name them. */
+export type Family = 'v4' | 'v6';
+export const FAMILY_NAMES: readonly Family[] = ['v4', 'v6'];
+export const familyOf = (block: Block): Family => (bitsOf(block) === 32 ? 'v4' : 'v6');
+
 /** What is left of a block without another one. */
 export const cutOut = (block: Block, taken: Block): readonly Block[] => {
   if (areDisjoint(block, taken)) return [block];

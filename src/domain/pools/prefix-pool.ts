@@ -14,15 +14,17 @@ import {
 import {
   areDisjoint,
   bestFit,
-  bitsOf,
   blockOf,
   blocksOf,
   blockText,
   cutOut,
+  FAMILY_NAMES,
+  familyOf,
   isWithinBlock,
   withBlock,
   withoutBlock,
   type Block,
+  type Family,
 } from './prefix-blocks.ts';
 import { hostsOf } from './prefix-hosts.ts';
 
@@ -39,17 +41,14 @@ export type PrefixItem = { readonly prefixes: readonly string[]; readonly gatewa
 export type PrefixRequest = { readonly v4?: number; readonly v6?: number };
 
 type Rest = readonly [until: string, block: Block];
-type Family = keyof PrefixRequest;
 type FamilyStock = { readonly free: readonly Block[]; readonly released: readonly Rest[] };
 export type PrefixStock = { readonly [Each in Family]: FamilyStock };
 export type PrefixPoolState = PoolState<PrefixDefinition, PrefixItem, PrefixStock>;
 export type PrefixPoolCommand = PoolCommand<PrefixDefinition, PrefixRequest>;
 
 export const FAMILIES = { v4: { bits: 32, words: 'IPv4' }, v6: { bits: 128, words: 'IPv6' } } as const;
-const NAMES = ['v4', 'v6'] as const;
 const MOST_RANGES = 64;
 
-export const familyOf = (block: Block): Family => (bitsOf(block) === FAMILIES.v4.bits ? 'v4' : 'v6');
 const ofFamily = (blocks: readonly Block[], family: Family): readonly Block[] =>
   blocks.filter((block) => familyOf(block) === family);
 
@@ -124,13 +123,13 @@ export const prefixRules: StockRules<PrefixDefinition, PrefixRequest, PrefixItem
     cidrsRejection(size.reserved, 'reserved') ??
     quarantineRejection(size),
   requestRejection: (request) => {
-    if (NAMES.every((family) => request[family] === undefined))
+    if (FAMILY_NAMES.every((family) => request[family] === undefined))
       return invalid(
         'LENGTH_REQUIRED',
         'lengths',
         "one of the fields 'lengths.v4' and 'lengths.v6' is required",
       );
-    for (const family of NAMES) {
+    for (const family of FAMILY_NAMES) {
       const { bits } = FAMILIES[family];
       const length = request[family];
       const field = `lengths.${family}`;
@@ -141,7 +140,7 @@ export const prefixRules: StockRules<PrefixDefinition, PrefixRequest, PrefixItem
   },
   sizeShortage: ({ ranges }, request) => {
     const all = joined(ranges);
-    for (const family of NAMES) {
+    for (const family of FAMILY_NAMES) {
       const length = request[family];
       if (length === undefined || ofFamily(all, family).some((range) => range[2] <= length)) continue;
       const message = `no ${FAMILIES[family].words} range of the pool holds a /${length}`;
@@ -170,7 +169,7 @@ export const prefixRules: StockRules<PrefixDefinition, PrefixRequest, PrefixItem
     const blocks: Block[] = [];
     const wanted: string[] = [];
     const untils: string[] = [];
-    for (const family of NAMES) {
+    for (const family of FAMILY_NAMES) {
       const length = request[family];
       if (length === undefined) continue;
       const block = pickBlock(stock[family], length, at);

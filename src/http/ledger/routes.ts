@@ -14,6 +14,7 @@ import { hubRoutes } from './hubs.ts';
 import { kafkaRoutes, type KafkaServices } from './kafka.ts';
 import { laneRoutes, type LaneServices } from './lanes.ts';
 import { orderRoutes, type OrderServices } from './orders.ts';
+import { poolRoutes, type PoolServices } from './pools.ts';
 import { projectionRoutes, type ProjectionServices } from './projections.ts';
 import type { LedgerCall, LedgerRoute } from './serve.ts';
 import { BACKUP_BODY } from './upkeep-operations.ts';
@@ -133,6 +134,7 @@ export type LedgerServices = Omit<
     KafkaServices &
     LaneServices &
     OrderServices &
+    PoolServices &
     ProjectionServices &
     StoreServices &
     UsageServices,
@@ -148,6 +150,7 @@ export const ledgerRoutes = (given: LedgerServices): readonly LedgerRoute[] => {
     ...hubRoutes(services),
     ...laneRoutes(services),
     ...kafkaRoutes(services),
+    ...poolRoutes(services),
     ...projectionRoutes(services),
     ...storeRoutes(services),
     ...usageRoutes(services),

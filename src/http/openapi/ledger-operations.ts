@@ -8,6 +8,7 @@ import { HUB_DESCRIPTIONS } from '../ledger/hub-operations.ts';
 import { KAFKA_DESCRIPTIONS } from '../ledger/kafka-operations.ts';
 import { ORDER_DESCRIPTIONS } from '../ledger/order-operations.ts';
 import type { LedgerRoute } from '../ledger/serve.ts';
+import { POOL_DESCRIPTIONS } from '../ledger/pool-operations.ts';
 import { UPKEEP_DESCRIPTIONS } from '../ledger/upkeep-operations.ts';
 import { USAGE_DESCRIPTIONS } from '../ledger/usage-operations.ts';
 import type { Description, Descriptions } from './description.ts';
@@ -24,6 +25,7 @@ const PATH_NAMES: { readonly [part: string]: { readonly [name: string]: string }
   ...Object.fromEntries(actingKinds.map(({ collection }) => [collection, ORDER])),
   hubs: { id: 'Id of the hub.' },
   lanes: { lane: '`scheduler`, `hub:<id>`, `site:<zone>`, `automation:eda:<id>` or `automation:aap:<id>`.' },
+  pools: { id: 'Id of the pool.' },
   projections: { name: 'Name of the read model, for example `resources`.', ...PARKED },
   kafka: { topic: 'Name of the topic, for example `osac.events.clusters.v1`.', ...PARKED },
   events: { id: 'Id of the event, or `<stream>@<revision>`.' },
@@ -44,6 +46,7 @@ const DESCRIPTIONS: Descriptions = {
   ...ORDER_DESCRIPTIONS,
   ...HUB_DESCRIPTIONS,
   ...KAFKA_DESCRIPTIONS,
+  ...POOL_DESCRIPTIONS,
   ...UPKEEP_DESCRIPTIONS,
   ...USAGE_DESCRIPTIONS,
   ...AUDIT_TREE_DESCRIPTIONS,

@@ -59,6 +59,8 @@ describe('alert rules, runbooks and dashboards', () => {
       'ledger_deletions_overdue',
       'ledger_tenant_space_wait_seconds',
       'ledger_pools_with_address_shown_twice',
+      'ledger_pool_free',
+      'ledger_pool_size',
       'ledger_hub_problem',
       'ledger_hub_leaving_orders',
       'ledger_hub_watch_up',
