@@ -82,9 +82,10 @@ export const createSiteModel = () => {
       return {};
     },
     'scheduler.release': () => {
+      // Addresses are made with the order, before it has a place.
       const holdsNothing =
         agents === 0 && vlan === undefined && prefix === undefined && isEmpty(...Object.keys(parts));
-      expect(holdsNothing && hub === 'nothing' && !addresses, 'the place was given back before the rest');
+      expect(holdsNothing && hub === 'nothing', 'the place was given back before the rest');
       place = false;
       return {};
     },
