@@ -23,6 +23,7 @@ import type { Runtime, SecretStore } from '../app/ports.ts';
 import type { ProcessPort } from '../app/process-runner/process-port.ts';
 import { createSiteEffects, SITE_PORT, SITE_WRITES } from '../app/site/site-effects.ts';
 import type { Sites } from '../app/site/ports.ts';
+import { offeredAt } from '../app/site/offered-site.ts';
 import type { SiteRegistry } from '../app/site/site-registry.ts';
 import { createParentEffects } from '../app/hubs/parent-effects.ts';
 import { createScheduler } from '../app/hubs/scheduler.ts';
@@ -78,6 +79,10 @@ export const createEffectPorts = (
     isBlocked: (hub, order) => processes.laneBlocked(laneOf(hub), order),
     callsOf: (hub) => processes.laneCalls(laneOf(hub)),
     refusesSimulated: ports.refusesSimulated === true,
+    siteOf: async ({ zone }) => {
+      await Promise.all([sites.ready(), pools.ready()]);
+      return offeredAt(zone, sites, pools);
+    },
   });
   const tenants = createTenantSpaces({ registry: hubs, commandRunner: runner, clock });
   const managementClusters = createManagementClusterEffects({

@@ -43,6 +43,7 @@ import type {
   ProcessRunner,
   ProcessRunnerSettings,
 } from '../app/process-runner/types.ts';
+import { ownsAgents } from '../app/site/offered-site.ts';
 import { createSiteRegistry } from '../app/site/site-registry.ts';
 import {
   secretRefsIn,
@@ -137,6 +138,7 @@ export const describeRun = async (
     idle: isIdle || isHalted,
     events: revision + 1,
     ...shownDecisions(state as AnyRun),
+    steps: workflow.shownSteps(state).map((step): JsonObject => ({ ...step })),
     commands: commands.map(({ command }) => command.type),
     effects: effects.map((effect) => {
       const { operation, attempt, mode, lane, notBefore } = effect;
@@ -372,7 +374,12 @@ export const createSystem = async (ports: SystemPorts): Promise<System> => {
             : [
                 keepAgentPools({
                   ...ending,
-                  siteOf: siteOfHubs(hubs, sites),
+                  siteOf: (id) => {
+                    const facts = hubs.get(id)?.facts;
+                    return facts !== undefined && ownsAgents(facts, sites, pools)
+                      ? siteOfHubs(hubs, sites)(id)
+                      : undefined;
+                  },
                   hostClasses: () => hostTypes(readModels),
                   ...defined({ settings: ports.settings?.hotPool }),
                 }),

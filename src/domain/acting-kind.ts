@@ -10,10 +10,12 @@ import type { SecretRef } from './secret-ref.ts';
 import type { Sentences } from './sentences.ts';
 import type { Amounts } from './quotas/amounts.ts';
 import type { Decidable } from './process/decisions.ts';
+import type { ShownStep } from './process/shown-steps.ts';
 import type { AnyWorkflow as UntypedWorkflow } from './workflow.ts';
 
 /** A workflow whose runs people may decide about; its type parameters are of no interest to whoever walks over all. */
-export type AnyWorkflow = UntypedWorkflow & Decidable;
+export type AnyWorkflow = UntypedWorkflow &
+  Decidable & { readonly shownSteps: (state: unknown) => readonly ShownStep[] };
 
 /**
  * A kind whose objects are carried out by a workflow: a resource and what else its declaration holds. Timeline, orders,

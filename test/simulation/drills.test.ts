@@ -20,15 +20,16 @@ const DRILLS: { readonly [hub: string]: Drill } = {
   'eda, without an operator': { real: { mode: 'eda', controller: 'ledger' } },
   'aap, without an operator': { real: { mode: 'aap', controller: 'ledger' } },
   'with addresses of its own': { addresses: true },
+  'steps of the ledger on a site': { site: true },
   'networks and what lies in them': { networks: true },
   'a virtual machine': { machines: 'computeInstance' },
   'a bare-metal instance': { machines: 'bareMetalInstance' },
 };
 
 /** `npm test` takes every fiftieth moment of each drill (of a machine, every hundredth), the fault suites all of a cluster, a third of a long one. */
-const everyOf = ({ addresses, networks, machines }: Drill): number => {
-  if (process.env['LEDGER_TEST_DRILLS'] !== 'all') return machines !== undefined ? 100 : 50;
-  return addresses === true || networks === true ? 3 : 1;
+const everyOf = ({ addresses, networks, machines, site }: Drill): number => {
+  if (process.env['LEDGER_TEST_DRILLS'] !== 'all') return machines !== undefined || site === true ? 100 : 50;
+  return addresses === true || networks === true || site === true ? 3 : 1;
 };
 
 /** An order is created, changed and deleted, and the service is killed once, between every two of its steps. */
@@ -95,6 +96,25 @@ describe('the bill of a machine', function () {
       expect(failed).to.deep.equal([]);
       expect(allBirths, 'somebody died').to.be.greaterThan(billsOf(machines));
     });
+});
+
+/** `npm test` plays eight of them. */
+const SITES = process.env['LEDGER_TEST_DRILLS'] === 'all' ? 400 : 8;
+
+describe('orders on a site', function () {
+  this.timeout(600_000);
+  it(`leave nothing there, in the pools or on the hub, in ${SITES} histories`, async () => {
+    const failed: string[] = [];
+    const tasks = Array.from({ length: SITES }, (_, i) => ({
+      seed: i + 1,
+      drill: { site: true, restless: true } as const,
+    }));
+    await sharedPool().run(tasks, ({ seed, failure }) => {
+      if (failure !== undefined) failed.push(`seed ${seed}: ${failure}`);
+      return false;
+    });
+    expect(failed).to.deep.equal([]);
+  });
 });
 
 describe('a hub that nobody reaches', function () {

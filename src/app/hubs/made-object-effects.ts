@@ -1,7 +1,7 @@
 import { actingKindOf } from '../../domain/acting-kinds.ts';
 import { timesAbandoned } from '../../domain/catalog/document.ts';
 import { holderKey, type Holder } from '../../domain/holder.ts';
-import { objectAt } from '../../domain/json-tools.ts';
+import { objectAt, textOf, valueAt } from '../../domain/json-tools.ts';
 import { aggregateOf, kindOf, type AnyKind } from '../../domain/kinds.ts';
 import type { MadeObject } from '../../domain/made-objects.ts';
 import type { ResourceView } from '../../domain/resource.ts';
@@ -25,6 +25,7 @@ const CREATOR = 'system';
  * - `make` {owner, objects} → {}: all of them are there, or were. Nothing is made once the owner's deletion is requested.
  * - `remove` {owner, groups} → {}: nothing is left of any; each group is deleted once nothing is left of the one before.
  *   Until then it fails, and says what is waited for.
+ * - `values` {objects, path} → {values} by id, or {waiting}: what each of them shows there.
  */
 export const createMadeObjectEffects = ({
   commandRunner,
@@ -127,5 +128,19 @@ export const createMadeObjectEffects = ({
     return done({});
   };
 
-  return effectPort({ make, remove: removeAll }, storeOutcome);
+  const values = async (
+    { objects, path }: { readonly objects: readonly Holder[]; readonly path: string },
+    call: EffectCall,
+  ): Promise<EffectOutcome> => {
+    const shown: { [id: string]: string } = {};
+    for (const object of objects) {
+      const { kind, view } = await viewOf(object, call);
+      const value = view.exists ? textOf(valueAt(view.document, path)) : '';
+      if (value === '') return done({ waiting: `${kind.words} '${object.id}' has no ${path} yet` });
+      shown[object.id] = value;
+    }
+    return done({ values: shown });
+  };
+
+  return effectPort({ make, remove: removeAll, values }, storeOutcome);
 };

@@ -10,7 +10,7 @@ import {
   type HubCapacityCommand,
   type HubCapacityState,
 } from '../../domain/hubs/capacity.ts';
-import { namespaceOf, rulesFor, type DelegatedStep, type HubFacts } from '../../domain/hubs/hub-facts.ts';
+import { namespaceOf, rulesFor, type HubFacts } from '../../domain/hubs/hub-facts.ts';
 import type { Holder } from '../../domain/holder.ts';
 import { defined, own, sameJson } from '../../domain/json-tools.ts';
 import { aggregateOf, hubCapacityAggregate } from '../../domain/kinds.ts';
@@ -24,6 +24,7 @@ import { derivedCommandId } from '../log/identifiers.ts';
 import { hubContext } from '../log/metadata.ts';
 import type { Clock, Logger } from '../ports.ts';
 import type { EffectCall, EffectPort } from '../process-runner/types.ts';
+import type { OfferedSite } from '../site/offered-site.ts';
 
 /** The one stream that owns what a hub can still take. */
 export const hubCapacity: Aggregate<HubCapacityState, HubCapacityCommand, HubCapacityEvent> =
@@ -277,9 +278,6 @@ const declarationOf = ({ facts, limits, revision }: RegisteredHub, at: string): 
   limits,
   hubRevision: revision,
 });
-
-/** Steps for which there is a pool, or a far side to call; names of clusters there end with the domain. */
-export type OfferedSite = { readonly steps: readonly DelegatedStep[]; readonly baseDomain: string };
 
 const resultOf = (
   { facts }: RegisteredHub,

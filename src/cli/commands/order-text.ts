@@ -20,6 +20,7 @@ export const orderText = (order: OrderDetails, lanes: readonly Lane[] = []): str
     ...why(order),
     ...held(order, lanes),
     ...failingNow(order, lanes),
+    ...stepsText(order),
     ...conditionsText(order),
     outstanding(order),
     table(
@@ -29,6 +30,22 @@ export const orderText = (order: OrderDetails, lanes: readonly Lane[] = []): str
   ].join('\n\n');
 
 const isGone = ({ state }: OrderDetails): boolean => state === 'deleted';
+
+/** The way of an order whose steps the service does by itself; of others the hub tells. */
+const stepsText = ({ run }: OrderDetails): string[] => {
+  const steps = run?.steps ?? [];
+  if (!steps.some(({ rule }) => rule !== undefined)) return [];
+  const rows = steps.map(({ step, rule, state, attempts, started, ended, effect, waiting }) => [
+    step,
+    rule === undefined ? '' : `ledger (${rule})`,
+    waiting === undefined ? state : `${state}: ${waiting}`,
+    attempts,
+    started,
+    ended,
+    effect,
+  ]);
+  return [table(['step', 'rule', 'state', 'attempts', 'started', 'ended', 'effect'], rows)];
+};
 
 /** Kinds that are one object on a hub have none. */
 const conditionsText = (order: OrderDetails): string[] => {
@@ -76,7 +93,10 @@ const why = (order: OrderDetails): string[] => {
     ];
   }
   if (waiting !== undefined && waiting.decision === undefined)
-    return [`Waits: ${waiting.message}`, ...said(waiting.detail)];
+    return [
+      `Waits${waiting.since === undefined ? '' : ` since ${waiting.since}`}: ${waiting.message}`,
+      ...said(waiting.detail),
+    ];
   if (waiting?.decision !== undefined)
     return [
       `Waits for ${order.hub === undefined ? 'a hub' : 'room on its hub'}: ${waiting.message}`,

@@ -178,6 +178,7 @@ export const actingCluster: ActingKind<ClusterState, ClusterCommand, ClusterEven
   eventTypes: clusterEventTypes,
   workflow: clusterOrderWorkflow as unknown as AnyWorkflow,
   hubObjects: CLUSTER_HUB_OBJECTS,
+  isWithdrawn: (state) => isStoredCluster(state) && state.withdrawn === true,
   claims: (state) => (isLiveCluster(state) ? claimOfCluster(state.nodeSets) : NOTHING),
   routes: [
     {

@@ -247,6 +247,8 @@ export const CLUSTER_DEEDS: { readonly [effect: string]: string } = {
 /** What it means that a timer fired. */
 export const CLUSTER_TIMERS: { readonly [timer: string]: string } = {
   'site-retry': 'A step was told to wait; the ledger asks again.',
+  'pool-retry': 'A pool had nothing left; the ledger asks again.',
+  'agents-retry': 'Nodes were short; the ledger asks again.',
   'reconsider-hub': 'The order was not sent to its hub for a while; another hub may take it.',
 };
 

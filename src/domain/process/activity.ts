@@ -59,6 +59,9 @@ const isStepDone = (table: Table, run: AnyRun, row: Row, since: string): boolean
   return instance === undefined || String(instance) === last.instance;
 };
 
+export const isDoneIn = (table: Table, run: AnyRun, row: Row): boolean =>
+  isStepDone(table, run, row, run.since[row.name] ?? '');
+
 /** Marks what the folded events made possible: the pivot passed, undoing began, steps became active or are no longer. */
 export const stamped = (table: Table, folded: AnyRun, at: string): AnyRun => {
   if (folded.status === 'none') return folded;

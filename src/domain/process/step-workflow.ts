@@ -9,6 +9,7 @@ import { evolveRun } from './evolve.ts';
 import { NOTHING, pendingOf } from './pending.ts';
 import { initialRun, type AnyRun, type Run } from './run.ts';
 import type { AnyDeclaration, Told } from './row.ts';
+import { shownSteps, type ShownStep } from './shown-steps.ts';
 import { tableOf } from './table.ts';
 
 /** A process manager from a declaration: one run per subject, in `<name>-<id of the subject>`. */
@@ -18,7 +19,8 @@ export const stepWorkflow = <Subject, Command extends Told, Event extends Domain
   // The engine hands subject, memo and commands on to the declaration's own functions, and nowhere else.
   workflowOf(declaration as unknown as AnyDeclaration) as unknown as StepWorkflow<Run<Subject, Memo>>;
 
-export type StepWorkflow<State> = Workflow<State, RunEvent> & Decidable;
+export type StepWorkflow<State> = Workflow<State, RunEvent> &
+  Decidable & { readonly shownSteps: (run: State) => readonly ShownStep[] };
 
 const workflowOf = (declared: AnyDeclaration): StepWorkflow<AnyRun> => {
   const table = tableOf(declared);
@@ -36,5 +38,6 @@ const workflowOf = (declared: AnyDeclaration): StepWorkflow<AnyRun> => {
     pending: (run) => (run.status === 'none' || isClosed(run) ? NOTHING : pendingOf(table, run)),
     isClosed,
     decisions: runDecisionsDecider(declared.steps),
+    shownSteps: shownSteps(table),
   };
 };

@@ -37,6 +37,7 @@ const WAITING = {
     .strictObject({
       message: TEXT,
       detail: DETAIL,
+      since: TIME.optional(),
       decision: z.object({ candidates: listOf(CANDIDATE) }).optional(),
     })
     .describe('Why no hub took it. Kinds that are scheduled name every hub that was looked at.')
@@ -69,7 +70,20 @@ const EFFECT = z.object({
   lane: TEXT,
   ...maybe({ not_before: TIME, held_back: TEXT }),
 });
+const STEP = z.object({
+  step: TEXT,
+  rule: TEXT.describe('The delegated step of its hub by which the service does it itself.').optional(),
+  state: z.enum(['pending', 'active', 'waits', 'refused', 'done', 'skipped', 'undoing', 'undone']),
+  effect: TEXT.describe(
+    'Id of its effect, or of its undo: the far side journals it under this id.',
+  ).optional(),
+  attempts: COUNT.optional(),
+  started: TIME.optional(),
+  ended: TIME.optional(),
+  waiting: TEXT.describe('Why it waits.').optional(),
+});
 const RUN = z.object({
+  steps: listOf(STEP).describe('Its steps in their order.').optional(),
   skipped: DECISIONS.skipped.optional(),
   aborted: DECISIONS.aborted,
   parked: TEXT.describe('The fault that stopped the work on it, if one did.').optional(),

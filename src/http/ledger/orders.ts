@@ -244,6 +244,7 @@ const showOrder = async (call: LedgerCall, services: OrderServices): Promise<Led
       revision: Number(revision),
       ordered_at: view.creationTimestamp,
       conditions,
+      ...waitingStep(run),
       ...waiting,
       ...failure,
       ...(isObject(failed) ? { failure: { permanent: run?.['idle'] === true, ...failed } } : {}),
@@ -257,6 +258,13 @@ const showOrder = async (call: LedgerCall, services: OrderServices): Promise<Led
       ),
     },
   };
+};
+
+/** A step that has to wait, where the object itself does not say so. */
+const waitingStep = (run: JsonObject | undefined): JsonObject => {
+  const step = listAt(run ?? {}, 'steps').find((each) => stringAt(each, 'state') === 'waits');
+  if (step === undefined) return {};
+  return { waiting: { message: stringAt(step, 'waiting'), since: stringAt(step, 'started') } };
 };
 
 const showConditions = async (

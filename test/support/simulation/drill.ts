@@ -7,16 +7,19 @@ import { planOf, type Death, type Plan, type RealHubPlan } from './plan.ts';
 import { checkHubs } from './settle.ts';
 import { checkBills, createMachineWorkload, MACHINES, type MachineKind } from './machines.ts';
 import { createNetworkWorkload } from './networks.ts';
-import { playOut, settle, settleNetworks, until, type Simulated } from './simulate.ts';
+import { leftOnSite, makePools, stepsOf } from './sites.ts';
+import { pass, playOut, settle, settleNetworks, until, type Simulated } from './simulate.ts';
 import { NO_STORE_FAULTS } from './store-port.ts';
 import { createWorkload, TENANTS } from './workload.ts';
-import type { Plant, World } from './world.ts';
+import { ZONE, type Plant, type World } from './world.ts';
 
 /** One order is created, scaled and deleted; the service dies once, in one certain moment. */
 export type Drill = {
   /** Absent: a hub whose operator does everything. */
   readonly real?: Pick<RealHubPlan, 'mode' | 'controller'>;
   readonly death?: Death;
+  /** The ledger does the steps of the order around its hub. */
+  readonly site?: true;
   /** The cluster gets external IPs of its own. */
   readonly addresses?: true;
   /** Networks of all kinds instead of a cluster. */
@@ -74,7 +77,7 @@ const restless = (seed: number, calm: Plan): Plan => {
   return { ...calm, store, network, deaths: deaths + 1, keepsIndex };
 };
 
-const calmPlan = (seed: number, { real, death, firstHubAway = false }: Drill): Plan => ({
+const calmPlan = (seed: number, { real, death, site, firstHubAway = false }: Drill): Plan => ({
   seed,
   singleWriter: true,
   instances: 1,
@@ -84,7 +87,12 @@ const calmPlan = (seed: number, { real, death, firstHubAway = false }: Drill): P
   hubs: [
     // The emptiest is chosen.
     ...(firstHubAway ? [{ id: 'sim-away', controlPlanes: 100, nodes: 1_000, away: true as const }] : []),
-    { id: real === undefined ? 'sim-a' : 'hub-a', controlPlanes: 2, nodes: 8 },
+    {
+      id: real === undefined ? 'sim-a' : 'hub-a',
+      controlPlanes: 2,
+      nodes: 8,
+      ...(site === true ? { zone: ZONE } : {}),
+    },
   ],
   ...(real === undefined ? {} : { real: { ...real, failures: 0, pace: 1 } }),
   deaths: death === undefined ? 0 : 1,
@@ -97,12 +105,14 @@ const calmPlan = (seed: number, { real, death, firstHubAway = false }: Drill): P
   deletesAll: false,
 });
 
-const actOf = ({ networks, machines, restless: isRestless, addresses }: Drill) =>
+const actOf = ({ networks, machines, restless: isRestless, addresses, site }: Drill) =>
   networks === true
     ? actOnNetworks
     : machines !== undefined
       ? (world: World, ordering: () => void) => actOnMachine(world, ordering, isRestless === true, machines)
-      : (world: World, ordering: () => void) => act(world, ordering, addresses === true);
+      : site === true && isRestless === true
+        ? (world: World) => actOnSite(world)
+        : (world: World, ordering: () => void) => act(world, ordering, addresses === true, site === true);
 
 /** A network and one of all that lies in it: made, changed, and deleted at once, in any order. */
 const actOnNetworks = async (world: World, ordering: () => void): Promise<void> => {
@@ -209,12 +219,18 @@ const actOnMachine = async (
   clients.check();
 };
 
-const act = async (world: World, ordering: () => void, withAddresses: boolean): Promise<void> => {
+const act = async (
+  world: World,
+  ordering: () => void,
+  withAddresses: boolean,
+  onSite: boolean,
+): Promise<void> => {
   const clients = createClients(world, world.random.fork('clients'));
   const workload = createWorkload(world, clients, world.random.fork('workload'));
   const [tenant] = TENANTS;
   world.keepRunning(1);
   await until(world, 'the catalogue is there', workload.prepare(), 5 * MINUTE);
+  if (onSite) await until(world, 'there are pools', makePools(world), 5 * MINUTE);
   const networks = createNetworkWorkload(world, clients, world.random.fork('networks'));
   if (withAddresses) {
     await until(world, 'there is a pool', networks.prepare(), 5 * MINUTE);
@@ -237,6 +253,7 @@ const act = async (world: World, ordering: () => void, withAddresses: boolean): 
   await settle(world, workload);
   await checkHubs(world);
   checkFarSide(world, id);
+  if (onSite) await checkSite(world, id);
   if (withAddresses) {
     await settleNetworks(world, networks);
     const left = world.ledger.streams('externalIp').filter((stream) => !isDeleted(world, stream));
@@ -247,6 +264,55 @@ const act = async (world: World, ordering: () => void, withAddresses: boolean): 
 
 const isDeleted = (world: World, stream: string): boolean =>
   world.ledger.events(stream).some(({ type }) => type === 'ExternalIPDeleted');
+
+/** Orders on a site while everything goes wrong, deleted or not; then a calm world in which all of it ends. */
+const actOnSite = async (world: World): Promise<void> => {
+  const clients = createClients(world, world.random.fork('clients'));
+  const workload = createWorkload(world, clients, world.random.fork('workload'));
+  const chance = world.random.fork('site');
+  const [tenant] = TENANTS;
+  world.keepRunning(1);
+  await until(world, 'the catalogue is there', workload.prepare(), 5 * MINUTE);
+  await until(world, 'there are pools', makePools(world), 5 * MINUTE);
+  const orders = Array.from({ length: chance.int(1, 3) }, (_, i) => workload.order(tenant, 2, `site-${i}`));
+  await until(world, 'orders are answered', Promise.all(orders), 10 * MINUTE);
+  await pass(world, chance.int(2_000, 120_000));
+  const some = world.ledger.clusterIds().filter(() => chance.chance(0.5));
+  const removed = some.map((id) => workload.remove(id));
+  await until(world, 'deletions are answered', Promise.all(removed), 10 * MINUTE);
+  await pass(world, chance.int(0, 60_000));
+  world.calmDown();
+  await settle(world, workload);
+  const rest = world.ledger.clusterIds().map((id) => workload.remove(id));
+  await until(world, 'the rest is deleted', Promise.all(rest), 10 * MINUTE);
+  await settle(world, workload);
+  await checkHubs(world);
+  await nothingIsLeft(world);
+  clients.check();
+};
+
+/** All of it was the order's for a while, and nothing is any more once its nodes are wiped. */
+const checkSite = async (world: World, id: string): Promise<void> => {
+  const missed = ['agents', 'vlan', 'ports', 'prefix', 'l3-bind', 'dns', 'validation-applications'].filter(
+    (step) => !stepsOf(world, id).includes(step),
+  );
+  if (missed.length > 0) throw new Violation(`the order did not go through ${missed.join(', ')}`);
+  await nothingIsLeft(world);
+};
+
+const nothingIsLeft = async (world: World): Promise<void> => {
+  const bound = world.agenda.now() + 5 * MINUTE;
+  for (;;) {
+    let left: readonly string[] = [];
+    const look = async (): Promise<void> => {
+      left = await leftOnSite(world);
+    };
+    await until(world, 'a look at the site', look(), MINUTE);
+    if (left.length === 0) return;
+    if (world.agenda.now() > bound) throw new Violation(`left behind: ${left.join('; ')}`);
+    await pass(world, 5_000);
+  }
+};
 
 /** Two addresses, each attached once. */
 const checkAddresses = (world: World): void => {

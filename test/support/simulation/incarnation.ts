@@ -2,6 +2,7 @@ import { basename } from 'node:path';
 import { createLeases } from '../../../src/adapters/ownership/lease-ownership.ts';
 import type { Automations } from '../../../src/app/automation/automation.ts';
 import type { ManagementClusters } from '../../../src/app/hubs/management-cluster.ts';
+import type { Sites } from '../../../src/app/site/ports.ts';
 import type { Clock, Ids, Logger, SecretStore, Timers } from '../../../src/app/ports.ts';
 import { createSystem, type System, type SystemPorts } from '../../../src/composition/system.ts';
 import { startUpkeep } from '../../../src/composition/upkeep.ts';
@@ -25,6 +26,7 @@ export type IncarnationOptions = {
   readonly store: SystemPorts['store'];
   readonly clusters: ManagementClusters;
   readonly automations: Automations;
+  readonly sites: Sites;
   readonly secrets: SecretStore;
   /** Milliseconds by which its wall clock is off; may change while it lives. */
   readonly wallOffset: () => number;
@@ -93,6 +95,7 @@ export const startIncarnation = async (options: IncarnationOptions): Promise<Inc
     instance: life.name,
     clusters: options.clusters,
     automations: options.automations,
+    sites: options.sites,
     secrets: slowly(options.secrets, life),
     ownership: ownership(options.store, timers),
     driver: {

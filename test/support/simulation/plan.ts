@@ -12,6 +12,8 @@ export type HubPlan = {
   readonly nodes: number;
   /** Nobody ever reaches it. */
   readonly away?: true;
+  /** Its zone, which has a site. */
+  readonly zone?: string;
   /** Absent: registered at the beginning. */
   readonly registeredAt?: number;
 };

@@ -62,12 +62,13 @@ export const createWorkload = (world: World, clients: Clients, random: Random): 
     if (reply?.status !== 200) world.fail(new Violation(`${collection}: ${reply?.status} ${reply?.message}`));
   };
 
-  const register = ({ id, controlPlanes, nodes, delegated }: HubPlan): Promise<void> =>
+  const register = ({ id, controlPlanes, nodes, delegated, zone }: HubPlan): Promise<void> =>
     mustCreate('hubs', {
       id,
       spec: {
         namespace: NAMESPACE,
         capacity: capacityOf(controlPlanes, nodes),
+        ...(zone === undefined ? {} : { zone }),
         ...(delegated === true ? { steps: everyStep('hub') } : {}),
         ...reality(),
       },

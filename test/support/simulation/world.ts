@@ -7,6 +7,10 @@ import {
   type SimulatedHub,
 } from '../../../src/adapters/management-cluster/simulated/simulated-hub.ts';
 import { createMemorySecretStore } from '../../../src/adapters/secrets/memory-secret-store.ts';
+import {
+  createSimulatedSite,
+  type SimulatedSite,
+} from '../../../src/adapters/site/simulated/simulated-site.ts';
 import type { Automation } from '../../../src/app/automation/automation.ts';
 import type { Clock, Timers } from '../../../src/app/ports.ts';
 import type { ManagementCluster } from '../../../src/app/hubs/management-cluster.ts';
@@ -23,6 +27,7 @@ import { createLedger, Violation, type Ledger } from './invariants.ts';
 import type { Life, Moment } from './life.ts';
 import { deathOf, type Death, type Plan, type RealHubPlan } from './plan.ts';
 import { randomOf, type Random } from './random.ts';
+import { createSitePort } from './site-port.ts';
 import { createStorePort, NO_STORE_FAULTS } from './store-port.ts';
 import { createTrace, type Trace } from './trace.ts';
 
@@ -40,6 +45,8 @@ export type World = {
   readonly ledger: Ledger;
   readonly log: SystemPorts['store'];
   readonly hubs: ReadonlyMap<string, WorldHub>;
+  /** What stands around the hubs of a zone. */
+  readonly site: SimulatedSite;
   /** Every ClusterOrder that ever was on a hub, read from its own file. */
   ordersOn(hub: string): readonly HubOrder[];
   /** The same of every kind, on simulated hubs. */
@@ -69,6 +76,9 @@ export type World = {
   clockBack(): number;
   close(): Promise<void>;
 };
+
+/** The zone that has a site. */
+export const ZONE = 'east';
 
 /** Log lines that mean a bug, whatever went wrong around. */
 const NEVER_LOGGED = [
@@ -153,6 +163,18 @@ export const createWorld = (plan: Plan, folder: string, plant?: Plant): World =>
     });
   }
 
+  const site = createSimulatedSite({
+    zone: ZONE,
+    file: join(folder, 'site.sqlite'),
+    clock: {
+      now: () => new Date(BEGINNING + Math.floor(agenda.now())).toISOString(),
+      monotonicMs: agenda.now,
+    },
+    timers: { after: (ms, run) => agenda.after('site', ms, run) },
+    inline: true,
+    instance: 'world',
+  });
+
   // A hub that nobody has called yet has no file.
   const ordersOn = (hub: string): readonly HubOrder[] =>
     reals.get(hub)?.orders() ?? (existsSync(hubFile(hub)) ? readHubOrders(hubFile(hub)) : []);
@@ -229,6 +251,11 @@ export const createWorld = (plan: Plan, folder: string, plant?: Plant): World =>
         away.includes(id) ? { ...NO_NETWORK_FAULTS, refused: 1 } : calm ? NO_NETWORK_FAULTS : plan.network;
       ports.set(id, createHubPort({ hub, life, faults, witness: ledger.witness }));
     }
+    const sitePort = createSitePort(ZONE, site, {
+      life,
+      faults: () => (calm ? NO_NETWORK_FAULTS : plan.network),
+      witness: ledger.witness,
+    });
     const automations = new Map<string, Automation>();
     for (const [id, { automation }] of playbooks) {
       const faults = () => (calm ? NO_NETWORK_FAULTS : plan.network);
@@ -251,6 +278,7 @@ export const createWorld = (plan: Plan, folder: string, plant?: Plant): World =>
         },
         close: async () => undefined,
       },
+      sites: { of: (zone) => (zone === ZONE ? sitePort : undefined) },
       secrets,
       wallOffset: () => offset,
       processFile: plan.keepsIndex ? join(files, 'processes.sqlite') : ':memory:',
@@ -322,6 +350,7 @@ export const createWorld = (plan: Plan, folder: string, plant?: Plant): World =>
     ledger,
     log,
     hubs,
+    site,
     ordersOn,
     objectsOn: (hub) => (existsSync(hubFile(hub)) ? readHubObjects(hubFile(hub)) : []),
     living: () => [...lives.values()],
@@ -362,6 +391,7 @@ export const createWorld = (plan: Plan, folder: string, plant?: Plant): World =>
       over.reject(new Error('the simulation is over'));
       for (const incarnation of [...dead, ...lives.values()]) await incarnation.bury();
       for (const hub of hubs.values()) await hub.close();
+      await site.close();
       await log.close();
     },
   };

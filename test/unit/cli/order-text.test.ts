@@ -35,6 +35,28 @@ describe('orders show', () => {
     expect(lines).to.include(`${AT}  ClusterOrdered  It was ordered.`);
   });
 
+  it('lists the steps that the ledger does, with the ids under which the site journals them', () => {
+    const steps = [
+      {
+        step: 'vlan',
+        rule: 'l2',
+        state: 'done' as const,
+        effect: 'clusterOrder-c1/vlan:0.0',
+        attempts: 1,
+        started: AT,
+        ended: AT,
+      },
+      { step: 'l2', rule: 'l2', state: 'waits' as const, waiting: 'not in effect yet' },
+      { step: 'apply', state: 'pending' as const },
+    ];
+    const lines = orderText({ ...order, run: { commands: [], effects: [], timers: [], steps } }).split('\n');
+    expect(lines.find((line) => line.startsWith('vlan'))).to.match(
+      new RegExp(`^vlan +ledger \\(l2\\) +done +1 +${AT} +${AT} +clusterOrder-c1/vlan:0.0$`),
+    );
+    expect(lines.find((line) => line.startsWith('l2'))).to.include('waits: not in effect yet');
+    expect(orderText(order)).to.not.include('RULE');
+  });
+
   it('tells which steps are skipped, and that it is aborted, by whom and why', () => {
     const made = { at: AT, by: 'u1', reason: 'done by hand' };
     const run = { commands: [], effects: [], timers: [] };

@@ -1,17 +1,9 @@
 import type { CapacityClaim } from '../../hubs/capacity-events.ts';
-import { defined, stringAt, without } from '../../json-tools.ts';
+import { defined, stringAt, textOf, without } from '../../json-tools.ts';
 import { isUnresolved, kindOfEffect } from '../../process/effects.ts';
 import type { FoldedEvent } from '../../workflow.ts';
 import { DEADLINE } from '../../process/evolve.ts';
-import {
-  PLACEMENT_DEADLINE,
-  PLACEMENT_RETRY,
-  RECONSIDER_HUB,
-  retryDueAt,
-  SITE_RETRY,
-  askingAt,
-  EARLY_MS,
-} from './timers.ts';
+import { PLACEMENT_DEADLINE, PLACEMENT_RETRY, RECONSIDER_HUB, retryDueAt, askingAt } from './timers.ts';
 import {
   hubOf,
   INITIAL_MEMO,
@@ -97,9 +89,8 @@ const ofRun = (memo: Memo, { type, data }: FoldedEvent, run: OrderRun, at: strin
   if (type === 'RunRetried' && run.ending === undefined) return { ...startedOver(memo, run), triesSince: at };
   if (type !== 'TimerFired') return memo;
   if (timerId === `${DEADLINE}agent-addresses`) return { ...memo, rebinds: (memo.rebinds ?? 0) + 1 };
-  if (timerId === SITE_RETRY) {
-    return { ...memo, asked: { ...memo.asked, ...askingAt(run, at) } };
-  }
+  const asking = askingAt(run, textOf(timerId));
+  if (Object.keys(asking).length > 0) return { ...memo, asked: { ...memo.asked, ...asking } };
   if (timerId === PLACEMENT_DEADLINE) return { ...memo, placementOverdue: true };
   if (timerId === RECONSIDER_HUB && isCertainlyUnsent(run)) {
     return {
@@ -113,6 +104,9 @@ const ofRun = (memo: Memo, { type, data }: FoldedEvent, run: OrderRun, at: strin
   const woken = Date.parse(at) < Date.parse(retryDueAt(memo) ?? at) - EARLY_MS;
   return { ...without(memo, 'waiting'), waitedOut: (memo.waitedOut ?? 0) + (woken ? 0 : 1) };
 };
+
+/** Timers run on the monotonic clock: one that is due may be recorded a little before its wall-clock time. */
+const EARLY_MS = 1_000;
 
 /** As the new cycle of the run: what was tried before counts no more. */
 const startedOver = (before: Memo, run: OrderRun): Memo => {

@@ -52,14 +52,10 @@ const call = (port: string, lane: string, operation: string, args: JsonObject): 
 const zoneOf = (run: OrderRun): string => siteOf(run)?.zone ?? '';
 const hubIdOf = (run: OrderRun): string => siteOf(run)?.hub ?? '';
 
-/** Lanes of their own: a switch that hangs delays no name server. */
-const onSite =
-  (part: 'fabric' | 'l3' | 'dns') =>
-  (run: OrderRun, operation: string, args: JsonObject): Call => {
-    const zone = zoneOf(run);
-    return call('site', `site:${zone}:${part}`, operation, { zone, hub: hubIdOf(run), ...args });
-  };
-const [onFabric, onL3, onDns] = [onSite('fabric'), onSite('l3'), onSite('dns')];
+const onSite = (run: OrderRun, operation: string, args: JsonObject): Call => {
+  const zone = zoneOf(run);
+  return call('site', `site:${zone}`, operation, { zone, hub: hubIdOf(run), ...args });
+};
 
 const ofPools = (run: OrderRun, operation: string, args: JsonObject = {}): Call =>
   call('pools', 'pools', operation, { holder: holder(run), ...args });
@@ -80,7 +76,7 @@ const releasing = (run: OrderRun, what: 'vlan' | 'prefix'): Call => {
 };
 
 const ofAgents = (run: OrderRun, operation: string, args: JsonObject = {}): Call =>
-  call('agents', `agents:${hubIdOf(run)}`, operation, { holder: holder(run), hub: hubIdOf(run), ...args });
+  call('agents', `site:${zoneOf(run)}`, operation, { holder: holder(run), hub: hubIdOf(run), ...args });
 
 const isOfCycle = ({ done, cycle }: OrderRun, kind: string): boolean =>
   done[kind]?.instance.startsWith(`${cycle}.`) === true;
@@ -117,7 +113,6 @@ const asking = ({ call: callOf, of, everyCycle, ...row }: Asked): Step => {
 };
 
 type Configured = Pick<Step, 'name' | 'after' | 'rule' | 'needed' | 'mayBeSkipped' | 'deadline'> & {
-  readonly on: ReturnType<typeof onSite>;
   readonly make: string;
   readonly remove: string;
   /** Name of these things in a look. */
@@ -129,16 +124,16 @@ type Configured = Pick<Step, 'name' | 'after' | 'rule' | 'needed' | 'mayBeSkippe
  * Has something configured on the site. What is removed is what was sent, whatever has become of what it was made of; the
  * removal is repeated until nothing is left.
  */
-const configured = ({ on, make, remove, shownAs, of, ...row }: Configured): Step => ({
+const configured = ({ make, remove, shownAs, of, ...row }: Configured): Step => ({
   ...asking({
     ...row,
     of,
     rules: { backoff: SITE_BACKOFF, attempts: 5 },
-    call: (run) => on(run, make, of(run)),
+    call: (run) => onSite(run, make, of(run)),
   }),
   undo: {
-    call: (run) => on(run, remove, run.effects[row.name]?.facts ?? of(run)),
-    look: (run) => on(run, 'look', { order: run.id }),
+    call: (run) => onSite(run, remove, run.effects[row.name]?.facts ?? of(run)),
+    look: (run) => onSite(run, 'look', { order: run.id }),
     // An answer that names neither is that of the step itself: it was taken.
     absent: (_run, answer) => {
       const told = 'left' in answer ? 'left' : shownAs;
@@ -226,7 +221,6 @@ export const SITE_STEPS: readonly Step[] = [
     rule: 'l2',
     after: ['vlan'],
     needed: does('l2'),
-    on: onFabric,
     make: 'l2-create',
     remove: 'l2-delete',
     shownAs: 'networks',
@@ -238,7 +232,6 @@ export const SITE_STEPS: readonly Step[] = [
     rule: 'l2',
     after: ['agents', 'l2'],
     needed: does('l2'),
-    on: onFabric,
     make: 'ports-bind',
     remove: 'ports-reset',
     shownAs: 'ports',
@@ -293,7 +286,6 @@ export const SITE_STEPS: readonly Step[] = [
     rule: 'l3',
     after: ['prefix'],
     needed: does('l3'),
-    on: onL3,
     make: 'l3-create',
     remove: 'l3-delete',
     shownAs: 'l3networks',
@@ -305,7 +297,6 @@ export const SITE_STEPS: readonly Step[] = [
     rule: 'l3',
     after: ['l3', 'l2'],
     needed: (run) => does('l2')(run) && does('l3')(run),
-    on: onL3,
     make: 'l3-bind',
     remove: 'l3-unbind',
     shownAs: 'bindings',
@@ -333,7 +324,6 @@ export const SITE_STEPS: readonly Step[] = [
     rule: 'floating-ip',
     after: ['public-addresses', 'l3-bind'],
     needed: (run) => does('floating-ip')(run) && does('l3')(run) && orderOf(run).externalIps !== undefined,
-    on: onL3,
     make: 'nat-ensure',
     remove: 'nat-remove',
     shownAs: 'nats',
@@ -346,7 +336,6 @@ export const SITE_STEPS: readonly Step[] = [
     after: ['nat', 'l3-bind'],
     needed: does('dns'),
     mayBeSkipped: true,
-    on: onDns,
     make: 'dns-ensure',
     remove: 'dns-remove',
     shownAs: 'records',
@@ -357,7 +346,7 @@ export const SITE_STEPS: readonly Step[] = [
     ...asking({
       name: 'dns-propagated',
       after: ['dns'],
-      call: (run) => onDns(run, 'dns-propagated', { records: recordsOf(run) }),
+      call: (run) => onSite(run, 'dns-propagated', { records: recordsOf(run) }),
       everyCycle: true,
     }),
     rule: 'dns',

@@ -59,9 +59,14 @@ const taskSteps = (phase: Phase, after: readonly string[]): readonly Step[] => {
         return {
           call: {
             port: 'site',
-            lane: `site:${zone}:tasks`,
+            lane: `site:${zone}`,
             operation: 'task',
-            args: { zone, task: { name: task, phase, cluster: run.id, hub }, owner: ownerOf(run, 'prefix') },
+            args: {
+              zone,
+              hub,
+              task: { name: task, phase, cluster: run.id, hub },
+              owner: ownerOf(run, 'prefix'),
+            },
           },
           instance: `${run.cycle}.${tries}.${run.done[name]?.times ?? 0}`,
           ...(at === undefined ? {} : { notBefore: later(at, doubled(BETWEEN, tries - 1)) }),

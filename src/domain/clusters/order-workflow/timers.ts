@@ -44,40 +44,46 @@ export const unplaced = (run: OrderRun): Problem | undefined => {
 };
 
 /**
- * A step that was told to wait asks again: when it was told to, or at growing intervals. What is short may take long, and
- * its pool wakes the order; what is on its way takes seconds.
+ * A step that was told to wait asks again: when it was told to, or at growing intervals. Nodes are handed out by their
+ * pool, which wakes the order; VLANs and prefixes may come with any news of a pool.
  */
 export const SITE_RETRY = 'site-retry';
+export const POOL_RETRY = 'pool-retry';
+export const AGENTS_RETRY = 'agents-retry';
 const SHORT: Backoff = { firstMs: 60_000, maxMs: 30 * 60_000 };
 const ON_ITS_WAY: Backoff = { firstMs: 1_000, maxMs: 60_000 };
-const SCARCE: readonly string[] = ['quota', 'agents', 'vlan', 'prefix'];
+
+const timerOf = (run: OrderRun, step: string): string => {
+  if (step === 'agents') return `${AGENTS_RETRY}:${run.id}`;
+  return step === 'vlan' || step === 'prefix' ? POOL_RETRY : SITE_RETRY;
+};
 
 /** Steps that were told to wait, and have not asked since. */
 const waitsOf = (run: OrderRun) =>
   Object.keys(run.since).flatMap((step) => {
     const wait = own(run.done, step) === undefined ? undefined : waitOf(run, step);
     if (wait === undefined || wait.isOver) return [];
+    const timerId = timerOf(run, step);
     const { at, until, times } = wait;
-    const isScarce = SCARCE.includes(step);
-    const soonest = later(at, doubled(isScarce ? SHORT : ON_ITS_WAY, times - 1));
-    return [{ ...wait, isScarce, dueAt: until > soonest ? until : soonest }];
+    const soonest = later(at, doubled(timerId === SITE_RETRY ? ON_ITS_WAY : SHORT, times - 1));
+    return [{ ...wait, timerId, dueAt: until > soonest ? until : soonest }];
   });
 
-const siteRetryAt = (run: OrderRun): string | undefined =>
-  waitsOf(run)
-    .map(({ dueAt }) => dueAt)
-    .toSorted()[0];
-
-/** Which of them ask now. A time at which none is due is that of a pool's news. */
-export const askingAt = (run: OrderRun, at: string): { readonly [step: string]: number } => {
-  const waits = waitsOf(run);
-  const due = waits.filter(({ dueAt }) => Date.parse(dueAt) <= Date.parse(at) + EARLY_MS);
-  const asking = due.length > 0 ? due : waits.filter(({ isScarce }) => isScarce);
-  return Object.fromEntries(asking.map(({ step, times }) => [step, times]));
+const retriesOf = (run: OrderRun): { readonly [timerId: string]: string } => {
+  const due: { [timerId: string]: string } = {};
+  for (const { timerId, dueAt } of waitsOf(run)) {
+    if (dueAt < (due[timerId] ?? '~')) due[timerId] = dueAt;
+  }
+  return due;
 };
 
-/** Timers run on the monotonic clock: one that is due may be recorded a little before its wall-clock time. */
-export const EARLY_MS = 1_000;
+/** Which of them ask now: how many answers each had. */
+export const askingAt = (run: OrderRun, fired: string): { readonly [step: string]: number } =>
+  Object.fromEntries(
+    waitsOf(run)
+      .filter(({ timerId }) => timerId === fired)
+      .map(({ step, times }) => [step, times]),
+  );
 
 /**
  * An order goes to another hub by itself until its deployment has started: one that waits
@@ -94,9 +100,9 @@ export const timersOf = (run: OrderRun): { readonly [timerId: string]: string } 
     since !== undefined && run.ending === undefined && isCertainlyUnsent(run) && siteOf(run) === undefined;
   const wait = doubled(RECONSIDER, run.memo.reconsidered ?? 0);
   return defined({
+    ...retriesOf(run),
     [PLACEMENT_RETRY]: retry,
     [PLACEMENT_DEADLINE]: placeBy,
     [RECONSIDER_HUB]: reconsiders ? later(since, wait) : undefined,
-    [SITE_RETRY]: siteRetryAt(run),
   });
 };

@@ -22,7 +22,7 @@ import {
   type Memo,
   type OrderRun,
 } from './run.ts';
-import { PLACEMENT_RETRY, RECONSIDER_HUB, timersOf, unplaced } from './timers.ts';
+import { AGENTS_RETRY, PLACEMENT_RETRY, POOL_RETRY, RECONSIDER_HUB, timersOf, unplaced } from './timers.ts';
 import { isUndoneOnFailure } from './site-run.ts';
 import { SITE_STEPS } from './site-steps.ts';
 import { SITE_TASKS } from './site-tasks.ts';
@@ -125,6 +125,18 @@ export const clusterOrderWorkflow = stepWorkflow<ClusterState, ClusterCommand, C
         'HubCapacityResized',
       ],
       timerId: PLACEMENT_RETRY,
+    },
+    { types: ['AgentsReserved'], timerId: AGENTS_RETRY, perHolder: true },
+    {
+      types: [
+        'VlanPoolCreated',
+        'VlanPoolResized',
+        'VlanReleased',
+        'PrefixPoolCreated',
+        'PrefixPoolResized',
+        'PrefixReleased',
+      ],
+      timerId: POOL_RETRY,
     },
   ],
   hubOf: (run) => hubOf(run)?.id,

@@ -8,7 +8,19 @@ import { createSiteOrder, withAddresses, type SiteOrder } from './site-order.ts'
 import { time } from './samples.ts';
 
 const KEEP = { annotations: { 'fulfillment-ledger/keep-on-failure': 'true' } };
-const WAITING = ['agents', 'vlan', 'addresses', 'dns', 'certificates', 'nodes'];
+const WAITING = [
+  'agents',
+  'vlan',
+  'addresses',
+  'dns',
+  'certificates',
+  'nodes',
+  'remove ports',
+  'remove networks',
+  'remove bindings',
+  'remove nats',
+  'remove records',
+];
 
 /** What people do to an order, at any moment. */
 const decide = (run: SiteOrder, random: Random): void => {

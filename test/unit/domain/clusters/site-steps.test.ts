@@ -1,10 +1,11 @@
 import { expect } from 'chai';
 import { stringAt } from '../../../../src/domain/json-tools.ts';
 import type { PendingEffect } from '../../../../src/domain/workflow.ts';
+import { clusterOrderWorkflow } from '../../../../src/domain/clusters/order-workflow/workflow.ts';
 import { failed, refused } from './order-run.ts';
 import { stateOf } from './order-steps.ts';
 import { createSiteOrder, withAddresses, type Fate, type SiteOrder } from './site-order.ts';
-import { time } from './samples.ts';
+import { ID, time } from './samples.ts';
 
 const isReady = (run: SiteOrder) => (): boolean => stateOf(run) === 'CLUSTER_STATE_READY';
 const isWithdrawn = (run: SiteOrder) => (): boolean => run.clusterTypes().includes('ClusterWithdrawn');
@@ -74,6 +75,31 @@ describe('an order whose steps the ledger does', () => {
     expect(run.clusterTypes().at(-1)).to.equal('ClusterDeleted');
   });
 
+  it('shows each step with its rule, its attempts and the id of its effect', () => {
+    const run = createSiteOrder();
+    run.model.patience.set('vlan', 1_000);
+    run.play(() => run.timers().includes('pool-retry'));
+    const shown = clusterOrderWorkflow.shownSteps(run.state());
+    expect(shown.find(({ step }) => step === 'agents')).to.deep.include({
+      rule: 'agents',
+      state: 'done',
+      effect: `clusterOrder-${ID}/agents:0.0`,
+      attempts: 1,
+    });
+    expect(shown.find(({ step }) => step === 'vlan')).to.include({
+      state: 'waits',
+      waiting: 'no VLAN is free',
+    });
+    expect(shown.find(({ step }) => step === 'l2')).to.include({ state: 'pending' });
+    run.command({ type: 'AbortOrder', at: time(40), reason: 'wrong site' });
+    run.play(isWithdrawn(run));
+    const undone = clusterOrderWorkflow.shownSteps(run.state());
+    expect(undone.find(({ step }) => step === 'agents')).to.include({
+      state: 'undone',
+      effect: `clusterOrder-${ID}/undo-agents:0`,
+    });
+  });
+
   it('waits where something is short, and asks again', () => {
     const run = createSiteOrder();
     for (const what of ['agents', 'vlan', 'addresses', 'dns']) run.model.patience.set(what, 2);
@@ -85,9 +111,10 @@ describe('an order whose steps the ledger does', () => {
   it('asks at once when a pool has news', () => {
     const run = createSiteOrder();
     run.model.patience.set('agents', 1);
-    run.play(() => run.timers().includes('site-retry'));
+    const timer = `agents-retry:${ID}`;
+    run.play(() => run.timers().includes(timer));
     expect(run.ready()).to.deep.equal([]);
-    run.fire('site-retry');
+    run.fire(timer);
     expect(run.ready().map(({ operation }) => operation)).to.deep.equal(['select']);
   });
 
