@@ -5,8 +5,8 @@ import { sharedPool } from '../support/simulation/pool.ts';
 import type { Report } from '../support/simulation/worker.ts';
 
 const ALL = process.env['LEDGER_TEST_DRILLS'] === 'all';
-/** `npm test` plays four worlds, the fault suites 40; `npm run sim -- --every-kind --seeds 1000` as many as wanted. */
-const SEEDS = ALL ? 40 : 4;
+/** `npm test` plays four worlds, the fault suites 32; `npm run sim -- --every-kind --seeds 1000` as many as wanted. */
+const SEEDS = ALL ? 32 : 4;
 
 describe('simulation of all kinds that act', function () {
   this.timeout(600_000);

@@ -33,7 +33,9 @@ const strictAjv = (): Ajv2020 => {
 export const openApi = (document: JsonObject) => {
   const ajv = strictAjv();
   const schemas = objectAt(objectAt(document, 'components'), 'schemas');
-  ajv.addSchema({ $id: 'components', $defs: moved(schemas) } as AnySchema);
+  // Each by itself: what is part of another schema is compiled again for each reference to it.
+  for (const [name, schema] of Object.entries(schemas))
+    ajv.addSchema(moved(schema as JsonObject) as AnySchema, `component:${name}`);
   const compiled = new Map<string, ValidateFunction>();
 
   const operations: readonly DocumentedOperation[] = Object.entries(objectAt(document, 'paths')).flatMap(
@@ -123,7 +125,7 @@ const fitsTemplate = (template: string, wanted: readonly string[]): boolean => {
 
 /** Components as Ajv finds them. */
 const moved = (schema: JsonObject): JsonObject =>
-  JSON.parse(JSON.stringify(schema).replaceAll('#/components/schemas/', 'components#/$defs/')) as JsonObject;
+  JSON.parse(JSON.stringify(schema).replaceAll('#/components/schemas/', 'component:')) as JsonObject;
 
 export const requestSchemaOf = ({ operation }: DocumentedOperation): JsonObject =>
   objectAt(objectAt(objectAt(objectAt(operation, 'requestBody'), 'content'), 'application/json'), 'schema');
