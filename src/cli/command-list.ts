@@ -87,7 +87,6 @@ export const COMMAND_LIST: { readonly [name: string]: Listed } = {
   kafka: { about: 'the Kafka publisher: topics, progress, replays' },
   pools: { about: 'agents, VLANs, prefixes and addresses that orders take' },
   lanes: { about: 'queues of effects: per hub, per automation of a hub, and of the scheduler' },
-  pools: { about: 'pools of VLANs, prefixes and addresses' },
   projections: { about: 'read models of the instance that answers' },
   store: { about: 'the embedded event store' },
   audit: { about: 'the history: every act with its actor, and proofs of it' },

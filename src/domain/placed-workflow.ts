@@ -35,7 +35,7 @@ import {
 import type { PlacedDeclaration } from './placed-declaration.ts';
 import { GONE_SOON, MAKING_BACKOFF, makeObjects, removeObjects } from './made-objects.ts';
 import type { Step } from './process/declaration.ts';
-import { delayAfter, later, OWN_BACKOFF, type Backoff } from './process/effects.ts';
+import { delayAfter, later, type Backoff } from './process/effects.ts';
 import type { Problem } from './process/run.ts';
 import { stepWorkflow } from './process/step-workflow.ts';
 import { UNDO } from './process/undo.ts';

@@ -24,7 +24,7 @@ const CREATOR = 'system';
  *
  * - `make` {owner, objects} → {}: all of them are there, or were. Nothing is made once the owner's deletion is requested.
  * - `remove` {owner, groups} → {}: nothing is left of any; each group is deleted once nothing is left of the one before.
- *   Until then it fails, and says what is waited for.
+ *   Until then it fails, and says what is waited for. What somebody else uses by now, as a gateway does, stays theirs.
  * - `values` {objects, path} → {values} by id, or {waiting}: what each of them shows there.
  */
 export const createMadeObjectEffects = ({
@@ -40,7 +40,8 @@ export const createMadeObjectEffects = ({
     const kind = kindOf(name);
     if (kind === undefined) throw new TypeError(`no objects of kind ${name} exist`);
     const { state, revision } = await commandRunner.load(aggregateOf(kind), id, { signal: call.signal });
-    return { kind, view: kind.view(state), revision, abandoned: timesAbandoned(state) };
+    const users = (kind.lends?.held(state) ?? []).map(({ holder }) => holderKey(holder));
+    return { kind, view: kind.view(state), revision, users, abandoned: timesAbandoned(state) };
   };
   const isOurs = ({ tenant, document }: Extract<ResourceView, { exists: true }>, call: EffectCall): boolean =>
     tenant === call.tenant && objectAt(document, 'metadata')['creator'] === CREATOR;
@@ -94,9 +95,14 @@ export const createMadeObjectEffects = ({
     return aborted.outcome === 'accepted' ? give(kind, id, deletion, call, `end ${revision}`) : outcome;
   };
 
-  /** Why it is not gone yet. */
-  const waitingFor = async (object: Holder, owner: Holder, call: EffectCall): Promise<string | undefined> => {
-    const { kind, view, revision } = await viewOf(object, call);
+  /** Why it is not gone yet. `bound`: all that goes with the owner; who else uses it by now keeps it. */
+  const waitingFor = async (
+    object: Holder,
+    owner: Holder,
+    bound: ReadonlySet<string>,
+    call: EffectCall,
+  ): Promise<string | undefined> => {
+    const { kind, view, revision, users } = await viewOf(object, call);
     const { id } = object;
     if (!view.exists) {
       // A creation that is still under way must not come after this.
@@ -108,6 +114,7 @@ export const createMadeObjectEffects = ({
     const holdsOwner = kind.takes?.(view.document).some((of) => of.kind === owner.kind && of.id === owner.id);
     if (view.archived || (holdsOwner !== true && !isOurs(view, call))) return undefined;
     if (view.deletionTimestamp === undefined) {
+      if (users.some((user) => !bound.has(user))) return undefined;
       const outcome = await remove(kind, id, String(revision), call);
       if (outcome.outcome === 'rejected') return outcome.rejection.message;
       const after = kind.view(outcome.loaded.state);
@@ -120,8 +127,9 @@ export const createMadeObjectEffects = ({
     { owner, groups }: { readonly owner: Holder; readonly groups: readonly (readonly Holder[])[] },
     call: EffectCall,
   ): Promise<EffectOutcome> => {
+    const bound = new Set(groups.flat().map(holderKey));
     for (const group of groups) {
-      const waited = await Promise.all(group.map((object) => waitingFor(object, owner, call)));
+      const waited = await Promise.all(group.map((object) => waitingFor(object, owner, bound, call)));
       const left = waited.filter((why) => why !== undefined);
       if (left.length > 0) return failed('StillThere', left.join('; '));
     }

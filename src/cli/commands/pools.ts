@@ -25,7 +25,7 @@ export const addPoolCommands = (program: Command, connection: Connection): void 
   const { client, io } = connection;
   const pools = program
     .command('pools')
-    .description('pools of agents, VLANs, prefixes and addresses')
+    .description('agents, VLANs, prefixes and addresses that orders take')
     .addHelpText('after', KINDS);
   addAgentPoolCommands(pools, connection);
   pools

@@ -11,7 +11,7 @@ import {
 } from '../machines/address.ts';
 import { attachmentsOf, attachmentsRejection, subnetIn } from '../machines/attachments.ts';
 import { MACHINE } from '../machines/declared.ts';
-import { momentOf } from '../machines/moment.ts';
+import { momentOf, timeOf } from '../machines/moment.ts';
 import { driftEvents, observedEvents, undone, type Drifted } from '../machines/observed.ts';
 import { USER_DATA } from '../machines/user-data.ts';
 import {
@@ -217,20 +217,61 @@ const changeRejection = (
     : undefined;
 };
 
+const isFailedIn = (state: PlacedBareMetal, observed: ObservedBareMetal): boolean =>
+  shownBy(state.document, observed) === 'FAILED';
+
+/** When it got its host or lost it, and when its power changed: each as its hub says. */
+const momentsIn = (state: PlacedBareMetal, observed: ObservedBareMetal, at: string) => {
+  const next = withPower({ ...without(state, 'failure'), observed } as PlacedBareMetal, observed);
+  const [power, host] = [powerOf(observed), conditionOf(observed, 'Allocated')];
+  const times = { since: state.since ?? state.createdAt, at };
+  const [wasOn, isOn] = [isPoweredOn(state), isPoweredOn(next)];
+  const [had, has] = [state.reserved === true, hasHost(observed, state.reserved === true)];
+  const runs = power?.status === 'True' && power.reason !== 'PowerOff';
+  return {
+    next,
+    isSwitched: wasOn !== isOn,
+    isGained: !had && has,
+    isLost: had && !has,
+    ofPower: momentOf([wasOn, isOn], { at: power?.lastTransitionTime, runs }, times),
+    ofHost: momentOf([had, has], { at: host?.lastTransitionTime, runs: host?.status === 'True' }, times),
+  };
+};
+
+/** One look may show two changes of which each is billed from its own time: the first of them, where that is so. */
+const firstOfTwo = (
+  state: PlacedBareMetal,
+  observed: ObservedBareMetal,
+  at: string,
+): (ObservedBareMetal & { readonly at: string }) | undefined => {
+  const { isSwitched, isGained, isLost, ofPower, ofHost } = momentsIn(state, observed, at);
+  const isMore = isSwitched || isFailedIn(state, observed);
+  if (isGained && isMore && timeOf(ofHost) < timeOf(isSwitched ? ofPower : at)) {
+    const conditions = observed.conditions.filter(({ type }) => type === 'Allocated');
+    return { at: ofHost, phase: 'Progressing', conditions, nics: [], attachments: [] };
+  }
+  const [before, power] = [state.observed, powerOf(observed)];
+  if (!isLost || !isSwitched || before === undefined || power === undefined) return undefined;
+  const others = before.conditions.filter(({ type }) => type !== power.type);
+  return timeOf(ofPower) < timeOf(ofHost)
+    ? { ...before, at: ofPower, conditions: [...others, power] }
+    : undefined;
+};
+
 const record = (
   state: BareMetalState,
   { at, observed }: Extract<BareMetalCommand, { type: 'RecordObserved' }>,
 ): readonly BareMetalEvent[] => {
   if (!isUnderWay(state)) return [];
-  const next = withPower({ ...without(state, 'failure'), observed } as PlacedBareMetal, observed);
-  const power = powerOf(observed);
-  const moment = momentOf(
-    [isPoweredOn(state), isPoweredOn(next)],
-    { at: power?.lastTransitionTime, runs: power?.status === 'True' && power.reason !== 'PowerOff' },
-    { since: state.since ?? state.createdAt, at },
-  );
-  const isFailed = shownBy(state.document, observed) === 'FAILED';
-  const told = { isFailed, isAsWanted: isAsWanted(next), moment };
+  const first = firstOfTwo(state as PlacedBareMetal, observed, at);
+  if (first !== undefined) {
+    const begun: BareMetalEvent = { type: 'BareMetalInstanceObserved', data: first };
+    const second = record(evolve(state, begun), { type: 'RecordObserved', at, observed });
+    return [begun, ...second];
+  }
+  const { next, isSwitched, ofPower, ofHost } = momentsIn(state as PlacedBareMetal, observed, at);
+  const isFailed = isFailedIn(state as PlacedBareMetal, observed);
+  const told = { isFailed, isAsWanted: isAsWanted(next), moment: isSwitched ? ofPower : ofHost };
   return observedEvents(state, observed, told, WORDS) as readonly BareMetalEvent[];
 };
 
@@ -301,16 +342,18 @@ const fold = (state: BareMetalState, event: BareMetalEvent): BareMetalState => {
   }
 };
 
+const evolve = (state: BareMetalState, event: BareMetalEvent): BareMetalState => {
+  const next = fold(state, event);
+  const { at } = event.data;
+  const moved = bareMetalStateOf(next) === bareMetalStateOf(state) ? next : { ...next, since: at };
+  return isReady(next) === isReady(state) && moved.readySince !== undefined
+    ? moved
+    : { ...moved, readySince: at };
+};
+
 export const bareMetalDecider: Decider<BareMetalState, BareMetalCommand, BareMetalEvent> = {
   initialState: documents.initialState,
-  evolve: (state, event) => {
-    const next = fold(state, event);
-    const { at } = event.data;
-    const moved = bareMetalStateOf(next) === bareMetalStateOf(state) ? next : { ...next, since: at };
-    return isReady(next) === isReady(state) && moved.readySince !== undefined
-      ? moved
-      : { ...moved, readySince: at };
-  },
+  evolve,
   decide,
 };
 

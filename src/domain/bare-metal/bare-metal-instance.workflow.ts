@@ -155,7 +155,9 @@ export const actingBareMetalInstance = placedKind<BareMetalState, BareMetalComma
       // Nobody works on it there yet.
       if (observed.phase === '') return undefined;
       const { message = '' } = observed;
-      return observed.phase === 'Allocating' && conditionOf(observed, 'Allocated')?.status === 'False'
+      const hasNone = conditionOf(observed, 'Allocated')?.status === 'False';
+      // One that lost its host is recorded first: nobody pays for it any more.
+      return observed.phase === 'Allocating' && hasNone && run.subject.reserved !== true
         ? { type: 'ReportWaiting', at, message: NO_HOST, ...withoutEmpty({ detail: message }) }
         : { type: 'RecordObserved', at, observed };
     },

@@ -95,7 +95,7 @@ export const grows = (before: NodeSets, after: NodeSets): boolean => {
 };
 
 /** As the scheduler sees them, but for what may pass: closed, unreachable and unwell hubs may take orders again. */
-const takingOrders = ({ hubs, refusesSimulated = false }: StandingHubs): readonly StandingHub[] => {
+export const takingOrders = ({ hubs, refusesSimulated = false }: StandingHubs): readonly StandingHub[] => {
   const passesSimulated = refusesSimulated || hubs.some(isReal);
   return hubs.filter(({ hub, deleting }) => !deleting && !(hub.simulated && passesSimulated));
 };

@@ -94,6 +94,8 @@ export const bookFrom = (book: AddressBook, parts: Parts): AddressBook => ({
 
 /** What the pool says of its addresses. */
 export type AddressRules = {
+  /** Whoever is refused asked it for an address by this name. */
+  readonly pool: string;
   readonly ranges: readonly Range[];
   readonly restMs: number;
   /** The hub's operator chooses. */
@@ -115,7 +117,7 @@ export const isAddressEvent = (event: DomainEvent): event is AddressEvent =>
  */
 export const claimable = (
   book: AddressBook,
-  { ranges, observed }: AddressRules,
+  { pool, ranges, observed }: AddressRules,
   at: string,
   wanted?: string,
 ): { readonly address: string } | { readonly waitUntil: string } | Rejection => {
@@ -123,7 +125,7 @@ export const claimable = (
     return observed
       ? refuseWanted('ADDRESS_NOT_CHOSEN_HERE', "the operator of the pool's hub chooses its addresses")
       : wantedAddress(book, ranges, at, wanted);
-  if (observed) return BigInt(book.count) < sizeOf(ranges) ? { address: '' } : exhausted();
+  if (observed) return BigInt(book.count) < sizeOf(ranges) ? { address: '' } : exhausted(pool);
   const { free = gapsOf(ranges), resting, rested } = book;
   const over = resting.slice(
     0,
@@ -139,7 +141,7 @@ export const claimable = (
   if (first !== undefined)
     return { address: addressText(others.reduce((low, next) => (next < low ? next : low), first)) };
   const [waitUntil] = [...resting.slice(0, 1), ...rested].map(([until]) => until).sort();
-  return waitUntil === undefined ? exhausted() : { waitUntil };
+  return waitUntil === undefined ? exhausted(pool) : { waitUntil };
 };
 
 const wantedAddress = (
@@ -169,7 +171,8 @@ const refuse = (code: string, message: string, more: Pick<Rejection, 'facts'> = 
 const refuseWanted = (code: string, message: string): Rejection =>
   reject('invalid', code, message, { field: 'metadata.annotations' });
 
-const exhausted = (): Rejection => refuse('POOL_EXHAUSTED', 'the pool has no free address');
+const exhausted = (pool: string): Rejection =>
+  refuse('POOL_EXHAUSTED', `external IP pool '${pool}' has no free address`);
 
 export const decideAddress = (
   book: AddressBook,
@@ -184,7 +187,7 @@ export const decideAddress = (
       const generation = book.generation + 1;
       const found = claimable(book, rules, at, command.wanted);
       if ('rejected' in found) return found;
-      if ('waitUntil' in found) return allRest(found.waitUntil);
+      if ('waitUntil' in found) return allRest(rules.pool, found.waitUntil);
       return rules.observed
         ? [{ type: 'AddressRequested', data: { at, holder, generation } }]
         : [{ type: 'AddressAssigned', data: { at, holder, generation, address: found.address } }];
@@ -207,10 +210,10 @@ export const decideAddress = (
 };
 
 /** Not refused: whoever claims comes again then. */
-const allRest = (until: string): Rejection =>
+const allRest = (pool: string, until: string): Rejection =>
   refuse(
     'ADDRESSES_RESTING',
-    `only addresses that were released are left in the pool, and they rest until ${until}`,
+    `external IP pool '${pool}' has only addresses that were released and rest until ${until}`,
     { facts: { until } },
   );
 

@@ -73,7 +73,8 @@ const PUBLIC_REST_MS = 24 * 60 * 60_000;
 const PRIVATE_REST_MS = 10 * 60_000;
 
 /** What the pool says of its addresses. */
-export const addressRules = ({ document, place }: Placed): AddressRules => ({
+export const addressRules = ({ id, name, document, place }: Placed): AddressRules => ({
+  pool: name || id,
   ranges: parseRanges(textsIn(document)),
   restMs: restMsOf(document) ?? PUBLIC_REST_MS,
   observed: place?.simulated === false,

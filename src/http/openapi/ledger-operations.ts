@@ -26,7 +26,7 @@ const PATH_NAMES: { readonly [part: string]: { readonly [name: string]: string }
   ...Object.fromEntries(actingKinds.map(({ collection }) => [collection, ORDER])),
   hubs: { id: 'Id of the hub.' },
   lanes: {
-    lane: '`scheduler`, `hub:<id>`, `site:<zone>:<what>`, `automation:eda:<id>` or `automation:aap:<id>`.',
+    lane: '`scheduler`, `hub:<id>`, `site:<zone>:<part>`, `automation:eda:<id>` or `automation:aap:<id>`.',
   },
   pools: { id: 'Id of the pool.', hub: 'Id of the hub.', agent: 'Id of the agent.' },
   projections: { name: 'Name of the read model, for example `resources`.', ...PARKED },

@@ -1,4 +1,5 @@
 import { derivedCommandId } from '../../app/log/identifiers.ts';
+import { neverHosted, type WantedHost } from '../../domain/bare-metal/possible-hosts.ts';
 import type { AddressPool } from '../../domain/clusters/catalogue.ts';
 import { hubCapacity } from '../../app/hubs/scheduler.ts';
 import { fabricInterfaceOf } from '../../domain/catalog/host-type.resource.ts';
@@ -65,6 +66,7 @@ export type RoomCheck = {
   /** The others throw ApiError 400. */
   readonly order: (wish: Wish) => void;
   readonly zone: (zone: string) => void;
+  readonly host: (wanted: WantedHost) => void;
   /** `hub`: where the cluster is; undefined: it has no place yet. */
   readonly change: (wish: Wish, before: NodeSets, hub: string | undefined) => Promise<void>;
 };
@@ -124,6 +126,7 @@ export const createRoomCheck = (
     never: (wish) => neverServed(wish, all()),
     order: (wish) => orThrow(neverServed(wish, all())),
     zone: (zone) => orThrow(neverThere(zone, all())),
+    host: (wanted) => orThrow(neverHosted(wanted, all())),
     change: async (wish, before, id) => {
       if (!grows(before, wish.nodeSets)) return;
       if (id === undefined) return orThrow(neverServed(wish, all()));

@@ -156,6 +156,22 @@ describe('bare-metal instances on a simulated hub', () => {
     await remove(id);
   });
 
+  it('one of a type that no hub has is refused, also by a dry run, and nothing is left of it', async () => {
+    ok(await people.admin('POST', `${PRIVATE}/host_types`, { id: 'rare', metadata: { name: 'rare' } }));
+    const template = { id: 'b.rare', metadata: { name: 'rare' }, title: 'Rare', host_type: 'rare' };
+    ok(await people.admin('POST', `${PRIVATE}/baremetal_instance_templates`, template));
+    const item = { metadata: { name: 'rare', tenant: 'shared' }, title: 'Rare', published: true };
+    const offered = { ...item, template: { id: template.id } };
+    ok(await people.admin('POST', `${PRIVATE}/baremetal_instance_catalog_items`, offered));
+    const body = { metadata: { name: 'never' }, spec: { catalog_item: { name: 'rare' } } };
+    for (const headers of [{}, { 'x-dry-run': 'true' }]) {
+      const refused = await people.user('POST', MACHINES, body, headers);
+      expect([refused.status, refused.json['code']], refused.text).to.deep.equal([400, 9]);
+      expect(refused.text).to.include("field 'spec.catalog_item': no host of type 'rare' can be had");
+    }
+    expect((await people.user('GET', MACHINES)).text).not.to.include('never');
+  });
+
   it('one host serves one machine: the next one gets it once it was returned', async () => {
     const few = { simulation: 'factor=0.05,hosts=class:h100 rack:only' };
     const first = await order(attached(), few);

@@ -19,8 +19,17 @@ import { parametersOf } from '../../../domain/catalog/templates.ts';
 import type { CatalogueObject } from '../../../domain/clusters/catalogue.ts';
 import { sshKeyRejection } from '../../../domain/clusters/revise.ts';
 import { reject } from '../../../domain/decider.ts';
+import { ZONE_ANNOTATION } from '../../../domain/hubs/placement.ts';
 import type { JsonObject } from '../../../domain/json.ts';
-import { objectAt, sameJson, stringAt, withoutValueAt } from '../../../domain/json-tools.ts';
+import {
+  defined,
+  objectAt,
+  own,
+  sameJson,
+  stringAt,
+  textsAt,
+  withoutValueAt,
+} from '../../../domain/json-tools.ts';
 import { attachmentsOf } from '../../../domain/machines/attachments.ts';
 import { factsOf, itemRejection, templateRejection } from '../../../domain/machines/order.ts';
 import { invalid } from '../../errors.ts';
@@ -29,6 +38,7 @@ import { createDocument, documentCreation, documentRevision } from '../documents
 import { resolveReferences } from '../references.ts';
 import type { Revision } from '../updates.ts';
 import type { Offered } from './catalog-item.ts';
+import type { PartServices } from './kind-parts.ts';
 import {
   addressFor,
   ALL,
@@ -95,7 +105,9 @@ const hostsOf = (
   };
 };
 
-export const bareMetalCreation = (services: MachineServices): Creation<BareMetalCommand> => ({
+export const bareMetalCreation = (
+  services: MachineServices & Pick<PartServices, 'room'>,
+): Creation<BareMetalCommand> => ({
   resolve: async (object) => {
     const { document, sent, found } = object;
     const item = parsed(found.get('spec.catalog_item'));
@@ -118,6 +130,12 @@ export const bareMetalCreation = (services: MachineServices): Creation<BareMetal
       object.principal.visibility,
     );
     const { host, facts } = hostsOf(template, services);
+    const zone = own(textsAt(objectAt(document, 'metadata'), 'annotations'), ZONE_ANNOTATION);
+    services.room.host({
+      hostType: facts.hostType ?? '',
+      labels: facts.instanceType?.selector ?? {},
+      ...defined({ zone }),
+    });
     const attachments = orThrow(withInterfaces(attachmentsOf(whole.document), host));
     const spec = specOf(whole.document);
     if (attachments.length === 0 && spec['auto_external_ip_attachment'] === true)

@@ -46,7 +46,10 @@ describe('external IP pools', () => {
     it('no more than there are', () => {
       given(ordered(), assigned(one, 1, '192.0.2.1'), assigned(two, 2, '192.0.2.2'))
         .when(claim(three))
-        .thenRejected('POOL_EXHAUSTED', { kind: 'failed-precondition' });
+        .thenRejected('POOL_EXHAUSTED', {
+          kind: 'failed-precondition',
+          message: "external IP pool 'public' has no free address",
+        });
     });
 
     it('only when they have rested, and say until when that is', () => {
