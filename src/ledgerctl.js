@@ -4,9 +4,17 @@
  * and need not load what strips types, which takes a quarter of a short command.
  */
 import { mkdirSync, statSync } from 'node:fs';
-import { enableCompileCache } from 'node:module';
+import nodeModule from 'node:module';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
+
+const LEAST_NODE = 24;
+if (Number.parseInt(process.versions.node, 10) < LEAST_NODE) {
+  process.stderr.write(
+    `Node ${LEAST_NODE} or later is needed, and this is ${process.versions.node}: after npm ci, use npm start or npx ledgerctl\n`,
+  );
+  process.exit(1);
+}
 
 // Half of a short command is compiling, and more than a third of a start.
 const folder = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'fulfillment-ledger');
@@ -15,7 +23,8 @@ try {
   const { uid, mode } = statSync(folder);
   // What lies there is run as it is: only where nobody else can write.
   if (uid === process.getuid?.() && (mode & 0o022) === 0) {
-    enableCompileCache(folder);
+    // Named imports that an older Node lacks would fail before the sentence above.
+    nodeModule.enableCompileCache(folder);
     // Threads have it from here.
     process.env.NODE_COMPILE_CACHE ??= folder;
   }

@@ -37,17 +37,19 @@ export const addConsoleCommand = (
     return leaving;
   };
   const say = (line: string): void => io.err(`${line}\n`);
-  const consoleOf = ({ id }: Machine, type: 'SERIAL' | 'VNC', signal: AbortSignal): Console => {
-    const session = {
-      resource_type: 'CONSOLE_RESOURCE_TYPE_COMPUTE_INSTANCE',
-      resource_id: id,
-      type: `CONSOLE_TYPE_${type}`,
-      // The next connection takes the place of the one that was lost, which the service may not have noticed.
-      client_id: context.newKey(),
-    };
+  const sessionOf = ({ id }: Machine, type: 'SERIAL' | 'VNC'): JsonObject => ({
+    resource_type: 'CONSOLE_RESOURCE_TYPE_COMPUTE_INSTANCE',
+    resource_id: id,
+    type: `CONSOLE_TYPE_${type}`,
+    // The next connection takes the place of the one that was lost, which the service may not have noticed.
+    client_id: context.newKey(),
+  });
+  const ask = async (session: JsonObject, headers = {}): Promise<JsonObject> =>
+    (await client()).send('POST', SESSIONS, session, headers);
+  const consoleOf = (machine: Machine, type: 'SERIAL' | 'VNC', signal: AbortSignal): Console => {
+    const session = sessionOf(machine, type);
     return createConsole({
-      ticket: async () =>
-        stringAt(await (await client()).send<JsonObject>('POST', SESSIONS, session), 'ticket'),
+      ticket: async () => stringAt(await ask(session), 'ticket'),
       open: (ticket) => socket(`${SESSIONS}/connect`, ticket),
       retrying: (why, ms) => say(`${why}; trying again in ${ms / 1000} s`),
       pause,
@@ -99,6 +101,8 @@ export const addConsoleCommand = (
   ).action(async (text: string, options: MachineOptions & { port: number }) => {
     const machine = await find(text, options);
     const { signal } = leavingOn();
+    // What is refused is said before anybody starts a viewer.
+    await ask(sessionOf(machine, 'VNC'), { 'x-dry-run': 'true' });
     await runViewer({
       console: () => consoleOf(machine, 'VNC', signal),
       port: options.port,

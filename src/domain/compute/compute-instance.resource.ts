@@ -305,6 +305,7 @@ export const computeInstance: ResourceKind<InstanceState, InstanceCommand, Insta
     ],
   }),
   ...MACHINE,
+  stateVersion: 2,
   event: { field: 'compute_instance', public: true },
   lends: instanceAddress.lends,
   decider: instanceDecider,

@@ -5,7 +5,7 @@ import { specOf } from './instance-spec.ts';
 
 /** Metered by OSAC's rules: billed while it runs, by type, image and boot disk. */
 export const instanceMeter = placedMeter(computeInstance, {
-  version: 1,
+  version: 2,
   resourceType: 'compute_instance',
   isOsacs: true,
   templateKind: 'computeInstanceTemplate',

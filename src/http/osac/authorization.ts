@@ -43,6 +43,24 @@ export const mayCallOn = (
   allows(rolesIn(principal.projects?.get(tenant), project), governed.service, method, surface);
 
 /**
+ * What a caller with a role that only reads is told of a right that users have without it. Undefined: OSAC's words, which
+ * its clients hear for what is no right of theirs.
+ */
+export const lackedRight = (
+  { roles }: Caller,
+  surface: Surface,
+  { service }: Governed,
+  method: AnyMethod,
+): string | undefined => {
+  if (roles.includes('client') || !allows(['client'], service, method, surface)) return undefined;
+  const who = roles.map((role) => (role === 'project-member' ? 'a viewer of projects' : `role '${role}'`));
+  const managers = allows(['project-manager'], service, method, surface)
+    ? ' or to a manager of its project'
+    : '';
+  return `permission denied: ${who.join(' or ')} has no right '${service}/${method}'; it belongs to role 'tenant-admin'${managers}`;
+};
+
+/**
  * What of all that the caller sees this method may be used on: everything by a right that holds anywhere, else what
  * lies in
  * the projects where a role allows it, and what is shared. Pure.

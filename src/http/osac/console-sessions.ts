@@ -8,7 +8,7 @@ import { stringAt } from '../../domain/json-tools.ts';
 import { aggregateOf } from '../../domain/kinds.ts';
 import { ConsoleSessionSchema } from '../../gen/osac/public/v1/console_sessions_pb.ts';
 import { ApiError, denied, invalid, tooMuch, unavailable, unfit } from '../errors.ts';
-import { mayCallOn, mayWrite } from './authorization.ts';
+import { lackedRight, mayCallOn, mayWrite } from './authorization.ts';
 import type { Call, CreateMessage } from './call.ts';
 import type { ActionService } from './service-table.ts';
 import { beginWrite, commandContext, type WriteServices } from './write-context.ts';
@@ -96,7 +96,7 @@ const machineOf = async (
     );
   const where = { tenant: row.tenant, project: row.project };
   if (!mayWrite(principal, row.tenant) || !mayCallOn(principal, surface, GOVERNED, 'Create', where))
-    throw denied();
+    throw denied(lackedRight(principal, surface, GOVERNED, 'Create'));
   const words = `${kind.words} "${id}"`;
   const why = consoles.without(state);
   if (why === 'stopping') throw unfit(`${words} is being stopped`, 'NOT_RUNNING');

@@ -6,7 +6,7 @@ import { invalid, ApiError, denied } from '../errors.ts';
 import type { Exchange } from '../exchange.ts';
 import { admitted, namingFailures, type Admission } from '../limits/admission.ts';
 import type { Positions } from '../positions.ts';
-import { mayCall, type AnyMethod } from './authorization.ts';
+import { lackedRight, mayCall, type AnyMethod } from './authorization.ts';
 import {
   isDryRun,
   MAX_TICKET,
@@ -108,7 +108,8 @@ export const admit = async (
   method: AnyMethod,
 ): Promise<Principal> => {
   const principal = await admitted(exchange, options);
-  if (!mayCall(principal, table.surface, service.governed, method)) throw denied();
+  const right = [principal, table.surface, service.governed, method] as const;
+  if (!mayCall(...right)) throw denied(lackedRight(...right));
   return principal;
 };
 

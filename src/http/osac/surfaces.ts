@@ -13,7 +13,7 @@ import type { LookServices } from '../audit-reads.ts';
 import { ApiError, denied } from '../errors.ts';
 import { withAfterWrite } from './after-write.ts';
 import { getAsOf, listAsOf, type Past } from './as-of.ts';
-import { mayCallAnywhere, mayCallOn, visibilityFor } from './authorization.ts';
+import { lackedRight, mayCallAnywhere, mayCallOn, visibilityFor } from './authorization.ts';
 import type { Handler, IdMessage, Call, CreateMessage } from './call.ts';
 import { createCatalogueReader } from './catalogue.ts';
 import { createRoomCheck } from './clusters.ts';
@@ -128,7 +128,8 @@ export const withProjectRights = (
       if (mayCallAnywhere(principal, surface, governed, method)) return handler(call);
       const within = limited(method, call);
       const row = resources.get(kind, message.id, principal.visibility);
-      if (row !== undefined && !sees(within.principal.visibility, kind, row)) throw denied();
+      if (row !== undefined && !sees(within.principal.visibility, kind, row))
+        throw denied(lackedRight(principal, surface, governed, method));
       return handler(within);
     };
 

@@ -207,7 +207,9 @@ describe('consoles of machines', () => {
       realm_access: { roles: ['tenant-reader'] },
     });
     expect((await reader('GET', `${MACHINES}/${machine}`)).status).to.equal(200);
-    expect((await reader('POST', SESSIONS, asked(machine))).status).to.equal(403);
+    const denied = await reader('POST', SESSIONS, asked(machine));
+    expect(denied.status).to.equal(403);
+    expect(denied.text).to.include("role 'tenant-reader' has no right 'ConsoleSessions/Create'");
     const tried = ok(
       await people.user('POST', SESSIONS, asked(machine), { 'x-dry-run': 'true' }),
     ) as JsonObject;

@@ -24,6 +24,7 @@ export const startConsoleService = async () => {
       if (pathname.endsWith('/compute_instances')) answer(200, { size: 1, total: 1, items: [machine] });
       else if (request.method !== 'POST') answer(404, { code: 5, message: 'absent' });
       else if (refusal !== undefined) answer(refusal.status ?? 200, refusal.body);
+      else if (request.headers['x-dry-run'] === 'true') answer(200, {});
       else {
         sessions.push(JSON.parse(body) as Session);
         answer(200, { ticket: `ticket-${sessions.length}` });

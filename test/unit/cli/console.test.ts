@@ -207,6 +207,14 @@ describe('ledgerctl console', function () {
     expect(said.err).to.include('compute instance "web" is not running');
   });
 
+  it('refuses the screen of a machine that does not run before it listens', async () => {
+    service.refuses({ status: 400, body: { code: 9, message: 'compute instance "web" is not running' } });
+    const { ended, said } = start(['vnc', 'web']);
+    expect(await ended).to.equal(1);
+    expect(said.out).to.equal('');
+    expect(said.err).to.include('compute instance "web" is not running');
+  });
+
   it('lets one VNC viewer after the other connect on loopback, one at a time', async () => {
     echo();
     const { said, ended, until } = start(['vnc', 'web']);

@@ -3,7 +3,13 @@ import fc from 'fast-check';
 import type { VerifiedToken } from '../../../src/app/tenancy/identity.ts';
 import { kinds, type AnyKind } from '../../../src/domain/kinds.ts';
 import { PRIVATE_RIGHTS, RIGHTS, type AnyMethod, type Role } from '../../../src/domain/tenancy/rights.ts';
-import { mayCall, mayCallOn, mayWrite, tenantOfNew } from '../../../src/http/osac/authorization.ts';
+import {
+  lackedRight,
+  mayCall,
+  mayCallOn,
+  mayWrite,
+  tenantOfNew,
+} from '../../../src/http/osac/authorization.ts';
 import { principalOf } from '../../../src/http/osac/principal.ts';
 import { check } from '../../support/property.ts';
 
@@ -334,6 +340,19 @@ describe('the table of rights', () => {
       ),
       { numRuns: 2_000 },
     );
+  });
+
+  it('names the right that a role which only reads lacks; others hear the words of OSAC', () => {
+    const told = (role: Role, service: string, method: AnyMethod) =>
+      lackedRight({ admin: false, roles: [role] }, 'public', { service }, method);
+    expect(told('tenant-reader', 'Clusters', 'Create')).to.equal(
+      "permission denied: role 'tenant-reader' has no right 'Clusters/Create'; it belongs to role 'tenant-admin' or to a manager of its project",
+    );
+    expect(told('project-member', 'ConsoleSessions', 'Create')).to.include(
+      "a viewer of projects has no right 'ConsoleSessions/Create'",
+    );
+    expect(told('project-member', 'Projects', 'Update')).to.equal(undefined);
+    expect(told('client', 'Tenants', 'List')).to.equal(undefined);
   });
 
   it('lets nobody put a new object into a tenant that is not theirs', () => {
