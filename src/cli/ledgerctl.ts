@@ -145,7 +145,6 @@ const GROUPS: readonly Group[] = [
   aboutService('kafka', async () => (await import('./commands/kafka.ts')).addKafkaCommands),
   aboutService('pools', async () => (await import('./commands/pools.ts')).addPoolCommands),
   aboutService('lanes', async () => (await import('./commands/lanes.ts')).addLaneCommands),
-  aboutService('pools', async () => (await import('./commands/pools.ts')).addPoolCommands),
   aboutService('projections', async () => (await import('./commands/projections.ts')).addProjectionCommands),
   aboutService('store', async () => (await import('./commands/store.ts')).addStoreCommands),
   aboutService('audit', async () => (await import('./commands/audit.ts')).addAuditCommands),
