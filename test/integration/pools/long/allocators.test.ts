@@ -1,6 +1,6 @@
 import { raceAllocators } from '../../../support/pools/allocators.ts';
 
-const OPERATIONS = Number(process.env['LEDGER_TEST_POOL_OPERATIONS'] ?? 100_000);
+const OPERATIONS = Number(process.env['LEDGER_TEST_POOL_OPERATIONS'] ?? 5_000);
 
 describe('64 allocators at once, as long as it takes', function () {
   this.timeout(900_000);
