@@ -14,7 +14,8 @@ const readiness = { storeAnswers: () => Promise.resolve(true) } as unknown as Re
 const idle = {
   readModels: { status: () => [], resources: { countMarked: () => 0 } },
   processes: { status: () => ({ parkedRuns: [], timersDue: 0, timerLatenessSeconds: 0, lanes: [] }) },
-  hubs: { hubs: () => [] },
+  hubs: { hubs: () => [], spacesOn: () => [] },
+  pools: { pools: () => [] },
   observer: { status: () => [] },
   names: { pending: () => 0, skipped: () => 0 },
 };
@@ -42,7 +43,7 @@ describe('what is measured when Prometheus asks', () => {
             (kind === 'cluster' ? marks.get(mark) : undefined) ?? 0,
         },
       },
-      hubs: { hubs: () => hubs },
+      hubs: { hubs: () => hubs, spacesOn: () => [] },
       observer: { status: () => watches },
     } as unknown as System;
     const metrics = createMetrics();
