@@ -197,7 +197,7 @@ describe('audit API: reach', () => {
     const detail = async (query: string, caller = auditor): Promise<string> =>
       detailOf(await caller('GET', `${AUDIT}/events?${query}`));
     expect(await detail('type=ClusterOrderd')).to.equal(
-      "query parameter 'type': unknown event type 'ClusterOrderd'; did you mean ClusterOrdered?",
+      "query parameter 'type': unknown event type 'ClusterOrderd'; did you mean ClusterOrdered or ClusterAborted?",
     );
     expect(await detail('type=ClusterOrdered,clusterordered')).to.match(/'clusterordered'; did you mean Cl/);
     expect(await detail('type=__proto__')).to.match(/unknown event type '__proto__'$/);

@@ -158,7 +158,7 @@ describe('operations over HTTP', () => {
     }
     const far = await admin('POST', `${LEDGER}/lanes/nonsense/pause`);
     expect(textAt(far.json, 'detail')).to.equal(
-      "lane 'nonsense' not found; those of a hub are hub:<id> and hub:<id>:<kind of object>, and `ledgerctl lanes list` " +
+      "lane 'nonsense' not found; those of a hub are hub:<id> and hub:<id>:<kind of object>, those of a site are site:<zone>:<part>, and `ledgerctl lanes list` " +
         'shows what is at work',
     );
     const names = itemsOf(await admin('GET', `${LEDGER}/lanes`)).map(({ lane }) => lane);

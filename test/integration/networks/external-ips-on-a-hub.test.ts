@@ -67,7 +67,7 @@ describe('external IPs on a simulated hub', () => {
       return stringAt(seen, 'message') !== '';
     });
     expect(seen).to.include({ state: 'EXTERNAL_IP_STATE_PENDING' });
-    expect(seen['message']).to.match(/only addresses that were released are left .* rest until 20/);
+    expect(seen['message']).to.match(/external IP pool .* rest until 20/);
     expect(await people.shows(ipAt(second), 'ALLOCATED')).to.deep.include({ address: '198.51.100.8' });
     const released = (await whole.log()).filter(({ stream }) => stream === `externalIpPool-${pool}`);
     const [until, assigned] = [
