@@ -19,6 +19,7 @@ export const placedMeter = <
     readonly resourceType: string;
     /** OSAC meters it itself. Default: an addition to its metering. */
     readonly isOsacs?: true;
+    readonly timesAreTold?: true;
     /** Kind of what `template` names. */
     readonly templateKind: string;
     /** Name of its only component. */
@@ -28,13 +29,14 @@ export const placedMeter = <
     readonly billed: (document: JsonObject) => Billed;
   },
 ): Meter<State> => {
-  const { version, resourceType, isOsacs, templateKind, part, billedState, billed } = declared;
+  const { version, resourceType, isOsacs, timesAreTold, templateKind, part, billedState, billed } = declared;
   const prefix = `${(resource.event?.field ?? '').toUpperCase()}_STATE_`;
   return meterOf<State, Event>(
     {
       version,
       resourceType,
       ...(isOsacs === true ? {} : { isOurs: true as const }),
+      ...(timesAreTold === true ? { timesAreTold } : {}),
       templateKind,
       facts: (state) => {
         const view = resource.view(state);

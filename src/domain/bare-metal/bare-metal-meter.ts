@@ -20,9 +20,10 @@ const dimensionsOf = ({ resolved }: BareMetalState) =>
 
 export const bareMetalMeter = meterOf<BareMetalState, Parameters<typeof bareMetalDecider.evolve>[1]>(
   {
-    version: 1,
+    version: 2,
     resourceType: TYPE,
     isOurs: true,
+    timesAreTold: true,
     templateKind: 'bareMetalInstanceTemplate',
     facts: (state) => {
       const view = bareMetalInstance.view(state);

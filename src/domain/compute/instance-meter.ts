@@ -5,9 +5,10 @@ import { specOf } from './instance-spec.ts';
 
 /** Metered by OSAC's rules: billed while it runs, by type, image and boot disk. */
 export const instanceMeter = placedMeter(computeInstance, {
-  version: 2,
+  version: 3,
   resourceType: 'compute_instance',
   isOsacs: true,
+  timesAreTold: true,
   templateKind: 'computeInstanceTemplate',
   part: '',
   billedState: 'COMPUTE_INSTANCE_STATE_RUNNING',

@@ -7,13 +7,14 @@ import type { JsonObject } from '../json.ts';
  * metering topics, the usage view and the audit of both fold the same events with it.
  *
  * Times are those of the events. A clock that was set back lengthens no interval and opens none before another ended:
- * time stands still until it is reached again.
+ * time stands still until it is reached again. Where the far side tells the times (`timesAreTold`), it may be asked late:
+ * what was recorded in between and bills nothing moves no time.
  */
 export type Metering<State = unknown> = {
   readonly state: State;
   /** Undefined: there is nothing yet. */
   readonly facts?: MeteredFacts;
-  /** Latest time of an event so far, milliseconds since 1970. */
+  /** Latest time of an event so far that counts, milliseconds since 1970. */
   readonly atMs: number;
   /** It has been billable before: the next time is `resumed`, not `started`. */
   readonly started: boolean;
@@ -65,6 +66,8 @@ export type MeterRules<State> = {
   readonly resourceType: string;
   /** OSAC does not meter it: its records go to a topic of their own, without heartbeats. */
   readonly isOurs?: true;
+  /** Its hub tells when what is billed began and ended, perhaps long after. Default: events are recorded as they happen. */
+  readonly timesAreTold?: true;
   /** Kind of what `template` names in bills. */
   readonly templateKind?: string;
   readonly facts: (state: State) => Omit<MeteredFacts, 'resourceType' | 'isOurs'> | undefined;
@@ -114,15 +117,17 @@ export const meterOf = <State, Event extends DomainEvent>(
     // A fold passes types that it does not know.
     const state = decider.evolve(before.state, event as Event);
     const atMs = Math.max(before.atMs, Date.parse(String((event.data as { at?: unknown }).at)) || 0);
-    if (state === before.state) return unchanged({ ...before, atMs });
+    const idleMs = rules.timesAreTold === true ? before.atMs : atMs;
+    if (state === before.state) return unchanged({ ...before, atMs: idleMs });
     const facts = rules.facts(state);
-    if (facts === undefined) return unchanged({ ...before, state, atMs });
+    if (facts === undefined) return unchanged({ ...before, state, atMs: idleMs });
     const { resourceType, isOurs } = rules;
     const told = { ...facts, resourceType, ...(isOurs && { isOurs }) };
     const meter = { ...before, state, facts: told, atMs, ...deliveredBy(before, told, atMs) };
     if (before.facts === undefined) return created(rules, meter, told);
     if (told.isGone) return deleted(meter, before.facts);
-    return transition(rules, before, meter, { before: before.facts, after: told });
+    const metered = transition(rules, before, meter, { before: before.facts, after: told });
+    return metered.changes.length > 0 ? metered : { ...metered, meter: { ...metered.meter, atMs: idleMs } };
   },
 });
 

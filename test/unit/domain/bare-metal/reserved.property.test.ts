@@ -80,7 +80,7 @@ const machine = () => {
 /** Seconds that pass, and what happens then. A host is changed again only after a look. */
 const happening = fc.record({
   after: fc.integer({ min: 1, max: 5_000 }),
-  what: fc.constantFrom('host', 'power', 'fail', 'recover', 'look', 'look'),
+  what: fc.constantFrom('host', 'power', 'fail', 'recover', 'lack', 'look', 'look'),
 });
 
 describe('the bill of a bare-metal instance, whenever its hub is looked at', () => {
@@ -103,6 +103,9 @@ describe('the bill of a bare-metal instance, whenever its hub is looked at', () 
           for (const { after, what } of story) {
             now += after;
             if (what === 'look') look();
+            // What we record ourselves between two looks bills nothing.
+            else if (what === 'lack')
+              tell({ type: 'ReportLacking', at: time(now), message: `pool full at ${now}` });
             else if (what === 'fail' || what === 'recover') hub = { ...hub, failed: what === 'fail' };
             else if (what === 'power' && hub.host !== undefined)
               hub = { ...hub, power: { on: hub.power?.on !== true, at: now } };
