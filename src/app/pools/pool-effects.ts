@@ -33,7 +33,8 @@ const PASSING: readonly string[] = ['POOL_EXHAUSTED', 'POOL_RETIRED', 'NOT_IN_PO
  * - `vlan` {holder, zone, purpose} → {pool, fabric, vlanId, generation}, or {waiting, until?} where there is none at the
  *   moment. A holder has one for each purpose.
  * - `prefix` {holder, zone, purpose, lengths: {v4?, v6?}} → {pool, vrf, prefixes, gateways, generation}, or {waiting, until?}.
- * - `release-vlan`, `release-prefix` {holder, pool, generation} → {}. Without pool and generation there is nothing to give back.
+ * - `release-vlan`, `release-prefix` {holder, pool?, generation?} → {}. Without them all that it has: who was refused after an
+ *   attempt without an answer does not know what that had given it.
  * - `look` {holder} → {vlans, prefixes}: what it has, in every pool.
  */
 export const createPoolEffects = ({
@@ -61,7 +62,8 @@ export const createPoolEffects = ({
     command: AnyPoolCommand,
     call: EffectCall,
   ): Promise<CommandOutcome<AnyPoolState>> => {
-    const commandId = derivedCommandId(call.effectId, call.attempt, command.type, id);
+    const which = command.type === 'ReleaseToPool' ? [command.generation] : [];
+    const commandId = derivedCommandId(call.effectId, call.attempt, command.type, id, ...which);
     return commandRunner.execute(kind.aggregate, id, command, contextOf(call, commandId), {
       step: true,
       inLine: true,
@@ -105,34 +107,50 @@ export const createPoolEffects = ({
     return done(defined({ waiting, until }));
   };
 
+  const heldOf = async (
+    kind: PoolKind,
+    holder: Holder,
+    call: EffectCall,
+  ): Promise<readonly (Found & { readonly id: string })[]> => {
+    await registry.ready(call.signal);
+    const found = registry.pools(kind.name).map(async ({ id }) => {
+      const state = await stateOf(kind, id, call);
+      const { pool } = state;
+      if (pool === undefined) return [];
+      return allocationsOf(state, holder).map((allocation) => ({
+        id,
+        allocation,
+        definition: pool.definition,
+      }));
+    });
+    return (await Promise.all(found)).flat();
+  };
+
   const release = async (
     kind: PoolKind,
     { holder, pool, generation }: Given,
     call: EffectCall,
   ): Promise<EffectOutcome> => {
-    if (pool === undefined || generation === undefined) return done({});
-    const command = { type: 'ReleaseToPool', at: clock.now(), holder, generation } as const;
-    const outcome = await execute(kind, pool, command, call);
-    if (outcome.outcome === 'accepted' || outcome.rejection.code === 'ALREADY_RELEASED') return done({});
-    return refusal(outcome.rejection);
+    const given =
+      pool === undefined || generation === undefined
+        ? (await heldOf(kind, holder, call)).map(({ id, allocation }) => [id, allocation.generation] as const)
+        : [[pool, generation] as const];
+    for (const [id, one] of given) {
+      const command = { type: 'ReleaseToPool', at: clock.now(), holder, generation: one } as const;
+      const outcome = await execute(kind, id, command, call);
+      if (outcome.outcome === 'rejected' && outcome.rejection.code !== 'ALREADY_RELEASED')
+        return refusal(outcome.rejection);
+    }
+    return done({});
   };
 
   const look = async ({ holder }: Given, call: EffectCall): Promise<EffectOutcome> => {
-    await registry.ready(call.signal);
-    const heldOf = async (kind: PoolKind): Promise<readonly object[]> => {
-      const found = registry.pools(kind.name).map(async ({ id }) => {
-        const state = await stateOf(kind, id, call);
-        const { pool } = state;
-        return pool === undefined
-          ? []
-          : allocationsOf(state, holder).map((each) => ({
-              ...shown(id, { allocation: each, definition: pool.definition }),
-              purpose: each.purpose,
-            }));
-      });
-      return (await Promise.all(found)).flat();
-    };
-    return done({ vlans: await heldOf(POOL_KINDS.vlan), prefixes: await heldOf(POOL_KINDS.prefix) });
+    const shownOf = async (kind: PoolKind): Promise<readonly object[]> =>
+      (await heldOf(kind, holder, call)).map(({ id, ...found }) => ({
+        ...shown(id, found),
+        purpose: found.allocation.purpose,
+      }));
+    return done({ vlans: await shownOf(POOL_KINDS.vlan), prefixes: await shownOf(POOL_KINDS.prefix) });
   };
 
   return effectPort(

@@ -28,6 +28,10 @@ export const createSiteModel = () => {
   const expect = (holds: boolean, what: string): void => void (holds || wrongs.push(what));
   const isEmpty = (...names: readonly string[]): boolean => names.every((name) => all(name).size === 0);
 
+  /** A release names what it was given, or nothing: then it is for all that there is. */
+  const isNamed = (args: JsonObject, held: { readonly generation: number } | undefined): boolean =>
+    args['generation'] === undefined || numberAt(args, 'generation') === held?.generation;
+
   const itemsOf = (args: JsonObject, part: string): readonly Kept[] => {
     const one = args['network'] ?? args['binding'];
     const many = isObject(one) ? [one] : [...listAt(args, part)];
@@ -134,7 +138,7 @@ export const createSiteModel = () => {
     },
     'pools.release-vlan': (args) => {
       expect(isEmpty('networks', 'ports', 'bindings'), 'a VLAN was given back while it was configured');
-      if (numberAt(args, 'generation') === vlan?.generation) vlan = undefined;
+      if (isNamed(args, vlan)) vlan = undefined;
       return {};
     },
     'pools.prefix': () => {
@@ -143,7 +147,7 @@ export const createSiteModel = () => {
     },
     'pools.release-prefix': (args) => {
       expect(isEmpty('l3networks', 'bindings'), 'a prefix was given back while it was configured');
-      if (numberAt(args, 'generation') === prefix?.generation) prefix = undefined;
+      if (isNamed(args, prefix)) prefix = undefined;
       return {};
     },
     'pools.look': () => ({

@@ -93,6 +93,15 @@ describe('what orders ask of pools', () => {
     expect(await ask('look', { holder: holder('c') })).to.have.nested.property('vlans[0].vlanId', 100);
   });
 
+  it('gives back all that a holder has who does not know what it was given', async () => {
+    expect(await ask('release-vlan', { holder: holder('c') })).to.deep.equal({});
+    expect(await ask('look', { holder: holder('c') })).to.deep.equal({ vlans: [], prefixes: [] });
+    expect(await ask('vlan', { holder: holder('c'), zone: 'east', purpose })).to.deep.include({
+      pool: 'small',
+      generation: 3,
+    });
+  });
+
   it('gets prefixes of both families or none', async () => {
     const ranges = ['10.20.0.0/24', 'fd20::/64'];
     await create('prefix', 'p', { ...common, vrf: 'tenants', ranges });

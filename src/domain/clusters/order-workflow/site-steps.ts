@@ -1,5 +1,5 @@
 import type { DelegatedStep } from '../../hubs/hub-facts.ts';
-import { isObject, listAt, sameJson, stringAt } from '../../json-tools.ts';
+import { defined, isObject, listAt, sameJson, stringAt } from '../../json-tools.ts';
 import type { JsonObject } from '../../json.ts';
 import type { Call } from '../../process/declaration.ts';
 import { isUnresolved, OWN_BACKOFF, type Backoff } from '../../process/effects.ts';
@@ -67,12 +67,10 @@ const heldIn = (answer: JsonObject, list: 'vlans' | 'prefixes'): JsonObject => {
   return isObject(held) ? held : {};
 };
 
-/** One that was only told to wait holds nothing. */
+/** All of it where no answer has told what it was given: a refusal may follow an attempt that came through. */
 const releasing = (run: OrderRun, what: 'vlan' | 'prefix'): Call => {
   const { pool, generation } = resultOf(run, what);
-  return pool === undefined || generation === undefined
-    ? ofPools(run, 'look')
-    : ofPools(run, `release-${what}`, { pool, generation });
+  return ofPools(run, `release-${what}`, defined({ pool, generation }));
 };
 
 const ofAgents = (run: OrderRun, operation: string, args: JsonObject = {}): Call =>
