@@ -8,7 +8,6 @@ import type { Meter } from './metering/meter.ts';
 import type { ResourceKind } from './resource.ts';
 import type { SecretRef } from './secret-ref.ts';
 import type { Sentences } from './sentences.ts';
-import type { Amounts } from './quotas/amounts.ts';
 import type { Decidable } from './process/decisions.ts';
 import type { ShownStep } from './process/shown-steps.ts';
 import type { AnyWorkflow as UntypedWorkflow } from './workflow.ts';
@@ -48,14 +47,6 @@ export type ActingKind<
   readonly completed?: (command: Command, facts: CommandFacts) => Command;
   /** Absent: nobody is billed for it. */
   readonly meter?: Meter<State>;
-  /**
-   * What an object counts for in the quota of its tenant while it is there; `isSettled`: it is as it was ordered last.
-   * Absent: nobody limits it.
-   */
-  readonly quota?: {
-    readonly amounts: (state: State) => Amounts;
-    readonly isSettled: (state: State) => boolean;
-  };
   /** Absent: its objects have no consoles. */
   readonly consoles?: MachineConsoles<State>;
 };

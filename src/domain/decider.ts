@@ -31,7 +31,6 @@ export type RejectionKind =
   | 'already-exists' // an id or name is taken
   | 'failed-precondition' // right request, wrong state
   | 'conflict' // the caller's version is stale
-  | 'exhausted' // the tenant has no more of it
   | 'denied'; // not allowed to this caller
 
 export type Rejection = {

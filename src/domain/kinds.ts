@@ -24,7 +24,6 @@ import { diskImage } from './images/disk-image.resource.ts';
 import { NAME_CATEGORY, nameDecider } from './naming/name.ts';
 import { addressSpace } from './networks/address-space.ts';
 import { networkClass } from './networks/network-class.resource.ts';
-import { QUOTA_CATEGORY, quotaDecider } from './quotas/quota.ts';
 import { POOL_SPACE_CATEGORY, poolSpaceDecider } from './pools/pool-space.ts';
 import { PREFIX_POOL_CATEGORY, prefixPoolDecider } from './pools/prefix-pool.ts';
 import { VLAN_POOL_CATEGORY, vlanPoolDecider } from './pools/vlan-pool.ts';
@@ -142,7 +141,6 @@ const owning = <Known>(category: string, decider: Known, stateVersion: number) =
 });
 export const nameAggregate = owning(NAME_CATEGORY, nameDecider, 2);
 export const hubCapacityAggregate = owning(HUB_CAPACITY_CATEGORY, hubCapacityDecider, 3);
-export const quotaAggregate = owning(QUOTA_CATEGORY, quotaDecider, 1);
 export const vlanPoolAggregate = owning(VLAN_POOL_CATEGORY, vlanPoolDecider, 1);
 export const prefixPoolAggregate = owning(PREFIX_POOL_CATEGORY, prefixPoolDecider, 1);
 export const poolSpaceAggregate = owning(POOL_SPACE_CATEGORY, poolSpaceDecider, 1);
@@ -160,7 +158,6 @@ export const aggregates: readonly AnyAggregate[] = [
   ...lone.map(aggregateOf),
   nameAggregate,
   hubCapacityAggregate,
-  quotaAggregate,
   vlanPoolAggregate,
   prefixPoolAggregate,
   poolSpaceAggregate,

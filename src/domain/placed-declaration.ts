@@ -2,7 +2,6 @@ import type { MachineConsoles, TimelineWords } from './acting-kind.ts';
 import type { EventType } from './event-type.ts';
 import type { OwnedObject } from './hubs/hub-object.ts';
 import type { JsonObject } from './json.ts';
-import type { Amounts } from './quotas/amounts.ts';
 import type { Placed, PlacedCommand, PlacedState } from './placed-document.ts';
 import type { PlacedRun, PlacedStep } from './placed-run.ts';
 import type { Holder } from './holder.ts';
@@ -70,8 +69,6 @@ export type PlacedDeclaration<State extends PlacedState, Command> = Pick<
   readonly passing?: { readonly step: string; readonly reason: string };
   /** Absent: nobody is billed for it. */
   readonly meter?: Meter<State>;
-  /** What it counts for in the quota of its tenant. Absent: nothing. */
-  readonly quota?: (state: State) => Amounts;
   /** The hub shows it as it should be; with `observed`: whatever it shows of one that lives on there. */
   readonly ready: (run: PlacedRun<State>, object: JsonObject, at: string) => Told<Command>;
   readonly observed?: true;

@@ -463,9 +463,6 @@ export const placedKind = <
     },
     logged: { [`${prefix}Failed`]: `${words} failed` },
     ...(declared.meter === undefined ? {} : { meter: declared.meter }),
-    ...(declared.quota === undefined
-      ? {}
-      : { quota: { amounts: declared.quota, isSettled: (state) => state.done === true } }),
     ...(declared.consoles === undefined
       ? {}
       : {

@@ -14,7 +14,6 @@ import { namingEventTypes } from './naming/event-types.ts';
 import { poolEventTypes } from './pools/event-types.ts';
 import { processEventTypes } from './process/event-types.ts';
 import { projectEntryTypes } from './tenancy/event-types.ts';
-import { quotaEventTypes } from './quotas/event-types.ts';
 import { tenantSpaceTypes } from './tenancy/tenant-space.ts';
 
 /**
@@ -27,7 +26,6 @@ export const eventTypes: readonly EventType[] = [
   ...documentKinds.flatMap(documentTypes),
   ...projectEntryTypes,
   ...tenantSpaceTypes,
-  ...quotaEventTypes,
   ...hubEventTypes,
   ...agentEventTypes,
   ...namingEventTypes,

@@ -26,7 +26,6 @@ export const ERRORS = {
   METHOD_NOT_ALLOWED: { code: 12, http: 405, title: 'The verb is not allowed here' },
   PERMISSION_DENIED: { code: 7, http: 403, title: 'The caller may not do this' },
   RESOURCE_EXHAUSTED: { code: 8, http: 429, title: 'Too much at once' },
-  QUOTA_EXCEEDED: { code: 8, http: 403, title: 'The quota of the tenant is exceeded' },
   FAILED_PRECONDITION: { code: 9, http: 400, title: 'The object is not in the right state' },
   STALE_ETAG: { code: 9, http: 412, title: 'The object has changed since it was read' },
   ABORTED: { code: 10, http: 409, title: 'Another write came first' },
@@ -159,12 +158,6 @@ export const errorDetails = (error: ApiError): JsonObject[] => {
     details.push({
       '@type': 'type.googleapis.com/google.rpc.BadRequest',
       field_violations: violations.map(({ field, description }) => ({ field, description })),
-    });
-  }
-  if (error.error === 'QUOTA_EXCEEDED') {
-    details.push({
-      '@type': 'type.googleapis.com/google.rpc.QuotaFailure',
-      violations: [{ subject: facts?.['dimension'] ?? '', description: error.message }],
     });
   }
   if (facts !== undefined) {

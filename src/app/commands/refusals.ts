@@ -18,7 +18,6 @@ export const ERROR_OF = {
   'already-exists': 'ALREADY_EXISTS',
   'failed-precondition': 'FAILED_PRECONDITION',
   conflict: 'ABORTED',
-  exhausted: 'QUOTA_EXCEEDED',
   denied: 'PERMISSION_DENIED',
 } as const satisfies { readonly [kind in RejectionKind]: string };
 

@@ -3,7 +3,6 @@ import { isRejection, type DomainEvent, type Rejection } from '../../domain/deci
 import type { ResourceKind } from '../../domain/resource.ts';
 import type { CommandContext, CommandRunner } from './command.ts';
 import { aggregateOf, nameAggregate } from '../../domain/kinds.ts';
-import { quotaRejection, usedBy } from '../quotas/quotas.ts';
 import { claimsOf, type NameClaim } from '../names/names.ts';
 import { staleRevision } from './refusals.ts';
 import { takenRejection } from './resource-commands.ts';
@@ -38,20 +37,13 @@ export const rehearse = async <S, C extends { readonly type: string }, E extends
   if (isRejection(decision)) return { outcome: 'rejected', rejection: decision };
   const after = decision.reduce(decider.evolve, state);
   const had = new Set(claimsOf(kind, kind.view(state)).map((claim) => claim.id));
-  const before = kind.view(state);
   const view = kind.view(after);
-  if (view.exists) {
-    const holder = { kind: kind.kind, id };
-    const has = usedBy(kind, state, before);
-    const wants = usedBy(kind, after, view);
-    const over = await quotaRejection(runner, holder, has, wants, revision, view.creationTimestamp);
-    if (over !== undefined) return { outcome: 'rejected', rejection: over };
-  }
   for (const claim of claimsOf(kind, view)) {
     if (had.has(claim.id) || !(await isTaken(runner, kind, id, claim))) continue;
     const name = view.exists ? view.name : '';
     return { outcome: 'rejected', rejection: takenRejection(kind, claim, name) };
   }
+  const before = kind.view(state);
   if (view.exists && (!before.exists || before.archived)) {
     const rejection = await takingRejection(runner, kind, view, view.creationTimestamp);
     if (rejection !== undefined) return { outcome: 'rejected', rejection };

@@ -30,7 +30,6 @@ import {
   type ReferralsOptions,
 } from '../references/referrals.ts';
 import { createStreamQueue } from './stream-queue.ts';
-import { changesUse, createQuotas, usedBy, type Quotas, type Used } from '../quotas/quotas.ts';
 import { createTakings, type Taking } from './takings.ts';
 import { refusedCommand } from './refusals.ts';
 
@@ -92,7 +91,6 @@ export const createResourceCommands = ({
 }: ResourceCommandsOptions): ResourceCommands => {
   const entries = createProjectEntries({ runner, names, clock });
   const takings = createTakings({ runner, names, clock });
-  const quotas = createQuotas({ runner, names, clock });
   const referrals = createReferrals({
     runner,
     clock,
@@ -111,12 +109,7 @@ export const createResourceCommands = ({
     context: CommandContext,
     { likelyNew = false, ...references }: ResourceOptions,
   ): Promise<{ readonly outcome: CommandOutcome<unknown>; readonly obstacle: NameClaim | undefined }> => {
-    const held = holdingsOf(
-      { runner, names, clock, entries, takings, quotas, singleWriter },
-      kind,
-      id,
-      context,
-    );
+    const held = holdingsOf({ runner, names, clock, entries, takings, singleWriter }, kind, id, context);
     let outcome: CommandOutcome<unknown>;
     try {
       outcome = await referrals.carryOut(kind, id, context, references, (exact, check) =>
@@ -136,7 +129,7 @@ export const createResourceCommands = ({
     if (outcome.outcome === 'accepted') entries.leave(streamName(kind.kind, id));
     // A replayed outcome shows the past; who holds what now was settled then, or is by the repair loop.
     if (outcome.outcome === 'accepted' && outcome.replayed) return { outcome, obstacle: undefined };
-    const release = outcome.outcome === 'rejected' ? held.giveUp(outcome.loaded) : held.giveBack(outcome);
+    const release = outcome.outcome === 'rejected' ? held.giveUp() : held.giveBack(outcome);
     // The command has its outcome; what is left behind here is released by the repair loop.
     const settled = await release.catch(onLeftBehind);
     return { outcome: withPosition(outcome, settled ?? undefined), obstacle: held.obstacle() };
@@ -223,14 +216,13 @@ const holdingsOf = (
   parts: SlotParts & {
     readonly entries: ProjectEntries;
     readonly takings: ReturnType<typeof createTakings>;
-    readonly quotas: Quotas;
     readonly singleWriter: boolean;
   },
   kind: AnyKind,
   id: string,
   context: CommandContext,
 ) => {
-  const { names, entries, takings, quotas, singleWriter } = parts;
+  const { names, entries, takings, singleWriter } = parts;
   const reserved = new Map<string, Reservation>();
   /** What its last attempt claimed of others, by the one that lends. */
   const taken = new Map<string, Taking>();
@@ -238,10 +230,6 @@ const holdingsOf = (
     await takings.giveBack({ kind: kind.kind, id }, [...taken.values()], context);
     taken.clear();
   };
-  /** What it has of its tenant's quota before and after the events that were last to be appended. */
-  let uses: { readonly before: Used | undefined; readonly after: Used | undefined } | undefined;
-  /** Its last attempt that reserved some of its quota. */
-  let quotaAttempt: string | undefined;
   let obstacle: NameClaim | undefined;
   let removed: readonly { readonly id: string; readonly revision: number }[] = [];
   const slots = new Set<string>();
@@ -295,7 +283,7 @@ const holdingsOf = (
   return {
     holdsAny: async (): Promise<boolean> => {
       await settled();
-      return mayHold || reserved.size > 0 || taken.size > 0 || quotaAttempt !== undefined;
+      return mayHold || reserved.size > 0 || taken.size > 0;
     },
     /** What somebody else holds, so that the command was refused. */
     obstacle: (): NameClaim | undefined => obstacle,
@@ -308,25 +296,18 @@ const holdingsOf = (
     ): Promise<Rejection | AppendAhead | B | undefined> => {
       await settled();
       obstacle = undefined;
-      const next = events.reduce(kind.decider.evolve, loaded.state);
       const before = kind.view(loaded.state);
-      const after = kind.view(next);
+      const after = kind.view(events.reduce(kind.decider.evolve, loaded.state));
       // Before anything is reserved: whoever waits here is in nobody's way.
       const held = await check(before, after, loaded);
       if (held !== undefined) return held;
-      // Before its name: of what is refused, nothing is left.
-      uses = { before: usedBy(kind, loaded.state, before), after: usedBy(kind, next, after) };
-      const holder = { kind: kind.kind, id, stream: streamName(kind.kind, id), exists: before.exists };
-      const { revision } = loaded;
-      const over = await quotas.reserve({ kind: kind.kind, id }, uses.before, uses.after, revision, context);
-      if (over !== undefined && 'rejected' in over) return over;
-      quotaAttempt = over?.attempt ?? quotaAttempt;
       const had = claimsOf(kind, before);
       const has = claimsOf(kind, after);
       planned = { events, has };
       removed = await lookAt(without(had, has));
       for (const claim of [...without(has, had), ...without(had, has)])
         if (claim.slot === true) slots.add(claim.id);
+      const holder = { kind: kind.kind, id, stream: streamName(kind.kind, id), exists: before.exists };
       const enters = comesInto(before, after);
       const takes = kind.takes !== undefined && comesToBe(before, after);
       const wanted = without(has, had);
@@ -362,10 +343,6 @@ const holdingsOf = (
       }
       // It was never on a hub, or its workflow would have given this back. What a death left is for the repair.
       const view = kind.view(loaded.state);
-      const { before, after } = uses ?? {};
-      const tenant = (after ?? before)?.tenant;
-      if (tenant !== undefined && changesUse(before, after))
-        await quotas.settle(kind, id, tenant, loaded, context);
       if (events.length > 0 && view.exists && view.archived)
         await takings.giveBack({ kind: kind.kind, id }, await takings.heldBy(kind, view), context);
       return settleSlots();
@@ -375,12 +352,8 @@ const holdingsOf = (
      * After a refusal: frees what this attempt alone had taken. What an earlier attempt held before stays, for that
      * attempt may still be under way; the repair loop settles it.
      */
-    giveUp: async (loaded?: Loaded<unknown>): Promise<Position | undefined> => {
+    giveUp: async (): Promise<Position | undefined> => {
       await settled();
-      if (loaded !== undefined && uses?.after !== undefined && quotaAttempt !== undefined) {
-        const ended = { own: quotaAttempt, why: 'refused' } as const;
-        await quotas.settle(kind, id, uses.after.tenant, loaded, context, ended);
-      }
       for (const { claim, revision, fresh } of reserved.values())
         if (fresh) await names.release(claim.id, revision, id, 'abandoned', context);
       await giveBackTaken();

@@ -120,10 +120,6 @@ export const actingBareMetalInstance = placedKind<BareMetalState, BareMetalComma
   bareMetalInstance,
   {
     eventTypes: bareMetalEventTypes,
-    quota: ({ resolved }) => ({
-      machines: 1,
-      ...(resolved?.hostType === undefined ? {} : { [`nodes/${resolved.hostType}`]: 1 }),
-    }),
     object: BARE_METAL_INSTANCE,
     beside: [userDataBeside(BARE_METAL_USER_DATA)],
     wakes: {

@@ -3,7 +3,6 @@ import { NOTHING } from '../hubs/capacity.ts';
 import { byKey, defined } from '../json-tools.ts';
 import type { JsonObject, JsonValue } from '../json.ts';
 import { meterOf, type Component, type Meter } from '../metering/meter.ts';
-import type { Amounts } from '../quotas/amounts.ts';
 import { cluster } from './cluster.resource.ts';
 import { evolveCluster } from './cluster.ts';
 import type { ClusterCommand } from './commands.ts';
@@ -163,15 +162,6 @@ const waiting = (state: StoredCluster): JsonObject => {
   };
 };
 
-/** A cluster that names no subnet has a network of its own. */
-const amountsOf = (state: ClusterState): Amounts => {
-  if (!isLiveCluster(state)) return {};
-  const { nodes } = claimOfCluster(state.nodeSets);
-  const ofClasses = Object.entries(nodes).map(([hostType, size]) => [`nodes/${hostType}`, size] as const);
-  const vlans = state.networkAttachment === undefined ? { vlans: 1 } : {};
-  return { clusters: 1, ...vlans, ...Object.fromEntries(ofClasses) };
-};
-
 /** Clusters as a kind that acts. */
 export const actingCluster: ActingKind<ClusterState, ClusterCommand, ClusterEvent> = {
   ...cluster,
@@ -215,8 +205,4 @@ export const actingCluster: ActingKind<ClusterState, ClusterCommand, ClusterEven
       ? { ...command, jobErrors: { correlationId, shown: tenantsSeeJobErrors } }
       : command,
   meter: clusterMeter,
-  quota: {
-    amounts: amountsOf,
-    isSettled: (state) => state.status === 'dispatched' && state.ready && state.wasReady === true,
-  },
 };

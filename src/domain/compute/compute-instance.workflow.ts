@@ -103,12 +103,6 @@ export const actingComputeInstance = placedKind<InstanceState, InstanceCommand, 
   computeInstance,
   {
     eventTypes: computeEventTypes,
-    quota: ({ resolved }) => {
-      if (resolved === undefined) return {};
-      const { cores, memoryGib, gpu } = resolved.instanceType;
-      const gpus = gpu === undefined ? {} : { [`gpus/${gpu.resourceName}`]: gpu.count };
-      return { vcpu: cores, memory_gib: memoryGib, ...gpus };
-    },
     object: COMPUTE_INSTANCE,
     beside: [userDataBeside(USER_DATA_SECRET)],
     wakes: wokenByParent(FIRST_SUBNET),

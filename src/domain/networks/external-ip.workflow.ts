@@ -47,7 +47,6 @@ const userIn = (data: JsonObject): string => {
 /** From the ordered IP to its object on the hub of its pool, and back. Its address is claimed from the pool's own stream. */
 export const actingExternalIp = placedKind<ExternalIpState, ExternalIpCommand, ExternalIpEvent>(externalIp, {
   eventTypes: networkEventTypes,
-  quota: () => ({ addresses: 1 }),
   object: EXTERNAL_IP,
   wakes: {
     types: ['AddressReleased', 'AddressObserved'],

@@ -13,7 +13,6 @@ import { cidrsOf } from './virtual-network.workflow.ts';
 /** From the ordered subnet to its object on the hub of its network, and back. */
 export const actingSubnet = placedKind<PlacedState, PlacedCommand, SubnetEvent>(subnet, {
   eventTypes: networkEventTypes,
-  quota: () => ({ subnets: 1 }),
   object: SUBNET,
   wakes: wokenByParent(IN_NETWORK),
   first: [claimFromParent(subnet, IN_NETWORK), placeWithParent(IN_NETWORK, SUBNET, ['claim'])],

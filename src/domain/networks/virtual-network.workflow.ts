@@ -32,7 +32,6 @@ export const cidrsOf = (spec: JsonObject): JsonObject =>
 /** From the ordered network to its object on a hub, and back. */
 export const actingVirtualNetwork = placedKind<NetworkState, NetworkCommand, NetworkEvent>(virtualNetwork, {
   eventTypes: networkEventTypes,
-  quota: () => ({ vlans: 1 }),
   object: VIRTUAL_NETWORK,
   wakes: { types: HUB_NEWS },
   // Its subnets are on its hub.

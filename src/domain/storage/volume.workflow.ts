@@ -1,4 +1,3 @@
-import { isStored } from '../catalog/document.ts';
 import { HUB_NEWS } from '../hubs/health-events.ts';
 import { defined, objectAt, stringAt } from '../json-tools.ts';
 import { HUB_ANNOTATION } from '../networks/external-ip-pool.resource.ts';
@@ -24,11 +23,6 @@ const PROTOCOLS: { readonly [protocol: string]: string } = {
 /** From the ordered volume to its object on a hub, and back. */
 export const actingVolume = placedKind<VolumeState, VolumeCommand, VolumeEvent>(volume, {
   eventTypes: storageEventTypes,
-  quota: (state) => {
-    if (!isStored(state)) return {};
-    const tier = stringAt(objectAt(state.document, 'spec'), 'storage_tier');
-    return { [`storage_gib/${tier}`]: sizeOf(state.document) };
-  },
   object: VOLUME,
   wakes: { types: HUB_NEWS },
   first: [placeByScheduler(volume.kind, VOLUME, [VOLUME.kind], { hubAnnotation: HUB_ANNOTATION })],

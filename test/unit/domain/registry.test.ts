@@ -72,7 +72,6 @@ describe('registry: every event type', () => {
       name: 'NameReserved',
       agentPool: 'AgentDiscovered',
       hubCapacity: 'HubCapacityDeclared',
-      quota: 'QuotaCountBegan',
       retention: 'ErasureBegun',
       auditGrant: 'AuditGrantGiven',
       auditGrantNotice: 'AuditGrantNoticed',

@@ -26,7 +26,7 @@ const GRPC_TO_HTTP: Readonly<Record<number, readonly number[]>> = {
   5: [404],
   6: [409],
   7: [403],
-  8: [429, 403],
+  8: [429],
   9: [400, 412],
   10: [409],
   11: [410, 416],

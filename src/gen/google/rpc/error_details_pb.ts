@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file google/rpc/error_details.proto.
  */
 export const file_google_rpc_error_details: GenFile = /*@__PURE__*/
-  fileDesc("Ch5nb29nbGUvcnBjL2Vycm9yX2RldGFpbHMucHJvdG8SCmdvb2dsZS5ycGMiOwoJUmV0cnlJbmZvEi4KC3JldHJ5X2RlbGF5GAEgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uIpMBCglFcnJvckluZm8SDgoGcmVhc29uGAEgASgJEg4KBmRvbWFpbhgCIAEoCRI1CghtZXRhZGF0YRgDIAMoCzIjLmdvb2dsZS5ycGMuRXJyb3JJbmZvLk1ldGFkYXRhRW50cnkaLwoNTWV0YWRhdGFFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIoMBCgpCYWRSZXF1ZXN0Ej8KEGZpZWxkX3Zpb2xhdGlvbnMYASADKAsyJS5nb29nbGUucnBjLkJhZFJlcXVlc3QuRmllbGRWaW9sYXRpb24aNAoORmllbGRWaW9sYXRpb24SDQoFZmllbGQYASABKAkSEwoLZGVzY3JpcHRpb24YAiABKAkiYAoMUmVzb3VyY2VJbmZvEhUKDXJlc291cmNlX3R5cGUYASABKAkSFQoNcmVzb3VyY2VfbmFtZRgCIAEoCRINCgVvd25lchgDIAEoCRITCgtkZXNjcmlwdGlvbhgEIAEoCSJ5CgxRdW90YUZhaWx1cmUSNgoKdmlvbGF0aW9ucxgBIAMoCzIiLmdvb2dsZS5ycGMuUXVvdGFGYWlsdXJlLlZpb2xhdGlvbhoxCglWaW9sYXRpb24SDwoHc3ViamVjdBgBIAEoCRITCgtkZXNjcmlwdGlvbhgCIAEoCWIGcHJvdG8z", [file_google_protobuf_duration]);
+  fileDesc("Ch5nb29nbGUvcnBjL2Vycm9yX2RldGFpbHMucHJvdG8SCmdvb2dsZS5ycGMiOwoJUmV0cnlJbmZvEi4KC3JldHJ5X2RlbGF5GAEgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uIpMBCglFcnJvckluZm8SDgoGcmVhc29uGAEgASgJEg4KBmRvbWFpbhgCIAEoCRI1CghtZXRhZGF0YRgDIAMoCzIjLmdvb2dsZS5ycGMuRXJyb3JJbmZvLk1ldGFkYXRhRW50cnkaLwoNTWV0YWRhdGFFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIoMBCgpCYWRSZXF1ZXN0Ej8KEGZpZWxkX3Zpb2xhdGlvbnMYASADKAsyJS5nb29nbGUucnBjLkJhZFJlcXVlc3QuRmllbGRWaW9sYXRpb24aNAoORmllbGRWaW9sYXRpb24SDQoFZmllbGQYASABKAkSEwoLZGVzY3JpcHRpb24YAiABKAkiYAoMUmVzb3VyY2VJbmZvEhUKDXJlc291cmNlX3R5cGUYASABKAkSFQoNcmVzb3VyY2VfbmFtZRgCIAEoCRINCgVvd25lchgDIAEoCRITCgtkZXNjcmlwdGlvbhgEIAEoCWIGcHJvdG8z", [file_google_protobuf_duration]);
 
 /**
  * @generated from message google.rpc.RetryInfo
@@ -208,68 +208,4 @@ export type ResourceInfoJson = {
  */
 export const ResourceInfoSchema: GenMessage<ResourceInfo, {jsonType: ResourceInfoJson}> = /*@__PURE__*/
   messageDesc(file_google_rpc_error_details, 3);
-
-/**
- * @generated from message google.rpc.QuotaFailure
- */
-export type QuotaFailure = Message<"google.rpc.QuotaFailure"> & {
-  /**
-   * @generated from field: repeated google.rpc.QuotaFailure.Violation violations = 1;
-   */
-  violations: QuotaFailure_Violation[];
-};
-
-/**
- * @generated from message google.rpc.QuotaFailure
- */
-export type QuotaFailureJson = {
-  /**
-   * @generated from field: repeated google.rpc.QuotaFailure.Violation violations = 1;
-   */
-  violations?: QuotaFailure_ViolationJson[];
-};
-
-/**
- * Describes the message google.rpc.QuotaFailure.
- * Use `create(QuotaFailureSchema)` to create a new message.
- */
-export const QuotaFailureSchema: GenMessage<QuotaFailure, {jsonType: QuotaFailureJson}> = /*@__PURE__*/
-  messageDesc(file_google_rpc_error_details, 4);
-
-/**
- * @generated from message google.rpc.QuotaFailure.Violation
- */
-export type QuotaFailure_Violation = Message<"google.rpc.QuotaFailure.Violation"> & {
-  /**
-   * @generated from field: string subject = 1;
-   */
-  subject: string;
-
-  /**
-   * @generated from field: string description = 2;
-   */
-  description: string;
-};
-
-/**
- * @generated from message google.rpc.QuotaFailure.Violation
- */
-export type QuotaFailure_ViolationJson = {
-  /**
-   * @generated from field: string subject = 1;
-   */
-  subject?: string;
-
-  /**
-   * @generated from field: string description = 2;
-   */
-  description?: string;
-};
-
-/**
- * Describes the message google.rpc.QuotaFailure.Violation.
- * Use `create(QuotaFailure_ViolationSchema)` to create a new message.
- */
-export const QuotaFailure_ViolationSchema: GenMessage<QuotaFailure_Violation, {jsonType: QuotaFailure_ViolationJson}> = /*@__PURE__*/
-  messageDesc(file_google_rpc_error_details, 4, 0);
 
