@@ -208,13 +208,14 @@ export const poolDecider = <
       return below(rules.textOf(held.allocation), `${held.holder.kind} '${held.holder.id}' holds it`, {
         owner: holderKey(held.holder),
       });
-    const resting = rules
+    const kept = rules
       .restingOf(pool.stock)
-      .find(([until, item]) => until > at && !rules.fits(size, item));
-    if (resting !== undefined) {
-      const [until, item] = resting;
-      return below(rules.textOf(item), `it is in quarantine until ${until}`, { until });
-    }
+      .map(([until, item]) => ({ item, until: afterQuarantine(until) }))
+      .find(({ until, item }) => until > at && !rules.fits(size, item));
+    if (kept !== undefined)
+      return below(rules.textOf(kept.item), `it was in use, and is kept until ${kept.until}`, {
+        until: kept.until,
+      });
     return [event('PoolResized', { at, ...size, reason })];
   };
 
@@ -291,6 +292,11 @@ export const poolDecider = <
     },
   };
 };
+
+const DAY_MS = 86_400_000;
+
+/** What leaves the pool is forgotten with its quarantine: it must be over also for a clock that is set back by hours. */
+const afterQuarantine = (until: string): string => new Date(Date.parse(until) + DAY_MS).toISOString();
 
 const isShort = (found: object): found is Short => 'wanted' in found;
 
