@@ -23,7 +23,3 @@ export const isLow = ({
   free,
   discovering,
 }: Pick<Stock, 'target' | 'free' | 'discovering'>): boolean => free + discovering < target;
-
-/** Low for so long that somebody has to look: twice the lead time. */
-export const isAlarming = (lowSince: string | undefined, leadHours: number, at: string): boolean =>
-  lowSince !== undefined && Date.parse(at) - Date.parse(lowSince) > 2 * leadHours * 3_600_000;

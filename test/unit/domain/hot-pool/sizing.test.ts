@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { expected, withOrder, type Demand } from '../../../../src/domain/hot-pool/forecast.ts';
-import { isAlarming, isLow, refill } from '../../../../src/domain/hot-pool/refill.ts';
+import { isLow, refill } from '../../../../src/domain/hot-pool/refill.ts';
 import {
   baseStock,
   floorFor,
@@ -67,13 +67,9 @@ describe('hot pool: refill', () => {
     expect(refill({ ...stock, free: 30 }, 20)).to.equal(0);
   });
 
-  it('is low below its target, and alarms after twice the lead time', () => {
+  it('is low below its target', () => {
     expect(isLow({ target: 3, free: 1, discovering: 1 })).to.equal(true);
     expect(isLow({ target: 3, free: 1, discovering: 2 })).to.equal(false);
-    const since = '2026-11-23T12:00:00.000Z';
-    expect(isAlarming(since, 0.25, '2026-11-23T12:30:00.000Z')).to.equal(false);
-    expect(isAlarming(since, 0.25, '2026-11-23T12:30:00.001Z')).to.equal(true);
-    expect(isAlarming(undefined, 0.25, '2026-11-24T12:00:00.000Z')).to.equal(false);
   });
 });
 
