@@ -63,9 +63,14 @@ describe('external IP attachments on a simulated hub', () => {
     const cluster = textAt(order, 'id');
     expect(objectAt(order as JsonObject, 'spec')).to.include({ auto_external_ip_attachment: true });
     await people.shows(clusterAt(cluster), 'READY');
-    const made = (itemsOf(await people.user('GET', ATTACHMENTS)) as readonly JsonObject[]).filter(
-      (item) => stringAt(objectAt(objectAt(item, 'spec'), 'cluster'), 'id') === cluster,
-    );
+    let made: readonly JsonObject[] = [];
+    // The order does not wait for its addresses.
+    await eventually('two attachments', async () => {
+      made = (itemsOf(await people.user('GET', ATTACHMENTS)) as readonly JsonObject[]).filter(
+        (item) => stringAt(objectAt(objectAt(item, 'spec'), 'cluster'), 'id') === cluster,
+      );
+      return made.length >= 2;
+    });
     expect(made.map((item) => stringAt(objectAt(item, 'spec'), 'target_endpoint')).toSorted()).to.deep.equal([
       `${ENDPOINT}API`,
       `${ENDPOINT}INGRESS`,
