@@ -158,12 +158,13 @@ const assertSound = (world: World): void => {
 };
 
 /** What people do about orders that cannot go on by themselves; a hub builds no HostedCluster a second time. */
-const operate = async (left: readonly string[], { retry, remove }: Workload): Promise<void> => {
+const operate = async (left: readonly string[], { retry, remove, isVain }: Workload): Promise<void> => {
   for (const each of left) {
-    const [, id, what] = /^cluster (\S+): (failed|lost its hosted-cluster|lost)/.exec(each) ?? [];
+    const [, id, what] =
+      /^cluster (\S+): (failed|lost its hosted-cluster|lost|is on its way)/.exec(each) ?? [];
     if (id === undefined) continue;
-    if (what === 'lost its hosted-cluster') await remove(id);
-    else await retry(id);
+    if (what === 'lost its hosted-cluster' || isVain(id)) await remove(id);
+    else if (what !== 'is on its way') await retry(id);
   }
 };
 

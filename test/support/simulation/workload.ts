@@ -1,4 +1,5 @@
 import { DELEGATED_STEPS } from '../../../src/domain/hubs/hub-facts.ts';
+import { isStoredCluster } from '../../../src/domain/clusters/state.ts';
 import type { JsonObject } from '../../../src/domain/json.ts';
 import { creationIdOf, principalOf, type Clients } from './clients.ts';
 import type { Request } from './api.ts';
@@ -23,11 +24,14 @@ export type Workload = {
   resize(clusterId: string, tenant: string, size: number): Promise<void>;
   retry(clusterId: string): Promise<void>;
   remove(clusterId: string): Promise<void>;
+  /** A hub let its HostedCluster vanish before the service saw it available: it would wait until its deadline. */
+  isVain(clusterId: string): boolean;
 };
 
 export const createWorkload = (world: World, clients: Clients, random: Random): Workload => {
   const { agenda, plan, ledger } = world;
   let requests = 0;
+  const vanishing = new Set<string>();
   const key = (): string => `k${(requests += 1)}`;
   const admin = principalOf(undefined);
   const tenantOf = (id: string): string => {
@@ -176,7 +180,19 @@ export const createWorkload = (world: World, clients: Clients, random: Random): 
     const { id } = random.pick(plan.hubs);
     const settings = troubleOf(random);
     world.trace.note(id, `behaves ${JSON.stringify(settings)}`);
+    if ('vanishHostedCluster' in settings) vanishing.add(id);
     await world.hubs.get(id)?.control.configure(settings);
+  };
+
+  const isVain = (id: string): boolean => {
+    const state = ledger.cluster(id);
+    return (
+      isStoredCluster(state) &&
+      state.status === 'dispatched' &&
+      vanishing.has(state.hub.id) &&
+      state.conditions.TemplateApplied?.status === 'True' &&
+      state.conditions.ClusterAvailable?.reason === 'ControlPlaneMissing'
+    );
   };
 
   /** As a long garbage collection: it comes back and still believes what it believed before. */
@@ -198,6 +214,7 @@ export const createWorkload = (world: World, clients: Clients, random: Random): 
     resize,
     retry,
     remove,
+    isVain,
     prepare: async () => {
       for (const name of TENANTS) await mustCreate('tenants', { metadata: { name } });
       await mustCreate('host_types', { id: HOST_TYPE, title: 'FC430' });
