@@ -90,6 +90,20 @@ describe('clients of a console', function () {
     await second.ended();
   });
 
+  it('ends over gRPC with the token that asked for the ticket', async () => {
+    // Of the five seconds that clocks may differ by, two are left.
+    const brief = await whole.access({ ...ALICE, exp: Math.floor(Date.now() / 1000) - 3 });
+    const caller = grpcCaller(brief.grpc, brief.token);
+    const reply = await caller.call(SESSIONS, session());
+    caller.close();
+    const console = openGrpcConsole(client, textAt(reply.json, 'object', 'ticket'));
+    await console.connected();
+    expect(await console.ended()).to.include({
+      code: Code.UNAUTHENTICATED,
+      details: 'the token that asked for the ticket has expired',
+    });
+  });
+
   for (const [what, more, code, message] of [
     ['a host', { resource_type: 'CONSOLE_RESOURCE_TYPE_HOST' }, Code.UNIMPLEMENTED, /_HOST/],
     ['nothing', { resource_id: '' }, Code.INVALID_ARGUMENT, /resource_id/],
